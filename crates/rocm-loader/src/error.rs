@@ -1,0 +1,150 @@
+//! Why a library could not be loaded.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// One place that was looked at, and what was wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// A path, or a bare name that the dynamic linker resolves.
+    pub path: PathBuf,
+    /// One line.
+    pub reason: String,
+}
+
+impl fmt::Display for Tried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.path.display(), self.reason)
+    }
+}
+
+/// A library could not be loaded. Every message is one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// No place of the search order has the library.
+    #[error(
+        "no {library} found: tried {}; install ROCm, or set {env} to the library's path",
+        list(tried)
+    )]
+    NotFound {
+        /// The library, without suffix.
+        library: &'static str,
+        /// The variable that names the file explicitly.
+        env: &'static str,
+        /// Everything that was tried, in order.
+        tried: Vec<Tried>,
+    },
+    /// A named file does not exist.
+    #[error("{library}: no such file: {}{}", path.display(), origin(env))]
+    Missing {
+        /// The library, without suffix.
+        library: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The variable that named it, if one did.
+        env: Option<&'static str>,
+    },
+    /// The file is not a shared library at all.
+    #[error("{library}: {} is not a shared library: {reason}{}", path.display(), origin(env))]
+    NotALibrary {
+        /// The library, without suffix.
+        library: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What its first bytes say.
+        reason: String,
+        /// The variable that named it, if one did.
+        env: Option<&'static str>,
+    },
+    /// The file is a shared library of another processor.
+    #[error("{library}: {} is built for {found}, this process runs on {expected}{}", path.display(), origin(env))]
+    WrongArchitecture {
+        /// The library, without suffix.
+        library: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The processor it is built for.
+        found: String,
+        /// The processor of this process.
+        expected: &'static str,
+        /// The variable that named it, if one did.
+        env: Option<&'static str>,
+    },
+    /// The dynamic linker refused the file, mostly because a library it needs is absent.
+    #[error("{library}: can't open {}: {reason}{}", path.display(), origin(env))]
+    Open {
+        /// The library, without suffix.
+        library: &'static str,
+        /// The file, or the name given to the dynamic linker.
+        path: PathBuf,
+        /// The dynamic linker's words.
+        reason: String,
+        /// The variable that named it, if one did.
+        env: Option<&'static str>,
+    },
+    /// The library opened, but it is another one: it lacks a function that every release has.
+    #[error("{library}: {} has no function `{symbol}`, so it is another library{}", path.display(), origin(env))]
+    MissingSymbol {
+        /// The library, without suffix.
+        library: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The function that every release has.
+        symbol: &'static str,
+        /// The variable that named it, if one did.
+        env: Option<&'static str>,
+    },
+}
+
+impl LoadError {
+    /// Says that an environment variable named the file.
+    pub(crate) fn named_by(mut self, variable: &'static str) -> Self {
+        match &mut self {
+            Self::NotFound { .. } => {}
+            Self::Missing { env, .. }
+            | Self::NotALibrary { env, .. }
+            | Self::WrongArchitecture { env, .. }
+            | Self::Open { env, .. }
+            | Self::MissingSymbol { env, .. } => *env = Some(variable),
+        }
+        self
+    }
+
+    /// The file that was wrong; nothing for [`LoadError::NotFound`].
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::NotFound { .. } => Path::new(""),
+            Self::Missing { path, .. }
+            | Self::NotALibrary { path, .. }
+            | Self::WrongArchitecture { path, .. }
+            | Self::Open { path, .. }
+            | Self::MissingSymbol { path, .. } => path,
+        }
+    }
+
+    /// What a list of tried places says about this failure.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::NotFound { .. } => "not found".into(),
+            Self::Missing { .. } => "no such file".into(),
+            Self::NotALibrary { reason, .. } => format!("not a shared library: {reason}"),
+            Self::WrongArchitecture { found, .. } => format!("built for {found}"),
+            Self::Open { reason, .. } => reason.clone(),
+            Self::MissingSymbol { symbol, .. } => format!("has no function `{symbol}`"),
+        }
+    }
+}
+
+fn list(tried: &[Tried]) -> String {
+    tried
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn origin(env: &Option<&'static str>) -> String {
+    env.map(|env| format!("; {env} names it: correct or unset it"))
+        .unwrap_or_default()
+}

@@ -1,0 +1,143 @@
+//! The loading half of every `-sys` crate's table of functions.
+
+use std::ffi::{CStr, c_void};
+use std::fmt;
+use std::ptr::NonNull;
+
+/// One slot of a table, seen without its type.
+pub type Slot = Option<NonNull<c_void>>;
+
+/// Asks `resolve` for every symbol.
+pub fn resolve<const N: usize>(
+    symbols: &[&'static CStr; N],
+    resolve: &mut dyn FnMut(&CStr) -> Option<*mut c_void>,
+) -> [Slot; N] {
+    symbols.map(|symbol| resolve(symbol).and_then(NonNull::new))
+}
+
+/// The symbols as text.
+pub const fn names<const N: usize>(symbols: &[&'static CStr; N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut i = 0;
+    while i < N {
+        names[i] = match symbols[i].to_str() {
+            Ok(name) => name,
+            Err(_) => panic!("C identifiers are ASCII"),
+        };
+        i += 1;
+    }
+    names
+}
+
+/// How every C enum prints: `hipErrorNoDevice (100)`, or `hipError_t(4711)` for a value without a name.
+pub fn debug_enum(
+    f: &mut fmt::Formatter<'_>,
+    ty: &str,
+    name: Option<&str>,
+    value: &dyn fmt::Display,
+) -> fmt::Result {
+    match name {
+        Some(name) => write!(f, "{name} ({value})"),
+        None => write!(f, "{ty}({value})"),
+    }
+}
+
+/// Gives a generated table its ways in: `EMPTY`, `SYMBOLS`, `load`, `load_from`, `load_beside`, `from_symbols`, `present`.
+///
+/// The type must be `#[repr(C)]` and consist of `Option<unsafe extern "C" fn …>` slots only, one for each of its
+/// `C_SYMBOLS`, in that order.
+#[macro_export]
+macro_rules! function_table {
+    ($table:ident, $search:expr) => {
+        const _: () = assert!(
+            size_of::<$table>() == size_of::<[$crate::table::Slot; $table::C_SYMBOLS.len()]>(),
+            "one slot for each symbol"
+        );
+
+        impl $table {
+            /// A table in which no function is present.
+            pub const EMPTY: Self = Self::from_slots([None; Self::C_SYMBOLS.len()]);
+
+            /// The names of all slots, in their order.
+            pub const SYMBOLS: &'static [&'static str] = &$crate::table::names(&Self::C_SYMBOLS);
+
+            /// How the library is found.
+            pub const SEARCH: $crate::Search = $search;
+
+            /// Finds and opens the library; the order is that of [`rocm_loader::Search`]($crate::Search).
+            pub fn load() -> Result<(Self, $crate::Loaded), $crate::LoadError> {
+                Self::SEARCH.load().map(Self::of)
+            }
+
+            /// Opens this file.
+            pub fn load_from(
+                path: &std::path::Path,
+            ) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
+                Self::SEARCH.load_from(path).map(Self::of)
+            }
+
+            /// Opens the copy that lies in the folder of another library, hence of the same release.
+            pub fn load_beside(
+                neighbour: &$crate::Loaded,
+            ) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
+                Self::SEARCH.load_beside(neighbour).map(Self::of)
+            }
+
+            fn of(library: $crate::Loaded) -> (Self, $crate::Loaded) {
+                // SAFETY: a library that has the key function is the one whose headers gave the slots their types. Where another
+                // release changed a signature, the caller of that slot answers for it: calling a slot is unsafe.
+                let table = unsafe { Self::from_symbols(|name| library.symbol(name)) };
+                (table, library)
+            }
+
+            /// Fills each slot with what `resolve` gives for its symbol.
+            ///
+            /// # Safety
+            ///
+            /// Every address given must be a function with the C signature of that slot, callable as long as the table is used.
+            pub unsafe fn from_symbols(
+                mut resolve: impl FnMut(&core::ffi::CStr) -> Option<*mut core::ffi::c_void>,
+            ) -> Self {
+                Self::from_slots($crate::table::resolve(&Self::C_SYMBOLS, &mut resolve))
+            }
+
+            /// The names of the functions that the library has.
+            pub fn present(&self) -> impl Iterator<Item = &'static str> {
+                Self::SYMBOLS
+                    .iter()
+                    .zip(self.slots())
+                    .filter(|(_, slot)| slot.is_some())
+                    .map(|(name, _)| *name)
+            }
+
+            const fn from_slots(slots: [$crate::table::Slot; Self::C_SYMBOLS.len()]) -> Self {
+                // SAFETY: the table is `repr(C)` and holds optional C function pointers only, as many as there are symbols
+                // (asserted above). Such a pointer and an optional data pointer have the same size and niche.
+                unsafe { core::mem::transmute(slots) }
+            }
+
+            fn slots(&self) -> [$crate::table::Slot; Self::C_SYMBOLS.len()] {
+                // SAFETY: the reverse of `from_slots`.
+                unsafe { core::mem::transmute(*self) }
+            }
+        }
+
+        impl Default for $table {
+            fn default() -> Self {
+                Self::EMPTY
+            }
+        }
+
+        impl core::fmt::Debug for $table {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(
+                    f,
+                    "{}({} of {} functions)",
+                    stringify!($table),
+                    self.present().count(),
+                    Self::SYMBOLS.len()
+                )
+            }
+        }
+    };
+}
