@@ -1,0 +1,68 @@
+//! The real libraries, on machines that have them. Without a GPU they load and answer with an error value.
+
+use std::io::Write;
+
+use hip_sys::{Api, LoadError, RtcApi, hipError_t, hiprtcResult};
+
+/// Tells a reader, and the test run's record, that nothing was tested here.
+fn skipped(test: &str, reason: &LoadError) {
+    println!("skipped: {test}: {reason}");
+    if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
+        let file = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(log);
+        file.and_then(|mut file| file.write_all(format!("{test}: {reason}\n").as_bytes()))
+            .expect("HIPCL_SKIP_LOG names a writable file");
+    }
+}
+
+#[test]
+fn real_hip_counts_devices_or_says_why_not() {
+    let (api, library) = match Api::load() {
+        Ok(loaded) => loaded,
+        Err(reason @ LoadError::NotFound { .. }) => {
+            return skipped("real_hip_counts_devices_or_says_why_not", &reason);
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let call = api
+        .hipGetDeviceCount
+        .expect("the key function of every release");
+    let mut count = -1;
+    // SAFETY: `count` outlives the call.
+    let status = unsafe { call(&mut count) };
+    println!(
+        "{}: {} function(s), hipGetDeviceCount -> {status:?}",
+        library.path.display(),
+        api.present().count()
+    );
+    assert!(
+        status.name().is_some(),
+        "{status:?} is no value of the enum"
+    );
+    assert_eq!(
+        status == hipError_t::hipSuccess,
+        count > 0,
+        "{status:?}, {count} devices"
+    );
+    assert!(api.hipMalloc.is_some() && api.hipModuleLaunchKernel.is_some());
+}
+
+#[test]
+fn real_hiprtc_tells_its_version() {
+    let (api, library) = match RtcApi::load() {
+        Ok(loaded) => loaded,
+        Err(reason @ LoadError::NotFound { .. }) => {
+            return skipped("real_hiprtc_tells_its_version", &reason);
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let call = api.hiprtcVersion.expect("every release has it");
+    let (mut major, mut minor) = (0, -1);
+    // SAFETY: both integers outlive the call.
+    let status = unsafe { call(&mut major, &mut minor) };
+    println!("{}: HIPRTC {major}.{minor}", library.path.display());
+    assert_eq!(status, hiprtcResult::HIPRTC_SUCCESS);
+    assert!(major >= 5 && minor >= 0);
+}
