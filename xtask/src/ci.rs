@@ -1,0 +1,37 @@
+//! `cargo xtask ci`: what a change has to pass, cheapest first. The tests come last, so their summary ends the output.
+
+use xshell::cmd;
+
+use crate::error::{Error, Result};
+use crate::workspace::{Workspace, cargo, step};
+use crate::{codegen_task, docs, test, tidy};
+
+/// Runs every step; the first that fails ends the run.
+pub fn run(workspace: &Workspace) -> Result<()> {
+    let sh = workspace.shell()?;
+    let cargo = cargo();
+    step("format", || {
+        cmd!(sh, "{cargo} fmt --all --check")
+            .run()
+            .map_err(|_| Error::Failed("run `cargo fmt --all`".into()))
+    })?;
+    step("tidy", || tidy::run(workspace))?;
+    step("codegen --check", || {
+        codegen_task(workspace, &["--check".to_string()])
+    })?;
+    step("clippy", || {
+        // The generator lies behind a feature of xtask that no other crate needs.
+        for selection in [
+            ["--workspace", "--all-targets"].as_slice(),
+            &["--package", "xtask", "--features", "codegen"],
+        ] {
+            cmd!(sh, "{cargo} clippy {selection...} -- --deny warnings")
+                .run()
+                .map_err(|_| Error::Failed("clippy has complaints, see above".into()))?;
+        }
+        Ok(())
+    })?;
+    step("docs", || docs::run(workspace))?;
+    println!("==> test");
+    test::run(workspace, &[])
+}

@@ -1,0 +1,83 @@
+//! `cargo xtask docs`: the book and the API documentation as one site in `target/doc-site`.
+
+mod links;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use xshell::cmd;
+
+use crate::error::{Error, Result};
+use crate::setup::remove_folder;
+use crate::workspace::{Workspace, cargo};
+
+const MDBOOK: &str = "0.5.4";
+
+/// Checks the links, builds both parts and puts them together.
+pub fn run(workspace: &Workspace) -> Result<()> {
+    let root = workspace.root();
+    let mut problems = links::check_book(&root.join("docs/src"));
+    problems.extend(links::check_file(&root.join("README.md")));
+    if !problems.is_empty() {
+        return Err(Error::Failed(format!(
+            "broken links:\n  {}",
+            problems.join("\n  ")
+        )));
+    }
+
+    let sh = workspace.shell()?;
+    let cargo = cargo();
+    cmd!(sh, "{cargo} doc --workspace --no-deps")
+        .env("RUSTDOCFLAGS", "--deny warnings")
+        .run()
+        .map_err(|_| Error::Failed("the API documentation has complaints, see above".into()))?;
+
+    let mdbook = mdbook(workspace)?;
+    let site = workspace.target().join("doc-site");
+    cmd!(sh, "{mdbook} build docs --dest-dir {site}")
+        .run()
+        .map_err(|_| Error::Failed("the book does not build, see above".into()))?;
+    let api = site.join("api");
+    let io = |error| Error::io(api.display(), error);
+    remove_folder(&api).map_err(io)?;
+    copy(&workspace.target().join("doc"), &api).map_err(io)?;
+    println!("site: {}", site.join("index.html").display());
+    Ok(())
+}
+
+/// mdBook in the pinned version, installed into `target/` when it is not there; a debug build is fast enough for it.
+fn mdbook(workspace: &Workspace) -> Result<PathBuf> {
+    let sh = workspace.shell()?;
+    let tools = workspace.target().join("tools");
+    let program = tools.join("bin").join("mdbook");
+    let version = cmd!(sh, "{program} --version").quiet().ignore_stderr();
+    if program.exists() && version.read().is_ok_and(|text| text.ends_with(MDBOOK)) {
+        return Ok(program);
+    }
+    println!("installing mdbook {MDBOOK} into {}", tools.display());
+    let cargo = cargo();
+    let build = workspace.target().join("tools-build");
+    cmd!(
+        sh,
+        "{cargo} install mdbook --version {MDBOOK} --locked --debug --no-default-features --force
+         --root {tools} --target-dir {build}"
+    )
+    .run()
+    .map_err(|_| Error::Failed("mdbook could not be installed, see above".into()))?;
+    remove_folder(&build).map_err(|error| Error::io(build.display(), error))?;
+    Ok(program)
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}

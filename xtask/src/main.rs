@@ -1,0 +1,120 @@
+//! The project's chores: `cargo xtask <task>`.
+//!
+//! | task | what it does |
+//! |---|---|
+//! | `setup` | finds an OpenCL runtime and a C++ compiler, or puts a CPU runtime into `target/` |
+//! | `demo` | set-up, then the main job with a table and a picture |
+//! | `test` | set-up, then every test of the workspace |
+//! | `codegen` | writes the raw bindings from the real ROCm headers |
+//! | `tidy` | the project's own rules: layer arrows, no traces of a machine |
+//! | `docs` | API documentation and the book |
+//! | `ci` | what a change has to pass |
+//!
+//! Each task lies in the module of its name.
+
+mod ci;
+mod codegen;
+mod demo;
+mod docs;
+mod error;
+mod setup;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use error::{Error, Result};
+use workspace::Workspace;
+
+const TASKS: &str = "setup, demo, test, codegen, tidy, docs, ci";
+
+const HELP: &str = "\
+usage: cargo xtask <task> [options]
+
+  setup                  find a C++ compiler and an OpenCL runtime, or install a CPU runtime into target/
+    --force-local        install it even if the system has a runtime
+    --with intel|pocl    install this one
+  demo                   set up, build the release program, run the main job
+  test [cargo test args] set up, run every test, end with `N passed, N failed, N skipped`
+  codegen [--check]      write the raw bindings from the ROCm headers (--check: fail on a difference)
+  tidy                   check the layer arrows and the tracked files
+  docs                   build the API documentation and the book
+  ci                     format, tidy, codegen --check, clippy, docs, test";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.status())
+        }
+    }
+}
+
+fn run(args: &[String]) -> Result<()> {
+    let Some((task, rest)) = args.split_first() else {
+        return Err(Error::Usage(format!("name a task: {TASKS}")));
+    };
+    match task.as_str() {
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            Ok(())
+        }
+        // Not for people: `setup` runs itself so that a driver that crashes takes only a child with it.
+        setup::probe::CHILD_TASK => setup::probe::child(rest),
+        "setup" => setup::main(&Workspace::discover()?, rest),
+        "demo" => no_options("demo", rest).and_then(|()| demo::run(&Workspace::discover()?)),
+        "test" => test::run(&Workspace::discover()?, rest),
+        "codegen" => codegen_task(&Workspace::discover()?, rest),
+        "tidy" => no_options("tidy", rest).and_then(|()| tidy::run(&Workspace::discover()?)),
+        "docs" => no_options("docs", rest).and_then(|()| docs::run(&Workspace::discover()?)),
+        "ci" => no_options("ci", rest).and_then(|()| ci::run(&Workspace::discover()?)),
+        other => Err(Error::Usage(format!(
+            "no task named {other:?}; the tasks are {TASKS}"
+        ))),
+    }
+}
+
+fn codegen_task(workspace: &Workspace, args: &[String]) -> Result<()> {
+    codegen::run(workspace.root(), args).map_err(|error| Error::Failed(error.to_string()))
+}
+
+fn no_options(task: &str, rest: &[String]) -> Result<()> {
+    match rest.first() {
+        None => Ok(()),
+        Some(option) => Err(Error::Usage(format!(
+            "`cargo xtask {task}` takes no options, got {option:?}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(list: &[&str]) -> Vec<String> {
+        list.iter().map(|arg| arg.to_string()).collect()
+    }
+
+    #[test]
+    fn an_unknown_task_is_one_line_with_the_list_and_status_2() {
+        let error = run(&args(&["frobnicate"])).unwrap_err();
+        let text = error.to_string();
+        assert_eq!(error.status(), 2);
+        assert!(!text.contains('\n'), "{text}");
+        for task in TASKS.split(", ") {
+            assert!(text.contains(task), "{text} does not name {task}");
+            assert!(HELP.contains(&format!("\n  {task} ")), "help lacks {task}");
+        }
+    }
+
+    #[test]
+    fn an_option_no_task_knows_is_refused_before_any_work() {
+        for task in ["demo", "tidy", "docs", "ci", "setup"] {
+            let error = run(&args(&[task, "--frobnicate"])).unwrap_err();
+            assert_eq!(error.status(), 2, "{task}: {error}");
+        }
+    }
+}

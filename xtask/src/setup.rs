@@ -1,0 +1,67 @@
+//! `cargo xtask setup`: what the demo and the tests need from the machine.
+//!
+//! Two things: a C++ compiler (the host platform compiles HIP kernels with it) and an OpenCL runtime with
+//! a device. A runtime is looked for first; only without one is a CPU runtime put into `target/`, where `hipcl` and
+//! the tests look by themselves. Nothing is written outside of `target/`, and nothing needs root.
+
+mod compiler;
+mod debian;
+mod install;
+mod opencl;
+pub mod probe;
+mod wheels;
+
+pub use install::remove as remove_folder;
+
+use crate::error::{Error, Result};
+use crate::workspace::{Workspace, step};
+
+use std::ffi::OsString;
+
+/// What to do about OpenCL.
+#[derive(Clone, Copy)]
+enum Wish {
+    /// Take what is there; install only when nothing is.
+    Any,
+    /// A runtime in `target/`, whatever the system has.
+    Local,
+    /// This runtime in `target/`.
+    Named(&'static opencl::Source),
+}
+
+/// The task with its options.
+pub fn main(workspace: &Workspace, args: &[String]) -> Result<()> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let wish = match args[..] {
+        [] => Wish::Any,
+        ["--force-local"] => Wish::Local,
+        ["--with", name] => Wish::Named(opencl::source(name)?),
+        _ => {
+            return Err(Error::Usage(format!(
+                "`cargo xtask setup` knows --force-local and --with intel|pocl, got {args:?}"
+            )));
+        }
+    };
+    ensure(workspace, wish)
+}
+
+/// Finds or installs what is needed; a second call finds what the first one installed.
+pub fn run(workspace: &Workspace) -> Result<()> {
+    ensure(workspace, Wish::Any)
+}
+
+fn ensure(workspace: &Workspace, wish: Wish) -> Result<()> {
+    step("set-up", || {
+        let machine = Machine {
+            workspace,
+            compiler: compiler::find(workspace)?,
+        };
+        opencl::ensure(&machine, wish)
+    })
+}
+
+/// What an installation can build on.
+struct Machine<'a> {
+    workspace: &'a Workspace,
+    compiler: OsString,
+}

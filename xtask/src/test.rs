@@ -1,0 +1,190 @@
+//! `cargo xtask test`: set-up, every test of the workspace, and one line that sums them up.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::error::{Error, Result};
+use crate::setup;
+use crate::workspace::{Workspace, cargo};
+
+/// A test that cannot run here appends `<test>: <reason>` to the file that this variable names.
+const SKIP_LOG: &str = "HIPCL_SKIP_LOG";
+
+/// What the test programs reported.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Summary {
+    programs: u64,
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+}
+
+/// Runs `cargo test --workspace`; `args` go to cargo as they are.
+pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
+    setup::run(workspace)?;
+    let log = workspace.target().join("skipped-tests.log");
+    fs::write(&log, "").map_err(|error| Error::io(log.display(), error))?;
+
+    println!("==> cargo test --workspace");
+    let (mut summary, succeeded) = cargo_test(workspace, args, &log)?;
+    let skipped = skipped_tests(&log)?;
+    if !skipped.is_empty() {
+        println!("\nskipped:");
+        for line in &skipped {
+            println!("  {line}");
+        }
+    }
+    summary.leave_out(skipped.len() as u64);
+    println!();
+    if summary.programs == 0 {
+        println!("no test program ran");
+    } else if !succeeded && summary.failed == 0 {
+        // A crash or a program that did not compile reports no failed test, and must not read as a success.
+        println!("a test program crashed or did not compile, see above");
+        summary.failed = 1;
+    }
+    println!("{}", summary.line());
+    match succeeded && summary.failed == 0 && summary.passed > 0 {
+        true => Ok(()),
+        false => Err(Error::Failed("the tests did not pass".into())),
+    }
+}
+
+/// Streams cargo's output and reads the summaries out of it.
+fn cargo_test(workspace: &Workspace, args: &[String], log: &Path) -> Result<(Summary, bool)> {
+    let mut child = Command::new(cargo())
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(args)
+        .current_dir(workspace.root())
+        .env(SKIP_LOG, log)
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| Error::io("cannot start cargo", error))?;
+    let mut summary = Summary::default();
+    if let Some(stdout) = child.stdout.take() {
+        let mut out = std::io::stdout().lock();
+        for line in BufReader::new(stdout).split(b'\n') {
+            let line = line.map_err(|error| Error::io("cannot read cargo's output", error))?;
+            let line = String::from_utf8_lossy(&line);
+            summary.add(&line);
+            writeln!(out, "{line}").map_err(|error| Error::io("cannot print", error))?;
+        }
+    }
+    let status = child
+        .wait()
+        .map_err(|error| Error::io("cannot wait for cargo", error))?;
+    Ok((summary, status.success()))
+}
+
+/// The log's lines, each once: a test that several programs run is still one test that did not run.
+fn skipped_tests(log: &Path) -> Result<BTreeSet<String>> {
+    let text = fs::read_to_string(log).map_err(|error| Error::io(log.display(), error))?;
+    Ok(text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(str::to_string)
+        .collect())
+}
+
+impl Summary {
+    /// Adds one line of output if it is a test program's summary.
+    fn add(&mut self, line: &str) {
+        let Some(counts) = line.trim_start().strip_prefix("test result: ") else {
+            return;
+        };
+        let Some((_verdict, counts)) = counts.split_once(". ") else {
+            return;
+        };
+        self.programs += 1;
+        for part in counts.split(';') {
+            let mut words = part.split_whitespace();
+            let (Some(number), Some(kind)) = (words.next(), words.next()) else {
+                continue;
+            };
+            let Ok(number) = number.parse::<u64>() else {
+                continue;
+            };
+            match kind {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => self.skipped += number,
+                _ => {}
+            }
+        }
+    }
+
+    /// A test that returned early for want of something counts as passed to the test harness, but not here.
+    fn leave_out(&mut self, skipped: u64) {
+        self.passed = self.passed.saturating_sub(skipped);
+        self.skipped += skipped;
+    }
+
+    fn line(&self) -> String {
+        format!(
+            "{} passed, {} failed, {} skipped",
+            self.passed, self.failed, self.skipped
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summed(output: &str) -> Summary {
+        let mut summary = Summary::default();
+        output.lines().for_each(|line| summary.add(line));
+        summary
+    }
+
+    #[test]
+    fn all_programs_are_summed() {
+        let summary = summed(
+            "running 4 tests\n\
+             test a ... ok\n\
+             test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.01s\n\
+             test result: FAILED. 5 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s\n",
+        );
+        assert_eq!(
+            summary,
+            Summary {
+                programs: 2,
+                passed: 8,
+                failed: 2,
+                skipped: 1
+            }
+        );
+        assert_eq!(summary.line(), "8 passed, 2 failed, 1 skipped");
+    }
+
+    #[test]
+    fn other_lines_that_speak_of_results_count_nothing() {
+        assert_eq!(
+            summed("the test result: ok. 9 passed; 0 failed\ntest result: interrupted\n"),
+            Summary::default()
+        );
+    }
+
+    #[test]
+    fn a_skipped_test_is_not_a_passed_one() {
+        let mut summary = summed("test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured");
+        summary.leave_out(2);
+        assert_eq!(summary.line(), "1 passed, 0 failed, 2 skipped");
+    }
+
+    #[test]
+    fn a_skip_logged_twice_is_one_skip() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        fs::write(&log, "b: no data\na: no data\n\nb: no data\n").unwrap();
+        let skipped = skipped_tests(&log).unwrap();
+        assert_eq!(
+            skipped.into_iter().collect::<Vec<_>>(),
+            ["a: no data", "b: no data"]
+        );
+    }
+}

@@ -1,0 +1,24 @@
+//! `cargo xtask tidy`: the project's own rules as code.
+
+mod arrows;
+mod text;
+
+use crate::error::{Error, Result};
+use crate::workspace::Workspace;
+
+/// Reports every violation at once.
+pub fn run(workspace: &Workspace) -> Result<()> {
+    let mut problems = arrows::violations(&arrows::Graph::of(workspace.metadata()));
+    match text::tracked_files(workspace)? {
+        Some(files) => problems.extend(text::violations(workspace.root(), &files)),
+        None => println!("tidy: no git checkout, so the files' text is not checked"),
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Failed(format!(
+        "{} violations of the project's rules:\n  {}",
+        problems.len(),
+        problems.join("\n  ")
+    )))
+}
