@@ -1,0 +1,156 @@
+//! Events: a point in a stream, with the time it was reached.
+
+use std::ffi::c_uint;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use hip_sys::{hipError_t, hipEvent_t, hipStream_t};
+use parking_lot::Mutex;
+
+use crate::device::{self, Device};
+use crate::error::{Result, entry, store};
+use crate::handles::Handles;
+use crate::stream::{self, Mark};
+
+static EVENTS: Handles<Event> = Handles::new();
+
+const DISABLE_TIMING: c_uint = 0x2;
+/// Blocking sync, disable timing, interprocess, and ROCm's two release scopes.
+const KNOWN_FLAGS: c_uint = 0x1 | DISABLE_TIMING | 0x4 | 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
+
+struct Event {
+    device: &'static Device,
+    timed: bool,
+    recorded: Mutex<Option<Recorded>>,
+}
+
+#[derive(Clone)]
+struct Recorded {
+    mark: Mark,
+    reached: Arc<OnceLock<Instant>>,
+}
+
+fn find(event: hipEvent_t) -> Result<Arc<Event>> {
+    EVENTS
+        .get(event as usize)
+        .ok_or(hipError_t::hipErrorInvalidHandle)
+}
+
+/// Where the event was last recorded; `None` if never.
+pub(crate) fn mark(event: hipEvent_t) -> Result<Option<Mark>> {
+    Ok(find(event)?
+        .recorded
+        .lock()
+        .as_ref()
+        .map(|recorded| recorded.mark.clone()))
+}
+
+fn create(out: *mut hipEvent_t, flags: c_uint) -> Result {
+    if out.is_null() || flags & !KNOWN_FLAGS != 0 {
+        return Err(hipError_t::hipErrorInvalidValue);
+    }
+    let event = Event {
+        device: device::current()?,
+        timed: flags & DISABLE_TIMING == 0,
+        recorded: Mutex::new(None),
+    };
+    // SAFETY: `out` is not null; the C caller promises room for a handle.
+    unsafe { store(out, EVENTS.insert(Arc::new(event)) as hipEvent_t) }
+}
+
+pub(crate) unsafe extern "C" fn event_create(out: *mut hipEvent_t) -> hipError_t {
+    entry("hipEventCreate", || create(out, 0))
+}
+
+pub(crate) unsafe extern "C" fn event_create_with_flags(
+    out: *mut hipEvent_t,
+    flags: c_uint,
+) -> hipError_t {
+    entry("hipEventCreateWithFlags", || create(out, flags))
+}
+
+pub(crate) unsafe extern "C" fn event_destroy(event: hipEvent_t) -> hipError_t {
+    // A recording still under way keeps what it needs by itself.
+    entry("hipEventDestroy", || {
+        EVENTS
+            .remove(event as usize)
+            .map(|_| ())
+            .ok_or(hipError_t::hipErrorInvalidHandle)
+    })
+}
+
+pub(crate) unsafe extern "C" fn event_record(event: hipEvent_t, stream: hipStream_t) -> hipError_t {
+    entry("hipEventRecord", || {
+        let event = find(event)?;
+        let stream = stream::find(stream)?;
+        // An event belongs to the device it was created on (hipamd/src/hip_event.cpp, `Event::addMarker`).
+        if !std::ptr::eq(event.device, stream.device()) {
+            return Err(hipError_t::hipErrorInvalidHandle);
+        }
+        let reached = Arc::new(OnceLock::new());
+        let stamp = reached.clone();
+        // Held over the submission, so that two threads recording at once leave the later recording behind.
+        let mut recorded = event.recorded.lock();
+        let mark = stream.submit(
+            "hipEventRecord",
+            Vec::new(),
+            Box::new(move || {
+                let _ = stamp.set(Instant::now());
+                Ok(())
+            }),
+        )?;
+        *recorded = Some(Recorded { mark, reached });
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn event_query(event: hipEvent_t) -> hipError_t {
+    entry("hipEventQuery", || match mark(event)? {
+        Some(mark) if !mark.is_done() => Err(hipError_t::hipErrorNotReady),
+        _ => Ok(()),
+    })
+}
+
+pub(crate) unsafe extern "C" fn event_synchronize(event: hipEvent_t) -> hipError_t {
+    entry("hipEventSynchronize", || {
+        if let Some(mark) = mark(event)? {
+            mark.wait();
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn event_elapsed_time(
+    out: *mut f32,
+    start: hipEvent_t,
+    stop: hipEvent_t,
+) -> hipError_t {
+    entry("hipEventElapsedTime", || {
+        if out.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        let (start, stop) = (find(start)?, find(stop)?);
+        if !start.timed || !stop.timed || !std::ptr::eq(start.device, stop.device) {
+            return Err(hipError_t::hipErrorInvalidHandle);
+        }
+        let (Some(start), Some(stop)) =
+            (start.recorded.lock().clone(), stop.recorded.lock().clone())
+        else {
+            return Err(hipError_t::hipErrorInvalidHandle);
+        };
+        if !start.mark.is_done() || !stop.mark.is_done() {
+            return Err(hipError_t::hipErrorNotReady);
+        }
+        // A recording that an injected fault skipped is done without having been reached.
+        let (Some(from), Some(to)) = (start.reached.get(), stop.reached.get()) else {
+            return Err(hipError_t::hipErrorInvalidHandle);
+        };
+        let milliseconds = if to >= from {
+            to.duration_since(*from).as_secs_f64()
+        } else {
+            -from.duration_since(*to).as_secs_f64()
+        } * 1e3;
+        // SAFETY: `out` is not null; the C caller promises room for a float.
+        unsafe { store(out, milliseconds as f32) }
+    })
+}

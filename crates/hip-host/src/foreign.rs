@@ -1,0 +1,93 @@
+//! Memory that OpenCL owns, made known to the model's HSA.
+//!
+//! On ROCm the HSA runtime is shared by HIP and OpenCL, so HIP can ask it about OpenCL's allocations. Here the OpenCL
+//! library is a stranger's, so whoever pairs the two tells the model. What HIP then makes of such memory follows ROCm:
+//! good as a kernel or rocBLAS argument, hardly anything else.
+
+use std::ffi::c_void;
+
+use crate::device;
+use crate::memory::registry::{self, Allocation, Kind};
+
+/// Where OpenCL's memory lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignKind {
+    /// Device memory: coarse-grain SVM, plain buffers.
+    Vram,
+    /// Host memory the device can reach: fine-grain SVM.
+    HostFine,
+}
+
+/// Why memory could not be made known or forgotten.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No memory, or more than an address space holds.
+    #[error(
+        "adopt({ptr:#x}, {bytes} bytes): not a range of memory; pass the address and size OpenCL gave"
+    )]
+    NotARange {
+        /// First address.
+        ptr: usize,
+        /// Length.
+        bytes: usize,
+    },
+    /// Part of the range is the device's own, registered or adopted already.
+    #[error(
+        "adopt({ptr:#x}, {bytes} bytes): overlaps memory that is known already; release or unregister that first"
+    )]
+    Known {
+        /// First address.
+        ptr: usize,
+        /// Length.
+        bytes: usize,
+    },
+    /// The address was not given to `adopt`.
+    #[error(
+        "release({ptr:#x}): no memory was adopted at this address; pass the address given to adopt"
+    )]
+    NotAdopted {
+        /// The address.
+        ptr: usize,
+    },
+    /// The host platform was told to have no device.
+    #[error("adopt: the host platform has no device; set HIP_HOST_DEVICES to at least 1")]
+    NoDevice,
+}
+
+/// Makes `bytes` bytes at `ptr` known as OpenCL's.
+///
+/// # Errors
+/// [`Error`], if the range is empty, overlaps something known, or there is no device.
+///
+/// # Safety
+/// The range must stay readable and writable until [`release`] has been called for it and all work that uses it is done.
+pub unsafe fn adopt(ptr: *mut c_void, bytes: usize, kind: ForeignKind) -> Result<(), Error> {
+    let start = ptr as usize;
+    if ptr.is_null() || bytes == 0 || start.checked_add(bytes).is_none() {
+        return Err(Error::NotARange { ptr: start, bytes });
+    }
+    // HIP takes foreign memory for device 0's, whoever owns it (rocclr/platform/memory.hpp, user data of the arena).
+    let device = device::by_ordinal(0).map_err(|_| Error::NoDevice)?;
+    let kind = match kind {
+        ForeignKind::Vram => Kind::ForeignVram,
+        ForeignKind::HostFine => Kind::ForeignHost,
+    };
+    registry::add_borrowed(Allocation::borrowed(start, bytes, kind, device, 0))
+        .map_err(|_| Error::Known { ptr: start, bytes })
+}
+
+/// Forgets memory adopted at `ptr`.
+///
+/// # Errors
+/// [`Error::NotAdopted`] if `ptr` is not an address given to [`adopt`].
+pub fn release(ptr: *mut c_void) -> Result<(), Error> {
+    let start = ptr as usize;
+    let adopted = registry::find(start).is_some_and(|allocation| {
+        allocation.base == start && matches!(allocation.kind, Kind::ForeignVram | Kind::ForeignHost)
+    });
+    if adopted && registry::remove(start) {
+        Ok(())
+    } else {
+        Err(Error::NotAdopted { ptr: start })
+    }
+}

@@ -1,0 +1,227 @@
+//! Blocks: as plain loops where threads never wait for each other, as coroutines where they may.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use hip_sys::hipError_t;
+
+use super::abi::{Entry, Launch, Stop, Surroundings};
+use crate::device::{MAX_THREADS_PER_BLOCK, WARP};
+use crate::error::Result;
+
+/// Room for one GPU thread's locals and calls, `printf` included; touched pages only are real.
+const STACK_BYTES: usize = 256 << 10;
+
+/// What an operating-system thread keeps between blocks.
+#[derive(Default)]
+struct Workbench {
+    shared: Vec<u128>,
+    exchange: Vec<u128>,
+    stacks: Vec<DefaultStack>,
+}
+
+thread_local! {
+    static WORKBENCH: RefCell<Workbench> = RefCell::default();
+}
+
+fn with_workbench<R>(body: impl FnOnce(&mut Workbench) -> R) -> R {
+    // Taken rather than borrowed: a failure inside then costs the kept memory, not the next launch.
+    let mut bench = WORKBENCH.take();
+    let result = body(&mut bench);
+    WORKBENCH.set(bench);
+    result
+}
+
+impl Workbench {
+    fn shared(&mut self, bytes: u32) -> *mut c_void {
+        let slots = (bytes as usize).div_ceil(size_of::<u128>());
+        if self.shared.len() < slots {
+            self.shared.resize(slots, 0);
+        }
+        self.shared.as_mut_ptr().cast()
+    }
+}
+
+/// Runs the blocks of `blocks`, each as a loop over its threads.
+pub(super) fn run_plain(
+    entry: &Entry,
+    launch: &Launch,
+    shared_bytes: u32,
+    blocks: std::ops::Range<u64>,
+) -> Result {
+    with_workbench(|bench| {
+        let mut here = Surroundings {
+            shared: bench.shared(shared_bytes),
+            stop: None,
+            exchange: std::ptr::null_mut(),
+            lanes: 0,
+            missed_barrier: 0,
+        };
+        // SAFETY: the entry comes from a module of ours that the caller keeps loaded; `launch` and `here` are laid out as
+        // the module declares and live through the call.
+        unsafe { (entry.run_blocks)(launch, &mut here, blocks.start, blocks.end) };
+        if here.missed_barrier != 0 {
+            crate::log::warn(
+                "a kernel reached a barrier that its source did not show; its results are wrong",
+            );
+            return Err(hipError_t::hipErrorLaunchFailure);
+        }
+        Ok(())
+    })
+}
+
+/// One GPU thread: what it sees, and how it gives way.
+#[repr(C)]
+struct Lane {
+    here: Surroundings,
+    yielder: *const Yielder<(), Stop>,
+    state: LaneState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LaneState {
+    Ready,
+    Waiting(Stop),
+    Done,
+}
+
+/// Called by the kernel on a lane's own stack.
+unsafe extern "C" fn stop(here: *mut Surroundings, kind: Stop) {
+    // SAFETY: the pointer is the one this lane was started with, so it is the first field of a `Lane`; the yielder is
+    // that of the coroutine we are in, set before the kernel began.
+    let yielder = unsafe { &*(*here.cast::<Lane>()).yielder };
+    yielder.suspend(kind);
+}
+
+/// Runs the blocks of `blocks`, each with its threads as coroutines.
+pub(super) fn run_with_barriers(
+    entry: &Entry,
+    launch: &Launch,
+    shared_bytes: u32,
+    blocks: std::ops::Range<u64>,
+) -> Result {
+    with_workbench(|bench| {
+        let shared = bench.shared(shared_bytes);
+        bench.exchange.resize(MAX_THREADS_PER_BLOCK as usize, 0);
+        let exchange: *mut c_void = bench.exchange.as_mut_ptr().cast();
+        let [gx, gy, _] = launch.grid.map(u64::from);
+        for index in blocks {
+            let block = [
+                (index % gx) as u32,
+                (index / gx % gy) as u32,
+                (index / gx / gy) as u32,
+            ];
+            run_block(entry, launch, block, shared, exchange, &mut bench.stacks)?;
+        }
+        Ok(())
+    })
+}
+
+type Thread = Coroutine<(), Stop, (), DefaultStack>;
+
+fn run_block(
+    entry: &Entry,
+    launch: &Launch,
+    block: [u32; 3],
+    shared: *mut c_void,
+    exchange: *mut c_void,
+    stacks: &mut Vec<DefaultStack>,
+) -> Result {
+    let [bx, by, bz] = launch.block;
+    let count = (bx * by * bz) as usize;
+    while stacks.len() < count {
+        stacks.push(
+            DefaultStack::new(STACK_BYTES).map_err(|_| hipError_t::hipErrorLaunchOutOfResources)?,
+        );
+    }
+    let mut lanes: Vec<Lane> = (0..count)
+        .map(|_| Lane {
+            here: Surroundings {
+                shared,
+                stop: Some(stop),
+                exchange,
+                lanes: 0,
+                missed_barrier: 0,
+            },
+            yielder: std::ptr::null(),
+            state: LaneState::Ready,
+        })
+        .collect();
+    // From here on the lanes are reached through this pointer only: kernels hold it across suspensions.
+    let first: *mut Lane = lanes.as_mut_ptr();
+    let run_thread = entry.run_thread;
+    let launch: *const Launch = launch;
+    let mut threads: Vec<Option<Thread>> = (0..count)
+        .map(|index| {
+            let linear = index as u32;
+            let position = [linear % bx, linear / bx % by, linear / bx / by];
+            let stack = stacks.pop()?;
+            Some(Coroutine::with_stack(
+                stack,
+                move |yielder: &Yielder<(), Stop>, ()| {
+                    // SAFETY: `first` points to `count` lanes that outlive all coroutines of the block, and only this one
+                    // and the scheduler, never at the same time, touch this lane.
+                    let lane = unsafe { first.add(index) };
+                    // SAFETY: as above.
+                    unsafe { (*lane).yielder = yielder };
+                    // SAFETY: the entry's module stays loaded; `launch`, the lane and the two positions outlive the call.
+                    unsafe { run_thread(launch, lane.cast(), block.as_ptr(), position.as_ptr()) };
+                },
+            ))
+        })
+        .collect();
+    loop {
+        let mut waiting = false;
+        for (index, slot) in threads.iter_mut().enumerate() {
+            // SAFETY: `index < count`; no coroutine runs while we do.
+            let state = unsafe { &mut (*first.add(index)).state };
+            if *state == LaneState::Ready
+                && let Some(thread) = slot
+            {
+                match thread.resume(()) {
+                    CoroutineResult::Yield(kind) => *state = LaneState::Waiting(kind),
+                    CoroutineResult::Return(()) => {
+                        *state = LaneState::Done;
+                        stacks.extend(slot.take().map(Coroutine::into_stack));
+                    }
+                }
+            }
+            waiting |= *state != LaneState::Done;
+        }
+        if !waiting {
+            return Ok(());
+        }
+        // SAFETY: `count` lanes live behind `first`, and no coroutine runs while we do.
+        release(unsafe { std::slice::from_raw_parts_mut(first, count) });
+    }
+}
+
+/// Lets go on whoever can. Every lane is waiting or done, and done lanes are waited for by nobody, so a block whose
+/// threads part at a barrier still ends: those at a warp stop go on as one group, and those at the block's barrier when
+/// no other is left.
+fn release(lanes: &mut [Lane]) {
+    let mut any_warp = false;
+    for warp in lanes.chunks_mut(WARP as usize) {
+        let at_warp = LaneState::Waiting(Stop::Warp);
+        let group = warp
+            .iter()
+            .enumerate()
+            .filter(|(_, lane)| lane.state == at_warp)
+            .fold(0u64, |mask, (i, _)| mask | 1 << i);
+        for lane in warp.iter_mut().filter(|lane| lane.state == at_warp) {
+            lane.here.lanes = group;
+            lane.state = LaneState::Ready;
+            any_warp = true;
+        }
+    }
+    if !any_warp {
+        for lane in lanes
+            .iter_mut()
+            .filter(|lane| lane.state == LaneState::Waiting(Stop::Block))
+        {
+            lane.state = LaneState::Ready;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Address ranges of our own, fenced by guard pages.
+//!
+//! Freed ranges are kept without access for a while, so that a pointer used after its release faults, or is recognised,
+//! rather than meeting another allocation.
+
+use std::collections::VecDeque;
+use std::ffi::c_void;
+
+use parking_lot::Mutex;
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
+};
+
+use super::registry;
+
+const PAGE: usize = 4096;
+const HUGE_PAGE: usize = 2 << 20;
+/// HIP promises no more for `hipMalloc` than 256 bytes.
+const ALIGNMENT: usize = 256;
+/// Freed ranges kept out of use.
+const QUARANTINE: usize = 256;
+/// What fresh memory holds, up to this size: bytes that are no plausible data, so that reading what nobody wrote shows.
+const POISON: u8 = 0xa5;
+const POISONED_BYTES: usize = 64 << 10;
+
+/// A readable and writable range between two inaccessible pages.
+pub(crate) struct Mapping {
+    span: Span,
+    base: usize,
+}
+
+/// The whole reserved range, guards included.
+#[derive(Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Mapping {
+    /// Memory whose last byte (rounded to the alignment) is followed by a guard page: overruns fault at once.
+    pub(crate) fn ending_at_guard(bytes: usize) -> Option<Self> {
+        let data = bytes.checked_next_multiple_of(PAGE)?;
+        let mut mapping = Self::reserve(data, bytes)?;
+        mapping.base += data - bytes.next_multiple_of(ALIGNMENT);
+        Some(mapping.poisoned(bytes))
+    }
+
+    /// Memory that begins at a page, for host memory, which other libraries like to see page-aligned.
+    pub(crate) fn starting_at_page(bytes: usize) -> Option<Self> {
+        Some(Self::reserve(bytes.checked_next_multiple_of(PAGE)?, bytes)?.poisoned(bytes))
+    }
+
+    fn reserve(data: usize, bytes: usize) -> Option<Self> {
+        // Large ranges begin at a huge page, which first use then fills at a fraction of the faults.
+        let lead = if bytes >= 2 * HUGE_PAGE {
+            HUGE_PAGE
+        } else {
+            PAGE
+        };
+        let total = data.checked_add(lead + PAGE)?;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new private mapping at an address the kernel chooses touches no existing memory.
+        let start =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), total, ProtFlags::empty(), flags) }
+                .ok()? as usize;
+        let span = Span {
+            start,
+            bytes: total,
+        };
+        let base = if lead == HUGE_PAGE {
+            (start + 1).next_multiple_of(HUGE_PAGE)
+        } else {
+            start + PAGE
+        };
+        // SAFETY: `[base, base + data)` lies inside the mapping just made, which nobody else knows yet.
+        if unsafe {
+            mprotect(
+                base as *mut c_void,
+                data,
+                MprotectFlags::READ | MprotectFlags::WRITE,
+            )
+        }
+        .is_err()
+        {
+            span.unmap();
+            return None;
+        }
+        if lead == HUGE_PAGE {
+            // SAFETY: as above. Advice only, so a refusal does not matter.
+            let _ = unsafe { madvise(base as *mut c_void, data, Advice::LinuxHugepage) };
+        }
+        Some(Self { span, base })
+    }
+
+    fn poisoned(self, bytes: usize) -> Self {
+        if bytes <= POISONED_BYTES {
+            // SAFETY: the range is mapped for writing, and `base + bytes` does not pass the guard.
+            unsafe { std::ptr::write_bytes(self.base as *mut u8, POISON, bytes) };
+        }
+        self
+    }
+
+    pub(crate) fn base(&self) -> usize {
+        self.base
+    }
+
+    pub(crate) fn span(&self) -> Span {
+        self.span
+    }
+}
+
+impl Span {
+    fn unmap(self) {
+        // SAFETY: the span is a mapping of ours that nothing uses any more.
+        let _ = unsafe { munmap(self.start as *mut c_void, self.bytes) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        static FREED: Mutex<VecDeque<Span>> = Mutex::new(VecDeque::new());
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+        // SAFETY: the span is ours and its last user is gone; mapping over it gives the memory back to the system and
+        // keeps the addresses.
+        let kept = unsafe {
+            mmap_anonymous(
+                self.span.start as *mut c_void,
+                self.span.bytes,
+                ProtFlags::empty(),
+                flags,
+            )
+        };
+        if kept.is_err() {
+            // Out of mappings: give the addresses up at once.
+            registry::forget(self.span.start);
+            self.span.unmap();
+            return;
+        }
+        let mut freed = FREED.lock();
+        freed.push_back(self.span);
+        let oldest = if freed.len() > QUARANTINE {
+            freed.pop_front()
+        } else {
+            None
+        };
+        drop(freed);
+        if let Some(oldest) = oldest {
+            registry::forget(oldest.start);
+            oldest.unmap();
+        }
+    }
+}

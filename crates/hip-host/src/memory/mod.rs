@@ -1,0 +1,181 @@
+//! Memory: what each address is, and the calls that allocate, free, register and describe it.
+
+pub(crate) mod copy;
+mod host;
+mod info;
+mod mapping;
+pub(crate) mod registry;
+pub(crate) mod set;
+
+pub(crate) use host::*;
+pub(crate) use info::*;
+
+use std::ffi::{c_uint, c_void};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use hip_sys::hipError_t;
+
+use crate::device::{self, Device};
+use crate::error::{Result, entry, store};
+use crate::log;
+use crate::stream;
+use mapping::Mapping;
+use registry::{Allocation, Kind};
+
+/// Checks that a kernel on the device may touch `bytes` bytes at `ptr`: own device memory, pinned or registered host
+/// memory, managed memory, or memory adopted from OpenCL. Zero bytes are always in range.
+pub(crate) fn check_device_range(ptr: *const c_void, bytes: usize) -> Result {
+    if bytes == 0 {
+        return Ok(());
+    }
+    registry::device_range(ptr as usize, bytes).map(|_| ())
+}
+
+/// Takes `bytes` from the device's memory, or fails without a trace.
+fn reserve(device: &Device, bytes: usize) -> Result {
+    let taken = device
+        .used_bytes
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(bytes)
+                .filter(|&sum| sum <= device.total_bytes)
+        });
+    taken
+        .map(|_| ())
+        .map_err(|_| hipError_t::hipErrorOutOfMemory)
+}
+
+fn allocate(
+    call: &'static str,
+    out: *mut *mut c_void,
+    bytes: usize,
+    kind: Kind,
+    flags: c_uint,
+) -> Result {
+    if out.is_null() {
+        return Err(hipError_t::hipErrorInvalidValue);
+    }
+    let device = device::current()?;
+    if bytes == 0 {
+        // Success and a null pointer (hipamd/src/hip_memory.cpp, `ihipMalloc`).
+        // SAFETY: not null; room for a pointer by the C caller's promise.
+        return unsafe { store(out, std::ptr::null_mut()) };
+    }
+    let on_device = matches!(kind, Kind::Device | Kind::Managed);
+    if on_device {
+        reserve(device, bytes)?;
+    } else if bytes > device.total_bytes {
+        return Err(hipError_t::hipErrorOutOfMemory);
+    }
+    let mapping = if kind == Kind::Device {
+        Mapping::ending_at_guard(bytes)
+    } else {
+        Mapping::starting_at_page(bytes)
+    };
+    let Some(mapping) = mapping else {
+        if on_device {
+            device.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        log::refused(call, format_args!("the system gave no {bytes} bytes"));
+        return Err(hipError_t::hipErrorOutOfMemory);
+    };
+    let base = mapping.base();
+    let charged = if on_device { bytes } else { 0 };
+    registry::add(Arc::new(Allocation::owned(
+        mapping, bytes, kind, device, flags, charged,
+    )));
+    // SAFETY: not null; room for a pointer by the C caller's promise.
+    unsafe { store(out, base as *mut c_void) }
+}
+
+/// Frees what `hipMalloc` and its kin gave out, after all work of its device is done.
+fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
+    if ptr.is_null() {
+        return Ok(());
+    }
+    let allocation = match registry::find(ptr as usize) {
+        Some(allocation) => allocation,
+        None => {
+            log::refused(
+                call,
+                format_args!(
+                    "{ptr:p} is not memory of this device (never allocated, or already freed)"
+                ),
+            );
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+    };
+    match allocation.kind {
+        // ROCr answers for OpenCL's memory, so HIP finds an object, and releasing it frees nothing
+        // (hipamd/src/hip_memory.cpp, `getMemoryObject` and `ihipFree`).
+        Kind::ForeignVram | Kind::ForeignHost => {
+            log::refused(
+                call,
+                format_args!(
+                    "{ptr:p} belongs to OpenCL: reported as success, nothing freed, as ROCm does"
+                ),
+            );
+            Ok(())
+        }
+        kind if !freeable.contains(&kind) || !allocation.is_owned() => {
+            // ROCm looks only at the address; by HIP's documentation each kind has its own call, and a module's
+            // variables have none.
+            log::refused(
+                call,
+                format_args!("{ptr:p} was not allocated for this call to free"),
+            );
+            Err(hipError_t::hipErrorInvalidValue)
+        }
+        _ => {
+            // An address inside an allocation is not one that was handed out; undefined on ROCm.
+            if allocation.base != ptr as usize {
+                log::refused(
+                    call,
+                    format_args!(
+                        "{ptr:p} lies inside the allocation at {:#x}",
+                        allocation.base
+                    ),
+                );
+                return Err(hipError_t::hipErrorInvalidValue);
+            }
+            // Taken out first, so that of two threads freeing the same pointer one is told.
+            if !registry::remove(allocation.base) {
+                return Err(hipError_t::hipErrorInvalidValue);
+            }
+            match allocation.kind {
+                Kind::Device => stream::drain_device(allocation.device),
+                _ => device::all().iter().for_each(stream::drain_device),
+            }
+            Ok(())
+        }
+    }
+}
+
+pub(crate) unsafe extern "C" fn malloc(out: *mut *mut c_void, bytes: usize) -> hipError_t {
+    entry("hipMalloc", || {
+        allocate("hipMalloc", out, bytes, Kind::Device, 0)
+    })
+}
+
+pub(crate) unsafe extern "C" fn free_device(ptr: *mut c_void) -> hipError_t {
+    entry("hipFree", || {
+        free("hipFree", ptr, &[Kind::Device, Kind::Managed])
+    })
+}
+
+const ATTACH_GLOBAL: c_uint = 1;
+const ATTACH_HOST: c_uint = 2;
+
+pub(crate) unsafe extern "C" fn malloc_managed(
+    out: *mut *mut c_void,
+    bytes: usize,
+    flags: c_uint,
+) -> hipError_t {
+    entry("hipMallocManaged", || {
+        // Zero bytes and other flags are refused (hipamd/src/hip_hmm.cpp, `hipMallocManaged`).
+        if out.is_null() || bytes == 0 || !matches!(flags, ATTACH_GLOBAL | ATTACH_HOST) {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        allocate("hipMallocManaged", out, bytes, Kind::Managed, flags)
+    })
+}

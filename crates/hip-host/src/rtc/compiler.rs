@@ -1,0 +1,230 @@
+//! The machine's C++ compiler.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// A compiler that answered.
+pub(crate) struct Compiler {
+    command: Vec<String>,
+    /// What it says of itself, for cache keys and logs.
+    pub(crate) version: String,
+    is_clang: bool,
+}
+
+/// Why a compiler produced nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CompileError {
+    /// Its own messages.
+    #[error("{0}")]
+    Rejected(String),
+    #[error("{0}")]
+    NoCompiler(&'static str),
+    #[error("`{command}` could not be run: {reason}")]
+    NotRun { command: String, reason: String },
+    #[error("the folder for temporary files cannot be used: {0}")]
+    Temporary(#[from] std::io::Error),
+}
+
+fn answers(command: Vec<String>) -> Result<Compiler, String> {
+    let (program, fixed) = command.split_first().ok_or("empty command")?;
+    let output = Command::new(program)
+        .args(fixed)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(format!("`--version` ended with {}", output.status));
+    }
+    let version = String::from_utf8_lossy(&output.stdout).into_owned();
+    let is_clang = version.contains("clang");
+    Ok(Compiler {
+        command,
+        version,
+        is_clang,
+    })
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn search() -> Result<Compiler, String> {
+    // One that was chosen is used or reported, never passed over.
+    for variable in ["HIPCL_CXX", "CXX"] {
+        if let Some(chosen) = std::env::var(variable)
+            .ok()
+            .filter(|text| !text.trim().is_empty())
+        {
+            return answers(words(&chosen)).map_err(|reason| {
+                format!("hip-host: {variable}=`{chosen}` cannot be used as a C++ compiler ({reason}): correct it, or unset it to have one found")
+            });
+        }
+    }
+    let mut tried = Vec::new();
+    for candidate in ["c++", "g++", "clang++"] {
+        match answers(words(candidate)) {
+            Ok(compiler) => return Ok(compiler),
+            Err(reason) => tried.push(format!("{candidate}: {reason}")),
+        }
+    }
+    Err(format!(
+        "hip-host: no C++ compiler was found, and the host platform compiles kernels with the machine's own ({}): install g++ or clang++ \
+         (Debian and Ubuntu: `apt install g++`), or name one in HIPCL_CXX",
+        tried.join("; ")
+    ))
+}
+
+/// The compiler of this machine, looked for once.
+pub(crate) fn find() -> Result<&'static Compiler, CompileError> {
+    static FOUND: OnceLock<Result<Compiler, String>> = OnceLock::new();
+    FOUND
+        .get_or_init(search)
+        .as_ref()
+        .map_err(|reason| CompileError::NoCompiler(reason))
+}
+
+/// The processor code is made for: `HIP_HOST_MARCH`, else this one.
+pub(crate) fn march() -> String {
+    std::env::var("HIP_HOST_MARCH")
+        .ok()
+        .filter(|name| !name.trim().is_empty())
+        .unwrap_or_else(|| "native".to_owned())
+}
+
+/// What `-march=native` stands for here: code kept in a shared cache must not meet a lesser processor.
+pub(crate) fn processor() -> &'static str {
+    static FLAGS: OnceLock<String> = OnceLock::new();
+    FLAGS.get_or_init(|| {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let lines = info.lines().take_while(|line| !line.is_empty());
+        let of_interest = lines.filter(|line| {
+            [
+                "model",
+                "cpu family",
+                "vendor_id",
+                "flags",
+                "Features",
+                "CPU ",
+            ]
+            .iter()
+            .any(|key| line.starts_with(key))
+        });
+        of_interest.collect::<Vec<_>>().join("\n")
+    })
+}
+
+impl Compiler {
+    /// Options of both steps. Floating point as HIP has it: products and sums are fused, nothing sets `errno` or traps.
+    fn common(&self) -> Vec<String> {
+        let mut options: Vec<String> = [
+            "-std=c++17",
+            "-O3",
+            "-fPIC",
+            "-ffp-contract=fast",
+            "-fno-math-errno",
+            "-fno-trapping-math",
+            "-fno-strict-aliasing",
+            "-fno-semantic-interposition",
+            "-fno-exceptions",
+            "-fno-rtti",
+            "-fno-threadsafe-statics",
+            "-fdiagnostics-color=never",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        if !self.is_clang {
+            options.push("-fno-gnu-unique".to_owned());
+        }
+        options.push(format!("-march={}", march()));
+        options
+    }
+
+    fn run(&self, folder: &Path, arguments: Vec<OsString>) -> Result<String, CompileError> {
+        let (program, fixed) = self
+            .command
+            .split_first()
+            .ok_or(CompileError::NoCompiler("hip-host: empty compiler command"))?;
+        let output = Command::new(program)
+            .args(fixed)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .env("LC_ALL", "C")
+            .output()
+            .map_err(|error| CompileError::NotRun {
+                command: program.clone(),
+                reason: error.to_string(),
+            })?;
+        let prefix = format!("{}/", folder.display());
+        let messages = String::from_utf8_lossy(&output.stderr)
+            .replace(&format!("{prefix}include/"), "")
+            .replace(&prefix, "");
+        if output.status.success() {
+            return Ok(messages);
+        }
+        let messages = if messages.trim().is_empty() {
+            format!("the compiler ended with {}\n", output.status)
+        } else {
+            messages
+        };
+        Err(CompileError::Rejected(messages))
+    }
+
+    /// Runs the preprocessor; the text and the messages.
+    pub(crate) fn preprocess(
+        &self,
+        folder: &Path,
+        source: &Path,
+        options: &[String],
+    ) -> Result<(String, String), CompileError> {
+        let out = folder.join("kernel.i");
+        let mut arguments: Vec<OsString> = self.common().into_iter().map(OsString::from).collect();
+        arguments.extend(options.iter().map(OsString::from));
+        arguments.extend(["-x", "c++", "-E"].map(OsString::from));
+        arguments.extend([
+            OsString::from("-I"),
+            folder.join("include").into(),
+            OsString::from("-isystem"),
+            folder.join("builtin").into(),
+        ]);
+        arguments.extend([source.into(), OsString::from("-o"), out.clone().into()]);
+        let messages = self.run(folder, arguments)?;
+        Ok((
+            String::from_utf8_lossy(&std::fs::read(out)?).into_owned(),
+            messages,
+        ))
+    }
+
+    /// Compiles preprocessed text to a shared library; its bytes and the messages.
+    pub(crate) fn compile(
+        &self,
+        folder: &Path,
+        text: &str,
+        options: &[String],
+    ) -> Result<(Vec<u8>, String), CompileError> {
+        let (source, out) = (folder.join("kernel.ii"), folder.join("kernel.so"));
+        std::fs::write(&source, text)?;
+        let mut arguments: Vec<OsString> = self.common().into_iter().map(OsString::from).collect();
+        arguments.extend(options.iter().map(OsString::from));
+        arguments.extend(["-x", "c++-cpp-output"].map(OsString::from));
+        arguments.push(source.into());
+        arguments.extend(
+            [
+                "-x",
+                "none",
+                "-shared",
+                "-Wl,-Bsymbolic",
+                "-Wl,--as-needed",
+                "-Wl,-z,defs",
+                "-lm",
+                "-o",
+            ]
+            .map(OsString::from),
+        );
+        arguments.push(out.clone().into());
+        let messages = self.run(folder, arguments)?;
+        Ok((std::fs::read(out)?, messages))
+    }
+}

@@ -1,0 +1,532 @@
+//! HIPRTC: kernels compiled at run time by the machine's C++ compiler.
+
+mod cache;
+mod compiler;
+pub(crate) mod container;
+mod options;
+mod scan;
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use hip_sys::{hiprtcProgram, hiprtcResult};
+use parking_lot::Mutex;
+
+use crate::faults::{self, Injected};
+use crate::handles::Handles;
+use crate::launch::abi;
+use crate::log;
+use crate::module::Image;
+use cache::KeyBuilder;
+use compiler::CompileError;
+
+const PRELUDE: &str = include_str!("../../kernels/prelude.hpp");
+
+/// Headers a HIPRTC source may include although all of it is there already.
+const BUILT_IN: &[&str] = &[
+    "hip/hip_runtime.h",
+    "hip/hip_runtime_api.h",
+    "hip/hip_complex.h",
+    "hip/hip_vector_types.h",
+    "hip/math_functions.h",
+];
+
+static PROGRAMS: Handles<Program> = Handles::new();
+
+type Result<T = ()> = std::result::Result<T, hiprtcResult>;
+
+struct Program {
+    source: String,
+    name: String,
+    /// Name and text.
+    headers: Vec<(String, String)>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    expressions: Vec<String>,
+    compiled: bool,
+    log: CString,
+    code: Option<Vec<u8>>,
+    /// Linker's names of the expressions, in their order; made when first asked for.
+    lowered: Option<Vec<Option<CString>>>,
+}
+
+/// Frames an entry point: injected faults, and no panic across the C boundary.
+fn entry(call: &'static str, body: impl FnOnce() -> Result) -> hiprtcResult {
+    match faults::injected(call) {
+        Some(Injected::Unknown) => return hiprtcResult::HIPRTC_ERROR_INTERNAL_ERROR,
+        Some(Injected::Code(code)) => return hiprtcResult(code),
+        None => {}
+    }
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => hiprtcResult::HIPRTC_SUCCESS,
+        Ok(Err(code)) => code,
+        Err(_) => {
+            log::warn(&format!(
+                "{call}: internal failure, reported as HIPRTC_ERROR_INTERNAL_ERROR"
+            ));
+            hiprtcResult::HIPRTC_ERROR_INTERNAL_ERROR
+        }
+    }
+}
+
+fn find(program: hiprtcProgram) -> Result<Arc<Program>> {
+    PROGRAMS
+        .get(program as usize)
+        .ok_or(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM)
+}
+
+/// Stores a result, refusing null.
+///
+/// # Safety
+/// `out` is null or valid for writing one `T`.
+unsafe fn store<T>(out: *mut T, value: T) -> Result {
+    // SAFETY: passed on.
+    unsafe { crate::error::store(out, value) }.map_err(|_| hiprtcResult::HIPRTC_ERROR_INVALID_INPUT)
+}
+
+/// Copies a C string, refusing null.
+///
+/// # Safety
+/// `text` is null or a terminated string.
+unsafe fn string(text: *const c_char) -> Result<String> {
+    if text.is_null() {
+        return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
+    }
+    // SAFETY: not null, so terminated by this function's contract.
+    Ok(unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned())
+}
+
+/// Copies `count` C strings.
+///
+/// # Safety
+/// `list` is null or holds `count` pointers, each null or a terminated string.
+unsafe fn strings(list: *mut *const c_char, count: c_int) -> Result<Vec<String>> {
+    let count = usize::try_from(count).map_err(|_| hiprtcResult::HIPRTC_ERROR_INVALID_INPUT)?;
+    if count > 0 && list.is_null() {
+        return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
+    }
+    // SAFETY: by this function's contract.
+    (0..count)
+        .map(|index| unsafe { string(*list.add(index)) })
+        .collect()
+}
+
+unsafe extern "C" fn create_program(
+    out: *mut hiprtcProgram,
+    source: *const c_char,
+    name: *const c_char,
+    count: c_int,
+    headers: *mut *const c_char,
+    names: *mut *const c_char,
+) -> hiprtcResult {
+    entry("hiprtcCreateProgram", || {
+        if out.is_null() {
+            return Err(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM);
+        }
+        // SAFETY: the C caller promises terminated strings, and as many headers and names as it says.
+        let (source, name, headers, names) = unsafe {
+            let name = if name.is_null() {
+                String::new()
+            } else {
+                string(name)?
+            };
+            (
+                string(source)?,
+                name,
+                strings(headers, count)?,
+                strings(names, count)?,
+            )
+        };
+        let name = if name.is_empty() {
+            "CompileSource".to_owned()
+        } else {
+            name
+        };
+        let program = Program {
+            source,
+            name,
+            headers: names.into_iter().zip(headers).collect(),
+            state: Mutex::default(),
+        };
+        // SAFETY: not null; room for a handle by the C caller's promise.
+        unsafe { store(out, PROGRAMS.insert(Arc::new(program)) as hiprtcProgram) }
+    })
+}
+
+unsafe extern "C" fn destroy_program(program: *mut hiprtcProgram) -> hiprtcResult {
+    entry("hiprtcDestroyProgram", || {
+        if program.is_null() {
+            return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
+        }
+        // SAFETY: not null; the C caller promises a handle there.
+        let token = unsafe { program.read() } as usize;
+        PROGRAMS
+            .remove(token)
+            .ok_or(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM)?;
+        // SAFETY: as above, for writing.
+        unsafe { store(program, std::ptr::null_mut()) }
+    })
+}
+
+unsafe extern "C" fn add_name_expression(
+    program: hiprtcProgram,
+    expression: *const c_char,
+) -> hiprtcResult {
+    entry("hiprtcAddNameExpression", || {
+        let program = find(program)?;
+        // SAFETY: the C caller promises a terminated string.
+        let expression = unsafe { string(expression) }?;
+        let mut state = program.state.lock();
+        if state.compiled {
+            return Err(hiprtcResult::HIPRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION);
+        }
+        if !state.expressions.contains(&expression) {
+            state.expressions.push(expression);
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn compile_program(
+    program: hiprtcProgram,
+    count: c_int,
+    list: *mut *const c_char,
+) -> hiprtcResult {
+    entry("hiprtcCompileProgram", || {
+        let program = find(program)?;
+        // SAFETY: the C caller promises as many terminated strings as it says.
+        let given = unsafe { strings(list, count) }?;
+        // Held while the compiler runs: a second compilation of the same program waits, others do not.
+        let mut state = program.state.lock();
+        state.lowered = None;
+        state.code = None;
+        let sorted = match options::sort(&given) {
+            Ok(sorted) => sorted,
+            Err(error) => {
+                state.log = terminated(&format!("{error}\n"));
+                return Err(hiprtcResult::HIPRTC_ERROR_INVALID_OPTION);
+            }
+        };
+        match build(&program, &state.expressions, &sorted) {
+            Ok((code, messages)) => {
+                state.log = terminated(&messages);
+                state.code = Some(code);
+                state.compiled = true;
+                Ok(())
+            }
+            Err(error) => {
+                let text = error.to_string();
+                state.log = terminated(
+                    if text.ends_with('\n') {
+                        text
+                    } else {
+                        text + "\n"
+                    }
+                    .as_str(),
+                );
+                Err(hiprtcResult::HIPRTC_ERROR_COMPILATION)
+            }
+        }
+    })
+}
+
+fn terminated(text: &str) -> CString {
+    CString::new(text.replace('\0', " ")).unwrap_or_default()
+}
+
+/// Compiles, or finds the result of an earlier compilation of the same.
+fn build(
+    program: &Program,
+    expressions: &[String],
+    options: &options::Options,
+) -> std::result::Result<(Vec<u8>, String), CompileError> {
+    let compiler = compiler::find()?;
+    // What an include folder holds may change unseen, so only what is wholly known is kept.
+    let cacheable = !options
+        .preprocessor
+        .iter()
+        .any(|option| option.starts_with("-I") || option == "-isystem")
+        && !program.source.contains("#include \"/");
+    let mut key = KeyBuilder::default();
+    key.part(env!("CARGO_PKG_VERSION"))
+        .part(abi::VERSION.to_le_bytes())
+        .part(PRELUDE)
+        .part(&compiler.version);
+    key.part(compiler::march())
+        .part(compiler::processor())
+        .part(&program.name)
+        .part(&program.source);
+    for list in [&options.preprocessor, &options.both] {
+        key.part((list.len() as u64).to_le_bytes());
+        for option in list {
+            key.part(option);
+        }
+    }
+    key.part((program.headers.len() as u64).to_le_bytes());
+    for (name, text) in &program.headers {
+        key.part(name).part(text);
+    }
+    for expression in expressions {
+        key.part(expression);
+    }
+    let key = key.finish();
+    if cacheable && let Some(code) = cache::get(&key) {
+        return Ok((code, String::new()));
+    }
+    let folder = tempfile::Builder::new().prefix("hip-host-").tempdir()?;
+    let folder = folder.path();
+    write_headers(folder, &program.headers)?;
+    let source = folder.join("kernel.cpp");
+    std::fs::write(
+        &source,
+        format!(
+            "#line 1 \"hip-host prelude\"\n{PRELUDE}\n#line 1 {}\n{}\n",
+            quoted(&program.name),
+            program.source
+        ),
+    )?;
+    let (text, mut messages) = compiler.preprocess(
+        folder,
+        &source,
+        &options
+            .preprocessor
+            .iter()
+            .chain(&options.both)
+            .cloned()
+            .collect::<Vec<_>>(),
+    )?;
+    let scanned = scan::scan(&text);
+    let (library, more) = compiler.compile(
+        folder,
+        &format!("{}\n{}", scanned.text, table(&scanned, expressions)),
+        &options.both,
+    )?;
+    messages.push_str(&more);
+    let code = container::wrap(&library);
+    // Warnings are not kept, so what gave some is compiled anew each time and warns each time.
+    if cacheable && messages.is_empty() {
+        cache::put(&key, &code);
+    }
+    Ok((code, messages))
+}
+
+/// A C++ string literal.
+fn quoted(text: &str) -> String {
+    format!(
+        "\"{}\"",
+        text.replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace(['\n', '\r'], " ")
+    )
+}
+
+fn write_headers(folder: &Path, headers: &[(String, String)]) -> std::io::Result<()> {
+    let built_in = folder.join("builtin");
+    let given = folder.join("include");
+    std::fs::create_dir_all(&given)?;
+    let stubs = BUILT_IN.iter().map(|&name| (built_in.join(name), ""));
+    let own = headers.iter().filter_map(|(name, text)| {
+        // A name that leads out of the folder is no header of ours to write; the compiler will say that it is missing.
+        let inside = Path::new(name)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        inside.then(|| (given.join(name), text.as_str()))
+    });
+    for (path, text) in stubs.chain(own) {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+/// The table of kernels that goes behind the source.
+fn table(scanned: &scan::Scan, expressions: &[String]) -> String {
+    let plain = scanned
+        .kernels
+        .iter()
+        .map(|kernel| (format!("::{}", kernel.qualified), kernel.may_wait));
+    let named = expressions.iter().map(|expression| {
+        let name = expression.trim().trim_start_matches('&').trim();
+        (name.to_owned(), scanned.expression_may_wait(name))
+    });
+    let entries: Vec<String> = plain
+        .chain(named)
+        .map(|(name, may_wait)| format!("    __hipcl_kernel<(&{name})>::entry({may_wait}),\n"))
+        .collect();
+    format!(
+        "# 1 \"hip-host kernels\"\n\
+         static const __hipcl_entry __hipcl_entries[] = {{\n{}    {{}}\n}};\n\
+         extern \"C\" __attribute__((visibility(\"default\"))) const __hipcl_table __hipcl_kernels = {{{}, {}, __hipcl_entries}};\n",
+        entries.concat(),
+        abi::VERSION,
+        entries.len()
+    )
+}
+
+unsafe extern "C" fn get_program_log_size(program: hiprtcProgram, out: *mut usize) -> hiprtcResult {
+    entry("hiprtcGetProgramLogSize", || {
+        let size = find(program)?.state.lock().log.as_bytes_with_nul().len();
+        // SAFETY: null is refused; otherwise room for a size by the C caller's promise.
+        unsafe { store(out, size) }
+    })
+}
+
+unsafe extern "C" fn get_program_log(program: hiprtcProgram, out: *mut c_char) -> hiprtcResult {
+    entry("hiprtcGetProgramLog", || {
+        let program = find(program)?;
+        let state = program.state.lock();
+        // SAFETY: the C caller promises as many bytes as `hiprtcGetProgramLogSize` says.
+        unsafe { copy_out(state.log.as_bytes_with_nul(), out) }
+    })
+}
+
+unsafe extern "C" fn get_code_size(program: hiprtcProgram, out: *mut usize) -> hiprtcResult {
+    entry("hiprtcGetCodeSize", || {
+        let program = find(program)?;
+        let size = program.state.lock().code.as_ref().map(Vec::len);
+        // SAFETY: null is refused; otherwise room for a size by the C caller's promise.
+        unsafe { store(out, size.ok_or(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM)?) }
+    })
+}
+
+unsafe extern "C" fn get_code(program: hiprtcProgram, out: *mut c_char) -> hiprtcResult {
+    entry("hiprtcGetCode", || {
+        let program = find(program)?;
+        let state = program.state.lock();
+        let code = state
+            .code
+            .as_ref()
+            .ok_or(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM)?;
+        // SAFETY: the C caller promises as many bytes as `hiprtcGetCodeSize` says.
+        unsafe { copy_out(code, out) }
+    })
+}
+
+/// # Safety
+/// `out` is null (refused) or valid for writing `bytes.len()` bytes.
+unsafe fn copy_out(bytes: &[u8], out: *mut c_char) -> Result {
+    if out.is_null() {
+        return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
+    }
+    // SAFETY: not null, so room enough by this function's contract.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), out, bytes.len()) };
+    Ok(())
+}
+
+unsafe extern "C" fn get_lowered_name(
+    program: hiprtcProgram,
+    expression: *const c_char,
+    out: *mut *const c_char,
+) -> hiprtcResult {
+    entry("hiprtcGetLoweredName", || {
+        let program = find(program)?;
+        // SAFETY: the C caller promises a terminated string.
+        let expression = unsafe { string(expression) }?;
+        let mut guard = program.state.lock();
+        let state = &mut *guard;
+        let Some(code) = &state.code else {
+            return Err(hiprtcResult::HIPRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION);
+        };
+        let invalid = hiprtcResult::HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
+        let index = state
+            .expressions
+            .iter()
+            .position(|known| *known == expression)
+            .ok_or(invalid)?;
+        let lowered = match &mut state.lowered {
+            Some(lowered) => lowered,
+            empty => empty.insert(
+                lower(code, state.expressions.len())
+                    .ok_or(hiprtcResult::HIPRTC_ERROR_INTERNAL_ERROR)?,
+            ),
+        };
+        let name = lowered.get(index).and_then(Option::as_ref).ok_or(invalid)?;
+        // SAFETY: null is refused; otherwise room for a pointer. The string lives as long as the program does.
+        unsafe { store(out, name.as_ptr()) }
+    })
+}
+
+/// The linker's names of the last `count` kernels of a code object.
+fn lower(code: &[u8], count: usize) -> Option<Vec<Option<CString>>> {
+    let image = Image::load(container::unwrap(code).ok()?).ok()?;
+    let all = image.entries().len();
+    Some(
+        (all.checked_sub(count)?..all)
+            .map(|index| {
+                image
+                    .symbol_of(index)
+                    .and_then(|name| CString::new(name).ok())
+            })
+            .collect(),
+    )
+}
+
+unsafe extern "C" fn version(major: *mut c_int, minor: *mut c_int) -> hiprtcResult {
+    entry("hiprtcVersion", || {
+        if major.is_null() || minor.is_null() {
+            return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
+        }
+        // HIPRTC counts its own versions and has stayed at 9.0 (hipamd/src/hiprtc/hiprtc.cpp, `hiprtcVersion`).
+        // SAFETY: neither is null; room for an int at each by the C caller's promise.
+        unsafe {
+            store(major, 9)?;
+            store(minor, 0)
+        }
+    })
+}
+
+unsafe extern "C" fn get_error_string(code: hiprtcResult) -> *const c_char {
+    match code {
+        hiprtcResult::HIPRTC_SUCCESS => c"HIPRTC_SUCCESS",
+        hiprtcResult::HIPRTC_ERROR_OUT_OF_MEMORY => c"HIPRTC_ERROR_OUT_OF_MEMORY",
+        hiprtcResult::HIPRTC_ERROR_PROGRAM_CREATION_FAILURE => {
+            c"HIPRTC_ERROR_PROGRAM_CREATION_FAILURE"
+        }
+        hiprtcResult::HIPRTC_ERROR_INVALID_INPUT => c"HIPRTC_ERROR_INVALID_INPUT",
+        hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM => c"HIPRTC_ERROR_INVALID_PROGRAM",
+        hiprtcResult::HIPRTC_ERROR_INVALID_OPTION => c"HIPRTC_ERROR_INVALID_OPTION",
+        hiprtcResult::HIPRTC_ERROR_COMPILATION => c"HIPRTC_ERROR_COMPILATION",
+        hiprtcResult::HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE => {
+            c"HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE"
+        }
+        hiprtcResult::HIPRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION => {
+            c"HIPRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION"
+        }
+        hiprtcResult::HIPRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION => {
+            c"HIPRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION"
+        }
+        hiprtcResult::HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID => {
+            c"HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID"
+        }
+        hiprtcResult::HIPRTC_ERROR_LINKING => c"HIPRTC_ERROR_LINKING",
+        _ => c"HIPRTC_ERROR_INTERNAL_ERROR",
+    }
+    .as_ptr()
+}
+
+/// The table of HIPRTC's functions.
+pub(crate) fn api() -> hip_sys::RtcApi {
+    hip_sys::RtcApi {
+        hiprtcCreateProgram: Some(create_program),
+        hiprtcDestroyProgram: Some(destroy_program),
+        hiprtcAddNameExpression: Some(add_name_expression),
+        hiprtcCompileProgram: Some(compile_program),
+        hiprtcGetProgramLogSize: Some(get_program_log_size),
+        hiprtcGetProgramLog: Some(get_program_log),
+        hiprtcGetCodeSize: Some(get_code_size),
+        hiprtcGetCode: Some(get_code),
+        hiprtcGetLoweredName: Some(get_lowered_name),
+        hiprtcGetErrorString: Some(get_error_string),
+        hiprtcVersion: Some(version),
+        ..hip_sys::RtcApi::EMPTY
+    }
+}

@@ -1,0 +1,595 @@
+//! Streams: each is a thread that works off a queue in order.
+//!
+//! Waiting across streams (events, the null stream's rules) is a list of [`Mark`]s a command must see done before it
+//! runs. A mark only ever names a command that was queued earlier, so waits cannot form a circle.
+
+use std::collections::VecDeque;
+use std::ffi::{c_int, c_uint, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use hip_sys::{hipError_t, hipHostFn_t, hipStream_t, hipStreamCallback_t};
+use parking_lot::{Condvar, Mutex};
+
+use crate::device::{self, Device};
+use crate::error::{Result, entry, in_callback, store};
+use crate::event;
+use crate::faults::{self, Injected};
+use crate::handles::{self, Handles};
+use crate::log;
+
+static STREAMS: Handles<Stream> = Handles::new();
+
+/// `hipStreamLegacy`: the null stream by another name.
+const LEGACY: usize = 1;
+/// `hipStreamPerThread`: a blocking stream of the calling thread's own.
+const PER_THREAD: usize = 2;
+
+const FLAG_DEFAULT: c_uint = 0;
+const FLAG_NON_BLOCKING: c_uint = 1;
+/// The numerically largest priority is the lowest.
+const PRIORITY_LOW: c_int = 1;
+const PRIORITY_HIGH: c_int = -1;
+
+type Work = Box<dyn FnOnce() -> Result + Send>;
+
+/// One in-order queue and its thread.
+pub(crate) struct Stream {
+    device: &'static Device,
+    kind: Kind,
+    flags: c_uint,
+    priority: c_int,
+    token: usize,
+    state: Mutex<State>,
+    progress: Condvar,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The legacy default stream of a device.
+    Null,
+    /// Ordered against the null stream.
+    Blocking,
+    NonBlocking,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Command>,
+    submitted: u64,
+    completed: u64,
+    closed: bool,
+    has_thread: bool,
+    /// The first failure since the last time someone was told.
+    error: Option<hipError_t>,
+}
+
+struct Command {
+    call: &'static str,
+    after: Vec<Mark>,
+    work: Work,
+}
+
+/// "Everything queued to this stream up to here".
+#[derive(Clone)]
+pub(crate) struct Mark {
+    stream: Arc<Stream>,
+    sequence: u64,
+}
+
+impl Mark {
+    pub(crate) fn is_done(&self) -> bool {
+        self.stream.state.lock().completed >= self.sequence
+    }
+
+    /// The error the stream has gathered, if any, told once.
+    pub(crate) fn take_error(&self) -> Result {
+        self.stream.take_error()
+    }
+
+    pub(crate) fn wait(&self) {
+        let mut state = self.stream.state.lock();
+        while state.completed < self.sequence {
+            self.stream.progress.wait(&mut state);
+        }
+    }
+}
+
+impl Stream {
+    fn new(device: &'static Device, kind: Kind, flags: c_uint, priority: c_int) -> Arc<Self> {
+        let stream = Arc::new(Self {
+            device,
+            kind,
+            flags,
+            priority,
+            token: handles::fresh(),
+            state: Mutex::default(),
+            progress: Condvar::new(),
+        });
+        device.streams.add(&stream);
+        stream
+    }
+
+    /// The default stream of `device`; each device makes it when first asked.
+    pub(crate) fn null(device: &'static Device) -> Arc<Self> {
+        device
+            .streams
+            .null(|| Self::new(device, Kind::Null, FLAG_DEFAULT, 0))
+    }
+
+    pub(crate) fn device(&self) -> &'static Device {
+        self.device
+    }
+
+    /// A mark after everything queued so far, or `None` if all of it is done.
+    pub(crate) fn pending(self: &Arc<Self>) -> Option<Mark> {
+        let state = self.state.lock();
+        (state.completed < state.submitted).then(|| Mark {
+            stream: self.clone(),
+            sequence: state.submitted,
+        })
+    }
+
+    fn take_error(&self) -> Result {
+        self.state.lock().error.take().map_or(Ok(()), Err)
+    }
+
+    /// The waits that the legacy null stream's rules add to a command of this stream.
+    fn implicit_waits(&self) -> Vec<Mark> {
+        match self.kind {
+            Kind::Null => self
+                .device
+                .streams
+                .living()
+                .iter()
+                .filter(|s| s.kind == Kind::Blocking)
+                .filter_map(Self::pending)
+                .collect(),
+            Kind::Blocking => self
+                .device
+                .streams
+                .existing_null()
+                .iter()
+                .filter_map(Self::pending)
+                .collect(),
+            Kind::NonBlocking => Vec::new(),
+        }
+    }
+
+    /// Queues `work` behind everything in this stream and behind `after`; the mark says when it is done.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        call: &'static str,
+        mut after: Vec<Mark>,
+        work: Work,
+    ) -> Result<Mark> {
+        after.extend(self.implicit_waits());
+        let mut state = self.state.lock();
+        // Destroyed since it was looked up; its thread may have gone.
+        if state.closed {
+            return Err(hipError_t::hipErrorContextIsDestroyed);
+        }
+        if !state.has_thread {
+            let worker = self.clone();
+            std::thread::Builder::new()
+                .name("hip-host stream".to_owned())
+                .spawn(move || worker.run())
+                .map_err(|_| hipError_t::hipErrorOutOfMemory)?;
+            state.has_thread = true;
+        }
+        state.queue.push_back(Command { call, after, work });
+        state.submitted += 1;
+        let sequence = state.submitted;
+        drop(state);
+        self.progress.notify_all();
+        Ok(Mark {
+            stream: self.clone(),
+            sequence,
+        })
+    }
+
+    fn run(self: Arc<Self>) {
+        loop {
+            let command = {
+                let mut state = self.state.lock();
+                loop {
+                    if let Some(command) = state.queue.pop_front() {
+                        break command;
+                    }
+                    if state.closed {
+                        return;
+                    }
+                    self.progress.wait(&mut state);
+                }
+            };
+            let result = command.run();
+            let mut state = self.state.lock();
+            state.completed += 1;
+            if let Err(code) = result {
+                state.error.get_or_insert(code);
+            }
+            drop(state);
+            self.progress.notify_all();
+        }
+    }
+
+    /// Waits for everything queued so far and reports what went wrong since the last report.
+    pub(crate) fn synchronize(self: &Arc<Self>) -> Result {
+        if let Some(mark) = self.pending() {
+            mark.wait();
+        }
+        self.take_error()
+    }
+
+    /// The host-side wait that synchronising the null stream means: for it and for every blocking stream.
+    fn synchronize_null(self: &Arc<Self>) -> Result {
+        let waits: Vec<Mark> = self.implicit_waits();
+        let mut result = self.synchronize();
+        for mark in waits {
+            mark.wait();
+            result = result.and(mark.stream.take_error());
+        }
+        result
+    }
+
+    fn close(&self) {
+        self.state.lock().closed = true;
+        self.progress.notify_all();
+    }
+}
+
+impl Command {
+    fn run(self) -> Result {
+        let Self { call, after, work } = self;
+        for mark in &after {
+            mark.wait();
+        }
+        drop(after);
+        if let Some(delay) = faults::delay() {
+            std::thread::sleep(delay);
+        }
+        match faults::injected_in_stream(call) {
+            Some(Injected::Unknown) => return Err(hipError_t::hipErrorLaunchFailure),
+            Some(Injected::Code(code)) => return Err(hipError_t(code)),
+            None => {}
+        }
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|reason| {
+            // Library code ends a command it must refuse by unwinding with the reason.
+            match reason.downcast_ref::<String>() {
+                Some(reason) => log::refused(call, format_args!("in the stream: {reason}")),
+                None => log::warn(&format!("{call}: failed in the stream, reported as hipErrorLaunchFailure at the next synchronisation")),
+            }
+            Err(hipError_t::hipErrorLaunchFailure)
+        })
+    }
+}
+
+thread_local! {
+    static OWN: PerThread = const { PerThread(std::cell::RefCell::new(Vec::new())) };
+}
+
+/// The calling thread's streams, one per device it used, closed when the thread ends.
+struct PerThread(std::cell::RefCell<Vec<Arc<Stream>>>);
+
+impl PerThread {
+    fn get(&self, device: &'static Device) -> Arc<Stream> {
+        let mut own = self.0.borrow_mut();
+        if let Some(stream) = own
+            .iter()
+            .find(|stream| std::ptr::eq(stream.device, device))
+        {
+            return stream.clone();
+        }
+        let stream = Stream::new(device, Kind::Blocking, FLAG_DEFAULT, 0);
+        own.push(stream.clone());
+        stream
+    }
+}
+
+impl Drop for PerThread {
+    fn drop(&mut self) {
+        for stream in self.0.get_mut() {
+            stream.close();
+        }
+    }
+}
+
+/// The stream a handle names.
+///
+/// An unknown one answers `hipErrorContextIsDestroyed`, as HIP 5 and 6 do (hipamd/src/hip_stream.cpp, `isValid`); HIP 7
+/// dropped the check and may crash.
+pub(crate) fn find(stream: hipStream_t) -> Result<Arc<Stream>> {
+    match stream as usize {
+        0 | LEGACY => Ok(Stream::null(device::current()?)),
+        PER_THREAD => {
+            let device = device::current()?;
+            OWN.try_with(|own| own.get(device))
+                .map_err(|_| hipError_t::hipErrorContextIsDestroyed)
+        }
+        token => STREAMS
+            .get(token)
+            .ok_or(hipError_t::hipErrorContextIsDestroyed),
+    }
+}
+
+fn is_null_handle(stream: hipStream_t) -> bool {
+    matches!(stream as usize, 0 | LEGACY)
+}
+
+/// Runs `work` in stream order on `stream` (null = the current device's default stream) and returns at once.
+///
+/// `call` names the API function for logs. A `work` that panics becomes the stream's asynchronous error.
+pub(crate) fn enqueue(
+    stream: hipStream_t,
+    call: &'static str,
+    work: Box<dyn FnOnce() + Send>,
+) -> hipError_t {
+    let queued = find(stream).and_then(|stream| {
+        let work: Work = Box::new(move || {
+            work();
+            Ok(())
+        });
+        stream.submit(call, Vec::new(), work).map(|_| ())
+    });
+    queued.err().unwrap_or(hipError_t::hipSuccess)
+}
+
+/// Whether `stream` names a stream that exists (null and `hipStreamPerThread` included).
+pub(crate) fn is_valid(stream: hipStream_t) -> bool {
+    find(stream).is_ok()
+}
+
+/// Waits for every stream of `device`, the destroyed ones that still work included.
+pub(crate) fn synchronize_device(device: &'static Device) -> Result {
+    let mut result = Ok(());
+    for stream in device.streams.living() {
+        result = result.and(stream.synchronize());
+    }
+    result
+}
+
+/// As [`synchronize_device`], leaving errors where they are: for calls such as `hipFree` that wait but do not report.
+pub(crate) fn drain_device(device: &'static Device) {
+    for mark in device.streams.living().iter().filter_map(Stream::pending) {
+        mark.wait();
+    }
+}
+
+fn create(out: *mut hipStream_t, flags: c_uint, priority: c_int) -> Result {
+    if out.is_null() {
+        return Err(hipError_t::hipErrorInvalidValue);
+    }
+    let kind = match flags {
+        FLAG_DEFAULT => Kind::Blocking,
+        FLAG_NON_BLOCKING => Kind::NonBlocking,
+        _ => return Err(hipError_t::hipErrorInvalidValue),
+    };
+    let stream = Stream::new(
+        device::current()?,
+        kind,
+        flags,
+        priority.clamp(PRIORITY_HIGH, PRIORITY_LOW),
+    );
+    let token = stream.token;
+    STREAMS.insert_as(token, stream);
+    // SAFETY: `out` is not null; the C caller promises room for a handle.
+    unsafe { store(out, token as hipStream_t) }
+}
+
+pub(crate) unsafe extern "C" fn stream_create(out: *mut hipStream_t) -> hipError_t {
+    entry("hipStreamCreate", || create(out, FLAG_DEFAULT, 0))
+}
+
+pub(crate) unsafe extern "C" fn stream_create_with_flags(
+    out: *mut hipStream_t,
+    flags: c_uint,
+) -> hipError_t {
+    entry("hipStreamCreateWithFlags", || create(out, flags, 0))
+}
+
+pub(crate) unsafe extern "C" fn stream_create_with_priority(
+    out: *mut hipStream_t,
+    flags: c_uint,
+    priority: c_int,
+) -> hipError_t {
+    entry("hipStreamCreateWithPriority", || {
+        create(out, flags, priority)
+    })
+}
+
+pub(crate) unsafe extern "C" fn device_get_stream_priority_range(
+    least: *mut c_int,
+    greatest: *mut c_int,
+) -> hipError_t {
+    entry("hipDeviceGetStreamPriorityRange", || {
+        // SAFETY: each pointer is null (then skipped, as ROCm does) or the C caller's room for an int.
+        unsafe {
+            if !least.is_null() {
+                store(least, PRIORITY_LOW)?;
+            }
+            if !greatest.is_null() {
+                store(greatest, PRIORITY_HIGH)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn stream_destroy(stream: hipStream_t) -> hipError_t {
+    entry("hipStreamDestroy", || match stream as usize {
+        0 => Err(hipError_t::hipErrorInvalidHandle),
+        LEGACY | PER_THREAD => Err(hipError_t::hipErrorInvalidResourceHandle),
+        token => {
+            // Work already queued still runs: HIP leaves open whether destruction waits, so the model does not.
+            STREAMS
+                .remove(token)
+                .ok_or(hipError_t::hipErrorContextIsDestroyed)?
+                .close();
+            Ok(())
+        }
+    })
+}
+
+pub(crate) unsafe extern "C" fn stream_synchronize(stream: hipStream_t) -> hipError_t {
+    entry("hipStreamSynchronize", || {
+        let found = find(stream)?;
+        if is_null_handle(stream) {
+            found.synchronize_null()
+        } else {
+            found.synchronize()
+        }
+    })
+}
+
+pub(crate) unsafe extern "C" fn stream_query(stream: hipStream_t) -> hipError_t {
+    entry("hipStreamQuery", || {
+        let found = find(stream)?;
+        let waits = if is_null_handle(stream) {
+            !found.implicit_waits().is_empty()
+        } else {
+            false
+        };
+        if waits || found.pending().is_some() {
+            return Err(hipError_t::hipErrorNotReady);
+        }
+        found.take_error()
+    })
+}
+
+pub(crate) unsafe extern "C" fn stream_wait_event(
+    stream: hipStream_t,
+    event: hip_sys::hipEvent_t,
+    flags: c_uint,
+) -> hipError_t {
+    entry("hipStreamWaitEvent", || {
+        if event.is_null() {
+            return Err(hipError_t::hipErrorInvalidHandle);
+        }
+        let found = find(stream)?;
+        if flags != 0 {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        match event::mark(event)? {
+            Some(mark) => found
+                .submit("hipStreamWaitEvent", vec![mark], Box::new(|| Ok(())))
+                .map(|_| ()),
+            // An event that was never recorded is complete.
+            None => Ok(()),
+        }
+    })
+}
+
+pub(crate) unsafe extern "C" fn stream_get_flags(
+    stream: hipStream_t,
+    out: *mut c_uint,
+) -> hipError_t {
+    entry("hipStreamGetFlags", || {
+        if stream.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        // SAFETY: null is refused by `store`; otherwise the C caller promises room for one value.
+        unsafe { store(out, find(stream)?.flags) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn stream_get_priority(
+    stream: hipStream_t,
+    out: *mut c_int,
+) -> hipError_t {
+    entry("hipStreamGetPriority", || {
+        // SAFETY: as in `stream_get_flags`.
+        unsafe { store(out, find(stream)?.priority) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn stream_get_device(
+    stream: hipStream_t,
+    out: *mut hip_sys::hipDevice_t,
+) -> hipError_t {
+    entry("hipStreamGetDevice", || {
+        // SAFETY: as in `stream_get_flags`.
+        unsafe { store(out, find(stream)?.device.ordinal as hip_sys::hipDevice_t) }
+    })
+}
+
+/// The user's data pointer of a host function, on its way to the stream's thread.
+struct UserData(*mut c_void);
+// SAFETY: the pointer is never used by us; by the API's contract the user's function may receive it on any thread.
+unsafe impl Send for UserData {}
+
+impl UserData {
+    fn get(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+pub(crate) unsafe extern "C" fn launch_host_func(
+    stream: hipStream_t,
+    function: hipHostFn_t,
+    user: *mut c_void,
+) -> hipError_t {
+    entry("hipLaunchHostFunc", || {
+        let found = find(stream)?;
+        let function = function.ok_or(hipError_t::hipErrorInvalidValue)?;
+        let user = UserData(user);
+        let work: Work = Box::new(move || {
+            // SAFETY: the C caller promises that `function` may be called with `user` when the stream gets there.
+            in_callback(|| unsafe { function(user.get()) });
+            Ok(())
+        });
+        found
+            .submit("hipLaunchHostFunc", Vec::new(), work)
+            .map(|_| ())
+    })
+}
+
+pub(crate) unsafe extern "C" fn stream_add_callback(
+    stream: hipStream_t,
+    callback: hipStreamCallback_t,
+    user: *mut c_void,
+    flags: c_uint,
+) -> hipError_t {
+    entry("hipStreamAddCallback", || {
+        let callback = callback.ok_or(hipError_t::hipErrorInvalidValue)?;
+        if flags != 0 {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        let found = find(stream)?;
+        let user = UserData(user);
+        let handle = stream as usize;
+        let queue = Arc::downgrade(&found);
+        let work: Work = Box::new(move || {
+            let status = queue
+                .upgrade()
+                .and_then(|queue| queue.state.lock().error)
+                .unwrap_or(hipError_t::hipSuccess);
+            // SAFETY: the C caller promises that `callback` may be called with these arguments when the stream gets there.
+            in_callback(|| unsafe { callback(handle as hipStream_t, status, user.get()) });
+            Ok(())
+        });
+        found
+            .submit("hipStreamAddCallback", Vec::new(), work)
+            .map(|_| ())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_destroyed_after_it_was_found_takes_no_more_work() {
+        let mut handle = std::ptr::null_mut();
+        assert_eq!(create(&mut handle, FLAG_NON_BLOCKING, 0), Ok(()));
+        let stream = find(handle).unwrap();
+        let done = stream
+            .submit("test", Vec::new(), Box::new(|| Ok(())))
+            .unwrap();
+        // SAFETY: any value may be given as a handle.
+        let destroyed = unsafe { stream_destroy(handle) };
+        assert_eq!(destroyed, hipError_t::hipSuccess);
+        done.wait();
+        let late = stream.submit("test", Vec::new(), Box::new(|| Ok(())));
+        assert_eq!(late.err(), Some(hipError_t::hipErrorContextIsDestroyed));
+    }
+}

@@ -1,0 +1,123 @@
+//! The machine's compiler: found, missing, and spared by the cache. Each case has a process of its own.
+
+mod common;
+
+use common::*;
+use hip_sys::hiprtcResult;
+
+const SOURCE: &str = "extern \"C\" __global__ void k(int* p) { *p = 42; }";
+
+fn runs(code: &[u8]) {
+    let out = malloc(4);
+    let module = load(code);
+    assert_eq!(
+        launch(
+            function(module, "k"),
+            [1; 3],
+            [1; 3],
+            0,
+            std::ptr::null_mut(),
+            &mut params![out]
+        ),
+        OK
+    );
+    assert_eq!(download::<i32>(out, 1), [42]);
+}
+
+#[test]
+fn without_a_compiler_the_log_says_what_to_do() {
+    if is_child() {
+        let (result, log, _) = compile_with(SOURCE, &[], &[]);
+        assert_eq!(result, hiprtcResult::HIPRTC_ERROR_COMPILATION);
+        print!("LOG {log}");
+        return;
+    }
+    let nowhere = tempfile::tempdir().unwrap();
+    let nowhere = nowhere.path().to_str().unwrap();
+    let case = "without_a_compiler_the_log_says_what_to_do";
+    for (environment, expected) in [
+        (
+            &[("PATH", nowhere), ("CXX", ""), ("HIPCL_CXX", "")][..],
+            &["no C++ compiler was found", "install g++", "HIPCL_CXX"][..],
+        ),
+        (
+            &[("HIPCL_CXX", "no-such-compiler")],
+            &["HIPCL_CXX=`no-such-compiler`", "unset it"],
+        ),
+        (
+            &[("HIPCL_CXX", "false")],
+            &["HIPCL_CXX=`false`", "correct it"],
+        ),
+        (
+            &[("HIPCL_CXX", ""), ("CXX", "no-such-compiler")],
+            &["CXX=`no-such-compiler`"],
+        ),
+    ] {
+        let output = run_child(case, environment);
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let log = text.split("LOG ").nth(1).unwrap().lines().next().unwrap();
+        assert!(expected.iter().all(|part| log.contains(part)), "{log}");
+    }
+}
+
+#[test]
+fn a_kernel_is_compiled_once_and_a_damaged_file_again() {
+    let case = "a_kernel_is_compiled_once_and_a_damaged_file_again";
+    if is_child() {
+        runs(&compile(SOURCE));
+        return;
+    }
+    // A compiler that notes each compilation; its version is asked for by each process and not noted.
+    let folder = tempfile::tempdir().unwrap();
+    let (script, notes, cache) = (
+        folder.path().join("cxx"),
+        folder.path().join("notes"),
+        folder.path().join("cache"),
+    );
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] || echo run >> '{}'\nexec c++ \"$@\"\n",
+        notes.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let environment = [
+        ("HIPCL_CXX", script.to_str().unwrap()),
+        ("HIPCL_CACHE_DIR", cache.to_str().unwrap()),
+    ];
+    let run = |environment: &[(&str, &str)]| {
+        let output = run_child(case, environment);
+        assert!(output.status.success(), "{output:?}");
+        std::fs::read_to_string(&notes)
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
+    let once = run(&environment);
+    assert!(once > 0);
+    assert_eq!(run(&environment), once, "taken from the cache");
+    for entry in std::fs::read_dir(cache.join("host-kernels")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    }
+    assert_eq!(run(&environment), 2 * once, "compiled again");
+    assert_eq!(run(&environment), 2 * once, "and kept again");
+    let other = [environment[0], environment[1], ("HIP_HOST_MARCH", "x86-64")];
+    if cfg!(target_arch = "x86_64") {
+        assert_eq!(run(&other), 3 * once, "another processor, another kernel");
+    }
+    // A cache that cannot be written costs time only.
+    let blocked = folder.path().join("blocked");
+    std::fs::write(&blocked, "a file where the folder should be").unwrap();
+    let before = run(&environment);
+    assert_eq!(
+        run(&[
+            environment[0],
+            ("HIPCL_CACHE_DIR", blocked.to_str().unwrap())
+        ]),
+        before + once
+    );
+}

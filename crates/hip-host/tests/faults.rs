@@ -1,0 +1,108 @@
+//! Faults and delays on demand, in one test: the rules are the process's.
+
+mod common;
+
+use std::ptr::null_mut;
+use std::time::{Duration, Instant};
+
+use common::*;
+use hip_host::faults::{set_delay, set_failures};
+use hip_sys::{hipError_t, hiprtcResult};
+
+#[test]
+fn calls_fail_and_finish_late_as_told() {
+    let mut ptr = null_mut();
+    set_failures("hipMalloc:2:2, hipFree:*, hiprtcCreateProgram:1:1, hsa_init:1").unwrap();
+    ok!(hipMalloc(&mut ptr, 16));
+    assert_eq!(
+        hip!(hipMalloc(&mut ptr, 16)),
+        hipError_t::hipErrorOutOfMemory
+    );
+    assert_eq!(hip!(hipPeekAtLastError()), hipError_t::hipErrorOutOfMemory);
+    ok!(hipMalloc(&mut ptr, 16));
+    assert_eq!(
+        (hip!(hipFree(ptr)), hip!(hipFree(ptr))),
+        (hipError_t::hipErrorUnknown, hipError_t::hipErrorUnknown)
+    );
+    let created = rtc!(hiprtcCreateProgram(
+        &mut null_mut(),
+        c"".as_ptr(),
+        c"".as_ptr(),
+        0,
+        null_mut(),
+        null_mut()
+    ));
+    assert_eq!(created, hiprtcResult::HIPRTC_ERROR_OUT_OF_MEMORY);
+    // SAFETY: takes no argument.
+    let initialised = unsafe { hip_host::hsa_api().hsa_init.unwrap()() };
+    assert_eq!(initialised, hsa_sys::hsa_status_t::HSA_STATUS_ERROR);
+    assert!(set_failures("hipFree").is_err());
+    assert_eq!(
+        hip!(hipFree(ptr)),
+        hipError_t::hipErrorUnknown,
+        "a bad rule changes nothing"
+    );
+
+    // A failure in the stream is told at the next synchronisation, once, and skips the command.
+    set_failures("async/hipMemsetAsync:2:719").unwrap();
+    let (s, d) = (stream(), upload(&[5u8; 4]));
+    ok!(hipMemsetAsync(d, 6, 2, s));
+    ok!(hipMemsetAsync(d, 7, 4, s));
+    ok!(hipMemsetAsync(d, 8, 1, s));
+    assert_eq!(
+        hip!(hipStreamSynchronize(s)),
+        hipError_t::hipErrorLaunchFailure
+    );
+    assert_eq!(hip!(hipStreamSynchronize(s)), OK);
+    assert_eq!(download::<u8>(d, 4), [8, 6, 5, 5]);
+    set_failures("async/hipMemcpy:1:700").unwrap();
+    let mut host = [0u8; 4];
+    let kind = hip_sys::hipMemcpyKind::hipMemcpyDeviceToHost;
+    assert_eq!(
+        hip!(hipMemcpy(host.as_mut_ptr().cast(), d, 4, kind)),
+        hipError_t::hipErrorIllegalAddress
+    );
+    set_failures("async/hipMemsetAsync:1:719").unwrap();
+    ok!(hipMemsetAsync(d, 9, 4, s));
+    assert_eq!(
+        hip!(hipDeviceSynchronize()),
+        hipError_t::hipErrorLaunchFailure
+    );
+    set_failures("").unwrap();
+    ok!(hipFree(d));
+
+    set_delay(Duration::from_millis(30));
+    let start = Instant::now();
+    let d = malloc(4);
+    ok!(hipMemsetAsync(d, 1, 4, s));
+    assert!(start.elapsed() < Duration::from_millis(30));
+    assert_eq!(hip!(hipStreamQuery(s)), hipError_t::hipErrorNotReady);
+    ok!(hipStreamSynchronize(s));
+    assert!(start.elapsed() >= Duration::from_millis(30));
+    set_delay(Duration::ZERO);
+
+    // The environment's rules, in a process of their own.
+    let environment = [
+        ("HIP_HOST_FAIL", "hipInit:1:3"),
+        ("HIP_HOST_DELAY", "20000"),
+    ];
+    assert!(
+        run_child("the_environment_sets_rules_too", &environment)
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn the_environment_sets_rules_too() {
+    if !is_child() {
+        return;
+    }
+    assert_eq!(hip!(hipInit(0)), hipError_t::hipErrorNotInitialized);
+    ok!(hipInit(0));
+    let start = Instant::now();
+    let d = malloc(4);
+    ok!(hipMemset(d, 0, 4));
+    ok!(hipDeviceSynchronize());
+    assert!(start.elapsed() >= Duration::from_millis(20));
+}
