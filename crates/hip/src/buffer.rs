@@ -1,0 +1,272 @@
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+
+use bytemuck::Pod;
+
+use crate::call::call;
+use crate::slice::Origin;
+use crate::uses::Uses;
+use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
+
+/// Device memory with an owner.
+///
+/// It is used through slices, each for one stream; see [the ordering model](crate#the-ordering-model). Dropping it waits for
+/// the streams that used it, then frees it. If it cannot be made certain that they are done, the memory is leaked and
+/// the error is deferred: memory that the device may still touch is never freed.
+///
+/// A slice borrows its buffer, so the buffer cannot go away or be written while the slice lives:
+///
+/// ```compile_fail,E0505
+/// fn early(device: &hip::Device, stream: &hip::Stream) -> hip::Result<()> {
+///     let buffer = device.alloc::<f32>(8)?;
+///     let slice = buffer.on(stream)?;
+///     drop(buffer);
+///     slice.copy_to_slice(&mut [0.0; 8])
+/// }
+/// ```
+///
+/// ```compile_fail,E0502
+/// fn both(device: &hip::Device, a: &hip::Stream, b: &hip::Stream) -> hip::Result<()> {
+///     let mut buffer = device.alloc::<f32>(8)?;
+///     let reader = buffer.on(a)?;
+///     let mut writer = buffer.on_mut(b)?;
+///     writer.fill_zero()?;
+///     reader.copy_to_slice(&mut [0.0; 8])
+/// }
+/// ```
+///
+/// It also borrows its stream:
+///
+/// ```compile_fail,E0597
+/// fn dangling(device: &hip::Device, buffer: &hip::DeviceBuffer<f32>) -> hip::Result<()> {
+///     let slice;
+///     {
+///         let stream = device.stream()?;
+///         slice = buffer.on(&stream)?;
+///     }
+///     slice.copy_to_slice(&mut [0.0; 8])
+/// }
+/// ```
+#[doc(alias = "hipMalloc")]
+pub struct DeviceBuffer<T> {
+    /// Dangling if the size is 0.
+    pointer: NonNull<T>,
+    len: usize,
+    device: Device,
+    uses: Uses,
+    memory: PhantomData<T>,
+}
+
+// SAFETY: it owns its memory like `Vec<T>`, and HIP memory has no thread: "any device memory subsequently allocated from
+// this host thread [...] will be allocated on device" fixes the device, not the thread that may use it.
+unsafe impl<T: Send> Send for DeviceBuffer<T> {}
+// SAFETY: shared access only reads; the record of uses is behind a lock.
+unsafe impl<T: Sync> Sync for DeviceBuffer<T> {}
+
+impl<T: Pod> DeviceBuffer<T> {
+    pub(crate) fn alloc(device: &Device, len: usize) -> Result<Self> {
+        let bytes = byte_size::<T>(len)?;
+        let pointer = if bytes == 0 {
+            NonNull::dangling()
+        } else {
+            device.make_current()?;
+            let mut raw = ptr::null_mut();
+            // SAFETY: writes one pointer to the address given.
+            unsafe {
+                call!(
+                    device.runtime(),
+                    hipMalloc(&mut raw, bytes),
+                    "hipMalloc({bytes} bytes)"
+                )?
+            };
+            not_null(raw, "hipMalloc")?
+        };
+        Ok(Self {
+            pointer,
+            len,
+            device: device.clone(),
+            uses: Uses::default(),
+            memory: PhantomData,
+        })
+    }
+
+    pub(crate) fn alloc_zeroed(device: &Device, len: usize) -> Result<Self> {
+        let buffer = Self::alloc(device, len)?;
+        let bytes = len * size_of::<T>();
+        if bytes > 0 {
+            let null = ptr::null_mut();
+            // SAFETY: the memory was just allocated with this size, and nothing else uses it; the null stream always exists and
+            // is waited for, so the fill is not left behind (should the wait fail: `hipFree` "performs an implicit
+            // hipDeviceSynchronize()"). Zero bytes are a value of plain data.
+            unsafe {
+                let raw = buffer.pointer.as_ptr().cast::<c_void>();
+                call!(
+                    device.runtime(),
+                    hipMemsetAsync(raw, 0, bytes, null),
+                    "hipMemsetAsync(0, {bytes} bytes)"
+                )?;
+                call!(
+                    device.runtime(),
+                    hipStreamSynchronize(null),
+                    "hipStreamSynchronize(null)"
+                )?;
+            }
+        }
+        Ok(buffer)
+    }
+
+    /// Copies from the host. Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// Different lengths, a stream of another device, or the copy or earlier work failed.
+    pub fn copy_from_slice(&mut self, stream: &Stream, source: &[T]) -> Result<()> {
+        self.on_mut(stream)?.copy_from_slice(source)?;
+        self.uses.forget();
+        Ok(())
+    }
+
+    /// Copies to the host. Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// Different lengths, a stream of another device, or the copy or earlier work failed.
+    pub fn copy_to_slice(&self, stream: &Stream, destination: &mut [T]) -> Result<()> {
+        self.on(stream)?.copy_to_slice(destination)
+    }
+}
+
+impl<T> DeviceBuffer<T> {
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device that has the memory.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The memory to read on `stream`, which is made to wait for the last write. The host does not wait.
+    ///
+    /// # Errors
+    ///
+    /// The stream belongs to another device, or HIP refused the wait.
+    pub fn on<'a>(&'a self, stream: &'a Stream) -> Result<DeviceSlice<'a, T>> {
+        self.device
+            .check_same(stream.device(), "DeviceBuffer::on", "stream")?;
+        self.uses.read_on(stream)?;
+        Ok(DeviceSlice::with_origin(
+            self.pointer.as_ptr(),
+            self.len,
+            stream,
+            Origin::Device,
+        ))
+    }
+
+    /// The memory to write on `stream`, which is made to wait for everything that other streams do with it. The host does
+    /// not wait.
+    ///
+    /// # Errors
+    ///
+    /// The stream belongs to another device, or HIP refused the wait.
+    pub fn on_mut<'a>(&'a mut self, stream: &'a Stream) -> Result<DeviceSliceMut<'a, T>> {
+        self.device
+            .check_same(stream.device(), "DeviceBuffer::on_mut", "stream")?;
+        self.uses.write_on(stream)?;
+        Ok(DeviceSliceMut::with_origin(
+            self.pointer.as_ptr(),
+            self.len,
+            stream,
+            Origin::Device,
+        ))
+    }
+
+    /// Frees the memory as dropping does, and returns the error instead of deferring it.
+    ///
+    /// # Errors
+    ///
+    /// A stream that used it failed, or HIP would not free it; the buffer comes back.
+    #[doc(alias = "hipFree")]
+    #[expect(
+        clippy::result_large_err,
+        reason = "the owner comes back, and is as large as an owner is"
+    )]
+    pub fn close(mut self) -> Result<(), (Error, Self)> {
+        if let Err(error) = self.uses.wait_for_all().and_then(|()| self.free()) {
+            return Err((error, self));
+        }
+        // What is left for `drop` is a buffer without memory.
+        self.len = 0;
+        Ok(())
+    }
+
+    fn free(&self) -> Result<()> {
+        if self.len * size_of::<T>() == 0 {
+            return Ok(());
+        }
+        self.device.make_current()?;
+        // SAFETY: the pointer came from `hipMalloc`, is freed once (both callers give the buffer up), and nothing uses it.
+        unsafe {
+            call!(
+                self.device.runtime(),
+                hipFree(self.pointer.as_ptr().cast::<c_void>()),
+                "hipFree({:?})",
+                self.pointer
+            )
+        }
+    }
+}
+
+impl<T> Drop for DeviceBuffer<T> {
+    fn drop(&mut self) {
+        if self.uses.settle() {
+            if let Err(error) = self.free() {
+                self.device.runtime().defer(error);
+            }
+        } else {
+            let bytes = self.len * size_of::<T>();
+            tracing::error!(bytes, pointer = ?self.pointer, "device memory leaked: a stream that used it did not settle");
+        }
+    }
+}
+
+impl<T> fmt::Debug for DeviceBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceBuffer")
+            .field("pointer", &self.pointer)
+            .field("len", &self.len)
+            .field("device", &self.device)
+            .finish()
+    }
+}
+
+/// Bytes of `len` elements, at most `isize::MAX` as for every Rust object.
+pub(crate) fn byte_size<T>(len: usize) -> Result<usize> {
+    match len.checked_mul(size_of::<T>()) {
+        Some(bytes) if isize::try_from(bytes).is_ok() => Ok(bytes),
+        _ => Err(Error::TooLarge {
+            elements: len,
+            element_bytes: size_of::<T>(),
+        }),
+    }
+}
+
+/// An allocator that reports success has to have given an address.
+pub(crate) fn not_null<T>(raw: *mut c_void, call: &'static str) -> Result<NonNull<T>> {
+    NonNull::new(raw.cast()).ok_or_else(|| Error::Answer {
+        call,
+        answer: "null".to_owned(),
+        expected: "an address",
+    })
+}

@@ -1,0 +1,415 @@
+use std::ffi::{CStr, c_char};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use bytemuck::Pod;
+use hip_sys::hipDeviceAttribute_t;
+
+use crate::call::call;
+use crate::launch::Limits;
+use crate::{DeviceBuffer, Error, Event, PinnedBuffer, Result, Runtime, Stream};
+
+/// One HIP device. Cloning is cheap.
+#[derive(Clone)]
+pub struct Device {
+    runtime: Runtime,
+    ordinal: i32,
+    limits: Arc<OnceLock<Limits>>,
+}
+
+/// Where a device sits on the PCI bus; displayed as `0000:03:00.0`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PciAddress {
+    /// Domain (segment).
+    pub domain: u32,
+    /// Bus.
+    pub bus: u32,
+    /// Device (slot).
+    pub device: u32,
+    /// Function.
+    pub function: u32,
+}
+
+/// Device memory in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// Bytes that can still be allocated.
+    pub free: usize,
+    /// Bytes in all.
+    pub total: usize,
+}
+
+impl Device {
+    pub(crate) fn new(runtime: Runtime, ordinal: i32) -> Self {
+        Self {
+            runtime,
+            ordinal,
+            limits: Arc::default(),
+        }
+    }
+
+    /// The ordinal among the visible devices.
+    #[must_use]
+    pub fn ordinal(&self) -> usize {
+        // `Runtime::device` only makes devices from a `usize`.
+        self.ordinal.unsigned_abs() as usize
+    }
+
+    /// The runtime this device belongs to.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// The marketing name, e.g. "AMD Instinct MI100".
+    ///
+    /// # Errors
+    ///
+    /// The library cannot tell.
+    #[doc(alias = "hipDeviceGetName")]
+    pub fn name(&self) -> Result<String> {
+        let mut text = [0_u8; 256];
+        // SAFETY: writes at most the given number of bytes, terminator included.
+        unsafe {
+            call!(
+                self.runtime,
+                hipDeviceGetName(
+                    text.as_mut_ptr().cast::<c_char>(),
+                    text.len() as i32,
+                    self.ordinal
+                ),
+                "hipDeviceGetName(device {})",
+                self.ordinal
+            )?;
+        }
+        until_nul(&text, "hipDeviceGetName")
+    }
+
+    /// The instruction set with its features, as the compiler wants it, e.g. `gfx908:sramecc+:xnack-`.
+    ///
+    /// # Errors
+    ///
+    /// The library cannot tell.
+    #[doc(alias = "hipGetDeviceProperties")]
+    pub fn arch(&self) -> Result<String> {
+        let mut properties = std::mem::MaybeUninit::<hip_sys::hipDeviceProp_tR0600>::zeroed();
+        // SAFETY: writes one structure of the layout that the symbol's suffix names.
+        unsafe {
+            call!(
+                self.runtime,
+                hipGetDevicePropertiesR0600(properties.as_mut_ptr(), self.ordinal),
+                "hipGetDevicePropertiesR0600(device {})",
+                self.ordinal
+            )?;
+        }
+        // SAFETY: a C structure of numbers and arrays of numbers, for which zeroes are a value; the call filled it.
+        let properties = unsafe { properties.assume_init() };
+        until_nul(
+            bytemuck::cast_slice(&properties.gcnArchName),
+            "hipGetDevicePropertiesR0600",
+        )
+    }
+
+    /// The PCI address.
+    ///
+    /// # Errors
+    ///
+    /// The library cannot tell, or answers no address.
+    #[doc(alias = "hipDeviceGetPCIBusId")]
+    pub fn pci_address(&self) -> Result<PciAddress> {
+        let mut text = [0_u8; 64];
+        // SAFETY: writes at most the given number of bytes, terminator included.
+        unsafe {
+            call!(
+                self.runtime,
+                hipDeviceGetPCIBusId(
+                    text.as_mut_ptr().cast::<c_char>(),
+                    text.len() as i32,
+                    self.ordinal
+                ),
+                "hipDeviceGetPCIBusId(device {})",
+                self.ordinal
+            )?;
+        }
+        let text = until_nul(&text, "hipDeviceGetPCIBusId")?;
+        PciAddress::parse(&text).ok_or(Error::Answer {
+            call: "hipDeviceGetPCIBusId",
+            answer: text,
+            expected: "a PCI address like 0000:03:00.0",
+        })
+    }
+
+    /// Free and total memory.
+    ///
+    /// # Errors
+    ///
+    /// The library cannot tell.
+    #[doc(alias = "hipMemGetInfo")]
+    pub fn memory_info(&self) -> Result<MemoryInfo> {
+        self.make_current()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: writes two sizes to the addresses given.
+        unsafe {
+            call!(
+                self.runtime,
+                hipMemGetInfo(&mut free, &mut total),
+                "hipMemGetInfo(device {})",
+                self.ordinal
+            )
+        }?;
+        Ok(MemoryInfo { free, total })
+    }
+
+    /// One attribute.
+    ///
+    /// # Errors
+    ///
+    /// The library does not know the attribute.
+    #[doc(alias = "hipDeviceGetAttribute")]
+    pub fn attribute(&self, attribute: hipDeviceAttribute_t) -> Result<i32> {
+        let mut value = 0;
+        // SAFETY: writes one int to the address given; the attribute is a number that the callee checks.
+        unsafe {
+            call!(
+                self.runtime,
+                hipDeviceGetAttribute(&mut value, attribute, self.ordinal),
+                "hipDeviceGetAttribute({attribute:?}, device {})",
+                self.ordinal
+            )?;
+        }
+        Ok(value)
+    }
+
+    /// Waits for all work of all streams of this device.
+    ///
+    /// # Errors
+    ///
+    /// Earlier work failed.
+    #[doc(alias = "hipDeviceSynchronize")]
+    pub fn synchronize(&self) -> Result<()> {
+        self.make_current()?;
+        // SAFETY: takes no arguments.
+        unsafe {
+            call!(
+                self.runtime,
+                hipDeviceSynchronize(),
+                "hipDeviceSynchronize(device {})",
+                self.ordinal
+            )
+        }
+    }
+
+    /// Makes this the calling thread's current device.
+    ///
+    /// Every function of this crate that needs it does so itself; this is for calls made through [`Runtime::api`] and
+    /// for libraries that only look at the current device, as rocBLAS does.
+    ///
+    /// # Errors
+    ///
+    /// HIP refused the device.
+    #[doc(alias = "hipSetDevice")]
+    pub fn make_current(&self) -> Result<()> {
+        let mut current = -1;
+        // HIP's own answer is asked for, not remembered here: other code in the thread may have chosen another device.
+        if let Some(get) = self.runtime.api().hipGetDevice
+            // SAFETY: writes one int to the address given.
+            && unsafe { get(&mut current) } == hip_sys::hipError_t::hipSuccess
+            && current == self.ordinal
+        {
+            return Ok(());
+        }
+        // SAFETY: takes a number that the callee checks.
+        unsafe {
+            call!(
+                self.runtime,
+                hipSetDevice(self.ordinal),
+                "hipSetDevice({})",
+                self.ordinal
+            )
+        }
+    }
+
+    /// A new stream that is not ordered against the null stream.
+    ///
+    /// # Errors
+    ///
+    /// HIP could not create it.
+    #[doc(alias = "hipStreamCreateWithFlags")]
+    pub fn stream(&self) -> Result<Stream> {
+        Stream::create(self)
+    }
+
+    /// A new event that can measure time.
+    ///
+    /// # Errors
+    ///
+    /// HIP could not create it.
+    #[doc(alias = "hipEventCreateWithFlags")]
+    pub fn event(&self) -> Result<Event> {
+        Event::create(self, hip_sys::hipEventDefault)
+    }
+
+    /// Memory for `len` elements with unspecified contents. No call is made for 0 bytes.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory (the text says how much is free), or more bytes than an address holds.
+    #[doc(alias = "hipMalloc")]
+    pub fn alloc<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        DeviceBuffer::alloc(self, len)
+    }
+
+    /// Memory for `len` elements, all bytes zero. Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::alloc`], or the fill failed; nothing stays allocated then.
+    #[doc(alias = "hipMemset")]
+    pub fn alloc_zeroed<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        DeviceBuffer::alloc_zeroed(self, len)
+    }
+
+    /// Memory with a copy of `source`. Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::alloc`], or the copy failed; nothing stays allocated then.
+    pub fn alloc_from<T: Pod>(&self, stream: &Stream, source: &[T]) -> Result<DeviceBuffer<T>> {
+        let mut buffer = self.alloc(source.len())?;
+        buffer.copy_from_slice(stream, source)?;
+        Ok(buffer)
+    }
+
+    /// Page-locked host memory that this device can reach, all bytes zero.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory, or more bytes than an address holds.
+    #[doc(alias = "hipHostMalloc")]
+    pub fn alloc_pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuffer<T>> {
+        PinnedBuffer::new(self, len)
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        self.limits.get_or_init(|| Limits::of(self))
+    }
+
+    pub(crate) fn check_same(
+        &self,
+        other: &Self,
+        call: &'static str,
+        argument: &'static str,
+    ) -> Result<()> {
+        if self == other {
+            return Ok(());
+        }
+        let (expected, found) = if self.runtime.same(&other.runtime) {
+            (
+                format!("device {}", self.ordinal),
+                format!("device {}", other.ordinal),
+            )
+        } else {
+            (
+                format!("device {} of this runtime", self.ordinal),
+                format!("device {} of another runtime", other.ordinal),
+            )
+        };
+        Err(Error::WrongDevice {
+            call,
+            argument,
+            found,
+            expected,
+        })
+    }
+}
+
+/// Two devices are equal if they have the same ordinal in the same runtime.
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        self.ordinal == other.ordinal && self.runtime.same(&other.runtime)
+    }
+}
+
+impl Eq for Device {}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device")
+            .field("ordinal", &self.ordinal)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PciAddress {
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text
+            .split([':', '.'])
+            .map(|part| u32::from_str_radix(part, 16).ok());
+        let address = Self {
+            domain: parts.next()??,
+            bus: parts.next()??,
+            device: parts.next()??,
+            function: parts.next()??,
+        };
+        parts.next().is_none().then_some(address)
+    }
+}
+
+impl fmt::Display for PciAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:04x}:{:02x}:{:02x}.{:x}",
+            self.domain, self.bus, self.device, self.function
+        )
+    }
+}
+
+fn until_nul(bytes: &[u8], call: &'static str) -> Result<String> {
+    match CStr::from_bytes_until_nul(bytes) {
+        Ok(text) => Ok(text.to_string_lossy().into_owned()),
+        Err(_) => Err(Error::Answer {
+            call,
+            answer: String::from_utf8_lossy(bytes).into_owned(),
+            expected: "a text that ends",
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PciAddress;
+
+    #[test]
+    fn pci_address_reads_what_it_prints() {
+        let address = PciAddress {
+            domain: 0x1_0000,
+            bus: 0xc3,
+            device: 0x1f,
+            function: 7,
+        };
+        assert_eq!(PciAddress::parse(&address.to_string()), Some(address));
+        let usual = PciAddress {
+            domain: 0,
+            bus: 3,
+            device: 0,
+            function: 0,
+        };
+        assert_eq!(usual.to_string(), "0000:03:00.0");
+        assert_eq!(PciAddress::parse("0000:03:00.0"), Some(usual));
+    }
+
+    #[test]
+    fn malformed_pci_addresses_are_refused() {
+        for text in [
+            "",
+            "0000",
+            "0000:03:00",
+            "0000:03:00.0.1",
+            "0000:xx:00.0",
+            "0000:-3:00.0",
+        ] {
+            assert_eq!(PciAddress::parse(text), None, "{text}");
+        }
+    }
+}

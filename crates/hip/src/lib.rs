@@ -1,0 +1,99 @@
+//! Safe HIP: devices, streams, events, memory, run-time compilation.
+//!
+//! | module | what | C API |
+//! |---|---|---|
+//! | [`Runtime`] | a loaded HIP library, its versions, its devices | `hipInit`, `hipGetDeviceCount` |
+//! | [`Device`] | one GPU: name, architecture, PCI address, memory | `hipDevice*` |
+//! | [`Stream`], [`Event`] | ordered work, and marks in it | `hipStream*`, `hipEvent*` |
+//! | [`DeviceBuffer`] | device memory with an owner | `hipMalloc`, `hipFree` |
+//! | [`DeviceSlice`], [`DeviceSliceMut`] | permission to use memory on *one* stream | pointers |
+//! | [`PinnedBuffer`], [`Registered`] | host memory that the device can reach | `hipHostMalloc`, `hipHostRegister` |
+//! | [`rtc`] | source text to [`Module`] | `hiprtc*` |
+//! | [`Module`], [`Function`] | loaded code, kernel launch | `hipModule*` |
+//!
+//! # The ordering model
+//!
+//! Streams run beside each other, so two streams that touch the same memory need an order. Here the *memory* keeps it:
+//! [`DeviceBuffer::on`] and [`DeviceBuffer::on_mut`] hand out a slice for one stream, and make that stream wait for
+//! what other streams still do with the buffer. The slice borrows the buffer, so the borrow checker already forbids a
+//! reader beside a writer; the buffer remembers which streams used it, so dropping it waits for them.
+//! Nothing depends on a destructor of a slice: leaking one (`std::mem::forget`) costs nothing and endangers nothing.
+//!
+//! # What it does
+//!
+//! - Every safe function either completes before it returns, or borrows or owns what the device still uses.
+//! - Each call that depends on HIP's current device makes its device current on the calling thread first. The thread's
+//!   earlier choice is not restored.
+//! - Streams are made non-blocking and the null stream is never used for work that returns early, so nothing is ordered by accident.
+//! - A function that the loaded library lacks is [`Error::MissingSymbol`], and only for the call that needs it.
+//! - Errors found while dropping are logged (`tracing`) and kept for [`Runtime::take_deferred_errors`].
+//!
+//! # What it does not do
+//!
+//! - It cannot check a kernel: [`Function::launch`] is `unsafe`.
+//! - It does not use managed memory, graphs, textures or stream-ordered allocation.
+//! - It does not copy to or from memory that another runtime owns ([`Error::ForeignMemory`]): HIP would do it on the
+//!   CPU through the pointer, and may crash.
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! // SAFETY: both tables come from the same platform.
+//! let runtime = unsafe {
+//!     hip::Runtime::from_tables(Arc::new(hip_host::hip_api()), Some(Arc::new(hip_host::rtc_api())))
+//! }?;
+//! let device = runtime.device(0)?;
+//! let stream = device.stream()?;
+//!
+//! let mut numbers = device.alloc_from(&stream, &[1.0_f32, 2.0, 3.0])?;
+//! let module = hip::rtc::Program::new(
+//!     r#"extern "C" __global__ void twice(float *x, unsigned n) {
+//!         unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+//!         if (i < n) x[i] *= 2.0f;
+//!     }"#,
+//! )
+//! .name("twice.hip")
+//! .compile(&device)?;
+//! let twice = module.function("twice")?;
+//!
+//! let items = numbers.len();
+//! let slice = numbers.on_mut(&stream)?;
+//! // SAFETY: the arguments match the kernel's parameters, and it stays below `n`.
+//! unsafe { twice.launch(&stream, hip::LaunchConfig::linear(items, 64)?, &[&slice, &(items as u32)])? };
+//!
+//! let mut result = [0.0; 3];
+//! numbers.copy_to_slice(&stream, &mut result)?;
+//! assert_eq!(result, [2.0, 4.0, 6.0]);
+//! # Ok::<(), hip::Error>(())
+//! ```
+
+mod buffer;
+mod call;
+mod deferred;
+mod device;
+mod error;
+mod event;
+mod host_memory;
+mod launch;
+mod module;
+mod pinned;
+mod registered;
+pub mod rtc;
+mod runtime;
+mod slice;
+mod stream;
+mod uses;
+
+pub use buffer::DeviceBuffer;
+pub use device::{Device, MemoryInfo, PciAddress};
+pub use error::{Error, Result};
+pub use event::Event;
+pub use launch::{KernelArg, LaunchConfig};
+pub use module::{Function, Module};
+pub use pinned::PinnedBuffer;
+pub use registered::{Registered, with_registered};
+pub use runtime::{Runtime, Versions};
+pub use slice::{DeviceSlice, DeviceSliceMut};
+pub use stream::Stream;

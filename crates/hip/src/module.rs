@@ -1,0 +1,261 @@
+use std::ffi::{CString, c_void};
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use hip_sys::{hipFunction_t, hipModule_t};
+use parking_lot::Mutex;
+
+use crate::call::call;
+use crate::{Device, Error, KernelArg, LaunchConfig, Result, Stream};
+
+/// Code on one device. Cloning is cheap; the last owner waits for the kernels that still run and unloads it.
+#[derive(Clone)]
+pub struct Module {
+    code: Arc<Code>,
+}
+
+struct Code {
+    device: Device,
+    raw: hipModule_t,
+    /// Streams that may still run a kernel of this module.
+    launched: Mutex<Vec<Stream>>,
+    /// HIP may keep pointing into the image it was given.
+    _image: Box<[u8]>,
+}
+
+// SAFETY: a module is a handle that HIP lets any host thread look up functions in; loading fixed its device. The image is
+// never written, and the list is behind a lock.
+unsafe impl Send for Code {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Code {}
+
+/// A kernel. Cloning is cheap; it keeps its module loaded.
+#[derive(Clone)]
+pub struct Function {
+    module: Module,
+    raw: hipFunction_t,
+    name: Arc<str>,
+}
+
+// SAFETY: a function is a handle into its module; see there. Launching does not change it.
+unsafe impl Send for Function {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Function {}
+
+impl Module {
+    /// Loads a code object that was compiled for this device.
+    ///
+    /// # Safety
+    ///
+    /// `code` is a complete code object or fat binary: HIP gets no length and believes the headers in it. Code that runs when
+    /// it is loaded (initialisers, on the host platform) is sound.
+    ///
+    /// # Errors
+    ///
+    /// HIP refused it, for example because it was compiled for another architecture.
+    #[doc(alias = "hipModuleLoadData")]
+    pub unsafe fn load(device: &Device, code: &[u8]) -> Result<Self> {
+        device.make_current()?;
+        let image: Box<[u8]> = code.into();
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes one handle to the address given; the caller vouches for the image, which lives as long as the module.
+        unsafe {
+            call!(
+                device.runtime(),
+                hipModuleLoadData(&mut raw, image.as_ptr().cast::<c_void>()),
+                "hipModuleLoadData({} bytes, device {})",
+                image.len(),
+                device.ordinal()
+            )?;
+        }
+        let code = Code {
+            device: device.clone(),
+            raw,
+            launched: Mutex::default(),
+            _image: image,
+        };
+        Ok(Self {
+            code: Arc::new(code),
+        })
+    }
+
+    /// The device it is loaded on.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.code.device
+    }
+
+    /// The kernel of this name. Only names declared `extern "C"` are what they look like.
+    ///
+    /// # Errors
+    ///
+    /// There is no such kernel, or the name holds a NUL byte.
+    #[doc(alias = "hipModuleGetFunction")]
+    pub fn function(&self, name: &str) -> Result<Function> {
+        let text = c_text(name, "kernel name")?;
+        let mut raw = ptr::null_mut();
+        self.device().make_current()?;
+        // SAFETY: writes one handle to the address given; the module is alive and the name ends with NUL.
+        unsafe {
+            call!(
+                self.device().runtime(),
+                hipModuleGetFunction(&mut raw, self.code.raw, text.as_ptr()),
+                "hipModuleGetFunction(\"{name}\")"
+            )?;
+        }
+        Ok(Function {
+            module: self.clone(),
+            raw,
+            name: name.into(),
+        })
+    }
+}
+
+impl Function {
+    /// The name it was looked up by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The module it belongs to.
+    #[must_use]
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// Queues the kernel on `stream`. The host does not wait; the values of `args` are copied before it returns.
+    ///
+    /// # Safety
+    ///
+    /// - `args` match the kernel's parameters in number, order and type.
+    /// - The kernel stays inside the slices it is given, writes only those given as [`DeviceSliceMut`](crate::DeviceSliceMut), and a
+    ///   writable slice does not overlap another argument.
+    /// - Block size and shared memory are what the kernel was written for, and it ends.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongStream`] for a slice of another stream, [`Error::WrongDevice`] for a stream of another device than the
+    /// module's, [`Error::Launch`] for a grid or block that is empty or above the device's limits, or HIP refused the launch.
+    #[doc(alias = "hipModuleLaunchKernel")]
+    pub unsafe fn launch(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        args: &[&dyn KernelArg],
+    ) -> Result<()> {
+        let device = self.module.device();
+        device.check_same(stream.device(), "Function::launch", "stream")?;
+        if let Some(position) = args
+            .iter()
+            .position(|arg| arg.stream().is_some_and(|bound| bound != stream))
+        {
+            let argument = format!("argument {position} of `{}`", self.name);
+            return Err(Error::WrongStream {
+                call: "Function::launch",
+                argument,
+            });
+        }
+        if let Some(reason) = device.limits().refuse(&config) {
+            return Err(Error::Launch {
+                function: self.name.to_string(),
+                reason,
+            });
+        }
+        let mut params: Vec<*mut c_void> = args.iter().map(|arg| arg.as_param()).collect();
+        self.module.code.note(stream);
+        device.make_current()?;
+        let LaunchConfig {
+            grid,
+            block,
+            shared_bytes,
+        } = config;
+        // SAFETY: function and stream are alive and of one device. `params` has an address of a live value for each of the
+        // kernel's parameters, as the caller vouches; HIP reads them before it returns.
+        unsafe {
+            call!(
+                device.runtime(),
+                hipModuleLaunchKernel(
+                    self.raw,
+                    grid.0,
+                    grid.1,
+                    grid.2,
+                    block.0,
+                    block.1,
+                    block.2,
+                    shared_bytes,
+                    stream.raw(),
+                    params.as_mut_ptr(),
+                    ptr::null_mut()
+                ),
+                "hipModuleLaunchKernel({}, grid {grid:?}, block {block:?}, {shared_bytes} shared bytes)",
+                self.name
+            )
+        }
+    }
+}
+
+impl Code {
+    fn note(&self, stream: &Stream) {
+        let mut launched = self.launched.lock();
+        if launched.last() == Some(stream) {
+            return;
+        }
+        // A stream that is idle has nothing of this module left; keeping it would keep it alive as long as the module.
+        launched.retain(|other| other != stream && !matches!(other.is_idle(), Ok(true)));
+        launched.push(stream.clone());
+    }
+
+    fn unload(&self) -> Result<()> {
+        self.device.make_current()?;
+        // SAFETY: the handle is alive, this is its last use, and no kernel of it runs.
+        unsafe {
+            call!(
+                self.device.runtime(),
+                hipModuleUnload(self.raw),
+                "hipModuleUnload()"
+            )
+        }
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        let streams = std::mem::take(self.launched.get_mut());
+        let mut settled = true;
+        for stream in &streams {
+            settled &= stream.settle();
+        }
+        if !settled {
+            std::mem::forget(std::mem::take(&mut self._image));
+            tracing::error!("module left loaded: a stream that ran it did not settle");
+        } else if let Err(error) = self.unload() {
+            self.device.runtime().defer(error);
+        }
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module")
+            .field("device", self.device())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Function")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A text for a C function.
+pub(crate) fn c_text(text: &str, what: &'static str) -> Result<CString> {
+    CString::new(text).map_err(|error| Error::NulByte {
+        what,
+        position: error.nul_position(),
+    })
+}

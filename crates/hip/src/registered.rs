@@ -1,0 +1,200 @@
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use bytemuck::Pod;
+
+use crate::call::call;
+use crate::host_memory::HostMemory;
+use crate::{Device, DeviceSlice, DeviceSliceMut, Result, Stream};
+
+/// Host memory of the caller, page-locked so that the device can reach it. [`with_registered`] is the safe way to one.
+///
+/// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the device; the
+/// device through [`on`](Self::on) and [`on_mut`](Self::on_mut). Dropping it waits for the streams that used it.
+#[doc(alias = "hipHostRegister")]
+pub struct Registered<'a, T> {
+    memory: HostMemory<T>,
+    borrowed: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: like `&mut [T]`; page-locking belongs to the process, not to a thread.
+unsafe impl<T: Send> Send for Registered<'_, T> {}
+// SAFETY: shared access only reads; the record of uses is behind a lock.
+unsafe impl<T: Sync> Sync for Registered<'_, T> {}
+
+/// Page-locks `memory` while `work` runs. Afterwards the device has finished with it.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # // SAFETY: the table comes from one platform.
+/// # let runtime = unsafe { hip::Runtime::from_tables(Arc::new(hip_host::hip_api()), None) }?;
+/// # let device = runtime.device(0)?;
+/// # let stream = device.stream()?;
+/// let mut numbers = vec![7_u32; 1000];
+/// hip::with_registered(&device, &mut numbers, |registered| registered.on_mut(&stream)?.fill_zero())??;
+/// assert!(numbers.iter().all(|&number| number == 0));
+/// # Ok::<(), hip::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// The memory could not be page-locked (no call of `work` then), or a stream that used it failed.
+#[doc(alias("hipHostRegister", "hipHostUnregister"))]
+pub fn with_registered<T: Pod, R>(
+    device: &Device,
+    memory: &mut [T],
+    work: impl FnOnce(&mut Registered<'_, T>) -> R,
+) -> Result<R> {
+    // SAFETY: `work` only gets a reference, so the value is dropped here, on unwinding too.
+    let mut registered = unsafe { Registered::new(device, memory)? };
+    let result = work(&mut registered);
+    registered.memory.uses.wait_for_all()?;
+    Ok(result)
+}
+
+impl<'a, T: Pod> Registered<'a, T> {
+    /// Page-locks `memory`. No call is made for 0 bytes.
+    ///
+    /// # Safety
+    ///
+    /// The result has to be dropped before the memory is used again after `'a`. (`std::mem::forget` would end the borrow while the
+    /// device may still write, so this cannot be left to the borrow checker.)
+    ///
+    /// # Errors
+    ///
+    /// HIP could not page-lock it, for example because a part of it is registered already.
+    pub unsafe fn new(device: &Device, memory: &'a mut [T]) -> Result<Self> {
+        let bytes = size_of_val(memory);
+        let len = memory.len();
+        let host = NonNull::from(memory).cast::<T>();
+        if bytes > 0 {
+            device.make_current()?;
+            // SAFETY: the range is the caller's, borrowed for `'a`, and unregistered before `'a` ends.
+            unsafe {
+                call!(
+                    device.runtime(),
+                    hipHostRegister(
+                        host.as_ptr().cast::<c_void>(),
+                        bytes,
+                        hip_sys::hipHostRegisterMapped
+                    ),
+                    "hipHostRegister({host:?}, {bytes} bytes)"
+                )?;
+            }
+        }
+        // SAFETY: initialised by its type, page-locked, and borrowed for as long as the result lives.
+        match unsafe { HostMemory::new(device, host, len) } {
+            Ok(memory) => Ok(Self {
+                memory,
+                borrowed: PhantomData,
+            }),
+            Err(error) => {
+                if let Err(error) = unregister(device, host.as_ptr().cast()) {
+                    device.runtime().defer(error);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+impl<T> Registered<'_, T> {
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The device that can reach it.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.memory.device
+    }
+
+    /// The address for the device. It may differ from the host's.
+    #[must_use]
+    pub fn device_ptr(&self) -> *mut T {
+        self.memory.device_pointer()
+    }
+
+    /// The memory to read on `stream`, which is made to wait for the last write.
+    ///
+    /// # Errors
+    ///
+    /// The stream belongs to another device, or HIP refused the wait.
+    pub fn on<'a>(&'a self, stream: &'a Stream) -> Result<DeviceSlice<'a, T>> {
+        self.memory.on(stream)
+    }
+
+    /// The memory to write on `stream`, which is made to wait for everything that other streams do with it.
+    ///
+    /// # Errors
+    ///
+    /// The stream belongs to another device, or HIP refused the wait.
+    pub fn on_mut<'a>(&'a mut self, stream: &'a Stream) -> Result<DeviceSliceMut<'a, T>> {
+        self.memory.on_mut(stream)
+    }
+
+    /// The memory to read on the host. Blocks until the device has finished writing it.
+    ///
+    /// # Errors
+    ///
+    /// The stream that wrote it failed.
+    pub fn host(&self) -> Result<&[T]> {
+        self.memory.host()
+    }
+
+    /// The memory to write on the host. Blocks until the device has finished using it.
+    ///
+    /// # Errors
+    ///
+    /// A stream that used it failed.
+    pub fn host_mut(&mut self) -> Result<&mut [T]> {
+        self.memory.host_mut()
+    }
+}
+
+fn unregister(device: &Device, host: *mut c_void) -> Result<()> {
+    device.make_current()?;
+    // SAFETY: every caller passes a range it registered, once.
+    unsafe {
+        call!(
+            device.runtime(),
+            hipHostUnregister(host),
+            "hipHostUnregister({host:?})"
+        )
+    }
+}
+
+impl<T> Drop for Registered<'_, T> {
+    fn drop(&mut self) {
+        // The memory is the caller's and cannot be kept from him, so unlike elsewhere a stream that does not settle changes
+        // nothing here: taking the pages away from the device is the best that can be done.
+        self.memory.uses.settle();
+        if self.memory.bytes() > 0
+            && let Err(error) = unregister(
+                &self.memory.device,
+                self.memory.host_pointer().as_ptr().cast(),
+            )
+        {
+            self.memory.device.runtime().defer(error);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Registered<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registered")
+            .field("len", &self.len())
+            .field("device", self.device())
+            .finish_non_exhaustive()
+    }
+}

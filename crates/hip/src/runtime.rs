@@ -1,0 +1,235 @@
+use std::fmt;
+use std::sync::Arc;
+
+use hip_sys::hipError_t;
+
+use crate::call::call;
+use crate::deferred::Deferred;
+use crate::error::remedy;
+use crate::{Device, Error, Result};
+
+/// A HIP library in use: its function table, and the compiler's. Cloning is cheap.
+///
+/// Objects of two runtimes do not mix, even if both use the same library: use one runtime per process, and clone it.
+#[derive(Clone)]
+pub struct Runtime {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    hip: Arc<hip_sys::Api>,
+    /// Or why there is no compiler.
+    rtc: Result<Arc<hip_sys::RtcApi>, String>,
+    deferred: Deferred,
+}
+
+/// What the library and the driver say about themselves.
+///
+/// HIP's numbers are not reliable across releases (ROCm/hip issues 3703 and 3881); decide by what is present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Versions {
+    /// `hipRuntimeGetVersion`: major x 10,000,000 + minor x 100,000 + patch.
+    pub runtime: i32,
+    /// `hipDriverGetVersion`.
+    pub driver: i32,
+}
+
+impl Runtime {
+    /// Finds and opens AMD's HIP library and its compiler (`HIPCL_HIP_LIBRARY`, `$ROCM_PATH`, versioned names, `/opt/rocm`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Library`] names every path that was tried. A missing *compiler* is no error here: [`Error::NoCompiler`]
+    /// comes when it is needed.
+    pub fn load() -> Result<Self> {
+        let (hip, library) = hip_sys::Api::load()?;
+        let rtc = hip_sys::RtcApi::load_beside(&library);
+        let rtc = rtc
+            .map(|(rtc, _)| Arc::new(rtc))
+            .map_err(|error| error.to_string());
+        // SAFETY: both tables were resolved from AMD's libraries, which stay open and lie in one folder, hence of one release.
+        unsafe { Self::start(Arc::new(hip), rtc) }
+    }
+
+    /// Uses the given function tables.
+    ///
+    /// # Safety
+    ///
+    /// Every filled slot must be a function that does what HIP's documentation says of that name, stay callable for
+    /// the rest of the process, and belong to the same implementation as the others.
+    ///
+    /// # Errors
+    ///
+    /// `hipInit` failed.
+    #[doc(alias = "hipInit")]
+    pub unsafe fn from_tables(
+        hip: Arc<hip_sys::Api>,
+        rtc: Option<Arc<hip_sys::RtcApi>>,
+    ) -> Result<Self> {
+        let missing = || {
+            "no HIPRTC library is loaded; install hiprtc of the same ROCm release as HIP".to_owned()
+        };
+        // SAFETY: the caller's promise is the callee's demand.
+        unsafe { Self::start(hip, rtc.ok_or_else(missing)) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Runtime::from_tables`].
+    unsafe fn start(
+        hip: Arc<hip_sys::Api>,
+        rtc: Result<Arc<hip_sys::RtcApi>, String>,
+    ) -> Result<Self> {
+        let runtime = Self {
+            shared: Arc::new(Shared {
+                hip,
+                rtc,
+                deferred: Deferred::default(),
+            }),
+        };
+        if runtime.api().hipInit.is_some() {
+            // SAFETY: `hipInit` takes no pointers; the only flags value is 0.
+            unsafe { call!(runtime, hipInit(0), "hipInit(0)") }?;
+        }
+        Ok(runtime)
+    }
+
+    /// The versions of library and driver.
+    ///
+    /// # Errors
+    ///
+    /// The library cannot tell.
+    #[doc(alias("hipRuntimeGetVersion", "hipDriverGetVersion"))]
+    pub fn versions(&self) -> Result<Versions> {
+        let (mut runtime, mut driver) = (0, 0);
+        // SAFETY: both write one int to the address given.
+        unsafe {
+            call!(
+                self,
+                hipRuntimeGetVersion(&mut runtime),
+                "hipRuntimeGetVersion()"
+            )?;
+            call!(
+                self,
+                hipDriverGetVersion(&mut driver),
+                "hipDriverGetVersion()"
+            )?;
+        }
+        Ok(Versions { runtime, driver })
+    }
+
+    /// How many devices are visible. None is 0, not an error.
+    ///
+    /// # Errors
+    ///
+    /// The library could not count them for another reason than that there are none.
+    #[doc(alias = "hipGetDeviceCount")]
+    pub fn device_count(&self) -> Result<usize> {
+        let mut count = 0;
+        // SAFETY: writes one int to the address given.
+        match unsafe { call!(self, hipGetDeviceCount(&mut count), "hipGetDeviceCount()") } {
+            Ok(()) => Ok(usize::try_from(count).unwrap_or(0)),
+            Err(error) if error.code() == Some(hipError_t::hipErrorNoDevice) => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The device with this ordinal, `0..device_count()`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchDevice`].
+    pub fn device(&self, ordinal: usize) -> Result<Device> {
+        let count = self.device_count()?;
+        match i32::try_from(ordinal) {
+            Ok(index) if ordinal < count => Ok(Device::new(self.clone(), index)),
+            _ => Err(Error::NoSuchDevice { ordinal, count }),
+        }
+    }
+
+    /// The function table.
+    #[must_use]
+    pub fn api(&self) -> &hip_sys::Api {
+        &self.shared.hip
+    }
+
+    /// The compiler's function table, if there is one.
+    #[must_use]
+    pub fn rtc_api(&self) -> Option<&hip_sys::RtcApi> {
+        self.compiler().ok()
+    }
+
+    pub(crate) fn compiler(&self) -> Result<&hip_sys::RtcApi, &str> {
+        match &self.shared.rtc {
+            Ok(rtc) => Ok(rtc),
+            Err(reason) => Err(reason),
+        }
+    }
+
+    /// Takes the errors that destructors found since the last call. At most 64 are kept; all are logged with `tracing`.
+    #[must_use = "these errors were returned nowhere else"]
+    pub fn take_deferred_errors(&self) -> Vec<Error> {
+        self.shared.deferred.take()
+    }
+
+    /// Keeps an error that a destructor cannot return, for [`Runtime::take_deferred_errors`].
+    ///
+    /// For layers above, whose own destructors have the same duty.
+    pub fn defer(&self, error: Error) {
+        self.shared.deferred.push(error);
+    }
+
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    #[cold]
+    pub(crate) fn failure(&self, code: hipError_t, call: String) -> Error {
+        let remedy = match code {
+            hipError_t::hipErrorOutOfMemory => self.memory_left(),
+            code => remedy(code).to_owned(),
+        };
+        Error::Call {
+            call,
+            name: code.name().unwrap_or("hipError_t of a newer release"),
+            code: i64::from(code.0),
+            remedy,
+        }
+    }
+
+    fn memory_left(&self) -> String {
+        let (mut free, mut total) = (0, 0);
+        let told = self.api().hipMemGetInfo.is_some_and(|info| {
+            // SAFETY: writes two sizes to the addresses given.
+            unsafe { info(&mut free, &mut total) == hipError_t::hipSuccess }
+        });
+        if told {
+            format!("{} free of {}", Bytes(free), Bytes(total))
+        } else {
+            "the device would not say how much memory is free".to_owned()
+        }
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("compiler", &self.shared.rtc.is_ok())
+            .finish_non_exhaustive()
+    }
+}
+
+struct Bytes(usize);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+        let mut value = self.0 as f64 / 1024.0;
+        let mut unit = 0;
+        while value >= 1024.0 && unit + 1 < UNITS.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+        write!(f, "{value:.1} {}", UNITS[unit])
+    }
+}

@@ -1,0 +1,246 @@
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use hip_sys::{hipError_t, hipStream_t};
+use parking_lot::Mutex;
+
+use crate::call::call;
+use crate::{Device, Event, Result};
+
+/// A queue of work that the device runs in order. Cloning is cheap and gives the same stream.
+///
+/// Memory keeps the streams it was used on alive until that work is waited for. The last owner waits for the stream's work
+/// and destroys it.
+#[derive(Clone)]
+pub struct Stream {
+    core: Arc<Core>,
+}
+
+struct Core {
+    device: Device,
+    raw: hipStream_t,
+    /// Recorded here, waited for elsewhere, and recorded again: a wait keeps to the record it saw when it was queued.
+    fence: Mutex<Option<Event>>,
+}
+
+// SAFETY: the handle may be used from any thread: HIP says of `hipSetDevice`, which fixes a thread's device, "may be
+// called from any host thread. Multiple host threads may use the same device", and of `hipStreamQuery` "this is
+// thread-safe [...] if other host threads are sending work to the stream, the status may change". Everything else in
+// here is behind a lock.
+unsafe impl Send for Core {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Core {}
+
+impl Stream {
+    pub(crate) fn create(device: &Device) -> Result<Self> {
+        device.make_current()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes one handle to the address given; the flag is one of HIP's.
+        unsafe {
+            call!(
+                device.runtime(),
+                hipStreamCreateWithFlags(&mut raw, hip_sys::hipStreamNonBlocking),
+                "hipStreamCreateWithFlags(hipStreamNonBlocking, device {})",
+                device.ordinal()
+            )?;
+        }
+        Ok(Self {
+            core: Arc::new(Core {
+                device: device.clone(),
+                raw,
+                fence: Mutex::new(None),
+            }),
+        })
+    }
+
+    /// The device that runs the work.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.core.device
+    }
+
+    /// The handle, valid for as long as a clone of this stream lives.
+    ///
+    /// Work that is queued through it is in order with this stream's, but no buffer knows of it.
+    #[must_use]
+    pub fn raw(&self) -> hipStream_t {
+        self.core.raw
+    }
+
+    /// Waits until all work queued so far has completed.
+    ///
+    /// # Errors
+    ///
+    /// The work failed, or earlier work did and nobody asked since.
+    #[doc(alias = "hipStreamSynchronize")]
+    pub fn synchronize(&self) -> Result<()> {
+        self.core.synchronize()
+    }
+
+    /// Whether all work queued so far has completed.
+    ///
+    /// # Errors
+    ///
+    /// The work failed.
+    #[doc(alias = "hipStreamQuery")]
+    pub fn is_idle(&self) -> Result<bool> {
+        self.core.is_idle()
+    }
+
+    /// Marks this point of the stream with a new event that can measure time.
+    ///
+    /// # Errors
+    ///
+    /// HIP could not create or record the event.
+    pub fn record(&self) -> Result<Event> {
+        let event = self.device().event()?;
+        event.record_on(self)?;
+        Ok(event)
+    }
+
+    /// Work queued here from now on starts after what `event` marks now. The host does not wait.
+    ///
+    /// An event that was never recorded marks nothing, and a later record does not change this wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice) if the event belongs to another runtime, or HIP refused the wait.
+    #[doc(alias = "hipStreamWaitEvent")]
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        if !self.device().runtime().same(event.device().runtime()) {
+            return self
+                .device()
+                .check_same(event.device(), "Stream::wait", "event");
+        }
+        self.device().make_current()?;
+        // SAFETY: both handles are alive and of this runtime; HIP lets the event belong to another of its devices.
+        unsafe {
+            call!(
+                self.device().runtime(),
+                hipStreamWaitEvent(self.raw(), event.raw(), 0),
+                "hipStreamWaitEvent()"
+            )
+        }
+    }
+
+    /// Work queued here from now on starts after what is queued on `other` now. The host does not wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stream::wait`].
+    pub fn wait_for(&self, other: &Stream) -> Result<()> {
+        if self == other {
+            return Ok(());
+        }
+        // Held until the wait is queued: another thread's record in between would make this one wait for more than it has to.
+        let mut fence = other.core.fence.lock();
+        let event = match &mut *fence {
+            Some(event) => event,
+            none => none.insert(Event::create(
+                other.device(),
+                hip_sys::hipEventDisableTiming,
+            )?),
+        };
+        event.record_on(other)?;
+        self.wait(event)
+    }
+
+    /// For destructors: waits until the stream is idle, defers the error if there is one
+    /// ([`Runtime::take_deferred_errors`](crate::Runtime::take_deferred_errors)), and tells whether it is certain that none
+    /// of its work runs any more.
+    #[must_use = "memory of a stream that may still run must not be freed"]
+    pub fn settle(&self) -> bool {
+        let Err(error) = self.wait_out() else {
+            return true;
+        };
+        self.device().runtime().defer(error);
+        matches!(self.is_idle(), Ok(true))
+    }
+
+    /// Waits as [`Stream::synchronize`], and also if that fails before the work has ended: for work on memory that cannot be
+    /// kept from its owner. If HIP does not even tell whether the stream is idle, the device is lost and runs nothing.
+    pub(crate) fn wait_out(&self) -> Result<()> {
+        let outcome = self.synchronize();
+        if outcome.is_err() {
+            while matches!(self.is_idle(), Ok(false)) {
+                std::thread::yield_now();
+            }
+        }
+        outcome
+    }
+}
+
+/// Two streams are equal if they are clones of one.
+impl PartialEq for Stream {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+}
+
+impl Eq for Stream {}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("device", &self.device().ordinal())
+            .field("raw", &self.raw())
+            .finish()
+    }
+}
+
+impl Core {
+    fn synchronize(&self) -> Result<()> {
+        self.device.make_current()?;
+        // SAFETY: the handle is alive.
+        unsafe {
+            call!(
+                self.device.runtime(),
+                hipStreamSynchronize(self.raw),
+                "hipStreamSynchronize({:?})",
+                self.raw
+            )
+        }
+    }
+
+    fn is_idle(&self) -> Result<bool> {
+        self.device.make_current()?;
+        // SAFETY: the handle is alive.
+        match unsafe {
+            call!(
+                self.device.runtime(),
+                hipStreamQuery(self.raw),
+                "hipStreamQuery({:?})",
+                self.raw
+            )
+        } {
+            Ok(()) => Ok(true),
+            Err(error) if error.code() == Some(hipError_t::hipErrorNotReady) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn destroy(&self) -> Result<()> {
+        self.device.make_current()?;
+        // SAFETY: the handle is alive, and this is its last use.
+        unsafe {
+            call!(
+                self.device.runtime(),
+                hipStreamDestroy(self.raw),
+                "hipStreamDestroy({:?})",
+                self.raw
+            )
+        }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        // Waiting first is what brings an error of the last work to light.
+        for outcome in [self.synchronize(), self.destroy()] {
+            if let Err(error) = outcome {
+                self.device.runtime().defer(error);
+            }
+        }
+    }
+}

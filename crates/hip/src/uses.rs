@@ -1,0 +1,88 @@
+use parking_lot::Mutex;
+
+use crate::{Result, Stream};
+
+/// Which streams may still be using a piece of memory.
+///
+/// A use is noted when a slice is handed out, not when the slice goes away, so a leaked slice changes nothing. That
+/// is enough, because a slice borrows the memory: when a stream is about to *write*, no slice of another stream is alive
+/// any more, so everything that could touch the memory is already queued, and an event recorded now comes after it.
+#[derive(Default)]
+pub(crate) struct Uses {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    writer: Option<Stream>,
+    /// Streams that read since the last write; each of them waited for that write.
+    readers: Vec<Stream>,
+}
+
+impl Uses {
+    /// Lets `stream` read after the last write. Slices of other readers may be alive.
+    pub(crate) fn read_on(&self, stream: &Stream) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.readers.contains(stream) {
+            return Ok(());
+        }
+        if let Some(writer) = &state.writer {
+            stream.wait_for(writer)?;
+        }
+        state.readers.push(stream.clone());
+        Ok(())
+    }
+
+    /// Lets `stream` write after all that was queued. `&mut`: no slice is alive.
+    pub(crate) fn write_on(&mut self, stream: &Stream) -> Result<()> {
+        let state = self.state.get_mut();
+        // A reader waited for the writer, so waiting for the readers is waiting for both.
+        let before = if state.readers.is_empty() {
+            state.writer.as_slice()
+        } else {
+            &state.readers
+        };
+        for other in before {
+            stream.wait_for(other)?;
+        }
+        state.readers.clear();
+        state.writer = Some(stream.clone());
+        Ok(())
+    }
+
+    /// Blocks until the last write has completed. Slices of readers may be alive.
+    pub(crate) fn wait_for_writer(&self) -> Result<()> {
+        // The lock is not held while waiting. No new writer can appear meanwhile: that needs `&mut self`.
+        let writer = self.state.lock().writer.clone();
+        if let Some(writer) = writer {
+            writer.synchronize()?;
+            self.state.lock().writer = None;
+        }
+        Ok(())
+    }
+
+    /// Blocks until nothing uses the memory.
+    pub(crate) fn wait_for_all(&mut self) -> Result<()> {
+        let state = self.state.get_mut();
+        for stream in state.readers.iter().chain(&state.writer) {
+            stream.synchronize()?;
+        }
+        *state = State::default();
+        Ok(())
+    }
+
+    /// Nothing uses the memory any more: a stream that waited for all others was waited for.
+    pub(crate) fn forget(&mut self) {
+        *self.state.get_mut() = State::default();
+    }
+
+    /// For destructors: waits for all streams, and tells whether it is certain that nothing uses the memory any more.
+    pub(crate) fn settle(&mut self) -> bool {
+        let state = std::mem::take(self.state.get_mut());
+        let mut settled = true;
+        for stream in state.readers.iter().chain(&state.writer) {
+            settled &= stream.settle();
+        }
+        settled
+    }
+}

@@ -1,0 +1,121 @@
+//! What the tests share: a runtime on the host platform, a gate that holds a stream, and a look at every call.
+
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use hip::{Device, Runtime, Stream};
+
+/// A device of the host platform.
+pub fn device() -> Device {
+    runtime(hip_host::hip_api()).device(0).unwrap()
+}
+
+/// A runtime with this table, and the host platform's compiler.
+pub fn runtime(api: hip_sys::Api) -> Runtime {
+    // SAFETY: the host platform's functions, or wrappers that call them.
+    unsafe { Runtime::from_tables(Arc::new(api), Some(Arc::new(hip_host::rtc_api()))) }.unwrap()
+}
+
+/// Holds a stream: work queued after [`Gate::close`] does not start before [`Gate::open`]. Dropping opens it, so that a
+/// failing test ends.
+pub struct Gate {
+    open: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Gate {
+    pub fn close(stream: &Stream) -> Self {
+        unsafe extern "C" fn wait(gate: *mut c_void) {
+            // SAFETY: `close` leaked one reference for this call.
+            let gate = unsafe { Arc::from_raw(gate.cast::<(Mutex<bool>, Condvar)>()) };
+            let mut open = gate.0.lock().unwrap_or_else(PoisonError::into_inner);
+            while !*open {
+                open = gate.1.wait(open).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        let open = Arc::new((Mutex::new(false), Condvar::new()));
+        let launch = stream.device().runtime().api().hipLaunchHostFunc.unwrap();
+        // SAFETY: the stream is alive; `wait` gets the reference it expects.
+        let code = unsafe {
+            launch(
+                stream.raw(),
+                Some(wait),
+                Arc::into_raw(open.clone()).cast_mut().cast(),
+            )
+        };
+        assert_eq!(code, hip_sys::hipError_t::hipSuccess);
+        Self { open }
+    }
+
+    pub fn open(&self) {
+        *self.open.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.open.1.notify_all();
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.open();
+    }
+}
+
+type Watcher = Box<dyn FnMut(&'static str)>;
+
+thread_local! {
+    static WATCHER: RefCell<Option<Watcher>> = const { RefCell::new(None) };
+}
+
+/// From now on `watcher` hears the name of every watched call of this thread, before the call is made.
+pub fn watch(watcher: impl FnMut(&'static str) + 'static) {
+    WATCHER.set(Some(Box::new(watcher)));
+}
+
+pub fn unwatch() {
+    drop(WATCHER.take());
+}
+
+/// A watched call.
+pub fn heard(name: &'static str) {
+    // Taken out while it runs, so that what it calls itself is not heard.
+    if let Some(mut watcher) = WATCHER.take() {
+        watcher(name);
+        WATCHER.set(Some(watcher));
+    }
+}
+
+macro_rules! watched {
+    ($($function:ident($($argument:ident: $kind:ty),*);)*) => {
+        $(
+            #[expect(non_snake_case, reason = "C names")]
+            unsafe extern "C" fn $function($($argument: $kind),*) -> hip_sys::hipError_t {
+                heard(stringify!($function));
+                // SAFETY: the caller's promise is the callee's demand.
+                unsafe { hip_host::hip_api().$function.unwrap()($($argument),*) }
+            }
+        )*
+
+        /// A device whose calls [`watch`] hears.
+        pub fn watched_device() -> Device {
+            let api = hip_sys::Api { $($function: Some($function),)* ..hip_host::hip_api() };
+            runtime(api).device(0).unwrap()
+        }
+    };
+}
+
+watched! {
+    hipMalloc(pointer: *mut *mut c_void, bytes: usize);
+    hipFree(pointer: *mut c_void);
+    hipHostMalloc(pointer: *mut *mut c_void, bytes: usize, flags: u32);
+    hipHostFree(pointer: *mut c_void);
+    hipHostUnregister(pointer: *mut c_void);
+    hipMemcpyAsync(to: *mut c_void, from: *const c_void, bytes: usize, kind: hip_sys::hipMemcpyKind, stream: hip_sys::hipStream_t);
+    hipMemsetAsync(to: *mut c_void, value: i32, bytes: usize, stream: hip_sys::hipStream_t);
+    hipStreamSynchronize(stream: hip_sys::hipStream_t);
+    hipStreamDestroy(stream: hip_sys::hipStream_t);
+    hipStreamWaitEvent(stream: hip_sys::hipStream_t, event: hip_sys::hipEvent_t, flags: u32);
+    hipEventRecord(event: hip_sys::hipEvent_t, stream: hip_sys::hipStream_t);
+    hipModuleUnload(module: hip_sys::hipModule_t);
+    hipSetDevice(device: i32);
+}

@@ -1,0 +1,135 @@
+//! Two devices: each object stays on its own, whatever device the thread last used.
+
+mod common;
+
+use std::sync::Once;
+
+use hip::{Device, Error, Runtime};
+
+fn two() -> (Runtime, Device, Device) {
+    static DEVICES: Once = Once::new();
+    DEVICES.call_once(|| {
+        // SAFETY: every test of this program comes here first, and nothing else of it reads the environment by C functions.
+        unsafe { std::env::set_var("HIP_HOST_DEVICES", "2") };
+    });
+    let runtime = common::runtime(hip_host::hip_api());
+    let devices = (runtime.device(0).unwrap(), runtime.device(1).unwrap());
+    (runtime, devices.0, devices.1)
+}
+
+/// The device that HIP says the thread uses.
+fn current(runtime: &Runtime) -> i32 {
+    let mut device = -1;
+    // SAFETY: writes one int to the address given.
+    let code = unsafe { runtime.api().hipGetDevice.unwrap()(&mut device) };
+    assert_eq!(code, hip_sys::hipError_t::hipSuccess);
+    device
+}
+
+/// The device that HIP says has this memory.
+fn owner(runtime: &Runtime, pointer: *const u8) -> i32 {
+    let mut attributes = hip_sys::hipPointerAttribute_t::default();
+    // SAFETY: writes one structure to the address given.
+    let code =
+        unsafe { runtime.api().hipPointerGetAttributes.unwrap()(&mut attributes, pointer.cast()) };
+    assert_eq!(code, hip_sys::hipError_t::hipSuccess);
+    attributes.device
+}
+
+#[test]
+fn memory_is_allocated_on_the_device_that_was_asked() {
+    let (runtime, first, second) = two();
+    for _ in 0..3 {
+        for (ordinal, device, other) in [(0, &first, &second), (1, &second, &first)] {
+            // Other code of the thread chooses a device behind our back.
+            other.make_current().unwrap();
+            let stream = device.stream().unwrap();
+            other.make_current().unwrap();
+            let buffer = device.alloc_zeroed::<u8>(100).unwrap();
+            assert_eq!(
+                owner(&runtime, buffer.on(&stream).unwrap().as_ptr()),
+                ordinal
+            );
+            other.make_current().unwrap();
+            let buffer = device.alloc_from(&stream, &[1_u8; 100]).unwrap();
+            assert_eq!(
+                owner(&runtime, buffer.on(&stream).unwrap().as_ptr()),
+                ordinal
+            );
+        }
+    }
+}
+
+#[test]
+fn the_device_is_set_only_if_it_is_not_current() {
+    let (_, _, second) = two();
+    second.make_current().unwrap();
+    let watched = common::watched_device();
+    watched.make_current().unwrap();
+    common::watch(|name| assert_ne!(name, "hipSetDevice"));
+    for _ in 0..3 {
+        watched.memory_info().unwrap();
+        watched.make_current().unwrap();
+    }
+    common::unwatch();
+}
+
+#[test]
+fn each_thread_has_its_own_device() {
+    let (runtime, first, second) = two();
+    first.make_current().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            second.make_current().unwrap();
+            assert_eq!(current(&runtime), 1);
+        });
+    });
+    assert_eq!(current(&runtime), 0);
+}
+
+#[test]
+fn a_buffer_is_not_used_on_another_device() {
+    let (_, first, second) = two();
+    let (stream, other) = (first.stream().unwrap(), second.stream().unwrap());
+    let mut buffer = first.alloc_zeroed::<u8>(4).unwrap();
+    let error = buffer.on(&other).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "DeviceBuffer::on: stream belongs to device 1, but device 0 is needed"
+    );
+    assert!(matches!(
+        buffer.on_mut(&other),
+        Err(Error::WrongDevice { .. })
+    ));
+    assert!(matches!(
+        second.event().unwrap().record_on(&stream),
+        Err(Error::WrongDevice { .. })
+    ));
+    buffer.on(&stream).unwrap();
+}
+
+#[test]
+fn a_stream_waits_for_an_event_of_another_device() {
+    let (_, first, second) = two();
+    let (stream, other) = (first.stream().unwrap(), second.stream().unwrap());
+    let gate = common::Gate::close(&stream);
+    other.wait(&stream.record().unwrap()).unwrap();
+    assert!(!other.is_idle().unwrap());
+    other.wait_for(&stream).unwrap();
+    gate.open();
+    other.synchronize().unwrap();
+    assert!(stream.is_idle().unwrap());
+}
+
+#[test]
+fn a_buffer_of_one_device_is_dropped_while_another_is_current() {
+    let (runtime, first, second) = two();
+    let before = second.memory_info().unwrap();
+    let stream = second.stream().unwrap();
+    let buffer = second.alloc_from(&stream, &[0_u8; 1 << 20]).unwrap();
+    first.make_current().unwrap();
+    drop((buffer, stream));
+    assert!(runtime.take_deferred_errors().is_empty());
+    // Others of this program allocate less than this beside it.
+    assert!(second.memory_info().unwrap().free + (1 << 19) > before.free);
+}

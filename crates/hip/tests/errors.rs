@@ -1,0 +1,299 @@
+//! No error gets lost: each is returned, or kept if it came up in a destructor, and none leaks or frees too much.
+
+mod common;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use common::{device, runtime};
+use hip::{Error, Runtime};
+
+/// Rules of failure hold for the whole process: one test at a time.
+fn failures(rules: &str) -> Failures {
+    static ONE: Mutex<()> = Mutex::new(());
+    let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    hip_host::faults::set_failures(rules).unwrap();
+    Failures { _guard: guard }
+}
+
+struct Failures {
+    _guard: MutexGuard<'static, ()>,
+}
+
+impl Failures {
+    fn now(&self, rules: &str) {
+        hip_host::faults::set_failures(rules).unwrap();
+    }
+}
+
+impl Drop for Failures {
+    fn drop(&mut self) {
+        let _ = hip_host::faults::set_failures("");
+    }
+}
+
+#[test]
+fn out_of_memory_names_call_size_code_and_what_is_left() {
+    let failures = failures("");
+    let device = device();
+    failures.now("hipMalloc:1:2");
+    let text = device.alloc::<u64>(512).unwrap_err().to_string();
+    assert!(
+        text.starts_with("`hipMalloc(4096 bytes)` failed: hipErrorOutOfMemory (2); "),
+        "{text}"
+    );
+    assert!(text.ends_with("iB") && text.contains(" free of "), "{text}");
+    assert!(!text.contains('\n'));
+    device.alloc::<u64>(512).unwrap();
+}
+
+#[test]
+fn a_failed_fill_or_copy_leaves_nothing_allocated() {
+    let failures = failures("");
+    let device = device();
+    let stream = device.stream().unwrap();
+    let before = device.memory_info().unwrap();
+    for rules in [
+        "hipMemsetAsync:1",
+        "async/hipMemsetAsync:1",
+        "hipStreamSynchronize:1",
+    ] {
+        failures.now(rules);
+        assert!(device.alloc_zeroed::<u8>(1 << 20).is_err(), "{rules}");
+    }
+    for rules in [
+        "hipMemcpyAsync:1",
+        "async/hipMemcpyAsync:1",
+        "hipStreamSynchronize:1",
+    ] {
+        failures.now(rules);
+        assert!(
+            device.alloc_from(&stream, &[1_u8; 1 << 20]).is_err(),
+            "{rules}"
+        );
+    }
+    failures.now("hipHostGetDevicePointer:1");
+    assert!(device.alloc_pinned::<u8>(1 << 20).is_err());
+    failures.now("");
+    stream.synchronize().unwrap();
+    assert_eq!(device.memory_info().unwrap(), before);
+}
+
+#[test]
+fn an_error_in_a_destructor_is_kept_once() {
+    let failures = failures("");
+    let device = device();
+    let buffer = device.alloc::<u8>(100).unwrap();
+    failures.now("hipFree:1");
+    drop(buffer);
+    let errors = device.runtime().take_deferred_errors();
+    assert_eq!(errors.len(), 1);
+    assert!(
+        errors[0].to_string().starts_with("`hipFree("),
+        "{}",
+        errors[0]
+    );
+    assert!(device.runtime().take_deferred_errors().is_empty());
+}
+
+#[test]
+fn an_error_of_queued_work_comes_up_when_its_buffer_is_dropped() {
+    let failures = failures("");
+    let device = device();
+    let stream = device.stream().unwrap();
+    let before = device.memory_info().unwrap();
+    let mut buffer = device.alloc_zeroed::<u8>(1 << 20).unwrap();
+    failures.now("async/hipMemsetAsync:1");
+    buffer.on_mut(&stream).unwrap().fill_zero().unwrap();
+    drop(buffer);
+    let errors = device.runtime().take_deferred_errors();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].to_string().starts_with("`hipStreamSynchronize("),
+        "{}",
+        errors[0]
+    );
+    assert_eq!(
+        device.memory_info().unwrap(),
+        before,
+        "the stream is quiet, so the memory could be freed"
+    );
+}
+
+#[test]
+fn an_error_of_queued_work_comes_up_when_its_stream_is_dropped() {
+    let failures = failures("");
+    let device = device();
+    let stream = device.stream().unwrap();
+    let mut buffer = device.alloc_zeroed::<u8>(64).unwrap();
+    failures.now("async/hipMemsetAsync:1");
+    buffer.on_mut(&stream).unwrap().fill_zero().unwrap();
+    // The buffer's wait would find it first.
+    std::mem::forget(buffer);
+    failures.now("");
+    let raw = stream.clone();
+    drop((stream, raw));
+    // The leaked buffer keeps the stream, so nothing has been lost yet and nothing was waited for.
+    assert!(device.runtime().take_deferred_errors().is_empty());
+
+    let stream = device.stream().unwrap();
+    failures.now("async/hipLaunchHostFunc:1");
+    drop(common::Gate::close(&stream));
+    drop(stream);
+    let errors = device.runtime().take_deferred_errors();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+}
+
+#[test]
+fn memory_of_a_stream_that_does_not_settle_is_leaked_not_freed() {
+    let failures = failures("");
+    let device = device();
+    let stream = device.stream().unwrap();
+    let before = device.memory_info().unwrap();
+    let mut buffer = device.alloc_zeroed::<u8>(1 << 20).unwrap();
+    buffer.on_mut(&stream).unwrap().fill_zero().unwrap();
+    failures.now("hipStreamSynchronize:*,hipStreamQuery:*");
+    drop(buffer);
+    failures.now("");
+    assert_eq!(device.runtime().take_deferred_errors().len(), 1);
+    assert!(device.memory_info().unwrap().free <= before.free - (1 << 20));
+}
+
+#[test]
+fn a_buffer_that_cannot_be_closed_comes_back() {
+    let failures = failures("");
+    let device = device();
+    let stream = device.stream().unwrap();
+    let before = device.memory_info().unwrap();
+    let buffer = device.alloc_from(&stream, &[5_u8; 1 << 20]).unwrap();
+    failures.now("hipFree:1");
+    let (error, buffer) = buffer.close().unwrap_err();
+    assert!(error.to_string().contains("hipFree"), "{error}");
+    let mut seen = vec![0; 1 << 20];
+    buffer.copy_to_slice(&stream, &mut seen).unwrap();
+    assert!(seen.iter().all(|&x| x == 5));
+    buffer.close().unwrap();
+    let pinned = device.alloc_pinned::<u8>(100).unwrap();
+    failures.now("hipHostFree:1");
+    let (_, pinned) = pinned.close().unwrap_err();
+    pinned.close().unwrap();
+    assert_eq!(device.memory_info().unwrap(), before);
+    assert!(device.runtime().take_deferred_errors().is_empty());
+}
+
+#[test]
+fn every_call_with_a_failing_function_returns_its_error() {
+    let failures = failures("");
+    let device = device();
+    let runtime = device.runtime().clone();
+    let stream = device.stream().unwrap();
+    let event = device.event().unwrap();
+    let mut memory = vec![0_u8; 4096];
+    let check = |function: &str, outcome: Result<(), Error>| {
+        let error = outcome.expect_err(function);
+        let text = error.to_string();
+        assert!(
+            text.starts_with(&format!("`{function}")) && text.contains("hipErrorUnknown (999)"),
+            "{text}"
+        );
+        assert_eq!(error.code(), Some(hip_sys::hipError_t::hipErrorUnknown));
+    };
+    macro_rules! fails {
+        ($function:literal, $call:expr) => {
+            failures.now(concat!($function, ":1:999"));
+            check($function, $call.map(drop));
+        };
+    }
+    fails!("hipRuntimeGetVersion", runtime.versions());
+    fails!("hipDriverGetVersion", runtime.versions());
+    fails!("hipGetDeviceCount", runtime.device(0));
+    fails!("hipDeviceGetName", device.name());
+    fails!("hipGetDevicePropertiesR0600", device.arch());
+    fails!("hipDeviceGetPCIBusId", device.pci_address());
+    fails!("hipMemGetInfo", device.memory_info());
+    fails!(
+        "hipDeviceGetAttribute",
+        device.attribute(hip_sys::hipDeviceAttribute_t::hipDeviceAttributeWarpSize)
+    );
+    fails!("hipDeviceSynchronize", device.synchronize());
+    fails!("hipStreamCreateWithFlags", device.stream());
+    fails!("hipEventCreateWithFlags", device.event());
+    fails!("hipEventRecord", event.record_on(&stream));
+    fails!("hipEventSynchronize", event.synchronize());
+    fails!("hipEventQuery", event.is_complete());
+    fails!("hipEventElapsedTime", event.elapsed_since(&event));
+    fails!("hipStreamWaitEvent", stream.wait(&event));
+    fails!("hipStreamSynchronize", stream.synchronize());
+    fails!("hipStreamQuery", stream.is_idle());
+    fails!("hipMalloc", device.alloc::<u8>(1));
+    fails!("hipHostMalloc", device.alloc_pinned::<u8>(1));
+    fails!(
+        "hipHostRegister",
+        hip::with_registered(&device, &mut memory, |_| ())
+    );
+    fails!(
+        "hipHostGetDevicePointer",
+        hip::with_registered(&device, &mut memory, |_| ())
+    );
+    failures.now("");
+    assert!(runtime.take_deferred_errors().is_empty());
+}
+
+#[test]
+fn a_missing_function_is_named_and_hurts_only_its_call() {
+    let api = hip_sys::Api {
+        hipMemGetInfo: None,
+        hipStreamQuery: None,
+        hipInit: None,
+        ..hip_host::hip_api()
+    };
+    let _one = failures("");
+    let device = runtime(api).device(0).unwrap();
+    let error = device.memory_info().unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::MissingSymbol {
+                symbol: "hipMemGetInfo"
+            }
+        ),
+        "{error}"
+    );
+    assert!(
+        error
+            .to_string()
+            .starts_with("`hipMemGetInfo` is missing from the loaded HIP library"),
+        "{error}"
+    );
+    let stream = device.stream().unwrap();
+    assert!(matches!(
+        stream.is_idle(),
+        Err(Error::MissingSymbol {
+            symbol: "hipStreamQuery"
+        })
+    ));
+    stream.synchronize().unwrap();
+
+    // SAFETY: a table without functions makes no promise to break.
+    let nothing = unsafe { Runtime::from_tables(hip_sys::Api::EMPTY.into(), None) }.unwrap();
+    assert!(matches!(
+        nothing.device_count(),
+        Err(Error::MissingSymbol {
+            symbol: "hipGetDeviceCount"
+        })
+    ));
+}
+
+#[test]
+fn no_device_is_a_count_of_zero() {
+    let failures = failures("");
+    let runtime = runtime(hip_host::hip_api());
+    failures.now("hipGetDeviceCount:*:100");
+    assert_eq!(runtime.device_count().unwrap(), 0);
+    assert!(matches!(
+        runtime.device(0),
+        Err(Error::NoSuchDevice {
+            ordinal: 0,
+            count: 0
+        })
+    ));
+}

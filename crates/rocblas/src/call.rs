@@ -1,0 +1,56 @@
+//! One way to call rocBLAS and rocSOLVER, so that every failure reads the same.
+
+use rocblas_sys::rocblas_status;
+
+use crate::{Error, Result};
+
+/// Turns a status into a result. The text is only formatted on failure.
+pub(crate) fn check(status: rocblas_status, call: impl FnOnce() -> String) -> Result<()> {
+    match status {
+        rocblas_status::rocblas_status_success => Ok(()),
+        // Less workspace than wished for; the result is right.
+        rocblas_status::rocblas_status_perf_degraded => {
+            tracing::warn!(
+                call = call(),
+                "rocBLAS had little device memory and ran slower"
+            );
+            Ok(())
+        }
+        status => Err(Error::Status {
+            call: call(),
+            name: status.name().unwrap_or("rocblas_status of a newer release"),
+            code: status.0,
+            remedy: remedy(status),
+        }),
+    }
+}
+
+fn remedy(status: rocblas_status) -> &'static str {
+    match status {
+        rocblas_status::rocblas_status_memory_error => {
+            "; device memory is exhausted: free some, or use smaller matrices"
+        }
+        rocblas_status::rocblas_status_invalid_handle => {
+            "; the device may be lost: see the first error of this process"
+        }
+        rocblas_status::rocblas_status_internal_error => {
+            "; a HIP call inside failed: see earlier errors of this stream"
+        }
+        rocblas_status::rocblas_status_not_implemented => "; this platform does not have it",
+        rocblas_status::rocblas_status_arch_mismatch => {
+            "; this rocBLAS was not built for the device"
+        }
+        rocblas_status::rocblas_status_excluded_from_build => "; this rocBLAS was built without it",
+        _ => "",
+    }
+}
+
+/// The function in a slot, or the error that names it.
+pub(crate) fn slot<F>(function: Option<F>, symbol: &'static str) -> Result<F> {
+    let library = if symbol.starts_with("rocsolver_") {
+        "rocSOLVER"
+    } else {
+        "rocBLAS"
+    };
+    function.ok_or(Error::MissingSymbol { symbol, library })
+}

@@ -1,0 +1,167 @@
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong. Each is one line that names the call, the argument and what it has to be.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The loaded library does not have the function.
+    #[error(
+        "`{symbol}` is missing from the loaded {library}; install a ROCm release that has it (5.7 or later)"
+    )]
+    MissingSymbol {
+        /// The C name.
+        symbol: &'static str,
+        /// rocBLAS or rocSOLVER.
+        library: &'static str,
+    },
+
+    /// The library was made without a rocSOLVER table.
+    #[error(
+        "{call}: no rocSOLVER library is loaded; install rocsolver of the same ROCm release as rocBLAS"
+    )]
+    NoSolver {
+        /// The call that needs it.
+        call: &'static str,
+    },
+
+    /// A rocBLAS or rocSOLVER function returned an error status.
+    #[error("`{call}` failed: {name} ({code}){remedy}")]
+    Status {
+        /// The call with its key arguments.
+        call: String,
+        /// The status' name.
+        name: &'static str,
+        /// The status.
+        code: u32,
+        /// What to do, with the separator before it; empty if nothing is known.
+        remedy: &'static str,
+    },
+
+    /// The leading dimension is less than the number of rows (or is 0).
+    #[error("a matrix of {rows} rows needs a leading dimension of at least {}; it is {ld}", (*rows).max(1))]
+    LeadingDimension {
+        /// Rows of the matrix.
+        rows: usize,
+        /// The leading dimension given.
+        ld: usize,
+    },
+
+    /// The slice is too short for the matrix or the batch.
+    #[error("{what} needs {needed} elements; the slice has {len}")]
+    TooShort {
+        /// The matrix or batch, with its sizes.
+        what: String,
+        /// Elements from the first to the last that is used.
+        needed: usize,
+        /// Elements in the slice.
+        len: usize,
+    },
+
+    /// A size does not fit the library's integers.
+    #[error("{what} = {value} does not fit rocBLAS's {bits}-bit sizes; split the problem")]
+    TooLarge {
+        /// Which size.
+        what: &'static str,
+        /// Its value.
+        value: usize,
+        /// Bits of the library's type.
+        bits: u32,
+    },
+
+    /// Matrices of an output batch share elements.
+    #[error(
+        "matrices {first} and {second} of the output batch share elements: stride {stride}, {rows} x {cols} with leading dimension {ld}"
+    )]
+    Overlap {
+        /// The lower index.
+        first: usize,
+        /// The higher index.
+        second: usize,
+        /// Stride of the batch.
+        stride: usize,
+        /// Rows of a matrix.
+        rows: usize,
+        /// Columns of a matrix.
+        cols: usize,
+        /// Leading dimension of a matrix.
+        ld: usize,
+    },
+
+    /// An argument has the wrong shape.
+    #[error("{call}: {argument} is {found}, but {expected} is needed")]
+    Shape {
+        /// The call that refused it.
+        call: &'static str,
+        /// The argument.
+        argument: &'static str,
+        /// What it is.
+        found: String,
+        /// What it has to be.
+        expected: String,
+    },
+
+    /// An option that the call does not have.
+    #[error("{call}: {argument} cannot be {found}; use {expected}")]
+    Unsupported {
+        /// The call that refused it.
+        call: &'static str,
+        /// The argument.
+        argument: &'static str,
+        /// What it is.
+        found: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+
+    /// A matrix was taken for another stream than the handle's.
+    #[error(
+        "{call}: {argument} was taken for another stream; take it with `on` or `on_mut` of the handle's stream"
+    )]
+    WrongStream {
+        /// The call that refused it.
+        call: &'static str,
+        /// The argument.
+        argument: &'static str,
+    },
+
+    /// The factorisation stopped: the matrix is not positive definite.
+    #[error(
+        "the matrix is not positive definite: its leading minor of order {minor} is not positive; check the data, or add to the diagonal"
+    )]
+    NotPositiveDefinite {
+        /// Order of the first such minor, from 1.
+        minor: usize,
+    },
+
+    /// The matrix has no inverse.
+    #[error("the matrix is singular: element ({pivot}, {pivot}) of its factor is zero")]
+    Singular {
+        /// Row and column of the first zero pivot, from 1.
+        pivot: usize,
+    },
+
+    /// A matrix of a batch failed; the others may be fine.
+    #[error("matrix {matrix} of {count}: {source}")]
+    InBatch {
+        /// Index of the first matrix that failed, from 0.
+        matrix: usize,
+        /// Matrices in the batch.
+        count: usize,
+        /// How it failed.
+        source: Box<Error>,
+    },
+
+    /// The library answered something that cannot be understood.
+    #[error("`{call}` answered {answer}, which has no documented meaning")]
+    Answer {
+        /// The call.
+        call: &'static str,
+        /// What it answered.
+        answer: i64,
+    },
+
+    /// A HIP call failed.
+    #[error(transparent)]
+    Hip(#[from] hip::Error),
+}

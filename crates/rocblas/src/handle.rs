@@ -1,0 +1,187 @@
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
+
+use hip::Stream;
+use rocblas_sys::{rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode};
+
+use crate::call::{check, slot};
+use crate::solver::InfoPool;
+use crate::{Error, Library, Result};
+
+/// rocBLAS and rocSOLVER on one stream.
+///
+/// It has a workspace that calls in one stream share, so it keeps its stream for life. It can move to another thread, but two
+/// threads cannot use it at once: make a handle for each.
+///
+/// ```compile_fail,E0277
+/// fn share(blas: &rocblas::Handle) {
+///     std::thread::scope(|scope| drop(scope.spawn(|| blas.stream().synchronize())));
+/// }
+/// ```
+#[doc(alias = "rocblas_handle")]
+pub struct Handle {
+    library: Library,
+    stream: Stream,
+    raw: rocblas_handle,
+    pub(crate) infos: InfoPool,
+    /// "The rocBLAS handle contains allocated device memory which must not be shared by multiple asynchronous streams at the
+    /// same time", and its state is not locked: not `Sync`.
+    one_thread_at_a_time: PhantomData<Cell<()>>,
+}
+
+// SAFETY: rocBLAS keeps no thread in a handle: it "never sets a device, it only queries", and every call here makes the stream's
+// device current on its own thread first.
+unsafe impl Send for Handle {}
+
+impl Handle {
+    /// A handle whose calls run on `stream`: pointer mode host, atomics not allowed.
+    ///
+    /// # Errors
+    ///
+    /// rocBLAS could not create or set it up; nothing stays behind then.
+    #[doc(alias(
+        "rocblas_create_handle",
+        "rocblas_set_stream",
+        "rocblas_set_pointer_mode",
+        "rocblas_set_atomics_mode"
+    ))]
+    pub fn new(library: &Library, stream: &Stream) -> Result<Self> {
+        let api = library.api();
+        let create = slot(api.rocblas_create_handle, "rocblas_create_handle")?;
+        let set_stream = slot(api.rocblas_set_stream, "rocblas_set_stream")?;
+        let set_pointer_mode = slot(api.rocblas_set_pointer_mode, "rocblas_set_pointer_mode")?;
+        slot(api.rocblas_destroy_handle, "rocblas_destroy_handle")?;
+        stream.device().make_current()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes one handle to the address given.
+        check(unsafe { create(&mut raw) }, || {
+            format!(
+                "rocblas_create_handle(device {})",
+                stream.device().ordinal()
+            )
+        })?;
+        let handle = Self {
+            library: library.clone(),
+            stream: stream.clone(),
+            raw,
+            infos: InfoPool::default(),
+            one_thread_at_a_time: PhantomData,
+        };
+        // SAFETY: handle and stream are alive and of one device; the handle keeps the stream alive. The library's maker vouched
+        // that both are of one platform.
+        let status = unsafe { set_stream(raw, stream.raw().cast()) };
+        check(status, || format!("rocblas_set_stream({:?})", stream.raw()))?;
+        let mode = rocblas_pointer_mode::rocblas_pointer_mode_host;
+        // SAFETY: the handle is alive, the mode is one of the library's.
+        let status = unsafe { set_pointer_mode(raw, mode) };
+        check(status, || format!("rocblas_set_pointer_mode({mode:?})"))?;
+        handle.allow_atomics(false)?;
+        Ok(handle)
+    }
+
+    /// Lets rocBLAS use atomics where they are faster. Two equal calls may then differ in their last bits.
+    ///
+    /// # Errors
+    ///
+    /// rocBLAS refused.
+    #[doc(alias = "rocblas_set_atomics_mode")]
+    pub fn allow_atomics(&self, allowed: bool) -> Result<()> {
+        let set = slot(
+            self.library.api().rocblas_set_atomics_mode,
+            "rocblas_set_atomics_mode",
+        )?;
+        let mode = if allowed {
+            rocblas_atomics_mode::rocblas_atomics_allowed
+        } else {
+            rocblas_atomics_mode::rocblas_atomics_not_allowed
+        };
+        // SAFETY: the handle is alive, the mode is one of the library's.
+        check(unsafe { set(self.raw, mode) }, || {
+            format!("rocblas_set_atomics_mode({mode:?})")
+        })
+    }
+
+    /// The stream its calls run on.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The library it belongs to.
+    #[must_use]
+    pub fn library(&self) -> &Library {
+        &self.library
+    }
+
+    /// The C handle, valid while this one lives. Its stream and pointer mode must stay as they are.
+    #[must_use]
+    pub fn raw(&self) -> rocblas_handle {
+        self.raw
+    }
+
+    /// Refuses an argument that was taken for another stream.
+    pub(crate) fn check_stream(
+        &self,
+        call: &'static str,
+        argument: &'static str,
+        stream: &Stream,
+    ) -> Result<()> {
+        if *stream == self.stream {
+            Ok(())
+        } else {
+            Err(Error::WrongStream { call, argument })
+        }
+    }
+
+    fn destroy(&self) -> Result<()> {
+        let destroy = slot(
+            self.library.api().rocblas_destroy_handle,
+            "rocblas_destroy_handle",
+        )?;
+        self.stream.device().make_current()?;
+        // SAFETY: the handle is alive, this is its last use, and no call of it still runs.
+        check(unsafe { destroy(self.raw) }, || {
+            "rocblas_destroy_handle()".to_owned()
+        })
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let runtime = self.stream.device().runtime();
+        // The workspace goes with the handle, so what uses it has to be done.
+        if !self.stream.settle() {
+            tracing::error!("rocBLAS handle leaked: its stream did not settle");
+            return;
+        }
+        match self.destroy() {
+            Ok(()) => {}
+            Err(Error::Hip(error)) => runtime.defer(error),
+            Err(Error::Status {
+                call,
+                name,
+                code,
+                remedy,
+            }) => {
+                runtime.defer(hip::Error::Call {
+                    call,
+                    name,
+                    code: code.into(),
+                    remedy: remedy.to_owned(),
+                });
+            }
+            Err(error) => tracing::error!(%error, "rocBLAS error while dropping"),
+        }
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("stream", &self.stream)
+            .field("raw", &self.raw)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,134 @@
+use rocblas_sys::{rocblas_int, rocblas_stride};
+
+use crate::{Error, Result};
+
+/// A size as the library takes it.
+pub(crate) fn int(what: &'static str, value: usize) -> Result<rocblas_int> {
+    rocblas_int::try_from(value).map_err(|_| Error::TooLarge {
+        what,
+        value,
+        bits: 32,
+    })
+}
+
+/// A stride as the library takes it.
+pub(crate) fn stride(value: usize) -> Result<rocblas_stride> {
+    rocblas_stride::try_from(value).map_err(|_| Error::TooLarge {
+        what: "stride",
+        value,
+        bits: 64,
+    })
+}
+
+/// Sizes of a matrix that were checked: all fit the library, and `ld` is at least `rows` and 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) ld: usize,
+}
+
+impl Layout {
+    pub(crate) fn new(rows: usize, cols: usize, ld: usize) -> Result<Self> {
+        if ld < rows.max(1) {
+            return Err(Error::LeadingDimension { rows, ld });
+        }
+        int("rows", rows)?;
+        int("columns", cols)?;
+        int("leading dimension", ld)?;
+        Ok(Self { rows, cols, ld })
+    }
+
+    /// Elements from the first to the last. Fits: both factors are below 2^31.
+    pub(crate) fn span(self) -> usize {
+        if self.rows == 0 || self.cols == 0 {
+            0
+        } else {
+            self.ld * (self.cols - 1) + self.rows
+        }
+    }
+
+    /// Elements of `count` matrices `stride` apart, from the first to the last.
+    pub(crate) fn batch_span(self, stride: usize, count: usize) -> Option<usize> {
+        match (self.span(), count) {
+            (0, _) | (_, 0) => Some(0),
+            (span, count) => stride.checked_mul(count - 1)?.checked_add(span),
+        }
+    }
+
+    /// The first matrix that shares an element with matrix 0 of a batch, if there is one.
+    ///
+    /// Column `c` of matrix `b` starts at `b * stride + c * ld`. Two columns meet if their starts are less than `rows`
+    /// apart, so matrix `b` meets matrix 0 if a multiple of `ld`, by less than `cols` columns, lies that close to `b * stride`.
+    pub(crate) fn first_overlap(self, stride: usize, count: usize) -> Option<usize> {
+        let span = self.span();
+        if span == 0 {
+            return None;
+        }
+        for matrix in 1..count {
+            let offset = matrix.checked_mul(stride).filter(|&offset| offset < span)?;
+            let (column, rest) = (offset / self.ld, offset % self.ld);
+            let meets_column = column < self.cols && rest < self.rows;
+            let meets_next = column + 1 < self.cols && self.ld - rest < self.rows;
+            if meets_column || meets_next {
+                return Some(matrix);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::Layout;
+
+    fn elements(layout: Layout, start: usize) -> impl Iterator<Item = usize> {
+        (0..layout.cols)
+            .flat_map(move |col| (0..layout.rows).map(move |row| start + col * layout.ld + row))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn the_span_ends_with_the_last_element(
+            rows in 0_usize..6, cols in 0_usize..6, extra in 0_usize..4, stride in 0_usize..40, count in 0_usize..6,
+        ) {
+            let layout = Layout::new(rows, cols, rows.max(1) + extra).unwrap();
+            let last = (0..count).flat_map(|matrix| elements(layout, matrix * stride)).max();
+            prop_assert_eq!(layout.batch_span(stride, count), Some(last.map_or(0, |last| last + 1)));
+        }
+
+        #[test]
+        fn an_overlap_is_found_exactly_when_two_matrices_share_an_element(
+            rows in 0_usize..6, cols in 0_usize..6, extra in 0_usize..8, stride in 0_usize..50, count in 0_usize..7,
+        ) {
+            let layout = Layout::new(rows, cols, rows.max(1) + extra).unwrap();
+            let mut seen = HashSet::new();
+            let share = (0..count).any(|matrix| {
+                let own: Vec<_> = elements(layout, matrix * stride).collect();
+                let meets = own.iter().any(|element| seen.contains(element));
+                seen.extend(own);
+                meets
+            });
+            prop_assert_eq!(layout.first_overlap(stride, count).is_some(), share);
+        }
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_refused() {
+        assert!(Layout::new(1 << 31, 1, 1 << 31).is_err());
+        assert!(Layout::new(1, 1 << 31, 1).is_err());
+        assert!(Layout::new(1, 1, 1 << 31).is_err());
+        assert!(Layout::new(3, 1, 2).is_err());
+        assert!(Layout::new(0, 0, 0).is_err());
+        assert_eq!(
+            Layout::new(2, 2, 2).unwrap().batch_span(usize::MAX, 3),
+            None
+        );
+    }
+}

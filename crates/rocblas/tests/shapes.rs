@@ -1,0 +1,303 @@
+//! What does not fit is refused before the library is called, and the error names the argument and what it has to be.
+
+mod common;
+
+use common::{Setup, setup};
+use num_complex::Complex;
+use rocblas::{Batch, BatchMut, Error, Fill, Matrix, MatrixMut, Op, Result};
+
+type C32 = Complex<f32>;
+
+/// `gemm` on matrices of these shapes.
+fn gemm(
+    setup: &Setup,
+    op_a: Op,
+    op_b: Op,
+    a: (usize, usize),
+    b: (usize, usize),
+    c: (usize, usize),
+) -> Result<()> {
+    let buffer = setup.device.alloc_zeroed::<f32>(10_000).unwrap();
+    let mut out = setup.device.alloc_zeroed::<f32>(10_000).unwrap();
+    let matrix = |(rows, cols): (usize, usize)| {
+        Matrix::new(buffer.on(&setup.stream)?, rows, cols, rows.max(1))
+    };
+    let c = MatrixMut::new(out.on_mut(&setup.stream)?, c.0, c.1, c.0.max(1))?;
+    setup
+        .blas
+        .gemm(op_a, op_b, 1.0, matrix(a)?, matrix(b)?, 0.0, c)
+}
+
+#[test]
+fn a_mismatch_names_the_argument_and_the_shape_it_needs() {
+    let setup = setup();
+    let text = |outcome: Result<()>| outcome.unwrap_err().to_string();
+    let none = Op::None;
+    gemm(&setup, none, none, (3, 4), (4, 5), (3, 5)).unwrap();
+    assert_eq!(
+        text(gemm(&setup, none, none, (3, 4), (5, 6), (3, 6))),
+        "gemm: b is 5 x 6, but 4 x 6 is needed"
+    );
+    assert_eq!(
+        text(gemm(&setup, none, Op::Transpose, (3, 4), (4, 5), (3, 4))),
+        "gemm: b is 4 x 5, but 4 x 4 is needed"
+    );
+    assert_eq!(
+        text(gemm(
+            &setup,
+            Op::ConjTranspose,
+            none,
+            (3, 4),
+            (4, 5),
+            (4, 5)
+        )),
+        "gemm: b is 4 x 5, but 3 x 5 is needed"
+    );
+    assert_eq!(
+        text(gemm(&setup, none, none, (3, 4), (4, 5), (5, 3))),
+        "gemm: c is 5 x 3, but 3 x 5 is needed"
+    );
+}
+
+#[test]
+fn a_matrix_has_to_fit_its_slice() {
+    let setup = setup();
+    let mut buffer = setup.device.alloc_zeroed::<f32>(12).unwrap();
+    let of =
+        |rows, cols, ld| Matrix::new(buffer.on(&setup.stream).unwrap(), rows, cols, ld).map(drop);
+    of(3, 4, 3).unwrap();
+    of(2, 3, 5).unwrap();
+    of(0, 7, 1).unwrap();
+    of(7, 0, 7).unwrap();
+    let error = of(3, 5, 3).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "a 3 x 5 matrix with leading dimension 3 needs 15 elements; the slice has 12"
+    );
+    let error = of(3, 3, 5).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "a 3 x 3 matrix with leading dimension 5 needs 13 elements; the slice has 12"
+    );
+    let error = of(4, 3, 3).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "a matrix of 4 rows needs a leading dimension of at least 4; it is 3"
+    );
+    assert!(matches!(of(0, 0, 0), Err(Error::LeadingDimension { .. })));
+    let error = of(1, 1 << 40, 1).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "columns = 1099511627776 does not fit rocBLAS's 32-bit sizes; split the problem"
+    );
+    assert!(matches!(
+        of(usize::MAX, usize::MAX, usize::MAX),
+        Err(Error::TooLarge { .. })
+    ));
+    assert!(MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 3, 5, 3).is_err());
+}
+
+#[test]
+fn a_batch_has_to_fit_its_slice() {
+    let setup = setup();
+    let buffer = setup.device.alloc_zeroed::<f32>(20).unwrap();
+    let of = |rows, cols, ld, stride, count| {
+        Batch::new(
+            buffer.on(&setup.stream).unwrap(),
+            rows,
+            cols,
+            ld,
+            stride,
+            count,
+        )
+        .map(drop)
+    };
+    of(2, 2, 2, 4, 5).unwrap();
+    of(2, 2, 2, 0, 1_000_000).unwrap();
+    of(2, 2, 2, 1 << 40, 1).unwrap();
+    of(2, 2, 2, usize::MAX / 2, 0).unwrap();
+    let error = of(2, 2, 2, 4, 6).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "a batch of 6 2 x 2 matrices with leading dimension 2 and stride 4 needs 24 elements; the slice has 20"
+    );
+    assert!(matches!(
+        of(2, 2, 2, usize::MAX / 4, 1 << 30),
+        Err(Error::TooShort {
+            needed: usize::MAX,
+            ..
+        })
+    ));
+    assert!(matches!(
+        of(2, 2, 2, usize::MAX, 1),
+        Err(Error::TooLarge { what: "stride", .. })
+    ));
+    assert!(matches!(
+        of(2, 2, 2, 0, 1 << 31),
+        Err(Error::TooLarge {
+            what: "batch count",
+            ..
+        })
+    ));
+}
+
+#[test]
+fn an_output_batch_may_be_interleaved_but_not_overlap() {
+    let setup = setup();
+    let mut buffer = setup.device.alloc_zeroed::<f32>(100).unwrap();
+    let mut of = |rows, cols, ld, stride, count| {
+        BatchMut::new(
+            buffer.on_mut(&setup.stream).unwrap(),
+            rows,
+            cols,
+            ld,
+            stride,
+            count,
+        )
+        .map(drop)
+    };
+    of(2, 3, 2, 6, 4).unwrap();
+    of(2, 3, 8, 2, 4).unwrap();
+    of(2, 3, 2, 0, 1).unwrap();
+    let error = of(2, 3, 2, 0, 2).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "matrices 0 and 1 of the output batch share elements: stride 0, 2 x 3 with leading dimension 2"
+    );
+    assert!(matches!(
+        of(2, 3, 8, 3, 4),
+        Err(Error::Overlap {
+            first: 0,
+            second: 3,
+            ..
+        })
+    ));
+    assert!(matches!(of(2, 3, 2, 5, 2), Err(Error::Overlap { .. })));
+}
+
+#[test]
+fn batches_of_different_counts_are_refused() {
+    let setup = setup();
+    let input = setup.device.alloc_zeroed::<f32>(16).unwrap();
+    let mut output = setup.device.alloc_zeroed::<f32>(16).unwrap();
+    let batch = |count| Batch::new(input.on(&setup.stream).unwrap(), 2, 2, 2, 4, count).unwrap();
+    let mut run = |a, b, c| {
+        let c = BatchMut::new(output.on_mut(&setup.stream).unwrap(), 2, 2, 2, 4, c).unwrap();
+        setup
+            .blas
+            .gemm_strided_batched(Op::None, Op::None, 1.0, batch(a), batch(b), 0.0, c)
+    };
+    run(3, 3, 3).unwrap();
+    let error = run(3, 2, 3).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "gemm_strided_batched: b is a batch of 2, but one of 3, as c, is needed"
+    );
+    assert!(run(1, 3, 3).is_err());
+}
+
+#[test]
+fn empty_products_are_no_errors() {
+    let setup = setup();
+    gemm(&setup, Op::None, Op::None, (0, 4), (4, 5), (0, 5)).unwrap();
+    gemm(&setup, Op::None, Op::None, (3, 4), (4, 0), (3, 0)).unwrap();
+    gemm(&setup, Op::Transpose, Op::None, (0, 3), (0, 5), (3, 5)).unwrap();
+    gemm(&setup, Op::None, Op::None, (0, 0), (0, 0), (0, 0)).unwrap();
+    setup.stream.synchronize().unwrap();
+}
+
+#[test]
+fn a_product_over_nothing_only_scales() {
+    let setup = setup();
+    let nothing = setup.device.alloc::<f32>(0).unwrap();
+    let mut c = setup.upload(&[1.0_f32, 2.0, 3.0, 4.0]);
+    let stream = &setup.stream;
+    let a = Matrix::new(nothing.on(stream).unwrap(), 2, 0, 2).unwrap();
+    let b = Matrix::new(nothing.on(stream).unwrap(), 0, 2, 1).unwrap();
+    let out = MatrixMut::new(c.on_mut(stream).unwrap(), 2, 2, 2).unwrap();
+    setup
+        .blas
+        .gemm(Op::None, Op::None, 1.0, a, b, 2.0, out)
+        .unwrap();
+    assert_eq!(setup.download(&c), [2.0, 4.0, 6.0, 8.0]);
+    let batch = BatchMut::from(MatrixMut::new(c.on_mut(stream).unwrap(), 2, 2, 2).unwrap());
+    setup
+        .blas
+        .gemm_strided_batched(Op::None, Op::None, 1.0, a.into(), b.into(), 0.5, batch)
+        .unwrap();
+    assert_eq!(setup.download(&c), [1.0, 2.0, 3.0, 4.0]);
+}
+
+#[test]
+fn herk_wants_a_square_output_and_a_conjugate() {
+    let setup = setup();
+    let a = setup.device.alloc_zeroed::<C32>(12).unwrap();
+    let mut c = setup.device.alloc_zeroed::<C32>(16).unwrap();
+    let mut run = |op, rows, cols| {
+        let a = Matrix::new(a.on(&setup.stream).unwrap(), 3, 4, 3).unwrap();
+        let c = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), rows, cols, rows).unwrap();
+        setup.blas.herk(Fill::Lower, op, 1.0, a, 0.0, c)
+    };
+    run(Op::None, 3, 3).unwrap();
+    run(Op::ConjTranspose, 4, 4).unwrap();
+    assert_eq!(
+        run(Op::None, 3, 4).unwrap_err().to_string(),
+        "herk: c is 3 x 4, but 3 x 3 is needed"
+    );
+    assert_eq!(
+        run(Op::ConjTranspose, 3, 3).unwrap_err().to_string(),
+        "herk: c is 3 x 3, but 4 x 4 is needed"
+    );
+    assert_eq!(
+        run(Op::Transpose, 3, 3).unwrap_err().to_string(),
+        "herk: op cannot be Transpose; use None or ConjTranspose"
+    );
+}
+
+#[test]
+fn a_matrix_of_another_stream_is_refused_by_name() {
+    let setup = setup();
+    let other = setup.device.stream().unwrap();
+    let buffer = setup.device.alloc_zeroed::<C32>(4).unwrap();
+    let mut out = setup.device.alloc_zeroed::<C32>(4).unwrap();
+    for (index, name) in ["a", "b", "c"].into_iter().enumerate() {
+        let stream = |argument| {
+            if argument == index {
+                &other
+            } else {
+                &setup.stream
+            }
+        };
+        let a = Matrix::new(buffer.on(stream(0)).unwrap(), 2, 2, 2).unwrap();
+        let b = Matrix::new(buffer.on(stream(1)).unwrap(), 2, 2, 2).unwrap();
+        let mut c = MatrixMut::new(out.on_mut(stream(2)).unwrap(), 2, 2, 2).unwrap();
+        let (one, zero) = (C32::ONE, C32::ZERO);
+        let refused = [
+            setup
+                .blas
+                .gemm(Op::None, Op::None, one, a, b, zero, c.reborrow()),
+            setup.blas.gemm_strided_batched(
+                Op::None,
+                Op::None,
+                one,
+                a.into(),
+                b.into(),
+                zero,
+                c.reborrow().into(),
+            ),
+        ];
+        for outcome in refused {
+            let text = outcome.unwrap_err().to_string();
+            assert!(
+                text.contains(&format!(": {name} was taken for another stream")),
+                "{text}"
+            );
+        }
+        if name != "b" {
+            assert!(matches!(
+                setup.blas.herk(Fill::Upper, Op::None, 1.0, a, 0.0, c),
+                Err(Error::WrongStream { argument, .. }) if argument == name
+            ));
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Cholesky factorisation and inverse, and what `Info` says when there is none.
+
+mod common;
+
+use common::{C64, Number, Setup, numbers, setup};
+use num_complex::Complex;
+use proptest::prelude::*;
+use rocblas::{BatchMut, Error, Fill, MatrixMut, solver};
+
+type C32 = Complex<f32>;
+
+fn fill() -> impl Strategy<Value = Fill> {
+    prop_oneof![Just(Fill::Upper), Just(Fill::Lower)]
+}
+
+fn inside(fill: Fill, i: usize, j: usize) -> bool {
+    if fill == Fill::Upper { i <= j } else { i >= j }
+}
+
+/// `B * B^H + n`, which is positive definite, with leading dimension `ld`. Rounded to `T`, so that it is what the device gets.
+fn positive<T: Number>(n: usize, ld: usize, seed: u64) -> Vec<T> {
+    let b = numbers::<T>(n * n, seed);
+    let mut a = numbers::<T>(ld * n, seed ^ 5);
+    for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))) {
+        let mut sum: C64 = (0..n)
+            .map(|k| b[i + k * n].wide() * b[j + k * n].wide().conj())
+            .sum();
+        if i == j {
+            sum = C64::new(sum.re + n as f64, 0.0);
+        }
+        a[i + j * ld] = T::of(sum);
+    }
+    // Rounding must not break the symmetry.
+    for (i, j) in (0..n).flat_map(|j| (0..j).map(move |i| (i, j))) {
+        a[i + j * ld] = T::of(a[j + i * ld].wide().conj());
+    }
+    a
+}
+
+fn factor_is_right<T: Number>(n: usize, ld: usize, fill: Fill, a: &[T], found: &[T]) {
+    let bound = 40.0 * (n * n) as f64 * T::EPSILON * 4.0;
+    let factor = |i: usize, j: usize| {
+        if inside(fill, i, j) {
+            found[i + j * ld].wide()
+        } else {
+            C64::ZERO
+        }
+    };
+    for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))) {
+        let product: C64 = (0..n)
+            .map(|k| match fill {
+                Fill::Lower => factor(i, k) * factor(j, k).conj(),
+                Fill::Upper => factor(k, i).conj() * factor(k, j),
+            })
+            .sum();
+        assert!(
+            (product - a[i + j * ld].wide()).norm() <= bound,
+            "({i}, {j}): {product} is not {:?}",
+            a[i + j * ld]
+        );
+    }
+}
+
+fn untouched_outside<T: Number>(n: usize, ld: usize, fill: Fill, before: &[T], after: &[T]) {
+    for (index, (before, after)) in before.iter().zip(after).enumerate() {
+        let (i, j) = (index % ld, index / ld);
+        assert!(
+            (i < n && inside(fill, i, j)) || before == after,
+            "({i}, {j}) lies outside the triangle and was changed"
+        );
+    }
+}
+
+fn cholesky_is_right<T: Number>(setup: &Setup, n: usize, gap: usize, fill: Fill, seed: u64) {
+    let ld = n + gap;
+    let a = positive::<T>(n, ld, seed);
+    let mut buffer = setup.upload(&a);
+    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld).unwrap();
+    solver::potrf(&setup.blas, fill, matrix)
+        .unwrap()
+        .check()
+        .unwrap();
+    let factor = setup.download(&buffer);
+    untouched_outside(n, ld, fill, &a, &factor);
+    factor_is_right(n, ld, fill, &a, &factor);
+
+    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld).unwrap();
+    solver::potri(&setup.blas, fill, matrix)
+        .unwrap()
+        .check()
+        .unwrap();
+    let inverse = setup.download(&buffer);
+    untouched_outside(n, ld, fill, &a, &inverse);
+    let inverse = |i: usize, j: usize| {
+        if inside(fill, i, j) {
+            inverse[i + j * ld].wide()
+        } else {
+            inverse[j + i * ld].wide().conj()
+        }
+    };
+    for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))) {
+        let product: C64 = (0..n).map(|k| a[i + k * ld].wide() * inverse(k, j)).sum();
+        let identity = C64::new(f64::from(i == j), 0.0);
+        assert!(
+            (product - identity).norm() < 100.0 * n as f64 * T::EPSILON,
+            "({i}, {j}) of a times its inverse: {product}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn factor_and_inverse_give_the_matrix_back(n in 1_usize..24, gap in 0_usize..4, fill in fill(), seed in any::<u64>()) {
+        let setup = setup();
+        cholesky_is_right::<f32>(&setup, n, gap, fill, seed);
+        cholesky_is_right::<f64>(&setup, n, gap, fill, seed);
+        cholesky_is_right::<Complex<f32>>(&setup, n, gap, fill, seed);
+        cholesky_is_right::<Complex<f64>>(&setup, n, gap, fill, seed);
+    }
+
+    #[test]
+    fn the_first_minor_that_is_not_positive_is_named(n in 1_usize..40, at in 0_usize..40, fill in fill(), negative in any::<bool>()) {
+        let at = at % n;
+        let setup = setup();
+        let mut a = vec![C32::ZERO; n * n];
+        for i in 0..n {
+            a[i + i * n] = C32::ONE;
+        }
+        // Two bad places: the first one counts.
+        a[at + at * n] = if negative { -C32::ONE } else { C32::ZERO };
+        a[n * n - 1] = if at == n - 1 { a[n * n - 1] } else { -C32::ONE };
+        let mut buffer = setup.upload(&a);
+        let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n).unwrap();
+        let error = solver::potrf(&setup.blas, fill, matrix).unwrap().check().unwrap_err();
+        prop_assert!(matches!(error, Error::NotPositiveDefinite { minor } if minor == at + 1), "{}", error);
+    }
+
+    #[test]
+    fn the_first_zero_pivot_is_named(n in 1_usize..20, at in 0_usize..20, fill in fill()) {
+        let at = at % n;
+        let setup = setup();
+        let mut factor = vec![C32::ZERO; n * n];
+        for i in 0..n {
+            factor[i + i * n] = C32::ONE;
+        }
+        factor[at + at * n] = C32::ZERO;
+        let mut buffer = setup.upload(&factor);
+        let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n).unwrap();
+        let error = solver::potri(&setup.blas, fill, matrix).unwrap().check().unwrap_err();
+        prop_assert!(matches!(error, Error::Singular { pivot } if pivot == at + 1), "{}", error);
+    }
+}
+
+#[test]
+fn a_large_matrix_is_factorised() {
+    let setup = setup();
+    cholesky_is_right::<C32>(&setup, 150, 3, Fill::Lower, 11);
+    cholesky_is_right::<C32>(&setup, 131, 0, Fill::Upper, 12);
+}
+
+#[test]
+fn a_matrix_with_nan_is_not_positive_definite() {
+    let setup = setup();
+    let mut buffer = setup.upload(&[1.0, 0.0, 0.0, f32::NAN]);
+    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2).unwrap();
+    let error = solver::potrf(&setup.blas, Fill::Lower, matrix)
+        .unwrap()
+        .check()
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::NotPositiveDefinite { minor: 2 }),
+        "{error}"
+    );
+}
+
+#[test]
+fn infos_in_flight_do_not_mix() {
+    let setup = setup();
+    let mut buffers: Vec<_> = (0..40)
+        .map(|i| setup.upload(&[if i % 3 == 0 { -1.0_f32 } else { 1.0 }]))
+        .collect();
+    for round in 0..2 {
+        let infos: Vec<_> = buffers
+            .iter_mut()
+            .map(|buffer| {
+                let matrix =
+                    MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
+                solver::potrf(&setup.blas, Fill::Lower, matrix).unwrap()
+            })
+            .collect();
+        for (i, info) in infos.into_iter().enumerate() {
+            if i % 5 == 0 {
+                // Not looked at: its integer goes to a later call.
+                drop(info);
+            } else {
+                assert_eq!(
+                    info.check().is_err(),
+                    i % 3 == 0,
+                    "matrix {i} of round {round}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_empty_matrix_has_a_factor() {
+    let setup = setup();
+    let mut buffer = setup.device.alloc::<C32>(0).unwrap();
+    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 0, 0, 1).unwrap();
+    solver::potrf(&setup.blas, Fill::Lower, matrix)
+        .unwrap()
+        .check()
+        .unwrap();
+}
+
+#[test]
+fn what_cannot_be_factorised_is_refused() {
+    let setup = setup();
+    let mut buffer = setup.device.alloc_zeroed::<C32>(6).unwrap();
+    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 3, 2).unwrap();
+    let error = solver::potrf(&setup.blas, Fill::Lower, matrix).unwrap_err();
+    assert_eq!(error.to_string(), "potrf: a is 2 x 3, but 2 x 2 is needed");
+
+    let other = setup.device.stream().unwrap();
+    let matrix = MatrixMut::new(buffer.on_mut(&other).unwrap(), 2, 2, 2).unwrap();
+    let error = solver::potri(&setup.blas, Fill::Lower, matrix).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::WrongStream {
+                call: "potri",
+                argument: "a"
+            }
+        ),
+        "{error}"
+    );
+
+    // SAFETY: all functions are the host platform's.
+    let without = unsafe {
+        rocblas::Library::from_tables(std::sync::Arc::new(hip_host::rocblas_api()), None)
+    };
+    let blas = rocblas::Handle::new(&without, &setup.stream).unwrap();
+    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2).unwrap();
+    let error = solver::potrf(&blas, Fill::Lower, matrix).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("potrf: no rocSOLVER library is loaded"),
+        "{error}"
+    );
+}
+
+#[test]
+fn each_matrix_of_a_batch_has_its_own_info() {
+    let setup = setup();
+    let n = 3;
+    let (good, mut bad) = (positive::<C32>(n, n, 1), positive::<C32>(n, n, 2));
+    bad[4] = -C32::ONE;
+    let batch = [good.as_slice(), &bad, &good, &bad].concat();
+    let mut buffer = setup.upload(&batch);
+    let run = |buffer: &mut hip::DeviceBuffer<C32>| {
+        let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n, n * n, 4).unwrap();
+        solver::potrf_strided_batched(&setup.blas, Fill::Lower, a).unwrap()
+    };
+    let failures = run(&mut buffer).failures().unwrap();
+    assert_eq!(
+        failures
+            .iter()
+            .map(|failure| failure.matrix)
+            .collect::<Vec<_>>(),
+        [1, 3]
+    );
+    let found = setup.download(&buffer);
+    factor_is_right(n, n, Fill::Lower, &good, &found[..9]);
+    factor_is_right(n, n, Fill::Lower, &good, &found[18..27]);
+
+    let mut buffer = setup.upload(&batch);
+    let error = run(&mut buffer).check().unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("matrix 1 of 4: the matrix is not positive definite"),
+        "{error}"
+    );
+}
+
+#[test]
+fn each_matrix_of_a_batch_is_inverted() {
+    let setup = setup();
+    let n = 2;
+    // The factors of 4 * identity, of nothing (a zero pivot), and of identity.
+    let (two, one) = (C32::new(2.0, 0.0), C32::ONE);
+    let zero = C32::ZERO;
+    let factors = [
+        two, zero, zero, two, one, zero, zero, zero, one, zero, zero, one,
+    ];
+    let mut buffer = setup.upload(&factors);
+    let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n, 4, 3).unwrap();
+    let failures = solver::potri_strided_batched(&setup.blas, Fill::Upper, a)
+        .unwrap()
+        .failures()
+        .unwrap();
+    let [failure] = failures.as_slice() else {
+        panic!("{failures:?}")
+    };
+    assert_eq!(failure.matrix, 1);
+    assert!(matches!(failure.error, Error::Singular { pivot: 2 }));
+    let found = setup.download(&buffer);
+    assert_eq!(
+        (found[0], found[3]),
+        (C32::new(0.25, 0.0), C32::new(0.25, 0.0))
+    );
+    assert_eq!((found[8], found[11]), (one, one));
+}
