@@ -1,0 +1,266 @@
+//! One buffer type over all kinds of memory.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use bytemuck::Pod;
+
+use super::object::{ClMap, ClMapMut};
+use super::{HostPtrBuffer, RegularBuffer, SvmBuffer, SvmGrain, SvmMap, SvmMapMut};
+use crate::context::Context;
+use crate::device::{DeviceKind, SvmCapabilities};
+use crate::error::Result;
+use crate::kernel::Arg;
+use crate::queue::Queue;
+
+/// A kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BufferStrategy {
+    /// [`RegularBuffer`].
+    Regular,
+    /// A coarse-grained [`SvmBuffer`].
+    SvmCoarse,
+    /// A fine-grained [`SvmBuffer`].
+    SvmFine,
+    /// [`HostPtrBuffer`].
+    HostPtr,
+}
+
+impl fmt::Display for BufferStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Regular => "regular",
+            Self::SvmCoarse => "svm-coarse",
+            Self::SvmFine => "svm-fine",
+            Self::HostPtr => "host-ptr",
+        })
+    }
+}
+
+/// What is asked of a [`BufferFactory`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum BufferRequest {
+    /// The best memory for kernels that the device has.
+    #[default]
+    Best,
+    /// This kind and no other; refused if the device lacks it.
+    Exactly(BufferStrategy),
+}
+
+/// Makes buffers of one context and says why it chose their kind.
+#[derive(Clone, Debug)]
+pub struct BufferFactory {
+    context: Context,
+}
+
+impl BufferFactory {
+    /// A factory for buffers of `context`.
+    #[must_use]
+    pub fn new(context: &Context) -> Self {
+        Self {
+            context: context.clone(),
+        }
+    }
+
+    /// A buffer of `len` elements.
+    ///
+    /// # Errors
+    ///
+    /// As the constructors of the kinds; nothing else is tried if the chosen kind is refused.
+    pub fn alloc<T: Pod>(&self, len: usize, request: BufferRequest) -> Result<Buffer<T>> {
+        let (strategy, reason) = self.choose(request);
+        let context = &self.context;
+        let memory = match strategy {
+            BufferStrategy::Regular => Memory::Regular(RegularBuffer::new(context, len)?),
+            BufferStrategy::SvmCoarse => {
+                Memory::Svm(SvmBuffer::new(context, len, SvmGrain::Coarse)?)
+            }
+            BufferStrategy::SvmFine => Memory::Svm(SvmBuffer::new(context, len, SvmGrain::Fine)?),
+            BufferStrategy::HostPtr => Memory::HostPtr(HostPtrBuffer::new(context, len)?),
+        };
+        Ok(Buffer {
+            memory,
+            strategy,
+            reason,
+        })
+    }
+
+    /// The kind of memory that a request leads to on this device, and why.
+    #[must_use]
+    pub fn choose(&self, request: BufferRequest) -> (BufferStrategy, String) {
+        let device = self.context.device();
+        match request {
+            BufferRequest::Exactly(strategy) => (strategy, "asked for by the caller".to_owned()),
+            BufferRequest::Best if device.svm().contains(SvmCapabilities::COARSE) => {
+                let place = match device.kind() {
+                    DeviceKind::Cpu => "the memory that host and device share",
+                    _ => "the device's own memory",
+                };
+                (
+                    BufferStrategy::SvmCoarse,
+                    format!(
+                        "`{}` has coarse-grained shared virtual memory: {place}, at one address for all",
+                        device.name()
+                    ),
+                )
+            }
+            BufferRequest::Best => (
+                BufferStrategy::Regular,
+                format!("`{}` has no shared virtual memory", device.name()),
+            ),
+        }
+    }
+}
+
+/// A buffer of any kind.
+pub struct Buffer<T> {
+    memory: Memory<T>,
+    strategy: BufferStrategy,
+    reason: String,
+}
+
+enum Memory<T> {
+    Regular(RegularBuffer<T>),
+    Svm(SvmBuffer<T>),
+    HostPtr(HostPtrBuffer<T>),
+}
+
+/// Calls the same method of whichever kind it is.
+macro_rules! each {
+    ($memory:expr, $buffer:ident => $call:expr) => {
+        match $memory {
+            Memory::Regular($buffer) => $call,
+            Memory::Svm($buffer) => $call,
+            Memory::HostPtr($buffer) => $call,
+        }
+    };
+}
+
+impl<T: Pod> Buffer<T> {
+    /// Copies the whole buffer into `out`, which has its length, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::read`].
+    pub fn read(&self, queue: &Queue, out: &mut [T]) -> Result<()> {
+        each!(&self.memory, buffer => buffer.read(queue, out))
+    }
+
+    /// Copies `data`, which has the buffer's length, into the buffer, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::write`].
+    pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
+        each!(&mut self.memory, buffer => buffer.write(queue, data))
+    }
+
+    /// Maps the buffer for the host to read.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::map`].
+    pub fn map(&self, queue: &Queue) -> Result<MapGuard<'_, T>> {
+        Ok(match &self.memory {
+            Memory::Regular(buffer) => MapGuard::Object(buffer.map(queue)?),
+            Memory::HostPtr(buffer) => MapGuard::Object(buffer.map(queue)?),
+            Memory::Svm(buffer) => MapGuard::Svm(buffer.map(queue)?),
+        })
+    }
+
+    /// Maps the buffer for the host to read and write.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::map_mut`].
+    pub fn map_mut(&mut self, queue: &Queue) -> Result<MapGuardMut<'_, T>> {
+        Ok(match &mut self.memory {
+            Memory::Regular(buffer) => MapGuardMut::Object(buffer.map_mut(queue)?),
+            Memory::HostPtr(buffer) => MapGuardMut::Object(buffer.map_mut(queue)?),
+            Memory::Svm(buffer) => MapGuardMut::Svm(buffer.map_mut(queue)?),
+        })
+    }
+}
+
+impl<T> Buffer<T> {
+    /// The number of elements; never zero.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        each!(&self.memory, buffer => buffer.len())
+    }
+
+    /// The buffer as a kernel's argument.
+    #[must_use]
+    pub fn arg(&self) -> Arg<'_> {
+        each!(&self.memory, buffer => buffer.arg())
+    }
+
+    /// The kind of memory.
+    #[must_use]
+    pub fn strategy(&self) -> BufferStrategy {
+        self.strategy
+    }
+
+    /// The kind of memory and why it was chosen, in one line.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        format!("{}: {}", self.strategy, self.reason)
+    }
+}
+
+impl<T> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer")
+            .field("len", &self.len())
+            .field("strategy", &self.strategy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A [`Buffer`] mapped for the host to read.
+pub enum MapGuard<'a, T: Pod> {
+    /// Of a buffer object.
+    Object(ClMap<'a, T>),
+    /// Of shared virtual memory.
+    Svm(SvmMap<'a, T>),
+}
+
+/// A [`Buffer`] mapped for the host to read and write.
+pub enum MapGuardMut<'a, T: Pod> {
+    /// Of a buffer object.
+    Object(ClMapMut<'a, T>),
+    /// Of shared virtual memory.
+    Svm(SvmMapMut<'a, T>),
+}
+
+impl<T: Pod> Deref for MapGuard<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Self::Object(map) => map,
+            Self::Svm(map) => map,
+        }
+    }
+}
+
+impl<T: Pod> Deref for MapGuardMut<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Self::Object(map) => map,
+            Self::Svm(map) => map,
+        }
+    }
+}
+
+impl<T: Pod> DerefMut for MapGuardMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        match self {
+            Self::Object(map) => map,
+            Self::Svm(map) => map,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The maps of an allocation that are not undone yet.
+
+use parking_lot::Mutex;
+
+use crate::handle::Handle;
+use crate::queue::Queue;
+
+/// One map.
+#[derive(Clone)]
+pub(super) struct Mapped {
+    pub queue: Queue,
+    pub pointer: Handle,
+    pub writes: bool,
+}
+
+/// The maps of an allocation, so that one whose guard was leaked can be undone.
+///
+/// Borrows tell which guards are leaked: none is alive while the buffer is borrowed exclusively,
+/// and no writing one is alive while it is borrowed at all.
+#[derive(Default)]
+pub(super) struct Maps(Mutex<Vec<Mapped>>);
+
+impl Maps {
+    pub fn add(&self, map: Mapped) {
+        self.0.lock().push(map);
+    }
+
+    /// Forgets the map of a guard that undoes it.
+    pub fn remove(&self, pointer: Handle, writes: bool) {
+        let mut maps = self.0.lock();
+        if let Some(position) = maps
+            .iter()
+            .position(|map| map.pointer == pointer && map.writes == writes)
+        {
+            maps.swap_remove(position);
+        }
+    }
+
+    /// Takes the maps whose guards must have been leaked, given that the caller has the buffer
+    /// exclusively or shares it.
+    pub fn take_leaked(&self, exclusive: bool) -> Vec<Mapped> {
+        let mut maps = self.0.lock();
+        if maps.is_empty() {
+            return Vec::new();
+        }
+        let (leaked, alive) = maps.drain(..).partition(|map| exclusive || map.writes);
+        *maps = alive;
+        leaked
+    }
+}

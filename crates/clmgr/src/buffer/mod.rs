@@ -1,0 +1,202 @@
+//! The kinds of memory, and one type over all of them.
+//!
+//! | type | memory | the host reaches it |
+//! |---|---|---|
+//! | [`RegularBuffer`] | the device's, behind a `cl_mem` | by `read` and `write`, or mapped |
+//! | [`SvmBuffer`], coarse | shared, the device's where it has its own | by `read` and `write`, or mapped |
+//! | [`SvmBuffer`], fine | shared, the host's on a discrete GPU | as coarse; a map costs no copy |
+//! | [`HostPtrBuffer`] | the host's, used in place | as regular; a map costs no copy |
+
+/// The methods that the two types over an [`Object`](object::Object) have in common.
+macro_rules! object_methods {
+    ($buffer:ident $(, $field:tt)?) => {
+        impl<T: Pod> $buffer<T> {
+            /// Copies the whole buffer into `out`, which has its length. It waits for the copy, and
+            /// for kernels on other queues that use the buffer.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or what
+            /// `clEnqueueReadBuffer` answers.
+            #[doc(alias = "clEnqueueReadBuffer")]
+            pub fn read(&self, queue: &Queue, out: &mut [T]) -> Result<()> {
+                self.object().read(queue, out)
+            }
+
+            /// Copies the elements from `offset` on into `out`, and waits as [`read`](Self::read).
+            ///
+            /// # Errors
+            ///
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange), or what `clEnqueueReadBuffer`
+            /// answers.
+            pub fn read_at(&self, queue: &Queue, offset: usize, out: &mut [T]) -> Result<()> {
+                self.object().read_at(queue, offset, out)
+            }
+
+            /// Copies `data`, which has the buffer's length, into the buffer, and waits as
+            /// [`read`](Self::read).
+            ///
+            /// # Errors
+            ///
+            /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or what
+            /// `clEnqueueWriteBuffer` answers.
+            #[doc(alias = "clEnqueueWriteBuffer")]
+            pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
+                self.object_mut().write(queue, data)
+            }
+
+            /// Copies `data` into the buffer from `offset` on, and waits as [`read`](Self::read).
+            ///
+            /// # Errors
+            ///
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange), or what `clEnqueueWriteBuffer`
+            /// answers.
+            pub fn write_at(&mut self, queue: &Queue, offset: usize, data: &[T]) -> Result<()> {
+                self.object_mut().write_at(queue, offset, data)
+            }
+
+            /// Maps the buffer for the host to read, after everything enqueued that uses it. The
+            /// end of the map is ordered by `queue`.
+            ///
+            /// # Errors
+            ///
+            /// What `clEnqueueMapBuffer` answers.
+            #[doc(alias = "clEnqueueMapBuffer")]
+            pub fn map(&self, queue: &Queue) -> Result<ClMap<'_, T>> {
+                self.object().map(queue)
+            }
+
+            /// Maps the buffer for the host to read and write, as [`map`](Self::map).
+            ///
+            /// # Errors
+            ///
+            /// What `clEnqueueMapBuffer` answers.
+            pub fn map_mut(&mut self, queue: &Queue) -> Result<ClMapMut<'_, T>> {
+                self.object_mut().map_mut(queue)
+            }
+
+            /// Notes that a command which uses the buffer was enqueued on `queue` through raw
+            /// handles, so that a read on another queue, or the buffer's drop, waits for it.
+            pub fn note_use(&self, queue: &Queue) {
+                self.object().note_use(queue);
+            }
+        }
+
+        impl<T> $buffer<T> {
+            fn object(&self) -> &Object<T> {
+                $crate::buffer::object_field!(self $(, $field)?)
+            }
+
+            fn object_mut(&mut self) -> &mut Object<T> {
+                $crate::buffer::object_field!(mut self $(, $field)?)
+            }
+
+            /// The number of elements; never zero.
+            #[must_use]
+            #[allow(clippy::len_without_is_empty)]
+            pub fn len(&self) -> usize {
+                self.object().len()
+            }
+
+            /// The size in bytes.
+            #[must_use]
+            pub fn bytes(&self) -> usize {
+                self.object().bytes()
+            }
+
+            /// The buffer as a kernel's argument.
+            #[must_use]
+            pub fn arg(&self) -> Arg<'_> {
+                Arg::Mem(self.raw())
+            }
+
+            /// The buffer's handle, valid for as long as the buffer lives.
+            #[must_use]
+            pub fn raw(&self) -> cl_mem {
+                self.object().raw()
+            }
+
+            /// The buffer's context.
+            #[must_use]
+            pub fn context(&self) -> &Context {
+                self.object().context()
+            }
+        }
+
+        impl<T> fmt::Debug for $buffer<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($buffer))
+                    .field("len", &self.len())
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+/// The [`Object`](object::Object) in a buffer.
+macro_rules! object_field {
+    ($self:ident) => {
+        &$self.0
+    };
+    (mut $self:ident) => {
+        &mut $self.0
+    };
+    ($self:ident, $field:tt) => {
+        &$self.$field
+    };
+    (mut $self:ident, $field:tt) => {
+        &mut $self.$field
+    };
+}
+use object_field;
+use object_methods;
+
+mod factory;
+mod host_ptr;
+mod map;
+mod object;
+mod regular;
+mod svm;
+
+pub use factory::{Buffer, BufferFactory, BufferRequest, BufferStrategy, MapGuard, MapGuardMut};
+pub use host_ptr::HostPtrBuffer;
+pub use object::{ClMap, ClMapMut};
+pub use regular::RegularBuffer;
+pub use svm::{SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView};
+
+use crate::error::{Error, Result};
+
+/// The byte range of `count` elements from `offset` on in a buffer of `len`, or an error.
+fn byte_range<T>(len: usize, offset: usize, count: usize) -> Result<std::ops::Range<usize>> {
+    match offset.checked_add(count) {
+        // A buffer's bytes fit into the address space, so that those of a part do too.
+        Some(end) if end <= len => Ok(offset * size_of::<T>()..end * size_of::<T>()),
+        _ => Err(Error::OutOfRange { offset, count, len }),
+    }
+}
+
+/// That `got` elements were given where `expected` are needed.
+fn same_length(what: &'static str, expected: usize, got: usize) -> Result<()> {
+    if expected == got {
+        Ok(())
+    } else {
+        Err(Error::LengthMismatch {
+            what,
+            expected,
+            got,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_outside_a_buffer_are_refused() {
+        assert_eq!(byte_range::<f32>(10, 2, 3).unwrap(), 8..20);
+        assert_eq!(byte_range::<f32>(10, 10, 0).unwrap(), 40..40);
+        assert!(byte_range::<f32>(10, 10, 1).is_err());
+        assert!(byte_range::<f32>(10, usize::MAX, 2).is_err());
+    }
+}

@@ -1,0 +1,130 @@
+//! A context of exactly one device.
+
+use std::fmt;
+use std::sync::Arc;
+
+use opencl_sys::{cl_context, cl_context_properties};
+
+use crate::api::{Api, slot};
+use crate::device::Device;
+use crate::error::{Result, check};
+use crate::handle::Handle;
+use crate::queue::Queue;
+use crate::usage::Registry;
+
+/// An OpenCL context of one device. A clone is cheap; the last one releases the context.
+///
+/// There is never a second device in it: on ROCm a context of several devices moves shared virtual
+/// memory to the host and keeps a copy of each buffer per device.
+#[derive(Clone)]
+pub struct Context(Arc<Inner>);
+
+struct Inner {
+    raw: Handle,
+    device: Device,
+    registry: Registry,
+}
+
+impl Context {
+    /// Creates a context of `device`.
+    ///
+    /// # Errors
+    ///
+    /// What `clCreateContext` answers.
+    #[doc(alias = "clCreateContext")]
+    pub fn new(device: &Device) -> Result<Self> {
+        let api = device.api();
+        let create = slot!(api, clCreateContext)?;
+        slot!(api, clReleaseContext)?;
+        let properties: [cl_context_properties; 3] = [
+            opencl_sys::CL_CONTEXT_PLATFORM,
+            device.raw_platform() as cl_context_properties,
+            0,
+        ];
+        let id = device.raw();
+        let mut code = 0;
+        // SAFETY: the properties end with zero and name the device's own platform; one device is
+        // given; there is no callback; `code` is a valid place.
+        let raw = unsafe {
+            create(
+                properties.as_ptr(),
+                1,
+                &raw const id,
+                None,
+                std::ptr::null_mut(),
+                &raw mut code,
+            )
+        };
+        check(code, || format!("clCreateContext(`{}`)", device.name()))?;
+        Ok(Self(Arc::new(Inner {
+            raw: Handle(raw),
+            device: device.clone(),
+            registry: Registry::default(),
+        })))
+    }
+
+    /// The context's device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// The functions that the context's objects are used with.
+    #[must_use]
+    pub fn api(&self) -> &Api {
+        self.0.device.api()
+    }
+
+    /// The context's handle, valid for as long as a clone of this value lives.
+    #[must_use]
+    pub fn raw(&self) -> cl_context {
+        self.0.raw.0
+    }
+
+    /// A new in-order queue.
+    ///
+    /// # Errors
+    ///
+    /// What `clCreateCommandQueue` answers.
+    pub fn queue(&self) -> Result<Queue> {
+        Queue::create(self, false)
+    }
+
+    /// A new in-order queue whose events carry times, see [`Event::profile`](crate::Event::profile).
+    ///
+    /// # Errors
+    ///
+    /// What `clCreateCommandQueue` answers.
+    pub fn profiling_queue(&self) -> Result<Queue> {
+        Queue::create(self, true)
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.0.registry
+    }
+}
+
+impl PartialEq for Context {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.raw == other.0.raw
+    }
+}
+
+impl Eq for Context {}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("device", &self.0.device.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(release) = self.device.api().clReleaseContext {
+            // SAFETY: this is the one reference that `clCreateContext` gave.
+            unsafe { release(self.raw.0) };
+        }
+    }
+}

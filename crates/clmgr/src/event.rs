@@ -1,0 +1,174 @@
+//! The completion of one command.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use opencl_sys::cl_event;
+
+use crate::api::slot;
+use crate::context::Context;
+use crate::error::{Error, Result, check};
+use crate::handle::Handle;
+use crate::queue::Queue;
+
+/// A command's event. A clone is the same event.
+#[derive(Clone)]
+pub struct Event(Arc<Inner>);
+
+struct Inner {
+    raw: Handle,
+    queue: Queue,
+    /// All commands of the queue up to this number were enqueued before this one.
+    after: u64,
+    call: &'static str,
+}
+
+/// When a command was enqueued, handed over, started and ended, on the device's own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// `CL_PROFILING_COMMAND_QUEUED`, in nanoseconds.
+    pub queued_ns: u64,
+    /// `CL_PROFILING_COMMAND_SUBMIT`, in nanoseconds.
+    pub submitted_ns: u64,
+    /// `CL_PROFILING_COMMAND_START`, in nanoseconds.
+    pub started_ns: u64,
+    /// `CL_PROFILING_COMMAND_END`, in nanoseconds.
+    pub ended_ns: u64,
+}
+
+impl Profile {
+    /// How long the command ran.
+    #[must_use]
+    pub fn run_time(&self) -> Duration {
+        Duration::from_nanos(self.ended_ns.saturating_sub(self.started_ns))
+    }
+}
+
+impl Event {
+    pub(crate) fn new(raw: cl_event, queue: &Queue, after: u64, call: &'static str) -> Self {
+        Self(Arc::new(Inner {
+            raw: Handle(raw),
+            queue: queue.clone(),
+            after,
+            call,
+        }))
+    }
+
+    /// Waits until the command has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Command`] if the command ended with an error; what `clWaitForEvents` answers.
+    #[doc(alias = "clWaitForEvents")]
+    pub fn wait(&self) -> Result<()> {
+        let wait = slot!(self.context().api(), clWaitForEvents)?;
+        let list = [self.raw()];
+        // SAFETY: the event is alive.
+        let code = unsafe { wait(1, list.as_ptr()) };
+        if code == opencl_sys::CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST {
+            self.status()?;
+        }
+        check(code, || "clWaitForEvents(1 event)".to_owned())?;
+        self.0.queue.mark_ended(self.0.after);
+        Ok(())
+    }
+
+    /// Whether the command has ended. It does not wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Self::wait).
+    #[doc(alias = "clGetEventInfo")]
+    pub fn is_complete(&self) -> Result<bool> {
+        Ok(self.status()? == opencl_sys::CL_COMPLETE)
+    }
+
+    /// The command's times; the event must be of a [profiling queue](Context::profiling_queue) and
+    /// its command must have ended.
+    ///
+    /// # Errors
+    ///
+    /// What `clGetEventProfilingInfo` answers, e.g. `CL_PROFILING_INFO_NOT_AVAILABLE`.
+    #[doc(alias = "clGetEventProfilingInfo")]
+    pub fn profile(&self) -> Result<Profile> {
+        let get = slot!(self.context().api(), clGetEventProfilingInfo)?;
+        let read = |what| -> Result<u64> {
+            let mut time = 0u64;
+            // SAFETY: the event is alive and `time` has room for the `cl_ulong` of every query.
+            let code = unsafe {
+                get(
+                    self.raw(),
+                    what,
+                    size_of::<u64>(),
+                    (&raw mut time).cast(),
+                    std::ptr::null_mut(),
+                )
+            };
+            check(code, || format!("clGetEventProfilingInfo(0x{what:04X})"))?;
+            Ok(time)
+        };
+        Ok(Profile {
+            queued_ns: read(opencl_sys::CL_PROFILING_COMMAND_QUEUED)?,
+            submitted_ns: read(opencl_sys::CL_PROFILING_COMMAND_SUBMIT)?,
+            started_ns: read(opencl_sys::CL_PROFILING_COMMAND_START)?,
+            ended_ns: read(opencl_sys::CL_PROFILING_COMMAND_END)?,
+        })
+    }
+
+    /// The event's handle, valid for as long as a clone of this value lives.
+    #[must_use]
+    pub fn raw(&self) -> cl_event {
+        self.0.raw.0
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        self.0.queue.context()
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.0.queue
+    }
+
+    /// The command's status; a negative one is an error.
+    fn status(&self) -> Result<i32> {
+        let get = slot!(self.context().api(), clGetEventInfo)?;
+        let mut status = 0i32;
+        let what = opencl_sys::CL_EVENT_COMMAND_EXECUTION_STATUS;
+        // SAFETY: the event is alive and `status` has room for the answer's `cl_int`.
+        let code = unsafe {
+            get(
+                self.raw(),
+                what,
+                size_of::<i32>(),
+                (&raw mut status).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        check(code, || "clGetEventInfo(status)".to_owned())?;
+        if status < 0 {
+            return Err(Error::Command {
+                call: self.0.call,
+                code: status,
+            });
+        }
+        Ok(status)
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Event")
+            .field("of", &self.0.call)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(release) = self.queue.context().api().clReleaseEvent {
+            // SAFETY: this is the one reference that the enqueue gave.
+            unsafe { release(self.raw.0) };
+        }
+    }
+}

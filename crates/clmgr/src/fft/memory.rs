@@ -1,0 +1,62 @@
+//! Device memory that a plan passes next to its caller's data.
+
+use bytemuck::Pod;
+
+use crate::buffer::{RegularBuffer, SvmBuffer, SvmView};
+use crate::context::Context;
+use crate::device::SvmCapabilities;
+use crate::error::Result;
+use crate::kernel::Arg;
+use crate::queue::Queue;
+
+/// How a caller gives its data. NVIDIA takes only one of the two in a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Object,
+    Svm,
+}
+
+/// Memory that can be given in the caller's form.
+pub(super) enum Memory<T> {
+    Regular(RegularBuffer<T>),
+    Shared {
+        buffer: SvmBuffer<T>,
+        view: SvmView<T>,
+    },
+}
+
+impl<T: Pod> Memory<T> {
+    pub fn new(context: &Context, len: usize) -> Result<Self> {
+        if context.device().svm().contains(SvmCapabilities::COARSE) {
+            let buffer = SvmBuffer::coarse(context, len)?;
+            let view = buffer.view()?;
+            Ok(Self::Shared { buffer, view })
+        } else {
+            Ok(Self::Regular(RegularBuffer::new(context, len)?))
+        }
+    }
+
+    pub fn filled(context: &Context, queue: &Queue, data: &[T]) -> Result<Self> {
+        let mut memory = Self::new(context, data.len())?;
+        match &mut memory {
+            Self::Regular(buffer) => buffer.write(queue, data)?,
+            Self::Shared { buffer, .. } => buffer.write(queue, data)?,
+        }
+        Ok(memory)
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Regular(buffer) => buffer.len(),
+            Self::Shared { buffer, .. } => buffer.len(),
+        }
+    }
+
+    pub fn arg(&self, form: Form) -> Arg<'_> {
+        match (self, form) {
+            (Self::Regular(buffer), _) => buffer.arg(),
+            (Self::Shared { buffer, .. }, Form::Svm) => buffer.arg(),
+            (Self::Shared { view, .. }, Form::Object) => view.arg(),
+        }
+    }
+}

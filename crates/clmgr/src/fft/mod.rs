@@ -1,0 +1,29 @@
+//! Batched complex FFT in single precision, of any length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup>.
+//!
+//! | way | when | how |
+//! |---|---|---|
+//! | rows | on a CPU, length a multiple of 8 up to 16384 | a work-item transforms one row at a time; vectors run along the row |
+//! | columns | on a CPU, other lengths up to 4096 | a work-item transforms eight rows at once, one per vector lane |
+//! | split | on a CPU, longer | the row as a matrix: columns, factors, transposition, columns |
+//! | local | on a GPU, if a row fits into local memory | a work-group per row, or per few short rows |
+//! | passes | all else | a launch per radix, in global memory |
+//!
+//! Neither direction is scaled: forward and then inverse gives `len` times the input. Twiddle
+//! factors come from the host in double precision.
+
+mod factor;
+mod memory;
+mod plan;
+mod source;
+mod tables;
+
+pub use plan::{Plan, Way};
+
+/// The sign of the exponent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// exp(−2πi k n / len).
+    Forward,
+    /// exp(+2πi k n / len).
+    Inverse,
+}

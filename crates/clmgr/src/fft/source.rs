@@ -1,0 +1,123 @@
+//! Puts the defines of a plan in front of the kernels' template.
+
+use std::fmt::Write;
+
+use super::Direction;
+use super::tables::FINE_BITS;
+
+const TEMPLATE: &str = include_str!("../../kernels/fft.cl");
+
+/// The source of a program, before its template.
+pub(super) struct Source(String);
+
+impl Source {
+    pub fn new(len: usize, direction: Direction) -> Self {
+        let sign = match direction {
+            Direction::Forward => "1.0f",
+            Direction::Inverse => "-1.0f",
+        };
+        Self(String::new())
+            .define("FFT_N", len)
+            .define("FFT_SIGN", sign)
+            .define("FINE_BITS", FINE_BITS)
+    }
+
+    pub fn define(mut self, name: &str, value: impl std::fmt::Display) -> Self {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.0, "#define {name} {value}");
+        self
+    }
+
+    pub fn finish(mut self) -> String {
+        self.0.push_str(TEMPLATE);
+        self.0
+    }
+}
+
+/// Where the wide passes of a kernel read first and write last.
+pub(super) struct WidePasses<'a> {
+    pub radices: &'a [usize],
+    pub offsets: &'a [usize],
+    /// The accessor of the first pass, e.g. `LOAD_A`.
+    pub load: &'a str,
+    /// The accessor of the last pass, if it does not write to a private array.
+    pub store: Option<&'a str>,
+}
+
+/// The passes as calls of the template's macros, and the private array that holds the result.
+pub(super) fn wide_body(passes: &WidePasses<'_>) -> (String, char) {
+    let mut body = String::new();
+    let mut load = passes.load.to_owned();
+    let mut current = passes.load.chars().last().unwrap_or('A');
+    let mut s = 1;
+    let mut rest: usize = passes.radices.iter().product();
+    for (index, &radix) in passes.radices.iter().enumerate() {
+        let last = index + 1 == passes.radices.len();
+        let next = if current == 'A' { 'B' } else { 'A' };
+        let store = match passes.store {
+            Some(store) if last => store.to_owned(),
+            _ => format!("STORE_{next}"),
+        };
+        rest /= radix;
+        let call = if last {
+            format!("LAST({radix}, {s}, {load}, {store}) ")
+        } else {
+            format!(
+                "PASS({radix}, {rest}, {s}, {}, {load}, {store}) ",
+                passes.offsets[index]
+            )
+        };
+        body.push_str(&call);
+        current = next;
+        load = format!("LOAD_{current}");
+        s *= radix;
+    }
+    (body, current)
+}
+
+/// The passes of the kernel in local memory.
+pub(super) fn local_body(
+    radices: &[usize],
+    offsets: &[usize],
+    group: usize,
+    items: usize,
+) -> String {
+    let len: usize = radices.iter().product();
+    let mut body = String::new();
+    let mut s = 1;
+    let mut rest = len;
+    for (index, &radix) in radices.iter().enumerate() {
+        rest /= radix;
+        let read = if index == 0 { "READ_IN" } else { "READ_LOCAL" };
+        let write = if index + 1 == radices.len() {
+            "WRITE_OUT"
+        } else {
+            "WRITE_LOCAL"
+        };
+        let each = (group * (len / radix)).div_ceil(items);
+        let _ = write!(
+            body,
+            "PASS({radix}, {rest}, {s}, {}, {each}, {read}, {write}) ",
+            offsets[index]
+        );
+        s *= radix;
+    }
+    body
+}
+
+/// A kernel for each pass in global memory.
+pub(super) fn global_body(radices: &[usize]) -> String {
+    let mut body = String::new();
+    let mut s = 1;
+    let mut rest: usize = radices.iter().product();
+    for (index, &radix) in radices.iter().enumerate() {
+        rest /= radix;
+        let _ = write!(body, "PASS({}, {radix}, {rest}, {s}) ", pass_name(index));
+        s *= radix;
+    }
+    body
+}
+
+pub(super) fn pass_name(index: usize) -> String {
+    format!("fft_pass{index}")
+}

@@ -1,0 +1,624 @@
+//! Kernels and their launch.
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::fmt;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use opencl_sys::{cl_event, cl_kernel, cl_mem, cl_uint};
+use parking_lot::Mutex;
+
+use crate::api::{Api, slot};
+use crate::device;
+use crate::error::{Error, Result, check};
+use crate::event::Event;
+use crate::handle::Handle;
+use crate::program::Program;
+use crate::queue::Queue;
+use crate::usage::Usage;
+
+/// A kernel of a program. A clone is the same kernel; several threads may launch it at once.
+///
+/// OpenCL's kernel objects keep the arguments that were last set, which is not safe to share.
+/// A launch here sets every argument anew and enqueues under a lock. NVIDIA refuses an object
+/// whose argument was once a `cl_mem` and is now an SVM pointer, so that each pattern of the two
+/// has an object of its own.
+#[derive(Clone)]
+pub struct Kernel(Arc<Inner>);
+
+struct Inner {
+    program: Program,
+    name: String,
+    parameters: Vec<Parameter>,
+    objects: Mutex<Objects>,
+}
+
+#[derive(Default)]
+struct Objects {
+    by_pattern: HashMap<Vec<Pointer>, Arc<Object>>,
+    /// The object that told the parameters; the first pattern takes it.
+    spare: Option<Arc<Object>>,
+}
+
+/// One `cl_kernel`; the lock is held while its arguments are set and it is enqueued.
+struct Object {
+    raw: Handle,
+    api: Api,
+    launch: Mutex<()>,
+}
+
+/// How a pointer argument is given.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Pointer {
+    Neither,
+    Mem,
+    Svm,
+}
+
+/// What the compiler kept about a parameter; `Unknown` where it kept nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parameter {
+    Unknown,
+    Pointer,
+    Local,
+    /// A value, with its size if the type is one of OpenCL's own.
+    Value(Option<usize>),
+}
+
+/// One argument of a launch.
+#[derive(Clone, Copy, Debug)]
+pub enum Arg<'a> {
+    /// A buffer object.
+    Mem(cl_mem),
+    /// A pointer into shared virtual memory.
+    Svm(*const c_void),
+    /// The bytes of a value.
+    Bytes(&'a [u8]),
+    /// Local memory of this many bytes.
+    Local(usize),
+}
+
+impl<'a> Arg<'a> {
+    /// A value of a plain type, e.g. `Arg::scalar(&1.5f32)`.
+    #[must_use]
+    pub fn scalar<T: Pod>(value: &'a T) -> Self {
+        Self::Bytes(bytemuck::bytes_of(value))
+    }
+
+    fn pointer(&self) -> Pointer {
+        match self {
+            Self::Mem(_) => Pointer::Mem,
+            Self::Svm(_) => Pointer::Svm,
+            Self::Bytes(_) | Self::Local(_) => Pointer::Neither,
+        }
+    }
+}
+
+/// The work-items of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NdRange {
+    /// The work-items in each dimension.
+    pub global: [usize; 3],
+    /// The work-items of a work-group; the driver chooses if there is none.
+    pub local: Option<[usize; 3]>,
+    /// The number of dimensions, 1 to 3. The entries behind it are not used.
+    pub dims: u32,
+}
+
+impl NdRange {
+    /// One dimension.
+    #[must_use]
+    pub const fn d1(x: usize) -> Self {
+        Self {
+            global: [x, 1, 1],
+            local: None,
+            dims: 1,
+        }
+    }
+
+    /// Two dimensions; `x` runs fastest.
+    #[must_use]
+    pub const fn d2(x: usize, y: usize) -> Self {
+        Self {
+            global: [x, y, 1],
+            local: None,
+            dims: 2,
+        }
+    }
+
+    /// Three dimensions; `x` runs fastest.
+    #[must_use]
+    pub const fn d3(x: usize, y: usize, z: usize) -> Self {
+        Self {
+            global: [x, y, z],
+            local: None,
+            dims: 3,
+        }
+    }
+
+    /// One dimension in work-groups of `local`, which must divide `x`.
+    #[must_use]
+    pub const fn d1_local(x: usize, local: usize) -> Self {
+        Self::d1(x).with_local([local, 1, 1])
+    }
+
+    /// The same range in work-groups of `local`, each of which must divide the range.
+    #[must_use]
+    pub const fn with_local(mut self, local: [usize; 3]) -> Self {
+        self.local = Some(local);
+        self
+    }
+
+    fn check(&self) -> std::result::Result<(), String> {
+        let dims = self.dims as usize;
+        if !(1..=3).contains(&dims) {
+            return Err(format!("a range of {dims} dimensions; OpenCL has 1 to 3"));
+        }
+        let global = &self.global[..dims];
+        if global.contains(&0) {
+            return Err(format!("a range of {global:?} has no work-item"));
+        }
+        if let Some(local) = &self.local {
+            let local = &local[..dims];
+            if local.contains(&0) || global.iter().zip(local).any(|(g, l)| g % l != 0) {
+                return Err(format!(
+                    "work-groups of {local:?} do not divide the range {global:?}; round the range up and test the index in the kernel"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Kernel {
+    pub(crate) fn new(program: &Program, name: &str) -> Result<Self> {
+        let object = Object::create(program, name)?;
+        let parameters = object.parameters()?;
+        let inner = Inner {
+            program: program.clone(),
+            name: name.to_owned(),
+            parameters,
+            objects: Mutex::new(Objects {
+                spare: Some(Arc::new(object)),
+                ..Objects::default()
+            }),
+        };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// The kernel's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The number of arguments that a launch needs.
+    #[must_use]
+    pub fn arg_count(&self) -> usize {
+        self.0.parameters.len()
+    }
+
+    /// The kernel's program.
+    #[must_use]
+    pub fn program(&self) -> &Program {
+        &self.0.program
+    }
+
+    /// Enqueues the kernel with these arguments; it returns at once.
+    ///
+    /// Every argument is checked as far as the compiler tells: their number, whether it is memory,
+    /// local memory or a value, and the size of a value of one of OpenCL's own types. Buffers of this
+    /// crate note that the queue uses them, so that dropping one before the kernel has ended waits.
+    /// Kernels on one queue run in order; across queues use [`Queue::wait_for`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Launch`] if arguments or range do not fit, [`Error::ContextMismatch`] for a queue
+    /// of another context, or what the driver answers.
+    ///
+    /// # Safety
+    ///
+    /// * Each handle and pointer is alive now, and memory that is not this crate's stays alive
+    ///   until the kernel has ended.
+    /// * With these arguments and this range the kernel stays within the memory it is given.
+    /// * Until it has ended, nothing else writes what it reads, and nothing else reads or writes
+    ///   what it writes; no map guard of such memory is alive or was leaked.
+    #[doc(alias = "clEnqueueNDRangeKernel")]
+    pub unsafe fn launch(&self, queue: &Queue, range: NdRange, args: &[Arg<'_>]) -> Result<Event> {
+        let context = self.0.program.context();
+        if queue.context() != context {
+            return Err(Error::ContextMismatch { what: "the queue" });
+        }
+        range.check().map_err(|reason| self.refusal(reason))?;
+        self.check_arguments(args)?;
+        let enqueue = slot!(context.api(), clEnqueueNDRangeKernel)?;
+        let object = self.object_for(args)?;
+
+        let before = queue.enqueued();
+        let mut event: cl_event = std::ptr::null_mut();
+        {
+            let _one_at_a_time = object.launch.lock();
+            for (index, arg) in args.iter().enumerate() {
+                // SAFETY: the caller's promise about handles and pointers; the object is locked.
+                unsafe { object.set(index, arg) }
+                    .map_err(|error| self.argument_refusal(index, arg, error))?;
+            }
+            // SAFETY: queue and kernel are alive and of one context; the ranges hold `dims`
+            // entries; no event is waited for; `event` is a valid place. The caller answers for
+            // what the kernel touches.
+            let code = unsafe {
+                enqueue(
+                    queue.raw(),
+                    object.raw.0,
+                    range.dims,
+                    std::ptr::null(),
+                    range.global.as_ptr(),
+                    range
+                        .local
+                        .as_ref()
+                        .map_or(std::ptr::null(), |local| local.as_ptr()),
+                    0,
+                    std::ptr::null(),
+                    &raw mut event,
+                )
+            };
+            check(code, || {
+                let dims = range.dims as usize;
+                format!(
+                    "clEnqueueNDRangeKernel(`{}`, global {:?}, local {:?})",
+                    self.name(),
+                    &range.global[..dims],
+                    range.local.as_ref().map(|local| &local[..dims])
+                )
+            })?;
+        }
+        let number = queue.note_enqueued();
+        for usage in args.iter().filter_map(|arg| self.usage_of(arg)) {
+            usage.note(queue, number);
+        }
+        Ok(Event::new(event, queue, before, "clEnqueueNDRangeKernel"))
+    }
+
+    fn usage_of(&self, arg: &Arg<'_>) -> Option<Arc<Usage>> {
+        let registry = self.0.program.context().registry();
+        match arg {
+            Arg::Mem(object) => registry.of_object(Handle(*object)),
+            Arg::Svm(pointer) => registry.of_address(pointer.addr()),
+            Arg::Bytes(_) | Arg::Local(_) => None,
+        }
+    }
+
+    fn check_arguments(&self, args: &[Arg<'_>]) -> Result<()> {
+        let parameters = &self.0.parameters;
+        if args.len() != parameters.len() {
+            return Err(self.refusal(format!(
+                "{} arguments given, it takes {}",
+                args.len(),
+                parameters.len()
+            )));
+        }
+        for (index, (arg, parameter)) in args.iter().zip(parameters).enumerate() {
+            if let Err(reason) = parameter.accepts(arg) {
+                return Err(self.refusal(format!("argument {index}: {reason}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel object for this pattern of arguments.
+    fn object_for(&self, args: &[Arg<'_>]) -> Result<Arc<Object>> {
+        let pattern: Vec<Pointer> = args.iter().map(Arg::pointer).collect();
+        {
+            let mut objects = self.0.objects.lock();
+            if let Some(object) = objects.by_pattern.get(&pattern) {
+                return Ok(object.clone());
+            }
+            if let Some(spare) = objects.spare.take() {
+                objects.by_pattern.insert(pattern, spare.clone());
+                return Ok(spare);
+            }
+        }
+        // Created outside the lock; if two threads do so at once, the first one stays.
+        let object = Arc::new(Object::create(&self.0.program, &self.0.name)?);
+        Ok(self
+            .0
+            .objects
+            .lock()
+            .by_pattern
+            .entry(pattern)
+            .or_insert(object)
+            .clone())
+    }
+
+    fn refusal(&self, reason: String) -> Error {
+        Error::Launch {
+            kernel: self.0.name.clone(),
+            reason,
+        }
+    }
+
+    fn argument_refusal(&self, index: usize, arg: &Arg<'_>, error: Error) -> Error {
+        match error {
+            Error::Call { call, code } => Error::Call {
+                call: format!(
+                    "{call} of kernel `{}`, argument {index} = {arg:?}",
+                    self.0.name
+                ),
+                code,
+            },
+            other => other,
+        }
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel")
+            .field("name", &self.0.name)
+            .field("parameters", &self.0.parameters)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Parameter {
+    fn accepts(self, arg: &Arg<'_>) -> std::result::Result<(), String> {
+        match (self, arg) {
+            (_, Arg::Mem(object)) if object.is_null() => Err("a null buffer".to_owned()),
+            (_, Arg::Svm(pointer)) if pointer.is_null() => Err("a null pointer".to_owned()),
+            (_, Arg::Bytes([])) => Err("a value of no bytes".to_owned()),
+            (_, Arg::Local(0)) => Err("local memory of no bytes".to_owned()),
+            (Self::Unknown, _)
+            | (Self::Pointer, Arg::Mem(_) | Arg::Svm(_))
+            | (Self::Local, Arg::Local(_))
+            | (Self::Value(None), Arg::Bytes(_)) => Ok(()),
+            (Self::Value(Some(size)), Arg::Bytes(bytes)) if bytes.len() == size => Ok(()),
+            (Self::Value(Some(size)), Arg::Bytes(bytes)) => Err(format!(
+                "a value of {} bytes given, it takes {size}",
+                bytes.len()
+            )),
+            (Self::Pointer, _) => Err("it takes a buffer or an SVM pointer".to_owned()),
+            (Self::Local, _) => Err("it takes local memory".to_owned()),
+            (Self::Value(_), _) => Err("it takes a value".to_owned()),
+        }
+    }
+}
+
+/// The size of one of OpenCL C's own scalar or vector types.
+fn size_of_type(name: &str) -> Option<usize> {
+    let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let lanes = match &name[base.len()..] {
+        "" => 1,
+        "2" => 2,
+        "3" | "4" => 4,
+        "8" => 8,
+        "16" => 16,
+        _ => return None,
+    };
+    let scalar = match base {
+        "char" | "uchar" | "unsigned char" => 1,
+        "short" | "ushort" | "unsigned short" | "half" => 2,
+        "int" | "uint" | "unsigned int" | "float" => 4,
+        "long" | "ulong" | "unsigned long" | "double" => 8,
+        _ => return None,
+    };
+    Some(scalar * lanes)
+}
+
+impl Object {
+    fn create(program: &Program, name: &str) -> Result<Self> {
+        let api = *program.context().api();
+        let create = slot!(api, clCreateKernel)?;
+        let text = CString::new(name).map_err(|_| Error::Nul {
+            what: "the kernel's name",
+        })?;
+        let mut code = 0;
+        // SAFETY: the program is alive and built; the name is a C string; `code` is a valid place.
+        let raw = unsafe { create(program.raw(), text.as_ptr(), &raw mut code) };
+        if code == opencl_sys::CL_INVALID_KERNEL_NAME {
+            return Err(Error::NoKernel {
+                name: name.to_owned(),
+                have: program.kernel_names().unwrap_or_default().join(", "),
+            });
+        }
+        check(code, || format!("clCreateKernel(`{name}`)"))?;
+        Ok(Self {
+            raw: Handle(raw),
+            api,
+            launch: Mutex::new(()),
+        })
+    }
+
+    /// Reads what the compiler kept about each parameter.
+    fn parameters(&self) -> Result<Vec<Parameter>> {
+        let get = slot!(self.api, clGetKernelInfo)?;
+        let mut count: cl_uint = 0;
+        let what = opencl_sys::CL_KERNEL_NUM_ARGS;
+        // SAFETY: the kernel is alive and `count` has room for the answer's `cl_uint`.
+        let code = unsafe {
+            get(
+                self.raw.0,
+                what,
+                size_of::<cl_uint>(),
+                (&raw mut count).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        check(code, || "clGetKernelInfo(CL_KERNEL_NUM_ARGS)".to_owned())?;
+        Ok((0..count)
+            .map(|index| self.parameter(index).unwrap_or(Parameter::Unknown))
+            .collect())
+    }
+
+    fn parameter(&self, index: cl_uint) -> Option<Parameter> {
+        let get = self.api.clGetKernelArgInfo?;
+        let mut address: cl_uint = 0;
+        let what = opencl_sys::CL_KERNEL_ARG_ADDRESS_QUALIFIER;
+        // SAFETY: the kernel is alive and has this argument; `address` has room for the answer.
+        let code = unsafe {
+            get(
+                self.raw.0,
+                index,
+                what,
+                size_of::<cl_uint>(),
+                (&raw mut address).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        if code != opencl_sys::CL_SUCCESS {
+            return None;
+        }
+        match address {
+            opencl_sys::CL_KERNEL_ARG_ADDRESS_GLOBAL
+            | opencl_sys::CL_KERNEL_ARG_ADDRESS_CONSTANT => Some(Parameter::Pointer),
+            opencl_sys::CL_KERNEL_ARG_ADDRESS_LOCAL => Some(Parameter::Local),
+            opencl_sys::CL_KERNEL_ARG_ADDRESS_PRIVATE => {
+                let what = opencl_sys::CL_KERNEL_ARG_TYPE_NAME;
+                let name = device::text("clGetKernelArgInfo", what, |size, value, needed| {
+                    // SAFETY: `value` is null with `size` zero, or has room for `size` bytes;
+                    // `needed` is a valid place or null.
+                    unsafe { get(self.raw.0, index, what, size, value, needed) }
+                })
+                .ok()?;
+                Some(Parameter::Value(size_of_type(&name)))
+            }
+            _ => None,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The object is locked; handles and pointers in `arg` are alive.
+    unsafe fn set(&self, index: usize, arg: &Arg<'_>) -> Result<()> {
+        let raw: cl_kernel = self.raw.0;
+        let position = cl_uint::try_from(index).unwrap_or(cl_uint::MAX);
+        let (call, code) = match *arg {
+            Arg::Svm(pointer) => {
+                let set = slot!(self.api, clSetKernelArgSVMPointer)?;
+                // SAFETY: the caller's promise.
+                ("clSetKernelArgSVMPointer", unsafe {
+                    set(raw, position, pointer)
+                })
+            }
+            Arg::Mem(object) => {
+                let set = slot!(self.api, clSetKernelArg)?;
+                // SAFETY: the value is a buffer handle of the size given; OpenCL copies it.
+                ("clSetKernelArg", unsafe {
+                    set(
+                        raw,
+                        position,
+                        size_of::<cl_mem>(),
+                        (&raw const object).cast(),
+                    )
+                })
+            }
+            Arg::Bytes(bytes) => {
+                let set = slot!(self.api, clSetKernelArg)?;
+                // SAFETY: the value has the size given; OpenCL copies it.
+                ("clSetKernelArg", unsafe {
+                    set(raw, position, bytes.len(), bytes.as_ptr().cast())
+                })
+            }
+            Arg::Local(bytes) => {
+                let set = slot!(self.api, clSetKernelArg)?;
+                // SAFETY: local memory is given by a size and a null pointer.
+                ("clSetKernelArg", unsafe {
+                    set(raw, position, bytes, std::ptr::null())
+                })
+            }
+        };
+        check(code, || call.to_owned())
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        if let Some(release) = self.api.clReleaseKernel {
+            // SAFETY: this is the one reference that the creation gave. OpenCL keeps the kernel
+            // until the commands that use it have ended.
+            unsafe { release(self.raw.0) };
+        }
+    }
+}
+
+/// Kernels are launched from several threads.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Kernel>();
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn type_names_have_opencls_sizes() {
+        for (name, size) in [
+            ("float", 4),
+            ("float2", 8),
+            ("int3", 16),
+            ("ulong16", 128),
+            ("uchar", 1),
+            ("half8", 16),
+        ] {
+            assert_eq!(size_of_type(name), Some(size), "{name}");
+        }
+        for name in ["size_t", "params", "float5", "image2d_t", ""] {
+            assert_eq!(size_of_type(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn ranges_without_work_or_with_unfitting_groups_are_refused() {
+        assert!(NdRange::d1(0).check().is_err());
+        assert!(NdRange::d2(4, 0).check().is_err());
+        assert!(NdRange::d1_local(10, 4).check().is_err());
+        assert!(NdRange::d1_local(8, 0).check().is_err());
+        assert!(
+            NdRange {
+                dims: 4,
+                ..NdRange::d1(1)
+            }
+            .check()
+            .is_err()
+        );
+        assert!(
+            NdRange {
+                dims: 0,
+                ..NdRange::d1(1)
+            }
+            .check()
+            .is_err()
+        );
+        assert!(NdRange::d1_local(8, 4).check().is_ok());
+        assert!(NdRange::d3(2, 3, 4).check().is_ok());
+    }
+
+    #[test]
+    fn arguments_of_the_wrong_kind_or_size_are_refused() {
+        let svm = Arg::Svm(std::ptr::dangling());
+        assert!(Parameter::Pointer.accepts(&svm).is_ok());
+        assert!(Parameter::Local.accepts(&svm).is_err());
+        assert!(
+            Parameter::Value(Some(4))
+                .accepts(&Arg::scalar(&1.0f64))
+                .is_err()
+        );
+        assert!(
+            Parameter::Value(Some(4))
+                .accepts(&Arg::scalar(&1.0f32))
+                .is_ok()
+        );
+        assert!(
+            Parameter::Value(None)
+                .accepts(&Arg::scalar(&1.0f64))
+                .is_ok()
+        );
+        assert!(
+            Parameter::Unknown
+                .accepts(&Arg::Mem(std::ptr::null_mut()))
+                .is_err()
+        );
+        assert!(Parameter::Local.accepts(&Arg::Local(0)).is_err());
+    }
+}

@@ -1,0 +1,68 @@
+//! OpenCL manager: finds OpenCL, and gives contexts, queues, buffers, programs and an FFT on it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`Manager`] | the OpenCL libraries found and their devices |
+//! | [`Device`], [`Context`] | what a device can do; a context of exactly one device |
+//! | [`Queue`], [`CommandQueuePool`], [`Event`] | in-order queues, leased from a pool; completion |
+//! | [`Program`], [`ProgramCache`], [`Kernel`] | compiling, keeping what was compiled, launching |
+//! | [`RegularBuffer`], [`SvmBuffer`], [`HostPtrBuffer`] | the kinds of memory |
+//! | [`BufferFactory`], [`Buffer`] | one type over all kinds, with the choice explained |
+//! | [`fft`] | batched complex FFT of length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup> |
+//! | [`Api`] | the table of function pointers that everything above calls through |
+//!
+//! # What this layer does
+//!
+//! * It loads OpenCL at run time. Nothing is linked, and a machine without OpenCL gives an error
+//!   that lists what was tried.
+//! * Every safe call either completes before it returns or is ordered by the queue it names.
+//!   Dropping a buffer never frees memory that enqueued commands still use: each allocation
+//!   remembers the queues that used it and its drop waits for them, because `clSVMFree` does not.
+//! * A choice of memory is refused when it is not possible. It is never changed silently.
+//!
+//! # What it does not do
+//!
+//! * It does not order kernels on different queues against each other. Use [`Queue::wait_for`].
+//! * It creates no out-of-order queues, since ROCm has none, and no context of several devices,
+//!   since ROCm then moves its memory to the host.
+//! * It knows no HIP.
+
+mod api;
+mod buffer;
+mod cache;
+mod context;
+mod device;
+mod error;
+mod event;
+pub mod fft;
+mod handle;
+mod icd;
+mod kernel;
+mod loader;
+mod manager;
+mod pool;
+mod program;
+mod queue;
+mod usage;
+
+pub use api::Api;
+pub use buffer::{
+    Buffer, BufferFactory, BufferRequest, BufferStrategy, ClMap, ClMapMut, HostPtrBuffer, MapGuard,
+    MapGuardMut, RegularBuffer, SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
+};
+pub use cache::{CacheStats, ProgramCache};
+pub use context::Context;
+pub use device::{Device, DeviceKind, PciAddress, SvmCapabilities};
+pub use error::{BuildFailure, Error, Result};
+pub use event::{Event, Profile};
+pub use kernel::{Arg, Kernel, NdRange};
+pub use loader::Tried;
+pub use manager::{LibraryInfo, LibraryKind, Manager};
+pub use pool::{CommandQueuePool, QueueLease};
+pub use program::Program;
+pub use queue::Queue;
+
+pub use opencl_sys;
+
+/// A single-precision complex number, laid out as OpenCL's `float2`.
+pub type C32 = num_complex::Complex<f32>;

@@ -1,0 +1,270 @@
+//! Finds and opens OpenCL libraries.
+//!
+//! The order: the library named by `HIPCL_OPENCL`, and then nothing else; the system's ICD loader;
+//! the drivers named by the `*.icd` files of a `hipcl-opencl` folder. A library that was opened is
+//! never closed, because its functions are in tables that outlive every owner.
+
+use std::ffi::{CStr, OsStr, c_void};
+use std::path::{Path, PathBuf};
+
+use opencl_sys::{cl_int, cl_platform_id, cl_uint};
+
+use crate::api::{Api, slot};
+use crate::error::{Error, Result, check};
+use crate::handle::Handle;
+
+/// Names an OpenCL library to use instead of searching for one.
+const LIBRARY_VARIABLE: &str = "HIPCL_OPENCL";
+/// The folder, near the executable or in `target`, whose `*.icd` files name drivers.
+const DRIVER_FOLDER: &str = "hipcl-opencl";
+/// What an ICD loader answers when it knows no driver.
+const PLATFORM_NOT_FOUND: cl_int = -1001;
+
+/// A library that was tried, and why it gave nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The library, driver file or folder.
+    pub path: PathBuf,
+    /// Why it gave no device.
+    pub reason: String,
+}
+
+/// How a library came to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Variable,
+    System,
+    DriverFile,
+}
+
+/// An opened library with at least one platform.
+pub(crate) struct Opened {
+    pub path: PathBuf,
+    pub origin: Origin,
+    pub platforms: Vec<(Handle, Api)>,
+}
+
+/// Opens every library of the search order that yields a platform.
+pub(crate) fn open_all(hook: &dyn Fn(&mut Api)) -> (Vec<Opened>, Vec<Tried>) {
+    let mut search = Search {
+        hook,
+        opened: Vec::new(),
+        tried: Vec::new(),
+    };
+    if let Some(path) = std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty()) {
+        search.attempt(Path::new(&path), Origin::Variable);
+        return (search.opened, search.tried);
+    }
+    for name in ["libOpenCL.so.1", "libOpenCL.so"] {
+        search.attempt(Path::new(name), Origin::System);
+    }
+    let folders = driver_folders();
+    for folder in &folders {
+        for driver in drivers_named_in(folder) {
+            match driver {
+                Ok(path) => search.attempt(&path, Origin::DriverFile),
+                Err(failure) => search.tried.push(failure),
+            }
+        }
+    }
+    if folders.is_empty() {
+        search.tried.push(Tried {
+            path: PathBuf::from(DRIVER_FOLDER),
+            reason: "no such folder above the executable or in a `target` folder".to_owned(),
+        });
+    }
+    (search.opened, search.tried)
+}
+
+struct Search<'a> {
+    hook: &'a dyn Fn(&mut Api),
+    opened: Vec<Opened>,
+    tried: Vec<Tried>,
+}
+
+impl Search<'_> {
+    fn attempt(&mut self, path: &Path, origin: Origin) {
+        match open(path, self.hook) {
+            Ok(mut platforms) => {
+                // A driver that the system's loader found already answers with the same platforms.
+                let known = |id: &Handle| {
+                    self.opened
+                        .iter()
+                        .any(|o| o.platforms.iter().any(|(p, _)| p == id))
+                };
+                platforms.retain(|(id, _)| !known(id));
+                if !platforms.is_empty() {
+                    self.opened.push(Opened {
+                        path: path.to_owned(),
+                        origin,
+                        platforms,
+                    });
+                }
+            }
+            Err(reason) => self.tried.push(Tried {
+                path: path.to_owned(),
+                reason,
+            }),
+        }
+    }
+}
+
+/// The `hipcl-opencl` folders that exist, nearest first.
+fn driver_folders() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let mut consider = |folder: PathBuf| {
+        if folder.is_dir() && !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    };
+    if let Ok(executable) = std::env::current_exe() {
+        for ancestor in executable.ancestors().skip(1) {
+            consider(ancestor.join(DRIVER_FOLDER));
+        }
+    }
+    if let Ok(current) = std::env::current_dir() {
+        for ancestor in current.ancestors() {
+            consider(ancestor.join("target").join(DRIVER_FOLDER));
+        }
+    }
+    folders
+}
+
+/// The drivers that the `*.icd` files of `folder` name, in the order of the file names.
+fn drivers_named_in(folder: &Path) -> Vec<Result<PathBuf, Tried>> {
+    let failed = |path: &Path, reason: String| Tried {
+        path: path.to_owned(),
+        reason,
+    };
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => return vec![Err(failed(folder, error.to_string()))],
+    };
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension() == Some(OsStr::new("icd")))
+        .collect();
+    files.sort();
+    files
+        .into_iter()
+        .map(|file| match std::fs::read_to_string(&file) {
+            Ok(text) => match text.lines().map(str::trim).find(|line| !line.is_empty()) {
+                Some(line) => Ok(PathBuf::from(line)),
+                None => Err(failed(&file, "names no library".to_owned())),
+            },
+            Err(error) => Err(failed(&file, error.to_string())),
+        })
+        .collect()
+}
+
+/// Opens one library and asks it for its platforms.
+fn open(path: &Path, hook: &dyn Fn(&mut Api)) -> std::result::Result<Vec<(Handle, Api)>, String> {
+    // SAFETY: loading runs the library's initialisers. The library is one that the system or the
+    // user names as its OpenCL implementation, which is made to be loaded this way.
+    let library = unsafe { libloading::Library::new(path) }.map_err(|error| one_line(&error))?;
+    // Never closed: the table's functions must stay valid for ever.
+    let library: &'static libloading::Library = Box::leak(Box::new(library));
+    let resolve = |name: &CStr| {
+        // SAFETY: the symbol is only taken as an address here.
+        unsafe { library.get::<*mut c_void>(name.to_bytes_with_nul()) }
+            .ok()
+            .map(|symbol| *symbol)
+    };
+    // SAFETY: a library with these names exports OpenCL's functions under them, with OpenCL's
+    // signatures, and it is never closed.
+    let mut api = unsafe { Api::from_symbols(resolve) };
+    if api.clGetPlatformIDs.is_none() || api.clCreateContext.is_none() {
+        return crate::icd::open(&api, &resolve, hook);
+    }
+    hook(&mut api);
+    let platforms = platforms(&api).map_err(|error| error.to_string())?;
+    if platforms.is_empty() {
+        return Err("it knows no platform".to_owned());
+    }
+    Ok(platforms.into_iter().map(|id| (id, api)).collect())
+}
+
+/// The platforms that a table's `clGetPlatformIDs` gives.
+fn platforms(api: &Api) -> Result<Vec<Handle>> {
+    let get = slot!(api, clGetPlatformIDs)?;
+    collect_platforms("clGetPlatformIDs", |entries, ids, count| {
+        // SAFETY: `ids` is null with `entries` zero, or has room for `entries` handles; `count` is
+        // a valid place.
+        unsafe { get(entries, ids, count) }
+    })
+}
+
+/// Asks for the number of platforms and then for the platforms.
+pub(crate) fn collect_platforms(
+    name: &str,
+    get: impl Fn(cl_uint, *mut cl_platform_id, *mut cl_uint) -> cl_int,
+) -> Result<Vec<Handle>> {
+    let mut count: cl_uint = 0;
+    let code = get(0, std::ptr::null_mut(), &raw mut count);
+    if code == PLATFORM_NOT_FOUND || (code == opencl_sys::CL_SUCCESS && count == 0) {
+        return Ok(Vec::new());
+    }
+    check(code, || format!("{name}(count)"))?;
+    let mut ids: Vec<cl_platform_id> = vec![std::ptr::null_mut(); count as usize];
+    check(get(count, ids.as_mut_ptr(), &raw mut count), || {
+        format!("{name}({count})")
+    })?;
+    ids.truncate(count as usize);
+    Ok(ids
+        .into_iter()
+        .filter(|id| !id.is_null())
+        .map(Handle)
+        .collect())
+}
+
+/// A loader's message without its line breaks.
+fn one_line(error: &dyn std::error::Error) -> String {
+    let text = match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The error for a search that found no device.
+pub(crate) fn nothing_found(tried: Vec<Tried>) -> Error {
+    Error::NoRuntime { tried }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn driver_files_are_read_in_order_and_bad_ones_are_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("b.icd"), "\n /lib/second.so \n").unwrap();
+        std::fs::write(folder.path().join("a.icd"), "/lib/first.so").unwrap();
+        std::fs::write(folder.path().join("c.icd"), "  \n").unwrap();
+        std::fs::write(folder.path().join("notes.txt"), "/lib/never.so").unwrap();
+        let drivers = drivers_named_in(folder.path());
+        assert_eq!(drivers.len(), 3);
+        assert_eq!(drivers[0].as_deref().unwrap(), Path::new("/lib/first.so"));
+        assert_eq!(drivers[1].as_deref().unwrap(), Path::new("/lib/second.so"));
+        assert!(
+            drivers[2]
+                .as_ref()
+                .unwrap_err()
+                .reason
+                .contains("names no library")
+        );
+    }
+
+    #[test]
+    fn a_library_that_is_no_opencl_is_refused_with_a_reason() {
+        let reason = open(Path::new("libc.so.6"), &|_| {}).err().unwrap();
+        assert!(reason.contains("clGetPlatformIDs"), "{reason}");
+        let reason = open(Path::new("/nowhere/libnone.so"), &|_| {})
+            .err()
+            .unwrap();
+        assert!(
+            reason.contains("/nowhere/libnone.so") && !reason.contains('\n'),
+            "{reason}"
+        );
+    }
+}

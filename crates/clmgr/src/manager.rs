@@ -1,0 +1,202 @@
+//! The OpenCL libraries of this process and their devices.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use opencl_sys::{cl_device_id, cl_uint};
+use parking_lot::Mutex;
+
+use crate::api::{Api, slot};
+use crate::device::Device;
+use crate::error::{Result, check};
+use crate::handle::Handle;
+use crate::loader::{self, Origin, Tried};
+
+/// An opened OpenCL library. It is never closed.
+pub(crate) struct Library {
+    pub path: PathBuf,
+}
+
+/// How a library was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LibraryKind {
+    /// Named by `HIPCL_OPENCL`.
+    Named,
+    /// The system's ICD loader.
+    SystemLoader,
+    /// A driver named by a file in a `hipcl-opencl` folder.
+    Driver,
+}
+
+impl fmt::Display for LibraryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Named => "named by HIPCL_OPENCL",
+            Self::SystemLoader => "the system's ICD loader",
+            Self::Driver => "named by a file in hipcl-opencl",
+        })
+    }
+}
+
+/// A library in use.
+#[derive(Clone, Debug)]
+pub struct LibraryInfo {
+    /// The path or name that it was opened by.
+    pub path: PathBuf,
+    /// How it was found.
+    pub kind: LibraryKind,
+    /// The names of its platforms.
+    pub platforms: Vec<String>,
+}
+
+/// Every OpenCL device that this process can reach. A clone is cheap.
+#[derive(Clone)]
+pub struct Manager(Arc<Inner>);
+
+struct Inner {
+    libraries: Vec<LibraryInfo>,
+    devices: Vec<Device>,
+    tried: Vec<Tried>,
+}
+
+impl Manager {
+    /// Finds OpenCL: the library that `HIPCL_OPENCL` names and no other; else the system's ICD
+    /// loader and every driver named by a `*.icd` file in a `hipcl-opencl` folder beside or above
+    /// the executable, or in a `target` folder at or above the current one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRuntime`](crate::Error::NoRuntime) with everything that was tried if no device
+    /// was found.
+    pub fn load() -> Result<Self> {
+        Self::load_with(|_| {})
+    }
+
+    /// As [`load`](Self::load); `hook` may replace functions in each library's table before the
+    /// first of them is called, for instance to count them.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn load_with(hook: impl Fn(&mut Api)) -> Result<Self> {
+        // Drivers set themselves up on the first call, and not all can while two threads make it:
+        // PoCL then answers that it has no device.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _alone = ONE_AT_A_TIME.lock();
+        let (opened, mut tried) = loader::open_all(&hook);
+        let mut libraries = Vec::new();
+        let mut devices: Vec<Device> = Vec::new();
+        for found in opened {
+            let library = Arc::new(Library {
+                path: found.path.clone(),
+            });
+            let mut platforms = Vec::new();
+            for (platform, api) in found.platforms {
+                let mut refused = |reason: String| {
+                    tried.push(Tried {
+                        path: found.path.clone(),
+                        reason,
+                    });
+                };
+                match device_ids(&api, platform) {
+                    Ok(ids) if ids.is_empty() => {
+                        refused("a platform of it has no device".to_owned())
+                    }
+                    Ok(ids) => {
+                        for id in ids {
+                            match Device::query(library.clone(), api, platform, id) {
+                                Ok(device) => {
+                                    let name = device.platform_name().to_owned();
+                                    if !platforms.contains(&name) {
+                                        platforms.push(name);
+                                    }
+                                    devices.push(device);
+                                }
+                                Err(error) => refused(error.to_string()),
+                            }
+                        }
+                    }
+                    Err(error) => refused(error.to_string()),
+                }
+            }
+            if !platforms.is_empty() {
+                libraries.push(LibraryInfo {
+                    path: found.path,
+                    kind: match found.origin {
+                        Origin::Variable => LibraryKind::Named,
+                        Origin::System => LibraryKind::SystemLoader,
+                        Origin::DriverFile => LibraryKind::Driver,
+                    },
+                    platforms,
+                });
+            }
+        }
+        if devices.is_empty() {
+            return Err(loader::nothing_found(tried));
+        }
+        Ok(Self(Arc::new(Inner {
+            libraries,
+            devices,
+            tried,
+        })))
+    }
+
+    /// The libraries that gave devices, in the order of the search.
+    #[must_use]
+    pub fn libraries(&self) -> &[LibraryInfo] {
+        &self.0.libraries
+    }
+
+    /// The devices, in the order of their libraries and platforms.
+    #[must_use]
+    pub fn devices(&self) -> Vec<Device> {
+        self.0.devices.clone()
+    }
+
+    /// What was tried and gave nothing.
+    #[must_use]
+    pub fn tried(&self) -> &[Tried] {
+        &self.0.tried
+    }
+}
+
+impl fmt::Debug for Manager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Manager")
+            .field("libraries", &self.0.libraries)
+            .field("devices", &self.0.devices)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The devices of a platform; none is not an error.
+fn device_ids(api: &Api, platform: Handle) -> Result<Vec<Handle>> {
+    let get = slot!(api, clGetDeviceIDs)?;
+    let all = opencl_sys::CL_DEVICE_TYPE_ALL;
+    let mut count: cl_uint = 0;
+    // SAFETY: the platform is one that the library gave; no device is asked for; `count` is a
+    // valid place.
+    let code = unsafe { get(platform.0, all, 0, std::ptr::null_mut(), &raw mut count) };
+    if code == opencl_sys::CL_DEVICE_NOT_FOUND || count == 0 {
+        return Ok(Vec::new());
+    }
+    check(code, || "clGetDeviceIDs(count)".to_owned())?;
+    let mut ids: Vec<cl_device_id> = vec![std::ptr::null_mut(); count as usize];
+    // SAFETY: as above, and there is room for `count` handles.
+    let code = unsafe {
+        get(
+            platform.0,
+            all,
+            count,
+            ids.as_mut_ptr(),
+            std::ptr::null_mut(),
+        )
+    };
+    check(code, || format!("clGetDeviceIDs({count})"))?;
+    Ok(ids
+        .into_iter()
+        .filter(|id| !id.is_null())
+        .map(Handle)
+        .collect())
+}

@@ -1,0 +1,260 @@
+//! Compiled programs.
+
+use std::ffi::{CString, c_char};
+use std::fmt;
+use std::sync::Arc;
+
+use opencl_sys::{cl_int, cl_program};
+
+use crate::api::slot;
+use crate::context::Context;
+use crate::device;
+use crate::error::{BuildFailure, Error, Result, check, failing_line};
+use crate::handle::Handle;
+use crate::kernel::Kernel;
+
+/// Makes the compiler keep what [`Kernel`] checks arguments by.
+pub(crate) const ARGUMENT_INFO: &str = "-cl-kernel-arg-info";
+
+/// A program built for its context's device. A clone is the same program.
+#[derive(Clone)]
+pub struct Program(Arc<Inner>);
+
+struct Inner {
+    raw: Handle,
+    context: Context,
+}
+
+impl Program {
+    /// Compiles and links OpenCL C.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Build`] with the compiler's log and the source line it complains of;
+    /// [`Error::Nul`], [`Error::Zero`] for a text that OpenCL can't take.
+    #[doc(alias = "clCreateProgramWithSource")]
+    #[doc(alias = "clBuildProgram")]
+    pub fn build(context: &Context, source: &str, options: &str) -> Result<Self> {
+        if source.trim().is_empty() {
+            return Err(Error::Zero {
+                what: "the length of a program's source",
+            });
+        }
+        if source.contains('\0') {
+            return Err(Error::Nul {
+                what: "the program's source",
+            });
+        }
+        let api = context.api();
+        let create = slot!(api, clCreateProgramWithSource)?;
+        let mut text: *const c_char = source.as_ptr().cast();
+        let length = source.len();
+        let mut code = 0;
+        // SAFETY: one string is given with its length, so that it needs no nul; OpenCL copies it;
+        // `code` is a valid place.
+        let raw = unsafe {
+            create(
+                context.raw(),
+                1,
+                &raw mut text,
+                &raw const length,
+                &raw mut code,
+            )
+        };
+        check(code, || {
+            format!("clCreateProgramWithSource({length} bytes)")
+        })?;
+        Self::link(context, raw, source, options)
+    }
+
+    /// Loads what [`binary`](Self::binary) gave for the same device and driver.
+    pub(crate) fn from_binary(context: &Context, binary: &[u8], options: &str) -> Result<Self> {
+        let api = context.api();
+        let create = slot!(api, clCreateProgramWithBinary)?;
+        let device = context.device().raw();
+        let length = binary.len();
+        let mut data = binary.as_ptr();
+        let mut status: cl_int = 0;
+        let mut code = 0;
+        // SAFETY: one device of the context, one length and one binary of that length are given;
+        // OpenCL copies it; `status` and `code` are valid places.
+        let raw = unsafe {
+            create(
+                context.raw(),
+                1,
+                &raw const device,
+                &raw const length,
+                &raw mut data,
+                &raw mut status,
+                &raw mut code,
+            )
+        };
+        check(code, || {
+            format!("clCreateProgramWithBinary({length} bytes)")
+        })?;
+        Self::link(context, raw, "", options)
+    }
+
+    /// Builds the program `raw` and owns it.
+    fn link(context: &Context, raw: cl_program, source: &str, options: &str) -> Result<Self> {
+        let program = Self(Arc::new(Inner {
+            raw: Handle(raw),
+            context: context.clone(),
+        }));
+        let build = slot!(context.api(), clBuildProgram)?;
+        let all = format!("{options} {ARGUMENT_INFO}");
+        let all = CString::new(all.trim_start()).map_err(|_| Error::Nul {
+            what: "the build options",
+        })?;
+        let device = context.device().raw();
+        // SAFETY: the program is alive; one device of its context is given; the options are a C
+        // string; there is no callback, so that the call returns when the build has ended.
+        let code = unsafe {
+            build(
+                raw,
+                1,
+                &raw const device,
+                all.as_ptr(),
+                None,
+                std::ptr::null_mut(),
+            )
+        };
+        if code == opencl_sys::CL_SUCCESS {
+            return Ok(program);
+        }
+        let log = program.build_log().unwrap_or_default();
+        Err(BuildFailure {
+            code,
+            options: options.to_owned(),
+            device: context.device().name().to_owned(),
+            source_line: failing_line(&log, source),
+            log,
+        }
+        .into())
+    }
+
+    /// The kernel of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoKernel`] if the program has none.
+    #[doc(alias = "clCreateKernel")]
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        Kernel::new(self, name)
+    }
+
+    /// The names of the program's kernels.
+    ///
+    /// # Errors
+    ///
+    /// What `clGetProgramInfo` answers.
+    pub fn kernel_names(&self) -> Result<Vec<String>> {
+        let get = slot!(self.0.context.api(), clGetProgramInfo)?;
+        let what = opencl_sys::CL_PROGRAM_KERNEL_NAMES;
+        let names = device::text("clGetProgramInfo", what, |size, value, needed| {
+            // SAFETY: `value` is null with `size` zero, or has room for `size` bytes; `needed` is
+            // a valid place or null; the program is alive.
+            unsafe { get(self.raw(), what, size, value, needed) }
+        })?;
+        Ok(names
+            .split(';')
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// What the compiler had to say, warnings included.
+    ///
+    /// # Errors
+    ///
+    /// What `clGetProgramBuildInfo` answers.
+    #[doc(alias = "clGetProgramBuildInfo")]
+    pub fn build_log(&self) -> Result<String> {
+        let get = slot!(self.0.context.api(), clGetProgramBuildInfo)?;
+        let what = opencl_sys::CL_PROGRAM_BUILD_LOG;
+        device::text("clGetProgramBuildInfo", what, |size, value, needed| {
+            // SAFETY: as in `kernel_names`, and the device is the context's.
+            unsafe {
+                get(
+                    self.raw(),
+                    self.0.context.device().raw(),
+                    what,
+                    size,
+                    value,
+                    needed,
+                )
+            }
+        })
+    }
+
+    /// The device's code for this program; empty where the driver gives none.
+    ///
+    /// # Errors
+    ///
+    /// What `clGetProgramInfo` answers.
+    pub fn binary(&self) -> Result<Vec<u8>> {
+        let get = slot!(self.0.context.api(), clGetProgramInfo)?;
+        let mut size = 0usize;
+        // SAFETY: the context has one device, so that the answer is one `size_t`.
+        let code = unsafe {
+            get(
+                self.raw(),
+                opencl_sys::CL_PROGRAM_BINARY_SIZES,
+                size_of::<usize>(),
+                (&raw mut size).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        check(code, || {
+            "clGetProgramInfo(CL_PROGRAM_BINARY_SIZES)".to_owned()
+        })?;
+        let mut binary = vec![0u8; size];
+        if size == 0 {
+            return Ok(binary);
+        }
+        let mut place = binary.as_mut_ptr();
+        // SAFETY: the query takes an array of one pointer, which points at room for the binary.
+        let code = unsafe {
+            get(
+                self.raw(),
+                opencl_sys::CL_PROGRAM_BINARIES,
+                size_of::<*mut u8>(),
+                (&raw mut place).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        check(code, || {
+            format!("clGetProgramInfo(CL_PROGRAM_BINARIES, {size} bytes)")
+        })?;
+        Ok(binary)
+    }
+
+    /// The program's context.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// The program's handle, valid for as long as a clone of this value lives.
+    #[must_use]
+    pub fn raw(&self) -> cl_program {
+        self.0.raw.0
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program")
+            .field("kernels", &self.kernel_names().unwrap_or_default())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(release) = self.context.api().clReleaseProgram {
+            // SAFETY: this is the one reference that the creation gave.
+            unsafe { release(self.raw.0) };
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! In-order command queues.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use opencl_sys::{cl_command_queue, cl_event};
+use parking_lot::Mutex;
+
+use crate::api::slot;
+use crate::context::Context;
+use crate::error::{Error, Result, check};
+use crate::event::Event;
+use crate::handle::Handle;
+
+/// An in-order command queue. A clone is the same queue.
+///
+/// Each command takes a number once it is enqueued, and the queue remembers up to which number all
+/// commands have ended. Memory that the queue used can tell from the two whether it must still
+/// wait before it is freed.
+#[derive(Clone)]
+pub struct Queue(Arc<Inner>);
+
+struct Inner {
+    raw: Handle,
+    context: Context,
+    profiling: bool,
+    enqueued: AtomicU64,
+    ended: AtomicU64,
+    deferred: Mutex<Option<Error>>,
+}
+
+impl Queue {
+    pub(crate) fn create(context: &Context, profiling: bool) -> Result<Self> {
+        let api = context.api();
+        let create = slot!(api, clCreateCommandQueue)?;
+        let properties = if profiling {
+            opencl_sys::CL_QUEUE_PROFILING_ENABLE
+        } else {
+            0
+        };
+        let mut code = 0;
+        // SAFETY: the device is the context's own; `code` is a valid place.
+        let raw = unsafe {
+            create(
+                context.raw(),
+                context.device().raw(),
+                properties,
+                &raw mut code,
+            )
+        };
+        check(code, || {
+            format!("clCreateCommandQueue(`{}`)", context.device().name())
+        })?;
+        Ok(Self(Arc::new(Inner {
+            raw: Handle(raw),
+            context: context.clone(),
+            profiling,
+            enqueued: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            deferred: Mutex::new(None),
+        })))
+    }
+
+    /// Waits until every command enqueued so far has ended.
+    ///
+    /// # Errors
+    ///
+    /// What `clFinish` answers, or an error that a release in a `Drop` could not return earlier.
+    #[doc(alias = "clFinish")]
+    pub fn finish(&self) -> Result<()> {
+        self.drain()?;
+        match self.0.deferred.lock().take() {
+            Some(error) => Err(Error::Deferred(Box::new(error))),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`finish`](Self::finish), and leaves deferred errors for the caller of that one.
+    pub(crate) fn drain(&self) -> Result<()> {
+        let finish = slot!(self.0.context.api(), clFinish)?;
+        let before = self.enqueued();
+        // SAFETY: the queue is alive.
+        check(unsafe { finish(self.raw()) }, || "clFinish".to_owned())?;
+        self.mark_ended(before);
+        Ok(())
+    }
+
+    /// Hands every command enqueued so far to the device.
+    ///
+    /// # Errors
+    ///
+    /// What `clFlush` answers.
+    #[doc(alias = "clFlush")]
+    pub fn flush(&self) -> Result<()> {
+        let flush = slot!(self.0.context.api(), clFlush)?;
+        // SAFETY: the queue is alive.
+        check(unsafe { flush(self.raw()) }, || "clFlush".to_owned())
+    }
+
+    /// Makes every later command of this queue wait for `event`, which may be of another queue of
+    /// the same context.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ContextMismatch`], or what `clEnqueueBarrierWithWaitList` answers.
+    #[doc(alias = "clEnqueueBarrierWithWaitList")]
+    pub fn wait_for(&self, event: &Event) -> Result<()> {
+        if event.context() != self.context() {
+            return Err(Error::ContextMismatch { what: "the event" });
+        }
+        // Commands of a queue that was never flushed may never start, and this queue would wait
+        // for them for ever.
+        if event.queue() != self {
+            event.queue().flush()?;
+        }
+        let barrier = slot!(self.0.context.api(), clEnqueueBarrierWithWaitList)?;
+        let list = [event.raw()];
+        // SAFETY: queue and event are alive and of one context; no event is asked for.
+        let code = unsafe { barrier(self.raw(), 1, list.as_ptr(), std::ptr::null_mut()) };
+        check(code, || "clEnqueueBarrierWithWaitList(1 event)".to_owned())?;
+        self.note_enqueued();
+        Ok(())
+    }
+
+    /// An event that ends when every command enqueued so far has ended.
+    ///
+    /// # Errors
+    ///
+    /// What `clEnqueueMarkerWithWaitList` answers.
+    #[doc(alias = "clEnqueueMarkerWithWaitList")]
+    pub fn record(&self) -> Result<Event> {
+        let marker = slot!(self.0.context.api(), clEnqueueMarkerWithWaitList)?;
+        let before = self.enqueued();
+        let mut event: cl_event = std::ptr::null_mut();
+        // SAFETY: the queue is alive; an empty list means all earlier commands; `event` is a valid
+        // place.
+        let code = unsafe { marker(self.raw(), 0, std::ptr::null(), &raw mut event) };
+        check(code, || "clEnqueueMarkerWithWaitList".to_owned())?;
+        self.note_enqueued();
+        Ok(Event::new(
+            event,
+            self,
+            before,
+            "clEnqueueMarkerWithWaitList",
+        ))
+    }
+
+    /// The queue's handle, valid for as long as a clone of this value lives.
+    ///
+    /// Commands that are enqueued through it are not known to the buffers they use: see
+    /// [`SvmBuffer::note_use`](crate::SvmBuffer::note_use).
+    #[must_use]
+    pub fn raw(&self) -> cl_command_queue {
+        self.0.raw.0
+    }
+
+    /// The queue's context.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// Whether the queue's events carry times.
+    #[must_use]
+    pub fn is_profiling(&self) -> bool {
+        self.0.profiling
+    }
+
+    /// The number of the last command that is certainly enqueued.
+    pub(crate) fn enqueued(&self) -> u64 {
+        self.0.enqueued.load(Ordering::SeqCst)
+    }
+
+    /// Takes the number of a command that was just enqueued.
+    ///
+    /// It must come after the driver's call: a number taken before could be counted as ended by a
+    /// `finish` that runs between the two.
+    pub(crate) fn note_enqueued(&self) -> u64 {
+        self.0.enqueued.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// Notes that all commands up to `number` have ended.
+    pub(crate) fn mark_ended(&self, number: u64) {
+        self.0.ended.fetch_max(number, Ordering::SeqCst);
+    }
+
+    /// Whether the command `number` is known to have ended.
+    pub(crate) fn has_ended(&self, number: u64) -> bool {
+        self.0.ended.load(Ordering::SeqCst) >= number
+    }
+
+    /// Keeps the error of a `Drop` until the next [`finish`](Self::finish).
+    pub(crate) fn defer(&self, error: Error) {
+        self.0.deferred.lock().get_or_insert(error);
+    }
+}
+
+impl PartialEq for Queue {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.raw == other.0.raw
+    }
+}
+
+impl Eq for Queue {}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue")
+            .field("raw", &self.0.raw.0)
+            .field("enqueued", &self.enqueued())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(release) = self.context.api().clReleaseCommandQueue {
+            // SAFETY: this is the one reference that the creation gave. OpenCL keeps the queue
+            // until its commands have ended.
+            unsafe { release(self.raw.0) };
+        }
+    }
+}
