@@ -1,0 +1,130 @@
+use crate::Route;
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong between the two APIs.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// OpenCL refused a call.
+    #[error(transparent)]
+    Cl(#[from] clmgr::Error),
+    /// HIP refused a call.
+    #[error(transparent)]
+    Hip(#[from] hip::Error),
+    /// rocBLAS or rocSOLVER refused a call.
+    #[error(transparent)]
+    Blas(#[from] rocblas::Error),
+    /// No route is possible for what was asked; not a failure of any one of them.
+    #[error("no permitted route works: {}", list(.tried))]
+    NotPossible {
+        /// Each route considered and why it was not taken.
+        tried: Vec<(Route, String)>,
+    },
+    /// No OpenCL device names the same hardware as the HIP device.
+    #[error("no OpenCL device pairs with {hip}: {reason}")]
+    NoPair {
+        /// The HIP device.
+        hip: String,
+        /// What was looked at, and the remedy.
+        reason: String,
+    },
+    /// The platform lacks a library that the call needs.
+    #[error("{library} is not available on platform {platform}; {reason}")]
+    NoLibrary {
+        /// Which library.
+        library: &'static str,
+        /// The platform in use.
+        platform: platform::Platform,
+        /// Why it is missing.
+        reason: String,
+    },
+    /// A pattern written through one API was not what the other read.
+    #[error(
+        "route {route}: {mismatches} of {words} words written by {writer} were read differently by {reader}"
+    )]
+    PatternMismatch {
+        /// The route under test.
+        route: Route,
+        /// The API that wrote.
+        writer: &'static str,
+        /// The API that read.
+        reader: &'static str,
+        /// Words that differed.
+        mismatches: u32,
+        /// Words compared.
+        words: usize,
+    },
+    /// A direct route copied.
+    #[error("route {route} copied {bytes} bytes of the data set, though it promises none")]
+    HiddenCopy {
+        /// The route under test.
+        route: Route,
+        /// Bytes counted at the function tables.
+        bytes: u64,
+    },
+    /// The APIs see an allocation at two addresses on a route that promises one.
+    #[error("route {route}: OpenCL sees address {cl:#x}, HIP {hip:#x}, though they must be equal")]
+    AddressesDiffer {
+        /// The route under test.
+        route: Route,
+        /// OpenCL's address.
+        cl: usize,
+        /// HIP's address.
+        hip: usize,
+    },
+    /// A buffer of no elements cannot be shared.
+    #[error("a shared buffer needs at least one element")]
+    Empty,
+    /// The size in bytes does not fit the address space.
+    #[error("{len} elements of {element} bytes overflow the address space")]
+    TooLarge {
+        /// Elements asked for.
+        len: usize,
+        /// Bytes of one element.
+        element: usize,
+    },
+    /// A transfer's host slice has another length than the buffer.
+    #[error("{what}: the host slice has {given} elements, the shared buffer {expected}")]
+    LengthMismatch {
+        /// The operation.
+        what: &'static str,
+        /// Elements of the host slice.
+        given: usize,
+        /// Elements of the buffer.
+        expected: usize,
+    },
+    /// A queue or stream belongs to other devices than the bridge.
+    #[error("the {what} belongs to another {owner} than this bridge; take it from the bridge")]
+    OtherOwner {
+        /// `queue` or `stream`.
+        what: &'static str,
+        /// `context` or `device`.
+        owner: &'static str,
+    },
+    /// The platform's model would not learn of an allocation.
+    #[error("the {platform} platform refused memory that OpenCL owns: {reason}")]
+    Foreign {
+        /// The platform.
+        platform: platform::Platform,
+        /// Its words.
+        reason: String,
+    },
+    /// Every counting slot is in use.
+    #[error(
+        "{limit} bridges are open in this process, which is the most that can be counted apart; drop one"
+    )]
+    TooManyBridges {
+        /// The number of slots.
+        limit: usize,
+    },
+}
+
+fn list(tried: &[(Route, String)]) -> String {
+    if tried.is_empty() {
+        return "none was permitted".into();
+    }
+    let one = |(route, reason): &(Route, String)| format!("{route}: {reason}");
+    tried.iter().map(one).collect::<Vec<_>>().join("; ")
+}

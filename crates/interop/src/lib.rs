@@ -1,0 +1,76 @@
+//! Zero-copy sharing of GPU memory between OpenCL and HIP.
+//!
+//! ```text
+//!   OpenCL code            your program             HIP, rocBLAS, rocSOLVER
+//!        |                      |                              |
+//!        |   guard.arg()    Shared<T>    guard.slice()         |
+//!        +------------------ Bridge ---------------------------+
+//!                 one allocation, counted copies, proven
+//! ```
+//!
+//! A [`Bridge`] pairs one OpenCL device with one HIP device and proves every [`Route`] by a pattern
+//! written through one API and read through the other. A [`Shared`] buffer is one allocation that
+//! both APIs see. Access goes through guards: taking one waits for what must have finished on the
+//! other side, so that work is ordered without the caller's help. The [`Meter`] counts every copy
+//! at the function tables of both APIs, which is how "no copy" becomes a measurement.
+//!
+//! What this crate does not do: hand-offs other than [`Grade::Host`], adopting memory that other
+//! code allocated, and sharing between processes. These are later versions' work.
+//!
+//! ```
+//! use interop::{Bridge, Options};
+//!
+//! let platform = platform::select()?;
+//! let bridge = Bridge::open(&platform, &Options::default())?;
+//! let mut data = bridge.alloc::<f32>(1024)?;
+//! data.upload(&[1.5; 1024])?;
+//!
+//! let add = bridge.programs().get(
+//!     "__kernel void add(__global float *x) { x[get_global_id(0)] += 1.0f; }", "")?.kernel("add")?;
+//! let twice = hip::rtc::Program::new(
+//!     "extern \"C\" __global__ void twice(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] *= 2.0f; }")
+//!     .compile(bridge.hip_device())?.function("twice")?;
+//! let (queue, stream) = (bridge.queue()?, bridge.stream()?);
+//! let before = bridge.meter().snapshot();
+//!
+//! // SAFETY: the kernels take one float pointer and touch 1024 floats.
+//! unsafe {
+//!     add.launch(&queue, clmgr::NdRange::d1(1024), &[data.cl_mut(&queue)?.arg()])?;
+//!     twice.launch(&stream, hip::LaunchConfig::linear(1024, 256)?, &[&data.hip_mut(&stream)?.slice_mut()])?;
+//! }
+//! let mut result = [0.0; 1024];
+//! data.download(&mut result)?;
+//! assert_eq!(result, [5.0; 1024]);
+//! assert_eq!(bridge.meter().snapshot().since(&before).data_set, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+// The README's example is compiled and run like any other.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+mod backing;
+mod bridge;
+mod error;
+mod grade;
+mod guard;
+pub mod measure;
+mod meter;
+mod pairing;
+mod probe;
+mod report;
+mod residency;
+mod route;
+mod shared;
+mod uses;
+
+pub use bridge::{Bridge, Options};
+pub use error::{Error, Result};
+pub use grade::Grade;
+pub use guard::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
+pub use meter::{CallCount, Category, Counts, Meter, Scope};
+pub use report::{BridgeReport, Pairing, RouteReport};
+pub use residency::Residency;
+pub use route::{Policy, Route, UnknownRoute};
+pub use shared::Shared;

@@ -1,0 +1,85 @@
+use super::median;
+use crate::{Bridge, Result, Shared};
+use std::time::Instant;
+
+/// Each of the two buffers; larger than the caches of the devices in reach.
+const BYTES: usize = 256 << 20;
+const REPEATS: usize = 7;
+const BLOCK: u32 = 256;
+
+/// Memory bandwidth, counting bytes read and bytes written, in 10^9 bytes a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bandwidth {
+    /// An OpenCL kernel that copies `float4`s.
+    pub opencl_gb_s: f64,
+    /// The same as a HIP kernel.
+    pub hip_gb_s: f64,
+    /// The better of the two: what this memory can do.
+    pub limit_gb_s: f64,
+}
+
+/// Copies 256 MiB within the memory of the bridge's route, by a kernel of each API; medians.
+///
+/// # Errors
+/// If an allocation or a launch fails.
+pub fn bandwidth(bridge: &Bridge) -> Result<Bandwidth> {
+    let elements = BYTES / size_of::<[f32; 4]>();
+    let mut from = bridge.alloc::<[f32; 4]>(elements)?;
+    let mut to = bridge.alloc::<[f32; 4]>(elements)?;
+    let (queue, stream) = (bridge.queue()?, bridge.stream()?);
+    touch(bridge, &mut from, &queue)?;
+
+    let kernel = &bridge.probe().cl().copy;
+    let opencl_gb_s = {
+        let (from, to) = (from.cl(&queue)?, to.cl_mut(&queue)?);
+        repeat(|| {
+            // SAFETY: probe_copy takes two buffers of as many float4 as there are work-items.
+            unsafe {
+                kernel.launch(
+                    &queue,
+                    clmgr::NdRange::d1(elements),
+                    &[from.arg(), to.arg()],
+                )
+            }?;
+            Ok(queue.finish()?)
+        })?
+    };
+    let kernel = &bridge.probe().hip().copy;
+    let hip_gb_s = {
+        let (from, mut to) = (from.hip(&stream)?, to.hip_mut(&stream)?);
+        let config = hip::LaunchConfig::linear(elements, BLOCK)?;
+        let (from, to, count) = (from.slice(), to.slice_mut(), elements as u64);
+        repeat(|| {
+            // SAFETY: probe_copy takes two pointers and a 64-bit count and stays below the count.
+            unsafe { kernel.launch(&stream, config, &[&from, &to, &count]) }?;
+            Ok(stream.synchronize()?)
+        })?
+    };
+    Ok(Bandwidth {
+        opencl_gb_s,
+        hip_gb_s,
+        limit_gb_s: opencl_gb_s.max(hip_gb_s),
+    })
+}
+
+/// Gives every page a frame of its own: pages never written may all be one page of zeros.
+fn touch(bridge: &Bridge, buffer: &mut Shared<[f32; 4]>, queue: &clmgr::Queue) -> Result<()> {
+    let len = buffer.len();
+    let guard = buffer.cl_mut(queue)?;
+    let kernel = &bridge.probe().cl().fill;
+    let args = [guard.arg(), clmgr::Arg::scalar(&1_u32)];
+    // SAFETY: probe_fill writes one 32-bit word per work-item; four of them make an element.
+    unsafe { kernel.launch(queue, clmgr::NdRange::d1(len * 4), &args) }?;
+    Ok(queue.finish()?)
+}
+
+fn repeat(mut copy: impl FnMut() -> Result<()>) -> Result<f64> {
+    copy()?;
+    let mut rates = Vec::with_capacity(REPEATS);
+    for _ in 0..REPEATS {
+        let start = Instant::now();
+        copy()?;
+        rates.push(2.0 * BYTES as f64 / start.elapsed().as_secs_f64() / 1e9);
+    }
+    Ok(median(&mut rates))
+}

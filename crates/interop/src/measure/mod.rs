@@ -1,0 +1,39 @@
+//! What a hand-off costs and how fast the memory is, measured on the bridge itself.
+
+mod bandwidth;
+mod handoff;
+
+pub use bandwidth::{Bandwidth, bandwidth};
+pub use handoff::{HandoffCost, handoff};
+
+/// The middle of `values`, or the mean of the two middle ones; NaN for none.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[n / 2],
+        n => f64::midpoint(values[n / 2 - 1], values[n / 2]),
+    }
+}
+
+/// The smallest value that at least `fraction` of the sorted `values` do not exceed.
+fn quantile(values: &[f64], fraction: f64) -> f64 {
+    let rank = (fraction * values.len() as f64).ceil() as usize;
+    values.get(rank.max(1) - 1).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{median, quantile};
+
+    #[test]
+    fn medians_and_quantiles_of_small_sets_are_exact() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(&mut []).is_nan());
+        let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!(quantile(&hundred, 0.99), 99.0);
+        assert_eq!(quantile(&hundred, 1.0), 100.0);
+        assert_eq!(quantile(&[7.0], 0.5), 7.0);
+    }
+}

@@ -1,0 +1,168 @@
+//! Patterns written through one API and read through the other.
+
+use crate::bridge::Core;
+use crate::{Category, Error, Residency, Result, Route, Shared};
+use std::sync::Arc;
+
+/// 256 KiB: more than a page and more than a 64 KiB fragment, and quick to check.
+const WORDS: usize = 1 << 16;
+const BLOCK: u32 = 256;
+
+/// The kernels that prove routes and measure limits, compiled once per bridge.
+pub(crate) struct Probe {
+    cl: ClKernels,
+    hip: HipKernels,
+    pub(crate) blas: Option<rocblas::Library>,
+    pub(crate) blas_missing: String,
+}
+
+pub(crate) struct ClKernels {
+    pub(crate) fill: clmgr::Kernel,
+    check: clmgr::Kernel,
+    pub(crate) nothing: clmgr::Kernel,
+    pub(crate) copy: clmgr::Kernel,
+}
+
+pub(crate) struct HipKernels {
+    fill: hip::Function,
+    check: hip::Function,
+    pub(crate) nothing: hip::Function,
+    pub(crate) copy: hip::Function,
+}
+
+impl Probe {
+    pub(crate) fn new(
+        core: &Core,
+        blas: Option<rocblas::Library>,
+        blas_missing: String,
+    ) -> Result<Self> {
+        let program = core.programs.get(include_str!("../kernels/probe.cl"), "")?;
+        let module = hip::rtc::Program::new(include_str!("../kernels/probe.hip"))
+            .name("probe.hip")
+            .compile(&core.hip_device)?;
+        Ok(Self {
+            cl: ClKernels {
+                fill: program.kernel("probe_fill")?,
+                check: program.kernel("probe_check")?,
+                nothing: program.kernel("probe_nothing")?,
+                copy: program.kernel("probe_copy")?,
+            },
+            hip: HipKernels {
+                fill: module.function("probe_fill")?,
+                check: module.function("probe_check")?,
+                nothing: module.function("probe_nothing")?,
+                copy: module.function("probe_copy")?,
+            },
+            blas,
+            blas_missing,
+        })
+    }
+
+    pub(crate) fn cl(&self) -> &ClKernels {
+        &self.cl
+    }
+
+    pub(crate) fn hip(&self) -> &HipKernels {
+        &self.hip
+    }
+
+    /// Writes through each API, reads through the other, and tells where the memory lives. A direct
+    /// route must also show that no copy call was made, and the same address where it promises one.
+    pub(crate) fn prove(&self, core: &Arc<Core>, route: Route) -> Result<Residency> {
+        let _scope = core.meter.scope(Category::Control);
+        let before = core.meter.snapshot();
+        let mut words = Shared::<u32>::on_route(core, route, WORDS)?;
+        let seed = 0x5EED_0001;
+        self.cl_fill(core, &mut words, seed)?;
+        let mismatches = self.hip_check(core, &words, seed)?;
+        agree(route, "OpenCL", "HIP", mismatches)?;
+        let seed = 0x0DD_BA11;
+        self.hip_fill(core, &mut words, seed)?;
+        let mismatches = self.cl_check(core, &words, seed)?;
+        agree(route, "HIP", "OpenCL", mismatches)?;
+        let bytes = core.meter.snapshot().since(&before).data_set;
+        if bytes != 0 && !route.is_copy() {
+            return Err(Error::HiddenCopy { route, bytes });
+        }
+        match words.addresses() {
+            Some((cl, hip)) if cl != hip && route == Route::SvmCoarse => {
+                Err(Error::AddressesDiffer { route, cl, hip })
+            }
+            _ => Ok(words.residency()),
+        }
+    }
+
+    fn cl_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {
+        let guard = words.cl_mut(&core.queue)?;
+        let args = [guard.arg(), clmgr::Arg::scalar(&seed)];
+        // SAFETY: probe_fill takes a buffer and a uint and writes one word per work-item.
+        unsafe {
+            self.cl
+                .fill
+                .launch(&core.queue, clmgr::NdRange::d1(WORDS), &args)
+        }?;
+        Ok(())
+    }
+
+    fn cl_check(&self, core: &Core, words: &Shared<u32>, seed: u32) -> Result<u32> {
+        let mut count = [0_u32];
+        let mut counter = clmgr::RegularBuffer::<u32>::new(&core.context, 1)?;
+        counter.write(&core.queue, &count)?;
+        let guard = words.cl(&core.queue)?;
+        let args = [guard.arg(), clmgr::Arg::scalar(&seed), counter.arg()];
+        // SAFETY: probe_check takes a buffer, a uint and a counter, reads one word per work-item.
+        unsafe {
+            self.cl
+                .check
+                .launch(&core.queue, clmgr::NdRange::d1(WORDS), &args)
+        }?;
+        counter.read(&core.queue, &mut count)?;
+        Ok(count[0])
+    }
+
+    fn hip_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {
+        let mut guard = words.hip_mut(&core.stream)?;
+        let config = hip::LaunchConfig::linear(WORDS, BLOCK)?;
+        let (slice, count) = (guard.slice_mut(), WORDS as u64);
+        // SAFETY: probe_fill takes a pointer, a 64-bit count and a uint, and stays below the count.
+        unsafe {
+            self.hip
+                .fill
+                .launch(&core.stream, config, &[&slice, &count, &seed])
+        }?;
+        Ok(())
+    }
+
+    fn hip_check(&self, core: &Core, words: &Shared<u32>, seed: u32) -> Result<u32> {
+        let mut count = [0_u32];
+        let mut counter = core.hip_device.alloc_from(&core.stream, &count)?;
+        {
+            let guard = words.hip(&core.stream)?;
+            let config = hip::LaunchConfig::linear(WORDS, BLOCK)?;
+            let (slice, len) = (guard.slice(), WORDS as u64);
+            let mismatches = counter.on_mut(&core.stream)?;
+            // SAFETY: probe_check takes a pointer, a 64-bit count, a uint and a counter, and stays
+            // below the count.
+            unsafe {
+                self.hip
+                    .check
+                    .launch(&core.stream, config, &[&slice, &len, &seed, &mismatches])
+            }?;
+        }
+        counter.copy_to_slice(&core.stream, &mut count)?;
+        Ok(count[0])
+    }
+}
+
+fn agree(route: Route, writer: &'static str, reader: &'static str, mismatches: u32) -> Result<()> {
+    if mismatches == 0 {
+        return Ok(());
+    }
+    Err(Error::PatternMismatch {
+        route,
+        writer,
+        reader,
+        mismatches,
+        words: WORDS,
+    })
+}

@@ -1,0 +1,67 @@
+use crate::{Residency, Route};
+use std::fmt;
+use std::path::PathBuf;
+
+/// What a bridge found when it was opened.
+#[derive(Clone, Debug)]
+pub struct BridgeReport {
+    /// The platform that HIP's functions come from.
+    pub platform: platform::Platform,
+    /// Why that platform was chosen.
+    pub platform_why: String,
+    /// Name of the HIP device.
+    pub hip_device: String,
+    /// Its PCI address, where it has one.
+    pub hip_pci: Option<String>,
+    /// Name of the OpenCL device.
+    pub opencl_device: String,
+    /// Its platform and version.
+    pub opencl_platform: String,
+    /// The library file it was found through.
+    pub opencl_library: PathBuf,
+    /// Why the two are taken for the same device.
+    pub pairing: Pairing,
+    /// Every route, best first.
+    pub routes: Vec<RouteReport>,
+    /// OpenCL devices that were looked at and not taken, with the reason.
+    pub passed_over: Vec<(String, String)>,
+    /// Whether every OpenCL copy call is counted.
+    pub opencl_counted: bool,
+}
+
+/// Why an OpenCL device and a HIP device are taken for the same one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pairing {
+    /// Both name this PCI address, and the pattern test agreed where a direct route works.
+    Pci(String),
+    /// The host platform's device is this machine's processor, and so is the OpenCL device.
+    Processor,
+}
+
+impl fmt::Display for Pairing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pci(address) => write!(f, "PCI address {address}"),
+            Self::Processor => f.write_str("both are this machine's processor"),
+        }
+    }
+}
+
+/// What the probe of one route found.
+#[derive(Clone, Debug)]
+pub struct RouteReport {
+    /// The route.
+    pub route: Route,
+    /// Where its memory lives if patterns written through either API were read through the other,
+    /// else why it can't be used.
+    pub outcome: Result<Residency, String>,
+}
+
+impl RouteReport {
+    /// Whether the route was proven.
+    #[must_use]
+    pub fn works(&self) -> bool {
+        self.outcome.is_ok()
+    }
+}

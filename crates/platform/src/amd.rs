@@ -1,0 +1,148 @@
+//! The real ROCm libraries.
+
+use crate::{Error, LibraryReport, LibraryState, Platform, Tables};
+use rocm_loader::{LoadError, Loaded};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The file that the library's own variable names, else the copy beside HIP.
+macro_rules! named_or_beside {
+    ($table:ty, $set:expr) => {
+        if std::env::var_os(<$table>::SEARCH.env).is_some_and(|path| !path.is_empty()) {
+            <$table>::load()
+        } else {
+            <$table>::load_beside(&$set.hip)
+        }
+    };
+}
+
+/// Loads HIP, then everything that belongs to it from the same folder.
+pub(crate) fn tables() -> Result<(Tables, Vec<LibraryReport>), Error> {
+    let (hip, file) = hip_sys::Api::load().map_err(|error| Error::NoLibrary {
+        platform: Platform::Amd,
+        cause: error.to_string(),
+    })?;
+    let mut set = Set {
+        hip: file,
+        libraries: Vec::new(),
+    };
+    set.note("HIP", set.hip.path.clone(), hip.present().count());
+    let rtc = hip_sys::RtcApi::load_beside(&set.hip).or_else(|error| set.rtc_inside_hip(error));
+    let tables = Tables {
+        rtc: set.take("HIPRTC", rtc, |api| api.present().count())?,
+        rocblas: set.take("rocBLAS", named_or_beside!(rocblas_sys::Api, set), |api| {
+            api.present().count()
+        })?,
+        rocsolver: set.take(
+            "rocSOLVER",
+            named_or_beside!(rocsolver_sys::Api, set),
+            |api| api.present().count(),
+        )?,
+        // HIP is linked against HSA, so the copy to use is the one already in the process.
+        hsa: set.take("HSA", hsa_sys::Api::load(), |api| api.present().count())?,
+        hip: Arc::new(hip),
+        foreign: None,
+    };
+    Ok((tables, set.libraries))
+}
+
+/// How many devices HIP reports, or what it answered instead.
+pub(crate) fn device_count(hip: &hip_sys::Api) -> Result<i32, String> {
+    let (Some(init), Some(get_count)) = (hip.hipInit, hip.hipGetDeviceCount) else {
+        return Err("the HIP library lacks hipInit or hipGetDeviceCount".into());
+    };
+    // SAFETY: hipInit takes reserved flags that must be 0.
+    let status = unsafe { init(0) };
+    if status != hip_sys::hipError_t::hipSuccess {
+        return Err(format!("hipInit(0) answered {}", status.0));
+    }
+    let mut count = 0;
+    // SAFETY: `count` is a valid place for one int.
+    let status = unsafe { get_count(&mut count) };
+    match status {
+        hip_sys::hipError_t::hipSuccess if count > 0 => Ok(count),
+        hip_sys::hipError_t::hipSuccess => Err("hipGetDeviceCount found no device".into()),
+        other => Err(format!(
+            "hipGetDeviceCount answered {} (no device)",
+            other.0
+        )),
+    }
+}
+
+struct Set {
+    hip: Loaded,
+    libraries: Vec<LibraryReport>,
+}
+
+impl Set {
+    fn note(&mut self, name: &'static str, path: PathBuf, functions: usize) {
+        self.libraries.push(LibraryReport {
+            name,
+            state: LibraryState::Loaded(path),
+            functions,
+        });
+    }
+
+    /// Up to ROCm 6 the HIP library itself holds HIPRTC's functions.
+    fn rtc_inside_hip(&self, error: LoadError) -> Result<(hip_sys::RtcApi, Loaded), LoadError> {
+        hip_sys::RtcApi::load_from(&self.hip.path).map_err(|_| error)
+    }
+
+    /// An absent library is noted and hurts nothing else; one of another installation is an error.
+    fn take<A>(
+        &mut self,
+        name: &'static str,
+        loaded: Result<(A, Loaded), LoadError>,
+        count: impl Fn(&A) -> usize,
+    ) -> Result<Option<Arc<A>>, Error> {
+        match loaded {
+            Ok((_, file)) if !same_folder(&self.hip.path, &file.path) => {
+                Err(Error::MixedReleases {
+                    first: self.hip.path.clone(),
+                    second: file.path,
+                })
+            }
+            Ok((api, file)) => {
+                self.note(name, file.path, count(&api));
+                Ok(Some(Arc::new(api)))
+            }
+            Err(error) => {
+                let state = LibraryState::Missing(error.to_string());
+                self.libraries.push(LibraryReport {
+                    name,
+                    state,
+                    functions: 0,
+                });
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Symbolic links such as `/opt/rocm` -> `/opt/rocm-6.3.0` are followed first.
+fn same_folder(first: &Path, second: &Path) -> bool {
+    let folder = |path: &Path| {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        path.parent().map(Path::to_owned)
+    };
+    folder(first) == folder(second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same_folder;
+    use std::path::Path;
+
+    #[test]
+    fn libraries_of_two_installations_are_told_apart() {
+        let hip = Path::new("/opt/rocm-6.3.0/lib/libamdhip64.so.6");
+        assert!(same_folder(
+            hip,
+            Path::new("/opt/rocm-6.3.0/lib/librocblas.so.4")
+        ));
+        assert!(!same_folder(
+            hip,
+            Path::new("/opt/rocm-5.7.1/lib/librocblas.so.3")
+        ));
+    }
+}

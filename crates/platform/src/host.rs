@@ -1,0 +1,49 @@
+//! The software device, compiled in.
+
+use crate::{ForeignHooks, ForeignKind, LibraryReport, LibraryState, Tables};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+pub(crate) fn tables() -> (Tables, Vec<LibraryReport>) {
+    let hip = hip_host::hip_api();
+    let rtc = hip_host::rtc_api();
+    let rocblas = hip_host::rocblas_api();
+    let rocsolver = hip_host::rocsolver_api();
+    let hsa = hip_host::hsa_api();
+    let libraries = [
+        ("HIP", hip.present().count()),
+        ("HIPRTC", rtc.present().count()),
+        ("rocBLAS", rocblas.present().count()),
+        ("rocSOLVER", rocsolver.present().count()),
+        ("HSA", hsa.present().count()),
+    ]
+    .map(|(name, functions)| LibraryReport {
+        name,
+        state: LibraryState::BuiltIn,
+        functions,
+    });
+    let tables = Tables {
+        hip: Arc::new(hip),
+        rtc: Some(Arc::new(rtc)),
+        rocblas: Some(Arc::new(rocblas)),
+        rocsolver: Some(Arc::new(rocsolver)),
+        hsa: Some(Arc::new(hsa)),
+        foreign: Some(ForeignHooks { adopt, release }),
+    };
+    (tables, libraries.into())
+}
+
+/// # Safety
+/// As [`hip_host::foreign::adopt`]: the range is valid until it is released.
+unsafe fn adopt(ptr: *mut c_void, bytes: usize, kind: ForeignKind) -> Result<(), String> {
+    let kind = match kind {
+        ForeignKind::Vram => hip_host::foreign::ForeignKind::Vram,
+        ForeignKind::HostFine => hip_host::foreign::ForeignKind::HostFine,
+    };
+    // SAFETY: the caller keeps the range valid until it is released.
+    unsafe { hip_host::foreign::adopt(ptr, bytes, kind) }.map_err(|error| error.to_string())
+}
+
+fn release(ptr: *mut c_void) -> Result<(), String> {
+    hip_host::foreign::release(ptr).map_err(|error| error.to_string())
+}

@@ -1,0 +1,51 @@
+//! Chooses the platform and hands out its function tables.
+//!
+//! | platform | what it is | where its tables come from |
+//! |---|---|---|
+//! | [`Platform::Amd`] | the real ROCm libraries | [`rocm_loader`], HIP first, everything else from the same folder |
+//! | [`Platform::Nvidia`] | the same ABI over CUDA | not in this build: selecting it is an error that says so |
+//! | [`Platform::Host`] | a strict software device | compiled in (feature `host`, on by default) |
+//!
+//! `HIPCL_PLATFORM` (`amd`, `nvidia` or `host`) chooses; without it HIP's own `HIP_PLATFORM` does;
+//! without either, `amd` is taken if it has a device, else `host`. [`Selection::why`] always says
+//! which of these happened.
+//!
+//! ```
+//! let selection = platform::select_named(Some("host"))?;
+//! assert_eq!(selection.platform, platform::Platform::Host);
+//! assert!(selection.tables.rocblas.is_some());
+//! # Ok::<(), platform::Error>(())
+//! ```
+
+mod amd;
+mod error;
+mod foreign;
+#[cfg(feature = "host")]
+mod host;
+mod library;
+mod select;
+
+pub use error::Error;
+pub use foreign::{ForeignHooks, ForeignKind};
+pub use library::{LibraryReport, LibraryState};
+pub use select::{Platform, Selection, select, select_named};
+
+use std::sync::Arc;
+
+/// One platform's function tables. A library that is absent is `None`; why is in
+/// [`Selection::libraries`].
+#[derive(Clone)]
+pub struct Tables {
+    /// HIP runtime.
+    pub hip: Arc<hip_sys::Api>,
+    /// HIPRTC, the run-time compiler.
+    pub rtc: Option<Arc<hip_sys::RtcApi>>,
+    /// rocBLAS.
+    pub rocblas: Option<Arc<rocblas_sys::Api>>,
+    /// rocSOLVER.
+    pub rocsolver: Option<Arc<rocsolver_sys::Api>>,
+    /// HSA runtime.
+    pub hsa: Option<Arc<hsa_sys::Api>>,
+    /// Only where the platform is a model that has to be told about memory owned by OpenCL.
+    pub foreign: Option<ForeignHooks>,
+}

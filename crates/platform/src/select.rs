@@ -1,0 +1,190 @@
+use crate::{Error, LibraryReport, Tables, amd};
+use std::fmt;
+use std::str::FromStr;
+
+/// A platform: one implementation of HIP and its libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Platform {
+    /// AMD's own libraries.
+    Amd,
+    /// The same ABI over CUDA.
+    Nvidia,
+    /// The software device.
+    Host,
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Amd => "amd",
+            Self::Nvidia => "nvidia",
+            Self::Host => "host",
+        })
+    }
+}
+
+impl FromStr for Platform {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        match name {
+            "amd" => Ok(Self::Amd),
+            "nvidia" => Ok(Self::Nvidia),
+            "host" => Ok(Self::Host),
+            _ => Err(()),
+        }
+    }
+}
+
+/// The chosen platform, its tables, and how it came to be chosen.
+#[derive(Clone)]
+pub struct Selection {
+    /// The platform.
+    pub platform: Platform,
+    /// Its function tables.
+    pub tables: Tables,
+    /// One line: what decided, and what was passed over.
+    pub why: String,
+    /// Every library of the platform, found or missing.
+    pub libraries: Vec<LibraryReport>,
+}
+
+/// Chooses by `HIPCL_PLATFORM`, else `HIP_PLATFORM`, else by what is there.
+///
+/// # Errors
+/// An unknown name, a platform that is not in this build, a library that cannot be loaded, or a
+/// platform asked for that has no device. Without a request this never fails while the host
+/// platform is built in.
+pub fn select() -> Result<Selection, Error> {
+    for variable in ["HIPCL_PLATFORM", "HIP_PLATFORM"] {
+        if let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) {
+            return named(&value.to_string_lossy(), variable);
+        }
+    }
+    automatic()
+}
+
+/// Chooses by name; `None` chooses by what is there and ignores the environment.
+///
+/// # Errors
+/// As [`select`].
+pub fn select_named(name: Option<&str>) -> Result<Selection, Error> {
+    name.map_or_else(automatic, |name| named(name, "the program's request"))
+}
+
+fn named(name: &str, source_name: &'static str) -> Result<Selection, Error> {
+    let platform = name.parse().map_err(|()| Error::Unknown {
+        name: name.to_owned(),
+        source_name,
+    })?;
+    let why = format!("asked for by {source_name}");
+    match platform {
+        Platform::Amd => {
+            let (tables, libraries) = amd::tables()?;
+            amd::device_count(&tables.hip).map_err(|cause| Error::NoDevice { platform, cause })?;
+            Ok(Selection {
+                platform,
+                tables,
+                why,
+                libraries,
+            })
+        }
+        Platform::Nvidia => Err(nvidia_not_built()),
+        Platform::Host => host(why),
+    }
+}
+
+fn automatic() -> Result<Selection, Error> {
+    let passed_over = match amd::tables() {
+        Ok((tables, libraries)) => match amd::device_count(&tables.hip) {
+            Ok(count) => {
+                return Ok(Selection {
+                    platform: Platform::Amd,
+                    tables,
+                    why: format!("HIP reports {count} AMD device(s)"),
+                    libraries,
+                });
+            }
+            Err(cause) => format!("amd passed over: {cause}"),
+        },
+        Err(error) => format!("amd passed over: {error}"),
+    };
+    host(format!(
+        "nothing asked for; {passed_over}; nvidia is not in this build"
+    ))
+}
+
+fn nvidia_not_built() -> Error {
+    Error::NotBuilt {
+        platform: Platform::Nvidia,
+        remedy: "use HIPCL_PLATFORM=host or an AMD device with HIPCL_PLATFORM=amd",
+    }
+}
+
+#[cfg(feature = "host")]
+fn host(why: String) -> Result<Selection, Error> {
+    let (tables, libraries) = crate::host::tables();
+    Ok(Selection {
+        platform: Platform::Host,
+        tables,
+        why,
+        libraries,
+    })
+}
+
+#[cfg(not(feature = "host"))]
+fn host(_why: String) -> Result<Selection, Error> {
+    Err(Error::NotBuilt {
+        platform: Platform::Host,
+        remedy: "build with the feature `host` of the crate `platform`",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_choices() {
+        let error = select_named(Some("cuda"))
+            .err()
+            .expect("`cuda` is not a platform");
+        let text = error.to_string();
+        assert!(
+            text.contains("`cuda`") && text.contains("amd, nvidia or host"),
+            "{text}"
+        );
+        assert!(!text.contains('\n'));
+    }
+
+    #[test]
+    fn a_platform_that_is_not_built_is_refused_not_replaced() {
+        let error = select_named(Some("nvidia"))
+            .err()
+            .expect("nvidia is not built");
+        assert!(
+            matches!(
+                error,
+                Error::NotBuilt {
+                    platform: Platform::Nvidia,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+    }
+
+    #[cfg(feature = "host")]
+    #[test]
+    fn the_automatic_choice_says_why() {
+        let selection = select_named(None).expect("the host platform is built in");
+        assert!(!selection.why.is_empty());
+        if selection.platform == Platform::Host {
+            assert!(
+                selection.why.contains("amd passed over"),
+                "{}",
+                selection.why
+            );
+        }
+    }
+}
