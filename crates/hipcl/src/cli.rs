@@ -1,0 +1,188 @@
+//! The command line. Exit status: 0 verified (or healthy), 1 finished but not verified, 2 could not run.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use interop::Route;
+
+use crate::error::one_line;
+use crate::pipeline::{self, Preset, Request};
+use crate::presets::{Common, capon, gps, note};
+use crate::timing::ApiName;
+use crate::{Error, Result, doctor};
+
+/// Shares GPU memory between OpenCL and HIP without copies, and proves it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "hipcl",
+    version,
+    after_help = "Exit status: 0 verified or healthy, 1 finished but not verified, 2 could not run.\n\
+                  HIPCL_PLATFORM=amd|nvidia|host picks the platform, HIPCL_OPENCL names an OpenCL library."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs a job that works on shared data sets through both APIs, and verifies it.
+    #[command(subcommand)]
+    Pipeline(Pipeline),
+    /// Says what was found on this machine, which devices belong together and which routes work.
+    Doctor(doctor::Options),
+}
+
+#[derive(Debug, Subcommand)]
+enum Pipeline {
+    /// GPS L1 C/A acquisition, from a recording or a generated signal.
+    Gps {
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        options: gps::Options,
+    },
+    /// Array direction finding (Capon), from a recording or a generated scene.
+    Capon {
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        options: capon::Options,
+    },
+    /// Four pointwise kernels over 4 194 304 complex samples, for comparison with a published figure.
+    Note {
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        options: note::Options,
+    },
+}
+
+/// Options of every job.
+#[derive(Args, Debug)]
+struct Run {
+    /// Way to share memory; the best direct one if not given.
+    #[arg(long, value_enum, conflicts_with = "staging")]
+    route: Option<RouteName>,
+    /// Copy instead of sharing, for comparison (the same as --route staging).
+    #[arg(long)]
+    staging: bool,
+    /// Timed iterations (the preset's own number if not given).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    iterations: Option<u32>,
+    /// Write the report to this file.
+    #[arg(long, value_name = "F.json")]
+    json: Option<PathBuf>,
+    /// Draw a picture into this file.
+    #[arg(long, value_name = "F.png")]
+    plot: Option<PathBuf>,
+    /// Seed of whatever is generated.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Copy 4 KiB through this API in every iteration, to see that the counters notice: such a run does not verify.
+    #[arg(long, value_enum, value_name = "API")]
+    plant_copy: Option<Api>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RouteName {
+    SvmCoarse,
+    HostPinned,
+    Staging,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Api {
+    Opencl,
+    Hip,
+}
+
+impl Run {
+    fn request(self, preset: Preset) -> Request {
+        let route = match (self.staging, self.route) {
+            (true, _) | (_, Some(RouteName::Staging)) => Some(Route::Staging),
+            (_, Some(RouteName::SvmCoarse)) => Some(Route::SvmCoarse),
+            (_, Some(RouteName::HostPinned)) => Some(Route::HostPinned),
+            (false, None) => None,
+        };
+        let common = Common {
+            iterations: self.iterations.map(|n| n as usize),
+            seed: self.seed,
+            plant_copy: self.plant_copy.map(|api| match api {
+                Api::Opencl => ApiName::OpenCl,
+                Api::Hip => ApiName::Hip,
+            }),
+        };
+        Request {
+            preset,
+            common,
+            route,
+            json: self.json,
+            plot: self.plot,
+        }
+    }
+}
+
+/// Runs the command with `args` (the program's name first) and says how it went.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) if !error.use_stderr() => {
+            return print(&error.render().to_string())
+                .map_or_else(|error| refuse(&error.one_line()), |()| ExitCode::SUCCESS);
+        }
+        Err(error) => return refuse(&usage_line(&error)),
+    };
+    match execute(cli.command) {
+        Ok(code) => code,
+        Err(error) => refuse(&error.one_line()),
+    }
+}
+
+fn execute(command: Command) -> Result<ExitCode> {
+    let request = match command {
+        Command::Doctor(options) => return doctor::main(&options),
+        Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Preset::Gps(options)),
+        Command::Pipeline(Pipeline::Capon { run, options }) => run.request(Preset::Capon(options)),
+        Command::Pipeline(Pipeline::Note { run, options }) => run.request(Preset::Note(options)),
+    };
+    let report = pipeline::run(&request)?;
+    print(&report.to_string())?;
+    Ok(ExitCode::from(u8::from(!report.verified)))
+}
+
+/// Writes to standard output; a reader that has gone away changes nothing about the run.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Io {
+            action: "write",
+            path: "standard output".into(),
+            source: error,
+            remedy: "check where it is redirected to",
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn refuse(message: &str) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "error: {message}");
+    ExitCode::from(2)
+}
+
+/// clap's message without its usage block: the cause and its hints, on one line.
+fn usage_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let end = text
+        .find("\n\nUsage:")
+        .or_else(|| text.find("\n\nFor more information"))
+        .unwrap_or(text.len());
+    format!("{}; try --help", one_line(&text[..end]))
+}

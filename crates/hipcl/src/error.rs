@@ -1,0 +1,86 @@
+//! What can go wrong in a run, as one line for the user.
+
+use std::path::{Path, PathBuf};
+
+/// Result of everything in this crate that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a run could not be carried out. Every message is one line that names the cause and the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The user's input can't be used: what is wrong, and what to do.
+    #[error("{0}")]
+    Input(String),
+    /// No platform, or not the one that was asked for.
+    #[error(transparent)]
+    Platform(#[from] platform::Error),
+    /// The bridge between the two APIs.
+    #[error(transparent)]
+    Interop(#[from] interop::Error),
+    /// A HIP call.
+    #[error(transparent)]
+    Hip(#[from] hip::Error),
+    /// A rocBLAS or rocSOLVER call.
+    #[error(transparent)]
+    Rocblas(#[from] rocblas::Error),
+    /// An OpenCL call.
+    #[error(transparent)]
+    Cl(#[from] clmgr::Error),
+    /// A file could not be read or written.
+    #[error("can't {action} `{}`: {source}; {remedy}", path.display())]
+    Io {
+        /// "read", "write", …
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+        /// What the user can do about it.
+        remedy: &'static str,
+    },
+    /// The picture could not be drawn.
+    #[error("can't draw the picture: {0}")]
+    Plot(String),
+}
+
+impl Error {
+    /// Bad input: `message` names the cause and the remedy.
+    pub fn input(message: impl Into<String>) -> Self {
+        Self::Input(message.into())
+    }
+
+    /// A file that can't be read.
+    pub fn read(path: &Path, source: std::io::Error) -> Self {
+        Self::Io {
+            action: "read",
+            path: path.into(),
+            source,
+            remedy: "check the path and its permissions",
+        }
+    }
+
+    /// A file that can't be written.
+    pub fn write(path: &Path, source: std::io::Error) -> Self {
+        Self::Io {
+            action: "write",
+            path: path.into(),
+            source,
+            remedy: "name a file in an existing folder that you may write to",
+        }
+    }
+
+    /// The message on exactly one line: compilers' logs inside it keep their text, not their line breaks.
+    pub fn one_line(&self) -> String {
+        one_line(&self.to_string())
+    }
+}
+
+/// Folds a text of several lines into one.
+pub(crate) fn one_line(text: &str) -> String {
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" | ")
+}

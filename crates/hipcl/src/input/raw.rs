@@ -1,0 +1,94 @@
+//! Interleaved samples without a header. Byte order is little-endian on every machine.
+
+use std::path::Path;
+
+use crate::{C32, Error, Result};
+
+/// How one raw sample is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    Cf32,
+    Ci16,
+    Ci8,
+    Cu8,
+}
+
+impl Layout {
+    fn sample_bytes(self) -> usize {
+        match self {
+            Self::Cf32 => 8,
+            Self::Ci16 => 4,
+            Self::Ci8 | Self::Cu8 => 2,
+        }
+    }
+}
+
+/// Turns the bytes of `path` into samples.
+pub(super) fn decode(path: &Path, bytes: &[u8], layout: Layout) -> Result<Vec<C32>> {
+    let size = layout.sample_bytes();
+    if bytes.is_empty() {
+        return Err(Error::input(format!(
+            "`{}` is empty: record again, or name another file",
+            path.display()
+        )));
+    }
+    if !bytes.len().is_multiple_of(size) {
+        return Err(Error::input(format!(
+            "`{}` is truncated or of another format: {} bytes are no multiple of the {size} bytes of a sample; check --format or copy the file again",
+            path.display(),
+            bytes.len()
+        )));
+    }
+    Ok(match layout {
+        Layout::Cf32 => samples(bytes, |part: [u8; 4]| f32::from_le_bytes(part)),
+        Layout::Ci16 => samples(bytes, |part: [u8; 2]| {
+            f32::from(i16::from_le_bytes(part)) / 32768.0
+        }),
+        Layout::Ci8 => samples(bytes, |part: [u8; 1]| {
+            f32::from(i8::from_le_bytes(part)) / 128.0
+        }),
+        Layout::Cu8 => samples(bytes, |part: [u8; 1]| (f32::from(part[0]) - 127.5) / 127.5),
+    })
+}
+
+/// `bytes` as pairs of numbers of `N` bytes each; the length is a multiple of `2 N`.
+fn samples<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<C32> {
+    let (numbers, _) = bytes.as_chunks::<N>();
+    let (pairs, _) = numbers.as_chunks::<2>();
+    pairs
+        .iter()
+        .map(|&[re, im]| C32::new(number(re), number(im)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(bytes: &[u8], layout: Layout) -> C32 {
+        let samples = decode(Path::new("f"), bytes, layout).unwrap();
+        assert_eq!(samples.len(), 1);
+        samples[0]
+    }
+
+    #[test]
+    fn real_part_comes_first_and_bytes_are_little_endian() {
+        let mut bytes = 1.5f32.to_le_bytes().to_vec();
+        bytes.extend((-0.25f32).to_le_bytes());
+        assert_eq!(one(&bytes, Layout::Cf32), C32::new(1.5, -0.25));
+        assert_eq!(
+            one(&[0x00, 0x40, 0x00, 0x80], Layout::Ci16),
+            C32::new(0.5, -1.0)
+        );
+        assert_eq!(one(&[0x40, 0x80], Layout::Ci8), C32::new(0.5, -1.0));
+    }
+
+    #[test]
+    fn unsigned_bytes_have_no_bias() {
+        assert_eq!(one(&[0, 255], Layout::Cu8), C32::new(-1.0, 1.0));
+        assert_eq!(
+            one(&[127, 128], Layout::Cu8).re,
+            -one(&[127, 128], Layout::Cu8).im
+        );
+    }
+}

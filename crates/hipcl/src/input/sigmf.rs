@@ -1,0 +1,120 @@
+//! SigMF recordings: `NAME.sigmf-meta` (JSON) beside `NAME.sigmf-data` (raw samples).
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::raw::{self, Layout};
+use crate::{C32, Error, Result};
+
+/// The part of the metadata that decides how the data is read.
+#[derive(Deserialize)]
+struct Meta {
+    global: Global,
+    #[serde(default)]
+    captures: Vec<Capture>,
+}
+
+#[derive(Deserialize)]
+struct Global {
+    #[serde(rename = "core:datatype")]
+    datatype: String,
+    #[serde(rename = "core:sample_rate")]
+    sample_rate: Option<f64>,
+    #[serde(rename = "core:num_channels", default = "one")]
+    channels: u64,
+    #[serde(rename = "core:trailing_bytes", default)]
+    trailing_bytes: u64,
+    #[serde(rename = "core:metadata_only", default)]
+    metadata_only: bool,
+    #[serde(rename = "core:dataset")]
+    dataset: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Capture {
+    #[serde(rename = "core:header_bytes", default)]
+    header_bytes: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Samples of a recording, and its rate if the metadata states one.
+pub(super) struct Recording {
+    pub samples: Vec<C32>,
+    pub rate_hz: Option<f64>,
+}
+
+/// Reads the recording that `path` names: its metadata file, its data file, or both without the ending.
+pub(super) fn read(path: &Path) -> Result<Recording> {
+    let meta_path = sibling(path, "sigmf-meta");
+    let text = fs::read(&meta_path).map_err(|error| Error::read(&meta_path, error))?;
+    let wrong = |cause: String| Error::input(format!("`{}`: {cause}", meta_path.display()));
+    let meta: Meta = serde_json::from_slice(&text).map_err(|error| {
+        wrong(format!(
+            "no SigMF metadata: {error}; check the file, or read the data with --format and --rate"
+        ))
+    })?;
+
+    let global = meta.global;
+    let layout = match global.datatype.as_str() {
+        "cf32_le" => Layout::Cf32,
+        "ci16_le" => Layout::Ci16,
+        "ci8" => Layout::Ci8,
+        "cu8" => Layout::Cu8,
+        other => {
+            return Err(wrong(format!(
+                "core:datatype `{other}` is not supported: convert it to cf32_le, ci16_le, ci8 or cu8"
+            )));
+        }
+    };
+    if global.channels != 1 {
+        return Err(wrong(format!(
+            "{} interleaved channels: extract one of them first",
+            global.channels
+        )));
+    }
+    if global.metadata_only || global.dataset.is_some() {
+        return Err(wrong(
+            "its samples are not in a .sigmf-data file: read them with --format and --rate".into(),
+        ));
+    }
+    if global.trailing_bytes != 0
+        || meta
+            .captures
+            .iter()
+            .any(|capture| capture.header_bytes != 0)
+    {
+        return Err(wrong("its data file holds other bytes than samples (header or trailing bytes): strip them first".into()));
+    }
+    if let Some(rate) = global.sample_rate {
+        super::check::rate(rate).map_err(|_| {
+            wrong(format!(
+                "core:sample_rate {rate} is no rate: correct it, or give --rate HZ"
+            ))
+        })?;
+    }
+
+    let data_path = sibling(path, "sigmf-data");
+    let bytes = fs::read(&data_path).map_err(|error| Error::read(&data_path, error))?;
+    Ok(Recording {
+        samples: raw::decode(&data_path, &bytes, layout)?,
+        rate_hz: global.sample_rate,
+    })
+}
+
+/// `path` with SigMF's ending replaced, or added where there is none.
+fn sibling(path: &Path, ending: &str) -> std::path::PathBuf {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("sigmf-meta" | "sigmf-data" | "sigmf") => path.with_extension(ending),
+        _ => {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".");
+            name.push(ending);
+            name.into()
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The `hipcl` command as a library: everything the binary does can be called, and tested, from here.
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | [`cli`] | the command line: what it accepts and what it returns to the shell |
+//! | [`pipeline`] | one run of a preset: open the bridge, run, judge, report, draw |
+//! | [`presets`] | the three jobs: `gps`, `capon`, `note` |
+//! | [`input`] | sample files |
+//! | [`doctor`] | what was found on this machine and which routes work |
+//! | [`report`], [`timing`], [`outcome`], [`plot`], [`output`] | the table, the JSON, the stage clock, the picture, the files |
+
+pub mod cli;
+pub mod doctor;
+pub mod error;
+pub mod input;
+pub mod outcome;
+pub mod output;
+pub mod pipeline;
+pub mod plot;
+pub mod presets;
+pub mod report;
+pub mod timing;
+
+pub use error::{Error, Result};
+
+/// A complex sample as both APIs see it: two `f32`, real part first.
+pub type C32 = num_complex::Complex<f32>;
+/// A complex number of the double-precision references.
+pub type C64 = num_complex::Complex<f64>;

@@ -1,0 +1,7 @@
+//! The command `hipcl`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hipcl::cli::main(std::env::args_os())
+}

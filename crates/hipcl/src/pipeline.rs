@@ -1,0 +1,107 @@
+//! One run of a preset: open the bridge, run, judge, report, draw.
+
+use std::path::PathBuf;
+
+use interop::{Bridge, Route};
+
+use crate::output::OutputFile;
+use crate::presets::{Common, capon, gps, note};
+use crate::report::Report;
+use crate::{Error, Result, plot};
+
+/// Which job to run, with its options.
+#[derive(Clone, Debug)]
+pub enum Preset {
+    /// GPS L1 C/A acquisition.
+    Gps(gps::Options),
+    /// Array direction finding.
+    Capon(capon::Options),
+    /// The four pointwise kernels of the old design note.
+    Note(note::Options),
+}
+
+impl Preset {
+    /// The name on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Gps(_) => "gps",
+            Self::Capon(_) => "capon",
+            Self::Note(_) => "note",
+        }
+    }
+}
+
+/// A run as it was asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The job.
+    pub preset: Preset,
+    /// What all jobs share.
+    pub common: Common,
+    /// The route to use; `None` takes the best direct one.
+    pub route: Option<Route>,
+    /// Where to write the report as JSON.
+    pub json: Option<PathBuf>,
+    /// Where to write the picture.
+    pub plot: Option<PathBuf>,
+}
+
+/// Carries the run out and writes its files.
+///
+/// # Errors
+/// Anything that kept the run from finishing; no file is written then.
+pub fn run(request: &Request) -> Result<Report> {
+    if let (Some(json), true) = (&request.json, request.json == request.plot) {
+        return Err(Error::Input(format!(
+            "--json and --plot both name `{}`; give each a file of its own",
+            json.display()
+        )));
+    }
+    // a run of minutes must not end in "can't write"
+    let json = request
+        .json
+        .as_deref()
+        .map(OutputFile::reserve)
+        .transpose()?;
+    let plot = request
+        .plot
+        .as_deref()
+        .map(OutputFile::reserve)
+        .transpose()?;
+
+    let selection = platform::select()?;
+    let options = interop::Options {
+        route: request.route,
+        ..Default::default()
+    };
+    let bridge = Bridge::open(&selection, &options)?;
+    let outcome = match &request.preset {
+        Preset::Gps(options) => gps::run(&bridge, &request.common, options)?,
+        Preset::Capon(options) => capon::run(&bridge, &request.common, options)?,
+        Preset::Note(options) => note::run(&bridge, &request.common, options)?,
+    };
+    // after the job: whoever gave bad input need not wait for it
+    let bandwidth = interop::measure::bandwidth(&bridge)?;
+    let handoff = interop::measure::handoff(&bridge)?;
+    let platform = selection.platform.to_string();
+    let report = Report::new(
+        request.preset.name(),
+        &platform,
+        &bridge,
+        &outcome,
+        &handoff,
+        &bandwidth,
+    )?;
+
+    // both are made before either is written
+    let picture = plot
+        .map(|file| Ok::<_, Error>((file, plot::png(&outcome.picture, &report)?)))
+        .transpose()?;
+    if let Some(file) = json {
+        file.commit(report.to_json().as_bytes())?;
+    }
+    if let Some((file, bytes)) = picture {
+        file.commit(&bytes)?;
+    }
+    Ok(report)
+}

@@ -1,0 +1,171 @@
+//! Recordings: an .npy file of complex64, elements x samples.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use ndarray::Array2;
+use ndarray_npy::{ReadNpyError, ReadNpyExt as _};
+
+use crate::{C32, Error, Result};
+
+/// A recording, element after element.
+#[derive(Debug)]
+pub(super) struct Samples {
+    pub elements: usize,
+    pub per_element: usize,
+    pub samples: Vec<C32>,
+}
+
+/// Reads a recording of at most `most` samples, in either memory order.
+pub(super) fn read(path: &Path, most: u64) -> Result<Samples> {
+    let refuse = |cause: String| {
+        Err(Error::Input(format!(
+            "can't use `{}`: {cause}",
+            path.display()
+        )))
+    };
+    let file = File::open(path).map_err(|source| Error::read(path, source))?;
+    let metadata = file
+        .metadata()
+        .map_err(|source| Error::read(path, source))?;
+    if metadata.is_dir() {
+        return Err(Error::read(path, std::io::ErrorKind::IsADirectory.into()));
+    }
+    if metadata.is_file() && metadata.len() == 0 {
+        return refuse("the file is empty; give an .npy file of complex64".into());
+    }
+    if metadata.len() / size_of::<C32>() as u64 > most {
+        return refuse(format!(
+            "it has more than the {most} samples that the device can hold in one buffer; cut it"
+        ));
+    }
+    let array = match Array2::<C32>::read_npy(BufReader::new(file)) {
+        Ok(array) => array,
+        Err(error) => return refuse(explain(&error)),
+    };
+    let (elements, per_element) = array.dim();
+    if elements == 0 || per_element == 0 {
+        return refuse(format!(
+            "its shape is {elements} x {per_element}; it needs elements x samples, none of them 0"
+        ));
+    }
+    let samples = array
+        .as_standard_layout()
+        .into_owned()
+        .into_raw_vec_and_offset()
+        .0;
+    if let Some(at) = samples
+        .iter()
+        .position(|x| !(x.re.is_finite() && x.im.is_finite()))
+    {
+        return refuse(format!(
+            "element {}, sample {} is {}, not a finite number; clean the recording",
+            at / per_element,
+            at % per_element,
+            samples[at]
+        ));
+    }
+    Ok(Samples {
+        elements,
+        per_element,
+        samples,
+    })
+}
+
+fn explain(error: &ReadNpyError) -> String {
+    match error {
+        ReadNpyError::WrongNdim(_, found) => {
+            format!("it has {found} dimensions; it needs two, elements x samples")
+        }
+        ReadNpyError::WrongDescriptor(found) => {
+            format!("its element type is {found}; save it as complex64 ('<c8')")
+        }
+        ReadNpyError::MissingData => {
+            "it is truncated: fewer samples than its header promises; copy it again".into()
+        }
+        ReadNpyError::ExtraBytes(bytes) => {
+            format!("{bytes} bytes follow the samples that its header promises; copy it again")
+        }
+        ReadNpyError::ParseHeader(cause) => {
+            format!("it is no .npy file ({cause}); save it with numpy.save")
+        }
+        ReadNpyError::Io(cause) if cause.kind() == std::io::ErrorKind::UnexpectedEof => {
+            "it is truncated in its header; copy it again".into()
+        }
+        other => format!("{other}; save it with numpy.save as complex64"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Array1, ShapeBuilder as _};
+    use ndarray_npy::write_npy;
+
+    const MOST: u64 = 1 << 20;
+
+    fn value(element: usize, sample: usize) -> C32 {
+        C32::new(element as f32, sample as f32)
+    }
+
+    #[test]
+    fn both_memory_orders_give_the_same_samples() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = Array2::from_shape_fn((3, 5), |(e, t)| value(e, t));
+        let columns = Array2::from_shape_fn((3, 5).f(), |(e, t)| value(e, t));
+        assert!(!columns.is_standard_layout());
+        for (name, array) in [("c.npy", rows), ("f.npy", columns)] {
+            let path = folder.path().join(name);
+            write_npy(&path, &array).unwrap();
+            let read = read(&path, MOST).unwrap();
+            assert_eq!((read.elements, read.per_element), (3, 5));
+            assert_eq!(read.samples[7], value(1, 2), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_unusable_file_is_named_with_its_cause_on_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let good = Array2::from_shape_fn((2, 8), |(e, t)| value(e, t));
+        write_npy(path("good.npy"), &good).unwrap();
+        let bytes = std::fs::read(path("good.npy")).unwrap();
+
+        std::fs::write(path("empty.npy"), b"").unwrap();
+        std::fs::write(path("text.npy"), b"not numpy at all, but long enough").unwrap();
+        std::fs::write(path("head.npy"), &bytes[..20]).unwrap();
+        std::fs::write(path("short.npy"), &bytes[..bytes.len() - 3]).unwrap();
+        std::fs::write(path("long.npy"), [&bytes[..], b"xx"].concat()).unwrap();
+        write_npy(path("line.npy"), &Array1::from_elem(4, C32::default())).unwrap();
+        write_npy(path("real.npy"), &Array2::from_elem((2, 2), 1.0_f32)).unwrap();
+        let mut holed = good.clone();
+        holed[[1, 3]].im = f32::NAN;
+        write_npy(path("nan.npy"), &holed).unwrap();
+        write_npy(path("none.npy"), &Array2::<C32>::default((0, 4))).unwrap();
+
+        for (name, cause) in [
+            ("missing.npy", "can't read"),
+            (".", "can't read"),
+            ("empty.npy", "empty"),
+            ("text.npy", "no .npy file"),
+            ("head.npy", "truncated"),
+            ("short.npy", "truncated"),
+            ("long.npy", "2 bytes follow"),
+            ("line.npy", "1 dimensions"),
+            ("real.npy", "complex64"),
+            ("nan.npy", "element 1, sample 3"),
+            ("none.npy", "0 x 4"),
+        ] {
+            let message = read(&path(name), MOST).unwrap_err().to_string();
+            assert!(message.contains(cause), "{name}: {message}");
+            assert_eq!(message.lines().count(), 1, "{message}");
+        }
+        assert!(
+            read(&path("good.npy"), 4)
+                .unwrap_err()
+                .to_string()
+                .contains("more than the 4")
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! GPS L1 C/A acquisition: which satellites are in the air, at which Doppler shift and code phase.
+//!
+//! | stage | API | from | to |
+//! |---|---|---|---|
+//! | wipe-off | OpenCL | samples | `[coarse Doppler][block][sample]` at baseband; the phase runs on across blocks |
+//! | fft | OpenCL | | `[coarse Doppler][block][frequency]` |
+//! | product | OpenCL | times the conjugate spectra of the codes | `[prn][coarse Doppler][block][frequency]`, shared |
+//! | inverse fft | OpenCL | in place | correlations `[prn][coarse Doppler][block][delay]`, shared |
+//! | fine doppler | HIP, `rocblas_cgemm_strided_batched` | the same bytes as delay x block matrices, times steering | `[prn][coarse Doppler][sub-interval][fine Doppler][delay]` |
+//! | power | HIP | squares, summed over sub-intervals | `[prn][Doppler row][delay]` |
+//! | peak, median | HIP | | largest cell with its neighbours, exact median, of each satellite |
+//!
+//! A block is one code period of 1 ms. The blocks of a *sub-interval* are summed coherently, for every fine Doppler bin; the powers of the
+//! sub-intervals are summed. A navigation bit lasts 20 blocks, so of up to 20 blocks at most one sub-interval has a bit edge inside, and
+//! with two or more sub-intervals an edge hides no satellite, wherever it lies.
+//!
+//! # What is reported
+//! A satellite is reported if its peak over the median of its map exceeds the [`threshold`] that follows from the false-alarm probability
+//! of the whole search (default 1 in 1000), and what stronger satellites leak into its cell ([`detect`]). With the default search,
+//! - noise alone gives a false satellite in fewer than 1 of 1000 searches;
+//! - a single satellite of 44 dB-Hz is missed in fewer than 1 of 100, wherever it lies between the cells and wherever a bit edge falls
+//!   ([`detect::Detector::weakest_cn0_db_hz`] gives the limit for any search and any company; typical satellites are found 3 dB below it);
+//! - beside one of 55 dB-Hz, satellites down to 48 dB-Hz are found with the same certainty, and the strong one raises no false alarm;
+//!   tested up to 60 dB-Hz.
+//!
+//! `doppler_hz` is the tip of a parabola through three Doppler rows. `code_phase_samples` counts from the first sample of the signal to
+//! the first beginning of a code period, in `0 .. block`; it is the tip of a triangle through three delays.
+
+pub mod ca_code;
+pub mod detect;
+pub mod geometry;
+mod options;
+mod picture;
+pub mod reference;
+pub mod scene;
+pub mod search;
+pub mod threshold;
+pub mod truth;
+
+pub use options::Options;
+
+use interop::Bridge;
+
+use crate::outcome::Outcome;
+use crate::presets::Common;
+use crate::{Error, Result};
+use detect::Detector;
+use search::Search;
+use truth::Verdict;
+
+/// Timed iterations if the user names no number.
+const DEFAULT_ITERATIONS: usize = 10;
+
+/// Largest difference to the double-precision map, over its largest value. Single precision gives a few times 1e-6.
+pub const TOLERANCE: f64 = 1e-4;
+
+/// Searches a file or a generated signal.
+///
+/// # Errors
+/// [`Error::Input`] for what is wrong with options or samples, else what the APIs say.
+pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
+    let signal = options.signal(common.seed)?;
+    let geometry = &signal.geometry;
+    let mut search = Search::new(bridge, geometry)?;
+    search.load(&signal.samples)?;
+
+    let mut timer = common.timer(DEFAULT_ITERATIONS);
+    let copies = timer.run(bridge, |timer| search.run(timer))?;
+
+    let peaks = search.peaks()?;
+    let map = search.power_map()?;
+    let max_rel_error = reference::max_rel_error(&signal.parameters, &signal.samples, &map);
+
+    let detector = Detector::new(geometry, options.pfa);
+    let satellites = detector.satellites(&peaks);
+    let mut notes = vec![format!(
+        "threshold: peak over median {:.1}, false-alarm probability {} for all satellites together",
+        detector.threshold(),
+        options.pfa
+    )];
+    let verdict = signal
+        .scene
+        .as_ref()
+        .map(|scene| Verdict::new(scene, geometry, &detector, &satellites));
+    if let (Some(scene), Some(verdict)) = (&signal.scene, &verdict) {
+        notes.extend(describe(scene, verdict));
+    }
+
+    let best = match satellites.first() {
+        Some(satellite) => usize::from(satellite.prn) - 1,
+        None => (0..peaks.len())
+            .max_by(|&a, &b| {
+                (peaks[a].power / peaks[a].median).total_cmp(&(peaks[b].power / peaks[b].median))
+            })
+            .ok_or_else(|| Error::input("no satellite was searched for"))?,
+    };
+    let cells = geometry.cells();
+    let picture = picture::picture(
+        geometry,
+        best + 1,
+        &map[best * cells..(best + 1) * cells],
+        peaks[best].median,
+        satellites.first(),
+    );
+    Ok(Outcome {
+        route: search.route(),
+        residency: search.residency(),
+        expected_copies_bytes: search.expected_copies_bytes() * timer.iterations() as u64,
+        timer,
+        copies,
+        max_rel_error,
+        tolerance: TOLERANCE,
+        satellites: Some(satellites),
+        emitters: None,
+        truth_ok: verdict.map(|verdict| verdict.is_right()),
+        picture,
+        notes,
+    })
+}
+
+/// What was generated, and how the search did.
+fn describe(scene: &scene::Scene, verdict: &Verdict) -> Vec<String> {
+    let sent: Vec<String> = scene
+        .transmitters
+        .iter()
+        .map(|sent| format!("{} ({} dB-Hz)", sent.prn, sent.cn0_db_hz))
+        .collect();
+    let mut notes = vec![format!("generated: PRN {}", sent.join(", "))];
+    for (what, prns) in [
+        ("missed", &verdict.missed),
+        ("reported, but not there", &verdict.false_alarms),
+        ("not found, and too weak to count on", &verdict.too_weak),
+    ] {
+        if !prns.is_empty() {
+            let prns: Vec<String> = prns.iter().map(u8::to_string).collect();
+            notes.push(format!("{what}: PRN {}", prns.join(", ")));
+        }
+    }
+    notes
+}

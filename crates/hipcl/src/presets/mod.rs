@@ -1,0 +1,43 @@
+//! The jobs of `hipcl pipeline`, and the options that all of them share.
+
+use bytemuck::Pod;
+use interop::Shared;
+
+use crate::timing::{ApiName, StageTimer};
+
+pub mod capon;
+pub mod gps;
+pub mod note;
+mod plant;
+
+pub use crate::outcome::{Emitter, Outcome, Picture, Satellite};
+pub(crate) use plant::Plant;
+
+/// Data-set bytes that are copied when this buffer, changed on one side, is used on the other: none on a direct route; on `Staging`
+/// the whole of it out of one API's memory and into the other's.
+pub fn crossing_bytes<T: Pod>(buffer: &Shared<T>) -> u64 {
+    if buffer.is_copy() {
+        2 * (buffer.len() * size_of::<T>()) as u64
+    } else {
+        0
+    }
+}
+
+/// What every preset is told.
+#[derive(Clone, Debug, Default)]
+pub struct Common {
+    /// Timed iterations; `None` leaves it to the preset.
+    pub iterations: Option<usize>,
+    /// Seed of everything that is generated.
+    pub seed: u64,
+    /// Copy a little data-set memory through this API in every iteration, behind the pipeline's back: the counters must see it and the
+    /// run must not verify.
+    pub plant_copy: Option<ApiName>,
+}
+
+impl Common {
+    /// A clock for the number of iterations asked for, or `default`, after one to warm up.
+    pub fn timer(&self, default: usize) -> StageTimer {
+        StageTimer::new(self.iterations.unwrap_or(default), 1).plant(self.plant_copy)
+    }
+}

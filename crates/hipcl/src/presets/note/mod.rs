@@ -1,0 +1,291 @@
+//! Four pointwise kernels over one data set, two by OpenCL and two by HIP, each followed by a wait.
+//!
+//! | stage | API | what it does | bytes read, written (4 194 304 samples) |
+//! |---|---|---|---|
+//! | add | OpenCL | `x += c` | 33.55 MB, 33.55 MB |
+//! | rotate | OpenCL | `x *= e^(i 30 deg)` | 33.55 MB, 33.55 MB |
+//! | scale | HIP | `x *= s` | 33.55 MB, 33.55 MB |
+//! | magnitude | HIP | `y = \|x\|^2` | 33.55 MB, 16.78 MB |
+//!
+//! That is 251.7 MB of traffic an iteration, published elsewhere at 14.0 ms. The data set is worked on in place, over all iterations.
+//! `s` is 2 and 1/2 in turn, which makes two iterations a rotation by 60 degrees about a point: nothing grows or fades however
+//! many there are, and what is verified after the last one is still the data of the first.
+
+use std::f64::consts::PI;
+
+use clmgr::{Arg, NdRange};
+use hip::LaunchConfig;
+use interop::{Bridge, Shared};
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use super::Common;
+use crate::outcome::{Outcome, Picture};
+use crate::timing::{ApiName, StageTimer};
+use crate::{C32, C64, Error, Result};
+
+/// Timed iterations unless told otherwise.
+const ITERATIONS: usize = 20;
+/// The published time of one iteration over the default number of samples, in milliseconds.
+const PUBLISHED_MS: f64 = 14.0;
+const PUBLISHED_SAMPLES: usize = 4_194_304;
+/// The constant that `add` adds.
+const OFFSET: C32 = C32::new(0.5, -0.25);
+/// Rounding of the first iteration, and what every further one may add to it.
+const TOLERANCE: f64 = 1e-6;
+const TOLERANCE_PER_STEP: f64 = 2e-7;
+const BLOCK: u32 = 256;
+
+/// Options of `hipcl pipeline note`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Options {
+    /// Complex samples to work on.
+    #[arg(long, value_name = "N", default_value_t = PUBLISHED_SAMPLES)]
+    pub samples: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            samples: PUBLISHED_SAMPLES,
+        }
+    }
+}
+
+/// Runs the four kernels over and over and verifies the last state against the closed form.
+///
+/// # Errors
+/// A size that the device can't hold, or a failed call.
+pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
+    let count = options.samples;
+    let most = bridge.cl_device().max_alloc_bytes() / size_of::<C32>() as u64;
+    if count == 0 || count as u64 > most {
+        return Err(Error::input(format!(
+            "--samples {count} is not between 1 and {most}, the most that the device can hold"
+        )));
+    }
+    let input = generate(count, common.seed);
+    let mut x: Shared<C32> = bridge.alloc(count)?;
+    let mut squared: Shared<f32> = bridge.alloc(count)?;
+    x.upload(&input)?;
+
+    let mut kernels = Kernels::new(bridge, count)?;
+    let mut timer = common.timer(ITERATIONS);
+    let copies = timer.run(bridge, |timer| {
+        kernels.iteration(timer, &mut x, &mut squared)
+    })?;
+
+    let mut last = vec![C32::default(); count];
+    x.download(&mut last)?;
+    let mut last_squared = vec![0.0; count];
+    squared.download(&mut last_squared)?;
+    let max_rel_error = error(&input, &last, &last_squared, kernels.steps);
+
+    let iteration_ms = timer.iteration_median_us() / 1e3;
+    let megabytes = timer.iteration_bytes() as f64 / 1e6;
+    let mut notes = Vec::new();
+    if count == PUBLISHED_SAMPLES {
+        notes.push(format!(
+            "{megabytes:.1} MB of traffic in {iteration_ms:.2} ms an iteration; published: {PUBLISHED_MS:.1} ms, {:.2} times as long",
+            PUBLISHED_MS / iteration_ms
+        ));
+    }
+    // after the rotation HIP works on what OpenCL wrote, and the next `add` on what HIP wrote
+    let crossings = 2 * timer.iterations() as u64;
+    Ok(Outcome {
+        route: x.route(),
+        residency: x.residency(),
+        expected_copies_bytes: super::crossing_bytes(&x) * crossings,
+        timer,
+        copies,
+        max_rel_error,
+        tolerance: TOLERANCE + TOLERANCE_PER_STEP * kernels.steps as f64,
+        satellites: None,
+        emitters: None,
+        truth_ok: None,
+        picture: Picture::Timeline,
+        notes,
+    })
+}
+
+fn generate(count: usize, seed: u64) -> Vec<C32> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    (0..count)
+        .map(|_| {
+            C32::new(
+                random.random_range(-1.0..1.0),
+                random.random_range(-1.0..1.0),
+            )
+        })
+        .collect()
+}
+
+/// The factor of the iteration with this number.
+fn factor(step: usize) -> f32 {
+    if step.is_multiple_of(2) { 2.0 } else { 0.5 }
+}
+
+struct Kernels {
+    queue: clmgr::Queue,
+    stream: hip::Stream,
+    add: clmgr::Kernel,
+    rotate: clmgr::Kernel,
+    scale: hip::Function,
+    magnitude: hip::Function,
+    range: NdRange,
+    grid: LaunchConfig,
+    steps: usize,
+}
+
+impl Kernels {
+    fn new(bridge: &Bridge, count: usize) -> Result<Self> {
+        let program = bridge
+            .programs()
+            .get(include_str!("../../../kernels/note.cl"), "")?;
+        let module = hip::rtc::Program::new(include_str!("../../../kernels/note.hip"))
+            .name("note.hip")
+            .option("-O3")
+            .compile(bridge.hip_device())?;
+        Ok(Self {
+            queue: bridge.queue()?,
+            stream: bridge.stream()?,
+            add: program.kernel("add")?,
+            rotate: program.kernel("rotate_by")?,
+            scale: module.function("scale")?,
+            magnitude: module.function("magnitude")?,
+            range: NdRange::d1(count),
+            grid: LaunchConfig::linear(count, BLOCK)?,
+            steps: 0,
+        })
+    }
+
+    fn iteration(
+        &mut self,
+        timer: &mut StageTimer,
+        x: &mut Shared<C32>,
+        squared: &mut Shared<f32>,
+    ) -> Result<()> {
+        let (queue, stream) = (&self.queue, &self.stream);
+        let count = x.len() as u64;
+        let both_ways = 2 * count * size_of::<C32>() as u64;
+        {
+            let x = x.cl_mut(queue)?;
+            timer.stage("add", ApiName::OpenCl, both_ways, || {
+                let args = [x.arg(), Arg::scalar(&OFFSET.re), Arg::scalar(&OFFSET.im)];
+                // SAFETY: `add` takes a float2 pointer and two floats, and touches one element for each of the range's `x.len()` items.
+                unsafe { self.add.launch(queue, self.range, &args) }?;
+                Ok(queue.finish()?)
+            })?;
+            timer.stage("rotate 30 deg", ApiName::OpenCl, both_ways, || {
+                let (sine, cosine) = (PI / 6.0).sin_cos();
+                let (sine, cosine) = (sine as f32, cosine as f32);
+                let args = [x.arg(), Arg::scalar(&cosine), Arg::scalar(&sine)];
+                // SAFETY: as for `add`.
+                unsafe { self.rotate.launch(queue, self.range, &args) }?;
+                Ok(queue.finish()?)
+            })?;
+        }
+        let mut x = x.hip_mut(stream)?;
+        let mut squared = squared.hip_mut(stream)?;
+        let factor = factor(self.steps);
+        timer.stage("scale", ApiName::Hip, both_ways, || {
+            // SAFETY: `scale` takes a complex pointer, a float and the number of elements, below which it stays.
+            unsafe {
+                self.scale
+                    .launch(stream, self.grid, &[&x.slice_mut(), &factor, &count])
+            }?;
+            Ok(stream.synchronize()?)
+        })?;
+        let read_and_half = count * (size_of::<C32>() + size_of::<f32>()) as u64;
+        timer.stage("magnitude", ApiName::Hip, read_and_half, || {
+            // SAFETY: `magnitude` takes a complex and a float pointer and the number of elements of both, below which it stays.
+            unsafe {
+                self.magnitude.launch(
+                    stream,
+                    self.grid,
+                    &[&x.slice_mut(), &squared.slice_mut(), &count],
+                )
+            }?;
+            Ok(stream.synchronize()?)
+        })?;
+        self.steps += 1;
+        Ok(())
+    }
+}
+
+/// Largest deviation of both results from the closed form, relative to the largest reference value of each.
+///
+/// All samples go through the same affine map, so that `steps` iterations are `x -> a x + b` with numbers found in double precision.
+fn error(input: &[C32], last: &[C32], squared: &[f32], steps: usize) -> f64 {
+    let wide = |x: &C32| C64::new(x.re.into(), x.im.into());
+    let turn = C64::from_polar(1.0, PI / 6.0);
+    let (mut a, mut b) = (C64::from(1.0), C64::default());
+    for step in 0..steps {
+        let by = turn * f64::from(factor(step));
+        (a, b) = (by * a, by * (b + wide(&OFFSET)));
+    }
+    let (mut worst, mut largest) = (0.0_f64, 0.0_f64);
+    let (mut worst_squared, mut largest_squared) = (0.0_f64, 0.0_f64);
+    for ((x, got), &got_squared) in input.iter().zip(last).zip(squared) {
+        let expected = a * wide(x) + b;
+        worst = worst_of(worst, (wide(got) - expected).norm());
+        largest = largest.max(expected.norm());
+        worst_squared = worst_of(
+            worst_squared,
+            (f64::from(got_squared) - expected.norm_sqr()).abs(),
+        );
+        largest_squared = largest_squared.max(expected.norm_sqr());
+    }
+    worst_of(
+        worst / largest.max(f64::MIN_POSITIVE),
+        worst_squared / largest_squared.max(f64::MIN_POSITIVE),
+    )
+}
+
+/// The larger one, and NaN if either is: `f64::max` would forget it.
+fn worst_of(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        f64::NAN
+    } else {
+        a.max(b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pipeline in single precision on the host.
+    fn simulate(input: &[C32], steps: usize) -> (Vec<C32>, Vec<f32>) {
+        let (sine, cosine) = (PI / 6.0).sin_cos();
+        let turn = C32::new(cosine as f32, sine as f32);
+        let last: Vec<C32> = input
+            .iter()
+            .map(|&x| (0..steps).fold(x, |x, step| (x + OFFSET) * turn * factor(step)))
+            .collect();
+        let squared = last.iter().map(C32::norm_sqr).collect();
+        (last, squared)
+    }
+
+    #[test]
+    fn a_thousand_iterations_stay_within_the_tolerance() {
+        let input = generate(1000, 3);
+        for steps in [1, 2, 21, 1000] {
+            let (last, squared) = simulate(&input, steps);
+            let tolerance = TOLERANCE + TOLERANCE_PER_STEP * steps as f64;
+            let error = error(&input, &last, &squared, steps);
+            assert!(error <= tolerance, "{steps} steps: {error:e}");
+        }
+    }
+
+    #[test]
+    fn one_wrong_sample_or_one_step_too_few_is_seen() {
+        let input = generate(1000, 3);
+        let (mut last, mut squared) = simulate(&input, 21);
+        assert!(error(&input, &last, &squared, 20) > 0.01);
+        squared[500] += 0.01;
+        assert!(error(&input, &last, &squared, 21) > 1e-4);
+        last[7].im = f32::NAN;
+        assert!(error(&input, &last, &squared, 21).is_nan());
+    }
+}

@@ -1,0 +1,251 @@
+//! The stage clock: wall time of every stage of every iteration, and the copies counted meanwhile.
+
+use std::time::{Duration, Instant};
+
+use interop::{Bridge, Counts};
+use serde::Serialize;
+
+use crate::Result;
+use crate::presets::Plant;
+
+/// Which of the two APIs did a stage's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ApiName {
+    /// OpenCL.
+    OpenCl,
+    /// HIP, rocBLAS or rocSOLVER.
+    Hip,
+}
+
+impl std::fmt::Display for ApiName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::OpenCl => "opencl",
+            Self::Hip => "hip",
+        })
+    }
+}
+
+/// One stage of a pipeline as it is reported.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stage {
+    /// What the stage does.
+    pub name: String,
+    /// The API that does it.
+    pub api: ApiName,
+    /// Median wall time of the stage, its wait at the end included, in microseconds.
+    pub median_us: f64,
+    /// Memory traffic of the stage's algorithm (one read and one write of what it touches) per second, in 10^9 bytes.
+    pub gb_s: f64,
+    /// `gb_s` as a percentage of the measured memory bandwidth.
+    pub percent_of_limit: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Samples {
+    name: &'static str,
+    api: ApiName,
+    bytes: u64,
+    times: Vec<Duration>,
+}
+
+/// Times the stages of a loop. The first iterations warm up (kernels get compiled, pages get touched) and are not kept.
+#[derive(Clone, Debug)]
+pub struct StageTimer {
+    iterations: usize,
+    warmup: usize,
+    done: usize,
+    stages: Vec<Samples>,
+    whole: Vec<Duration>,
+    started: Instant,
+    plant: Option<ApiName>,
+}
+
+impl StageTimer {
+    /// A clock for `warmup` iterations that are forgotten and then `iterations` (at least one) that are kept.
+    pub fn new(iterations: usize, warmup: usize) -> Self {
+        Self {
+            iterations: iterations.max(1),
+            warmup,
+            done: 0,
+            stages: Vec::new(),
+            whole: Vec::new(),
+            started: Instant::now(),
+            plant: None,
+        }
+    }
+
+    /// Lets [`run`](Self::run) copy a little memory through `api` in every iteration, to show that the counters see it.
+    #[must_use]
+    pub fn plant(mut self, api: Option<ApiName>) -> Self {
+        self.plant = api;
+        self
+    }
+
+    /// How many iterations are kept.
+    pub fn iterations(&self) -> usize {
+        self.iterations
+    }
+
+    /// Runs the whole loop: `warmup` calls of `body`, then the timed ones; returns what was copied during the timed ones.
+    ///
+    /// # Errors
+    /// The first error of `body`.
+    pub fn run(
+        &mut self,
+        bridge: &Bridge,
+        mut body: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<Counts> {
+        let plant = self.plant.map(|api| Plant::new(bridge, api)).transpose()?;
+        for _ in 0..self.warmup {
+            body(self)?;
+            self.iteration_done();
+        }
+        let before = bridge.meter().snapshot();
+        for _ in 0..self.iterations {
+            self.started = Instant::now();
+            body(self)?;
+            self.iteration_done();
+            if let Some(plant) = &plant {
+                plant.copy()?;
+            }
+        }
+        Ok(bridge.meter().snapshot().since(&before))
+    }
+
+    /// Runs `work` as the stage `name` and keeps its wall time.
+    ///
+    /// `work` must leave `api` idle (finish or synchronise inside), or its time lands in another stage. `bytes` is the memory traffic
+    /// of the stage's algorithm: one read and one write of whatever it touches.
+    ///
+    /// # Errors
+    /// That of `work`.
+    pub fn stage<R>(
+        &mut self,
+        name: &'static str,
+        api: ApiName,
+        bytes: u64,
+        work: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let start = Instant::now();
+        let result = work()?;
+        let elapsed = start.elapsed();
+        if self.done >= self.warmup {
+            match self
+                .stages
+                .iter_mut()
+                .find(|stage| stage.name == name && stage.api == api)
+            {
+                Some(stage) => stage.times.push(elapsed),
+                None => self.stages.push(Samples {
+                    name,
+                    api,
+                    bytes,
+                    times: vec![elapsed],
+                }),
+            }
+        }
+        Ok(result)
+    }
+
+    /// Marks the end of an iteration ([`run`](Self::run) does it by itself).
+    pub fn iteration_done(&mut self) {
+        if self.done >= self.warmup {
+            self.whole.push(self.started.elapsed());
+        }
+        self.done += 1;
+        self.started = Instant::now();
+    }
+
+    /// The stages in the order in which they first ran. `limit_gb_s` is the measured bandwidth of the memory they work on.
+    pub fn stages(&self, limit_gb_s: f64) -> Vec<Stage> {
+        self.stages
+            .iter()
+            .map(|stage| {
+                let median_us = median_us(&stage.times);
+                // bytes per microsecond is 10^6 bytes per second
+                let gb_s = if median_us > 0.0 {
+                    stage.bytes as f64 / median_us / 1e3
+                } else {
+                    0.0
+                };
+                let percent_of_limit = if limit_gb_s > 0.0 {
+                    100.0 * gb_s / limit_gb_s
+                } else {
+                    0.0
+                };
+                Stage {
+                    name: stage.name.to_owned(),
+                    api: stage.api,
+                    median_us,
+                    gb_s,
+                    percent_of_limit,
+                }
+            })
+            .collect()
+    }
+
+    /// Median wall time of a whole iteration in microseconds: the stages, and the hand-offs between them.
+    pub fn iteration_median_us(&self) -> f64 {
+        median_us(&self.whole)
+    }
+
+    /// The stages' memory traffic in one iteration.
+    pub fn iteration_bytes(&self) -> u64 {
+        self.stages
+            .iter()
+            .map(|stage| stage.bytes * stage.times.len() as u64)
+            .sum::<u64>()
+            / self.whole.len().max(1) as u64
+    }
+}
+
+/// The median in microseconds: the middle value, or the mean of the two middle ones; 0 without values.
+fn median_us(times: &[Duration]) -> f64 {
+    let mut sorted: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1e6).collect();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => sorted[middle],
+        _ => 0.5 * (sorted[middle - 1] + sorted[middle]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn median_ignores_order_and_outliers() {
+        let times = [900, 1, 3, 2, 4].map(Duration::from_micros);
+        assert!((median_us(&times) - 3.0).abs() < 1e-9);
+        assert!((median_us(&times[..2]) - 450.5).abs() < 1e-9);
+        assert_eq!(median_us(&[]), 0.0);
+    }
+
+    #[test]
+    fn warm_up_iterations_are_not_kept() {
+        let mut timer = StageTimer::new(2, 1);
+        for _ in 0..3 {
+            timer.stage("work", ApiName::Hip, 8, || Ok(())).unwrap();
+            timer.iteration_done();
+        }
+        assert_eq!(timer.stages[0].times.len(), 2);
+        assert_eq!(timer.whole.len(), 2);
+        assert_eq!(timer.iteration_bytes(), 8);
+    }
+
+    #[test]
+    fn a_stage_that_runs_twice_an_iteration_counts_twice_in_the_traffic() {
+        let mut timer = StageTimer::new(2, 0);
+        for _ in 0..2 {
+            for _ in 0..2 {
+                timer.stage("work", ApiName::OpenCl, 8, || Ok(())).unwrap();
+            }
+            timer.iteration_done();
+        }
+        assert_eq!(timer.iteration_bytes(), 16);
+    }
+}

@@ -1,0 +1,208 @@
+//! The presets `note` and `capon`, run as a user runs them.
+
+mod common;
+
+use common::{Run, files, ready};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+
+const NOTE: [&str; 6] = [
+    "pipeline",
+    "note",
+    "--samples",
+    "100000",
+    "--iterations",
+    "3",
+];
+const CAPON: [&str; 8] = [
+    "pipeline",
+    "capon",
+    "--elements",
+    "48",
+    "--segments",
+    "256",
+    "--iterations",
+    "2",
+];
+const OUTPUTS: [&str; 4] = ["--json", "FOLDER/r.json", "--plot", "FOLDER/r.png"];
+
+const KEYS: [&str; 11] = [
+    "platform",
+    "hip_device",
+    "opencl_device",
+    "route",
+    "residency",
+    "grade",
+    "stages",
+    "handoff_us",
+    "host_copies_bytes",
+    "max_rel_error",
+    "verified",
+];
+
+#[track_caller]
+fn check_report(report: &Value, extra: Option<(&str, &[&str])>) {
+    for key in KEYS {
+        assert!(!report[key].is_null(), "{key}");
+    }
+    for stage in report["stages"].as_array().expect("a list") {
+        for key in ["median_us", "gb_s", "percent_of_limit"] {
+            assert!(
+                stage[key].as_f64().is_some_and(|value| value > 0.0),
+                "{key} of {stage}"
+            );
+        }
+        assert!(stage["name"].is_string());
+        assert!(
+            matches!(stage["api"].as_str(), Some("opencl" | "hip")),
+            "{stage}"
+        );
+    }
+    if let Some((list, keys)) = extra {
+        for entry in report[list].as_array().expect("a list") {
+            for key in keys {
+                assert!(entry[key].is_number(), "{key} of {entry}");
+            }
+        }
+    }
+}
+
+#[test]
+fn note_and_capon_verify_without_copying_and_write_report_and_picture() {
+    if !ready("note_and_capon_verify_without_copying_and_write_report_and_picture") {
+        return;
+    }
+    for (args, stages, extra) in [
+        (&NOTE[..], 4, None),
+        (
+            &CAPON[..],
+            7,
+            Some(("emitters", &["angle_deg", "power_db"][..])),
+        ),
+    ] {
+        let run = Run::new(&[args, &OUTPUTS].concat());
+        assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+        let report = run.json("r.json");
+        check_report(&report, extra);
+        assert_eq!(report["verified"], true);
+        assert_eq!(report["host_copies_bytes"], 0);
+        assert_eq!(report["stages"].as_array().map(Vec::len), Some(stages));
+        assert!(
+            std::fs::read(run.path("r.png"))
+                .unwrap()
+                .starts_with(b"\x89PNG\r\n\x1a\n")
+        );
+        assert_eq!(
+            files(run.folder.path()).len(),
+            2,
+            "only the two files asked for"
+        );
+        assert!(
+            run.stdout().contains("% of limit") && run.stdout().contains("verified"),
+            "{}",
+            run.stdout()
+        );
+    }
+}
+
+#[test]
+fn staging_copies_exactly_what_it_says_and_still_verifies() {
+    if !ready("staging_copies_exactly_what_it_says_and_still_verifies") {
+        return;
+    }
+    // bytes of the data set that crosses, and crossings in an iteration
+    for (args, bytes, crossings) in [
+        (&NOTE[..], 100_000 * 8, 2 * 3),
+        (&CAPON[..], 48 * 256 * 8, 2),
+    ] {
+        for option in [&["--staging"][..], &["--route", "staging"]] {
+            let run = Run::new(&[args, &OUTPUTS, option].concat());
+            assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+            let report = run.json("r.json");
+            assert_eq!(report["route"], "staging");
+            assert_eq!(report["verified"], true);
+            // out of one API's memory and into the other's
+            assert_eq!(report["host_copies_bytes"], 2 * bytes * crossings);
+        }
+    }
+}
+
+#[test]
+fn one_planted_copy_makes_the_run_unverified() {
+    if !ready("one_planted_copy_makes_the_run_unverified") {
+        return;
+    }
+    for args in [&NOTE[..], &CAPON[..]] {
+        for api in ["opencl", "hip"] {
+            let run = Run::new(&[args, &OUTPUTS, &["--plant-copy", api]].concat());
+            assert_eq!(run.status(), Some(1), "{}{}", run.stdout(), run.stderr());
+            let report = run.json("r.json");
+            assert_eq!(report["verified"], false);
+            let iterations = report["iterations"].as_u64().unwrap();
+            assert_eq!(report["host_copies_bytes"], 4096 * iterations, "{api}");
+            assert!(
+                run.stdout().contains("not verified: the copies"),
+                "{}",
+                run.stdout()
+            );
+        }
+    }
+}
+
+#[test]
+fn every_direct_route_that_works_verifies() {
+    for route in ["svm-coarse", "host-pinned"] {
+        let wanted = route.parse().expect("a route");
+        if let Err(reason) = common::open(Some(wanted)) {
+            println!("{route} is not possible here: {reason}");
+            continue;
+        }
+        for args in [&NOTE[..], &CAPON[..]] {
+            let run = Run::new(&[args, &OUTPUTS, &["--route", route]].concat());
+            assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+            let report = run.json("r.json");
+            assert_eq!(
+                (&report["route"], &report["host_copies_bytes"]),
+                (&route.into(), &0.into())
+            );
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_causes_no_panic() {
+    if !ready("a_reader_that_goes_away_causes_no_panic") {
+        return;
+    }
+    for args in [&NOTE[..], &["doctor"], &["--help"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hipcl"))
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("the command ends");
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
+}
+
+#[test]
+fn the_same_seed_finds_the_same_emitters() {
+    if !ready("the_same_seed_finds_the_same_emitters") {
+        return;
+    }
+    let emitters = |seed: &str| {
+        let run = Run::new(&[&CAPON[..], &OUTPUTS, &["--seed", seed]].concat());
+        assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+        run.json("r.json")["emitters"].clone()
+    };
+    assert_eq!(emitters("9"), emitters("9"));
+    assert_ne!(emitters("9"), emitters("10"));
+}
