@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use opencl_sys::{cl_event, cl_kernel, cl_mem, cl_uint};
+use opencl_sys::{cl_context, cl_event, cl_kernel, cl_mem, cl_uint};
 use parking_lot::Mutex;
 
 use crate::api::{Api, slot};
@@ -210,7 +210,9 @@ impl Kernel {
     /// Every argument is checked as far as the compiler tells: their number, whether it is memory,
     /// local memory or a value, and the size of a value of one of OpenCL's own types. Buffers of this
     /// crate note that the queue uses them, so that dropping one before the kernel has ended waits.
-    /// Kernels on one queue run in order; across queues use [`Queue::wait_for`].
+    /// Kernels on one queue run in order; across queues use [`Queue::wait_for`]. ROCm's OpenCL keeps
+    /// that order only through memory that it knows: two kernels whose one common memory is a
+    /// pointer that HIP allocated may overlap unless [`Queue::finish`] stands between them.
     ///
     /// # Errors
     ///
@@ -302,8 +304,41 @@ impl Kernel {
             if let Err(reason) = parameter.accepts(arg) {
                 return Err(self.refusal(format!("argument {index}: {reason}")));
             }
+            if let Arg::Mem(object) = arg {
+                self.check_context(*object)?;
+            }
         }
         Ok(())
+    }
+
+    /// Refuses a buffer of another context, which some drivers accept without a word.
+    fn check_context(&self, object: cl_mem) -> Result<()> {
+        let context = self.0.program.context();
+        if context.registry().of_object(Handle(object)).is_some() {
+            return Ok(());
+        }
+        let get = slot!(context.api(), clGetMemObjectInfo)?;
+        let mut owner: cl_context = std::ptr::null_mut();
+        let what = opencl_sys::CL_MEM_CONTEXT;
+        // SAFETY: the launch's caller promises that the buffer is alive; `owner` has room for the
+        // answer's handle.
+        let code = unsafe {
+            get(
+                object,
+                what,
+                size_of::<cl_context>(),
+                (&raw mut owner).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        check(code, || "clGetMemObjectInfo(CL_MEM_CONTEXT)".to_owned())?;
+        if owner == context.raw() {
+            Ok(())
+        } else {
+            Err(Error::ContextMismatch {
+                what: "a buffer argument",
+            })
+        }
     }
 
     /// The kernel object for this pattern of arguments.

@@ -11,6 +11,25 @@
 //! | [`fft`] | batched complex FFT of length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup> |
 //! | [`Api`] | the table of function pointers that everything above calls through |
 //!
+//! ```
+//! use clmgr::{Arg, Context, Manager, NdRange, Program, SvmBuffer};
+//!
+//! # fn main() -> clmgr::Result<()> {
+//! let device = Manager::load()?.devices().remove(0);
+//! let context = Context::new(&device)?;
+//! let queue = context.queue()?;
+//! let source = "kernel void scale(global float *x, float by) { x[get_global_id(0)] *= by; }";
+//! let scale = Program::build(&context, source, "")?.kernel("scale")?;
+//!
+//! let mut data = SvmBuffer::coarse(&context, 1000)?;
+//! data.write(&queue, &[2.0f32; 1000])?;
+//! // SAFETY: the kernel touches the 1000 elements of `data`, which nothing else uses.
+//! unsafe { scale.launch(&queue, NdRange::d1(data.len()), &[data.arg(), Arg::scalar(&1.5f32)])? };
+//! assert!(data.map(&queue)?.iter().all(|&x| x == 3.0));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # What this layer does
 //!
 //! * It loads OpenCL at run time. Nothing is linked, and a machine without OpenCL gives an error

@@ -19,12 +19,11 @@ fn value_of(context: &Context, program: &Program) -> i32 {
     unsafe { kernel.launch(&queue, NdRange::d1(1), &[buffer.arg()]) }.unwrap();
     let mut result = [0];
     buffer.read(&queue, &mut result).unwrap();
-    // The launch checks its arguments whether the program was compiled or loaded.
+    // A launch checks its arguments whether the program was compiled or loaded.
+    let one_too_many = [buffer.arg(), Arg::scalar(&1u32)];
     // SAFETY: the launch is refused.
-    assert!(
-        unsafe { kernel.launch(&queue, NdRange::d1(1), &[buffer.arg(), Arg::scalar(&1u32)]) }
-            .is_err()
-    );
+    let refused = unsafe { kernel.launch(&queue, NdRange::d1(1), &one_too_many) };
+    assert!(refused.is_err());
     result[0]
 }
 

@@ -231,7 +231,7 @@ fn shared_virtual_memory_and_buffer_objects_give_the_same_bits() {
 }
 
 #[test]
-fn one_plan_serves_several_queues_at_once() {
+fn one_plan_serves_several_threads_on_their_own_and_on_one_queue() {
     let bench = bench();
     for (len, way) in [
         (2000, None),
@@ -249,7 +249,10 @@ fn one_plan_serves_several_queues_at_once() {
             for seed in 0..6 {
                 let (plan, context) = (&plan, &bench.context);
                 scope.spawn(move || {
-                    let queue = context.queue().unwrap();
+                    let queue = match seed % 2 {
+                        0 => bench.queue.clone(),
+                        _ => context.queue().unwrap(),
+                    };
                     let data = noise(seed, len * 7);
                     let mut buffer = RegularBuffer::new(context, data.len()).unwrap();
                     let mut result = vec![C32::default(); data.len()];

@@ -145,6 +145,10 @@ fn arguments_that_do_not_fit_are_refused_before_the_driver_sees_them() {
     // SAFETY: the launch is refused.
     let mismatch = unsafe { kernel.launch(&elsewhere, range, &[a, a, one, one]) };
     assert!(matches!(mismatch, Err(Error::ContextMismatch { .. })));
+    let foreign = RegularBuffer::<u32>::new(&common::context(), 16).unwrap();
+    // SAFETY: the launch is refused.
+    let mismatch = unsafe { kernel.launch(&fixture.queue, range, &[a, foreign.arg(), one, one]) };
+    assert!(matches!(mismatch, Err(Error::ContextMismatch { .. })));
 }
 
 #[test]

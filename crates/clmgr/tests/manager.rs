@@ -2,13 +2,15 @@
 
 mod common;
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clmgr::opencl_sys::cl_function_types::clEnqueueWriteBuffer_t;
-use clmgr::opencl_sys::{cl_bool, cl_command_queue, cl_event, cl_int, cl_mem, cl_uint};
-use clmgr::{Context, Manager, RegularBuffer, SvmCapabilities};
+use clmgr::opencl_sys::{cl_bool, cl_command_queue, cl_context, cl_event, cl_int, cl_mem, cl_uint};
+use clmgr::{Context, Error, Manager, ProgramCache, RegularBuffer, SvmBuffer, SvmCapabilities};
 
 #[test]
 fn devices_tell_what_they_are() {
@@ -61,19 +63,29 @@ fn extension_functions_come_from_the_platform() {
     }
 }
 
-/// Runs one test of this file again, in a process of its own whose environment differs.
-fn again(test: &str, variable: &str, value: &str) -> String {
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture", "--ignored"])
-        .env(variable, value)
-        .output()
-        .unwrap();
+/// Runs one test of this file again, in a process of its own.
+fn again(program: &Path, test: &str, prepare: impl FnOnce(&mut Command)) -> String {
+    let mut child = Command::new(program);
+    child.args(["--exact", test, "--nocapture", "--ignored"]);
+    prepare(&mut child);
+    let child = child.output().unwrap();
     assert!(
         child.status.success(),
         "{}",
         String::from_utf8_lossy(&child.stderr)
     );
     String::from_utf8(child.stdout).unwrap()
+}
+
+/// What loading gives if `HIPCL_OPENCL` names this library.
+fn loading_with(library: &str) -> String {
+    again(
+        &std::env::current_exe().unwrap(),
+        "prints_what_loading_gives",
+        |child| {
+            child.env("HIPCL_OPENCL", library);
+        },
+    )
 }
 
 #[test]
@@ -86,12 +98,72 @@ fn prints_what_loading_gives() {
 }
 
 #[test]
-fn a_library_that_does_not_load_is_named_with_the_remedy() {
-    let output = again(
-        "prints_what_loading_gives",
-        "HIPCL_OPENCL",
-        "/nowhere/libOpenCL-none.so",
+#[ignore = "run by other tests in a process of its own"]
+fn prints_the_cache_folder() {
+    println!(
+        "result: {:?}",
+        ProgramCache::open(&common::context()).folder()
     );
+}
+
+#[test]
+fn the_cache_folder_follows_the_environment() {
+    let program = std::env::current_exe().unwrap();
+    let folder = |variables: &[(&str, &str)]| {
+        again(&program, "prints_the_cache_folder", |child| {
+            child.env_remove("HIPCL_CACHE_DIR");
+            child.envs(variables.iter().copied());
+        })
+    };
+    assert!(folder(&[("HIPCL_CACHE_DIR", "/somewhere")]).contains("\"/somewhere/opencl\""));
+    assert!(folder(&[("XDG_CACHE_HOME", "/elsewhere")]).contains("\"/elsewhere/hipcl/opencl\""));
+}
+
+#[test]
+fn a_driver_file_is_found_above_the_executable_and_in_a_target_folder() {
+    let manager = Manager::load().unwrap_or_else(|error| panic!("{error}"));
+    let library = &manager.libraries()[0];
+    let near = tempfile::tempdir().unwrap();
+    let program = near.path().join("deep").join("program");
+    fs::create_dir_all(near.path().join("deep")).unwrap();
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let current = elsewhere.path().join("deep");
+    fs::create_dir_all(&current).unwrap();
+    let loading = || {
+        again(&program, "prints_what_loading_gives", |child| {
+            child.env_remove("HIPCL_OPENCL").current_dir(&current);
+        })
+    };
+    let entry = format!("{:?}", library.path);
+    let without = loading();
+    if without.contains("kind: SystemLoader") {
+        common::skipped("the system's ICD loader may have every driver that a file could name");
+        return;
+    }
+    assert!(!without.contains(&entry), "found without a driver file");
+    for folder in [
+        near.path().join("hipcl-opencl"),
+        elsewhere.path().join("target/hipcl-opencl"),
+    ] {
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(
+            folder.join("test.icd"),
+            format!("{}\n", library.path.display()),
+        )
+        .unwrap();
+        let output = loading();
+        assert!(
+            output.contains(&entry) && output.contains("kind: Driver"),
+            "{output}"
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+#[test]
+fn a_library_that_does_not_load_is_named_with_the_remedy() {
+    let output = loading_with("/nowhere/libOpenCL-none.so");
     let result = output
         .lines()
         .find(|line| line.contains("result: "))
@@ -108,7 +180,7 @@ fn a_library_that_does_not_load_is_named_with_the_remedy() {
 
 #[test]
 fn a_library_that_is_no_opencl_is_refused() {
-    let output = again("prints_what_loading_gives", "HIPCL_OPENCL", "libc.so.6");
+    let output = loading_with("libc.so.6");
     assert!(
         output.contains("libc.so.6: it exports neither clGetPlatformIDs"),
         "{output}"
@@ -153,4 +225,67 @@ fn a_replaced_function_sees_every_call() {
     buffer.write(&queue, &[1.0f32; 1000]).unwrap();
     buffer.write_at(&queue, 10, &[2.0f32; 5]).unwrap();
     assert_eq!(WRITTEN.load(Ordering::Relaxed), 4020);
+}
+
+unsafe extern "C" fn failing_unmap(
+    _: cl_command_queue,
+    _: cl_mem,
+    _: *mut std::ffi::c_void,
+    _: cl_uint,
+    _: *const cl_event,
+    _: *mut cl_event,
+) -> cl_int {
+    clmgr::opencl_sys::CL_OUT_OF_RESOURCES
+}
+
+#[test]
+fn an_error_in_a_drop_comes_with_the_next_finish() {
+    let manager = Manager::load_with(|api| api.clEnqueueUnmapMemObject = Some(failing_unmap))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let context = Context::new(&manager.devices()[0]).unwrap();
+    let queue = context.queue().unwrap();
+    let buffer = RegularBuffer::<u32>::new(&context, 10).unwrap();
+    drop(buffer.map(&queue).unwrap());
+    let error = queue.finish().unwrap_err();
+    assert!(matches!(error, Error::Deferred(_)), "{error}");
+    assert!(
+        error.to_string().contains("clEnqueueUnmapMemObject"),
+        "{error}"
+    );
+    queue.finish().unwrap();
+}
+
+static FREED: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn counted_free(_: cl_context, _: *mut std::ffi::c_void) {
+    FREED.fetch_add(1, Ordering::Relaxed);
+}
+
+unsafe extern "C" fn failing_finish(_: cl_command_queue) -> cl_int {
+    clmgr::opencl_sys::CL_OUT_OF_RESOURCES
+}
+
+#[test]
+fn memory_whose_last_use_cannot_be_waited_for_is_never_freed() {
+    let load = |finish_fails: bool| {
+        Manager::load_with(|api| {
+            api.clSVMFree = Some(counted_free);
+            if finish_fails {
+                api.clFinish = Some(failing_finish);
+            }
+        })
+        .unwrap_or_else(|error| panic!("{error}"))
+    };
+    for (finish_fails, freed) in [(false, 1), (true, 0)] {
+        let context = Context::new(&load(finish_fails).devices()[0]).unwrap();
+        if !common::has(&context, SvmCapabilities::COARSE) {
+            return;
+        }
+        let queue = context.queue().unwrap();
+        let buffer = SvmBuffer::<u32>::coarse(&context, 10).unwrap();
+        buffer.note_use(&queue);
+        FREED.store(0, Ordering::Relaxed);
+        drop(buffer);
+        assert_eq!(FREED.load(Ordering::Relaxed), freed);
+    }
 }

@@ -109,3 +109,41 @@ fn saxpy_against_a_plain_loop() {
     });
     println!("a small command and a wait: {:.1} us", empty * 1e4);
 }
+
+#[test]
+#[ignore = "measures and prints; run it by hand on a quiet machine"]
+fn threads_with_barriers() {
+    let source = r#"
+    extern "C" __global__ void reduce(const float* x, float* sums) {
+        __shared__ float s[256];
+        unsigned t = threadIdx.x;
+        s[t] = x[blockIdx.x * 256 + t];
+        __syncthreads();
+        for (unsigned half = 128; half > 0; half /= 2) {
+            if (t < half) s[t] += s[t + half];
+            __syncthreads();
+        }
+        if (t == 0) sums[blockIdx.x] = s[0];
+    }"#;
+    let reduce = function(load(&compile(source)), "reduce");
+    let (x, sums, stream) = (malloc(16 << 20), malloc(64 << 10), stream());
+    ok!(hipMemset(x, 0, 16 << 20));
+    let time = best(|| {
+        assert_eq!(
+            launch(
+                reduce,
+                [16384, 1, 1],
+                [256, 1, 1],
+                0,
+                stream,
+                &mut params![x, sums]
+            ),
+            OK
+        );
+        ok!(hipStreamSynchronize(stream));
+    });
+    println!(
+        "a thread with nine barriers: {:.1} ns",
+        time / (16384.0 * 256.0) * 1e9
+    );
+}

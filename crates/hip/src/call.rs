@@ -4,11 +4,19 @@
 /// formatted on failure. Expands to an unsafe call: wrap it in `unsafe` where the duties are argued.
 macro_rules! call {
     ($runtime:expr, $function:ident($($argument:expr),* $(,)?), $($text:tt)+) => {
+        match $crate::call::code!($runtime, $function($($argument),*)) {
+            Ok(hip_sys::hipError_t::hipSuccess) => Ok(()),
+            Ok(code) => Err($runtime.failure(code, format!($($text)+))),
+            Err(missing) => Err(missing),
+        }
+    };
+}
+
+/// `code!(runtime, hipStreamQuery(stream))` is a `Result<hipError_t>`, for calls whose codes are not all failures.
+macro_rules! code {
+    ($runtime:expr, $function:ident($($argument:expr),* $(,)?)) => {
         match $runtime.api().$function {
-            Some(function) => match function($($argument),*) {
-                code if code == hip_sys::hipError_t::hipSuccess => Ok(()),
-                code => Err($runtime.failure(code, format!($($text)+))),
-            },
+            Some(function) => Ok(function($($argument),*)),
             None => Err($crate::Error::MissingSymbol { symbol: stringify!($function) }),
         }
     };
@@ -27,4 +35,4 @@ macro_rules! rtc_call {
     };
 }
 
-pub(crate) use {call, rtc_call};
+pub(crate) use {call, code, rtc_call};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hip_sys::{hipError_t, hipEvent_t};
 
-use crate::call::call;
+use crate::call::{call, code};
 use crate::{Device, Error, Result, Stream};
 
 /// A mark in a stream: whether the work before it has completed, and when.
@@ -101,16 +101,13 @@ impl Event {
     pub fn is_complete(&self) -> Result<bool> {
         self.device.make_current()?;
         // SAFETY: the handle is alive.
-        match unsafe {
-            call!(
-                self.device.runtime(),
-                hipEventQuery(self.raw),
-                "hipEventQuery()"
-            )
-        } {
-            Ok(()) => Ok(true),
-            Err(error) if error.code() == Some(hipError_t::hipErrorNotReady) => Ok(false),
-            Err(error) => Err(error),
+        match unsafe { code!(self.device.runtime(), hipEventQuery(self.raw)) }? {
+            hipError_t::hipSuccess => Ok(true),
+            hipError_t::hipErrorNotReady => Ok(false),
+            code => Err(self
+                .device
+                .runtime()
+                .failure(code, "hipEventQuery()".to_owned())),
         }
     }
 

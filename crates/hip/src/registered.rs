@@ -38,6 +38,15 @@ unsafe impl<T: Sync> Sync for Registered<'_, T> {}
 /// # Ok::<(), hip::Error>(())
 /// ```
 ///
+/// Nothing of it can be kept:
+///
+/// ```compile_fail,E0521
+/// fn keep<'a>(device: &hip::Device, memory: &mut [f32], stream: &'a hip::Stream) {
+///     let mut kept = None;
+///     let _ = hip::with_registered(device, memory, |registered| kept = registered.on_mut(stream).ok());
+/// }
+/// ```
+///
 /// # Errors
 ///
 /// The memory could not be page-locked (no call of `work` then), or a stream that used it failed.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use hip_sys::hipError_t;
 
-use crate::call::call;
+use crate::call::{call, code};
 use crate::deferred::Deferred;
 use crate::error::remedy;
 use crate::{Device, Error, Result};
@@ -127,10 +127,10 @@ impl Runtime {
     pub fn device_count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: writes one int to the address given.
-        match unsafe { call!(self, hipGetDeviceCount(&mut count), "hipGetDeviceCount()") } {
-            Ok(()) => Ok(usize::try_from(count).unwrap_or(0)),
-            Err(error) if error.code() == Some(hipError_t::hipErrorNoDevice) => Ok(0),
-            Err(error) => Err(error),
+        match unsafe { code!(self, hipGetDeviceCount(&mut count)) }? {
+            hipError_t::hipSuccess => Ok(usize::try_from(count).unwrap_or(0)),
+            hipError_t::hipErrorNoDevice => Ok(0),
+            code => Err(self.failure(code, "hipGetDeviceCount()".to_owned())),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hip_sys::{hipError_t, hipStream_t};
 use parking_lot::Mutex;
 
-use crate::call::call;
+use crate::call::{call, code};
 use crate::{Device, Event, Result};
 
 /// A queue of work that the device runs in order. Cloning is cheap and gives the same stream.
@@ -206,17 +206,13 @@ impl Core {
     fn is_idle(&self) -> Result<bool> {
         self.device.make_current()?;
         // SAFETY: the handle is alive.
-        match unsafe {
-            call!(
-                self.device.runtime(),
-                hipStreamQuery(self.raw),
-                "hipStreamQuery({:?})",
-                self.raw
-            )
-        } {
-            Ok(()) => Ok(true),
-            Err(error) if error.code() == Some(hipError_t::hipErrorNotReady) => Ok(false),
-            Err(error) => Err(error),
+        match unsafe { code!(self.device.runtime(), hipStreamQuery(self.raw)) }? {
+            hipError_t::hipSuccess => Ok(true),
+            hipError_t::hipErrorNotReady => Ok(false),
+            code => {
+                let call = format!("hipStreamQuery({:?})", self.raw);
+                Err(self.device.runtime().failure(code, call))
+            }
         }
     }
 

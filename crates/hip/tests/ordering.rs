@@ -58,7 +58,7 @@ fn a_writer_waits_for_all_readers() {
         copies.push(copy);
     }
     let writer = &streams[3];
-    source.on_mut(writer).unwrap().fill_zero().unwrap();
+    let mut slice = source.on_mut(writer).unwrap();
     for gate in &gates {
         assert!(
             !writer.is_idle().unwrap(),
@@ -66,6 +66,7 @@ fn a_writer_waits_for_all_readers() {
         );
         gate.open();
     }
+    slice.fill_zero().unwrap();
     for copy in &copies {
         assert_eq!(contents(copy, writer), [1; LEN]);
     }
@@ -224,7 +225,7 @@ fn the_host_reads_pinned_memory_after_the_device_wrote_it() {
     memory.host_mut().unwrap().fill(1);
     let gate = Gate::close(&stream);
     memory.on_mut(&stream).unwrap().fill_zero().unwrap();
-    watch_for("", gate, &stream);
+    watch_for("hipHostFree", gate, &stream);
     assert_eq!(memory.host().unwrap(), [0; LEN]);
     unwatch();
 }
@@ -241,7 +242,7 @@ fn the_host_writes_pinned_memory_after_the_device_read_it() {
         .unwrap()
         .copy_from(memory.on(&stream).unwrap())
         .unwrap();
-    watch_for("", gate, &stream);
+    watch_for("hipHostFree", gate, &stream);
     memory.host_mut().unwrap().fill(2);
     unwatch();
     assert_eq!(contents(&copy, &stream), [1; LEN]);

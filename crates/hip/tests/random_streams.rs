@@ -117,7 +117,7 @@ proptest! {
                 Step::Download { buffer, stream } => {
                     let mut seen = vec![99; LEN];
                     buffers[buffer].copy_to_slice(&streams[stream], &mut seen).unwrap();
-                    prop_assert_eq!(&seen, &model[buffer]);
+                    prop_assert!(seen == model[buffer], "buffer {buffer} on stream {stream}");
                 }
                 Step::Replace { buffer } => {
                     buffers[buffer] = device.alloc_zeroed(LEN).unwrap();
@@ -134,7 +134,7 @@ proptest! {
                     model[to] = pinned_model.clone();
                 }
                 Step::HostWrites { value } => {
-                    prop_assert_eq!(pinned.host().unwrap(), &pinned_model);
+                    prop_assert!(pinned.host().unwrap() == pinned_model);
                     pinned.host_mut().unwrap().fill(value);
                     pinned_model.fill(value);
                 }
@@ -145,9 +145,9 @@ proptest! {
         for (buffer, model) in buffers.iter().zip(&model) {
             let mut seen = vec![99; LEN];
             buffer.copy_to_slice(&last, &mut seen).unwrap();
-            prop_assert_eq!(&seen, model);
+            prop_assert!(&seen == model);
         }
-        prop_assert_eq!(pinned.host().unwrap(), &pinned_model);
+        prop_assert!(pinned.host().unwrap() == pinned_model);
         prop_assert!(device.runtime().take_deferred_errors().is_empty());
     }
 }

@@ -178,6 +178,10 @@ fn refuse(message: &str) -> ExitCode {
 
 /// clap's message without its usage block: the cause and its hints, on one line.
 fn usage_line(error: &clap::Error) -> String {
+    // clap's answer to this is the whole help
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "no command given; use `pipeline gps`, `pipeline capon`, `pipeline note` or `doctor`, or try --help".into();
+    }
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let end = text

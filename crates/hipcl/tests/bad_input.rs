@@ -17,7 +17,8 @@ fn with_outputs<'a>(args: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn nonsense_on_the_command_line_is_refused_on_one_line() {
     for (args, parts) in [
-        (&["pipeline"][..], &["--help"][..]),
+        (&[][..], &["no command", "doctor", "--help"][..]),
+        (&["pipeline"], &["no command", "pipeline note"]),
         (&["pipeline", "radar"], &["radar"]),
         (
             &["pipeline", "note", "--route", "magic"],

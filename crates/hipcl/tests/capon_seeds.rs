@@ -51,7 +51,7 @@ fn tally(bridge: &interop::Bridge, options: &Options, seeds: std::ops::Range<u64
                 )
             })
             .collect();
-        let complaints = capon::compare(&truth, &tops, shape);
+        let complaints = capon::compare(&truth, &tops, shape, options.loading.into());
         assert_eq!(outcome.truth_ok, Some(complaints.is_empty()), "seed {seed}");
         tally.emitters += truth.len();
         for complaint in complaints {
@@ -103,6 +103,29 @@ fn a_hundred_scenes_are_found_within_the_limits() {
         "the scenes are as rich as they should be"
     );
     assert_within_limits(&tally);
+}
+
+#[test]
+fn loading_finds_the_emitters_from_fewer_snapshots_than_elements() {
+    let bridge = match common::open(None) {
+        Ok(bridge) => bridge,
+        Err(_) => {
+            return assert!(!common::ready(
+                "loading_finds_the_emitters_from_fewer_snapshots_than_elements"
+            ));
+        }
+    };
+    let options = Options {
+        elements: 64,
+        segments: 48,
+        channels: 8,
+        channel: 3,
+        loading: 0.05,
+        ..Options::default()
+    };
+    let tally = tally(&bridge, &options, 0..10);
+    // too few snapshots for the stated limits, which are those without loading
+    assert!(tally.missed + tally.off + tally.invented <= tally.emitters / 5);
 }
 
 #[test]

@@ -41,7 +41,9 @@ fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
 /// The error's text, which must be one line that holds all of `parts`.
 #[track_caller]
 fn refused(path: &Path, format: Option<Format>, rate: Option<f64>, parts: &[&str]) {
-    let error = read(path, format, rate).unwrap_err();
+    let Err(error) = read(path, format, rate) else {
+        panic!("`{}` was accepted as {format:?}", path.display())
+    };
     let message = error.one_line();
     assert_eq!(error.to_string().lines().count(), 1, "{message}");
     for part in parts {
@@ -208,6 +210,62 @@ fn another_array_than_a_line_of_complex64_is_refused() {
         RATE,
         &["b.npy"],
     );
+}
+
+#[test]
+fn floats_are_not_taken_for_integers_nor_integers_for_floats() {
+    let folder = folder();
+    let noise =
+        |n: u32| ((n.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0).powi(3);
+    let samples: Vec<C32> = (0..4000)
+        .map(|n| C32::new(noise(2 * n), noise(2 * n + 1)))
+        .collect();
+    for scale in [1e-6, 1.0, 3e4] {
+        let scaled: Vec<C32> = samples.iter().map(|x| x * scale).collect();
+        let path = file(&folder, "floats.bin", &cf32(&scaled));
+        for format in [Format::Ci16, Format::Ci8, Format::Cu8] {
+            refused(
+                &path,
+                Some(format),
+                RATE,
+                &["holds 32-bit floats", "--format cf32"],
+            );
+        }
+        assert!(read(&path, Some(Format::Cf32), RATE).is_ok());
+    }
+    // one bit a sample, at a level whose bytes are an ordinary float
+    let bits: Vec<u8> = samples
+        .iter()
+        .flat_map(|x| [x.re, x.im])
+        .map(|v| if v > 0.0 { 64 } else { 192 })
+        .collect();
+    assert!(read(&file(&folder, "bits.ci8", &bits), None, RATE).is_ok());
+    let parts = || samples.iter().flat_map(|x| [x.re, x.im]);
+    for full_scale in [1.0, 0.1, 0.02] {
+        let wide: Vec<u8> = parts()
+            .flat_map(|v| ((v * full_scale * 32767.0) as i16).to_le_bytes())
+            .collect();
+        let signed: Vec<u8> = parts()
+            .map(|v| (v * full_scale * 127.0) as i8 as u8)
+            .collect();
+        let unsigned: Vec<u8> = parts()
+            .map(|v| (v * full_scale * 127.5 + 127.5) as u8)
+            .collect();
+        for (bytes, format) in [
+            (wide, Format::Ci16),
+            (signed, Format::Ci8),
+            (unsigned, Format::Cu8),
+        ] {
+            let path = file(&folder, "integers.bin", &bytes);
+            assert!(
+                read(&path, Some(format), RATE).is_ok(),
+                "{format:?} at {full_scale}"
+            );
+            if format == Format::Ci16 {
+                refused(&path, Some(Format::Cf32), RATE, &["--format"]);
+            }
+        }
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! | way | when | how |
 //! |---|---|---|
-//! | rows | on a CPU, length a multiple of 8 up to 16384 | a work-item transforms one row at a time; vectors run along the row |
+//! | rows | on a CPU, length a multiple of 8, 72 to 16384 | a work-item transforms one row at a time; vectors run along the row |
 //! | columns | on a CPU, other lengths up to 4096 | a work-item transforms eight rows at once, one per vector lane |
 //! | split | on a CPU, longer | the row as a matrix: columns, factors, transposition, columns |
 //! | local | on a GPU, if a row fits into local memory | a work-group per row, or per few short rows |

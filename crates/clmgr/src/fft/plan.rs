@@ -79,8 +79,13 @@ struct Inner {
     way: Way,
     forward: Mutex<Option<Arc<Steps>>>,
     inverse: Mutex<Option<Arc<Steps>>>,
-    scratch: Mutex<Vec<(Queue, Arc<Memory<C32>>)>>,
+    scratch: Mutex<Vec<(Queue, Arc<Scratch>)>>,
 }
+
+/// The scratch memory of a plan on one queue. The lock is held while the kernels of one transform
+/// are enqueued: those of another would overwrite what the first ones hand on.
+#[derive(Default)]
+struct Scratch(Mutex<Option<Memory<C32>>>);
 
 /// The kernels and tables of one direction.
 struct Steps {
@@ -267,9 +272,15 @@ impl Plan {
             let bytes = inner.len * size_of::<C32>() * route.scratches;
             (inner.scratch_bytes() / bytes).clamp(1, inner.batch)
         };
-        let scratch = match route.scratches {
-            0 => None,
-            scratches => Some(self.scratch_for(queue, inner.len * chunk * scratches)?),
+        let scratch = (route.scratches > 0).then(|| self.scratch_of(queue));
+        let mut scratch = scratch.as_ref().map(|scratch| scratch.0.lock());
+        let scratch = match &mut scratch {
+            Some(kept) => Some(grown(
+                kept,
+                &inner.context,
+                inner.len * chunk * route.scratches,
+            )?),
+            None => None,
         };
         // The places lie in one allocation; a kernel takes the offset of its place in elements.
         let second = (inner.len * chunk) as u64;
@@ -278,7 +289,7 @@ impl Plan {
             let rows = chunk.min(inner.batch - begin);
             let start = (begin * inner.len) as u64;
             for (index, kernel) in steps.kernels.iter().enumerate() {
-                let place = |place: Place| match (place, &scratch) {
+                let place = |place: Place| match (place, scratch) {
                     (Place::Data, _) => (data, start),
                     (Place::Out, _) => (out, start),
                     (Place::First, Some(memory)) => (memory.arg(form), 0),
@@ -343,25 +354,37 @@ impl Plan {
         Ok(steps)
     }
 
-    /// Scratch memory of at least `len` numbers for this queue, whose order keeps its users apart.
-    fn scratch_for(&self, queue: &Queue, len: usize) -> Result<Arc<Memory<C32>>> {
+    /// The scratch memory for this queue, whose order keeps one transform after the other.
+    fn scratch_of(&self, queue: &Queue) -> Arc<Scratch> {
         let mut kept = self.0.scratch.lock();
-        if let Some(position) = kept.iter().position(|(of, _)| of == queue) {
-            let found = kept.remove(position);
-            if found.1.len() >= len {
-                let memory = found.1.clone();
-                kept.push(found);
-                return Ok(memory);
-            }
-        }
-        let memory = Arc::new(Memory::new(&self.0.context, len)?);
-        kept.push((queue.clone(), memory.clone()));
-        // The one that was not used for longest goes; its drop waits for its last use, outside the
-        // lock.
+        let found = kept.iter().position(|(of, _)| of == queue);
+        let entry = match found {
+            Some(position) => kept.remove(position),
+            None => (queue.clone(), Arc::default()),
+        };
+        let scratch = entry.1.clone();
+        kept.push(entry);
+        // The one that was not used for longest goes. Its drop waits for its last use, which is not
+        // done under the lock.
         let gone = (kept.len() > SCRATCHES).then(|| kept.remove(0));
         drop(kept);
         drop(gone);
-        Ok(memory)
+        scratch
+    }
+}
+
+/// The memory in `kept`, replaced if it holds less than `len` numbers.
+fn grown<'a>(
+    kept: &'a mut Option<Memory<C32>>,
+    context: &Context,
+    len: usize,
+) -> Result<&'a Memory<C32>> {
+    if kept.as_ref().is_some_and(|memory| memory.len() < len) {
+        *kept = None;
+    }
+    match kept {
+        Some(memory) => Ok(memory),
+        empty => Ok(empty.insert(Memory::new(context, len)?)),
     }
 }
 

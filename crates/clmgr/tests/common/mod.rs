@@ -1,6 +1,9 @@
 //! What the tests share: a context on the first device that was found.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::fs::OpenOptions;
+use std::io::Write;
+
 use clmgr::{Context, Device, Manager, SvmCapabilities};
 
 /// The first device. Without OpenCL the tests fail: the project's test command installs a runtime.
@@ -15,11 +18,27 @@ pub fn context() -> Context {
     Context::new(&device()).expect("a context on the first device")
 }
 
-/// Whether the device has this kind of memory; says so if not.
+/// Whether the device has this kind of memory; if not, the test counts as skipped.
 pub fn has(context: &Context, kind: SvmCapabilities) -> bool {
     let has = context.device().svm().contains(kind);
     if !has {
-        eprintln!("skipped: `{}` lacks {kind:?}", context.device().name());
+        skipped(&format!("`{}` lacks {kind:?}", context.device().name()));
     }
     has
+}
+
+/// Says that the running test can't do its work here, also in the file that `HIPCL_SKIP_LOG` names.
+pub fn skipped(reason: &str) {
+    let thread = std::thread::current();
+    let line = format!("{}: {reason}", thread.name().unwrap_or("a test"));
+    eprintln!("skipped: {line}");
+    if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
+        let mut log = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(log)
+            .expect("the skip log opens");
+        log.write_all(format!("{line}\n").as_bytes())
+            .expect("the skip log takes a line");
+    }
 }

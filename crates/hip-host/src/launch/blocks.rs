@@ -8,18 +8,15 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use hip_sys::hipError_t;
 
 use super::abi::{Entry, Launch, Stop, Surroundings};
+use super::stacks::Stacks;
 use crate::device::{MAX_THREADS_PER_BLOCK, WARP};
 use crate::error::Result;
-
-/// Room for one GPU thread's locals and calls, `printf` included; touched pages only are real.
-const STACK_BYTES: usize = 256 << 10;
 
 /// What an operating-system thread keeps between blocks.
 #[derive(Default)]
 struct Workbench {
     shared: Vec<u128>,
     exchange: Vec<u128>,
-    stacks: Vec<DefaultStack>,
 }
 
 thread_local! {
@@ -102,6 +99,8 @@ pub(super) fn run_with_barriers(
     shared_bytes: u32,
     blocks: std::ops::Range<u64>,
 ) -> Result {
+    let threads = launch.block.iter().product::<u32>() as usize;
+    let mut stacks = Stacks::take(threads)?;
     with_workbench(|bench| {
         let shared = bench.shared(shared_bytes);
         bench.exchange.resize(MAX_THREADS_PER_BLOCK as usize, 0);
@@ -113,29 +112,25 @@ pub(super) fn run_with_barriers(
                 (index / gx % gy) as u32,
                 (index / gx / gy) as u32,
             ];
-            run_block(entry, launch, block, shared, exchange, &mut bench.stacks)?;
+            run_block(entry, launch, block, shared, exchange, &mut stacks);
         }
-        Ok(())
-    })
+    });
+    Ok(())
 }
 
 type Thread = Coroutine<(), Stop, (), DefaultStack>;
 
+/// Runs one block. `stacks` holds one for each of its threads.
 fn run_block(
     entry: &Entry,
     launch: &Launch,
     block: [u32; 3],
     shared: *mut c_void,
     exchange: *mut c_void,
-    stacks: &mut Vec<DefaultStack>,
-) -> Result {
+    stacks: &mut Stacks,
+) {
     let [bx, by, bz] = launch.block;
     let count = (bx * by * bz) as usize;
-    while stacks.len() < count {
-        stacks.push(
-            DefaultStack::new(STACK_BYTES).map_err(|_| hipError_t::hipErrorLaunchOutOfResources)?,
-        );
-    }
     let mut lanes: Vec<Lane> = (0..count)
         .map(|_| Lane {
             here: Surroundings {
@@ -184,14 +179,16 @@ fn run_block(
                     CoroutineResult::Yield(kind) => *state = LaneState::Waiting(kind),
                     CoroutineResult::Return(()) => {
                         *state = LaneState::Done;
-                        stacks.extend(slot.take().map(Coroutine::into_stack));
+                        if let Some(thread) = slot.take() {
+                            stacks.put_back(thread.into_stack());
+                        }
                     }
                 }
             }
             waiting |= *state != LaneState::Done;
         }
         if !waiting {
-            return Ok(());
+            return;
         }
         // SAFETY: `count` lanes live behind `first`, and no coroutine runs while we do.
         release(unsafe { std::slice::from_raw_parts_mut(first, count) });

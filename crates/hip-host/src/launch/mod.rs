@@ -3,6 +3,7 @@
 pub(crate) mod abi;
 mod blocks;
 pub(crate) mod pool;
+mod stacks;
 
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;

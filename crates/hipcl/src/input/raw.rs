@@ -1,5 +1,6 @@
 //! Interleaved samples without a header. Byte order is little-endian on every machine.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use crate::{C32, Error, Result};
@@ -39,6 +40,12 @@ pub(super) fn decode(path: &Path, bytes: &[u8], layout: Layout) -> Result<Vec<C3
             bytes.len()
         )));
     }
+    if layout != Layout::Cf32 && holds_floats(bytes) {
+        return Err(Error::input(format!(
+            "`{}` holds 32-bit floats, not integers: give --format cf32",
+            path.display()
+        )));
+    }
     Ok(match layout {
         Layout::Cf32 => samples(bytes, |part: [u8; 4]| f32::from_le_bytes(part)),
         Layout::Ci16 => samples(bytes, |part: [u8; 2]| {
@@ -49,6 +56,25 @@ pub(super) fn decode(path: &Path, bytes: &[u8], layout: Layout) -> Result<Vec<C3
         }),
         Layout::Cu8 => samples(bytes, |part: [u8; 1]| (f32::from(part[0]) - 127.5) / 127.5),
     })
+}
+
+/// Whether the beginning of `bytes` can hardly be anything but floats: as such, all values have
+/// ordinary magnitudes, while the exponents of other data lie anywhere. Samples of one or two bits
+/// may pass for one magnitude, but do not have many values.
+fn holds_floats(bytes: &[u8]) -> bool {
+    const FEWEST: usize = 256;
+    const MOST: usize = 16384;
+    const VALUES: usize = 32;
+    let (words, rest) = bytes.as_chunks::<4>();
+    let words = &words[..words.len().min(MOST)];
+    let ordinary = |word: &&[u8; 4]| (1e-15..1e12).contains(&f32::from_le_bytes(**word).abs());
+    let values: HashSet<[u8; 2]> = words.iter().map(|word| [word[2], word[3]]).collect();
+    // a receiver's silence is an exact 0 now and then
+    let few = words.len() / 64;
+    rest.is_empty()
+        && words.len() >= FEWEST
+        && values.len() >= VALUES
+        && words.iter().filter(ordinary).count() + few >= words.len()
 }
 
 /// `bytes` as pairs of numbers of `N` bytes each; the length is a multiple of `2 N`.

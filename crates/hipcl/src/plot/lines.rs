@@ -84,18 +84,23 @@ pub(super) fn draw(
     let mut taken: Vec<Label> = Vec::new();
     for ((x, y), name) in at {
         let label = Label::place((x, y), name, &taken, &peaks);
-        let middle = (label.left + label.right) / 2;
-        if middle == x {
+        // the end of the text next to the peak stands where it should, however wide the text really is
+        let (anchor, side) = if label.right < x {
+            (label.right, HPos::Right)
+        } else if label.left > x {
+            (label.left, HPos::Left)
+        } else {
             area.draw(&PathElement::new(
                 [(x, label.bottom + 2), (x, y - 9)],
                 FAINT,
             ))
             .map_err(failed)?;
-        }
+            (x, HPos::Center)
+        };
         area.draw(&TriangleMarker::new((x, y - 5), -7, HIP_COLOUR.filled()))
             .map_err(failed)?;
-        let style = text(LABEL_SIZE, INK).pos(Pos::new(HPos::Center, VPos::Bottom));
-        area.draw_text(name, &style, (middle, label.bottom))
+        let style = text(LABEL_SIZE, INK).pos(Pos::new(side, VPos::Bottom));
+        area.draw_text(name, &style, (anchor, label.bottom))
             .map_err(failed)?;
         taken.push(label);
     }

@@ -66,6 +66,16 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Samples> {
             samples[at]
         ));
     }
+    // powers, and powers of powers on the way to an inverse, must stay within single precision
+    let largest = samples
+        .iter()
+        .flat_map(|x| [x.re.abs(), x.im.abs()])
+        .fold(0.0, f32::max);
+    if largest > 0.0 && !(1e-9..=1e9).contains(&largest) {
+        return refuse(format!(
+            "its largest sample is {largest:e}; scale the recording to about 1"
+        ));
+    }
     Ok(Samples {
         elements,
         per_element,
@@ -142,6 +152,8 @@ mod tests {
         let mut holed = good.clone();
         holed[[1, 3]].im = f32::NAN;
         write_npy(path("nan.npy"), &holed).unwrap();
+        write_npy(path("huge.npy"), &good.mapv(|x| x * 1e20)).unwrap();
+        write_npy(path("tiny.npy"), &good.mapv(|x| x * 1e-20)).unwrap();
         write_npy(path("none.npy"), &Array2::<C32>::default((0, 4))).unwrap();
 
         for (name, cause) in [
@@ -156,6 +168,8 @@ mod tests {
             ("real.npy", "complex64"),
             ("nan.npy", "element 1, sample 3"),
             ("none.npy", "0 x 4"),
+            ("huge.npy", "scale the recording"),
+            ("tiny.npy", "scale the recording"),
         ] {
             let message = read(&path(name), MOST).unwrap_err().to_string();
             assert!(message.contains(cause), "{name}: {message}");

@@ -464,7 +464,12 @@ impl OpenCl {
         let program = bridge
             .programs()
             .get(include_str!("../../../kernels/gps.cl"), "")?;
-        let plan = |batch| fft::Plan::new(context, bridge.programs(), block, batch);
+        let plan = |batch, direction| {
+            let plan = fft::Plan::new(context, bridge.programs(), block, batch)?;
+            // its tables are written now, not inside a loop whose copies are counted
+            plan.prepare(direction)?;
+            Ok::<_, Error>(plan)
+        };
 
         let _scope = bridge.meter().scope(Category::Input);
         let steps: Vec<u64> = coarse_hz
@@ -482,14 +487,24 @@ impl OpenCl {
         let mut codes = RegularBuffer::new(context, replicas.len())?;
         codes.write(&queue, &replicas)?;
         // SAFETY: the plan is for as many blocks as `codes` holds, and only this queue uses them.
-        unsafe { plan(PRNS)?.enqueue(&queue, fft::Direction::Forward, codes.arg(), codes.arg())? };
+        unsafe {
+            plan(PRNS, fft::Direction::Forward)?.enqueue(
+                &queue,
+                fft::Direction::Forward,
+                codes.arg(),
+                codes.arg(),
+            )?
+        };
         queue.finish()?;
 
         Ok(Self {
             wipe_off: program.kernel("wipe_off")?,
             product: program.kernel("product")?,
-            forward: plan(coarse_hz.len() * geometry.blocks())?,
-            inverse: plan(PRNS * coarse_hz.len() * geometry.blocks())?,
+            forward: plan(coarse_hz.len() * geometry.blocks(), fft::Direction::Forward)?,
+            inverse: plan(
+                PRNS * coarse_hz.len() * geometry.blocks(),
+                fft::Direction::Inverse,
+            )?,
             samples: RegularBuffer::new(context, geometry.samples())?,
             baseband: RegularBuffer::new(context, coarse_hz.len() * geometry.samples())?,
             steps: steps_buffer,
