@@ -110,7 +110,7 @@ impl Rig {
         // SAFETY: `step` takes a buffer and a uint and touches LEN words.
         unsafe { self.cl_step.launch(queue, clmgr::NdRange::d1(LEN), &args) }.expect("a launch");
         if leak {
-            std::mem::forget(guard);
+            let _ = std::mem::ManuallyDrop::new(guard);
         }
     }
 
@@ -125,7 +125,7 @@ impl Rig {
         }
         .expect("a launch");
         if leak {
-            std::mem::forget(guard);
+            let _ = std::mem::ManuallyDrop::new(guard);
         }
     }
 
