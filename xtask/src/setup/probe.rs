@@ -14,13 +14,16 @@ use crate::error::{Error, Result};
 /// The hidden task that the child runs.
 pub const CHILD_TASK: &str = "probe-opencl-library";
 
+/// This very program, even after a build has put another file in its place: `cargo xtask ci` rebuilds
+/// xtask with another feature while it runs.
+const THIS_PROGRAM: &str = "/proc/self/exe";
+
 /// A cold driver with a slow disk needs seconds, not minutes.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Loads `library` in a child; returns the device's description or the reason it is not usable.
 pub fn in_child(library: &Path) -> std::result::Result<String, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut child = Command::new(program)
+    let mut child = Command::new(THIS_PROGRAM)
         .arg(CHILD_TASK)
         .arg(library)
         .stdin(Stdio::null())
