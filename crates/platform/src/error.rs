@@ -22,7 +22,7 @@ pub enum Error {
         remedy: &'static str,
     },
     /// The platform's main library could not be loaded.
-    #[error("platform {platform} was asked for, but {cause}")]
+    #[error("platform {platform} can't be used: {cause}")]
     NoLibrary {
         /// The platform asked for.
         platform: Platform,
@@ -31,7 +31,7 @@ pub enum Error {
     },
     /// The library is there but reports no usable device.
     #[error(
-        "platform {platform} was asked for, but {cause}; check /dev/kfd, the render group and ROCR_VISIBLE_DEVICES, or set HIPCL_PLATFORM=host"
+        "platform {platform} can't be used: {cause}; check /dev/kfd, the render group and ROCR_VISIBLE_DEVICES, or set HIPCL_PLATFORM=host"
     )]
     NoDevice {
         /// The platform asked for.
