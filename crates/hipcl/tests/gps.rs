@@ -450,16 +450,7 @@ fn every_prn_is_found_as_itself() {
 fn the_recording_gives_its_satellites_and_no_other() {
     const TEST: &str = "the_recording_gives_its_satellites_and_no_other";
     let Some(bridge) = bridge(TEST) else { return };
-    let Some(data) = std::env::var_os("HIPCL_TEST_DATA") else {
-        return skip(TEST, "HIPCL_TEST_DATA names no folder of test data");
-    };
-    let path = PathBuf::from(data).join("gps-l1/gps_l1_4msps_10ms.cf32");
-    if !path.exists() {
-        return skip(
-            TEST,
-            "the folder of HIPCL_TEST_DATA holds no gps-l1 recording",
-        );
-    }
+    let Some(path) = recording(TEST) else { return };
     let options = gps::Options {
         input: Some(path),
         rate: Some(4e6),
@@ -499,6 +490,42 @@ fn the_recording_gives_its_satellites_and_no_other() {
             "{satellite:?}"
         );
     }
+}
+
+#[test]
+fn the_recording_read_at_a_wrong_rate_is_refused_with_the_right_one() {
+    const TEST: &str = "the_recording_read_at_a_wrong_rate_is_refused_with_the_right_one";
+    let Some(bridge) = bridge(TEST) else { return };
+    let Some(path) = recording(TEST) else { return };
+    for rate in [2e6, 2.5e6, 3.2e6] {
+        let options = gps::Options {
+            input: Some(path.clone()),
+            rate: Some(rate),
+            ..Default::default()
+        };
+        let error = gps::run(bridge, &common(None), &options).err().unwrap();
+        assert!(
+            error.to_string().ends_with("give --rate 4000000"),
+            "{rate}: {error}"
+        );
+    }
+}
+
+/// The real recording; without it the test named is skipped.
+fn recording(test: &str) -> Option<PathBuf> {
+    let Some(data) = std::env::var_os("HIPCL_TEST_DATA") else {
+        skip(test, "HIPCL_TEST_DATA names no folder of test data");
+        return None;
+    };
+    let path = PathBuf::from(data).join("gps-l1/gps_l1_4msps_10ms.cf32");
+    if !path.exists() {
+        skip(
+            test,
+            "the folder of HIPCL_TEST_DATA holds no gps-l1 recording",
+        );
+        return None;
+    }
+    Some(path)
 }
 
 fn skip(test: &str, reason: &str) {

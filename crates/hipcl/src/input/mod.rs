@@ -17,7 +17,6 @@ mod npy;
 mod raw;
 mod sigmf;
 
-use std::fs;
 use std::path::Path;
 
 pub(crate) use check::{rate as check_rate, samples as check_signal};
@@ -42,10 +41,36 @@ pub struct Recording {
 /// [`Error::Io`] if a file can't be read; [`Error::Input`] if it is empty, truncated, of another format than asked for, holds a NaN,
 /// an infinity or nothing but one value, or if the rate is missing or not a positive number.
 pub fn read(path: &Path, format: Option<Format>, rate_hz: Option<f64>) -> Result<Recording> {
+    read_first(path, format, rate_hz, |_| Ok(usize::MAX))
+}
+
+/// As [`read`], but takes no more samples from a raw file than `most` says for its rate: recordings can be larger than the memory.
+///
+/// # Errors
+/// As [`read`], and those of `most`.
+pub fn read_first(
+    path: &Path,
+    format: Option<Format>,
+    rate_hz: Option<f64>,
+    most: impl FnOnce(f64) -> Result<usize>,
+) -> Result<Recording> {
     if let Some(rate) = rate_hz {
         check::rate(rate)?;
     }
-    let (samples, stated_rate) = match format.or_else(|| Format::of(path)) {
+    let stated = |rate: Option<f64>| {
+        rate.ok_or_else(|| {
+            Error::input(format!(
+                "`{}` does not state its sample rate: give --rate HZ",
+                path.display()
+            ))
+        })
+    };
+    let raw = |layout| sigmf::Described {
+        data: path.to_path_buf(),
+        layout,
+        rate_hz: None,
+    };
+    let described = match format.or_else(|| Format::of(path)) {
         None => {
             return Err(Error::input(format!(
                 "the name of `{}` does not tell its format: give --format {}",
@@ -53,30 +78,20 @@ pub fn read(path: &Path, format: Option<Format>, rate_hz: Option<f64>) -> Result
                 Format::names()
             )));
         }
-        Some(Format::Npy) => (npy::read(path)?, None),
-        Some(Format::Sigmf) => {
-            let recording = sigmf::read(path)?;
-            (recording.samples, recording.rate_hz)
-        }
-        Some(Format::Cf32) => (raw_file(path, raw::Layout::Cf32)?, None),
-        Some(Format::Ci16) => (raw_file(path, raw::Layout::Ci16)?, None),
-        Some(Format::Ci8) => (raw_file(path, raw::Layout::Ci8)?, None),
-        Some(Format::Cu8) => (raw_file(path, raw::Layout::Cu8)?, None),
+        Some(Format::Npy) => None,
+        Some(Format::Sigmf) => Some(sigmf::read(path)?),
+        Some(Format::Cf32) => Some(raw(raw::Layout::Cf32)),
+        Some(Format::Ci16) => Some(raw(raw::Layout::Ci16)),
+        Some(Format::Ci8) => Some(raw(raw::Layout::Ci8)),
+        Some(Format::Cu8) => Some(raw(raw::Layout::Cu8)),
     };
-    let Some(rate_hz) = rate_hz.or(stated_rate) else {
-        return Err(Error::input(format!(
-            "`{}` does not state its sample rate: give --rate HZ",
-            path.display()
-        )));
+    let (samples, rate_hz) = match described {
+        None => (npy::read(path)?, stated(rate_hz)?),
+        Some(file) => {
+            let rate = stated(rate_hz.or(file.rate_hz))?;
+            (raw::read(&file.data, file.layout, most(rate)?)?, rate)
+        }
     };
     check::samples(path, &samples)?;
     Ok(Recording { samples, rate_hz })
-}
-
-fn raw_file(path: &Path, layout: raw::Layout) -> Result<Vec<C32>> {
-    raw::decode(
-        path,
-        &fs::read(path).map_err(|error| Error::read(path, error))?,
-        layout,
-    )
 }

@@ -1,6 +1,8 @@
 //! Interleaved samples without a header. Byte order is little-endian on every machine.
 
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use crate::{C32, Error, Result};
@@ -24,22 +26,38 @@ impl Layout {
     }
 }
 
-/// Turns the bytes of `path` into samples.
-pub(super) fn decode(path: &Path, bytes: &[u8], layout: Layout) -> Result<Vec<C32>> {
-    let size = layout.sample_bytes();
-    if bytes.is_empty() {
+/// The first `most` samples of `path`, or all if it holds fewer.
+pub(super) fn read(path: &Path, layout: Layout, most: usize) -> Result<Vec<C32>> {
+    let failed = |error| Error::read(path, error);
+    let file = File::open(path).map_err(failed)?;
+    let size = layout.sample_bytes() as u64;
+    let most = (most as u64).saturating_mul(size);
+    // a pipe has no length, its bytes are counted as they come
+    let length = file.metadata().map_err(failed)?.len();
+    let mut bytes = Vec::with_capacity(usize::try_from(length.min(most)).unwrap_or(0));
+    file.take(most).read_to_end(&mut bytes).map_err(failed)?;
+    check_whole(path, (bytes.len() as u64).max(length), size)?;
+    decode(path, &bytes, layout)
+}
+
+fn check_whole(path: &Path, length: u64, size: u64) -> Result<()> {
+    if length == 0 {
         return Err(Error::input(format!(
             "`{}` is empty: record again, or name another file",
             path.display()
         )));
     }
-    if !bytes.len().is_multiple_of(size) {
+    if !length.is_multiple_of(size) {
         return Err(Error::input(format!(
-            "`{}` is truncated or of another format: {} bytes are no multiple of the {size} bytes of a sample; check --format or copy the file again",
-            path.display(),
-            bytes.len()
+            "`{}` is truncated or of another format: {length} bytes are no multiple of the {size} bytes of a sample; check --format or copy the file again",
+            path.display()
         )));
     }
+    Ok(())
+}
+
+/// Turns bytes of `path`, whole samples, into samples.
+fn decode(path: &Path, bytes: &[u8], layout: Layout) -> Result<Vec<C32>> {
     if layout != Layout::Cf32 && holds_floats(bytes) {
         return Err(Error::input(format!(
             "`{}` holds 32-bit floats, not integers: give --format cf32",
@@ -107,6 +125,18 @@ mod tests {
             C32::new(0.5, -1.0)
         );
         assert_eq!(one(&[0x40, 0x80], Layout::Ci8), C32::new(0.5, -1.0));
+    }
+
+    #[test]
+    fn no_more_is_read_than_asked_for_and_the_rest_still_has_to_be_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long.ci8");
+        std::fs::write(&path, [1, 2, 3, 4, 5, 6]).unwrap();
+        let first = read(&path, Layout::Ci8, 2).unwrap();
+        assert_eq!(first, read(&path, Layout::Ci8, usize::MAX).unwrap()[..2]);
+        std::fs::write(&path, [1, 2, 3, 4, 5, 6, 7]).unwrap();
+        let error = read(&path, Layout::Ci8, 2).unwrap_err().to_string();
+        assert!(error.contains("7 bytes"), "{error}");
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! SigMF recordings: `NAME.sigmf-meta` (JSON) beside `NAME.sigmf-data` (raw samples).
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::raw::{self, Layout};
-use crate::{C32, Error, Result};
+use super::raw::Layout;
+use crate::{Error, Result};
 
 /// The part of the metadata that decides how the data is read.
 #[derive(Deserialize)]
@@ -42,14 +42,15 @@ fn one() -> u64 {
     1
 }
 
-/// Samples of a recording, and its rate if the metadata states one.
-pub(super) struct Recording {
-    pub samples: Vec<C32>,
+/// Where the samples of a recording lie and how, and its rate if the metadata states one.
+pub(super) struct Described {
+    pub data: PathBuf,
+    pub layout: Layout,
     pub rate_hz: Option<f64>,
 }
 
-/// Reads the recording that `path` names: its metadata file, its data file, or both without the ending.
-pub(super) fn read(path: &Path) -> Result<Recording> {
+/// Reads the metadata of the recording that `path` names: its metadata file, its data file, or both without the ending.
+pub(super) fn read(path: &Path) -> Result<Described> {
     let meta_path = sibling(path, "sigmf-meta");
     let text = fs::read(&meta_path).map_err(|error| Error::read(&meta_path, error))?;
     let wrong = |cause: String| Error::input(format!("`{}`: {cause}", meta_path.display()));
@@ -98,16 +99,15 @@ pub(super) fn read(path: &Path) -> Result<Recording> {
         })?;
     }
 
-    let data_path = sibling(path, "sigmf-data");
-    let bytes = fs::read(&data_path).map_err(|error| Error::read(&data_path, error))?;
-    Ok(Recording {
-        samples: raw::decode(&data_path, &bytes, layout)?,
+    Ok(Described {
+        data: sibling(path, "sigmf-data"),
+        layout,
         rate_hz: global.sample_rate,
     })
 }
 
 /// `path` with SigMF's ending replaced, or added where there is none.
-fn sibling(path: &Path, ending: &str) -> std::path::PathBuf {
+fn sibling(path: &Path, ending: &str) -> PathBuf {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("sigmf-meta" | "sigmf-data" | "sigmf") => path.with_extension(ending),
         _ => {

@@ -30,6 +30,7 @@ pub mod ca_code;
 pub mod detect;
 pub mod geometry;
 mod options;
+pub mod period;
 mod picture;
 pub mod reference;
 pub mod scene;
@@ -73,6 +74,10 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
 
     let detector = Detector::new(geometry, options.pfa);
     let satellites = detector.satellites(&peaks);
+    if let Some(period) = signal.period {
+        let strongest = satellites.first().map_or(0.0, |s| s.peak_over_median);
+        period.check(geometry, strongest / detector.threshold())?;
+    }
     let mut notes = vec![format!(
         "threshold: peak over median {:.1}, false-alarm probability {} for all satellites together",
         detector.threshold(),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::geometry::{Geometry, Parameters};
+use super::period::{self, Period};
 use super::scene::{DEFAULT_CN0_DB_HZ, Scene};
 use crate::input::{self, Format};
 use crate::{C32, Error, Result};
@@ -79,6 +80,8 @@ pub(super) struct Signal {
     pub parameters: Parameters,
     pub geometry: Geometry,
     pub scene: Option<Scene>,
+    /// What the samples of a file say of their rate.
+    pub period: Option<Period>,
 }
 
 impl Options {
@@ -105,12 +108,13 @@ impl Options {
                 parameters,
                 geometry,
                 scene: Some(scene),
+                period: None,
             });
         };
-        if let Some(rate) = self.rate {
-            self.geometry(rate)?; // a wrong rate needs no reading of gigabytes
-        }
-        let mut recording = input::read(path, self.format, self.rate)?;
+        let mut recording = input::read_first(path, self.format, self.rate, |rate| {
+            let (_, geometry) = self.geometry(rate)?;
+            Ok(geometry.samples().max(period::MOST_SAMPLES))
+        })?;
         let (parameters, geometry) = self.geometry(recording.rate_hz)?;
         if recording.samples.len() < geometry.samples() {
             return Err(Error::input(format!(
@@ -122,6 +126,7 @@ impl Options {
                 geometry.samples()
             )));
         }
+        let period = Period::of(&recording.samples);
         recording.samples.truncate(geometry.samples());
         input::check_signal(path, &recording.samples)?;
         Ok(Signal {
@@ -129,6 +134,7 @@ impl Options {
             parameters,
             geometry,
             scene: None,
+            period,
         })
     }
 
