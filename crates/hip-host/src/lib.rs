@@ -37,6 +37,7 @@
 //! | `HIP_HOST_FAIL`, `HIP_HOST_DELAY` | see [`faults`] |
 //! | `HIPCL_CXX`, `CXX` | the C++ compiler; else `c++`, `g++`, `clang++` |
 //! | `HIP_HOST_MARCH` | the processor kernels are compiled for, this one if unset |
+//! | `HIP_HOST_SANITIZE` | `address`: kernels report the first byte outside of an allocation; needs the sanitizer preloaded |
 //! | `HIPCL_CACHE_DIR` | where compiled kernels are kept, the user's cache folder if unset |
 
 mod blas;
@@ -52,6 +53,7 @@ mod log;
 mod memory;
 mod module;
 mod rtc;
+mod sanitizer;
 mod solver;
 mod stream;
 

@@ -11,6 +11,7 @@ use super::abi::{Entry, Launch, Stop, Surroundings};
 use super::stacks::Stacks;
 use crate::device::{MAX_THREADS_PER_BLOCK, WARP};
 use crate::error::Result;
+use crate::sanitizer;
 
 /// What an operating-system thread keeps between blocks.
 #[derive(Default)]
@@ -34,10 +35,25 @@ fn with_workbench<R>(body: impl FnOnce(&mut Workbench) -> R) -> R {
 impl Workbench {
     fn shared(&mut self, bytes: u32) -> *mut c_void {
         let slots = (bytes as usize).div_ceil(size_of::<u128>());
+        let sanitizer = sanitizer::runtime();
+        if let Some(sanitizer) = sanitizer {
+            let (start, end) = self.shared_range();
+            sanitizer.allow(start, end);
+        }
         if self.shared.len() < slots {
             self.shared.resize(slots, 0);
         }
+        if let Some(sanitizer) = sanitizer {
+            // What an earlier launch with more shared memory left behind is not this one's.
+            let (start, end) = self.shared_range();
+            sanitizer.forbid(start + bytes as usize, end);
+        }
         self.shared.as_mut_ptr().cast()
+    }
+
+    fn shared_range(&self) -> (usize, usize) {
+        let range = self.shared.as_ptr_range();
+        (range.start as usize, range.end as usize)
     }
 }
 

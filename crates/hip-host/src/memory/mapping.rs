@@ -12,6 +12,7 @@ use rustix::mm::{
 };
 
 use super::registry;
+use crate::sanitizer;
 
 const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
@@ -97,6 +98,16 @@ impl Mapping {
             // SAFETY: the range is mapped for writing, and `base + bytes` does not pass the guard.
             unsafe { std::ptr::write_bytes(self.base as *mut u8, POISON, bytes) };
         }
+        self.fenced(bytes)
+    }
+
+    /// Tells the sanitizer, where kernels are checked, which bytes are not the user's.
+    fn fenced(self, bytes: usize) -> Self {
+        if let Some(sanitizer) = sanitizer::runtime() {
+            let Span { start, bytes: span } = self.span;
+            sanitizer.forbid(start, self.base);
+            sanitizer.forbid(self.base + bytes, start + span);
+        }
         self
     }
 
@@ -111,6 +122,10 @@ impl Mapping {
 
 impl Span {
     fn unmap(self) {
+        if let Some(sanitizer) = sanitizer::runtime() {
+            // The addresses may become anybody's.
+            sanitizer.allow(self.start, self.start + self.bytes);
+        }
         // SAFETY: the span is a mapping of ours that nothing uses any more.
         let _ = unsafe { munmap(self.start as *mut c_void, self.bytes) };
     }
@@ -135,6 +150,9 @@ impl Drop for Mapping {
             registry::forget(self.span.start);
             self.span.unmap();
             return;
+        }
+        if let Some(sanitizer) = sanitizer::runtime() {
+            sanitizer.forbid(self.span.start, self.span.start + self.span.bytes);
         }
         let mut freed = FREED.lock();
         freed.push_back(self.span);

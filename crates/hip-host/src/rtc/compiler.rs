@@ -23,6 +23,8 @@ pub(crate) enum CompileError {
     NoCompiler(&'static str),
     #[error("`{command}` could not be run: {reason}")]
     NotRun { command: String, reason: String },
+    #[error("{0}")]
+    Sanitizer(String),
     #[error("the folder for temporary files cannot be used: {0}")]
     Temporary(#[from] std::io::Error),
 }
@@ -197,17 +199,53 @@ impl Compiler {
         ))
     }
 
+    /// The shared library with the runtime of AddressSanitizer, as the compiler names it.
+    pub(crate) fn sanitizer_library(&self) -> String {
+        let name = if self.is_clang {
+            format!("libclang_rt.asan-{}.so", std::env::consts::ARCH)
+        } else {
+            "libasan.so".to_owned()
+        };
+        let answer = self.command.split_first().and_then(|(program, fixed)| {
+            Command::new(program)
+                .args(fixed)
+                .arg(format!("-print-file-name={name}"))
+                .stdin(Stdio::null())
+                .output()
+                .ok()
+        });
+        answer
+            .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+            .filter(|path| !path.is_empty())
+            .unwrap_or(name)
+    }
+
+    /// Options of a kernel that AddressSanitizer checks: lines for its reports, and its runtime from outside.
+    fn checks(&self) -> Vec<String> {
+        let mut options = ["-fsanitize=address", "-O1", "-g", "-fno-omit-frame-pointer"]
+            .map(str::to_owned)
+            .to_vec();
+        if self.is_clang {
+            options.push("-shared-libasan".to_owned());
+        }
+        options
+    }
+
     /// Compiles preprocessed text to a shared library; its bytes and the messages.
     pub(crate) fn compile(
         &self,
         folder: &Path,
         text: &str,
         options: &[String],
+        checked: bool,
     ) -> Result<(Vec<u8>, String), CompileError> {
         let (source, out) = (folder.join("kernel.ii"), folder.join("kernel.so"));
         std::fs::write(&source, text)?;
         let mut arguments: Vec<OsString> = self.common().into_iter().map(OsString::from).collect();
         arguments.extend(options.iter().map(OsString::from));
+        if checked {
+            arguments.extend(self.checks().into_iter().map(OsString::from));
+        }
         arguments.extend(["-x", "c++-cpp-output"].map(OsString::from));
         arguments.push(source.into());
         arguments.extend(

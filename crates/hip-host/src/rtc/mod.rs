@@ -19,8 +19,9 @@ use crate::handles::Handles;
 use crate::launch::abi;
 use crate::log;
 use crate::module::Image;
+use crate::sanitizer;
 use cache::KeyBuilder;
-use compiler::CompileError;
+pub(crate) use compiler::CompileError;
 
 const PRELUDE: &str = include_str!("../../kernels/prelude.hpp");
 
@@ -248,6 +249,7 @@ fn build(
     options: &options::Options,
 ) -> std::result::Result<(Vec<u8>, String), CompileError> {
     let compiler = compiler::find()?;
+    let checked = sanitizer::wanted(|| compiler.sanitizer_library())?;
     // What an include folder holds may change unseen, so only what is wholly known is kept.
     let cacheable = !options
         .preprocessor
@@ -258,6 +260,7 @@ fn build(
     key.part(env!("CARGO_PKG_VERSION"))
         .part(abi::VERSION.to_le_bytes())
         .part(PRELUDE)
+        .part([u8::from(checked)])
         .part(&compiler.version);
     key.part(compiler::march())
         .part(compiler::processor())
@@ -307,6 +310,7 @@ fn build(
         folder,
         &format!("{}\n{}", scanned.text, table(&scanned, expressions)),
         &options.both,
+        checked,
     )?;
     messages.push_str(&more);
     let code = container::wrap(&library);

@@ -208,3 +208,16 @@ pub fn run_child(test: &str, environment: &[(&str, &str)]) -> std::process::Outp
 pub fn is_child() -> bool {
     std::env::var_os("HIP_HOST_CHILD").is_some()
 }
+
+/// Says that `test` could not run here, also to whoever counts.
+pub fn skip(test: &str, reason: &str) {
+    println!("skipped: {test}: {reason}");
+    if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
+        let mut log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log)
+            .unwrap();
+        std::io::Write::write_all(&mut log, format!("{test}: {reason}\n").as_bytes()).unwrap();
+    }
+}
