@@ -36,6 +36,7 @@
 //! | `HIP_HOST_LOG` | anything but 0: say on standard error why a call was refused |
 //! | `HIP_HOST_FAIL`, `HIP_HOST_DELAY` | see [`faults`] |
 //! | `HIPCL_CXX`, `CXX` | the C++ compiler; else `c++`, `g++`, `clang++` |
+//! | `HIP_HOST_STRICT` | 2: following a `hipMalloc` pointer on the host faults while the device is idle; 1 if unset |
 //! | `HIP_HOST_MARCH` | the processor kernels are compiled for, this one if unset |
 //! | `HIP_HOST_SANITIZE` | `address`: kernels report the first byte outside of an allocation; needs the sanitizer preloaded |
 //! | `HIPCL_CACHE_DIR` | where compiled kernels are kept, the user's cache folder if unset |

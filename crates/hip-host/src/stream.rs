@@ -17,6 +17,7 @@ use crate::event;
 use crate::faults::{self, Injected};
 use crate::handles::{self, Handles};
 use crate::log;
+use crate::memory::strict;
 
 static STREAMS: Handles<Stream> = Handles::new();
 
@@ -253,6 +254,7 @@ impl Command {
             Some(Injected::Code(code)) => return Err(hipError_t(code)),
             None => {}
         }
+        let _device_memory = strict::open();
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|reason| {
             // Library code ends a command it must refuse by unwinding with the reason.
             match reason.downcast_ref::<String>() {

@@ -11,7 +11,7 @@ use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };
 
-use super::registry;
+use super::{registry, strict};
 use crate::sanitizer;
 
 const PAGE: usize = 4096;
@@ -28,6 +28,8 @@ const POISONED_BYTES: usize = 64 << 10;
 pub(crate) struct Mapping {
     span: Span,
     base: usize,
+    /// Where the pages begin that the host may be kept out of.
+    closed: Option<usize>,
 }
 
 /// The whole reserved range, guards included.
@@ -42,8 +44,12 @@ impl Mapping {
     pub(crate) fn ending_at_guard(bytes: usize) -> Option<Self> {
         let data = bytes.checked_next_multiple_of(PAGE)?;
         let mut mapping = Self::reserve(data, bytes)?;
+        let pages = mapping.base;
         mapping.base += data - bytes.next_multiple_of(ALIGNMENT);
-        Some(mapping.poisoned(bytes))
+        let mut mapping = mapping.poisoned(bytes);
+        strict::close(pages, data);
+        mapping.closed = Some(pages);
+        Some(mapping)
     }
 
     /// Memory that begins at a page, for host memory, which other libraries like to see page-aligned.
@@ -90,7 +96,11 @@ impl Mapping {
             // SAFETY: as above. Advice only, so a refusal does not matter.
             let _ = unsafe { madvise(base as *mut c_void, data, Advice::LinuxHugepage) };
         }
-        Some(Self { span, base })
+        Some(Self {
+            span,
+            base,
+            closed: None,
+        })
     }
 
     fn poisoned(self, bytes: usize) -> Self {
@@ -134,6 +144,9 @@ impl Span {
 impl Drop for Mapping {
     fn drop(&mut self) {
         static FREED: Mutex<VecDeque<Span>> = Mutex::new(VecDeque::new());
+        if let Some(pages) = self.closed {
+            strict::forget(pages);
+        }
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
         // SAFETY: the span is ours and its last user is gone; mapping over it gives the memory back to the system and
         // keeps the addresses.

@@ -6,6 +6,7 @@ mod info;
 mod mapping;
 pub(crate) mod registry;
 pub(crate) mod set;
+pub(crate) mod strict;
 
 pub(crate) use host::*;
 pub(crate) use info::*;
