@@ -2,11 +2,10 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hip_sys::hipError_t;
 
-use crate::faults::{self, Injected};
+use crate::frame;
 use crate::log;
 
 /// What the bodies of entry points return.
@@ -30,29 +29,17 @@ pub(crate) fn entry(call: &'static str, body: impl FnOnce() -> Result) -> hipErr
 
 /// As [`entry`], for the calls that leave the last error alone.
 pub(crate) fn outcome(call: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
-    match faults::injected(call) {
-        Some(Injected::Unknown) => return hipError_t::hipErrorUnknown,
-        Some(Injected::Code(code)) => return hipError_t(code),
-        None => {}
-    }
-    if IN_CALLBACK.get() {
-        // hipLaunchHostFunc's documentation forbids HIP calls in the function; ROCm does not check and may deadlock.
-        log::refused(
-            call,
-            format_args!("called from a host function of a stream, which must not call HIP"),
-        );
-        return hipError_t::hipErrorIllegalState;
-    }
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => hipError_t::hipSuccess,
-        Ok(Err(code)) => code,
-        Err(_) => {
-            log::warn(&format!(
-                "{call}: internal failure, reported as hipErrorUnknown"
-            ));
-            hipError_t::hipErrorUnknown
+    frame::run(call, || {
+        if IN_CALLBACK.get() {
+            // hipLaunchHostFunc's documentation forbids HIP calls in the function; ROCm does not check and may deadlock.
+            log::refused(
+                call,
+                format_args!("called from a host function of a stream, which must not call HIP"),
+            );
+            return Err(hipError_t::hipErrorIllegalState);
         }
-    }
+        body()
+    })
 }
 
 /// Marks this thread as running a user's host function until `body` returns.

@@ -3,7 +3,6 @@
 //! Agent 1 is the host, agent 2 + n is HIP device n.
 
 use std::ffi::{c_char, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hsa_sys::{
@@ -13,8 +12,7 @@ use hsa_sys::{
 };
 
 use crate::device::{self, Device};
-use crate::faults::{self, Injected};
-use crate::log;
+use crate::frame::run as entry;
 use crate::memory::registry::{self, Kind};
 
 type Result<T = ()> = std::result::Result<T, hsa_status_t>;
@@ -23,24 +21,6 @@ const HOST: u64 = 1;
 const FIRST_DEVICE: u64 = 2;
 
 static USERS: AtomicU32 = AtomicU32::new(0);
-
-fn entry(call: &'static str, body: impl FnOnce() -> Result) -> hsa_status_t {
-    match faults::injected(call) {
-        Some(Injected::Unknown) => return hsa_status_t::HSA_STATUS_ERROR,
-        Some(Injected::Code(code)) => return hsa_status_t(code),
-        None => {}
-    }
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => hsa_status_t::HSA_STATUS_SUCCESS,
-        Ok(Err(code)) => code,
-        Err(_) => {
-            log::warn(&format!(
-                "{call}: internal failure, reported as HSA_STATUS_ERROR"
-            ));
-            hsa_status_t::HSA_STATUS_ERROR
-        }
-    }
-}
 
 /// All calls but `hsa_init` and `hsa_status_string` need an initialised runtime.
 fn initialised() -> Result {

@@ -33,7 +33,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `HIP_HOST_DEVICES` | number of devices, 1 if unset |
-//! | `HIP_HOST_LOG` | anything but 0: say on standard error why a call was refused |
+//! | `HIP_HOST_LOG` | 1: say on standard error why a call was refused; 2: also every call with its answer |
 //! | `HIP_HOST_FAIL`, `HIP_HOST_DELAY` | see [`faults`] |
 //! | `HIPCL_CXX`, `CXX` | the C++ compiler; else `c++`, `g++`, `clang++` |
 //! | `HIP_HOST_STRICT` | 2: following a `hipMalloc` pointer on the host faults while the device is idle; 1 if unset |
@@ -47,6 +47,7 @@ mod error;
 mod event;
 pub mod faults;
 pub mod foreign;
+mod frame;
 mod handles;
 mod hsa;
 mod launch;

@@ -1,15 +1,38 @@
 //! Messages for the person at the terminal, where an error code alone would not tell why the strict model refused.
 
+use std::fmt::Debug;
 use std::sync::OnceLock;
 
-fn verbose() -> bool {
-    static VERBOSE: OnceLock<bool> = OnceLock::new();
-    *VERBOSE.get_or_init(|| std::env::var("HIP_HOST_LOG").is_ok_and(|level| level != "0"))
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Quiet,
+    Refusals,
+    Calls,
 }
 
-/// Why a call was refused; shown when `HIP_HOST_LOG` is set to anything but 0, as ROCm does with `AMD_LOG_LEVEL`.
+/// `HIP_HOST_LOG`, which stands for what ROCm has `AMD_LOG_LEVEL` for.
+fn level() -> Level {
+    static LEVEL: OnceLock<Level> = OnceLock::new();
+    *LEVEL.get_or_init(|| match std::env::var("HIP_HOST_LOG").as_deref() {
+        Err(_) | Ok("" | "0") => Level::Quiet,
+        Ok("2") => Level::Calls,
+        Ok(_) => Level::Refusals,
+    })
+}
+
+/// A call with what it answered, and the thread that made it.
+pub(crate) fn called(call: &str, code: &dyn Debug) {
+    if level() == Level::Calls {
+        eprintln!(
+            "hip-host: {:?}: {call} -> {code:?}",
+            std::thread::current().id()
+        );
+    }
+}
+
+/// Why a call was refused.
 pub(crate) fn refused(call: &str, reason: std::fmt::Arguments<'_>) {
-    if verbose() {
+    if level() >= Level::Refusals {
         eprintln!("hip-host: {call}: {reason}");
     }
 }

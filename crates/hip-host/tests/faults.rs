@@ -1,4 +1,4 @@
-//! Faults and delays on demand, in one test: the rules are the process's.
+//! Faults and delays on demand, and the call log. One test sets the rules: they are the process's.
 
 mod common;
 
@@ -105,4 +105,36 @@ fn the_environment_sets_rules_too() {
     ok!(hipMemset(d, 0, 4));
     ok!(hipDeviceSynchronize());
     assert!(start.elapsed() >= Duration::from_millis(20));
+}
+
+#[test]
+fn the_call_log_names_every_call_and_its_answer() {
+    if is_child() {
+        // SAFETY: takes no argument.
+        let _ = unsafe { hip_host::hsa_api().hsa_init.unwrap()() };
+        ok!(hipFree(malloc(16)));
+        let bad = std::ptr::dangling_mut();
+        assert_eq!(hip!(hipFree(bad)), hipError_t::hipErrorInvalidValue);
+        return;
+    }
+    let case = "the_call_log_names_every_call_and_its_answer";
+    let output = run_child(case, &[("HIP_HOST_LOG", "2")]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    let calls: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("hip-host: ")?.split_once("): "))
+        .map(|(_, call)| call)
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            "hsa_init -> HSA_STATUS_SUCCESS (0)",
+            "hipMalloc -> hipSuccess (0)",
+            "hipFree -> hipSuccess (0)",
+            "hipFree -> hipErrorInvalidValue (1)"
+        ],
+        "{text}"
+    );
+    let quiet = run_child(case, &[("HIP_HOST_LOG", "0")]);
+    assert!(!String::from_utf8_lossy(&quiet.stderr).contains("hip-host"));
 }

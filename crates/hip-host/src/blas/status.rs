@@ -1,39 +1,21 @@
 //! Status codes: how a Rust outcome becomes one, and their names.
 
 use std::ffi::c_char;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hip_sys::hipError_t;
 use rocblas_sys::rocblas_status;
 
-use crate::faults::{self, Injected};
-use crate::log;
+use crate::frame;
 
 /// `Err` holds the status to return; a quick return is `Ok`.
 pub(crate) type Outcome<T = ()> = Result<T, rocblas_status>;
 
-/// Runs the body of the entry point `name`: injected faults first, and no panic across the C
-/// boundary.
+/// Runs the body of the entry point `name`, which is told its name.
 pub(crate) fn entry(
     name: &'static str,
     body: impl FnOnce(&'static str) -> Outcome,
 ) -> rocblas_status {
-    match faults::injected(name) {
-        Some(Injected::Unknown) => return rocblas_status::rocblas_status_internal_error,
-        Some(Injected::Code(code)) => return rocblas_status(code),
-        None => {}
-    }
-    // What the body shares with later calls is behind locks that do not poison.
-    match catch_unwind(AssertUnwindSafe(|| body(name))) {
-        Ok(Ok(())) => rocblas_status::rocblas_status_success,
-        Ok(Err(status)) => status,
-        Err(_) => {
-            log::warn(&format!(
-                "{name}: internal failure, reported as rocblas_status_internal_error"
-            ));
-            rocblas_status::rocblas_status_internal_error
-        }
-    }
+    frame::run(name, || body(name))
 }
 
 /// rocBLAS' translation of HIP's errors.

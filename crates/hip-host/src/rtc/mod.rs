@@ -7,17 +7,15 @@ mod options;
 mod scan;
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Component, Path};
 use std::sync::Arc;
 
 use hip_sys::{hiprtcProgram, hiprtcResult};
 use parking_lot::Mutex;
 
-use crate::faults::{self, Injected};
+use crate::frame::run as entry;
 use crate::handles::Handles;
 use crate::launch::abi;
-use crate::log;
 use crate::module::Image;
 use crate::sanitizer;
 use cache::KeyBuilder;
@@ -54,25 +52,6 @@ struct State {
     code: Option<Vec<u8>>,
     /// Linker's names of the expressions, in their order; made when first asked for.
     lowered: Option<Vec<Option<CString>>>,
-}
-
-/// Frames an entry point: injected faults, and no panic across the C boundary.
-fn entry(call: &'static str, body: impl FnOnce() -> Result) -> hiprtcResult {
-    match faults::injected(call) {
-        Some(Injected::Unknown) => return hiprtcResult::HIPRTC_ERROR_INTERNAL_ERROR,
-        Some(Injected::Code(code)) => return hiprtcResult(code),
-        None => {}
-    }
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => hiprtcResult::HIPRTC_SUCCESS,
-        Ok(Err(code)) => code,
-        Err(_) => {
-            log::warn(&format!(
-                "{call}: internal failure, reported as HIPRTC_ERROR_INTERNAL_ERROR"
-            ));
-            hiprtcResult::HIPRTC_ERROR_INTERNAL_ERROR
-        }
-    }
 }
 
 fn find(program: hiprtcProgram) -> Result<Arc<Program>> {
