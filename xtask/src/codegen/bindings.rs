@@ -5,6 +5,7 @@ use std::path::Path;
 use xshell::{Shell, cmd};
 
 use super::record::GeneratedFile;
+use super::releases::{RELEASES, Release};
 use super::table::{self, Split, Table};
 use super::{Result, headers};
 
@@ -116,8 +117,12 @@ const CRATES: [Bound; 4] = [
     },
 ];
 
-/// Every generated file, in a fixed order.
-pub fn generate(shell: &Shell, include: &Path) -> Result<Vec<GeneratedFile>> {
+/// The release that the tables are made from.
+const SOURCE: &Release = &RELEASES[1];
+
+/// Every generated file, in a fixed order. The headers lie unpacked below `work`.
+pub fn generate(shell: &Shell, work: &Path) -> Result<Vec<GeneratedFile>> {
+    let include = &headers::folder(work, SOURCE);
     let compiler_headers = compiler_headers(shell)?;
     let mut files = Vec::new();
     for bound in &CRATES {
@@ -140,7 +145,7 @@ pub fn generate(shell: &Shell, include: &Path) -> Result<Vec<GeneratedFile>> {
         for (table, functions) in &split.tables {
             add(
                 table.file,
-                table::render(table, functions, headers::RELEASE, &imports)?,
+                table::render(table, functions, SOURCE.name, &imports)?,
             );
         }
     }
@@ -202,7 +207,8 @@ impl Bound {
     }
 
     fn file_header(&self) -> String {
-        let sources: Vec<String> = headers::PACKAGES
+        let sources: Vec<String> = SOURCE
+            .headers
             .iter()
             .filter(|package| self.packages.contains(&package.name))
             .map(|package| format!("{} {}", package.name, package.version))

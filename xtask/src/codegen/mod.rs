@@ -2,7 +2,9 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | the pinned header packages, fetched without root | [`headers`], from the mirror that [`sources`] finds |
+//! | the releases and their pinned packages | [`releases`] |
+//! | the packages, fetched without root | [`archive`], from the mirror that [`sources`] finds |
+//! | the headers of each release in a folder of its own | [`headers`] |
 //! | the C parser | [`libclang`] |
 //! | headers to Rust types | `bindings` |
 //! | foreign functions to a table of optional slots | `table` |
@@ -10,11 +12,13 @@
 //!
 //! Only the middle steps need the Cargo feature `codegen`; without it the command prepares the inputs and runs itself again with it.
 
+mod archive;
 #[cfg(feature = "codegen")]
 mod bindings;
 mod headers;
 mod libclang;
 mod record;
+mod releases;
 mod sources;
 #[cfg(feature = "codegen")]
 mod table;
@@ -22,6 +26,7 @@ mod table;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use releases::RELEASES;
 use xshell::{Shell, cmd};
 
 /// The chores' result: a failure is one line that says what to do.
@@ -30,8 +35,8 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// The command a reader is told to run when the bindings are stale.
 const COMMAND: &str = "cargo xtask codegen";
 
-/// Tells the process that has the parser where the unpacked headers are.
-const HEADERS_VARIABLE: &str = "HIPCL_CODEGEN_HEADERS";
+/// Tells the process that has the parser that the headers of every release are unpacked.
+const PREPARED_VARIABLE: &str = "HIPCL_CODEGEN_PREPARED";
 
 /// Regenerates the bindings of the workspace at `root`, or with `--check` fails when the checked-in ones differ from what
 /// the headers give.
@@ -44,13 +49,13 @@ pub fn run(root: &Path, args: &[String]) -> Result<()> {
     let shell = Shell::new()?;
     let work = target_folder(root).join("codegen");
     #[cfg(feature = "codegen")]
-    if let Some(include) = std::env::var_os(HEADERS_VARIABLE) {
-        return generate(&shell, root, &work, Path::new(&include), check);
+    if std::env::var_os(PREPARED_VARIABLE).is_some() {
+        return generate(&shell, root, &work, check);
     }
-    match Inputs::prepare(&shell, &work) {
-        Ok(inputs) => inputs.run_with_parser(&shell, root, check),
+    match prepare(&shell, &work) {
+        Ok(libclang) => run_with_parser(&shell, root, &libclang, check),
         Err(error) if check => {
-            println!("codegen: the pinned headers can't be had here: {error}");
+            println!("codegen: can't regenerate here: {error}");
             let files = record::verify(root)?;
             println!(
                 "codegen: not regenerated; {files} generated files agree with the committed digests"
@@ -61,42 +66,39 @@ pub fn run(root: &Path, args: &[String]) -> Result<()> {
     }
 }
 
-/// What the generator reads.
-struct Inputs {
-    /// `usr/include` of the unpacked header packages.
-    include: PathBuf,
-    /// The folder that holds the `libclang` shared library.
-    libclang: PathBuf,
+/// Unpacks the headers of every release and gives the folder that holds the `libclang` shared library.
+fn prepare(shell: &Shell, work: &Path) -> Result<PathBuf> {
+    let mut missing = Vec::new();
+    for release in &RELEASES {
+        if let Err(error) = headers::unpack(shell, work, release) {
+            missing.push(format!("no headers of ROCm {}: {error}", release.name));
+        }
+    }
+    if !missing.is_empty() {
+        return Err(missing.join("; ").into());
+    }
+    libclang::folder(shell, work)
 }
 
-impl Inputs {
-    fn prepare(shell: &Shell, work: &Path) -> Result<Self> {
-        Ok(Self {
-            include: headers::unpacked(shell, work)?,
-            libclang: libclang::folder(shell, work)?,
-        })
-    }
-
-    /// bindgen finds its parser through `LIBCLANG_PATH`, which only a parent process can set safely.
-    fn run_with_parser(&self, shell: &Shell, root: &Path, check: bool) -> Result<()> {
-        println!("codegen: building the generator");
-        let _folder = shell.push_dir(root);
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        // It runs for seconds: optimising the parser costs more than it gains.
-        let profile = "profile.dev.package.'*'.opt-level=0";
-        let check = check.then_some("--check");
-        cmd!(shell, "{cargo} run --quiet --config {profile} --package xtask --features codegen -- codegen {check...}")
-            .env("LIBCLANG_PATH", &self.libclang)
-            .env(HEADERS_VARIABLE, &self.include)
-            .quiet()
-            .run()
-            .map_err(|_| "codegen failed, see above".into())
-    }
+/// bindgen finds its parser through `LIBCLANG_PATH`, which only a parent process can set safely.
+fn run_with_parser(shell: &Shell, root: &Path, libclang: &Path, check: bool) -> Result<()> {
+    println!("codegen: building the generator");
+    let _folder = shell.push_dir(root);
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // It runs for seconds: optimising the parser costs more than it gains.
+    let profile = "profile.dev.package.'*'.opt-level=0";
+    let check = check.then_some("--check");
+    cmd!(shell, "{cargo} run --quiet --config {profile} --package xtask --features codegen -- codegen {check...}")
+        .env("LIBCLANG_PATH", libclang)
+        .env(PREPARED_VARIABLE, "1")
+        .quiet()
+        .run()
+        .map_err(|_| "codegen failed, see above".into())
 }
 
 #[cfg(feature = "codegen")]
-fn generate(shell: &Shell, root: &Path, work: &Path, include: &Path, check: bool) -> Result<()> {
-    let fresh = bindings::generate(shell, include)?;
+fn generate(shell: &Shell, root: &Path, work: &Path, check: bool) -> Result<()> {
+    let fresh = bindings::generate(shell, work)?;
     if check {
         record::compare(root, work, &fresh)
     } else {
