@@ -3,29 +3,50 @@
 //! | step | file |
 //! |---|---|
 //! | the releases and their pinned packages | [`releases`] |
+//! | the tables and their libraries | [`tables`] |
 //! | the packages, fetched without root | [`archive`], from the mirror that [`sources`] finds |
 //! | the headers of each release in a folder of its own | [`headers`] |
 //! | the C parser | [`libclang`] |
-//! | headers to Rust types | `bindings` |
-//! | foreign functions to a table of optional slots | `table` |
+//! | headers to Rust types, for each release | `bindings`, taken apart by `parsed` |
+//! | the releases as one set of declarations | `merge`, which asks `layout` and `abi` what agrees |
+//! | types and enums as source | `render` |
+//! | functions as a table of optional slots, each with its releases | `table`, `since` |
+//! | each release's declarations as text | `facts` |
 //! | what was generated, as digests | [`record`] |
 //!
 //! Only the middle steps need the Cargo feature `codegen`; without it the command prepares the inputs and runs itself again with it.
 
-mod archive;
+#[cfg(feature = "codegen")]
+mod abi;
+pub mod archive;
 #[cfg(feature = "codegen")]
 mod bindings;
+#[cfg(feature = "codegen")]
+mod facts;
 mod headers;
+#[cfg(feature = "codegen")]
+mod layout;
 mod libclang;
+#[cfg(feature = "codegen")]
+mod merge;
+#[cfg(feature = "codegen")]
+mod parsed;
 mod record;
-mod releases;
+pub mod releases;
+#[cfg(feature = "codegen")]
+mod render;
+#[cfg(feature = "codegen")]
+mod since;
 mod sources;
 #[cfg(feature = "codegen")]
 mod table;
+pub mod tables;
 
 use std::error::Error;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::symbols;
 use releases::RELEASES;
 use xshell::{Shell, cmd};
 
@@ -35,11 +56,13 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// The command a reader is told to run when the bindings are stale.
 const COMMAND: &str = "cargo xtask codegen";
 
-/// Tells the process that has the parser that the headers of every release are unpacked.
+/// Tells the process that has the parser the releases whose headers are unpacked.
 const PREPARED_VARIABLE: &str = "HIPCL_CODEGEN_PREPARED";
 
 /// Regenerates the bindings of the workspace at `root`, or with `--check` fails when the checked-in ones differ from what
 /// the headers give.
+///
+/// A release whose packages have left the archive can only be checked by the committed facts and digests; `--check` says which.
 pub fn run(root: &Path, args: &[String]) -> Result<()> {
     let check = match args {
         [] => false,
@@ -47,58 +70,101 @@ pub fn run(root: &Path, args: &[String]) -> Result<()> {
         _ => return Err(format!("`{COMMAND}` takes `--check` or nothing").into()),
     };
     let shell = Shell::new()?;
-    let work = target_folder(root).join("codegen");
+    let work = work_folder(root);
     #[cfg(feature = "codegen")]
-    if std::env::var_os(PREPARED_VARIABLE).is_some() {
-        return generate(&shell, root, &work, check);
+    if let Ok(prepared) = std::env::var(PREPARED_VARIABLE) {
+        let prepared: Vec<&str> = prepared.split(',').collect();
+        return generate(&shell, root, &work, &prepared, check);
     }
-    match prepare(&shell, &work) {
-        Ok(libclang) => run_with_parser(&shell, root, &libclang, check),
-        Err(error) if check => {
-            println!("codegen: can't regenerate here: {error}");
-            let files = record::verify(root)?;
-            println!(
-                "codegen: not regenerated; {files} generated files agree with the committed digests"
-            );
-            Ok(())
+    if check {
+        symbols::check::run(root)?;
+    }
+    let mut prepared = Vec::new();
+    for release in &RELEASES {
+        match headers::unpack(&shell, &work, release) {
+            Ok(_) => prepared.push(release.name),
+            Err(error) if check => {
+                println!("codegen: no headers of ROCm {}: {error}", release.name);
+            }
+            Err(error) => {
+                return Err(format!("no headers of ROCm {}: {error}", release.name).into());
+            }
         }
-        Err(error) => Err(error),
+    }
+    let parser = match libclang::folder(&shell, &work) {
+        Ok(folder) if !prepared.is_empty() => Some(folder),
+        Ok(_) => None,
+        Err(error) if check => {
+            println!("codegen: no parser: {error}");
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    match parser {
+        Some(libclang) => run_with_parser(&shell, root, &libclang, &prepared, check),
+        None => verify(root),
     }
 }
 
-/// Unpacks the headers of every release and gives the folder that holds the `libclang` shared library.
-fn prepare(shell: &Shell, work: &Path) -> Result<PathBuf> {
-    let mut missing = Vec::new();
-    for release in &RELEASES {
-        if let Err(error) = headers::unpack(shell, work, release) {
-            missing.push(format!("no headers of ROCm {}: {error}", release.name));
-        }
-    }
-    if !missing.is_empty() {
-        return Err(missing.join("; ").into());
-    }
-    libclang::folder(shell, work)
+/// What can be said without regenerating anything.
+fn verify(root: &Path) -> Result<()> {
+    let files = record::verify(root)?;
+    println!("codegen: not regenerated; {files} generated files agree with the committed digests");
+    Ok(())
 }
 
 /// bindgen finds its parser through `LIBCLANG_PATH`, which only a parent process can set safely.
-fn run_with_parser(shell: &Shell, root: &Path, libclang: &Path, check: bool) -> Result<()> {
+fn run_with_parser(
+    shell: &Shell,
+    root: &Path,
+    libclang: &Path,
+    prepared: &[&str],
+    check: bool,
+) -> Result<()> {
+    let mut task = vec!["codegen"];
+    task.extend(check.then_some("--check"));
+    let prepared = prepared.join(",");
+    let environment = [
+        ("LIBCLANG_PATH", libclang.as_os_str()),
+        (PREPARED_VARIABLE, OsStr::new(&prepared)),
+    ];
+    rerun_with_feature(shell, root, &task, &environment)
+}
+
+/// Builds this program with the Cargo feature `codegen` and has it do the task.
+pub fn rerun_with_feature(
+    shell: &Shell,
+    root: &Path,
+    task: &[&str],
+    environment: &[(&str, &OsStr)],
+) -> Result<()> {
     println!("codegen: building the generator");
     let _folder = shell.push_dir(root);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // It runs for seconds: optimising the parser costs more than it gains.
     let profile = "profile.dev.package.'*'.opt-level=0";
-    let check = check.then_some("--check");
-    cmd!(shell, "{cargo} run --quiet --config {profile} --package xtask --features codegen -- codegen {check...}")
-        .env("LIBCLANG_PATH", libclang)
-        .env(PREPARED_VARIABLE, "1")
-        .quiet()
-        .run()
-        .map_err(|_| "codegen failed, see above".into())
+    cmd!(
+        shell,
+        "{cargo} run --quiet --config {profile} --package xtask --features codegen -- {task...}"
+    )
+    .envs(environment.iter().copied())
+    .quiet()
+    .run()
+    .map_err(|_| format!("`cargo xtask {}` failed, see above", task.join(" ")).into())
+}
+
+/// Where downloads and unpacked files are kept.
+pub fn work_folder(root: &Path) -> PathBuf {
+    target_folder(root).join("codegen")
 }
 
 #[cfg(feature = "codegen")]
-fn generate(shell: &Shell, root: &Path, work: &Path, check: bool) -> Result<()> {
-    let fresh = bindings::generate(shell, work)?;
+fn generate(shell: &Shell, root: &Path, work: &Path, prepared: &[&str], check: bool) -> Result<()> {
+    if prepared.len() < RELEASES.len() {
+        record::compare_some(root, work, &bindings::facts(shell, work, prepared)?)?;
+        return verify(root);
+    }
+    let fresh = bindings::generate(shell, root, work)?;
     if check {
         record::compare(root, work, &fresh)
     } else {
