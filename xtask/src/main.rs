@@ -6,6 +6,7 @@
 //! | `demo` | set-up, then the main job with a table and a picture |
 //! | `test` | set-up, then every test of the workspace |
 //! | `codegen` | writes the raw bindings from the real ROCm headers |
+//! | `symbols` | what the real libraries of each ROCm release export, and what changed between releases |
 //! | `tidy` | the project's own rules: layer arrows, no traces of a machine |
 //! | `docs` | API documentation and the book |
 //! | `ci` | what a change has to pass |
@@ -18,6 +19,7 @@ mod demo;
 mod docs;
 mod error;
 mod setup;
+mod symbols;
 mod test;
 mod tidy;
 mod workspace;
@@ -27,7 +29,7 @@ use std::process::ExitCode;
 use error::{Error, Result};
 use workspace::Workspace;
 
-const TASKS: &str = "setup, demo, test, codegen, tidy, docs, ci";
+const TASKS: &str = "setup, demo, test, codegen, symbols, tidy, docs, ci";
 
 const HELP: &str = "\
 usage: cargo xtask <task> [options]
@@ -38,6 +40,9 @@ usage: cargo xtask <task> [options]
   demo                   set up, build the release program, run the main job
   test [cargo test args] set up, run every test, end with `N passed, N failed, N skipped`
   codegen [--check]      write the raw bindings from the ROCm headers (--check: fail on a difference)
+  symbols [--verbose]    how far each release's real library fills each table
+    A B                  what changed between two releases, e.g. `symbols 6.4 7.2`
+    --refresh            read the libraries' symbol lists anew (downloads gigabytes)
   tidy                   check the layer arrows and the tracked files
   docs                   build the API documentation and the book
   ci                     format, tidy, codegen --check, clippy, docs, test";
@@ -68,6 +73,7 @@ fn run(args: &[String]) -> Result<()> {
         "demo" => no_options("demo", rest).and_then(|()| demo::run(&Workspace::discover()?)),
         "test" => test::run(&Workspace::discover()?, rest),
         "codegen" => codegen_task(&Workspace::discover()?, rest),
+        "symbols" => symbols_task(&Workspace::discover()?, rest),
         "tidy" => no_options("tidy", rest).and_then(|()| tidy::run(&Workspace::discover()?)),
         "docs" => no_options("docs", rest).and_then(|()| docs::run(&Workspace::discover()?)),
         "ci" => no_options("ci", rest).and_then(|()| ci::run(&Workspace::discover()?)),
@@ -79,6 +85,10 @@ fn run(args: &[String]) -> Result<()> {
 
 fn codegen_task(workspace: &Workspace, args: &[String]) -> Result<()> {
     codegen::run(workspace.root(), args).map_err(|error| Error::Failed(error.to_string()))
+}
+
+fn symbols_task(workspace: &Workspace, args: &[String]) -> Result<()> {
+    symbols::run(workspace.root(), args).map_err(|error| Error::Failed(error.to_string()))
 }
 
 fn no_options(task: &str, rest: &[String]) -> Result<()> {

@@ -144,8 +144,8 @@ impl<'a> Compilation<'a> {
             header_names.push(c_text(name, "header name")?);
             header_texts.push(c_text(text, "header source")?);
         }
-        let mut header_names = pointers(&header_names);
-        let mut header_texts = pointers(&header_texts);
+        let header_names = pointers(&header_names);
+        let header_texts = pointers(&header_texts);
         let mut raw = ptr::null_mut();
         // SAFETY: writes one handle to the address given; all texts end with NUL and outlive the call, which copies them; both
         // lists have as many entries as the count says.
@@ -157,8 +157,8 @@ impl<'a> Compilation<'a> {
                     source.as_ptr(),
                     name.as_ptr(),
                     count(header_names.len()),
-                    header_texts.as_mut_ptr(),
-                    header_names.as_mut_ptr()
+                    header_texts.as_ptr(),
+                    header_names.as_ptr()
                 ),
                 "hiprtcCreateProgram({})",
                 program.name
@@ -168,12 +168,12 @@ impl<'a> Compilation<'a> {
     }
 
     fn compile(&self, options: &[CString], name: &str) -> Result<()> {
-        let mut list = pointers(options);
+        let list = pointers(options);
         // SAFETY: the program is alive; the list has as many NUL-terminated texts as the count says.
         unsafe {
             rtc_call!(
                 self.table,
-                hiprtcCompileProgram(self.raw, count(list.len()), list.as_mut_ptr()),
+                hiprtcCompileProgram(self.raw, count(list.len()), list.as_ptr()),
                 "hiprtcCompileProgram({name})"
             )
         }

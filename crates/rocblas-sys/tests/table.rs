@@ -10,7 +10,7 @@ use rocblas_sys::*;
 unsafe extern "C" fn unused() {}
 
 #[test]
-fn every_symbol_is_listed_once() {
+fn every_slot_is_listed_once() {
     let unique: BTreeSet<_> = Api::SYMBOLS.iter().collect();
     assert_eq!(unique.len(), Api::SYMBOLS.len());
     assert!(Api::SYMBOLS.iter().all(|name| name.starts_with("rocblas_")));

@@ -7,16 +7,48 @@ use std::ptr::NonNull;
 /// One slot of a table, seen without its type.
 pub type Slot = Option<NonNull<c_void>>;
 
-/// Asks `resolve` for every symbol.
-pub fn resolve<const N: usize>(
-    symbols: &[&'static CStr; N],
-    resolve: &mut dyn FnMut(&CStr) -> Option<*mut c_void>,
-) -> [Slot; N] {
-    symbols.map(|symbol| resolve(symbol).and_then(NonNull::new))
+/// A slot for one way of calling a function that other releases call in another way.
+///
+/// The symbol is the same, so the library itself has to tell which form it has: by symbols that only releases with, or without,
+/// this form export.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    /// Index of the slot.
+    pub slot: usize,
+    /// Name of the slot.
+    pub name: &'static str,
+    /// The slot stays empty unless each of these symbols is there (`true`) or is not (`false`).
+    pub conditions: &'static [(&'static CStr, bool)],
 }
 
-/// The symbols as text.
-pub const fn names<const N: usize>(symbols: &[&'static CStr; N]) -> [&'static str; N] {
+/// Asks `resolve` for every symbol, and for those that tell the forms apart.
+pub fn resolve<const N: usize>(
+    symbols: &[&'static CStr; N],
+    forms: &[Form],
+    resolve: &mut dyn FnMut(&CStr) -> Option<*mut c_void>,
+) -> [Slot; N] {
+    let mut slots = symbols.map(|symbol| resolve(symbol).and_then(NonNull::new));
+    for form in forms {
+        let has = |symbol: &CStr| {
+            let at = symbols.iter().position(|other| *other == symbol);
+            at.is_some_and(|at| slots[at].is_some())
+        };
+        let fits = form
+            .conditions
+            .iter()
+            .all(|(symbol, present)| has(symbol) == *present);
+        if !fits {
+            slots[form.slot] = None;
+        }
+    }
+    slots
+}
+
+/// The names of the slots: the symbols, but for the slots that are one of several forms.
+pub const fn names<const N: usize>(
+    symbols: &[&'static CStr; N],
+    forms: &[Form],
+) -> [&'static str; N] {
     let mut names = [""; N];
     let mut i = 0;
     while i < N {
@@ -24,6 +56,11 @@ pub const fn names<const N: usize>(symbols: &[&'static CStr; N]) -> [&'static st
             Ok(name) => name,
             Err(_) => panic!("C identifiers are ASCII"),
         };
+        i += 1;
+    }
+    let mut i = 0;
+    while i < forms.len() {
+        names[forms[i].slot] = forms[i].name;
         i += 1;
     }
     names
@@ -45,7 +82,7 @@ pub fn debug_enum(
 /// Gives a generated table its ways in: `EMPTY`, `SYMBOLS`, `load`, `load_from`, `load_beside`, `from_symbols`, `present`.
 ///
 /// The type must be `#[repr(C)]` and consist of `Option<unsafe extern "C" fn …>` slots only, one for each of its
-/// `C_SYMBOLS`, in that order.
+/// `C_SYMBOLS`, in that order. Its `FORMS` name the slots that not every library with the symbol may fill.
 #[macro_export]
 macro_rules! function_table {
     ($table:ident, $search:expr) => {
@@ -58,8 +95,10 @@ macro_rules! function_table {
             /// A table in which no function is present.
             pub const EMPTY: Self = Self::from_slots([None; Self::C_SYMBOLS.len()]);
 
-            /// The names of all slots, in their order.
-            pub const SYMBOLS: &'static [&'static str] = &$crate::table::names(&Self::C_SYMBOLS);
+            /// The names of all slots, in their order. A slot is named after its symbol; where releases call the function in
+            /// different ways, the older way's slot has `_until_` and its last major release after that.
+            pub const SYMBOLS: &'static [&'static str] =
+                &$crate::table::names(&Self::C_SYMBOLS, Self::FORMS);
 
             /// How the library is found.
             pub const SEARCH: $crate::Search = $search;
@@ -84,21 +123,29 @@ macro_rules! function_table {
             }
 
             fn of(library: $crate::Loaded) -> (Self, $crate::Loaded) {
-                // SAFETY: a library that has the key function is the one whose headers gave the slots their types. Where another
-                // release changed a signature, the caller of that slot answers for it: calling a slot is unsafe.
+                // SAFETY: a library that has the key function is the one whose headers gave the slots their types, and `FORMS`
+                // leaves a slot empty where the library calls the function in another way.
                 let table = unsafe { Self::from_symbols(|name| library.symbol(name)) };
                 (table, library)
             }
 
             /// Fills each slot with what `resolve` gives for its symbol.
             ///
+            /// Of a function that releases call in different ways only one slot is filled: which one is told by other symbols that
+            /// `resolve` has or has not, as a real library of that release would.
+            ///
             /// # Safety
             ///
-            /// Every address given must be a function with the C signature of that slot, callable as long as the table is used.
+            /// Every address given must be a function with the C signature of the slot that it fills, callable as long as the table
+            /// is used.
             pub unsafe fn from_symbols(
                 mut resolve: impl FnMut(&core::ffi::CStr) -> Option<*mut core::ffi::c_void>,
             ) -> Self {
-                Self::from_slots($crate::table::resolve(&Self::C_SYMBOLS, &mut resolve))
+                Self::from_slots($crate::table::resolve(
+                    &Self::C_SYMBOLS,
+                    Self::FORMS,
+                    &mut resolve,
+                ))
             }
 
             /// The names of the functions that the library has.
@@ -140,4 +187,49 @@ macro_rules! function_table {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYMBOLS: [&CStr; 4] = [c"changed", c"changed", c"marker", c"plain"];
+    const FORMS: &[Form] = &[
+        Form {
+            slot: 0,
+            name: "changed",
+            conditions: &[(c"marker", true)],
+        },
+        Form {
+            slot: 1,
+            name: "changed_until_6",
+            conditions: &[(c"marker", false)],
+        },
+    ];
+
+    fn filled(offered: &[&CStr]) -> Vec<&'static str> {
+        let address = NonNull::<u8>::dangling().as_ptr().cast::<c_void>();
+        let slots = resolve(&SYMBOLS, FORMS, &mut |name| {
+            offered.contains(&name).then_some(address)
+        });
+        let names = names(&SYMBOLS, FORMS);
+        (0..SYMBOLS.len())
+            .filter(|at| slots[*at].is_some())
+            .map(|at| names[at])
+            .collect()
+    }
+
+    #[test]
+    fn a_function_of_two_forms_fills_the_slot_of_its_library_only() {
+        assert_eq!(
+            filled(&[c"changed", c"marker", c"plain"]),
+            ["changed", "marker", "plain"]
+        );
+        assert_eq!(
+            filled(&[c"changed", c"plain"]),
+            ["changed_until_6", "plain"]
+        );
+        assert_eq!(filled(&[c"marker"]), ["marker"]);
+        assert_eq!(filled(&[]), Vec::<&str>::new());
+    }
 }

@@ -21,7 +21,7 @@ unsafe extern "C" fn refuse(
 }
 
 #[test]
-fn every_symbol_is_listed_once() {
+fn every_slot_is_listed_once() {
     let unique: BTreeSet<_> = Api::SYMBOLS.iter().collect();
     assert_eq!(unique.len(), Api::SYMBOLS.len());
     assert!(

@@ -4,16 +4,24 @@ use std::path::Path;
 
 use xshell::{Shell, cmd};
 
+use super::merge::{MergedFunction, merge};
+use super::parsed::Parsed;
 use super::record::GeneratedFile;
-use super::table::{self, Split, Table};
-use super::{Result, headers};
+use super::releases::{RELEASES, Release};
+use super::since::Lists;
+use super::table::{self, Marker};
+use super::tables::{TABLES, Table, table_of};
+use super::{Result, facts, headers, render};
+use crate::symbols::list::{self, SymbolList};
 
 /// One `-sys` crate.
 struct Bound {
     /// Name of the crate and of its folder below `crates/`.
     name: &'static str,
-    /// The packages that the declarations come from; named in each generated file.
-    packages: &'static [&'static str],
+    /// The folder of its facts below `xtask/symbols`.
+    symbols: &'static str,
+    /// The package that the declarations come from; named in each generated file.
+    package: &'static str,
     /// The headers, as a C program includes them.
     headers: &'static [&'static str],
     /// Names (functions, types, constants) that belong to the library: a regular expression.
@@ -22,7 +30,23 @@ struct Bound {
     reused: &'static [Reused],
     /// Values that an extension's header adds to an enum as plain numbers: prefix of their names, the enum.
     extended: &'static [(&'static str, &'static str)],
-    tables: &'static [Table],
+    /// Types that were renamed with ROCm 6, so that their old name now means another one: old name, name since.
+    renamed_before_6: &'static [(&'static str, &'static str)],
+    /// Structures that may have grown, see [`merge`].
+    may_grow: &'static [&'static str],
+    /// Functions with C linkage in a header that only a C++ compiler reads.
+    cplusplus: Option<Cplusplus>,
+    /// Symbols by which a library's major release is told.
+    markers: &'static [Marker],
+}
+
+/// Functions of headers that are C++.
+struct Cplusplus {
+    headers: &'static [&'static str],
+    /// Include guards of headers that are not needed for the declarations and want AMD's own compiler.
+    skipped: &'static [&'static str],
+    /// A regular expression.
+    functions: &'static str,
 }
 
 /// Declarations of another `-sys` crate.
@@ -48,7 +72,8 @@ const ROCBLAS: Reused = Reused {
 const CRATES: [Bound; 4] = [
     Bound {
         name: "hip-sys",
-        packages: &["libamdhip64-dev"],
+        symbols: "hip",
+        package: "libamdhip64-dev",
         headers: &[
             "hip/hip_runtime_api.h",
             "hip/hip_deprecated.h",
@@ -57,94 +82,124 @@ const CRATES: [Bound; 4] = [
         names: "_?(hip|HIP).*",
         reused: &[],
         extended: &[],
-        tables: &[
-            Table {
-                file: "rtc_api.rs",
-                name: "RtcApi",
-                prefixes: &["hiprtc"],
-                what: "HIPRTC",
+        renamed_before_6: &[("hipDeviceProp_t", "hipDeviceProp_tR0000")],
+        may_grow: &[
+            "hipExternalMemoryBufferDesc_st",
+            "hipExternalMemoryHandleDesc_st",
+            "hipExternalSemaphoreHandleDesc_st",
+        ],
+        cplusplus: Some(Cplusplus {
+            headers: &["cstdint", "hip/hip_runtime_api.h", "hip/hip_ext.h"],
+            skipped: &["HIP_INCLUDE_HIP_HIP_RUNTIME_H"],
+            functions: "hipExtModuleLaunchKernel|hipHccModuleLaunchKernel|hipExtLaunchKernel",
+        }),
+        markers: &[
+            Marker {
+                major: 6,
+                symbol: "hipGetDevicePropertiesR0600",
+                newer: true,
             },
-            Table {
-                file: "api.rs",
-                name: "Api",
-                prefixes: &["hip", "__hip"],
-                what: "HIP",
+            Marker {
+                major: 7,
+                symbol: "hipLaunchKernelExC",
+                newer: true,
             },
         ],
     },
     Bound {
         name: "rocblas-sys",
-        packages: &["librocblas-dev"],
+        symbols: "rocblas",
+        package: "librocblas-dev",
         headers: &["rocblas/rocblas.h"],
         names: "_?(rocblas|ROCBLAS).*",
         reused: &[HIP],
         extended: &[],
-        tables: &[Table {
-            file: "api.rs",
-            name: "Api",
-            prefixes: &["rocblas_"],
-            what: "rocBLAS",
+        renamed_before_6: &[],
+        may_grow: &[],
+        cplusplus: None,
+        // rocBLAS 4.0 (ROCm 6.0) gave `trmm` the arguments that `trmm_outofplace` had, and removed that.
+        markers: &[Marker {
+            major: 6,
+            symbol: "rocblas_strmm_outofplace",
+            newer: false,
         }],
     },
     Bound {
         name: "rocsolver-sys",
-        packages: &["librocsolver-dev"],
+        symbols: "rocsolver",
+        package: "librocsolver-dev",
         headers: &["rocsolver/rocsolver.h"],
         names: "_?(rocsolver|ROCSOLVER|rocblas).*",
         reused: &[HIP, ROCBLAS],
         extended: &[],
-        tables: &[Table {
-            file: "api.rs",
-            name: "Api",
-            prefixes: &["rocsolver_", "rocblas_"],
-            what: "rocSOLVER",
-        }],
+        renamed_before_6: &[],
+        may_grow: &[],
+        cplusplus: None,
+        markers: &[],
     },
     Bound {
         name: "hsa-sys",
-        packages: &["libhsa-runtime-dev"],
+        symbols: "hsa",
+        package: "libhsa-runtime-dev",
         headers: &["hsa/hsa.h", "hsa/hsa_ext_amd.h"],
         names: "_?(hsa|HSA).*",
         reused: &[],
         extended: &[("HSA_STATUS_", "hsa_status_t")],
-        tables: &[Table {
-            file: "api.rs",
-            name: "Api",
-            prefixes: &["hsa_"],
-            what: "the HSA runtime",
-        }],
+        renamed_before_6: &[],
+        // A table that is filled up to the length its caller gives.
+        may_grow: &["hsa_ext_images_1_pfn_s"],
+        cplusplus: None,
+        markers: &[],
     },
 ];
 
-/// Every generated file, in a fixed order.
-pub fn generate(shell: &Shell, include: &Path) -> Result<Vec<GeneratedFile>> {
-    let compiler_headers = compiler_headers(shell)?;
+/// Every generated file, in a fixed order. The headers of every release lie unpacked below `work`.
+pub fn generate(shell: &Shell, root: &Path, work: &Path) -> Result<Vec<GeneratedFile>> {
+    let parser = Parser {
+        work,
+        compiler_headers: compiler_headers(shell)?,
+    };
     let mut files = Vec::new();
     for bound in &CRATES {
-        println!("codegen: {}", bound.name);
-        let source = bound.parse(include, &compiler_headers)?;
-        let split = Split::new(&source, bound.extended, bound.tables)?;
-        let header = bound.file_header();
-        let imports: Vec<&str> = bound.reused.iter().map(|reused| reused.module).collect();
-        let mut add = |file: &str, text: String| {
-            files.push(GeneratedFile {
-                path: format!("crates/{}/src/{file}", bound.name),
-                text: format!("{header}{text}"),
-            });
-        };
-        add("types.rs", split.types(&imports)?);
-        add("names.rs", split.names()?);
-        if let Some(layout) = split.layout()? {
-            add("layout.rs", layout);
+        let mut releases = Vec::new();
+        for release in &RELEASES {
+            let Some((parsed, facts)) = bound.read(&parser, release)? else {
+                continue;
+            };
+            files.push(facts);
+            if release.supported {
+                releases.push(parsed);
+            }
         }
-        for (table, functions) in &split.tables {
-            add(
-                table.file,
-                table::render(table, functions, headers::RELEASE, &imports)?,
-            );
+        println!("codegen: {} from {} releases", bound.name, releases.len());
+        files.extend(bound.bindings(root, &releases)?);
+    }
+    Ok(files)
+}
+
+/// The facts of the releases whose headers are unpacked, without the bindings.
+pub fn facts(shell: &Shell, work: &Path, prepared: &[&str]) -> Result<Vec<GeneratedFile>> {
+    let parser = Parser {
+        work,
+        compiler_headers: compiler_headers(shell)?,
+    };
+    let mut files = Vec::new();
+    for bound in &CRATES {
+        for release in &RELEASES {
+            if prepared.contains(&release.name)
+                && let Some((_, facts)) = bound.read(&parser, release)?
+            {
+                files.push(facts);
+            }
         }
     }
     Ok(files)
+}
+
+/// What bindgen is given besides the headers.
+struct Parser<'a> {
+    work: &'a Path,
+    compiler_headers: String,
 }
 
 /// libclang's wheel brings no `stddef.h`; any C compiler's does.
@@ -156,43 +211,101 @@ fn compiler_headers(shell: &Shell) -> Result<String> {
 }
 
 impl Bound {
+    /// The declarations of one release, and the file of facts about them; nothing if the release lacks the package.
+    fn read(
+        &self,
+        parser: &Parser<'_>,
+        release: &'static Release,
+    ) -> Result<Option<(Parsed, GeneratedFile)>> {
+        let Some(package) = release.header_package(self.package) else {
+            return Ok(None);
+        };
+        let include = headers::folder(parser.work, release);
+        let mut source = self.parse(&include, &parser.compiler_headers)?;
+        if let Some(extra) = &self.cplusplus {
+            source += &extra.parse(&include, &parser.compiler_headers)?;
+        }
+        let renamed = if package.major() < 6 {
+            self.renamed_before_6
+        } else {
+            &[]
+        };
+        let parsed = Parsed::new(&source, package.release(), self.extended, renamed)?;
+        let facts = GeneratedFile {
+            path: facts::path(self.symbols, package),
+            text: facts::text(&parsed, &list::source(package)),
+        };
+        Ok(Some((parsed, facts)))
+    }
+
+    fn bindings(&self, root: &Path, releases: &[Parsed]) -> Result<Vec<GeneratedFile>> {
+        let merged = merge(releases, self.may_grow)?;
+        let header = self.file_header();
+        let imports: Vec<&str> = self.reused.iter().map(|reused| reused.module).collect();
+        let mut files = Vec::new();
+        let mut add = |file: &str, text: String| {
+            files.push(GeneratedFile {
+                path: format!("crates/{}/src/{file}", self.name),
+                text: format!("{header}{text}"),
+            });
+        };
+        add("types.rs", render::types(&merged, &imports)?);
+        add("names.rs", render::names(&merged)?);
+        if let Some(layout) = render::layout(&merged)? {
+            add("layout.rs", layout);
+        }
+        for table in TABLES.iter().filter(|table| table.owner == self.name) {
+            let lists = lists(root, table)?;
+            for marker in self.markers {
+                // Only the library that is opened can be asked for the marker.
+                if marker.symbol.starts_with(table.prefixes[0]) {
+                    marker.check(&lists)?;
+                }
+            }
+            let functions: Vec<&MergedFunction> = merged
+                .functions
+                .iter()
+                .filter(|function| {
+                    table_of(self.name, &function.slot)
+                        .is_some_and(|owner| owner.name == table.name)
+                })
+                .collect();
+            add(
+                table.file,
+                table::render(table, &functions, self.markers, &lists, &imports)?,
+            );
+        }
+        if let Some(lost) = merged
+            .functions
+            .iter()
+            .find(|function| table_of(self.name, &function.slot).is_none())
+        {
+            return Err(format!("`{}` belongs to no table", lost.slot).into());
+        }
+        files.push(GeneratedFile {
+            path: facts::renumbered_path(self.symbols),
+            text: facts::renumbered(&merged.renumbered),
+        });
+        Ok(files)
+    }
+
     fn parse(&self, include: &Path, compiler_headers: &str) -> Result<String> {
+        // A header that a release does not have yet, or no longer, is passed over.
         let wrapper: String = self
             .headers
             .iter()
-            .map(|header| format!("#include <{header}>\n"))
+            .map(|header| format!("#if __has_include(<{header}>)\n#include <{header}>\n#endif\n"))
             .collect();
-        let mut builder = bindgen::Builder::default()
+        let mut builder = builder(include)?
             .header_contents("wrapper.h", &wrapper)
-            .clang_args([
-                "-x",
-                "c",
-                "-std=c11",
-                "-D__HIP_PLATFORM_AMD__",
-                "--target=x86_64-unknown-linux-gnu",
-            ])
-            .clang_arg(format!("-I{}", include.display()))
+            .clang_args(["-x", "c", "-std=c11"])
             .clang_args(["-isystem", compiler_headers])
             .allowlist_function(self.names)
             .allowlist_type(self.names)
             .allowlist_var(self.names)
-            .default_enum_style(bindgen::EnumVariation::NewType {
-                is_bitfield: false,
-                is_global: false,
-            })
-            // A C enum without a name only defines numbers.
-            .constified_enum("_bindgen_ty_.*")
-            .prepend_enum_name(false)
-            .must_use_type("hipError_t|hiprtcResult|rocblas_status_?|hsa_status_t")
-            .derive_default(true)
-            .generate_comments(false)
-            .layout_tests(true)
-            .use_core()
-            .ctypes_prefix("::core::ffi")
-            .rust_target(bindgen::RustTarget::stable(85, 0).map_err(|error| error.to_string())?)
-            .rust_edition(bindgen::RustEdition::Edition2024)
-            .formatter(bindgen::Formatter::None)
-            .disable_header_comment();
+            // The version of the headers says nothing about the library that is loaded.
+            .blocklist_item(".*_(INTERFACE_)?VERSION(_.*)?")
+            .blocklist_item("HIP_DEPRECATED_MSG");
         for reused in self.reused {
             builder = builder
                 .blocklist_file(format!(".*/include/{}/.*", reused.folder))
@@ -202,15 +315,80 @@ impl Bound {
     }
 
     fn file_header(&self) -> String {
-        let sources: Vec<String> = headers::PACKAGES
+        let sources: Vec<String> = RELEASES
             .iter()
-            .filter(|package| self.packages.contains(&package.name))
-            .map(|package| format!("{} {}", package.name, package.version))
+            .filter(|release| release.supported)
+            .filter_map(|release| release.header_package(self.package))
+            .map(|package| package.version.to_owned())
             .collect();
         format!(
-            "// Generated by `{}`, do not edit by hand.\n// From the headers of {}; their copyright notice is in NOTICE.\n\n",
+            "// Generated by `{}`, do not edit by hand.\n// From the headers of {} {}; their copyright notice is in NOTICE.\n\n",
             super::COMMAND,
+            self.package,
             sources.join(", ")
         )
     }
+}
+
+impl Cplusplus {
+    fn parse(&self, include: &Path, compiler_headers: &str) -> Result<String> {
+        let wrapper: String = self
+            .skipped
+            .iter()
+            .map(|guard| format!("#define {guard}\n"))
+            .chain(
+                self.headers
+                    .iter()
+                    .map(|header| format!("#include <{header}>\n")),
+            )
+            .collect();
+        let bindings = builder(include)?
+            .header_contents("wrapper.hpp", &wrapper)
+            .clang_args(["-x", "c++", "-std=c++20"])
+            // The C++ library's own headers come first: they wrap the compiler's.
+            .clang_args(["-idirafter", compiler_headers])
+            .allowlist_function(self.functions)
+            .allowlist_recursively(false)
+            .generate()?;
+        Ok(bindings.to_string())
+    }
+}
+
+/// What all headers have in common.
+fn builder(include: &Path) -> Result<bindgen::Builder> {
+    Ok(bindgen::Builder::default()
+        .clang_args([
+            "-D__HIP_PLATFORM_AMD__",
+            "--target=x86_64-unknown-linux-gnu",
+        ])
+        .clang_arg(format!("-I{}", include.display()))
+        .default_enum_style(bindgen::EnumVariation::NewType {
+            is_bitfield: false,
+            is_global: false,
+        })
+        // A C enum without a name only defines numbers.
+        .constified_enum("_bindgen_ty_.*")
+        .prepend_enum_name(false)
+        .must_use_type("hipError_t|hiprtcResult|rocblas_status_?|hsa_status_t")
+        .derive_default(true)
+        .generate_comments(false)
+        .layout_tests(true)
+        .use_core()
+        .ctypes_prefix("::core::ffi")
+        .rust_target(bindgen::RustTarget::stable(85, 0).map_err(|error| error.to_string())?)
+        .rust_edition(bindgen::RustEdition::Edition2024)
+        .formatter(bindgen::Formatter::None)
+        .disable_header_comment())
+}
+
+/// The symbol lists of a table's library, oldest first.
+fn lists(root: &Path, table: &Table) -> Result<Lists> {
+    let mut lists = Vec::new();
+    for release in &RELEASES {
+        if let Some(library) = release.library(table) {
+            let list = SymbolList::read(root, library.name, &library.package)?;
+            lists.push((library.package.release(), list));
+        }
+    }
+    Ok(Lists(lists))
 }

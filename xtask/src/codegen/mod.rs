@@ -2,26 +2,52 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | the pinned header packages, fetched without root | [`headers`], from the mirror that [`sources`] finds |
+//! | the releases and their pinned packages | [`releases`] |
+//! | the tables and their libraries | [`tables`] |
+//! | the packages, fetched without root | [`archive`], from the mirror that [`sources`] finds |
+//! | the headers of each release in a folder of its own | [`headers`] |
 //! | the C parser | [`libclang`] |
-//! | headers to Rust types | `bindings` |
-//! | foreign functions to a table of optional slots | `table` |
+//! | headers to Rust types, for each release | `bindings`, taken apart by `parsed` |
+//! | the releases as one set of declarations | `merge`, which asks `layout` and `abi` what agrees |
+//! | types and enums as source | `render` |
+//! | functions as a table of optional slots, each with its releases | `table`, `since` |
+//! | each release's declarations as text | `facts` |
 //! | what was generated, as digests | [`record`] |
 //!
 //! Only the middle steps need the Cargo feature `codegen`; without it the command prepares the inputs and runs itself again with it.
 
 #[cfg(feature = "codegen")]
+mod abi;
+pub mod archive;
+#[cfg(feature = "codegen")]
 mod bindings;
+#[cfg(feature = "codegen")]
+mod facts;
 mod headers;
+#[cfg(feature = "codegen")]
+mod layout;
 mod libclang;
+#[cfg(feature = "codegen")]
+mod merge;
+#[cfg(feature = "codegen")]
+mod parsed;
 mod record;
+pub mod releases;
+#[cfg(feature = "codegen")]
+mod render;
+#[cfg(feature = "codegen")]
+mod since;
 mod sources;
 #[cfg(feature = "codegen")]
 mod table;
+pub mod tables;
 
 use std::error::Error;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::symbols;
+use releases::RELEASES;
 use xshell::{Shell, cmd};
 
 /// The chores' result: a failure is one line that says what to do.
@@ -30,11 +56,13 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// The command a reader is told to run when the bindings are stale.
 const COMMAND: &str = "cargo xtask codegen";
 
-/// Tells the process that has the parser where the unpacked headers are.
-const HEADERS_VARIABLE: &str = "HIPCL_CODEGEN_HEADERS";
+/// Tells the process that has the parser the releases whose headers are unpacked.
+const PREPARED_VARIABLE: &str = "HIPCL_CODEGEN_PREPARED";
 
 /// Regenerates the bindings of the workspace at `root`, or with `--check` fails when the checked-in ones differ from what
 /// the headers give.
+///
+/// A release whose packages have left the archive can only be checked by the committed facts and digests; `--check` says which.
 pub fn run(root: &Path, args: &[String]) -> Result<()> {
     let check = match args {
         [] => false,
@@ -42,61 +70,101 @@ pub fn run(root: &Path, args: &[String]) -> Result<()> {
         _ => return Err(format!("`{COMMAND}` takes `--check` or nothing").into()),
     };
     let shell = Shell::new()?;
-    let work = target_folder(root).join("codegen");
+    let work = work_folder(root);
     #[cfg(feature = "codegen")]
-    if let Some(include) = std::env::var_os(HEADERS_VARIABLE) {
-        return generate(&shell, root, &work, Path::new(&include), check);
+    if let Ok(prepared) = std::env::var(PREPARED_VARIABLE) {
+        let prepared: Vec<&str> = prepared.split(',').collect();
+        return generate(&shell, root, &work, &prepared, check);
     }
-    match Inputs::prepare(&shell, &work) {
-        Ok(inputs) => inputs.run_with_parser(&shell, root, check),
-        Err(error) if check => {
-            println!("codegen: the pinned headers can't be had here: {error}");
-            let files = record::verify(root)?;
-            println!(
-                "codegen: not regenerated; {files} generated files agree with the committed digests"
-            );
-            Ok(())
+    if check {
+        symbols::check::run(root)?;
+    }
+    let mut prepared = Vec::new();
+    for release in &RELEASES {
+        match headers::unpack(&shell, &work, release) {
+            Ok(_) => prepared.push(release.name),
+            Err(error) if check => {
+                println!("codegen: no headers of ROCm {}: {error}", release.name);
+            }
+            Err(error) => {
+                return Err(format!("no headers of ROCm {}: {error}", release.name).into());
+            }
         }
-        Err(error) => Err(error),
+    }
+    let parser = match libclang::folder(&shell, &work) {
+        Ok(folder) if !prepared.is_empty() => Some(folder),
+        Ok(_) => None,
+        Err(error) if check => {
+            println!("codegen: no parser: {error}");
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    match parser {
+        Some(libclang) => run_with_parser(&shell, root, &libclang, &prepared, check),
+        None => verify(root),
     }
 }
 
-/// What the generator reads.
-struct Inputs {
-    /// `usr/include` of the unpacked header packages.
-    include: PathBuf,
-    /// The folder that holds the `libclang` shared library.
-    libclang: PathBuf,
+/// What can be said without regenerating anything.
+fn verify(root: &Path) -> Result<()> {
+    let files = record::verify(root)?;
+    println!("codegen: not regenerated; {files} generated files agree with the committed digests");
+    Ok(())
 }
 
-impl Inputs {
-    fn prepare(shell: &Shell, work: &Path) -> Result<Self> {
-        Ok(Self {
-            include: headers::unpacked(shell, work)?,
-            libclang: libclang::folder(shell, work)?,
-        })
-    }
+/// bindgen finds its parser through `LIBCLANG_PATH`, which only a parent process can set safely.
+fn run_with_parser(
+    shell: &Shell,
+    root: &Path,
+    libclang: &Path,
+    prepared: &[&str],
+    check: bool,
+) -> Result<()> {
+    let mut task = vec!["codegen"];
+    task.extend(check.then_some("--check"));
+    let prepared = prepared.join(",");
+    let environment = [
+        ("LIBCLANG_PATH", libclang.as_os_str()),
+        (PREPARED_VARIABLE, OsStr::new(&prepared)),
+    ];
+    rerun_with_feature(shell, root, &task, &environment)
+}
 
-    /// bindgen finds its parser through `LIBCLANG_PATH`, which only a parent process can set safely.
-    fn run_with_parser(&self, shell: &Shell, root: &Path, check: bool) -> Result<()> {
-        println!("codegen: building the generator");
-        let _folder = shell.push_dir(root);
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        // It runs for seconds: optimising the parser costs more than it gains.
-        let profile = "profile.dev.package.'*'.opt-level=0";
-        let check = check.then_some("--check");
-        cmd!(shell, "{cargo} run --quiet --config {profile} --package xtask --features codegen -- codegen {check...}")
-            .env("LIBCLANG_PATH", &self.libclang)
-            .env(HEADERS_VARIABLE, &self.include)
-            .quiet()
-            .run()
-            .map_err(|_| "codegen failed, see above".into())
-    }
+/// Builds this program with the Cargo feature `codegen` and has it do the task.
+pub fn rerun_with_feature(
+    shell: &Shell,
+    root: &Path,
+    task: &[&str],
+    environment: &[(&str, &OsStr)],
+) -> Result<()> {
+    println!("codegen: building the generator");
+    let _folder = shell.push_dir(root);
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // It runs for seconds: optimising the parser costs more than it gains.
+    let profile = "profile.dev.package.'*'.opt-level=0";
+    cmd!(
+        shell,
+        "{cargo} run --quiet --config {profile} --package xtask --features codegen -- {task...}"
+    )
+    .envs(environment.iter().copied())
+    .quiet()
+    .run()
+    .map_err(|_| format!("`cargo xtask {}` failed, see above", task.join(" ")).into())
+}
+
+/// Where downloads and unpacked files are kept.
+pub fn work_folder(root: &Path) -> PathBuf {
+    target_folder(root).join("codegen")
 }
 
 #[cfg(feature = "codegen")]
-fn generate(shell: &Shell, root: &Path, work: &Path, include: &Path, check: bool) -> Result<()> {
-    let fresh = bindings::generate(shell, include)?;
+fn generate(shell: &Shell, root: &Path, work: &Path, prepared: &[&str], check: bool) -> Result<()> {
+    if prepared.len() < RELEASES.len() {
+        record::compare_some(root, work, &bindings::facts(shell, work, prepared)?)?;
+        return verify(root);
+    }
+    let fresh = bindings::generate(shell, root, work)?;
     if check {
         record::compare(root, work, &fresh)
     } else {

@@ -238,13 +238,13 @@ macro_rules! queued_copies {
 }
 
 plain_copies! {
-    memcpy_htod "hipMemcpyHtoD" (hipDeviceptr_t, *mut c_void) hipMemcpyKind::hipMemcpyHostToDevice;
+    memcpy_htod "hipMemcpyHtoD" (hipDeviceptr_t, *const c_void) hipMemcpyKind::hipMemcpyHostToDevice;
     memcpy_dtoh "hipMemcpyDtoH" (*mut c_void, hipDeviceptr_t) hipMemcpyKind::hipMemcpyDeviceToHost;
     memcpy_dtod "hipMemcpyDtoD" (hipDeviceptr_t, hipDeviceptr_t) hipMemcpyKind::hipMemcpyDeviceToDevice;
 }
 
 queued_copies! {
-    memcpy_htod_async "hipMemcpyHtoDAsync" (hipDeviceptr_t, *mut c_void) hipMemcpyKind::hipMemcpyHostToDevice;
+    memcpy_htod_async "hipMemcpyHtoDAsync" (hipDeviceptr_t, *const c_void) hipMemcpyKind::hipMemcpyHostToDevice;
     memcpy_dtoh_async "hipMemcpyDtoHAsync" (*mut c_void, hipDeviceptr_t) hipMemcpyKind::hipMemcpyDeviceToHost;
     memcpy_dtod_async "hipMemcpyDtoDAsync" (hipDeviceptr_t, hipDeviceptr_t) hipMemcpyKind::hipMemcpyDeviceToDevice;
 }

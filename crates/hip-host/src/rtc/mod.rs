@@ -87,7 +87,7 @@ unsafe fn string(text: *const c_char) -> Result<String> {
 ///
 /// # Safety
 /// `list` is null or holds `count` pointers, each null or a terminated string.
-unsafe fn strings(list: *mut *const c_char, count: c_int) -> Result<Vec<String>> {
+unsafe fn strings(list: *const *const c_char, count: c_int) -> Result<Vec<String>> {
     let count = usize::try_from(count).map_err(|_| hiprtcResult::HIPRTC_ERROR_INVALID_INPUT)?;
     if count > 0 && list.is_null() {
         return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
@@ -103,8 +103,8 @@ unsafe extern "C" fn create_program(
     source: *const c_char,
     name: *const c_char,
     count: c_int,
-    headers: *mut *const c_char,
-    names: *mut *const c_char,
+    headers: *const *const c_char,
+    names: *const *const c_char,
 ) -> hiprtcResult {
     entry("hiprtcCreateProgram", || {
         if out.is_null() {
@@ -177,7 +177,7 @@ unsafe extern "C" fn add_name_expression(
 unsafe extern "C" fn compile_program(
     program: hiprtcProgram,
     count: c_int,
-    list: *mut *const c_char,
+    list: *const *const c_char,
 ) -> hiprtcResult {
     entry("hiprtcCompileProgram", || {
         let program = find(program)?;

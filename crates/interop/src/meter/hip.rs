@@ -20,8 +20,8 @@ counted_table! {
     hipMemcpy(dst: *mut c_void, src: *const c_void, bytes: usize, kind: hipMemcpyKind) -> hipError_t, bytes;
     hipMemcpyAsync(dst: *mut c_void, src: *const c_void, bytes: usize, kind: hipMemcpyKind, stream: hipStream_t) -> hipError_t, bytes;
     hipMemcpyWithStream(dst: *mut c_void, src: *const c_void, bytes: usize, kind: hipMemcpyKind, stream: hipStream_t) -> hipError_t, bytes;
-    hipMemcpyHtoD(dst: hipDeviceptr_t, src: *mut c_void, bytes: usize) -> hipError_t, bytes;
-    hipMemcpyHtoDAsync(dst: hipDeviceptr_t, src: *mut c_void, bytes: usize, stream: hipStream_t) -> hipError_t, bytes;
+    hipMemcpyHtoD(dst: hipDeviceptr_t, src: *const c_void, bytes: usize) -> hipError_t, bytes;
+    hipMemcpyHtoDAsync(dst: hipDeviceptr_t, src: *const c_void, bytes: usize, stream: hipStream_t) -> hipError_t, bytes;
     hipMemcpyDtoH(dst: *mut c_void, src: hipDeviceptr_t, bytes: usize) -> hipError_t, bytes;
     hipMemcpyDtoHAsync(dst: *mut c_void, src: hipDeviceptr_t, bytes: usize, stream: hipStream_t) -> hipError_t, bytes;
     hipMemcpyDtoD(dst: hipDeviceptr_t, src: hipDeviceptr_t, bytes: usize) -> hipError_t, bytes;

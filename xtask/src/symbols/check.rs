@@ -1,0 +1,238 @@
+//! Whether headers, libraries and tables agree, as far as the committed facts tell.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::facts::Facts;
+use super::list::SymbolList;
+use crate::codegen::Result;
+use crate::codegen::releases::RELEASES;
+use crate::codegen::tables::{TABLES, Table, table_of};
+
+/// Functions that a release's headers declare and its library does not export. AMD wrote the declaration first.
+const DECLARED_ONLY: &[(&str, &[&str])] = &[
+    (
+        "5.7",
+        &[
+            "hipGraphAddExternalSemaphoresSignalNode",
+            "hipGraphAddExternalSemaphoresWaitNode",
+            "hipGraphExecExternalSemaphoresSignalNodeSetParams",
+            "hipGraphExecExternalSemaphoresWaitNodeSetParams",
+            "hipGraphExternalSemaphoresSignalNodeGetParams",
+            "hipGraphExternalSemaphoresSignalNodeSetParams",
+            "hipGraphExternalSemaphoresWaitNodeGetParams",
+            "hipGraphExternalSemaphoresWaitNodeSetParams",
+            "hipTexRefGetMipMappedArray",
+        ],
+    ),
+    (
+        "6.4",
+        &[
+            "hipDeviceGetTexture1DLinearMaxWidth",
+            "hipExternalMemoryGetMappedMipmappedArray",
+            "hipGraphAddExternalSemaphoresSignalNode",
+            "hipGraphAddExternalSemaphoresWaitNode",
+            "hipGraphExecExternalSemaphoresSignalNodeSetParams",
+            "hipGraphExecExternalSemaphoresWaitNodeSetParams",
+            "hipGraphExternalSemaphoresSignalNodeGetParams",
+            "hipGraphExternalSemaphoresSignalNodeSetParams",
+            "hipGraphExternalSemaphoresWaitNodeGetParams",
+            "hipGraphExternalSemaphoresWaitNodeSetParams",
+        ],
+    ),
+    ("7.2", &["hipExternalMemoryGetMappedMipmappedArray"]),
+];
+
+/// Fails with the first disagreement; the error says how many there are.
+pub fn run(root: &Path) -> Result<()> {
+    let mut problems = Vec::new();
+    for table in &TABLES {
+        let bound = bound(root, table)?;
+        let mut declared_somewhere = BTreeSet::new();
+        for release in RELEASES.iter().filter(|release| release.supported) {
+            let (Some(headers), Some(library)) = (
+                release.header_package(table.package),
+                release.library(table),
+            ) else {
+                return Err(format!("ROCm {} lacks {}", release.name, table.what).into());
+            };
+            let facts = Facts::read(root, table.headers, headers)?;
+            let declared: BTreeSet<&str> = facts
+                .of("fn")
+                .map(|(name, _)| name)
+                .filter(|name| table_of(table.owner, name).is_some_and(|of| of.file == table.file))
+                .collect();
+            let exported = SymbolList::read(root, library.name, &library.package)?;
+            let exported = exported.functions.keys().map(String::as_str).collect();
+            problems.extend(disagreements(
+                &format!("{} of ROCm {}", table.what, headers.release()),
+                &declared,
+                &exported,
+                &bound,
+                declared_only(release.name),
+            ));
+            declared_somewhere.extend(declared.into_iter().map(str::to_owned));
+        }
+        problems.extend(
+            bound
+                .iter()
+                .filter(|name| !declared_somewhere.contains(*name))
+                .map(|name| format!("{}: no release declares `{name}`", table.what)),
+        );
+    }
+    problems.extend(wrong_values(root)?);
+    match problems.first() {
+        None => Ok(()),
+        Some(first) => Err(format!("{first} ({} disagreements in all)", problems.len()).into()),
+    }
+}
+
+fn declared_only(release: &str) -> &'static [&'static str] {
+    DECLARED_ONLY
+        .iter()
+        .find(|(of, _)| *of == release)
+        .map_or(&[], |(_, names)| names)
+}
+
+/// The functions that a table has slots for, read from its source.
+pub fn bound(root: &Path, table: &Table) -> Result<BTreeSet<String>> {
+    let path = format!("crates/{}/src/{}", table.owner, table.file);
+    let text = fs::read_to_string(root.join(&path))
+        .map_err(|error| format!("can't read {path}: {error}"))?;
+    bound_in(&text).ok_or_else(|| format!("{path} has no list of symbols").into())
+}
+
+fn bound_in(source: &str) -> Option<BTreeSet<String>> {
+    let list = source.split_once("const C_SYMBOLS")?.1.split_once("= [")?.1;
+    let list = list.split_once("];")?.0;
+    let names = list.split('"').skip(1).step_by(2).map(str::to_owned);
+    Some(names.collect())
+}
+
+/// What does not fit together in one release of one library.
+fn disagreements(
+    what: &str,
+    declared: &BTreeSet<&str>,
+    exported: &BTreeSet<&str>,
+    bound: &BTreeSet<String>,
+    declared_only: &[&str],
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    for name in declared {
+        if !bound.contains(*name) {
+            problems.push(format!("{what}: `{name}` is declared and has no slot"));
+        }
+        match (exported.contains(name), declared_only.contains(name)) {
+            (false, false) => {
+                problems.push(format!("{what}: `{name}` is declared and not exported"));
+            }
+            (true, true) => problems.push(format!(
+                "{what}: `{name}` is exported, so take it from the list of those that are not"
+            )),
+            _ => {}
+        }
+    }
+    problems
+}
+
+/// Values of the newest headers that the bindings have with another number, or not at all.
+fn wrong_values(root: &Path) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let Some(newest) = RELEASES.last() else {
+        return Ok(problems);
+    };
+    for table in &TABLES {
+        let Some(package) = newest.header_package(table.package) else {
+            continue;
+        };
+        let facts = Facts::read(root, table.headers, package)?;
+        let path = format!("crates/{}/src/types.rs", table.owner);
+        let types = fs::read_to_string(root.join(&path))
+            .map_err(|error| format!("can't read {path}: {error}"))?;
+        problems
+            .extend(values_missing(&facts, &types).map(|line| format!("{path} lacks `{line}`")));
+    }
+    Ok(problems)
+}
+
+fn values_missing<'a>(facts: &'a Facts, types: &str) -> impl Iterator<Item = String> + 'a {
+    // Long lines are broken and get a comma.
+    let compact: String = types
+        .split_whitespace()
+        .collect::<String>()
+        .replace(",)", ")");
+    facts.of("enum").filter_map(move |(name, number)| {
+        let (owner, value) = name.split_once("::")?;
+        let line = format!("pubconst{value}:{owner}={owner}({number});");
+        (!compact.contains(&line)).then(|| format!("{name} = {number}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set<'a>(names: &[&'a str]) -> BTreeSet<&'a str> {
+        names.iter().copied().collect()
+    }
+
+    fn slots(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn headers_libraries_and_tables_of_the_repository_agree() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("the workspace");
+        run(root).expect("no disagreement");
+    }
+
+    #[test]
+    fn a_wrong_symbol_anywhere_is_found() {
+        let good = ["hipFree", "hipMalloc"];
+        let check = |declared: &[&str], exported: &[&str], bound: &[&str]| {
+            disagreements("HIP", &set(declared), &set(exported), &slots(bound), &[])
+        };
+        assert!(check(&good, &good, &good).is_empty());
+        for (declared, exported, bound) in [
+            (["hipFree", "hipMaloc"], good, good),
+            (good, ["hipFree", "hipMaloc"], good),
+            (good, good, ["hipFree", "hipMaloc"]),
+        ] {
+            let problems = check(&declared, &exported, &bound);
+            assert!(!problems.is_empty(), "{declared:?} {exported:?} {bound:?}");
+        }
+    }
+
+    #[test]
+    fn an_exception_that_is_none_any_more_is_found() {
+        let names = set(&["hipLate"]);
+        let problems = |exported: &BTreeSet<&str>| {
+            disagreements("HIP", &names, exported, &slots(&["hipLate"]), &["hipLate"])
+        };
+        assert!(problems(&BTreeSet::new()).is_empty());
+        assert_eq!(problems(&names).len(), 1);
+    }
+
+    #[test]
+    fn a_wrong_number_in_the_bindings_is_found() {
+        let facts = Facts::parse("# libx 1\nenum e_t::A = 1\nenum e_t::B = 2\n").expect("facts");
+        let types = "impl e_t {\n    pub const A: e_t = e_t(1);\n    pub const B: e_t = e_t(\n        2,\n    );\n}";
+        assert_eq!(values_missing(&facts, types).count(), 0);
+        let wrong = types.replace("(1)", "(3)");
+        assert_eq!(
+            values_missing(&facts, &wrong).collect::<Vec<_>>(),
+            ["e_t::A = 1"]
+        );
+    }
+
+    #[test]
+    fn the_slots_are_read_from_the_source_of_a_table() {
+        let source = r#"impl Api { pub(crate) const C_SYMBOLS: [&'static CStr; 2usize] = [ c"hipFree", c"hipMalloc", ];
+            pub(crate) const FORMS: &[Form] = &[Form { name: "other" }]; }"#;
+        assert_eq!(bound_in(source), Some(slots(&["hipFree", "hipMalloc"])));
+        assert_eq!(bound_in("struct Api;"), None);
+    }
+}
