@@ -5,11 +5,11 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs`, `rtc_api.rs` | [`Api`] and [`RtcApi`], one slot for each function (generated) |
-//! | `library.rs` | where the library is found; feature `load`, on by default |
+//! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //! | `constants.rs` | the few macros that the generator cannot express |
 //!
-//! Nothing is linked: [`Api::load`] opens the library at run time, [`Api::from_symbols`] takes the functions from anywhere.
+//! Nothing is linked unless the feature `linked` asks for it: [`Api::load`] opens the library at run time, [`Api::from_symbols`] takes the functions from anywhere.
 //! A C enum is a transparent newtype with associated constants, so a value that a newer release adds is never undefined
 //! behaviour; it prints with its C name. No wrapper checks an argument here; that is the work of the crate `hip`.
 //!
@@ -21,6 +21,11 @@
 //! | [`hipMemoryType`] | 5.x: host 0, device 1, array 2, unified 3, managed 4 | ask [`Api::hipRuntimeGetVersion`] first |
 //! | [`Api::hipPointerGetAttributes`] of null | from 7.0 a success | |
 //! | [`Api::hipDrvGraphAddMemsetNode`], [`Api::hipDrvGraphExecMemsetNodeSetParams`], [`Api::hipDeviceGetTexture1DLinearMaxWidth`] | from 7.0 other arguments | |
+//!
+//! | feature | default | what |
+//! |---|---|---|
+//! | `load` | yes | `load`, `load_from`, `load_beside`; without it the crate needs `core` only |
+//! | `linked` | no | `linked`: the program is linked with the library, which has to be there when it is built and when it starts |
 
 #![no_std]
 

@@ -31,3 +31,8 @@ rocm_loader::library! {
         fallback: Some(&Search { key_symbol: c"hiprtcCompileProgram", ..Api::SEARCH }),
     }
 }
+
+#[cfg(all(feature = "linked", unix))]
+rocm_loader::linked!(Api, hipGetDeviceCount);
+#[cfg(all(feature = "linked", unix))]
+rocm_loader::linked!(RtcApi, hiprtcCompileProgram);

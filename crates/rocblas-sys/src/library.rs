@@ -16,3 +16,6 @@ rocm_loader::library! {
         fallback: None,
     }
 }
+
+#[cfg(all(feature = "linked", unix))]
+rocm_loader::linked!(Api, rocblas_create_handle);
