@@ -5,10 +5,11 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs`, `rtc_api.rs` | [`Api`] and [`RtcApi`], one slot for each function (generated) |
+//! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //! | `constants.rs` | the few macros that the generator cannot express |
 //!
-//! Nothing is linked: [`Api::load`] opens the library at run time, [`Api::from_symbols`] takes the functions from anywhere.
+//! Nothing is linked unless the feature `linked` asks for it: [`Api::load`] opens the library at run time, [`Api::from_symbols`] takes the functions from anywhere.
 //! A C enum is a transparent newtype with associated constants, so a value that a newer release adds is never undefined
 //! behaviour; it prints with its C name. No wrapper checks an argument here; that is the work of the crate `hip`.
 //!
@@ -20,6 +21,13 @@
 //! | [`hipMemoryType`] | 5.x: host 0, device 1, array 2, unified 3, managed 4 | ask [`Api::hipRuntimeGetVersion`] first |
 //! | [`Api::hipPointerGetAttributes`] of null | from 7.0 a success | |
 //! | [`Api::hipDrvGraphAddMemsetNode`], [`Api::hipDrvGraphExecMemsetNodeSetParams`], [`Api::hipDeviceGetTexture1DLinearMaxWidth`] | from 7.0 other arguments | |
+//!
+//! | feature | default | what |
+//! |---|---|---|
+//! | `load` | yes | `load`, `load_from`, `load_beside`; without it the crate needs `core` only |
+//! | `linked` | no | `linked`: the program is linked with the library, which has to be there when it is built and when it starts |
+
+#![no_std]
 
 #[rustfmt::skip]
 mod api;
@@ -27,6 +35,8 @@ mod constants;
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 #[rustfmt::skip]
 mod layout;
+#[cfg(feature = "load")]
+mod library;
 #[rustfmt::skip]
 mod names;
 #[rustfmt::skip]
@@ -36,31 +46,10 @@ mod types;
 
 pub use api::Api;
 pub use constants::*;
+#[cfg(feature = "load")]
 pub use rocm_loader::{LoadError, Loaded};
 pub use rtc_api::RtcApi;
 pub use types::*;
 
-use rocm_loader::Search;
-
-rocm_loader::function_table! {
-    Api,
-    Search {
-        library: "libamdhip64",
-        env: "HIPCL_HIP_LIBRARY",
-        sonames: &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"],
-        key_symbol: c"hipGetDeviceCount",
-        fallback: None,
-    }
-}
-
-rocm_loader::function_table! {
-    RtcApi,
-    Search {
-        library: "libhiprtc",
-        env: "HIPCL_HIPRTC_LIBRARY",
-        sonames: &["libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5"],
-        key_symbol: c"hiprtcCompileProgram",
-        // Releases before 7.0 have HIPRTC inside HIP's own library too.
-        fallback: Some(&Search { key_symbol: c"hiprtcCompileProgram", ..Api::SEARCH }),
-    }
-}
+rocm_loader::function_table!(Api);
+rocm_loader::function_table!(RtcApi);

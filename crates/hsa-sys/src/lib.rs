@@ -6,33 +6,33 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
+//! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
 //! The project needs a few of them: `hsa_amd_pointer_info` tells who owns an address and where the memory lies.
+//!
+//! | feature | default | what |
+//! |---|---|---|
+//! | `load` | yes | `load`, `load_from`, `load_beside`; without it the crate needs `core` only |
+//! | `linked` | no | `linked`: the program is linked with the library, which has to be there when it is built and when it starts |
+
+#![no_std]
 
 #[rustfmt::skip]
 mod api;
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 #[rustfmt::skip]
 mod layout;
+#[cfg(feature = "load")]
+mod library;
 #[rustfmt::skip]
 mod names;
 #[rustfmt::skip]
 mod types;
 
 pub use api::Api;
+#[cfg(feature = "load")]
 pub use rocm_loader::{LoadError, Loaded};
 pub use types::*;
 
-use rocm_loader::Search;
-
-rocm_loader::function_table! {
-    Api,
-    Search {
-        library: "libhsa-runtime64",
-        env: "HIPCL_HSA_LIBRARY",
-        sonames: &["libhsa-runtime64.so.1"],
-        key_symbol: c"hsa_init",
-        fallback: None,
-    }
-}
+rocm_loader::function_table!(Api);

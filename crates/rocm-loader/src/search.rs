@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use libloading::Library;
 
 use crate::elf::{self, Verdict};
-use crate::{LoadError, Loaded, Tried};
+use crate::{LoadError, Loaded, Tried, once};
 
 /// How one library is found.
 ///
 /// Order: the file that `env` names (then nothing else is tried); a copy that this process already has; the `lib` folders of
 /// `$ROCM_PATH` and `$HIP_PATH`; the names in `sonames`, left to the dynamic linker; the bare name; `/opt/rocm/lib`; all that
-/// for `fallback`. A file that is found but can't be used is passed over, and its reason kept.
+/// for `fallback`. A file that is found but can't be used is passed over, and its reason kept. Every way in ends with the check
+/// that the process has one copy only of each library in `once`; that failure is final, as the second copy can't be unloaded.
 #[derive(Debug, Clone, Copy)]
 pub struct Search {
     /// The library without suffix, such as `libamdhip64`.
@@ -23,21 +24,32 @@ pub struct Search {
     pub sonames: &'static [&'static str],
     /// A function that every release has: a file without it is another library.
     pub key_symbol: &'static CStr,
+    /// Libraries (without suffix) that keep state, so that a process may have one file of each: two are
+    /// [`LoadError::TwoCopies`]. Checked on Linux.
+    pub once: &'static [&'static str],
     /// A library that holds the same functions in some releases, taken if this one is nowhere.
     pub fallback: Option<&'static Search>,
 }
 
 impl Search {
     /// The first usable copy in the search order.
+    ///
+    /// # Errors
+    /// [`LoadError::NotFound`] with every place that was tried; the particular error of the file that `env` names;
+    /// [`LoadError::TwoCopies`].
     pub fn load(&self) -> Result<Loaded, LoadError> {
         self.load_with(&|name| std::env::var_os(name))
     }
 
     /// As [`Search::load`], with the environment given.
     fn load_with(&self, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Loaded, LoadError> {
+        self.find(env).and_then(|loaded| self.alone(loaded))
+    }
+
+    fn find(&self, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Loaded, LoadError> {
         if let Some(path) = value(env, self.env) {
             return self
-                .load_from(Path::new(&path))
+                .open_file(Path::new(&path))
                 .map_err(|error| error.named_by(self.env));
         }
         if let Some(loaded) = self.already_in_process() {
@@ -48,20 +60,27 @@ impl Search {
             if let Some(root) = value(env, variable) {
                 let folder = Path::new(&root).join("lib");
                 attempts.all(self.names().map(|name| folder.join(name)), |path| {
-                    self.load_from(path)
+                    self.open_file(path)
                 });
             }
         }
         attempts.all(self.names().map(PathBuf::from), |name| self.open(name));
         let folder = Path::new("/opt/rocm/lib");
         attempts.all(self.names().map(|name| folder.join(name)), |path| {
-            self.load_from(path)
+            self.open_file(path)
         });
-        attempts.finish(self, |fallback| fallback.load_with(env))
+        attempts.finish(self, |fallback| fallback.find(env))
     }
 
     /// Loads one file.
+    ///
+    /// # Errors
+    /// Every [`LoadError`] except [`LoadError::NotFound`]: what is wrong with this file.
     pub fn load_from(&self, path: &Path) -> Result<Loaded, LoadError> {
+        self.open_file(path).and_then(|loaded| self.alone(loaded))
+    }
+
+    fn open_file(&self, path: &Path) -> Result<Loaded, LoadError> {
         let (library, path_buf) = (self.library, path.to_path_buf());
         match elf::inspect(path) {
             Verdict::Plausible => self.open(path),
@@ -87,13 +106,45 @@ impl Search {
     }
 
     /// Loads the copy in the folder of another library, so that both are of one release.
+    ///
+    /// # Errors
+    /// [`LoadError::NotFound`] with the files of that folder that were tried; [`LoadError::TwoCopies`].
     pub fn load_beside(&self, neighbour: &Loaded) -> Result<Loaded, LoadError> {
+        self.find_beside(neighbour)
+            .and_then(|loaded| self.alone(loaded))
+    }
+
+    fn find_beside(&self, neighbour: &Loaded) -> Result<Loaded, LoadError> {
         let folder = neighbour.path.parent().unwrap_or(Path::new(""));
         let mut attempts = Attempts::default();
         attempts.all(self.names().map(|name| folder.join(name)), |path| {
-            self.load_from(path)
+            self.open_file(path)
         });
-        attempts.finish(self, |fallback| fallback.load_beside(neighbour))
+        attempts.finish(self, |fallback| fallback.find_beside(neighbour))
+    }
+
+    /// The library that the dynamic linker gave this program at its start, because the program was linked with it.
+    ///
+    /// `function` is the address of one of the library's functions, as the program sees it: what refers to it makes the
+    /// linker record the library. It is not called.
+    ///
+    /// # Errors
+    /// [`LoadError::TwoCopies`]; [`LoadError::NotLinked`] if the dynamic linker has no such symbol for this program.
+    #[cfg(unix)]
+    #[doc(hidden)]
+    pub fn linked(&self, function: unsafe extern "C" fn()) -> Result<Loaded, LoadError> {
+        core::hint::black_box(function);
+        Loaded::linked(self.library.as_ref(), self.key_symbol)
+            .ok_or(LoadError::NotLinked {
+                library: self.library,
+                symbol: self.key_symbol.to_str().unwrap_or("?"),
+            })
+            .and_then(|loaded| self.alone(loaded))
+    }
+
+    /// Loading this library may have brought a second copy of a runtime along.
+    fn alone(&self, loaded: Loaded) -> Result<Loaded, LoadError> {
+        once::check(self.once).map(|()| loaded)
     }
 
     /// Versioned names, then the bare one.
@@ -225,284 +276,4 @@ fn one_line(error: &libloading::Error) -> String {
 }
 
 #[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    /// The C library's mathematics stands in for a ROCm library: a real shared library that every Linux machine has.
-    const SEARCH: Search = Search {
-        library: "libstandin",
-        env: "STANDIN_LIBRARY",
-        sonames: &["libstandin.so.2", "libstandin.so.1"],
-        key_symbol: c"cos",
-        fallback: None,
-    };
-
-    fn real_library() -> PathBuf {
-        let search = Search {
-            library: "libm",
-            sonames: &["libm.so.6"],
-            ..SEARCH
-        };
-        search
-            .load_with(&|_| None)
-            .expect("the C library has a mathematics part")
-            .path
-    }
-
-    fn environment<'a>(
-        values: &'a [(&'a str, &'a Path)],
-    ) -> impl Fn(&str) -> Option<OsString> + 'a {
-        move |name| {
-            values
-                .iter()
-                .find(|(key, _)| *key == name)
-                .map(|(_, path)| path.as_os_str().to_owned())
-        }
-    }
-
-    /// A ROCm folder whose `lib` holds the stand-in under this name.
-    fn rocm_folder(name: &str) -> tempfile::TempDir {
-        let root = tempfile::tempdir().expect("a folder");
-        fs::create_dir(root.path().join("lib")).expect("its lib");
-        symlink(real_library(), root.path().join("lib").join(name)).expect("a link");
-        root
-    }
-
-    #[test]
-    fn a_loaded_library_names_the_real_file_and_resolves_symbols() {
-        let root = rocm_folder("libstandin.so.1");
-        let loaded = SEARCH
-            .load_with(&environment(&[("ROCM_PATH", root.path())]))
-            .expect("it lies there");
-        assert_eq!(loaded.path, real_library());
-        assert!(loaded.symbol(c"sin").is_some());
-        assert!(loaded.symbol(c"hipMalloc").is_none());
-    }
-
-    #[test]
-    fn an_explicit_path_is_the_only_place_looked_at() {
-        let root = rocm_folder("libstandin.so.1");
-        let missing = root.path().join("absent.so");
-        let env = [
-            ("STANDIN_LIBRARY", missing.as_path()),
-            ("ROCM_PATH", root.path()),
-        ];
-        let error = SEARCH
-            .load_with(&environment(&env))
-            .expect_err("the named file is absent");
-        let LoadError::Missing { path, env, .. } = &error else {
-            panic!("{error}")
-        };
-        assert_eq!((path, *env), (&missing, Some("STANDIN_LIBRARY")));
-        assert!(
-            error.to_string().contains("STANDIN_LIBRARY names it"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn an_empty_variable_counts_as_unset() {
-        let env = [
-            ("STANDIN_LIBRARY", Path::new("")),
-            ("ROCM_PATH", Path::new("")),
-        ];
-        let error = SEARCH
-            .load_with(&environment(&env))
-            .expect_err("there is no such library");
-        let LoadError::NotFound { tried, .. } = &error else {
-            panic!("{error}")
-        };
-        assert_eq!(tried[0].path, Path::new("libstandin.so.2"));
-    }
-
-    #[test]
-    fn the_error_lists_every_place_in_the_search_order_on_one_line() {
-        let env = [
-            ("ROCM_PATH", Path::new("/r")),
-            ("HIP_PATH", Path::new("/h")),
-        ];
-        let error = SEARCH
-            .load_with(&environment(&env))
-            .expect_err("there is no such library");
-        let LoadError::NotFound { tried, .. } = &error else {
-            panic!("{error}")
-        };
-        let places: Vec<&str> = tried
-            .iter()
-            .filter_map(|tried| tried.path.to_str())
-            .collect();
-        let expected = [
-            "/r/lib/libstandin.so.2",
-            "/r/lib/libstandin.so.1",
-            "/r/lib/libstandin.so",
-            "/h/lib/libstandin.so.2",
-            "/h/lib/libstandin.so.1",
-            "/h/lib/libstandin.so",
-            "libstandin.so.2",
-            "libstandin.so.1",
-            "libstandin.so",
-            "/opt/rocm/lib/libstandin.so.2",
-            "/opt/rocm/lib/libstandin.so.1",
-            "/opt/rocm/lib/libstandin.so",
-        ];
-        assert_eq!(places, expected);
-        let line = error.to_string();
-        assert!(!line.contains('\n'), "{line}");
-        for place in expected {
-            assert!(line.contains(&format!("{place} (")), "{place} in {line}");
-        }
-        assert!(line.contains("STANDIN_LIBRARY"), "{line}");
-    }
-
-    #[test]
-    fn an_unusable_file_is_passed_over_for_the_next_place() {
-        let (old, new) = (
-            rocm_folder("libstandin.so.1"),
-            rocm_folder("libstandin.so.2"),
-        );
-        symlink(real_library(), old.path().join("lib/libstandin.so")).expect("a link");
-        // Broken on purpose: it is tried only if the first folder has nothing.
-        fs::remove_file(new.path().join("lib/libstandin.so.2")).expect("the link");
-        fs::write(new.path().join("lib/libstandin.so.2"), "text").expect("a file");
-        let env = [("ROCM_PATH", new.path()), ("HIP_PATH", old.path())];
-        let loaded = SEARCH
-            .load_with(&environment(&env))
-            .expect("an unusable file is passed over");
-        assert_eq!(loaded.path, real_library());
-    }
-
-    #[test]
-    fn a_copy_in_the_process_is_used_before_any_folder() {
-        let search = Search {
-            library: "libc",
-            sonames: &["libc.so.6"],
-            key_symbol: c"getpid",
-            ..SEARCH
-        };
-        let root = tempfile::tempdir().expect("a folder");
-        fs::create_dir(root.path().join("lib")).expect("its lib");
-        fs::write(root.path().join("lib/libc.so.6"), "text").expect("a decoy");
-        let loaded = search
-            .load_with(&environment(&[("ROCM_PATH", root.path())]))
-            .expect("it is resident");
-        assert!(!loaded.path.starts_with(root.path()));
-        assert!(search.already_in_process().is_some());
-        assert!(SEARCH.already_in_process().is_none());
-    }
-
-    #[test]
-    fn a_file_that_is_no_library_and_one_of_another_processor_are_told_apart() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("libstandin.so");
-        fs::write(&file, "this is a text file, not a library").expect("a file");
-        assert!(matches!(
-            SEARCH.load_from(&file),
-            Err(LoadError::NotALibrary { .. })
-        ));
-        fs::write(&file, "short").expect("a file");
-        assert!(matches!(
-            SEARCH.load_from(&file),
-            Err(LoadError::NotALibrary { .. })
-        ));
-        assert!(matches!(
-            SEARCH.load_from(folder.path()),
-            Err(LoadError::NotALibrary { .. })
-        ));
-
-        let mut foreign = vec![0; 64];
-        foreign[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        foreign[16] = 3;
-        foreign[18] = 0xf3;
-        fs::write(&file, &foreign).expect("a file");
-        let error = SEARCH.load_from(&file).expect_err("a RISC-V library");
-        let LoadError::WrongArchitecture { found, .. } = &error else {
-            panic!("{error}")
-        };
-        assert_eq!(found, "riscv");
-
-        // A header of the right kind with nothing behind it: only the dynamic linker can tell.
-        let mut truncated = fs::read(real_library()).expect("the real file");
-        truncated.truncate(64);
-        fs::write(&file, &truncated).expect("a file");
-        let error = SEARCH.load_from(&file).expect_err("a truncated library");
-        assert!(matches!(error, LoadError::Open { .. }), "{error}");
-        assert!(!error.to_string().contains('\n'));
-    }
-
-    #[test]
-    fn another_library_is_recognised_by_the_missing_function() {
-        let search = Search {
-            key_symbol: c"hipGetDeviceCount",
-            ..SEARCH
-        };
-        let error = search
-            .load_from(&real_library())
-            .expect_err("it is not HIP");
-        let LoadError::MissingSymbol { symbol, .. } = &error else {
-            panic!("{error}")
-        };
-        assert_eq!(*symbol, "hipGetDeviceCount");
-    }
-
-    #[test]
-    fn a_neighbour_is_looked_for_in_its_folder_only() {
-        let root = rocm_folder("libstandin.so.2");
-        let mut neighbour = SEARCH.load_from(&real_library()).expect("a library");
-        let other = Search {
-            library: "libneighbour",
-            sonames: &["libneighbour.so.0"],
-            ..SEARCH
-        };
-        neighbour.path = root.path().join("lib/libstandin.so.2");
-        let error = other
-            .load_beside(&neighbour)
-            .expect_err("no such neighbour");
-        let LoadError::NotFound { tried, .. } = &error else {
-            panic!("{error}")
-        };
-        assert!(
-            tried
-                .iter()
-                .all(|tried| tried.path.starts_with(root.path()))
-        );
-        symlink(real_library(), root.path().join("lib/libneighbour.so.0")).expect("a link");
-        assert!(other.load_beside(&neighbour).is_ok());
-    }
-
-    #[test]
-    fn the_fallback_is_taken_last_and_its_places_are_listed() {
-        static FALLBACK: Search = Search {
-            library: "libolder",
-            env: "OLDER_LIBRARY",
-            sonames: &[],
-            ..SEARCH
-        };
-        let search = Search {
-            fallback: Some(&FALLBACK),
-            ..SEARCH
-        };
-        let root = rocm_folder("libolder.so");
-        let loaded = search
-            .load_with(&environment(&[("ROCM_PATH", root.path())]))
-            .expect("the older one has it");
-        assert_eq!(loaded.path, real_library());
-
-        let error = search.load_with(&|_| None).expect_err("neither is there");
-        assert!(
-            error.to_string().contains("/opt/rocm/lib/libolder.so ("),
-            "{error}"
-        );
-
-        let broken = root.path().join("absent");
-        let error = search
-            .load_with(&environment(&[("OLDER_LIBRARY", &broken)]))
-            .expect_err("neither is there");
-        assert!(
-            error.to_string().contains("absent (no such file)"),
-            "{error}"
-        );
-    }
-}
+mod tests;

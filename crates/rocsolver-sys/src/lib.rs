@@ -5,30 +5,30 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
+//! | `library.rs` | where the library is found; features `load` and `linked` |
 //!
 //! Handles, status values and complex numbers are those of `rocblas-sys`: rocSOLVER works on a rocBLAS handle.
 //! Load rocBLAS first, and both from one release ([`Api::load_beside`]).
+//!
+//! | feature | default | what |
+//! |---|---|---|
+//! | `load` | yes | `load`, `load_from`, `load_beside`; without it the crate needs `core` only |
+//! | `linked` | no | `linked`: the program is linked with the library, which has to be there when it is built and when it starts |
+
+#![no_std]
 
 #[rustfmt::skip]
 mod api;
+#[cfg(feature = "load")]
+mod library;
 #[rustfmt::skip]
 mod names;
 #[rustfmt::skip]
 mod types;
 
 pub use api::Api;
+#[cfg(feature = "load")]
 pub use rocm_loader::{LoadError, Loaded};
 pub use types::*;
 
-use rocm_loader::Search;
-
-rocm_loader::function_table! {
-    Api,
-    Search {
-        library: "librocsolver",
-        env: "HIPCL_ROCSOLVER_LIBRARY",
-        sonames: &["librocsolver.so.0"],
-        key_symbol: c"rocsolver_cpotrf",
-        fallback: None,
-    }
-}
+rocm_loader::function_table!(Api);
