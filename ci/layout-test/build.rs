@@ -29,7 +29,7 @@ fn main() {
 }
 
 fn generate() -> Result<(), String> {
-    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("../crates");
+    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("../../crates");
     let mut all = TokenStream::new();
     for (name, files) in CRATES {
         let mut items = Vec::new();
