@@ -1,5 +1,9 @@
 //! Events: a point in a stream, with the time it was reached.
 
+mod shared;
+
+pub(crate) use shared::{ipc_get_event_handle, ipc_open_event_handle};
+
 use std::ffi::c_uint;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -11,17 +15,76 @@ use crate::device::{self, Device};
 use crate::error::{Result, entry, store};
 use crate::handles::Handles;
 use crate::stream::{self, Mark};
+use shared::Counters;
 
 static EVENTS: Handles<Event> = Handles::new();
 
 const DISABLE_TIMING: c_uint = 0x2;
+const INTERPROCESS: c_uint = 0x4;
 /// Blocking sync, disable timing, interprocess, and ROCm's two release scopes.
-const KNOWN_FLAGS: c_uint = 0x1 | DISABLE_TIMING | 0x4 | 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
+const KNOWN_FLAGS: c_uint =
+    0x1 | DISABLE_TIMING | INTERPROCESS | 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
 
 struct Event {
     device: &'static Device,
     timed: bool,
     recorded: Mutex<Option<Recorded>>,
+    /// What other processes see of it.
+    shared: Option<Arc<Counters>>,
+}
+
+impl Event {
+    fn new(flags: c_uint, shared: Option<Arc<Counters>>) -> Result<Self> {
+        Ok(Self {
+            device: device::current()?,
+            timed: flags & DISABLE_TIMING == 0,
+            recorded: Mutex::new(None),
+            shared,
+        })
+    }
+
+    /// What has to be done before everything that was recorded is.
+    fn point(&self) -> Option<Point> {
+        match &self.shared {
+            Some(counters) => {
+                let number = counters.last();
+                let counters = counters.clone();
+                (number > 0).then_some(Point::Shared { counters, number })
+            }
+            None => {
+                let recorded = self.recorded.lock();
+                let mark = recorded.as_ref().map(|recorded| recorded.mark.clone());
+                mark.map(Point::Here)
+            }
+        }
+    }
+}
+
+/// Where an event was last recorded.
+pub(crate) enum Point {
+    /// In a stream of this process.
+    Here(Mark),
+    /// By whichever process.
+    Shared {
+        counters: Arc<Counters>,
+        number: u64,
+    },
+}
+
+impl Point {
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Here(mark) => mark.is_done(),
+            Self::Shared { counters, number } => counters.is_reached(*number),
+        }
+    }
+
+    pub(crate) fn wait(&self) {
+        match self {
+            Self::Here(mark) => mark.wait(),
+            Self::Shared { counters, number } => counters.wait_for(*number),
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -37,25 +100,33 @@ fn find(event: hipEvent_t) -> Result<Arc<Event>> {
 }
 
 /// Where the event was last recorded; `None` if never.
-pub(crate) fn mark(event: hipEvent_t) -> Result<Option<Mark>> {
-    Ok(find(event)?
-        .recorded
-        .lock()
-        .as_ref()
-        .map(|recorded| recorded.mark.clone()))
+pub(crate) fn point(event: hipEvent_t) -> Result<Option<Point>> {
+    Ok(find(event)?.point())
+}
+
+/// # Safety
+/// `out` is null or valid for writing a handle.
+unsafe fn publish(out: *mut hipEvent_t, event: Event) -> Result {
+    if out.is_null() {
+        return Err(hipError_t::hipErrorInvalidValue);
+    }
+    // SAFETY: not null, so valid by this function's contract.
+    unsafe { store(out, EVENTS.insert(Arc::new(event)) as hipEvent_t) }
 }
 
 fn create(out: *mut hipEvent_t, flags: c_uint) -> Result {
-    if out.is_null() || flags & !KNOWN_FLAGS != 0 {
+    let interprocess = flags & INTERPROCESS != 0;
+    // Shared events have no times (hipamd/src/hip_event.cpp, `ihipEventCreateWithFlags`).
+    if out.is_null() || flags & !KNOWN_FLAGS != 0 || (interprocess && flags & DISABLE_TIMING == 0) {
         return Err(hipError_t::hipErrorInvalidValue);
     }
-    let event = Event {
-        device: device::current()?,
-        timed: flags & DISABLE_TIMING == 0,
-        recorded: Mutex::new(None),
+    let counters = if interprocess {
+        Some(Arc::new(Counters::new()?))
+    } else {
+        None
     };
     // SAFETY: `out` is not null; the C caller promises room for a handle.
-    unsafe { store(out, EVENTS.insert(Arc::new(event)) as hipEvent_t) }
+    unsafe { publish(out, Event::new(flags, counters)?) }
 }
 
 pub(crate) unsafe extern "C" fn event_create(out: *mut hipEvent_t) -> hipError_t {
@@ -79,42 +150,69 @@ pub(crate) unsafe extern "C" fn event_destroy(event: hipEvent_t) -> hipError_t {
     })
 }
 
+fn record(call: &'static str, event: hipEvent_t, stream: hipStream_t) -> Result {
+    let event = find(event)?;
+    let stream = stream::find(stream)?;
+    // An event belongs to the device it was created on (hipamd/src/hip_event.cpp, `Event::addMarker`).
+    if !std::ptr::eq(event.device, stream.device()) {
+        return Err(hipError_t::hipErrorInvalidHandle);
+    }
+    let reached = Arc::new(OnceLock::new());
+    let stamp = reached.clone();
+    // Held over the submission, so that two threads recording at once leave the later recording behind.
+    let mut recorded = event.recorded.lock();
+    let shared = event.shared.as_ref().map(Counters::take);
+    let mark = stream.submit(
+        call,
+        Vec::new(),
+        Box::new(move || {
+            let _ = stamp.set(Instant::now());
+            drop(shared);
+            Ok(())
+        }),
+    )?;
+    *recorded = Some(Recorded { mark, reached });
+    Ok(())
+}
+
 pub(crate) unsafe extern "C" fn event_record(event: hipEvent_t, stream: hipStream_t) -> hipError_t {
-    entry("hipEventRecord", || {
-        let event = find(event)?;
-        let stream = stream::find(stream)?;
-        // An event belongs to the device it was created on (hipamd/src/hip_event.cpp, `Event::addMarker`).
-        if !std::ptr::eq(event.device, stream.device()) {
-            return Err(hipError_t::hipErrorInvalidHandle);
+    entry("hipEventRecord", || record("hipEventRecord", event, stream))
+}
+
+pub(crate) unsafe extern "C" fn event_record_spt(
+    event: hipEvent_t,
+    stream: hipStream_t,
+) -> hipError_t {
+    entry("hipEventRecord_spt", || {
+        record("hipEventRecord_spt", event, stream::own(stream))
+    })
+}
+
+pub(crate) unsafe extern "C" fn event_record_with_flags(
+    event: hipEvent_t,
+    stream: hipStream_t,
+    flags: c_uint,
+) -> hipError_t {
+    entry("hipEventRecordWithFlags", || {
+        // Default, and for captures external.
+        if flags > 1 {
+            return Err(hipError_t::hipErrorInvalidValue);
         }
-        let reached = Arc::new(OnceLock::new());
-        let stamp = reached.clone();
-        // Held over the submission, so that two threads recording at once leave the later recording behind.
-        let mut recorded = event.recorded.lock();
-        let mark = stream.submit(
-            "hipEventRecord",
-            Vec::new(),
-            Box::new(move || {
-                let _ = stamp.set(Instant::now());
-                Ok(())
-            }),
-        )?;
-        *recorded = Some(Recorded { mark, reached });
-        Ok(())
+        record("hipEventRecordWithFlags", event, stream)
     })
 }
 
 pub(crate) unsafe extern "C" fn event_query(event: hipEvent_t) -> hipError_t {
-    entry("hipEventQuery", || match mark(event)? {
-        Some(mark) if !mark.is_done() => Err(hipError_t::hipErrorNotReady),
+    entry("hipEventQuery", || match point(event)? {
+        Some(point) if !point.is_done() => Err(hipError_t::hipErrorNotReady),
         _ => Ok(()),
     })
 }
 
 pub(crate) unsafe extern "C" fn event_synchronize(event: hipEvent_t) -> hipError_t {
     entry("hipEventSynchronize", || {
-        if let Some(mark) = mark(event)? {
-            mark.wait();
+        if let Some(point) = point(event)? {
+            point.wait();
         }
         Ok(())
     })
