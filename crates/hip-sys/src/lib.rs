@@ -6,6 +6,7 @@
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs`, `rtc_api.rs` | [`Api`] and [`RtcApi`], one slot for each function (generated) |
 //! | `library.rs` | where the library is found; features `load` and `linked` |
+//! | `functions.rs`, `rtc_functions.rs` | the same functions as macros that list their signatures (generated) |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //! | `constants.rs` | the few macros that the generator cannot express |
 //!
@@ -32,6 +33,8 @@
 #[rustfmt::skip]
 mod api;
 mod constants;
+#[rustfmt::skip]
+mod functions;
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 #[rustfmt::skip]
 mod layout;
@@ -41,6 +44,8 @@ mod library;
 mod names;
 #[rustfmt::skip]
 mod rtc_api;
+#[rustfmt::skip]
+mod rtc_functions;
 #[rustfmt::skip]
 mod types;
 

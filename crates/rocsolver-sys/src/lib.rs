@@ -6,6 +6,7 @@
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
 //! | `library.rs` | where the library is found; features `load` and `linked` |
+//! | `functions.rs` | the same functions as a macro that lists their signatures (generated) |
 //!
 //! Handles, status values and complex numbers are those of `rocblas-sys`: rocSOLVER works on a rocBLAS handle.
 //! Load rocBLAS first, and both from one release ([`Api::load_beside`]).
@@ -21,6 +22,8 @@
 mod api;
 #[cfg(feature = "load")]
 mod library;
+#[rustfmt::skip]
+mod functions;
 #[rustfmt::skip]
 mod names;
 #[rustfmt::skip]

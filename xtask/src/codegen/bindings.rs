@@ -11,7 +11,7 @@ use super::releases::{RELEASES, Release};
 use super::since::Lists;
 use super::table::{self, Marker};
 use super::tables::{TABLES, Table, table_of};
-use super::{Result, facts, headers, render};
+use super::{Result, facts, functions, headers, render};
 use crate::symbols::list::{self, SymbolList};
 
 /// One `-sys` crate.
@@ -274,6 +274,9 @@ impl Bound {
                 table.file,
                 table::render(table, &functions, self.markers, &lists, &imports)?,
             );
+            if let Some((file, text)) = functions::render(table, &functions)? {
+                add(&file, text);
+            }
         }
         if let Some(lost) = merged
             .functions

@@ -11,6 +11,7 @@
 //! | the releases as one set of declarations | `merge`, which asks `layout` and `abi` what agrees |
 //! | types and enums as source | `render` |
 //! | functions as a table of optional slots, each with its releases | `table`, `since` |
+//! | one release's functions as a list of signatures | `functions` |
 //! | each release's declarations as text | `facts` |
 //! | what was generated, as digests | [`record`] |
 //!
@@ -23,6 +24,8 @@ pub mod archive;
 mod bindings;
 #[cfg(feature = "codegen")]
 mod facts;
+#[cfg(feature = "codegen")]
+mod functions;
 mod headers;
 #[cfg(feature = "codegen")]
 mod layout;
