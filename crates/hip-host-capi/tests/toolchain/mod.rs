@@ -125,7 +125,7 @@ fn library() -> &'static Path {
 /// The include folder of the unpacked header packages.
 fn headers() -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
-    let folder = target.join("codegen/headers/usr/include");
+    let folder = target.join("codegen/headers/6.4/usr/include");
     folder
         .join("hip/hip_runtime_api.h")
         .exists()
