@@ -11,6 +11,8 @@
 //! | `graph` | work as a graph: made by hand, or captured from streams |
 //! | `rtc`, `module`, `launch` | kernels: compiled by the machine's C++ compiler, loaded, run over a pool of threads |
 //! | `blas`, `solver` | rocBLAS and rocSOLVER |
+//! | `registered`, `lookup` | what a program's own binary would register; functions by name |
+//! | [`absent`], [`coverage`] | what is not built, and what is |
 //! | `hsa`, [`foreign`] | who owns an address; OpenCL's memory made known |
 //! | [`faults`] | failures and delays on demand |
 //!
@@ -42,6 +44,7 @@
 
 pub mod absent;
 mod blas;
+pub mod coverage;
 mod device;
 mod error;
 mod event;
@@ -52,8 +55,10 @@ mod handles;
 mod hsa;
 mod launch;
 mod log;
+mod lookup;
 mod memory;
 mod module;
+mod registered;
 mod rtc;
 mod solver;
 mod stream;

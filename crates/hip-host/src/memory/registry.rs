@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_uint;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use hip_sys::hipError_t;
 use parking_lot::RwLock;
@@ -57,6 +57,8 @@ pub(crate) struct Allocation {
     mapping: Option<Mapping>,
     /// What a device may do with it, as `hipMemAccessFlags` counts.
     access: AtomicU32,
+    /// The devices that HSA was told to let reach it, a bit each.
+    allowed: AtomicU64,
     /// What lives as long as the memory: a pool's account, a file.
     keeps: Option<Keeps>,
 }
@@ -84,6 +86,7 @@ impl Allocation {
             charged,
             mapping: Some(mapping),
             access: AtomicU32::new(READ_WRITE),
+            allowed: AtomicU64::new(0),
             keeps: None,
         }
     }
@@ -105,6 +108,7 @@ impl Allocation {
             charged: 0,
             mapping: None,
             access: AtomicU32::new(READ_WRITE),
+            allowed: AtomicU64::new(0),
             keeps: None,
         }
     }
@@ -117,6 +121,15 @@ impl Allocation {
     /// What [`keeping`](Self::keeping) was given, if it is a `T`.
     pub(crate) fn kept<T: 'static>(&self) -> Option<&T> {
         self.keeps.as_ref()?.downcast_ref()
+    }
+
+    /// Lets these devices reach the memory, and no others but its own.
+    pub(crate) fn allow(&self, devices: u64) {
+        self.allowed.store(devices, Ordering::Release);
+    }
+
+    pub(crate) fn is_allowed(&self, ordinal: usize) -> bool {
+        self.allowed.load(Ordering::Acquire) >> ordinal & 1 == 1
     }
 
     pub(crate) fn set_access(&self, access: u32) {
