@@ -37,6 +37,7 @@
 //! |---|---|
 //! | `HIP_HOST_DEVICES` | number of devices, 1 if unset |
 //! | `HIP_HOST_LOG` | anything but 0: say on standard error why a call was refused |
+//! | `HIP_HOST_STRICT` | 2: device memory faults when the host touches it while no stream works on memory; 1 if unset |
 //! | `HIP_HOST_FAIL`, `HIP_HOST_DELAY` | see [`faults`] |
 //! | `HIPCL_CXX`, `CXX` | the C++ compiler; else `c++`, `g++`, `clang++` |
 //! | `HIP_HOST_MARCH` | the processor kernels are compiled for, this one if unset |
@@ -62,6 +63,7 @@ mod registered;
 mod rtc;
 mod solver;
 mod stream;
+mod strict;
 mod table;
 
 pub use blas::rocblas_api;

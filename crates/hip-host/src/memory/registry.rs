@@ -9,9 +9,10 @@ use hip_sys::hipError_t;
 use parking_lot::RwLock;
 
 use super::backing::Backing;
-use super::mapping::{Mapping, Span};
+use super::mapping::{Mapping, PAGE, Span};
 use crate::device::Device;
 use crate::error::Result;
+use crate::strict::{self, Pages};
 
 /// Whose memory it is and where it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,13 +265,15 @@ fn overlaps(entries: &BTreeMap<usize, Entry>, start: usize, bytes: usize) -> boo
 /// Adds memory whose addresses are known to be free, because they were mapped just now.
 pub(crate) fn add(allocation: Arc<Allocation>) {
     let span = allocation.span();
-    ENTRIES.write().insert(
-        span.start,
-        Entry {
-            end: span.start + span.bytes,
-            allocation: Some(allocation),
-        },
-    );
+    strict::admit(|| {
+        ENTRIES.write().insert(
+            span.start,
+            Entry {
+                end: span.start + span.bytes,
+                allocation: Some(allocation),
+            },
+        );
+    });
 }
 
 /// Adds memory of someone else's, unless part of it is known already.
@@ -341,6 +344,28 @@ pub(crate) fn within(start: usize, bytes: usize, kind: Kind) -> Vec<Arc<Allocati
     living
         .filter(|allocation| allocation.kind == kind && allocation.base + allocation.bytes > start)
         .collect()
+}
+
+/// The whole pages of all device memory that was allocated or mapped here, allocation by allocation.
+pub(crate) fn for_each_device_pages(mut body: impl FnMut(Pages)) {
+    for entry in ENTRIES.read().values() {
+        let living = entry.allocation.as_ref();
+        let ours = |allocation: &&Arc<Allocation>| {
+            allocation.is_owned()
+                && matches!(
+                    allocation.kind,
+                    Kind::Device | Kind::Imported | Kind::Opened
+                )
+        };
+        if let Some(allocation) = living.filter(ours) {
+            let start = allocation.base / PAGE * PAGE;
+            let end = (allocation.base + allocation.bytes).next_multiple_of(PAGE);
+            body(Pages {
+                start,
+                bytes: end - start,
+            });
+        }
+    }
 }
 
 /// The first addresses of the living allocations that `wanted` picks.
