@@ -41,6 +41,12 @@ programs! {
         "value.cpp";
     graphs_are_made_captured_and_launched graphs_pass_valgrind:
         "graph.cpp";
+    occupancy_names_and_pointers_are_told queries_pass_valgrind:
+        "query.cpp";
+    blocks_of_a_cooperative_launch_wait_for_each_other cooperative_launches_pass_valgrind:
+        "cooperative.cpp";
+    rocblas_and_rocsolver_are_in_the_same_library rocblas_and_rocsolver_pass_valgrind:
+        "blas.cpp";
     what_is_not_built_says_so_and_nothing_else_happens what_is_not_built_passes_valgrind:
         "not_built.cpp";
     memory_of_every_kind_keeps_its_rules memory_of_every_kind_passes_valgrind:

@@ -136,6 +136,7 @@ struct __hipcl_surroundings {
     void* exchange;
     unsigned long lanes;
     unsigned int missed_barrier;
+    unsigned int cooperative;
 };
 
 static thread_local __hipcl_surroundings* __hipcl_here;
@@ -152,7 +153,7 @@ static inline void __hipcl_stop(unsigned int kind) {
         here->stop(here, kind);
         threadIdx = thread;
         __hipcl_here = here;
-    } else if (blockDim.x * blockDim.y * blockDim.z > 1) {
+    } else if (kind == 2 || blockDim.x * blockDim.y * blockDim.z > 1) {
         here->missed_barrier = 1;
     }
 }
@@ -170,6 +171,37 @@ template <class T> struct __hipcl_shared_array {
     operator T*() const { return (T*)__hipcl_dynamic_shared(); }
     template <class U> explicit operator U*() const { return (U*)__hipcl_dynamic_shared(); }
 };
+
+// ---- cooperative groups -----------------------------------------------------------------------------------------------
+
+namespace cooperative_groups {
+struct thread_block {
+    unsigned int thread_rank() const { return __hipcl_linear_thread(); }
+    unsigned int size() const { return blockDim.x * blockDim.y * blockDim.z; }
+    unsigned int num_threads() const { return size(); }
+    uint3 group_index() const { return blockIdx; }
+    uint3 thread_index() const { return threadIdx; }
+    bool is_valid() const { return true; }
+    void sync() const { __hipcl_stop(0); }
+};
+
+// Of a launch whose blocks are all there at once: hipModuleLaunchCooperativeKernel.
+struct grid_group {
+    unsigned long long thread_rank() const {
+        unsigned long long block = (blockIdx.z * (unsigned long long)gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+        return block * (blockDim.x * blockDim.y * blockDim.z) + __hipcl_linear_thread();
+    }
+    unsigned long long size() const {
+        return (unsigned long long)gridDim.x * gridDim.y * gridDim.z * (blockDim.x * blockDim.y * blockDim.z);
+    }
+    unsigned long long num_threads() const { return size(); }
+    bool is_valid() const { return __hipcl_here->cooperative != 0; }
+    void sync() const { __hipcl_stop(2); }
+};
+
+static inline thread_block this_thread_block() { return thread_block(); }
+static inline grid_group this_grid() { return grid_group(); }
+}
 
 // ---- warps -----------------------------------------------------------------------------------------------------------
 

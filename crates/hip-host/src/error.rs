@@ -13,6 +13,8 @@ pub(crate) type Result<T = ()> = std::result::Result<T, hipError_t>;
 
 thread_local! {
     static LAST: Cell<hipError_t> = const { Cell::new(hipError_t::hipSuccess) };
+    /// The last result that was an error; results that are none leave it.
+    static LAST_FAILURE: Cell<hipError_t> = const { Cell::new(hipError_t::hipSuccess) };
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -24,6 +26,9 @@ thread_local! {
 pub(crate) fn entry(call: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
     let code = outcome(call, body);
     LAST.set(code);
+    if !matches!(code, hipError_t::hipSuccess | hipError_t::hipErrorNotReady) {
+        LAST_FAILURE.set(code);
+    }
     code
 }
 
@@ -55,6 +60,11 @@ pub(crate) unsafe extern "C" fn get_last_error() -> hipError_t {
 
 pub(crate) unsafe extern "C" fn peek_at_last_error() -> hipError_t {
     LAST.get()
+}
+
+/// The last failure since this was last asked, which later successes do not hide (hipamd/src/hip_error.cpp).
+pub(crate) unsafe extern "C" fn ext_get_last_error() -> hipError_t {
+    LAST_FAILURE.replace(hipError_t::hipSuccess)
 }
 
 macro_rules! codes {

@@ -11,6 +11,8 @@
 //! | `graph` | work as a graph: made by hand, or captured from streams |
 //! | `rtc`, `module`, `launch` | kernels: compiled by the machine's C++ compiler, loaded, run over a pool of threads |
 //! | `blas`, `solver` | rocBLAS and rocSOLVER |
+//! | `registered`, `lookup` | what a program's own binary would register; functions by name |
+//! | [`absent`], [`coverage`] | what is not built, and what is |
 //! | `hsa`, [`foreign`] | who owns an address; OpenCL's memory made known |
 //! | [`faults`] | failures and delays on demand |
 //!
@@ -37,13 +39,14 @@
 //! | `HIP_HOST_LOG` | 1: say on standard error why a call was refused; 2: also every call with its answer |
 //! | `HIP_HOST_FAIL`, `HIP_HOST_DELAY` | see [`faults`] |
 //! | `HIPCL_CXX`, `CXX` | the C++ compiler; else `c++`, `g++`, `clang++` |
-//! | `HIP_HOST_STRICT` | 2: following a `hipMalloc` pointer on the host faults while the device is idle; 1 if unset |
+//! | `HIP_HOST_STRICT` | 2: device memory faults when the host touches it while no stream works on memory; 1 if unset |
 //! | `HIP_HOST_MARCH` | the processor kernels are compiled for, this one if unset |
 //! | `HIP_HOST_SANITIZE` | `address`: kernels report the first byte outside of an allocation; needs the sanitizer preloaded |
 //! | `HIPCL_CACHE_DIR` | where compiled kernels are kept, the user's cache folder if unset |
 
 pub mod absent;
 mod blas;
+pub mod coverage;
 mod device;
 mod error;
 mod event;
@@ -55,12 +58,15 @@ mod handles;
 mod hsa;
 mod launch;
 mod log;
+mod lookup;
 mod memory;
 mod module;
+mod registered;
 mod rtc;
 mod sanitizer;
 mod solver;
 mod stream;
+mod strict;
 mod table;
 
 pub use blas::rocblas_api;

@@ -1,6 +1,7 @@
 //! HIP's functions, slot by slot.
 
-use crate::{device, error, event, graph, launch, memory, module, stream};
+use crate::launch::occupancy;
+use crate::{device, error, event, graph, launch, lookup, memory, module, registered, stream};
 
 /// The table of HIP's functions.
 #[must_use]
@@ -16,6 +17,8 @@ pub const fn hip_api() -> hip_sys::Api {
         hipDrvGetErrorString: Some(error::drv_get_error_string),
         hipGetLastError: Some(error::get_last_error),
         hipPeekAtLastError: Some(error::peek_at_last_error),
+        hipExtGetLastError: Some(error::ext_get_last_error),
+        hipGetProcAddress: Some(lookup::get_proc_address),
 
         hipGetDeviceCount: Some(device::get_device_count),
         hipSetDevice: Some(device::set_device),
@@ -79,6 +82,10 @@ pub const fn hip_api() -> hip_sys::Api {
         hipPointerGetAttributes: Some(memory::pointer_get_attributes),
         hipMemGetAddressRange: Some(memory::mem_get_address_range),
         hipMemPtrGetInfo: Some(memory::mem_ptr_get_info),
+        hipPointerGetAttribute: Some(memory::pointer_get_attribute),
+        hipDrvPointerGetAttributes: Some(memory::drv_pointer_get_attributes),
+        hipExtMallocWithFlags: Some(memory::ext_malloc_with_flags),
+        hipCreateChannelDesc: Some(memory::create_channel_desc),
         hipMemAllocHost: Some(memory::malloc_host),
         hipMallocPitch: Some(memory::malloc_pitch),
         hipMemAllocPitch: Some(memory::mem_alloc_pitch),
@@ -219,6 +226,45 @@ pub const fn hip_api() -> hip_sys::Api {
         hipModuleGetFunction: Some(module::module_get_function),
         hipModuleGetGlobal: Some(module::module_get_global),
         hipModuleLaunchKernel: Some(launch::module_launch_kernel),
+        hipModuleLaunchCooperativeKernel: Some(launch::module_launch_cooperative_kernel),
+        hipFuncGetAttribute: Some(occupancy::func_get_attribute),
+        hipModuleOccupancyMaxActiveBlocksPerMultiprocessor: Some(
+            occupancy::module_occupancy_max_active_blocks,
+        ),
+        hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags: Some(
+            occupancy::module_occupancy_max_active_blocks_with_flags,
+        ),
+        hipModuleOccupancyMaxPotentialBlockSize: Some(
+            occupancy::module_occupancy_max_potential_block_size,
+        ),
+        hipModuleOccupancyMaxPotentialBlockSizeWithFlags: Some(
+            occupancy::module_occupancy_max_potential_block_size_with_flags,
+        ),
+
+        hipLaunchKernel: Some(registered::launch_kernel),
+        hipLaunchKernel_spt: Some(registered::launch_kernel_spt),
+        hipLaunchCooperativeKernel: Some(registered::launch_cooperative_kernel),
+        hipLaunchCooperativeKernel_spt: Some(registered::launch_cooperative_kernel_spt),
+        hipFuncGetAttributes: Some(registered::func_get_attributes),
+        hipFuncSetAttribute: Some(registered::func_set_attribute),
+        hipFuncSetCacheConfig: Some(registered::func_set_cache_config),
+        hipFuncSetSharedMemConfig: Some(registered::func_set_shared_mem_config),
+        hipGetFuncBySymbol: Some(registered::get_func_by_symbol),
+        hipOccupancyMaxActiveBlocksPerMultiprocessor: Some(registered::occupancy_max_active_blocks),
+        hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags: Some(
+            registered::occupancy_max_active_blocks_with_flags,
+        ),
+        hipOccupancyMaxPotentialBlockSize: Some(registered::occupancy_max_potential_block_size),
+        hipGetSymbolAddress: Some(registered::get_symbol_address),
+        hipGetSymbolSize: Some(registered::get_symbol_size),
+        hipMemcpyToSymbol: Some(registered::memcpy_to_symbol),
+        hipMemcpyToSymbolAsync: Some(registered::memcpy_to_symbol_async),
+        hipMemcpyFromSymbol: Some(registered::memcpy_from_symbol),
+        hipMemcpyFromSymbolAsync: Some(registered::memcpy_from_symbol_async),
+        hipMemcpyToSymbol_spt: Some(registered::memcpy_to_symbol_spt),
+        hipMemcpyToSymbolAsync_spt: Some(registered::memcpy_to_symbol_async_spt),
+        hipMemcpyFromSymbol_spt: Some(registered::memcpy_from_symbol_spt),
+        hipMemcpyFromSymbolAsync_spt: Some(registered::memcpy_from_symbol_async_spt),
 
         hipGraphCreate: Some(graph::graph_create),
         hipGraphDestroy: Some(graph::graph_destroy),

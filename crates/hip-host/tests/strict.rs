@@ -1,35 +1,74 @@
-//! `HIP_HOST_STRICT=2`: the host is kept out of device memory. Each case has a process of its own.
+//! `HIP_HOST_STRICT=2`: the host touches device memory at its peril.
 
 mod common;
 
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::ExitStatusExt;
+use std::ptr::null_mut;
 
 use common::*;
 use hip_sys::hipMemcpyKind;
 
 const SIGSEGV: i32 = 11;
-const STRICT: [(&str, &str); 1] = [("HIP_HOST_STRICT", "2")];
+const LEVEL_2: &[(&str, &str)] = &[("HIP_HOST_STRICT", "2")];
 
 #[test]
-fn following_a_device_pointer_on_the_host_faults() {
-    const CASE: &str = "following_a_device_pointer_on_the_host_faults";
-    if is_child() {
-        let device = upload(&[1u32, 2, 3]);
-        // SAFETY: the memory is there and holds three numbers; the host has no business with it, which is what is tested.
-        println!("READ {}", unsafe { device.cast::<u32>().read_volatile() });
+fn copies_and_fills_work_at_level_2() {
+    if !is_child() {
+        let child = run_child("copies_and_fills_work_at_level_2", LEVEL_2);
+        assert!(child.status.success(), "{child:?}");
         return;
     }
-    let strict = run_child(CASE, &STRICT);
-    assert_eq!(strict.status.signal(), Some(SIGSEGV), "{strict:?}");
-    let lenient = run_child(CASE, &[("HIP_HOST_STRICT", "1")]);
-    assert!(lenient.status.success(), "{lenient:?}");
+    let data: Vec<u32> = (0..100_000).collect();
+    let ptr = upload(&data);
+    let other = malloc(64);
+    assert_eq!(download::<u32>(ptr, data.len()), data);
+    ok!(hipMemset(other, 7, 64));
+    assert_eq!(download::<u8>(other, 64), [7; 64]);
+    // Pinned memory is the host's.
+    let mut pinned = null_mut();
+    ok!(hipHostMalloc(&mut pinned, 64, 0));
+    // SAFETY: 64 bytes of pinned memory.
+    unsafe { pinned.cast::<u8>().write(1) };
+    ok!(hipHostFree(pinned));
+    ok!(hipFree(other));
+    ok!(hipFree(ptr));
+}
+
+#[test]
+fn a_shared_allocation_stays_usable_at_level_2() {
+    if !is_child() {
+        let child = run_child("a_shared_allocation_stays_usable_at_level_2", LEVEL_2);
+        assert!(child.status.success(), "{child:?}");
+        return;
+    }
+    let ptr = upload(&[1u32, 2, 3]);
+    let mut handle = hip_sys::hipIpcMemHandle_t::default();
+    ok!(hipIpcGetMemHandle(&mut handle, ptr));
+    assert_eq!(download::<u32>(ptr, 3), [1, 2, 3]);
+    ok!(hipFree(ptr));
+}
+
+#[test]
+fn a_host_access_to_device_memory_faults_at_level_2_only() {
+    const NAME: &str = "a_host_access_to_device_memory_faults_at_level_2_only";
+    if !is_child() {
+        assert!(run_child(NAME, &[]).status.success());
+        let child = run_child(NAME, LEVEL_2);
+        assert_eq!(child.status.signal(), Some(SIGSEGV), "{child:?}");
+        return;
+    }
+    let ptr = malloc(64);
+    ok!(hipMemset(ptr, 7, 64));
+    ok!(hipDeviceSynchronize());
+    // SAFETY: mapped memory at level 1; at level 2 the fault is what is tested.
+    assert_eq!(unsafe { ptr.cast::<u8>().read_volatile() }, 7);
 }
 
 #[test]
 fn copies_fills_and_kernels_reach_device_memory_and_the_host_its_own() {
     const CASE: &str = "copies_fills_and_kernels_reach_device_memory_and_the_host_its_own";
     if !is_child() {
-        let output = run_child(CASE, &STRICT);
+        let output = run_child(CASE, LEVEL_2);
         assert!(output.status.success(), "{output:?}");
         return;
     }

@@ -48,7 +48,11 @@ impl Device {
             | Attribute::hipDeviceAttributeUnifiedAddressing
             | Attribute::hipDeviceAttributeManagedMemory
             | Attribute::hipDeviceAttributeConcurrentKernels
-            | Attribute::hipDeviceAttributeStreamPrioritiesSupported => 1,
+            | Attribute::hipDeviceAttributeStreamPrioritiesSupported
+            | Attribute::hipDeviceAttributeMemoryPoolsSupported
+            | Attribute::hipDeviceAttributeVirtualMemoryManagementSupported
+            | Attribute::hipDeviceAttributeCanUseStreamWaitValue
+            | Attribute::hipDeviceAttributeCooperativeLaunch => 1,
             // What a discrete card without XNACK and large BAR answers, or what the model does not offer.
             Attribute::hipDeviceAttributePciDeviceId
             | Attribute::hipDeviceAttributeIntegrated
@@ -59,12 +63,8 @@ impl Device {
             | Attribute::hipDeviceAttributeDirectManagedMemAccessFromHost
             | Attribute::hipDeviceAttributeCanUseHostPointerForRegisteredMem
             | Attribute::hipDeviceAttributeHostNativeAtomicSupported
-            | Attribute::hipDeviceAttributeCooperativeLaunch
             | Attribute::hipDeviceAttributeCooperativeMultiDeviceLaunch
-            | Attribute::hipDeviceAttributeMemoryPoolsSupported
             | Attribute::hipDeviceAttributeMemoryPoolSupportedHandleTypes
-            | Attribute::hipDeviceAttributeVirtualMemoryManagementSupported
-            | Attribute::hipDeviceAttributeCanUseStreamWaitValue
             | Attribute::hipDeviceAttributeImageSupport
             | Attribute::hipDeviceAttributeAsyncEngineCount
             | Attribute::hipDeviceAttributeDeviceOverlap
@@ -112,6 +112,8 @@ impl Device {
         p.managedMemory = 1;
         p.concurrentKernels = 1;
         p.streamPrioritiesSupported = 1;
+        p.memoryPoolsSupported = 1;
+        p.cooperativeLaunch = 1;
         p.pciDomainID = c_int::from(PCI_DOMAIN);
         p.pciBusID = self.ordinal as c_int;
         p

@@ -60,10 +60,12 @@ pub(crate) unsafe extern "C" fn get_device_flags(out: *mut c_uint) -> hipError_t
 }
 
 fn limit_index(limit: hipLimit_t) -> Result<usize> {
-    if limit.0 < hipLimit_t::hipLimitRange.0 {
-        Ok(limit.0 as usize)
-    } else {
-        Err(hipError_t::hipErrorUnsupportedLimit)
+    // Stack, printf buffer and heap count from 0. `hipLimitRange`, one beyond the last, differs from release to release.
+    match limit {
+        hipLimit_t::hipLimitStackSize
+        | hipLimit_t::hipLimitPrintfFifoSize
+        | hipLimit_t::hipLimitMallocHeapSize => Ok(limit.0 as usize),
+        _ => Err(hipError_t::hipErrorUnsupportedLimit),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 /// Changes whenever the declarations below or the prelude's do.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// One launch, the same for all its blocks.
 #[repr(C)]
@@ -14,12 +14,13 @@ pub(crate) struct Launch {
     pub(crate) arguments: *const u8,
 }
 
-/// What a thread of a block stops for.
+/// Whom a thread stops for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Stop {
     Block = 0,
     Warp = 1,
+    Grid = 2,
 }
 
 /// A block's surroundings on the thread that runs it.
@@ -27,14 +28,16 @@ pub(crate) enum Stop {
 pub(crate) struct Surroundings {
     /// The dynamic shared memory.
     pub(crate) shared: *mut c_void,
-    /// Suspends the calling GPU thread until its block or warp has come as far; null where blocks run as plain loops.
+    /// Suspends the calling GPU thread until its warp, block or grid has come as far; null where blocks run as plain loops.
     pub(crate) stop: Option<unsafe extern "C" fn(surroundings: *mut Surroundings, kind: Stop)>,
     /// One 16-byte slot for each thread of the block, for shuffles.
     pub(crate) exchange: *mut c_void,
     /// The lanes that took part in the last warp stop.
     pub(crate) lanes: u64,
-    /// Set where a plain loop came upon a barrier.
+    /// Set where a plain loop came upon a barrier, or a launch that is not cooperative upon the grid's.
     pub(crate) missed_barrier: u32,
+    /// Whether all blocks of the grid are there at once.
+    pub(crate) cooperative: u32,
 }
 
 /// One kernel, as the compiled module's table lists it.

@@ -8,6 +8,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use hip_sys::hipError_t;
 
 use super::abi::{Entry, Launch, Stop, Surroundings};
+use super::cooperative::Meeting;
 use super::stacks::Stacks;
 use crate::device::{MAX_THREADS_PER_BLOCK, WARP};
 use crate::error::Result;
@@ -63,6 +64,7 @@ pub(super) fn run_plain(
     launch: &Launch,
     shared_bytes: u32,
     blocks: std::ops::Range<u64>,
+    cooperative: bool,
 ) -> Result {
     with_workbench(|bench| {
         let mut here = Surroundings {
@@ -71,6 +73,7 @@ pub(super) fn run_plain(
             exchange: std::ptr::null_mut(),
             lanes: 0,
             missed_barrier: 0,
+            cooperative: u32::from(cooperative),
         };
         // SAFETY: the entry comes from a module of ours that the caller keeps loaded; `launch` and `here` are laid out as
         // the module declares and live through the call.
@@ -108,12 +111,17 @@ unsafe extern "C" fn stop(here: *mut Surroundings, kind: Stop) {
     yielder.suspend(kind);
 }
 
-/// Runs the blocks of `blocks`, each with its threads as coroutines.
+/// Runs the blocks of `blocks`, each with its threads as coroutines; `grid` is where the blocks of a cooperative launch
+/// meet.
+///
+/// # Errors
+/// `hipErrorLaunchFailure` if a thread waited for the grid in a launch that is not cooperative.
 pub(super) fn run_with_barriers(
     entry: &Entry,
     launch: &Launch,
     shared_bytes: u32,
     blocks: std::ops::Range<u64>,
+    grid: Option<&Meeting>,
 ) -> Result {
     let threads = launch.block.iter().product::<u32>() as usize;
     let mut stacks = Stacks::take(threads)?;
@@ -128,10 +136,11 @@ pub(super) fn run_with_barriers(
                 (index / gx % gy) as u32,
                 (index / gx / gy) as u32,
             ];
-            run_block(entry, launch, block, shared, exchange, &mut stacks);
+            let memory = (shared, exchange);
+            run_block(entry, launch, block, memory, &mut stacks, grid)?;
         }
-    });
-    Ok(())
+        Ok(())
+    })
 }
 
 type Thread = Coroutine<(), Stop, (), DefaultStack>;
@@ -141,10 +150,11 @@ fn run_block(
     entry: &Entry,
     launch: &Launch,
     block: [u32; 3],
-    shared: *mut c_void,
-    exchange: *mut c_void,
+    (shared, exchange): (*mut c_void, *mut c_void),
     stacks: &mut Stacks,
-) {
+    grid: Option<&Meeting>,
+) -> Result {
+    let mut missed = false;
     let [bx, by, bz] = launch.block;
     let count = (bx * by * bz) as usize;
     let mut lanes: Vec<Lane> = (0..count)
@@ -155,6 +165,7 @@ fn run_block(
                 exchange,
                 lanes: 0,
                 missed_barrier: 0,
+                cooperative: u32::from(grid.is_some()),
             },
             yielder: std::ptr::null(),
             state: LaneState::Ready,
@@ -204,17 +215,37 @@ fn run_block(
             waiting |= *state != LaneState::Done;
         }
         if !waiting {
-            return;
+            break;
         }
         // SAFETY: `count` lanes live behind `first`, and no coroutine runs while we do.
-        release(unsafe { std::slice::from_raw_parts_mut(first, count) });
+        let lanes = unsafe { std::slice::from_raw_parts_mut(first, count) };
+        if release(lanes) {
+            continue;
+        }
+        // All that is left waits for the grid.
+        match grid {
+            Some(grid) => grid.wait(),
+            None => missed = true,
+        }
+        for lane in lanes {
+            if lane.state == LaneState::Waiting(Stop::Grid) {
+                lane.state = LaneState::Ready;
+            }
+        }
     }
+    if missed {
+        crate::log::warn(
+            "a kernel waited for its grid in a launch that is not cooperative; its results are wrong",
+        );
+        return Err(hipError_t::hipErrorLaunchFailure);
+    }
+    Ok(())
 }
 
 /// Lets go on whoever can. Every lane is waiting or done, and done lanes are waited for by nobody, so a block whose
 /// threads part at a barrier still ends: those at a warp stop go on as one group, and those at the block's barrier when
-/// no other is left.
-fn release(lanes: &mut [Lane]) {
+/// no other is left. False if all that wait do so for the grid.
+fn release(lanes: &mut [Lane]) -> bool {
     let mut any_warp = false;
     for warp in lanes.chunks_mut(WARP as usize) {
         let at_warp = LaneState::Waiting(Stop::Warp);
@@ -229,12 +260,15 @@ fn release(lanes: &mut [Lane]) {
             any_warp = true;
         }
     }
-    if !any_warp {
-        for lane in lanes
-            .iter_mut()
-            .filter(|lane| lane.state == LaneState::Waiting(Stop::Block))
-        {
+    if any_warp {
+        return true;
+    }
+    let mut any = false;
+    for lane in lanes {
+        if lane.state == LaneState::Waiting(Stop::Block) {
             lane.state = LaneState::Ready;
+            any = true;
         }
     }
+    any
 }

@@ -2,8 +2,12 @@
 
 pub(crate) mod abi;
 mod blocks;
+mod cooperative;
+pub(crate) mod occupancy;
 pub(crate) mod pool;
 mod stacks;
+
+pub(crate) use cooperative::module_launch_cooperative_kernel;
 
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
@@ -178,9 +182,9 @@ fn run(
     pool::for_each(blocks, grain, &|range| {
         let launch = launch.get();
         let result = if waits {
-            blocks::run_with_barriers(kernel, launch, shared_bytes, range)
+            blocks::run_with_barriers(kernel, launch, shared_bytes, range, None)
         } else {
-            blocks::run_plain(kernel, launch, shared_bytes, range)
+            blocks::run_plain(kernel, launch, shared_bytes, range, false)
         };
         if result.is_err() {
             *outcome.lock() = result;
@@ -207,6 +211,8 @@ pub(crate) struct Kernel {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) shared_bytes: u32,
+    /// Whether all blocks run at once and may wait for each other.
+    cooperative: bool,
     arguments: Arc<Arguments>,
 }
 
@@ -240,6 +246,7 @@ impl Kernel {
             grid,
             block,
             shared_bytes,
+            cooperative: false,
             arguments: Arc::new(arguments),
         })
     }
@@ -248,6 +255,11 @@ impl Kernel {
     pub(crate) fn task(&self) -> Result<Task> {
         let function = module::function(self.function as hipFunction_t)?;
         let kernel = self.clone();
+        let run = if self.cooperative {
+            cooperative::run
+        } else {
+            run
+        };
         Ok(Arc::new(move || {
             run(
                 &function,

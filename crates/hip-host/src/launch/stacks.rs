@@ -14,7 +14,7 @@ use crate::error::Result;
 /// Room for one GPU thread's locals and calls, `printf` included; touched pages only are real.
 const STACK_BYTES: usize = 256 << 10;
 /// Stacks of the whole process.
-const LIMIT: usize = 12 * MAX_THREADS_PER_BLOCK as usize;
+pub(super) const LIMIT: usize = 12 * MAX_THREADS_PER_BLOCK as usize;
 
 struct Store {
     free: Vec<DefaultStack>,

@@ -14,9 +14,9 @@ use rustix::mm::{
 };
 
 use super::backing::Backing;
-use super::{registry, strict};
+use super::registry;
 use crate::error::Result;
-use crate::{sanitizer, stream};
+use crate::{sanitizer, stream, strict};
 
 pub(super) const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
@@ -32,8 +32,6 @@ const POISONED_BYTES: usize = 64 << 10;
 pub(crate) struct Mapping {
     span: Span,
     base: usize,
-    /// Where the pages begin that the host may be kept out of.
-    closed: Option<usize>,
     /// The file the memory lies in, once it has to be shared.
     file: Mutex<Option<Arc<Backing>>>,
 }
@@ -50,12 +48,8 @@ impl Mapping {
     pub(crate) fn ending_at_guard(bytes: usize) -> Option<Self> {
         let data = bytes.checked_next_multiple_of(PAGE)?;
         let mut mapping = Self::reserve(data, bytes)?;
-        let pages = mapping.base;
         mapping.base += data - bytes.next_multiple_of(ALIGNMENT);
-        let mut mapping = mapping.poisoned(bytes);
-        strict::close(pages, data);
-        mapping.closed = Some(pages);
-        Some(mapping)
+        Some(mapping.poisoned(bytes))
     }
 
     /// Memory that begins at a page, for host memory, which other libraries like to see page-aligned.
@@ -105,7 +99,6 @@ impl Mapping {
         Some(Self {
             span,
             base,
-            closed: None,
             file: Mutex::new(None),
         })
     }
@@ -138,9 +131,8 @@ impl Mapping {
         // No stream works on the memory meanwhile. Other threads may read it; one that writes to it, which only a
         // stranger to HIP could be, faults rather than losing what it wrote.
         let moved = stream::while_idle(|| {
-            let _device_memory = strict::open();
             // SAFETY: the pages of the mapping that hold its data; what reads them goes on reading the same bytes.
-            unsafe { Backing::take_over(start, length) }
+            strict::admit(|| unsafe { Backing::take_over(start, length) })
         })??;
         let backing = Arc::new(moved.at(self.base - start));
         *file = Some(backing.clone());
@@ -188,9 +180,6 @@ impl Span {
 impl Drop for Mapping {
     fn drop(&mut self) {
         static FREED: Mutex<VecDeque<Span>> = Mutex::new(VecDeque::new());
-        if let Some(pages) = self.closed {
-            strict::forget(pages);
-        }
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
         // SAFETY: the span is ours and its last user is gone; mapping over it gives the memory back to the system and
         // keeps the addresses.

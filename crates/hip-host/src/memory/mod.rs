@@ -1,6 +1,8 @@
 //! Memory: what each address is, and the calls that allocate, free, register and describe it.
 
+mod attribute;
 mod backing;
+mod channel;
 pub(crate) mod copy;
 mod external;
 mod host;
@@ -12,9 +14,10 @@ mod pitched;
 mod pool;
 pub(crate) mod registry;
 pub(crate) mod set;
-pub(crate) mod strict;
 mod virtual_memory;
 
+pub(crate) use attribute::*;
+pub(crate) use channel::*;
 pub(crate) use external::*;
 pub(crate) use host::*;
 pub(crate) use info::*;

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::ffi::c_uint;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use hip_sys::hipError_t;
 use parking_lot::RwLock;
 
 use super::backing::Backing;
-use super::mapping::{Mapping, Span};
+use super::mapping::{Mapping, PAGE, Span};
 use crate::device::Device;
 use crate::error::Result;
+use crate::strict::{self, Pages};
 
 /// Whose memory it is and where it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub(crate) struct Allocation {
     mapping: Option<Mapping>,
     /// What a device may do with it, as `hipMemAccessFlags` counts.
     access: AtomicU32,
+    /// The devices that HSA was told to let reach it, a bit each.
+    allowed: AtomicU64,
     /// What lives as long as the memory: a pool's account, a file.
     keeps: Option<Keeps>,
 }
@@ -84,6 +87,7 @@ impl Allocation {
             charged,
             mapping: Some(mapping),
             access: AtomicU32::new(READ_WRITE),
+            allowed: AtomicU64::new(0),
             keeps: None,
         }
     }
@@ -105,6 +109,7 @@ impl Allocation {
             charged: 0,
             mapping: None,
             access: AtomicU32::new(READ_WRITE),
+            allowed: AtomicU64::new(0),
             keeps: None,
         }
     }
@@ -117,6 +122,15 @@ impl Allocation {
     /// What [`keeping`](Self::keeping) was given, if it is a `T`.
     pub(crate) fn kept<T: 'static>(&self) -> Option<&T> {
         self.keeps.as_ref()?.downcast_ref()
+    }
+
+    /// Lets these devices reach the memory, and no others but its own.
+    pub(crate) fn allow(&self, devices: u64) {
+        self.allowed.store(devices, Ordering::Release);
+    }
+
+    pub(crate) fn is_allowed(&self, ordinal: usize) -> bool {
+        self.allowed.load(Ordering::Acquire) >> ordinal & 1 == 1
     }
 
     pub(crate) fn set_access(&self, access: u32) {
@@ -251,13 +265,15 @@ fn overlaps(entries: &BTreeMap<usize, Entry>, start: usize, bytes: usize) -> boo
 /// Adds memory whose addresses are known to be free, because they were mapped just now.
 pub(crate) fn add(allocation: Arc<Allocation>) {
     let span = allocation.span();
-    ENTRIES.write().insert(
-        span.start,
-        Entry {
-            end: span.start + span.bytes,
-            allocation: Some(allocation),
-        },
-    );
+    strict::admit(|| {
+        ENTRIES.write().insert(
+            span.start,
+            Entry {
+                end: span.start + span.bytes,
+                allocation: Some(allocation),
+            },
+        );
+    });
 }
 
 /// Adds memory of someone else's, unless part of it is known already.
@@ -328,6 +344,28 @@ pub(crate) fn within(start: usize, bytes: usize, kind: Kind) -> Vec<Arc<Allocati
     living
         .filter(|allocation| allocation.kind == kind && allocation.base + allocation.bytes > start)
         .collect()
+}
+
+/// The whole pages of all device memory that was allocated or mapped here, allocation by allocation.
+pub(crate) fn for_each_device_pages(mut body: impl FnMut(Pages)) {
+    for entry in ENTRIES.read().values() {
+        let living = entry.allocation.as_ref();
+        let ours = |allocation: &&Arc<Allocation>| {
+            allocation.is_owned()
+                && matches!(
+                    allocation.kind,
+                    Kind::Device | Kind::Imported | Kind::Opened
+                )
+        };
+        if let Some(allocation) = living.filter(ours) {
+            let start = allocation.base / PAGE * PAGE;
+            let end = (allocation.base + allocation.bytes).next_multiple_of(PAGE);
+            body(Pages {
+                start,
+                bytes: end - start,
+            });
+        }
+    }
 }
 
 /// The first addresses of the living allocations that `wanted` picks.

@@ -28,6 +28,9 @@ const BUILT_IN: &[&str] = &[
     "hip/hip_runtime.h",
     "hip/hip_runtime_api.h",
     "hip/hip_complex.h",
+    "hip/hip_cooperative_groups.h",
+    "hip/amd_detail/amd_hip_cooperative_groups.h",
+    "cooperative_groups.h",
     "hip/hip_vector_types.h",
     "hip/math_functions.h",
 ];

@@ -27,7 +27,7 @@ use crate::graph::Operation;
 use crate::graph::capture::{self, Captured};
 use crate::handles::{self, Handles};
 use crate::log;
-use crate::memory::strict;
+use crate::strict;
 
 static STREAMS: Handles<Stream> = Handles::new();
 
@@ -335,8 +335,8 @@ impl Command {
             Some(Injected::Code(code)) => return Err(hipError_t(code)),
             None => {}
         }
-        let _device_memory = strict::open();
         let _at_work = (!waits).then(|| AT_WORK.read());
+        let _open = if waits { None } else { strict::open() };
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|reason| {
             // Library code ends a command it must refuse by unwinding with the reason.
             match reason.downcast_ref::<String>() {

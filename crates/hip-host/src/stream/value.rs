@@ -17,6 +17,7 @@ use super::find;
 use crate::error::{Result, entry};
 use crate::log;
 use crate::memory::registry::{self, Allocation};
+use crate::strict;
 
 const GREATER_OR_EQUAL: c_uint = hipStreamWaitValueGte;
 const EQUAL: c_uint = hipStreamWaitValueEq;
@@ -112,7 +113,10 @@ fn wait(
             _ => return Err(hipError_t::hipErrorInvalidValue),
         };
         let work = Box::new(move || {
-            poll(|| reached(word.load() & mask, value, mask));
+            poll(|| {
+                let _open = strict::open();
+                reached(word.load() & mask, value, mask)
+            });
             Ok(())
         });
         stream.submit_waiting(call, Vec::new(), work).map(|_| ())

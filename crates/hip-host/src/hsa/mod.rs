@@ -2,6 +2,8 @@
 //!
 //! Agent 1 is the host, agent 2 + n is HIP device n.
 
+mod dma_buf;
+
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -251,6 +253,11 @@ unsafe extern "C" fn pointer_info(
                 };
                 if on_device {
                     agents.push(answer.agentOwner);
+                    let others = device::all().iter().filter(|device| {
+                        device.ordinal != allocation.device.ordinal
+                            && allocation.is_allowed(device.ordinal)
+                    });
+                    agents.extend(others.map(agent_of));
                 } else {
                     agents.push(host);
                     agents.extend(device::all().iter().map(agent_of));
@@ -316,6 +323,9 @@ pub(crate) const fn api() -> hsa_sys::Api {
         hsa_iterate_agents: Some(iterate_agents),
         hsa_agent_get_info: Some(agent_get_info),
         hsa_amd_pointer_info: Some(pointer_info),
+        hsa_amd_portable_export_dmabuf: Some(dma_buf::export),
+        hsa_amd_portable_close_dmabuf: Some(dma_buf::close),
+        hsa_amd_agents_allow_access: Some(dma_buf::allow_access),
         hsa_status_string: Some(status_string),
         ..hsa_sys::Api::EMPTY
     }

@@ -1,0 +1,171 @@
+//! Cooperative launches: all blocks are there at once and may wait for each other.
+//!
+//! Each block has an operating-system thread of its own, so that blocks may also wait for words that others write.
+
+use std::ffi::{c_uint, c_void};
+use std::ops::Range;
+
+use hip_sys::{hipError_t, hipFunction_t, hipStream_t};
+use parking_lot::{Condvar, Mutex};
+
+use super::abi::Launch;
+use super::occupancy::blocks_of_a_unit;
+use super::{Arguments, Kernel, Shared, blocks, pool, stacks};
+use crate::error::{Result, entry};
+use crate::graph::Operation;
+use crate::module::{self, Function};
+use crate::stream;
+
+/// Where the blocks of a grid wait for each other. A block that has ended is waited for by nobody.
+pub(super) struct Meeting {
+    state: Mutex<State>,
+    all_here: Condvar,
+}
+
+struct State {
+    blocks: u64,
+    waiting: u64,
+    round: u64,
+}
+
+impl Meeting {
+    fn new(blocks: u64) -> Self {
+        Self {
+            state: Mutex::new(State {
+                blocks,
+                waiting: 0,
+                round: 0,
+            }),
+            all_here: Condvar::new(),
+        }
+    }
+
+    pub(super) fn wait(&self) {
+        let mut state = self.state.lock();
+        let round = state.round;
+        state.waiting += 1;
+        self.go_on_if_all_are_here(&mut state);
+        while state.round == round {
+            self.all_here.wait(&mut state);
+        }
+    }
+
+    fn leave(&self) {
+        let mut state = self.state.lock();
+        state.blocks -= 1;
+        self.go_on_if_all_are_here(&mut state);
+    }
+
+    fn go_on_if_all_are_here(&self, state: &mut State) {
+        if state.waiting == state.blocks {
+            state.waiting = 0;
+            state.round += 1;
+            self.all_here.notify_all();
+        }
+    }
+}
+
+/// A block that is there until this goes, whatever ends it.
+struct Attendance<'a>(&'a Meeting);
+
+impl Drop for Attendance<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+/// Runs a whole launch, a thread for each block.
+pub(super) fn run(
+    function: &Function,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    arguments: &Arguments,
+) -> Result {
+    let launch = Launch {
+        grid,
+        block,
+        arguments: arguments.0.as_ptr().cast(),
+    };
+    let launch = Shared(&launch);
+    let kernel = function.entry();
+    let count: u64 = grid.iter().map(|&size| u64::from(size)).product();
+    let meeting = Meeting::new(count);
+    let one = |range: Range<u64>| {
+        let _here = Attendance(&meeting);
+        if kernel.has_barrier != 0 {
+            blocks::run_with_barriers(kernel, launch.get(), shared_bytes, range, Some(&meeting))
+        } else {
+            blocks::run_plain(kernel, launch.get(), shared_bytes, range, true)
+        }
+    };
+    let one = &one;
+    std::thread::scope(|scope| {
+        let mut result = Ok(());
+        let mut running = Vec::new();
+        for index in 0..count {
+            let started = std::thread::Builder::new()
+                .name("hip-host block".to_owned())
+                .spawn_scoped(scope, move || one(index..index + 1));
+            match started {
+                Ok(thread) => running.push(thread),
+                Err(_) => {
+                    // The blocks that do run must not wait for it.
+                    meeting.leave();
+                    result = Err(hipError_t::hipErrorLaunchOutOfResources);
+                }
+            }
+        }
+        for thread in running {
+            let ended = thread.join();
+            result = result.and(ended.unwrap_or(Err(hipError_t::hipErrorLaunchFailure)));
+        }
+        result
+    })
+}
+
+/// Whether all blocks can be there at once.
+fn check(kernel: &Kernel) -> Result {
+    let threads = kernel.block.iter().product::<u32>() as usize;
+    let blocks: u64 = kernel.grid.iter().map(|&size| u64::from(size)).product();
+    let at_once = blocks_of_a_unit(threads, kernel.shared_bytes as usize) * pool::width();
+    let function = module::function(kernel.function as hipFunction_t)?;
+    let stacks = if function.entry().has_barrier != 0 {
+        blocks.saturating_mul(threads as u64)
+    } else {
+        0
+    };
+    if blocks > at_once as u64 || stacks > stacks::LIMIT as u64 {
+        return Err(hipError_t::hipErrorCooperativeLaunchTooLarge);
+    }
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments, reason = "the C signature")]
+pub(crate) unsafe extern "C" fn module_launch_cooperative_kernel(
+    function: hipFunction_t,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared_bytes: c_uint,
+    stream: hipStream_t,
+    params: *mut *mut c_void,
+) -> hipError_t {
+    const CALL: &str = "hipModuleLaunchCooperativeKernel";
+    entry(CALL, || {
+        let stream = stream::find(stream)?;
+        let sizes = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        let extra = std::ptr::null_mut();
+        // SAFETY: HIP asks the C caller for a pointer to a value for each of the kernel's parameters.
+        let kernel = unsafe { Kernel::read(function, sizes, shared_bytes, params, extra) }?;
+        check(&kernel)?;
+        let kernel = Kernel {
+            cooperative: true,
+            ..kernel
+        };
+        stream.issue(CALL, Operation::Kernel(kernel)).map(|_| ())
+    })
+}
