@@ -6,20 +6,17 @@
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs`, `rtc_api.rs` | [`Api`] and [`RtcApi`], one slot for each function (generated) |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
+//! | `versions.rs` | what means something else from release to release |
 //! | `constants.rs` | the few macros that the generator cannot express |
 //!
 //! Nothing is linked: [`Api::load`] opens the library at run time, [`Api::from_symbols`] takes the functions from anywhere.
 //! A C enum is a transparent newtype with associated constants, so a value that a newer release adds is never undefined
 //! behaviour; it prints with its C name. No wrapper checks an argument here; that is the work of the crate `hip`.
 //!
-//! The signatures are those of ROCm 6.4. The API only ever grew, but these mean something else in another release:
-//!
-//! | what | where | instead |
-//! |---|---|---|
-//! | `hipDeviceProp_tR0600`, the `…R0600` functions | absent before 6.0 | [`Api::hipDeviceGetAttribute`], [`Api::hipDeviceGetName`], [`Api::hipDeviceGetPCIBusId`] |
-//! | [`hipMemoryType`] | 5.x: host 0, device 1, array 2, unified 3, managed 4 | ask [`Api::hipRuntimeGetVersion`] first |
-//! | [`Api::hipPointerGetAttributes`] of null | from 7.0 a success | |
-//! | [`Api::hipDrvGraphAddMemsetNode`], [`Api::hipDrvGraphExecMemsetNodeSetParams`], [`Api::hipDeviceGetTexture1DLinearMaxWidth`] | from 7.0 other arguments | |
+//! The tables serve ROCm 5.7 to 7.x: a slot's note says which releases have it. Of a function that releases call with other
+//! arguments the newest form has the plain name; an older one has a slot that ends in `_until_` and the last major release it is good
+//! for, with types of such names. A library fills the slot of its own form only, so none is ever called in the wrong way. Older
+//! libraries than 5.7 are refused by name. What else means another thing in another release is in [`versions`].
 
 #[rustfmt::skip]
 mod api;
@@ -33,10 +30,11 @@ mod names;
 mod rtc_api;
 #[rustfmt::skip]
 mod types;
+pub mod versions;
 
 pub use api::Api;
 pub use constants::*;
-pub use rocm_loader::{LoadError, Loaded};
+pub use rocm_loader::{LoadError, Loaded, Release};
 pub use rtc_api::RtcApi;
 pub use types::*;
 
@@ -50,6 +48,7 @@ rocm_loader::function_table! {
         sonames: &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"],
         key_symbol: c"hipGetDeviceCount",
         fallback: None,
+        floor: Some(versions::FLOOR),
     }
 }
 
@@ -62,5 +61,6 @@ rocm_loader::function_table! {
         key_symbol: c"hiprtcCompileProgram",
         // Releases before 7.0 have HIPRTC inside HIP's own library too.
         fallback: Some(&Search { key_symbol: c"hiprtcCompileProgram", ..Api::SEARCH }),
+        floor: None,
     }
 }

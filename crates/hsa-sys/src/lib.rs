@@ -34,5 +34,6 @@ rocm_loader::function_table! {
         sonames: &["libhsa-runtime64.so.1"],
         key_symbol: c"hsa_init",
         fallback: None,
+        floor: None,
     }
 }

@@ -31,8 +31,14 @@ rocm_loader::function_table! {
     Search {
         library: "librocblas",
         env: "HIPCL_ROCBLAS_LIBRARY",
-        sonames: &["librocblas.so.5", "librocblas.so.4", "librocblas.so.3"],
+        sonames: &[
+            "librocblas.so.5",
+            "librocblas.so.4",
+            "librocblas.so.3",
+            "librocblas.so.0",
+        ],
         key_symbol: c"rocblas_create_handle",
         fallback: None,
+        floor: None,
     }
 }

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use libloading::Library;
 
 use crate::elf::{self, Verdict};
-use crate::{LoadError, Loaded, Tried};
+use crate::{Floor, LoadError, Loaded, Tried};
 
 /// How one library is found.
 ///
 /// Order: the file that `env` names (then nothing else is tried); a copy that this process already has; the `lib` folders of
 /// `$ROCM_PATH` and `$HIP_PATH`; the names in `sonames`, left to the dynamic linker; the bare name; `/opt/rocm/lib`; all that
-/// for `fallback`. A file that is found but can't be used is passed over, and its reason kept.
+/// for `fallback`. A file that is found but can't be used is passed over, and its reason kept; one that is too old ends the
+/// search, because it is in the process by then.
 #[derive(Debug, Clone, Copy)]
 pub struct Search {
     /// The library without suffix, such as `libamdhip64`.
@@ -25,6 +26,8 @@ pub struct Search {
     pub key_symbol: &'static CStr,
     /// A library that holds the same functions in some releases, taken if this one is nowhere.
     pub fallback: Option<&'static Search>,
+    /// The oldest release that is accepted, where the library can tell.
+    pub floor: Option<Floor>,
 }
 
 impl Search {
@@ -41,7 +44,7 @@ impl Search {
                 .map_err(|error| error.named_by(self.env));
         }
         if let Some(loaded) = self.already_in_process() {
-            return Ok(loaded);
+            return self.recent_enough(loaded);
         }
         let mut attempts = Attempts::default();
         for variable in ["ROCM_PATH", "HIP_PATH"] {
@@ -113,12 +116,34 @@ impl Search {
             reason: one_line(&error),
             env: None,
         })?;
-        Loaded::new(library, path, self.key_symbol).ok_or_else(|| LoadError::MissingSymbol {
-            library: self.library,
-            path: path.to_path_buf(),
-            symbol: self.key_symbol.to_str().unwrap_or("?"),
-            env: None,
-        })
+        let loaded = Loaded::new(library, path, self.key_symbol).ok_or_else(|| {
+            LoadError::MissingSymbol {
+                library: self.library,
+                path: path.to_path_buf(),
+                symbol: self.key_symbol.to_str().unwrap_or("?"),
+                env: None,
+            }
+        })?;
+        self.recent_enough(loaded)
+    }
+
+    fn recent_enough(&self, loaded: Loaded) -> Result<Loaded, LoadError> {
+        let found = self.floor.and_then(|floor| {
+            let found = (floor.release)(&loaded)?;
+            found.is_before(floor.oldest).then_some((floor, found))
+        });
+        match found {
+            None => Ok(loaded),
+            Some((floor, found)) => Err(LoadError::TooOld {
+                library: self.library,
+                path: loaded.path,
+                found,
+                oldest: floor.oldest,
+                lacking: floor.lacking,
+                variable: self.env,
+                env: None,
+            }),
+        }
     }
 
     /// A copy that something else in this process loaded must be used: two copies of a runtime do not know each other's memory.
@@ -145,6 +170,8 @@ impl Search {
 #[derive(Default)]
 struct Attempts {
     loaded: Option<Loaded>,
+    /// What ends the search without success.
+    refused: Option<LoadError>,
     tried: Vec<Tried>,
 }
 
@@ -156,11 +183,12 @@ impl Attempts {
         load: impl Fn(&Path) -> Result<Loaded, LoadError>,
     ) {
         for path in places {
-            if self.loaded.is_some() {
+            if self.loaded.is_some() || self.refused.is_some() {
                 return;
             }
             match load(&path) {
                 Ok(loaded) => self.loaded = Some(loaded),
+                Err(error @ LoadError::TooOld { .. }) => self.refused = Some(error),
                 Err(error) => self.tried.push(Tried {
                     path,
                     reason: error.reason(),
@@ -175,12 +203,16 @@ impl Attempts {
         load_fallback: impl FnOnce(&Search) -> Result<Loaded, LoadError>,
     ) -> Result<Loaded, LoadError> {
         let mut tried = self.tried;
+        if let Some(error) = self.refused {
+            return Err(error);
+        }
         if let Some(loaded) = self.loaded {
             return Ok(loaded);
         }
         match search.fallback.map(load_fallback) {
             Some(Ok(loaded)) => return Ok(loaded),
             Some(Err(LoadError::NotFound { tried: more, .. })) => tried.extend(more),
+            Some(Err(error @ LoadError::TooOld { .. })) => return Err(error),
             Some(Err(error)) => {
                 tried.push(Tried {
                     path: error.path().to_path_buf(),
@@ -230,6 +262,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::Release;
 
     /// The C library's mathematics stands in for a ROCm library: a real shared library that every Linux machine has.
     const SEARCH: Search = Search {
@@ -238,6 +271,7 @@ mod tests {
         sonames: &["libstandin.so.2", "libstandin.so.1"],
         key_symbol: c"cos",
         fallback: None,
+        floor: None,
     };
 
     fn real_library() -> PathBuf {
@@ -504,5 +538,46 @@ mod tests {
             error.to_string().contains("absent (no such file)"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_library_that_is_too_old_ends_the_search_with_both_releases_and_a_remedy() {
+        let (old, new) = (
+            rocm_folder("libstandin.so.2"),
+            rocm_folder("libstandin.so.2"),
+        );
+        let env = [("ROCM_PATH", old.path()), ("HIP_PATH", new.path())];
+        let with_floor = |oldest, release| Search {
+            floor: Some(Floor {
+                oldest,
+                release,
+                lacking: "older ones can't count",
+            }),
+            ..SEARCH
+        };
+        let five_two = |_: &Loaded| Some(Release::new(5, 2));
+        let error = with_floor(Release::new(5, 7), five_two)
+            .load_with(&environment(&env))
+            .expect_err("it says that it is too old");
+        let LoadError::TooOld { found, oldest, .. } = &error else {
+            panic!("{error}")
+        };
+        assert_eq!((*found, *oldest), (Release::new(5, 2), Release::new(5, 7)));
+        let line = error.to_string();
+        for part in ["ROCm 5.2", "5.7", "can't count", "STANDIN_LIBRARY"] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        assert!(!line.contains('\n'), "{line}");
+
+        for (oldest, release) in [
+            (Release::new(5, 2), five_two as fn(&Loaded) -> _),
+            (Release::new(5, 7), |_: &Loaded| None),
+        ] {
+            assert!(
+                with_floor(oldest, release)
+                    .load_with(&environment(&env))
+                    .is_ok()
+            );
+        }
     }
 }

@@ -30,5 +30,6 @@ rocm_loader::function_table! {
         sonames: &["librocsolver.so.0"],
         key_symbol: c"rocsolver_cpotrf",
         fallback: None,
+        floor: None,
     }
 }
