@@ -4,7 +4,7 @@ use xshell::cmd;
 
 use crate::error::{Error, Result};
 use crate::workspace::{Workspace, cargo, step};
-use crate::{codegen_task, docs, test, tidy};
+use crate::{codegen, codegen_task, docs, test, tidy};
 
 /// Runs every step; the first that fails ends the run.
 pub fn run(workspace: &Workspace) -> Result<()> {
@@ -18,6 +18,13 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     step("tidy", || tidy::run(workspace))?;
     step("codegen --check", || {
         codegen_task(workspace, &["--check".to_string()])
+    })?;
+    step("generator's tests", || {
+        // In the profile that the generator was just built in.
+        let profile = codegen::PROFILE;
+        cmd!(sh, "{cargo} test --quiet --config {profile} --package xtask --features codegen -- codegen symbols")
+            .run()
+            .map_err(|_| Error::Failed("the generator's tests failed, see above".into()))
     })?;
     step("clippy", || {
         // The generator lies behind a feature of xtask that no other crate needs.

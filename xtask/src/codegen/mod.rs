@@ -8,7 +8,7 @@
 //! | the headers of each release in a folder of its own | [`headers`] |
 //! | the C parser | [`libclang`] |
 //! | headers to Rust types, for each release | `bindings`, taken apart by `parsed` |
-//! | the releases as one set of declarations | `merge`, which asks `layout` and `abi` what agrees |
+//! | the releases as one set of declarations | `merge`, `forms`, which ask `layout` and `abi` what agrees |
 //! | types and enums as source | `render` |
 //! | functions as a table of optional slots, each with its releases | `table`, `since` |
 //! | each release's declarations as text | `facts` |
@@ -23,6 +23,8 @@ pub mod archive;
 mod bindings;
 #[cfg(feature = "codegen")]
 mod facts;
+#[cfg(feature = "codegen")]
+mod forms;
 mod headers;
 #[cfg(feature = "codegen")]
 mod layout;
@@ -55,6 +57,9 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The command a reader is told to run when the bindings are stale.
 const COMMAND: &str = "cargo xtask codegen";
+
+/// The generator runs for seconds: optimising its parser costs more than it gains.
+pub const PROFILE: &str = "profile.dev.package.'*'.opt-level=0";
 
 /// Tells the process that has the parser the releases whose headers are unpacked.
 const PREPARED_VARIABLE: &str = "HIPCL_CODEGEN_PREPARED";
