@@ -17,6 +17,15 @@
 //! arguments the newest form has the plain name; an older one has a slot that ends in `_until_` and the last major release it is good
 //! for, with types of such names. A library fills the slot of its own form only, so none is ever called in the wrong way. Older
 //! libraries than 5.7 are refused by name. What else means another thing in another release is in [`versions`].
+//!
+//! ```no_run
+//! let (api, library) = hip_sys::Api::load()?;
+//! match (api.release(), api.hipMemGetHandleForAddressRange) {
+//!     (Some(release), None) => println!("ROCm {release} in {} is older than 7.0", library.path.display()),
+//!     (release, function) => println!("{release:?}: {function:?}"),
+//! }
+//! # Ok::<(), hip_sys::LoadError>(())
+//! ```
 
 #[rustfmt::skip]
 mod api;

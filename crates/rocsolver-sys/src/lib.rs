@@ -6,6 +6,8 @@
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
 //!
+//! The table serves ROCm 5.5 to 7.x; a slot's note says which releases have it.
+//!
 //! Handles, status values and complex numbers are those of `rocblas-sys`: rocSOLVER works on a rocBLAS handle.
 //! Load rocBLAS first, and both from one release ([`Api::load_beside`]).
 
