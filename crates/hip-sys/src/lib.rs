@@ -5,6 +5,7 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs`, `rtc_api.rs` | [`Api`] and [`RtcApi`], one slot for each function (generated) |
+//! | `library.rs` | where the library is found; feature `load`, on by default |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //! | `versions.rs` | what means something else from release to release |
 //! | `constants.rs` | the few macros that the generator cannot express |
@@ -27,12 +28,16 @@
 //! # Ok::<(), hip_sys::LoadError>(())
 //! ```
 
+#![no_std]
+
 #[rustfmt::skip]
 mod api;
 mod constants;
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 #[rustfmt::skip]
 mod layout;
+#[cfg(feature = "load")]
+mod library;
 #[rustfmt::skip]
 mod names;
 #[rustfmt::skip]
@@ -43,33 +48,11 @@ pub mod versions;
 
 pub use api::Api;
 pub use constants::*;
-pub use rocm_loader::{LoadError, Loaded, Release};
+pub use rocm_loader::Release;
+#[cfg(feature = "load")]
+pub use rocm_loader::{LoadError, Loaded};
 pub use rtc_api::RtcApi;
 pub use types::*;
 
-use rocm_loader::Search;
-
-rocm_loader::function_table! {
-    Api,
-    Search {
-        library: "libamdhip64",
-        env: "HIPCL_HIP_LIBRARY",
-        sonames: &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"],
-        key_symbol: c"hipGetDeviceCount",
-        fallback: None,
-        floor: Some(versions::FLOOR),
-    }
-}
-
-rocm_loader::function_table! {
-    RtcApi,
-    Search {
-        library: "libhiprtc",
-        env: "HIPCL_HIPRTC_LIBRARY",
-        sonames: &["libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5"],
-        key_symbol: c"hiprtcCompileProgram",
-        // Releases before 7.0 have HIPRTC inside HIP's own library too.
-        fallback: Some(&Search { key_symbol: c"hiprtcCompileProgram", ..Api::SEARCH }),
-        floor: None,
-    }
-}
+rocm_loader::function_table!(Api);
+rocm_loader::function_table!(RtcApi);

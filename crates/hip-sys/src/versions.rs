@@ -21,7 +21,9 @@
 
 use core::ffi::{c_int, c_uint};
 
-use rocm_loader::{Floor, Loaded, Release};
+use rocm_loader::Release;
+#[cfg(feature = "load")]
+use rocm_loader::{Floor, Loaded};
 
 use crate::*;
 
@@ -31,6 +33,7 @@ use crate::*;
 /// memory over needs: HSA's dma-buf export came with 5.6, `hipLaunchHostFunc` and the memory nodes of graphs with 5.3.
 pub const OLDEST: Release = Release::new(5, 7);
 
+#[cfg(feature = "load")]
 pub(crate) const FLOOR: Floor = Floor {
     oldest: OLDEST,
     release: ask,
@@ -38,6 +41,7 @@ pub(crate) const FLOOR: Floor = Floor {
 };
 
 /// The release that an open HIP library is of. The call needs no device.
+#[cfg(feature = "load")]
 fn ask(library: &Loaded) -> Option<Release> {
     let address = library.symbol(c"hipRuntimeGetVersion")?;
     // SAFETY: every release declares it as `hipError_t hipRuntimeGetVersion(int*)`.

@@ -6,6 +6,7 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
+//! | `library.rs` | where the library is found; feature `load`, on by default |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
 //! The table serves ROCm 5.7 to 7.x; a slot's note says which releases have it (the HSA of 5.7 itself was not read: what came after 5.2 and
@@ -13,30 +14,23 @@
 //!
 //! The project needs a few of them: `hsa_amd_pointer_info` tells who owns an address and where the memory lies.
 
+#![no_std]
+
 #[rustfmt::skip]
 mod api;
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 #[rustfmt::skip]
 mod layout;
+#[cfg(feature = "load")]
+mod library;
 #[rustfmt::skip]
 mod names;
 #[rustfmt::skip]
 mod types;
 
 pub use api::Api;
+#[cfg(feature = "load")]
 pub use rocm_loader::{LoadError, Loaded};
 pub use types::*;
 
-use rocm_loader::Search;
-
-rocm_loader::function_table! {
-    Api,
-    Search {
-        library: "libhsa-runtime64",
-        env: "HIPCL_HSA_LIBRARY",
-        sonames: &["libhsa-runtime64.so.1"],
-        key_symbol: c"hsa_init",
-        fallback: None,
-        floor: None,
-    }
-}
+rocm_loader::function_table!(Api);

@@ -5,6 +5,7 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
+//! | `library.rs` | where the library is found; feature `load`, on by default |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
 //! HIP's types (streams, events) are those of `hip-sys`. The table serves ROCm 5.5 to 7.x; a slot's note says which releases have it.
@@ -13,35 +14,23 @@
 //! `trmm` wrote its result over `B` up to ROCm 5 and has an output matrix since 6.0, under the same symbols. The old way's slots end in
 //! `_until_5`; a library fills only those of its own way.
 
+#![no_std]
+
 #[rustfmt::skip]
 mod api;
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 #[rustfmt::skip]
 mod layout;
+#[cfg(feature = "load")]
+mod library;
 #[rustfmt::skip]
 mod names;
 #[rustfmt::skip]
 mod types;
 
 pub use api::Api;
+#[cfg(feature = "load")]
 pub use rocm_loader::{LoadError, Loaded};
 pub use types::*;
 
-use rocm_loader::Search;
-
-rocm_loader::function_table! {
-    Api,
-    Search {
-        library: "librocblas",
-        env: "HIPCL_ROCBLAS_LIBRARY",
-        sonames: &[
-            "librocblas.so.5",
-            "librocblas.so.4",
-            "librocblas.so.3",
-            "librocblas.so.0",
-        ],
-        key_symbol: c"rocblas_create_handle",
-        fallback: None,
-        floor: None,
-    }
-}
+rocm_loader::function_table!(Api);

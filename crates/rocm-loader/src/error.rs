@@ -119,13 +119,37 @@ pub enum LoadError {
         /// The variable that named this file, if one did.
         env: Option<&'static str>,
     },
+    /// The program was not linked with the library after all.
+    #[error(
+        "{library}: this program is linked with no library that has `{symbol}`; open it at run time instead"
+    )]
+    NotLinked {
+        /// The library, without suffix.
+        library: &'static str,
+        /// The function that every release has.
+        symbol: &'static str,
+    },
+    /// This process now has two different files of a runtime that keeps its state in the library itself.
+    #[error(
+        "two different {library} in this process: {} and {}; neither knows the other's memory: use one ROCm installation (check LD_LIBRARY_PATH and ROCM_PATH)",
+        first.display(),
+        second.display()
+    )]
+    TwoCopies {
+        /// The runtime that is there twice, without suffix.
+        library: &'static str,
+        /// The file that is mapped at the lower address.
+        first: PathBuf,
+        /// The other one.
+        second: PathBuf,
+    },
 }
 
 impl LoadError {
     /// Says that an environment variable named the file.
     pub(crate) fn named_by(mut self, variable: &'static str) -> Self {
         match &mut self {
-            Self::NotFound { .. } => {}
+            Self::NotFound { .. } | Self::NotLinked { .. } | Self::TwoCopies { .. } => {}
             Self::Missing { env, .. }
             | Self::NotALibrary { env, .. }
             | Self::WrongArchitecture { env, .. }
@@ -136,16 +160,17 @@ impl LoadError {
         self
     }
 
-    /// The file that was wrong; nothing for [`LoadError::NotFound`].
+    /// The file that was wrong; nothing where no file was given.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Self::NotFound { .. } => Path::new(""),
+            Self::NotFound { .. } | Self::NotLinked { .. } => Path::new(""),
             Self::Missing { path, .. }
             | Self::NotALibrary { path, .. }
             | Self::WrongArchitecture { path, .. }
             | Self::Open { path, .. }
             | Self::MissingSymbol { path, .. }
             | Self::TooOld { path, .. } => path,
+            Self::TwoCopies { second, .. } => second,
         }
     }
 
@@ -159,6 +184,10 @@ impl LoadError {
             Self::Open { reason, .. } => reason.clone(),
             Self::MissingSymbol { symbol, .. } => format!("has no function `{symbol}`"),
             Self::TooOld { found, .. } => format!("of ROCm {found}, which is too old"),
+            Self::NotLinked { .. } => "not linked".into(),
+            Self::TwoCopies { first, .. } => {
+                format!("another copy is in use: {}", first.display())
+            }
         }
     }
 }

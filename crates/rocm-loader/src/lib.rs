@@ -2,24 +2,51 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `table.rs` | [`function_table!`]: the half of every `-sys` crate's `Api` that needs `core` only |
+//! | `library.rs` | `library!` and `linked!`: the half that finds a library |
 //! | `search.rs` | where a library is looked for, in which order |
 //! | `loaded.rs` | an open library; it is never closed |
+//! | `once.rs` | two files of one runtime in a process are told, not endured |
 //! | `elf.rs` | why a file can't be a library of this machine, told before the dynamic linker is asked |
 //! | `release.rs` | ROCm's release numbers, and the oldest one that is supported |
 //! | `error.rs` | what can go wrong, one line each |
-//! | `table.rs` | [`function_table!`]: the loading half of every `-sys` crate's `Api` |
+//! | `build.rs` | the link line, for build scripts |
 //!
-//! Nothing here knows a function of ROCm: names come from the `-sys` crates.
+//! | feature | default | what |
+//! |---|---|---|
+//! | `load` | yes | everything but `table.rs` and the numbers of `release.rs`; without it the crate is `no_std` |
+//! | `build` | no | `build.rs`, for build scripts |
+//!
+//! Nothing here knows a function of ROCm: names come from the `-sys` crates. Nothing here panics or ends the process:
+//! whatever is wrong with an installation is a [`LoadError`].
 
+#![cfg_attr(not(any(feature = "load", feature = "build", test)), no_std)]
+
+#[cfg(feature = "build")]
+pub mod build;
+#[cfg(feature = "load")]
 mod elf;
+#[cfg(feature = "load")]
 mod error;
+#[cfg(feature = "load")]
+#[doc(hidden)]
+pub mod library;
+#[cfg(feature = "load")]
 mod loaded;
+#[cfg(feature = "load")]
+mod once;
 mod release;
+#[cfg(feature = "load")]
 mod search;
 #[doc(hidden)]
 pub mod table;
 
+#[cfg(feature = "load")]
 pub use error::{LoadError, Tried};
+#[cfg(feature = "load")]
 pub use loaded::Loaded;
-pub use release::{Floor, Release};
+#[cfg(feature = "load")]
+pub use release::Floor;
+pub use release::Release;
+#[cfg(feature = "load")]
 pub use search::Search;

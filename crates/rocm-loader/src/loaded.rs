@@ -13,30 +13,88 @@ use libloading::Library;
 pub struct Loaded {
     /// The file as the system mapped it (links resolved) where that can be told, else the name it was opened by.
     pub path: PathBuf,
-    library: ManuallyDrop<Library>,
+    source: Source,
+}
+
+/// Who answers for a symbol.
+#[derive(Debug)]
+enum Source {
+    /// One library, opened at run time.
+    Library(ManuallyDrop<Library>),
+    /// The dynamic linker, for what this program was linked with.
+    #[cfg(unix)]
+    Linked,
 }
 
 impl Loaded {
     /// `path` is replaced by the file that really holds `symbol`, if the system tells.
     pub(crate) fn new(library: Library, path: &Path, symbol: &CStr) -> Option<Self> {
-        let mut loaded = Self {
+        Self {
             path: path.to_path_buf(),
-            library: ManuallyDrop::new(library),
-        };
-        let address = loaded.symbol(symbol)?;
-        if let Some(real) = file_mapped_at(address as usize) {
-            loaded.path = real;
+            source: Source::Library(ManuallyDrop::new(library)),
         }
-        Some(loaded)
+        .holding(symbol)
+    }
+
+    /// The library that the dynamic linker gave this program for `symbol`.
+    #[cfg(unix)]
+    pub(crate) fn linked(name: &Path, symbol: &CStr) -> Option<Self> {
+        Self {
+            path: name.to_path_buf(),
+            source: Source::Linked,
+        }
+        .holding(symbol)
+    }
+
+    fn holding(mut self, symbol: &CStr) -> Option<Self> {
+        let address = self.symbol(symbol)?;
+        if let Some(real) = file_mapped_at(address as usize) {
+            self.path = real;
+        }
+        Some(self)
     }
 
     /// The address of a symbol; `None` if the library has none of that name.
+    ///
+    /// A library that exports several versions of a symbol answers with its default one, the newest.
     pub fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the address is only read as a number here; who calls through it answers for its type.
-        let symbol = unsafe { self.library.get::<*mut c_void>(name.to_bytes_with_nul()) }.ok()?;
-        let address = *symbol;
+        let address = match &self.source {
+            // SAFETY: the address is only read as a number here; who calls through it answers for its type.
+            Source::Library(library) => unsafe {
+                *library.get::<*mut c_void>(name.to_bytes_with_nul()).ok()?
+            },
+            #[cfg(unix)]
+            Source::Linked => linked_symbol(name),
+        };
         (!address.is_null()).then_some(address)
     }
+}
+
+/// Asks in the order in which the dynamic linker resolved this program, preloaded libraries first.
+///
+/// Not the program's own handle (`dlopen` of null): that one does not see what was linked to a plug-in, which is how a
+/// Python extension has this code.
+#[cfg(unix)]
+fn linked_symbol(name: &CStr) -> *mut c_void {
+    unsafe extern "C" {
+        fn dlsym(handle: *mut c_void, name: *const core::ffi::c_char) -> *mut c_void;
+    }
+    // `dlfcn.h` of each system.
+    const RTLD_DEFAULT: *mut c_void = core::ptr::without_provenance_mut(
+        if cfg!(any(
+            target_vendor = "apple",
+            target_os = "freebsd",
+            target_os = "netbsd",
+            target_os = "openbsd",
+            target_os = "dragonfly"
+        )) {
+            usize::MAX - 1
+        } else {
+            0
+        },
+    );
+    // SAFETY: the name ends with a null byte, and RTLD_DEFAULT is a handle that every process has.
+    unsafe { dlsym(RTLD_DEFAULT, name.as_ptr()) }
 }
 
 /// The file that is mapped at an address.
@@ -78,5 +136,15 @@ mod tests {
         );
         assert_eq!(file_in_maps(maps, 0x2000), None);
         assert_eq!(file_in_maps(maps, 0x9000), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_the_program_is_linked_with_is_found_by_name_and_file() {
+        let loaded = Loaded::linked(Path::new("libc"), c"getpid").expect("every program has it");
+        assert!(loaded.path.is_absolute(), "{}", loaded.path.display());
+        assert!(loaded.symbol(c"getppid").is_some());
+        assert!(loaded.symbol(c"hipGetDeviceCount").is_none());
+        assert!(Loaded::linked(Path::new("libamdhip64"), c"hipGetDeviceCount").is_none());
     }
 }

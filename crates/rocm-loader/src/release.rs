@@ -1,7 +1,8 @@
 //! ROCm's release numbers, and the oldest one that is supported.
 
-use std::fmt;
+use core::fmt;
 
+#[cfg(feature = "load")]
 use crate::Loaded;
 
 /// Major and minor number of a ROCm release, such as 6.4. Patch numbers change no interface.
@@ -34,6 +35,7 @@ impl fmt::Display for Release {
 }
 
 /// The oldest release of a library that is accepted.
+#[cfg(feature = "load")]
 #[derive(Debug, Clone, Copy)]
 pub struct Floor {
     /// Anything older is refused.

@@ -1,8 +1,8 @@
-//! The loading half of every `-sys` crate's table of functions.
+//! The half of every `-sys` crate's table of functions that needs no library and no operating system.
 
-use std::ffi::{CStr, c_void};
-use std::fmt;
-use std::ptr::NonNull;
+use core::ffi::{CStr, c_void};
+use core::fmt;
+use core::ptr::NonNull;
 
 /// One slot of a table, seen without its type.
 pub type Slot = Option<NonNull<c_void>>;
@@ -79,13 +79,14 @@ pub fn debug_enum(
     }
 }
 
-/// Gives a generated table its ways in: `EMPTY`, `SYMBOLS`, `load`, `load_from`, `load_beside`, `from_symbols`, `present`.
+/// Gives a generated table what it is without any library: `EMPTY`, `SYMBOLS`, `from_symbols`, `present`.
 ///
 /// The type must be `#[repr(C)]` and consist of `Option<unsafe extern "C" fn …>` slots only, one for each of its
-/// `C_SYMBOLS`, in that order. Its `FORMS` name the slots that not every library with the symbol may fill.
+/// `C_SYMBOLS`, in that order. Its `FORMS` name the slots that not every library with the symbol may fill. A call through a slot
+/// is a load from the table and one indirect jump; nothing is looked up.
 #[macro_export]
 macro_rules! function_table {
-    ($table:ident, $search:expr) => {
+    ($table:ident) => {
         const _: () = assert!(
             size_of::<$table>() == size_of::<[$crate::table::Slot; $table::C_SYMBOLS.len()]>(),
             "one slot for each symbol"
@@ -99,35 +100,6 @@ macro_rules! function_table {
             /// different ways, the older way's slot has `_until_` and its last major release after that.
             pub const SYMBOLS: &'static [&'static str] =
                 &$crate::table::names(&Self::C_SYMBOLS, Self::FORMS);
-
-            /// How the library is found.
-            pub const SEARCH: $crate::Search = $search;
-
-            /// Finds and opens the library; the order is that of [`rocm_loader::Search`]($crate::Search).
-            pub fn load() -> Result<(Self, $crate::Loaded), $crate::LoadError> {
-                Self::SEARCH.load().map(Self::of)
-            }
-
-            /// Opens this file.
-            pub fn load_from(
-                path: &std::path::Path,
-            ) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
-                Self::SEARCH.load_from(path).map(Self::of)
-            }
-
-            /// Opens the copy that lies in the folder of another library, hence of the same release.
-            pub fn load_beside(
-                neighbour: &$crate::Loaded,
-            ) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
-                Self::SEARCH.load_beside(neighbour).map(Self::of)
-            }
-
-            fn of(library: $crate::Loaded) -> (Self, $crate::Loaded) {
-                // SAFETY: a library that has the key function is the one whose headers gave the slots their types, and `FORMS`
-                // leaves a slot empty where the library calls the function in another way.
-                let table = unsafe { Self::from_symbols(|name| library.symbol(name)) };
-                (table, library)
-            }
 
             /// Fills each slot with what `resolve` gives for its symbol.
             ///

@@ -1,0 +1,102 @@
+//! The half of every `-sys` crate's table of functions that finds a library.
+
+// The macros work in crates without `std` too.
+pub use std::path::Path;
+
+use crate::{LoadError, Loaded, Search};
+
+#[cfg(unix)]
+impl Search {
+    /// The library that the dynamic linker gave this program at its start, because the program was linked with it.
+    ///
+    /// `function` is the address of one of the library's functions, as the program sees it: what refers to it makes the
+    /// linker record the library. It is not called.
+    ///
+    /// # Errors
+    /// [`LoadError::TwoCopies`]; [`LoadError::NotLinked`] if the dynamic linker has no such symbol for this program.
+    #[doc(hidden)]
+    pub fn linked(&self, function: unsafe extern "C" fn()) -> Result<Loaded, LoadError> {
+        core::hint::black_box(function);
+        Loaded::linked(self.library.as_ref(), self.key_symbol)
+            .ok_or(LoadError::NotLinked {
+                library: self.library,
+                symbol: self.key_symbol.to_str().unwrap_or("?"),
+            })
+            .and_then(|loaded| self.accept(loaded))
+    }
+}
+
+/// Gives a table that has the functions of [`function_table!`](crate::function_table) its ways in: `SEARCH`, `load`,
+/// `load_from`, `load_beside`.
+#[macro_export]
+macro_rules! library {
+    ($table:ident, $search:expr) => {
+        impl $table {
+            /// How the library is found.
+            pub const SEARCH: $crate::Search = $search;
+
+            /// Finds and opens the library; the order is that of [`rocm_loader::Search`]($crate::Search).
+            ///
+            /// # Errors
+            /// As [`Search::load`]($crate::Search::load): a value, with every path that was tried.
+            pub fn load() -> Result<(Self, $crate::Loaded), $crate::LoadError> {
+                Self::SEARCH.load().map(Self::of)
+            }
+
+            /// Opens this file.
+            ///
+            /// # Errors
+            /// As [`Search::load_from`]($crate::Search::load_from).
+            pub fn load_from(
+                path: &$crate::library::Path,
+            ) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
+                Self::SEARCH.load_from(path).map(Self::of)
+            }
+
+            /// Opens the copy that lies in the folder of another library, hence of the same release.
+            ///
+            /// # Errors
+            /// As [`Search::load_beside`]($crate::Search::load_beside).
+            pub fn load_beside(
+                neighbour: &$crate::Loaded,
+            ) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
+                Self::SEARCH.load_beside(neighbour).map(Self::of)
+            }
+
+            fn of(library: $crate::Loaded) -> (Self, $crate::Loaded) {
+                // SAFETY: a library that has the key function is the one whose headers gave the slots their types, and `FORMS`
+                // leaves a slot empty where the library calls the function in another way.
+                let table = unsafe { Self::from_symbols(|name| library.symbol(name)) };
+                (table, library)
+            }
+        }
+    };
+}
+
+/// Gives a table that has [`library!`](crate::library) the way in `linked`, for a crate whose build script links the library.
+///
+/// `$function` is one that every supported release has. Only it is bound by the linker; all slots are then filled by name
+/// from what the dynamic linker loaded, so that a function of a newer release is an empty slot and not a program that
+/// fails to start.
+#[cfg(unix)]
+#[macro_export]
+macro_rules! linked {
+    ($table:ident, $function:ident) => {
+        impl $table {
+            /// The library that this program is linked with, found by the dynamic linker when the program started.
+            ///
+            /// A preloaded library (`LD_PRELOAD`) may answer for some of the functions.
+            ///
+            /// # Errors
+            /// [`LoadError::TwoCopies`]($crate::LoadError::TwoCopies); a library that is absent stops the program before it
+            /// can ask.
+            pub fn linked() -> Result<(Self, $crate::Loaded), $crate::LoadError> {
+                unsafe extern "C" {
+                    // Its address is all that is used, so its arguments need not be right.
+                    fn $function();
+                }
+                Self::SEARCH.linked($function).map(Self::of)
+            }
+        }
+    };
+}
