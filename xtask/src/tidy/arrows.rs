@@ -53,6 +53,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("hipcl", &["interop", "platform", "hip", "rocblas", "clmgr"]),
+    (
+        "layout-test",
+        &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"],
+    ),
     ("xtask", &[]),
 ];
 
