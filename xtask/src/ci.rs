@@ -4,7 +4,7 @@ use xshell::cmd;
 
 use crate::error::{Error, Result};
 use crate::workspace::{Workspace, cargo, step};
-use crate::{codegen, codegen_task, docs, test, tidy};
+use crate::{codegen, codegen_task, consumers, docs, test, tidy};
 
 /// Runs every step; the first that fails ends the run.
 pub fn run(workspace: &Workspace) -> Result<()> {
@@ -38,6 +38,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
         }
         Ok(())
     })?;
+    step("consumers", || consumers::run(workspace, &[]))?;
     step("docs", || docs::run(workspace))?;
     println!("==> test");
     test::run(workspace, &[])

@@ -8,6 +8,7 @@
 //! | `codegen` | writes the raw bindings from the real ROCm headers |
 //! | `symbols` | what the real libraries of each ROCm release export, and what changed between releases |
 //! | `tidy` | the project's own rules: layer arrows, no traces of a machine |
+//! | `consumers` | each published crate in a program outside of the workspace |
 //! | `docs` | API documentation and the book |
 //! | `ci` | what a change has to pass |
 //!
@@ -15,6 +16,7 @@
 
 mod ci;
 mod codegen;
+mod consumers;
 mod demo;
 mod docs;
 mod error;
@@ -29,7 +31,7 @@ use std::process::ExitCode;
 use error::{Error, Result};
 use workspace::Workspace;
 
-const TASKS: &str = "setup, demo, test, codegen, symbols, tidy, docs, ci";
+const TASKS: &str = "setup, demo, test, codegen, symbols, tidy, consumers, docs, ci";
 
 const HELP: &str = "\
 usage: cargo xtask <task> [options]
@@ -44,8 +46,10 @@ usage: cargo xtask <task> [options]
     A B                  what changed between two releases, e.g. `symbols 6.4 7.2`
     --refresh            read the libraries' symbol lists anew (downloads gigabytes)
   tidy                   check the layer arrows and the tracked files
+  consumers [--bless]    build each published crate in a program outside of the workspace
+                         (--bless: write the lists of the crates that come with it)
   docs                   build the API documentation and the book
-  ci                     format, tidy, codegen --check, clippy, docs, test";
+  ci                     format, tidy, codegen --check, clippy, consumers, docs, test";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -75,6 +79,7 @@ fn run(args: &[String]) -> Result<()> {
         "codegen" => codegen_task(&Workspace::discover()?, rest),
         "symbols" => symbols_task(&Workspace::discover()?, rest),
         "tidy" => no_options("tidy", rest).and_then(|()| tidy::run(&Workspace::discover()?)),
+        "consumers" => consumers::run(&Workspace::discover()?, rest),
         "docs" => no_options("docs", rest).and_then(|()| docs::run(&Workspace::discover()?)),
         "ci" => no_options("ci", rest).and_then(|()| ci::run(&Workspace::discover()?)),
         other => Err(Error::Usage(format!(
@@ -122,7 +127,7 @@ mod tests {
 
     #[test]
     fn an_option_no_task_knows_is_refused_before_any_work() {
-        for task in ["demo", "tidy", "docs", "ci", "setup"] {
+        for task in ["demo", "tidy", "consumers", "docs", "ci", "setup"] {
             let error = run(&args(&[task, "--frobnicate"])).unwrap_err();
             assert_eq!(error.status(), 2, "{task}: {error}");
         }

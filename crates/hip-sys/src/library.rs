@@ -33,3 +33,8 @@ rocm_loader::library! {
         floor: None,
     }
 }
+
+#[cfg(all(feature = "linked", unix))]
+rocm_loader::linked!(Api, hipGetDeviceCount);
+#[cfg(all(feature = "linked", unix))]
+rocm_loader::linked!(RtcApi, hiprtcCompileProgram);

@@ -6,13 +6,18 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
-//! | `library.rs` | where the library is found; feature `load`, on by default |
+//! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
 //! The table serves ROCm 5.7 to 7.x; a slot's note says which releases have it (the HSA of 5.7 itself was not read: what came after 5.2 and
 //! is in 6.1 may or may not be there).
 //!
 //! The project needs a few of them: `hsa_amd_pointer_info` tells who owns an address and where the memory lies.
+//!
+//! | feature | default | what |
+//! |---|---|---|
+//! | `load` | yes | `load`, `load_from`, `load_beside`; without it the crate needs `core` only |
+//! | `linked` | no | `linked`: the program is linked with the library, which has to be there when it is built and when it starts |
 
 #![no_std]
 

@@ -17,3 +17,6 @@ rocm_loader::library! {
         floor: None,
     }
 }
+
+#[cfg(all(feature = "linked", unix))]
+rocm_loader::linked!(Api, hsa_init);

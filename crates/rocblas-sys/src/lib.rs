@@ -5,7 +5,7 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
-//! | `library.rs` | where the library is found; feature `load`, on by default |
+//! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
 //! HIP's types (streams, events) are those of `hip-sys`. The table serves ROCm 5.5 to 7.x; a slot's note says which releases have it.
@@ -13,6 +13,11 @@
 //!
 //! `trmm` wrote its result over `B` up to ROCm 5 and has an output matrix since 6.0, under the same symbols. The old way's slots end in
 //! `_until_5`; a library fills only those of its own way.
+//!
+//! | feature | default | what |
+//! |---|---|---|
+//! | `load` | yes | `load`, `load_from`, `load_beside`; without it the crate needs `core` only |
+//! | `linked` | no | `linked`: the program is linked with the library, which has to be there when it is built and when it starts |
 
 #![no_std]
 

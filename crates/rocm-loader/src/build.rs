@@ -30,7 +30,12 @@ fn plan(
     variable: &dyn Fn(&str) -> Option<OsString>,
     exists: &dyn Fn(&Path) -> bool,
 ) -> Result<Vec<String>, String> {
-    if variable("CARGO_CFG_UNIX").is_none() {
+    let family = variable("CARGO_CFG_TARGET_FAMILY").unwrap_or_default();
+    if !family
+        .to_string_lossy()
+        .split(',')
+        .any(|name| name == "unix")
+    {
         return Err(
             "the feature `linked` needs a Unix dynamic linker; without it the library is opened at run time".into(),
         );
@@ -73,7 +78,7 @@ mod tests {
     use super::*;
 
     const NATIVE: [(&str, &str); 4] = [
-        ("CARGO_CFG_UNIX", "1"),
+        ("CARGO_CFG_TARGET_FAMILY", "unix"),
         ("CARGO_CFG_TARGET_ARCH", "x86_64"),
         ("HOST", "a"),
         ("TARGET", "a"),
@@ -137,6 +142,16 @@ mod tests {
             assert!(error.contains(part), "{part} in {error}");
         }
         assert!(!error.contains('\n'));
+    }
+
+    #[test]
+    fn a_system_with_another_dynamic_linker_is_told_to_open_the_library() {
+        let error = planned(
+            &["x"],
+            &[("CARGO_CFG_TARGET_FAMILY", "windows")],
+            &["/usr/lib/libx.so"],
+        );
+        assert!(error.expect_err("not Unix").contains("at run time"));
     }
 
     #[test]

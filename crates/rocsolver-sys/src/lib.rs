@@ -5,12 +5,17 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
-//! | `library.rs` | where the library is found; feature `load`, on by default |
+//! | `library.rs` | where the library is found; features `load` and `linked` |
 //!
 //! The table serves ROCm 5.5 to 7.x; a slot's note says which releases have it.
 //!
 //! Handles, status values and complex numbers are those of `rocblas-sys`: rocSOLVER works on a rocBLAS handle.
 //! Load rocBLAS first, and both from one release ([`Api::load_beside`]).
+//!
+//! | feature | default | what |
+//! |---|---|---|
+//! | `load` | yes | `load`, `load_from`, `load_beside`; without it the crate needs `core` only |
+//! | `linked` | no | `linked`: the program is linked with the library, which has to be there when it is built and when it starts |
 
 #![no_std]
 
