@@ -3,29 +3,6 @@
 // The macros work in crates without `std` too.
 pub use std::path::Path;
 
-use crate::{LoadError, Loaded, Search};
-
-#[cfg(unix)]
-impl Search {
-    /// The library that the dynamic linker gave this program at its start, because the program was linked with it.
-    ///
-    /// `function` is the address of one of the library's functions, as the program sees it: what refers to it makes the
-    /// linker record the library. It is not called.
-    ///
-    /// # Errors
-    /// [`LoadError::TwoCopies`]; [`LoadError::NotLinked`] if the dynamic linker has no such symbol for this program.
-    #[doc(hidden)]
-    pub fn linked(&self, function: unsafe extern "C" fn()) -> Result<Loaded, LoadError> {
-        core::hint::black_box(function);
-        Loaded::linked(self.library.as_ref(), self.key_symbol)
-            .ok_or(LoadError::NotLinked {
-                library: self.library,
-                symbol: self.key_symbol.to_str().unwrap_or("?"),
-            })
-            .and_then(|loaded| self.accept(loaded))
-    }
-}
-
 /// Gives a table that has the functions of [`function_table!`](crate::function_table) its ways in: `SEARCH`, `load`,
 /// `load_from`, `load_beside`.
 #[macro_export]

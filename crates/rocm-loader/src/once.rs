@@ -3,8 +3,6 @@
 //! ROCm's runtimes keep their state (the memory they know, the one open `/dev/kfd`) in the library itself. Two files of one
 //! runtime in a process, such as a Python wheel's and the system's, are two runtimes that do not know each other's memory.
 
-use std::path::PathBuf;
-
 use crate::LoadError;
 
 /// Fails if this process has two different files of one of `libraries`.
@@ -39,8 +37,8 @@ fn check_in(maps: &str, libraries: &[&'static str]) -> Result<(), LoadError> {
                 Some(known) => {
                     return Err(LoadError::TwoCopies {
                         library,
-                        first: PathBuf::from(known.path),
-                        second: PathBuf::from(mapped.path),
+                        first: known.path.into(),
+                        second: mapped.path.into(),
                     });
                 }
             }

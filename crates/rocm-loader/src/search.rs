@@ -127,9 +127,28 @@ impl Search {
         attempts.finish(self, |fallback| fallback.load_beside(neighbour))
     }
 
+    /// The library that the dynamic linker gave this program at its start, because the program was linked with it.
+    ///
+    /// `function` is the address of one of the library's functions, as the program sees it: what refers to it makes the
+    /// linker record the library. It is not called.
+    ///
+    /// # Errors
+    /// [`LoadError::TwoCopies`]; [`LoadError::NotLinked`] if the dynamic linker has no such symbol for this program.
+    #[cfg(unix)]
+    #[doc(hidden)]
+    pub fn linked(&self, function: unsafe extern "C" fn()) -> Result<Loaded, LoadError> {
+        core::hint::black_box(function);
+        Loaded::linked(self.library.as_ref(), self.key_symbol)
+            .ok_or(LoadError::NotLinked {
+                library: self.library,
+                symbol: self.key_symbol.to_str().unwrap_or("?"),
+            })
+            .and_then(|loaded| self.accept(loaded))
+    }
+
     /// Whether what was found can be used: the process has no second copy of a runtime, which this library may have brought
     /// along, and it is recent enough.
-    pub(crate) fn accept(&self, loaded: Loaded) -> Result<Loaded, LoadError> {
+    fn accept(&self, loaded: Loaded) -> Result<Loaded, LoadError> {
         once::check(self.once)?;
         let Some(floor) = self.floor else {
             return Ok(loaded);
