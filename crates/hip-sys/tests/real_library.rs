@@ -47,6 +47,18 @@ fn real_hip_counts_devices_or_says_why_not() {
         count > 0,
         "{status:?}, {count} devices"
     );
+    // Without AMD's kernel driver there is no device, and that has to come as a value.
+    if !std::path::Path::new("/dev/kfd").exists() {
+        assert_eq!(status, hipError_t::hipErrorNoDevice);
+        let mut memory = std::ptr::null_mut();
+        let allocate = api.hipMalloc.expect("every release has it");
+        // SAFETY: `memory` is valid for writing one pointer.
+        let status = unsafe { allocate(&mut memory, 64) };
+        assert!(
+            status != hipError_t::hipSuccess && memory.is_null(),
+            "{status:?}"
+        );
+    }
     assert!(api.hipMalloc.is_some() && api.hipModuleLaunchKernel.is_some());
 }
 
