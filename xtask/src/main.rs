@@ -9,6 +9,8 @@
 //! | `symbols` | what the real libraries of each ROCm release export, and what changed between releases |
 //! | `tidy` | the project's own rules: layer arrows, no traces of a machine |
 //! | `consumers` | each published crate in a program outside of the workspace |
+//! | `msrv` | the oldest compiler that each crate states |
+//! | `compile-time` | seconds for each crate of the raw layer |
 //! | `docs` | API documentation and the book |
 //! | `ci` | what a change has to pass |
 //!
@@ -16,10 +18,12 @@
 
 mod ci;
 mod codegen;
+mod compile_time;
 mod consumers;
 mod demo;
 mod docs;
 mod error;
+mod msrv;
 mod setup;
 mod symbols;
 mod test;
@@ -31,7 +35,8 @@ use std::process::ExitCode;
 use error::{Error, Result};
 use workspace::Workspace;
 
-const TASKS: &str = "setup, demo, test, codegen, symbols, tidy, consumers, docs, ci";
+const TASKS: &str =
+    "setup, demo, test, codegen, symbols, tidy, consumers, msrv, compile-time, docs, ci";
 
 const HELP: &str = "\
 usage: cargo xtask <task> [options]
@@ -48,8 +53,10 @@ usage: cargo xtask <task> [options]
   tidy                   check the layer arrows and the tracked files
   consumers [--bless]    build each published crate in a program outside of the workspace
                          (--bless: write the lists of the crates that come with it)
+  msrv                   build each crate with the oldest Rust that it states, fetched by rustup
+  compile-time           print how long each crate of the raw layer takes to compile
   docs                   build the API documentation and the book
-  ci                     format, tidy, codegen --check, clippy, consumers, docs, test";
+  ci                     format, tidy, codegen --check, clippy, consumers, msrv, compile-time, docs, test";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -80,6 +87,9 @@ fn run(args: &[String]) -> Result<()> {
         "symbols" => symbols_task(&Workspace::discover()?, rest),
         "tidy" => no_options("tidy", rest).and_then(|()| tidy::run(&Workspace::discover()?)),
         "consumers" => consumers::run(&Workspace::discover()?, rest),
+        "msrv" => no_options("msrv", rest).and_then(|()| msrv::run(&Workspace::discover()?)),
+        "compile-time" => no_options("compile-time", rest)
+            .and_then(|()| compile_time::run(&Workspace::discover()?)),
         "docs" => no_options("docs", rest).and_then(|()| docs::run(&Workspace::discover()?)),
         "ci" => no_options("ci", rest).and_then(|()| ci::run(&Workspace::discover()?)),
         other => Err(Error::Usage(format!(
@@ -127,7 +137,16 @@ mod tests {
 
     #[test]
     fn an_option_no_task_knows_is_refused_before_any_work() {
-        for task in ["demo", "tidy", "consumers", "docs", "ci", "setup"] {
+        for task in [
+            "demo",
+            "tidy",
+            "consumers",
+            "msrv",
+            "compile-time",
+            "docs",
+            "ci",
+            "setup",
+        ] {
             let error = run(&args(&[task, "--frobnicate"])).unwrap_err();
             assert_eq!(error.status(), 2, "{task}: {error}");
         }

@@ -1,0 +1,71 @@
+//! `cargo xtask compile-time`: how long each crate of the raw layer takes to compile, its dependencies being there.
+
+use std::time::{Duration, Instant};
+
+use xshell::cmd;
+
+use crate::error::{Error, Result};
+use crate::workspace::{Workspace, cargo, seconds};
+
+/// Their tables have thousands of function types, so a careless change to the generator shows here first.
+const CRATES: [&str; 5] = [
+    "rocm-loader",
+    "hip-sys",
+    "hsa-sys",
+    "rocblas-sys",
+    "rocsolver-sys",
+];
+
+/// What a user of the crate may be made to wait, on two cores.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Prints a line for each crate. One over the limit is named and fails nothing: the machine may just be busy.
+pub fn run(workspace: &Workspace) -> Result<()> {
+    let sh = workspace.shell()?;
+    let cargo = cargo();
+    // A folder of its own, so that nothing else has to be compiled again.
+    let target = workspace.target().join("compile-time");
+    let build = |name: &str| {
+        cmd!(
+            sh,
+            "{cargo} build --quiet --package {name} --target-dir {target}"
+        )
+        .quiet()
+        .run()
+        .map_err(|_| Error::Failed(format!("{name} does not build, see above")))
+    };
+    for name in CRATES {
+        build(name)?;
+        cmd!(
+            sh,
+            "{cargo} clean --quiet --package {name} --target-dir {target}"
+        )
+        .quiet()
+        .run()?;
+        let started = Instant::now();
+        build(name)?;
+        let took = started.elapsed();
+        println!("{name}: {}{}", seconds(took), verdict(took));
+    }
+    Ok(())
+}
+
+fn verdict(took: Duration) -> &'static str {
+    if took > LIMIT {
+        ", over the limit of 10 s"
+    } else {
+        ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crate_over_the_limit_is_named_as_such() {
+        assert_eq!(verdict(LIMIT), "");
+        assert!(verdict(LIMIT + Duration::from_millis(1)).contains("10 s"));
+        assert_eq!(LIMIT, Duration::from_secs(10));
+    }
+}
