@@ -25,7 +25,8 @@
 
 #![cfg_attr(not(any(feature = "load", feature = "build", test)), no_std)]
 
-#[cfg(feature = "build")]
+// Its tests need no build script.
+#[cfg(any(feature = "build", test))]
 pub mod build;
 #[cfg(feature = "load")]
 mod elf;
