@@ -9,6 +9,7 @@
 //! | `symbols` | what the real libraries of each ROCm release export, and what changed between releases |
 //! | `tidy` | the project's own rules: layer arrows, no traces of a machine |
 //! | `consumers` | each published crate in a program outside of the workspace |
+//! | `real-hip` | AMD's own HIP of each release loads and answers, on any machine |
 //! | `msrv` | the oldest compiler that each crate states |
 //! | `compile-time` | seconds for each crate of the raw layer |
 //! | `docs` | API documentation and the book |
@@ -24,6 +25,7 @@ mod demo;
 mod docs;
 mod error;
 mod msrv;
+mod real_hip;
 mod setup;
 mod symbols;
 mod test;
@@ -36,7 +38,7 @@ use error::{Error, Result};
 use workspace::Workspace;
 
 const TASKS: &str =
-    "setup, demo, test, codegen, symbols, tidy, consumers, msrv, compile-time, docs, ci";
+    "setup, demo, test, codegen, symbols, tidy, consumers, real-hip, msrv, compile-time, docs, ci";
 
 const HELP: &str = "\
 usage: cargo xtask <task> [options]
@@ -53,10 +55,11 @@ usage: cargo xtask <task> [options]
   tidy                   check the layer arrows and the tracked files
   consumers [--bless]    build each published crate in a program outside of the workspace
                          (--bless: write the lists of the crates that come with it)
+  real-hip               load AMD's own HIP of each release, fetched into target/, and see it answer
   msrv                   build each crate with the oldest Rust that it states, fetched by rustup
   compile-time           print how long each crate of the raw layer takes to compile
   docs                   build the API documentation and the book
-  ci                     format, tidy, codegen --check, clippy, consumers, msrv, compile-time, docs, test";
+  ci                     format, tidy, codegen --check, clippy, consumers, real-hip, msrv, compile-time, docs, test";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -87,6 +90,9 @@ fn run(args: &[String]) -> Result<()> {
         "symbols" => symbols_task(&Workspace::discover()?, rest),
         "tidy" => no_options("tidy", rest).and_then(|()| tidy::run(&Workspace::discover()?)),
         "consumers" => consumers::run(&Workspace::discover()?, rest),
+        "real-hip" => {
+            no_options("real-hip", rest).and_then(|()| real_hip::run(&Workspace::discover()?))
+        }
         "msrv" => no_options("msrv", rest).and_then(|()| msrv::run(&Workspace::discover()?)),
         "compile-time" => no_options("compile-time", rest)
             .and_then(|()| compile_time::run(&Workspace::discover()?)),
@@ -141,6 +147,7 @@ mod tests {
             "demo",
             "tidy",
             "consumers",
+            "real-hip",
             "msrv",
             "compile-time",
             "docs",

@@ -39,7 +39,7 @@ pub mod releases;
 mod render;
 #[cfg(feature = "codegen")]
 mod since;
-mod sources;
+pub mod sources;
 #[cfg(feature = "codegen")]
 mod table;
 pub mod tables;
