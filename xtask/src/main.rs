@@ -9,6 +9,8 @@
 //! | `symbols` | what the real libraries of each ROCm release export, and what changed between releases |
 //! | `tidy` | the project's own rules: layer arrows, no traces of a machine |
 //! | `consumers` | each published crate in a program outside of the workspace |
+//! | `real-hip` | AMD's own HIP of each release loads and answers, on any machine |
+//! | `targets` | the raw layer compiles for other systems |
 //! | `msrv` | the oldest compiler that each crate states |
 //! | `compile-time` | seconds for each crate of the raw layer |
 //! | `docs` | API documentation and the book |
@@ -24,8 +26,10 @@ mod demo;
 mod docs;
 mod error;
 mod msrv;
+mod real_hip;
 mod setup;
 mod symbols;
+mod targets;
 mod test;
 mod tidy;
 mod workspace;
@@ -35,8 +39,7 @@ use std::process::ExitCode;
 use error::{Error, Result};
 use workspace::Workspace;
 
-const TASKS: &str =
-    "setup, demo, test, codegen, symbols, tidy, consumers, msrv, compile-time, docs, ci";
+const TASKS: &str = "setup, demo, test, codegen, symbols, tidy, consumers, real-hip, targets, msrv, compile-time, docs, ci";
 
 const HELP: &str = "\
 usage: cargo xtask <task> [options]
@@ -53,10 +56,13 @@ usage: cargo xtask <task> [options]
   tidy                   check the layer arrows and the tracked files
   consumers [--bless]    build each published crate in a program outside of the workspace
                          (--bless: write the lists of the crates that come with it)
+  real-hip               load AMD's own HIP of each release, fetched into target/, and see it answer
+  targets                compile the raw layer for other systems
   msrv                   build each crate with the oldest Rust that it states, fetched by rustup
   compile-time           print how long each crate of the raw layer takes to compile
   docs                   build the API documentation and the book
-  ci                     format, tidy, codegen --check, clippy, consumers, msrv, compile-time, docs, test";
+  ci                     format, tidy, codegen --check, clippy, consumers, real-hip, targets, msrv,
+                         compile-time, docs, test";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -87,6 +93,12 @@ fn run(args: &[String]) -> Result<()> {
         "symbols" => symbols_task(&Workspace::discover()?, rest),
         "tidy" => no_options("tidy", rest).and_then(|()| tidy::run(&Workspace::discover()?)),
         "consumers" => consumers::run(&Workspace::discover()?, rest),
+        "real-hip" => {
+            no_options("real-hip", rest).and_then(|()| real_hip::run(&Workspace::discover()?))
+        }
+        "targets" => {
+            no_options("targets", rest).and_then(|()| targets::run(&Workspace::discover()?))
+        }
         "msrv" => no_options("msrv", rest).and_then(|()| msrv::run(&Workspace::discover()?)),
         "compile-time" => no_options("compile-time", rest)
             .and_then(|()| compile_time::run(&Workspace::discover()?)),
@@ -141,6 +153,8 @@ mod tests {
             "demo",
             "tidy",
             "consumers",
+            "real-hip",
+            "targets",
             "msrv",
             "compile-time",
             "docs",

@@ -51,6 +51,8 @@ impl Compiler {
         // Quotes in messages are ASCII then.
         command.env("LC_ALL", "C");
         command.args(["-std=gnu11", "-w", "-D__HIP_PLATFORM_AMD__"]);
+        // Functions that rocBLAS exports without promising to keep them.
+        command.arg("-DROCBLAS_BETA_FEATURES_API");
         command.args(self.arguments);
         if let Some(folder) = include {
             command.arg("-isystem").arg(folder);

@@ -69,7 +69,7 @@ pub fn all() -> Vec<Bindings> {
         },
         Bindings {
             name: "hsa-sys",
-            headers: &["hsa/hsa.h", "hsa/hsa_ext_amd.h"],
+            headers: &["hsa/hsa.h", "hsa/hsa_ext_amd.h", "hsa/hsa_ext_finalize.h"],
             claims: with_symbols(hsa_sys(), &[hsa_sys::Api::SYMBOLS]),
         },
     ]

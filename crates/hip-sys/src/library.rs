@@ -2,7 +2,7 @@
 
 use rocm_loader::Search;
 
-use crate::{Api, RtcApi};
+use crate::{Api, RtcApi, versions};
 
 /// Each holds the memory it knows and the streams it made; HSA has the process' one connection to the driver.
 const ONCE: &[&str] = &["libamdhip64", "libhsa-runtime64"];
@@ -16,6 +16,7 @@ rocm_loader::library! {
         key_symbol: c"hipGetDeviceCount",
         once: ONCE,
         fallback: None,
+        floor: Some(versions::FLOOR),
     }
 }
 
@@ -29,6 +30,7 @@ rocm_loader::library! {
         once: ONCE,
         // Releases before 7.0 have HIPRTC inside HIP's own library too.
         fallback: Some(&Search { key_symbol: c"hiprtcCompileProgram", ..Api::SEARCH }),
+        floor: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use hip_sys::versions::OLDEST;
 use hip_sys::{Api, LoadError, RtcApi, hipError_t, hiprtcResult};
 
 /// Tells a reader, and the test run's record, that nothing was tested here.
@@ -21,7 +22,7 @@ fn skipped(test: &str, reason: &LoadError) {
 fn real_hip_counts_devices_or_says_why_not() {
     let (api, library) = match Api::load() {
         Ok(loaded) => loaded,
-        Err(reason @ LoadError::NotFound { .. }) => {
+        Err(reason @ (LoadError::NotFound { .. } | LoadError::TooOld { .. })) => {
             return skipped("real_hip_counts_devices_or_says_why_not", &reason);
         }
         Err(error) => panic!("{error}"),
@@ -62,10 +63,33 @@ fn real_hip_counts_devices_or_says_why_not() {
 }
 
 #[test]
+fn a_real_library_tells_its_release_and_has_one_form_of_each_function() {
+    let (api, library) = match Api::load() {
+        Ok(loaded) => loaded,
+        Err(reason @ (LoadError::NotFound { .. } | LoadError::TooOld { .. })) => {
+            return skipped(
+                "a_real_library_tells_its_release_and_has_one_form_of_each_function",
+                &reason,
+            );
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let release = api.release().expect("it needs no device for that");
+    println!("{}: ROCm {release}", library.path.display());
+    assert!(release >= OLDEST);
+    assert_ne!(
+        api.hipDrvMemcpy3D.is_some(),
+        api.hipDrvMemcpy3D_until_5.is_some()
+    );
+    assert_eq!(api.hipDrvMemcpy3D.is_some(), release.major >= 6);
+    assert_eq!(api.hipLaunchKernelExC.is_some(), release.major >= 7);
+}
+
+#[test]
 fn real_hiprtc_tells_its_version() {
     let (api, library) = match RtcApi::load() {
         Ok(loaded) => loaded,
-        Err(reason @ LoadError::NotFound { .. }) => {
+        Err(reason @ (LoadError::NotFound { .. } | LoadError::TooOld { .. })) => {
             return skipped("real_hiprtc_tells_its_version", &reason);
         }
         Err(error) => panic!("{error}"),

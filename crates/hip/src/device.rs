@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytemuck::Pod;
 use hip_sys::hipDeviceAttribute_t;
+use hip_sys::versions::DeviceProperties;
 
 use crate::call::call;
 use crate::launch::Limits;
@@ -92,22 +93,36 @@ impl Device {
     /// The library cannot tell.
     #[doc(alias = "hipGetDeviceProperties")]
     pub fn arch(&self) -> Result<String> {
-        let mut properties = std::mem::MaybeUninit::<hip_sys::hipDeviceProp_tR0600>::zeroed();
-        // SAFETY: writes one structure of the layout that the symbol's suffix names.
-        unsafe {
-            call!(
-                self.runtime,
-                hipGetDevicePropertiesR0600(properties.as_mut_ptr(), self.ordinal),
-                "hipGetDevicePropertiesR0600(device {})",
-                self.ordinal
-            )?;
+        /// Calls the function and reads the name out of the structure it fills.
+        macro_rules! arch_of {
+            ($function:ident, $structure:ty) => {{
+                let mut properties = std::mem::MaybeUninit::<$structure>::zeroed();
+                // SAFETY: writes one structure of the layout that the slot's type names.
+                unsafe {
+                    call!(
+                        self.runtime,
+                        $function(properties.as_mut_ptr(), self.ordinal),
+                        concat!(stringify!($function), "(device {})"),
+                        self.ordinal
+                    )?;
+                }
+                // SAFETY: a C structure of numbers and arrays of numbers, for which zeroes are a value; the call filled it.
+                let properties = unsafe { properties.assume_init() };
+                until_nul(
+                    bytemuck::cast_slice(&properties.gcnArchName),
+                    stringify!($function),
+                )
+            }};
         }
-        // SAFETY: a C structure of numbers and arrays of numbers, for which zeroes are a value; the call filled it.
-        let properties = unsafe { properties.assume_init() };
-        until_nul(
-            bytemuck::cast_slice(&properties.gcnArchName),
-            "hipGetDevicePropertiesR0600",
-        )
+        match DeviceProperties::of(self.runtime.api()) {
+            Some(DeviceProperties::R0000) => {
+                arch_of!(hipGetDeviceProperties, hip_sys::hipDeviceProp_tR0000)
+            }
+            // A library with neither is told by the missing function's name.
+            Some(DeviceProperties::R0600) | None => {
+                arch_of!(hipGetDevicePropertiesR0600, hip_sys::hipDeviceProp_tR0600)
+            }
+        }
     }
 
     /// The PCI address.

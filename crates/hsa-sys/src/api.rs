@@ -1091,6 +1091,61 @@ pub struct Api {
             image_region: *const hsa_ext_image_region_t,
         ) -> hsa_status_t,
     >,
+    /// `hsa_ext_program_add_module(program, module)`
+    pub hsa_ext_program_add_module: Option<
+        unsafe extern "C" fn(
+            program: hsa_ext_program_t,
+            module: hsa_ext_module_t,
+        ) -> hsa_status_t,
+    >,
+    /// `hsa_ext_program_create(machine_model, profile, default_float_rounding_mode, options, program)`
+    pub hsa_ext_program_create: Option<
+        unsafe extern "C" fn(
+            machine_model: hsa_machine_model_t,
+            profile: hsa_profile_t,
+            default_float_rounding_mode: hsa_default_float_rounding_mode_t,
+            options: *const ::core::ffi::c_char,
+            program: *mut hsa_ext_program_t,
+        ) -> hsa_status_t,
+    >,
+    /// `hsa_ext_program_destroy(program)`
+    pub hsa_ext_program_destroy: Option<
+        unsafe extern "C" fn(program: hsa_ext_program_t) -> hsa_status_t,
+    >,
+    /// `hsa_ext_program_finalize(program, isa, call_convention, control_directives, options, code_object_type, code_object)`
+    pub hsa_ext_program_finalize: Option<
+        unsafe extern "C" fn(
+            program: hsa_ext_program_t,
+            isa: hsa_isa_t,
+            call_convention: i32,
+            control_directives: hsa_ext_control_directives_t,
+            options: *const ::core::ffi::c_char,
+            code_object_type: hsa_code_object_type_t,
+            code_object: *mut hsa_code_object_t,
+        ) -> hsa_status_t,
+    >,
+    /// `hsa_ext_program_get_info(program, attribute, value)`
+    pub hsa_ext_program_get_info: Option<
+        unsafe extern "C" fn(
+            program: hsa_ext_program_t,
+            attribute: hsa_ext_program_info_t,
+            value: *mut ::core::ffi::c_void,
+        ) -> hsa_status_t,
+    >,
+    /// `hsa_ext_program_iterate_modules(program, callback, data)`
+    pub hsa_ext_program_iterate_modules: Option<
+        unsafe extern "C" fn(
+            program: hsa_ext_program_t,
+            callback: ::core::option::Option<
+                unsafe extern "C" fn(
+                    program: hsa_ext_program_t,
+                    module: hsa_ext_module_t,
+                    data: *mut ::core::ffi::c_void,
+                ) -> hsa_status_t,
+            >,
+            data: *mut ::core::ffi::c_void,
+        ) -> hsa_status_t,
+    >,
     /// `hsa_ext_sampler_create(agent, sampler_descriptor, sampler)`
     pub hsa_ext_sampler_create: Option<
         unsafe extern "C" fn(
@@ -1855,7 +1910,7 @@ pub struct Api {
 }
 impl Api {
     /// The symbols, in the order of the slots.
-    pub(crate) const C_SYMBOLS: [&'static core::ffi::CStr; 254usize] = [
+    pub(crate) const C_SYMBOLS: [&'static core::ffi::CStr; 260usize] = [
         c"hsa_agent_extension_supported",
         c"hsa_agent_get_exception_policies",
         c"hsa_agent_get_info",
@@ -1979,6 +2034,12 @@ impl Api {
         c"hsa_ext_image_get_capability",
         c"hsa_ext_image_get_capability_with_layout",
         c"hsa_ext_image_import",
+        c"hsa_ext_program_add_module",
+        c"hsa_ext_program_create",
+        c"hsa_ext_program_destroy",
+        c"hsa_ext_program_finalize",
+        c"hsa_ext_program_get_info",
+        c"hsa_ext_program_iterate_modules",
         c"hsa_ext_sampler_create",
         c"hsa_ext_sampler_create_v2",
         c"hsa_ext_sampler_destroy",

@@ -1128,6 +1128,100 @@ const _: () = {
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
+    ["Size of hsa_ext_program_s"][::core::mem::size_of::<hsa_ext_program_s>() - 8usize];
+    [
+        "Alignment of hsa_ext_program_s",
+    ][::core::mem::align_of::<hsa_ext_program_s>() - 8usize];
+    [
+        "Offset of field: hsa_ext_program_s::handle",
+    ][::core::mem::offset_of!(hsa_ext_program_s, handle) - 0usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of hsa_ext_control_directives_s",
+    ][::core::mem::size_of::<hsa_ext_control_directives_s>() - 144usize];
+    [
+        "Alignment of hsa_ext_control_directives_s",
+    ][::core::mem::align_of::<hsa_ext_control_directives_s>() - 8usize];
+    [
+        "Offset of field: hsa_ext_control_directives_s::control_directives_mask",
+    ][::core::mem::offset_of!(hsa_ext_control_directives_s, control_directives_mask)
+        - 0usize];
+    [
+        "Offset of field: hsa_ext_control_directives_s::break_exceptions_mask",
+    ][::core::mem::offset_of!(hsa_ext_control_directives_s, break_exceptions_mask)
+        - 8usize];
+    [
+        "Offset of field: hsa_ext_control_directives_s::detect_exceptions_mask",
+    ][::core::mem::offset_of!(hsa_ext_control_directives_s, detect_exceptions_mask)
+        - 10usize];
+    [
+        "Offset of field: hsa_ext_control_directives_s::max_dynamic_group_size",
+    ][::core::mem::offset_of!(hsa_ext_control_directives_s, max_dynamic_group_size)
+        - 12usize];
+    [
+        "Offset of field: hsa_ext_control_directives_s::max_flat_grid_size",
+    ][::core::mem::offset_of!(hsa_ext_control_directives_s, max_flat_grid_size)
+        - 16usize];
+    [
+        "Offset of field: hsa_ext_control_directives_s::max_flat_workgroup_size",
+    ][::core::mem::offset_of!(hsa_ext_control_directives_s, max_flat_workgroup_size)
+        - 24usize];
+    [
+        "Offset of field: hsa_ext_control_directives_s::reserved1",
+    ][::core::mem::offset_of!(hsa_ext_control_directives_s, reserved1) - 28usize];
+    [
+        "Offset of field: hsa_ext_control_directives_s::required_grid_size",
+    ][::core::mem::offset_of!(hsa_ext_control_directives_s, required_grid_size)
+        - 32usize];
+    [
+        "Offset of field: hsa_ext_control_directives_s::required_workgroup_size",
+    ][::core::mem::offset_of!(hsa_ext_control_directives_s, required_workgroup_size)
+        - 56usize];
+    [
+        "Offset of field: hsa_ext_control_directives_s::required_dim",
+    ][::core::mem::offset_of!(hsa_ext_control_directives_s, required_dim) - 68usize];
+    [
+        "Offset of field: hsa_ext_control_directives_s::reserved2",
+    ][::core::mem::offset_of!(hsa_ext_control_directives_s, reserved2) - 69usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of hsa_ext_finalizer_1_00_pfn_s",
+    ][::core::mem::size_of::<hsa_ext_finalizer_1_00_pfn_s>() - 48usize];
+    [
+        "Alignment of hsa_ext_finalizer_1_00_pfn_s",
+    ][::core::mem::align_of::<hsa_ext_finalizer_1_00_pfn_s>() - 8usize];
+    [
+        "Offset of field: hsa_ext_finalizer_1_00_pfn_s::hsa_ext_program_create",
+    ][::core::mem::offset_of!(hsa_ext_finalizer_1_00_pfn_s, hsa_ext_program_create)
+        - 0usize];
+    [
+        "Offset of field: hsa_ext_finalizer_1_00_pfn_s::hsa_ext_program_destroy",
+    ][::core::mem::offset_of!(hsa_ext_finalizer_1_00_pfn_s, hsa_ext_program_destroy)
+        - 8usize];
+    [
+        "Offset of field: hsa_ext_finalizer_1_00_pfn_s::hsa_ext_program_add_module",
+    ][::core::mem::offset_of!(hsa_ext_finalizer_1_00_pfn_s, hsa_ext_program_add_module)
+        - 16usize];
+    [
+        "Offset of field: hsa_ext_finalizer_1_00_pfn_s::hsa_ext_program_iterate_modules",
+    ][::core::mem::offset_of!(
+        hsa_ext_finalizer_1_00_pfn_s, hsa_ext_program_iterate_modules
+    ) - 24usize];
+    [
+        "Offset of field: hsa_ext_finalizer_1_00_pfn_s::hsa_ext_program_get_info",
+    ][::core::mem::offset_of!(hsa_ext_finalizer_1_00_pfn_s, hsa_ext_program_get_info)
+        - 32usize];
+    [
+        "Offset of field: hsa_ext_finalizer_1_00_pfn_s::hsa_ext_program_finalize",
+    ][::core::mem::offset_of!(hsa_ext_finalizer_1_00_pfn_s, hsa_ext_program_finalize)
+        - 40usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
     [
         "Size of hsa_amd_aie_ert_start_kernel_header_s",
     ][::core::mem::size_of::<hsa_amd_aie_ert_start_kernel_header_s>() - 4usize];

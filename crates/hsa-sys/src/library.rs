@@ -14,6 +14,7 @@ rocm_loader::library! {
         // One connection to the driver, one address space: HIP and OpenCL share memory through this single copy.
         once: &["libhsa-runtime64"],
         fallback: None,
+        floor: None,
     }
 }
 

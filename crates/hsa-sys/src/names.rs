@@ -1488,6 +1488,30 @@ impl core::fmt::Debug for hsa_executable_symbol_info_t {
         )
     }
 }
+impl hsa_ext_finalizer_call_convention_t {
+    /// The C name of this value, as the newest release that has the number calls it; `None` for a value that no
+    /// release known here has.
+    pub const fn name(self) -> Option<&'static str> {
+        Some(
+            match self {
+                Self::HSA_EXT_FINALIZER_CALL_CONVENTION_AUTO => {
+                    "HSA_EXT_FINALIZER_CALL_CONVENTION_AUTO"
+                }
+                _ => return None,
+            },
+        )
+    }
+}
+impl core::fmt::Debug for hsa_ext_finalizer_call_convention_t {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        rocm_loader::table::debug_enum(
+            f,
+            "hsa_ext_finalizer_call_convention_t",
+            self.name(),
+            &self.0,
+        )
+    }
+}
 impl hsa_ext_image_capability_t {
     /// The C name of this value, as the newest release that has the number calls it; `None` for a value that no
     /// release known here has.
@@ -1723,6 +1747,29 @@ impl core::fmt::Debug for hsa_ext_image_geometry_t {
             self.name(),
             &self.0,
         )
+    }
+}
+impl hsa_ext_program_info_t {
+    /// The C name of this value, as the newest release that has the number calls it; `None` for a value that no
+    /// release known here has.
+    pub const fn name(self) -> Option<&'static str> {
+        Some(
+            match self {
+                Self::HSA_EXT_PROGRAM_INFO_MACHINE_MODEL => {
+                    "HSA_EXT_PROGRAM_INFO_MACHINE_MODEL"
+                }
+                Self::HSA_EXT_PROGRAM_INFO_PROFILE => "HSA_EXT_PROGRAM_INFO_PROFILE",
+                Self::HSA_EXT_PROGRAM_INFO_DEFAULT_FLOAT_ROUNDING_MODE => {
+                    "HSA_EXT_PROGRAM_INFO_DEFAULT_FLOAT_ROUNDING_MODE"
+                }
+                _ => return None,
+            },
+        )
+    }
+}
+impl core::fmt::Debug for hsa_ext_program_info_t {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        rocm_loader::table::debug_enum(f, "hsa_ext_program_info_t", self.name(), &self.0)
     }
 }
 impl hsa_ext_sampler_addressing_mode_t {

@@ -565,6 +565,13 @@ pub const HSA_EXT_AGENT_INFO_MAX_IMAGE_RD_HANDLES: ::core::ffi::c_uint = 12297;
 pub const HSA_EXT_AGENT_INFO_MAX_IMAGE_RORW_HANDLES: ::core::ffi::c_uint = 12298;
 pub const HSA_EXT_AGENT_INFO_MAX_SAMPLER_HANDLERS: ::core::ffi::c_uint = 12299;
 pub const HSA_EXT_AGENT_INFO_IMAGE_LINEAR_ROW_PITCH_ALIGNMENT: ::core::ffi::c_uint = 12300;
+pub const HSA_EXT_STATUS_ERROR_INVALID_PROGRAM: ::core::ffi::c_uint = 8192;
+pub const HSA_EXT_STATUS_ERROR_INVALID_MODULE: ::core::ffi::c_uint = 8193;
+pub const HSA_EXT_STATUS_ERROR_INCOMPATIBLE_MODULE: ::core::ffi::c_uint = 8194;
+pub const HSA_EXT_STATUS_ERROR_MODULE_ALREADY_INCLUDED: ::core::ffi::c_uint = 8195;
+pub const HSA_EXT_STATUS_ERROR_SYMBOL_MISMATCH: ::core::ffi::c_uint = 8196;
+pub const HSA_EXT_STATUS_ERROR_FINALIZATION_FAILED: ::core::ffi::c_uint = 8197;
+pub const HSA_EXT_STATUS_ERROR_DIRECTIVE_MISMATCH: ::core::ffi::c_uint = 8198;
 impl hsa_status_t {
     pub const HSA_STATUS_SUCCESS: hsa_status_t = hsa_status_t(0);
     pub const HSA_STATUS_INFO_BREAK: hsa_status_t = hsa_status_t(1);
@@ -3429,6 +3436,121 @@ impl hsa_amd_log_flag_s {
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct hsa_amd_log_flag_s(pub ::core::ffi::c_uint);
+#[repr(C)]
+#[derive(Debug)]
+pub struct BrigModuleHeader {
+    _unused: [u8; 0],
+}
+pub type BrigModule_t = *mut BrigModuleHeader;
+pub type hsa_ext_module_t = BrigModule_t;
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct hsa_ext_program_s {
+    pub handle: u64,
+}
+pub type hsa_ext_program_t = hsa_ext_program_s;
+impl hsa_ext_program_info_t {
+    pub const HSA_EXT_PROGRAM_INFO_MACHINE_MODEL: hsa_ext_program_info_t = hsa_ext_program_info_t(
+        0,
+    );
+    pub const HSA_EXT_PROGRAM_INFO_PROFILE: hsa_ext_program_info_t = hsa_ext_program_info_t(
+        1,
+    );
+    pub const HSA_EXT_PROGRAM_INFO_DEFAULT_FLOAT_ROUNDING_MODE: hsa_ext_program_info_t = hsa_ext_program_info_t(
+        2,
+    );
+}
+#[repr(transparent)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
+pub struct hsa_ext_program_info_t(pub ::core::ffi::c_uint);
+impl hsa_ext_finalizer_call_convention_t {
+    pub const HSA_EXT_FINALIZER_CALL_CONVENTION_AUTO: hsa_ext_finalizer_call_convention_t = hsa_ext_finalizer_call_convention_t(
+        -1,
+    );
+}
+#[repr(transparent)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
+pub struct hsa_ext_finalizer_call_convention_t(pub ::core::ffi::c_int);
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct hsa_ext_control_directives_s {
+    pub control_directives_mask: u64,
+    pub break_exceptions_mask: u16,
+    pub detect_exceptions_mask: u16,
+    pub max_dynamic_group_size: u32,
+    pub max_flat_grid_size: u64,
+    pub max_flat_workgroup_size: u32,
+    pub reserved1: u32,
+    pub required_grid_size: [u64; 3usize],
+    pub required_workgroup_size: hsa_dim3_t,
+    pub required_dim: u8,
+    pub reserved2: [u8; 75usize],
+}
+impl Default for hsa_ext_control_directives_s {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        // SAFETY: zero bytes are a value of this C type: numbers and nullable pointers only.
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+pub type hsa_ext_control_directives_t = hsa_ext_control_directives_s;
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct hsa_ext_finalizer_1_00_pfn_s {
+    pub hsa_ext_program_create: ::core::option::Option<
+        unsafe extern "C" fn(
+            machine_model: hsa_machine_model_t,
+            profile: hsa_profile_t,
+            default_float_rounding_mode: hsa_default_float_rounding_mode_t,
+            options: *const ::core::ffi::c_char,
+            program: *mut hsa_ext_program_t,
+        ) -> hsa_status_t,
+    >,
+    pub hsa_ext_program_destroy: ::core::option::Option<
+        unsafe extern "C" fn(program: hsa_ext_program_t) -> hsa_status_t,
+    >,
+    pub hsa_ext_program_add_module: ::core::option::Option<
+        unsafe extern "C" fn(
+            program: hsa_ext_program_t,
+            module: hsa_ext_module_t,
+        ) -> hsa_status_t,
+    >,
+    pub hsa_ext_program_iterate_modules: ::core::option::Option<
+        unsafe extern "C" fn(
+            program: hsa_ext_program_t,
+            callback: ::core::option::Option<
+                unsafe extern "C" fn(
+                    program: hsa_ext_program_t,
+                    module: hsa_ext_module_t,
+                    data: *mut ::core::ffi::c_void,
+                ) -> hsa_status_t,
+            >,
+            data: *mut ::core::ffi::c_void,
+        ) -> hsa_status_t,
+    >,
+    pub hsa_ext_program_get_info: ::core::option::Option<
+        unsafe extern "C" fn(
+            program: hsa_ext_program_t,
+            attribute: hsa_ext_program_info_t,
+            value: *mut ::core::ffi::c_void,
+        ) -> hsa_status_t,
+    >,
+    pub hsa_ext_program_finalize: ::core::option::Option<
+        unsafe extern "C" fn(
+            program: hsa_ext_program_t,
+            isa: hsa_isa_t,
+            call_convention: i32,
+            control_directives: hsa_ext_control_directives_t,
+            options: *const ::core::ffi::c_char,
+            code_object_type: hsa_code_object_type_t,
+            code_object: *mut hsa_code_object_t,
+        ) -> hsa_status_t,
+    >,
+}
+pub type hsa_ext_finalizer_1_00_pfn_t = hsa_ext_finalizer_1_00_pfn_s;
 pub type hsa_amd_agent_info_t = hsa_amd_agent_info_s;
 pub type hsa_amd_agent_memory_properties_t = hsa_amd_agent_memory_properties_s;
 pub type hsa_amd_sdma_engine_id_t = hsa_amd_sdma_engine_id;

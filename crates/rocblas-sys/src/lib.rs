@@ -5,12 +5,15 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
-//! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `functions.rs` | the same functions as a macro that lists their signatures (generated) |
+//! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
-//! HIP's types (streams, events) are those of `hip-sys`. The `_64` forms appeared with ROCm 6.3; older libraries leave
-//! their slots empty.
+//! HIP's types (streams, events) are those of `hip-sys`. The table serves ROCm 5.5 to 7.x; a slot's note says which releases have it.
+//! The `_64` forms came between 6.0 and 6.3.
+//!
+//! `trmm` wrote its result over `B` up to ROCm 5 and has an output matrix since 6.0, under the same symbols. The old way's slots end in
+//! `_until_5`; a library fills only those of its own way.
 //!
 //! | feature | default | what |
 //! |---|---|---|

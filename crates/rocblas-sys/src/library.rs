@@ -14,6 +14,7 @@ rocm_loader::library! {
         // rocBLAS works on HIP's streams: a second HIP, brought along by a rocBLAS of another folder, does not know them.
         once: &["librocblas", "libamdhip64", "libhsa-runtime64"],
         fallback: None,
+        floor: None,
     }
 }
 

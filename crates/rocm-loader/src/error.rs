@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::Release;
+
 /// One place that was looked at, and what was wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
@@ -95,6 +97,28 @@ pub enum LoadError {
         /// The variable that named it, if one did.
         env: Option<&'static str>,
     },
+    /// The library is of a release that is not supported any more. The search ends there: two copies of a runtime in one process
+    /// do not know each other's memory.
+    #[error(
+        "{library}: {} is of ROCm {found}, {oldest} is the oldest supported: {lacking}; install a newer release{}",
+        path.display(), choice(variable, env)
+    )]
+    TooOld {
+        /// The library, without suffix.
+        library: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The release it is of.
+        found: Release,
+        /// The oldest supported release.
+        oldest: Release,
+        /// What older releases lack.
+        lacking: &'static str,
+        /// The variable that may name another file.
+        variable: &'static str,
+        /// The variable that named this file, if one did.
+        env: Option<&'static str>,
+    },
     /// The program was not linked with the library after all.
     #[error(
         "{library}: this program is linked with no library that has `{symbol}`; open it at run time instead"
@@ -130,7 +154,8 @@ impl LoadError {
             | Self::NotALibrary { env, .. }
             | Self::WrongArchitecture { env, .. }
             | Self::Open { env, .. }
-            | Self::MissingSymbol { env, .. } => *env = Some(variable),
+            | Self::MissingSymbol { env, .. }
+            | Self::TooOld { env, .. } => *env = Some(variable),
         }
         self
     }
@@ -143,7 +168,8 @@ impl LoadError {
             | Self::NotALibrary { path, .. }
             | Self::WrongArchitecture { path, .. }
             | Self::Open { path, .. }
-            | Self::MissingSymbol { path, .. } => path,
+            | Self::MissingSymbol { path, .. }
+            | Self::TooOld { path, .. } => path,
             Self::TwoCopies { second, .. } => second,
         }
     }
@@ -157,6 +183,7 @@ impl LoadError {
             Self::WrongArchitecture { found, .. } => format!("built for {found}"),
             Self::Open { reason, .. } => reason.clone(),
             Self::MissingSymbol { symbol, .. } => format!("has no function `{symbol}`"),
+            Self::TooOld { found, .. } => format!("of ROCm {found}, which is too old"),
             Self::NotLinked { .. } => "not linked".into(),
             Self::TwoCopies { first, .. } => {
                 format!("another copy is in use: {}", first.display())
@@ -171,6 +198,14 @@ fn list(tried: &[Tried]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+/// How another file is chosen than the one that was found.
+fn choice(variable: &str, env: &Option<&'static str>) -> String {
+    match env {
+        Some(_) => origin(env),
+        None => format!(", or set {variable} to the library of one"),
+    }
 }
 
 fn origin(env: &Option<&'static str>) -> String {

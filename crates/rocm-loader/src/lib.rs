@@ -8,12 +8,13 @@
 //! | `loaded.rs` | an open library; it is never closed |
 //! | `once.rs` | two files of one runtime in a process are told, not endured |
 //! | `elf.rs` | why a file can't be a library of this machine, told before the dynamic linker is asked |
+//! | `release.rs` | ROCm's release numbers, and the oldest one that is supported |
 //! | `error.rs` | what can go wrong, one line each |
 //! | `build.rs` | the link line, for build scripts |
 //!
 //! | feature | default | what |
 //! |---|---|---|
-//! | `load` | yes | everything but `table.rs`; without it the crate is `no_std` |
+//! | `load` | yes | everything but `table.rs` and the numbers of `release.rs`; without it the crate is `no_std` |
 //! | `build` | no | `build.rs`, for build scripts |
 //!
 //! The names of files are those of Linux. On another system `load_from` opens what it is given, and `load` is
@@ -38,6 +39,7 @@ pub mod library;
 mod loaded;
 #[cfg(feature = "load")]
 mod once;
+mod release;
 #[cfg(feature = "load")]
 mod search;
 #[doc(hidden)]
@@ -47,5 +49,8 @@ pub mod table;
 pub use error::{LoadError, Tried};
 #[cfg(feature = "load")]
 pub use loaded::Loaded;
+#[cfg(feature = "load")]
+pub use release::Floor;
+pub use release::Release;
 #[cfg(feature = "load")]
 pub use search::Search;

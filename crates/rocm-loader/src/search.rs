@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use libloading::Library;
 
 use crate::elf::{self, Verdict};
-use crate::{LoadError, Loaded, Tried, once};
+use crate::{Floor, LoadError, Loaded, Tried, once};
 
 /// How one library is found.
 ///
 /// Order: the file that `env` names (then nothing else is tried); a copy that this process already has; the `lib` folders of
 /// `$ROCM_PATH` and `$HIP_PATH`; the names in `sonames`, left to the dynamic linker; the bare name; `/opt/rocm/lib`; all that
-/// for `fallback`. A file that is found but can't be used is passed over, and its reason kept. Every way in ends with the check
-/// that the process has one copy only of each library in `once`; that failure is final, as the second copy can't be unloaded.
+/// for `fallback`. A file that is found but can't be used is passed over, and its reason kept.
+///
+/// What is found is in the process for good, so two failures end the search: a release below `floor`, and a second file of a
+/// library in `once`.
 #[derive(Debug, Clone, Copy)]
 pub struct Search {
     /// The library without suffix, such as `libamdhip64`.
@@ -29,6 +31,8 @@ pub struct Search {
     pub once: &'static [&'static str],
     /// A library that holds the same functions in some releases, taken if this one is nowhere.
     pub fallback: Option<&'static Search>,
+    /// The oldest release that is accepted, where the library can tell.
+    pub floor: Option<Floor>,
 }
 
 impl Search {
@@ -36,22 +40,22 @@ impl Search {
     ///
     /// # Errors
     /// [`LoadError::NotFound`] with every place that was tried; the particular error of the file that `env` names;
-    /// [`LoadError::TwoCopies`].
+    /// [`LoadError::TooOld`] and [`LoadError::TwoCopies`].
     pub fn load(&self) -> Result<Loaded, LoadError> {
         self.load_with(&|name| std::env::var_os(name))
     }
 
     /// As [`Search::load`], with the environment given.
     fn load_with(&self, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Loaded, LoadError> {
-        self.find(env).and_then(|loaded| self.alone(loaded))
+        match value(env, self.env) {
+            Some(path) => self
+                .load_from(Path::new(&path))
+                .map_err(|error| error.named_by(self.env)),
+            None => self.find(env).and_then(|loaded| self.accept(loaded)),
+        }
     }
 
     fn find(&self, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Loaded, LoadError> {
-        if let Some(path) = value(env, self.env) {
-            return self
-                .open_file(Path::new(&path))
-                .map_err(|error| error.named_by(self.env));
-        }
         if let Some(loaded) = self.already_in_process() {
             return Ok(loaded);
         }
@@ -69,7 +73,7 @@ impl Search {
         attempts.all(self.names().map(|name| folder.join(name)), |path| {
             self.open_file(path)
         });
-        attempts.finish(self, |fallback| fallback.find(env))
+        attempts.finish(self, |fallback| fallback.load_with(env))
     }
 
     /// Loads one file.
@@ -77,7 +81,7 @@ impl Search {
     /// # Errors
     /// Every [`LoadError`] except [`LoadError::NotFound`]: what is wrong with this file.
     pub fn load_from(&self, path: &Path) -> Result<Loaded, LoadError> {
-        self.open_file(path).and_then(|loaded| self.alone(loaded))
+        self.open_file(path).and_then(|loaded| self.accept(loaded))
     }
 
     fn open_file(&self, path: &Path) -> Result<Loaded, LoadError> {
@@ -108,10 +112,10 @@ impl Search {
     /// Loads the copy in the folder of another library, so that both are of one release.
     ///
     /// # Errors
-    /// [`LoadError::NotFound`] with the files of that folder that were tried; [`LoadError::TwoCopies`].
+    /// [`LoadError::NotFound`] with the files of that folder that were tried; [`LoadError::TooOld`] and [`LoadError::TwoCopies`].
     pub fn load_beside(&self, neighbour: &Loaded) -> Result<Loaded, LoadError> {
         self.find_beside(neighbour)
-            .and_then(|loaded| self.alone(loaded))
+            .and_then(|loaded| self.accept(loaded))
     }
 
     fn find_beside(&self, neighbour: &Loaded) -> Result<Loaded, LoadError> {
@@ -120,7 +124,7 @@ impl Search {
         attempts.all(self.names().map(|name| folder.join(name)), |path| {
             self.open_file(path)
         });
-        attempts.finish(self, |fallback| fallback.find_beside(neighbour))
+        attempts.finish(self, |fallback| fallback.load_beside(neighbour))
     }
 
     /// The library that the dynamic linker gave this program at its start, because the program was linked with it.
@@ -139,12 +143,28 @@ impl Search {
                 library: self.library,
                 symbol: self.key_symbol.to_str().unwrap_or("?"),
             })
-            .and_then(|loaded| self.alone(loaded))
+            .and_then(|loaded| self.accept(loaded))
     }
 
-    /// Loading this library may have brought a second copy of a runtime along.
-    fn alone(&self, loaded: Loaded) -> Result<Loaded, LoadError> {
-        once::check(self.once).map(|()| loaded)
+    /// Whether what was found can be used: the process has no second copy of a runtime, which this library may have brought
+    /// along, and it is recent enough.
+    fn accept(&self, loaded: Loaded) -> Result<Loaded, LoadError> {
+        once::check(self.once)?;
+        let Some(floor) = self.floor else {
+            return Ok(loaded);
+        };
+        match (floor.release)(&loaded) {
+            Some(found) if found.is_before(floor.oldest) => Err(LoadError::TooOld {
+                library: self.library,
+                path: loaded.path,
+                found,
+                oldest: floor.oldest,
+                lacking: floor.lacking,
+                variable: self.env,
+                env: None,
+            }),
+            _ => Ok(loaded),
+        }
     }
 
     /// Versioned names, then the bare one.
@@ -232,6 +252,9 @@ impl Attempts {
         match search.fallback.map(load_fallback) {
             Some(Ok(loaded)) => return Ok(loaded),
             Some(Err(LoadError::NotFound { tried: more, .. })) => tried.extend(more),
+            Some(Err(error @ (LoadError::TooOld { .. } | LoadError::TwoCopies { .. }))) => {
+                return Err(error);
+            }
             Some(Err(error)) => {
                 tried.push(Tried {
                     path: error.path().to_path_buf(),

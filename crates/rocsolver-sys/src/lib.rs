@@ -5,8 +5,10 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
-//! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `functions.rs` | the same functions as a macro that lists their signatures (generated) |
+//! | `library.rs` | where the library is found; features `load` and `linked` |
+//!
+//! The table serves ROCm 5.5 to 7.x; a slot's note says which releases have it.
 //!
 //! Handles, status values and complex numbers are those of `rocblas-sys`: rocSOLVER works on a rocBLAS handle.
 //! Load rocBLAS first, and both from one release ([`Api::load_beside`]).
@@ -20,10 +22,10 @@
 
 #[rustfmt::skip]
 mod api;
-#[cfg(feature = "load")]
-mod library;
 #[rustfmt::skip]
 mod functions;
+#[cfg(feature = "load")]
+mod library;
 #[rustfmt::skip]
 mod names;
 #[rustfmt::skip]

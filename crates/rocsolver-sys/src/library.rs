@@ -14,6 +14,7 @@ rocm_loader::library! {
         // rocSOLVER works on rocBLAS' handles and HIP's streams, so each must be the one that made them.
         once: &["librocsolver", "librocblas", "libamdhip64", "libhsa-runtime64"],
         fallback: None,
+        floor: None,
     }
 }
 

@@ -141,7 +141,7 @@ const CRATES: [Bound; 4] = [
         name: "hsa-sys",
         symbols: "hsa",
         package: "libhsa-runtime-dev",
-        headers: &["hsa/hsa.h", "hsa/hsa_ext_amd.h"],
+        headers: &["hsa/hsa.h", "hsa/hsa_ext_amd.h", "hsa/hsa_ext_finalize.h"],
         names: "_?(hsa|HSA).*",
         reused: &[],
         extended: &[("HSA_STATUS_", "hsa_status_t")],
@@ -362,6 +362,8 @@ fn builder(include: &Path) -> Result<bindgen::Builder> {
     Ok(bindgen::Builder::default()
         .clang_args([
             "-D__HIP_PLATFORM_AMD__",
+            // Functions that rocBLAS exports without promising to keep them.
+            "-DROCBLAS_BETA_FEATURES_API",
             "--target=x86_64-unknown-linux-gnu",
         ])
         .clang_arg(format!("-I{}", include.display()))

@@ -7,13 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use proc_macro2::Ident;
-use quote::{ToTokens, format_ident};
+use quote::ToTokens;
 use syn::{ForeignItemFn, Item, ItemConst};
 
 use super::Result;
 use super::abi::Signature;
-use super::layout::agree;
+use super::forms::{Forms, identifiers, is_part, last_major, major, opaque};
 use super::parsed::{Named, Parsed, Value, rename, rename_with_text};
+
+#[cfg(test)]
+mod tests;
 
 /// One library's declarations of all supported releases.
 pub struct Merged {
@@ -88,7 +91,9 @@ pub fn merge(releases: &[Parsed], may_grow: &[&str]) -> Result<Merged> {
             let name = forms.emitted(at, &named.name);
             if done.insert(name.clone()) {
                 let values = values(releases, &named.name, &mut merged.renumbered);
-                merged.types.push(forms.render(at, named, name, values));
+                merged
+                    .types
+                    .push(merged_type(forms.renamed(at), named, name, values));
             }
         }
         for constant in &parsed.constants {
@@ -108,155 +113,35 @@ pub fn merge(releases: &[Parsed], may_grow: &[&str]) -> Result<Merged> {
     Ok(merged)
 }
 
-/// Which form of each type each release has.
-struct Forms {
-    /// For each release, the types whose form is not the newest one, with the name of that form.
-    renamed: Vec<HashMap<String, Ident>>,
-}
-
-impl Forms {
-    fn of(releases: &[Parsed], may_grow: &[&str]) -> Result<Self> {
-        for name in may_grow {
-            if !grows(releases, name) {
-                return Err(format!("`{name}` does not grow: take it from the list").into());
-            }
-        }
-        // `apart[i]`: the types that release i and the next one that has them disagree on.
-        let mut apart: Vec<HashSet<String>> = vec![HashSet::new(); releases.len()];
-        for (at, parsed) in releases.iter().enumerate() {
-            for named in &parsed.types {
-                let Some((_, newer)) = next_with(releases, at, &named.name) else {
-                    continue;
-                };
-                let may_grow = may_grow.contains(&named.name.as_str());
-                if !is_part(&named.name) && !agree(parsed, newer, &named.name, may_grow) {
-                    apart[at].insert(named.name.clone());
-                }
-            }
-        }
-        // What holds or points to a type of two forms has two forms itself.
-        loop {
-            let mut more = Vec::new();
-            for (at, parsed) in releases.iter().enumerate() {
-                for named in &parsed.types {
-                    if is_part(&named.name)
-                        || apart[at].contains(&named.name)
-                        || next_with(releases, at, &named.name).is_none()
-                    {
-                        continue;
-                    }
-                    let mut mentioned = BTreeSet::new();
-                    identifiers(named.definition.to_token_stream(), &mut mentioned);
-                    if mentioned.iter().any(|name| apart[at].contains(name)) {
-                        more.push((at, named.name.clone()));
-                    }
-                }
-            }
-            if more.is_empty() {
-                break;
-            }
-            for (at, name) in more {
-                apart[at].insert(name);
-            }
-        }
-        // The parts of an owner were compared as its fields. Where it has two forms, so has each part that is not the same.
-        for (at, parsed) in releases.iter().enumerate() {
-            for named in parsed.types.iter().filter(|named| is_part(&named.name)) {
-                let owner = named.name.split(PART).next().unwrap_or_default();
-                let Some((_, newer)) = next_with(releases, at, &named.name) else {
-                    continue;
-                };
-                let text = |parsed: &Parsed| {
-                    let named = parsed.named(&named.name)?;
-                    Some(named.definition.to_token_stream().to_string())
-                };
-                if apart[at].contains(owner) && text(parsed) != text(newer) {
-                    apart[at].insert(named.name.clone());
-                }
-            }
-        }
-        let mut renamed: Vec<HashMap<String, Ident>> = vec![HashMap::new(); releases.len()];
-        for name in apart.iter().flatten() {
-            // Walks from the newest release to the oldest; the suffix changes where two disagree.
-            let mut suffix = None;
-            for at in (0..releases.len()).rev() {
-                if releases[at].named(name).is_none() {
-                    continue;
-                }
-                if apart[at].contains(name) {
-                    let next = next_with(releases, at, name).map(|(_, newer)| newer.release);
-                    suffix = Some(last_major(name, releases[at].release, next)?);
-                }
-                if let Some(major) = suffix {
-                    renamed[at].insert(name.clone(), format_ident!("{name}_until_{major}"));
-                }
-            }
-        }
-        Ok(Self { renamed })
+/// A type in the form that this release has; `names` are the release's older forms.
+fn merged_type(
+    names: &HashMap<String, Ident>,
+    named: &Named,
+    name: String,
+    values: Vec<Value>,
+) -> MergedType {
+    let renamed = |item: Item| {
+        let tokens = rename_with_text(item.into_token_stream(), names);
+        syn::parse2(tokens).unwrap_or(Item::Verbatim(Default::default()))
+    };
+    let until = (name != named.name)
+        .then(|| name.rsplit('_').next()?.parse().ok())
+        .flatten();
+    MergedType {
+        until,
+        definition: renamed(named.definition.clone()),
+        impls: named
+            .impls
+            .iter()
+            .map(|block| renamed(Item::Impl(block.clone())))
+            .collect(),
+        layout: named
+            .layout
+            .as_ref()
+            .map(|(_, assertions)| renamed(Item::Const(assertions.clone()))),
+        values,
+        name,
     }
-
-    /// The name in the bindings of the form that this release has.
-    fn emitted(&self, at: usize, name: &str) -> String {
-        self.renamed[at]
-            .get(name)
-            .map_or_else(|| name.to_owned(), ToString::to_string)
-    }
-
-    fn render(&self, at: usize, named: &Named, name: String, values: Vec<Value>) -> MergedType {
-        let names = &self.renamed[at];
-        let renamed = |item: Item| {
-            let tokens = rename_with_text(item.into_token_stream(), names);
-            syn::parse2(tokens).unwrap_or(Item::Verbatim(Default::default()))
-        };
-        let until = (name != named.name)
-            .then(|| name.rsplit('_').next()?.parse().ok())
-            .flatten();
-        MergedType {
-            until,
-            definition: renamed(named.definition.clone()),
-            impls: named
-                .impls
-                .iter()
-                .map(|block| renamed(Item::Impl(block.clone())))
-                .collect(),
-            layout: named
-                .layout
-                .as_ref()
-                .map(|(_, assertions)| renamed(Item::Const(assertions.clone()))),
-            values,
-            name,
-        }
-    }
-}
-
-/// The next newer release that has the type.
-fn next_with<'a>(releases: &'a [Parsed], at: usize, name: &str) -> Option<(usize, &'a Parsed)> {
-    releases
-        .iter()
-        .enumerate()
-        .skip(at + 1)
-        .find(|(_, parsed)| parsed.named(name).is_some())
-}
-
-/// The major number of a release, if the next release with another form is of a newer major.
-fn last_major(name: &str, release: &str, next: Option<&str>) -> Result<u32> {
-    let major = major(release);
-    if next.is_some_and(|next| self::major(next) <= major) {
-        return Err(format!(
-            "`{name}` changed its form between ROCm {release} and {}: a change within a major release has no name yet",
-            next.unwrap_or_default()
-        )
-        .into());
-    }
-    Ok(major)
-}
-
-pub fn major(release: &str) -> u32 {
-    release
-        .split('.')
-        .next()
-        .and_then(|number| number.parse().ok())
-        .unwrap_or(0)
 }
 
 fn functions(releases: &[Parsed], forms: &Forms) -> Result<Vec<MergedFunction>> {
@@ -300,7 +185,7 @@ fn function(
             current.older = Some(slot.clone());
             found.push(MergedFunction {
                 slot,
-                function: renamed_function(declaration, &forms.renamed[at])?,
+                function: renamed_function(declaration, forms.renamed(at))?,
                 declared: vec![parsed.release],
                 since: None,
                 until: Some(until),
@@ -310,7 +195,7 @@ fn function(
         } else {
             found.push(MergedFunction {
                 slot: name.to_owned(),
-                function: renamed_function(declaration, &forms.renamed[at])?,
+                function: renamed_function(declaration, forms.renamed(at))?,
                 declared: vec![parsed.release],
                 since: None,
                 until: None,
@@ -381,32 +266,6 @@ fn differ(numbers: &[(&'static str, String)]) -> bool {
     numbers.windows(2).any(|pair| pair[0].1 != pair[1].1)
 }
 
-/// Between the names of an owner and of a structure inside it that has no name of its own.
-const PART: &str = "__bindgen_ty_";
-
-/// Whether bindgen made the name for a structure that has none.
-fn is_part(name: &str) -> bool {
-    name.contains(PART)
-}
-
-fn grows(releases: &[Parsed], name: &str) -> bool {
-    let sizes: Vec<usize> = releases
-        .iter()
-        .filter_map(|parsed| Some(parsed.named(name)?.layout.as_ref()?.0.size))
-        .collect();
-    sizes.is_sorted() && sizes.first() != sizes.last()
-}
-
-/// What some release declares without its fields.
-fn opaque(releases: &[Parsed]) -> HashSet<String> {
-    releases
-        .iter()
-        .flat_map(|parsed| &parsed.types)
-        .filter(|named| matches!(&named.layout, Some((layout, _)) if layout.size == 0))
-        .map(|named| named.name.clone())
-        .collect()
-}
-
 /// Removes structures without a name of their own whose owner was taken from another release.
 fn drop_unused_parts(types: &mut Vec<MergedType>) {
     loop {
@@ -421,18 +280,6 @@ fn drop_unused_parts(types: &mut Vec<MergedType>) {
         types.retain(|ty| !is_part(&ty.name) || used.contains(&ty.name));
         if types.len() == before {
             return;
-        }
-    }
-}
-
-fn identifiers(tokens: proc_macro2::TokenStream, found: &mut BTreeSet<String>) {
-    for token in tokens {
-        match token {
-            proc_macro2::TokenTree::Ident(ident) => {
-                found.insert(ident.to_string());
-            }
-            proc_macro2::TokenTree::Group(group) => identifiers(group.stream(), found),
-            _ => {}
         }
     }
 }

@@ -8,7 +8,7 @@
 //! | the headers of each release in a folder of its own | [`headers`] |
 //! | the C parser | [`libclang`] |
 //! | headers to Rust types, for each release | `bindings`, taken apart by `parsed` |
-//! | the releases as one set of declarations | `merge`, which asks `layout` and `abi` what agrees |
+//! | the releases as one set of declarations | `merge`, `forms`, which ask `layout` and `abi` what agrees |
 //! | types and enums as source | `render` |
 //! | functions as a table of optional slots, each with its releases | `table`, `since` |
 //! | one release's functions as a list of signatures | `functions` |
@@ -25,6 +25,8 @@ mod bindings;
 #[cfg(feature = "codegen")]
 mod facts;
 #[cfg(feature = "codegen")]
+mod forms;
+#[cfg(feature = "codegen")]
 mod functions;
 mod headers;
 #[cfg(feature = "codegen")]
@@ -40,7 +42,7 @@ pub mod releases;
 mod render;
 #[cfg(feature = "codegen")]
 mod since;
-mod sources;
+pub mod sources;
 #[cfg(feature = "codegen")]
 mod table;
 pub mod tables;
@@ -58,6 +60,9 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The command a reader is told to run when the bindings are stale.
 const COMMAND: &str = "cargo xtask codegen";
+
+/// The generator runs for seconds: optimising its parser costs more than it gains.
+pub const PROFILE: &str = "profile.dev.package.'*'.opt-level=0";
 
 /// Tells the process that has the parser the releases whose headers are unpacked.
 const PREPARED_VARIABLE: &str = "HIPCL_CODEGEN_PREPARED";

@@ -7,7 +7,8 @@ use quote::{ToTokens, format_ident, quote};
 use syn::{FnArg, LitCStr, Pat, ReturnType};
 
 use super::Result;
-use super::merge::{MergedFunction, major};
+use super::forms::major;
+use super::merge::MergedFunction;
 use super::render::{alias, format};
 use super::since::Lists;
 use super::tables::Table;

@@ -78,6 +78,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_book_shows_the_report_as_it_is() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("the workspace");
+        let book = std::fs::read_to_string(root.join("docs/src/raw-bindings.md"));
+        let report = text(root, false).expect("the lists are committed");
+        assert!(
+            book.expect("the chapter").contains(&report),
+            "copy the output of `cargo xtask symbols` into docs/src/raw-bindings.md"
+        );
+    }
+
+    #[test]
     fn every_table_is_reported_for_every_supported_release() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
+use crate::Release;
 
 /// The C library's mathematics stands in for a ROCm library: a real shared library that every Linux machine has.
 const SEARCH: Search = Search {
@@ -13,6 +14,7 @@ const SEARCH: Search = Search {
     key_symbol: c"cos",
     once: &[],
     fallback: None,
+    floor: None,
 };
 
 fn real_library() -> PathBuf {
@@ -331,4 +333,45 @@ fn a_second_copy_of_a_runtime_is_an_error_that_names_both_files() {
         alone.load_from(&first),
         Err(LoadError::TwoCopies { .. })
     ));
+}
+
+#[test]
+fn a_library_that_is_too_old_ends_the_search_with_both_releases_and_a_remedy() {
+    let (old, new) = (
+        rocm_folder("libstandin.so.2"),
+        rocm_folder("libstandin.so.2"),
+    );
+    let env = [("ROCM_PATH", old.path()), ("HIP_PATH", new.path())];
+    let with_floor = |oldest, release| Search {
+        floor: Some(Floor {
+            oldest,
+            release,
+            lacking: "older ones can't count",
+        }),
+        ..SEARCH
+    };
+    let five_two = |_: &Loaded| Some(Release::new(5, 2));
+    let error = with_floor(Release::new(5, 7), five_two)
+        .load_with(&environment(&env))
+        .expect_err("it says that it is too old");
+    let LoadError::TooOld { found, oldest, .. } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!((*found, *oldest), (Release::new(5, 2), Release::new(5, 7)));
+    let line = error.to_string();
+    for part in ["ROCm 5.2", "5.7", "can't count", "STANDIN_LIBRARY"] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    assert!(!line.contains('\n'), "{line}");
+
+    for (oldest, release) in [
+        (Release::new(5, 2), five_two as fn(&Loaded) -> _),
+        (Release::new(5, 7), |_: &Loaded| None),
+    ] {
+        assert!(
+            with_floor(oldest, release)
+                .load_with(&environment(&env))
+                .is_ok()
+        );
+    }
 }
