@@ -24,7 +24,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     step("generator's tests", || {
         // In the profile that the generator was just built in.
         let profile = codegen::PROFILE;
-        cmd!(sh, "{cargo} test --quiet --config {profile} --package xtask --features codegen -- codegen symbols")
+        cmd!(sh, "{cargo} test --quiet {profile...} --package xtask --features codegen -- codegen symbols")
             .run()
             .map_err(|_| Error::Failed("the generator's tests failed, see above".into()))
     })?;

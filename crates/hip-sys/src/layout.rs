@@ -3269,21 +3269,6 @@ const _: () = {
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     [
-        "Size of hipKernelNodeAttrValue",
-    ][::core::mem::size_of::<hipKernelNodeAttrValue>() - 32usize];
-    [
-        "Alignment of hipKernelNodeAttrValue",
-    ][::core::mem::align_of::<hipKernelNodeAttrValue>() - 8usize];
-    [
-        "Offset of field: hipKernelNodeAttrValue::accessPolicyWindow",
-    ][::core::mem::offset_of!(hipKernelNodeAttrValue, accessPolicyWindow) - 0usize];
-    [
-        "Offset of field: hipKernelNodeAttrValue::cooperative",
-    ][::core::mem::offset_of!(hipKernelNodeAttrValue, cooperative) - 0usize];
-};
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
         "Size of hipExternalSemaphoreSignalNodeParams_until_5",
     ][::core::mem::size_of::<hipExternalSemaphoreSignalNodeParams_until_5>() - 24usize];
     [

@@ -1387,28 +1387,6 @@ impl core::fmt::Debug for hipJitOption {
         rocm_loader::table::debug_enum(f, "hipJitOption", self.name(), &self.0)
     }
 }
-impl hipKernelNodeAttrID {
-    /// The C name of this value, as the newest release that has the number calls it; `None` for a value that no
-    /// release known here has.
-    pub const fn name(self) -> Option<&'static str> {
-        Some(
-            match self {
-                Self::hipKernelNodeAttributeAccessPolicyWindow => {
-                    "hipKernelNodeAttributeAccessPolicyWindow"
-                }
-                Self::hipKernelNodeAttributeCooperative => {
-                    "hipKernelNodeAttributeCooperative"
-                }
-                _ => return None,
-            },
-        )
-    }
-}
-impl core::fmt::Debug for hipKernelNodeAttrID {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rocm_loader::table::debug_enum(f, "hipKernelNodeAttrID", self.name(), &self.0)
-    }
-}
 impl hipLaunchAttributeID {
     /// The C name of this value, as the newest release that has the number calls it; `None` for a value that no
     /// release known here has.
@@ -2350,7 +2328,6 @@ impl hiprtcJITInputType {
                 Self::HIPRTC_JIT_INPUT_LLVM_ARCHIVES_OF_BUNDLED_BITCODE => {
                     "HIPRTC_JIT_INPUT_LLVM_ARCHIVES_OF_BUNDLED_BITCODE"
                 }
-                Self::HIPRTC_JIT_NUM_INPUT_TYPES => "HIPRTC_JIT_NUM_INPUT_TYPES",
                 _ => return None,
             },
         )
@@ -2400,7 +2377,6 @@ impl hiprtcJIT_option {
                 Self::HIPRTC_JIT_PREC_DIV => "HIPRTC_JIT_PREC_DIV",
                 Self::HIPRTC_JIT_PREC_SQRT => "HIPRTC_JIT_PREC_SQRT",
                 Self::HIPRTC_JIT_FMA => "HIPRTC_JIT_FMA",
-                Self::HIPRTC_JIT_NUM_OPTIONS => "HIPRTC_JIT_NUM_OPTIONS",
                 Self::HIPRTC_JIT_IR_TO_ISA_OPT_EXT => "HIPRTC_JIT_IR_TO_ISA_OPT_EXT",
                 Self::HIPRTC_JIT_IR_TO_ISA_OPT_COUNT_EXT => {
                     "HIPRTC_JIT_IR_TO_ISA_OPT_COUNT_EXT"

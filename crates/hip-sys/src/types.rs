@@ -4539,6 +4539,12 @@ impl hipLaunchAttributeID {
         10,
     );
     pub const hipLaunchAttributeMax: hipLaunchAttributeID = hipLaunchAttributeID(11);
+    pub const hipKernelNodeAttributeAccessPolicyWindow: hipLaunchAttributeID = hipLaunchAttributeID(
+        1,
+    );
+    pub const hipKernelNodeAttributeCooperative: hipLaunchAttributeID = hipLaunchAttributeID(
+        2,
+    );
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -5452,33 +5458,6 @@ impl hipGLDeviceList {
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct hipGLDeviceList(pub ::core::ffi::c_uint);
-impl hipKernelNodeAttrID {
-    pub const hipKernelNodeAttributeAccessPolicyWindow: hipKernelNodeAttrID = hipKernelNodeAttrID(
-        1,
-    );
-    pub const hipKernelNodeAttributeCooperative: hipKernelNodeAttrID = hipKernelNodeAttrID(
-        2,
-    );
-}
-#[repr(transparent)]
-#[derive(Copy, Clone, Hash, PartialEq, Eq)]
-pub struct hipKernelNodeAttrID(pub ::core::ffi::c_uint);
-#[repr(C)]
-#[derive(Copy, Clone)]
-pub union hipKernelNodeAttrValue {
-    pub accessPolicyWindow: hipAccessPolicyWindow,
-    pub cooperative: ::core::ffi::c_int,
-}
-impl Default for hipKernelNodeAttrValue {
-    fn default() -> Self {
-        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
-        // SAFETY: zero bytes are a value of this C type: numbers and nullable pointers only.
-        unsafe {
-            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
-            s.assume_init()
-        }
-    }
-}
 /// The form up to ROCm 5; newer releases have another.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -5547,7 +5526,6 @@ impl hiprtcJIT_option {
     pub const HIPRTC_JIT_PREC_DIV: hiprtcJIT_option = hiprtcJIT_option(22);
     pub const HIPRTC_JIT_PREC_SQRT: hiprtcJIT_option = hiprtcJIT_option(23);
     pub const HIPRTC_JIT_FMA: hiprtcJIT_option = hiprtcJIT_option(24);
-    pub const HIPRTC_JIT_NUM_OPTIONS: hiprtcJIT_option = hiprtcJIT_option(25);
     pub const HIPRTC_JIT_IR_TO_ISA_OPT_EXT: hiprtcJIT_option = hiprtcJIT_option(10000);
     pub const HIPRTC_JIT_IR_TO_ISA_OPT_COUNT_EXT: hiprtcJIT_option = hiprtcJIT_option(
         10001,
@@ -5575,7 +5553,6 @@ impl hiprtcJITInputType {
     pub const HIPRTC_JIT_INPUT_LLVM_ARCHIVES_OF_BUNDLED_BITCODE: hiprtcJITInputType = hiprtcJITInputType(
         102,
     );
-    pub const HIPRTC_JIT_NUM_INPUT_TYPES: hiprtcJITInputType = hiprtcJITInputType(9);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]

@@ -32,6 +32,8 @@ struct Bound {
     extended: &'static [(&'static str, &'static str)],
     /// Types that were renamed with ROCm 6, so that their old name now means another one: old name, name since.
     renamed_before_6: &'static [(&'static str, &'static str)],
+    /// Ends of enums that ROCm 6 made macros for other numbers: an old count must not pass for today's.
+    counts_before_6: &'static [&'static str],
     /// Structures that may have grown, see [`merge`].
     may_grow: &'static [&'static str],
     /// Functions with C linkage in a header that only a C++ compiler reads.
@@ -82,7 +84,12 @@ const CRATES: [Bound; 4] = [
         names: "_?(hip|HIP).*",
         reused: &[],
         extended: &[],
-        renamed_before_6: &[("hipDeviceProp_t", "hipDeviceProp_tR0000")],
+        renamed_before_6: &[
+            ("hipDeviceProp_t", "hipDeviceProp_tR0000"),
+            ("hipKernelNodeAttrID", "hipLaunchAttributeID"),
+            ("hipKernelNodeAttrValue", "hipLaunchAttributeValue"),
+        ],
+        counts_before_6: &["HIPRTC_JIT_NUM_OPTIONS", "HIPRTC_JIT_NUM_INPUT_TYPES"],
         may_grow: &[
             "hipExternalMemoryBufferDesc_st",
             "hipExternalMemoryHandleDesc_st",
@@ -115,6 +122,7 @@ const CRATES: [Bound; 4] = [
         reused: &[HIP],
         extended: &[],
         renamed_before_6: &[],
+        counts_before_6: &[],
         may_grow: &[],
         cplusplus: None,
         // rocBLAS 4.0 (ROCm 6.0) gave `trmm` the arguments that `trmm_outofplace` had, and removed that.
@@ -133,6 +141,7 @@ const CRATES: [Bound; 4] = [
         reused: &[HIP, ROCBLAS],
         extended: &[],
         renamed_before_6: &[],
+        counts_before_6: &[],
         may_grow: &[],
         cplusplus: None,
         markers: &[],
@@ -146,6 +155,7 @@ const CRATES: [Bound; 4] = [
         reused: &[],
         extended: &[("HSA_STATUS_", "hsa_status_t")],
         renamed_before_6: &[],
+        counts_before_6: &[],
         // A table that is filled up to the length its caller gives.
         may_grow: &["hsa_ext_images_1_pfn_s"],
         cplusplus: None,
@@ -225,12 +235,13 @@ impl Bound {
         if let Some(extra) = &self.cplusplus {
             source += &extra.parse(&include, &parser.compiler_headers)?;
         }
-        let renamed = if package.major() < 6 {
-            self.renamed_before_6
+        let (renamed, counts) = if package.major() < 6 {
+            (self.renamed_before_6, self.counts_before_6)
         } else {
-            &[]
+            (&[][..], &[][..])
         };
-        let parsed = Parsed::new(&source, package.release(), self.extended, renamed)?;
+        let mut parsed = Parsed::new(&source, package.release(), self.extended, renamed)?;
+        parsed.forget_values(counts);
         let facts = GeneratedFile {
             path: facts::path(self.symbols, package),
             text: facts::text(&parsed, &list::source(package)),

@@ -61,8 +61,14 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// The command a reader is told to run when the bindings are stale.
 const COMMAND: &str = "cargo xtask codegen";
 
-/// The generator runs for seconds: optimising its parser costs more than it gains.
-pub const PROFILE: &str = "profile.dev.package.'*'.opt-level=0";
+/// The generator runs for seconds: optimising it costs more than it gains, but for the name patterns that its parser tries on
+/// every declaration.
+pub const PROFILE: [&str; 4] = [
+    "--config",
+    "profile.dev.package.'*'.opt-level=0",
+    "--config",
+    "profile.dev.package.regex-automata.opt-level=2",
+];
 
 /// Tells the process that has the parser the releases whose headers are unpacked.
 const PREPARED_VARIABLE: &str = "HIPCL_CODEGEN_PREPARED";
@@ -149,11 +155,9 @@ pub fn rerun_with_feature(
     println!("codegen: building the generator");
     let _folder = shell.push_dir(root);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // It runs for seconds: optimising the parser costs more than it gains.
-    let profile = "profile.dev.package.'*'.opt-level=0";
     cmd!(
         shell,
-        "{cargo} run --quiet --config {profile} --package xtask --features codegen -- {task...}"
+        "{cargo} run --quiet {PROFILE...} --package xtask --features codegen -- {task...}"
     )
     .envs(environment.iter().copied())
     .quiet()

@@ -112,6 +112,19 @@ impl Parsed {
         Ok(parsed)
     }
 
+    /// Takes these values out of their enums.
+    pub fn forget_values(&mut self, names: &[&str]) {
+        let kept = |ident: &Ident| !names.iter().any(|name| ident == name);
+        for named in &mut self.types {
+            named.values.retain(|value| kept(&value.name));
+            for block in &mut named.impls {
+                block.items.retain(
+                    |item| !matches!(item, ImplItem::Const(constant) if !kept(&constant.ident)),
+                );
+            }
+        }
+    }
+
     pub fn named(&self, name: &str) -> Option<&Named> {
         self.index.get(name).map(|at| &self.types[*at])
     }
@@ -177,7 +190,7 @@ impl Parsed {
                 };
                 Some(Value {
                     name: constant.ident,
-                    number: call.args.first()?.to_token_stream().to_string(),
+                    number: number(call.args.first()?),
                 })
             }));
     }
@@ -194,12 +207,17 @@ impl Parsed {
             match owner {
                 Some(owner) => owner.values.push(Value {
                     name: constant.ident,
-                    number: constant.expr.to_token_stream().to_string(),
+                    number: number(&constant.expr),
                 }),
                 None => self.constants.push(constant),
             }
         }
     }
+}
+
+/// A number as it is written: a token stream has a space behind the sign.
+fn number(expression: &Expr) -> String {
+    expression.to_token_stream().to_string().replace("- ", "-")
 }
 
 /// A C enum without a name has a number for one, which differs between releases.
