@@ -16,6 +16,8 @@ use crate::{log, memory, stream};
 pub(crate) trait Int: Copy + Send + 'static {
     /// A size; `None` if it is negative.
     fn size(self) -> Option<usize>;
+    /// An increment, which may be negative.
+    fn signed(self) -> i64;
     /// A one-based index that is known to fit, since the sizes of the call came in the same type.
     fn from_index(index: usize) -> Self;
 }
@@ -25,6 +27,9 @@ macro_rules! int {
         impl Int for $int {
             fn size(self) -> Option<usize> {
                 usize::try_from(self).ok()
+            }
+            fn signed(self) -> i64 {
+                self.into()
             }
             fn from_index(index: usize) -> Self {
                 index as $int
@@ -81,6 +86,19 @@ pub(crate) fn check_range(call: &str, argument: &str, ptr: *const c_void, bytes:
     Err(rocblas_status::rocblas_status_invalid_pointer)
 }
 
+/// Elements must lie on a multiple of their size's natural alignment; a device reads them with
+/// instructions that demand it.
+pub(crate) fn check_aligned<T>(call: &str, argument: &str, ptr: *const T) -> Outcome {
+    if ptr.is_aligned() {
+        return Ok(());
+    }
+    log::refused(
+        call,
+        format_args!("{argument}: {ptr:?} is not aligned for its element type"),
+    );
+    Err(rocblas_status::rocblas_status_invalid_pointer)
+}
+
 /// A batch of equally shaped matrices at a fixed distance; a single matrix is a batch of one.
 #[derive(Clone, Copy)]
 pub(crate) struct Strided<P> {
@@ -119,6 +137,9 @@ pub(crate) fn check_batch<T>(
 ) -> Outcome {
     let extent =
         extent(batch, shape, count).ok_or(rocblas_status::rocblas_status_invalid_pointer)?;
+    if !extent.is_empty() {
+        check_aligned(call, argument, batch.ptr)?;
+    }
     let first = batch.ptr.with_addr(extent.start).cast();
     check_range(call, argument, first, extent.len())
 }
@@ -195,6 +216,12 @@ pub(crate) unsafe fn scalar<T: Copy + Send + 'static>(
     receive
         .recv()
         .map_err(|_| rocblas_status::rocblas_status_internal_error)
+}
+
+/// Ends the work in a way that makes it the asynchronous error of its stream. Nothing is wrong in
+/// this library, so a panic hook has nothing to tell.
+pub(crate) fn fail_in_stream(reason: String) -> ! {
+    std::panic::resume_unwind(Box::new(reason))
 }
 
 /// Runs `work` in the order of the handle's stream and returns at once.

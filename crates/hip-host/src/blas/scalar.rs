@@ -22,6 +22,9 @@ pub(crate) trait Real:
     + 'static
 {
     const ZERO: Self;
+    fn widen(self) -> f64;
+    /// The nearest value of this type.
+    fn narrow(value: f64) -> Self;
     /// `self * b + c`, fused where `FUSED` says that the caller was compiled for a machine that
     /// fuses; elsewhere a fused operation would be a library call per element.
     fn multiply_add<const FUSED: bool>(self, b: Self, c: Self) -> Self;
@@ -31,6 +34,12 @@ macro_rules! real {
     ($($real:ty),*) => {$(
         impl Real for $real {
             const ZERO: Self = 0.0;
+            fn widen(self) -> f64 {
+                self.into()
+            }
+            fn narrow(value: f64) -> Self {
+                value as $real
+            }
             #[inline(always)]
             fn multiply_add<const FUSED: bool>(self, b: Self, c: Self) -> Self {
                 if FUSED { self.mul_add(b, c) } else { self * b + c }
