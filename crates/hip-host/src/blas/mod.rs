@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `handle`, `version`, `status` | handles and their modes, version strings, status codes |
 //! | `level1`, `reduction` | the entry points of level 1 with their arithmetic |
+//! | `gemv`, `ger` | the entry points of level 2 |
 //! | `gemm`, `syrk` | the entry points of level 3: rocBLAS' checks in its order, then the work goes to the handle's stream |
 //! | `arguments`, `aliasing`, `pointer_mode` | what the entry points share: sizes, enums, ranges, overlaps, scalars |
 //! | `entry_points` | a family of C functions from one signature |
@@ -25,6 +26,8 @@
 
 pub(crate) mod entry_points;
 mod gemm;
+mod gemv;
+mod ger;
 mod handle;
 mod level1;
 mod pointer_mode;
@@ -91,6 +94,13 @@ pub fn rocblas_api() -> Api {
             rocblas_isamax_64 rocblas_idamax_64 rocblas_icamax_64 rocblas_izamax_64
             rocblas_isamin rocblas_idamin rocblas_icamin rocblas_izamin
             rocblas_isamin_64 rocblas_idamin_64 rocblas_icamin_64 rocblas_izamin_64;
+        gemv:
+            rocblas_sgemv rocblas_dgemv rocblas_cgemv rocblas_zgemv
+            rocblas_sgemv_64 rocblas_dgemv_64 rocblas_cgemv_64 rocblas_zgemv_64;
+        ger:
+            rocblas_sger rocblas_dger rocblas_sger_64 rocblas_dger_64
+            rocblas_cgeru rocblas_zgeru rocblas_cgeru_64 rocblas_zgeru_64
+            rocblas_cgerc rocblas_zgerc rocblas_cgerc_64 rocblas_zgerc_64;
         gemm:
             rocblas_sgemm rocblas_dgemm rocblas_cgemm rocblas_zgemm
             rocblas_sgemm_64 rocblas_dgemm_64 rocblas_cgemm_64 rocblas_zgemm_64

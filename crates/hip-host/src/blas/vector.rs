@@ -133,7 +133,6 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    #[cfg(test)]
     pub(crate) fn of_matrix<T>(ptr: *const T, (rows, cols): (usize, usize), ld: usize) -> Self {
         Self {
             start: ptr.addr(),

@@ -2,5 +2,7 @@
 
 mod functions;
 mod level1;
+mod level2;
+mod matrix;
 mod memory;
 mod number;
