@@ -94,7 +94,10 @@ pub(crate) fn ensure_not_in_place<T>(
     if !shared {
         return Ok(());
     }
-    log::refused(call, format_args!("{argument} and C share memory"));
+    log::refused(
+        call,
+        format_args!("{argument} shares memory with the result"),
+    );
     Err(rocblas_status::rocblas_status_invalid_pointer)
 }
 

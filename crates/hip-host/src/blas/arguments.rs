@@ -4,11 +4,15 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::mpsc::sync_channel;
 
-use rocblas_sys::{rocblas_fill, rocblas_operation, rocblas_pointer_mode, rocblas_status};
+use rocblas_sys::{
+    rocblas_diagonal, rocblas_fill, rocblas_operation, rocblas_pointer_mode, rocblas_side,
+    rocblas_status,
+};
 
 use super::handle::Handle;
 use super::scalar::Scalar;
 use super::status::{Outcome, from_hip};
+use super::triangular::Side;
 use super::view::{Fill, Op, Source, Target, span};
 use crate::{log, memory, stream};
 
@@ -67,6 +71,23 @@ pub(crate) fn fill(fill: rocblas_fill) -> Outcome<Fill> {
     match fill {
         rocblas_fill::rocblas_fill_upper => Ok(Fill::Upper),
         rocblas_fill::rocblas_fill_lower => Ok(Fill::Lower),
+        _ => Err(rocblas_status::rocblas_status_invalid_value),
+    }
+}
+
+pub(crate) fn side(side: rocblas_side) -> Outcome<Side> {
+    match side {
+        rocblas_side::rocblas_side_left => Ok(Side::Left),
+        rocblas_side::rocblas_side_right => Ok(Side::Right),
+        _ => Err(rocblas_status::rocblas_status_invalid_value),
+    }
+}
+
+/// True if the diagonal counts as ones.
+pub(crate) fn diagonal(diag: rocblas_diagonal) -> Outcome<bool> {
+    match diag {
+        rocblas_diagonal::rocblas_diagonal_non_unit => Ok(false),
+        rocblas_diagonal::rocblas_diagonal_unit => Ok(true),
         _ => Err(rocblas_status::rocblas_status_invalid_value),
     }
 }

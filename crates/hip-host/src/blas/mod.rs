@@ -5,11 +5,12 @@
 //! | `handle`, `version`, `status` | handles and their modes, version strings, status codes |
 //! | `level1`, `reduction` | the entry points of level 1 with their arithmetic |
 //! | `gemv`, `ger` | the entry points of level 2 |
-//! | `gemm`, `syrk` | the entry points of level 3: rocBLAS' checks in its order, then the work goes to the handle's stream |
+//! | `gemm`, `syrk`, `trsm`, `trmm` | the entry points of level 3: rocBLAS' checks in its order, then the work goes to the handle's stream |
 //! | `arguments`, `aliasing`, `pointer_mode` | what the entry points share: sizes, enums, ranges, overlaps, scalars |
 //! | `entry_points` | a family of C functions from one signature |
-//! | `product`, `rank_k` | the arithmetic, on `faer`'s matrix product |
+//! | `product`, `rank_k`, `triangular` | the arithmetic, on `faer`'s matrix product and solvers |
 //! | `thin` | our own kernel for tall matrices of few columns, which run at the speed of memory |
+//! | `batch` | many matrices: by a distance or by an array of pointers |
 //! | `schedule` | how pieces of a result are spread over cores |
 //! | `scalar`, `view`, `vector` | element types; matrices as pointer and leading dimension, vectors as pointer and increment |
 //!
@@ -24,7 +25,6 @@
 //!   library).
 //! - A mode that is no constant of its enum is `rocblas_status_invalid_value`.
 
-pub(crate) mod entry_points;
 mod gemm;
 mod gemv;
 mod ger;
@@ -37,13 +37,18 @@ mod reduction;
 pub(crate) mod schedule;
 mod syrk;
 mod thin;
+mod trmm;
+mod trsm;
 mod vector;
 mod version;
 
 pub(crate) mod aliasing;
 pub(crate) mod arguments;
+pub(crate) mod batch;
+pub(crate) mod entry_points;
 pub(crate) mod scalar;
 pub(crate) mod status;
+pub(crate) mod triangular;
 pub(crate) mod view;
 
 pub(crate) use handle::current as current_handle;
@@ -110,6 +115,26 @@ pub fn rocblas_api() -> Api {
             rocblas_cgemm_strided_batched_64 rocblas_zgemm_strided_batched_64
             rocblas_sgemm_batched rocblas_dgemm_batched rocblas_cgemm_batched rocblas_zgemm_batched
             rocblas_sgemm_batched_64 rocblas_dgemm_batched_64 rocblas_cgemm_batched_64 rocblas_zgemm_batched_64;
+        trsm:
+            rocblas_strsm rocblas_dtrsm rocblas_ctrsm rocblas_ztrsm
+            rocblas_strsm_64 rocblas_dtrsm_64 rocblas_ctrsm_64 rocblas_ztrsm_64
+            rocblas_strsm_batched rocblas_dtrsm_batched rocblas_ctrsm_batched rocblas_ztrsm_batched
+            rocblas_strsm_batched_64 rocblas_dtrsm_batched_64
+            rocblas_ctrsm_batched_64 rocblas_ztrsm_batched_64
+            rocblas_strsm_strided_batched rocblas_dtrsm_strided_batched
+            rocblas_ctrsm_strided_batched rocblas_ztrsm_strided_batched
+            rocblas_strsm_strided_batched_64 rocblas_dtrsm_strided_batched_64
+            rocblas_ctrsm_strided_batched_64 rocblas_ztrsm_strided_batched_64;
+        trmm:
+            rocblas_strmm rocblas_dtrmm rocblas_ctrmm rocblas_ztrmm
+            rocblas_strmm_64 rocblas_dtrmm_64 rocblas_ctrmm_64 rocblas_ztrmm_64
+            rocblas_strmm_batched rocblas_dtrmm_batched rocblas_ctrmm_batched rocblas_ztrmm_batched
+            rocblas_strmm_batched_64 rocblas_dtrmm_batched_64
+            rocblas_ctrmm_batched_64 rocblas_ztrmm_batched_64
+            rocblas_strmm_strided_batched rocblas_dtrmm_strided_batched
+            rocblas_ctrmm_strided_batched rocblas_ztrmm_strided_batched
+            rocblas_strmm_strided_batched_64 rocblas_dtrmm_strided_batched_64
+            rocblas_ctrmm_strided_batched_64 rocblas_ztrmm_strided_batched_64;
         syrk:
             rocblas_cherk rocblas_zherk rocblas_cherk_64 rocblas_zherk_64
             rocblas_ssyrk rocblas_dsyrk rocblas_csyrk rocblas_zsyrk

@@ -1,5 +1,8 @@
 //! Families of C functions as methods of the element types, so that one generic test covers them.
 
+use proptest::strategy::{BoxedStrategy, Strategy};
+use proptest::test_runner::{Config, TestRunner};
+
 /// A trait over the integer type whose methods are the functions of a table: first the four names
 /// for `rocblas_int`, then those for `int64_t`.
 macro_rules! families {
@@ -61,13 +64,21 @@ pub(crate) use {families, for_all_types};
 
 /// Runs `test` with inputs from `strategy`, fewer of them than proptest's default: each is a dozen
 /// calls, and there are eight types.
-pub fn check<S: proptest::strategy::Strategy>(strategy: S, test: impl Fn(S::Value)) {
-    let config = proptest::test_runner::Config {
+pub fn check<V: std::fmt::Debug + 'static>(
+    strategy: impl Strategy<Value = V> + 'static,
+    test: impl Fn(V),
+) {
+    run(&strategy.boxed(), &test);
+}
+
+/// Compiled once for each type of input, not once for each test and element type.
+fn run<V: std::fmt::Debug>(strategy: &BoxedStrategy<V>, test: &dyn Fn(V)) {
+    let config = Config {
         cases: 48,
         failure_persistence: None,
-        ..Default::default()
+        ..Config::default()
     };
-    let outcome = proptest::test_runner::TestRunner::new(config).run(&strategy, |input| {
+    let outcome = TestRunner::new(config).run(strategy, |input| {
         test(input);
         Ok(())
     });

@@ -6,3 +6,4 @@ mod level2;
 mod matrix;
 mod memory;
 mod number;
+mod triangular;

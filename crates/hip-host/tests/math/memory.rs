@@ -186,3 +186,48 @@ impl Drop for Hold {
         self.0.take();
     }
 }
+
+/// A device array of device pointers.
+pub struct Pointers<T> {
+    base: *mut *mut T,
+}
+
+impl<T> Pointers<T> {
+    /// `count` places, `stride` elements apart.
+    pub fn at(first: *mut T, stride: i64, count: usize) -> Self {
+        let places: Vec<*mut T> = (0..count as isize)
+            .map(|i| first.wrapping_offset(i * stride as isize))
+            .collect();
+        let mut base = null_mut();
+        let bytes = size_of_val(&places[..]);
+        // SAFETY: allocates and fills as many bytes as there are places.
+        unsafe {
+            succeed(HIP.hipMalloc.unwrap()(&mut base, bytes));
+            succeed(HIP.hipMemcpy.unwrap()(
+                base,
+                places.as_ptr().cast(),
+                bytes,
+                hipMemcpyKind::hipMemcpyHostToDevice,
+            ));
+        }
+        Self { base: base.cast() }
+    }
+
+    pub fn inputs(&self) -> *const *const T {
+        self.base.cast_const().cast()
+    }
+
+    pub fn outputs(&self) -> *const *mut T {
+        self.base.cast_const()
+    }
+}
+
+impl<T> Drop for Pointers<T> {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `at`, freed once.
+        let error = unsafe { HIP.hipFree.unwrap()(self.base.cast()) };
+        if !std::thread::panicking() {
+            succeed(error);
+        }
+    }
+}
