@@ -4,7 +4,6 @@ use rocblas_sys::rocblas_status;
 
 use super::aliasing::ensure_apart;
 use super::arguments::{Strided, check_batch, check_range, fail_in_stream};
-use super::scalar::Scalar;
 use super::status::Outcome;
 use super::view::{Op, Source, Target};
 
@@ -47,6 +46,14 @@ impl<T> Place<T> {
         }
     }
 
+    /// The same place for elements of another type.
+    pub(crate) fn cast<U>(self) -> Place<U> {
+        match self {
+            Self::Strided(ptr, stride) => Place::Strided(ptr.cast(), stride),
+            Self::Array(array) => Place::Array(array.cast()),
+        }
+    }
+
     pub(crate) fn is_null(self) -> bool {
         match self {
             Self::Strided(ptr, _) => ptr.is_null(),
@@ -56,7 +63,7 @@ impl<T> Place<T> {
 }
 
 /// `count` matrices of `shape` as they are stored.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Batch<T> {
     pub(crate) place: Place<T>,
     pub(crate) shape: (usize, usize),
@@ -64,7 +71,15 @@ pub(crate) struct Batch<T> {
     pub(crate) count: usize,
 }
 
-impl<T: Scalar> Batch<T> {
+// As for `Place`.
+impl<T> Clone for Batch<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Batch<T> {}
+
+impl<T> Batch<T> {
     fn is_empty(&self) -> bool {
         self.count == 0 || self.shape.0 == 0 || self.shape.1 == 0
     }

@@ -5,10 +5,10 @@
 //! | `handle`, `version`, `status` | handles and their modes, version strings, status codes |
 //! | `level1`, `reduction` | the entry points of level 1 with their arithmetic |
 //! | `gemv`, `ger` | the entry points of level 2 |
-//! | `gemm`, `syrk`, `trsm`, `trmm` | the entry points of level 3: rocBLAS' checks in its order, then the work goes to the handle's stream |
+//! | `gemm`, `gemm_ex`, `syrk`, `trsm`, `trmm` | the entry points of level 3: rocBLAS' checks in its order, then the work goes to the handle's stream |
 //! | `arguments`, `aliasing`, `pointer_mode` | what the entry points share: sizes, enums, ranges, overlaps, scalars |
 //! | `entry_points` | a family of C functions from one signature |
-//! | `product`, `rank_k`, `triangular` | the arithmetic, on `faer`'s matrix product and solvers |
+//! | `product`, `mixed`, `rank_k`, `triangular` | the arithmetic, on `faer`'s matrix product and solvers |
 //! | `thin` | our own kernel for tall matrices of few columns, which run at the speed of memory |
 //! | `batch` | many matrices: by a distance or by an array of pointers |
 //! | `schedule` | how pieces of a result are spread over cores |
@@ -26,12 +26,14 @@
 //! - A mode that is no constant of its enum is `rocblas_status_invalid_value`.
 
 mod gemm;
+mod gemm_ex;
 mod gemv;
 mod ger;
 mod handle;
 mod level1;
+mod mixed;
 mod pointer_mode;
-mod product;
+pub(crate) mod product;
 mod rank_k;
 mod reduction;
 pub(crate) mod schedule;
@@ -115,6 +117,9 @@ pub fn rocblas_api() -> Api {
             rocblas_cgemm_strided_batched_64 rocblas_zgemm_strided_batched_64
             rocblas_sgemm_batched rocblas_dgemm_batched rocblas_cgemm_batched rocblas_zgemm_batched
             rocblas_sgemm_batched_64 rocblas_dgemm_batched_64 rocblas_cgemm_batched_64 rocblas_zgemm_batched_64;
+        gemm_ex:
+            rocblas_gemm_ex rocblas_gemm_ex_64 rocblas_gemm_batched_ex rocblas_gemm_batched_ex_64
+            rocblas_gemm_strided_batched_ex rocblas_gemm_strided_batched_ex_64;
         trsm:
             rocblas_strsm rocblas_dtrsm rocblas_ctrsm rocblas_ztrsm
             rocblas_strsm_64 rocblas_dtrsm_64 rocblas_ctrsm_64 rocblas_ztrsm_64
