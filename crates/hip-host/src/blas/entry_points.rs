@@ -10,6 +10,26 @@ macro_rules! for_all_types {
     };
 }
 
+/// As [`for_all_types`], for functions that have no `_64` form.
+macro_rules! for_element_types {
+    ($entry:ident: $s:ident $d:ident $c:ident $z:ident) => {
+        $entry!($s, rocblas_sys::rocblas_int, f32, f32);
+        $entry!($d, rocblas_sys::rocblas_int, f64, f64);
+        $entry!(
+            $c,
+            rocblas_sys::rocblas_int,
+            rocblas_sys::rocblas_float_complex,
+            num_complex::Complex<f32>
+        );
+        $entry!(
+            $z,
+            rocblas_sys::rocblas_int,
+            rocblas_sys::rocblas_double_complex,
+            num_complex::Complex<f64>
+        );
+    };
+}
+
 /// As [`for_all_types`], for functions that take real numbers only.
 macro_rules! for_real_types {
     ($entry:ident: $s:ident $d:ident; $s64:ident $d64:ident) => {
@@ -50,4 +70,4 @@ macro_rules! for_complex_types {
     };
 }
 
-pub(crate) use {for_all_types, for_complex_types, for_real_types};
+pub(crate) use {for_all_types, for_complex_types, for_element_types, for_real_types};

@@ -73,6 +73,8 @@ pub(crate) unsafe trait Scalar:
     const ONE: Self;
     fn conjugate(self) -> Self;
     fn from_part(re: Self::Part) -> Self;
+    /// A real number takes the real part only.
+    fn from_parts(re: Self::Part, im: Self::Part) -> Self;
     fn re(self) -> Self::Part;
     fn im(self) -> Self::Part;
 }
@@ -89,6 +91,9 @@ macro_rules! scalar {
                 self
             }
             fn from_part(re: $real) -> Self {
+                re
+            }
+            fn from_parts(re: $real, _: $real) -> Self {
                 re
             }
             fn re(self) -> $real {
@@ -110,6 +115,9 @@ macro_rules! scalar {
             }
             fn from_part(re: $real) -> Self {
                 Complex::new(re, 0.0)
+            }
+            fn from_parts(re: $real, im: $real) -> Self {
+                Complex::new(re, im)
             }
             fn re(self) -> $real {
                 self.re

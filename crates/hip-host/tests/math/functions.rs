@@ -6,6 +6,19 @@ use proptest::test_runner::{Config, TestRunner};
 /// A trait over the integer type whose methods are the functions of a table: first the four names
 /// for `rocblas_int`, then those for `int64_t`.
 macro_rules! families {
+    ($trait:ident without 64 bits from $table:ident:
+        $($method:ident($($argument:ty),*) = $s:ident $d:ident $c:ident $z:ident;)*
+    ) => {
+        #[allow(clippy::type_complexity)]
+        pub trait $trait<I: $crate::number::Int>: $crate::number::Number {
+            $(fn $method() -> unsafe extern "C" fn(rocblas_sys::rocblas_handle, $($argument),*)
+                -> rocblas_sys::rocblas_status;)*
+        }
+        $crate::functions::families!(@impl $trait<i32> for f32, $table: $($method($($argument),*) = $s;)*);
+        $crate::functions::families!(@impl $trait<i32> for f64, $table: $($method($($argument),*) = $d;)*);
+        $crate::functions::families!(@impl $trait<i32> for rocblas_sys::rocblas_float_complex, $table: $($method($($argument),*) = $c;)*);
+        $crate::functions::families!(@impl $trait<i32> for rocblas_sys::rocblas_double_complex, $table: $($method($($argument),*) = $z;)*);
+    };
     ($trait:ident from $table:ident:
         $($method:ident($($argument:ty),*) =
             $s:ident $d:ident $c:ident $z:ident; $s64:ident $d64:ident $c64:ident $z64:ident;)*
@@ -45,6 +58,18 @@ macro_rules! for_all_types {
         $crate::functions::for_all_types!(@ d, f64, i32: $($test)*);
         $crate::functions::for_all_types!(@ c, rocblas_sys::rocblas_float_complex, i32: $($test)*);
         $crate::functions::for_all_types!(@ z, rocblas_sys::rocblas_double_complex, i32: $($test)*);
+        $crate::functions::for_all_types!(@@ $($test)*);
+    };
+    (32: $($test:ident)*) => {
+        mod without_64_bits {
+            $(use super::$test;)*
+            $crate::functions::for_all_types!(@ s, f32, i32: $($test)*);
+            $crate::functions::for_all_types!(@ d, f64, i32: $($test)*);
+            $crate::functions::for_all_types!(@ c, rocblas_sys::rocblas_float_complex, i32: $($test)*);
+            $crate::functions::for_all_types!(@ z, rocblas_sys::rocblas_double_complex, i32: $($test)*);
+        }
+    };
+    (@@ $($test:ident)*) => {
         $crate::functions::for_all_types!(@ s_64, f32, i64: $($test)*);
         $crate::functions::for_all_types!(@ d_64, f64, i64: $($test)*);
         $crate::functions::for_all_types!(@ c_64, rocblas_sys::rocblas_float_complex, i64: $($test)*);

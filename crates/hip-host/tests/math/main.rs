@@ -7,4 +7,5 @@ mod level2;
 mod matrix;
 mod memory;
 mod number;
+mod solver;
 mod triangular;

@@ -6,9 +6,10 @@ use std::sync::LazyLock;
 use hip_sys::{hipError_t, hipMemcpyKind, hipStream_t};
 use rocblas_sys::{rocblas_handle, rocblas_pointer_mode, rocblas_status};
 
-use crate::number::Number;
+use crate::number::Plain;
 
 pub static HIP: LazyLock<hip_sys::Api> = LazyLock::new(hip_host::hip_api);
+pub static SOLVER: LazyLock<rocsolver_sys::Api> = LazyLock::new(hip_host::rocsolver_api);
 pub static BLAS: LazyLock<rocblas_sys::Api> = LazyLock::new(hip_host::rocblas_api);
 
 pub const SUCCESS: rocblas_status = rocblas_status::rocblas_status_success;
@@ -22,16 +23,17 @@ fn succeed(error: hipError_t) {
 const GUARD: usize = 64;
 
 /// Device memory that remembers what was written to it, to see later what a call changed.
-pub struct Buffer<T: Number> {
+pub struct Buffer<T: Plain> {
     base: *mut T,
     before: Vec<T>,
 }
 
-impl<T: Number> Buffer<T> {
+impl<T: Plain> Buffer<T> {
     /// Holds `values` between guards.
     pub fn new(values: &[T]) -> Self {
-        let guard = crate::number::numbers::<T>(GUARD, 77);
-        let before = [&guard, values, &guard].concat();
+        // SAFETY: any bytes are a value.
+        let guard = [unsafe { std::mem::transmute_copy::<_, T>(&[0xc3_u8; 16]) }; GUARD];
+        let before = [&guard[..], values, &guard].concat();
         let mut base = null_mut();
         // SAFETY: allocates and fills as many bytes as `before` has.
         unsafe {
@@ -101,7 +103,7 @@ impl<T: Number> Buffer<T> {
     }
 }
 
-impl<T: Number> Drop for Buffer<T> {
+impl<T: Plain> Drop for Buffer<T> {
     fn drop(&mut self) {
         // SAFETY: allocated in `new`, freed once.
         let error = unsafe { HIP.hipFree.unwrap()(self.base.cast()) };

@@ -1,12 +1,34 @@
 //! The four element types of the C interface, and numbers to fill them with.
 
 use num_complex::Complex;
-use rocblas_sys::{rocblas_double_complex, rocblas_float_complex};
+use rocblas_sys::{rocblas_bfloat16, rocblas_double_complex, rocblas_float_complex, rocblas_half};
 
 pub type C64 = Complex<f64>;
 
+/// What device memory can hold: any bytes are a value, and there is no padding.
+///
+/// # Safety
+/// Just that.
+pub unsafe trait Plain: Copy + std::fmt::Debug + Send + Sync + 'static {}
+
+macro_rules! plain {
+    ($($type:ty),*) => {
+        // SAFETY: integers and floating point numbers, or structures of equal ones.
+        $(unsafe impl Plain for $type {})*
+    };
+}
+plain!(
+    i32,
+    i64,
+    f32,
+    f64,
+    rocblas_float_complex,
+    rocblas_double_complex
+);
+plain!(rocblas_half, rocblas_bfloat16);
+
 /// An element type of the C interface.
-pub trait Number: Copy + std::fmt::Debug + Send + Sync + 'static {
+pub trait Number: Plain {
     type Real: Number;
     /// Distance from 1 to the next number of its precision.
     const EPSILON: f64;
@@ -46,9 +68,7 @@ number!(f32, rocblas_float_complex);
 number!(f64, rocblas_double_complex);
 
 /// An integer of the C interface.
-pub trait Int:
-    Copy + TryFrom<i64, Error: std::fmt::Debug> + Into<i64> + std::fmt::Debug + 'static
-{
+pub trait Int: Plain + PartialEq + TryFrom<i64, Error: std::fmt::Debug> + Into<i64> {
     fn of(value: i64) -> Self {
         Self::try_from(value).unwrap()
     }
