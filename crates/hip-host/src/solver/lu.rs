@@ -82,9 +82,9 @@ pub(super) unsafe fn factor<T: Scalar>(
                 }
             }
             // The panel exchanged its own columns; the others follow.
-            for col in from..end {
-                swap_rows(a, from, col, pivots[col]);
-                swap_rows(a.from(0, end), n - end, col, pivots[col]);
+            for (row, &other) in pivots.iter().enumerate().skip(from) {
+                swap_rows(a, from, row, other);
+                swap_rows(a.from(0, end), n - end, row, other);
             }
             if end == n {
                 continue;
