@@ -5,6 +5,7 @@ use std::ops::Range;
 use rocblas_sys::rocblas_status;
 
 use super::arguments::{Strided, extent};
+use super::batch::Batch;
 use super::status::Outcome;
 use crate::log;
 
@@ -94,7 +95,42 @@ pub(crate) fn ensure_not_in_place<T>(
     if !shared {
         return Ok(());
     }
-    log::refused(call, format_args!("{argument} and C share memory"));
+    log::refused(
+        call,
+        format_args!("{argument} shares memory with the result"),
+    );
+    Err(rocblas_status::rocblas_status_invalid_pointer)
+}
+
+/// As `ensure_not_in_place`, for operands that may be of another type than the result. Those of
+/// another size are compared as ranges of bytes, whatever lies between their columns.
+pub(crate) fn ensure_elements_apart<T, R>(
+    call: &str,
+    argument: &str,
+    operand: &Batch<T>,
+    result: &Batch<R>,
+) -> Outcome {
+    let (Some(one), Some(other)) = (operand.strided(), result.strided()) else {
+        return Ok(());
+    };
+    if size_of::<T>() == size_of::<R>() {
+        let other = Strided {
+            ptr: other.ptr.cast::<T>(),
+            ld: other.ld,
+            stride: other.stride,
+        };
+        let (one, other) = ((one, operand.shape), (other, result.shape));
+        return ensure_not_in_place(call, argument, one, other, result.count);
+    }
+    let extents =
+        extent(one, operand.shape, operand.count).zip(extent(other, result.shape, result.count));
+    if extents.is_some_and(|(a, b)| a.end <= b.start || b.end <= a.start) {
+        return Ok(());
+    }
+    log::refused(
+        call,
+        format_args!("{argument} shares memory with the result"),
+    );
     Err(rocblas_status::rocblas_status_invalid_pointer)
 }
 

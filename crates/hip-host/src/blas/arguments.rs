@@ -4,11 +4,15 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::mpsc::sync_channel;
 
-use rocblas_sys::{rocblas_fill, rocblas_operation, rocblas_pointer_mode, rocblas_status};
+use rocblas_sys::{
+    rocblas_diagonal, rocblas_fill, rocblas_operation, rocblas_pointer_mode, rocblas_side,
+    rocblas_status,
+};
 
 use super::handle::Handle;
 use super::scalar::Scalar;
 use super::status::{Outcome, from_hip};
+use super::triangular::Side;
 use super::view::{Fill, Op, Source, Target, span};
 use crate::{log, memory, stream};
 
@@ -16,6 +20,8 @@ use crate::{log, memory, stream};
 pub(crate) trait Int: Copy + Send + 'static {
     /// A size; `None` if it is negative.
     fn size(self) -> Option<usize>;
+    /// An increment, which may be negative.
+    fn signed(self) -> i64;
     /// A one-based index that is known to fit, since the sizes of the call came in the same type.
     fn from_index(index: usize) -> Self;
 }
@@ -25,6 +31,9 @@ macro_rules! int {
         impl Int for $int {
             fn size(self) -> Option<usize> {
                 usize::try_from(self).ok()
+            }
+            fn signed(self) -> i64 {
+                self.into()
             }
             fn from_index(index: usize) -> Self {
                 index as $int
@@ -66,6 +75,23 @@ pub(crate) fn fill(fill: rocblas_fill) -> Outcome<Fill> {
     }
 }
 
+pub(crate) fn side(side: rocblas_side) -> Outcome<Side> {
+    match side {
+        rocblas_side::rocblas_side_left => Ok(Side::Left),
+        rocblas_side::rocblas_side_right => Ok(Side::Right),
+        _ => Err(rocblas_status::rocblas_status_invalid_value),
+    }
+}
+
+/// True if the diagonal counts as ones.
+pub(crate) fn diagonal(diag: rocblas_diagonal) -> Outcome<bool> {
+    match diag {
+        rocblas_diagonal::rocblas_diagonal_non_unit => Ok(false),
+        rocblas_diagonal::rocblas_diagonal_unit => Ok(true),
+        _ => Err(rocblas_status::rocblas_status_invalid_value),
+    }
+}
+
 /// The model's own check: the bytes a call will touch must be memory that the device can reach. The
 /// real library finds out by a memory fault in the kernel, which ends the process.
 pub(crate) fn check_range(call: &str, argument: &str, ptr: *const c_void, bytes: usize) -> Outcome {
@@ -77,6 +103,19 @@ pub(crate) fn check_range(call: &str, argument: &str, ptr: *const c_void, bytes:
         format_args!(
             "{argument}: not all of {bytes} bytes at {ptr:?} is memory that the device can reach"
         ),
+    );
+    Err(rocblas_status::rocblas_status_invalid_pointer)
+}
+
+/// Elements must lie on a multiple of their size's natural alignment; a device reads them with
+/// instructions that demand it.
+pub(crate) fn check_aligned<T>(call: &str, argument: &str, ptr: *const T) -> Outcome {
+    if ptr.is_aligned() {
+        return Ok(());
+    }
+    log::refused(
+        call,
+        format_args!("{argument}: {ptr:?} is not aligned for its element type"),
     );
     Err(rocblas_status::rocblas_status_invalid_pointer)
 }
@@ -119,6 +158,9 @@ pub(crate) fn check_batch<T>(
 ) -> Outcome {
     let extent =
         extent(batch, shape, count).ok_or(rocblas_status::rocblas_status_invalid_pointer)?;
+    if !extent.is_empty() {
+        check_aligned(call, argument, batch.ptr)?;
+    }
     let first = batch.ptr.with_addr(extent.start).cast();
     check_range(call, argument, first, extent.len())
 }
@@ -195,6 +237,12 @@ pub(crate) unsafe fn scalar<T: Copy + Send + 'static>(
     receive
         .recv()
         .map_err(|_| rocblas_status::rocblas_status_internal_error)
+}
+
+/// Ends the work in a way that makes it the asynchronous error of its stream. Nothing is wrong in
+/// this library, so a panic hook has nothing to tell.
+pub(crate) fn fail_in_stream(reason: String) -> ! {
+    std::panic::resume_unwind(Box::new(reason))
 }
 
 /// Runs `work` in the order of the handle's stream and returns at once.

@@ -9,7 +9,8 @@ use rocblas_sys::{
 
 use super::aliasing::{ensure_apart, ensure_not_in_place};
 use super::arguments::{
-    Carried, Int, Strided, check_batch, check_range, enqueue, ensure, operation, scalar, sizes,
+    Carried, Int, Strided, check_batch, check_range, enqueue, ensure, fail_in_stream, operation,
+    scalar, sizes,
 };
 use super::handle::{self, Handle};
 use super::product::{Operands, Product};
@@ -152,12 +153,6 @@ unsafe fn strided<T: Scalar, I: Int>(
             });
         }
     })
-}
-
-/// Ends the work in a way that makes it the asynchronous error of its stream. Nothing is wrong in
-/// this library, so a panic hook has nothing to tell.
-fn fail_in_stream(reason: String) -> ! {
-    std::panic::resume_unwind(Box::new(reason))
 }
 
 /// A batch whose matrices are named by device arrays of device pointers. The arrays are read in

@@ -9,7 +9,8 @@ use super::scalar::Scalar;
 use super::schedule;
 use super::view::{Fill, Op, Source, Target};
 
-/// The triangle is cut into squares of this side; see `product::TILE` for why it is a fixed number.
+/// The triangle is cut into squares of this side; a fixed number for the reason that
+/// `product` has.
 const TILE: usize = 256;
 
 /// `C := alpha op(A) op(A)^H + beta C` (`^T` if not `hermitian`), the triangle `fill` of an `n` x

@@ -22,6 +22,9 @@ pub(crate) trait Real:
     + 'static
 {
     const ZERO: Self;
+    fn widen(self) -> f64;
+    /// The nearest value of this type.
+    fn narrow(value: f64) -> Self;
     /// `self * b + c`, fused where `FUSED` says that the caller was compiled for a machine that
     /// fuses; elsewhere a fused operation would be a library call per element.
     fn multiply_add<const FUSED: bool>(self, b: Self, c: Self) -> Self;
@@ -31,6 +34,12 @@ macro_rules! real {
     ($($real:ty),*) => {$(
         impl Real for $real {
             const ZERO: Self = 0.0;
+            fn widen(self) -> f64 {
+                self.into()
+            }
+            fn narrow(value: f64) -> Self {
+                value as $real
+            }
             #[inline(always)]
             fn multiply_add<const FUSED: bool>(self, b: Self, c: Self) -> Self {
                 if FUSED { self.mul_add(b, c) } else { self * b + c }
@@ -64,6 +73,8 @@ pub(crate) unsafe trait Scalar:
     const ONE: Self;
     fn conjugate(self) -> Self;
     fn from_part(re: Self::Part) -> Self;
+    /// A real number takes the real part only.
+    fn from_parts(re: Self::Part, im: Self::Part) -> Self;
     fn re(self) -> Self::Part;
     fn im(self) -> Self::Part;
 }
@@ -80,6 +91,9 @@ macro_rules! scalar {
                 self
             }
             fn from_part(re: $real) -> Self {
+                re
+            }
+            fn from_parts(re: $real, _: $real) -> Self {
                 re
             }
             fn re(self) -> $real {
@@ -101,6 +115,9 @@ macro_rules! scalar {
             }
             fn from_part(re: $real) -> Self {
                 Complex::new(re, 0.0)
+            }
+            fn from_parts(re: $real, im: $real) -> Self {
+                Complex::new(re, im)
             }
             fn re(self) -> $real {
                 self.re

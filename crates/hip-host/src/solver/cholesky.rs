@@ -1,6 +1,6 @@
-//! The arithmetic of potrf and potri on one matrix.
+//! The arithmetic of potrf, potri and potrs on one matrix.
 //!
-//! Both work on a copy of the triangle, for two reasons: the other triangle belongs to the caller
+//! potrf and potri work on a copy of the triangle, for two reasons: the other triangle belongs to the caller
 //! and must stay as it is, whatever the factorisation uses as scratch; and an upper factor is the
 //! conjugate transpose of a lower one, so one algorithm serves both. The copy is O(n^2) next to
 //! O(n^3) of arithmetic.
@@ -10,7 +10,8 @@ use faer::linalg::cholesky::llt;
 use faer::{Mat, Par};
 
 use crate::blas::scalar::Scalar;
-use crate::blas::view::{Fill, Target};
+use crate::blas::triangular::{Side, Triangle};
+use crate::blas::view::{Fill, Op, Source, Target};
 
 /// The order of the first leading minor that is not positive definite, counted from 1 as LAPACK
 /// does.
@@ -95,6 +96,34 @@ pub(crate) unsafe fn invert<T: Scalar>(fill: Fill, n: usize, a: Target<T>) -> Re
     // SAFETY: the caller's promise.
     unsafe { store(fill, n, &inverse, a) };
     Ok(())
+}
+
+/// `B := A^-1 B` for an `n` x `cols` matrix `b` and the factor of `A` in the triangle `fill` of `a`.
+///
+/// # Safety
+/// `a` has a readable triangle of order `n`, `b` is initialised and writable and nobody else
+/// touches it.
+pub(crate) unsafe fn solve<T: Scalar>(
+    fill: Fill,
+    shape: (usize, usize),
+    a: Source<T>,
+    b: Target<T>,
+) {
+    // A = L L^H, or U^H U.
+    let steps = match fill {
+        Fill::Lower => [Op::None, Op::ConjTranspose],
+        Fill::Upper => [Op::ConjTranspose, Op::None],
+    };
+    for op in steps {
+        let triangle = Triangle {
+            side: Side::Left,
+            fill,
+            op,
+            unit: false,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { triangle.solve(T::ONE, a, b, shape) };
+    }
 }
 
 fn make_diagonal_real<T: Scalar>(matrix: &mut Mat<T>) {

@@ -1,17 +1,14 @@
-//! The entry points `rocsolver_{s,d,c,z}potrf` (also `..._strided_batched` and `_64`) and
-//! `rocsolver_{s,d,c,z}potri` (also `..._strided_batched`).
+//! The entry points `rocsolver_{s,d,c,z}potrf` (also `_64`) and `..._potri`, each also `..._batched`
+//! and `..._strided_batched`.
 
-use num_complex::Complex;
-use rocblas_sys::{
-    rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_handle, rocblas_int,
-    rocblas_status, rocblas_stride,
-};
+use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_status, rocblas_stride};
 
 use super::cholesky;
 use super::info::Info;
-use crate::blas::aliasing::ensure_apart;
-use crate::blas::arguments::{Carried, Int, Strided, check_batch, enqueue, ensure, fill, sizes};
+use crate::blas::arguments::{Int, enqueue, ensure, fill, sizes};
+use crate::blas::batch::{Batch, Place};
 use crate::blas::current_handle;
+use crate::blas::entry_points::{for_all_types, for_element_types};
 use crate::blas::scalar::Scalar;
 use crate::blas::status::{Outcome, entry};
 use crate::blas::view::{Fill, Target};
@@ -21,8 +18,7 @@ struct Arguments<T, I> {
     uplo: rocblas_fill,
     /// `n`, `lda`, `batch_count`
     sizes: [I; 3],
-    a: *mut T,
-    stride: rocblas_stride,
+    a: Place<T>,
     info: *mut I,
 }
 
@@ -46,20 +42,21 @@ unsafe fn run<T: Scalar, I: Int>(
     if count == 0 {
         return Ok(());
     }
-    let a = Strided {
-        ptr: arguments.a,
+    let a = Batch {
+        place: arguments.a,
+        shape: (n, n),
         ld: lda,
-        stride: arguments.stride,
+        count,
     };
     let info = Info::new(name, arguments.info, count)?;
-    check_batch(name, "A", a.as_const(), (n, n), count)?;
-    ensure_apart(name, a, (n, n), count)?;
-    let a = Carried(a);
+    a.check_result(name, "A")?;
     enqueue(&handle, name, move || {
+        // SAFETY: checked just now.
+        unsafe { a.check_result_in_stream(name, "A") };
         info.fill(|i| {
             // SAFETY: `n` x `n` elements with this leading dimension were checked to be device
             // memory; matrices of a batch do not overlap and nobody else touches them.
-            unsafe { step(fill, n, a.get().target(i)) }
+            unsafe { step(fill, n, a.target(i)) }
         });
     })
 }
@@ -78,9 +75,8 @@ unsafe fn invert<T: Scalar>(fill: Fill, n: usize, a: Target<T>) -> Result<(), us
     unsafe { cholesky::invert(fill, n, a) }.map_err(|failed| failed.pivot)
 }
 
-/// The C functions for one element type (`$c` in C, `$rust` here) and one integer type.
-macro_rules! entry_points {
-    ($step:ident, $int:ty, $c:ty, $rust:ty: $name:ident, $strided:ident) => {
+macro_rules! plain {
+    ($name:ident, $int:ty, $c:ty, $rust:ty, $step:ident) => {
         #[allow(non_snake_case)]
         pub(super) unsafe extern "C" fn $name(
             handle: rocblas_handle,
@@ -94,8 +90,7 @@ macro_rules! entry_points {
                 handle,
                 uplo,
                 sizes: [n, lda, 1],
-                a: A.cast(),
-                stride: 0,
+                a: Place::single(A.cast_const().cast()),
                 info,
             };
             // SAFETY: the C caller's duties.
@@ -103,9 +98,71 @@ macro_rules! entry_points {
                 run(name, arguments, $step::<$rust>)
             })
         }
+    };
+}
+macro_rules! potrf {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        plain!($name, $int, $c, $rust, factor);
+    };
+}
+macro_rules! potri {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        plain!($name, $int, $c, $rust, invert);
+    };
+}
+for_all_types!(potrf: rocsolver_spotrf rocsolver_dpotrf rocsolver_cpotrf rocsolver_zpotrf;
+    rocsolver_spotrf_64 rocsolver_dpotrf_64 rocsolver_cpotrf_64 rocsolver_zpotrf_64);
+for_element_types!(potri: rocsolver_spotri rocsolver_dpotri rocsolver_cpotri rocsolver_zpotri);
 
+macro_rules! batched {
+    ($name:ident, $int:ty, $c:ty, $rust:ty, $step:ident) => {
         #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $strided(
+        pub(super) unsafe extern "C" fn $name(
+            handle: rocblas_handle,
+            uplo: rocblas_fill,
+            n: $int,
+            A: *const *mut $c,
+            lda: $int,
+            info: *mut $int,
+            batch_count: $int,
+        ) -> rocblas_status {
+            let arguments = Arguments::<$rust, $int> {
+                handle,
+                uplo,
+                sizes: [n, lda, batch_count],
+                a: Place::Array(A.cast()),
+                info,
+            };
+            // SAFETY: the C caller's duties.
+            entry(stringify!($name), |name| unsafe {
+                run(name, arguments, $step::<$rust>)
+            })
+        }
+    };
+}
+macro_rules! potrf_batched {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        batched!($name, $int, $c, $rust, factor);
+    };
+}
+macro_rules! potri_batched {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        batched!($name, $int, $c, $rust, invert);
+    };
+}
+for_all_types!(potrf_batched:
+    rocsolver_spotrf_batched rocsolver_dpotrf_batched
+    rocsolver_cpotrf_batched rocsolver_zpotrf_batched;
+    rocsolver_spotrf_batched_64 rocsolver_dpotrf_batched_64
+    rocsolver_cpotrf_batched_64 rocsolver_zpotrf_batched_64);
+for_element_types!(potri_batched:
+    rocsolver_spotri_batched rocsolver_dpotri_batched
+    rocsolver_cpotri_batched rocsolver_zpotri_batched);
+
+macro_rules! strided {
+    ($name:ident, $int:ty, $c:ty, $rust:ty, $step:ident) => {
+        #[allow(non_snake_case)]
+        pub(super) unsafe extern "C" fn $name(
             handle: rocblas_handle,
             uplo: rocblas_fill,
             n: $int,
@@ -119,33 +176,31 @@ macro_rules! entry_points {
                 handle,
                 uplo,
                 sizes: [n, lda, batch_count],
-                a: A.cast(),
-                stride: strideA,
+                a: Place::Strided(A.cast(), strideA),
                 info,
             };
             // SAFETY: the C caller's duties.
-            entry(stringify!($strided), |name| unsafe {
+            entry(stringify!($name), |name| unsafe {
                 run(name, arguments, $step::<$rust>)
             })
         }
     };
 }
-
-entry_points!(factor, rocblas_int, f32, f32: rocsolver_spotrf, rocsolver_spotrf_strided_batched);
-entry_points!(factor, rocblas_int, f64, f64: rocsolver_dpotrf, rocsolver_dpotrf_strided_batched);
-entry_points!(factor, rocblas_int, rocblas_float_complex, Complex<f32>:
-    rocsolver_cpotrf, rocsolver_cpotrf_strided_batched);
-entry_points!(factor, rocblas_int, rocblas_double_complex, Complex<f64>:
-    rocsolver_zpotrf, rocsolver_zpotrf_strided_batched);
-entry_points!(factor, i64, f32, f32: rocsolver_spotrf_64, rocsolver_spotrf_strided_batched_64);
-entry_points!(factor, i64, f64, f64: rocsolver_dpotrf_64, rocsolver_dpotrf_strided_batched_64);
-entry_points!(factor, i64, rocblas_float_complex, Complex<f32>:
-    rocsolver_cpotrf_64, rocsolver_cpotrf_strided_batched_64);
-entry_points!(factor, i64, rocblas_double_complex, Complex<f64>:
-    rocsolver_zpotrf_64, rocsolver_zpotrf_strided_batched_64);
-entry_points!(invert, rocblas_int, f32, f32: rocsolver_spotri, rocsolver_spotri_strided_batched);
-entry_points!(invert, rocblas_int, f64, f64: rocsolver_dpotri, rocsolver_dpotri_strided_batched);
-entry_points!(invert, rocblas_int, rocblas_float_complex, Complex<f32>:
-    rocsolver_cpotri, rocsolver_cpotri_strided_batched);
-entry_points!(invert, rocblas_int, rocblas_double_complex, Complex<f64>:
-    rocsolver_zpotri, rocsolver_zpotri_strided_batched);
+macro_rules! potrf_strided {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        strided!($name, $int, $c, $rust, factor);
+    };
+}
+macro_rules! potri_strided {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        strided!($name, $int, $c, $rust, invert);
+    };
+}
+for_all_types!(potrf_strided:
+    rocsolver_spotrf_strided_batched rocsolver_dpotrf_strided_batched
+    rocsolver_cpotrf_strided_batched rocsolver_zpotrf_strided_batched;
+    rocsolver_spotrf_strided_batched_64 rocsolver_dpotrf_strided_batched_64
+    rocsolver_cpotrf_strided_batched_64 rocsolver_zpotrf_strided_batched_64);
+for_element_types!(potri_strided:
+    rocsolver_spotri_strided_batched rocsolver_dpotri_strided_batched
+    rocsolver_cpotri_strided_batched rocsolver_zpotri_strided_batched);

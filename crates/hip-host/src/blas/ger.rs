@@ -1,0 +1,147 @@
+//! The entry points `rocblas_{s,d}ger`, `rocblas_{c,z}{geru,gerc}` and their `_64` forms:
+//! `A := alpha x y^T + A`, with `y^H` for gerc.
+//!
+//! Checks as in rocBLAS' library/src/blas2/rocblas_ger.hpp.
+
+use rocblas_sys::{rocblas_handle, rocblas_status};
+
+use super::arguments::{Carried, Int, Strided, check_batch, ensure, sizes};
+use super::entry_points::{for_complex_types, for_real_types};
+use super::handle;
+use super::level1::Given;
+use super::pointer_mode::with_scalars;
+use super::scalar::Scalar;
+use super::schedule;
+use super::status::{Outcome, entry};
+use super::vector::Elements;
+use super::view::Target;
+
+struct Arguments<T, I> {
+    handle: rocblas_handle,
+    /// `m`, `n`, `lda`
+    sizes: [I; 3],
+    alpha: *const T,
+    x: Given<T, I>,
+    y: Given<T, I>,
+    a: *mut T,
+}
+
+/// # Safety
+/// The C caller's duties: `alpha` is null or, in host pointer mode, readable; the operands are not
+/// touched by others until the stream has passed this call.
+unsafe fn ger<T: Scalar, I: Int>(
+    name: &'static str,
+    conjugate: bool,
+    arguments: Arguments<T, I>,
+) -> Outcome {
+    let invalid_pointer = rocblas_status::rocblas_status_invalid_pointer;
+    let handle = handle::current(arguments.handle)?;
+    let Arguments { x, y, .. } = arguments;
+    let [m, n, lda] = sizes(arguments.sizes)?;
+    ensure(
+        lda >= m.max(1) && x.inc.signed() != 0 && y.inc.signed() != 0,
+        rocblas_status::rocblas_status_invalid_size,
+    )?;
+    if m == 0 || n == 0 {
+        return Ok(());
+    }
+    let (x, y) = (x.of(m), y.of(n));
+    let matrix = Carried(arguments.a);
+    let check = move |[alpha]: [T; 1]| {
+        if alpha == T::ZERO {
+            return Ok(false);
+        }
+        let a = matrix.get().cast_const();
+        x.check(name, "x")?;
+        y.check(name, "y")?;
+        ensure(!a.is_null(), invalid_pointer)?;
+        let strided = Strided {
+            ptr: a,
+            ld: lda,
+            stride: 0,
+        };
+        check_batch(name, "A", strided, (m, n), 1)?;
+        let result = Elements::of_matrix(a, (m, n), lda);
+        x.ensure_apart(name, "x", result)?;
+        y.ensure_apart(name, "y", result)?;
+        Ok(true)
+    };
+    let work = move |[alpha]: [T; 1]| {
+        let a = Target {
+            ptr: matrix.get(),
+            ld: lda,
+        };
+        // SAFETY: `check` looked at all that is touched here; that nobody else touches it is the
+        // caller's promise.
+        let x: Vec<T> = (0..m).map(|i| unsafe { x.at(i).read() }).collect();
+        schedule::for_each(n, m.saturating_mul(n).saturating_mul(8), |col| {
+            // SAFETY: as above.
+            let factor = unsafe { y.at(col).read() };
+            let factor = alpha
+                * if conjugate {
+                    factor.conjugate()
+                } else {
+                    factor
+                };
+            for (row, x) in x.iter().enumerate() {
+                // SAFETY: as above; each column is written by one thread.
+                unsafe {
+                    let a = a.from(row, col).ptr;
+                    a.write(*x * factor + a.read());
+                }
+            }
+        });
+    };
+    // SAFETY: the caller's promise for `alpha`.
+    unsafe { with_scalars(&handle, name, [arguments.alpha], check, work) }
+}
+
+macro_rules! rank_one {
+    ($name:ident, $int:ty, $c:ty, $rust:ty, $conjugate:literal) => {
+        #[allow(non_snake_case)]
+        pub(super) unsafe extern "C" fn $name(
+            handle: rocblas_handle,
+            m: $int,
+            n: $int,
+            alpha: *const $c,
+            x: *const $c,
+            incx: $int,
+            y: *const $c,
+            incy: $int,
+            A: *mut $c,
+            lda: $int,
+        ) -> rocblas_status {
+            let arguments = Arguments::<$rust, $int> {
+                handle,
+                sizes: [m, n, lda],
+                alpha: alpha.cast(),
+                x: Given {
+                    ptr: x.cast(),
+                    inc: incx,
+                },
+                y: Given {
+                    ptr: y.cast(),
+                    inc: incy,
+                },
+                a: A.cast(),
+            };
+            // SAFETY: the C caller's duties.
+            entry(stringify!($name), |name| unsafe {
+                ger(name, $conjugate, arguments)
+            })
+        }
+    };
+}
+macro_rules! ger {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        rank_one!($name, $int, $c, $rust, false);
+    };
+}
+macro_rules! gerc {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        rank_one!($name, $int, $c, $rust, true);
+    };
+}
+for_real_types!(ger: rocblas_sger rocblas_dger; rocblas_sger_64 rocblas_dger_64);
+for_complex_types!(ger: rocblas_cgeru rocblas_zgeru; rocblas_cgeru_64 rocblas_zgeru_64);
+for_complex_types!(gerc: rocblas_cgerc rocblas_zgerc; rocblas_cgerc_64 rocblas_zgerc_64);

@@ -1,0 +1,240 @@
+//! The entry points `rocblas_{s,d,c,z}trmm`, `..._batched`, `..._strided_batched` and their `_64`
+//! forms: `C := alpha op(A) B`, or `alpha B op(A)`. `C` may be `B` itself, as in BLAS' own form.
+//!
+//! Checks as in rocBLAS' library/src/blas3/rocblas_trmm.hpp.
+
+use rocblas_sys::{
+    rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side,
+    rocblas_status, rocblas_stride,
+};
+
+use super::aliasing::ensure_not_in_place;
+use super::arguments::{Int, diagonal, ensure, fill, operation, side, sizes};
+use super::batch::{Batch, Place};
+use super::entry_points::for_all_types;
+use super::handle;
+use super::pointer_mode::with_scalars;
+use super::scalar::Scalar;
+use super::status::{Outcome, entry};
+use super::triangular::Triangle;
+use super::view::Op;
+
+struct Arguments<T, I> {
+    handle: rocblas_handle,
+    side: rocblas_side,
+    uplo: rocblas_fill,
+    trans: rocblas_operation,
+    diag: rocblas_diagonal,
+    /// `m`, `n`, `lda`, `ldb`, `ldc`, `batch_count`
+    sizes: [I; 6],
+    alpha: *const T,
+    a: Place<T>,
+    b: Place<T>,
+    c: Place<T>,
+}
+
+/// # Safety
+/// The C caller's duties: `alpha` is null or, in host pointer mode, readable; the matrices (and the
+/// arrays that name them) are not touched by others until the stream has passed this call.
+unsafe fn trmm<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>) -> Outcome {
+    let handle = handle::current(arguments.handle)?;
+    let triangle = Triangle {
+        side: side(arguments.side)?,
+        fill: fill(arguments.uplo)?,
+        op: operation(arguments.trans)?,
+        unit: diagonal(arguments.diag)?,
+    };
+    let [m, n, lda, ldb, ldc, count] = sizes(arguments.sizes)?;
+    let order = triangle.order((m, n)).0;
+    ensure(
+        ldc >= m && ldb >= m && lda >= order,
+        rocblas_status::rocblas_status_invalid_size,
+    )?;
+    if m == 0 || n == 0 || count == 0 {
+        return Ok(());
+    }
+    let batch = |place, shape, ld| Batch {
+        place,
+        shape,
+        ld,
+        count,
+    };
+    let a = batch(arguments.a, (order, order), lda);
+    let b = batch(arguments.b, (m, n), ldb);
+    let c = batch(arguments.c, (m, n), ldc);
+    ensure(
+        !c.place.is_null(),
+        rocblas_status::rocblas_status_invalid_pointer,
+    )?;
+    let check = move |[alpha]: [T; 1]| {
+        if alpha != T::ZERO {
+            a.check(name, "A")?;
+            b.check(name, "B")?;
+        }
+        ensure(
+            !b.place.is(c.place) || ldb == ldc,
+            rocblas_status::rocblas_status_invalid_value,
+        )?;
+        c.check_result(name, "C")?;
+        let (Some(result), true) = (c.strided(), alpha != T::ZERO) else {
+            return Ok(true);
+        };
+        let result = (result, c.shape);
+        for (argument, operand) in [("A", a), ("B", b)] {
+            let in_place = argument == "B" && operand.place.is(c.place);
+            if let (Some(strided), false) = (operand.strided(), in_place) {
+                ensure_not_in_place(name, argument, (strided, operand.shape), result, count)?;
+            }
+        }
+        Ok(true)
+    };
+    let work = move |[alpha]: [T; 1]| {
+        // SAFETY: `check` looked at all that is touched here, and `..._in_stream` at the rest; that
+        // nobody else touches it is the caller's promise.
+        unsafe {
+            c.check_result_in_stream(name, "C");
+            if alpha != T::ZERO {
+                a.check_in_stream(name, "A");
+                b.check_in_stream(name, "B");
+            }
+            for i in 0..count {
+                let c = c.target(i);
+                if alpha == T::ZERO {
+                    c.scale(alpha, n, |_| 0..m);
+                } else {
+                    let (a, b) = (a.source(Op::None, i), b.source(Op::None, i));
+                    triangle.multiply(alpha, a, b, c, (m, n));
+                }
+            }
+        }
+    };
+    // SAFETY: the caller's promise for `alpha`.
+    unsafe { with_scalars(&handle, name, [arguments.alpha], check, work) }
+}
+
+macro_rules! trmm {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        #[allow(non_snake_case)]
+        pub(super) unsafe extern "C" fn $name(
+            handle: rocblas_handle,
+            side: rocblas_side,
+            uplo: rocblas_fill,
+            transA: rocblas_operation,
+            diag: rocblas_diagonal,
+            m: $int,
+            n: $int,
+            alpha: *const $c,
+            A: *const $c,
+            lda: $int,
+            B: *const $c,
+            ldb: $int,
+            C: *mut $c,
+            ldc: $int,
+        ) -> rocblas_status {
+            let arguments = Arguments::<$rust, $int> {
+                handle,
+                side,
+                uplo,
+                trans: transA,
+                diag,
+                sizes: [m, n, lda, ldb, ldc, 1],
+                alpha: alpha.cast(),
+                a: Place::single(A.cast()),
+                b: Place::single(B.cast()),
+                c: Place::single(C.cast_const().cast()),
+            };
+            // SAFETY: the C caller's duties.
+            entry(stringify!($name), |name| unsafe { trmm(name, arguments) })
+        }
+    };
+}
+for_all_types!(trmm: rocblas_strmm rocblas_dtrmm rocblas_ctrmm rocblas_ztrmm;
+    rocblas_strmm_64 rocblas_dtrmm_64 rocblas_ctrmm_64 rocblas_ztrmm_64);
+
+macro_rules! trmm_batched {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        #[allow(non_snake_case)]
+        pub(super) unsafe extern "C" fn $name(
+            handle: rocblas_handle,
+            side: rocblas_side,
+            uplo: rocblas_fill,
+            transA: rocblas_operation,
+            diag: rocblas_diagonal,
+            m: $int,
+            n: $int,
+            alpha: *const $c,
+            A: *const *const $c,
+            lda: $int,
+            B: *const *const $c,
+            ldb: $int,
+            C: *const *mut $c,
+            ldc: $int,
+            batch_count: $int,
+        ) -> rocblas_status {
+            let arguments = Arguments::<$rust, $int> {
+                handle,
+                side,
+                uplo,
+                trans: transA,
+                diag,
+                sizes: [m, n, lda, ldb, ldc, batch_count],
+                alpha: alpha.cast(),
+                a: Place::Array(A.cast()),
+                b: Place::Array(B.cast()),
+                c: Place::Array(C.cast()),
+            };
+            // SAFETY: the C caller's duties.
+            entry(stringify!($name), |name| unsafe { trmm(name, arguments) })
+        }
+    };
+}
+for_all_types!(trmm_batched:
+    rocblas_strmm_batched rocblas_dtrmm_batched rocblas_ctrmm_batched rocblas_ztrmm_batched;
+    rocblas_strmm_batched_64 rocblas_dtrmm_batched_64
+    rocblas_ctrmm_batched_64 rocblas_ztrmm_batched_64);
+
+macro_rules! trmm_strided_batched {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        #[allow(non_snake_case)]
+        pub(super) unsafe extern "C" fn $name(
+            handle: rocblas_handle,
+            side: rocblas_side,
+            uplo: rocblas_fill,
+            transA: rocblas_operation,
+            diag: rocblas_diagonal,
+            m: $int,
+            n: $int,
+            alpha: *const $c,
+            A: *const $c,
+            lda: $int,
+            stride_A: rocblas_stride,
+            B: *const $c,
+            ldb: $int,
+            stride_B: rocblas_stride,
+            C: *mut $c,
+            ldc: $int,
+            stride_C: rocblas_stride,
+            batch_count: $int,
+        ) -> rocblas_status {
+            let arguments = Arguments::<$rust, $int> {
+                handle,
+                side,
+                uplo,
+                trans: transA,
+                diag,
+                sizes: [m, n, lda, ldb, ldc, batch_count],
+                alpha: alpha.cast(),
+                a: Place::Strided(A.cast_mut().cast(), stride_A),
+                b: Place::Strided(B.cast_mut().cast(), stride_B),
+                c: Place::Strided(C.cast(), stride_C),
+            };
+            // SAFETY: the C caller's duties.
+            entry(stringify!($name), |name| unsafe { trmm(name, arguments) })
+        }
+    };
+}
+for_all_types!(trmm_strided_batched:
+    rocblas_strmm_strided_batched rocblas_dtrmm_strided_batched
+    rocblas_ctrmm_strided_batched rocblas_ztrmm_strided_batched;
+    rocblas_strmm_strided_batched_64 rocblas_dtrmm_strided_batched_64
+    rocblas_ctrmm_strided_batched_64 rocblas_ztrmm_strided_batched_64);

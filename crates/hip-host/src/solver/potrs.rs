@@ -1,0 +1,298 @@
+//! The entry points `rocsolver_{s,d,c,z}potrs` (also `_64`) and `..._posv`, each also `..._batched`
+//! and `..._strided_batched`: `A X = B` for a positive definite `A`, `X` in the place of `B`.
+//!
+//! potrs takes the factor that potrf stored; posv factors `A` first, and if that fails `info` is
+//! the order of the minor that is not positive definite and `B` is left as it was. Checks as in
+//! rocSOLVER's library/src/lapack/roclapack_potrs.hpp and roclapack_posv.hpp.
+
+use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_status, rocblas_stride};
+
+use super::cholesky;
+use super::info::Info;
+use crate::blas::aliasing::ensure_elements_apart;
+use crate::blas::arguments::{Int, enqueue, ensure, fill, sizes};
+use crate::blas::batch::{Batch, Place};
+use crate::blas::current_handle;
+use crate::blas::entry_points::{for_all_types, for_element_types};
+use crate::blas::scalar::Scalar;
+use crate::blas::schedule;
+use crate::blas::status::{Outcome, entry};
+use crate::blas::view::Op;
+
+struct Arguments<T, I> {
+    handle: rocblas_handle,
+    uplo: rocblas_fill,
+    /// `n`, `nrhs`, `lda`, `ldb`, `batch_count`
+    sizes: [I; 5],
+    a: Place<T>,
+    b: Place<T>,
+    /// None for the forms that are given a factor.
+    info: Option<*mut I>,
+}
+
+/// # Safety
+/// The C caller's duty: the matrices and `info` are not touched by others until the stream has
+/// passed this call.
+unsafe fn run<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>) -> Outcome {
+    let handle = current_handle(arguments.handle)?;
+    let fill = fill(arguments.uplo)?;
+    let [n, nrhs, lda, ldb, count] = sizes(arguments.sizes)?;
+    ensure(
+        lda >= n && ldb >= n,
+        rocblas_status::rocblas_status_invalid_size,
+    )?;
+    let Arguments { a, b, info, .. } = arguments;
+    let missing = n != 0 && (a.is_null() || (nrhs != 0 && b.is_null()));
+    let no_info = count != 0 && info.is_some_and(|info| info.is_null());
+    ensure(
+        !missing && !no_info,
+        rocblas_status::rocblas_status_invalid_pointer,
+    )?;
+    if count == 0 {
+        return Ok(());
+    }
+    let info = info.map(|info| Info::new(name, info, count)).transpose()?;
+    if n == 0 || nrhs == 0 {
+        return match info {
+            Some(info) => enqueue(&handle, name, move || info.fill(|_| Ok(()))),
+            None => Ok(()),
+        };
+    }
+    let a = Batch {
+        place: a,
+        shape: (n, n),
+        ld: lda,
+        count,
+    };
+    let b = Batch {
+        place: b,
+        shape: (n, nrhs),
+        ld: ldb,
+        count,
+    };
+    if info.is_some() {
+        a.check_result(name, "A")?;
+    } else {
+        a.check(name, "A")?;
+    }
+    b.check_result(name, "B")?;
+    ensure_elements_apart(name, "A", &a, &b)?;
+    enqueue(&handle, name, move || {
+        // SAFETY: checked just now.
+        unsafe {
+            if info.is_some() {
+                a.check_result_in_stream(name, "A");
+            } else {
+                a.check_in_stream(name, "A");
+            }
+            b.check_result_in_stream(name, "B");
+        }
+        // SAFETY: everything was checked to be device memory, and results of a batch do not
+        // overlap; that nobody else touches them is the caller's promise.
+        let solve = |i| unsafe {
+            cholesky::solve(fill, (n, nrhs), a.source(Op::None, i), b.target(i));
+        };
+        match info {
+            None => schedule::for_each(count, usize::MAX, solve),
+            Some(info) => info.fill(|i| {
+                // SAFETY: as above.
+                let outcome = unsafe { cholesky::factor(fill, n, a.target(i)) };
+                outcome.map_err(|failed| failed.minor)?;
+                solve(i);
+                Ok(())
+            }),
+        }
+    })
+}
+
+macro_rules! potrs {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        #[allow(non_snake_case)]
+        pub(super) unsafe extern "C" fn $name(
+            handle: rocblas_handle,
+            uplo: rocblas_fill,
+            n: $int,
+            nrhs: $int,
+            A: *mut $c,
+            lda: $int,
+            B: *mut $c,
+            ldb: $int,
+        ) -> rocblas_status {
+            let arguments = Arguments::<$rust, $int> {
+                handle,
+                uplo,
+                sizes: [n, nrhs, lda, ldb, 1],
+                a: Place::single(A.cast_const().cast()),
+                b: Place::single(B.cast_const().cast()),
+                info: None,
+            };
+            // SAFETY: the C caller's duties.
+            entry(stringify!($name), |name| unsafe { run(name, arguments) })
+        }
+    };
+}
+for_all_types!(potrs: rocsolver_spotrs rocsolver_dpotrs rocsolver_cpotrs rocsolver_zpotrs;
+    rocsolver_spotrs_64 rocsolver_dpotrs_64 rocsolver_cpotrs_64 rocsolver_zpotrs_64);
+
+macro_rules! potrs_batched {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        #[allow(non_snake_case)]
+        pub(super) unsafe extern "C" fn $name(
+            handle: rocblas_handle,
+            uplo: rocblas_fill,
+            n: $int,
+            nrhs: $int,
+            A: *const *mut $c,
+            lda: $int,
+            B: *const *mut $c,
+            ldb: $int,
+            batch_count: $int,
+        ) -> rocblas_status {
+            let arguments = Arguments::<$rust, $int> {
+                handle,
+                uplo,
+                sizes: [n, nrhs, lda, ldb, batch_count],
+                a: Place::Array(A.cast()),
+                b: Place::Array(B.cast()),
+                info: None,
+            };
+            // SAFETY: the C caller's duties.
+            entry(stringify!($name), |name| unsafe { run(name, arguments) })
+        }
+    };
+}
+for_all_types!(potrs_batched:
+    rocsolver_spotrs_batched rocsolver_dpotrs_batched
+    rocsolver_cpotrs_batched rocsolver_zpotrs_batched;
+    rocsolver_spotrs_batched_64 rocsolver_dpotrs_batched_64
+    rocsolver_cpotrs_batched_64 rocsolver_zpotrs_batched_64);
+
+macro_rules! potrs_strided {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        #[allow(non_snake_case)]
+        pub(super) unsafe extern "C" fn $name(
+            handle: rocblas_handle,
+            uplo: rocblas_fill,
+            n: $int,
+            nrhs: $int,
+            A: *mut $c,
+            lda: $int,
+            strideA: rocblas_stride,
+            B: *mut $c,
+            ldb: $int,
+            strideB: rocblas_stride,
+            batch_count: $int,
+        ) -> rocblas_status {
+            let arguments = Arguments::<$rust, $int> {
+                handle,
+                uplo,
+                sizes: [n, nrhs, lda, ldb, batch_count],
+                a: Place::Strided(A.cast(), strideA),
+                b: Place::Strided(B.cast(), strideB),
+                info: None,
+            };
+            // SAFETY: the C caller's duties.
+            entry(stringify!($name), |name| unsafe { run(name, arguments) })
+        }
+    };
+}
+for_all_types!(potrs_strided:
+    rocsolver_spotrs_strided_batched rocsolver_dpotrs_strided_batched
+    rocsolver_cpotrs_strided_batched rocsolver_zpotrs_strided_batched;
+    rocsolver_spotrs_strided_batched_64 rocsolver_dpotrs_strided_batched_64
+    rocsolver_cpotrs_strided_batched_64 rocsolver_zpotrs_strided_batched_64);
+
+macro_rules! posv {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        #[allow(non_snake_case)]
+        pub(super) unsafe extern "C" fn $name(
+            handle: rocblas_handle,
+            uplo: rocblas_fill,
+            n: $int,
+            nrhs: $int,
+            A: *mut $c,
+            lda: $int,
+            B: *mut $c,
+            ldb: $int,
+            info: *mut $int,
+        ) -> rocblas_status {
+            let arguments = Arguments::<$rust, $int> {
+                handle,
+                uplo,
+                sizes: [n, nrhs, lda, ldb, 1],
+                a: Place::single(A.cast_const().cast()),
+                b: Place::single(B.cast_const().cast()),
+                info: Some(info),
+            };
+            // SAFETY: the C caller's duties.
+            entry(stringify!($name), |name| unsafe { run(name, arguments) })
+        }
+    };
+}
+for_element_types!(posv: rocsolver_sposv rocsolver_dposv rocsolver_cposv rocsolver_zposv);
+
+macro_rules! posv_batched {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        #[allow(non_snake_case)]
+        pub(super) unsafe extern "C" fn $name(
+            handle: rocblas_handle,
+            uplo: rocblas_fill,
+            n: $int,
+            nrhs: $int,
+            A: *const *mut $c,
+            lda: $int,
+            B: *const *mut $c,
+            ldb: $int,
+            info: *mut $int,
+            batch_count: $int,
+        ) -> rocblas_status {
+            let arguments = Arguments::<$rust, $int> {
+                handle,
+                uplo,
+                sizes: [n, nrhs, lda, ldb, batch_count],
+                a: Place::Array(A.cast()),
+                b: Place::Array(B.cast()),
+                info: Some(info),
+            };
+            // SAFETY: the C caller's duties.
+            entry(stringify!($name), |name| unsafe { run(name, arguments) })
+        }
+    };
+}
+for_element_types!(posv_batched:
+    rocsolver_sposv_batched rocsolver_dposv_batched
+    rocsolver_cposv_batched rocsolver_zposv_batched);
+
+macro_rules! posv_strided {
+    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
+        #[allow(non_snake_case)]
+        pub(super) unsafe extern "C" fn $name(
+            handle: rocblas_handle,
+            uplo: rocblas_fill,
+            n: $int,
+            nrhs: $int,
+            A: *mut $c,
+            lda: $int,
+            strideA: rocblas_stride,
+            B: *mut $c,
+            ldb: $int,
+            strideB: rocblas_stride,
+            info: *mut $int,
+            batch_count: $int,
+        ) -> rocblas_status {
+            let arguments = Arguments::<$rust, $int> {
+                handle,
+                uplo,
+                sizes: [n, nrhs, lda, ldb, batch_count],
+                a: Place::Strided(A.cast(), strideA),
+                b: Place::Strided(B.cast(), strideB),
+                info: Some(info),
+            };
+            // SAFETY: the C caller's duties.
+            entry(stringify!($name), |name| unsafe { run(name, arguments) })
+        }
+    };
+}
+for_element_types!(posv_strided:
+    rocsolver_sposv_strided_batched rocsolver_dposv_strided_batched
+    rocsolver_cposv_strided_batched rocsolver_zposv_strided_batched);
