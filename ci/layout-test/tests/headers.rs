@@ -88,6 +88,16 @@ fn every_supported_release_that_was_fetched_is_compared() {
 }
 
 #[test]
+fn the_bindings_give_every_name_the_meaning_of_the_newest_release() {
+    let newest = RELEASES[RELEASES.len() - 1];
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("differences/{newest}.txt"));
+    let text = std::fs::read_to_string(list).expect("each release has a list");
+    // A name that it lacks belongs to older releases; one that it has must not mean anything else.
+    let other = |line: &&str| !line.starts_with('#') && !line.contains(": no ");
+    assert_eq!(text.lines().find(other), None);
+}
+
+#[test]
 fn a_planted_mistake_in_real_bindings_is_found_in_the_real_headers() {
     let release = RELEASES[2];
     let Some(include) = headers(release) else {
