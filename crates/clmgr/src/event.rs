@@ -126,6 +126,15 @@ impl Event {
         self.0.queue.context()
     }
 
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.0.queue.flush()
+    }
+
+    /// Keeps the error of a `Drop` for the queue's next `finish`.
+    pub(crate) fn defer(&self, error: Error) {
+        self.0.queue.defer(error);
+    }
+
     pub(crate) fn queue(&self) -> &Queue {
         &self.0.queue
     }

@@ -6,7 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use opencl_sys::{cl_context, cl_event, cl_kernel, cl_mem, cl_uint};
+use opencl_sys::{
+    cl_bitfield, cl_context, cl_event, cl_int, cl_kernel, cl_kernel_arg_info, cl_mem, cl_uint,
+};
 use parking_lot::Mutex;
 
 use crate::api::{Api, slot};
@@ -48,6 +50,15 @@ struct Object {
     launch: Mutex<()>,
 }
 
+type GetArgInfo = unsafe extern "C" fn(
+    cl_kernel,
+    cl_uint,
+    cl_kernel_arg_info,
+    usize,
+    *mut c_void,
+    *mut usize,
+) -> cl_int;
+
 /// How a pointer argument is given.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Pointer {
@@ -60,7 +71,10 @@ enum Pointer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parameter {
     Unknown,
-    Pointer,
+    /// Memory, and whether it is declared `const` or `constant` where that is known.
+    Pointer {
+        constant: Option<bool>,
+    },
     Local,
     /// A value, with its size if the type is one of OpenCL's own.
     Value(Option<usize>),
@@ -305,17 +319,36 @@ impl Kernel {
                 return Err(self.refusal(format!("argument {index}: {reason}")));
             }
             if let Arg::Mem(object) = arg {
-                self.check_context(*object)?;
+                self.check_object(index, *object, *parameter)?;
             }
         }
         Ok(())
     }
 
-    /// Refuses a buffer of another context, which some drivers accept without a word.
-    fn check_context(&self, object: cl_mem) -> Result<()> {
+    /// Refuses a buffer of another context, which some drivers accept without a word, and one
+    /// that is read-only where the kernel may write.
+    fn check_object(&self, index: usize, object: cl_mem, parameter: Parameter) -> Result<()> {
         let context = self.0.program.context();
-        if context.registry().of_object(Handle(object)).is_some() {
-            return Ok(());
+        if let Some(access) = context.registry().access_of(Handle(object)) {
+            let (fits, declared) = match parameter {
+                Parameter::Pointer {
+                    constant: Some(true),
+                } => (access.device.reads(), "const"),
+                Parameter::Pointer {
+                    constant: Some(false),
+                } => (access.device.writes(), "not const"),
+                _ => (true, ""),
+            };
+            if fits {
+                return Ok(());
+            }
+            return Err(Error::Access {
+                what: format!(
+                    "the use by kernel `{}` as argument {index}, which is declared {declared},",
+                    self.0.name
+                ),
+                access,
+            });
         }
         let get = slot!(context.api(), clGetMemObjectInfo)?;
         let mut owner: cl_context = std::ptr::null_mut();
@@ -404,7 +437,7 @@ impl Parameter {
             (_, Arg::Bytes([])) => Err("a value of no bytes".to_owned()),
             (_, Arg::Local(0)) => Err("local memory of no bytes".to_owned()),
             (Self::Unknown, _)
-            | (Self::Pointer, Arg::Mem(_) | Arg::Svm(_))
+            | (Self::Pointer { .. }, Arg::Mem(_) | Arg::Svm(_))
             | (Self::Local, Arg::Local(_))
             | (Self::Value(None), Arg::Bytes(_)) => Ok(()),
             (Self::Value(Some(size)), Arg::Bytes(bytes)) if bytes.len() == size => Ok(()),
@@ -412,7 +445,7 @@ impl Parameter {
                 "a value of {} bytes given, it takes {size}",
                 bytes.len()
             )),
-            (Self::Pointer, _) => Err("it takes a buffer or an SVM pointer".to_owned()),
+            (Self::Pointer { .. }, _) => Err("it takes a buffer or an SVM pointer".to_owned()),
             (Self::Local, _) => Err("it takes local memory".to_owned()),
             (Self::Value(_), _) => Err("it takes a value".to_owned()),
         }
@@ -504,8 +537,12 @@ impl Object {
             return None;
         }
         match address {
-            opencl_sys::CL_KERNEL_ARG_ADDRESS_GLOBAL
-            | opencl_sys::CL_KERNEL_ARG_ADDRESS_CONSTANT => Some(Parameter::Pointer),
+            opencl_sys::CL_KERNEL_ARG_ADDRESS_GLOBAL => Some(Parameter::Pointer {
+                constant: self.is_const(get, index),
+            }),
+            opencl_sys::CL_KERNEL_ARG_ADDRESS_CONSTANT => Some(Parameter::Pointer {
+                constant: Some(true),
+            }),
             opencl_sys::CL_KERNEL_ARG_ADDRESS_LOCAL => Some(Parameter::Local),
             opencl_sys::CL_KERNEL_ARG_ADDRESS_PRIVATE => {
                 let what = opencl_sys::CL_KERNEL_ARG_TYPE_NAME;
@@ -519,6 +556,25 @@ impl Object {
             }
             _ => None,
         }
+    }
+
+    /// Whether what the parameter points at is declared `const`, if the compiler kept that.
+    fn is_const(&self, get: GetArgInfo, index: cl_uint) -> Option<bool> {
+        // `cl_kernel_arg_type_qualifier` is a 64-bit field; opencl-sys declares it with 32 bits.
+        let mut qualifier: cl_bitfield = 0;
+        // SAFETY: the kernel is alive and has this argument; `qualifier` has room for the answer.
+        let code = unsafe {
+            get(
+                self.raw.0,
+                index,
+                opencl_sys::CL_KERNEL_ARG_TYPE_QUALIFIER,
+                size_of::<cl_bitfield>(),
+                (&raw mut qualifier).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        (code == opencl_sys::CL_SUCCESS)
+            .then_some(qualifier & cl_bitfield::from(opencl_sys::CL_KERNEL_ARG_TYPE_CONST) != 0)
     }
 
     /// # Safety
@@ -632,7 +688,7 @@ mod tests {
     #[test]
     fn arguments_of_the_wrong_kind_or_size_are_refused() {
         let svm = Arg::Svm(std::ptr::dangling());
-        assert!(Parameter::Pointer.accepts(&svm).is_ok());
+        assert!(Parameter::Pointer { constant: None }.accepts(&svm).is_ok());
         assert!(Parameter::Local.accepts(&svm).is_err());
         assert!(
             Parameter::Value(Some(4))

@@ -46,6 +46,7 @@
 //!   since ROCm then moves its memory to the host.
 //! * It knows no HIP.
 
+mod access;
 mod api;
 mod buffer;
 mod cache;
@@ -64,10 +65,12 @@ mod program;
 mod queue;
 mod usage;
 
+pub use access::{Access, BufferAccess};
 pub use api::Api;
 pub use buffer::{
-    Buffer, BufferFactory, BufferRequest, BufferStrategy, ClMap, ClMapMut, HostPtrBuffer, MapGuard,
-    MapGuardMut, RegularBuffer, SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
+    BoxLayout, Buffer, BufferFactory, BufferRequest, BufferStrategy, ClMap, ClMapMut,
+    HostPtrBuffer, MapGuard, MapGuardMut, MemRef, Pending, RegularBuffer, SubBuffer, SubBufferMut,
+    SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
 };
 pub use cache::{CacheStats, ProgramCache};
 pub use context::Context;

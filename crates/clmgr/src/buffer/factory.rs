@@ -5,8 +5,9 @@ use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
-use super::object::{ClMap, ClMapMut};
-use super::{HostPtrBuffer, RegularBuffer, SvmBuffer, SvmGrain, SvmMap, SvmMapMut};
+use super::cl_map::{ClMap, ClMapMut};
+use super::svm_map::{SvmMap, SvmMapMut};
+use super::{HostPtrBuffer, RegularBuffer, SvmBuffer, SvmGrain};
 use crate::context::Context;
 use crate::device::{DeviceKind, SvmCapabilities};
 use crate::error::Result;
