@@ -264,6 +264,11 @@ impl Device {
         &self.0.library.path
     }
 
+    /// Whether both came from one library, so that handles of one mean something to the other.
+    pub(crate) fn shares_library(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0.library, &other.0.library)
+    }
+
     /// The device's handle, valid for ever.
     #[must_use]
     pub fn raw(&self) -> cl_device_id {

@@ -91,6 +91,24 @@ pub enum Error {
         /// The buffer's length.
         len: usize,
     },
+    /// A foreign object can't be taken.
+    #[error("{what} can't be taken: {reason}")]
+    Foreign {
+        /// The object.
+        what: &'static str,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A foreign buffer does not hold a whole number of elements.
+    #[error(
+        "a buffer of {bytes} bytes does not hold a whole number of elements of {element} bytes"
+    )]
+    Remainder {
+        /// The buffer's size.
+        bytes: usize,
+        /// The element's size.
+        element: usize,
+    },
     /// A box or a part does not lie in its memory as OpenCL wants it.
     #[error("{what}: {reason}")]
     Region {

@@ -4,10 +4,11 @@
 //! |---|---|
 //! | [`Manager`] | the OpenCL libraries found and their devices |
 //! | [`Device`], [`Context`] | what a device can do; a context of exactly one device |
-//! | [`Queue`], [`CommandQueuePool`], [`Event`] | in-order queues, leased from a pool; completion |
+//! | [`Queue`], [`CommandQueuePool`], [`Event`], [`UserEvent`] | in-order queues, leased from a pool; completion |
 //! | [`Program`], [`ProgramCache`], [`Kernel`] | compiling, keeping what was compiled, launching |
-//! | [`RegularBuffer`], [`SvmBuffer`], [`HostPtrBuffer`] | the kinds of memory |
+//! | [`RegularBuffer`], [`SvmBuffer`], [`HostPtrBuffer`] | the kinds of memory; [`SubBuffer`] is a part of one |
 //! | [`BufferFactory`], [`Buffer`] | one type over all kinds, with the choice explained |
+//! | [`ExternalContexts`], [`ExternalBuffer`], [`ExternalQueue`] | objects that someone else created |
 //! | [`fft`] | batched complex FFT of length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup> |
 //! | [`Api`] | the table of function pointers that everything above calls through |
 //!
@@ -54,6 +55,7 @@ mod context;
 mod device;
 mod error;
 mod event;
+mod external;
 pub mod fft;
 mod handle;
 mod icd;
@@ -76,7 +78,10 @@ pub use cache::{CacheStats, ProgramCache};
 pub use context::Context;
 pub use device::{Device, DeviceKind, PciAddress, SvmCapabilities};
 pub use error::{BuildFailure, Error, Result};
-pub use event::{Event, Profile};
+pub use event::{Completion, Event, Profile, UserEvent};
+pub use external::{
+    ExternalBuffer, ExternalBufferInfo, ExternalContexts, ExternalQueue, HandleKind, Needs,
+};
 pub use kernel::{Arg, Kernel, NdRange};
 pub use loader::Tried;
 pub use manager::{LibraryInfo, LibraryKind, Manager};

@@ -1,17 +1,20 @@
 //! The OpenCL libraries of this process and their devices.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use opencl_sys::{cl_device_id, cl_uint};
+use opencl_sys::{cl_device_id, cl_mem, cl_uint};
 use parking_lot::Mutex;
 
 use crate::api::{Api, slot};
 use crate::device::Device;
 use crate::error::{Result, check};
+use crate::external::ExternalContexts;
 use crate::handle::Handle;
 use crate::loader::{self, Origin, Tried};
+use crate::queue::Queue;
 
 /// An opened OpenCL library. It is never closed.
 pub(crate) struct Library {
@@ -58,6 +61,7 @@ struct Inner {
     libraries: Vec<LibraryInfo>,
     devices: Vec<Device>,
     tried: Vec<Tried>,
+    external: Mutex<HashMap<PathBuf, ExternalContexts>>,
 }
 
 impl Manager {
@@ -139,6 +143,7 @@ impl Manager {
             libraries,
             devices,
             tried,
+            external: Mutex::default(),
         })))
     }
 
@@ -152,6 +157,33 @@ impl Manager {
     #[must_use]
     pub fn devices(&self) -> Vec<Device> {
         self.0.devices.clone()
+    }
+
+    /// Where foreign contexts, queues and buffers of the library that `device` came from are
+    /// brought in.
+    #[must_use]
+    pub fn external(&self, device: &Device) -> ExternalContexts {
+        self.0
+            .external
+            .lock()
+            .entry(device.library_path().to_owned())
+            .or_insert_with(|| ExternalContexts::new(self, device))
+            .clone()
+    }
+
+    /// A queue that commands for a foreign buffer can go to, see
+    /// [`ExternalContexts::queue_for_buffer`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ExternalContexts::queue_for_buffer`].
+    ///
+    /// # Safety
+    ///
+    /// `buffer` is null or a live memory object of the library that `device` came from.
+    pub unsafe fn queue_for_buffer(&self, device: &Device, buffer: cl_mem) -> Result<Queue> {
+        // SAFETY: the caller's promise.
+        unsafe { self.external(device).queue_for_buffer(buffer) }
     }
 
     /// What was tried and gave nothing.

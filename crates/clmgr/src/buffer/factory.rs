@@ -10,7 +10,8 @@ use super::svm_map::{SvmMap, SvmMapMut};
 use super::{HostPtrBuffer, RegularBuffer, SvmBuffer, SvmGrain};
 use crate::context::Context;
 use crate::device::{DeviceKind, SvmCapabilities};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::external::ExternalBuffer;
 use crate::kernel::Arg;
 use crate::queue::Queue;
 
@@ -25,6 +26,8 @@ pub enum BufferStrategy {
     SvmFine,
     /// [`HostPtrBuffer`].
     HostPtr,
+    /// [`ExternalBuffer`]; only by [`BufferFactory::adopt`].
+    External,
 }
 
 impl fmt::Display for BufferStrategy {
@@ -34,6 +37,7 @@ impl fmt::Display for BufferStrategy {
             Self::SvmCoarse => "svm-coarse",
             Self::SvmFine => "svm-fine",
             Self::HostPtr => "host-ptr",
+            Self::External => "external",
         })
     }
 }
@@ -78,10 +82,36 @@ impl BufferFactory {
             }
             BufferStrategy::SvmFine => Memory::Svm(SvmBuffer::new(context, len, SvmGrain::Fine)?),
             BufferStrategy::HostPtr => Memory::HostPtr(HostPtrBuffer::new(context, len)?),
+            BufferStrategy::External => {
+                return Err(Error::NotSupported {
+                    what: "allocating a foreign buffer".to_owned(),
+                    device: context.device().name().to_owned(),
+                    reason: "it must exist already; use `BufferFactory::adopt`".to_owned(),
+                });
+            }
         };
         Ok(Buffer {
             memory,
             strategy,
+            reason,
+        })
+    }
+
+    /// A foreign buffer as one of this factory's.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ContextMismatch`] if it is not of the factory's context.
+    pub fn adopt<T: Pod>(&self, buffer: ExternalBuffer<T>) -> Result<Buffer<T>> {
+        if buffer.context() != &self.context {
+            return Err(Error::ContextMismatch {
+                what: "the foreign buffer",
+            });
+        }
+        let reason = format!("adopted, {} bytes, {}", buffer.bytes(), buffer.access());
+        Ok(Buffer {
+            memory: Memory::External(buffer),
+            strategy: BufferStrategy::External,
             reason,
         })
     }
@@ -124,6 +154,7 @@ enum Memory<T> {
     Regular(RegularBuffer<T>),
     Svm(SvmBuffer<T>),
     HostPtr(HostPtrBuffer<T>),
+    External(ExternalBuffer<T>),
 }
 
 /// Calls the same method of whichever kind it is.
@@ -133,6 +164,7 @@ macro_rules! each {
             Memory::Regular($buffer) => $call,
             Memory::Svm($buffer) => $call,
             Memory::HostPtr($buffer) => $call,
+            Memory::External($buffer) => $call,
         }
     };
 }
@@ -165,6 +197,7 @@ impl<T: Pod> Buffer<T> {
         Ok(match &self.memory {
             Memory::Regular(buffer) => MapGuard::Object(buffer.map(queue)?),
             Memory::HostPtr(buffer) => MapGuard::Object(buffer.map(queue)?),
+            Memory::External(buffer) => MapGuard::Object(buffer.map(queue)?),
             Memory::Svm(buffer) => MapGuard::Svm(buffer.map(queue)?),
         })
     }
@@ -178,6 +211,7 @@ impl<T: Pod> Buffer<T> {
         Ok(match &mut self.memory {
             Memory::Regular(buffer) => MapGuardMut::Object(buffer.map_mut(queue)?),
             Memory::HostPtr(buffer) => MapGuardMut::Object(buffer.map_mut(queue)?),
+            Memory::External(buffer) => MapGuardMut::Object(buffer.map_mut(queue)?),
             Memory::Svm(buffer) => MapGuardMut::Svm(buffer.map_mut(queue)?),
         })
     }

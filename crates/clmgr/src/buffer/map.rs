@@ -7,7 +7,7 @@ use crate::queue::Queue;
 
 /// One map.
 #[derive(Clone)]
-pub(super) struct Mapped {
+pub(crate) struct Mapped {
     pub queue: Queue,
     /// The buffer object that was mapped, which may be a part of the allocation; the memory itself
     /// where there is none.
@@ -22,7 +22,7 @@ pub(super) struct Mapped {
 /// and no writing one is alive while it is borrowed at all. A part of a buffer borrows it in the
 /// same way, so that a buffer and its parts have one list.
 #[derive(Default)]
-pub(super) struct Maps(Mutex<Vec<Mapped>>);
+pub(crate) struct Maps(Mutex<Vec<Mapped>>);
 
 impl Maps {
     pub fn add(&self, map: Mapped) {

@@ -320,8 +320,10 @@ macro_rules! object_field {
         &mut $self.$field
     };
 }
-use object_field;
-use object_methods;
+pub(crate) use object_field;
+pub(crate) use object_methods;
+
+pub(crate) use object::Object;
 
 mod cl_map;
 mod factory;

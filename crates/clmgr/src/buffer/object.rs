@@ -18,7 +18,7 @@ use crate::queue::Queue;
 use crate::usage::Usage;
 
 /// A buffer object, known to the context's registry for as long as it lives.
-pub(super) struct Object<T> {
+pub(crate) struct Object<T> {
     raw: Handle,
     context: Context,
     usage: Arc<Usage>,
@@ -30,7 +30,7 @@ pub(super) struct Object<T> {
 
 /// What the host wants to do with a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(crate) enum Wish {
     Read,
     Write,
 }

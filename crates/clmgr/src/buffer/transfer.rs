@@ -13,7 +13,7 @@ use crate::queue::Queue;
 /// A buffer object as the source of a copy.
 ///
 /// Made by `From` from a reference to any type over a buffer object.
-pub struct MemRef<'a, T>(pub(super) &'a Object<T>);
+pub struct MemRef<'a, T>(pub(crate) &'a Object<T>);
 
 impl<T> Clone for MemRef<'_, T> {
     fn clone(&self) -> Self {
