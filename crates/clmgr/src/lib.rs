@@ -8,6 +8,7 @@
 //! | [`Program`], [`ProgramCache`], [`Kernel`] | compiling, keeping what was compiled, launching |
 //! | [`RegularBuffer`], [`SvmBuffer`], [`HostPtrBuffer`] | the kinds of memory; [`SubBuffer`] is a part of one |
 //! | [`BufferFactory`], [`Buffer`] | one type over all kinds, with the choice explained |
+//! | [`MemoryPool`] | memory kept for the next request |
 //! | [`ExternalContexts`], [`ExternalBuffer`], [`ExternalQueue`] | objects that someone else created |
 //! | [`fft`] | batched complex FFT of length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup> |
 //! | [`Api`] | the table of function pointers that everything above calls through |
@@ -62,6 +63,7 @@ mod icd;
 mod kernel;
 mod loader;
 mod manager;
+mod memory_pool;
 mod pool;
 mod program;
 mod queue;
@@ -85,6 +87,7 @@ pub use external::{
 pub use kernel::{Arg, Kernel, NdRange};
 pub use loader::Tried;
 pub use manager::{LibraryInfo, LibraryKind, Manager};
+pub use memory_pool::{MemoryPool, PoolStats, PooledBuffer};
 pub use pool::{CommandQueuePool, QueueLease};
 pub use program::Program;
 pub use queue::Queue;

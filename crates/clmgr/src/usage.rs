@@ -29,6 +29,18 @@ impl Usage {
         }
     }
 
+    /// The uses that are not known to have ended.
+    pub fn pending(&self) -> Vec<(Queue, u64)> {
+        let mut uses = self.0.lock();
+        uses.retain(|(used, last)| !used.has_ended(*last));
+        uses.clone()
+    }
+
+    /// Forgets every use but `queue`'s, which waits for all of them from now on.
+    pub fn replace(&self, queue: &Queue) {
+        *self.0.lock() = vec![(queue.clone(), queue.enqueued())];
+    }
+
     /// Waits for every use.
     pub fn wait(&self) -> Result<()> {
         self.wait_where(|_| true)

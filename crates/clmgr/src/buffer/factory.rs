@@ -1,13 +1,16 @@
 //! One buffer type over all kinds of memory.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
 use super::cl_map::{ClMap, ClMapMut};
+use super::memory::{Memory, each};
 use super::svm_map::{SvmMap, SvmMapMut};
-use super::{HostPtrBuffer, RegularBuffer, SvmBuffer, SvmGrain};
+#[allow(unused_imports, reason = "the documentation names them")]
+use super::{HostPtrBuffer, RegularBuffer, SvmBuffer};
 use crate::context::Context;
 use crate::device::{DeviceKind, SvmCapabilities};
 use crate::error::{Error, Result};
@@ -74,26 +77,11 @@ impl BufferFactory {
     /// As the constructors of the kinds; nothing else is tried if the chosen kind is refused.
     pub fn alloc<T: Pod>(&self, len: usize, request: BufferRequest) -> Result<Buffer<T>> {
         let (strategy, reason) = self.choose(request);
-        let context = &self.context;
-        let memory = match strategy {
-            BufferStrategy::Regular => Memory::Regular(RegularBuffer::new(context, len)?),
-            BufferStrategy::SvmCoarse => {
-                Memory::Svm(SvmBuffer::new(context, len, SvmGrain::Coarse)?)
-            }
-            BufferStrategy::SvmFine => Memory::Svm(SvmBuffer::new(context, len, SvmGrain::Fine)?),
-            BufferStrategy::HostPtr => Memory::HostPtr(HostPtrBuffer::new(context, len)?),
-            BufferStrategy::External => {
-                return Err(Error::NotSupported {
-                    what: "allocating a foreign buffer".to_owned(),
-                    device: context.device().name().to_owned(),
-                    reason: "it must exist already; use `BufferFactory::adopt`".to_owned(),
-                });
-            }
-        };
+        let memory = Memory::allocate(&self.context, strategy, len)?;
         Ok(Buffer {
             memory,
             strategy,
-            reason,
+            reason: reason.into(),
         })
     }
 
@@ -112,7 +100,7 @@ impl BufferFactory {
         Ok(Buffer {
             memory: Memory::External(buffer),
             strategy: BufferStrategy::External,
-            reason,
+            reason: reason.into(),
         })
     }
 
@@ -147,26 +135,7 @@ impl BufferFactory {
 pub struct Buffer<T> {
     memory: Memory<T>,
     strategy: BufferStrategy,
-    reason: String,
-}
-
-enum Memory<T> {
-    Regular(RegularBuffer<T>),
-    Svm(SvmBuffer<T>),
-    HostPtr(HostPtrBuffer<T>),
-    External(ExternalBuffer<T>),
-}
-
-/// Calls the same method of whichever kind it is.
-macro_rules! each {
-    ($memory:expr, $buffer:ident => $call:expr) => {
-        match $memory {
-            Memory::Regular($buffer) => $call,
-            Memory::Svm($buffer) => $call,
-            Memory::HostPtr($buffer) => $call,
-            Memory::External($buffer) => $call,
-        }
-    };
+    reason: Cow<'static, str>,
 }
 
 impl<T: Pod> Buffer<T> {
@@ -218,6 +187,26 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl<T> Buffer<T> {
+    pub(crate) fn from_parts(
+        memory: Memory<T>,
+        strategy: BufferStrategy,
+        reason: Cow<'static, str>,
+    ) -> Self {
+        Self {
+            memory,
+            strategy,
+            reason,
+        }
+    }
+
+    pub(crate) fn memory(&self) -> &Memory<T> {
+        &self.memory
+    }
+
+    pub(crate) fn into_memory(self) -> Memory<T> {
+        self.memory
+    }
+
     /// The number of elements; never zero.
     #[must_use]
     #[allow(clippy::len_without_is_empty)]

@@ -243,7 +243,7 @@ macro_rules! object_methods {
         }
 
         impl<T> $buffer<T> {
-            fn object(&self) -> &Object<T> {
+            pub(crate) fn object(&self) -> &Object<T> {
                 $crate::buffer::object_field!(self $(, $field)?)
             }
 
@@ -323,12 +323,14 @@ macro_rules! object_field {
 pub(crate) use object_field;
 pub(crate) use object_methods;
 
+pub(crate) use memory::Memory;
 pub(crate) use object::Object;
 
 mod cl_map;
 mod factory;
 mod host_ptr;
 mod map;
+mod memory;
 mod object;
 mod pending;
 mod rect;

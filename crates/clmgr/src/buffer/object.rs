@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -158,10 +159,33 @@ impl<T> Object<T> {
 
     /// Waits until nothing enqueued uses the buffer; also undoes leaked maps.
     pub fn quiesce(&mut self) -> Result<()> {
-        for map in self.maps.take_leaked(true) {
-            self.unmap(&map)?;
-        }
+        self.unmap_all()?;
         self.usage.wait()
+    }
+
+    /// Undoes every map, since no guard of one is alive.
+    pub fn unmap_all(&self) -> Result<()> {
+        self.maps
+            .take_leaked(true)
+            .iter()
+            .try_for_each(|map| self.unmap(map))
+    }
+
+    /// The same object with other elements; the caller knows that they fit.
+    pub fn retype<U>(self, len: usize) -> Object<U> {
+        let parts = ManuallyDrop::new(self);
+        // SAFETY: each part is read once, and what it was read from is not dropped.
+        unsafe {
+            Object {
+                raw: parts.raw,
+                context: std::ptr::read(&raw const parts.context),
+                usage: std::ptr::read(&raw const parts.usage),
+                maps: std::ptr::read(&raw const parts.maps),
+                access: parts.access,
+                len,
+                element: PhantomData,
+            }
+        }
     }
 
     pub fn raw(&self) -> cl_mem {

@@ -17,7 +17,7 @@ use crate::kernel::Arg;
 use crate::queue::Queue;
 
 /// Memory of the device behind a `cl_mem`. Its first contents are unspecified.
-pub struct RegularBuffer<T>(Object<T>);
+pub struct RegularBuffer<T>(pub(super) Object<T>);
 
 impl<T: Pod> RegularBuffer<T> {
     /// Memory for `len` elements.

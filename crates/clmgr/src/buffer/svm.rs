@@ -61,7 +61,7 @@ pub(super) struct Allocation {
     pub bytes: usize,
     grain: SvmGrain,
     pub context: Context,
-    usage: Arc<Usage>,
+    pub usage: Arc<Usage>,
     maps: Maps,
 }
 
@@ -222,6 +222,20 @@ impl<T> SvmBuffer<T> {
     pub(super) fn allocation(&self) -> &Allocation {
         &self.allocation
     }
+
+    /// Whether neither a view nor anything else holds the memory.
+    pub(super) fn is_sole_owner(&self) -> bool {
+        Arc::strong_count(&self.allocation) == 1
+    }
+
+    /// The same memory with other elements; the caller knows that they fit.
+    pub(super) fn retype<U>(self, len: usize) -> SvmBuffer<U> {
+        SvmBuffer {
+            allocation: self.allocation,
+            len,
+            element: PhantomData,
+        }
+    }
 }
 
 impl<T> fmt::Debug for SvmBuffer<T> {
@@ -339,6 +353,14 @@ impl Allocation {
         self.unmap(queue)
     }
 
+    /// Undoes every map, since no guard of one is alive.
+    pub fn unmap_all(&self) -> Result<()> {
+        self.maps
+            .take_leaked(true)
+            .iter()
+            .try_for_each(|map| self.unmap(&map.queue))
+    }
+
     fn unmap(&self, queue: &Queue) -> Result<()> {
         let unmap = slot!(self.context.api(), clEnqueueSVMUnmap)?;
         // SAFETY: the memory was mapped at this address and is not unmapped yet.
@@ -364,11 +386,7 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         self.context.registry().remove_range(self.start);
-        let unmapped = self
-            .maps
-            .take_leaked(true)
-            .iter()
-            .try_for_each(|map| self.unmap(&map.queue));
+        let unmapped = self.unmap_all();
         // If a wait fails, the device may still use the memory: then it is never freed.
         if unmapped.and_then(|()| self.usage.wait()).is_err() {
             return;
