@@ -11,6 +11,7 @@
 //! | [`MemoryPool`] | memory kept for the next request |
 //! | [`ExternalContexts`], [`ExternalBuffer`], [`ExternalQueue`] | objects that someone else created |
 //! | [`fft`] | batched complex FFT of length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup> |
+//! | [`StrictAmd`] | makes any OpenCL as strict as AMD's, for tests |
 //! | [`Api`] | the table of function pointers that everything above calls through |
 //!
 //! ```
@@ -67,6 +68,7 @@ mod memory_pool;
 mod pool;
 mod program;
 mod queue;
+mod strict_amd;
 mod usage;
 
 pub use access::{Access, BufferAccess};
@@ -91,6 +93,7 @@ pub use memory_pool::{MemoryPool, PoolStats, PooledBuffer};
 pub use pool::{CommandQueuePool, QueueLease};
 pub use program::Program;
 pub use queue::Queue;
+pub use strict_amd::{Hazard, HazardKind, StrictAmd};
 
 pub use opencl_sys;
 

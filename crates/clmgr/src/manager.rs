@@ -15,6 +15,7 @@ use crate::external::ExternalContexts;
 use crate::handle::Handle;
 use crate::loader::{self, Origin, Tried};
 use crate::queue::Queue;
+use crate::strict_amd::{self, StrictAmd};
 
 /// An opened OpenCL library. It is never closed.
 pub(crate) struct Library {
@@ -69,10 +70,12 @@ impl Manager {
     /// loader and every driver named by a `*.icd` file in a `hipcl-opencl` folder beside or above
     /// the executable, or in a `target` folder at or above the current one.
     ///
+    /// With `HIPCL_OPENCL_STRICT=amd` every library is put behind [`StrictAmd`].
+    ///
     /// # Errors
     ///
     /// [`Error::NoRuntime`](crate::Error::NoRuntime) with everything that was tried if no device
-    /// was found.
+    /// was found, or if `HIPCL_OPENCL_STRICT` has another value.
     pub fn load() -> Result<Self> {
         Self::load_with(|_| {})
     }
@@ -88,7 +91,22 @@ impl Manager {
         // PoCL then answers that it has no device.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _alone = ONE_AT_A_TIME.lock();
-        let (opened, mut tried) = loader::open_all(&hook);
+        let strict = match std::env::var(strict_amd::VARIABLE) {
+            Ok(value) if value == "amd" => true,
+            Ok(value) if !value.is_empty() => {
+                return Err(loader::nothing_found(vec![Tried {
+                    path: strict_amd::VARIABLE.into(),
+                    reason: format!("its one value is `amd`, not `{value}`"),
+                }]));
+            }
+            _ => false,
+        };
+        let (opened, mut tried) = loader::open_all(&|api| {
+            if strict {
+                StrictAmd::wrap(api);
+            }
+            hook(api);
+        });
         let mut libraries = Vec::new();
         let mut devices: Vec<Device> = Vec::new();
         for found in opened {
