@@ -8,6 +8,7 @@
 //! | [`Program`], [`ProgramCache`], [`Kernel`] | compiling, keeping what was compiled, launching |
 //! | [`RegularBuffer`], [`SvmBuffer`], [`HostPtrBuffer`] | the kinds of memory; [`SubBuffer`] is a part of one |
 //! | [`BufferFactory`], [`Buffer`] | one type over all kinds, with the choice explained |
+//! | [`BufferBridge`] | copies between contexts |
 //! | [`MemoryPool`] | memory kept for the next request |
 //! | [`ExternalContexts`], [`ExternalBuffer`], [`ExternalQueue`] | objects that someone else created |
 //! | [`fft`] | batched complex FFT of length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup> |
@@ -51,6 +52,7 @@
 
 mod access;
 mod api;
+mod bridge;
 mod buffer;
 mod cache;
 mod context;
@@ -73,10 +75,11 @@ mod usage;
 
 pub use access::{Access, BufferAccess};
 pub use api::Api;
+pub use bridge::{BridgeCopy, BridgeRoute, BufferBridge};
 pub use buffer::{
     BoxLayout, Buffer, BufferFactory, BufferRequest, BufferStrategy, ClMap, ClMapMut,
-    HostPtrBuffer, MapGuard, MapGuardMut, MemRef, Pending, RegularBuffer, SubBuffer, SubBufferMut,
-    SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
+    HostPtrBuffer, MapGuard, MapGuardMut, MemMut, MemRef, Pending, RegularBuffer, SubBuffer,
+    SubBufferMut, SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
 };
 pub use cache::{CacheStats, ProgramCache};
 pub use context::Context;

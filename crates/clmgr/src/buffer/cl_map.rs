@@ -64,7 +64,7 @@ impl<T> Object<T> {
         })
     }
 
-    fn map_raw(&self, queue: &Queue, flags: u64, writes: bool) -> Result<Handle> {
+    pub(crate) fn map_raw(&self, queue: &Queue, flags: u64, writes: bool) -> Result<Handle> {
         let map = slot!(self.context().api(), clEnqueueMapBuffer)?;
         let bytes = self.bytes();
         let before = queue.enqueued();

@@ -289,6 +289,12 @@ macro_rules! object_methods {
             }
         }
 
+        impl<'a, T> From<&'a mut $buffer<T>> for $crate::buffer::MemMut<'a, T> {
+            fn from(buffer: &'a mut $buffer<T>) -> Self {
+                Self(buffer.object_mut())
+            }
+        }
+
         impl<'a, T> From<&'a $buffer<T>> for MemRef<'a, T> {
             fn from(buffer: &'a $buffer<T>) -> Self {
                 Self(buffer.object())
@@ -350,7 +356,7 @@ pub use regular::RegularBuffer;
 pub use sub::{SubBuffer, SubBufferMut};
 pub use svm::{SvmBuffer, SvmGrain, SvmView};
 pub use svm_map::{SvmMap, SvmMapMut};
-pub use transfer::MemRef;
+pub use transfer::{MemMut, MemRef};
 
 use crate::error::{Error, Result};
 

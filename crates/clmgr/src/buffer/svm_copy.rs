@@ -154,6 +154,30 @@ impl<T: Pod> SvmBuffer<T> {
         )
     }
 
+    /// Waits for every use of the memory on any queue, and undoes leaked maps.
+    pub(crate) fn settle_all(&self, queue: &Queue) -> Result<()> {
+        self.allocation().settle(queue, false)?;
+        self.allocation().usage.wait()
+    }
+
+    /// Copies the whole buffer from memory of another context, which the driver was seen to take,
+    /// and waits.
+    pub(crate) fn copy_from_address(
+        &mut self,
+        queue: &Queue,
+        source: *const T,
+        len: usize,
+    ) -> Result<()> {
+        same_length("copying shared virtual memory", self.len(), len)?;
+        let range = byte_range::<T>(self.len(), 0, len)?;
+        // SAFETY: the source has the size of the range and is not written meanwhile, since the
+        // caller borrows it and has waited; the target is borrowed exclusively.
+        unsafe {
+            self.allocation()
+                .copy(queue, true, range, |here| (here, source.cast()))
+        }
+    }
+
     /// Enqueues a copy of `count` elements of `source` from `from` on, to `to` in this memory, both
     /// taken as buffer objects. It is ordered as [`read_async`](Self::read_async) for both.
     ///

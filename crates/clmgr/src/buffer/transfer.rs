@@ -1,5 +1,7 @@
 //! Reads, writes, fills and copies of a buffer object.
 
+use std::ops::Range;
+
 use bytemuck::Pod;
 
 use super::object::{Object, Wish};
@@ -23,6 +25,11 @@ impl<T> Clone for MemRef<'_, T> {
 
 impl<T> Copy for MemRef<'_, T> {}
 
+/// A buffer object as the target of a copy between contexts.
+///
+/// Made by `From` from an exclusive reference to any type over a buffer object.
+pub struct MemMut<'a, T>(pub(crate) &'a mut Object<T>);
+
 /// That OpenCL can fill memory with elements of this size.
 pub(super) fn pattern_size<T>() -> Result<usize> {
     let size = size_of::<T>();
@@ -37,6 +44,12 @@ pub(super) fn pattern_size<T>() -> Result<usize> {
 }
 
 impl<T: Pod> Object<T> {
+    /// The bytes of a range that the host may read or write.
+    pub fn host_range(&self, offset: usize, count: usize, write: bool) -> Result<Range<usize>> {
+        self.allow(if write { Wish::Write } else { Wish::Read })?;
+        byte_range::<T>(self.len(), offset, count)
+    }
+
     pub fn read_at(&self, queue: &Queue, offset: usize, out: &mut [T]) -> Result<()> {
         let range = byte_range::<T>(self.len(), offset, out.len())?;
         let read = slot!(self.context().api(), clEnqueueReadBuffer)?;
