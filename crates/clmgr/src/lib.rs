@@ -12,6 +12,7 @@
 //! | [`MemoryPool`] | memory kept for the next request |
 //! | [`ExternalContexts`], [`ExternalBuffer`], [`ExternalQueue`] | objects that someone else created |
 //! | [`fft`] | batched complex FFT of length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup> |
+//! | [`ImportedBuffer`], [`Semaphore`] | memory and semaphores by file descriptor, where the device has them |
 //! | [`StrictAmd`] | makes any OpenCL as strict as AMD's, for tests |
 //! | [`Api`] | the table of function pointers that everything above calls through |
 //!
@@ -70,6 +71,7 @@ mod memory_pool;
 mod pool;
 mod program;
 mod queue;
+mod share;
 mod strict_amd;
 mod usage;
 
@@ -96,6 +98,7 @@ pub use memory_pool::{MemoryPool, PoolStats, PooledBuffer};
 pub use pool::{CommandQueuePool, QueueLease};
 pub use program::Program;
 pub use queue::Queue;
+pub use share::{AcquiredBuffer, ImportedBuffer, Semaphore, SemaphoreKind};
 pub use strict_amd::{Hazard, HazardKind, StrictAmd};
 
 pub use opencl_sys;
