@@ -152,3 +152,17 @@ fn an_exported_semaphore_signals_across_contexts() {
     theirs.wait(&to).unwrap().wait().unwrap();
     assert!(matches!(ours.wait(&to), Err(Error::ContextMismatch { .. })));
 }
+
+#[test]
+fn a_device_names_what_it_can_share_and_nothing_without_the_extension() {
+    let device = common::device();
+    let memory = device.has_extension("cl_khr_external_memory");
+    assert_eq!(device.memory_import_kinds().is_empty(), !memory);
+    if !device.has_extension("cl_khr_external_semaphore") {
+        assert!(device.semaphore_import_kinds().is_empty());
+        assert!(device.semaphore_export_kinds().is_empty());
+    }
+    let uuid = device.uuid();
+    assert!(uuid.is_none() || device.has_extension("cl_khr_device_uuid"));
+    assert_ne!(uuid, Some([0; 16]));
+}

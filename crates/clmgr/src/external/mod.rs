@@ -44,7 +44,7 @@ unsafe fn value<V>(
 /// # Safety
 ///
 /// As [`value`]; `get` also takes the place for the size, which may be null.
-unsafe fn list<V>(
+pub(crate) unsafe fn list<V>(
     call: &'static str,
     what: u32,
     get: impl Fn(usize, *mut c_void, *mut usize) -> i32,

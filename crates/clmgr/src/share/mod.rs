@@ -9,6 +9,7 @@
 //! ROCm's OpenCL and the processors' have none of them. What is missing is refused by name, and
 //! nothing else is done instead.
 
+mod device;
 mod memory;
 mod semaphore;
 
