@@ -21,7 +21,7 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], or what `clEnqueueSVMMemcpy` answers.
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or what `clEnqueueSVMMemcpy` answers.
     #[doc(alias = "clEnqueueSVMMemcpy")]
     pub fn read(&self, queue: &Queue, out: &mut [T]) -> Result<()> {
         same_length("reading a buffer", self.len(), out.len())?;
@@ -32,7 +32,7 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`], or what `clEnqueueSVMMemcpy` answers.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), or what `clEnqueueSVMMemcpy` answers.
     pub fn read_at(&self, queue: &Queue, offset: usize, out: &mut [T]) -> Result<()> {
         let range = byte_range::<T>(self.len(), offset, out.len())?;
         // SAFETY: `out` has the size of the range and may be written; the source lies in the
@@ -49,7 +49,7 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], or what `clEnqueueSVMMemcpy` answers.
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or what `clEnqueueSVMMemcpy` answers.
     pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
         same_length("writing a buffer", self.len(), data.len())?;
         self.write_at(queue, 0, data)
@@ -59,7 +59,7 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`], or what `clEnqueueSVMMemcpy` answers.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), or what `clEnqueueSVMMemcpy` answers.
     pub fn write_at(&mut self, queue: &Queue, offset: usize, data: &[T]) -> Result<()> {
         let range = byte_range::<T>(self.len(), offset, data.len())?;
         // SAFETY: `data` has the size of the range; the target lies in the allocation, which is
