@@ -8,7 +8,7 @@ use opencl_sys::{cl_context, cl_context_properties};
 use crate::api::{Api, slot};
 use crate::device::Device;
 use crate::error::{Result, check};
-use crate::handle::Handle;
+use crate::handle::{Handle, Live};
 use crate::queue::Queue;
 use crate::usage::Registry;
 
@@ -24,6 +24,8 @@ struct Inner {
     device: Device,
     registry: Registry,
 }
+
+static LIVE: Live<Inner> = Live::new();
 
 impl Context {
     /// Creates a context of `device`.
@@ -56,11 +58,35 @@ impl Context {
             )
         };
         check(code, || format!("clCreateContext(`{}`)", device.name()))?;
-        Ok(Self(Arc::new(Inner {
-            raw: Handle(raw),
+        Ok(Self::enter(Handle(raw), device))
+    }
+
+    /// The value for a handle, one reference to which is given away.
+    fn enter(raw: Handle, device: &Device) -> Self {
+        let value = Arc::new(Inner {
+            raw,
             device: device.clone(),
             registry: Registry::default(),
-        })))
+        });
+        Self(LIVE.enter(raw, value))
+    }
+
+    /// The value for a context that someone else created. It is retained, once for all its uses.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a live context of the device's library, and `device` is one of its devices.
+    pub(crate) unsafe fn adopt(device: &Device, raw: cl_context) -> Result<Self> {
+        let raw = Handle(raw);
+        if let Some(known) = LIVE.find(raw) {
+            return Ok(Self(known));
+        }
+        slot!(device.api(), clReleaseContext)?;
+        let retain = slot!(device.api(), clRetainContext)?;
+        // SAFETY: the caller's promise.
+        check(unsafe { retain(raw.0) }, || "clRetainContext".to_owned())?;
+        // If another thread was quicker, its value is given and this reference released.
+        Ok(Self::enter(raw, device))
     }
 
     /// The context's device.
@@ -122,8 +148,9 @@ impl fmt::Debug for Context {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        LIVE.leave(self.raw, self);
         if let Some(release) = self.device.api().clReleaseContext {
-            // SAFETY: this is the one reference that `clCreateContext` gave.
+            // SAFETY: this is the one reference that `clCreateContext` or `clRetainContext` gave.
             unsafe { release(self.raw.0) };
         }
     }

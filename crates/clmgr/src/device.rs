@@ -109,6 +109,7 @@ struct Inner {
     local_bytes: u64,
     compute_units: u32,
     max_work_group: usize,
+    base_align_bytes: usize,
 }
 
 impl Device {
@@ -142,6 +143,11 @@ impl Device {
             local_bytes: ask.value::<cl_ulong>(opencl_sys::CL_DEVICE_LOCAL_MEM_SIZE)?,
             compute_units: ask.value::<u32>(opencl_sys::CL_DEVICE_MAX_COMPUTE_UNITS)?,
             max_work_group: ask.value::<usize>(opencl_sys::CL_DEVICE_MAX_WORK_GROUP_SIZE)?,
+            // The query's unit is bits.
+            base_align_bytes: (ask.value::<u32>(opencl_sys::CL_DEVICE_MEM_BASE_ADDR_ALIGN)?
+                as usize
+                / 8)
+            .max(1),
             library,
             platform,
             id,
@@ -245,10 +251,22 @@ impl Device {
         self.0.max_work_group
     }
 
+    /// What the origin of a sub-buffer must be a multiple of, in bytes.
+    #[doc(alias = "CL_DEVICE_MEM_BASE_ADDR_ALIGN")]
+    #[must_use]
+    pub fn sub_buffer_alignment(&self) -> usize {
+        self.0.base_align_bytes
+    }
+
     /// The library that the device came from.
     #[must_use]
     pub fn library_path(&self) -> &std::path::Path {
         &self.0.library.path
+    }
+
+    /// Whether both came from one library, so that handles of one mean something to the other.
+    pub(crate) fn shares_library(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0.library, &other.0.library)
     }
 
     /// The device's handle, valid for ever.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use opencl_sys::cl_int;
 
+use crate::access::BufferAccess;
 use crate::api::Api;
 use crate::loader::Tried;
 
@@ -89,6 +90,40 @@ pub enum Error {
         count: usize,
         /// The buffer's length.
         len: usize,
+    },
+    /// A foreign object can't be taken.
+    #[error("{what} can't be taken: {reason}")]
+    Foreign {
+        /// The object.
+        what: &'static str,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A foreign buffer does not hold a whole number of elements.
+    #[error(
+        "a buffer of {bytes} bytes does not hold a whole number of elements of {element} bytes"
+    )]
+    Remainder {
+        /// The buffer's size.
+        bytes: usize,
+        /// The element's size.
+        element: usize,
+    },
+    /// A box or a part does not lie in its memory as OpenCL wants it.
+    #[error("{what}: {reason}")]
+    Region {
+        /// Where the box or part is used.
+        what: &'static str,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A buffer's flags forbid what was asked for.
+    #[error("{what} is not allowed: the buffer is {access}; create it with flags that allow it")]
+    Access {
+        /// What was asked for.
+        what: String,
+        /// What the buffer allows.
+        access: BufferAccess,
     },
     /// Objects of different contexts were used together.
     #[error("{what} belongs to another OpenCL context; create it from the context that uses it")]

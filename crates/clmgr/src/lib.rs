@@ -4,11 +4,16 @@
 //! |---|---|
 //! | [`Manager`] | the OpenCL libraries found and their devices |
 //! | [`Device`], [`Context`] | what a device can do; a context of exactly one device |
-//! | [`Queue`], [`CommandQueuePool`], [`Event`] | in-order queues, leased from a pool; completion |
+//! | [`Queue`], [`CommandQueuePool`], [`Event`], [`UserEvent`] | in-order queues, leased from a pool; completion |
 //! | [`Program`], [`ProgramCache`], [`Kernel`] | compiling, keeping what was compiled, launching |
-//! | [`RegularBuffer`], [`SvmBuffer`], [`HostPtrBuffer`] | the kinds of memory |
+//! | [`RegularBuffer`], [`SvmBuffer`], [`HostPtrBuffer`] | the kinds of memory; [`SubBuffer`] is a part of one |
 //! | [`BufferFactory`], [`Buffer`] | one type over all kinds, with the choice explained |
+//! | [`BufferBridge`] | copies between contexts |
+//! | [`MemoryPool`] | memory kept for the next request |
+//! | [`ExternalContexts`], [`ExternalBuffer`], [`ExternalQueue`] | objects that someone else created |
 //! | [`fft`] | batched complex FFT of length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup> |
+//! | [`ImportedBuffer`], [`Semaphore`] | memory and semaphores by file descriptor, where the device has them |
+//! | [`StrictAmd`] | makes any OpenCL as strict as AMD's, for tests |
 //! | [`Api`] | the table of function pointers that everything above calls through |
 //!
 //! ```
@@ -46,40 +51,55 @@
 //!   since ROCm then moves its memory to the host.
 //! * It knows no HIP.
 
+mod access;
 mod api;
+mod bridge;
 mod buffer;
 mod cache;
 mod context;
 mod device;
 mod error;
 mod event;
+mod external;
 pub mod fft;
 mod handle;
 mod icd;
 mod kernel;
 mod loader;
 mod manager;
+mod memory_pool;
 mod pool;
 mod program;
 mod queue;
+mod share;
+mod strict_amd;
 mod usage;
 
+pub use access::{Access, BufferAccess};
 pub use api::Api;
+pub use bridge::{BridgeCopy, BridgeRoute, BufferBridge};
 pub use buffer::{
-    Buffer, BufferFactory, BufferRequest, BufferStrategy, ClMap, ClMapMut, HostPtrBuffer, MapGuard,
-    MapGuardMut, RegularBuffer, SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
+    BoxLayout, Buffer, BufferFactory, BufferRequest, BufferStrategy, ClMap, ClMapMut,
+    HostPtrBuffer, MapGuard, MapGuardMut, MemMut, MemRef, Pending, RegularBuffer, SubBuffer,
+    SubBufferMut, SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
 };
 pub use cache::{CacheStats, ProgramCache};
 pub use context::Context;
 pub use device::{Device, DeviceKind, PciAddress, SvmCapabilities};
 pub use error::{BuildFailure, Error, Result};
-pub use event::{Event, Profile};
+pub use event::{Completion, Event, Profile, UserEvent};
+pub use external::{
+    ExternalBuffer, ExternalBufferInfo, ExternalContexts, ExternalQueue, HandleKind, Needs,
+};
 pub use kernel::{Arg, Kernel, NdRange};
 pub use loader::Tried;
 pub use manager::{LibraryInfo, LibraryKind, Manager};
+pub use memory_pool::{MemoryPool, PoolStats, PooledBuffer};
 pub use pool::{CommandQueuePool, QueueLease};
 pub use program::Program;
 pub use queue::Queue;
+pub use share::{AcquiredBuffer, ImportedBuffer, Semaphore, SemaphoreKind};
+pub use strict_amd::{Hazard, HazardKind, StrictAmd};
 
 pub use opencl_sys;
 

@@ -1,17 +1,21 @@
 //! The OpenCL libraries of this process and their devices.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use opencl_sys::{cl_device_id, cl_uint};
+use opencl_sys::{cl_device_id, cl_mem, cl_uint};
 use parking_lot::Mutex;
 
 use crate::api::{Api, slot};
 use crate::device::Device;
 use crate::error::{Result, check};
+use crate::external::ExternalContexts;
 use crate::handle::Handle;
 use crate::loader::{self, Origin, Tried};
+use crate::queue::Queue;
+use crate::strict_amd::{self, StrictAmd};
 
 /// An opened OpenCL library. It is never closed.
 pub(crate) struct Library {
@@ -58,6 +62,7 @@ struct Inner {
     libraries: Vec<LibraryInfo>,
     devices: Vec<Device>,
     tried: Vec<Tried>,
+    external: Mutex<HashMap<PathBuf, ExternalContexts>>,
 }
 
 impl Manager {
@@ -65,10 +70,12 @@ impl Manager {
     /// loader and every driver named by a `*.icd` file in a `hipcl-opencl` folder beside or above
     /// the executable, or in a `target` folder at or above the current one.
     ///
+    /// With `HIPCL_OPENCL_STRICT=amd` every library is put behind [`StrictAmd`].
+    ///
     /// # Errors
     ///
     /// [`Error::NoRuntime`](crate::Error::NoRuntime) with everything that was tried if no device
-    /// was found.
+    /// was found, or if `HIPCL_OPENCL_STRICT` has another value.
     pub fn load() -> Result<Self> {
         Self::load_with(|_| {})
     }
@@ -84,7 +91,22 @@ impl Manager {
         // PoCL then answers that it has no device.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _alone = ONE_AT_A_TIME.lock();
-        let (opened, mut tried) = loader::open_all(&hook);
+        let strict = match std::env::var(strict_amd::VARIABLE) {
+            Ok(value) if value == "amd" => true,
+            Ok(value) if !value.is_empty() => {
+                return Err(loader::nothing_found(vec![Tried {
+                    path: strict_amd::VARIABLE.into(),
+                    reason: format!("its one value is `amd`, not `{value}`"),
+                }]));
+            }
+            _ => false,
+        };
+        let (opened, mut tried) = loader::open_all(&|api| {
+            if strict {
+                StrictAmd::wrap(api);
+            }
+            hook(api);
+        });
         let mut libraries = Vec::new();
         let mut devices: Vec<Device> = Vec::new();
         for found in opened {
@@ -139,6 +161,7 @@ impl Manager {
             libraries,
             devices,
             tried,
+            external: Mutex::default(),
         })))
     }
 
@@ -152,6 +175,33 @@ impl Manager {
     #[must_use]
     pub fn devices(&self) -> Vec<Device> {
         self.0.devices.clone()
+    }
+
+    /// Where foreign contexts, queues and buffers of the library that `device` came from are
+    /// brought in.
+    #[must_use]
+    pub fn external(&self, device: &Device) -> ExternalContexts {
+        self.0
+            .external
+            .lock()
+            .entry(device.library_path().to_owned())
+            .or_insert_with(|| ExternalContexts::new(self, device))
+            .clone()
+    }
+
+    /// A queue that commands for a foreign buffer can go to, see
+    /// [`ExternalContexts::queue_for_buffer`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ExternalContexts::queue_for_buffer`].
+    ///
+    /// # Safety
+    ///
+    /// `buffer` is null or a live memory object of the library that `device` came from.
+    pub unsafe fn queue_for_buffer(&self, device: &Device, buffer: cl_mem) -> Result<Queue> {
+        // SAFETY: the caller's promise.
+        unsafe { self.external(device).queue_for_buffer(buffer) }
     }
 
     /// What was tried and gave nothing.

@@ -1,8 +1,8 @@
 //! In-order command queues.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use opencl_sys::{cl_command_queue, cl_event};
 use parking_lot::Mutex;
@@ -11,7 +11,8 @@ use crate::api::slot;
 use crate::context::Context;
 use crate::error::{Error, Result, check};
 use crate::event::Event;
-use crate::handle::Handle;
+use crate::event::UserEvent;
+use crate::handle::{Handle, Live};
 
 /// An in-order command queue. A clone is the same queue.
 ///
@@ -28,6 +29,19 @@ struct Inner {
     enqueued: AtomicU64,
     ended: AtomicU64,
     deferred: Mutex<Option<Error>>,
+    /// The events of barriers that wait for user events, until they have ended.
+    held: Mutex<Vec<Handle>>,
+}
+
+static LIVE: Live<Inner> = Live::new();
+
+/// A queue that may be gone.
+pub(crate) struct WeakQueue(Weak<Inner>);
+
+impl WeakQueue {
+    pub fn upgrade(&self) -> Option<Queue> {
+        self.0.upgrade().map(Queue)
+    }
 }
 
 impl Queue {
@@ -52,14 +66,49 @@ impl Queue {
         check(code, || {
             format!("clCreateCommandQueue(`{}`)", context.device().name())
         })?;
-        Ok(Self(Arc::new(Inner {
-            raw: Handle(raw),
+        Ok(Self::enter(Handle(raw), context, profiling))
+    }
+
+    /// The value for a handle, one reference to which is given away.
+    fn enter(raw: Handle, context: &Context, profiling: bool) -> Self {
+        let value = Arc::new(Inner {
+            raw,
             context: context.clone(),
             profiling,
             enqueued: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             deferred: Mutex::new(None),
-        })))
+            held: Mutex::default(),
+        });
+        Self(LIVE.enter(raw, value))
+    }
+
+    /// The value for a queue that someone else created. It is retained, once for all its uses.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a live in-order queue of `context` and its device.
+    pub(crate) unsafe fn adopt(
+        context: &Context,
+        raw: cl_command_queue,
+        profiling: bool,
+    ) -> Result<Self> {
+        let raw = Handle(raw);
+        if let Some(known) = LIVE.find(raw) {
+            return Ok(Self(known));
+        }
+        slot!(context.api(), clReleaseCommandQueue)?;
+        let retain = slot!(context.api(), clRetainCommandQueue)?;
+        // SAFETY: the caller's promise.
+        check(unsafe { retain(raw.0) }, || {
+            "clRetainCommandQueue".to_owned()
+        })?;
+        Ok(Self::enter(raw, context, profiling))
+    }
+
+    /// A reference that does not keep the queue alive.
+    pub(crate) fn downgrade(&self) -> WeakQueue {
+        WeakQueue(Arc::downgrade(&self.0))
     }
 
     /// Waits until every command enqueued so far has ended.
@@ -80,8 +129,11 @@ impl Queue {
     pub(crate) fn drain(&self) -> Result<()> {
         let finish = slot!(self.0.context.api(), clFinish)?;
         let before = self.enqueued();
+        let held = std::mem::take(&mut *self.0.held.lock());
         // SAFETY: the queue is alive.
-        check(unsafe { finish(self.raw()) }, || "clFinish".to_owned())?;
+        let finished = check(unsafe { finish(self.raw()) }, || "clFinish".to_owned());
+        self.0.release(held);
+        finished?;
         self.mark_ended(before);
         Ok(())
     }
@@ -111,16 +163,60 @@ impl Queue {
         }
         // Commands of a queue that was never flushed may never start, and this queue would wait
         // for them for ever.
-        if event.queue() != self {
-            event.queue().flush()?;
+        if event.queue() != Some(self) {
+            event.flush()?;
         }
         let barrier = slot!(self.0.context.api(), clEnqueueBarrierWithWaitList)?;
         let list = [event.raw()];
-        // SAFETY: queue and event are alive and of one context; no event is asked for.
-        let code = unsafe { barrier(self.raw(), 1, list.as_ptr(), std::ptr::null_mut()) };
+        let mut own: cl_event = std::ptr::null_mut();
+        // PoCL 3.1 aborts the process if a barrier fails whose event nobody holds, and a user event
+        // may make it fail.
+        let place = match event.queue() {
+            None => &raw mut own,
+            Some(_) => std::ptr::null_mut(),
+        };
+        // SAFETY: queue and event are alive and of one context; `place` is a valid place or null.
+        let code = unsafe { barrier(self.raw(), 1, list.as_ptr(), place) };
         check(code, || "clEnqueueBarrierWithWaitList(1 event)".to_owned())?;
+        if !own.is_null() {
+            self.0.held.lock().push(Handle(own));
+        }
         self.note_enqueued();
         Ok(())
+    }
+
+    /// Makes every later command of this queue wait for `event`, which may be of another context.
+    ///
+    /// OpenCL takes events only within one context. Between two, the end of the event calls back,
+    /// and the callback ends a user event of this queue's context: the host's threads take part, but
+    /// none waits. If the event's command fails, the user event fails too; what commands that wait
+    /// for it do then is the driver's choice.
+    ///
+    /// # Errors
+    ///
+    /// What `clEnqueueBarrierWithWaitList`, `clCreateUserEvent` or `clSetEventCallback` answers.
+    pub fn wait_for_any(&self, event: &Event) -> Result<()> {
+        if event.context() == self.context() {
+            return self.wait_for(event);
+        }
+        let bridge = UserEvent::new(self.context())?;
+        let here = bridge.event().clone();
+        event.end_with(bridge)?;
+        event.flush()?;
+        self.wait_for(&here)
+    }
+
+    /// Makes every later command of this queue wait for what is enqueued on `other` so far, which
+    /// may be of another context, as [`wait_for_any`](Self::wait_for_any).
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_for_any`](Self::wait_for_any), or what `clEnqueueMarkerWithWaitList` answers.
+    pub fn wait_for_queue(&self, other: &Queue) -> Result<()> {
+        if self == other {
+            return Ok(());
+        }
+        self.wait_for_any(&other.record()?)
     }
 
     /// An event that ends when every command enqueued so far has ended.
@@ -213,10 +309,24 @@ impl fmt::Debug for Queue {
     }
 }
 
+impl Inner {
+    fn release(&self, events: Vec<Handle>) {
+        if let Some(release) = self.context.api().clReleaseEvent {
+            for event in events {
+                // SAFETY: these are the references that the enqueues gave.
+                unsafe { release(event.0) };
+            }
+        }
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
+        let held = std::mem::take(self.held.get_mut());
+        self.release(held);
+        LIVE.leave(self.raw, self);
         if let Some(release) = self.context.api().clReleaseCommandQueue {
-            // SAFETY: this is the one reference that the creation gave. OpenCL keeps the queue
+            // SAFETY: this is the one reference that the creation or the retain gave. OpenCL keeps the queue
             // until its commands have ended.
             unsafe { release(self.raw.0) };
         }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::access::BufferAccess;
 use crate::error::Result;
 use crate::handle::Handle;
 use crate::queue::Queue;
@@ -26,6 +27,18 @@ impl Usage {
             Some((_, last)) => *last = number.max(*last),
             None => uses.push((queue.clone(), number)),
         }
+    }
+
+    /// The uses that are not known to have ended.
+    pub fn pending(&self) -> Vec<(Queue, u64)> {
+        let mut uses = self.0.lock();
+        uses.retain(|(used, last)| !used.has_ended(*last));
+        uses.clone()
+    }
+
+    /// Forgets every use but `queue`'s, which waits for all of them from now on.
+    pub fn replace(&self, queue: &Queue) {
+        *self.0.lock() = vec![(queue.clone(), queue.enqueued())];
     }
 
     /// Waits for every use.
@@ -57,18 +70,51 @@ pub(crate) struct Registry(RwLock<Live>);
 
 #[derive(Default)]
 struct Live {
-    objects: HashMap<Handle, Weak<Usage>>,
+    objects: HashMap<Handle, Known>,
     /// First address, to the address behind the last byte and the usage.
     ranges: BTreeMap<usize, (usize, Weak<Usage>)>,
 }
 
+/// What is known about a buffer object. Several owners may hold references to one object.
+struct Known {
+    usage: Arc<Usage>,
+    access: BufferAccess,
+    owners: usize,
+}
+
 impl Registry {
-    pub fn add_object(&self, object: Handle, usage: &Arc<Usage>) {
-        self.0.write().objects.insert(object, Arc::downgrade(usage));
+    /// Adds an owner of `object` and gives the usage that all owners share: the one that is known
+    /// already, else `usage`.
+    pub fn add_object(
+        &self,
+        object: Handle,
+        access: BufferAccess,
+        usage: Arc<Usage>,
+    ) -> Arc<Usage> {
+        let mut live = self.0.write();
+        let known = live.objects.entry(object).or_insert(Known {
+            usage,
+            access,
+            owners: 0,
+        });
+        known.owners += 1;
+        known.usage.clone()
     }
 
+    /// Takes an owner away, before it releases its reference.
     pub fn remove_object(&self, object: Handle) {
-        self.0.write().objects.remove(&object);
+        let mut live = self.0.write();
+        if let Some(known) = live.objects.get_mut(&object) {
+            known.owners -= 1;
+            if known.owners == 0 {
+                live.objects.remove(&object);
+            }
+        }
+    }
+
+    /// What kernels and host may do with `object`, if it is a known one.
+    pub fn access_of(&self, object: Handle) -> Option<BufferAccess> {
+        Some(self.0.read().objects.get(&object)?.access)
     }
 
     pub fn add_range(&self, start: Handle, bytes: usize, usage: &Arc<Usage>) {
@@ -85,7 +131,7 @@ impl Registry {
 
     /// The usage of the buffer object `object`, if it is one of ours.
     pub fn of_object(&self, object: Handle) -> Option<Arc<Usage>> {
-        self.0.read().objects.get(&object)?.upgrade()
+        Some(self.0.read().objects.get(&object)?.usage.clone())
     }
 
     /// The usage of the allocation that `address` lies in, if it is one of ours.
@@ -99,6 +145,20 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_object_is_known_until_its_last_owner_goes_and_all_share_one_usage() {
+        let registry = Registry::default();
+        let object = Handle(std::ptr::without_provenance_mut(0x10));
+        let access = BufferAccess::default();
+        let first = registry.add_object(object, access, Arc::default());
+        let second = registry.add_object(object, access, Arc::default());
+        assert!(Arc::ptr_eq(&first, &second));
+        registry.remove_object(object);
+        assert!(Arc::ptr_eq(&registry.of_object(object).unwrap(), &first));
+        registry.remove_object(object);
+        assert!(registry.of_object(object).is_none());
+    }
 
     #[test]
     fn an_address_is_led_to_its_allocation_and_to_no_neighbour() {

@@ -1,15 +1,20 @@
 //! One buffer type over all kinds of memory.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
-use super::object::{ClMap, ClMapMut};
-use super::{HostPtrBuffer, RegularBuffer, SvmBuffer, SvmGrain, SvmMap, SvmMapMut};
+use super::cl_map::{ClMap, ClMapMut};
+use super::memory::{Memory, each};
+use super::svm_map::{SvmMap, SvmMapMut};
+#[allow(unused_imports, reason = "the documentation names them")]
+use super::{HostPtrBuffer, RegularBuffer, SvmBuffer};
 use crate::context::Context;
 use crate::device::{DeviceKind, SvmCapabilities};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::external::ExternalBuffer;
 use crate::kernel::Arg;
 use crate::queue::Queue;
 
@@ -24,6 +29,8 @@ pub enum BufferStrategy {
     SvmFine,
     /// [`HostPtrBuffer`].
     HostPtr,
+    /// [`ExternalBuffer`]; only by [`BufferFactory::adopt`].
+    External,
 }
 
 impl fmt::Display for BufferStrategy {
@@ -33,6 +40,7 @@ impl fmt::Display for BufferStrategy {
             Self::SvmCoarse => "svm-coarse",
             Self::SvmFine => "svm-fine",
             Self::HostPtr => "host-ptr",
+            Self::External => "external",
         })
     }
 }
@@ -69,19 +77,30 @@ impl BufferFactory {
     /// As the constructors of the kinds; nothing else is tried if the chosen kind is refused.
     pub fn alloc<T: Pod>(&self, len: usize, request: BufferRequest) -> Result<Buffer<T>> {
         let (strategy, reason) = self.choose(request);
-        let context = &self.context;
-        let memory = match strategy {
-            BufferStrategy::Regular => Memory::Regular(RegularBuffer::new(context, len)?),
-            BufferStrategy::SvmCoarse => {
-                Memory::Svm(SvmBuffer::new(context, len, SvmGrain::Coarse)?)
-            }
-            BufferStrategy::SvmFine => Memory::Svm(SvmBuffer::new(context, len, SvmGrain::Fine)?),
-            BufferStrategy::HostPtr => Memory::HostPtr(HostPtrBuffer::new(context, len)?),
-        };
+        let memory = Memory::allocate(&self.context, strategy, len)?;
         Ok(Buffer {
             memory,
             strategy,
-            reason,
+            reason: reason.into(),
+        })
+    }
+
+    /// A foreign buffer as one of this factory's.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ContextMismatch`] if it is not of the factory's context.
+    pub fn adopt<T: Pod>(&self, buffer: ExternalBuffer<T>) -> Result<Buffer<T>> {
+        if buffer.context() != &self.context {
+            return Err(Error::ContextMismatch {
+                what: "the foreign buffer",
+            });
+        }
+        let reason = format!("adopted, {} bytes, {}", buffer.bytes(), buffer.access());
+        Ok(Buffer {
+            memory: Memory::External(buffer),
+            strategy: BufferStrategy::External,
+            reason: reason.into(),
         })
     }
 
@@ -116,24 +135,7 @@ impl BufferFactory {
 pub struct Buffer<T> {
     memory: Memory<T>,
     strategy: BufferStrategy,
-    reason: String,
-}
-
-enum Memory<T> {
-    Regular(RegularBuffer<T>),
-    Svm(SvmBuffer<T>),
-    HostPtr(HostPtrBuffer<T>),
-}
-
-/// Calls the same method of whichever kind it is.
-macro_rules! each {
-    ($memory:expr, $buffer:ident => $call:expr) => {
-        match $memory {
-            Memory::Regular($buffer) => $call,
-            Memory::Svm($buffer) => $call,
-            Memory::HostPtr($buffer) => $call,
-        }
-    };
+    reason: Cow<'static, str>,
 }
 
 impl<T: Pod> Buffer<T> {
@@ -164,6 +166,7 @@ impl<T: Pod> Buffer<T> {
         Ok(match &self.memory {
             Memory::Regular(buffer) => MapGuard::Object(buffer.map(queue)?),
             Memory::HostPtr(buffer) => MapGuard::Object(buffer.map(queue)?),
+            Memory::External(buffer) => MapGuard::Object(buffer.map(queue)?),
             Memory::Svm(buffer) => MapGuard::Svm(buffer.map(queue)?),
         })
     }
@@ -177,12 +180,33 @@ impl<T: Pod> Buffer<T> {
         Ok(match &mut self.memory {
             Memory::Regular(buffer) => MapGuardMut::Object(buffer.map_mut(queue)?),
             Memory::HostPtr(buffer) => MapGuardMut::Object(buffer.map_mut(queue)?),
+            Memory::External(buffer) => MapGuardMut::Object(buffer.map_mut(queue)?),
             Memory::Svm(buffer) => MapGuardMut::Svm(buffer.map_mut(queue)?),
         })
     }
 }
 
 impl<T> Buffer<T> {
+    pub(crate) fn from_parts(
+        memory: Memory<T>,
+        strategy: BufferStrategy,
+        reason: Cow<'static, str>,
+    ) -> Self {
+        Self {
+            memory,
+            strategy,
+            reason,
+        }
+    }
+
+    pub(crate) fn memory(&self) -> &Memory<T> {
+        &self.memory
+    }
+
+    pub(crate) fn into_memory(self) -> Memory<T> {
+        self.memory
+    }
+
     /// The number of elements; never zero.
     #[must_use]
     #[allow(clippy::len_without_is_empty)]

@@ -4,13 +4,18 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 
 use bytemuck::Pod;
 use opencl_sys::cl_mem;
 
-use super::object::{ClMap, ClMapMut, Object};
+use super::cl_map::{ClMap, ClMapMut};
+use super::object::Object;
+use super::{BoxLayout, MemRef, Pending, SubBuffer, SubBufferMut};
+use crate::access::BufferAccess;
 use crate::context::Context;
 use crate::error::{Error, Result, bytes_of};
+use crate::event::Event;
 use crate::handle::Handle;
 use crate::kernel::Arg;
 use crate::queue::Queue;

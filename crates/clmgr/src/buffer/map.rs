@@ -7,8 +7,11 @@ use crate::queue::Queue;
 
 /// One map.
 #[derive(Clone)]
-pub(super) struct Mapped {
+pub(crate) struct Mapped {
     pub queue: Queue,
+    /// The buffer object that was mapped, which may be a part of the allocation; the memory itself
+    /// where there is none.
+    pub object: Handle,
     pub pointer: Handle,
     pub writes: bool,
 }
@@ -16,9 +19,10 @@ pub(super) struct Mapped {
 /// The maps of an allocation, so that one whose guard was leaked can be undone.
 ///
 /// Borrows tell which guards are leaked: none is alive while the buffer is borrowed exclusively,
-/// and no writing one is alive while it is borrowed at all.
+/// and no writing one is alive while it is borrowed at all. A part of a buffer borrows it in the
+/// same way, so that a buffer and its parts have one list.
 #[derive(Default)]
-pub(super) struct Maps(Mutex<Vec<Mapped>>);
+pub(crate) struct Maps(Mutex<Vec<Mapped>>);
 
 impl Maps {
     pub fn add(&self, map: Mapped) {
@@ -39,12 +43,21 @@ impl Maps {
     /// Takes the maps whose guards must have been leaked, given that the caller has the buffer
     /// exclusively or shares it.
     pub fn take_leaked(&self, exclusive: bool) -> Vec<Mapped> {
+        self.take(|map| exclusive || map.writes)
+    }
+
+    /// Takes the maps of `object`, which is about to be released.
+    pub fn take_of(&self, object: Handle) -> Vec<Mapped> {
+        self.take(|map| map.object == object)
+    }
+
+    fn take(&self, which: impl Fn(&Mapped) -> bool) -> Vec<Mapped> {
         let mut maps = self.0.lock();
         if maps.is_empty() {
             return Vec::new();
         }
-        let (leaked, alive) = maps.drain(..).partition(|map| exclusive || map.writes);
-        *maps = alive;
-        leaked
+        let (taken, kept) = maps.drain(..).partition(which);
+        *maps = kept;
+        taken
     }
 }

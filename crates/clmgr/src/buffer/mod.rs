@@ -55,6 +55,166 @@ macro_rules! object_methods {
                 self.object_mut().write_at(queue, offset, data)
             }
 
+            /// Enqueues a copy of the elements from `offset` on into `out`, as many as it holds, and
+            /// gives `out` back when the copy has ended. The copy is ordered by `queue`, after a
+            /// wait for other queues that use the buffer.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange),
+            /// [`Error::Access`](crate::Error::Access), or what `clEnqueueReadBuffer` answers.
+            pub fn read_async(
+                &self,
+                queue: &Queue,
+                offset: usize,
+                out: Vec<T>,
+            ) -> Result<Pending<T>> {
+                self.object().read_async(queue, offset, out)
+            }
+
+            /// Enqueues a copy of `data` into the buffer from `offset` on, and gives `data` back
+            /// when the copy has ended. It is ordered as [`read_async`](Self::read_async).
+            ///
+            /// # Errors
+            ///
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange),
+            /// [`Error::Access`](crate::Error::Access), or what `clEnqueueWriteBuffer` answers.
+            pub fn write_async(
+                &mut self,
+                queue: &Queue,
+                offset: usize,
+                data: Vec<T>,
+            ) -> Result<Pending<T>> {
+                self.object_mut().write_async(queue, offset, data)
+            }
+
+            /// Enqueues a write of `value` to `count` elements from `offset` on, ordered as
+            /// [`read_async`](Self::read_async).
+            ///
+            /// # Errors
+            ///
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange),
+            /// [`Error::TooLarge`](crate::Error::TooLarge) for an element whose size is no power of
+            /// two up to 128 bytes, or what `clEnqueueFillBuffer` answers.
+            #[doc(alias = "clEnqueueFillBuffer")]
+            pub fn fill(
+                &mut self,
+                queue: &Queue,
+                offset: usize,
+                count: usize,
+                value: T,
+            ) -> Result<Event> {
+                self.object_mut().fill(queue, offset, count, value)
+            }
+
+            /// Enqueues a copy of `count` elements of `source` from `from` on, to `to` in this
+            /// buffer, ordered as [`read_async`](Self::read_async) for both.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange),
+            /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or what
+            /// `clEnqueueCopyBuffer` answers.
+            #[doc(alias = "clEnqueueCopyBuffer")]
+            pub fn copy_from<'a>(
+                &mut self,
+                queue: &Queue,
+                to: usize,
+                source: impl Into<MemRef<'a, T>>,
+                from: usize,
+                count: usize,
+            ) -> Result<Event>
+            where
+                T: 'a,
+            {
+                self.object_mut()
+                    .copy_from(queue, to, source.into(), from, count)
+            }
+
+            /// Copies the box of `extent` (x, y, z) that lies at `here` in the buffer to `there` in
+            /// `out`, and waits as [`read`](Self::read). Everything is in elements.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Region`](crate::Error::Region), [`Error::Zero`](crate::Error::Zero),
+            /// [`Error::Access`](crate::Error::Access), or what `clEnqueueReadBufferRect` answers.
+            #[doc(alias = "clEnqueueReadBufferRect")]
+            pub fn read_box(
+                &self,
+                queue: &Queue,
+                extent: [usize; 3],
+                here: BoxLayout,
+                out: &mut [T],
+                there: BoxLayout,
+            ) -> Result<()> {
+                self.object().read_box(queue, extent, here, out, there)
+            }
+
+            /// Copies the box of `extent` (x, y, z) that lies at `there` in `data` to `here` in the
+            /// buffer, and waits as [`read`](Self::read). Everything is in elements.
+            ///
+            /// # Errors
+            ///
+            /// As [`read_box`](Self::read_box), with what `clEnqueueWriteBufferRect` answers.
+            #[doc(alias = "clEnqueueWriteBufferRect")]
+            pub fn write_box(
+                &mut self,
+                queue: &Queue,
+                extent: [usize; 3],
+                here: BoxLayout,
+                data: &[T],
+                there: BoxLayout,
+            ) -> Result<()> {
+                self.object_mut()
+                    .write_box(queue, extent, here, data, there)
+            }
+
+            /// Enqueues a copy of the box of `extent` (x, y, z) that lies at `from` in `source`, to
+            /// `to` in this buffer, ordered as [`copy_from`](Self::copy_from).
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Region`](crate::Error::Region), [`Error::Zero`](crate::Error::Zero),
+            /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or what
+            /// `clEnqueueCopyBufferRect` answers.
+            #[doc(alias = "clEnqueueCopyBufferRect")]
+            pub fn copy_box_from<'a>(
+                &mut self,
+                queue: &Queue,
+                extent: [usize; 3],
+                to: BoxLayout,
+                source: impl Into<MemRef<'a, T>>,
+                from: BoxLayout,
+            ) -> Result<Event>
+            where
+                T: 'a,
+            {
+                self.object_mut()
+                    .copy_box_from(queue, extent, to, source.into(), from)
+            }
+
+            /// The elements `range` as a buffer object of their own, for kernels and for reading.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::Zero`](crate::Error::Zero),
+            /// [`Error::Region`](crate::Error::Region) if the start is no multiple of
+            /// [`Device::sub_buffer_alignment`](crate::Device::sub_buffer_alignment), or what
+            /// `clCreateSubBuffer` answers.
+            #[doc(alias = "clCreateSubBuffer")]
+            pub fn part(&self, range: Range<usize>) -> Result<SubBuffer<'_, T>> {
+                self.object().part(range)
+            }
+
+            /// As [`part`](Self::part), and the part may also be written.
+            ///
+            /// # Errors
+            ///
+            /// As [`part`](Self::part).
+            pub fn part_mut(&mut self, range: Range<usize>) -> Result<SubBufferMut<'_, T>> {
+                self.object_mut().part_mut(range)
+            }
+
             /// Maps the buffer for the host to read, after everything enqueued that uses it. The
             /// end of the map is ordered by `queue`.
             ///
@@ -83,7 +243,7 @@ macro_rules! object_methods {
         }
 
         impl<T> $buffer<T> {
-            fn object(&self) -> &Object<T> {
+            pub(crate) fn object(&self) -> &Object<T> {
                 $crate::buffer::object_field!(self $(, $field)?)
             }
 
@@ -121,6 +281,24 @@ macro_rules! object_methods {
             pub fn context(&self) -> &Context {
                 self.object().context()
             }
+
+            /// What kernels and the host may do with the buffer.
+            #[must_use]
+            pub fn access(&self) -> BufferAccess {
+                self.object().access()
+            }
+        }
+
+        impl<'a, T> From<&'a mut $buffer<T>> for $crate::buffer::MemMut<'a, T> {
+            fn from(buffer: &'a mut $buffer<T>) -> Self {
+                Self(buffer.object_mut())
+            }
+        }
+
+        impl<'a, T> From<&'a $buffer<T>> for MemRef<'a, T> {
+            fn from(buffer: &'a $buffer<T>) -> Self {
+                Self(buffer.object())
+            }
         }
 
         impl<T> fmt::Debug for $buffer<T> {
@@ -148,21 +326,37 @@ macro_rules! object_field {
         &mut $self.$field
     };
 }
-use object_field;
-use object_methods;
+pub(crate) use object_field;
+pub(crate) use object_methods;
 
+pub(crate) use memory::Memory;
+pub(crate) use object::Object;
+
+mod cl_map;
 mod factory;
 mod host_ptr;
 mod map;
+mod memory;
 mod object;
+mod pending;
+mod rect;
 mod regular;
+mod sub;
 mod svm;
+mod svm_copy;
+mod svm_map;
+mod transfer;
 
+pub use cl_map::{ClMap, ClMapMut};
 pub use factory::{Buffer, BufferFactory, BufferRequest, BufferStrategy, MapGuard, MapGuardMut};
 pub use host_ptr::HostPtrBuffer;
-pub use object::{ClMap, ClMapMut};
+pub use pending::Pending;
+pub use rect::BoxLayout;
 pub use regular::RegularBuffer;
-pub use svm::{SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView};
+pub use sub::{SubBuffer, SubBufferMut};
+pub use svm::{SvmBuffer, SvmGrain, SvmView};
+pub use svm_map::{SvmMap, SvmMapMut};
+pub use transfer::{MemMut, MemRef};
 
 use crate::error::{Error, Result};
 

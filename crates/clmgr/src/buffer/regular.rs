@@ -1,18 +1,23 @@
 //! A plain `cl_mem`.
 
 use std::fmt;
+use std::ops::Range;
 
 use bytemuck::Pod;
 use opencl_sys::cl_mem;
 
-use super::object::{ClMap, ClMapMut, Object};
+use super::cl_map::{ClMap, ClMapMut};
+use super::object::Object;
+use super::{BoxLayout, MemRef, Pending, SubBuffer, SubBufferMut};
+use crate::access::BufferAccess;
 use crate::context::Context;
 use crate::error::Result;
+use crate::event::Event;
 use crate::kernel::Arg;
 use crate::queue::Queue;
 
 /// Memory of the device behind a `cl_mem`. Its first contents are unspecified.
-pub struct RegularBuffer<T>(Object<T>);
+pub struct RegularBuffer<T>(pub(super) Object<T>);
 
 impl<T: Pod> RegularBuffer<T> {
     /// Memory for `len` elements.
@@ -23,15 +28,19 @@ impl<T: Pod> RegularBuffer<T> {
     /// `clCreateBuffer` answers.
     #[doc(alias = "clCreateBuffer")]
     pub fn new(context: &Context, len: usize) -> Result<Self> {
+        Self::with_access(context, len, BufferAccess::default())
+    }
+
+    /// Memory for `len` elements that kernels and the host may use as `access` says. Host calls
+    /// that it forbids are refused, and so are launches that give it to a parameter whose
+    /// declaration (`const` or not) it forbids.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_access(context: &Context, len: usize, access: BufferAccess) -> Result<Self> {
         // SAFETY: there is no host memory.
-        let object = unsafe {
-            Object::create(
-                context,
-                opencl_sys::CL_MEM_READ_WRITE,
-                len,
-                std::ptr::null_mut(),
-            )
-        };
+        let object = unsafe { Object::create(context, access.flags(), len, std::ptr::null_mut()) };
         object.map(Self)
     }
 }

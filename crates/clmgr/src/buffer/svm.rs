@@ -1,9 +1,7 @@
 //! Shared virtual memory.
 
-use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -12,7 +10,8 @@ use parking_lot::Mutex;
 
 use super::map::{Mapped, Maps};
 use super::object::Object;
-use super::{byte_range, same_length};
+use super::svm_map::{SvmMap, SvmMapMut};
+use super::transfer::MemRef;
 use crate::api::slot;
 use crate::context::Context;
 use crate::device::SvmCapabilities;
@@ -57,12 +56,12 @@ pub struct SvmBuffer<T> {
     element: PhantomData<T>,
 }
 
-struct Allocation {
-    start: Handle,
-    bytes: usize,
+pub(super) struct Allocation {
+    pub start: Handle,
+    pub bytes: usize,
     grain: SvmGrain,
-    context: Context,
-    usage: Arc<Usage>,
+    pub context: Context,
+    pub usage: Arc<Usage>,
     maps: Maps,
 }
 
@@ -107,60 +106,6 @@ impl<T: Pod> SvmBuffer<T> {
             len,
             element: PhantomData,
         })
-    }
-
-    /// Copies the whole buffer into `out`, which has its length. It waits for the copy, and for
-    /// kernels on other queues that use the buffer.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LengthMismatch`], or what `clEnqueueSVMMemcpy` answers.
-    #[doc(alias = "clEnqueueSVMMemcpy")]
-    pub fn read(&self, queue: &Queue, out: &mut [T]) -> Result<()> {
-        same_length("reading a buffer", self.len, out.len())?;
-        self.read_at(queue, 0, out)
-    }
-
-    /// Copies the elements from `offset` on into `out`, and waits as [`read`](Self::read).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfRange`], or what `clEnqueueSVMMemcpy` answers.
-    pub fn read_at(&self, queue: &Queue, offset: usize, out: &mut [T]) -> Result<()> {
-        let range = byte_range::<T>(self.len, offset, out.len())?;
-        // SAFETY: `out` has the size of the range and may be written; the source lies in the
-        // allocation.
-        unsafe {
-            self.allocation.copy(queue, false, range, |here| {
-                (out.as_mut_ptr().cast(), here.cast_const())
-            })
-        }
-    }
-
-    /// Copies `data`, which has the buffer's length, into the buffer, and waits as
-    /// [`read`](Self::read).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LengthMismatch`], or what `clEnqueueSVMMemcpy` answers.
-    pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
-        same_length("writing a buffer", self.len, data.len())?;
-        self.write_at(queue, 0, data)
-    }
-
-    /// Copies `data` into the buffer from `offset` on, and waits as [`read`](Self::read).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfRange`], or what `clEnqueueSVMMemcpy` answers.
-    pub fn write_at(&mut self, queue: &Queue, offset: usize, data: &[T]) -> Result<()> {
-        let range = byte_range::<T>(self.len, offset, data.len())?;
-        // SAFETY: `data` has the size of the range; the target lies in the allocation, which is
-        // borrowed exclusively.
-        unsafe {
-            self.allocation
-                .copy(queue, true, range, |here| (here, data.as_ptr().cast()))
-        }
     }
 
     /// Makes the memory readable for the host, after everything enqueued that uses it: a map of
@@ -273,6 +218,24 @@ impl<T> SvmBuffer<T> {
     pub fn context(&self) -> &Context {
         &self.allocation.context
     }
+
+    pub(super) fn allocation(&self) -> &Allocation {
+        &self.allocation
+    }
+
+    /// Whether neither a view nor anything else holds the memory.
+    pub(super) fn is_sole_owner(&self) -> bool {
+        Arc::strong_count(&self.allocation) == 1
+    }
+
+    /// The same memory with other elements; the caller knows that they fit.
+    pub(super) fn retype<U>(self, len: usize) -> SvmBuffer<U> {
+        SvmBuffer {
+            allocation: self.allocation,
+            len,
+            element: PhantomData,
+        }
+    }
 }
 
 impl<T> fmt::Debug for SvmBuffer<T> {
@@ -338,48 +301,8 @@ impl Allocation {
         Ok(allocation)
     }
 
-    /// Copies to or from the range and waits.
-    ///
-    /// # Safety
-    ///
-    /// Given the start of the range, `ends` gives a target and a source of the range's size.
-    unsafe fn copy(
-        &self,
-        queue: &Queue,
-        exclusive: bool,
-        range: Range<usize>,
-        ends: impl FnOnce(*mut c_void) -> (*mut c_void, *const c_void),
-    ) -> Result<()> {
-        self.settle(queue, exclusive)?;
-        if range.is_empty() {
-            return Ok(());
-        }
-        let copy = slot!(self.context.api(), clEnqueueSVMMemcpy)?;
-        let (target, source) = ends(self.start.0.wrapping_byte_add(range.start));
-        let before = queue.enqueued();
-        // SAFETY: the queue is of this context; the caller answers for both ends; the call blocks,
-        // so that neither is used after it.
-        let code = unsafe {
-            copy(
-                queue.raw(),
-                opencl_sys::CL_TRUE,
-                target,
-                source,
-                range.len(),
-                0,
-                std::ptr::null(),
-                std::ptr::null_mut(),
-            )
-        };
-        check(code, || {
-            format!("clEnqueueSVMMemcpy({} bytes)", range.len())
-        })?;
-        queue.mark_ended(before);
-        Ok(())
-    }
-
     /// Undoes leaked maps and waits for what other queues still do with the memory.
-    fn settle(&self, queue: &Queue, exclusive: bool) -> Result<()> {
+    pub fn settle(&self, queue: &Queue, exclusive: bool) -> Result<()> {
         if queue.context() != &self.context {
             return Err(Error::ContextMismatch { what: "the queue" });
         }
@@ -414,6 +337,7 @@ impl Allocation {
         queue.mark_ended(before);
         self.maps.add(Mapped {
             queue: queue.clone(),
+            object: self.start,
             pointer: self.start,
             writes,
         });
@@ -421,12 +345,20 @@ impl Allocation {
     }
 
     /// Ends the map of a guard.
-    fn end_map(&self, queue: &Queue, writes: bool) -> Result<()> {
+    pub fn end_map(&self, queue: &Queue, writes: bool) -> Result<()> {
         if self.grain == SvmGrain::Fine {
             return Ok(());
         }
         self.maps.remove(self.start, writes);
         self.unmap(queue)
+    }
+
+    /// Undoes every map, since no guard of one is alive.
+    pub fn unmap_all(&self) -> Result<()> {
+        self.maps
+            .take_leaked(true)
+            .iter()
+            .try_for_each(|map| self.unmap(&map.queue))
     }
 
     fn unmap(&self, queue: &Queue) -> Result<()> {
@@ -446,7 +378,7 @@ impl Allocation {
         Ok(())
     }
 
-    fn note_use(&self, queue: &Queue) {
+    pub fn note_use(&self, queue: &Queue) {
         self.usage.note(queue, queue.note_enqueued());
     }
 }
@@ -454,11 +386,7 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         self.context.registry().remove_range(self.start);
-        let unmapped = self
-            .maps
-            .take_leaked(true)
-            .iter()
-            .try_for_each(|map| self.unmap(&map.queue));
+        let unmapped = self.unmap_all();
         // If a wait fails, the device may still use the memory: then it is never freed.
         if unmapped.and_then(|()| self.usage.wait()).is_err() {
             return;
@@ -475,7 +403,7 @@ impl Drop for Allocation {
 /// A buffer object over the memory of an [`SvmBuffer`].
 pub struct SvmView<T> {
     // Declared first, so that the object is released before its memory.
-    object: Object<T>,
+    pub(super) object: Object<T>,
     _allocation: Arc<Allocation>,
 }
 
@@ -500,74 +428,16 @@ impl<T> SvmView<T> {
     }
 }
 
+impl<'a, T> From<&'a SvmView<T>> for MemRef<'a, T> {
+    fn from(view: &'a SvmView<T>) -> Self {
+        Self(&view.object)
+    }
+}
+
 impl<T> fmt::Debug for SvmView<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SvmView")
             .field("len", &self.len())
             .finish_non_exhaustive()
-    }
-}
-
-/// Shared virtual memory that the host may read.
-pub struct SvmMap<'a, T: Pod> {
-    buffer: &'a SvmBuffer<T>,
-    queue: Queue,
-}
-
-/// Shared virtual memory that the host may read and write.
-pub struct SvmMapMut<'a, T: Pod> {
-    buffer: &'a mut SvmBuffer<T>,
-    queue: Queue,
-}
-
-macro_rules! guard {
-    ($guard:ident, $writes:literal) => {
-        impl<T: Pod> $guard<'_, T> {
-            /// Ends the map and returns the error that a drop would keep for the queue's next
-            /// [`finish`](Queue::finish).
-            ///
-            /// # Errors
-            ///
-            /// What `clEnqueueSVMUnmap` answers.
-            pub fn unmap(self) -> Result<()> {
-                let guard = std::mem::ManuallyDrop::new(self);
-                let ended = guard.buffer.allocation.end_map(&guard.queue, $writes);
-                // SAFETY: the guard is not used or dropped again, and the queue is its only part
-                // that needs a drop.
-                drop(unsafe { std::ptr::read(&raw const guard.queue) });
-                ended
-            }
-        }
-
-        impl<T: Pod> Deref for $guard<'_, T> {
-            type Target = [T];
-
-            fn deref(&self) -> &[T] {
-                // SAFETY: the memory is alive, aligned, of this length and, if coarse, mapped for
-                // as long as the guard lives; `T: Pod` takes any bytes. The device does not write
-                // meanwhile: earlier commands have ended, and `Kernel::launch` makes its caller
-                // promise it for later ones.
-                unsafe { std::slice::from_raw_parts(self.buffer.as_ptr(), self.buffer.len) }
-            }
-        }
-
-        impl<T: Pod> Drop for $guard<'_, T> {
-            fn drop(&mut self) {
-                if let Err(error) = self.buffer.allocation.end_map(&self.queue, $writes) {
-                    self.queue.defer(error);
-                }
-            }
-        }
-    };
-}
-
-guard!(SvmMap, false);
-guard!(SvmMapMut, true);
-
-impl<T: Pod> DerefMut for SvmMapMut<'_, T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`; the buffer is borrowed exclusively, so that this is the only
-        // guard.
-        unsafe { std::slice::from_raw_parts_mut(self.buffer.as_ptr(), self.buffer.len) }
     }
 }

@@ -1,5 +1,11 @@
 //! The completion of one command.
 
+mod callback;
+mod user;
+
+pub use callback::Completion;
+pub use user::UserEvent;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +24,16 @@ pub struct Event(Arc<Inner>);
 
 struct Inner {
     raw: Handle,
-    queue: Queue,
-    /// All commands of the queue up to this number were enqueued before this one.
-    after: u64,
+    source: Source,
     call: &'static str,
+}
+
+/// What ends the event.
+enum Source {
+    /// A command of a queue. All commands of the queue up to the number were enqueued before it.
+    Command { queue: Queue, after: u64 },
+    /// The host.
+    User(Context),
 }
 
 /// When a command was enqueued, handed over, started and ended, on the device's own clock.
@@ -49,9 +61,20 @@ impl Event {
     pub(crate) fn new(raw: cl_event, queue: &Queue, after: u64, call: &'static str) -> Self {
         Self(Arc::new(Inner {
             raw: Handle(raw),
-            queue: queue.clone(),
-            after,
+            source: Source::Command {
+                queue: queue.clone(),
+                after,
+            },
             call,
+        }))
+    }
+
+    /// The event `raw` of `context`, whose one reference the caller gives away.
+    pub(crate) fn of_user(raw: cl_event, context: &Context) -> Self {
+        Self(Arc::new(Inner {
+            raw: Handle(raw),
+            source: Source::User(context.clone()),
+            call: "clCreateUserEvent",
         }))
     }
 
@@ -70,7 +93,9 @@ impl Event {
             self.status()?;
         }
         check(code, || "clWaitForEvents(1 event)".to_owned())?;
-        self.0.queue.mark_ended(self.0.after);
+        if let Source::Command { queue, after } = &self.0.source {
+            queue.mark_ended(*after);
+        }
         Ok(())
     }
 
@@ -122,12 +147,38 @@ impl Event {
         self.0.raw.0
     }
 
-    pub(crate) fn context(&self) -> &Context {
-        self.0.queue.context()
+    /// The event's context.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        match &self.0.source {
+            Source::Command { queue, .. } => queue.context(),
+            Source::User(context) => context,
+        }
     }
 
-    pub(crate) fn queue(&self) -> &Queue {
-        &self.0.queue
+    /// The function that the event's command was enqueued by.
+    pub(crate) fn call(&self) -> &'static str {
+        self.0.call
+    }
+
+    /// Hands the command to the device, so that it ends without a wait.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.queue().map_or(Ok(()), Queue::flush)
+    }
+
+    /// Keeps the error of a `Drop` for the queue's next `finish`.
+    pub(crate) fn defer(&self, error: Error) {
+        if let Some(queue) = self.queue() {
+            queue.defer(error);
+        }
+    }
+
+    /// The queue of the event's command; none for a user event.
+    pub(crate) fn queue(&self) -> Option<&Queue> {
+        match &self.0.source {
+            Source::Command { queue, .. } => Some(queue),
+            Source::User(_) => None,
+        }
     }
 
     /// The command's status; a negative one is an error.
@@ -166,8 +217,12 @@ impl fmt::Debug for Event {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(release) = self.queue.context().api().clReleaseEvent {
-            // SAFETY: this is the one reference that the enqueue gave.
+        let context = match &self.source {
+            Source::Command { queue, .. } => queue.context(),
+            Source::User(context) => context,
+        };
+        if let Some(release) = context.api().clReleaseEvent {
+            // SAFETY: this is the one reference that the creation gave.
             unsafe { release(self.raw.0) };
         }
     }

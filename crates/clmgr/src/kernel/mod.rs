@@ -1,12 +1,18 @@
 //! Kernels and their launch.
 
+mod arg;
+mod parameter;
+
+pub use arg::{Arg, NdRange};
+
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::sync::Arc;
 
-use bytemuck::Pod;
-use opencl_sys::{cl_context, cl_event, cl_kernel, cl_mem, cl_uint};
+use opencl_sys::{
+    cl_bitfield, cl_context, cl_event, cl_int, cl_kernel, cl_kernel_arg_info, cl_mem, cl_uint,
+};
 use parking_lot::Mutex;
 
 use crate::api::{Api, slot};
@@ -17,6 +23,8 @@ use crate::handle::Handle;
 use crate::program::Program;
 use crate::queue::Queue;
 use crate::usage::Usage;
+use arg::Pointer;
+use parameter::{Parameter, size_of_type};
 
 /// A kernel of a program. A clone is the same kernel; several threads may launch it at once.
 ///
@@ -48,128 +56,14 @@ struct Object {
     launch: Mutex<()>,
 }
 
-/// How a pointer argument is given.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Pointer {
-    Neither,
-    Mem,
-    Svm,
-}
-
-/// What the compiler kept about a parameter; `Unknown` where it kept nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Parameter {
-    Unknown,
-    Pointer,
-    Local,
-    /// A value, with its size if the type is one of OpenCL's own.
-    Value(Option<usize>),
-}
-
-/// One argument of a launch.
-#[derive(Clone, Copy, Debug)]
-pub enum Arg<'a> {
-    /// A buffer object.
-    Mem(cl_mem),
-    /// A pointer into shared virtual memory.
-    Svm(*const c_void),
-    /// The bytes of a value.
-    Bytes(&'a [u8]),
-    /// Local memory of this many bytes.
-    Local(usize),
-}
-
-impl<'a> Arg<'a> {
-    /// A value of a plain type, e.g. `Arg::scalar(&1.5f32)`.
-    #[must_use]
-    pub fn scalar<T: Pod>(value: &'a T) -> Self {
-        Self::Bytes(bytemuck::bytes_of(value))
-    }
-
-    fn pointer(&self) -> Pointer {
-        match self {
-            Self::Mem(_) => Pointer::Mem,
-            Self::Svm(_) => Pointer::Svm,
-            Self::Bytes(_) | Self::Local(_) => Pointer::Neither,
-        }
-    }
-}
-
-/// The work-items of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NdRange {
-    /// The work-items in each dimension.
-    pub global: [usize; 3],
-    /// The work-items of a work-group; the driver chooses if there is none.
-    pub local: Option<[usize; 3]>,
-    /// The number of dimensions, 1 to 3. The entries behind it are not used.
-    pub dims: u32,
-}
-
-impl NdRange {
-    /// One dimension.
-    #[must_use]
-    pub const fn d1(x: usize) -> Self {
-        Self {
-            global: [x, 1, 1],
-            local: None,
-            dims: 1,
-        }
-    }
-
-    /// Two dimensions; `x` runs fastest.
-    #[must_use]
-    pub const fn d2(x: usize, y: usize) -> Self {
-        Self {
-            global: [x, y, 1],
-            local: None,
-            dims: 2,
-        }
-    }
-
-    /// Three dimensions; `x` runs fastest.
-    #[must_use]
-    pub const fn d3(x: usize, y: usize, z: usize) -> Self {
-        Self {
-            global: [x, y, z],
-            local: None,
-            dims: 3,
-        }
-    }
-
-    /// One dimension in work-groups of `local`, which must divide `x`.
-    #[must_use]
-    pub const fn d1_local(x: usize, local: usize) -> Self {
-        Self::d1(x).with_local([local, 1, 1])
-    }
-
-    /// The same range in work-groups of `local`, each of which must divide the range.
-    #[must_use]
-    pub const fn with_local(mut self, local: [usize; 3]) -> Self {
-        self.local = Some(local);
-        self
-    }
-
-    fn check(&self) -> std::result::Result<(), String> {
-        let dims = self.dims as usize;
-        if !(1..=3).contains(&dims) {
-            return Err(format!("a range of {dims} dimensions; OpenCL has 1 to 3"));
-        }
-        let global = &self.global[..dims];
-        if global.contains(&0) {
-            return Err(format!("a range of {global:?} has no work-item"));
-        }
-        if let Some(local) = &self.local {
-            let local = &local[..dims];
-            if local.contains(&0) || global.iter().zip(local).any(|(g, l)| g % l != 0) {
-                return Err(format!(
-                    "work-groups of {local:?} do not divide the range {global:?}; round the range up and test the index in the kernel"
-                ));
-            }
-        }
-        Ok(())
-    }
-}
+type GetArgInfo = unsafe extern "C" fn(
+    cl_kernel,
+    cl_uint,
+    cl_kernel_arg_info,
+    usize,
+    *mut c_void,
+    *mut usize,
+) -> cl_int;
 
 impl Kernel {
     pub(crate) fn new(program: &Program, name: &str) -> Result<Self> {
@@ -305,17 +199,36 @@ impl Kernel {
                 return Err(self.refusal(format!("argument {index}: {reason}")));
             }
             if let Arg::Mem(object) = arg {
-                self.check_context(*object)?;
+                self.check_object(index, *object, *parameter)?;
             }
         }
         Ok(())
     }
 
-    /// Refuses a buffer of another context, which some drivers accept without a word.
-    fn check_context(&self, object: cl_mem) -> Result<()> {
+    /// Refuses a buffer of another context, which some drivers accept without a word, and one
+    /// that is read-only where the kernel may write.
+    fn check_object(&self, index: usize, object: cl_mem, parameter: Parameter) -> Result<()> {
         let context = self.0.program.context();
-        if context.registry().of_object(Handle(object)).is_some() {
-            return Ok(());
+        if let Some(access) = context.registry().access_of(Handle(object)) {
+            let (fits, declared) = match parameter {
+                Parameter::Pointer {
+                    constant: Some(true),
+                } => (access.device.reads(), "const"),
+                Parameter::Pointer {
+                    constant: Some(false),
+                } => (access.device.writes(), "not const"),
+                _ => (true, ""),
+            };
+            if fits {
+                return Ok(());
+            }
+            return Err(Error::Access {
+                what: format!(
+                    "the use by kernel `{}` as argument {index}, which is declared {declared},",
+                    self.0.name
+                ),
+                access,
+            });
         }
         let get = slot!(context.api(), clGetMemObjectInfo)?;
         let mut owner: cl_context = std::ptr::null_mut();
@@ -396,50 +309,6 @@ impl fmt::Debug for Kernel {
     }
 }
 
-impl Parameter {
-    fn accepts(self, arg: &Arg<'_>) -> std::result::Result<(), String> {
-        match (self, arg) {
-            (_, Arg::Mem(object)) if object.is_null() => Err("a null buffer".to_owned()),
-            (_, Arg::Svm(pointer)) if pointer.is_null() => Err("a null pointer".to_owned()),
-            (_, Arg::Bytes([])) => Err("a value of no bytes".to_owned()),
-            (_, Arg::Local(0)) => Err("local memory of no bytes".to_owned()),
-            (Self::Unknown, _)
-            | (Self::Pointer, Arg::Mem(_) | Arg::Svm(_))
-            | (Self::Local, Arg::Local(_))
-            | (Self::Value(None), Arg::Bytes(_)) => Ok(()),
-            (Self::Value(Some(size)), Arg::Bytes(bytes)) if bytes.len() == size => Ok(()),
-            (Self::Value(Some(size)), Arg::Bytes(bytes)) => Err(format!(
-                "a value of {} bytes given, it takes {size}",
-                bytes.len()
-            )),
-            (Self::Pointer, _) => Err("it takes a buffer or an SVM pointer".to_owned()),
-            (Self::Local, _) => Err("it takes local memory".to_owned()),
-            (Self::Value(_), _) => Err("it takes a value".to_owned()),
-        }
-    }
-}
-
-/// The size of one of OpenCL C's own scalar or vector types.
-fn size_of_type(name: &str) -> Option<usize> {
-    let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let lanes = match &name[base.len()..] {
-        "" => 1,
-        "2" => 2,
-        "3" | "4" => 4,
-        "8" => 8,
-        "16" => 16,
-        _ => return None,
-    };
-    let scalar = match base {
-        "char" | "uchar" | "unsigned char" => 1,
-        "short" | "ushort" | "unsigned short" | "half" => 2,
-        "int" | "uint" | "unsigned int" | "float" => 4,
-        "long" | "ulong" | "unsigned long" | "double" => 8,
-        _ => return None,
-    };
-    Some(scalar * lanes)
-}
-
 impl Object {
     fn create(program: &Program, name: &str) -> Result<Self> {
         let api = *program.context().api();
@@ -504,8 +373,12 @@ impl Object {
             return None;
         }
         match address {
-            opencl_sys::CL_KERNEL_ARG_ADDRESS_GLOBAL
-            | opencl_sys::CL_KERNEL_ARG_ADDRESS_CONSTANT => Some(Parameter::Pointer),
+            opencl_sys::CL_KERNEL_ARG_ADDRESS_GLOBAL => Some(Parameter::Pointer {
+                constant: self.is_const(get, index),
+            }),
+            opencl_sys::CL_KERNEL_ARG_ADDRESS_CONSTANT => Some(Parameter::Pointer {
+                constant: Some(true),
+            }),
             opencl_sys::CL_KERNEL_ARG_ADDRESS_LOCAL => Some(Parameter::Local),
             opencl_sys::CL_KERNEL_ARG_ADDRESS_PRIVATE => {
                 let what = opencl_sys::CL_KERNEL_ARG_TYPE_NAME;
@@ -519,6 +392,25 @@ impl Object {
             }
             _ => None,
         }
+    }
+
+    /// Whether what the parameter points at is declared `const`, if the compiler kept that.
+    fn is_const(&self, get: GetArgInfo, index: cl_uint) -> Option<bool> {
+        // `cl_kernel_arg_type_qualifier` is a 64-bit field; opencl-sys declares it with 32 bits.
+        let mut qualifier: cl_bitfield = 0;
+        // SAFETY: the kernel is alive and has this argument; `qualifier` has room for the answer.
+        let code = unsafe {
+            get(
+                self.raw.0,
+                index,
+                opencl_sys::CL_KERNEL_ARG_TYPE_QUALIFIER,
+                size_of::<cl_bitfield>(),
+                (&raw mut qualifier).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        (code == opencl_sys::CL_SUCCESS)
+            .then_some(qualifier & cl_bitfield::from(opencl_sys::CL_KERNEL_ARG_TYPE_CONST) != 0)
     }
 
     /// # Safety
@@ -581,79 +473,3 @@ const _: () = {
     const fn shared<T: Send + Sync>() {}
     shared::<Kernel>();
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn type_names_have_opencls_sizes() {
-        for (name, size) in [
-            ("float", 4),
-            ("float2", 8),
-            ("int3", 16),
-            ("ulong16", 128),
-            ("uchar", 1),
-            ("half8", 16),
-        ] {
-            assert_eq!(size_of_type(name), Some(size), "{name}");
-        }
-        for name in ["size_t", "params", "float5", "image2d_t", ""] {
-            assert_eq!(size_of_type(name), None, "{name}");
-        }
-    }
-
-    #[test]
-    fn ranges_without_work_or_with_unfitting_groups_are_refused() {
-        assert!(NdRange::d1(0).check().is_err());
-        assert!(NdRange::d2(4, 0).check().is_err());
-        assert!(NdRange::d1_local(10, 4).check().is_err());
-        assert!(NdRange::d1_local(8, 0).check().is_err());
-        assert!(
-            NdRange {
-                dims: 4,
-                ..NdRange::d1(1)
-            }
-            .check()
-            .is_err()
-        );
-        assert!(
-            NdRange {
-                dims: 0,
-                ..NdRange::d1(1)
-            }
-            .check()
-            .is_err()
-        );
-        assert!(NdRange::d1_local(8, 4).check().is_ok());
-        assert!(NdRange::d3(2, 3, 4).check().is_ok());
-    }
-
-    #[test]
-    fn arguments_of_the_wrong_kind_or_size_are_refused() {
-        let svm = Arg::Svm(std::ptr::dangling());
-        assert!(Parameter::Pointer.accepts(&svm).is_ok());
-        assert!(Parameter::Local.accepts(&svm).is_err());
-        assert!(
-            Parameter::Value(Some(4))
-                .accepts(&Arg::scalar(&1.0f64))
-                .is_err()
-        );
-        assert!(
-            Parameter::Value(Some(4))
-                .accepts(&Arg::scalar(&1.0f32))
-                .is_ok()
-        );
-        assert!(
-            Parameter::Value(None)
-                .accepts(&Arg::scalar(&1.0f64))
-                .is_ok()
-        );
-        assert!(
-            Parameter::Unknown
-                .accepts(&Arg::Mem(std::ptr::null_mut()))
-                .is_err()
-        );
-        assert!(Parameter::Local.accepts(&Arg::Local(0)).is_err());
-    }
-}

@@ -1,0 +1,82 @@
+//! Memory of any kind.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::{BufferStrategy, HostPtrBuffer, RegularBuffer, SvmBuffer, SvmGrain};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::external::ExternalBuffer;
+use crate::usage::Usage;
+
+pub(crate) enum Memory<T> {
+    Regular(RegularBuffer<T>),
+    Svm(SvmBuffer<T>),
+    HostPtr(HostPtrBuffer<T>),
+    External(ExternalBuffer<T>),
+}
+
+/// Calls the same method of whichever kind it is.
+macro_rules! each {
+    ($memory:expr, $buffer:ident => $call:expr) => {
+        match $memory {
+            Memory::Regular($buffer) => $call,
+            Memory::Svm($buffer) => $call,
+            Memory::HostPtr($buffer) => $call,
+            Memory::External($buffer) => $call,
+        }
+    };
+}
+pub(super) use each;
+
+impl<T: Pod> Memory<T> {
+    /// New memory of this kind and of no other.
+    pub fn allocate(context: &Context, strategy: BufferStrategy, len: usize) -> Result<Self> {
+        Ok(match strategy {
+            BufferStrategy::Regular => Self::Regular(RegularBuffer::new(context, len)?),
+            BufferStrategy::SvmCoarse => Self::Svm(SvmBuffer::new(context, len, SvmGrain::Coarse)?),
+            BufferStrategy::SvmFine => Self::Svm(SvmBuffer::new(context, len, SvmGrain::Fine)?),
+            BufferStrategy::HostPtr => Self::HostPtr(HostPtrBuffer::new(context, len)?),
+            BufferStrategy::External => {
+                return Err(Error::NotSupported {
+                    what: "allocating a foreign buffer".to_owned(),
+                    device: context.device().name().to_owned(),
+                    reason: "it must exist already; use `BufferFactory::adopt`".to_owned(),
+                });
+            }
+        })
+    }
+}
+
+impl<T> Memory<T> {
+    pub fn usage(&self) -> &Arc<Usage> {
+        match self {
+            Self::Regular(buffer) => buffer.object().usage(),
+            Self::Svm(buffer) => &buffer.allocation().usage,
+            Self::HostPtr(buffer) => buffer.object().usage(),
+            Self::External(buffer) => buffer.object().usage(),
+        }
+    }
+
+    /// Undoes leaked maps. Tells whether nobody else holds the memory.
+    pub fn retire(&self) -> Result<bool> {
+        match self {
+            Self::Regular(buffer) => buffer.object().unmap_all().map(|()| true),
+            Self::Svm(buffer) => {
+                buffer.allocation().unmap_all()?;
+                Ok(buffer.is_sole_owner())
+            }
+            Self::HostPtr(_) | Self::External(_) => Ok(false),
+        }
+    }
+
+    /// The same memory with other elements, which must fit; only for kinds that a pool keeps.
+    pub fn retype<U>(self, len: usize) -> Memory<U> {
+        match self {
+            Self::Regular(buffer) => Memory::Regular(RegularBuffer(buffer.0.retype(len))),
+            Self::Svm(buffer) => Memory::Svm(buffer.retype(len)),
+            Self::HostPtr(_) | Self::External(_) => unreachable!("a pool keeps no such memory"),
+        }
+    }
+}

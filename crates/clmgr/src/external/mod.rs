@@ -1,0 +1,70 @@
+//! OpenCL objects that someone else created.
+//!
+//! | type | what it is |
+//! |---|---|
+//! | [`ExternalContexts`] | where foreign handles are brought in; each object has one value, retained once |
+//! | [`ExternalBufferInfo`] | everything that OpenCL tells about a foreign buffer |
+//! | [`ExternalBuffer`] | a foreign buffer of `T`, used like one of ours |
+//! | [`ExternalQueue`] | a foreign queue, ordered against ours |
+
+mod buffer;
+mod contexts;
+mod info;
+mod queue;
+
+pub use buffer::{ExternalBuffer, Needs};
+pub use contexts::ExternalContexts;
+pub use info::{ExternalBufferInfo, HandleKind};
+pub use queue::ExternalQueue;
+
+use std::ffi::c_void;
+
+use crate::error::{Result, check};
+
+/// Asks for one value of a property.
+///
+/// # Safety
+///
+/// `get` calls an OpenCL query that writes at most the given number of bytes, and every value of
+/// the property is a valid `V`, for which all bytes zero are valid too.
+unsafe fn value<V>(
+    call: &'static str,
+    what: u32,
+    get: impl FnOnce(usize, *mut c_void) -> i32,
+) -> Result<V> {
+    let mut value = std::mem::MaybeUninit::<V>::zeroed();
+    let code = get(size_of::<V>(), value.as_mut_ptr().cast());
+    check(code, || format!("{call}(0x{what:04X})"))?;
+    // SAFETY: the memory is zeroed or written by the query, and the caller answers for both.
+    Ok(unsafe { value.assume_init() })
+}
+
+/// Asks for a list of values of a property.
+///
+/// # Safety
+///
+/// As [`value`]; `get` also takes the place for the size, which may be null.
+pub(crate) unsafe fn list<V>(
+    call: &'static str,
+    what: u32,
+    get: impl Fn(usize, *mut c_void, *mut usize) -> i32,
+) -> Result<Vec<V>> {
+    let describe = || format!("{call}(0x{what:04X})");
+    let mut bytes = 0;
+    check(get(0, std::ptr::null_mut(), &raw mut bytes), describe)?;
+    let len = bytes / size_of::<V>();
+    let mut values: Vec<V> = Vec::with_capacity(len);
+    if len > 0 {
+        let room = len * size_of::<V>();
+        // SAFETY: zeroes are valid values, and there is room for `len` of them.
+        unsafe {
+            std::ptr::write_bytes(values.as_mut_ptr(), 0, len);
+            values.set_len(len);
+        }
+        check(
+            get(room, values.as_mut_ptr().cast(), std::ptr::null_mut()),
+            describe,
+        )?;
+    }
+    Ok(values)
+}

@@ -1,0 +1,265 @@
+//! Memory of another API, imported by file descriptor.
+
+use std::fmt;
+use std::ops::Deref;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use opencl_sys::{
+    cl_event, cl_int, cl_mem_properties, clEnqueueAcquireExternalMemObjectsKHR_t,
+    clEnqueueReleaseExternalMemObjectsKHR_t,
+};
+
+use super::{function, refused, require};
+use crate::access::BufferAccess;
+use crate::api::slot;
+use crate::buffer::Object;
+use crate::context::Context;
+use crate::error::{Result, bytes_of, check};
+use crate::event::Event;
+use crate::external::HandleKind;
+use crate::kernel::Arg;
+use crate::queue::Queue;
+
+/// A buffer over memory that another API allocated and exported.
+///
+/// It may be used between [`acquire`](Self::acquire) and the end of the guard alone: acquiring makes
+/// what the other API has written visible, and releasing hands back what was written here. That the
+/// other API has finished by then is the caller's to see to, e.g. by a
+/// [`Semaphore`](super::Semaphore).
+pub struct ImportedBuffer<T> {
+    object: Object<T>,
+    kind: HandleKind,
+    acquire: clEnqueueAcquireExternalMemObjectsKHR_t,
+    release: clEnqueueReleaseExternalMemObjectsKHR_t,
+    /// The queue of a guard that was leaked.
+    acquired_on: Option<Queue>,
+}
+
+/// The extension that a kind of handle needs.
+fn extension(kind: HandleKind) -> Option<&'static str> {
+    match kind {
+        HandleKind::OPAQUE_FD => Some("cl_khr_external_memory_opaque_fd"),
+        HandleKind::DMA_BUF => Some("cl_khr_external_memory_dma_buf"),
+        _ => None,
+    }
+}
+
+impl<T: Pod> ImportedBuffer<T> {
+    /// Imports `len` elements for the context's device. The descriptor is consumed; if the import is
+    /// refused, it is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSupported`](crate::Error::NotSupported) with the missing extension or function;
+    /// [`Error::Zero`](crate::Error::Zero), [`Error::TooLarge`](crate::Error::TooLarge), or what
+    /// `clCreateBufferWithProperties` answers.
+    ///
+    /// # Safety
+    ///
+    /// `fd` is of this kind and its memory has room for `len` elements. OpenCL does not check the
+    /// size of every kind.
+    #[doc(alias = "clCreateBufferWithProperties")]
+    pub unsafe fn import(
+        context: &Context,
+        kind: HandleKind,
+        fd: OwnedFd,
+        len: usize,
+        access: BufferAccess,
+    ) -> Result<Self> {
+        let bytes = bytes_of::<T>("the length of a buffer", len)?;
+        let device = context.device();
+        let what = format!("importing memory by {kind}");
+        let Some(needed) = extension(kind) else {
+            return Err(refused(device, what, "this crate knows no such handle"));
+        };
+        require(device, &what, "cl_khr_external_memory")?;
+        require(device, &what, needed)?;
+        let create = slot!(context.api(), clCreateBufferWithProperties)?;
+        // SAFETY: `cl_khr_external_memory` gives these names these types.
+        let (acquire, release) = unsafe {
+            (
+                function::<clEnqueueAcquireExternalMemObjectsKHR_t>(
+                    device,
+                    c"clEnqueueAcquireExternalMemObjectsKHR",
+                )?,
+                function::<clEnqueueReleaseExternalMemObjectsKHR_t>(
+                    device,
+                    c"clEnqueueReleaseExternalMemObjectsKHR",
+                )?,
+            )
+        };
+        let descriptor = u64::try_from(fd.as_raw_fd()).unwrap_or(u64::MAX);
+        let properties: [cl_mem_properties; 6] = [
+            kind.0.into(),
+            descriptor,
+            opencl_sys::CL_MEM_DEVICE_HANDLE_LIST_KHR,
+            device.raw().addr() as u64,
+            opencl_sys::CL_MEM_DEVICE_HANDLE_LIST_END_KHR,
+            0,
+        ];
+        let mut code = 0;
+        // SAFETY: the list ends with zero and names the context's own device; the caller answers for
+        // the descriptor; there is no host memory; `code` is a valid place.
+        let raw = unsafe {
+            create(
+                context.raw(),
+                properties.as_ptr(),
+                access.flags(),
+                bytes,
+                std::ptr::null_mut(),
+                &raw mut code,
+            )
+        };
+        check(code, || {
+            format!("clCreateBufferWithProperties({bytes} bytes by {kind})")
+        })?;
+        // The import owns the descriptor from now on.
+        let _consumed = fd.into_raw_fd();
+        // SAFETY: the handle is the new object's one reference, and it has this size.
+        let object =
+            unsafe { Object::own(context, raw, access, len, Arc::default(), Arc::default()) };
+        Ok(Self {
+            object,
+            kind,
+            acquire,
+            release,
+            acquired_on: None,
+        })
+    }
+
+    /// Takes the memory over for commands of `queue`, until the guard is dropped.
+    ///
+    /// # Errors
+    ///
+    /// What `clEnqueueAcquireExternalMemObjectsKHR` answers.
+    #[doc(alias = "clEnqueueAcquireExternalMemObjectsKHR")]
+    pub fn acquire(&mut self, queue: &Queue) -> Result<AcquiredBuffer<'_, T>> {
+        if let Some(leaked) = self.acquired_on.take() {
+            self.hand_back(&leaked)?;
+        }
+        self.object.settle(queue, true)?;
+        self.command(queue, "clEnqueueAcquireExternalMemObjectsKHR", self.acquire)?;
+        self.acquired_on = Some(queue.clone());
+        Ok(AcquiredBuffer { buffer: self })
+    }
+}
+
+type Command = Option<
+    unsafe extern "C" fn(
+        opencl_sys::cl_command_queue,
+        opencl_sys::cl_uint,
+        *const opencl_sys::cl_mem,
+        opencl_sys::cl_uint,
+        *const cl_event,
+        *mut cl_event,
+    ) -> cl_int,
+>;
+
+impl<T> ImportedBuffer<T> {
+    fn hand_back(&self, queue: &Queue) -> Result<Event> {
+        let event = self.command(queue, "clEnqueueReleaseExternalMemObjectsKHR", self.release)?;
+        queue.flush()?;
+        Ok(event)
+    }
+
+    fn command(&self, queue: &Queue, call: &'static str, command: Command) -> Result<Event> {
+        let Some(command) = command else {
+            return Err(crate::Error::missing(call));
+        };
+        let list = [self.object.raw()];
+        self.object.enqueue(
+            queue,
+            call,
+            // SAFETY: queue and buffer are alive and of one context; `event` is a valid place.
+            |event| unsafe { command(queue.raw(), 1, list.as_ptr(), 0, std::ptr::null(), event) },
+            || "1 buffer".to_owned(),
+        )
+    }
+
+    /// The number of elements; never zero.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.object.len()
+    }
+
+    /// How it was imported.
+    #[must_use]
+    pub fn kind(&self) -> HandleKind {
+        self.kind
+    }
+}
+
+impl<T> fmt::Debug for ImportedBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ImportedBuffer")
+            .field("len", &self.len())
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An [`ImportedBuffer`] that OpenCL may use. Its drop hands the memory back, on the queue that took
+/// it over.
+pub struct AcquiredBuffer<'a, T: Pod> {
+    buffer: &'a mut ImportedBuffer<T>,
+}
+
+impl<T: Pod> AcquiredBuffer<'_, T> {
+    /// Copies the whole buffer into `out`, which has its length, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::read`](crate::RegularBuffer::read).
+    pub fn read(&self, queue: &Queue, out: &mut [T]) -> Result<()> {
+        self.buffer.object.read(queue, out)
+    }
+
+    /// Copies `data`, which has the buffer's length, into the buffer, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::write`](crate::RegularBuffer::write).
+    pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
+        self.buffer.object.write(queue, data)
+    }
+
+    /// The buffer as a kernel's argument.
+    #[must_use]
+    pub fn arg(&self) -> Arg<'_> {
+        Arg::Mem(self.buffer.object.raw())
+    }
+
+    /// Hands the memory back and gives the event that ends when that is done.
+    ///
+    /// # Errors
+    ///
+    /// What `clEnqueueReleaseExternalMemObjectsKHR` answers.
+    #[doc(alias = "clEnqueueReleaseExternalMemObjectsKHR")]
+    pub fn release(self) -> Result<Event> {
+        match self.buffer.acquired_on.take() {
+            Some(queue) => self.buffer.hand_back(&queue),
+            None => unreachable!("a guard lives while its buffer is acquired"),
+        }
+    }
+}
+
+impl<T: Pod> Deref for AcquiredBuffer<'_, T> {
+    type Target = ImportedBuffer<T>;
+
+    fn deref(&self) -> &ImportedBuffer<T> {
+        self.buffer
+    }
+}
+
+impl<T: Pod> Drop for AcquiredBuffer<'_, T> {
+    fn drop(&mut self) {
+        if let Some(queue) = self.buffer.acquired_on.take()
+            && let Err(error) = self.buffer.hand_back(&queue)
+        {
+            queue.defer(error);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Semaphores.
+
+use std::fmt;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+
+use opencl_sys::{
+    cl_event, cl_semaphore_khr, cl_semaphore_properties_khr, clCreateSemaphoreWithPropertiesKHR_t,
+    clEnqueueSignalSemaphoresKHR_t, clEnqueueWaitSemaphoresKHR_t, clGetSemaphoreHandleForTypeKHR_t,
+    clReleaseSemaphoreKHR_t,
+};
+
+use super::{function, refused, require};
+use crate::context::Context;
+use crate::error::{Error, Result, check};
+use crate::event::Event;
+use crate::handle::Handle;
+use crate::queue::Queue;
+
+/// The kind of descriptor that a semaphore crosses a border by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SemaphoreKind(pub u32);
+
+impl SemaphoreKind {
+    /// `CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR`.
+    pub const OPAQUE_FD: Self = Self(opencl_sys::CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR);
+    /// `CL_SEMAPHORE_HANDLE_SYNC_FD_KHR`.
+    pub const SYNC_FD: Self = Self(opencl_sys::CL_SEMAPHORE_HANDLE_SYNC_FD_KHR);
+
+    fn extension(self) -> Option<&'static str> {
+        match self {
+            Self::OPAQUE_FD => Some("cl_khr_external_semaphore_opaque_fd"),
+            Self::SYNC_FD => Some("cl_khr_external_semaphore_sync_fd"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for SemaphoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::OPAQUE_FD => f.write_str("opaque-fd"),
+            Self::SYNC_FD => f.write_str("sync-fd"),
+            Self(other) => write!(f, "0x{other:04X}"),
+        }
+    }
+}
+
+/// A binary semaphore: each wait takes one signal.
+pub struct Semaphore {
+    raw: Handle,
+    context: Context,
+    functions: Functions,
+}
+
+struct Functions {
+    wait: clEnqueueWaitSemaphoresKHR_t,
+    signal: clEnqueueSignalSemaphoresKHR_t,
+    release: clReleaseSemaphoreKHR_t,
+}
+
+impl Semaphore {
+    /// A new semaphore, for the commands of OpenCL alone.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSupported`] with the missing extension, or what
+    /// `clCreateSemaphoreWithPropertiesKHR` answers.
+    #[doc(alias = "clCreateSemaphoreWithPropertiesKHR")]
+    pub fn new(context: &Context) -> Result<Self> {
+        Self::create(context, "creating a semaphore", &[])
+    }
+
+    /// A new semaphore that can be exported by this kind of descriptor.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn exportable(context: &Context, kind: SemaphoreKind) -> Result<Self> {
+        let what = format!("exporting a semaphore by {kind}");
+        require_kind(context, &what, kind)?;
+        let properties = [
+            opencl_sys::CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR,
+            u64::from(kind.0),
+            opencl_sys::CL_SEMAPHORE_EXPORT_HANDLE_TYPES_LIST_END_KHR,
+        ];
+        Self::create(context, &what, &properties)
+    }
+
+    /// The semaphore that another API exported. The descriptor is consumed; if the import is
+    /// refused, it is closed.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    ///
+    /// # Safety
+    ///
+    /// `fd` is a semaphore of this kind.
+    pub unsafe fn import(context: &Context, kind: SemaphoreKind, fd: OwnedFd) -> Result<Self> {
+        let what = format!("importing a semaphore by {kind}");
+        require_kind(context, &what, kind)?;
+        let descriptor = u64::try_from(fd.as_raw_fd()).unwrap_or(u64::MAX);
+        let semaphore = Self::create(context, &what, &[kind.0.into(), descriptor])?;
+        // The import owns the descriptor from now on.
+        let _consumed = fd.into_raw_fd();
+        Ok(semaphore)
+    }
+
+    fn create(
+        context: &Context,
+        what: &str,
+        further: &[cl_semaphore_properties_khr],
+    ) -> Result<Self> {
+        let device = context.device();
+        require(device, what, "cl_khr_semaphore")?;
+        // SAFETY: `cl_khr_semaphore` gives these names these types.
+        let (create, functions) = unsafe {
+            (
+                function::<clCreateSemaphoreWithPropertiesKHR_t>(
+                    device,
+                    c"clCreateSemaphoreWithPropertiesKHR",
+                )?,
+                Functions {
+                    wait: function(device, c"clEnqueueWaitSemaphoresKHR")?,
+                    signal: function(device, c"clEnqueueSignalSemaphoresKHR")?,
+                    release: function(device, c"clReleaseSemaphoreKHR")?,
+                },
+            )
+        };
+        let create = create.ok_or_else(|| Error::missing("clCreateSemaphoreWithPropertiesKHR"))?;
+        let mut properties = vec![
+            u64::from(opencl_sys::CL_SEMAPHORE_TYPE_KHR),
+            u64::from(opencl_sys::CL_SEMAPHORE_TYPE_BINARY_KHR),
+        ];
+        properties.extend_from_slice(further);
+        properties.push(0);
+        let mut code = 0;
+        // SAFETY: the context is alive; the list ends with zero; `code` is a valid place.
+        let raw = unsafe { create(context.raw(), properties.as_ptr(), &raw mut code) };
+        check(code, || {
+            format!("clCreateSemaphoreWithPropertiesKHR({what})")
+        })?;
+        Ok(Self {
+            raw: Handle(raw),
+            context: context.clone(),
+            functions,
+        })
+    }
+
+    /// A descriptor of the semaphore for another API, which the caller owns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSupported`] with the missing extension, or what
+    /// `clGetSemaphoreHandleForTypeKHR` answers, e.g. for a semaphore that is not exportable.
+    #[doc(alias = "clGetSemaphoreHandleForTypeKHR")]
+    pub fn export(&self, kind: SemaphoreKind) -> Result<OwnedFd> {
+        let device = self.context.device();
+        require_kind(
+            &self.context,
+            &format!("exporting a semaphore by {kind}"),
+            kind,
+        )?;
+        // SAFETY: `cl_khr_external_semaphore` gives this name this type.
+        let get = unsafe {
+            function::<clGetSemaphoreHandleForTypeKHR_t>(device, c"clGetSemaphoreHandleForTypeKHR")
+        }?
+        .ok_or_else(|| Error::missing("clGetSemaphoreHandleForTypeKHR"))?;
+        let mut fd: RawFd = -1;
+        // SAFETY: semaphore and device are alive; a handle of this kind is a descriptor, for which
+        // there is room.
+        let code = unsafe {
+            get(
+                self.raw.0,
+                device.raw(),
+                kind.0,
+                size_of::<RawFd>(),
+                (&raw mut fd).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        check(code, || format!("clGetSemaphoreHandleForTypeKHR({kind})"))?;
+        if fd < 0 {
+            return Err(refused(
+                device,
+                format!("exporting a semaphore by {kind}"),
+                "the driver gave no descriptor",
+            ));
+        }
+        // SAFETY: the driver gave the descriptor to the caller.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+
+    /// Makes every later command of `queue` wait for a signal.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ContextMismatch`], or what `clEnqueueWaitSemaphoresKHR` answers.
+    #[doc(alias = "clEnqueueWaitSemaphoresKHR")]
+    pub fn wait(&self, queue: &Queue) -> Result<Event> {
+        self.enqueue(queue, "clEnqueueWaitSemaphoresKHR", self.functions.wait)
+    }
+
+    /// Signals when every earlier command of `queue` has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ContextMismatch`], or what `clEnqueueSignalSemaphoresKHR` answers.
+    #[doc(alias = "clEnqueueSignalSemaphoresKHR")]
+    pub fn signal(&self, queue: &Queue) -> Result<Event> {
+        self.enqueue(queue, "clEnqueueSignalSemaphoresKHR", self.functions.signal)
+    }
+
+    fn enqueue(
+        &self,
+        queue: &Queue,
+        call: &'static str,
+        command: clEnqueueWaitSemaphoresKHR_t,
+    ) -> Result<Event> {
+        if queue.context() != &self.context {
+            return Err(Error::ContextMismatch { what: "the queue" });
+        }
+        let command = command.ok_or_else(|| Error::missing(call))?;
+        let before = queue.enqueued();
+        let list: [cl_semaphore_khr; 1] = [self.raw.0];
+        let mut event: cl_event = std::ptr::null_mut();
+        // SAFETY: queue and semaphore are alive and of one context; a binary semaphore has no
+        // payload; `event` is a valid place.
+        let code = unsafe {
+            command(
+                queue.raw(),
+                1,
+                list.as_ptr(),
+                std::ptr::null(),
+                0,
+                std::ptr::null(),
+                &raw mut event,
+            )
+        };
+        check(code, || format!("{call}(1 semaphore)"))?;
+        queue.note_enqueued();
+        Ok(Event::new(event, queue, before, call))
+    }
+}
+
+/// That the device has external semaphores of this kind.
+fn require_kind(context: &Context, what: &str, kind: SemaphoreKind) -> Result<()> {
+    let device = context.device();
+    require(device, what, "cl_khr_semaphore")?;
+    require(device, what, "cl_khr_external_semaphore")?;
+    match kind.extension() {
+        Some(extension) => require(device, what, extension),
+        None => Err(refused(device, what, "this crate knows no such handle")),
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Semaphore").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Semaphore {
+    fn drop(&mut self) {
+        if let Some(release) = self.functions.release {
+            // SAFETY: this is the one reference that the creation gave. The extension keeps the
+            // semaphore until the commands that use it have ended.
+            unsafe { release(self.raw.0) };
+        }
+    }
+}
