@@ -8,7 +8,7 @@ use bytemuck::Pod;
 use crate::call::call;
 use crate::slice::Origin;
 use crate::uses::Uses;
-use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
+use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
 /// Device memory with an owner.
 ///
@@ -235,8 +235,7 @@ impl<T> Drop for DeviceBuffer<T> {
                 self.device.runtime().defer(error);
             }
         } else {
-            let bytes = self.len * size_of::<T>();
-            tracing::error!(bytes, pointer = ?self.pointer, "device memory leaked: a stream that used it did not settle");
+            report::leaked("device memory", self.len * size_of::<T>());
         }
     }
 }

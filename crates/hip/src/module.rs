@@ -7,7 +7,10 @@ use hip_sys::{hipFunction_t, hipModule_t};
 use parking_lot::Mutex;
 
 use crate::call::call;
-use crate::{Device, Error, KernelArg, LaunchConfig, Result, Stream};
+use crate::{Device, Error, KernelArg, LaunchConfig, Result, Stream, report};
+
+/// Parameters of a launch whose addresses need no allocation. Kernels rarely have more; longer lists go to the heap.
+const PARAMS_ON_STACK: usize = 32;
 
 /// Code on one device. Cloning is cheap; the last owner waits for the kernels that still run and unloads it.
 #[derive(Clone)]
@@ -163,7 +166,18 @@ impl Function {
                 reason,
             });
         }
-        let mut params: Vec<*mut c_void> = args.iter().map(|arg| arg.as_param()).collect();
+        let mut few = [ptr::null_mut(); PARAMS_ON_STACK];
+        let mut many = Vec::new();
+        let params = match few.get_mut(..args.len()) {
+            Some(params) => params,
+            None => {
+                many.resize(args.len(), ptr::null_mut());
+                many.as_mut_slice()
+            }
+        };
+        for (param, arg) in params.iter_mut().zip(args) {
+            *param = arg.as_param();
+        }
         self.module.code.note(stream);
         device.make_current()?;
         let LaunchConfig {
@@ -199,11 +213,11 @@ impl Function {
 impl Code {
     fn note(&self, stream: &Stream) {
         let mut launched = self.launched.lock();
-        if launched.last() == Some(stream) {
+        if launched.contains(stream) {
             return;
         }
         // A stream that is idle has nothing of this module left; keeping it would keep it alive as long as the module.
-        launched.retain(|other| other != stream && !matches!(other.is_idle(), Ok(true)));
+        launched.retain(|other| !matches!(other.is_idle(), Ok(true)));
         launched.push(stream.clone());
     }
 
@@ -229,7 +243,7 @@ impl Drop for Code {
         }
         if !settled {
             std::mem::forget(std::mem::take(&mut self._image));
-            tracing::error!("module left loaded: a stream that ran it did not settle");
+            report::leaked("module", 0);
         } else if let Err(error) = self.unload() {
             self.device.runtime().defer(error);
         }

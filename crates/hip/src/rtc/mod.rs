@@ -23,7 +23,7 @@ use hip_sys::{RtcApi, hiprtcProgram, hiprtcResult};
 
 use crate::call::rtc_call;
 use crate::module::c_text;
-use crate::{Device, Error, Module, Result};
+use crate::{Device, Error, Module, Result, report};
 
 /// Source text to compile, with its options.
 #[derive(Debug, Clone)]
@@ -120,7 +120,7 @@ impl Program {
             });
         }
         if !log.trim().is_empty() {
-            tracing::warn!(program = %self.name, log, "HIPRTC has something to say");
+            report::compiler_words(&self.name, &log);
         }
         let code = program.code(&self.name)?;
         // SAFETY: the compiler made this code object, and it is complete.
@@ -247,7 +247,7 @@ impl Drop for Compilation<'_> {
         };
         if let Err(error) = outcome {
             // Nothing of the device hangs on a program, so the log is enough.
-            tracing::error!(%error, "HIPRTC error while dropping");
+            report::while_dropping(&error);
         }
     }
 }
