@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::ptr;
@@ -21,6 +22,8 @@ pub struct Module {
 struct Code {
     device: Device,
     raw: hipModule_t,
+    /// What the instances of templates are called in the code, by their name in C++.
+    symbols: HashMap<String, String>,
     /// Streams that may still run a kernel of this module.
     launched: Mutex<Vec<Stream>>,
     /// HIP may keep pointing into the image it was given.
@@ -59,6 +62,18 @@ impl Module {
     /// HIP refused it, for example because it was compiled for another architecture.
     #[doc(alias = "hipModuleLoadData")]
     pub unsafe fn load(device: &Device, code: &[u8]) -> Result<Self> {
+        // SAFETY: the caller's promise is the callee's demand.
+        unsafe { Self::load_named(device, code, HashMap::new()) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Module::load`].
+    pub(crate) unsafe fn load_named(
+        device: &Device,
+        code: &[u8],
+        symbols: HashMap<String, String>,
+    ) -> Result<Self> {
         device.make_current()?;
         let image: Box<[u8]> = code.into();
         let mut raw = ptr::null_mut();
@@ -75,6 +90,7 @@ impl Module {
         let code = Code {
             device: device.clone(),
             raw,
+            symbols,
             launched: Mutex::default(),
             _image: image,
         };
@@ -89,14 +105,15 @@ impl Module {
         &self.code.device
     }
 
-    /// The kernel of this name. Only names declared `extern "C"` are what they look like.
+    /// The kernel of this name, declared `extern "C"`, or an [instance](crate::rtc::Program::instance) of a template.
     ///
     /// # Errors
     ///
     /// There is no such kernel, or the name holds a NUL byte.
     #[doc(alias = "hipModuleGetFunction")]
     pub fn function(&self, name: &str) -> Result<Function> {
-        let text = c_text(name, "kernel name")?;
+        let symbol = self.code.symbols.get(name).map_or(name, String::as_str);
+        let text = c_text(symbol, "kernel name")?;
         let mut raw = ptr::null_mut();
         self.device().make_current()?;
         // SAFETY: writes one handle to the address given; the module is alive and the name ends with NUL.
