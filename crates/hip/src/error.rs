@@ -159,6 +159,22 @@ pub enum Error {
         position: usize,
     },
 
+    /// A function that a stream called on the host panicked.
+    #[error("a host function of a stream panicked: {message}")]
+    HostFunction {
+        /// The panic's message.
+        message: String,
+    },
+
+    /// The platform has no such thing at all.
+    #[error("{what} is not supported: {reason}")]
+    NotSupported {
+        /// What was asked for.
+        what: &'static str,
+        /// Why there is none, and what to use instead.
+        reason: &'static str,
+    },
+
     /// The library answered something that cannot be understood.
     #[error("`{call}` answered `{answer}`, which is not {expected}")]
     Answer {

@@ -71,10 +71,13 @@
 
 mod buffer;
 mod call;
+mod completion;
 mod deferred;
 mod device;
 mod error;
 mod event;
+mod flag;
+mod host_function;
 mod host_memory;
 mod kernel;
 mod launch;
@@ -89,9 +92,11 @@ mod stream;
 mod uses;
 
 pub use buffer::DeviceBuffer;
+pub use completion::Completion;
 pub use device::{Device, MemoryInfo, PciAddress};
 pub use error::{Error, Result};
 pub use event::Event;
+pub use flag::{Condition, Flag, Word};
 pub use kernel::{ByValue, Kernel, Param, Params, param};
 pub use launch::{KernelArg, LaunchConfig};
 pub use module::{Function, Module};
