@@ -227,7 +227,7 @@ unsafe extern "C" fn pointer_info(
             None => answer.type_ = hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_UNKNOWN,
             Some(allocation) => {
                 let base = allocation.base as *mut c_void;
-                let on_device = matches!(allocation.kind, Kind::Device | Kind::ForeignVram);
+                let on_device = allocation.kind.is_device() || allocation.kind == Kind::ForeignVram;
                 answer.type_ = match allocation.kind {
                     Kind::Registered => hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_LOCKED,
                     _ => hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_HSA,
@@ -309,7 +309,7 @@ unsafe extern "C" fn status_string(status: hsa_status_t, out: *mut *const c_char
 }
 
 /// The table of the HSA functions that are built.
-pub(crate) fn api() -> hsa_sys::Api {
+pub(crate) const fn api() -> hsa_sys::Api {
     hsa_sys::Api {
         hsa_init: Some(init),
         hsa_shut_down: Some(shut_down),

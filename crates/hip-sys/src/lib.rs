@@ -5,6 +5,7 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs`, `rtc_api.rs` | [`Api`] and [`RtcApi`], one slot for each function (generated) |
+//! | `functions.rs`, `rtc_functions.rs` | the same functions as macros that list their signatures (generated) |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //! | `constants.rs` | the few macros that the generator cannot express |
 //!
@@ -24,6 +25,8 @@
 #[rustfmt::skip]
 mod api;
 mod constants;
+#[rustfmt::skip]
+mod functions;
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 #[rustfmt::skip]
 mod layout;
@@ -31,6 +34,8 @@ mod layout;
 mod names;
 #[rustfmt::skip]
 mod rtc_api;
+#[rustfmt::skip]
+mod rtc_functions;
 #[rustfmt::skip]
 mod types;
 

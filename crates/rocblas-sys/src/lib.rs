@@ -5,6 +5,7 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
+//! | `functions.rs` | the same functions as a macro that lists their signatures (generated) |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
 //! HIP's types (streams, events) are those of `hip-sys`. The `_64` forms appeared with ROCm 6.3; older libraries leave
@@ -12,6 +13,8 @@
 
 #[rustfmt::skip]
 mod api;
+#[rustfmt::skip]
+mod functions;
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 #[rustfmt::skip]
 mod layout;

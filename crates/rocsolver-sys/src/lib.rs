@@ -5,12 +5,15 @@
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `api.rs` | [`Api`], one slot for each function (generated) |
+//! | `functions.rs` | the same functions as a macro that lists their signatures (generated) |
 //!
 //! Handles, status values and complex numbers are those of `rocblas-sys`: rocSOLVER works on a rocBLAS handle.
 //! Load rocBLAS first, and both from one release ([`Api::load_beside`]).
 
 #[rustfmt::skip]
 mod api;
+#[rustfmt::skip]
+mod functions;
 #[rustfmt::skip]
 mod names;
 #[rustfmt::skip]

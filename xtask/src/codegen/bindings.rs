@@ -6,7 +6,7 @@ use xshell::{Shell, cmd};
 
 use super::record::GeneratedFile;
 use super::table::{self, Split, Table};
-use super::{Result, headers};
+use super::{Result, functions, headers};
 
 /// One `-sys` crate.
 struct Bound {
@@ -142,6 +142,9 @@ pub fn generate(shell: &Shell, include: &Path) -> Result<Vec<GeneratedFile>> {
                 table.file,
                 table::render(table, functions, headers::RELEASE, &imports)?,
             );
+            if let Some((file, text)) = functions::render(table, functions)? {
+                add(&file, text);
+            }
         }
     }
     Ok(files)

@@ -6,12 +6,15 @@
 //! | the C parser | [`libclang`] |
 //! | headers to Rust types | `bindings` |
 //! | foreign functions to a table of optional slots | `table` |
+//! | the same functions as a list of signatures | `functions` |
 //! | what was generated, as digests | [`record`] |
 //!
 //! Only the middle steps need the Cargo feature `codegen`; without it the command prepares the inputs and runs itself again with it.
 
 #[cfg(feature = "codegen")]
 mod bindings;
+#[cfg(feature = "codegen")]
+mod functions;
 mod headers;
 mod libclang;
 mod record;

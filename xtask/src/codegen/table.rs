@@ -363,7 +363,8 @@ fn slot(function: &ForeignItemFn) -> impl ToTokens {
     }
 }
 
-fn format(tokens: TokenStream) -> Result<String> {
+/// Source text of generated code.
+pub fn format(tokens: TokenStream) -> Result<String> {
     let file =
         syn::parse2(tokens).map_err(|error| format!("the generated code is no Rust: {error}"))?;
     Ok(prettyplease::unparse(&file))

@@ -16,6 +16,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"],
     ),
     (
+        "hip-host-capi",
+        &["hip-host", "hip-sys", "rocblas-sys", "rocsolver-sys"],
+    ),
+    (
         "platform",
         &[
             "rocm-loader",

@@ -42,7 +42,7 @@ pub(crate) use version::{copy as copy_version, size as version_size};
 use rocblas_sys::Api;
 
 /// The rocBLAS functions of the host platform. Slots that are empty have no implementation here.
-pub fn rocblas_api() -> Api {
+pub const fn rocblas_api() -> Api {
     macro_rules! table {
         ($($module:ident: $($name:ident)*;)*) => {
             Api { $($($name: Some($module::$name),)*)* ..Api::EMPTY }

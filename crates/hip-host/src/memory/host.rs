@@ -103,7 +103,7 @@ pub(crate) unsafe extern "C" fn host_register(
             Some(Kind::Pinned | Kind::Registered | Kind::Managed) => {
                 return Err(hipError_t::hipErrorHostMemoryAlreadyRegistered);
             }
-            Some(kind @ (Kind::Device | Kind::ForeignVram | Kind::ForeignHost)) => {
+            Some(kind) => {
                 // The kernel driver pins user memory only, and this is memory it made itself
                 // (libhsakmt/src/fmm.c, `fmm_register_memory`).
                 log::refused(

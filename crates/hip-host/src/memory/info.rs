@@ -37,12 +37,12 @@ pub(crate) unsafe extern "C" fn pointer_get_attributes(
                 answer.devicePointer = here;
                 answer.allocationFlags = allocation.flags;
                 answer.type_ = match allocation.kind {
-                    Kind::Device => hipMemoryType::hipMemoryTypeDevice,
+                    kind if kind.is_device() => hipMemoryType::hipMemoryTypeDevice,
                     Kind::Managed => hipMemoryType::hipMemoryTypeManaged,
                     _ => hipMemoryType::hipMemoryTypeHost,
                 };
                 answer.isManaged = c_int::from(allocation.kind == Kind::Managed);
-                if allocation.kind != Kind::Device {
+                if !allocation.kind.is_device() {
                     answer.hostPointer = here;
                 }
             }

@@ -5,16 +5,20 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
 };
 
+use super::backing::Backing;
 use super::{registry, strict};
-use crate::sanitizer;
+use crate::error::Result;
+use crate::{sanitizer, stream};
 
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
 /// HIP promises no more for `hipMalloc` than 256 bytes.
 const ALIGNMENT: usize = 256;
@@ -30,6 +34,8 @@ pub(crate) struct Mapping {
     base: usize,
     /// Where the pages begin that the host may be kept out of.
     closed: Option<usize>,
+    /// The file the memory lies in, once it has to be shared.
+    file: Mutex<Option<Arc<Backing>>>,
 }
 
 /// The whole reserved range, guards included.
@@ -100,7 +106,44 @@ impl Mapping {
             span,
             base,
             closed: None,
+            file: Mutex::new(None),
         })
+    }
+
+    /// `bytes` bytes of someone's file from `offset` on, which need not be a multiple of the page size.
+    pub(crate) fn of_file(file: BorrowedFd<'_>, offset: u64, bytes: usize) -> Option<Self> {
+        let before = (offset % PAGE as u64) as usize;
+        let data = bytes.checked_add(before)?.checked_next_multiple_of(PAGE)?;
+        let mut mapping = Self::reserve(data, 0)?;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        let at = mapping.base as *mut c_void;
+        // SAFETY: `[base, base + data)` lies inside the reservation just made, which nobody else knows yet.
+        unsafe { mmap(at, data, protection, flags, file, offset - before as u64) }.ok()?;
+        mapping.base += before;
+        Some(mapping)
+    }
+
+    /// The file that the first `bytes` bytes lie in; memory that lies in none is moved into one, at the same address.
+    ///
+    /// # Errors
+    /// `hipErrorOutOfMemory` if the system gives no file, `hipErrorNotReady` if the device does not come to rest.
+    pub(crate) fn backing(&self, bytes: usize) -> Result<Arc<Backing>> {
+        let mut file = self.file.lock();
+        if let Some(backing) = &*file {
+            return Ok(backing.clone());
+        }
+        let start = self.base / PAGE * PAGE;
+        let length = (self.base + bytes).next_multiple_of(PAGE) - start;
+        // No stream works on the memory meanwhile. Other threads may read it; one that writes to it, which only a
+        // stranger to HIP could be, faults rather than losing what it wrote.
+        let moved = stream::while_idle(|| {
+            // SAFETY: the pages of the mapping that hold its data; what reads them goes on reading the same bytes.
+            unsafe { Backing::take_over(start, length) }
+        })??;
+        let backing = Arc::new(moved.at(self.base - start));
+        *file = Some(backing.clone());
+        Ok(backing)
     }
 
     fn poisoned(self, bytes: usize) -> Self {

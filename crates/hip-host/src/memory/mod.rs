@@ -1,15 +1,28 @@
 //! Memory: what each address is, and the calls that allocate, free, register and describe it.
 
+mod backing;
 pub(crate) mod copy;
+mod external;
 mod host;
 mod info;
+mod ipc;
+mod managed;
 mod mapping;
+mod pitched;
+mod pool;
 pub(crate) mod registry;
 pub(crate) mod set;
 pub(crate) mod strict;
+mod virtual_memory;
 
+pub(crate) use external::*;
 pub(crate) use host::*;
 pub(crate) use info::*;
+pub(crate) use ipc::*;
+pub(crate) use managed::*;
+pub(crate) use pitched::*;
+pub(crate) use pool::*;
+pub(crate) use virtual_memory::*;
 
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
@@ -53,10 +66,21 @@ fn allocate(
     kind: Kind,
     flags: c_uint,
 ) -> Result {
+    allocate_on(device::current()?, call, out, bytes, (kind, flags), None)
+}
+
+/// As [`allocate`], on `device`, with something that the memory keeps alive.
+fn allocate_on(
+    device: &'static Device,
+    call: &'static str,
+    out: *mut *mut c_void,
+    bytes: usize,
+    (kind, flags): (Kind, c_uint),
+    keeps: Option<registry::Keeps>,
+) -> Result {
     if out.is_null() {
         return Err(hipError_t::hipErrorInvalidValue);
     }
-    let device = device::current()?;
     if bytes == 0 {
         // Success and a null pointer (hipamd/src/hip_memory.cpp, `ihipMalloc`).
         // SAFETY: not null; room for a pointer by the C caller's promise.
@@ -82,9 +106,11 @@ fn allocate(
     };
     let base = mapping.base();
     let charged = if on_device { bytes } else { 0 };
-    registry::add(Arc::new(Allocation::owned(
-        mapping, bytes, kind, device, flags, charged,
-    )));
+    let mut allocation = Allocation::owned(mapping, bytes, kind, device, flags, charged);
+    if let Some(keeps) = keeps {
+        allocation = allocation.keeping(keeps);
+    }
+    registry::add(Arc::new(allocation));
     // SAFETY: not null; room for a pointer by the C caller's promise.
     unsafe { store(out, base as *mut c_void) }
 }
@@ -144,11 +170,22 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
                 return Err(hipError_t::hipErrorInvalidValue);
             }
             match allocation.kind {
-                Kind::Device => stream::drain_device(allocation.device),
+                Kind::Device | Kind::Imported => stream::drain_device(allocation.device),
                 _ => device::all().iter().for_each(stream::drain_device),
             }
             Ok(())
         }
+    }
+}
+
+/// Frees all device and managed memory of `device`, which must be idle.
+pub(crate) fn free_all(device: &'static Device) {
+    for base in registry::bases(|allocation| {
+        std::ptr::eq(allocation.device, device)
+            && matches!(allocation.kind, Kind::Device | Kind::Managed)
+            && allocation.is_owned()
+    }) {
+        registry::remove(base);
     }
 }
 
@@ -160,7 +197,11 @@ pub(crate) unsafe extern "C" fn malloc(out: *mut *mut c_void, bytes: usize) -> h
 
 pub(crate) unsafe extern "C" fn free_device(ptr: *mut c_void) -> hipError_t {
     entry("hipFree", || {
-        free("hipFree", ptr, &[Kind::Device, Kind::Managed])
+        free(
+            "hipFree",
+            ptr,
+            &[Kind::Device, Kind::Managed, Kind::Imported],
+        )
     })
 }
 
@@ -177,6 +218,9 @@ pub(crate) unsafe extern "C" fn malloc_managed(
         if out.is_null() || bytes == 0 || !matches!(flags, ATTACH_GLOBAL | ATTACH_HOST) {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        allocate("hipMallocManaged", out, bytes, Kind::Managed, flags)
+        let ranges: registry::Keeps = Arc::new(managed::Ranges::default());
+        let device = device::current()?;
+        let what = (Kind::Managed, flags);
+        allocate_on(device, "hipMallocManaged", out, bytes, what, Some(ranges))
     })
 }

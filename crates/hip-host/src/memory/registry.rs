@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::c_uint;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use hip_sys::hipError_t;
 use parking_lot::RwLock;
 
+use super::backing::Backing;
 use super::mapping::{Mapping, Span};
 use crate::device::Device;
 use crate::error::Result;
@@ -23,10 +24,26 @@ pub(crate) enum Kind {
     Registered,
     /// `hipMallocManaged`.
     Managed,
+    /// Another API's or process's memory, mapped by `hipExternalMemoryGetMappedBuffer`.
+    Imported,
+    /// Another process's memory, opened by `hipIpcOpenMemHandle`.
+    Opened,
+    /// Physical memory of `hipMemCreate` where `hipMemMap` put it.
+    Virtual,
     /// OpenCL's device memory.
     ForeignVram,
     /// OpenCL's fine-grain memory, which lives on the host.
     ForeignHost,
+}
+
+impl Kind {
+    /// Whether HIP treats it as a device's own memory.
+    pub(crate) fn is_device(self) -> bool {
+        matches!(
+            self,
+            Self::Device | Self::Imported | Self::Opened | Self::Virtual
+        )
+    }
 }
 
 /// A living range of memory. Commands hold it, so that none ever runs on memory given back.
@@ -38,7 +55,16 @@ pub(crate) struct Allocation {
     pub(crate) flags: c_uint,
     charged: usize,
     mapping: Option<Mapping>,
+    /// What a device may do with it, as `hipMemAccessFlags` counts.
+    access: AtomicU32,
+    /// What lives as long as the memory: a pool's account, a file.
+    keeps: Option<Keeps>,
 }
+
+const READ_WRITE: u32 = 3;
+
+/// Something that an allocation keeps alive.
+pub(crate) type Keeps = Arc<dyn std::any::Any + Send + Sync>;
 
 impl Allocation {
     pub(crate) fn owned(
@@ -57,6 +83,8 @@ impl Allocation {
             flags,
             charged,
             mapping: Some(mapping),
+            access: AtomicU32::new(READ_WRITE),
+            keeps: None,
         }
     }
 
@@ -76,6 +104,41 @@ impl Allocation {
             flags,
             charged: 0,
             mapping: None,
+            access: AtomicU32::new(READ_WRITE),
+            keeps: None,
+        }
+    }
+
+    pub(crate) fn keeping(mut self, keeps: Keeps) -> Self {
+        self.keeps = Some(keeps);
+        self
+    }
+
+    /// What [`keeping`](Self::keeping) was given, if it is a `T`.
+    pub(crate) fn kept<T: 'static>(&self) -> Option<&T> {
+        self.keeps.as_ref()?.downcast_ref()
+    }
+
+    pub(crate) fn set_access(&self, access: u32) {
+        self.access.store(access, Ordering::Release);
+    }
+
+    fn is_readable(&self) -> bool {
+        self.access.load(Ordering::Acquire) != 0
+    }
+
+    pub(crate) fn is_writable(&self) -> bool {
+        self.access.load(Ordering::Acquire) == READ_WRITE
+    }
+
+    /// The file the memory lies in and the place of `address` in it.
+    ///
+    /// # Errors
+    /// `hipErrorInvalidValue` if the memory is someone else's, and what [`Mapping::backing`] says.
+    pub(crate) fn backing(&self) -> Result<Arc<Backing>> {
+        match &self.mapping {
+            Some(mapping) => mapping.backing(self.bytes),
+            None => Err(hipError_t::hipErrorInvalidValue),
         }
     }
 
@@ -119,6 +182,43 @@ struct Entry {
 
 /// By first address of the span, guard pages included. Spans never overlap.
 static ENTRIES: RwLock<BTreeMap<usize, Entry>> = RwLock::new(BTreeMap::new());
+
+/// Ranges of `hipMemAddressReserve`, first address to end: no memory but where some is mapped.
+static RESERVED: RwLock<BTreeMap<usize, usize>> = RwLock::new(BTreeMap::new());
+
+/// Makes a range of addresses known in which memory may be mapped.
+pub(crate) fn reserve(start: usize, bytes: usize) {
+    RESERVED.write().insert(start, start + bytes);
+}
+
+/// Forgets a reserved range if it begins at `start`, has `bytes` bytes and holds no memory.
+///
+/// # Errors
+/// `hipErrorInvalidValue` if it is not so.
+pub(crate) fn unreserve(start: usize, bytes: usize) -> Result {
+    let mut reserved = RESERVED.write();
+    if reserved.get(&start) != Some(&start.saturating_add(bytes))
+        || overlaps(&ENTRIES.read(), start, bytes)
+    {
+        return Err(hipError_t::hipErrorInvalidValue);
+    }
+    reserved.remove(&start);
+    Ok(())
+}
+
+/// Whether all of a range was reserved in one piece.
+pub(crate) fn is_reserved(start: usize, bytes: usize) -> bool {
+    let reserved = RESERVED.read();
+    let range = reserved.range(..=start).next_back();
+    range.is_some_and(|(_, &end)| start.checked_add(bytes).is_some_and(|last| last <= end))
+}
+
+fn touches_reserved(start: usize, bytes: usize) -> bool {
+    let last = start.saturating_add(bytes);
+    let reserved = RESERVED.read();
+    let range = reserved.range(..last).next_back();
+    range.is_some_and(|(_, &end)| end > start)
+}
 
 /// What an address is to us.
 enum At {
@@ -218,10 +318,34 @@ pub(crate) fn find(address: usize) -> Option<Arc<Allocation>> {
     }
 }
 
+/// The living allocations of `kind` that overlap a range.
+pub(crate) fn within(start: usize, bytes: usize, kind: Kind) -> Vec<Arc<Allocation>> {
+    let end = start.saturating_add(bytes);
+    let entries = ENTRIES.read();
+    let living = entries
+        .range(..end)
+        .filter_map(|(_, entry)| entry.allocation.clone());
+    living
+        .filter(|allocation| allocation.kind == kind && allocation.base + allocation.bytes > start)
+        .collect()
+}
+
+/// The first addresses of the living allocations that `wanted` picks.
+pub(crate) fn bases(wanted: impl Fn(&Allocation) -> bool) -> Vec<usize> {
+    let entries = ENTRIES.read();
+    let living = entries
+        .values()
+        .filter_map(|entry| entry.allocation.as_ref());
+    living
+        .filter(|allocation| wanted(allocation))
+        .map(|allocation| allocation.base)
+        .collect()
+}
+
 /// The allocation that holds all of a range the device is to access.
 pub(crate) fn device_range(address: usize, bytes: usize) -> Result<Arc<Allocation>> {
     find(address)
-        .filter(|allocation| allocation.covers(address, bytes))
+        .filter(|allocation| allocation.covers(address, bytes) && allocation.is_readable())
         .ok_or(hipError_t::hipErrorInvalidValue)
 }
 
@@ -229,9 +353,13 @@ pub(crate) fn device_range(address: usize, bytes: usize) -> Result<Arc<Allocatio
 /// partly or wholly something of ours that it must not be.
 pub(crate) fn any_range(address: usize, bytes: usize) -> Result<Option<Arc<Allocation>>> {
     match at(address) {
-        At::Living(allocation) if allocation.covers(address, bytes) => Ok(Some(allocation)),
+        At::Living(allocation) if allocation.covers(address, bytes) && allocation.is_readable() => {
+            Ok(Some(allocation))
+        }
         At::Living(_) | At::Dead => Err(hipError_t::hipErrorInvalidValue),
-        At::Unknown if overlaps(&ENTRIES.read(), address, bytes) => {
+        At::Unknown
+            if overlaps(&ENTRIES.read(), address, bytes) || touches_reserved(address, bytes) =>
+        {
             Err(hipError_t::hipErrorInvalidValue)
         }
         At::Unknown => Ok(None),

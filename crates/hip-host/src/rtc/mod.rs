@@ -497,7 +497,7 @@ unsafe extern "C" fn get_error_string(code: hiprtcResult) -> *const c_char {
 }
 
 /// The table of HIPRTC's functions.
-pub(crate) fn api() -> hip_sys::RtcApi {
+pub(crate) const fn api() -> hip_sys::RtcApi {
     hip_sys::RtcApi {
         hiprtcCreateProgram: Some(create_program),
         hiprtcDestroyProgram: Some(destroy_program),

@@ -20,7 +20,7 @@ mod version;
 use rocsolver_sys::Api;
 
 /// The rocSOLVER functions of the host platform. Slots that are empty have no implementation here.
-pub fn rocsolver_api() -> Api {
+pub const fn rocsolver_api() -> Api {
     macro_rules! table {
         ($($module:ident: $($name:ident)*;)*) => {
             Api { $($($name: Some($module::$name),)*)* ..Api::EMPTY }

@@ -3,17 +3,25 @@
 //! Waiting across streams (events, the null stream's rules) is a list of [`Mark`]s a command must see done before it
 //! runs. A mark only ever names a command that was queued earlier, so waits cannot form a circle.
 
+mod calls;
+mod host;
+mod value;
+
+pub(crate) use calls::*;
+pub(crate) use host::*;
+pub(crate) use value::*;
+
 use std::collections::VecDeque;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
-use hip_sys::{hipError_t, hipHostFn_t, hipStream_t, hipStreamCallback_t};
-use parking_lot::{Condvar, Mutex};
+use hip_sys::{hipError_t, hipStream_t};
+use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::device::{self, Device};
-use crate::error::{Result, entry, in_callback, store};
-use crate::event;
+use crate::error::Result;
 use crate::faults::{self, Injected};
 use crate::handles::{self, Handles};
 use crate::log;
@@ -33,6 +41,9 @@ const PRIORITY_LOW: c_int = 1;
 const PRIORITY_HIGH: c_int = -1;
 
 type Work = Box<dyn FnOnce() -> Result + Send>;
+
+/// Work that can be done any number of times.
+pub(crate) type Task = Arc<dyn Fn() -> Result + Send + Sync>;
 
 /// One in-order queue and its thread.
 pub(crate) struct Stream {
@@ -69,6 +80,8 @@ struct Command {
     call: &'static str,
     after: Vec<Mark>,
     work: Work,
+    /// Whether the work may wait for something outside of the stream: then nobody may wait for it to end.
+    waits: bool,
 }
 
 /// "Everything queued to this stream up to here".
@@ -161,8 +174,28 @@ impl Stream {
     pub(crate) fn submit(
         self: &Arc<Self>,
         call: &'static str,
+        after: Vec<Mark>,
+        work: Work,
+    ) -> Result<Mark> {
+        self.push(call, after, work, false)
+    }
+
+    /// As [`submit`](Self::submit), for work that waits for other threads and touches no device memory but words.
+    pub(crate) fn submit_waiting(
+        self: &Arc<Self>,
+        call: &'static str,
+        after: Vec<Mark>,
+        work: Work,
+    ) -> Result<Mark> {
+        self.push(call, after, work, true)
+    }
+
+    fn push(
+        self: &Arc<Self>,
+        call: &'static str,
         mut after: Vec<Mark>,
         work: Work,
+        waits: bool,
     ) -> Result<Mark> {
         after.extend(self.implicit_waits());
         let mut state = self.state.lock();
@@ -178,7 +211,12 @@ impl Stream {
                 .map_err(|_| hipError_t::hipErrorOutOfMemory)?;
             state.has_thread = true;
         }
-        state.queue.push_back(Command { call, after, work });
+        state.queue.push_back(Command {
+            call,
+            after,
+            work,
+            waits,
+        });
         state.submitted += 1;
         let sequence = state.submitted;
         drop(state);
@@ -241,7 +279,12 @@ impl Stream {
 
 impl Command {
     fn run(self) -> Result {
-        let Self { call, after, work } = self;
+        let Self {
+            call,
+            after,
+            work,
+            waits,
+        } = self;
         for mark in &after {
             mark.wait();
         }
@@ -255,6 +298,7 @@ impl Command {
             None => {}
         }
         let _device_memory = strict::open();
+        let _at_work = (!waits).then(|| AT_WORK.read());
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|reason| {
             // Library code ends a command it must refuse by unwinding with the reason.
             match reason.downcast_ref::<String>() {
@@ -264,6 +308,23 @@ impl Command {
             Err(hipError_t::hipErrorLaunchFailure)
         })
     }
+}
+
+/// Held for reading while a command works on memory.
+static AT_WORK: RwLock<()> = RwLock::new(());
+
+/// How long moving memory waits for kernels to end; one that waits for the host may never.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs `body` while no stream works on memory.
+///
+/// # Errors
+/// `hipErrorNotReady` if a command has not ended after ten seconds.
+pub(crate) fn while_idle<T>(body: impl FnOnce() -> T) -> Result<T> {
+    let _idle = AT_WORK
+        .try_write_for(PATIENCE)
+        .ok_or(hipError_t::hipErrorNotReady)?;
+    Ok(body())
 }
 
 thread_local! {
@@ -314,6 +375,15 @@ pub(crate) fn find(stream: hipStream_t) -> Result<Arc<Stream>> {
     }
 }
 
+/// The handle that the `_spt` calls mean: the thread's own stream in the place of null.
+pub(crate) fn own(stream: hipStream_t) -> hipStream_t {
+    if stream.is_null() {
+        PER_THREAD as hipStream_t
+    } else {
+        stream
+    }
+}
+
 fn is_null_handle(stream: hipStream_t) -> bool {
     matches!(stream as usize, 0 | LEGACY)
 }
@@ -357,227 +427,20 @@ pub(crate) fn drain_device(device: &'static Device) {
     }
 }
 
-fn create(out: *mut hipStream_t, flags: c_uint, priority: c_int) -> Result {
-    if out.is_null() {
-        return Err(hipError_t::hipErrorInvalidValue);
+/// Destroys the program's streams of `device` after their work is done. Its default streams stay.
+pub(crate) fn destroy_all(device: &'static Device) {
+    drain_device(device);
+    for stream in device.streams.living() {
+        if STREAMS.remove(stream.token).is_some() {
+            stream.close();
+        }
     }
-    let kind = match flags {
-        FLAG_DEFAULT => Kind::Blocking,
-        FLAG_NON_BLOCKING => Kind::NonBlocking,
-        _ => return Err(hipError_t::hipErrorInvalidValue),
-    };
-    let stream = Stream::new(
-        device::current()?,
-        kind,
-        flags,
-        priority.clamp(PRIORITY_HIGH, PRIORITY_LOW),
-    );
-    let token = stream.token;
-    STREAMS.insert_as(token, stream);
-    // SAFETY: `out` is not null; the C caller promises room for a handle.
-    unsafe { store(out, token as hipStream_t) }
-}
-
-pub(crate) unsafe extern "C" fn stream_create(out: *mut hipStream_t) -> hipError_t {
-    entry("hipStreamCreate", || create(out, FLAG_DEFAULT, 0))
-}
-
-pub(crate) unsafe extern "C" fn stream_create_with_flags(
-    out: *mut hipStream_t,
-    flags: c_uint,
-) -> hipError_t {
-    entry("hipStreamCreateWithFlags", || create(out, flags, 0))
-}
-
-pub(crate) unsafe extern "C" fn stream_create_with_priority(
-    out: *mut hipStream_t,
-    flags: c_uint,
-    priority: c_int,
-) -> hipError_t {
-    entry("hipStreamCreateWithPriority", || {
-        create(out, flags, priority)
-    })
-}
-
-pub(crate) unsafe extern "C" fn device_get_stream_priority_range(
-    least: *mut c_int,
-    greatest: *mut c_int,
-) -> hipError_t {
-    entry("hipDeviceGetStreamPriorityRange", || {
-        // SAFETY: each pointer is null (then skipped, as ROCm does) or the C caller's room for an int.
-        unsafe {
-            if !least.is_null() {
-                store(least, PRIORITY_LOW)?;
-            }
-            if !greatest.is_null() {
-                store(greatest, PRIORITY_HIGH)?;
-            }
-        }
-        Ok(())
-    })
-}
-
-pub(crate) unsafe extern "C" fn stream_destroy(stream: hipStream_t) -> hipError_t {
-    entry("hipStreamDestroy", || match stream as usize {
-        0 => Err(hipError_t::hipErrorInvalidHandle),
-        LEGACY | PER_THREAD => Err(hipError_t::hipErrorInvalidResourceHandle),
-        token => {
-            // Work already queued still runs: HIP leaves open whether destruction waits, so the model does not.
-            STREAMS
-                .remove(token)
-                .ok_or(hipError_t::hipErrorContextIsDestroyed)?
-                .close();
-            Ok(())
-        }
-    })
-}
-
-pub(crate) unsafe extern "C" fn stream_synchronize(stream: hipStream_t) -> hipError_t {
-    entry("hipStreamSynchronize", || {
-        let found = find(stream)?;
-        if is_null_handle(stream) {
-            found.synchronize_null()
-        } else {
-            found.synchronize()
-        }
-    })
-}
-
-pub(crate) unsafe extern "C" fn stream_query(stream: hipStream_t) -> hipError_t {
-    entry("hipStreamQuery", || {
-        let found = find(stream)?;
-        let waits = if is_null_handle(stream) {
-            !found.implicit_waits().is_empty()
-        } else {
-            false
-        };
-        if waits || found.pending().is_some() {
-            return Err(hipError_t::hipErrorNotReady);
-        }
-        found.take_error()
-    })
-}
-
-pub(crate) unsafe extern "C" fn stream_wait_event(
-    stream: hipStream_t,
-    event: hip_sys::hipEvent_t,
-    flags: c_uint,
-) -> hipError_t {
-    entry("hipStreamWaitEvent", || {
-        if event.is_null() {
-            return Err(hipError_t::hipErrorInvalidHandle);
-        }
-        let found = find(stream)?;
-        if flags != 0 {
-            return Err(hipError_t::hipErrorInvalidValue);
-        }
-        match event::mark(event)? {
-            Some(mark) => found
-                .submit("hipStreamWaitEvent", vec![mark], Box::new(|| Ok(())))
-                .map(|_| ()),
-            // An event that was never recorded is complete.
-            None => Ok(()),
-        }
-    })
-}
-
-pub(crate) unsafe extern "C" fn stream_get_flags(
-    stream: hipStream_t,
-    out: *mut c_uint,
-) -> hipError_t {
-    entry("hipStreamGetFlags", || {
-        if stream.is_null() {
-            return Err(hipError_t::hipErrorInvalidValue);
-        }
-        // SAFETY: null is refused by `store`; otherwise the C caller promises room for one value.
-        unsafe { store(out, find(stream)?.flags) }
-    })
-}
-
-pub(crate) unsafe extern "C" fn stream_get_priority(
-    stream: hipStream_t,
-    out: *mut c_int,
-) -> hipError_t {
-    entry("hipStreamGetPriority", || {
-        // SAFETY: as in `stream_get_flags`.
-        unsafe { store(out, find(stream)?.priority) }
-    })
-}
-
-pub(crate) unsafe extern "C" fn stream_get_device(
-    stream: hipStream_t,
-    out: *mut hip_sys::hipDevice_t,
-) -> hipError_t {
-    entry("hipStreamGetDevice", || {
-        // SAFETY: as in `stream_get_flags`.
-        unsafe { store(out, find(stream)?.device.ordinal as hip_sys::hipDevice_t) }
-    })
-}
-
-/// The user's data pointer of a host function, on its way to the stream's thread.
-struct UserData(*mut c_void);
-// SAFETY: the pointer is never used by us; by the API's contract the user's function may receive it on any thread.
-unsafe impl Send for UserData {}
-
-impl UserData {
-    fn get(&self) -> *mut c_void {
-        self.0
-    }
-}
-
-pub(crate) unsafe extern "C" fn launch_host_func(
-    stream: hipStream_t,
-    function: hipHostFn_t,
-    user: *mut c_void,
-) -> hipError_t {
-    entry("hipLaunchHostFunc", || {
-        let found = find(stream)?;
-        let function = function.ok_or(hipError_t::hipErrorInvalidValue)?;
-        let user = UserData(user);
-        let work: Work = Box::new(move || {
-            // SAFETY: the C caller promises that `function` may be called with `user` when the stream gets there.
-            in_callback(|| unsafe { function(user.get()) });
-            Ok(())
-        });
-        found
-            .submit("hipLaunchHostFunc", Vec::new(), work)
-            .map(|_| ())
-    })
-}
-
-pub(crate) unsafe extern "C" fn stream_add_callback(
-    stream: hipStream_t,
-    callback: hipStreamCallback_t,
-    user: *mut c_void,
-    flags: c_uint,
-) -> hipError_t {
-    entry("hipStreamAddCallback", || {
-        let callback = callback.ok_or(hipError_t::hipErrorInvalidValue)?;
-        if flags != 0 {
-            return Err(hipError_t::hipErrorInvalidValue);
-        }
-        let found = find(stream)?;
-        let user = UserData(user);
-        let handle = stream as usize;
-        let queue = Arc::downgrade(&found);
-        let work: Work = Box::new(move || {
-            let status = queue
-                .upgrade()
-                .and_then(|queue| queue.state.lock().error)
-                .unwrap_or(hipError_t::hipSuccess);
-            // SAFETY: the C caller promises that `callback` may be called with these arguments when the stream gets there.
-            in_callback(|| unsafe { callback(handle as hipStream_t, status, user.get()) });
-            Ok(())
-        });
-        found
-            .submit("hipStreamAddCallback", Vec::new(), work)
-            .map(|_| ())
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::calls::create;
 
     #[test]
     fn a_stream_destroyed_after_it_was_found_takes_no_more_work() {

@@ -1,0 +1,33 @@
+//! The host platform as a C library: `libhip_host.so` has every function that ROCm's headers declare for HIP, HIPRTC,
+//! rocBLAS and rocSOLVER, under its own name and with its own signature.
+//!
+//! | module | what |
+//! |---|---|
+//! | `hip`, `rtc`, `rocblas`, `rocsolver` | one C function for each slot of a table of the crate `hip-host` |
+//! | `absent` | what a function answers whose slot is empty |
+//!
+//! A C or C++ program that was compiled with `-D__HIP_PLATFORM_AMD__` links with it in the place of `libamdhip64` and its
+//! kin. There is no logic here: each function goes to its slot, and one without is "not supported", never a success.
+//!
+//! Left out are rocBLAS' functions with a variable number of arguments and its `rocblas_abort`.
+
+mod absent;
+mod hip;
+mod rocblas;
+mod rocsolver;
+mod rtc;
+
+/// Defines the C functions of one table; `TABLE` is the table in the calling module.
+macro_rules! export {
+    ($(fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $(-> $result:ty)?;)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($argument: $ty),*) $(-> $result)? {
+            match TABLE.$name {
+                // SAFETY: the slot has this very signature, and the C caller keeps its contract.
+                Some(function) => unsafe { function($($argument),*) },
+                None => $crate::absent::Absent::absent(stringify!($name)),
+            }
+        }
+    )*};
+}
+use export;

@@ -1,0 +1,50 @@
+//! The C interface, tried by C programs that `g++` compiles against ROCm's real headers and links with `libhip_host.so`.
+//!
+//! The headers are those that `cargo xtask codegen` unpacks; without them, and without valgrind for the second round,
+//! the tests are skipped and say so.
+
+mod toolchain;
+
+use toolchain::{Program, Run};
+
+/// One test for each program and tool.
+macro_rules! programs {
+    ($($plain:ident $checked:ident: $source:literal $(, $variable:literal = $value:literal)*;)*) => {$(
+        #[test]
+        fn $plain() {
+            Program::new($source).run(stringify!($plain), Run::Plain, &[$(($variable, $value)),*]);
+        }
+
+        #[test]
+        fn $checked() {
+            Program::new($source).run(stringify!($checked), Run::Valgrind, &[$(($variable, $value)),*]);
+        }
+    )*};
+}
+
+programs! {
+    versions_errors_and_devices_read_as_declared versions_errors_and_devices_pass_valgrind:
+        "device.cpp", "HIP_HOST_DEVICES" = "2";
+    several_devices_work_together several_devices_pass_valgrind:
+        "peer.cpp", "HIP_HOST_DEVICES" = "2";
+    rows_and_slices_copy_and_fill rows_and_slices_pass_valgrind:
+        "pitched.cpp";
+    memory_in_stream_order_and_managed memory_in_stream_order_passes_valgrind:
+        "pool.cpp";
+    addresses_and_memory_are_put_together addresses_and_memory_pass_valgrind:
+        "virtual.cpp";
+    descriptors_become_device_memory descriptors_pass_valgrind:
+        "external.cpp";
+    processes_share_memory_and_events processes_pass_valgrind:
+        "ipc.cpp";
+    streams_wait_for_words_and_write_them words_pass_valgrind:
+        "value.cpp";
+    what_is_not_built_says_so_and_nothing_else_happens what_is_not_built_passes_valgrind:
+        "not_built.cpp";
+    memory_of_every_kind_keeps_its_rules memory_of_every_kind_passes_valgrind:
+        "memory.cpp";
+    streams_and_events_order_work streams_and_events_pass_valgrind:
+        "stream.cpp";
+    kernels_compile_load_and_run kernels_pass_valgrind:
+        "kernel.cpp";
+}

@@ -1,0 +1,126 @@
+//! What a device says of itself.
+
+use std::ffi::{c_char, c_int};
+
+use hip_sys::{hipDeviceAttribute_t as Attribute, hipDeviceProp_tR0600};
+
+use super::{
+    ARCHITECTURE, CAPABILITY, Device, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK,
+    PCI_DOMAIN, WARP,
+};
+
+impl Device {
+    pub(super) fn attribute(&self, attribute: Attribute) -> Option<c_int> {
+        let capped = |bytes: usize| c_int::try_from(bytes).unwrap_or(c_int::MAX);
+        Some(match attribute {
+            Attribute::hipDeviceAttributeMaxThreadsPerBlock
+            | Attribute::hipDeviceAttributeMaxBlockDimX
+            | Attribute::hipDeviceAttributeMaxBlockDimY
+            | Attribute::hipDeviceAttributeMaxBlockDimZ
+            | Attribute::hipDeviceAttributeMaxThreadsDim => MAX_THREADS_PER_BLOCK as c_int,
+            Attribute::hipDeviceAttributeMaxGridDimX => MAX_GRID[0] as c_int,
+            Attribute::hipDeviceAttributeMaxGridDimY => MAX_GRID[1] as c_int,
+            Attribute::hipDeviceAttributeMaxGridDimZ => MAX_GRID[2] as c_int,
+            Attribute::hipDeviceAttributeMaxSharedMemoryPerBlock
+            | Attribute::hipDeviceAttributeSharedMemPerBlockOptin
+            | Attribute::hipDeviceAttributeSharedMemPerMultiprocessor
+            | Attribute::hipDeviceAttributeMaxSharedMemoryPerMultiprocessor => {
+                MAX_SHARED_BYTES as c_int
+            }
+            Attribute::hipDeviceAttributeWarpSize => WARP as c_int,
+            Attribute::hipDeviceAttributeMultiprocessorCount
+            | Attribute::hipDeviceAttributePhysicalMultiProcessorCount => {
+                capped(crate::launch::pool::width())
+            }
+            Attribute::hipDeviceAttributeMaxThreadsPerMultiProcessor => 2048,
+            Attribute::hipDeviceAttributeMaxBlocksPerMultiProcessor => 2,
+            Attribute::hipDeviceAttributeMaxRegistersPerBlock
+            | Attribute::hipDeviceAttributeMaxRegistersPerMultiprocessor => 65536,
+            Attribute::hipDeviceAttributeTotalConstantMemory => 64 * 1024,
+            Attribute::hipDeviceAttributeTotalGlobalMem => capped(self.total_bytes),
+            Attribute::hipDeviceAttributeMaxPitch => c_int::MAX,
+            Attribute::hipDeviceAttributeComputeCapabilityMajor => CAPABILITY.0,
+            Attribute::hipDeviceAttributeComputeCapabilityMinor => CAPABILITY.1,
+            Attribute::hipDeviceAttributePciDomainID => c_int::from(PCI_DOMAIN),
+            Attribute::hipDeviceAttributePciBusId => self.ordinal as c_int,
+            Attribute::hipDeviceAttributeCanMapHostMemory
+            | Attribute::hipDeviceAttributeHostRegisterSupported
+            | Attribute::hipDeviceAttributeUnifiedAddressing
+            | Attribute::hipDeviceAttributeManagedMemory
+            | Attribute::hipDeviceAttributeConcurrentKernels
+            | Attribute::hipDeviceAttributeStreamPrioritiesSupported => 1,
+            // What a discrete card without XNACK and large BAR answers, or what the model does not offer.
+            Attribute::hipDeviceAttributePciDeviceId
+            | Attribute::hipDeviceAttributeIntegrated
+            | Attribute::hipDeviceAttributeIsLargeBar
+            | Attribute::hipDeviceAttributePageableMemoryAccess
+            | Attribute::hipDeviceAttributePageableMemoryAccessUsesHostPageTables
+            | Attribute::hipDeviceAttributeConcurrentManagedAccess
+            | Attribute::hipDeviceAttributeDirectManagedMemAccessFromHost
+            | Attribute::hipDeviceAttributeCanUseHostPointerForRegisteredMem
+            | Attribute::hipDeviceAttributeHostNativeAtomicSupported
+            | Attribute::hipDeviceAttributeCooperativeLaunch
+            | Attribute::hipDeviceAttributeCooperativeMultiDeviceLaunch
+            | Attribute::hipDeviceAttributeMemoryPoolsSupported
+            | Attribute::hipDeviceAttributeMemoryPoolSupportedHandleTypes
+            | Attribute::hipDeviceAttributeVirtualMemoryManagementSupported
+            | Attribute::hipDeviceAttributeCanUseStreamWaitValue
+            | Attribute::hipDeviceAttributeImageSupport
+            | Attribute::hipDeviceAttributeAsyncEngineCount
+            | Attribute::hipDeviceAttributeDeviceOverlap
+            | Attribute::hipDeviceAttributeEccEnabled
+            | Attribute::hipDeviceAttributeComputeMode
+            | Attribute::hipDeviceAttributeKernelExecTimeout
+            | Attribute::hipDeviceAttributeClockRate
+            | Attribute::hipDeviceAttributeMemoryClockRate
+            | Attribute::hipDeviceAttributeMemoryBusWidth
+            | Attribute::hipDeviceAttributeL2CacheSize
+            | Attribute::hipDeviceAttributeIsMultiGpuBoard
+            | Attribute::hipDeviceAttributeTccDriver
+            | Attribute::hipDeviceAttributeAsicRevision => 0,
+            Attribute::hipDeviceAttributeFineGrainSupport => 1,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn properties(&self) -> hipDeviceProp_tR0600 {
+        let mut p = hipDeviceProp_tR0600::default();
+        put_text(&mut p.name, &self.name());
+        // The model is none of AMD's chips, and code that reads a chip's name from here must be able to tell.
+        put_text(&mut p.gcnArchName, ARCHITECTURE);
+        p.uuid.bytes = self.uuid().map(|byte| byte as c_char);
+        p.totalGlobalMem = self.total_bytes;
+        p.sharedMemPerBlock = MAX_SHARED_BYTES as usize;
+        p.sharedMemPerMultiprocessor = MAX_SHARED_BYTES as usize;
+        p.sharedMemPerBlockOptin = MAX_SHARED_BYTES as usize;
+        p.maxSharedMemoryPerMultiProcessor = MAX_SHARED_BYTES as usize;
+        p.regsPerBlock = 65536;
+        p.regsPerMultiprocessor = 65536;
+        p.warpSize = WARP as c_int;
+        p.memPitch = c_int::MAX as usize;
+        p.maxThreadsPerBlock = MAX_THREADS_PER_BLOCK as c_int;
+        p.maxThreadsDim = [MAX_THREADS_PER_BLOCK as c_int; 3];
+        p.maxGridSize = MAX_GRID.map(|limit| limit as c_int);
+        p.totalConstMem = 64 * 1024;
+        (p.major, p.minor) = CAPABILITY;
+        p.multiProcessorCount = c_int::try_from(crate::launch::pool::width()).unwrap_or(c_int::MAX);
+        p.maxThreadsPerMultiProcessor = 2048;
+        p.maxBlocksPerMultiProcessor = 2;
+        p.canMapHostMemory = 1;
+        p.hostRegisterSupported = 1;
+        p.unifiedAddressing = 1;
+        p.managedMemory = 1;
+        p.concurrentKernels = 1;
+        p.streamPrioritiesSupported = 1;
+        p.pciDomainID = c_int::from(PCI_DOMAIN);
+        p.pciBusID = self.ordinal as c_int;
+        p
+    }
+}
+
+fn put_text(field: &mut [c_char], text: &str) {
+    let room = field.len() - 1;
+    for (slot, byte) in field.iter_mut().zip(text.bytes().take(room)) {
+        *slot = byte as c_char;
+    }
+}

@@ -1,0 +1,167 @@
+//! What a program may set on a device, and setting it back.
+
+use std::ffi::{c_int, c_uint};
+
+use hip_sys::{
+    hipDeviceLmemResizeToMax, hipDeviceMapHost, hipDeviceProp_tR0600, hipDeviceScheduleMask,
+    hipError_t, hipFuncCache_t, hipLimit_t, hipSharedMemConfig,
+};
+
+use super::{Device, all, current, peer};
+use crate::error::{Result, entry, store};
+use crate::memory;
+use crate::stream;
+
+/// Settings that the model keeps but that change nothing in it: it has no spinning host, and stacks that grow.
+pub(super) struct Settings {
+    flags: c_uint,
+    /// Bytes, by the number of the limit.
+    limits: [usize; 3],
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            flags: 0,
+            // A thread's stack, the buffer of `printf`, the heap of `malloc` in kernels.
+            limits: [1024, 1 << 20, 8 << 20],
+        }
+    }
+}
+
+impl Device {
+    /// Whether the program has done anything with the device.
+    pub(super) fn is_in_use(&self) -> bool {
+        use std::sync::atomic::Ordering;
+        self.contexts.load(Ordering::Acquire) > 0
+            || self.used_bytes.load(Ordering::Relaxed) > 0
+            || !self.streams.living().is_empty()
+    }
+}
+
+pub(crate) unsafe extern "C" fn set_device_flags(flags: c_uint) -> hipError_t {
+    entry("hipSetDeviceFlags", || {
+        let schedule = flags & hipDeviceScheduleMask;
+        let known = hipDeviceScheduleMask | hipDeviceMapHost | hipDeviceLmemResizeToMax;
+        // One way of waiting at a time (hipamd/src/hip_device_runtime.cpp, `hipSetDeviceFlags`).
+        if flags & !known != 0 || schedule.count_ones() > 1 {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        current()?.settings.lock().flags = flags;
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn get_device_flags(out: *mut c_uint) -> hipError_t {
+    // SAFETY: null is refused by `store`; otherwise room for the flags by the C caller's promise.
+    entry("hipGetDeviceFlags", || unsafe {
+        store(out, current()?.settings.lock().flags)
+    })
+}
+
+fn limit_index(limit: hipLimit_t) -> Result<usize> {
+    if limit.0 < hipLimit_t::hipLimitRange.0 {
+        Ok(limit.0 as usize)
+    } else {
+        Err(hipError_t::hipErrorUnsupportedLimit)
+    }
+}
+
+pub(crate) unsafe extern "C" fn device_get_limit(out: *mut usize, limit: hipLimit_t) -> hipError_t {
+    entry("hipDeviceGetLimit", || {
+        if out.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        let value = current()?.settings.lock().limits[limit_index(limit)?];
+        // SAFETY: not null; room for a size by the C caller's promise.
+        unsafe { store(out, value) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn device_set_limit(limit: hipLimit_t, value: usize) -> hipError_t {
+    entry("hipDeviceSetLimit", || {
+        let index = limit_index(limit)?;
+        if value > current()?.total_bytes {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        current()?.settings.lock().limits[index] = value;
+        Ok(())
+    })
+}
+
+fn check_cache(config: hipFuncCache_t) -> Result {
+    if config.0 > hipFuncCache_t::hipFuncCachePreferEqual.0 {
+        return Err(hipError_t::hipErrorInvalidValue);
+    }
+    Ok(())
+}
+
+pub(crate) unsafe extern "C" fn device_set_cache_config(config: hipFuncCache_t) -> hipError_t {
+    // Accepted and without effect, as on AMD's devices, which have no such choice
+    // (hipamd/src/hip_device_runtime.cpp).
+    entry("hipDeviceSetCacheConfig", || check_cache(config))
+}
+
+pub(crate) unsafe extern "C" fn device_get_cache_config(out: *mut hipFuncCache_t) -> hipError_t {
+    // SAFETY: as in `get_device_flags`.
+    entry("hipDeviceGetCacheConfig", || unsafe {
+        store(out, hipFuncCache_t::hipFuncCachePreferNone)
+    })
+}
+
+pub(crate) unsafe extern "C" fn device_set_shared_mem_config(
+    config: hipSharedMemConfig,
+) -> hipError_t {
+    entry("hipDeviceSetSharedMemConfig", || {
+        if config.0 > hipSharedMemConfig::hipSharedMemBankSizeEightByte.0 {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn device_get_shared_mem_config(
+    out: *mut hipSharedMemConfig,
+) -> hipError_t {
+    // SAFETY: as in `get_device_flags`.
+    entry("hipDeviceGetSharedMemConfig", || unsafe {
+        store(out, hipSharedMemConfig::hipSharedMemBankSizeFourByte)
+    })
+}
+
+pub(crate) unsafe extern "C" fn device_reset() -> hipError_t {
+    entry("hipDeviceReset", || {
+        // Streams, memory, flags and peers of the device go (hipamd/src/hip_device.cpp, `Device::Reset`).
+        let device = current()?;
+        stream::destroy_all(device);
+        memory::free_all(device);
+        peer::forget(device);
+        *device.settings.lock() = Settings::default();
+        Ok(())
+    })
+}
+
+/// The device that fits a wish best: the first with the wanted chip and enough memory, else the first.
+pub(crate) unsafe extern "C" fn choose_device(
+    out: *mut c_int,
+    wish: *const hipDeviceProp_tR0600,
+) -> hipError_t {
+    entry("hipChooseDeviceR0600", || {
+        if out.is_null() || wish.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        // SAFETY: not null; the C caller promises a structure it has filled.
+        let wish = unsafe { wish.read_unaligned() };
+        let fits = |device: &&Device| {
+            let has = device.properties();
+            (has.major, has.minor) >= (wish.major, wish.minor)
+                && has.totalGlobalMem >= wish.totalGlobalMem
+                && has.sharedMemPerBlock >= wish.sharedMemPerBlock
+                && has.maxThreadsPerBlock >= wish.maxThreadsPerBlock
+        };
+        let best = all().iter().find(fits).map_or(0, |device| device.ordinal);
+        current()?;
+        // SAFETY: not null; room for an int by the C caller's promise.
+        unsafe { store(out, best as c_int) }
+    })
+}

@@ -1,0 +1,254 @@
+//! Events: a point in a stream, with the time it was reached.
+
+mod shared;
+
+pub(crate) use shared::{ipc_get_event_handle, ipc_open_event_handle};
+
+use std::ffi::c_uint;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use hip_sys::{hipError_t, hipEvent_t, hipStream_t};
+use parking_lot::Mutex;
+
+use crate::device::{self, Device};
+use crate::error::{Result, entry, store};
+use crate::handles::Handles;
+use crate::stream::{self, Mark};
+use shared::Counters;
+
+static EVENTS: Handles<Event> = Handles::new();
+
+const DISABLE_TIMING: c_uint = 0x2;
+const INTERPROCESS: c_uint = 0x4;
+/// Blocking sync, disable timing, interprocess, and ROCm's two release scopes.
+const KNOWN_FLAGS: c_uint =
+    0x1 | DISABLE_TIMING | INTERPROCESS | 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
+
+struct Event {
+    device: &'static Device,
+    timed: bool,
+    recorded: Mutex<Option<Recorded>>,
+    /// What other processes see of it.
+    shared: Option<Arc<Counters>>,
+}
+
+impl Event {
+    fn new(flags: c_uint, shared: Option<Arc<Counters>>) -> Result<Self> {
+        Ok(Self {
+            device: device::current()?,
+            timed: flags & DISABLE_TIMING == 0,
+            recorded: Mutex::new(None),
+            shared,
+        })
+    }
+
+    /// What has to be done before everything that was recorded is.
+    fn point(&self) -> Option<Point> {
+        match &self.shared {
+            Some(counters) => {
+                let number = counters.last();
+                let counters = counters.clone();
+                (number > 0).then_some(Point::Shared { counters, number })
+            }
+            None => {
+                let recorded = self.recorded.lock();
+                let mark = recorded.as_ref().map(|recorded| recorded.mark.clone());
+                mark.map(Point::Here)
+            }
+        }
+    }
+}
+
+/// Where an event was last recorded.
+pub(crate) enum Point {
+    /// In a stream of this process.
+    Here(Mark),
+    /// By whichever process.
+    Shared {
+        counters: Arc<Counters>,
+        number: u64,
+    },
+}
+
+impl Point {
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Here(mark) => mark.is_done(),
+            Self::Shared { counters, number } => counters.is_reached(*number),
+        }
+    }
+
+    pub(crate) fn wait(&self) {
+        match self {
+            Self::Here(mark) => mark.wait(),
+            Self::Shared { counters, number } => counters.wait_for(*number),
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Recorded {
+    mark: Mark,
+    reached: Arc<OnceLock<Instant>>,
+}
+
+fn find(event: hipEvent_t) -> Result<Arc<Event>> {
+    EVENTS
+        .get(event as usize)
+        .ok_or(hipError_t::hipErrorInvalidHandle)
+}
+
+/// Where the event was last recorded; `None` if never.
+pub(crate) fn point(event: hipEvent_t) -> Result<Option<Point>> {
+    Ok(find(event)?.point())
+}
+
+/// # Safety
+/// `out` is null or valid for writing a handle.
+unsafe fn publish(out: *mut hipEvent_t, event: Event) -> Result {
+    if out.is_null() {
+        return Err(hipError_t::hipErrorInvalidValue);
+    }
+    // SAFETY: not null, so valid by this function's contract.
+    unsafe { store(out, EVENTS.insert(Arc::new(event)) as hipEvent_t) }
+}
+
+fn create(out: *mut hipEvent_t, flags: c_uint) -> Result {
+    let interprocess = flags & INTERPROCESS != 0;
+    // Shared events have no times (hipamd/src/hip_event.cpp, `ihipEventCreateWithFlags`).
+    if out.is_null() || flags & !KNOWN_FLAGS != 0 || (interprocess && flags & DISABLE_TIMING == 0) {
+        return Err(hipError_t::hipErrorInvalidValue);
+    }
+    let counters = if interprocess {
+        Some(Arc::new(Counters::new()?))
+    } else {
+        None
+    };
+    // SAFETY: `out` is not null; the C caller promises room for a handle.
+    unsafe { publish(out, Event::new(flags, counters)?) }
+}
+
+pub(crate) unsafe extern "C" fn event_create(out: *mut hipEvent_t) -> hipError_t {
+    entry("hipEventCreate", || create(out, 0))
+}
+
+pub(crate) unsafe extern "C" fn event_create_with_flags(
+    out: *mut hipEvent_t,
+    flags: c_uint,
+) -> hipError_t {
+    entry("hipEventCreateWithFlags", || create(out, flags))
+}
+
+pub(crate) unsafe extern "C" fn event_destroy(event: hipEvent_t) -> hipError_t {
+    // A recording still under way keeps what it needs by itself.
+    entry("hipEventDestroy", || {
+        EVENTS
+            .remove(event as usize)
+            .map(|_| ())
+            .ok_or(hipError_t::hipErrorInvalidHandle)
+    })
+}
+
+fn record(call: &'static str, event: hipEvent_t, stream: hipStream_t) -> Result {
+    let event = find(event)?;
+    let stream = stream::find(stream)?;
+    // An event belongs to the device it was created on (hipamd/src/hip_event.cpp, `Event::addMarker`).
+    if !std::ptr::eq(event.device, stream.device()) {
+        return Err(hipError_t::hipErrorInvalidHandle);
+    }
+    let reached = Arc::new(OnceLock::new());
+    let stamp = reached.clone();
+    // Held over the submission, so that two threads recording at once leave the later recording behind.
+    let mut recorded = event.recorded.lock();
+    let shared = event.shared.as_ref().map(Counters::take);
+    let mark = stream.submit(
+        call,
+        Vec::new(),
+        Box::new(move || {
+            let _ = stamp.set(Instant::now());
+            drop(shared);
+            Ok(())
+        }),
+    )?;
+    *recorded = Some(Recorded { mark, reached });
+    Ok(())
+}
+
+pub(crate) unsafe extern "C" fn event_record(event: hipEvent_t, stream: hipStream_t) -> hipError_t {
+    entry("hipEventRecord", || record("hipEventRecord", event, stream))
+}
+
+pub(crate) unsafe extern "C" fn event_record_spt(
+    event: hipEvent_t,
+    stream: hipStream_t,
+) -> hipError_t {
+    entry("hipEventRecord_spt", || {
+        record("hipEventRecord_spt", event, stream::own(stream))
+    })
+}
+
+pub(crate) unsafe extern "C" fn event_record_with_flags(
+    event: hipEvent_t,
+    stream: hipStream_t,
+    flags: c_uint,
+) -> hipError_t {
+    entry("hipEventRecordWithFlags", || {
+        // Default, and for captures external.
+        if flags > 1 {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        record("hipEventRecordWithFlags", event, stream)
+    })
+}
+
+pub(crate) unsafe extern "C" fn event_query(event: hipEvent_t) -> hipError_t {
+    entry("hipEventQuery", || match point(event)? {
+        Some(point) if !point.is_done() => Err(hipError_t::hipErrorNotReady),
+        _ => Ok(()),
+    })
+}
+
+pub(crate) unsafe extern "C" fn event_synchronize(event: hipEvent_t) -> hipError_t {
+    entry("hipEventSynchronize", || {
+        if let Some(point) = point(event)? {
+            point.wait();
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn event_elapsed_time(
+    out: *mut f32,
+    start: hipEvent_t,
+    stop: hipEvent_t,
+) -> hipError_t {
+    entry("hipEventElapsedTime", || {
+        if out.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        let (start, stop) = (find(start)?, find(stop)?);
+        if !start.timed || !stop.timed || !std::ptr::eq(start.device, stop.device) {
+            return Err(hipError_t::hipErrorInvalidHandle);
+        }
+        let (Some(start), Some(stop)) =
+            (start.recorded.lock().clone(), stop.recorded.lock().clone())
+        else {
+            return Err(hipError_t::hipErrorInvalidHandle);
+        };
+        if !start.mark.is_done() || !stop.mark.is_done() {
+            return Err(hipError_t::hipErrorNotReady);
+        }
+        // A recording that an injected fault skipped is done without having been reached.
+        let (Some(from), Some(to)) = (start.reached.get(), stop.reached.get()) else {
+            return Err(hipError_t::hipErrorInvalidHandle);
+        };
+        let milliseconds = if to >= from {
+            to.duration_since(*from).as_secs_f64()
+        } else {
+            -from.duration_since(*to).as_secs_f64()
+        } * 1e3;
+        // SAFETY: `out` is not null; the C caller promises room for a float.
+        unsafe { store(out, milliseconds as f32) }
+    })
+}

@@ -1,0 +1,188 @@
+//! Copies.
+//!
+//! Each side of a copy is one of four things, found by address and compared with the direction the caller states:
+//!
+//! | side | what | may be used as |
+//! |---|---|---|
+//! | device | `hipMalloc` | device |
+//! | reachable | pinned, registered, managed, OpenCL's host memory | device or host |
+//! | pageable | the process's ordinary memory | host |
+//! | out of reach | OpenCL's device memory | nothing: ROCm would copy with the CPU through the PCI window |
+//!
+//! | module | what |
+//! |---|---|
+//! | `shape` | rows and slices, and moving them |
+//! | `linear` | the calls that copy one row, between peers too |
+//! | `pitched` | the calls that copy rows and slices |
+
+mod linear;
+mod pitched;
+mod shape;
+
+pub(crate) use linear::*;
+pub(crate) use pitched::*;
+
+use std::sync::Arc;
+
+use hip_sys::{hipError_t, hipMemcpyKind, hipStream_t};
+
+use super::registry::{self, Allocation};
+use crate::error::Result;
+use crate::log;
+use crate::stream::{self, Task};
+pub(crate) use shape::Shape;
+
+/// One side of a copy, checked.
+struct Side {
+    address: usize,
+    /// Keeps the memory alive until the copy is done; `None` for pageable memory.
+    allocation: Option<Arc<Allocation>>,
+}
+
+impl Side {
+    fn is_device(&self) -> bool {
+        self.allocation
+            .as_ref()
+            .is_some_and(|allocation| allocation.kind.is_device())
+    }
+
+    fn is_pageable(&self) -> bool {
+        self.allocation.is_none()
+    }
+}
+
+/// What the caller says a side is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stated {
+    Host,
+    Device,
+    Either,
+}
+
+/// Checks one side: bounds, life, and that it is what the caller says.
+fn side(call: &str, address: usize, bytes: usize, stated: Stated) -> Result<Side> {
+    let Ok(allocation) = registry::any_range(address, bytes) else {
+        log::refused(
+            call,
+            format_args!("{bytes} bytes at {address:#x} are out of bounds, or freed"),
+        );
+        return Err(hipError_t::hipErrorInvalidValue);
+    };
+    let kind = allocation.as_ref().map(|allocation| allocation.kind);
+    let reason = match (kind, stated) {
+        // Foreign memory counts as CPU-addressable, so ROCm copies with the CPU: a crash where the card's memory is
+        // not visible to it, very slow where it is (rocclr/device/rocm/rocblit.cpp, HostBlitManager's branches).
+        (Some(registry::Kind::ForeignVram), _) => {
+            "belongs to OpenCL's device memory; import it, or copy with a kernel"
+        }
+        (Some(kind), Stated::Host) if kind.is_device() => {
+            "is device memory where host memory is stated"
+        }
+        (None, Stated::Device) => "is ordinary host memory where device memory is stated",
+        _ => {
+            return Ok(Side {
+                address,
+                allocation,
+            });
+        }
+    };
+    log::refused(call, format_args!("{address:#x} {reason}"));
+    Err(hipError_t::hipErrorInvalidValue)
+}
+
+fn stated(kind: hipMemcpyKind) -> Result<(Stated, Stated)> {
+    match kind {
+        hipMemcpyKind::hipMemcpyHostToHost => Ok((Stated::Host, Stated::Host)),
+        hipMemcpyKind::hipMemcpyHostToDevice => Ok((Stated::Device, Stated::Host)),
+        hipMemcpyKind::hipMemcpyDeviceToHost => Ok((Stated::Host, Stated::Device)),
+        hipMemcpyKind::hipMemcpyDeviceToDevice | hipMemcpyKind::hipMemcpyDeviceToDeviceNoCU => {
+            Ok((Stated::Device, Stated::Device))
+        }
+        hipMemcpyKind::hipMemcpyDefault => Ok((Stated::Either, Stated::Either)),
+        _ => Err(hipError_t::hipErrorInvalidMemcpyDirection),
+    }
+}
+
+/// What is to be copied: addresses of the first bytes, and how the bytes lie.
+#[derive(Clone, Copy)]
+pub(crate) struct Transfer {
+    pub(crate) to: usize,
+    pub(crate) from: usize,
+    pub(crate) shape: Shape,
+    pub(crate) kind: hipMemcpyKind,
+}
+
+/// A copy that was checked and can be done any number of times.
+pub(crate) struct Prepared {
+    pub(crate) task: Task,
+    between_devices: bool,
+    touches_pageable: bool,
+}
+
+impl Transfer {
+    /// One row.
+    fn row(to: usize, from: usize, bytes: usize, kind: hipMemcpyKind) -> Self {
+        Self {
+            to,
+            from,
+            shape: Shape::row(bytes),
+            kind,
+        }
+    }
+
+    /// Checks both sides; `None` if there is nothing to copy.
+    pub(crate) fn prepare(&self, call: &'static str) -> Result<Option<Prepared>> {
+        let (to_stated, from_stated) = stated(self.kind)?;
+        let shape = self.shape;
+        if shape.is_empty() {
+            return Ok(None);
+        }
+        if self.to == 0 || self.from == 0 {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        let to = side(call, self.to, shape.extent(shape.to)?, to_stated)?;
+        if to.allocation.as_ref().is_some_and(|to| !to.is_writable()) {
+            log::refused(call, format_args!("{:#x} was mapped for reading", self.to));
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        let from = side(call, self.from, shape.extent(shape.from)?, from_stated)?;
+        Ok(Some(Prepared {
+            between_devices: to.is_device() && from.is_device(),
+            touches_pageable: to.is_pageable() || from.is_pageable(),
+            task: Arc::new(move || {
+                // SAFETY: both sides were checked for the shape's extent; `to` and `from` keep our memory mapped, and
+                // pageable memory is the caller's duty: calls wait for the copy, graphs ask for memory that lives.
+                unsafe { shape.copy(to.address, from.address) };
+                Ok(())
+            }),
+        }))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Return {
+    /// When the data has arrived.
+    Done,
+    /// At once, where the memory allows.
+    Queued,
+}
+
+fn copy(call: &'static str, transfer: Transfer, stream: hipStream_t, when: Return) -> Result {
+    let stream = stream::find(stream)?;
+    let Some(prepared) = transfer.prepare(call)? else {
+        return Ok(());
+    };
+    // A blocking copy between device ranges does not wait for the host's sake (hipamd/src/hip_memory.cpp,
+    // `ihipMemcpy`); a queued one that touches pageable memory does, because it goes through a staging buffer.
+    let waits = match when {
+        Return::Done => !prepared.between_devices,
+        Return::Queued => prepared.touches_pageable,
+    };
+    let task = prepared.task;
+    let mark = stream.submit(call, Vec::new(), Box::new(move || task()))?;
+    if waits {
+        mark.wait();
+        return mark.take_error();
+    }
+    Ok(())
+}

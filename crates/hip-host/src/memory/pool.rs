@@ -1,0 +1,426 @@
+//! Memory pools: allocation and release in stream order.
+//!
+//! A pool here accounts, and sets no memory aside: what is freed goes back when the stream gets there, so a pool never
+//! reserves more than is used, and trimming has nothing to do. An allocation that does not fit waits for the releases
+//! that are queued.
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use hip_sys::{
+    hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemAllocationType, hipMemLocation,
+    hipMemLocationType, hipMemPool_t, hipMemPoolAttr as Attribute, hipMemPoolProps, hipStream_t,
+};
+use parking_lot::Mutex;
+
+use super::allocate_on;
+use super::registry::{self, Keeps, Kind};
+use crate::device::{self, Device};
+use crate::error::{Result, entry, store};
+use crate::handles::Handles;
+use crate::log;
+use crate::stream;
+
+static POOLS: Handles<Pool> = Handles::new();
+
+/// A pool; its memory keeps it alive.
+struct Pool {
+    device: &'static Device,
+    used: AtomicUsize,
+    most_used: AtomicUsize,
+    settings: Mutex<Settings>,
+}
+
+struct Settings {
+    /// The three ways of reuse, in the order of their attributes.
+    reuse: [c_int; 3],
+    release_threshold: u64,
+    /// By device, where it was set.
+    access: HashMap<usize, hipMemAccessFlags>,
+}
+
+/// One allocation's share of its pool.
+struct Share {
+    pool: Arc<Pool>,
+    bytes: usize,
+}
+
+impl Share {
+    fn new(pool: &Arc<Pool>, bytes: usize) -> Self {
+        let used = pool.used.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        pool.most_used.fetch_max(used, Ordering::AcqRel);
+        Self {
+            pool: pool.clone(),
+            bytes,
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.pool.used.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
+impl Pool {
+    fn new(device: &'static Device) -> Arc<Self> {
+        Arc::new(Self {
+            device,
+            used: AtomicUsize::new(0),
+            most_used: AtomicUsize::new(0),
+            settings: Mutex::new(Settings {
+                reuse: [1; 3],
+                release_threshold: 0,
+                access: HashMap::new(),
+            }),
+        })
+    }
+
+    fn allocate(
+        self: &Arc<Self>,
+        call: &'static str,
+        out: *mut *mut c_void,
+        bytes: usize,
+    ) -> Result {
+        let once = || {
+            let share: Keeps = Arc::new(Share::new(self, bytes));
+            allocate_on(
+                self.device,
+                call,
+                out,
+                bytes,
+                (Kind::Device, 0),
+                Some(share),
+            )
+        };
+        match once() {
+            Err(hipError_t::hipErrorOutOfMemory) => {
+                stream::drain_device(self.device);
+                once()
+            }
+            result => result,
+        }
+    }
+}
+
+/// Each device's own pool, and the one it allocates from now.
+struct OfDevice {
+    default: usize,
+    current: Mutex<usize>,
+}
+
+fn of_device(device: &Device) -> &'static OfDevice {
+    static ALL: OnceLock<Vec<OfDevice>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let own = |device| {
+            let default = POOLS.insert(Pool::new(device));
+            OfDevice {
+                default,
+                current: Mutex::new(default),
+            }
+        };
+        device::all().iter().map(own).collect()
+    });
+    &all[device.ordinal]
+}
+
+/// A destroyed or invented handle is undefined on ROCm.
+fn find(pool: hipMemPool_t) -> Result<Arc<Pool>> {
+    POOLS
+        .get(pool as usize)
+        .ok_or(hipError_t::hipErrorInvalidValue)
+}
+
+fn location(location: &hipMemLocation) -> Result<&'static Device> {
+    if location.type_ != hipMemLocationType::hipMemLocationTypeDevice {
+        return Err(hipError_t::hipErrorInvalidValue);
+    }
+    device::by_ordinal(location.id).map_err(|_| hipError_t::hipErrorInvalidValue)
+}
+
+fn malloc_from(
+    call: &'static str,
+    out: *mut *mut c_void,
+    bytes: usize,
+    pool: Option<hipMemPool_t>,
+    stream: hipStream_t,
+) -> hipError_t {
+    entry(call, || {
+        let invalid = hipError_t::hipErrorInvalidValue;
+        let stream = stream::find(stream).map_err(|_| invalid)?;
+        if out.is_null() {
+            return Err(invalid);
+        }
+        let pool = match pool {
+            Some(pool) => find(pool)?,
+            None => {
+                let current = *of_device(stream.device()).current.lock();
+                POOLS.get(current).ok_or(invalid)?
+            }
+        };
+        if bytes == 0 {
+            // SAFETY: not null; room for a pointer by the C caller's promise.
+            return unsafe { store(out, std::ptr::null_mut()) };
+        }
+        pool.allocate(call, out, bytes)
+    })
+}
+
+pub(crate) unsafe extern "C" fn malloc_async(
+    out: *mut *mut c_void,
+    bytes: usize,
+    stream: hipStream_t,
+) -> hipError_t {
+    malloc_from("hipMallocAsync", out, bytes, None, stream)
+}
+
+pub(crate) unsafe extern "C" fn malloc_from_pool_async(
+    out: *mut *mut c_void,
+    bytes: usize,
+    pool: hipMemPool_t,
+    stream: hipStream_t,
+) -> hipError_t {
+    malloc_from("hipMallocFromPoolAsync", out, bytes, Some(pool), stream)
+}
+
+/// Releases that are queued: the memory is still there, but was given back.
+static QUEUED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+pub(crate) unsafe extern "C" fn free_async(ptr: *mut c_void, stream: hipStream_t) -> hipError_t {
+    const CALL: &str = "hipFreeAsync";
+    entry(CALL, || {
+        let invalid = hipError_t::hipErrorInvalidValue;
+        let stream = stream::find(stream).map_err(|_| invalid)?;
+        if ptr.is_null() {
+            return Err(invalid);
+        }
+        // ROCm looks when the stream gets there; a pointer that is wrong now will be wrong then.
+        let base = ptr as usize;
+        let freeable = registry::find(base).filter(|allocation| {
+            allocation.base == base && allocation.kind == Kind::Device && allocation.is_owned()
+        });
+        let mut queued = QUEUED.lock();
+        let (Some(allocation), false) = (freeable, queued.contains(&base)) else {
+            log::refused(
+                CALL,
+                format_args!("{ptr:p} is no device memory, or already freed"),
+            );
+            return Err(invalid);
+        };
+        queued.push(base);
+        let work = Box::new(move || {
+            QUEUED.lock().retain(|&other| other != base);
+            // Freed by `hipFree` in the meantime, the address may be another's.
+            if registry::find(base).is_some_and(|there| Arc::ptr_eq(&there, &allocation)) {
+                registry::remove(base);
+            }
+            Ok(())
+        });
+        let submitted = stream.submit(CALL, Vec::new(), work);
+        if submitted.is_err() {
+            queued.retain(|&other| other != base);
+        }
+        submitted.map(|_| ())
+    })
+}
+
+pub(crate) unsafe extern "C" fn device_get_default_mem_pool(
+    out: *mut hipMemPool_t,
+    ordinal: c_int,
+) -> hipError_t {
+    entry("hipDeviceGetDefaultMemPool", || {
+        if out.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        let device = device::by_ordinal(ordinal)?;
+        // SAFETY: not null; room for a handle by the C caller's promise.
+        unsafe { store(out, of_device(device).default as hipMemPool_t) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn device_get_mem_pool(
+    out: *mut hipMemPool_t,
+    ordinal: c_int,
+) -> hipError_t {
+    entry("hipDeviceGetMemPool", || {
+        let invalid = hipError_t::hipErrorInvalidValue;
+        let device = device::by_ordinal(ordinal).map_err(|_| invalid)?;
+        let current = *of_device(device).current.lock();
+        // SAFETY: null is refused by `store`; otherwise room for a handle by the C caller's promise.
+        unsafe { store(out, current as hipMemPool_t) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn device_set_mem_pool(
+    ordinal: c_int,
+    pool: hipMemPool_t,
+) -> hipError_t {
+    entry("hipDeviceSetMemPool", || {
+        let invalid = hipError_t::hipErrorInvalidValue;
+        let device = device::by_ordinal(ordinal).map_err(|_| invalid)?;
+        if find(pool)?.device.ordinal != device.ordinal {
+            return Err(hipError_t::hipErrorInvalidDevice);
+        }
+        *of_device(device).current.lock() = pool as usize;
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn mem_pool_create(
+    out: *mut hipMemPool_t,
+    props: *const hipMemPoolProps,
+) -> hipError_t {
+    entry("hipMemPoolCreate", || {
+        if out.is_null() || props.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        // SAFETY: not null; the C caller promises properties it has filled.
+        let props = unsafe { props.read_unaligned() };
+        if props.allocType != hipMemAllocationType::hipMemAllocationTypePinned {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        let pool = Pool::new(location(&props.location)?);
+        // SAFETY: not null; room for a handle by the C caller's promise.
+        unsafe { store(out, POOLS.insert(pool) as hipMemPool_t) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn mem_pool_destroy(pool: hipMemPool_t) -> hipError_t {
+    entry("hipMemPoolDestroy", || {
+        let found = find(pool)?;
+        let own = of_device(found.device);
+        // A device's own pool is not the program's to destroy.
+        if own.default == pool as usize {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        POOLS
+            .remove(pool as usize)
+            .ok_or(hipError_t::hipErrorInvalidValue)?;
+        let mut current = own.current.lock();
+        if *current == pool as usize {
+            *current = own.default;
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn mem_pool_trim_to(pool: hipMemPool_t, _keep: usize) -> hipError_t {
+    entry("hipMemPoolTrimTo", || find(pool).map(|_| ()))
+}
+
+pub(crate) unsafe extern "C" fn mem_pool_get_attribute(
+    pool: hipMemPool_t,
+    attribute: Attribute,
+    value: *mut c_void,
+) -> hipError_t {
+    entry("hipMemPoolGetAttribute", || {
+        let pool = find(pool)?;
+        let number = match attribute {
+            Attribute::hipMemPoolReuseFollowEventDependencies
+            | Attribute::hipMemPoolReuseAllowOpportunistic
+            | Attribute::hipMemPoolReuseAllowInternalDependencies => {
+                let reuse = pool.settings.lock().reuse[attribute.0 as usize - 1];
+                // SAFETY: null is refused by `store`; otherwise room for an int by the C caller's promise.
+                return unsafe { store(value.cast(), reuse) };
+            }
+            Attribute::hipMemPoolAttrReleaseThreshold => pool.settings.lock().release_threshold,
+            Attribute::hipMemPoolAttrReservedMemCurrent
+            | Attribute::hipMemPoolAttrUsedMemCurrent => pool.used.load(Ordering::Acquire) as u64,
+            Attribute::hipMemPoolAttrReservedMemHigh | Attribute::hipMemPoolAttrUsedMemHigh => {
+                pool.most_used.load(Ordering::Acquire) as u64
+            }
+            _ => return Err(hipError_t::hipErrorInvalidValue),
+        };
+        // SAFETY: null is refused by `store`; otherwise room for a 64-bit number by the C caller's promise.
+        unsafe { store(value.cast(), number) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn mem_pool_set_attribute(
+    pool: hipMemPool_t,
+    attribute: Attribute,
+    value: *mut c_void,
+) -> hipError_t {
+    entry("hipMemPoolSetAttribute", || {
+        let pool = find(pool)?;
+        if value.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        match attribute {
+            Attribute::hipMemPoolReuseFollowEventDependencies
+            | Attribute::hipMemPoolReuseAllowOpportunistic
+            | Attribute::hipMemPoolReuseAllowInternalDependencies => {
+                // SAFETY: not null; an int by the C caller's promise.
+                let reuse = unsafe { value.cast::<c_int>().read_unaligned() };
+                pool.settings.lock().reuse[attribute.0 as usize - 1] = reuse;
+            }
+            Attribute::hipMemPoolAttrReleaseThreshold => {
+                // SAFETY: not null; a 64-bit number by the C caller's promise.
+                pool.settings.lock().release_threshold =
+                    unsafe { value.cast::<u64>().read_unaligned() };
+            }
+            // The marks can be set back, to nothing but zero.
+            Attribute::hipMemPoolAttrReservedMemHigh | Attribute::hipMemPoolAttrUsedMemHigh => {
+                // SAFETY: as above.
+                if unsafe { value.cast::<u64>().read_unaligned() } != 0 {
+                    return Err(hipError_t::hipErrorInvalidValue);
+                }
+                let used = pool.used.load(Ordering::Acquire);
+                pool.most_used.store(used, Ordering::Release);
+            }
+            _ => return Err(hipError_t::hipErrorInvalidValue),
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn mem_pool_set_access(
+    pool: hipMemPool_t,
+    list: *const hipMemAccessDesc,
+    count: usize,
+) -> hipError_t {
+    entry("hipMemPoolSetAccess", || {
+        let pool = find(pool)?;
+        if list.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        for index in 0..count {
+            // SAFETY: not null; the C caller promises `count` descriptions.
+            let desc = unsafe { list.add(index).read_unaligned() };
+            let device = location(&desc.location)?;
+            if desc.flags.0 > hipMemAccessFlags::hipMemAccessFlagsProtReadWrite.0 {
+                return Err(hipError_t::hipErrorInvalidValue);
+            }
+            pool.settings
+                .lock()
+                .access
+                .insert(device.ordinal, desc.flags);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn mem_pool_get_access(
+    out: *mut hipMemAccessFlags,
+    pool: hipMemPool_t,
+    place: *mut hipMemLocation,
+) -> hipError_t {
+    entry("hipMemPoolGetAccess", || {
+        let pool = find(pool)?;
+        if out.is_null() || place.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        // SAFETY: not null; the C caller promises a location it has filled.
+        let device = location(&unsafe { place.read_unaligned() })?;
+        let own = if device.ordinal == pool.device.ordinal {
+            hipMemAccessFlags::hipMemAccessFlagsProtReadWrite
+        } else {
+            hipMemAccessFlags::hipMemAccessFlagsProtNone
+        };
+        let access = pool.settings.lock().access.get(&device.ordinal).copied();
+        // SAFETY: not null; room for the flags by the C caller's promise.
+        unsafe { store(out, access.unwrap_or(own)) }
+    })
+}

@@ -1,0 +1,89 @@
+//! Functions of the program that a stream calls.
+
+use std::ffi::{c_uint, c_void};
+use std::sync::Arc;
+
+use hip_sys::{hipError_t, hipHostFn_t, hipStream_t, hipStreamCallback_t};
+
+use super::{Work, find, own};
+use crate::error::{entry, in_callback};
+
+/// The user's data pointer of a host function, on its way to the stream's thread.
+struct UserData(*mut c_void);
+// SAFETY: the pointer is never used by us; by the API's contract the user's function may receive it on any thread.
+unsafe impl Send for UserData {}
+
+impl UserData {
+    fn get(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+pub(crate) unsafe extern "C" fn launch_host_func(
+    stream: hipStream_t,
+    function: hipHostFn_t,
+    user: *mut c_void,
+) -> hipError_t {
+    entry("hipLaunchHostFunc", || {
+        let found = find(stream)?;
+        let function = function.ok_or(hipError_t::hipErrorInvalidValue)?;
+        let user = UserData(user);
+        let work: Work = Box::new(move || {
+            // SAFETY: the C caller promises that `function` may be called with `user` when the stream gets there.
+            in_callback(|| unsafe { function(user.get()) });
+            Ok(())
+        });
+        found
+            .submit_waiting("hipLaunchHostFunc", Vec::new(), work)
+            .map(|_| ())
+    })
+}
+
+pub(crate) unsafe extern "C" fn stream_add_callback(
+    stream: hipStream_t,
+    callback: hipStreamCallback_t,
+    user: *mut c_void,
+    flags: c_uint,
+) -> hipError_t {
+    entry("hipStreamAddCallback", || {
+        let callback = callback.ok_or(hipError_t::hipErrorInvalidValue)?;
+        if flags != 0 {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        let found = find(stream)?;
+        let user = UserData(user);
+        let handle = stream as usize;
+        let queue = Arc::downgrade(&found);
+        let work: Work = Box::new(move || {
+            let status = queue
+                .upgrade()
+                .and_then(|queue| queue.state.lock().error)
+                .unwrap_or(hipError_t::hipSuccess);
+            // SAFETY: the C caller promises that `callback` may be called with these arguments when the stream gets there.
+            in_callback(|| unsafe { callback(handle as hipStream_t, status, user.get()) });
+            Ok(())
+        });
+        found
+            .submit_waiting("hipStreamAddCallback", Vec::new(), work)
+            .map(|_| ())
+    })
+}
+
+pub(crate) unsafe extern "C" fn launch_host_func_spt(
+    stream: hipStream_t,
+    function: hipHostFn_t,
+    user: *mut c_void,
+) -> hipError_t {
+    // SAFETY: the same contract.
+    unsafe { launch_host_func(own(stream), function, user) }
+}
+
+pub(crate) unsafe extern "C" fn stream_add_callback_spt(
+    stream: hipStream_t,
+    callback: hipStreamCallback_t,
+    user: *mut c_void,
+    flags: c_uint,
+) -> hipError_t {
+    // SAFETY: the same contract.
+    unsafe { stream_add_callback(own(stream), callback, user, flags) }
+}
