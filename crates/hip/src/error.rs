@@ -112,6 +112,21 @@ pub enum Error {
         destination_len: usize,
     },
 
+    /// A rectangle does not lie in source or destination, or its rows overlap.
+    #[error(
+        "{call}: {rect:?} does not lie in {source_len} and {destination_len} elements; each pitch must be at least the width, and (height - 1) x pitch + width at most the length"
+    )]
+    Rect {
+        /// The call that refused it.
+        call: &'static str,
+        /// The rectangle.
+        rect: crate::Rect,
+        /// Elements in the source.
+        source_len: usize,
+        /// Elements in the destination.
+        destination_len: usize,
+    },
+
     /// A range does not lie in the slice.
     #[error("range {start}..{end} does not lie in a slice of {len} elements")]
     OutOfRange {

@@ -26,6 +26,7 @@ impl Stream {
     where
         F: FnOnce() + Send + 'static,
     {
+        self.not_capturing("a host function")?;
         self.device().make_current()?;
         let work = Box::into_raw(Box::new(Work {
             runtime: self.device().runtime().clone(),

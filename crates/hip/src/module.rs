@@ -139,6 +139,10 @@ impl Function {
         &self.name
     }
 
+    pub(crate) fn raw(&self) -> hipFunction_t {
+        self.raw
+    }
+
     /// The module it belongs to.
     #[must_use]
     pub fn module(&self) -> &Module {

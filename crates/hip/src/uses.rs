@@ -50,6 +50,25 @@ impl Uses {
         Ok(())
     }
 
+    /// Uses of memory that was handed out in order of `stream`.
+    pub(crate) fn since(stream: &Stream) -> Self {
+        Self {
+            state: Mutex::new(State {
+                writer: Some(stream.clone()),
+                readers: Vec::new(),
+            }),
+        }
+    }
+
+    /// Lets `stream` come after everything that was queued, and keeps the record: should the caller fail, nothing is lost.
+    pub(crate) fn wait_on(&mut self, stream: &Stream) -> Result<()> {
+        let state = self.state.get_mut();
+        for other in state.readers.iter().chain(&state.writer) {
+            stream.wait_for(other)?;
+        }
+        Ok(())
+    }
+
     /// Blocks until the last write has completed. Slices of readers may be alive.
     pub(crate) fn wait_for_writer(&self) -> Result<()> {
         // The lock is not held while waiting. No new writer can appear meanwhile: that needs `&mut self`.
