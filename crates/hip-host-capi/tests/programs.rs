@@ -39,6 +39,8 @@ programs! {
         "ipc.cpp";
     streams_wait_for_words_and_write_them words_pass_valgrind:
         "value.cpp";
+    graphs_are_made_captured_and_launched graphs_pass_valgrind:
+        "graph.cpp";
     what_is_not_built_says_so_and_nothing_else_happens what_is_not_built_passes_valgrind:
         "not_built.cpp";
     memory_of_every_kind_keeps_its_rules memory_of_every_kind_passes_valgrind:

@@ -8,6 +8,7 @@
 //! | `device`, `error` | devices, their attributes; codes and the thread's last error |
 //! | `memory` | an address registry, allocation between guard pages, copies and fills |
 //! | `stream`, `event` | a thread for each stream, and points in it |
+//! | `graph` | work as a graph: made by hand, or captured from streams |
 //! | `rtc`, `module`, `launch` | kernels: compiled by the machine's C++ compiler, loaded, run over a pool of threads |
 //! | `blas`, `solver` | rocBLAS and rocSOLVER |
 //! | `hsa`, [`foreign`] | who owns an address; OpenCL's memory made known |
@@ -49,6 +50,7 @@ mod event;
 pub mod faults;
 pub mod foreign;
 mod frame;
+mod graph;
 mod handles;
 mod hsa;
 mod launch;

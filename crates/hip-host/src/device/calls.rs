@@ -8,6 +8,7 @@ use hip_sys::{
 
 use super::{CAPABILITY, all, by_ordinal, current, set_current};
 use crate::error::{entry, store};
+use crate::graph::capture;
 use crate::stream;
 
 /// Writes `text` and its terminator, cut to `len` bytes.
@@ -210,6 +211,7 @@ pub(crate) unsafe extern "C" fn get_device_properties(
 
 pub(crate) unsafe extern "C" fn device_synchronize() -> hipError_t {
     entry("hipDeviceSynchronize", || {
+        capture::forbid("hipDeviceSynchronize")?;
         stream::synchronize_device(current()?)
     })
 }

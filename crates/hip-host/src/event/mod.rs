@@ -13,8 +13,9 @@ use parking_lot::Mutex;
 
 use crate::device::{self, Device};
 use crate::error::{Result, entry, store};
+use crate::graph::capture::{self, Captured};
 use crate::handles::Handles;
-use crate::stream::{self, Mark};
+use crate::stream::{self, Mark, Stream};
 use shared::Counters;
 
 static EVENTS: Handles<Event> = Handles::new();
@@ -31,6 +32,8 @@ struct Event {
     recorded: Mutex<Option<Recorded>>,
     /// What other processes see of it.
     shared: Option<Arc<Counters>>,
+    /// Where in a capture it was last recorded, if it was there and not in a stream that works.
+    captured: Mutex<Option<Captured>>,
 }
 
 impl Event {
@@ -40,6 +43,7 @@ impl Event {
             timed: flags & DISABLE_TIMING == 0,
             recorded: Mutex::new(None),
             shared,
+            captured: Mutex::new(None),
         })
     }
 
@@ -72,6 +76,21 @@ pub(crate) enum Point {
 }
 
 impl Point {
+    /// Makes `stream` wait for it.
+    pub(crate) fn hold(self, call: &'static str, stream: &Arc<Stream>) -> Result<Mark> {
+        match self {
+            Self::Here(mark) => stream.submit(call, vec![mark], Box::new(|| Ok(()))),
+            shared => stream.submit_waiting(
+                call,
+                Vec::new(),
+                Box::new(move || {
+                    shared.wait();
+                    Ok(())
+                }),
+            ),
+        }
+    }
+
     fn is_done(&self) -> bool {
         match self {
             Self::Here(mark) => mark.is_done(),
@@ -150,13 +169,34 @@ pub(crate) unsafe extern "C" fn event_destroy(event: hipEvent_t) -> hipError_t {
     })
 }
 
+/// The capture that the event was last recorded in, if any.
+pub(crate) fn captured(event: hipEvent_t) -> Result<Option<Captured>> {
+    Ok(find(event)?.captured.lock().clone())
+}
+
 fn record(call: &'static str, event: hipEvent_t, stream: hipStream_t) -> Result {
-    let event = find(event)?;
     let stream = stream::find(stream)?;
+    let found = find(event)?;
     // An event belongs to the device it was created on (hipamd/src/hip_event.cpp, `Event::addMarker`).
-    if !std::ptr::eq(event.device, stream.device()) {
+    if !std::ptr::eq(found.device, stream.device()) {
         return Err(hipError_t::hipErrorInvalidHandle);
     }
+    // In a capture, an event marks a place in the graph.
+    if let Some(place) = capture::place(&stream)? {
+        *found.captured.lock() = Some(place);
+        return Ok(());
+    }
+    record_in(call, event, &stream).map(|_| ())
+}
+
+/// Records the event in a stream that works.
+pub(crate) fn record_in(
+    call: &'static str,
+    event: hipEvent_t,
+    stream: &Arc<Stream>,
+) -> Result<Mark> {
+    let event = find(event)?;
+    *event.captured.lock() = None;
     let reached = Arc::new(OnceLock::new());
     let stamp = reached.clone();
     // Held over the submission, so that two threads recording at once leave the later recording behind.
@@ -171,8 +211,11 @@ fn record(call: &'static str, event: hipEvent_t, stream: hipStream_t) -> Result 
             Ok(())
         }),
     )?;
-    *recorded = Some(Recorded { mark, reached });
-    Ok(())
+    *recorded = Some(Recorded {
+        mark: mark.clone(),
+        reached,
+    });
+    Ok(mark)
 }
 
 pub(crate) unsafe extern "C" fn event_record(event: hipEvent_t, stream: hipStream_t) -> hipError_t {
@@ -202,15 +245,27 @@ pub(crate) unsafe extern "C" fn event_record_with_flags(
     })
 }
 
+/// An event in a graph is never reached by the host (hipamd/src/hip_event.cpp, `hipEventQuery`).
+fn not_captured(event: hipEvent_t) -> Result {
+    match captured(event)? {
+        Some(_) => Err(hipError_t::hipErrorCapturedEvent),
+        None => Ok(()),
+    }
+}
+
 pub(crate) unsafe extern "C" fn event_query(event: hipEvent_t) -> hipError_t {
-    entry("hipEventQuery", || match point(event)? {
-        Some(point) if !point.is_done() => Err(hipError_t::hipErrorNotReady),
-        _ => Ok(()),
+    entry("hipEventQuery", || {
+        not_captured(event)?;
+        match point(event)? {
+            Some(point) if !point.is_done() => Err(hipError_t::hipErrorNotReady),
+            _ => Ok(()),
+        }
     })
 }
 
 pub(crate) unsafe extern "C" fn event_synchronize(event: hipEvent_t) -> hipError_t {
     entry("hipEventSynchronize", || {
+        not_captured(event)?;
         if let Some(point) = point(event)? {
             point.wait();
         }

@@ -13,9 +13,10 @@ use parking_lot::Mutex;
 
 use crate::device::{MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 use crate::error::{Result, entry};
+use crate::graph::Operation;
 use crate::log;
 use crate::module::{self, Function};
-use crate::stream;
+use crate::stream::{self, Task};
 use abi::{Launch, Parameter};
 
 /// `HIP_LAUNCH_PARAM_BUFFER_POINTER`, `..._BUFFER_SIZE` and `..._END`: keys of the `extra` form.
@@ -199,6 +200,74 @@ impl<'a> Shared<'a> {
     }
 }
 
+/// A launch as the program asked for it: checked, its parameters copied. It can be done any number of times.
+#[derive(Clone)]
+pub(crate) struct Kernel {
+    pub(crate) function: usize,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared_bytes: u32,
+    arguments: Arc<Arguments>,
+}
+
+impl Kernel {
+    /// # Safety
+    /// `params` is null or holds a pointer to a value for each parameter; `extra` is null or an ended list of pairs.
+    pub(crate) unsafe fn read(
+        handle: hipFunction_t,
+        (grid, block): ([u32; 3], [u32; 3]),
+        shared_bytes: u32,
+        params: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> Result<Self> {
+        if handle.is_null() {
+            return Err(hipError_t::hipErrorInvalidImage);
+        }
+        let function: Arc<Function> = module::function(handle)?;
+        check(grid, block, shared_bytes)?;
+        let parameters = function.parameters();
+        let arguments = match (params.is_null(), extra.is_null()) {
+            (false, false) => return Err(hipError_t::hipErrorInvalidValue),
+            // SAFETY: not null, so as this function's contract says.
+            (false, true) => unsafe { Arguments::from_params(parameters, params) }?,
+            // SAFETY: as above.
+            (true, false) => unsafe { Arguments::from_extra(parameters, extra) }?,
+            (true, true) if parameters.is_empty() => Arguments::new(parameters),
+            (true, true) => return Err(hipError_t::hipErrorInvalidValue),
+        };
+        Ok(Self {
+            function: handle as usize,
+            grid,
+            block,
+            shared_bytes,
+            arguments: Arc::new(arguments),
+        })
+    }
+
+    /// The work, if the function's module is still loaded.
+    pub(crate) fn task(&self) -> Result<Task> {
+        let function = module::function(self.function as hipFunction_t)?;
+        let kernel = self.clone();
+        Ok(Arc::new(move || {
+            run(
+                &function,
+                kernel.grid,
+                kernel.block,
+                kernel.shared_bytes,
+                &kernel.arguments,
+            )
+        }))
+    }
+
+    /// Where the copies of the parameters lie, which live as long as any copy of this value.
+    pub(crate) fn parameter_addresses(&self) -> Result<Vec<usize>> {
+        let function = module::function(self.function as hipFunction_t)?;
+        let start = self.arguments.0.as_ptr() as usize;
+        let parameters = function.parameters().iter();
+        Ok(parameters.map(|p| start + p.offset as usize).collect())
+    }
+}
+
 #[allow(clippy::too_many_arguments, reason = "the C signature")]
 pub(crate) unsafe extern "C" fn module_launch_kernel(
     function: hipFunction_t,
@@ -216,23 +285,10 @@ pub(crate) unsafe extern "C" fn module_launch_kernel(
     const CALL: &str = "hipModuleLaunchKernel";
     entry(CALL, || {
         let stream = stream::find(stream)?;
-        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-        if function.is_null() {
-            return Err(hipError_t::hipErrorInvalidImage);
-        }
-        let function: Arc<Function> = module::function(function)?;
-        check(grid, block, shared_bytes)?;
-        let parameters = function.parameters();
-        let arguments = match (params.is_null(), extra.is_null()) {
-            (false, false) => return Err(hipError_t::hipErrorInvalidValue),
-            // SAFETY: HIP asks the C caller for a pointer to a value for each of the kernel's parameters.
-            (false, true) => unsafe { Arguments::from_params(parameters, params) }?,
-            // SAFETY: HIP asks the C caller for an ended list of pairs.
-            (true, false) => unsafe { Arguments::from_extra(parameters, extra) }?,
-            (true, true) if parameters.is_empty() => Arguments::new(parameters),
-            (true, true) => return Err(hipError_t::hipErrorInvalidValue),
-        };
-        let work = Box::new(move || run(&function, grid, block, shared_bytes, &arguments));
-        stream.submit(CALL, Vec::new(), work).map(|_| ())
+        let sizes = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        // SAFETY: HIP asks the C caller for a pointer to a value for each of the kernel's parameters, or for an ended
+        // list of pairs.
+        let kernel = unsafe { Kernel::read(function, sizes, shared_bytes, params, extra) }?;
+        stream.issue(CALL, Operation::Kernel(kernel)).map(|_| ())
     })
 }

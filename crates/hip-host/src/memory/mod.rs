@@ -32,6 +32,7 @@ use hip_sys::hipError_t;
 
 use crate::device::{self, Device};
 use crate::error::{Result, entry, store};
+use crate::graph::capture;
 use crate::log;
 use crate::stream;
 use mapping::Mapping;
@@ -191,6 +192,7 @@ pub(crate) fn free_all(device: &'static Device) {
 
 pub(crate) unsafe extern "C" fn malloc(out: *mut *mut c_void, bytes: usize) -> hipError_t {
     entry("hipMalloc", || {
+        capture::forbid("hipMalloc")?;
         allocate("hipMalloc", out, bytes, Kind::Device, 0)
     })
 }

@@ -8,6 +8,7 @@ use hip_sys::{hipDeviceptr_t, hipError_t, hipExtent, hipPitchedPtr, hipStream_t}
 
 use super::registry::{self, Kind};
 use crate::error::{Result, entry};
+use crate::graph::{Operation, capture};
 use crate::launch::pool;
 use crate::log;
 use crate::stream::{self, Task};
@@ -157,10 +158,16 @@ impl Filling {
 
 fn set(call: &'static str, filling: Filling, stream: hipStream_t, waits: bool) -> Result {
     let stream = stream::find(stream)?;
+    if waits {
+        capture::forbid(call)?;
+    }
     let Some((task, on_device)) = filling.prepare(call)? else {
         return Ok(());
     };
-    let mark = stream.submit(call, Vec::new(), Box::new(move || task()))?;
+    let captured = || Operation::Set(filling);
+    let Some(mark) = stream.issue_task(call, task, captured)? else {
+        return Ok(());
+    };
     // Filling device memory does not wait for the host's sake; filling host memory by a blocking call does.
     if waits && !on_device {
         mark.wait();

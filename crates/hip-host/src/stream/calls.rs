@@ -10,7 +10,8 @@ use super::{
 };
 use crate::device;
 use crate::error::{Result, entry, store};
-use crate::event::{self, Point};
+use crate::event;
+use crate::graph::capture;
 
 pub(super) fn create(out: *mut hipStream_t, flags: c_uint, priority: c_int) -> Result {
     if out.is_null() {
@@ -78,10 +79,11 @@ pub(crate) unsafe extern "C" fn stream_destroy(stream: hipStream_t) -> hipError_
         LEGACY | PER_THREAD => Err(hipError_t::hipErrorInvalidResourceHandle),
         token => {
             // Work already queued still runs: HIP leaves open whether destruction waits, so the model does not.
-            STREAMS
+            let stream = STREAMS
                 .remove(token)
-                .ok_or(hipError_t::hipErrorContextIsDestroyed)?
-                .close();
+                .ok_or(hipError_t::hipErrorContextIsDestroyed)?;
+            capture::abandon(&stream);
+            stream.close();
             Ok(())
         }
     })
@@ -90,6 +92,7 @@ pub(crate) unsafe extern "C" fn stream_destroy(stream: hipStream_t) -> hipError_
 pub(crate) unsafe extern "C" fn stream_synchronize(stream: hipStream_t) -> hipError_t {
     entry("hipStreamSynchronize", || {
         let found = find(stream)?;
+        capture::refuse(&found, "hipStreamSynchronize")?;
         if is_null_handle(stream) {
             found.synchronize_null()
         } else {
@@ -101,6 +104,7 @@ pub(crate) unsafe extern "C" fn stream_synchronize(stream: hipStream_t) -> hipEr
 pub(crate) unsafe extern "C" fn stream_query(stream: hipStream_t) -> hipError_t {
     entry("hipStreamQuery", || {
         let found = find(stream)?;
+        capture::refuse(&found, "hipStreamQuery")?;
         let waits = if is_null_handle(stream) {
             !found.implicit_waits().is_empty()
         } else {
@@ -126,24 +130,14 @@ pub(crate) unsafe extern "C" fn stream_wait_event(
         if flags != 0 {
             return Err(hipError_t::hipErrorInvalidValue);
         }
+        if capture::join(&found, event)? {
+            return Ok(());
+        }
         let Some(point) = event::point(event)? else {
             // An event that was never recorded is complete.
             return Ok(());
         };
-        let queued = match point {
-            Point::Here(mark) => {
-                found.submit("hipStreamWaitEvent", vec![mark], Box::new(|| Ok(())))
-            }
-            shared => found.submit_waiting(
-                "hipStreamWaitEvent",
-                Vec::new(),
-                Box::new(move || {
-                    shared.wait();
-                    Ok(())
-                }),
-            ),
-        };
-        queued.map(|_| ())
+        point.hold("hipStreamWaitEvent", &found).map(|_| ())
     })
 }
 

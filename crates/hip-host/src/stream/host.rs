@@ -7,15 +7,33 @@ use hip_sys::{hipError_t, hipHostFn_t, hipStream_t, hipStreamCallback_t};
 
 use super::{Work, find, own};
 use crate::error::{entry, in_callback};
+use crate::graph::Operation;
 
 /// The user's data pointer of a host function, on its way to the stream's thread.
-struct UserData(*mut c_void);
+#[derive(Clone, Copy)]
+pub(crate) struct UserData(pub(crate) *mut c_void);
 // SAFETY: the pointer is never used by us; by the API's contract the user's function may receive it on any thread.
 unsafe impl Send for UserData {}
+// SAFETY: as above.
+unsafe impl Sync for UserData {}
 
 impl UserData {
-    fn get(&self) -> *mut c_void {
+    pub(crate) fn get(&self) -> *mut c_void {
         self.0
+    }
+}
+
+/// A function of the program and what it is called with.
+#[derive(Clone, Copy)]
+pub(crate) struct HostCall {
+    pub(crate) function: unsafe extern "C" fn(*mut c_void),
+    pub(crate) user: UserData,
+}
+
+impl HostCall {
+    pub(crate) fn run(&self) {
+        // SAFETY: whoever gave the function promised that it may be called with this pointer in stream order.
+        in_callback(|| unsafe { (self.function)(self.user.get()) });
     }
 }
 
@@ -27,14 +45,12 @@ pub(crate) unsafe extern "C" fn launch_host_func(
     entry("hipLaunchHostFunc", || {
         let found = find(stream)?;
         let function = function.ok_or(hipError_t::hipErrorInvalidValue)?;
-        let user = UserData(user);
-        let work: Work = Box::new(move || {
-            // SAFETY: the C caller promises that `function` may be called with `user` when the stream gets there.
-            in_callback(|| unsafe { function(user.get()) });
-            Ok(())
-        });
+        let call = HostCall {
+            function,
+            user: UserData(user),
+        };
         found
-            .submit_waiting("hipLaunchHostFunc", Vec::new(), work)
+            .issue("hipLaunchHostFunc", Operation::Host(call))
             .map(|_| ())
     })
 }

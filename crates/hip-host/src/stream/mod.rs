@@ -23,6 +23,8 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use crate::device::{self, Device};
 use crate::error::Result;
 use crate::faults::{self, Injected};
+use crate::graph::Operation;
+use crate::graph::capture::{self, Captured};
 use crate::handles::{self, Handles};
 use crate::log;
 use crate::memory::strict;
@@ -54,6 +56,8 @@ pub(crate) struct Stream {
     token: usize,
     state: Mutex<State>,
     progress: Condvar,
+    /// What the stream records instead of doing it.
+    pub(crate) capture: Mutex<Option<Captured>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -119,6 +123,7 @@ impl Stream {
             token: handles::fresh(),
             state: Mutex::default(),
             progress: Condvar::new(),
+            capture: Mutex::new(None),
         });
         device.streams.add(&stream);
         stream
@@ -129,6 +134,11 @@ impl Stream {
         device
             .streams
             .null(|| Self::new(device, Kind::Null, FLAG_DEFAULT, 0))
+    }
+
+    /// Whether it is a device's default stream, which can never capture.
+    pub(crate) fn is_null(&self) -> bool {
+        self.kind == Kind::Null
     }
 
     pub(crate) fn device(&self) -> &'static Device {
@@ -180,6 +190,32 @@ impl Stream {
         self.push(call, after, work, false)
     }
 
+    /// Records `operation` if the stream captures, else queues it.
+    pub(crate) fn issue(
+        self: &Arc<Self>,
+        call: &'static str,
+        operation: Operation,
+    ) -> Result<Option<Mark>> {
+        if capture::record(self, || operation.clone())? {
+            return Ok(None);
+        }
+        operation.submit(call, self).map(Some)
+    }
+
+    /// As [`issue`](Self::issue), with the work prepared already.
+    pub(crate) fn issue_task(
+        self: &Arc<Self>,
+        call: &'static str,
+        task: Task,
+        operation: impl FnOnce() -> Operation,
+    ) -> Result<Option<Mark>> {
+        if capture::record(self, operation)? {
+            return Ok(None);
+        }
+        let work = Box::new(move || task());
+        self.submit(call, Vec::new(), work).map(Some)
+    }
+
     /// As [`submit`](Self::submit), for work that waits for other threads and touches no device memory but words.
     pub(crate) fn submit_waiting(
         self: &Arc<Self>,
@@ -197,6 +233,8 @@ impl Stream {
         work: Work,
         waits: bool,
     ) -> Result<Mark> {
+        // What cannot be recorded cannot be done either while the stream captures.
+        capture::refuse(self, call)?;
         after.extend(self.implicit_waits());
         let mut state = self.state.lock();
         // Destroyed since it was looked up; its thread may have gone.

@@ -28,9 +28,10 @@ use hip_sys::{hipError_t, hipMemcpyKind, hipStream_t};
 
 use super::registry::{self, Allocation};
 use crate::error::Result;
+use crate::graph::{Operation, capture};
 use crate::log;
 use crate::stream::{self, Task};
-pub(crate) use shape::Shape;
+pub(crate) use shape::{Layout, Shape};
 
 /// One side of a copy, checked.
 struct Side {
@@ -121,7 +122,7 @@ pub(crate) struct Prepared {
 
 impl Transfer {
     /// One row.
-    fn row(to: usize, from: usize, bytes: usize, kind: hipMemcpyKind) -> Self {
+    pub(crate) fn row(to: usize, from: usize, bytes: usize, kind: hipMemcpyKind) -> Self {
         Self {
             to,
             from,
@@ -169,6 +170,9 @@ enum Return {
 
 fn copy(call: &'static str, transfer: Transfer, stream: hipStream_t, when: Return) -> Result {
     let stream = stream::find(stream)?;
+    if when == Return::Done {
+        capture::forbid(call)?;
+    }
     let Some(prepared) = transfer.prepare(call)? else {
         return Ok(());
     };
@@ -178,8 +182,10 @@ fn copy(call: &'static str, transfer: Transfer, stream: hipStream_t, when: Retur
         Return::Done => !prepared.between_devices,
         Return::Queued => prepared.touches_pageable,
     };
-    let task = prepared.task;
-    let mark = stream.submit(call, Vec::new(), Box::new(move || task()))?;
+    let captured = || Operation::Copy(transfer);
+    let Some(mark) = stream.issue_task(call, prepared.task, captured)? else {
+        return Ok(());
+    };
     if waits {
         mark.wait();
         return mark.take_error();
