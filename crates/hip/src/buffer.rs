@@ -278,7 +278,13 @@ impl<T> Drop for DeviceBuffer<T> {
         let may_free = match &self.backing {
             // A release that is captured would be repeated with every run of the graph.
             Backing::Ordered { home, .. } if home.is_capturing() => false,
-            Backing::Ordered { home, .. } => self.uses.wait_on(home).is_ok() || self.uses.settle(),
+            Backing::Ordered { home, .. } => match self.uses.wait_on(home) {
+                Ok(()) => true,
+                Err(error) => {
+                    self.device.runtime().defer(error);
+                    self.uses.settle()
+                }
+            },
             Backing::Device | Backing::Mapped(_) => self.uses.settle(),
         };
         if !may_free {

@@ -157,7 +157,11 @@ pub(crate) unsafe fn view<T: Pod>(
     let end = len
         .checked_mul(size_of::<T>())
         .and_then(|part| part.checked_add(offset));
-    let aligned = (base.addr().get() + offset).is_multiple_of(align_of::<T>());
+    let aligned = base
+        .addr()
+        .get()
+        .wrapping_add(offset)
+        .is_multiple_of(align_of::<T>());
     if !aligned || end.is_none_or(|end| end > bytes) {
         return Err(Error::OutOfRange {
             start: offset,

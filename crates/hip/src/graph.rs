@@ -115,10 +115,19 @@ impl Drop for Capture<'_> {
     }
 }
 
+/// Ends the capture, whatever became of it: a stream that stays captured is good for nothing.
 fn end(stream: &Stream) -> Result<Graph> {
+    let outcome = try_end(stream);
+    if outcome.is_err() && stream.is_capturing() {
+        drop(try_end(stream));
+    }
+    outcome
+}
+
+fn try_end(stream: &Stream) -> Result<Graph> {
     stream.device().make_current()?;
     let mut raw = ptr::null_mut();
-    // SAFETY: writes one handle to the address given; both callers began the capture in this thread.
+    // SAFETY: writes one handle to the address given; all callers began the capture in this thread.
     unsafe {
         call!(
             stream.device().runtime(),

@@ -1,7 +1,7 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -260,31 +260,33 @@ impl VirtualMemory {
 impl Drop for Core {
     fn drop(&mut self) {
         let (runtime, address, bytes) = (self.device.runtime(), self.address, self.mapped_bytes);
-        let mut outcomes = [const { None::<Result<()>> }; 3];
+        let mut unmapped = Ok(());
         if self.mapped {
             // SAFETY: mapped as a whole and unmapped once; buffers are owners, and they wait for the device.
-            outcomes[0] = Some(unsafe {
+            unmapped = unsafe {
                 call!(
                     runtime,
                     hipMemUnmap(address, bytes),
                     "hipMemUnmap({address:?}, {bytes} bytes)"
                 )
-            });
+            };
         }
-        if NonNull::new(address).is_some() {
+        let mut freed = Ok(());
+        // Addresses that still show memory are not given to anybody else.
+        if unmapped.is_ok() && !address.is_null() {
             // SAFETY: reserved as a whole and freed once, with nothing mapped there.
-            outcomes[1] = Some(unsafe {
+            freed = unsafe {
                 call!(
                     runtime,
                     hipMemAddressFree(address, bytes),
                     "hipMemAddressFree({address:?}, {bytes} bytes)"
                 )
-            });
+            };
         }
         // SAFETY: the handle is alive, and this is its last use.
-        outcomes[2] =
-            Some(unsafe { call!(runtime, hipMemRelease(self.handle), "hipMemRelease()") });
-        for error in outcomes.into_iter().flatten().filter_map(Result::err) {
+        let released = unsafe { call!(runtime, hipMemRelease(self.handle), "hipMemRelease()") };
+        let outcomes = [unmapped, freed, released];
+        for error in outcomes.into_iter().filter_map(Result::err) {
             runtime.defer(error);
         }
     }
