@@ -50,6 +50,10 @@ impl Runtime {
     ///
     /// HIP cannot tell for another reason than that it does not know the address.
     #[doc(alias = "hipPointerGetAttributes")]
+    #[expect(
+        clippy::not_unsafe_ptr_arg_deref,
+        reason = "HIP looks the number up in its tables"
+    )]
     pub fn pointer_info(&self, address: *const c_void) -> Result<Option<PointerInfo>> {
         let mut told = hipPointerAttribute_t::default();
         // SAFETY: writes one structure to the address given; the other address is only looked up.

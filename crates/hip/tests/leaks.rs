@@ -49,7 +49,6 @@ macro_rules! ledger {
                     Some(_) => Some(counted::$name),
                     None => None,
                 },)*
-                ..Api::EMPTY
             }
         }
     };
