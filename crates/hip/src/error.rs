@@ -11,7 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The loaded library does not have the function.
     #[error(
-        "`{symbol}` is missing from the loaded HIP library; install a ROCm release that has it (5.7 or later)"
+        "`{symbol}` is missing from the loaded HIP library; install ROCm {} or later",
+        introduced(symbol)
     )]
     MissingSymbol {
         /// The C name.
@@ -110,6 +111,21 @@ pub enum Error {
         source_len: usize,
         /// Elements in the destination.
         destination_len: usize,
+    },
+
+    /// Memory that cannot be seen as elements of another type.
+    #[error(
+        "{call}: {bytes} bytes are not whole elements of {element_bytes} bytes at a multiple of {alignment}"
+    )]
+    Cast {
+        /// The call that refused it.
+        call: &'static str,
+        /// Bytes of the slice.
+        bytes: usize,
+        /// Bytes of one element of the other type.
+        element_bytes: usize,
+        /// The alignment of the other type.
+        alignment: usize,
     },
 
     /// A rectangle does not lie in source or destination, or its rows overlap.
@@ -213,6 +229,14 @@ impl Error {
             }
             _ => None,
         }
+    }
+}
+
+/// The release that brought a function this crate uses: of those, ROCm 5.7, the oldest supported, lacks only one.
+fn introduced(symbol: &str) -> &'static str {
+    match symbol {
+        "hipGetDevicePropertiesR0600" => "6.0",
+        _ => "5.7",
     }
 }
 

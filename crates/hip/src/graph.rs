@@ -227,7 +227,7 @@ impl GraphExec {
         device.make_current()?;
         let mut launched = self.core.launched.lock();
         if !launched.contains(stream) {
-            launched.retain(|other| !matches!(other.is_idle(), Ok(true)));
+            launched.retain(|other| !other.is_only_owner() || !matches!(other.is_idle(), Ok(true)));
             launched.push(stream.clone());
         }
         // SAFETY: graph and stream are alive and of one device; the caller vouches for what the work uses.

@@ -112,6 +112,7 @@ mod semaphore;
 mod slice;
 mod stream;
 mod uses;
+mod view;
 mod virtual_memory;
 
 pub use buffer::DeviceBuffer;

@@ -3,6 +3,7 @@ use std::ffi::{CString, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use hip_sys::{hipFunction_t, hipModule_t};
 use parking_lot::Mutex;
@@ -11,7 +12,7 @@ use crate::call::call;
 use crate::{Device, Error, KernelArg, LaunchConfig, Result, Stream, report};
 
 /// Parameters of a launch whose addresses need no allocation. Kernels rarely have more; longer lists go to the heap.
-const PARAMS_ON_STACK: usize = 32;
+const PARAMS_ON_STACK: usize = 16;
 
 /// Code on one device. Cloning is cheap; the last owner waits for the kernels that still run and unloads it.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ struct Code {
     symbols: HashMap<String, String>,
     /// Streams that may still run a kernel of this module.
     launched: Mutex<Vec<Stream>>,
+    /// The address of the stream that was last found in the list, or null.
+    latest: AtomicPtr<()>,
     /// HIP may keep pointing into the image it was given.
     _image: Box<[u8]>,
 }
@@ -92,6 +95,7 @@ impl Module {
             raw,
             symbols,
             launched: Mutex::default(),
+            latest: AtomicPtr::default(),
             _image: image,
         };
         Ok(Self {
@@ -149,6 +153,14 @@ impl Function {
         &self.module
     }
 
+    #[cold]
+    fn of_another_stream(&self, position: usize) -> Error {
+        Error::WrongStream {
+            call: "Function::launch",
+            argument: format!("argument {position} of `{}`", self.name),
+        }
+    }
+
     /// Queues the kernel on `stream`. The host does not wait; the values of `args` are copied before it returns.
     ///
     /// # Safety
@@ -171,22 +183,6 @@ impl Function {
     ) -> Result<()> {
         let device = self.module.device();
         device.check_same(stream.device(), "Function::launch", "stream")?;
-        if let Some(position) = args
-            .iter()
-            .position(|arg| arg.stream().is_some_and(|bound| bound != stream))
-        {
-            let argument = format!("argument {position} of `{}`", self.name);
-            return Err(Error::WrongStream {
-                call: "Function::launch",
-                argument,
-            });
-        }
-        if let Some(reason) = device.limits().refuse(&config) {
-            return Err(Error::Launch {
-                function: self.name.to_string(),
-                reason,
-            });
-        }
         let mut few = [ptr::null_mut(); PARAMS_ON_STACK];
         let mut many = Vec::new();
         let params = match few.get_mut(..args.len()) {
@@ -196,8 +192,20 @@ impl Function {
                 many.as_mut_slice()
             }
         };
-        for (param, arg) in params.iter_mut().zip(args) {
+        for (position, (param, arg)) in params.iter_mut().zip(args).enumerate() {
+            if arg.stream().is_some_and(|bound| bound != stream) {
+                return Err(self.of_another_stream(position));
+            }
             *param = arg.as_param();
+        }
+        let limits = device.limits();
+        if !limits.admit(&config)
+            && let Some(reason) = limits.refuse(&config)
+        {
+            return Err(Error::Launch {
+                function: self.name.to_string(),
+                reason,
+            });
         }
         self.module.code.note(stream);
         device.make_current()?;
@@ -232,14 +240,22 @@ impl Function {
 }
 
 impl Code {
+    /// From now on the module is not unloaded before the stream is idle.
     fn note(&self, stream: &Stream) {
-        let mut launched = self.launched.lock();
-        if launched.contains(stream) {
+        // The address is that of a listed stream: it is taken back before the stream leaves the list, so that a new stream at
+        // the same address cannot be taken for it. Whoever sees the new stream sees that, too.
+        if self.latest.load(Ordering::Relaxed) == stream.address() {
             return;
         }
-        // A stream that is idle has nothing of this module left; keeping it would keep it alive as long as the module.
-        launched.retain(|other| !matches!(other.is_idle(), Ok(true)));
-        launched.push(stream.clone());
+        let mut launched = self.launched.lock();
+        if !launched.contains(stream) {
+            // A stream that nobody else has and that is idle has nothing of this module left; keeping it would keep it alive as
+            // long as the module. One that somebody has may be about to get a kernel.
+            self.latest.store(ptr::null_mut(), Ordering::Relaxed);
+            launched.retain(|other| !other.is_only_owner() || !matches!(other.is_idle(), Ok(true)));
+            launched.push(stream.clone());
+        }
+        self.latest.store(stream.address(), Ordering::Relaxed);
     }
 
     fn unload(&self) -> Result<()> {

@@ -2,6 +2,7 @@ use std::any::Any;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 
 use hip_sys::{hipError_t, hipStream_t};
 use parking_lot::Mutex;
@@ -160,6 +161,19 @@ impl Stream {
         {
             kept.push(used.clone());
         }
+    }
+
+    /// Tells this stream from all others for as long as a clone of it lives.
+    pub(crate) fn address(&self) -> *mut () {
+        Arc::as_ptr(&self.core).cast_mut().cast()
+    }
+
+    /// Whether this is the only clone, so that nobody else can queue anything.
+    pub(crate) fn is_only_owner(&self) -> bool {
+        let only = Arc::strong_count(&self.core) == 1;
+        // What the others queued came before they let go.
+        fence(Ordering::Acquire);
+        only
     }
 
     /// For destructors: waits until the stream is idle, defers the error if there is one

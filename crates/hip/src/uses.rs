@@ -36,6 +36,9 @@ impl Uses {
     /// Lets `stream` write after all that was queued. `&mut`: no slice is alive.
     pub(crate) fn write_on(&mut self, stream: &Stream) -> Result<()> {
         let state = self.state.get_mut();
+        if state.readers.is_empty() && state.writer.as_ref() == Some(stream) {
+            return Ok(());
+        }
         // A reader waited for the writer, so waiting for the readers is waiting for both.
         let before = if state.readers.is_empty() {
             state.writer.as_slice()
