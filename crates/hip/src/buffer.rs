@@ -5,12 +5,16 @@ use std::ptr::{self, NonNull};
 
 use bytemuck::Pod;
 
+use crate::backing::Backing;
 use crate::call::call;
 use crate::slice::Origin;
 use crate::uses::Uses;
-use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
+use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
 /// Device memory with an owner.
+///
+/// [`Device::alloc`] and [`Stream::alloc`] make it, [`MemPool`](crate::MemPool), [`ExternalMemory`](crate::ExternalMemory),
+/// [`IpcMemory`](crate::IpcMemory) and [`VirtualMemory`](crate::VirtualMemory) too: what differs is how it is given back.
 ///
 /// It is used through slices, each for one stream; see [the ordering model](crate#the-ordering-model). Dropping it waits for
 /// the streams that used it, then frees it. If it cannot be made certain that they are done, the memory is leaked and
@@ -55,7 +59,8 @@ pub struct DeviceBuffer<T> {
     pointer: NonNull<T>,
     len: usize,
     device: Device,
-    uses: Uses,
+    pub(crate) uses: Uses,
+    backing: Backing,
     memory: PhantomData<T>,
 }
 
@@ -88,8 +93,32 @@ impl<T: Pod> DeviceBuffer<T> {
             len,
             device: device.clone(),
             uses: Uses::default(),
+            backing: Backing::Device,
             memory: PhantomData,
         })
+    }
+
+    /// A buffer of memory that came from elsewhere than `hipMalloc`.
+    ///
+    /// # Safety
+    ///
+    /// `len` elements at `pointer` can be used by the streams of `device` once those in `uses` got to where they are now, until
+    /// `backing` gives them back; they hold a `T` each.
+    pub(crate) unsafe fn from_backing(
+        device: &Device,
+        pointer: NonNull<T>,
+        len: usize,
+        uses: Uses,
+        backing: Backing,
+    ) -> Self {
+        Self {
+            pointer,
+            len,
+            device: device.clone(),
+            uses,
+            backing,
+            memory: PhantomData,
+        }
     }
 
     pub(crate) fn alloc_zeroed(device: &Device, len: usize) -> Result<Self> {
@@ -192,6 +221,14 @@ impl<T> DeviceBuffer<T> {
         ))
     }
 
+    pub(crate) fn pointer(&self) -> NonNull<T> {
+        self.pointer
+    }
+
+    pub(crate) fn backing(&self) -> &Backing {
+        &self.backing
+    }
+
     /// Frees the memory as dropping does, and returns the error instead of deferring it.
     ///
     /// # Errors
@@ -203,40 +240,58 @@ impl<T> DeviceBuffer<T> {
         reason = "the owner comes back, and is as large as an owner is"
     )]
     pub fn close(mut self) -> Result<(), (Error, Self)> {
-        if let Err(error) = self.uses.wait_for_all().and_then(|()| self.free()) {
+        if let Err(error) = self.release() {
             return Err((error, self));
         }
         // What is left for `drop` is a buffer without memory.
         self.len = 0;
+        self.backing = Backing::Device;
         Ok(())
+    }
+
+    /// Gives the memory back; on an error it is still there.
+    fn release(&mut self) -> Result<()> {
+        if let Backing::Ordered { home, .. } = &self.backing {
+            home.not_capturing("giving memory back in stream order")?;
+            self.uses.wait_on(home)?;
+        } else {
+            self.uses.wait_for_all()?;
+        }
+        self.free()
     }
 
     fn free(&self) -> Result<()> {
         if self.len * size_of::<T>() == 0 {
             return Ok(());
         }
-        self.device.make_current()?;
-        // SAFETY: the pointer came from `hipMalloc`, is freed once (both callers give the buffer up), and nothing uses it.
+        // SAFETY: the pointer came from where the backing says, is given back once (all callers give the buffer up), and nothing
+        // uses it, or nothing that its home stream is not ordered after.
         unsafe {
-            call!(
-                self.device.runtime(),
-                hipFree(self.pointer.as_ptr().cast::<c_void>()),
-                "hipFree({:?})",
-                self.pointer
-            )
+            self.backing
+                .free(&self.device, self.pointer.as_ptr().cast::<c_void>())
         }
     }
 }
 
 impl<T> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
-        if self.uses.settle() {
-            if let Err(error) = self.free() {
-                self.device.runtime().defer(error);
-            }
-        } else {
-            let bytes = self.len * size_of::<T>();
-            tracing::error!(bytes, pointer = ?self.pointer, "device memory leaked: a stream that used it did not settle");
+        let may_free = match &self.backing {
+            // A release that is captured would be repeated with every run of the graph.
+            Backing::Ordered { home, .. } if home.is_capturing() => false,
+            Backing::Ordered { home, .. } => match self.uses.wait_on(home) {
+                Ok(()) => true,
+                Err(error) => {
+                    self.device.runtime().defer(error);
+                    self.uses.settle()
+                }
+            },
+            Backing::Device | Backing::Mapped(_) => self.uses.settle(),
+        };
+        if !may_free {
+            self.backing.leak();
+            report::leaked("device memory", self.len * size_of::<T>());
+        } else if let Err(error) = self.free() {
+            self.device.runtime().defer(error);
         }
     }
 }

@@ -1,6 +1,6 @@
 use parking_lot::Mutex;
 
-use crate::Error;
+use crate::{Error, report};
 
 /// Errors that a destructor found and could not return.
 #[derive(Default)]
@@ -13,7 +13,7 @@ impl Deferred {
     const MOST: usize = 64;
 
     pub(crate) fn push(&self, error: Error) {
-        tracing::error!(%error, "HIP error while dropping");
+        report::while_dropping(&error);
         let mut kept = self.kept.lock();
         if kept.len() < Self::MOST {
             kept.push(error);

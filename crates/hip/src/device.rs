@@ -56,6 +56,11 @@ impl Device {
         self.ordinal.unsigned_abs() as usize
     }
 
+    /// The ordinal as HIP takes it.
+    pub(crate) fn index(&self) -> i32 {
+        self.ordinal
+    }
+
     /// The runtime this device belongs to.
     #[must_use]
     pub fn runtime(&self) -> &Runtime {

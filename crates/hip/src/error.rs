@@ -11,7 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The loaded library does not have the function.
     #[error(
-        "`{symbol}` is missing from the loaded HIP library; install a ROCm release that has it (5.7 or later)"
+        "`{symbol}` is missing from the loaded HIP library; install ROCm {} or later",
+        introduced(symbol)
     )]
     MissingSymbol {
         /// The C name.
@@ -112,6 +113,36 @@ pub enum Error {
         destination_len: usize,
     },
 
+    /// Memory that cannot be seen as elements of another type.
+    #[error(
+        "{call}: {bytes} bytes are not whole elements of {element_bytes} bytes at a multiple of {alignment}"
+    )]
+    Cast {
+        /// The call that refused it.
+        call: &'static str,
+        /// Bytes of the slice.
+        bytes: usize,
+        /// Bytes of one element of the other type.
+        element_bytes: usize,
+        /// The alignment of the other type.
+        alignment: usize,
+    },
+
+    /// A rectangle does not lie in source or destination, or its rows overlap.
+    #[error(
+        "{call}: {rect:?} does not lie in {source_len} and {destination_len} elements; each pitch must be at least the width, and (height - 1) x pitch + width at most the length"
+    )]
+    Rect {
+        /// The call that refused it.
+        call: &'static str,
+        /// The rectangle.
+        rect: crate::Rect,
+        /// Elements in the source.
+        source_len: usize,
+        /// Elements in the destination.
+        destination_len: usize,
+    },
+
     /// A range does not lie in the slice.
     #[error("range {start}..{end} does not lie in a slice of {len} elements")]
     OutOfRange {
@@ -159,6 +190,22 @@ pub enum Error {
         position: usize,
     },
 
+    /// A function that a stream called on the host panicked.
+    #[error("a host function of a stream panicked: {message}")]
+    HostFunction {
+        /// The panic's message.
+        message: String,
+    },
+
+    /// The platform has no such thing at all.
+    #[error("{what} is not supported: {reason}")]
+    NotSupported {
+        /// What was asked for.
+        what: &'static str,
+        /// Why there is none, and what to use instead.
+        reason: &'static str,
+    },
+
     /// The library answered something that cannot be understood.
     #[error("`{call}` answered `{answer}`, which is not {expected}")]
     Answer {
@@ -182,6 +229,14 @@ impl Error {
             }
             _ => None,
         }
+    }
+}
+
+/// The release that brought a function this crate uses: of those, ROCm 5.7, the oldest supported, lacks only one.
+fn introduced(symbol: &str) -> &'static str {
+    match symbol {
+        "hipGetDevicePropertiesR0600" => "6.0",
+        _ => "5.7",
     }
 }
 

@@ -41,6 +41,16 @@ impl Event {
         })
     }
 
+    /// # Safety
+    ///
+    /// `raw` is an event of this device that nobody else destroys.
+    pub(crate) unsafe fn from_raw(device: &Device, raw: hipEvent_t) -> Self {
+        Self {
+            device: device.clone(),
+            raw,
+        }
+    }
+
     /// The device this event belongs to.
     #[must_use]
     pub fn device(&self) -> &Device {

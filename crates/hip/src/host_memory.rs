@@ -40,13 +40,28 @@ impl<T> HostMemory<T> {
             }
             not_null::<T>(mapped, "hipHostGetDevicePointer")?.as_ptr()
         };
-        Ok(Self {
+        // SAFETY: the caller's promise is the callee's demand, and HIP just told the device's address.
+        Ok(unsafe { Self::at(device, host, device_pointer, len) })
+    }
+
+    /// Memory whose address for the device is known.
+    ///
+    /// # Safety
+    ///
+    /// `len` initialised elements at `host`, for the device the same at `device_pointer`, for as long as the result is used.
+    pub(crate) unsafe fn at(
+        device: &Device,
+        host: NonNull<T>,
+        device_pointer: *mut T,
+        len: usize,
+    ) -> Self {
+        Self {
             host,
             device_pointer,
             len,
             device: device.clone(),
             uses: Uses::default(),
-        })
+        }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -153,6 +153,26 @@ impl Limits {
         }
     }
 
+    /// Whether the launch is possible as far as can be seen at a glance; if not, [`Limits::refuse`] has the last word.
+    pub(crate) fn admit(&self, config: &LaunchConfig) -> bool {
+        let LaunchConfig {
+            grid,
+            block,
+            shared_bytes,
+        } = *config;
+        let axis = |grid: u32, block: u32, axis: usize| {
+            grid.wrapping_sub(1) < self.grid[axis]
+                && block.wrapping_sub(1) < self.block[axis]
+                && u64::from(grid) * u64::from(block) < 1 << 32
+        };
+        axis(grid.0, block.0, 0)
+            && axis(grid.1, block.1, 1)
+            && axis(grid.2, block.2, 2)
+            && u64::from(block.0) * u64::from(block.1) * u64::from(block.2)
+                <= u64::from(self.threads)
+            && shared_bytes <= self.shared_bytes
+    }
+
     /// Why the launch is impossible, if it is.
     pub(crate) fn refuse(&self, config: &LaunchConfig) -> Option<String> {
         let LaunchConfig {
@@ -222,6 +242,21 @@ mod tests {
             let threads = u64::from(config.grid.0) * u64::from(block);
             prop_assert!(threads >= items as u64);
             prop_assert!(threads - (items as u64) < u64::from(block));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_admitted_is_what_is_not_refused(
+            grid in (0_u32..5, 0_u32..5, 0_u32..5),
+            block in (0_u32..5, 0_u32..5, 0_u32..5),
+            shared_bytes in 0_u32..4,
+            large in 0_u32..3,
+        ) {
+            let limits = Limits { block: [4, 3, 2], grid: [u32::MAX, 3, 4], threads: 12, shared_bytes: 2 };
+            let grid = (grid.0 << (15 * large), grid.1, grid.2);
+            let config = LaunchConfig { grid, block, shared_bytes };
+            prop_assert_eq!(limits.admit(&config), limits.refuse(&config).is_none());
         }
     }
 

@@ -5,11 +5,20 @@
 //! | [`Runtime`] | a loaded HIP library, its versions, its devices | `hipInit`, `hipGetDeviceCount` |
 //! | [`Device`] | one GPU: name, architecture, PCI address, memory | `hipDevice*` |
 //! | [`Stream`], [`Event`] | ordered work, and marks in it | `hipStream*`, `hipEvent*` |
+//! | [`Completion`], [`Stream::host_function`] | an event to await; the host's turn in a stream | `hipLaunchHostFunc` |
+//! | [`Flag`] | a word that streams and the host write and wait for | `hipStreamWaitValue*`, `hipStreamWriteValue*` |
 //! | [`DeviceBuffer`] | device memory with an owner | `hipMalloc`, `hipFree` |
+//! | [`MemPool`], [`Stream::alloc`] | allocation in stream order | `hipMallocAsync`, `hipMemPool*` |
+//! | [`ManagedBuffer`] | one address for host and device | `hipMallocManaged`, `hipMemPrefetchAsync` |
+//! | [`ExternalMemory`], [`VirtualMemory`], [`IpcMemory`], [`IpcEvent`] | memory and events shared with others | `hipImportExternalMemory`, `hipMem*`, `hipIpc*` |
 //! | [`DeviceSlice`], [`DeviceSliceMut`] | permission to use memory on *one* stream | pointers |
 //! | [`PinnedBuffer`], [`Registered`] | host memory that the device can reach | `hipHostMalloc`, `hipHostRegister` |
 //! | [`rtc`] | source text to [`Module`] | `hiprtc*` |
-//! | [`Module`], [`Function`] | loaded code, kernel launch | `hipModule*` |
+//! | [`Module`], [`Function`], [`Kernel`] | loaded code, kernel launch, the same with types | `hipModule*` |
+//! | [`Graph`], [`GraphExec`] | work captured once and run often | `hipStreamBeginCapture`, `hipGraph*` |
+//! | [`PointerInfo`], [`BlockSuggestion`] | what HIP knows of an address, of a kernel | `hipPointerGetAttributes`, `hipModuleOccupancy*` |
+//!
+//! `FUNCTIONS.md` lists every C function: wrapped, raw only ([`Runtime::api`]), or out of scope and why.
 //!
 //! # The ordering model
 //!
@@ -26,12 +35,14 @@
 //!   earlier choice is not restored.
 //! - Streams are made non-blocking and the null stream is never used for work that returns early, so nothing is ordered by accident.
 //! - A function that the loaded library lacks is [`Error::MissingSymbol`], and only for the call that needs it.
-//! - Errors found while dropping are logged (`tracing`) and kept for [`Runtime::take_deferred_errors`].
+//! - Errors found while dropping are logged (feature `tracing`, on by default) and kept for [`Runtime::take_deferred_errors`].
 //!
 //! # What it does not do
 //!
-//! - It cannot check a kernel: [`Function::launch`] is `unsafe`.
-//! - It does not use managed memory, graphs, textures or stream-ordered allocation.
+//! - It cannot check a kernel: [`Function::launch`] and [`Kernel::launch`] are `unsafe`. So is what depends on another process
+//!   or API: importing and opening memory, and running a graph.
+//! - It has no textures, no arrays of them and no OpenGL.
+//! - It has no executor: [`Completion`] is a future for any.
 //! - It does not copy to or from memory that another runtime owns ([`Error::ForeignMemory`]): HIP would do it on the
 //!   CPU through the pointer, and may crash.
 //!
@@ -69,31 +80,62 @@
 //! # Ok::<(), hip::Error>(())
 //! ```
 
+mod backing;
 mod buffer;
 mod call;
+mod completion;
 mod deferred;
 mod device;
 mod error;
 mod event;
+mod external;
+mod flag;
+mod graph;
+mod host_function;
 mod host_memory;
+mod ipc;
+mod kernel;
 mod launch;
+mod managed;
 mod module;
+mod occupancy;
+mod peer;
 mod pinned;
+mod pointer;
+mod pool;
+mod rect;
 mod registered;
+mod report;
 pub mod rtc;
 mod runtime;
+mod semaphore;
 mod slice;
 mod stream;
 mod uses;
+mod view;
+mod virtual_memory;
 
 pub use buffer::DeviceBuffer;
+pub use completion::Completion;
 pub use device::{Device, MemoryInfo, PciAddress};
 pub use error::{Error, Result};
 pub use event::Event;
+pub use external::ExternalMemory;
+pub use flag::{Condition, Flag, Word};
+pub use graph::{Graph, GraphExec};
+pub use ipc::{IpcEvent, IpcMemory};
+pub use kernel::{ByValue, Kernel, Param, Params, param};
 pub use launch::{KernelArg, LaunchConfig};
+pub use managed::{Advice, Location, ManagedBuffer};
 pub use module::{Function, Module};
+pub use occupancy::BlockSuggestion;
 pub use pinned::PinnedBuffer;
+pub use pointer::{MemoryKind, PointerInfo};
+pub use pool::{MemPool, PoolUsage};
+pub use rect::Rect;
 pub use registered::{Registered, with_registered};
 pub use runtime::{Runtime, Versions};
+pub use semaphore::ExternalSemaphore;
 pub use slice::{DeviceSlice, DeviceSliceMut};
 pub use stream::Stream;
+pub use virtual_memory::VirtualMemory;

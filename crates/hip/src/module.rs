@@ -1,13 +1,18 @@
+use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use hip_sys::{hipFunction_t, hipModule_t};
 use parking_lot::Mutex;
 
 use crate::call::call;
-use crate::{Device, Error, KernelArg, LaunchConfig, Result, Stream};
+use crate::{Device, Error, KernelArg, LaunchConfig, Result, Stream, report};
+
+/// Parameters of a launch whose addresses need no allocation. Kernels rarely have more; longer lists go to the heap.
+const PARAMS_ON_STACK: usize = 16;
 
 /// Code on one device. Cloning is cheap; the last owner waits for the kernels that still run and unloads it.
 #[derive(Clone)]
@@ -18,8 +23,12 @@ pub struct Module {
 struct Code {
     device: Device,
     raw: hipModule_t,
+    /// What the instances of templates are called in the code, by their name in C++.
+    symbols: HashMap<String, String>,
     /// Streams that may still run a kernel of this module.
     launched: Mutex<Vec<Stream>>,
+    /// The address of the stream that was last found in the list, or null.
+    latest: AtomicPtr<()>,
     /// HIP may keep pointing into the image it was given.
     _image: Box<[u8]>,
 }
@@ -56,6 +65,18 @@ impl Module {
     /// HIP refused it, for example because it was compiled for another architecture.
     #[doc(alias = "hipModuleLoadData")]
     pub unsafe fn load(device: &Device, code: &[u8]) -> Result<Self> {
+        // SAFETY: the caller's promise is the callee's demand.
+        unsafe { Self::load_named(device, code, HashMap::new()) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Module::load`].
+    pub(crate) unsafe fn load_named(
+        device: &Device,
+        code: &[u8],
+        symbols: HashMap<String, String>,
+    ) -> Result<Self> {
         device.make_current()?;
         let image: Box<[u8]> = code.into();
         let mut raw = ptr::null_mut();
@@ -72,7 +93,9 @@ impl Module {
         let code = Code {
             device: device.clone(),
             raw,
+            symbols,
             launched: Mutex::default(),
+            latest: AtomicPtr::default(),
             _image: image,
         };
         Ok(Self {
@@ -86,14 +109,15 @@ impl Module {
         &self.code.device
     }
 
-    /// The kernel of this name. Only names declared `extern "C"` are what they look like.
+    /// The kernel of this name, declared `extern "C"`, or an [instance](crate::rtc::Program::instance) of a template.
     ///
     /// # Errors
     ///
     /// There is no such kernel, or the name holds a NUL byte.
     #[doc(alias = "hipModuleGetFunction")]
     pub fn function(&self, name: &str) -> Result<Function> {
-        let text = c_text(name, "kernel name")?;
+        let symbol = self.code.symbols.get(name).map_or(name, String::as_str);
+        let text = c_text(symbol, "kernel name")?;
         let mut raw = ptr::null_mut();
         self.device().make_current()?;
         // SAFETY: writes one handle to the address given; the module is alive and the name ends with NUL.
@@ -119,10 +143,22 @@ impl Function {
         &self.name
     }
 
+    pub(crate) fn raw(&self) -> hipFunction_t {
+        self.raw
+    }
+
     /// The module it belongs to.
     #[must_use]
     pub fn module(&self) -> &Module {
         &self.module
+    }
+
+    #[cold]
+    fn of_another_stream(&self, position: usize) -> Error {
+        Error::WrongStream {
+            call: "Function::launch",
+            argument: format!("argument {position} of `{}`", self.name),
+        }
     }
 
     /// Queues the kernel on `stream`. The host does not wait; the values of `args` are copied before it returns.
@@ -147,23 +183,30 @@ impl Function {
     ) -> Result<()> {
         let device = self.module.device();
         device.check_same(stream.device(), "Function::launch", "stream")?;
-        if let Some(position) = args
-            .iter()
-            .position(|arg| arg.stream().is_some_and(|bound| bound != stream))
-        {
-            let argument = format!("argument {position} of `{}`", self.name);
-            return Err(Error::WrongStream {
-                call: "Function::launch",
-                argument,
-            });
+        let mut few = [ptr::null_mut(); PARAMS_ON_STACK];
+        let mut many = Vec::new();
+        let params = match few.get_mut(..args.len()) {
+            Some(params) => params,
+            None => {
+                many.resize(args.len(), ptr::null_mut());
+                many.as_mut_slice()
+            }
+        };
+        for (position, (param, arg)) in params.iter_mut().zip(args).enumerate() {
+            if arg.stream().is_some_and(|bound| bound != stream) {
+                return Err(self.of_another_stream(position));
+            }
+            *param = arg.as_param();
         }
-        if let Some(reason) = device.limits().refuse(&config) {
+        let limits = device.limits();
+        if !limits.admit(&config)
+            && let Some(reason) = limits.refuse(&config)
+        {
             return Err(Error::Launch {
                 function: self.name.to_string(),
                 reason,
             });
         }
-        let mut params: Vec<*mut c_void> = args.iter().map(|arg| arg.as_param()).collect();
         self.module.code.note(stream);
         device.make_current()?;
         let LaunchConfig {
@@ -197,14 +240,22 @@ impl Function {
 }
 
 impl Code {
+    /// From now on the module is not unloaded before the stream is idle.
     fn note(&self, stream: &Stream) {
-        let mut launched = self.launched.lock();
-        if launched.last() == Some(stream) {
+        // The address is that of a listed stream: it is taken back before the stream leaves the list, so that a new stream at
+        // the same address cannot be taken for it. Whoever sees the new stream sees that, too.
+        if self.latest.load(Ordering::Relaxed) == stream.address() {
             return;
         }
-        // A stream that is idle has nothing of this module left; keeping it would keep it alive as long as the module.
-        launched.retain(|other| other != stream && !matches!(other.is_idle(), Ok(true)));
-        launched.push(stream.clone());
+        let mut launched = self.launched.lock();
+        if !launched.contains(stream) {
+            // A stream that nobody else has and that is idle has nothing of this module left; keeping it would keep it alive as
+            // long as the module. One that somebody has may be about to get a kernel.
+            self.latest.store(ptr::null_mut(), Ordering::Relaxed);
+            launched.retain(|other| !other.is_only_owner() || !matches!(other.is_idle(), Ok(true)));
+            launched.push(stream.clone());
+        }
+        self.latest.store(stream.address(), Ordering::Relaxed);
     }
 
     fn unload(&self) -> Result<()> {
@@ -229,7 +280,7 @@ impl Drop for Code {
         }
         if !settled {
             std::mem::forget(std::mem::take(&mut self._image));
-            tracing::error!("module left loaded: a stream that ran it did not settle");
+            report::leaked("module", 0);
         } else if let Err(error) = self.unload() {
             self.device.runtime().defer(error);
         }

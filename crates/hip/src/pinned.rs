@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use crate::buffer::{byte_size, not_null};
 use crate::call::call;
 use crate::host_memory::HostMemory;
-use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
+use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
 /// Page-locked host memory with an owner. The device reaches it over the bus; copies from and to it need no staging.
 ///
@@ -175,11 +175,7 @@ impl<T> Drop for PinnedBuffer<T> {
                 self.memory.device.runtime().defer(error);
             }
         } else {
-            let bytes = self.memory.bytes();
-            tracing::error!(
-                bytes,
-                "page-locked memory leaked: a stream that used it did not settle"
-            );
+            report::leaked("page-locked memory", self.memory.bytes());
         }
     }
 }

@@ -80,6 +80,10 @@ impl<'a, T> DeviceSlice<'a, T> {
         Self::with_origin(pointer, len, stream, Origin::Known)
     }
 
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
+
     /// Where the pointer itself lies, for a kernel's parameter list.
     pub(crate) fn pointer_address(&self) -> *mut c_void {
         (&raw const self.pointer).cast_mut().cast()
@@ -188,6 +192,10 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     #[must_use]
     pub unsafe fn from_hip_raw_parts(pointer: *mut T, len: usize, stream: &'a Stream) -> Self {
         Self::with_origin(pointer, len, stream, Origin::Known)
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// Where the pointer itself lies, for a kernel's parameter list.
@@ -399,7 +407,11 @@ fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)>
     }
 }
 
-fn same_len(call: &'static str, source_len: usize, destination_len: usize) -> Result<()> {
+pub(crate) fn same_len(
+    call: &'static str,
+    source_len: usize,
+    destination_len: usize,
+) -> Result<()> {
     if source_len == destination_len {
         Ok(())
     } else {
@@ -412,7 +424,11 @@ fn same_len(call: &'static str, source_len: usize, destination_len: usize) -> Re
 }
 
 /// The kind of copy to ask for when one side is `origin`.
-fn kind(call: &'static str, origin: Origin, device: hipMemcpyKind) -> Result<hipMemcpyKind> {
+pub(crate) fn kind(
+    call: &'static str,
+    origin: Origin,
+    device: hipMemcpyKind,
+) -> Result<hipMemcpyKind> {
     match origin {
         Origin::Device => Ok(device),
         Origin::Known => Ok(hipMemcpyKind::hipMemcpyDefault),

@@ -1,12 +1,14 @@
+use std::any::Any;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 
 use hip_sys::{hipError_t, hipStream_t};
 use parking_lot::Mutex;
 
 use crate::call::{call, code};
-use crate::{Device, Event, Result};
+use crate::{Device, Event, Result, report};
 
 /// A queue of work that the device runs in order. Cloning is cheap and gives the same stream.
 ///
@@ -22,6 +24,8 @@ struct Core {
     raw: hipStream_t,
     /// Recorded here, waited for elsewhere, and recorded again: a wait keeps to the record it saw when it was queued.
     fence: Mutex<Option<Event>>,
+    /// What queued work uses, until a wait has shown that it is done.
+    kept: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
 }
 
 // SAFETY: the handle may be used from any thread: HIP says of `hipSetDevice`, which fixes a thread's device, "may be
@@ -50,6 +54,7 @@ impl Stream {
                 device: device.clone(),
                 raw,
                 fence: Mutex::new(None),
+                kept: Mutex::default(),
             }),
         })
     }
@@ -146,6 +151,31 @@ impl Stream {
         self.wait(event)
     }
 
+    /// Keeps `used` alive until the work queued until then is waited for.
+    pub(crate) fn keep<T: Any + Send + Sync>(&self, used: &Arc<T>) {
+        let mut kept = self.core.kept.lock();
+        let address = Arc::as_ptr(used).cast::<()>();
+        if !kept
+            .iter()
+            .any(|other| Arc::as_ptr(other).cast::<()>() == address)
+        {
+            kept.push(used.clone());
+        }
+    }
+
+    /// Tells this stream from all others for as long as a clone of it lives.
+    pub(crate) fn address(&self) -> *mut () {
+        Arc::as_ptr(&self.core).cast_mut().cast()
+    }
+
+    /// Whether this is the only clone, so that nobody else can queue anything.
+    pub(crate) fn is_only_owner(&self) -> bool {
+        let only = Arc::strong_count(&self.core) == 1;
+        // What the others queued came before they let go.
+        fence(Ordering::Acquire);
+        only
+    }
+
     /// For destructors: waits until the stream is idle, defers the error if there is one
     /// ([`Runtime::take_deferred_errors`](crate::Runtime::take_deferred_errors)), and tells whether it is certain that none
     /// of its work runs any more.
@@ -192,15 +222,21 @@ impl fmt::Debug for Stream {
 impl Core {
     fn synchronize(&self) -> Result<()> {
         self.device.make_current()?;
+        // Taken before: what another thread keeps meanwhile may not be done when this wait ends.
+        let mut done = std::mem::take(&mut *self.kept.lock());
         // SAFETY: the handle is alive.
-        unsafe {
+        let outcome = unsafe {
             call!(
                 self.device.runtime(),
                 hipStreamSynchronize(self.raw),
                 "hipStreamSynchronize({:?})",
                 self.raw
             )
+        };
+        if outcome.is_err() {
+            self.kept.lock().append(&mut done);
         }
+        outcome
     }
 
     fn is_idle(&self) -> Result<bool> {
@@ -237,6 +273,12 @@ impl Drop for Core {
             if let Err(error) = outcome {
                 self.device.runtime().defer(error);
             }
+        }
+        // Only what a failed wait left: it may still be in use.
+        let kept = std::mem::take(self.kept.get_mut());
+        if !kept.is_empty() {
+            report::leaked("what a stream used", 0);
+            std::mem::forget(kept);
         }
     }
 }

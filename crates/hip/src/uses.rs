@@ -36,6 +36,9 @@ impl Uses {
     /// Lets `stream` write after all that was queued. `&mut`: no slice is alive.
     pub(crate) fn write_on(&mut self, stream: &Stream) -> Result<()> {
         let state = self.state.get_mut();
+        if state.readers.is_empty() && state.writer.as_ref() == Some(stream) {
+            return Ok(());
+        }
         // A reader waited for the writer, so waiting for the readers is waiting for both.
         let before = if state.readers.is_empty() {
             state.writer.as_slice()
@@ -47,6 +50,25 @@ impl Uses {
         }
         state.readers.clear();
         state.writer = Some(stream.clone());
+        Ok(())
+    }
+
+    /// Uses of memory that was handed out in order of `stream`.
+    pub(crate) fn since(stream: &Stream) -> Self {
+        Self {
+            state: Mutex::new(State {
+                writer: Some(stream.clone()),
+                readers: Vec::new(),
+            }),
+        }
+    }
+
+    /// Lets `stream` come after everything that was queued, and keeps the record: should the caller fail, nothing is lost.
+    pub(crate) fn wait_on(&mut self, stream: &Stream) -> Result<()> {
+        let state = self.state.get_mut();
+        for other in state.readers.iter().chain(&state.writer) {
+            stream.wait_for(other)?;
+        }
         Ok(())
     }
 

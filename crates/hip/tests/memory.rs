@@ -356,3 +356,28 @@ fn a_device_describes_itself() {
     assert!(device.runtime().versions().unwrap().runtime > 0);
     assert_eq!(device, device.runtime().device(0).unwrap());
 }
+
+#[test]
+fn a_slice_can_be_seen_as_another_type_of_the_same_bytes() {
+    let device = device();
+    let stream = device.stream().unwrap();
+    let mut words = device
+        .alloc_from(&stream, &[0x0403_0201_u32, 0x0807_0605])
+        .unwrap();
+    let mut bytes = [0_u8; 8];
+    let slice = words.on(&stream).unwrap();
+    slice
+        .cast::<u8>()
+        .unwrap()
+        .copy_to_slice(&mut bytes)
+        .unwrap();
+    assert_eq!(bytes, [1, 2, 3, 4, 5, 6, 7, 8]);
+    let middle = slice.cast::<u8>().unwrap().slice(1..5).unwrap();
+    assert!(matches!(middle.cast::<u32>(), Err(Error::Cast { .. })));
+    assert!(slice.slice(..1).unwrap().cast::<u64>().is_err());
+    let mut halves = words.on_mut(&stream).unwrap().cast::<[u16; 2]>().unwrap();
+    halves.copy_from_slice(&[[1, 0], [2, 0]]).unwrap();
+    let mut seen = [0; 2];
+    words.copy_to_slice(&stream, &mut seen).unwrap();
+    assert_eq!(seen, [1, 2]);
+}

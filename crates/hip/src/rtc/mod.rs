@@ -16,14 +16,41 @@
 //! # Ok::<(), hip::Error>(())
 //! ```
 
-use std::ffi::{CString, c_char, c_int};
-use std::ptr;
+//! # Templates
+//!
+//! A template has no name of its own in the code object. [`Program::instance`] asks for one by the name it has in C++, and
+//! [`Module::function`] finds it by the same:
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # // SAFETY: both tables come from one platform.
+//! # let runtime = unsafe {
+//! #     hip::Runtime::from_tables(Arc::new(hip_host::hip_api()), Some(Arc::new(hip_host::rtc_api())))
+//! # }?;
+//! # let device = runtime.device(0)?;
+//! let module = hip::rtc::Program::new("template <typename T> __global__ void zero(T *x) { *x = T(0); }")
+//!     .instance("zero<float>")
+//!     .instance("zero<double>")
+//!     .compile(&device)?;
+//! assert_eq!(module.function("zero<double>")?.name(), "zero<double>");
+//! # Ok::<(), hip::Error>(())
+//! ```
+//!
+//! [`Cache`] keeps what was compiled on disk.
 
-use hip_sys::{RtcApi, hiprtcProgram, hiprtcResult};
+mod cache;
+mod compilation;
 
-use crate::call::rtc_call;
+use std::collections::HashMap;
+use std::ffi::CString;
+
+use hip_sys::{RtcApi, hiprtcResult};
+
+pub use cache::{Cache, CacheStats};
+
 use crate::module::c_text;
-use crate::{Device, Error, Module, Result};
+use crate::{Device, Error, Module, Result, report};
+use compilation::Compilation;
 
 /// Source text to compile, with its options.
 #[derive(Debug, Clone)]
@@ -33,6 +60,20 @@ pub struct Program {
     name: String,
     options: Vec<String>,
     headers: Vec<(String, String)>,
+    instances: Vec<String>,
+}
+
+/// What the compiler made: the code object, and the symbols of the [instances](Program::instance).
+struct Compiled {
+    code: Vec<u8>,
+    symbols: Vec<(String, String)>,
+}
+
+/// Everything a compilation needs from the device.
+struct Target<'a> {
+    table: &'a RtcApi,
+    arch: String,
+    options: Vec<CString>,
 }
 
 impl Program {
@@ -43,6 +84,7 @@ impl Program {
             name: "program.hip".to_owned(),
             options: Vec::new(),
             headers: Vec::new(),
+            instances: Vec::new(),
         }
     }
 
@@ -64,6 +106,13 @@ impl Program {
         self
     }
 
+    /// Also compiles this instance of a template, for example `scale<float, 4>`; [`Module::function`] takes the same text.
+    #[doc(alias("hiprtcAddNameExpression", "hiprtcGetLoweredName"))]
+    pub fn instance(mut self, expression: &str) -> Self {
+        self.instances.push(expression.to_owned());
+        self
+    }
+
     /// Compiles for the architecture of `device` and loads the result there.
     ///
     /// The source is code, and is trusted as code: the host platform runs it on the CPU, static initialisers included.
@@ -74,6 +123,11 @@ impl Program {
     /// the architecture (the compiler ends the process when it does not know one); [`Error::NulByte`] in a text.
     #[doc(alias("hiprtcCompileProgram", "hiprtcCreateProgram", "hiprtcGetCode"))]
     pub fn compile(&self, device: &Device) -> Result<Module> {
+        let target = self.target(device)?;
+        self.run(&target)?.load(device)
+    }
+
+    fn target<'a>(&self, device: &'a Device) -> Result<Target<'a>> {
         let table = device
             .runtime()
             .compiler()
@@ -107,148 +161,46 @@ impl Program {
         for option in &self.options {
             options.push(c_text(option, "compiler option")?);
         }
-        let program = Compilation::create(table, self)?;
-        let outcome = program.compile(&options, &self.name);
+        Ok(Target {
+            table,
+            arch,
+            options,
+        })
+    }
+
+    fn run(&self, target: &Target<'_>) -> Result<Compiled> {
+        let program = Compilation::create(target.table, self)?;
+        for instance in &self.instances {
+            program.add_name(instance)?;
+        }
+        let outcome = program.compile(&target.options, &self.name);
         let log = program.log();
         if let Err(error) = outcome {
             let first = first_error(&log).map_or_else(|| error.to_string(), str::to_owned);
             return Err(Error::Compile {
                 program: self.name.clone(),
-                arch,
+                arch: target.arch.clone(),
                 first,
                 log,
             });
         }
         if !log.trim().is_empty() {
-            tracing::warn!(program = %self.name, log, "HIPRTC has something to say");
+            report::compiler_words(&self.name, &log);
         }
-        let code = program.code(&self.name)?;
-        // SAFETY: the compiler made this code object, and it is complete.
-        unsafe { Module::load(device, &code) }
+        let symbol = |instance: &String| Ok((instance.clone(), program.lowered(instance)?));
+        Ok(Compiled {
+            code: program.code(&self.name)?,
+            symbols: self.instances.iter().map(symbol).collect::<Result<_>>()?,
+        })
     }
 }
 
-/// A program of the C API, destroyed when dropped.
-struct Compilation<'a> {
-    table: &'a RtcApi,
-    raw: hiprtcProgram,
-}
-
-impl<'a> Compilation<'a> {
-    fn create(table: &'a RtcApi, program: &Program) -> Result<Self> {
-        let name = c_text(&program.name, "program name")?;
-        let source = c_text(&program.source, "program source")?;
-        let mut header_names = Vec::new();
-        let mut header_texts = Vec::new();
-        for (name, text) in &program.headers {
-            header_names.push(c_text(name, "header name")?);
-            header_texts.push(c_text(text, "header source")?);
-        }
-        let header_names = pointers(&header_names);
-        let header_texts = pointers(&header_texts);
-        let mut raw = ptr::null_mut();
-        // SAFETY: writes one handle to the address given; all texts end with NUL and outlive the call, which copies them; both
-        // lists have as many entries as the count says.
-        unsafe {
-            rtc_call!(
-                table,
-                hiprtcCreateProgram(
-                    &mut raw,
-                    source.as_ptr(),
-                    name.as_ptr(),
-                    count(header_names.len()),
-                    header_texts.as_ptr(),
-                    header_names.as_ptr()
-                ),
-                "hiprtcCreateProgram({})",
-                program.name
-            )?;
-        }
-        Ok(Self { table, raw })
-    }
-
-    fn compile(&self, options: &[CString], name: &str) -> Result<()> {
-        let list = pointers(options);
-        // SAFETY: the program is alive; the list has as many NUL-terminated texts as the count says.
-        unsafe {
-            rtc_call!(
-                self.table,
-                hiprtcCompileProgram(self.raw, count(list.len()), list.as_ptr()),
-                "hiprtcCompileProgram({name})"
-            )
-        }
-    }
-
-    /// What the compiler said; empty if it will not tell, for a log must not hide the error it belongs to.
-    fn log(&self) -> String {
-        let mut size = 0;
-        // SAFETY: the program is alive; writes one size to the address given.
-        let told = unsafe {
-            rtc_call!(
-                self.table,
-                hiprtcGetProgramLogSize(self.raw, &mut size),
-                "hiprtcGetProgramLogSize()"
-            )
-        };
-        if told.is_err() || size == 0 {
-            return String::new();
-        }
-        let mut text = vec![0_u8; size];
-        // SAFETY: the program is alive; writes as many bytes as it just announced.
-        let told = unsafe {
-            rtc_call!(
-                self.table,
-                hiprtcGetProgramLog(self.raw, text.as_mut_ptr().cast::<c_char>()),
-                "hiprtcGetProgramLog()"
-            )
-        };
-        if told.is_err() {
-            return String::new();
-        }
-        let end = text
-            .iter()
-            .position(|&byte| byte == 0)
-            .unwrap_or(text.len());
-        String::from_utf8_lossy(&text[..end]).into_owned()
-    }
-
-    fn code(&self, name: &str) -> Result<Vec<u8>> {
-        let mut size = 0;
-        // SAFETY: the program is alive; writes one size to the address given.
-        unsafe {
-            rtc_call!(
-                self.table,
-                hiprtcGetCodeSize(self.raw, &mut size),
-                "hiprtcGetCodeSize({name})"
-            )?
-        };
-        let mut code = vec![0_u8; size];
-        // SAFETY: the program is alive; writes as many bytes as it just announced.
-        unsafe {
-            rtc_call!(
-                self.table,
-                hiprtcGetCode(self.raw, code.as_mut_ptr().cast::<c_char>()),
-                "hiprtcGetCode({name})"
-            )?;
-        }
-        Ok(code)
-    }
-}
-
-impl Drop for Compilation<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the program is alive, and this is its last use.
-        let outcome = unsafe {
-            rtc_call!(
-                self.table,
-                hiprtcDestroyProgram(&mut self.raw),
-                "hiprtcDestroyProgram()"
-            )
-        };
-        if let Err(error) = outcome {
-            // Nothing of the device hangs on a program, so the log is enough.
-            tracing::error!(%error, "HIPRTC error while dropping");
-        }
+impl Compiled {
+    fn load(self, device: &Device) -> Result<Module> {
+        let symbols: HashMap<_, _> = self.symbols.into_iter().collect();
+        // SAFETY: the compiler made this code object (now, or earlier: what the cache returns has the digest that was kept with
+        // it), and it is complete.
+        unsafe { Module::load_named(device, &self.code, symbols) }
     }
 }
 
@@ -261,15 +213,6 @@ pub(crate) fn failure(code: hiprtcResult, call: String) -> Error {
         code: i64::from(code.0),
         remedy: String::new(),
     }
-}
-
-fn pointers(texts: &[CString]) -> Vec<*const c_char> {
-    texts.iter().map(|text| text.as_ptr()).collect()
-}
-
-fn count(len: usize) -> c_int {
-    // Each entry is a text in memory: there are never 2^31 of them.
-    c_int::try_from(len).unwrap_or(c_int::MAX)
 }
 
 /// The line of the log that a reader should see first.

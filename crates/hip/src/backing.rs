@@ -1,0 +1,59 @@
+use std::any::Any;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use crate::call::call;
+use crate::{Device, MemPool, Result, Stream};
+
+/// Where a buffer's memory came from, which decides how it is given back.
+pub(crate) enum Backing {
+    /// `hipMalloc`.
+    Device,
+    /// A pool: given back in order of its home stream, so that nobody waits.
+    Ordered {
+        home: Stream,
+        /// Kept until the memory is back. `None` is the device's own pool.
+        pool: Option<MemPool>,
+    },
+    /// A mapping, given back by the destructor of its last owner.
+    Mapped(Option<Arc<dyn Any + Send + Sync>>),
+}
+
+impl Backing {
+    /// Gives the memory at `pointer` back. A mapping goes when the backing itself is dropped.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` came from this backing on `device` and is given back once. Nothing uses it any more, or, if it is ordered, the
+    /// home stream comes after all that does.
+    pub(crate) unsafe fn free(&self, device: &Device, pointer: *mut c_void) -> Result<()> {
+        match self {
+            Self::Mapped(_) => Ok(()),
+            Self::Device => {
+                device.make_current()?;
+                // SAFETY: the caller's promise is the callee's demand.
+                unsafe { call!(device.runtime(), hipFree(pointer), "hipFree({pointer:?})") }
+            }
+            Self::Ordered { home, .. } => {
+                device.make_current()?;
+                // SAFETY: as above; the stream is alive.
+                unsafe {
+                    call!(
+                        device.runtime(),
+                        hipFreeAsync(pointer, home.raw()),
+                        "hipFreeAsync({pointer:?})"
+                    )
+                }
+            }
+        }
+    }
+
+    /// For memory that may still be in use and cannot be waited for: keeps it for ever.
+    pub(crate) fn leak(&mut self) {
+        match self {
+            Self::Device => {}
+            Self::Ordered { pool, .. } => std::mem::forget(pool.take()),
+            Self::Mapped(owner) => std::mem::forget(owner.take()),
+        }
+    }
+}

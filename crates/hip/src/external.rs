@@ -1,0 +1,212 @@
+use std::ffi::c_void;
+use std::fmt;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use hip_sys::{
+    hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc,
+    hipExternalMemoryHandleType,
+};
+
+use crate::backing::Backing;
+use crate::buffer::not_null;
+use crate::call::call;
+use crate::uses::Uses;
+use crate::{Device, DeviceBuffer, Error, Result};
+
+/// Device memory of another API or process that was given as a file descriptor: a dma-buf, or an opaque descriptor of Vulkan.
+/// Cloning is cheap; the memory stays mapped until the last clone and the last buffer are gone.
+///
+/// It has an address of its own for the same pages: no copy is made, and no order is kept between its users.
+#[derive(Clone)]
+#[doc(alias = "hipExternalMemory_t")]
+pub struct ExternalMemory {
+    core: Arc<Core>,
+}
+
+struct Core {
+    device: Device,
+    raw: hipExternalMemory_t,
+    base: NonNull<c_void>,
+    bytes: usize,
+}
+
+// SAFETY: a handle and an address, neither of which belongs to a thread; both are only read until they are given back.
+unsafe impl Send for Core {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Core {}
+
+impl Device {
+    /// Maps `bytes` bytes of the memory behind `fd`. The descriptor stays the caller's, who may close it afterwards
+    /// (hipamd/src/hip_memory.cpp, `hipImportExternalMemory`; CUDA would take it).
+    ///
+    /// # Safety
+    ///
+    /// The memory has at least `bytes` bytes: ROCm believes it and faults later.
+    ///
+    /// # Errors
+    ///
+    /// 0 bytes, or not memory that this device can map: ROCm says `hipErrorOutOfMemory` then.
+    #[doc(alias("hipImportExternalMemory", "hipExternalMemoryGetMappedBuffer"))]
+    pub unsafe fn import_memory(&self, fd: BorrowedFd<'_>, bytes: usize) -> Result<ExternalMemory> {
+        self.make_current()?;
+        let mut desc = hipExternalMemoryHandleDesc {
+            type_: hipExternalMemoryHandleType::hipExternalMemoryHandleTypeOpaqueFd,
+            size: bytes as u64,
+            ..hipExternalMemoryHandleDesc::default()
+        };
+        desc.handle.fd = fd.as_raw_fd();
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes one handle to the address given; the description is filled and the descriptor open.
+        unsafe {
+            call!(
+                self.runtime(),
+                hipImportExternalMemory(&mut raw, &desc),
+                "hipImportExternalMemory(fd {}, {bytes} bytes)",
+                fd.as_raw_fd()
+            )?;
+        }
+        // Always from the start: up to ROCm 7.1 HIP's own copies take a pointer mapped at an offset for the start of the memory.
+        let part = hipExternalMemoryBufferDesc {
+            size: bytes as u64,
+            ..hipExternalMemoryBufferDesc::default()
+        };
+        let mut base = ptr::null_mut();
+        // SAFETY: writes one pointer to the address given; the handle is alive.
+        let mapped = unsafe {
+            call!(
+                self.runtime(),
+                hipExternalMemoryGetMappedBuffer(&mut base, raw, &part),
+                "hipExternalMemoryGetMappedBuffer({bytes} bytes)"
+            )
+        };
+        match mapped.and_then(|()| not_null(base, "hipExternalMemoryGetMappedBuffer")) {
+            Ok(base) => Ok(ExternalMemory {
+                core: Arc::new(Core {
+                    device: self.clone(),
+                    raw,
+                    base,
+                    bytes,
+                }),
+            }),
+            Err(error) => {
+                if let Err(error) = destroy(self, raw) {
+                    self.runtime().defer(error);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+impl ExternalMemory {
+    /// The device it was imported to.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.core.device
+    }
+
+    /// Bytes that were imported.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.core.bytes
+    }
+
+    /// `len` elements, beginning `offset` bytes into the memory.
+    ///
+    /// # Safety
+    ///
+    /// While the buffer and work queued through it use the memory, nobody writes what it reads, and nobody uses what it
+    /// writes: neither its owner nor another buffer of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] (in bytes), or an offset that does not suit the type.
+    pub unsafe fn buffer<T: Pod>(&self, offset: usize, len: usize) -> Result<DeviceBuffer<T>> {
+        let owner: Arc<Core> = self.core.clone();
+        // SAFETY: mapped for as many bytes, until the owner goes; the caller vouches for the order.
+        unsafe {
+            view(
+                &self.core.device,
+                self.core.base,
+                self.core.bytes,
+                offset,
+                len,
+                owner,
+            )
+        }
+    }
+}
+
+/// A buffer of a part of a mapping that `owner` gives back.
+///
+/// # Safety
+///
+/// `bytes` bytes at `base` can be used by `device` until `owner` is dropped, in an order that the caller of the buffer's maker
+/// vouches for.
+pub(crate) unsafe fn view<T: Pod>(
+    device: &Device,
+    base: NonNull<c_void>,
+    bytes: usize,
+    offset: usize,
+    len: usize,
+    owner: Arc<dyn std::any::Any + Send + Sync>,
+) -> Result<DeviceBuffer<T>> {
+    let end = len
+        .checked_mul(size_of::<T>())
+        .and_then(|part| part.checked_add(offset));
+    let aligned = base
+        .addr()
+        .get()
+        .wrapping_add(offset)
+        .is_multiple_of(align_of::<T>());
+    if !aligned || end.is_none_or(|end| end > bytes) {
+        return Err(Error::OutOfRange {
+            start: offset,
+            end: end.unwrap_or(usize::MAX),
+            len: bytes,
+        });
+    }
+    // SAFETY: the offset is inside the mapping, or just after it.
+    let pointer = unsafe { base.cast::<u8>().add(offset) }.cast::<T>();
+    let backing = Backing::Mapped(Some(owner));
+    // SAFETY: inside the mapping, which the backing keeps; any bytes are plain data.
+    Ok(unsafe { DeviceBuffer::from_backing(device, pointer, len, Uses::default(), backing) })
+}
+
+fn destroy(device: &Device, raw: hipExternalMemory_t) -> Result<()> {
+    // SAFETY: both callers give an imported handle up.
+    unsafe {
+        call!(
+            device.runtime(),
+            hipDestroyExternalMemory(raw),
+            "hipDestroyExternalMemory()"
+        )
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        let base = self.base.as_ptr();
+        let freed = self.device.make_current().and_then(|()| {
+            // SAFETY: mapped by HIP and freed once; buffers are owners, and they wait for the device.
+            unsafe { call!(self.device.runtime(), hipFree(base), "hipFree({base:?})") }
+        });
+        for outcome in [freed, destroy(&self.device, self.raw)] {
+            if let Err(error) = outcome {
+                self.device.runtime().defer(error);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ExternalMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExternalMemory")
+            .field("device", &self.device().ordinal())
+            .field("bytes", &self.bytes())
+            .finish()
+    }
+}

@@ -1,0 +1,67 @@
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::call::call;
+use crate::{Error, Result, Runtime, Stream};
+
+/// What the C function is given: the work, and where its panic is reported.
+struct Work<F> {
+    runtime: Runtime,
+    function: F,
+}
+
+impl Stream {
+    /// Calls `function` on a thread of HIP's once the work queued so far is done; work queued later waits for it. The host
+    /// does not wait.
+    ///
+    /// `function` must not use HIP, dropping what it captured included: HIP would wait for its own thread. Send what is done to
+    /// another thread instead. A panic is caught and deferred ([`Runtime::take_deferred_errors`]). If the device is lost,
+    /// `function` may never be called, and what it captured is then leaked.
+    ///
+    /// # Errors
+    ///
+    /// HIP refused it; `function` is dropped.
+    #[doc(alias = "hipLaunchHostFunc")]
+    pub fn host_function<F>(&self, function: F) -> Result<()>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        self.not_capturing("a host function")?;
+        self.device().make_current()?;
+        let work = Box::into_raw(Box::new(Work {
+            runtime: self.device().runtime().clone(),
+            function,
+        }));
+        // SAFETY: the stream is alive; `run` gets the box it expects, once.
+        let queued = unsafe {
+            call!(
+                self.device().runtime(),
+                hipLaunchHostFunc(self.raw(), Some(run::<F>), work.cast::<c_void>()),
+                "hipLaunchHostFunc({:?})",
+                self.raw()
+            )
+        };
+        if queued.is_err() {
+            // SAFETY: HIP did not take it, so the box is still ours.
+            drop(unsafe { Box::from_raw(work) });
+        }
+        queued
+    }
+}
+
+unsafe extern "C" fn run<F: FnOnce() + Send>(work: *mut c_void) {
+    // SAFETY: `host_function` gave this box away for this one call.
+    let Work { runtime, function } = *unsafe { Box::from_raw(work.cast::<Work<F>>()) };
+    // Nothing of the closure is seen after a panic: it was consumed.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(function)) {
+        let message = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned());
+        runtime.defer(Error::HostFunction {
+            message: message.unwrap_or_else(|| "no message".to_owned()),
+        });
+        // Its destructor may panic again, and C cannot be unwound.
+        std::mem::forget(panic);
+    }
+}

@@ -1,0 +1,153 @@
+//! Two devices and one memory.
+
+use std::ffi::c_void;
+
+use bytemuck::Pod;
+use hip_sys::hipError_t;
+
+use crate::backing::Backing;
+use crate::call::{call, code};
+use crate::slice::{Origin, same_len};
+use crate::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
+
+impl Device {
+    /// Whether kernels of this device could reach the memory of `other`. A device is no peer of itself.
+    ///
+    /// # Errors
+    ///
+    /// The devices belong to different runtimes, or HIP cannot tell.
+    #[doc(alias = "hipDeviceCanAccessPeer")]
+    pub fn can_access(&self, other: &Device) -> Result<bool> {
+        if !self.runtime().same(other.runtime()) {
+            self.check_same(other, "Device::can_access", "other")?;
+        }
+        let mut can = 0;
+        // SAFETY: writes one int to the address given.
+        unsafe {
+            call!(
+                self.runtime(),
+                hipDeviceCanAccessPeer(&mut can, self.index(), other.index()),
+                "hipDeviceCanAccessPeer({}, {})",
+                self.ordinal(),
+                other.ordinal()
+            )?;
+        }
+        Ok(can != 0)
+    }
+
+    /// Lets kernels of this device reach the memory of `other`. Doing it twice is fine; it is never taken back, because other
+    /// buffers may rely on it.
+    ///
+    /// # Errors
+    ///
+    /// The devices are no peers.
+    #[doc(alias = "hipDeviceEnablePeerAccess")]
+    pub fn enable_access(&self, other: &Device) -> Result<()> {
+        if !self.runtime().same(other.runtime()) {
+            self.check_same(other, "Device::enable_access", "other")?;
+        }
+        self.make_current()?;
+        // SAFETY: takes a number that the callee checks; the only flags value is 0.
+        let code = unsafe { code!(self.runtime(), hipDeviceEnablePeerAccess(other.index(), 0)) }?;
+        match code {
+            hipError_t::hipSuccess | hipError_t::hipErrorPeerAccessAlreadyEnabled => Ok(()),
+            code => {
+                let call = format!(
+                    "hipDeviceEnablePeerAccess({}) on device {}",
+                    other.ordinal(),
+                    self.ordinal()
+                );
+                Err(self.runtime().failure(code, call))
+            }
+        }
+    }
+}
+
+impl<T: Pod> DeviceBuffer<T> {
+    /// Copies all of `source`, which lies on another device, in order of `stream`, which is of this buffer's device and waits
+    /// for the last write. The host does not wait. The devices need not be peers.
+    ///
+    /// # Errors
+    ///
+    /// Different lengths, a stream of another device, devices of different runtimes, or HIP refused the copy.
+    #[doc(alias = "hipMemcpyPeerAsync")]
+    pub fn copy_from_peer(&mut self, stream: &Stream, source: &DeviceBuffer<T>) -> Result<()> {
+        const CALL: &str = "DeviceBuffer::copy_from_peer";
+        same_len(CALL, source.len(), self.len())?;
+        if !self.device().runtime().same(source.device().runtime()) {
+            self.device().check_same(source.device(), CALL, "source")?;
+        }
+        let bytes = self.len() * size_of::<T>();
+        source.uses.read_on(stream)?;
+        let to = self.on_mut(stream)?.as_mut_ptr();
+        if bytes == 0 {
+            return Ok(());
+        }
+        stream.device().make_current()?;
+        // SAFETY: both have this many bytes on the devices named, are plain data and different allocations; the buffers remember
+        // the stream, so both outlive the copy.
+        unsafe {
+            call!(
+                stream.device().runtime(),
+                hipMemcpyPeerAsync(
+                    to.cast::<c_void>(),
+                    self.device().index(),
+                    source.pointer().as_ptr().cast::<c_void>(),
+                    source.device().index(),
+                    bytes,
+                    stream.raw()
+                ),
+                "hipMemcpyPeerAsync({bytes} bytes, device {} to {})",
+                source.device().ordinal(),
+                self.device().ordinal()
+            )
+        }
+    }
+}
+
+impl<T> DeviceBuffer<T> {
+    /// The memory to read on a stream of a peer, which is made to wait for the last write. Access is enabled if it was not.
+    ///
+    /// # Errors
+    ///
+    /// The stream's device is no peer, or the memory is not from [`Device::alloc`], the only one that peers get to see.
+    pub fn on_peer<'a>(&'a self, stream: &'a Stream) -> Result<DeviceSlice<'a, T>> {
+        self.reach(stream)?;
+        self.uses.read_on(stream)?;
+        Ok(DeviceSlice::with_origin(
+            self.pointer().as_ptr(),
+            self.len(),
+            stream,
+            Origin::Known,
+        ))
+    }
+
+    /// The memory to write on a stream of a peer, which is made to wait for everything that other streams do with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceBuffer::on_peer`].
+    pub fn on_peer_mut<'a>(&'a mut self, stream: &'a Stream) -> Result<DeviceSliceMut<'a, T>> {
+        self.reach(stream)?;
+        self.uses.write_on(stream)?;
+        Ok(DeviceSliceMut::with_origin(
+            self.pointer().as_ptr(),
+            self.len(),
+            stream,
+            Origin::Known,
+        ))
+    }
+
+    fn reach(&self, stream: &Stream) -> Result<()> {
+        if !matches!(self.backing(), Backing::Device) {
+            return Err(Error::NotSupported {
+                what: "a peer's access to this buffer",
+                reason: "enabling access covers memory of `Device::alloc` only; copy with `copy_from_peer`",
+            });
+        }
+        if stream.device() == self.device() {
+            return Ok(());
+        }
+        stream.device().enable_access(self.device())
+    }
+}

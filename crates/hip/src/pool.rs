@@ -1,0 +1,293 @@
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use hip_sys::{hipMemPool_t, hipMemPoolAttr, hipMemPoolProps};
+
+use crate::backing::Backing;
+use crate::buffer::{byte_size, not_null};
+use crate::call::call;
+use crate::uses::Uses;
+use crate::{Device, DeviceBuffer, Result, Stream};
+
+/// Device memory that is set aside, for allocation in stream order. Cloning is cheap.
+///
+/// Allocating and dropping cost no wait: the memory is there when its home stream gets to the allocation, and goes back when
+/// that stream gets to the release, which it does after all that other streams do with the memory.
+///
+/// ```no_run
+/// # fn f(device: &hip::Device, stream: &hip::Stream) -> hip::Result<()> {
+/// let pool = device.mem_pool()?;
+/// pool.set_release_threshold(1 << 30)?;
+/// for _ in 0..100 {
+///     let mut scratch = pool.alloc::<f32>(stream, 1 << 20)?;
+///     scratch.on_mut(stream)?.fill_zero()?;
+/// } // dropped without waiting
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[doc(alias = "hipMemPoolCreate")]
+pub struct MemPool {
+    core: Arc<Core>,
+}
+
+struct Core {
+    device: Device,
+    raw: hipMemPool_t,
+    /// The device's own pool is not ours to destroy.
+    owned: bool,
+}
+
+// SAFETY: a pool is a handle without thread affinity, like the streams it serves; HIP locks it itself (hipamd/src/hip_mempool_impl.hpp).
+unsafe impl Send for Core {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Core {}
+
+/// Bytes of a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolUsage {
+    /// Held by the pool, in use or not.
+    pub reserved: u64,
+    /// The most it held.
+    pub most_reserved: u64,
+    /// In use by allocations.
+    pub used: u64,
+    /// The most that was in use.
+    pub most_used: u64,
+}
+
+impl Device {
+    /// A new pool of this device's memory.
+    ///
+    /// # Errors
+    ///
+    /// The device has no pools, or HIP could not create one.
+    #[doc(alias = "hipMemPoolCreate")]
+    pub fn mem_pool(&self) -> Result<MemPool> {
+        self.make_current()?;
+        let mut properties = hipMemPoolProps {
+            allocType: hip_sys::hipMemAllocationType::hipMemAllocationTypePinned,
+            ..hipMemPoolProps::default()
+        };
+        properties.location.type_ = hip_sys::hipMemLocationType::hipMemLocationTypeDevice;
+        properties.location.id = self.index();
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes one handle to the address given; the properties outlive the call.
+        unsafe {
+            call!(
+                self.runtime(),
+                hipMemPoolCreate(&mut raw, &properties),
+                "hipMemPoolCreate(device {})",
+                self.ordinal()
+            )?;
+        }
+        Ok(MemPool::new(self, raw, true))
+    }
+
+    /// The pool that [`Stream::alloc`] takes from unless another is chosen.
+    ///
+    /// # Errors
+    ///
+    /// The device has no pools.
+    #[doc(alias = "hipDeviceGetDefaultMemPool")]
+    pub fn default_mem_pool(&self) -> Result<MemPool> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes one handle to the address given.
+        unsafe {
+            call!(
+                self.runtime(),
+                hipDeviceGetDefaultMemPool(&mut raw, self.index()),
+                "hipDeviceGetDefaultMemPool(device {})",
+                self.ordinal()
+            )?;
+        }
+        Ok(MemPool::new(self, raw, false))
+    }
+}
+
+impl Stream {
+    /// Memory for `len` elements with unspecified contents, from the device's pool, in order of this stream. The host does not
+    /// wait, neither here nor when it is dropped. No call is made for 0 bytes.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory, or the device has no pools.
+    #[doc(alias("hipMallocAsync", "hipFreeAsync"))]
+    pub fn alloc<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        alloc(self, len, None)
+    }
+}
+
+impl MemPool {
+    fn new(device: &Device, raw: hipMemPool_t, owned: bool) -> Self {
+        Self {
+            core: Arc::new(Core {
+                device: device.clone(),
+                raw,
+                owned,
+            }),
+        }
+    }
+
+    /// The device whose memory it holds.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.core.device
+    }
+
+    /// Memory for `len` elements with unspecified contents, in order of `stream`. The host does not wait, neither here nor
+    /// when it is dropped. No call is made for 0 bytes.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory, or a stream of another device.
+    #[doc(alias = "hipMallocFromPoolAsync")]
+    pub fn alloc<T: Pod>(&self, stream: &Stream, len: usize) -> Result<DeviceBuffer<T>> {
+        self.device()
+            .check_same(stream.device(), "MemPool::alloc", "stream")?;
+        alloc(stream, len, Some(self))
+    }
+
+    /// How much the pool may keep when the last allocation goes; more is given back at the next synchronisation. 0 at first.
+    ///
+    /// # Errors
+    ///
+    /// HIP refused it.
+    #[doc(alias = "hipMemPoolSetAttribute")]
+    pub fn set_release_threshold(&self, bytes: u64) -> Result<()> {
+        let mut bytes = bytes;
+        let attribute = hipMemPoolAttr::hipMemPoolAttrReleaseThreshold;
+        // SAFETY: the pool is alive; this attribute is a 64-bit number, which is read from the address given.
+        unsafe {
+            call!(
+                self.device().runtime(),
+                hipMemPoolSetAttribute(self.core.raw, attribute, (&raw mut bytes).cast::<c_void>()),
+                "hipMemPoolSetAttribute({attribute:?}, {bytes})"
+            )
+        }
+    }
+
+    /// Gives memory that is not in use back to the device, down to `keep` bytes.
+    ///
+    /// # Errors
+    ///
+    /// HIP refused it.
+    #[doc(alias = "hipMemPoolTrimTo")]
+    pub fn trim_to(&self, keep: usize) -> Result<()> {
+        // SAFETY: the pool is alive; what is in use stays.
+        unsafe {
+            call!(
+                self.device().runtime(),
+                hipMemPoolTrimTo(self.core.raw, keep),
+                "hipMemPoolTrimTo({keep} bytes)"
+            )
+        }
+    }
+
+    /// How much it holds.
+    ///
+    /// # Errors
+    ///
+    /// HIP cannot tell.
+    #[doc(alias = "hipMemPoolGetAttribute")]
+    pub fn usage(&self) -> Result<PoolUsage> {
+        Ok(PoolUsage {
+            reserved: self.number(hipMemPoolAttr::hipMemPoolAttrReservedMemCurrent)?,
+            most_reserved: self.number(hipMemPoolAttr::hipMemPoolAttrReservedMemHigh)?,
+            used: self.number(hipMemPoolAttr::hipMemPoolAttrUsedMemCurrent)?,
+            most_used: self.number(hipMemPoolAttr::hipMemPoolAttrUsedMemHigh)?,
+        })
+    }
+
+    fn number(&self, attribute: hipMemPoolAttr) -> Result<u64> {
+        let mut number = 0_u64;
+        // SAFETY: the pool is alive; all callers ask for 64-bit numbers, one of which is written to the address given.
+        unsafe {
+            call!(
+                self.device().runtime(),
+                hipMemPoolGetAttribute(
+                    self.core.raw,
+                    attribute,
+                    (&raw mut number).cast::<c_void>()
+                ),
+                "hipMemPoolGetAttribute({attribute:?})"
+            )?;
+        }
+        Ok(number)
+    }
+}
+
+fn alloc<T: Pod>(home: &Stream, len: usize, pool: Option<&MemPool>) -> Result<DeviceBuffer<T>> {
+    let bytes = byte_size::<T>(len)?;
+    let device = home.device();
+    if bytes == 0 {
+        // SAFETY: nothing has to be behind a dangling pointer for 0 bytes, and nothing is given back.
+        return Ok(unsafe {
+            DeviceBuffer::from_backing(
+                device,
+                NonNull::dangling(),
+                len,
+                Uses::default(),
+                Backing::Device,
+            )
+        });
+    }
+    home.not_capturing("allocation in stream order")?;
+    device.make_current()?;
+    let mut raw = ptr::null_mut();
+    // SAFETY: writes one pointer to the address given; stream and pool are alive and of one device.
+    unsafe {
+        match pool {
+            None => call!(
+                device.runtime(),
+                hipMallocAsync(&mut raw, bytes, home.raw()),
+                "hipMallocAsync({bytes} bytes)"
+            )?,
+            Some(pool) => call!(
+                device.runtime(),
+                hipMallocFromPoolAsync(&mut raw, bytes, pool.core.raw, home.raw()),
+                "hipMallocFromPoolAsync({bytes} bytes)"
+            )?,
+        }
+    }
+    let pointer = not_null(raw, "hipMallocAsync")?;
+    let backing = Backing::Ordered {
+        home: home.clone(),
+        pool: pool.cloned(),
+    };
+    // SAFETY: just allocated with this size; there once `home` gets here, which the uses say; any bytes are plain data.
+    Ok(unsafe { DeviceBuffer::from_backing(device, pointer, len, Uses::since(home), backing) })
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if !self.owned {
+            return;
+        }
+        // SAFETY: the handle is alive, and this is its last use. Releases may be queued still: "If [...] the pool has free
+        // operations that haven't completed when hipMemPoolDestroy is invoked, the function will return immediately and the
+        // resources [...] will be released automatically once there are no more outstanding allocations".
+        let destroyed = unsafe {
+            call!(
+                self.device.runtime(),
+                hipMemPoolDestroy(self.raw),
+                "hipMemPoolDestroy()"
+            )
+        };
+        if let Err(error) = destroyed {
+            self.device.runtime().defer(error);
+        }
+    }
+}
+
+impl fmt::Debug for MemPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemPool")
+            .field("device", &self.device().ordinal())
+            .field("owned", &self.core.owned)
+            .finish_non_exhaustive()
+    }
+}

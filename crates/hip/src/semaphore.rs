@@ -1,0 +1,136 @@
+use std::ffi::c_uint;
+use std::fmt;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+
+use hip_sys::{
+    hipError_t, hipExternalSemaphore_t, hipExternalSemaphoreHandleDesc,
+    hipExternalSemaphoreHandleType, hipExternalSemaphoreSignalParams,
+    hipExternalSemaphoreWaitParams,
+};
+
+use crate::call::{call, code};
+use crate::{Device, Error, Result, Stream};
+
+const NONE: Error = Error::NotSupported {
+    what: "an external semaphore",
+    reason: "ROCm has none on Linux; order the work with events, flags or host functions",
+};
+
+/// A semaphore of another API, given as a file descriptor.
+///
+/// ROCm on Linux has none: importing is [`Error::NotSupported`] there, and since its signal and wait are silent no-operations
+/// (rocclr/device/rocm/rocvirtual.hpp, `submitExternalSemaphoreCmd`), only what was imported can be signalled or waited for.
+#[doc(alias = "hipExternalSemaphore_t")]
+pub struct ExternalSemaphore {
+    device: Device,
+    raw: hipExternalSemaphore_t,
+}
+
+// SAFETY: a handle without thread affinity, used on streams, which are used from any thread.
+unsafe impl Send for ExternalSemaphore {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for ExternalSemaphore {}
+
+impl Device {
+    /// Imports an opaque descriptor of a semaphore.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSupported`] on ROCm for Linux, or the platform refused the descriptor.
+    #[doc(alias = "hipImportExternalSemaphore")]
+    pub fn import_semaphore(&self, fd: BorrowedFd<'_>) -> Result<ExternalSemaphore> {
+        self.make_current()?;
+        let mut desc = hipExternalSemaphoreHandleDesc {
+            type_: hipExternalSemaphoreHandleType::hipExternalSemaphoreHandleTypeOpaqueFd,
+            ..hipExternalSemaphoreHandleDesc::default()
+        };
+        desc.handle.fd = fd.as_raw_fd();
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes one handle to the address given; the description is filled and the descriptor open.
+        match unsafe { code!(self.runtime(), hipImportExternalSemaphore(&mut raw, &desc)) } {
+            Ok(hipError_t::hipSuccess) => Ok(ExternalSemaphore {
+                device: self.clone(),
+                raw,
+            }),
+            Ok(hipError_t::hipErrorNotSupported) | Err(Error::MissingSymbol { .. }) => Err(NONE),
+            Ok(code) => {
+                let call = format!("hipImportExternalSemaphore(fd {})", fd.as_raw_fd());
+                Err(self.runtime().failure(code, call))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl ExternalSemaphore {
+    /// Signals it once the work queued on `stream` so far is done; `value` counts for timeline semaphores.
+    ///
+    /// # Errors
+    ///
+    /// A stream of another device, or HIP refused it.
+    #[doc(alias = "hipSignalExternalSemaphoresAsync")]
+    pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
+        self.device
+            .check_same(stream.device(), "ExternalSemaphore::signal", "stream")?;
+        self.device.make_current()?;
+        let mut params = hipExternalSemaphoreSignalParams::default();
+        params.params.fence.value = value;
+        let count: c_uint = 1;
+        // SAFETY: one live semaphore with its parameters, which are copied; the stream is alive.
+        unsafe {
+            call!(
+                self.device.runtime(),
+                hipSignalExternalSemaphoresAsync(&self.raw, &params, count, stream.raw()),
+                "hipSignalExternalSemaphoresAsync({value})"
+            )
+        }
+    }
+
+    /// Work queued on `stream` from now on waits for it; `value` counts for timeline semaphores.
+    ///
+    /// # Errors
+    ///
+    /// A stream of another device, or HIP refused it.
+    #[doc(alias = "hipWaitExternalSemaphoresAsync")]
+    pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
+        self.device
+            .check_same(stream.device(), "ExternalSemaphore::wait", "stream")?;
+        self.device.make_current()?;
+        let mut params = hipExternalSemaphoreWaitParams::default();
+        params.params.fence.value = value;
+        let count: c_uint = 1;
+        // SAFETY: as in `signal`.
+        unsafe {
+            call!(
+                self.device.runtime(),
+                hipWaitExternalSemaphoresAsync(&self.raw, &params, count, stream.raw()),
+                "hipWaitExternalSemaphoresAsync({value})"
+            )
+        }
+    }
+}
+
+impl Drop for ExternalSemaphore {
+    fn drop(&mut self) {
+        // SAFETY: the handle is alive, and this is its last use.
+        let destroyed = unsafe {
+            call!(
+                self.device.runtime(),
+                hipDestroyExternalSemaphore(self.raw),
+                "hipDestroyExternalSemaphore()"
+            )
+        };
+        if let Err(error) = destroyed {
+            self.device.runtime().defer(error);
+        }
+    }
+}
+
+impl fmt::Debug for ExternalSemaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExternalSemaphore")
+            .field("device", &self.device.ordinal())
+            .finish_non_exhaustive()
+    }
+}

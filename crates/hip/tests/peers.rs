@@ -1,0 +1,106 @@
+//! Two devices: copies between them, and kernels of one on the memory of the other, both in order.
+
+mod common;
+
+use std::sync::Once;
+
+use common::Gate;
+use hip::rtc::Program;
+use hip::{Device, Error, LaunchConfig};
+
+fn two() -> (Device, Device) {
+    static DEVICES: Once = Once::new();
+    DEVICES.call_once(|| {
+        // SAFETY: every test of this program comes here first, and nothing else of it reads the environment by C functions.
+        unsafe { std::env::set_var("HIP_HOST_DEVICES", "2") };
+    });
+    let runtime = common::runtime(hip_host::hip_api());
+    (runtime.device(0).unwrap(), runtime.device(1).unwrap())
+}
+
+#[test]
+fn a_copy_between_devices_waits_for_the_writer_and_the_source_for_the_copy() {
+    let (first, second) = two();
+    let (here, there) = (first.stream().unwrap(), second.stream().unwrap());
+    let mut source = first.alloc_from(&here, &[3_u32; 256]).unwrap();
+    let mut destination = second.alloc_zeroed::<u32>(256).unwrap();
+    let gate = Gate::close(&here);
+    source.on_mut(&here).unwrap().fill_zero().unwrap();
+    destination.copy_from_peer(&there, &source).unwrap();
+    assert!(!there.is_idle().unwrap(), "waits for the fill");
+    gate.open();
+    let copied = Gate::close(&there);
+    let mut again = first.alloc_from(&here, &[9_u32; 256]).unwrap();
+    source
+        .on_mut(&here)
+        .unwrap()
+        .copy_from(again.on(&here).unwrap())
+        .unwrap();
+    copied.open();
+    let mut seen = [1; 256];
+    destination.copy_to_slice(&there, &mut seen).unwrap();
+    assert_eq!(seen, [0; 256]);
+    source.copy_to_slice(&here, &mut seen).unwrap();
+    assert_eq!(seen, [9; 256]);
+    again.copy_from_peer(&here, &destination).unwrap();
+    again.copy_to_slice(&here, &mut seen).unwrap();
+    assert_eq!(seen, [0; 256]);
+}
+
+#[test]
+fn a_kernel_of_one_device_works_on_the_memory_of_a_peer() {
+    let (first, second) = two();
+    assert!(second.can_access(&first).unwrap());
+    assert!(!first.can_access(&first).unwrap());
+    let (here, there) = (first.stream().unwrap(), second.stream().unwrap());
+    let source = "extern \"C\" __global__ void add(int *x, const int *y) { x[threadIdx.x] += y[threadIdx.x]; }";
+    let add = Program::new(source)
+        .compile(&second)
+        .unwrap()
+        .function("add")
+        .unwrap();
+    let (mut x, y) = (
+        first.alloc_from(&here, &[1; 32]).unwrap(),
+        first.alloc_from(&here, &[2; 32]).unwrap(),
+    );
+    for _ in 0..2 {
+        let args = (x.on_peer_mut(&there).unwrap(), y.on_peer(&there).unwrap());
+        // SAFETY: 32 threads on 32 elements.
+        unsafe {
+            add.launch(
+                &there,
+                LaunchConfig::linear(32, 32).unwrap(),
+                &[&args.0, &args.1],
+            )
+        }
+        .unwrap();
+    }
+    let mut seen = [0; 32];
+    x.copy_to_slice(&here, &mut seen).unwrap();
+    assert_eq!(seen, [5; 32]);
+}
+
+#[test]
+fn what_no_peer_may_see_is_refused() {
+    let (first, second) = two();
+    let (here, there) = (first.stream().unwrap(), second.stream().unwrap());
+    let pooled = here.alloc::<u8>(4).unwrap();
+    assert!(matches!(
+        pooled.on_peer(&there),
+        Err(Error::NotSupported { .. })
+    ));
+    let other = common::device();
+    assert!(matches!(
+        first.can_access(&other),
+        Err(Error::WrongDevice { .. })
+    ));
+    assert!(matches!(
+        first.enable_access(&other),
+        Err(Error::WrongDevice { .. })
+    ));
+    let mut short = second.alloc::<u8>(3).unwrap();
+    assert!(matches!(
+        short.copy_from_peer(&there, &pooled),
+        Err(Error::LengthMismatch { .. })
+    ));
+}
