@@ -27,14 +27,14 @@ fn note(name: &'static str, result: &dyn Any) {
 }
 
 macro_rules! ledger {
-    ($(fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)?;)*) => {
+    ($(fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? = $slot:ident;)*) => {
         mod counted {
             use super::*;
             $(
                 #[allow(clippy::too_many_arguments, reason = "C signatures")]
                 pub unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? {
                     // SAFETY: the caller's promise is the callee's demand; only functions that are there are wrapped.
-                    let result = unsafe { hip_host::hip_api().$name.unwrap()($($argument),*) };
+                    let result = unsafe { hip_host::hip_api().$slot.unwrap()($($argument),*) };
                     note(stringify!($name), &result);
                     result
                 }
@@ -45,10 +45,12 @@ macro_rules! ledger {
         fn counted_table() -> Api {
             let host = hip_host::hip_api();
             Api {
-                $($name: match host.$name {
+                $($slot: match host.$slot {
                     Some(_) => Some(counted::$name),
                     None => None,
                 },)*
+                // other releases' functions, which the host platform does not have
+                ..Api::EMPTY
             }
         }
     };

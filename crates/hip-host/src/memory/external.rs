@@ -31,7 +31,7 @@ struct Memory {
 }
 
 /// A descriptor of our own for the caller's, and the size of what it names.
-pub(super) fn duplicate(call: &str, fd: i32) -> Result<(OwnedFd, u64)> {
+pub(in crate::memory) fn duplicate(call: &str, fd: i32) -> Result<(OwnedFd, u64)> {
     let refuse = |reason: &dyn std::fmt::Display| {
         log::refused(call, format_args!("descriptor {fd}: {reason}"));
         // ROCm finds out when it maps, and reports a failed allocation.

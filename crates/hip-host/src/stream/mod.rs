@@ -5,10 +5,12 @@
 
 mod calls;
 mod host;
+mod per_thread;
 mod value;
 
 pub(crate) use calls::*;
 pub(crate) use host::*;
+pub(crate) use per_thread::own;
 pub(crate) use value::*;
 
 use std::collections::VecDeque;
@@ -365,36 +367,6 @@ pub(crate) fn while_idle<T>(body: impl FnOnce() -> T) -> Result<T> {
     Ok(body())
 }
 
-thread_local! {
-    static OWN: PerThread = const { PerThread(std::cell::RefCell::new(Vec::new())) };
-}
-
-/// The calling thread's streams, one per device it used, closed when the thread ends.
-struct PerThread(std::cell::RefCell<Vec<Arc<Stream>>>);
-
-impl PerThread {
-    fn get(&self, device: &'static Device) -> Arc<Stream> {
-        let mut own = self.0.borrow_mut();
-        if let Some(stream) = own
-            .iter()
-            .find(|stream| std::ptr::eq(stream.device, device))
-        {
-            return stream.clone();
-        }
-        let stream = Stream::new(device, Kind::Blocking, FLAG_DEFAULT, 0);
-        own.push(stream.clone());
-        stream
-    }
-}
-
-impl Drop for PerThread {
-    fn drop(&mut self) {
-        for stream in self.0.get_mut() {
-            stream.close();
-        }
-    }
-}
-
 /// The stream a handle names.
 ///
 /// An unknown one answers `hipErrorContextIsDestroyed`, as HIP 5 and 6 do (hipamd/src/hip_stream.cpp, `isValid`); HIP 7
@@ -402,23 +374,10 @@ impl Drop for PerThread {
 pub(crate) fn find(stream: hipStream_t) -> Result<Arc<Stream>> {
     match stream as usize {
         0 | LEGACY => Ok(Stream::null(device::current()?)),
-        PER_THREAD => {
-            let device = device::current()?;
-            OWN.try_with(|own| own.get(device))
-                .map_err(|_| hipError_t::hipErrorContextIsDestroyed)
-        }
+        PER_THREAD => per_thread::of_this_thread(device::current()?),
         token => STREAMS
             .get(token)
             .ok_or(hipError_t::hipErrorContextIsDestroyed),
-    }
-}
-
-/// The handle that the `_spt` calls mean: the thread's own stream in the place of null.
-pub(crate) fn own(stream: hipStream_t) -> hipStream_t {
-    if stream.is_null() {
-        PER_THREAD as hipStream_t
-    } else {
-        stream
     }
 }
 
