@@ -181,7 +181,7 @@ impl Search {
         let library = open_now(path.as_os_str()).map_err(|error| LoadError::Open {
             library: self.library,
             path: path.to_path_buf(),
-            reason: one_line(&error),
+            reason: one_line(&error, path),
             env: None,
         })?;
         Loaded::new(library, path, self.key_symbol).ok_or_else(|| LoadError::MissingSymbol {
@@ -291,11 +291,17 @@ fn open_now(name: &OsStr) -> Result<Library, libloading::Error> {
     unsafe { Library::new(name) }
 }
 
-/// The dynamic linker's words without the line breaks.
-fn one_line(error: &libloading::Error) -> String {
+/// The dynamic linker's words without line breaks and without what the reader sees beside them: the name, and that a file that
+/// was not found could not be opened.
+fn one_line(error: &libloading::Error, path: &Path) -> String {
     let text =
         std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = format!("{}: ", path.display());
+    match text.strip_prefix(&named).unwrap_or(&text) {
+        "cannot open shared object file: No such file or directory" => "not found".to_owned(),
+        reason => reason.to_owned(),
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
