@@ -174,13 +174,15 @@ template <class T> struct __hipcl_shared_array {
 
 // ---- cooperative groups -----------------------------------------------------------------------------------------------
 
+// Indices are given member by member: a structure that is copied has its address taken, and then any store of a kernel may change
+// it as far as the compiler can tell, and no kernel is vectorised well.
 namespace cooperative_groups {
 struct thread_block {
     unsigned int thread_rank() const { return __hipcl_linear_thread(); }
     unsigned int size() const { return blockDim.x * blockDim.y * blockDim.z; }
     unsigned int num_threads() const { return size(); }
-    uint3 group_index() const { return blockIdx; }
-    uint3 thread_index() const { return threadIdx; }
+    uint3 group_index() const { return uint3{blockIdx.x, blockIdx.y, blockIdx.z}; }
+    uint3 thread_index() const { return uint3{threadIdx.x, threadIdx.y, threadIdx.z}; }
     bool is_valid() const { return true; }
     void sync() const { __hipcl_stop(0); }
 };

@@ -121,3 +121,56 @@ fn a_kernel_is_compiled_once_and_a_damaged_file_again() {
         before + once
     );
 }
+
+/// With the address of an index taken anywhere in the prelude, the compiler reloads it after each store and scatters.
+#[test]
+fn consecutive_threads_store_consecutively() {
+    const TEST: &str = "consecutive_threads_store_consecutively";
+    let version = std::process::Command::new("c++").arg("--version").output();
+    let is_gcc = version.is_ok_and(|output| {
+        String::from_utf8_lossy(&output.stdout).contains("Free Software Foundation")
+    });
+    if !cfg!(target_arch = "x86_64") || !is_gcc {
+        return skip(TEST, "the check reads what GCC makes for x86-64");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("kernel.cpp");
+    let prelude = include_str!("../kernels/prelude.hpp");
+    let kernel = r#"
+#undef __global__
+extern "C" void saxpy(int n, float a, const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+__hipcl_entry entry = __hipcl_kernel<(&saxpy)>::entry(false);
+"#;
+    std::fs::write(&source, format!("{prelude}{kernel}")).unwrap();
+    let output = std::process::Command::new("c++")
+        .args([
+            "-std=c++17",
+            "-O3",
+            "-fPIC",
+            "-march=skylake-avx512",
+            "-fno-strict-aliasing",
+        ])
+        .args([
+            "-fno-semantic-interposition",
+            "-fno-trapping-math",
+            "-fno-math-errno",
+        ])
+        .args(["-S", "-o", "-"])
+        .arg(&source)
+        .output()
+        .unwrap();
+    let assembly = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(assembly.contains("saxpy"));
+    assert!(
+        !assembly.contains("scatter"),
+        "the loop over threads scatters"
+    );
+}
