@@ -8,6 +8,8 @@ static void waits_and_writes(void) {
     OK(hipHostMalloc((void**)&word, 64, 0));
     OK(hipMalloc((void**)&wide, 64));
     OK(hipMemset(wide, 0, 64));
+    // The fill is in the null stream, which the streams below do not wait for.
+    OK(hipStreamSynchronize(NULL));
     *word = 0;
     OK(hipStreamCreateWithFlags(&waiting, hipStreamNonBlocking));
     OK(hipStreamCreateWithFlags(&writing, hipStreamNonBlocking));
