@@ -3,7 +3,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 
-use hip::Stream;
+use hip::{DeviceBuffer, Stream};
 use rocblas_sys::{rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode, rocblas_status};
 
 use crate::call::{check, slot};
@@ -27,6 +27,8 @@ pub struct Handle {
     raw: rocblas_handle,
     /// What the library was last told; *host* between calls, unless setting it back failed.
     pointer_mode: Cell<rocblas_pointer_mode>,
+    /// What the library was given by `set_workspace`; goes after the handle.
+    pub(crate) workspace: Option<DeviceBuffer<u8>>,
     pub(crate) infos: InfoPool,
     /// "The rocBLAS handle contains allocated device memory which must not be shared by multiple asynchronous streams at the
     /// same time", and its state is not locked: not `Sync`.
@@ -69,6 +71,7 @@ impl Handle {
             raw,
             // That it is not known makes the line below set it.
             pointer_mode: Cell::new(rocblas_pointer_mode(u32::MAX)),
+            workspace: None,
             infos: InfoPool::default(),
             one_thread_at_a_time: PhantomData,
         };

@@ -13,9 +13,10 @@
 //! | [`Handle::dot`], [`dotc`](Handle::dotc), [`nrm2`](Handle::nrm2), [`asum`](Handle::asum), and each with `_into` | reductions, to the host or to device memory | `rocblas_?dot?`, `rocblas_*nrm2` |
 //! | [`Handle::gemv`], [`ger`](Handle::ger), [`gerc`](Handle::gerc) | level 2 | `rocblas_?gemv`, `rocblas_?ger?` |
 //! | [`Handle::gemm`], [`gemm_strided_batched`](Handle::gemm_strided_batched), [`gemm_batched`](Handle::gemm_batched) | products | `rocblas_?gemm*` |
-//! | [`Handle::gemm_ex`], [`gemm_ex_into`](Handle::gemm_ex_into) | products of [narrow elements](GemmInput) | `rocblas_gemm_ex` |
+//! | [`Handle::gemm_ex`], [`gemm_strided_batched_ex`](Handle::gemm_strided_batched_ex), [`gemm_batched_ex`](Handle::gemm_batched_ex), and each with `_into` | products of [narrow elements](GemmInput) | `rocblas_gemm_*ex` |
 //! | [`Handle::syrk`], [`herk`](Handle::herk) | symmetric and Hermitian products | `rocblas_?syrk`, `rocblas_?herk` |
 //! | [`Handle::trsm`], [`trmm`](Handle::trmm), [`trmm_in_place`](Handle::trmm_in_place) | [triangular](Triangle) systems and products | `rocblas_?trsm`, `rocblas_?trmm` |
+//! | [`Handle::set_workspace`], [`workspace_needed`](Handle::workspace_needed) | memory for intermediate results | `rocblas_set_workspace` |
 //! | [`solver`] | Cholesky factorisation and inverse | `rocsolver_?potrf`, `rocsolver_?potri` |
 //!
 //! # Conventions
@@ -86,8 +87,10 @@ mod factor;
 mod functions;
 mod gemm;
 mod gemm_batched;
+mod gemm_batched_ex;
 mod gemm_ex;
 mod gemm_strided_batched;
+mod gemm_strided_batched_ex;
 mod gemv;
 mod ger;
 mod handle;
@@ -108,6 +111,7 @@ mod triangular;
 mod trmm;
 mod trsm;
 mod vector;
+mod workspace;
 
 pub use batch::{Batch, BatchMut};
 pub use element::{Element, GemmInput};

@@ -6,7 +6,9 @@ use common::{C64, Number, Setup, element, numbers, op, setup, stored};
 use half::{bf16, f16};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{Element, GemmInput, Matrix, MatrixMut, Op};
+use rocblas::{
+    Batch, BatchMut, Element, GemmInput, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut,
+};
 
 /// An element that the reference can compute with.
 trait Wide: Element + PartialEq + std::fmt::Debug {
@@ -175,6 +177,139 @@ where
             (found - expected).norm() <= bound,
             "({i}, {j}): {found}, not {expected}"
         );
+    }
+}
+
+/// How the matrices of a batch are told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Told {
+    Stride,
+    Pointers,
+}
+
+/// Each product of a batch is what `gemm_ex` makes of its matrices.
+fn batches_are_right<In, Out, Compute>(setup: &Setup, case: &Case, told: Told, count: usize)
+where
+    In: Wide + GemmInput<Out, Compute>,
+    Out: Wide,
+    Compute: Wide,
+{
+    let Case {
+        ops: [op_a, op_b],
+        sizes: [m, n, k],
+        gaps,
+        in_place,
+        seed,
+        ..
+    } = *case;
+    let (alpha, beta) = (
+        Compute::from_wide(case.alpha),
+        Compute::from_wide(case.beta),
+    );
+    let (a_shape, b_shape) = (stored(op_a, m, k), stored(op_b, k, n));
+    let (lda, ldb) = (a_shape.0.max(1) + gaps[0], b_shape.0.max(1) + gaps[1]);
+    let (ldc, ldd) = (m + gaps[2], m + gaps[3]);
+    let strides = [lda * a_shape.1, ldb * b_shape.1, ldc * n + 1, ldd * n + 2];
+    let a = made::<In>(strides[0] * count, seed);
+    let b = made::<In>(strides[1] * count, seed ^ 1);
+    let c = made::<Out>(strides[2] * count, seed ^ 2);
+    let d = made::<Out>(strides[3] * count, seed ^ 3);
+    let upload_in = |values: &[In]| setup.device.alloc_from(&setup.stream, values).unwrap();
+    let upload = |values: &[Out]| setup.device.alloc_from(&setup.stream, values).unwrap();
+    let (buffer_a, buffer_b) = (upload_in(&a), upload_in(&b));
+    let (stream, blas) = (&setup.stream, &setup.blas);
+    let on_a = || buffer_a.on(stream).unwrap();
+    let on_b = || buffer_b.on(stream).unwrap();
+
+    let (mut one_c, mut one_d) = (upload(&c), upload(&d));
+    for i in 0..count {
+        let at = strides.map(|stride| i * stride);
+        let a = Matrix::new(on_a().slice(at[0]..).unwrap(), a_shape.0, a_shape.1, lda).unwrap();
+        let b = Matrix::new(on_b().slice(at[1]..).unwrap(), b_shape.0, b_shape.1, ldb).unwrap();
+        if in_place {
+            let (_, c) = one_c.on_mut(stream).unwrap().split_at_mut(at[2]).unwrap();
+            let c = MatrixMut::new(c, m, n, ldc).unwrap();
+            blas.gemm_ex(op_a, op_b, alpha, a, b, beta, c).unwrap();
+        } else {
+            let c = one_c.on(stream).unwrap().slice(at[2]..).unwrap();
+            let c = Matrix::new(c, m, n, ldc).unwrap();
+            let (_, d) = one_d.on_mut(stream).unwrap().split_at_mut(at[3]).unwrap();
+            let d = MatrixMut::new(d, m, n, ldd).unwrap();
+            blas.gemm_ex_into(op_a, op_b, alpha, a, b, beta, c, d)
+                .unwrap();
+        }
+    }
+
+    let (mut all_c, mut all_d) = (upload(&c), upload(&d));
+    match told {
+        Told::Stride => {
+            let a = Batch::new(on_a(), a_shape.0, a_shape.1, lda, strides[0], count).unwrap();
+            let b = Batch::new(on_b(), b_shape.0, b_shape.1, ldb, strides[1], count).unwrap();
+            if in_place {
+                let c = all_c.on_mut(stream).unwrap();
+                let c = BatchMut::new(c, m, n, ldc, strides[2], count).unwrap();
+                blas.gemm_strided_batched_ex(op_a, op_b, alpha, a, b, beta, c)
+            } else {
+                let c =
+                    Batch::new(all_c.on(stream).unwrap(), m, n, ldc, strides[2], count).unwrap();
+                let d = all_d.on_mut(stream).unwrap();
+                let d = BatchMut::new(d, m, n, ldd, strides[3], count).unwrap();
+                blas.gemm_strided_batched_ex_into(op_a, op_b, alpha, a, b, beta, c, d)
+            }
+        }
+        Told::Pointers => {
+            let offsets = strides.map(|stride| (0..count).map(|i| i * stride).collect::<Vec<_>>());
+            let a =
+                PointerBatch::at_offsets(on_a(), &offsets[0], a_shape.0, a_shape.1, lda).unwrap();
+            let b =
+                PointerBatch::at_offsets(on_b(), &offsets[1], b_shape.0, b_shape.1, ldb).unwrap();
+            if in_place {
+                let c = all_c.on_mut(stream).unwrap();
+                let mut c = PointerBatchMut::at_offsets(c, &offsets[2], m, n, ldc).unwrap();
+                blas.gemm_batched_ex(op_a, op_b, alpha, &a, &b, beta, &mut c)
+            } else {
+                let c = all_c.on(stream).unwrap();
+                let c = PointerBatch::at_offsets(c, &offsets[2], m, n, ldc).unwrap();
+                let d = all_d.on_mut(stream).unwrap();
+                let mut d = PointerBatchMut::at_offsets(d, &offsets[3], m, n, ldd).unwrap();
+                blas.gemm_batched_ex_into(op_a, op_b, alpha, &a, &b, beta, &c, &mut d)
+            }
+        }
+    }
+    .unwrap();
+
+    let download = |buffer: &hip::DeviceBuffer<Out>| {
+        let mut values = vec![Out::zeroed(); buffer.len()];
+        buffer.copy_to_slice(stream, &mut values).unwrap();
+        values
+    };
+    for (one, all) in [(&one_c, &all_c), (&one_d, &all_d)] {
+        for (one, all) in download(one).into_iter().zip(download(all)) {
+            // Numbers are at most 2 * sqrt(2) times those of a sum of k products of numbers up to sqrt(2).
+            let bound = Out::STEP * 8.0 * (k as f64 + 2.0);
+            let off = (one.to_wide() - all.to_wide()).norm();
+            assert!(off <= bound, "{all:?} in a batch, {one:?} alone");
+        }
+    }
+    assert!(
+        k == 0
+            || count == 0
+            || download(if in_place { &all_c } else { &all_d }) != if in_place { c } else { d }
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn batches_are_the_products_of_each(
+        case in case(), told in prop_oneof![Just(Told::Stride), Just(Told::Pointers)], count in 0_usize..4,
+    ) {
+        let setup = setup();
+        batches_are_right::<f16, f16, f16>(&setup, &case, told, count);
+        batches_are_right::<bf16, f32, f32>(&setup, &case, told, count);
+        batches_are_right::<f64, f64, f64>(&setup, &case, told, count);
+        batches_are_right::<Complex<f32>, Complex<f32>, Complex<f32>>(&setup, &case, told, count);
     }
 }
 
