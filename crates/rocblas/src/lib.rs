@@ -7,7 +7,7 @@
 //! | [`Matrix`], [`MatrixMut`] | a column-major matrix in device memory | pointer, rows, columns, leading dimension |
 //! | [`Batch`], [`BatchMut`] | equal matrices at a stride | `*_strided_batched` |
 //! | [`Handle::gemm`], [`Handle::gemm_strided_batched`], [`Handle::herk`] | products | `rocblas_?gemm`, `rocblas_?herk` |
-//! | [`solver`] | Cholesky factorisation and inverse | `rocsolver_?potrf`, `rocsolver_?potri` |
+//! | [`solver`] | linear systems, LU and Cholesky factors, inverses | `rocsolver_?getrf`, `rocsolver_?potrf`, … |
 //!
 //! # Conventions
 //!

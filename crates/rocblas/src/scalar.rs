@@ -2,7 +2,9 @@ use bytemuck::Pod;
 use num_complex::Complex;
 
 /// An element of a matrix: `f32`, `f64`, `Complex<f32>` or `Complex<f64>`.
-pub trait Scalar: Pod + PartialEq + Send + Sync + sealed::Functions {
+pub trait Scalar:
+    Pod + PartialEq + Send + Sync + sealed::Functions + crate::solver::Routines
+{
     /// The real number of the same precision.
     type Real: Scalar;
     /// 0.
@@ -75,28 +77,6 @@ pub(crate) mod sealed {
         rocblas_int,
     ) -> rocblas_status;
 
-    /// `rocsolver_?potrf` and `rocsolver_?potri`.
-    pub type Cholesky<R> = unsafe extern "C" fn(
-        rocblas_handle,
-        rocblas_fill,
-        rocblas_int,
-        *mut R,
-        rocblas_int,
-        *mut rocblas_int,
-    ) -> rocblas_status;
-
-    /// `rocsolver_?potrf_strided_batched` and `rocsolver_?potri_strided_batched`.
-    pub type CholeskyStridedBatched<R> = unsafe extern "C" fn(
-        rocblas_handle,
-        rocblas_fill,
-        rocblas_int,
-        *mut R,
-        rocblas_int,
-        rocblas_stride,
-        *mut rocblas_int,
-        rocblas_int,
-    ) -> rocblas_status;
-
     /// The functions for one scalar. Public in name only: the crate does not export this module.
     pub trait Functions: Sized {
         /// The C type, of the same layout.
@@ -104,14 +84,6 @@ pub(crate) mod sealed {
 
         fn gemm(api: &rocblas_sys::Api) -> Slot<Gemm<Self::Raw>>;
         fn gemm_strided_batched(api: &rocblas_sys::Api) -> Slot<GemmStridedBatched<Self::Raw>>;
-        fn potrf(api: &rocsolver_sys::Api) -> Slot<Cholesky<Self::Raw>>;
-        fn potri(api: &rocsolver_sys::Api) -> Slot<Cholesky<Self::Raw>>;
-        fn potrf_strided_batched(
-            api: &rocsolver_sys::Api,
-        ) -> Slot<CholeskyStridedBatched<Self::Raw>>;
-        fn potri_strided_batched(
-            api: &rocsolver_sys::Api,
-        ) -> Slot<CholeskyStridedBatched<Self::Raw>>;
     }
 
     pub trait ComplexFunctions: super::Scalar {
@@ -122,8 +94,7 @@ pub(crate) mod sealed {
 macro_rules! scalar {
     (
         $scalar:ty, $real:ty, $raw:ty, $zero:expr, $one:expr,
-        $gemm:ident, $gemm_strided_batched:ident, $potrf:ident, $potri:ident,
-        $potrf_strided_batched:ident, $potri_strided_batched:ident
+        $gemm:ident, $gemm_strided_batched:ident
     ) => {
         const _: () = assert!(
             size_of::<$scalar>() == size_of::<$raw>()
@@ -148,32 +119,6 @@ macro_rules! scalar {
             ) -> sealed::Slot<sealed::GemmStridedBatched<$raw>> {
                 (stringify!($gemm_strided_batched), api.$gemm_strided_batched)
             }
-
-            fn potrf(api: &rocsolver_sys::Api) -> sealed::Slot<sealed::Cholesky<$raw>> {
-                (stringify!($potrf), api.$potrf)
-            }
-
-            fn potri(api: &rocsolver_sys::Api) -> sealed::Slot<sealed::Cholesky<$raw>> {
-                (stringify!($potri), api.$potri)
-            }
-
-            fn potrf_strided_batched(
-                api: &rocsolver_sys::Api,
-            ) -> sealed::Slot<sealed::CholeskyStridedBatched<$raw>> {
-                (
-                    stringify!($potrf_strided_batched),
-                    api.$potrf_strided_batched,
-                )
-            }
-
-            fn potri_strided_batched(
-                api: &rocsolver_sys::Api,
-            ) -> sealed::Slot<sealed::CholeskyStridedBatched<$raw>> {
-                (
-                    stringify!($potri_strided_batched),
-                    api.$potri_strided_batched,
-                )
-            }
         }
     };
 }
@@ -197,11 +142,7 @@ scalar!(
     0.0,
     1.0,
     rocblas_sgemm,
-    rocblas_sgemm_strided_batched,
-    rocsolver_spotrf,
-    rocsolver_spotri,
-    rocsolver_spotrf_strided_batched,
-    rocsolver_spotri_strided_batched
+    rocblas_sgemm_strided_batched
 );
 scalar!(
     f64,
@@ -210,11 +151,7 @@ scalar!(
     0.0,
     1.0,
     rocblas_dgemm,
-    rocblas_dgemm_strided_batched,
-    rocsolver_dpotrf,
-    rocsolver_dpotri,
-    rocsolver_dpotrf_strided_batched,
-    rocsolver_dpotri_strided_batched
+    rocblas_dgemm_strided_batched
 );
 scalar!(
     Complex<f32>,
@@ -223,11 +160,7 @@ scalar!(
     Complex::new(0.0, 0.0),
     Complex::new(1.0, 0.0),
     rocblas_cgemm,
-    rocblas_cgemm_strided_batched,
-    rocsolver_cpotrf,
-    rocsolver_cpotri,
-    rocsolver_cpotrf_strided_batched,
-    rocsolver_cpotri_strided_batched
+    rocblas_cgemm_strided_batched
 );
 scalar!(
     Complex<f64>,
@@ -236,11 +169,7 @@ scalar!(
     Complex::new(0.0, 0.0),
     Complex::new(1.0, 0.0),
     rocblas_zgemm,
-    rocblas_zgemm_strided_batched,
-    rocsolver_zpotrf,
-    rocsolver_zpotri,
-    rocsolver_zpotrf_strided_batched,
-    rocsolver_zpotri_strided_batched
+    rocblas_zgemm_strided_batched
 );
 complex_scalar!(
     Complex<f32>,
