@@ -9,6 +9,8 @@
 //! | [`Handle::gemm`], [`Handle::gemm_strided_batched`], [`Handle::herk`] | products | `rocblas_?gemm`, `rocblas_?herk` |
 //! | [`solver`] | linear systems, LU and Cholesky factors, inverses | `rocsolver_?getrf`, `rocsolver_?potrf`, … |
 //!
+//! The feature `ndarray` (off by default) adds `DeviceMatrix` and copies between matrices and arrays of that crate.
+//!
 //! # Conventions
 //!
 //! - Matrices are column-major: element (i, j) is at `i + j * ld`. Lengths, leading dimensions and strides are in elements.
@@ -71,6 +73,8 @@ mod handle;
 mod herk;
 mod library;
 mod matrix;
+#[cfg(feature = "ndarray")]
+pub mod ndarray;
 mod option;
 mod scalar;
 mod size;
@@ -81,5 +85,7 @@ pub use error::{Error, Result};
 pub use handle::Handle;
 pub use library::Library;
 pub use matrix::{Matrix, MatrixMut};
+#[cfg(feature = "ndarray")]
+pub use ndarray::DeviceMatrix;
 pub use option::{Fill, Op};
 pub use scalar::{ComplexScalar, Scalar};

@@ -6,6 +6,7 @@ use hip::{Device, Function, LaunchConfig};
 use super::cholesky::{invert, potrf};
 use super::info::Info;
 use super::matrices::Matrices;
+use crate::size::int;
 use crate::{Fill, Handle, Result, Scalar};
 
 /// Threads of a block in each of two dimensions.
@@ -60,8 +61,7 @@ impl<T: Scalar> Mirror<T> {
             return Ok(());
         }
         let operand = a.operand()?;
-        // Fits: a side of a matrix is below 2^32.
-        let tiles = n.div_ceil(TILE as usize) as u32;
+        let tiles = int("n", n)?.cast_unsigned().div_ceil(TILE);
         let config = LaunchConfig {
             grid: (tiles, tiles, count.min(MOST_LAYERS) as u32),
             block: (TILE, TILE, 1),

@@ -5,7 +5,7 @@ use rocblas_sys::rocblas_stride;
 
 use super::integers::{InfoPool, Integers};
 use crate::Result;
-use crate::size::stride;
+use crate::size::{int, stride};
 
 /// The rows that an LU factorisation exchanged, in device memory: `min(m, n)` 32-bit integers for each m x n matrix, one matrix
 /// after the other. Step `k` exchanged row `k` with row `pivot[k]`; both count from 1, as in LAPACK.
@@ -32,7 +32,9 @@ impl Pivots {
         len: usize,
         count: usize,
     ) -> Result<Self> {
-        // Cannot overflow: neither is above 2^31 - 1.
+        // Cannot overflow: neither is above 2^31 - 1 then.
+        int("pivots", len)?;
+        int("batch count", count)?;
         let all = len * count;
         let values = (all > 0).then(|| pool.lease(stream, all)).transpose()?;
         Ok(Self { values, len, count })
