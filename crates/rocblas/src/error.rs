@@ -141,6 +141,22 @@ pub enum Error {
         expected: String,
     },
 
+    /// An array's elements are in another order in memory than a matrix's.
+    #[error(
+        "{call}: the array of shape {shape:?} has strides {strides:?}, but column-major ones without gaps are needed; \
+         use {instead}, which reorders in host memory, or the array's transpose"
+    )]
+    ArrayLayout {
+        /// The call that refused it.
+        call: &'static str,
+        /// Its rows and columns.
+        shape: Vec<usize>,
+        /// Its strides in elements.
+        strides: Vec<isize>,
+        /// The call that takes it.
+        instead: &'static str,
+    },
+
     /// An option that the call does not have.
     #[error("{call}: {argument} cannot be {found}; use {expected}")]
     Unsupported {

@@ -17,7 +17,9 @@
 //! | [`Handle::syrk`], [`herk`](Handle::herk) | symmetric and Hermitian products | `rocblas_?syrk`, `rocblas_?herk` |
 //! | [`Handle::trsm`], [`trmm`](Handle::trmm), [`trmm_in_place`](Handle::trmm_in_place) | [triangular](Triangle) systems and products | `rocblas_?trsm`, `rocblas_?trmm` |
 //! | [`Handle::set_workspace`], [`workspace_needed`](Handle::workspace_needed) | memory for intermediate results | `rocblas_set_workspace` |
-//! | [`solver`] | Cholesky factorisation and inverse | `rocsolver_?potrf`, `rocsolver_?potri` |
+//! | [`solver`] | linear systems, LU and Cholesky factors, inverses | `rocsolver_?getrf`, `rocsolver_?potrf`, … |
+//!
+//! The feature `ndarray` (off by default) adds `DeviceMatrix` and copies between matrices and arrays of that crate.
 //!
 //! # Conventions
 //!
@@ -97,6 +99,8 @@ mod handle;
 mod herk;
 mod library;
 mod matrix;
+#[cfg(feature = "ndarray")]
+pub mod ndarray;
 mod norm;
 mod option;
 mod pointer_batch;
@@ -120,6 +124,8 @@ pub use factor::Factor;
 pub use handle::Handle;
 pub use library::Library;
 pub use matrix::{Matrix, MatrixMut};
+#[cfg(feature = "ndarray")]
+pub use ndarray::DeviceMatrix;
 pub use option::{Fill, Op};
 pub use pointer_batch::{PointerBatch, PointerBatchMut};
 pub use scalar::{ComplexScalar, Scalar};
