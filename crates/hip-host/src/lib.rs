@@ -22,6 +22,8 @@
 //! destroyed handle, OpenCL's device memory in `hipMemcpy`), the model answers an error; set `HIP_HOST_LOG=1` to read
 //! why. Pointers *inside* kernels are raw, as on a GPU: allocations lie between guard pages, so an overrun faults.
 //!
+//! Another device's memory needs peer access where kernels would touch it: in rocBLAS, rocSOLVER and the words of streams.
+//!
 //! Fresh memory of up to 64 KiB holds the byte 0xa5 throughout, so that reading what nobody wrote shows.
 //!
 //! # What runs fast
