@@ -1,6 +1,7 @@
 //! Patterns written through one API and read through the other.
 
 use crate::bridge::Core;
+use crate::handoff::Handoff;
 use crate::{Category, Error, Residency, Result, Route, Shared};
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ pub(crate) struct Probe {
 }
 
 pub(crate) struct ClKernels {
+    program: clmgr::Program,
     pub(crate) fill: clmgr::Kernel,
     check: clmgr::Kernel,
     pub(crate) nothing: clmgr::Kernel,
@@ -28,6 +30,13 @@ pub(crate) struct HipKernels {
     check: hip::Function,
     pub(crate) nothing: hip::Function,
     pub(crate) copy: hip::Function,
+}
+
+impl ClKernels {
+    /// A kernel object of the caller's own.
+    pub(crate) fn kernel(&self, name: &str) -> Result<clmgr::Kernel> {
+        Ok(self.program.kernel(name)?)
+    }
 }
 
 impl Probe {
@@ -42,6 +51,7 @@ impl Probe {
             .compile(&core.hip_device)?;
         Ok(Self {
             cl: ClKernels {
+                program: program.clone(),
                 fill: program.kernel("probe_fill")?,
                 check: program.kernel("probe_check")?,
                 nothing: program.kernel("probe_nothing")?,
@@ -72,14 +82,7 @@ impl Probe {
         let _scope = core.meter.scope(Category::Control);
         let before = core.meter.snapshot();
         let mut words = Shared::<u32>::on_route(core, route, WORDS)?;
-        let seed = 0x5EED_0001;
-        self.cl_fill(core, &mut words, seed)?;
-        let mismatches = self.hip_check(core, &words, seed)?;
-        agree(route, "OpenCL", "HIP", mismatches)?;
-        let seed = 0x0DD_BA11;
-        self.hip_fill(core, &mut words, seed)?;
-        let mismatches = self.cl_check(core, &words, seed)?;
-        agree(route, "HIP", "OpenCL", mismatches)?;
+        self.exchange(core, &mut words)?;
         let bytes = core.meter.snapshot().since(&before).data_set;
         if bytes != 0 && !route.is_copy() {
             return Err(Error::HiddenCopy { route, bytes });
@@ -90,6 +93,32 @@ impl Probe {
             }
             _ => Ok(words.residency()),
         }
+    }
+
+    /// Passes a pattern from OpenCL to HIP and one back.
+    fn exchange(&self, core: &Core, words: &mut Shared<u32>) -> Result<()> {
+        let route = words.route();
+        let seed = 0x5EED_0001;
+        self.cl_fill(core, words, seed)?;
+        let mismatches = self.hip_check(core, words, seed)?;
+        agree(route, "OpenCL", "HIP", mismatches)?;
+        let seed = 0x0DD_BA11;
+        self.hip_fill(core, words, seed)?;
+        let mismatches = self.cl_check(core, words, seed)?;
+        agree(route, "HIP", "OpenCL", mismatches)
+    }
+
+    /// As [`prove`](Self::prove), for a way to hand over on a route that is proven.
+    pub(crate) fn prove_handoff(
+        &self,
+        core: &Arc<Core>,
+        route: Route,
+        handoff: &Arc<dyn Handoff>,
+    ) -> Result<()> {
+        let _scope = core.meter.scope(Category::Control);
+        let mut words = Shared::<u32>::on_route(core, route, WORDS)?.handed_over_by(handoff);
+        self.exchange(core, &mut words)?;
+        words.check_handoffs()
     }
 
     fn cl_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {
