@@ -150,6 +150,11 @@ pub enum Error {
     /// A stream did not wait for a kernel because an earlier hand-off of the kernel's queue took too long.
     #[error("an earlier hand-off of this queue was given up, and this one with it")]
     Ungated,
+    /// A pipeline needs room for a block.
+    #[error(
+        "the pipeline has no slot; give it at least one, and new ones after a panic of its consumer"
+    )]
+    NoSlots,
     /// Every counting slot is in use.
     #[error(
         "{limit} bridges are open in this process, which is the most that can be counted apart; drop one"
