@@ -3,6 +3,7 @@ use crate::pairing;
 use crate::probe::Probe;
 use crate::report::{BridgeReport, Pairing, RouteReport};
 use crate::residency::Hsa;
+use crate::warm_up::once;
 use crate::{Error, Grade, GradeReport, Meter, Policy, Result, Route, Shared};
 use bytemuck::Pod;
 use parking_lot::Mutex;
@@ -291,7 +292,10 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     fn run(self, options: &Options) -> Result<(Bridge, BridgeReport)> {
         let tables = &self.selection.tables;
-        let context = clmgr::Context::new(self.device)?;
+        let mut first_calls = Vec::new();
+        let context = once(&mut first_calls, "OpenCL context", || {
+            Ok(clmgr::Context::new(self.device)?)
+        })?;
         let core = Arc::new(Core {
             platform: self.selection.platform,
             meter: self.meter.clone(),
@@ -309,7 +313,8 @@ impl Attempt<'_> {
             // SAFETY: the tables are of the one platform that was selected.
             unsafe { rocblas::Library::from_tables(rocblas, tables.rocsolver.clone()) }
         });
-        let probe = Arc::new(Probe::new(&core, blas, missing(self.selection, "rocBLAS"))?);
+        let blas = (blas, missing(self.selection, "rocBLAS"));
+        let probe = Arc::new(Probe::new(&core, blas, first_calls)?);
         let routes: Vec<_> = Route::ALL
             .into_iter()
             .map(|route| RouteReport {

@@ -67,6 +67,7 @@ mod residency;
 mod route;
 mod shared;
 mod uses;
+mod warm_up;
 
 pub use bridge::{Bridge, Options};
 pub use error::{Error, Result};
@@ -78,3 +79,4 @@ pub use report::{BridgeReport, Pairing, RouteReport};
 pub use residency::Residency;
 pub use route::{Policy, Route, UnknownRoute};
 pub use shared::Shared;
+pub use warm_up::FirstCall;

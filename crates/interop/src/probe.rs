@@ -2,6 +2,7 @@
 
 use crate::bridge::Core;
 use crate::handoff::Handoff;
+use crate::warm_up::{FirstCall, once};
 use crate::{Category, Error, Residency, Result, Route, Shared};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ const BLOCK: u32 = 256;
 
 /// The kernels that prove routes and measure limits, compiled once per bridge.
 pub(crate) struct Probe {
+    opening: Vec<FirstCall>,
     cl: ClKernels,
     hip: HipKernels,
     pub(crate) blas: Option<rocblas::Library>,
@@ -42,14 +44,19 @@ impl ClKernels {
 impl Probe {
     pub(crate) fn new(
         core: &Core,
-        blas: Option<rocblas::Library>,
-        blas_missing: String,
+        (blas, blas_missing): (Option<rocblas::Library>, String),
+        mut opening: Vec<FirstCall>,
     ) -> Result<Self> {
-        let program = core.programs.get(include_str!("../kernels/probe.cl"), "")?;
-        let module = hip::rtc::Program::new(include_str!("../kernels/probe.hip"))
-            .name("probe.hip")
-            .compile(&core.hip_device)?;
+        let program = once(&mut opening, "OpenCL program, or its cache", || {
+            Ok(core.programs.get(include_str!("../kernels/probe.cl"), "")?)
+        })?;
+        let module = once(&mut opening, "HIP program", || {
+            Ok(hip::rtc::Program::new(include_str!("../kernels/probe.hip"))
+                .name("probe.hip")
+                .compile(&core.hip_device)?)
+        })?;
         Ok(Self {
+            opening,
             cl: ClKernels {
                 program: program.clone(),
                 fill: program.kernel("probe_fill")?,
@@ -66,6 +73,11 @@ impl Probe {
             blas,
             blas_missing,
         })
+    }
+
+    /// What was called for the first time when the bridge was opened.
+    pub(crate) fn opening(&self) -> &[FirstCall] {
+        &self.opening
     }
 
     pub(crate) fn cl(&self) -> &ClKernels {

@@ -314,3 +314,37 @@ fn threads_that_share_a_queue_do_not_mix_up_their_hand_offs() {
         });
     }
 }
+
+#[test]
+fn a_warm_up_names_every_first_call_with_its_cost() {
+    let rig = Rig::open(Grade::Callback, None);
+    let calls = rig.bridge.warm_up().expect("a warm-up");
+    for what in [
+        "OpenCL program",
+        "HIP program",
+        "OpenCL kernel",
+        "HIP kernel",
+        "rocBLAS handle",
+    ] {
+        let call = calls.iter().find(|call| call.what.starts_with(what));
+        assert!(!call.expect(what).first.is_zero(), "{what}");
+    }
+    assert!(rig.bridge.take_deferred_errors().is_empty());
+}
+
+#[test]
+fn a_queued_ahead_hand_off_is_measured_where_there_is_one() {
+    let rig = Rig::open(Grade::Host, None);
+    let busy = |grade| {
+        let bridge = rig.bridge.with_grade(grade).expect("a proven grade");
+        interop::measure::handoff_busy(&bridge).expect("a measurement")
+    };
+    assert!(busy(Grade::Host).is_none());
+    for grade in [Grade::Callback, Grade::Device] {
+        let cost = busy(grade).expect("it can queue ahead");
+        assert!(
+            cost.kernel_us > 0.0 && cost.p99_us >= cost.median_us,
+            "{grade}: {cost:?}"
+        );
+    }
+}

@@ -6,15 +6,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
 type Failure = &'static str;
+type Results = Vec<(u64, Result<u64, StageError<Failure>>)>;
 
 /// Runs blocks `0..blocks` through `pipeline`, each carrying its number in its slot.
 fn run(
     mut pipeline: Pipeline<'_, u64, Failure>,
     blocks: u64,
-) -> (
-    interop::pipeline::Summary,
-    Vec<(u64, Result<u64, StageError<Failure>>)>,
-) {
+) -> (interop::pipeline::Summary, Results) {
     let mut results = Vec::new();
     let summary = pipeline
         .run(
