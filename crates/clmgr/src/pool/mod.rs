@@ -1,11 +1,22 @@
 //! A bounded pool of queues.
 
-use std::collections::VecDeque;
+#[cfg(test)]
+mod model;
+mod sync;
+#[cfg_attr(
+    test,
+    allow(
+        clippy::duplicate_mod,
+        reason = "the model check has it over other locks"
+    )
+)]
+mod turns;
+
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use turns::{Turn, Turns};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -14,34 +25,15 @@ use crate::queue::Queue;
 /// In-order queues of one context, created on demand up to a cap and leased one at a time.
 ///
 /// A queue that comes back goes to the thread that has waited longest, so that nobody starves. It
-/// may still have commands to run; they stay ahead of those of the next lease.
+/// may still have commands to run; they stay ahead of those of the next lease. Profiling costs time
+/// with some drivers, so that only who [asks](Self::lease_profiling) gets a queue with it. Such
+/// queues count as the others do: at the cap, an idle one of the other kind is released.
 #[derive(Clone)]
 pub struct CommandQueuePool(Arc<Inner>);
 
 struct Inner {
     context: Context,
-    cap: usize,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    idle: Vec<Queue>,
-    created: usize,
-    waiting: VecDeque<Arc<Seat>>,
-}
-
-/// Where a waiting thread is handed what it waits for.
-#[derive(Default)]
-struct Seat {
-    given: Mutex<Option<Grant>>,
-    arrived: Condvar,
-}
-
-enum Grant {
-    Queue(Queue),
-    /// The right to create a queue, which another thread could not use.
-    Create,
+    queues: Turns<Queue>,
 }
 
 impl CommandQueuePool {
@@ -58,8 +50,7 @@ impl CommandQueuePool {
         }
         Ok(Self(Arc::new(Inner {
             context: context.clone(),
-            cap,
-            state: Mutex::default(),
+            queues: Turns::new(cap),
         })))
     }
 
@@ -69,80 +60,50 @@ impl CommandQueuePool {
     ///
     /// What the creation of a queue answers.
     pub fn lease(&self) -> Result<QueueLease> {
-        let seat = {
-            let mut state = self.0.state.lock();
-            if let Some(queue) = state.idle.pop() {
-                return Ok(self.leased(queue));
-            }
-            if state.created < self.0.cap {
-                state.created += 1;
-                None
-            } else {
-                let seat = Arc::new(Seat::default());
-                state.waiting.push_back(seat.clone());
-                Some(seat)
+        self.lease_of(false)
+    }
+
+    /// As [`lease`](Self::lease), a queue whose events carry times, see
+    /// [`Event::profile`](crate::Event::profile).
+    ///
+    /// # Errors
+    ///
+    /// As [`lease`](Self::lease).
+    pub fn lease_profiling(&self) -> Result<QueueLease> {
+        self.lease_of(true)
+    }
+
+    fn lease_of(&self, profiling: bool) -> Result<QueueLease> {
+        let queues = &self.0.queues;
+        let queue = match queues.next(profiling) {
+            Turn::Take(queue) => queue,
+            Turn::Make { instead_of } => {
+                // Its commands run on: OpenCL keeps a queue until they have ended.
+                drop(instead_of);
+                Queue::create(&self.0.context, profiling).inspect_err(|_| queues.give_up())?
             }
         };
-        let Some(seat) = seat else {
-            return self.create();
-        };
-        let mut given = seat.given.lock();
-        loop {
-            match given.take() {
-                Some(Grant::Queue(queue)) => return Ok(self.leased(queue)),
-                Some(Grant::Create) => {
-                    drop(given);
-                    return self.create();
-                }
-                None => seat.arrived.wait(&mut given),
-            }
-        }
-    }
-
-    /// The number of queues created so far; never more than the cap.
-    #[must_use]
-    pub fn created(&self) -> usize {
-        self.0.state.lock().created
-    }
-
-    /// Creates a queue; the caller holds the right to.
-    fn create(&self) -> Result<QueueLease> {
-        match self.0.context.queue() {
-            Ok(queue) => Ok(self.leased(queue)),
-            Err(error) => {
-                let mut state = self.0.state.lock();
-                match state.waiting.pop_front() {
-                    Some(next) => next.give(Grant::Create),
-                    None => state.created -= 1,
-                }
-                Err(error)
-            }
-        }
-    }
-
-    fn leased(&self, queue: Queue) -> QueueLease {
-        QueueLease {
+        Ok(QueueLease {
             queue,
             pool: self.0.clone(),
-        }
+        })
     }
-}
 
-impl Seat {
-    fn give(&self, grant: Grant) {
-        *self.given.lock() = Some(grant);
-        self.arrived.notify_one();
+    /// The number of queues that exist; never more than the cap.
+    #[must_use]
+    pub fn created(&self) -> usize {
+        self.0.queues.counts().all
     }
 }
 
 impl fmt::Debug for CommandQueuePool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.0.state.lock();
+        let counts = self.0.queues.counts();
         f.debug_struct("CommandQueuePool")
-            .field("cap", &self.0.cap)
-            .field("created", &state.created)
-            .field("idle", &state.idle.len())
-            .field("waiting", &state.waiting.len())
+            .field("cap", &counts.cap)
+            .field("created", &counts.all)
+            .field("idle", &counts.idle)
+            .field("waiting", &counts.waiting)
             .finish()
     }
 }
@@ -170,10 +131,6 @@ impl fmt::Debug for QueueLease {
 impl Drop for QueueLease {
     fn drop(&mut self) {
         let queue = self.queue.clone();
-        let mut state = self.pool.state.lock();
-        match state.waiting.pop_front() {
-            Some(next) => next.give(Grant::Queue(queue)),
-            None => state.idle.push(queue),
-        }
+        self.pool.queues.put(queue.is_profiling(), queue);
     }
 }
