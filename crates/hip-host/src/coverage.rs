@@ -15,7 +15,6 @@ const NO_ARRAYS: &str = "no arrays: they are `hipErrorNotSupported`";
 const KEPT: &str = "kept and told again, without effect";
 const NOT_REGISTERED: &str =
     "there are no registered functions and variables, so always the error for an unknown one";
-const ONE_BY_ONE: &str = "branches run one after another";
 
 /// What is missing of the functions that are built in part.
 const PARTIAL: &[(&str, &str)] = &[
@@ -49,8 +48,6 @@ const PARTIAL: &[(&str, &str)] = &[
     ("hipGetSymbolAddress", NOT_REGISTERED),
     ("hipGetSymbolSize", NOT_REGISTERED),
     ("hipGraphAddMemcpyNode", NO_ARRAYS),
-    ("hipGraphLaunch", ONE_BY_ONE),
-    ("hipGraphLaunch_spt", ONE_BY_ONE),
     ("hipLaunchCooperativeKernel", NOT_REGISTERED),
     ("hipLaunchCooperativeKernel_spt", NOT_REGISTERED),
     ("hipLaunchKernel", NOT_REGISTERED),
@@ -61,7 +58,7 @@ const PARTIAL: &[(&str, &str)] = &[
         "cannot be captured; nothing is set aside",
     ),
     ("hipMemAdvise", KEPT),
-    ("hipMemPoolSetAccess", KEPT),
+    ("hipMemPoolSetAccess", "kernels reach the memory without it"),
     ("hipMemPoolSetAttribute", KEPT),
     (
         "hipMemPoolTrimTo",
