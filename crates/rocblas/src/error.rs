@@ -47,6 +47,10 @@ pub enum Error {
         ld: usize,
     },
 
+    /// The increment of a vector is 0: all its elements would be one.
+    #[error("a vector cannot have increment 0; use 1, or a negative one to run backwards")]
+    Increment,
+
     /// The slice is too short for the matrix or the batch.
     #[error("{what} needs {needed} elements; the slice has {len}")]
     TooShort {
@@ -56,6 +60,22 @@ pub enum Error {
         needed: usize,
         /// Elements in the slice.
         len: usize,
+    },
+
+    /// A size needs a function with 64-bit sizes, which the loaded library does not have yet.
+    #[error(
+        "{what} = {value} does not fit 32 bits, and `{symbol}` is missing from the loaded rocBLAS; install ROCm {since} or later, or \
+         split the problem"
+    )]
+    No64Bit {
+        /// The C name.
+        symbol: &'static str,
+        /// Which size.
+        what: &'static str,
+        /// Its value.
+        value: i64,
+        /// The release that brought it.
+        since: &'static str,
     },
 
     /// A size does not fit the library's integers.
@@ -80,6 +100,26 @@ pub enum Error {
         second: usize,
         /// Stride of the batch.
         stride: usize,
+        /// Rows of a matrix.
+        rows: usize,
+        /// Columns of a matrix.
+        cols: usize,
+        /// Leading dimension of a matrix.
+        ld: usize,
+    },
+
+    /// Matrices of an output batch share elements.
+    #[error(
+        "matrices {first} and {second} of the output batch share elements: offsets {} and {}, {rows} x {cols} with leading dimension {ld}",
+        offsets.0, offsets.1
+    )]
+    OverlapAt {
+        /// The lower index.
+        first: usize,
+        /// The higher index.
+        second: usize,
+        /// Where the two begin.
+        offsets: (usize, usize),
         /// Rows of a matrix.
         rows: usize,
         /// Columns of a matrix.
