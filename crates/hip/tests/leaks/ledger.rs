@@ -82,7 +82,6 @@ macro_rules! rtc_ledger {
                     Some(_) => Some(rtc_counted::$name),
                     None => None,
                 },)*
-                ..RtcApi::EMPTY
             }
         }
     };

@@ -146,7 +146,9 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
         assert_eq!(runtime.device_count()?, 2);
         runtime.versions()?;
         let device = runtime.device(0)?;
-        (device.name()?, device.arch()?, device.pci_address()?);
+        device.name()?;
+        device.arch()?;
+        device.pci_address()?;
         device.memory_info()?;
         device.attribute(hip_sys::hipDeviceAttribute_t::hipDeviceAttributeWarpSize)?;
         device.synchronize()
