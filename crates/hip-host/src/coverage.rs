@@ -12,6 +12,7 @@ pub enum Coverage {
 }
 
 const NO_ARRAYS: &str = "no arrays: they are `hipErrorNotSupported`";
+const NOT_SET_ASIDE: &str = "nothing is set aside";
 const KEPT: &str = "kept and told again, without effect";
 const NOT_REGISTERED: &str =
     "there are no registered functions and variables, so always the error for an unknown one";
@@ -35,7 +36,6 @@ const PARTIAL: &[(&str, &str)] = &[
         "four attributes are `hipErrorNotSupported`",
     ),
     ("hipExtStreamCreateWithCUMask", "the mask is without effect"),
-    ("hipFreeAsync", "cannot be captured"),
     (
         "hipFuncGetAttribute",
         "registers and static shared memory are 0",
@@ -52,11 +52,8 @@ const PARTIAL: &[(&str, &str)] = &[
     ("hipLaunchCooperativeKernel_spt", NOT_REGISTERED),
     ("hipLaunchKernel", NOT_REGISTERED),
     ("hipLaunchKernel_spt", NOT_REGISTERED),
-    ("hipMallocAsync", "cannot be captured; nothing is set aside"),
-    (
-        "hipMallocFromPoolAsync",
-        "cannot be captured; nothing is set aside",
-    ),
+    ("hipMallocAsync", NOT_SET_ASIDE),
+    ("hipMallocFromPoolAsync", NOT_SET_ASIDE),
     ("hipMemAdvise", KEPT),
     ("hipMemPoolSetAccess", "kernels reach the memory without it"),
     ("hipMemPoolSetAttribute", KEPT),

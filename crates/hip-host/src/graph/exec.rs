@@ -11,6 +11,7 @@ use hip_sys::{
 use parking_lot::Mutex;
 
 use super::build::child_of;
+use super::memory::refuse_live;
 use super::nodes::{Graph, Node};
 use super::operation::Operation;
 use super::plan::Plan;
@@ -60,6 +61,9 @@ struct Step {
     /// The indices of the steps it waits for.
     after: Vec<usize>,
 }
+
+/// `hipGraphInstantiateFlagAutoFreeOnLaunch`.
+const AUTO_FREE: c_ulonglong = 1;
 
 fn find(exec: hipGraphExec_t) -> Result<Arc<Exec>> {
     EXECS.get(exec as usize).ok_or(INVALID)
@@ -151,6 +155,12 @@ fn launch(call: &'static str, exec: hipGraphExec_t, stream: hipStream_t) -> hipE
         let whole = Operation::Frozen(parts.plan());
         // A step that cannot be done is found before the first is queued.
         whole.check(call)?;
+        let frees = exec.flags & AUTO_FREE != 0;
+        for memory in parts.plan().operations().filter_map(Operation::allocates) {
+            if memory.is_live() && !(frees && memory.release()) {
+                return Err(refuse_live(call, memory));
+            }
+        }
         stream.issue(call, whole).map(|_| ())
     })
 }

@@ -7,6 +7,7 @@
 //! | `nodes` | nodes and the order between them |
 //! | `build` | the calls that make, ask and change graphs |
 //! | `params` | the calls for the parameters of nodes |
+//! | `memory` | memory that belongs to a graph |
 //! | `plan` | which operations run side by side |
 //! | `exec` | graphs made ready, launched, changed and updated |
 //! | `capture` | what streams are told, recorded as a graph |
@@ -17,6 +18,7 @@
 mod build;
 pub(crate) mod capture;
 mod exec;
+mod memory;
 mod nodes;
 mod operation;
 mod params;
@@ -26,6 +28,7 @@ mod routine;
 pub(crate) use build::*;
 pub(crate) use capture::calls::*;
 pub(crate) use exec::*;
+pub(crate) use memory::*;
 pub(crate) use operation::Operation;
 pub(crate) use params::*;
 pub(crate) use routine::Routine;

@@ -8,6 +8,7 @@ use hip_sys::{
     hipKernelNodeParams, hipMemcpy3DParms, hipMemsetParams, hipPitchedPtr,
 };
 
+use super::memory::{self, GraphMemory};
 use super::nodes::Graph;
 use super::plan::Plan;
 use super::routine::Routine;
@@ -36,6 +37,9 @@ pub(crate) enum Operation {
     Record(usize),
     /// An event's handle.
     Wait(usize),
+    Allocate(Arc<GraphMemory>),
+    /// The first address.
+    Release(usize),
 }
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
@@ -51,6 +55,8 @@ impl Operation {
             Self::Child(_) | Self::Frozen(_) => hipGraphNodeType::hipGraphNodeTypeGraph,
             Self::Record(_) => hipGraphNodeType::hipGraphNodeTypeEventRecord,
             Self::Wait(_) => hipGraphNodeType::hipGraphNodeTypeWaitEvent,
+            Self::Allocate(_) => hipGraphNodeType::hipGraphNodeTypeMemAlloc,
+            Self::Release(_) => hipGraphNodeType::hipGraphNodeTypeMemFree,
         }
     }
 
@@ -64,10 +70,20 @@ impl Operation {
             Self::Record(event) | Self::Wait(event) => {
                 event::point(*event as hipEvent_t).map(|_| ())
             }
+            Self::Allocate(memory) => memory.check(),
+            Self::Release(base) => memory::check_release(*base),
             Self::Frozen(plan) => plan
                 .operations()
                 .try_for_each(|operation| operation.check(call)),
             Self::Empty | Self::Host(_) | Self::Child(_) => Ok(()),
+        }
+    }
+
+    /// What it allocates, if that is what it does.
+    pub(super) fn allocates(&self) -> Option<&GraphMemory> {
+        match self {
+            Self::Allocate(memory) => Some(memory),
+            _ => None,
         }
     }
 
@@ -113,6 +129,8 @@ impl Operation {
             },
             Self::Child(_) => return self.frozen()?.submit(call, stream, after),
             Self::Frozen(plan) => return plan.submit(call, stream, after),
+            Self::Allocate(memory) => Some(memory.allocate()?),
+            Self::Release(base) => Some(memory::release(*base)?),
             Self::Empty => None,
         };
         let work = Box::new(move || task.map_or(Ok(()), |task| task()));
