@@ -36,6 +36,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `HIP_HOST_DEVICES` | number of devices, 1 if unset |
+//! | `HIP_HOST_ARCHITECTURE` | the name to give as `gcnArchName`, such as `gfx908:sramecc+:xnack-`; nothing else changes. `host` if unset |
 //! | `HIP_HOST_LOG` | 1: say on standard error why a call was refused; 2: also every call with its answer |
 //! | `HIP_HOST_FAIL`, `HIP_HOST_DELAY` | see [`faults`] |
 //! | `HIPCL_CXX`, `CXX` | the C++ compiler; else `c++`, `g++`, `clang++` |
