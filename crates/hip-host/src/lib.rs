@@ -11,7 +11,7 @@
 //! | `graph` | work as a graph: made by hand, or captured from streams |
 //! | `rtc`, `module`, `launch` | kernels: compiled by the machine's C++ compiler, loaded, run over a pool of threads |
 //! | `blas`, `solver` | rocBLAS and rocSOLVER |
-//! | `registered`, `lookup` | what a program's own binary would register; functions by name |
+//! | [`registered`], `lookup` | what a program's own binary would register; functions by name |
 //! | [`absent`], [`coverage`] | what is not built, and what is |
 //! | `hsa`, [`foreign`] | who owns an address; OpenCL's memory made known |
 //! | [`faults`] | failures and delays on demand |
@@ -62,7 +62,7 @@ mod log;
 mod lookup;
 mod memory;
 mod module;
-mod registered;
+pub mod registered;
 mod rtc;
 mod sanitizer;
 mod solver;
