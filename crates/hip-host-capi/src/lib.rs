@@ -4,18 +4,22 @@
 //! | module | what |
 //! |---|---|
 //! | `hip`, `rtc`, `rocblas`, `rocsolver` | one C function for each slot of a table of the crate `hip-host` |
+//! | `hsa` | the functions of HSA that are built |
+//! | `binary` | what `hipcc` makes a program call for its device code |
+//! | `unlisted` | rocBLAS' functions with a variable number of arguments: none is built |
 //! | `absent` | what a function answers whose slot is empty |
 //!
 //! A C or C++ program that was compiled with `-D__HIP_PLATFORM_AMD__` links with it in the place of `libamdhip64` and its
 //! kin. There is no logic here: each function goes to its slot, and one without is "not supported", never a success.
-//!
-//! Left out are rocBLAS' functions with a variable number of arguments and its `rocblas_abort`.
 
 mod absent;
+mod binary;
 mod hip;
+mod hsa;
 mod rocblas;
 mod rocsolver;
 mod rtc;
+mod unlisted;
 
 /// Defines the C functions of one table; `TABLE` is the table in the calling module.
 macro_rules! export {

@@ -45,10 +45,20 @@ programs! {
         "query.cpp";
     blocks_of_a_cooperative_launch_wait_for_each_other cooperative_launches_pass_valgrind:
         "cooperative.cpp";
+    hsa_knows_agents_addresses_and_descriptors hsa_passes_valgrind:
+        "hsa.cpp", "HIP_HOST_DEVICES" = "2", "HIP_HOST_ARCHITECTURE" = "gfx908:sramecc+:xnack-";
+    rocsolver_tells_by_info_what_it_could_not_do rocsolver_passes_valgrind:
+        "solver.cpp";
+    rocblas_levels_batches_and_transfers_agree rocblas_levels_pass_valgrind:
+        "levels.cpp";
+    queued_forms_do_what_the_waiting_ones_do queued_forms_pass_valgrind:
+        "queued.cpp";
     rocblas_and_rocsolver_are_in_the_same_library rocblas_and_rocsolver_pass_valgrind:
         "blas.cpp";
     what_is_not_built_says_so_and_nothing_else_happens what_is_not_built_passes_valgrind:
         "not_built.cpp";
+    device_code_for_amd_is_registered_and_never_runs device_code_for_amd_passes_valgrind:
+        "binary.cpp";
     memory_of_every_kind_keeps_its_rules memory_of_every_kind_passes_valgrind:
         "memory.cpp";
     streams_and_events_order_work streams_and_events_pass_valgrind:

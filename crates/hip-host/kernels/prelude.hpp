@@ -42,6 +42,11 @@ typedef __UINT64_TYPE__ uint64_t;
 typedef __INTPTR_TYPE__ intptr_t;
 typedef __UINTPTR_TYPE__ uintptr_t;
 
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+
 extern "C" int printf(const char*, ...);
 
 // ---- vector types --------------------------------------------------------------------------------------------------
@@ -364,6 +369,10 @@ template <class T> struct __hipcl_floating { typedef double type; };
 template <> struct __hipcl_floating<float> { typedef float type; };
 template <class T> static inline float rsqrtf(T x) { return 1.0f / __builtin_sqrtf((float)x); }
 template <class T> static inline typename __hipcl_floating<T>::type rsqrt(T x) { return 1 / sqrt((typename __hipcl_floating<T>::type)x); }
+template <class T> static inline float rhypotf(T x, T y) { return 1.0f / hypotf((float)x, (float)y); }
+template <class T> static inline typename __hipcl_floating<T>::type rhypot(T x, T y) {
+    return 1 / hypot((typename __hipcl_floating<T>::type)x, (typename __hipcl_floating<T>::type)y);
+}
 extern "C" void sincosf(float, float*, float*) noexcept;
 extern "C" void sincos(double, double*, double*) noexcept;
 #define __HIPCL_PI 3.14159265358979323846

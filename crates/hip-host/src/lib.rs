@@ -11,7 +11,7 @@
 //! | `graph` | work as a graph: made by hand, or captured from streams |
 //! | `rtc`, `module`, `launch` | kernels: compiled by the machine's C++ compiler, loaded, run over a pool of threads |
 //! | `blas`, `solver` | rocBLAS and rocSOLVER |
-//! | `registered`, `lookup` | what a program's own binary would register; functions by name |
+//! | [`registered`], `lookup` | what a program's own binary would register; functions by name |
 //! | [`absent`], [`coverage`] | what is not built, and what is |
 //! | `hsa`, [`foreign`] | who owns an address; OpenCL's memory made known |
 //! | [`faults`] | failures and delays on demand |
@@ -39,6 +39,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `HIP_HOST_DEVICES` | number of devices, 1 if unset |
+//! | `HIP_HOST_ARCHITECTURE` | the name to give as `gcnArchName`, such as `gfx908:sramecc+:xnack-`; nothing else changes. `host` if unset |
 //! | `HIP_HOST_LOG` | 1: say on standard error why a call was refused; 2: also every call with its answer |
 //! | `HIP_HOST_FAIL`, `HIP_HOST_DELAY` | see [`faults`] |
 //! | `HIPCL_CXX`, `CXX` | the C++ compiler; else `c++`, `g++`, `clang++` |
@@ -64,7 +65,7 @@ mod log;
 mod lookup;
 mod memory;
 mod module;
-mod registered;
+pub mod registered;
 mod rtc;
 mod sanitizer;
 mod solver;

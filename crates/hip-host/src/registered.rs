@@ -1,6 +1,8 @@
-//! Functions and variables that a program's own binary registers. `hipcc` puts them there; for other compilers there are
-//! none, so no address is one, and these calls answer what ROCm answers for an address it does not know.
+//! Functions and variables that a program's own binary registers. `hipcc` puts them there, with code for AMD's processors,
+//! which cannot run here: these calls answer what ROCm answers where the code for a card is missing. Other addresses are
+//! none, and the answer is ROCm's for an address it does not know.
 
+use std::collections::HashSet;
 use std::ffi::{c_int, c_uint, c_void};
 
 use hip_sys::{
@@ -8,12 +10,39 @@ use hip_sys::{
     hipMemcpyKind, hipSharedMemConfig, hipStream_t,
 };
 
-use crate::error::entry;
+use parking_lot::{Mutex, const_mutex};
+
+use crate::error::{Result, entry};
 use crate::log;
+
+static REGISTERED: Mutex<Option<HashSet<usize>>> = const_mutex(None);
+
+/// The program's binary has device code for the kernel or variable with this address on the host.
+pub fn add(address: *const c_void) {
+    let mut registered = REGISTERED.lock();
+    registered.get_or_insert_default().insert(address.addr());
+}
+
+/// Fails for an address that a binary registered: its code is for other processors.
+fn check_code(call: &'static str, address: *const c_void) -> Result {
+    let registered = REGISTERED.lock();
+    if !registered
+        .as_ref()
+        .is_some_and(|all| all.contains(&address.addr()))
+    {
+        return Ok(());
+    }
+    log::refused(
+        call,
+        format_args!("the program has {address:p} for AMD's processors only; compile it by HIPRTC"),
+    );
+    Err(hipError_t::hipErrorNoBinaryForGpu)
+}
 
 /// The answer for a function (hipamd/src/hip_platform.cpp, `getStatFunc`).
 fn no_function(call: &'static str, function: *const c_void) -> hipError_t {
     entry(call, || {
+        check_code(call, function)?;
         log::refused(
             call,
             format_args!("{function:p} is no kernel of this program; launch a module's kernel"),
@@ -25,6 +54,7 @@ fn no_function(call: &'static str, function: *const c_void) -> hipError_t {
 /// The answer for a variable (hipamd/src/hip_platform.cpp, `getStatGlobalVar`).
 fn no_variable(call: &'static str, symbol: *const c_void) -> hipError_t {
     entry(call, || {
+        check_code(call, symbol)?;
         log::refused(
             call,
             format_args!("{symbol:p} is no variable of this program; ask a module for its own"),

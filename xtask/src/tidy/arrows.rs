@@ -17,7 +17,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "hip-host-capi",
-        &["hip-host", "hip-sys", "rocblas-sys", "rocsolver-sys"],
+        &[
+            "hip-host",
+            "hip-sys",
+            "rocblas-sys",
+            "rocsolver-sys",
+            "hsa-sys",
+        ],
     ),
     (
         "platform",

@@ -1,20 +1,9 @@
 // rocBLAS and rocSOLVER by their own names, in the same library.
-#include "check.h"
+#include "status.h"
 
-#include <rocblas/rocblas.h>
 #include <rocsolver/rocsolver.h>
 
 #include <math.h>
-
-#define BLAS(code, call)                                                                        \
-    do {                                                                                        \
-        const rocblas_status returned_ = (call);                                                \
-        if (returned_ != (code)) {                                                              \
-            fprintf(stderr, "%s:%d: %s returned %s\n", __FILE__, __LINE__, #call,               \
-                    rocblas_status_to_string(returned_));                                       \
-            exit(1);                                                                            \
-        }                                                                                       \
-    } while (0)
 
 int main(void) {
     rocblas_handle handle;

@@ -49,6 +49,16 @@ enum Workspace {
 }
 
 impl Workspace {
+    /// A size in `ROCBLAS_DEVICE_MEMORY_SIZE`, read for every new handle, is the user's choice
+    /// (library/src/handle.cpp). Nothing, 0 or text leaves it to the library.
+    fn from_environment() -> Self {
+        let text = std::env::var("ROCBLAS_DEVICE_MEMORY_SIZE").unwrap_or_default();
+        match text.trim().parse() {
+            Ok(0) | Err(_) => Self::Managed(MANAGED_WORKSPACE),
+            Ok(bytes) => Self::Sized(bytes),
+        }
+    }
+
     fn bytes(self) -> usize {
         match self {
             Workspace::Managed(bytes) | Workspace::Sized(bytes) | Workspace::User(bytes) => bytes,
@@ -143,7 +153,7 @@ pub(super) unsafe extern "C" fn rocblas_create_handle(
                 atomics_mode: rocblas_atomics_mode::rocblas_atomics_allowed,
                 math_mode: rocblas_math_mode::rocblas_default_math,
                 metric: rocblas_performance_metric::rocblas_default_performance_metric,
-                workspace: Workspace::Managed(MANAGED_WORKSPACE),
+                workspace: Workspace::from_environment(),
                 size_query: false,
             },
         );

@@ -36,6 +36,11 @@ impl<T, I: Int> Given<T, I> {
     pub(super) fn of(self, n: usize) -> Vector<T> {
         Vector::new(self.ptr, n, self.inc.signed())
     }
+
+    /// All elements are in one place.
+    fn stands(&self) -> bool {
+        self.inc.signed() == 0
+    }
 }
 
 /// `y := alpha x + y`. `x` and `y` may be the same vector.
@@ -135,6 +140,12 @@ unsafe fn pairwise<T: Scalar, I: Int>(
 ) -> Outcome {
     let handle = handle::current(handle)?;
     let Some(n) = length(n) else { return Ok(()) };
+    // One number copied to one place n times is that number, whatever the order.
+    let n = if !both && x.stands() && y.stands() {
+        1
+    } else {
+        n
+    };
     let (x, y) = (x.of(n), y.of(n));
     if both {
         x.check_result(name, "x")?;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `handle`, `version`, `status` | handles and their modes, version strings, status codes |
 //! | `level1`, `reduction` | the entry points of level 1 with their arithmetic |
+//! | `transfer` | vectors and matrices between host and device |
 //! | `gemv`, `ger` | the entry points of level 2 |
 //! | `gemm`, `gemm_ex`, `syrk`, `trsm`, `trmm` | the entry points of level 3: rocBLAS' checks in its order, then the work goes to the handle's stream |
 //! | `arguments`, `aliasing`, `pointer_mode` | what the entry points share: sizes, enums, ranges, overlaps, scalars |
@@ -41,6 +42,7 @@ mod reduction;
 pub(crate) mod schedule;
 mod syrk;
 mod thin;
+mod transfer;
 mod trmm;
 mod trsm;
 mod vector;
@@ -81,6 +83,11 @@ pub const fn rocblas_api() -> Api {
             rocblas_is_device_memory_size_query;
         status: rocblas_status_to_string;
         version: rocblas_get_version_string rocblas_get_version_string_size rocblas_initialize;
+        transfer:
+            rocblas_set_vector rocblas_set_vector_64 rocblas_set_vector_async rocblas_set_vector_async_64
+            rocblas_get_vector rocblas_get_vector_64 rocblas_get_vector_async rocblas_get_vector_async_64
+            rocblas_set_matrix rocblas_set_matrix_64 rocblas_set_matrix_async rocblas_set_matrix_async_64
+            rocblas_get_matrix rocblas_get_matrix_64 rocblas_get_matrix_async rocblas_get_matrix_async_64;
         level1:
             rocblas_saxpy rocblas_daxpy rocblas_caxpy rocblas_zaxpy
             rocblas_saxpy_64 rocblas_daxpy_64 rocblas_caxpy_64 rocblas_zaxpy_64

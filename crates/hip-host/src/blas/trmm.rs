@@ -1,7 +1,8 @@
 //! The entry points `rocblas_{s,d,c,z}trmm`, `..._batched`, `..._strided_batched` and their `_64`
 //! forms: `C := alpha op(A) B`, or `alpha B op(A)`. `C` may be `B` itself, as in BLAS' own form.
 //!
-//! Checks as in rocBLAS' library/src/blas3/rocblas_trmm.hpp.
+//! Checks as in rocBLAS' library/src/blas3/rocblas_trmm.hpp. `alpha` in device memory is fetched before them, as there
+//! (`rocblas_trmm_imp.hpp`): such a call waits for its stream.
 
 use rocblas_sys::{
     rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side,
@@ -9,11 +10,10 @@ use rocblas_sys::{
 };
 
 use super::aliasing::ensure_not_in_place;
-use super::arguments::{Int, diagonal, ensure, fill, operation, side, sizes};
+use super::arguments::{Int, diagonal, enqueue, ensure, fill, operation, scalar, side, sizes};
 use super::batch::{Batch, Place};
 use super::entry_points::for_all_types;
 use super::handle;
-use super::pointer_mode::with_scalars;
 use super::scalar::Scalar;
 use super::status::{Outcome, entry};
 use super::triangular::Triangle;
@@ -63,34 +63,32 @@ unsafe fn trmm<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>
     let b = batch(arguments.b, (m, n), ldb);
     let c = batch(arguments.c, (m, n), ldc);
     ensure(
-        !c.place.is_null(),
+        !c.place.is_null() && !arguments.alpha.is_null(),
         rocblas_status::rocblas_status_invalid_pointer,
     )?;
-    let check = move |[alpha]: [T; 1]| {
-        if alpha != T::ZERO {
-            a.check(name, "A")?;
-            b.check(name, "B")?;
-        }
-        ensure(
-            !b.place.is(c.place) || ldb == ldc,
-            rocblas_status::rocblas_status_invalid_value,
-        )?;
-        c.check_result(name, "C")?;
-        let (Some(result), true) = (c.strided(), alpha != T::ZERO) else {
-            return Ok(true);
-        };
-        let result = (result, c.shape);
+    // SAFETY: not null; readable in host mode by the caller's promise.
+    let alpha = unsafe { scalar(&handle, name, arguments.alpha)? };
+    if alpha != T::ZERO {
+        a.check(name, "A")?;
+        b.check(name, "B")?;
+    }
+    ensure(
+        !b.place.is(c.place) || ldb == ldc,
+        rocblas_status::rocblas_status_invalid_value,
+    )?;
+    c.check_result(name, "C")?;
+    if let (Some(result), true) = (c.strided(), alpha != T::ZERO) {
         for (argument, operand) in [("A", a), ("B", b)] {
             let in_place = argument == "B" && operand.place.is(c.place);
             if let (Some(strided), false) = (operand.strided(), in_place) {
-                ensure_not_in_place(name, argument, (strided, operand.shape), result, count)?;
+                let operand = (strided, operand.shape);
+                ensure_not_in_place(name, argument, operand, (result, c.shape), count)?;
             }
         }
-        Ok(true)
-    };
-    let work = move |[alpha]: [T; 1]| {
-        // SAFETY: `check` looked at all that is touched here, and `..._in_stream` at the rest; that
-        // nobody else touches it is the caller's promise.
+    }
+    enqueue(&handle, name, move || {
+        // SAFETY: all that is touched here was checked, or is by `..._in_stream`; that nobody else
+        // touches it is the caller's promise.
         unsafe {
             c.check_result_in_stream(name, "C");
             if alpha != T::ZERO {
@@ -107,9 +105,7 @@ unsafe fn trmm<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>
                 }
             }
         }
-    };
-    // SAFETY: the caller's promise for `alpha`.
-    unsafe { with_scalars(&handle, name, [arguments.alpha], check, work) }
+    })
 }
 
 macro_rules! trmm {

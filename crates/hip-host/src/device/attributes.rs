@@ -5,8 +5,8 @@ use std::ffi::{c_char, c_int};
 use hip_sys::{hipDeviceAttribute_t as Attribute, hipDeviceProp_tR0600};
 
 use super::{
-    ARCHITECTURE, CAPABILITY, Device, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK,
-    PCI_DOMAIN, WARP,
+    CAPABILITY, Device, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, PCI_DOMAIN, WARP,
+    architecture,
 };
 
 impl Device {
@@ -87,7 +87,7 @@ impl Device {
         let mut p = hipDeviceProp_tR0600::default();
         put_text(&mut p.name, &self.name());
         // The model is none of AMD's chips, and code that reads a chip's name from here must be able to tell.
-        put_text(&mut p.gcnArchName, ARCHITECTURE);
+        put_text(&mut p.gcnArchName, architecture());
         p.uuid.bytes = self.uuid().map(|byte| byte as c_char);
         p.totalGlobalMem = self.total_bytes;
         p.sharedMemPerBlock = MAX_SHARED_BYTES as usize;

@@ -115,8 +115,25 @@ impl Device {
 /// gfx9's compute capability as HIP reports it.
 const CAPABILITY: (c_int, c_int) = (9, 0);
 
-/// What stands where a gfx name would.
-pub(crate) const ARCHITECTURE: &str = "host";
+/// What stands where a gfx name would, unless `HIP_HOST_ARCHITECTURE` is set: programs written for AMD's chips choose
+/// code by it, and some start on no other.
+pub(crate) fn architecture() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let own = || "host".to_owned();
+        let Ok(name) = std::env::var("HIP_HOST_ARCHITECTURE") else {
+            return own();
+        };
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "-+:_".contains(c);
+        if (1..64).contains(&name.len()) && name.chars().all(is_part) {
+            return name;
+        }
+        log::warn(&format!(
+            "HIP_HOST_ARCHITECTURE=`{name}` is no name such as gfx908:sramecc+:xnack-: using `host`"
+        ));
+        own()
+    })
+}
 
 fn cpu_model() -> &'static str {
     static MODEL: OnceLock<String> = OnceLock::new();

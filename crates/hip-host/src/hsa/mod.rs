@@ -134,7 +134,7 @@ unsafe extern "C" fn agent_get_info(
             match attribute.0 {
                 id if id == hsa_agent_info_t::HSA_AGENT_INFO_NAME.0 => {
                     let short = if device.is_some() {
-                        device::ARCHITECTURE
+                        device::architecture()
                     } else {
                         "CPU"
                     };

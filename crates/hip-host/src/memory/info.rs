@@ -83,14 +83,9 @@ pub(crate) unsafe extern "C" fn mem_ptr_get_info(
         if bytes.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        let length = if ptr.is_null() {
-            0
-        } else {
-            registry::find(ptr as usize)
-                .ok_or(hipError_t::hipErrorInvalidValue)?
-                .bytes
-        };
+        // Null is no memory either (hipamd/src/hip_memory.cpp).
+        let found = registry::find(ptr as usize).ok_or(hipError_t::hipErrorInvalidValue)?;
         // SAFETY: not null; room for a size by the C caller's promise.
-        unsafe { store(bytes, length) }
+        unsafe { store(bytes, found.bytes) }
     })
 }

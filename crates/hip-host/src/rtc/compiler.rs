@@ -198,14 +198,12 @@ impl Compiler {
     ) -> Result<(String, String), CompileError> {
         let out = folder.join("kernel.i");
         let mut arguments: Vec<OsString> = self.common().into_iter().map(OsString::from).collect();
+        // Before the caller's folders: HIP's own headers, which programs find in ROCm's include folder and give with
+        // `-I`, are for AMD's compiler only, and HIPRTC too takes what it has built in for them.
+        arguments.extend([OsString::from("-I"), folder.join("builtin").into()]);
         arguments.extend(options.iter().map(OsString::from));
         arguments.extend(["-x", "c++", "-E"].map(OsString::from));
-        arguments.extend([
-            OsString::from("-I"),
-            folder.join("include").into(),
-            OsString::from("-isystem"),
-            folder.join("builtin").into(),
-        ]);
+        arguments.extend([OsString::from("-I"), folder.join("include").into()]);
         arguments.extend([source.into(), OsString::from("-o"), out.clone().into()]);
         let messages = self.run(folder, arguments)?;
         Ok((

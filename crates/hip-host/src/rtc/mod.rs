@@ -25,6 +25,11 @@ use index::IndexTypes;
 
 const PRELUDE: &str = include_str!("../../kernels/prelude.hpp");
 
+const HALF: &str = include_str!("../../kernels/half.hpp");
+
+/// Headers with half precision, which not every compiler has, so that only sources that ask for it need one that does.
+const HALF_HEADERS: &[&str] = &["hip/hip_fp16.h", "hip/amd_detail/amd_hip_fp16.h"];
+
 /// Headers a HIPRTC source may include although all of it is there already.
 const BUILT_IN: &[&str] = &[
     "hip/hip_runtime.h",
@@ -35,6 +40,10 @@ const BUILT_IN: &[&str] = &[
     "cooperative_groups.h",
     "hip/hip_vector_types.h",
     "hip/math_functions.h",
+    "hip/device_functions.h",
+    "hip/channel_descriptor.h",
+    "hip/driver_types.h",
+    "hip/hip_common.h",
 ];
 
 static PROGRAMS: Handles<Program> = Handles::new();
@@ -244,6 +253,7 @@ fn build(
     key.part(env!("CARGO_PKG_VERSION"))
         .part(abi::VERSION.to_le_bytes())
         .part(PRELUDE)
+        .part(HALF)
         .part([u8::from(checked)])
         .part(&compiler.version);
     key.part(compiler::march())
@@ -320,6 +330,7 @@ fn write_headers(folder: &Path, headers: &[(String, String)]) -> std::io::Result
     let given = folder.join("include");
     std::fs::create_dir_all(&given)?;
     let stubs = BUILT_IN.iter().map(|&name| (built_in.join(name), ""));
+    let half = HALF_HEADERS.iter().map(|&name| (built_in.join(name), HALF));
     let own = headers.iter().filter_map(|(name, text)| {
         // A name that leads out of the folder is no header of ours to write; the compiler will say that it is missing.
         let inside = Path::new(name)
@@ -327,7 +338,7 @@ fn write_headers(folder: &Path, headers: &[(String, String)]) -> std::io::Result
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         inside.then(|| (given.join(name), text.as_str()))
     });
-    for (path, text) in stubs.chain(own) {
+    for (path, text) in stubs.chain(half).chain(own) {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }

@@ -99,6 +99,8 @@ macro_rules! getrf {
 }
 for_all_types!(getrf: rocsolver_sgetrf rocsolver_dgetrf rocsolver_cgetrf rocsolver_zgetrf;
     rocsolver_sgetrf_64 rocsolver_dgetrf_64 rocsolver_cgetrf_64 rocsolver_zgetrf_64);
+for_all_types!(getrf: rocsolver_sgetf2 rocsolver_dgetf2 rocsolver_cgetf2 rocsolver_zgetf2;
+    rocsolver_sgetf2_64 rocsolver_dgetf2_64 rocsolver_cgetf2_64 rocsolver_zgetf2_64);
 
 macro_rules! batched {
     ($name:ident, $int:ty, $c:ty, $rust:ty) => {
@@ -134,6 +136,11 @@ for_all_types!(batched:
     rocsolver_cgetrf_batched rocsolver_zgetrf_batched;
     rocsolver_sgetrf_batched_64 rocsolver_dgetrf_batched_64
     rocsolver_cgetrf_batched_64 rocsolver_zgetrf_batched_64);
+for_all_types!(batched:
+    rocsolver_sgetf2_batched rocsolver_dgetf2_batched
+    rocsolver_cgetf2_batched rocsolver_zgetf2_batched;
+    rocsolver_sgetf2_batched_64 rocsolver_dgetf2_batched_64
+    rocsolver_cgetf2_batched_64 rocsolver_zgetf2_batched_64);
 
 macro_rules! strided {
     ($name:ident, $int:ty, $c:ty, $rust:ty) => {
@@ -170,6 +177,11 @@ for_all_types!(strided:
     rocsolver_cgetrf_strided_batched rocsolver_zgetrf_strided_batched;
     rocsolver_sgetrf_strided_batched_64 rocsolver_dgetrf_strided_batched_64
     rocsolver_cgetrf_strided_batched_64 rocsolver_zgetrf_strided_batched_64);
+for_all_types!(strided:
+    rocsolver_sgetf2_strided_batched rocsolver_dgetf2_strided_batched
+    rocsolver_cgetf2_strided_batched rocsolver_zgetf2_strided_batched;
+    rocsolver_sgetf2_strided_batched_64 rocsolver_dgetf2_strided_batched_64
+    rocsolver_cgetf2_strided_batched_64 rocsolver_zgetf2_strided_batched_64);
 
 macro_rules! npvt {
     ($name:ident, $int:ty, $c:ty, $rust:ty) => {
@@ -198,6 +210,10 @@ for_all_types!(npvt:
     rocsolver_sgetrf_npvt rocsolver_dgetrf_npvt rocsolver_cgetrf_npvt rocsolver_zgetrf_npvt;
     rocsolver_sgetrf_npvt_64 rocsolver_dgetrf_npvt_64
     rocsolver_cgetrf_npvt_64 rocsolver_zgetrf_npvt_64);
+for_all_types!(npvt:
+    rocsolver_sgetf2_npvt rocsolver_dgetf2_npvt rocsolver_cgetf2_npvt rocsolver_zgetf2_npvt;
+    rocsolver_sgetf2_npvt_64 rocsolver_dgetf2_npvt_64
+    rocsolver_cgetf2_npvt_64 rocsolver_zgetf2_npvt_64);
 
 macro_rules! npvt_batched {
     ($name:ident, $int:ty, $c:ty, $rust:ty) => {
@@ -228,6 +244,11 @@ for_all_types!(npvt_batched:
     rocsolver_cgetrf_npvt_batched rocsolver_zgetrf_npvt_batched;
     rocsolver_sgetrf_npvt_batched_64 rocsolver_dgetrf_npvt_batched_64
     rocsolver_cgetrf_npvt_batched_64 rocsolver_zgetrf_npvt_batched_64);
+for_all_types!(npvt_batched:
+    rocsolver_sgetf2_npvt_batched rocsolver_dgetf2_npvt_batched
+    rocsolver_cgetf2_npvt_batched rocsolver_zgetf2_npvt_batched;
+    rocsolver_sgetf2_npvt_batched_64 rocsolver_dgetf2_npvt_batched_64
+    rocsolver_cgetf2_npvt_batched_64 rocsolver_zgetf2_npvt_batched_64);
 
 macro_rules! npvt_strided {
     ($name:ident, $int:ty, $c:ty, $rust:ty) => {
@@ -259,3 +280,8 @@ for_all_types!(npvt_strided:
     rocsolver_cgetrf_npvt_strided_batched rocsolver_zgetrf_npvt_strided_batched;
     rocsolver_sgetrf_npvt_strided_batched_64 rocsolver_dgetrf_npvt_strided_batched_64
     rocsolver_cgetrf_npvt_strided_batched_64 rocsolver_zgetrf_npvt_strided_batched_64);
+for_all_types!(npvt_strided:
+    rocsolver_sgetf2_npvt_strided_batched rocsolver_dgetf2_npvt_strided_batched
+    rocsolver_cgetf2_npvt_strided_batched rocsolver_zgetf2_npvt_strided_batched;
+    rocsolver_sgetf2_npvt_strided_batched_64 rocsolver_dgetf2_npvt_strided_batched_64
+    rocsolver_cgetf2_npvt_strided_batched_64 rocsolver_zgetf2_npvt_strided_batched_64);

@@ -60,7 +60,28 @@ pub const fn rocsolver_api() -> Api {
             rocsolver_sgetrf_npvt_strided_batched rocsolver_dgetrf_npvt_strided_batched
             rocsolver_cgetrf_npvt_strided_batched rocsolver_zgetrf_npvt_strided_batched
             rocsolver_sgetrf_npvt_strided_batched_64 rocsolver_dgetrf_npvt_strided_batched_64
-            rocsolver_cgetrf_npvt_strided_batched_64 rocsolver_zgetrf_npvt_strided_batched_64;
+            rocsolver_cgetrf_npvt_strided_batched_64 rocsolver_zgetrf_npvt_strided_batched_64
+            rocsolver_sgetf2 rocsolver_dgetf2 rocsolver_cgetf2 rocsolver_zgetf2
+            rocsolver_sgetf2_64 rocsolver_dgetf2_64 rocsolver_cgetf2_64 rocsolver_zgetf2_64
+            rocsolver_sgetf2_batched rocsolver_dgetf2_batched
+            rocsolver_cgetf2_batched rocsolver_zgetf2_batched
+            rocsolver_sgetf2_batched_64 rocsolver_dgetf2_batched_64
+            rocsolver_cgetf2_batched_64 rocsolver_zgetf2_batched_64
+            rocsolver_sgetf2_strided_batched rocsolver_dgetf2_strided_batched
+            rocsolver_cgetf2_strided_batched rocsolver_zgetf2_strided_batched
+            rocsolver_sgetf2_strided_batched_64 rocsolver_dgetf2_strided_batched_64
+            rocsolver_cgetf2_strided_batched_64 rocsolver_zgetf2_strided_batched_64
+            rocsolver_sgetf2_npvt rocsolver_dgetf2_npvt rocsolver_cgetf2_npvt rocsolver_zgetf2_npvt
+            rocsolver_sgetf2_npvt_64 rocsolver_dgetf2_npvt_64
+            rocsolver_cgetf2_npvt_64 rocsolver_zgetf2_npvt_64
+            rocsolver_sgetf2_npvt_batched rocsolver_dgetf2_npvt_batched
+            rocsolver_cgetf2_npvt_batched rocsolver_zgetf2_npvt_batched
+            rocsolver_sgetf2_npvt_batched_64 rocsolver_dgetf2_npvt_batched_64
+            rocsolver_cgetf2_npvt_batched_64 rocsolver_zgetf2_npvt_batched_64
+            rocsolver_sgetf2_npvt_strided_batched rocsolver_dgetf2_npvt_strided_batched
+            rocsolver_cgetf2_npvt_strided_batched rocsolver_zgetf2_npvt_strided_batched
+            rocsolver_sgetf2_npvt_strided_batched_64 rocsolver_dgetf2_npvt_strided_batched_64
+            rocsolver_cgetf2_npvt_strided_batched_64 rocsolver_zgetf2_npvt_strided_batched_64;
         getrs:
             rocsolver_sgetrs rocsolver_dgetrs rocsolver_cgetrs rocsolver_zgetrs
             rocsolver_sgetrs_64 rocsolver_dgetrs_64 rocsolver_cgetrs_64 rocsolver_zgetrs_64
@@ -105,7 +126,17 @@ pub const fn rocsolver_api() -> Api {
             rocsolver_spotri_batched rocsolver_dpotri_batched
             rocsolver_cpotri_batched rocsolver_zpotri_batched
             rocsolver_spotri_strided_batched rocsolver_dpotri_strided_batched
-            rocsolver_cpotri_strided_batched rocsolver_zpotri_strided_batched;
+            rocsolver_cpotri_strided_batched rocsolver_zpotri_strided_batched
+            rocsolver_spotf2 rocsolver_dpotf2 rocsolver_cpotf2 rocsolver_zpotf2
+            rocsolver_spotf2_64 rocsolver_dpotf2_64 rocsolver_cpotf2_64 rocsolver_zpotf2_64
+            rocsolver_spotf2_batched rocsolver_dpotf2_batched
+            rocsolver_cpotf2_batched rocsolver_zpotf2_batched
+            rocsolver_spotf2_batched_64 rocsolver_dpotf2_batched_64
+            rocsolver_cpotf2_batched_64 rocsolver_zpotf2_batched_64
+            rocsolver_spotf2_strided_batched rocsolver_dpotf2_strided_batched
+            rocsolver_cpotf2_strided_batched rocsolver_zpotf2_strided_batched
+            rocsolver_spotf2_strided_batched_64 rocsolver_dpotf2_strided_batched_64
+            rocsolver_cpotf2_strided_batched_64 rocsolver_zpotf2_strided_batched_64;
         potrs:
             rocsolver_spotrs rocsolver_dpotrs rocsolver_cpotrs rocsolver_zpotrs
             rocsolver_spotrs_64 rocsolver_dpotrs_64 rocsolver_cpotrs_64 rocsolver_zpotrs_64

@@ -1,5 +1,5 @@
-//! The entry points `rocsolver_{s,d,c,z}potrf` (also `_64`) and `..._potri`, each also `..._batched`
-//! and `..._strided_batched`.
+//! The entry points `rocsolver_{s,d,c,z}potrf` and `..._potf2` (also `_64`) and `..._potri`, each also `..._batched`
+//! and `..._strided_batched`. potf2 is potrf without blocks there; here they are one.
 
 use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_status, rocblas_stride};
 
@@ -112,6 +112,8 @@ macro_rules! potri {
 }
 for_all_types!(potrf: rocsolver_spotrf rocsolver_dpotrf rocsolver_cpotrf rocsolver_zpotrf;
     rocsolver_spotrf_64 rocsolver_dpotrf_64 rocsolver_cpotrf_64 rocsolver_zpotrf_64);
+for_all_types!(potrf: rocsolver_spotf2 rocsolver_dpotf2 rocsolver_cpotf2 rocsolver_zpotf2;
+    rocsolver_spotf2_64 rocsolver_dpotf2_64 rocsolver_cpotf2_64 rocsolver_zpotf2_64);
 for_element_types!(potri: rocsolver_spotri rocsolver_dpotri rocsolver_cpotri rocsolver_zpotri);
 
 macro_rules! batched {
@@ -155,6 +157,11 @@ for_all_types!(potrf_batched:
     rocsolver_cpotrf_batched rocsolver_zpotrf_batched;
     rocsolver_spotrf_batched_64 rocsolver_dpotrf_batched_64
     rocsolver_cpotrf_batched_64 rocsolver_zpotrf_batched_64);
+for_all_types!(potrf_batched:
+    rocsolver_spotf2_batched rocsolver_dpotf2_batched
+    rocsolver_cpotf2_batched rocsolver_zpotf2_batched;
+    rocsolver_spotf2_batched_64 rocsolver_dpotf2_batched_64
+    rocsolver_cpotf2_batched_64 rocsolver_zpotf2_batched_64);
 for_element_types!(potri_batched:
     rocsolver_spotri_batched rocsolver_dpotri_batched
     rocsolver_cpotri_batched rocsolver_zpotri_batched);
@@ -201,6 +208,11 @@ for_all_types!(potrf_strided:
     rocsolver_cpotrf_strided_batched rocsolver_zpotrf_strided_batched;
     rocsolver_spotrf_strided_batched_64 rocsolver_dpotrf_strided_batched_64
     rocsolver_cpotrf_strided_batched_64 rocsolver_zpotrf_strided_batched_64);
+for_all_types!(potrf_strided:
+    rocsolver_spotf2_strided_batched rocsolver_dpotf2_strided_batched
+    rocsolver_cpotf2_strided_batched rocsolver_zpotf2_strided_batched;
+    rocsolver_spotf2_strided_batched_64 rocsolver_dpotf2_strided_batched_64
+    rocsolver_cpotf2_strided_batched_64 rocsolver_zpotf2_strided_batched_64);
 for_element_types!(potri_strided:
     rocsolver_spotri_strided_batched rocsolver_dpotri_strided_batched
     rocsolver_cpotri_strided_batched rocsolver_zpotri_strided_batched);
