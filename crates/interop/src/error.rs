@@ -103,6 +103,22 @@ pub enum Error {
         /// `context` or `device`.
         owner: &'static str,
     },
+    /// A device handle that no OpenCL library of this process gave.
+    #[error(
+        "the OpenCL device handed over is none of the {looked_at} that were found; name the library it came from in HIPCL_OPENCL"
+    )]
+    ForeignDevice {
+        /// How many devices were found.
+        looked_at: usize,
+    },
+    /// A context of several devices.
+    #[error(
+        "the OpenCL context has {count} devices; ROCm then keeps shared memory on the host and a copy of each buffer per device: create one context per device"
+    )]
+    SeveralDevices {
+        /// How many.
+        count: usize,
+    },
     /// The platform's model would not learn of an allocation.
     #[error("the {platform} platform refused memory that OpenCL owns: {reason}")]
     Foreign {

@@ -52,6 +52,7 @@ struct Readme;
 
 mod backing;
 mod bridge;
+mod core;
 mod error;
 mod grade;
 mod guard;
@@ -65,7 +66,7 @@ mod route;
 mod shared;
 mod uses;
 
-pub use bridge::{Bridge, Options};
+pub use bridge::{Bridge, ForeignObjects, Options};
 pub use error::{Error, Result};
 pub use grade::Grade;
 pub use guard::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};

@@ -1,6 +1,6 @@
 //! Patterns written through one API and read through the other.
 
-use crate::bridge::Core;
+use crate::core::Core;
 use crate::{Category, Error, Residency, Result, Route, Shared};
 use std::sync::Arc;
 

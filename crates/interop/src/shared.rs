@@ -1,5 +1,5 @@
 use crate::backing::Backing;
-use crate::bridge::Core;
+use crate::core::Core;
 use crate::uses::{Access, User, Uses};
 use crate::{
     Category, ClGuard, ClGuardMut, Error, HipGuard, HipGuardMut, Residency, Result, Route,

@@ -5,7 +5,7 @@
 //! link: far slower than device memory on a discrete GPU.
 
 use crate::Result;
-use crate::bridge::Core;
+use crate::core::Core;
 use bytemuck::Pod;
 use clmgr::HostPtrBuffer;
 

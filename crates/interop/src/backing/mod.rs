@@ -7,7 +7,7 @@ mod host_pinned;
 mod staging;
 mod svm_coarse;
 
-use crate::bridge::Core;
+use crate::core::Core;
 use crate::uses::Access;
 use crate::{Residency, Result, Route};
 use bytemuck::Pod;

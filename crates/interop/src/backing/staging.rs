@@ -3,7 +3,7 @@
 //! This is what a program without sharing has to do, done properly, for comparison and for pairs
 //! of devices on which nothing better works. Its copies always count as copies of the data set.
 
-use crate::bridge::Core;
+use crate::core::Core;
 use crate::uses::Access;
 use crate::{Category, Result};
 use bytemuck::Pod;

@@ -5,7 +5,7 @@
 //! OpenCL's in-order queues track it; HIP reaches it by kernels, rocBLAS and rocSOLVER only (HIP's
 //! copy calls would treat it as host memory).
 
-use crate::bridge::Core;
+use crate::core::Core;
 use crate::{Error, Result};
 use bytemuck::Pod;
 use clmgr::SvmBuffer;

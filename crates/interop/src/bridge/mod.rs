@@ -1,0 +1,239 @@
+mod adopt;
+mod choose;
+mod open;
+
+pub use adopt::ForeignObjects;
+
+use crate::core::Core;
+use crate::probe::Probe;
+use crate::report::BridgeReport;
+use crate::{Error, Grade, Meter, Policy, Result, Route, Shared, pairing};
+use bytemuck::Pod;
+use open::{Libraries, Pair};
+use platform::Selection;
+use std::sync::Arc;
+
+/// What to pair and which routes to permit.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Exactly this route, [`Route::Staging`] included; `None` takes the best that works.
+    pub route: Option<Route>,
+    /// What may be done where no direct route works. Ignored when `route` names one.
+    pub policy: Policy,
+    /// Index into the OpenCL devices of [`clmgr::Manager::devices`]; `None` finds the pair.
+    pub opencl_device: Option<usize>,
+    /// HIP device ordinal; `None` takes 0.
+    pub hip_device: Option<usize>,
+}
+
+/// One OpenCL device and one HIP device that are the same hardware, proven to share memory.
+///
+/// Clones are cheap and name the same bridge.
+#[derive(Clone)]
+pub struct Bridge {
+    core: Arc<Core>,
+    probe: Arc<Probe>,
+    report: Arc<BridgeReport>,
+    route: Route,
+    fallbacks: Arc<[Route]>,
+}
+
+impl Bridge {
+    /// Pairs the devices, builds a single-device OpenCL context, and proves every route.
+    ///
+    /// # Errors
+    /// If OpenCL or HIP is missing, if no two devices pair, or if no permitted route works
+    /// ([`Error::NotPossible`], with the reason for each).
+    pub fn open(selection: &Selection, options: &Options) -> Result<Self> {
+        Self::open_with(selection, options, |_| {})
+    }
+
+    /// As [`open`](Self::open); `hook` may replace functions of each OpenCL library's table before
+    /// the first of them is called, as in [`clmgr::Manager::load_with`]: to watch them, or to put
+    /// [`clmgr::StrictAmd`] in front.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(
+        selection: &Selection,
+        options: &Options,
+        hook: impl Fn(&mut clmgr::Api),
+    ) -> Result<Self> {
+        let libraries = Libraries::load(selection, hook)?;
+        let hip_device = libraries.hip.device(options.hip_device.unwrap_or(0))?;
+        let candidates = pairing::candidates(
+            selection.platform,
+            &hip_device,
+            &libraries.manager.devices(),
+            options.opencl_device,
+        )?;
+        let mut passed_over = Vec::new();
+        let mut refusal = None;
+        for (device, paired_by) in candidates {
+            let attempt = || {
+                let context = clmgr::Context::new(&device)?;
+                let pair = Pair {
+                    queue: context.queue()?,
+                    stream: hip_device.stream()?,
+                    context,
+                    paired_by,
+                };
+                libraries.join(pair, options)
+            };
+            match attempt() {
+                Ok(mut bridge) => {
+                    Arc::make_mut(&mut bridge.report).passed_over = passed_over;
+                    return Ok(bridge);
+                }
+                Err(error) => {
+                    passed_over.push((device.name().to_owned(), error.to_string()));
+                    refusal.get_or_insert(error);
+                }
+            }
+        }
+        Err(refusal.unwrap_or(Error::NotPossible { tried: Vec::new() }))
+    }
+
+    /// The OpenCL context. It has one device: with more, ROCm moves SVM to host memory.
+    #[must_use]
+    pub fn cl_context(&self) -> &clmgr::Context {
+        &self.core.context
+    }
+
+    /// The OpenCL device.
+    #[must_use]
+    pub fn cl_device(&self) -> &clmgr::Device {
+        self.core.context.device()
+    }
+
+    /// The HIP device.
+    #[must_use]
+    pub fn hip_device(&self) -> &hip::Device {
+        &self.core.hip_device
+    }
+
+    /// The HIP runtime, its copy calls counted.
+    #[must_use]
+    pub fn hip_runtime(&self) -> &hip::Runtime {
+        &self.core.hip
+    }
+
+    /// The queue of the bridge's own transfers: the one it was given, if it was
+    /// [adopted](Self::adopt).
+    #[must_use]
+    pub fn main_queue(&self) -> &clmgr::Queue {
+        &self.core.queue
+    }
+
+    /// The stream of the bridge's own transfers: the one it was given, if it was
+    /// [adopted](Self::adopt).
+    #[must_use]
+    pub fn main_stream(&self) -> &hip::Stream {
+        &self.core.stream
+    }
+
+    /// A new in-order OpenCL queue.
+    ///
+    /// # Errors
+    /// If OpenCL refuses it.
+    pub fn queue(&self) -> Result<clmgr::Queue> {
+        Ok(self.core.context.queue()?)
+    }
+
+    /// A new HIP stream.
+    ///
+    /// # Errors
+    /// If HIP refuses it.
+    pub fn stream(&self) -> Result<hip::Stream> {
+        Ok(self.core.hip_device.stream()?)
+    }
+
+    /// OpenCL programs of the bridge's context, cached in memory and on disk.
+    #[must_use]
+    pub fn programs(&self) -> &clmgr::ProgramCache {
+        &self.core.programs
+    }
+
+    /// rocBLAS and rocSOLVER.
+    ///
+    /// # Errors
+    /// If the platform has no rocBLAS.
+    pub fn blas(&self) -> Result<rocblas::Library> {
+        self.probe.blas.clone().ok_or_else(|| Error::NoLibrary {
+            library: "rocBLAS",
+            platform: self.core.platform,
+            reason: self.probe.blas_missing.clone(),
+        })
+    }
+
+    /// The copy counter.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.core.meter
+    }
+
+    /// What was found when the bridge was opened.
+    #[must_use]
+    pub fn report(&self) -> &BridgeReport {
+        &self.report
+    }
+
+    /// The route that [`alloc`](Self::alloc) takes first.
+    #[must_use]
+    pub fn route(&self) -> Route {
+        self.route
+    }
+
+    /// How work of the two APIs is ordered.
+    #[must_use]
+    pub fn grade(&self) -> Grade {
+        Grade::Host
+    }
+
+    /// A shared buffer of `len` elements on the bridge's route. With [`Policy::AllowCopy`] a failed
+    /// allocation is tried again on the other routes that work; [`Shared::route`] says which it was.
+    ///
+    /// # Errors
+    /// If the length is zero or too large, or the allocation fails.
+    pub fn alloc<T: Pod>(&self, len: usize) -> Result<Shared<T>> {
+        let first = match Shared::on_route(&self.core, self.route, len) {
+            Err(error) if !self.fallbacks.is_empty() => error,
+            done => return done,
+        };
+        let mut tried = vec![(self.route, first.to_string())];
+        for &route in &*self.fallbacks {
+            match Shared::on_route(&self.core, route, len) {
+                Ok(shared) => return Ok(shared),
+                Err(error) => tried.push((route, error.to_string())),
+            }
+        }
+        Err(Error::NotPossible { tried })
+    }
+
+    /// A shared buffer on one particular route, proven or not.
+    ///
+    /// # Errors
+    /// As [`alloc`](Self::alloc).
+    pub fn alloc_on<T: Pod>(&self, route: Route, len: usize) -> Result<Shared<T>> {
+        Shared::on_route(&self.core, route, len)
+    }
+
+    /// Errors that destructors met since the last call.
+    #[must_use]
+    pub fn take_deferred_errors(&self) -> Vec<Error> {
+        std::mem::take(&mut self.core.deferred.lock())
+    }
+
+    pub(crate) fn probe(&self) -> &Probe {
+        &self.probe
+    }
+}
+
+impl std::fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bridge")
+            .field("route", &self.route)
+            .field("report", &self.report)
+            .finish_non_exhaustive()
+    }
+}
