@@ -1,5 +1,5 @@
-use crate::residency::Hsa;
-use crate::{Error, Meter};
+use crate::hsa::Hsa;
+use crate::{Error, Failover, Meter};
 use parking_lot::Mutex;
 use platform::{ForeignHooks, Platform};
 
@@ -10,6 +10,8 @@ pub(crate) struct Core {
     pub(crate) hip: hip::Runtime,
     pub(crate) hip_device: hip::Device,
     pub(crate) context: clmgr::Context,
+    /// Where objects that other code created are brought in.
+    pub(crate) external: clmgr::ExternalContexts,
     pub(crate) programs: clmgr::ProgramCache,
     /// For transfers of the bridge itself: its own queue, or the one it was given.
     pub(crate) queue: clmgr::Queue,
@@ -17,12 +19,19 @@ pub(crate) struct Core {
     pub(crate) stream: hip::Stream,
     pub(crate) hsa: Option<Hsa>,
     pub(crate) foreign: Option<ForeignHooks>,
+    /// Whether memory is exported even by releases that are known to crash afterwards.
+    pub(crate) force_dma_buf: bool,
     pub(crate) deferred: Mutex<Vec<Error>>,
+    pub(crate) failovers: Mutex<Vec<Failover>>,
 }
 
 impl Core {
     /// Keeps an error of a destructor for whoever asks.
     pub(crate) fn defer(&self, error: Error) {
         self.deferred.lock().push(error);
+    }
+
+    pub(crate) fn note_failover(&self, failover: Failover) {
+        self.failovers.lock().push(failover);
     }
 }

@@ -14,8 +14,11 @@
 //! other side, so that work is ordered without the caller's help. The [`Meter`] counts every copy
 //! at the function tables of both APIs, which is how "no copy" becomes a measurement.
 //!
-//! What this crate does not do: hand-offs other than [`Grade::Host`], adopting memory that other
-//! code allocated, and sharing between processes. These are later versions' work.
+//! [`Bridge::open`] makes its own OpenCL objects, [`Bridge::adopt`] works on those of other code, and
+//! [`Bridge::adopt_cl_mem`] and its like make shared buffers of memory that exists already.
+//!
+//! What this crate does not do: hand-offs other than [`Grade::Host`], and sharing between
+//! processes. These are later versions' work.
 //!
 //! ```
 //! use interop::{Bridge, Options};
@@ -50,12 +53,15 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+mod alias;
 mod backing;
 mod bridge;
 mod core;
 mod error;
 mod grade;
 mod guard;
+mod hsa;
+mod known;
 pub mod measure;
 mod meter;
 mod pairing;
@@ -71,7 +77,7 @@ pub use error::{Error, Result};
 pub use grade::Grade;
 pub use guard::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
 pub use meter::{CallCount, Category, Counts, Meter, Scope};
-pub use report::{BridgeReport, Pairing, RouteReport};
+pub use report::{BridgeReport, Failover, Pairing, RouteReport};
 pub use residency::Residency;
 pub use route::{Policy, Route, UnknownRoute};
 pub use shared::Shared;

@@ -85,7 +85,7 @@ impl Probe {
             return Err(Error::HiddenCopy { route, bytes });
         }
         match words.addresses() {
-            Some((cl, hip)) if cl != hip && route == Route::SvmCoarse => {
+            Some((cl, hip)) if cl != hip && route.has_one_address() => {
                 Err(Error::AddressesDiffer { route, cl, hip })
             }
             _ => Ok(words.residency()),

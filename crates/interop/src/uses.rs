@@ -1,7 +1,7 @@
 use crate::Result;
 use std::collections::VecDeque;
 
-/// A queue or stream that was given access to a buffer.
+/// A queue or stream that was given access to memory.
 #[derive(Clone)]
 pub(crate) enum User {
     Cl(clmgr::Queue),
@@ -26,14 +26,14 @@ impl User {
     }
 }
 
-/// What a user may do with the buffer.
+/// What a user may do with the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
     Write,
 }
 
-/// Who may still be working on a buffer.
+/// Who may still be working on some memory.
 ///
 /// A use is entered when access is *granted*, not when a guard is dropped, so a guard that is
 /// leaked leaves an entry that a later user waits for: it costs time, never order.
@@ -54,6 +54,18 @@ impl Uses {
             None => self.0.push_back((user.clone(), access)),
         }
         Ok(())
+    }
+
+    /// As [`admit`](Self::admit) without entering `user`: these are the users of another view of the
+    /// same bytes. OpenCL orders the commands of one queue by the objects and addresses they use,
+    /// and may take two views for strangers (clr: rocclr/device/rocm/rocvirtual.cpp, the
+    /// dependency tracking of dispatches), so that here a queue waits for itself; a HIP stream
+    /// keeps its order whatever the memory.
+    pub(crate) fn wait_before(&mut self, user: &User, access: Access) -> Result<()> {
+        self.wait_where(|other, theirs| {
+            let in_order = matches!(user, User::Hip(_)) && other.is_same(user);
+            !in_order && (access == Access::Write || theirs == Access::Write)
+        })
     }
 
     /// Waits for everyone.

@@ -60,10 +60,8 @@ fn a_bridge_works_on_the_owners_queue_and_stream_and_lets_them_go() {
     assert_eq!(foreign.references(None), before);
     let query = foreign.hip.hipStreamQuery.expect("hipStreamQuery");
     // SAFETY: the stream is the owner's and was not destroyed.
-    assert_eq!(
-        unsafe { query(foreign.stream) },
-        hip_sys::hipError_t::hipSuccess
-    );
+    let idle = unsafe { query(foreign.stream) };
+    assert_eq!(idle, hip_sys::hipError_t::hipSuccess);
 }
 
 #[test]

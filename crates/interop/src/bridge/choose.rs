@@ -5,44 +5,50 @@ use crate::report::RouteReport;
 use crate::{Error, Policy, Result, Route};
 use std::sync::Arc;
 
-/// The route to take first, and those to try if an allocation on it fails.
-pub(super) fn choose(routes: &[RouteReport], options: &Options) -> Result<(Route, Arc<[Route]>)> {
+/// The routes that may be taken, in the order in which they are.
+pub(super) fn choose(routes: &[RouteReport], options: &Options) -> Result<Arc<[Route]>> {
     let works = |route: Route| {
         routes
             .iter()
             .any(|report| report.route == route && report.works())
     };
-    let reasons = |only: Option<Route>| {
-        let tried = routes
-            .iter()
-            .filter(|report| only.is_none_or(|route| route == report.route))
-            .map(|report| {
-                let reason = report.outcome.clone().err();
-                (
-                    report.route,
-                    reason.unwrap_or_else(|| "works, but copies, which is not permitted".into()),
-                )
-            })
-            .collect();
-        Error::NotPossible { tried }
-    };
     if let Some(route) = options.route {
         return if works(route) {
-            Ok((route, Arc::default()))
+            Ok([route].into())
         } else {
-            Err(reasons(Some(route)))
+            Err(reasons(
+                routes.iter().filter(|report| report.route == route),
+            ))
         };
     }
-    let may_copy = options.policy != Policy::DirectOnly;
-    let mut usable = Route::ALL
-        .into_iter()
-        .filter(|&route| works(route) && (may_copy || !route.is_copy()));
-    let first = usable.next().ok_or_else(|| reasons(None))?;
-    let fallbacks = match options.policy {
-        Policy::AllowCopy => usable.collect(),
-        Policy::DirectOnly | Policy::PreferDirect => Arc::default(),
+    let automatic = || {
+        Route::ALL
+            .into_iter()
+            .filter(|&route| works(route) && route.is_automatic())
     };
-    Ok((first, fallbacks))
+    let direct: Vec<Route> = automatic().filter(|route| !route.is_copy()).collect();
+    let permitted = match options.policy {
+        Policy::DirectOnly => direct,
+        Policy::PreferDirect if !direct.is_empty() => direct,
+        Policy::PreferDirect | Policy::AllowCopy => automatic().collect(),
+    };
+    if permitted.is_empty() {
+        return Err(reasons(routes.iter()));
+    }
+    Ok(permitted.into())
+}
+
+fn reasons<'a>(routes: impl Iterator<Item = &'a RouteReport>) -> Error {
+    let reason = |report: &RouteReport| match &report.outcome {
+        Err(reason) => reason.clone(),
+        Ok(_) if report.route.is_copy() => "works, but copies, which is not permitted".into(),
+        Ok(_) => "works, but has to be named".into(),
+    };
+    Error::NotPossible {
+        tried: routes
+            .map(|report| (report.route, reason(report)))
+            .collect(),
+    }
 }
 
 #[cfg(test)]
@@ -60,14 +66,17 @@ mod tests {
             RouteReport {
                 route: Route::SvmCoarse,
                 outcome: direct,
+                impossible: false,
             },
             RouteReport {
                 route: Route::HostPinned,
                 outcome: Err("copied".into()),
+                impossible: false,
             },
             RouteReport {
                 route: Route::Staging,
                 outcome: Ok(Residency::Vram),
+                impossible: false,
             },
         ]
     }
@@ -92,20 +101,39 @@ mod tests {
             text.contains("no SVM") && text.contains("not permitted"),
             "{text}"
         );
-        let (route, _) = choose(&reports(false), &with(Policy::PreferDirect)).expect("may copy");
-        assert_eq!(route, Route::Staging);
+        let routes = choose(&reports(false), &with(Policy::PreferDirect)).expect("may copy");
+        assert_eq!(*routes, [Route::Staging]);
     }
 
     #[test]
-    fn only_allow_copy_falls_back_after_a_failed_allocation() {
-        let (route, fallbacks) =
-            choose(&reports(true), &with(Policy::PreferDirect)).expect("works");
-        assert_eq!((route, fallbacks.len()), (Route::SvmCoarse, 0));
-        let (route, fallbacks) = choose(&reports(true), &with(Policy::AllowCopy)).expect("works");
-        assert_eq!(
-            (route, &*fallbacks),
-            (Route::SvmCoarse, [Route::Staging].as_slice())
+    fn after_a_failure_direct_routes_follow_and_copies_only_where_allowed() {
+        let mut reports = reports(true);
+        reports[1].outcome = Ok(Residency::HostPinned);
+        let direct = [Route::SvmCoarse, Route::HostPinned];
+        for policy in [Policy::DirectOnly, Policy::PreferDirect] {
+            assert_eq!(*choose(&reports, &with(policy)).expect("works"), direct);
+        }
+        let routes = choose(&reports, &with(Policy::AllowCopy)).expect("works");
+        assert_eq!(*routes, [direct.as_slice(), &[Route::Staging]].concat());
+    }
+
+    #[test]
+    fn a_route_with_a_warning_is_taken_only_by_name() {
+        let mut reports = reports(false);
+        reports[0].route = Route::SvmFine;
+        reports[0].outcome = Ok(Residency::HostPinned);
+        let error = choose(&reports, &with(Policy::DirectOnly)).expect_err("not named");
+        assert!(
+            error
+                .to_string()
+                .contains("svm-fine: works, but has to be named"),
+            "{error}"
         );
+        let named = Options {
+            route: Some(Route::SvmFine),
+            ..Options::default()
+        };
+        assert_eq!(*choose(&reports, &named).expect("named"), [Route::SvmFine]);
     }
 
     #[test]
@@ -115,10 +143,8 @@ mod tests {
             ..with(Policy::AllowCopy)
         };
         assert_eq!(
-            choose(&reports(true), &named(Route::Staging))
-                .expect("works")
-                .0,
-            Route::Staging
+            *choose(&reports(true), &named(Route::Staging)).expect("works"),
+            [Route::Staging]
         );
         let error = choose(&reports(true), &named(Route::HostPinned)).expect_err("does not work");
         assert_eq!(

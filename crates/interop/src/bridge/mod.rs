@@ -1,5 +1,6 @@
 mod adopt;
 mod choose;
+mod memory;
 mod open;
 
 pub use adopt::ForeignObjects;
@@ -7,7 +8,7 @@ pub use adopt::ForeignObjects;
 use crate::core::Core;
 use crate::probe::Probe;
 use crate::report::BridgeReport;
-use crate::{Error, Grade, Meter, Policy, Result, Route, Shared, pairing};
+use crate::{Error, Failover, Grade, Meter, Policy, Result, Route, Shared, pairing};
 use bytemuck::Pod;
 use open::{Libraries, Pair};
 use platform::Selection;
@@ -24,6 +25,8 @@ pub struct Options {
     pub opencl_device: Option<usize>,
     /// HIP device ordinal; `None` takes 0.
     pub hip_device: Option<usize>,
+    /// Try [`Route::DmaBuf`] on releases too that are known to crash after an export.
+    pub force_dma_buf: bool,
 }
 
 /// One OpenCL device and one HIP device that are the same hardware, proven to share memory.
@@ -34,8 +37,8 @@ pub struct Bridge {
     core: Arc<Core>,
     probe: Arc<Probe>,
     report: Arc<BridgeReport>,
-    route: Route,
-    fallbacks: Arc<[Route]>,
+    /// Never empty, best first.
+    permitted: Arc<[Route]>,
 }
 
 impl Bridge {
@@ -181,7 +184,13 @@ impl Bridge {
     /// The route that [`alloc`](Self::alloc) takes first.
     #[must_use]
     pub fn route(&self) -> Route {
-        self.route
+        self.permitted[0]
+    }
+
+    /// The routes that [`alloc`](Self::alloc) takes, in this order, as they fail.
+    #[must_use]
+    pub fn permitted(&self) -> &[Route] {
+        &self.permitted
     }
 
     /// How work of the two APIs is ordered.
@@ -190,24 +199,22 @@ impl Bridge {
         Grade::Host
     }
 
-    /// A shared buffer of `len` elements on the bridge's route. With [`Policy::AllowCopy`] a failed
-    /// allocation is tried again on the other routes that work; [`Shared::route`] says which it was.
+    /// A shared buffer of `len` elements on the first of the [permitted](Self::permitted) routes that
+    /// has memory to give. [`Shared::route`] says which it was, and [`failovers`](Self::failovers)
+    /// what failed before. If the route fails later, while the buffer is filled or handed over, the
+    /// next permitted one takes the data.
     ///
     /// # Errors
-    /// If the length is zero or too large, or the allocation fails.
+    /// If the length is zero or too large, or every permitted route fails ([`Error::Failed`], or
+    /// the error itself if only one is permitted).
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<Shared<T>> {
-        let first = match Shared::on_route(&self.core, self.route, len) {
-            Err(error) if !self.fallbacks.is_empty() => error,
-            done => return done,
-        };
-        let mut tried = vec![(self.route, first.to_string())];
-        for &route in &*self.fallbacks {
-            match Shared::on_route(&self.core, route, len) {
-                Ok(shared) => return Ok(shared),
-                Err(error) => tried.push((route, error.to_string())),
-            }
-        }
-        Err(Error::NotPossible { tried })
+        Shared::on_first_of(&self.core, &self.permitted, len)
+    }
+
+    /// Every time that a route failed and another one was taken, oldest first.
+    #[must_use]
+    pub fn failovers(&self) -> Vec<Failover> {
+        self.core.failovers.lock().clone()
     }
 
     /// A shared buffer on one particular route, proven or not.
@@ -232,7 +239,7 @@ impl Bridge {
 impl std::fmt::Debug for Bridge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bridge")
-            .field("route", &self.route)
+            .field("permitted", &self.permitted)
             .field("report", &self.report)
             .finish_non_exhaustive()
     }

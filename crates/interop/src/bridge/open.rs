@@ -2,10 +2,10 @@
 
 use super::{Bridge, Options, choose};
 use crate::core::Core;
+use crate::hsa::Hsa;
 use crate::probe::Probe;
 use crate::report::{BridgeReport, Pairing, RouteReport};
-use crate::residency::Hsa;
-use crate::{Meter, Result, Route};
+use crate::{Error, Meter, Result, Route};
 use parking_lot::Mutex;
 use platform::{LibraryState, Selection};
 use std::sync::Arc;
@@ -65,6 +65,7 @@ impl<'a> Libraries<'a> {
             platform: self.selection.platform,
             meter: self.meter.clone(),
             hip: self.hip.clone(),
+            external: self.manager.external(&device),
             programs: clmgr::ProgramCache::open(&pair.context),
             hip_device,
             context: pair.context,
@@ -72,7 +73,9 @@ impl<'a> Libraries<'a> {
             stream: pair.stream,
             hsa: tables.hsa.clone().and_then(Hsa::start),
             foreign: tables.foreign,
+            force_dma_buf: options.force_dma_buf,
             deferred: Mutex::default(),
+            failovers: Mutex::default(),
         });
         let blas = tables.rocblas.clone().map(|rocblas| {
             // SAFETY: the tables are of the one platform that was selected.
@@ -81,12 +84,16 @@ impl<'a> Libraries<'a> {
         let probe = Arc::new(Probe::new(&core, blas, missing(self.selection, "rocBLAS"))?);
         let routes: Vec<_> = Route::ALL
             .into_iter()
-            .map(|route| RouteReport {
-                route,
-                outcome: probe.prove(&core, route).map_err(|error| error.to_string()),
+            .map(|route| {
+                let proof = probe.prove(&core, route);
+                RouteReport {
+                    route,
+                    impossible: proof.as_ref().is_err_and(Error::is_impossible),
+                    outcome: proof.map_err(|error| error.to_string()),
+                }
             })
             .collect();
-        let (route, fallbacks) = choose::choose(&routes, options)?;
+        let permitted = choose::choose(&routes, options)?;
         let report = BridgeReport {
             platform: self.selection.platform,
             platform_why: self.selection.why.clone(),
@@ -110,8 +117,7 @@ impl<'a> Libraries<'a> {
             core,
             probe,
             report: Arc::new(report),
-            route,
-            fallbacks,
+            permitted,
         })
     }
 }
