@@ -59,6 +59,26 @@ fn one_stream_waits_for_the_word_that_another_writes() {
 }
 
 #[test]
+fn a_word_in_device_memory_orders_streams_like_a_flag() {
+    let device = device();
+    if !supported(&device) {
+        return;
+    }
+    let (writer, reader) = (device.stream().unwrap(), device.stream().unwrap());
+    let mut memory = device.alloc_from(&writer, &[4_u64, 9]).unwrap();
+    let word = memory.on_mut(&writer).unwrap().as_mut_ptr();
+    // SAFETY: an aligned word of memory that lives until the streams have been waited for.
+    unsafe { reader.wait_word(word, Condition::AtLeast(5)) }.unwrap();
+    assert!(!reader.is_idle().unwrap());
+    // SAFETY: as above.
+    unsafe { writer.write_word(word, 5) }.unwrap();
+    reader.synchronize().unwrap();
+    let mut seen = [0; 2];
+    memory.copy_to_slice(&writer, &mut seen).unwrap();
+    assert_eq!(seen, [5, 9]);
+}
+
+#[test]
 fn a_flag_that_is_dropped_while_a_stream_waits_for_it_stays_until_the_wait_is_over() {
     let device = device();
     if !supported(&device) {

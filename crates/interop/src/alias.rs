@@ -4,8 +4,9 @@
 //! its address, an allocation and its import. Each view remembers its own users; before a use is
 //! granted, the users of every overlapping view are waited for as well.
 
-use crate::Result;
+use crate::handoff::Handoff;
 use crate::uses::{Access, User, Uses};
+use crate::{Error, Result};
 use parking_lot::Mutex;
 use std::fs::File;
 use std::ops::Range;
@@ -96,33 +97,53 @@ impl View {
         view
     }
 
-    /// Waits for every user whose access conflicts, enters `user`, and does `then` before anyone
-    /// else is admitted.
+    /// Puts `user` after every user whose access conflicts, enters it, and does `then` before anyone
+    /// else is admitted. The users of other views are waited for on the host. `subject` is the
+    /// memory.
     pub(crate) fn admit<R>(
         &self,
+        handoff: &dyn Handoff,
+        subject: clmgr::Arg<'_>,
         user: &User,
         access: Access,
         then: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let mut state = self.state.lock();
         if !state.aliased {
-            state.uses.admit(user, access)?;
+            state.uses.admit(handoff, subject, user, access)?;
             return then();
         }
         drop(state);
         let _one_at_a_time = ALIASES.lock();
         let others = overlapping(&VIEWS.lock(), self);
         for other in others {
-            other.state.lock().uses.wait_before(user, access)?;
+            other.state.lock().uses.wait_before(handoff, user, access)?;
         }
         let mut state = self.state.lock();
-        state.uses.admit(user, access)?;
+        state.uses.admit(handoff, subject, user, access)?;
         then()
     }
 
+    /// Takes the view off the list, before its memory goes and the addresses come to others.
+    pub(crate) fn leave(&self) {
+        VIEWS
+            .lock()
+            .retain(|other| !std::ptr::eq(other.as_ptr(), self));
+    }
+
+    /// The first failure of a hand-off that is known by now.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.state.lock().uses.check()
+    }
+
     /// Waits for this view's users.
-    pub(crate) fn drain(&self) -> Result<()> {
-        self.state.lock().uses.drain()
+    pub(crate) fn drain(&self, handoff: &dyn Handoff) -> Result<()> {
+        self.state.lock().uses.drain(handoff)
+    }
+
+    /// Failures of hand-offs that nobody was told of.
+    pub(crate) fn take_errors(&self) -> Vec<Error> {
+        self.state.lock().uses.take_errors()
     }
 
     fn overlaps(&self, other: &Self) -> bool {

@@ -1,10 +1,11 @@
 use crate::alias::View;
 use crate::backing::{self, Backing, Side};
 use crate::core::Core;
+use crate::handoff::{Handoff, Host};
 use crate::report::Failover;
 use crate::uses::{Access, User};
 use crate::{
-    Category, ClGuard, ClGuardMut, Error, HipGuard, HipGuardMut, Residency, Result, Route,
+    Category, ClGuard, ClGuardMut, Error, Grade, HipGuard, HipGuardMut, Residency, Result, Route,
 };
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -19,14 +20,21 @@ const ALIGNMENT: usize = 128;
 /// Fresh memory holds unspecified values. Lengths are in elements of `T`.
 ///
 /// # Ordering
-/// A guard is granted once every access that conflicts with it has run: a writer waits for
-/// everyone else, a reader for writers. Several readers may hold the buffer at once, on both APIs.
-/// Work on one in-order queue or stream is ordered by that queue or stream and never waits on the
-/// host. Where several buffers show the same bytes, because memory was adopted twice, a guard of
-/// one waits for the users of all.
+/// What is enqueued under a guard runs after every access that conflicts with it: a writer after
+/// everyone else, a reader after writers. With [`Grade::Host`] the guard is granted only then; with
+/// the others it is granted at once, and the drivers keep the order. Several readers may hold the
+/// buffer at once, on both APIs. Work on one in-order queue or stream is ordered by that queue or
+/// stream and never waits on the host. Where several buffers show the same bytes, because memory was
+/// adopted twice, a guard of one waits for the users of all.
+///
+/// # When the other side fails
+/// The work after it was enqueued already, and runs on what there is. The failure comes from the
+/// buffer's next guard, upload or download ([`Error::HandoffFailed`], [`Error::HandoffTimeout`]), or
+/// as a deferred error if there is none. The access after that waits on the host for everyone.
 ///
 /// # Dropping
-/// Waits for all work that was given access, then frees. If waiting fails (a lost device), the
+/// Waits for all work that was given access, then frees. If waiting fails (a lost device, or work
+/// that does not end within [`Options::handoff_limit`](crate::Options::handoff_limit)), the
 /// memory is leaked rather than freed under running work, and the error is kept for
 /// [`Bridge::take_deferred_errors`](crate::Bridge::take_deferred_errors).
 pub struct Shared<T: Pod> {
@@ -37,6 +45,9 @@ pub struct Shared<T: Pod> {
     writable: bool,
     backing: ManuallyDrop<Box<dyn Backing>>,
     view: Arc<View>,
+    handoff: ManuallyDrop<Arc<dyn Handoff>>,
+    /// The hand-off for memory of another route, should one take over.
+    wanted: Option<Arc<dyn Handoff>>,
     /// The routes that may be taken if this one fails, best first.
     next: Arc<[Route]>,
     element: PhantomData<T>,
@@ -51,12 +62,18 @@ impl<T: Pod> Shared<T> {
     }
 
     /// Allocates on the first of these routes that has memory to give.
-    pub(crate) fn on_first_of(core: &Arc<Core>, routes: &Arc<[Route]>, len: usize) -> Result<Self> {
+    pub(crate) fn on_first_of(
+        core: &Arc<Core>,
+        routes: &[Route],
+        handoff: &Arc<dyn Handoff>,
+        len: usize,
+    ) -> Result<Self> {
         bytes_of::<T>(len)?;
         let mut tried: Vec<(Route, String)> = Vec::new();
         for (index, &route) in routes.iter().enumerate() {
             match Self::on_route(core, route, len) {
-                Ok(mut shared) => {
+                Ok(shared) => {
+                    let mut shared = shared.handed_over_by(handoff);
                     shared.next = routes[index + 1..].into();
                     if let Some((from, reason)) = tried.last() {
                         core.note_failover(Failover {
@@ -100,9 +117,25 @@ impl<T: Pod> Shared<T> {
             writable,
             view: View::enter(backing.spans()),
             backing: ManuallyDrop::new(backing),
+            handoff: ManuallyDrop::new(Arc::new(Host::new(None))),
+            wanted: None,
             next: Arc::default(),
             element: PhantomData,
         })
+    }
+
+    /// Hands over this way from now on, if the host has no part in every change of side.
+    pub(crate) fn handed_over_by(mut self, handoff: &Arc<dyn Handoff>) -> Self {
+        if !self.backing.needs_host() {
+            *self.handoff = Arc::clone(handoff);
+        }
+        self.wanted = Some(Arc::clone(handoff));
+        self
+    }
+
+    /// Whether every hand-off so far that has come to an end went well.
+    pub(crate) fn check_handoffs(&self) -> Result<()> {
+        self.view.check()
     }
 
     /// Number of elements, at least one.
@@ -131,6 +164,13 @@ impl<T: Pod> Shared<T> {
     #[must_use]
     pub fn is_copy(&self) -> bool {
         self.route().is_copy()
+    }
+
+    /// How a change of side is ordered. A route on which the host has a part in it hands over by the
+    /// host, whatever the bridge's grade.
+    #[must_use]
+    pub fn grade(&self) -> Grade {
+        self.handoff.grade()
     }
 
     /// The address each API uses, OpenCL's first, where both are known: equal addresses are how a
@@ -197,13 +237,16 @@ impl<T: Pod> Shared<T> {
         self.check_writable()?;
         let _scope = self.core.meter.scope(Category::Input);
         let data = bytemuck::cast_slice(data);
-        let user = self.transfer_user();
+        let (user, subject) = (self.transfer_user(), self.subject());
         let (core, backing) = (&self.core, &mut self.backing);
         let written = self
             .view
-            .admit(&user, Access::Write, || Ok(backing.write(core, data)))?;
+            .admit(&**self.handoff, subject, &user, Access::Write, || {
+                Ok(backing.write(core, data))
+            })?;
         match written {
-            Ok(()) => Ok(()),
+            // Some drivers run what waits for an event that failed.
+            Ok(()) => self.view.check(),
             Err(error) => self.fail_over("upload", error, Some(data)),
         }
     }
@@ -234,9 +277,27 @@ impl<T: Pod> Shared<T> {
     }
 
     fn read(&self, data: &mut [u8]) -> Result<()> {
-        self.view.admit(&self.transfer_user(), Access::Read, || {
+        self.admit(&self.transfer_user(), Access::Read, || {
             self.backing.read(&self.core, data)
-        })
+        })?;
+        // Some drivers run what waits for an event that failed.
+        self.view.check()
+    }
+
+    fn admit<R>(&self, user: &User, access: Access, then: impl FnOnce() -> Result<R>) -> Result<R> {
+        let handoff = &**self.handoff;
+        self.view.admit(handoff, self.subject(), user, access, then)
+    }
+
+    /// What a hand-off is about, as a kernel's argument.
+    fn subject(&self) -> clmgr::Arg<'static> {
+        match self.backing.cl_arg() {
+            clmgr::Arg::Mem(object) => clmgr::Arg::Mem(object),
+            clmgr::Arg::Svm(pointer) => clmgr::Arg::Svm(pointer),
+            clmgr::Arg::Bytes(_) | clmgr::Arg::Local(_) => {
+                unreachable!("memory is given as an object or a pointer")
+            }
+        }
     }
 
     /// The data, in host memory.
@@ -250,17 +311,15 @@ impl<T: Pod> Shared<T> {
     /// Takes new memory that holds `data`, and lets the old go.
     fn replace(&mut self, route: Route, data: &[u8]) -> Result<()> {
         let _scope = self.core.meter.scope(Category::DataSet);
-        let next = self.next.clone();
-        let mut new = Self::over(
-            &self.core,
-            backing::allocate(&self.core, route, data.len())?,
-            true,
-        )?;
-        let (core, backing) = (&new.core, &mut new.backing);
-        let user = transfer_user(core, backing.transfers_by());
-        new.view
-            .admit(&user, Access::Write, || backing.write(core, data))?;
-        new.next = next;
+        let memory = backing::allocate(&self.core, route, data.len())?;
+        // Nobody else knows the memory yet.
+        let mut new = Self::over(&self.core, memory, true)?;
+        new.backing.write(&self.core, data)?;
+        new.next = self.next.clone();
+        let new = match &self.wanted {
+            Some(handoff) => new.handed_over_by(handoff),
+            None => new,
+        };
         // The old memory is waited for and freed.
         *self = new;
         Ok(())
@@ -319,7 +378,7 @@ impl<T: Pod> Shared<T> {
             });
         }
         self.check_access(access)?;
-        self.view.admit(&User::Cl(queue.clone()), access, || {
+        self.admit(&User::Cl(queue.clone()), access, || {
             Ok(self.backing.bring_to_cl(&self.core, queue, access))
         })
     }
@@ -332,7 +391,7 @@ impl<T: Pod> Shared<T> {
             });
         }
         self.check_access(access)?;
-        self.view.admit(&User::Hip(stream.clone()), access, || {
+        self.admit(&User::Hip(stream.clone()), access, || {
             Ok(self.backing.bring_to_hip(&self.core, access))
         })
     }
@@ -420,9 +479,18 @@ pub(crate) fn bytes_of<T>(len: usize) -> Result<usize> {
 
 impl<T: Pod> Drop for Shared<T> {
     fn drop(&mut self) {
-        match self.view.drain() {
-            // SAFETY: dropped once, here; nothing touches the backing afterwards.
-            Ok(()) => unsafe { ManuallyDrop::drop(&mut self.backing) },
+        let drained = self.view.drain(&**self.handoff);
+        self.view.leave();
+        for error in self.view.take_errors() {
+            self.core.defer(error);
+        }
+        match drained {
+            // SAFETY: dropped once, here; nothing touches the two afterwards.
+            Ok(()) => unsafe {
+                ManuallyDrop::drop(&mut self.backing);
+                ManuallyDrop::drop(&mut self.handoff);
+            },
+            // What streams may still wait for lives in the hand-off.
             Err(error) => self.core.defer(error),
         }
     }

@@ -27,6 +27,16 @@ fn a_bridge_works_on_the_owners_queue_and_stream_and_lets_them_go() {
     assert_eq!(bridge.cl_context().raw(), foreign.context);
     assert_eq!(bridge.main_queue().raw(), foreign.queue);
     assert_eq!(bridge.main_stream().raw(), foreign.stream);
+    let native = bridge.native_handles();
+    assert_eq!(native.platform, foreign.device.raw_platform());
+    let (device, context) = (native.device, native.context);
+    let back = ForeignObjects {
+        context,
+        device,
+        queue: native.queue,
+        stream: native.stream,
+    };
+    assert_eq!(format!("{back:?}"), format!("{:?}", foreign.objects()));
     let [_, context, queue] = foreign.references(None);
     assert!(context > before[1] && queue > before[2], "nothing retained");
 

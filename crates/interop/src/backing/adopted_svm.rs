@@ -15,7 +15,7 @@ pub(crate) struct AdoptedSvm {
     /// The memory as a buffer object, by which bytes come from and go to the host.
     view: ExternalBuffer<u8>,
     address: usize,
-    grain: SvmGrain,
+    route: Route,
     _owner: Owner,
 }
 
@@ -33,6 +33,12 @@ impl AdoptedSvm {
         let (kind, route) = match grain {
             SvmGrain::Coarse => (ForeignKind::Vram, Route::SvmCoarse),
             SvmGrain::Fine => (ForeignKind::HostFine, Route::SvmFine),
+            SvmGrain::System => {
+                return Err(Error::Unsupported {
+                    route: Route::SvmFine,
+                    reason: "memory of the host's own allocator is not known to HIP; register it, as route host-pinned does".into(),
+                });
+            }
         };
         super::gate(core, route)?;
         // SAFETY: the caller's promise; the owner is dropped after the result.
@@ -46,7 +52,7 @@ impl AdoptedSvm {
             _known: known,
             view,
             address: ptr.expose_provenance(),
-            grain,
+            route,
             _owner: owner,
         })
     }
@@ -88,10 +94,7 @@ unsafe fn view(core: &Core, ptr: *mut u8, bytes: usize) -> Result<ExternalBuffer
 
 impl Backing for AdoptedSvm {
     fn route(&self) -> Route {
-        match self.grain {
-            SvmGrain::Coarse => Route::SvmCoarse,
-            SvmGrain::Fine => Route::SvmFine,
-        }
+        self.route
     }
 
     fn bytes(&self) -> usize {

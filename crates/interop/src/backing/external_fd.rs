@@ -85,6 +85,10 @@ impl Backing for ExternalFd {
         Residency::Vram
     }
 
+    fn needs_host(&self) -> bool {
+        true
+    }
+
     fn bring_to_cl(&self, _core: &Core, queue: &Queue, access: Access) -> Result<()> {
         let side = &mut *self.cl.lock();
         match &side.held_by {

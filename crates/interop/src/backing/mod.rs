@@ -85,6 +85,11 @@ pub(crate) trait Backing: Send + Sync {
         Side::Cl
     }
 
+    /// Whether the host has a part in every change of side, so that it must wait for one.
+    fn needs_host(&self) -> bool {
+        false
+    }
+
     /// Makes the bytes current for commands of `queue`; no user whose access conflicts is at work.
     fn bring_to_cl(&self, _core: &Core, _queue: &clmgr::Queue, _access: Access) -> Result<()> {
         Ok(())

@@ -99,6 +99,10 @@ impl Backing for Staging {
         Vec::new()
     }
 
+    fn needs_host(&self) -> bool {
+        true
+    }
+
     fn bring_to_cl(&self, core: &Core, _queue: &clmgr::Queue, access: Access) -> Result<()> {
         let sides = &mut *self.sides.lock();
         if sides.current == Current::Hip {

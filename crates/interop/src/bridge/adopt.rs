@@ -81,6 +81,7 @@ impl Bridge {
                 queue,
                 stream,
                 paired_by,
+                first_calls: Vec::new(),
             },
             options,
         )

@@ -89,7 +89,7 @@ impl Bridge {
             Route::Staging => Box::new(backing::Staging::over(core, object)?),
             other => return Err(not_for(other, "a buffer object of other code")),
         };
-        Shared::over(core, backing, info.access.device.writes())
+        Ok(Shared::over(core, backing, info.access.device.writes())?.handed_over_by(&self.handoff))
     }
 
     /// `len` elements of shared virtual memory that other code allocated in the bridge's context.
@@ -115,7 +115,7 @@ impl Bridge {
         // SAFETY: the caller's promise.
         let svm =
             unsafe { AdoptedSvm::new(&self.core, ptr.cast(), bytes, grain, Box::new(owner)) }?;
-        Shared::over(&self.core, Box::new(svm), true)
+        Ok(Shared::over(&self.core, Box::new(svm), true)?.handed_over_by(&self.handoff))
     }
 
     /// `len` elements of device memory that HIP allocated for other code. `owner` is kept until the
@@ -138,7 +138,7 @@ impl Bridge {
         // SAFETY: the caller's promise.
         let memory =
             unsafe { HipPointer::adopted(&self.core, ptr.cast(), bytes, Box::new(owner)) }?;
-        Shared::over(&self.core, Box::new(memory), true)
+        Ok(Shared::over(&self.core, Box::new(memory), true)?.handed_over_by(&self.handoff))
     }
 
     /// `len` elements of device memory behind a file descriptor, from byte `offset` on: a dma-buf, or
@@ -161,7 +161,7 @@ impl Bridge {
         let bytes = bytes_of::<T>(len)?;
         // SAFETY: the caller's promise.
         let memory = unsafe { Imported::new(&self.core, &fd, offset, bytes) }?;
-        Shared::over(&self.core, Box::new(memory), true)
+        Ok(Shared::over(&self.core, Box::new(memory), true)?.handed_over_by(&self.handoff))
     }
 }
 

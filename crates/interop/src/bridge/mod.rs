@@ -1,18 +1,23 @@
 mod adopt;
 mod choose;
 mod memory;
+mod native;
 mod open;
 
 pub use adopt::ForeignObjects;
+pub use native::NativeHandles;
 
 use crate::core::Core;
+use crate::handoff::{Grades, Handoff};
 use crate::probe::Probe;
 use crate::report::BridgeReport;
-use crate::{Error, Failover, Grade, Meter, Policy, Result, Route, Shared, pairing};
+use crate::warm_up::once;
+use crate::{Error, Failover, Grade, GradeReport, Meter, Policy, Result, Route, Shared, pairing};
 use bytemuck::Pod;
 use open::{Libraries, Pair};
 use platform::Selection;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What to pair and which routes to permit.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +30,12 @@ pub struct Options {
     pub opencl_device: Option<usize>,
     /// HIP device ordinal; `None` takes 0.
     pub hip_device: Option<usize>,
+    /// Exactly this hand-off; `None` takes [`Grade::Host`] if it was proven, else [`Grade::Callback`].
+    pub grade: Option<Grade>,
+    /// The longest that one side waits for the other before it is let go with
+    /// [`Error::HandoffTimeout`], counted from when the hand-off was queued. `None` is 60 s, and no
+    /// limit with [`Grade::Host`].
+    pub handoff_limit: Option<Duration>,
     /// Try [`Route::DmaBuf`] on releases too that are known to crash after an export.
     pub force_dma_buf: bool,
 }
@@ -39,6 +50,8 @@ pub struct Bridge {
     report: Arc<BridgeReport>,
     /// Never empty, best first.
     permitted: Arc<[Route]>,
+    grades: Arc<Grades>,
+    handoff: Arc<dyn Handoff>,
 }
 
 impl Bridge {
@@ -74,12 +87,16 @@ impl Bridge {
         let mut refusal = None;
         for (device, paired_by) in candidates {
             let attempt = || {
-                let context = clmgr::Context::new(&device)?;
+                let mut first_calls = Vec::new();
+                let context = once(&mut first_calls, "OpenCL context", || {
+                    Ok(clmgr::Context::new(&device)?)
+                })?;
                 let pair = Pair {
                     queue: context.queue()?,
                     stream: hip_device.stream()?,
                     context,
                     paired_by,
+                    first_calls,
                 };
                 libraries.join(pair, options)
             };
@@ -196,7 +213,24 @@ impl Bridge {
     /// How work of the two APIs is ordered.
     #[must_use]
     pub fn grade(&self) -> Grade {
-        Grade::Host
+        self.handoff.grade()
+    }
+
+    /// Every hand-off, and how it is done here or why not.
+    #[must_use]
+    pub fn grades(&self) -> &[GradeReport] {
+        self.grades.reports()
+    }
+
+    /// The same bridge with another hand-off, for the buffers that it makes from now on.
+    ///
+    /// # Errors
+    /// [`Error::NoGrade`] if the grade was not proven when the bridge was opened.
+    pub fn with_grade(&self, grade: Grade) -> Result<Self> {
+        Ok(Self {
+            handoff: self.grades.choose(Some(grade))?,
+            ..self.clone()
+        })
     }
 
     /// A shared buffer of `len` elements on the first of the [permitted](Self::permitted) routes that
@@ -208,7 +242,7 @@ impl Bridge {
     /// If the length is zero or too large, or every permitted route fails ([`Error::Failed`], or
     /// the error itself if only one is permitted).
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<Shared<T>> {
-        Shared::on_first_of(&self.core, &self.permitted, len)
+        Shared::on_first_of(&self.core, &self.permitted, &self.handoff, len)
     }
 
     /// Every time that a route failed and another one was taken, oldest first.
@@ -222,13 +256,18 @@ impl Bridge {
     /// # Errors
     /// As [`alloc`](Self::alloc).
     pub fn alloc_on<T: Pod>(&self, route: Route, len: usize) -> Result<Shared<T>> {
-        Shared::on_route(&self.core, route, len)
+        Ok(Shared::on_route(&self.core, route, len)?.handed_over_by(&self.handoff))
     }
 
     /// Errors that destructors met since the last call.
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
         std::mem::take(&mut self.core.deferred.lock())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
     }
 
     pub(crate) fn probe(&self) -> &Probe {

@@ -2,9 +2,11 @@
 
 use super::{Bridge, Options, choose};
 use crate::core::Core;
+use crate::handoff;
 use crate::hsa::Hsa;
 use crate::probe::Probe;
 use crate::report::{BridgeReport, Pairing, RouteReport};
+use crate::warm_up::FirstCall;
 use crate::{Error, Meter, Result, Route};
 use parking_lot::Mutex;
 use platform::{LibraryState, Selection};
@@ -26,6 +28,8 @@ pub(super) struct Pair {
     pub(super) queue: clmgr::Queue,
     pub(super) stream: hip::Stream,
     pub(super) paired_by: Pairing,
+    /// What was called for the first time to get here.
+    pub(super) first_calls: Vec<FirstCall>,
 }
 
 impl<'a> Libraries<'a> {
@@ -81,7 +85,8 @@ impl<'a> Libraries<'a> {
             // SAFETY: the tables are of the one platform that was selected.
             unsafe { rocblas::Library::from_tables(rocblas, tables.rocsolver.clone()) }
         });
-        let probe = Arc::new(Probe::new(&core, blas, missing(self.selection, "rocBLAS"))?);
+        let blas = (blas, missing(self.selection, "rocBLAS"));
+        let probe = Arc::new(Probe::new(&core, blas, pair.first_calls)?);
         let routes: Vec<_> = Route::ALL
             .into_iter()
             .map(|route| {
@@ -94,6 +99,8 @@ impl<'a> Libraries<'a> {
             })
             .collect();
         let permitted = choose::choose(&routes, options)?;
+        let grades = handoff::open(&core, &probe, permitted[0], options.handoff_limit);
+        let handoff = grades.choose(options.grade)?;
         let report = BridgeReport {
             platform: self.selection.platform,
             platform_why: self.selection.why.clone(),
@@ -118,6 +125,8 @@ impl<'a> Libraries<'a> {
             probe,
             report: Arc::new(report),
             permitted,
+            grades: Arc::new(grades),
+            handoff,
         })
     }
 }
