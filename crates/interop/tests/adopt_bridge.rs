@@ -19,6 +19,16 @@ fn refused(foreign: &Foreign, objects: ForeignObjects, options: &Options) -> Err
     error
 }
 
+/// That all references are back. A driver's thread may still hold the event of its last callback
+/// when everything of ours is gone, and each event holds the context.
+fn assert_let_go(foreign: &Foreign, before: [u32; 3]) {
+    let start = std::time::Instant::now();
+    while foreign.references(None) != before && start.elapsed().as_secs() < 10 {
+        std::thread::yield_now();
+    }
+    assert_eq!(foreign.references(None), before);
+}
+
 #[test]
 fn a_bridge_works_on_the_owners_queue_and_stream_and_lets_them_go() {
     let foreign = Foreign::new(&common::host());
@@ -67,7 +77,7 @@ fn a_bridge_works_on_the_owners_queue_and_stream_and_lets_them_go() {
     assert_eq!(result, [8; 1000]);
 
     drop((data, kernel, bridge));
-    assert_eq!(foreign.references(None), before);
+    assert_let_go(&foreign, before);
     let query = foreign.hip.hipStreamQuery.expect("hipStreamQuery");
     // SAFETY: the stream is the owner's and was not destroyed.
     let idle = unsafe { query(foreign.stream) };
@@ -83,7 +93,7 @@ fn buffers_keep_the_foreign_context_after_their_bridge() {
     drop(bridge);
     assert!(foreign.references(None)[1] > before[1]);
     drop(data);
-    assert_eq!(foreign.references(None), before);
+    assert_let_go(&foreign, before);
 }
 
 #[test]
