@@ -1,7 +1,7 @@
 //! A context of exactly one device.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use opencl_sys::{cl_context, cl_context_properties};
 
@@ -23,9 +23,13 @@ struct Inner {
     raw: Handle,
     device: Device,
     registry: Registry,
+    /// Made when it is needed; none if it could not be had.
+    order_token: OnceLock<Option<Handle>>,
 }
 
 static LIVE: Live<Inner> = Live::new();
+
+const TOKEN_BYTES: usize = 128;
 
 impl Context {
     /// Creates a context of `device`.
@@ -67,6 +71,7 @@ impl Context {
             raw,
             device: device.clone(),
             registry: Registry::default(),
+            order_token: OnceLock::new(),
         });
         Self(LIVE.enter(raw, value))
     }
@@ -125,6 +130,18 @@ impl Context {
         Queue::create(self, true)
     }
 
+    /// A little shared virtual memory that kernels are said to write, so that OpenCL keeps them in
+    /// order; see [`Kernel::launch`](crate::Kernel::launch).
+    pub(crate) fn order_token(&self) -> Option<Handle> {
+        *self.0.order_token.get_or_init(|| {
+            let (alloc, _) = (self.api().clSVMAlloc?, self.api().clSVMFree?);
+            let flags = opencl_sys::CL_MEM_READ_WRITE;
+            // SAFETY: the context is alive; alignment zero means that of OpenCL's largest type.
+            let start = unsafe { alloc(self.raw(), flags, TOKEN_BYTES, 0) };
+            (!start.is_null()).then_some(Handle(start))
+        })
+    }
+
     pub(crate) fn registry(&self) -> &Registry {
         &self.0.registry
     }
@@ -149,6 +166,13 @@ impl fmt::Debug for Context {
 impl Drop for Inner {
     fn drop(&mut self) {
         LIVE.leave(self.raw, self);
+        if let (Some(Some(token)), Some(free)) =
+            (self.order_token.get(), self.device.api().clSVMFree)
+        {
+            // SAFETY: it is from `clSVMAlloc` of this context, and no kernel touches it: it is only
+            // named.
+            unsafe { free(self.raw.0, token.0) };
+        }
         if let Some(release) = self.device.api().clReleaseContext {
             // SAFETY: this is the one reference that `clCreateContext` or `clRetainContext` gave.
             unsafe { release(self.raw.0) };

@@ -46,6 +46,85 @@ fn open() -> Strict {
     }
 }
 
+/// A kernel as other code launches it, which knows nothing of this crate's care.
+struct RawKernel {
+    api: clmgr::Api,
+    program: clmgr::opencl_sys::cl_program,
+    kernel: clmgr::opencl_sys::cl_kernel,
+}
+
+impl RawKernel {
+    fn new(strict: &Strict, name: &str) -> Self {
+        let api = *strict.device.api();
+        let source: *const std::ffi::c_char = SOURCE.as_ptr().cast();
+        let (length, id) = (SOURCE.len(), strict.device.raw());
+        let name = std::ffi::CString::new(name).unwrap();
+        let (mut code, null) = (0, std::ptr::null_mut());
+        // SAFETY: the context is alive; one text of this length; one device; valid places.
+        unsafe {
+            let program = api.clCreateProgramWithSource.unwrap()(
+                strict.context.raw(),
+                1,
+                (&raw const source).cast_mut(),
+                &raw const length,
+                &raw mut code,
+            );
+            assert_eq!(code, 0);
+            let build = api.clBuildProgram.unwrap();
+            assert_eq!(
+                build(program, 1, &raw const id, std::ptr::null(), None, null),
+                0
+            );
+            let kernel = api.clCreateKernel.unwrap()(program, name.as_ptr(), &raw mut code);
+            assert_eq!(code, 0);
+            Self {
+                api,
+                program,
+                kernel,
+            }
+        }
+    }
+
+    /// On 64 elements at `pointer`.
+    fn launch(&self, queue: &Queue, pointer: *mut c_void, value: u32) {
+        let (api, size, none) = (&self.api, 64, std::ptr::null());
+        // SAFETY: the tests give memory of 64 elements that lives until the queue is finished; the
+        // second argument is a `uint`.
+        unsafe {
+            assert_eq!(
+                api.clSetKernelArgSVMPointer.unwrap()(self.kernel, 0, pointer),
+                0
+            );
+            let place = (&raw const value).cast();
+            assert_eq!(api.clSetKernelArg.unwrap()(self.kernel, 1, 4, place), 0);
+            let enqueue = api.clEnqueueNDRangeKernel.unwrap();
+            let (queue, event) = (queue.raw(), std::ptr::null_mut());
+            let code = enqueue(
+                queue,
+                self.kernel,
+                1,
+                none,
+                &raw const size,
+                none,
+                0,
+                std::ptr::null(),
+                event,
+            );
+            assert_eq!(code, 0);
+        }
+    }
+}
+
+impl Drop for RawKernel {
+    fn drop(&mut self) {
+        // SAFETY: the references of the creation.
+        unsafe {
+            self.api.clReleaseKernel.unwrap()(self.kernel);
+            self.api.clReleaseProgram.unwrap()(self.program);
+        }
+    }
+}
+
 #[test]
 fn the_device_looks_like_amds() {
     let strict = open();
@@ -215,7 +294,8 @@ fn the_order_hazard_of_foreign_memory_is_noted_and_its_remedies_are_not() {
         program.kernel("add_with").unwrap(),
     );
     let mut foreign = vec![0u32; 64];
-    let pointer = Arg::Svm(foreign.as_mut_ptr().cast::<c_void>());
+    let foreign_start: *mut c_void = foreign.as_mut_ptr().cast();
+    let pointer = Arg::Svm(foreign_start);
     let token = RegularBuffer::<u32>::new(&strict.context, 1).unwrap();
     let one = 1u32;
     let plain = || {
@@ -237,19 +317,27 @@ fn the_order_hazard_of_foreign_memory_is_noted_and_its_remedies_are_not() {
         );
         hazards.len()
     };
-    plain();
+    let raw = RawKernel::new(&strict, "add");
+    let by_raw = || raw.launch(&strict.queue, foreign_start, one);
+    by_raw();
     assert_eq!(count(), 0);
-    plain();
+    by_raw();
     assert_eq!(count(), 1, "two kernels on foreign memory");
     strict.queue.finish().unwrap();
-    plain();
+    by_raw();
     strict.queue.finish().unwrap();
-    plain();
+    by_raw();
     assert_eq!(count(), 0, "a finish between");
     strict.queue.finish().unwrap();
     plain().wait().unwrap();
-    plain().wait().unwrap();
+    by_raw();
     assert_eq!(count(), 0, "a wait between");
+    strict.queue.finish().unwrap();
+    plain();
+    plain();
+    plain();
+    assert_eq!(count(), 0, "this crate's launches name common memory");
+    strict.queue.finish().unwrap();
     tracked();
     tracked();
     assert_eq!(count(), 0, "a common buffer that OpenCL knows");

@@ -5,8 +5,11 @@
 //! good as a kernel or rocBLAS argument, hardly anything else.
 
 use std::ffi::c_void;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use crate::device;
+use crate::memory::backing::Backing;
 use crate::memory::registry::{self, Allocation, Kind};
 
 /// Where OpenCL's memory lives.
@@ -49,12 +52,18 @@ pub enum Error {
         /// The address.
         ptr: usize,
     },
-    /// The host platform was told to have no device.
-    #[error("adopt: the host platform has no device; set HIP_HOST_DEVICES to at least 1")]
-    NoDevice,
+    /// The host platform was told to have fewer devices.
+    #[error(
+        "adopt: the host platform has no device {ordinal}; set HIP_HOST_DEVICES to at least {}",
+        ordinal + 1
+    )]
+    NoDevice {
+        /// The device that owns the memory.
+        ordinal: usize,
+    },
 }
 
-/// Makes `bytes` bytes at `ptr` known as OpenCL's.
+/// Makes `bytes` bytes at `ptr` known as OpenCL's on device 0.
 ///
 /// # Errors
 /// [`Error`], if the range is empty, overlaps something known, or there is no device.
@@ -62,18 +71,70 @@ pub enum Error {
 /// # Safety
 /// The range must stay readable and writable until [`release`] has been called for it and all work that uses it is done.
 pub unsafe fn adopt(ptr: *mut c_void, bytes: usize, kind: ForeignKind) -> Result<(), Error> {
-    let start = ptr as usize;
-    if ptr.is_null() || bytes == 0 || start.checked_add(bytes).is_none() {
-        return Err(Error::NotARange { ptr: start, bytes });
-    }
-    // HIP takes foreign memory for device 0's, whoever owns it (rocclr/platform/memory.hpp, user data of the arena).
-    let device = device::by_ordinal(0).map_err(|_| Error::NoDevice)?;
+    // SAFETY: the caller's promise.
+    unsafe { adopt_on(ptr, bytes, kind, 0) }
+}
+
+/// As [`adopt`], for memory of the device with this ordinal: HSA tells the owner, while HIP takes foreign memory for
+/// device 0's, whoever owns it (`rocclr/platform/memory.hpp`, user data of the arena).
+///
+/// # Errors
+/// As [`adopt`].
+///
+/// # Safety
+/// As [`adopt`].
+pub unsafe fn adopt_on(
+    ptr: *mut c_void,
+    bytes: usize,
+    kind: ForeignKind,
+    ordinal: usize,
+) -> Result<(), Error> {
     let kind = match kind {
         ForeignKind::Vram => Kind::ForeignVram,
         ForeignKind::HostFine => Kind::ForeignHost,
     };
-    registry::add_borrowed(Allocation::borrowed(start, bytes, kind, device, 0))
-        .map_err(|_| Error::Known { ptr: start, bytes })
+    enter(ptr, bytes, kind, ordinal, None)
+}
+
+/// As [`adopt_on`], for device memory that lies in `file` from `offset` on, mapped shared: HSA can export it, as ROCm does
+/// any device memory.
+///
+/// # Errors
+/// As [`adopt`].
+///
+/// # Safety
+/// As [`adopt`], and the memory is that part of the file.
+pub unsafe fn adopt_in_file(
+    ptr: *mut c_void,
+    bytes: usize,
+    ordinal: usize,
+    file: OwnedFd,
+    offset: usize,
+) -> Result<(), Error> {
+    let file = Backing::of(file).at(offset);
+    enter(ptr, bytes, Kind::ForeignVram, ordinal, Some(file))
+}
+
+fn enter(
+    ptr: *mut c_void,
+    bytes: usize,
+    kind: Kind,
+    ordinal: usize,
+    file: Option<Backing>,
+) -> Result<(), Error> {
+    let start = ptr as usize;
+    if ptr.is_null() || bytes == 0 || start.checked_add(bytes).is_none() {
+        return Err(Error::NotARange { ptr: start, bytes });
+    }
+    let device = i32::try_from(ordinal)
+        .ok()
+        .and_then(|index| device::by_ordinal(index).ok())
+        .ok_or(Error::NoDevice { ordinal })?;
+    let mut allocation = Allocation::borrowed(start, bytes, kind, device, 0);
+    if let Some(file) = file {
+        allocation = allocation.keeping(Arc::new(file));
+    }
+    registry::add_borrowed(allocation).map_err(|_| Error::Known { ptr: start, bytes })
 }
 
 /// Forgets memory adopted at `ptr`.

@@ -333,3 +333,55 @@ fn hsa_needs_its_initialisation() {
     );
     assert_eq!((hsa!(hsa_shut_down()), hsa!(hsa_shut_down())), (GOOD, not));
 }
+
+#[test]
+fn foreign_device_memory_in_a_file_is_exported_with_its_place_there() {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+    const LEAD: usize = 8192;
+    let file = memfd_create("opencl memory", MemfdFlags::CLOEXEC).unwrap();
+    ftruncate(&file, 3 * 4096).unwrap();
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping.
+    let p = unsafe {
+        mmap(
+            null_mut(),
+            4096,
+            access,
+            MapFlags::SHARED,
+            &file,
+            LEAD as u64,
+        )
+    };
+    let p = p.unwrap();
+    // SAFETY: mapped from there, and unmapped after its release.
+    unsafe { foreign::adopt_in_file(p, 4096, 0, file, LEAD) }.unwrap();
+    assert_eq!(hsa!(hsa_init()), GOOD);
+    let (mut fd, mut offset) = (-1, 0);
+    let inside = p.wrapping_byte_add(256);
+    let exported = hsa!(hsa_amd_portable_export_dmabuf(
+        inside,
+        512,
+        &mut fd,
+        &mut offset
+    ));
+    assert_eq!((exported, offset), (GOOD, (LEAD + 256) as u64));
+    assert_eq!(hsa!(hsa_amd_portable_close_dmabuf(fd)), GOOD);
+    assert_eq!(hsa!(hsa_shut_down()), GOOD);
+    foreign::release(p).unwrap();
+    // SAFETY: nothing uses the mapping any more.
+    unsafe { munmap(p, 4096) }.unwrap();
+}
+
+#[test]
+fn a_device_that_is_not_there_owns_nothing() {
+    let mut memory = vec![0u8; 64];
+    // SAFETY: refused, so nothing is used.
+    let refused =
+        unsafe { foreign::adopt_on(memory.as_mut_ptr().cast(), 64, ForeignKind::Vram, 7) };
+    let error = refused.unwrap_err().to_string();
+    assert!(
+        error.contains("no device 7") && error.contains("at least 8"),
+        "{error}"
+    );
+}

@@ -8,12 +8,12 @@ use hip_sys::{hipError_t, hipStream_t};
 use parking_lot::Mutex;
 
 use crate::call::{call, code};
-use crate::{Device, Event, Result, report};
+use crate::{Device, Error, Event, Result, report};
 
 /// A queue of work that the device runs in order. Cloning is cheap and gives the same stream.
 ///
 /// Memory keeps the streams it was used on alive until that work is waited for. The last owner waits for the stream's work
-/// and destroys it.
+/// and destroys it, unless it is someone else's ([`Stream::from_raw`]).
 #[derive(Clone)]
 pub struct Stream {
     core: Arc<Core>,
@@ -22,6 +22,8 @@ pub struct Stream {
 struct Core {
     device: Device,
     raw: hipStream_t,
+    /// Whether the stream is destroyed with its last owner.
+    owned: bool,
     /// Recorded here, waited for elsewhere, and recorded again: a wait keeps to the record it saw when it was queued.
     fence: Mutex<Option<Event>>,
     /// What queued work uses, until a wait has shown that it is done.
@@ -49,14 +51,57 @@ impl Stream {
                 device.ordinal()
             )?;
         }
-        Ok(Self {
+        Ok(Self::with(device, raw, true))
+    }
+
+    fn with(device: &Device, raw: hipStream_t, owned: bool) -> Self {
+        Self {
             core: Arc::new(Core {
                 device: device.clone(),
                 raw,
+                owned,
                 fence: Mutex::new(None),
                 kept: Mutex::default(),
             }),
-        })
+        }
+    }
+
+    /// A stream that other code created and keeps: null is the device's default stream. The last owner waits for its work and
+    /// leaves it alone.
+    ///
+    /// # Safety
+    ///
+    /// * `raw` is null or a stream of this runtime's HIP library. HIP counts no references to a stream, so its owner destroys it
+    ///   only after the last clone of the result is gone.
+    /// * If the library cannot tell whose it is (no `hipStreamGetDevice`), it is a stream of `device`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice) for a stream of another device, or HIP does not know it.
+    #[doc(alias = "hipStreamGetDevice")]
+    pub unsafe fn from_raw(device: &Device, raw: hipStream_t) -> Result<Self> {
+        device.make_current()?;
+        // The default stream is that of the current device.
+        if !raw.is_null() && device.runtime().api().hipStreamGetDevice.is_some() {
+            let mut ordinal = -1;
+            // SAFETY: the caller's stream; writes one int to the address given.
+            unsafe {
+                call!(
+                    device.runtime(),
+                    hipStreamGetDevice(raw, &mut ordinal),
+                    "hipStreamGetDevice({raw:?})"
+                )?;
+            }
+            if ordinal != device.index() {
+                return Err(Error::WrongDevice {
+                    call: "Stream::from_raw",
+                    argument: "the stream",
+                    found: format!("device {ordinal}"),
+                    expected: format!("device {}", device.ordinal()),
+                });
+            }
+        }
+        Ok(Self::with(device, raw, false))
     }
 
     /// The device that runs the work.
@@ -272,10 +317,10 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         // Waiting first is what brings an error of the last work to light.
-        for outcome in [self.synchronize(), self.destroy()] {
-            if let Err(error) = outcome {
-                self.device.runtime().defer(error);
-            }
+        let waited = self.synchronize();
+        let destroyed = if self.owned { self.destroy() } else { Ok(()) };
+        for error in [waited, destroyed].into_iter().filter_map(Result::err) {
+            self.device.runtime().defer(error);
         }
         // Only what a failed wait left: it may still be in use.
         let kept = std::mem::take(self.kept.get_mut());

@@ -133,3 +133,41 @@ fn a_buffer_of_one_device_is_dropped_while_another_is_current() {
     // Others of this program allocate less than this beside it.
     assert!(second.memory_info().unwrap().free + (1 << 19) > before.free);
 }
+
+#[test]
+fn a_foreign_stream_is_used_on_its_device_alone_and_left_to_its_owner() {
+    let (runtime, device, other) = two();
+    let api = runtime.api();
+    device.make_current().unwrap();
+    let mut raw = std::ptr::null_mut();
+    // SAFETY: a valid place for one handle.
+    let code = unsafe { api.hipStreamCreate.unwrap()(&raw mut raw) };
+    assert_eq!(code, hip_sys::hipError_t::hipSuccess);
+    // SAFETY: the stream is alive until the end of this test.
+    let stream = unsafe { hip::Stream::from_raw(&device, raw) }.unwrap();
+    assert_eq!(stream.raw(), raw);
+    // SAFETY: as above.
+    let wrong = unsafe { hip::Stream::from_raw(&other, raw) };
+    assert!(matches!(wrong, Err(Error::WrongDevice { .. })), "{wrong:?}");
+    let buffer = device.alloc_from(&stream, &[5_u32; 100]).unwrap();
+    let mut back = [0; 100];
+    buffer.copy_to_slice(&stream, &mut back).unwrap();
+    assert_eq!(back, [5; 100]);
+    drop((buffer, stream));
+    // SAFETY: the stream is still there, and destroyed here.
+    unsafe {
+        assert_eq!(
+            api.hipStreamQuery.unwrap()(raw),
+            hip_sys::hipError_t::hipSuccess
+        );
+        assert_eq!(
+            api.hipStreamDestroy.unwrap()(raw),
+            hip_sys::hipError_t::hipSuccess
+        );
+    }
+    // SAFETY: the host platform recognises a handle that was destroyed.
+    assert!(unsafe { hip::Stream::from_raw(&device, raw) }.is_err());
+    // SAFETY: null is the default stream.
+    let default = unsafe { hip::Stream::from_raw(&device, std::ptr::null_mut()) }.unwrap();
+    assert!(default.is_idle().unwrap());
+}

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use interop::Route;
 
@@ -67,8 +68,8 @@ enum Pipeline {
 #[derive(Args, Debug)]
 struct Run {
     /// Way to share memory; the best direct one if not given.
-    #[arg(long, value_enum, conflicts_with = "staging")]
-    route: Option<RouteName>,
+    #[arg(long, conflicts_with = "staging", value_parser = route())]
+    route: Option<Route>,
     /// Copy instead of sharing, for comparison (the same as --route staging).
     #[arg(long)]
     staging: bool,
@@ -89,11 +90,10 @@ struct Run {
     plant_copy: Option<Api>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum RouteName {
-    SvmCoarse,
-    HostPinned,
-    Staging,
+/// Takes the name of any route.
+fn route() -> impl TypedValueParser<Value = Route> {
+    PossibleValuesParser::new(Route::ALL.map(|route| route.to_string()))
+        .try_map(|name| name.parse::<Route>())
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -104,11 +104,10 @@ enum Api {
 
 impl Run {
     fn request(self, preset: Preset) -> Request {
-        let route = match (self.staging, self.route) {
-            (true, _) | (_, Some(RouteName::Staging)) => Some(Route::Staging),
-            (_, Some(RouteName::SvmCoarse)) => Some(Route::SvmCoarse),
-            (_, Some(RouteName::HostPinned)) => Some(Route::HostPinned),
-            (false, None) => None,
+        let route = if self.staging {
+            Some(Route::Staging)
+        } else {
+            self.route
         };
         let common = Common {
             iterations: self.iterations.map(|n| n as usize),

@@ -23,6 +23,12 @@ pub enum Error {
         /// Each route considered and why it was not taken.
         tried: Vec<(Route, String)>,
     },
+    /// Every permitted route works between the two devices, and failed this time.
+    #[error("every permitted route failed: {}", list(.tried))]
+    Failed {
+        /// Each route tried and what went wrong.
+        tried: Vec<(Route, String)>,
+    },
     /// No OpenCL device names the same hardware as the HIP device.
     #[error("no OpenCL device pairs with {hip}: {reason}")]
     NoPair {
@@ -75,6 +81,74 @@ pub enum Error {
         /// HIP's address.
         hip: usize,
     },
+    /// The route does not exist for what was asked.
+    #[error("route {route} is not possible: {reason}")]
+    Unsupported {
+        /// The route.
+        route: Route,
+        /// Why, and what to use instead.
+        reason: String,
+    },
+    /// An address that the runtime below HIP does not know.
+    #[error(
+        "route {route}: the HSA runtime knows no memory at {address:#x}; two copies of it may be loaded (see /proc/self/maps)"
+    )]
+    UnknownAddress {
+        /// The route under test.
+        route: Route,
+        /// The address OpenCL gave.
+        address: usize,
+    },
+    /// Memory that reaches beyond its allocation.
+    #[error(
+        "route {route}: {bytes} bytes at {address:#x} do not lie in the allocation there, which has {allocated} bytes at {base:#x}"
+    )]
+    OutsideAllocation {
+        /// The route under test.
+        route: Route,
+        /// The address given.
+        address: usize,
+        /// The bytes wanted.
+        bytes: usize,
+        /// Where the allocation begins.
+        base: usize,
+        /// Its size in bytes.
+        allocated: usize,
+    },
+    /// Memory of a route over device memory that lies elsewhere.
+    #[error(
+        "route {route}: the memory at {address:#x} is {residency} memory, not the device's; a context of several devices keeps it on the host"
+    )]
+    NotOnDevice {
+        /// The route under test.
+        route: Route,
+        /// The address given.
+        address: usize,
+        /// Where the bytes live.
+        residency: crate::Residency,
+    },
+    /// Memory of another device than the bridge's.
+    #[error(
+        "route {route}: the memory at {address:#x} belongs to the device at {owner}, the HIP device is at {expected}; pair the right two"
+    )]
+    OtherDevice {
+        /// The route under test.
+        route: Route,
+        /// The address given.
+        address: usize,
+        /// The place of the owner.
+        owner: String,
+        /// The place of the bridge's HIP device.
+        expected: String,
+    },
+    /// Elements that need a greater alignment than shared memory has.
+    #[error("elements that are aligned to {alignment} bytes cannot be shared; {limit} is the most")]
+    Alignment {
+        /// What the type needs.
+        alignment: usize,
+        /// What every route gives.
+        limit: usize,
+    },
     /// A buffer of no elements cannot be shared.
     #[error("a shared buffer needs at least one element")]
     Empty,
@@ -96,6 +170,11 @@ pub enum Error {
         /// Elements of the buffer.
         expected: usize,
     },
+    /// Memory that its owner made for reading only.
+    #[error(
+        "the memory is for reading only; take `cl` or `hip`, or have its owner create it for writing"
+    )]
+    ReadOnly,
     /// A queue or stream belongs to other devices than the bridge.
     #[error("the {what} belongs to another {owner} than this bridge; take it from the bridge")]
     OtherOwner {
@@ -103,6 +182,22 @@ pub enum Error {
         what: &'static str,
         /// `context` or `device`.
         owner: &'static str,
+    },
+    /// A device handle that no OpenCL library of this process gave.
+    #[error(
+        "the OpenCL device handed over is none of the {looked_at} that were found; name the library it came from in HIPCL_OPENCL"
+    )]
+    ForeignDevice {
+        /// How many devices were found.
+        looked_at: usize,
+    },
+    /// A context of several devices.
+    #[error(
+        "the OpenCL context has {count} devices; ROCm then keeps shared memory on the host and a copy of each buffer per device: create one context per device"
+    )]
+    SeveralDevices {
+        /// How many.
+        count: usize,
     },
     /// The platform's model would not learn of an allocation.
     #[error("the {platform} platform refused memory that OpenCL owns: {reason}")]
@@ -163,6 +258,36 @@ pub enum Error {
         /// The number of slots.
         limit: usize,
     },
+}
+
+impl Error {
+    /// Whether the route does not exist for what was asked, rather than having failed: a driver that
+    /// lacks the extension, a platform on which it makes no sense, a release that is known to crash.
+    #[must_use]
+    pub fn is_impossible(&self) -> bool {
+        matches!(
+            self,
+            Self::NotPossible { .. }
+                | Self::Unsupported { .. }
+                | Self::Cl(clmgr::Error::NotSupported { .. })
+                | Self::Hip(hip::Error::NotSupported { .. } | hip::Error::MissingSymbol { .. })
+        )
+    }
+}
+
+impl Error {
+    /// Whether another route may do better.
+    pub(crate) fn is_about_route(&self) -> bool {
+        self.is_impossible()
+            || matches!(
+                self,
+                Self::UnknownAddress { .. }
+                    | Self::OutsideAllocation { .. }
+                    | Self::NotOnDevice { .. }
+                    | Self::OtherDevice { .. }
+                    | Self::Foreign { .. }
+            )
+    }
 }
 
 fn list(tried: &[(Route, String)]) -> String {

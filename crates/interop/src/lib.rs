@@ -15,8 +15,10 @@
 //! hand-off that was proven. The [`Meter`] counts every copy at the function tables of both APIs,
 //! which is how "no copy" becomes a measurement.
 //!
-//! What this crate does not do: adopting memory that other code allocated, and sharing between
-//! processes. These are later versions' work.
+//! [`Bridge::open`] makes its own OpenCL objects, [`Bridge::adopt`] works on those of other code, and
+//! [`Bridge::adopt_cl_mem`] and its like make shared buffers of memory that exists already.
+//!
+//! What this crate does not do: sharing between processes. That is a later version's work.
 //!
 //! ```
 //! use interop::{Bridge, Options};
@@ -51,12 +53,16 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+mod alias;
 mod backing;
 mod bridge;
+mod core;
 mod error;
 mod grade;
 mod guard;
 mod handoff;
+mod hsa;
+mod known;
 pub mod measure;
 mod meter;
 mod pairing;
@@ -69,13 +75,13 @@ mod shared;
 mod uses;
 mod warm_up;
 
-pub use bridge::{Bridge, Options};
+pub use bridge::{Bridge, ForeignObjects, NativeHandles, Options};
 pub use error::{Error, Result};
 pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};
 pub use guard::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
 pub use meter::{CallCount, Category, Counts, Meter, Scope};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};
-pub use report::{BridgeReport, Pairing, RouteReport};
+pub use report::{BridgeReport, Failover, Pairing, RouteReport};
 pub use residency::Residency;
 pub use route::{Policy, Route, UnknownRoute};
 pub use shared::Shared;

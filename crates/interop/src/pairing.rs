@@ -51,6 +51,13 @@ pub(crate) fn candidates(
     Ok(paired)
 }
 
+/// Why this very OpenCL device pairs with `hip`.
+pub(crate) fn of(platform: Platform, hip: &hip::Device, device: &clmgr::Device) -> Result<Pairing> {
+    let devices = std::slice::from_ref(device);
+    let (_, pairing) = candidates(platform, hip, devices, Some(0))?.remove(0);
+    Ok(pairing)
+}
+
 /// AMD's OpenCL reports no PCI domain, so a missing domain matches any; the pattern test decides.
 fn same_place(device: &clmgr::Device, hip: &hip::PciAddress) -> bool {
     device.pci_address().is_some_and(|cl| {

@@ -1,6 +1,6 @@
 //! Patterns written through one API and read through the other.
 
-use crate::bridge::Core;
+use crate::core::Core;
 use crate::handoff::Handoff;
 use crate::warm_up::{FirstCall, once};
 use crate::{Category, Error, Residency, Result, Route, Shared};
@@ -100,7 +100,7 @@ impl Probe {
             return Err(Error::HiddenCopy { route, bytes });
         }
         match words.addresses() {
-            Some((cl, hip)) if cl != hip && route == Route::SvmCoarse => {
+            Some((cl, hip)) if cl != hip && route.has_one_address() => {
                 Err(Error::AddressesDiffer { route, cl, hip })
             }
             _ => Ok(words.residency()),

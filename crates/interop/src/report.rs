@@ -29,6 +29,14 @@ pub struct BridgeReport {
     pub opencl_counted: bool,
 }
 
+impl BridgeReport {
+    /// The routes that were proven, best first.
+    pub fn working(&self) -> impl Iterator<Item = Route> + '_ {
+        let works = |report: &&RouteReport| report.works();
+        self.routes.iter().filter(works).map(|report| report.route)
+    }
+}
+
 /// Why an OpenCL device and a HIP device are taken for the same one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -56,6 +64,9 @@ pub struct RouteReport {
     /// Where its memory lives if patterns written through either API were read through the other,
     /// else why it can't be used.
     pub outcome: Result<Residency, String>,
+    /// Whether the route does not exist between the two devices; one that exists and does not work
+    /// has failed.
+    pub impossible: bool,
 }
 
 impl RouteReport {
@@ -63,5 +74,40 @@ impl RouteReport {
     #[must_use]
     pub fn works(&self) -> bool {
         self.outcome.is_ok()
+    }
+
+    /// Whether the route exists, and its proof went wrong.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.outcome.is_err() && !self.impossible
+    }
+}
+
+/// A route that failed at run time, and the one that was taken instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failover {
+    /// The route that failed.
+    pub from: Route,
+    /// The route that was taken.
+    pub to: Route,
+    /// What was being done, such as `allocation` or `upload`.
+    pub during: &'static str,
+    /// What went wrong.
+    pub reason: String,
+}
+
+impl fmt::Display for Failover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            from,
+            to,
+            during,
+            reason,
+        } = self;
+        write!(f, "{during}: {from} failed ({reason}), {to} was taken")?;
+        if to.is_copy() {
+            f.write_str(", which copies")?;
+        }
+        Ok(())
     }
 }

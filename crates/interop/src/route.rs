@@ -2,42 +2,135 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A way for both APIs to reach one data set.
+///
+/// | route | memory of | OpenCL sees | HIP sees | on request only |
+/// |---|---|---|---|---|
+/// | [`SvmCoarse`](Self::SvmCoarse) | OpenCL, device | SVM pointer, `cl_mem` view | the same address | |
+/// | [`GpuVa`](Self::GpuVa) | OpenCL, device | `cl_mem` | the address a kernel told | |
+/// | [`ExternalFd`](Self::ExternalFd) | HIP, device | imported `cl_mem` | its own allocation | |
+/// | [`DmaBuf`](Self::DmaBuf) | OpenCL, device | as `SvmCoarse` | an import of its own, at another address | |
+/// | [`HipPointer`](Self::HipPointer) | HIP, device | raw pointer argument | its own allocation | |
+/// | [`HostPinned`](Self::HostPinned) | host | `CL_MEM_USE_HOST_PTR` | registered memory | |
+/// | [`SvmFine`](Self::SvmFine) | OpenCL, **host** on a discrete GPU | SVM pointer, `cl_mem` view | the same address | yes |
+/// | [`Managed`](Self::Managed) | HIP, moves | raw pointer argument | managed memory | yes |
+/// | [`Staging`](Self::Staging) | each its own | `cl_mem` | its own allocation | by [`Policy`] |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Route {
-    /// Coarse-grain SVM owned by OpenCL: device memory, one address for both APIs.
+    /// Coarse-grain SVM owned by OpenCL: device memory, one address for both APIs. HIP uses it in
+    /// kernels, rocBLAS and rocSOLVER, not in copies.
     SvmCoarse,
+    /// A plain `cl_mem`, for code that takes nothing else: HIP uses the address that a kernel of one
+    /// work-item tells, after the HSA runtime has confirmed whose it is.
+    GpuVa,
+    /// Exportable HIP memory whose descriptor OpenCL imports (`cl_khr_external_memory_opaque_fd`).
+    ExternalFd,
+    /// OpenCL's memory, exported by the HSA runtime as a dma-buf and imported by HIP, so that HIP has
+    /// an object of its own for it and may copy, share and send it.
+    DmaBuf,
+    /// HIP's memory, given to OpenCL's kernels as a raw pointer.
+    HipPointer,
     /// Page-aligned host memory, `CL_MEM_USE_HOST_PTR` for OpenCL and registered with HIP.
     HostPinned,
+    /// Fine-grain SVM. On a discrete GPU it lies in host memory, which the device reads over its link.
+    SvmFine,
+    /// HIP's managed memory, given to OpenCL's kernels as a raw pointer. Its pages move, or stay on
+    /// the host where the device cannot fault (XNACK off).
+    Managed,
     /// One allocation per API and a copy at every change of side. Never chosen silently.
     Staging,
 }
 
 impl Route {
-    /// Every route that this version can take, best first.
-    pub const ALL: [Self; 3] = [Self::SvmCoarse, Self::HostPinned, Self::Staging];
+    /// Every route, best first.
+    pub const ALL: [Self; 9] = [
+        Self::SvmCoarse,
+        Self::GpuVa,
+        Self::ExternalFd,
+        Self::DmaBuf,
+        Self::HipPointer,
+        Self::HostPinned,
+        Self::SvmFine,
+        Self::Managed,
+        Self::Staging,
+    ];
 
     /// Whether a change of side copies the data set.
     #[must_use]
     pub fn is_copy(self) -> bool {
         self == Self::Staging
     }
+
+    /// Whether the route is taken without being named, as far as the [`Policy`] permits it.
+    #[must_use]
+    pub fn is_automatic(self) -> bool {
+        self.warning().is_none()
+    }
+
+    /// What to know before naming a route that is not automatic.
+    #[must_use]
+    pub fn warning(self) -> Option<&'static str> {
+        match self {
+            Self::SvmFine => Some(
+                "fine-grain SVM lies in host memory on a discrete GPU: every access crosses the link",
+            ),
+            Self::Managed => Some(
+                "managed pages move at each change of side, or stay in host memory where XNACK is off",
+            ),
+            _ => None,
+        }
+    }
+
+    /// The oldest ROCm release on which the route can work, by its sources; `None` where ROCm's
+    /// OpenCL has no part of it in any release.
+    ///
+    /// HIP takes an address that it did not allocate since 5.6
+    /// (rocclr/device/rocm/rocdevice.cpp, `GetArenaMemObj`), and `hsa_amd_portable_export_dmabuf`
+    /// came with the same release; 5.7 is the oldest that this workspace has bindings for.
+    #[must_use]
+    pub fn oldest_rocm(self) -> Option<&'static str> {
+        match self {
+            // No release has `cl_khr_external_memory` (rocclr/device/rocm/rocsettings.cpp).
+            Self::ExternalFd => None,
+            _ => Some("5.7"),
+        }
+    }
+
+    /// Whether both APIs must see the same address.
+    pub(crate) fn has_one_address(self) -> bool {
+        matches!(
+            self,
+            Self::SvmCoarse | Self::SvmFine | Self::GpuVa | Self::HipPointer | Self::Managed
+        )
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::SvmCoarse => "svm-coarse",
+            Self::GpuVa => "gpu-va",
+            Self::ExternalFd => "external-fd",
+            Self::DmaBuf => "dma-buf",
+            Self::HipPointer => "hip-pointer",
+            Self::HostPinned => "host-pinned",
+            Self::SvmFine => "svm-fine",
+            Self::Managed => "managed",
+            Self::Staging => "staging",
+        }
+    }
 }
 
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::SvmCoarse => "svm-coarse",
-            Self::HostPinned => "host-pinned",
-            Self::Staging => "staging",
-        })
+        f.pad(self.name())
     }
 }
 
 /// The name is not a route.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown route `{0}`; use svm-coarse, host-pinned or staging")]
-pub struct UnknownRoute(String);
+#[error("unknown route `{name}`; use {}", Route::ALL.map(Route::name).join(", "))]
+pub struct UnknownRoute {
+    name: String,
+}
 
 impl FromStr for Route {
     type Err = UnknownRoute;
@@ -45,20 +138,25 @@ impl FromStr for Route {
     fn from_str(name: &str) -> Result<Self, UnknownRoute> {
         Self::ALL
             .into_iter()
-            .find(|route| route.to_string() == name)
-            .ok_or_else(|| UnknownRoute(name.to_owned()))
+            .find(|route| route.name() == name)
+            .ok_or_else(|| UnknownRoute {
+                name: name.to_owned(),
+            })
     }
 }
 
-/// What may be done where no direct route is possible.
+/// What may be done where the best route is not possible, or fails at run time.
+///
+/// Routes that are not [automatic](Route::is_automatic) are taken only if they are named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// Never copy: [`Error::NotPossible`](crate::Error::NotPossible) instead.
+    /// Take another direct route, never copy: [`Error::NotPossible`](crate::Error::NotPossible)
+    /// instead.
     #[default]
     DirectOnly,
     /// Copy if no direct route works between the two devices.
     PreferDirect,
-    /// As `PreferDirect`, and also when a direct allocation fails at run time.
+    /// As `PreferDirect`, and also when every direct route fails at run time.
     AllowCopy,
 }
 
@@ -76,7 +174,7 @@ mod tests {
             .expect_err("`svm` is not a route")
             .to_string();
         assert!(
-            error.contains("`svm`") && error.contains("svm-coarse"),
+            error.contains("`svm`") && error.contains("svm-coarse") && error.contains("staging"),
             "{error}"
         );
     }

@@ -1,14 +1,19 @@
-use crate::backing::Backing;
-use crate::bridge::Core;
+use crate::alias::View;
+use crate::backing::{self, Backing, Side};
+use crate::core::Core;
 use crate::handoff::{Handoff, Host};
-use crate::uses::{Access, User, Uses};
+use crate::report::Failover;
+use crate::uses::{Access, User};
 use crate::{
     Category, ClGuard, ClGuardMut, Error, Grade, HipGuard, HipGuardMut, Residency, Result, Route,
 };
 use bytemuck::Pod;
-use parking_lot::Mutex;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
+
+/// The alignment of `clSVMAlloc`, which is the least of what the routes give.
+const ALIGNMENT: usize = 128;
 
 /// One allocation that OpenCL and HIP both see.
 ///
@@ -19,7 +24,8 @@ use std::sync::Arc;
 /// everyone else, a reader after writers. With [`Grade::Host`] the guard is granted only then; with
 /// the others it is granted at once, and the drivers keep the order. Several readers may hold the
 /// buffer at once, on both APIs. Work on one in-order queue or stream is ordered by that queue or
-/// stream and never waits on the host.
+/// stream and never waits on the host. Where several buffers show the same bytes, because memory was
+/// adopted twice, a guard of one waits for the users of all.
 ///
 /// # When the other side fails
 /// The work after it was enqueued already, and runs on what there is. The failure comes from the
@@ -35,47 +41,101 @@ pub struct Shared<T: Pod> {
     core: Arc<Core>,
     len: usize,
     residency: Residency,
-    backing: ManuallyDrop<Backing<T>>,
-    uses: Mutex<Uses>,
+    /// Whether the memory may be written: a foreign buffer can be for reading only.
+    writable: bool,
+    backing: ManuallyDrop<Box<dyn Backing>>,
+    view: Arc<View>,
     handoff: ManuallyDrop<Arc<dyn Handoff>>,
+    /// The hand-off for memory of another route, should one take over.
+    wanted: Option<Arc<dyn Handoff>>,
+    /// The routes that may be taken if this one fails, best first.
+    next: Arc<[Route]>,
+    element: PhantomData<T>,
 }
 
 impl<T: Pod> Shared<T> {
     /// Allocates on exactly this route.
     pub(crate) fn on_route(core: &Arc<Core>, route: Route, len: usize) -> Result<Self> {
-        if len == 0 {
+        let bytes = bytes_of::<T>(len)?;
+        let backing = backing::allocate(core, route, bytes)?;
+        Self::over(core, backing, true)
+    }
+
+    /// Allocates on the first of these routes that has memory to give.
+    pub(crate) fn on_first_of(
+        core: &Arc<Core>,
+        routes: &[Route],
+        handoff: &Arc<dyn Handoff>,
+        len: usize,
+    ) -> Result<Self> {
+        bytes_of::<T>(len)?;
+        let mut tried: Vec<(Route, String)> = Vec::new();
+        for (index, &route) in routes.iter().enumerate() {
+            match Self::on_route(core, route, len) {
+                Ok(shared) => {
+                    let mut shared = shared.handed_over_by(handoff);
+                    shared.next = routes[index + 1..].into();
+                    if let Some((from, reason)) = tried.last() {
+                        core.note_failover(Failover {
+                            from: *from,
+                            to: route,
+                            during: "allocation",
+                            reason: reason.clone(),
+                        });
+                    }
+                    return Ok(shared);
+                }
+                Err(error) if routes.len() == 1 => return Err(error),
+                Err(error) => tried.push((route, error.to_string())),
+            }
+        }
+        Err(Error::Failed { tried })
+    }
+
+    /// Memory that exists already.
+    pub(crate) fn over(
+        core: &Arc<Core>,
+        backing: Box<dyn Backing>,
+        writable: bool,
+    ) -> Result<Self> {
+        let element = size_of::<T>();
+        let bytes = backing.bytes();
+        if element == 0 || bytes < element {
             return Err(Error::Empty);
         }
-        let element = size_of::<T>().max(1);
-        if len
-            .checked_mul(element)
-            .is_none_or(|bytes| isize::try_from(bytes).is_err())
-        {
-            return Err(Error::TooLarge { len, element });
+        if !backing.hip_ptr().addr().is_multiple_of(align_of::<T>()) {
+            return Err(Error::Alignment {
+                alignment: align_of::<T>(),
+                limit: 1 << backing.hip_ptr().addr().trailing_zeros(),
+            });
         }
-        let backing = Backing::allocate(core, route, len)?;
         let residency = backing.residency(core);
         Ok(Self {
             core: Arc::clone(core),
-            len,
+            len: bytes / element,
             residency,
+            writable,
+            view: View::enter(backing.spans()),
             backing: ManuallyDrop::new(backing),
-            uses: Mutex::default(),
             handoff: ManuallyDrop::new(Arc::new(Host::new(None))),
+            wanted: None,
+            next: Arc::default(),
+            element: PhantomData,
         })
     }
 
-    /// Hands over this way from now on, if the host makes no copies at every change of side.
+    /// Hands over this way from now on, if the host has no part in every change of side.
     pub(crate) fn handed_over_by(mut self, handoff: &Arc<dyn Handoff>) -> Self {
-        if !self.is_copy() {
+        if !self.backing.needs_host() {
             *self.handoff = Arc::clone(handoff);
         }
+        self.wanted = Some(Arc::clone(handoff));
         self
     }
 
     /// Whether every hand-off so far that has come to an end went well.
     pub(crate) fn check_handoffs(&self) -> Result<()> {
-        self.uses.lock().check()
+        self.view.check()
     }
 
     /// Number of elements, at least one.
@@ -106,8 +166,8 @@ impl<T: Pod> Shared<T> {
         self.route().is_copy()
     }
 
-    /// How a change of side is ordered. A route that copies hands over by the host, whatever the
-    /// bridge's grade.
+    /// How a change of side is ordered. A route on which the host has a part in it hands over by the
+    /// host, whatever the bridge's grade.
     #[must_use]
     pub fn grade(&self) -> Grade {
         self.handoff.grade()
@@ -117,7 +177,8 @@ impl<T: Pod> Shared<T> {
     /// route that promises one address shows it.
     #[must_use]
     pub fn addresses(&self) -> Option<(usize, usize)> {
-        self.backing.addresses()
+        let cl = self.backing.cl_address()?;
+        Some((cl, self.backing.hip_ptr().addr()))
     }
 
     /// Read access for kernels on `queue`.
@@ -125,17 +186,21 @@ impl<T: Pod> Shared<T> {
     /// # Errors
     /// If the queue is of another context, or if waiting for HIP's writers fails.
     pub fn cl<'a>(&'a self, queue: &'a clmgr::Queue) -> Result<ClGuard<'a, T>> {
-        self.grant_cl(queue, Access::Read)?;
-        Ok(ClGuard::new(self.backing.cl_arg()))
+        self.grant_cl(queue, Access::Read)??;
+        Ok(ClGuard::new(&**self.backing))
     }
 
     /// Read and write access for kernels on `queue`.
     ///
     /// # Errors
-    /// If the queue is of another context, or if waiting for other users fails.
+    /// If the queue is of another context, if the memory may not be written, or if waiting for
+    /// other users fails.
     pub fn cl_mut<'a>(&'a mut self, queue: &'a clmgr::Queue) -> Result<ClGuardMut<'a, T>> {
-        self.grant_cl(queue, Access::Write)?;
-        Ok(ClGuardMut::new(self.backing.cl_arg()))
+        if let Err(error) = self.grant_cl(queue, Access::Write)? {
+            self.fail_over("hand-over to OpenCL", error, None)?;
+            self.grant_cl(queue, Access::Write)??;
+        }
+        Ok(ClGuardMut::new(&**self.backing))
     }
 
     /// Read access for HIP work on `stream`.
@@ -143,36 +208,47 @@ impl<T: Pod> Shared<T> {
     /// # Errors
     /// If the stream is of another device, or if waiting for OpenCL's writers fails.
     pub fn hip<'a>(&'a self, stream: &'a hip::Stream) -> Result<HipGuard<'a, T>> {
-        self.grant_hip(stream, Access::Read)?;
-        Ok(HipGuard::new(self.backing.hip_slice(self.len, stream)))
+        self.grant_hip(stream, Access::Read)??;
+        Ok(HipGuard::new(self.slice(stream)))
     }
 
     /// Read and write access for HIP work on `stream`.
     ///
     /// # Errors
-    /// If the stream is of another device, or if waiting for other users fails.
+    /// If the stream is of another device, if the memory may not be written, or if waiting for
+    /// other users fails.
     pub fn hip_mut<'a>(&'a mut self, stream: &'a hip::Stream) -> Result<HipGuardMut<'a, T>> {
-        self.grant_hip(stream, Access::Write)?;
-        Ok(HipGuardMut::new(
-            self.backing.hip_slice_mut(self.len, stream),
-        ))
+        if let Err(error) = self.grant_hip(stream, Access::Write)? {
+            self.fail_over("hand-over to HIP", error, None)?;
+            self.grant_hip(stream, Access::Write)??;
+        }
+        Ok(HipGuardMut::new(self.slice_mut(stream)))
     }
 
     /// Fills the buffer from host memory and returns when the bytes are there. Counted as
     /// [`Category::Input`].
     ///
     /// # Errors
-    /// If the lengths differ or a driver call fails.
+    /// If the lengths differ, the memory may not be written, or a driver call fails and no other
+    /// route is permitted.
     #[track_caller]
     pub fn upload(&mut self, data: &[T]) -> Result<()> {
         self.check_length("upload", data.len())?;
+        self.check_writable()?;
         let _scope = self.core.meter.scope(Category::Input);
-        let uses = self.uses.get_mut();
-        let user = User::Cl(self.core.queue.clone());
-        uses.admit(&**self.handoff, self.backing.cl_arg(), &user, Access::Write)?;
-        self.backing.write(&self.core, data)?;
-        // Some drivers run what waits for an event that failed.
-        uses.check()
+        let data = bytemuck::cast_slice(data);
+        let (user, subject) = (self.transfer_user(), self.subject());
+        let (core, backing) = (&self.core, &mut self.backing);
+        let written = self
+            .view
+            .admit(&**self.handoff, subject, &user, Access::Write, || {
+                Ok(backing.write(core, data))
+            })?;
+        match written {
+            // Some drivers run what waits for an event that failed.
+            Ok(()) => self.view.check(),
+            Err(error) => self.fail_over("upload", error, Some(data)),
+        }
     }
 
     /// Copies the buffer to host memory and returns when the bytes are there. Counted as
@@ -184,39 +260,184 @@ impl<T: Pod> Shared<T> {
     pub fn download(&self, data: &mut [T]) -> Result<()> {
         self.check_length("download", data.len())?;
         let _scope = self.core.meter.scope(Category::Result);
-        let mut uses = self.uses.lock();
-        let user = User::Cl(self.core.queue.clone());
-        uses.admit(&**self.handoff, self.backing.cl_arg(), &user, Access::Read)?;
-        self.backing.read(&self.core, data)?;
-        // Some drivers run what waits for an event that failed.
-        uses.check()
+        self.read(bytemuck::cast_slice_mut(data))
     }
 
-    /// The lock is held while the driver works, so that two readers do not stage twice.
-    fn grant_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<()> {
-        if queue.context().raw() != self.core.context.raw() {
+    /// Moves the data to memory of another route, through the host: a copy of the data set, counted
+    /// as such.
+    ///
+    /// # Errors
+    /// If the new memory cannot be had or a copy fails; the buffer is then as before.
+    pub fn move_to(&mut self, route: Route) -> Result<()> {
+        if route != self.route() {
+            let data = self.rescue()?;
+            self.replace(route, &data)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, data: &mut [u8]) -> Result<()> {
+        self.admit(&self.transfer_user(), Access::Read, || {
+            self.backing.read(&self.core, data)
+        })?;
+        // Some drivers run what waits for an event that failed.
+        self.view.check()
+    }
+
+    fn admit<R>(&self, user: &User, access: Access, then: impl FnOnce() -> Result<R>) -> Result<R> {
+        let handoff = &**self.handoff;
+        self.view.admit(handoff, self.subject(), user, access, then)
+    }
+
+    /// What a hand-off is about, as a kernel's argument.
+    fn subject(&self) -> clmgr::Arg<'static> {
+        match self.backing.cl_arg() {
+            clmgr::Arg::Mem(object) => clmgr::Arg::Mem(object),
+            clmgr::Arg::Svm(pointer) => clmgr::Arg::Svm(pointer),
+            clmgr::Arg::Bytes(_) | clmgr::Arg::Local(_) => {
+                unreachable!("memory is given as an object or a pointer")
+            }
+        }
+    }
+
+    /// The data, in host memory.
+    fn rescue(&self) -> Result<Vec<u8>> {
+        let _scope = self.core.meter.scope(Category::DataSet);
+        let mut data = vec![0; self.backing.bytes()];
+        self.read(&mut data)?;
+        Ok(data)
+    }
+
+    /// Takes new memory that holds `data`, and lets the old go.
+    fn replace(&mut self, route: Route, data: &[u8]) -> Result<()> {
+        let _scope = self.core.meter.scope(Category::DataSet);
+        let memory = backing::allocate(&self.core, route, data.len())?;
+        // Nobody else knows the memory yet.
+        let mut new = Self::over(&self.core, memory, true)?;
+        new.backing.write(&self.core, data)?;
+        new.next = self.next.clone();
+        let new = match &self.wanted {
+            Some(handoff) => new.handed_over_by(handoff),
+            None => new,
+        };
+        // The old memory is waited for and freed.
+        *self = new;
+        Ok(())
+    }
+
+    /// Goes on in memory of the next permitted route, with the data as it was, or as it was to be.
+    fn fail_over(&mut self, during: &'static str, error: Error, data: Option<&[u8]>) -> Result<()> {
+        if self.next.is_empty() {
+            return Err(error);
+        }
+        let from = self.route();
+        let mut reason = error.to_string();
+        let rescued;
+        let data = match data {
+            Some(data) => data,
+            None => {
+                rescued = self.rescue().map_err(|lost| Error::Failed {
+                    tried: vec![(
+                        from,
+                        format!("{reason}; then the data could not be read: {lost}"),
+                    )],
+                })?;
+                &rescued
+            }
+        };
+        let mut tried = vec![(from, reason.clone())];
+        let routes = self.next.clone();
+        for (index, &to) in routes.iter().enumerate() {
+            match self.replace(to, data) {
+                Ok(()) => {
+                    self.next = routes[index + 1..].into();
+                    self.core.note_failover(Failover {
+                        from,
+                        to,
+                        during,
+                        reason,
+                    });
+                    return Ok(());
+                }
+                Err(error) => {
+                    reason = error.to_string();
+                    tried.push((to, reason.clone()));
+                }
+            }
+        }
+        Err(Error::Failed { tried })
+    }
+
+    /// The lock of the view is held while the driver works, so that two readers do not stage twice.
+    /// The outer error is that of the waiting, the inner one of the route.
+    fn grant_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<Result<()>> {
+        if queue.context() != &self.core.context {
             return Err(Error::OtherOwner {
                 what: "queue",
                 owner: "context",
             });
         }
-        let mut uses = self.uses.lock();
-        let user = User::Cl(queue.clone());
-        uses.admit(&**self.handoff, self.backing.cl_arg(), &user, access)?;
-        self.backing.bring_to_cl(&self.core, access)
+        self.check_access(access)?;
+        self.admit(&User::Cl(queue.clone()), access, || {
+            Ok(self.backing.bring_to_cl(&self.core, queue, access))
+        })
     }
 
-    fn grant_hip(&self, stream: &hip::Stream, access: Access) -> Result<()> {
+    fn grant_hip(&self, stream: &hip::Stream, access: Access) -> Result<Result<()>> {
         if stream.device().ordinal() != self.core.hip_device.ordinal() {
             return Err(Error::OtherOwner {
                 what: "stream",
                 owner: "device",
             });
         }
-        let mut uses = self.uses.lock();
-        let user = User::Hip(stream.clone());
-        uses.admit(&**self.handoff, self.backing.cl_arg(), &user, access)?;
-        self.backing.bring_to_hip(&self.core, access)
+        self.check_access(access)?;
+        self.admit(&User::Hip(stream.clone()), access, || {
+            Ok(self.backing.bring_to_hip(&self.core, access))
+        })
+    }
+
+    fn slice<'a>(&self, stream: &'a hip::Stream) -> hip::DeviceSlice<'a, T> {
+        let ptr = self.backing.hip_ptr().cast::<T>();
+        // SAFETY: `len` aligned elements that the device can read are at the address; whoever takes
+        // the slice was admitted as a reader on this stream, and the memory is freed only after the
+        // stream has been waited for. HIP owns what the backing says it owns.
+        unsafe {
+            if self.backing.is_hips() {
+                hip::DeviceSlice::from_hip_raw_parts(ptr, self.len, stream)
+            } else {
+                hip::DeviceSlice::from_raw_parts(ptr, self.len, stream)
+            }
+        }
+    }
+
+    fn slice_mut<'a>(&self, stream: &'a hip::Stream) -> hip::DeviceSliceMut<'a, T> {
+        let ptr = self.backing.hip_ptr().cast::<T>();
+        // SAFETY: as `slice`; the taker was admitted as the only writer.
+        unsafe {
+            if self.backing.is_hips() {
+                hip::DeviceSliceMut::from_hip_raw_parts(ptr, self.len, stream)
+            } else {
+                hip::DeviceSliceMut::from_raw_parts(ptr, self.len, stream)
+            }
+        }
+    }
+
+    fn transfer_user(&self) -> User {
+        transfer_user(&self.core, self.backing.transfers_by())
+    }
+
+    fn check_access(&self, access: Access) -> Result<()> {
+        match access {
+            Access::Read => Ok(()),
+            Access::Write => self.check_writable(),
+        }
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        if self.writable {
+            return Ok(());
+        }
+        Err(Error::ReadOnly)
     }
 
     fn check_length(&self, what: &'static str, given: usize) -> Result<()> {
@@ -231,11 +452,36 @@ impl<T: Pod> Shared<T> {
     }
 }
 
+/// Who moves bytes from and to the host.
+fn transfer_user(core: &Core, side: Side) -> User {
+    match side {
+        Side::Cl => User::Cl(core.queue.clone()),
+        Side::Hip => User::Hip(core.stream.clone()),
+    }
+}
+
+/// The size of `len` elements, all of which can be shared.
+pub(crate) fn bytes_of<T>(len: usize) -> Result<usize> {
+    let element = size_of::<T>();
+    if len == 0 || element == 0 {
+        return Err(Error::Empty);
+    }
+    if align_of::<T>() > ALIGNMENT {
+        return Err(Error::Alignment {
+            alignment: align_of::<T>(),
+            limit: ALIGNMENT,
+        });
+    }
+    len.checked_mul(element)
+        .filter(|&bytes| isize::try_from(bytes).is_ok())
+        .ok_or(Error::TooLarge { len, element })
+}
+
 impl<T: Pod> Drop for Shared<T> {
     fn drop(&mut self) {
-        let uses = self.uses.get_mut();
-        let drained = uses.drain(&**self.handoff);
-        for error in uses.take_errors() {
+        let drained = self.view.drain(&**self.handoff);
+        self.view.leave();
+        for error in self.view.take_errors() {
             self.core.defer(error);
         }
         match drained {

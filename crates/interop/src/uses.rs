@@ -3,7 +3,7 @@ use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A queue or stream that was given access to a buffer.
+/// A queue or stream that was given access to memory.
 #[derive(Clone)]
 pub(crate) enum User {
     Cl(clmgr::Queue),
@@ -137,6 +137,37 @@ impl Uses {
                 access,
                 followers: Vec::new(),
             }),
+        }
+        Ok(())
+    }
+
+    /// Waits on the host for everyone whom `user` must come after, without entering it: these are
+    /// the users of another view of the same bytes.
+    ///
+    /// OpenCL orders the commands of one queue by the objects and addresses they use, and may take
+    /// two views for strangers (clr: rocclr/device/rocm/rocvirtual.cpp, the dependency tracking of
+    /// dispatches), so that here a queue waits for itself; a HIP stream keeps its order whatever the
+    /// memory.
+    pub(crate) fn wait_before(
+        &mut self,
+        handoff: &dyn Handoff,
+        user: &User,
+        access: Access,
+    ) -> Result<()> {
+        self.check()?;
+        if self.disordered {
+            return self.drain(handoff);
+        }
+        for other in &self.current {
+            let in_order = matches!(user, User::Hip(_)) && other.user.is_same(user);
+            if !in_order && (access == Access::Write || other.access == Access::Write) {
+                let parties = Parties {
+                    grade: handoff.grade(),
+                    before: Side::of(&other.user),
+                    after: Side::of(user),
+                };
+                wait_within(&other.user, handoff.limit(), &parties)?;
+            }
         }
         Ok(())
     }

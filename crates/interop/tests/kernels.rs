@@ -92,3 +92,25 @@ fn a_copy_has_the_bytes_of_its_source_and_the_empty_kernel_changes_none() {
     }
     assert_eq!(rig.read(&to), data);
 }
+
+#[test]
+fn both_kernels_tell_one_address_and_leave_the_memory_alone() {
+    let rig = Rig::open();
+    let program = Program::build(&rig.context, include_str!("../kernels/reveal.cl"), "").unwrap();
+    let data: Vec<u32> = (0..WORDS as u32).collect();
+    let memory = rig.buffer(&data);
+    let told = |name| {
+        let mut address = [0];
+        let answer = RegularBuffer::<u64>::new(&rig.context, 1).unwrap();
+        let args = [memory.arg(), answer.arg()];
+        let kernel = program.kernel(name).unwrap();
+        // SAFETY: the kernel writes the one number of `answer`.
+        unsafe { kernel.launch(&rig.queue, NdRange::d1(1), &args) }.unwrap();
+        answer.read(&rig.queue, &mut address).unwrap();
+        address[0]
+    };
+    let address = told("reveal");
+    assert_ne!(address, 0);
+    assert_eq!(told("reveal_written"), address);
+    assert_eq!(rig.read(&memory), data);
+}

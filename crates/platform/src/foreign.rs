@@ -15,8 +15,9 @@ pub enum ForeignKind {
 /// nothing with the OpenCL implementation has to be told.
 #[derive(Clone, Copy)]
 pub struct ForeignHooks {
-    /// Makes `bytes` bytes at the pointer known. The memory must stay valid until `release`.
-    pub adopt: unsafe fn(*mut c_void, usize, ForeignKind) -> Result<(), String>,
+    /// Makes `bytes` bytes at the pointer known, as memory of the HIP device with this ordinal. The
+    /// memory must stay valid until `release`.
+    pub adopt: unsafe fn(*mut c_void, usize, ForeignKind, usize) -> Result<(), String>,
     /// Forgets an allocation that `adopt` made known; the pointer is the one given there.
     pub release: fn(*mut c_void) -> Result<(), String>,
 }

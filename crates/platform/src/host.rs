@@ -34,14 +34,20 @@ pub(crate) fn tables() -> (Tables, Vec<LibraryReport>) {
 }
 
 /// # Safety
-/// As [`hip_host::foreign::adopt`]: the range is valid until it is released.
-unsafe fn adopt(ptr: *mut c_void, bytes: usize, kind: ForeignKind) -> Result<(), String> {
+/// As [`hip_host::foreign::adopt_on`]: the range is valid until it is released.
+unsafe fn adopt(
+    ptr: *mut c_void,
+    bytes: usize,
+    kind: ForeignKind,
+    ordinal: usize,
+) -> Result<(), String> {
     let kind = match kind {
         ForeignKind::Vram => hip_host::foreign::ForeignKind::Vram,
         ForeignKind::HostFine => hip_host::foreign::ForeignKind::HostFine,
     };
     // SAFETY: the caller keeps the range valid until it is released.
-    unsafe { hip_host::foreign::adopt(ptr, bytes, kind) }.map_err(|error| error.to_string())
+    unsafe { hip_host::foreign::adopt_on(ptr, bytes, kind, ordinal) }
+        .map_err(|error| error.to_string())
 }
 
 fn release(ptr: *mut c_void) -> Result<(), String> {

@@ -69,22 +69,44 @@ impl ExternalContexts {
         unsafe { Context::adopt(device, raw) }
     }
 
+    /// The number of devices of a foreign context, known ones and others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Foreign`] for a null handle, or what `clGetContextInfo` answers.
+    ///
+    /// # Safety
+    ///
+    /// As [`context`](Self::context).
+    pub unsafe fn device_count(&self, raw: cl_context) -> Result<usize> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { self.device_ids(raw) }?.len())
+    }
+
     /// The known devices of a foreign context.
     ///
     /// # Safety
     ///
     /// As [`context`](Self::context).
     pub(super) unsafe fn devices_of(&self, raw: cl_context) -> Result<Vec<Device>> {
+        // SAFETY: the caller's promise.
+        let ids = unsafe { self.device_ids(raw) }?;
+        Ok(ids.into_iter().filter_map(|id| self.device(id)).collect())
+    }
+
+    /// # Safety
+    ///
+    /// As [`context`](Self::context).
+    unsafe fn device_ids(&self, raw: cl_context) -> Result<Vec<cl_device_id>> {
         not_null(raw.is_null(), "the context")?;
         let get = slot!(self.0.api, clGetContextInfo)?;
         let what = opencl_sys::CL_CONTEXT_DEVICES;
         // SAFETY: the caller's promise about the handle; the property is a list of device handles.
-        let ids = unsafe {
+        unsafe {
             list::<cl_device_id>("clGetContextInfo", what, |size, place, needed| {
                 get(raw, what, size, place, needed)
             })
-        }?;
-        Ok(ids.into_iter().filter_map(|id| self.device(id)).collect())
+        }
     }
 
     fn device(&self, id: cl_device_id) -> Option<Device> {

@@ -1,6 +1,7 @@
 //! Kernels and their launch.
 
 mod arg;
+mod foreign;
 mod parameter;
 
 pub use arg::{Arg, NdRange};
@@ -9,6 +10,7 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use opencl_sys::{
     cl_bitfield, cl_context, cl_event, cl_int, cl_kernel, cl_kernel_arg_info, cl_mem, cl_uint,
@@ -54,6 +56,8 @@ struct Object {
     raw: Handle,
     api: Api,
     launch: Mutex<()>,
+    /// Whether it was told of the context's token; see [`foreign`].
+    has_token: AtomicBool,
 }
 
 type GetArgInfo = unsafe extern "C" fn(
@@ -105,8 +109,10 @@ impl Kernel {
     /// local memory or a value, and the size of a value of one of OpenCL's own types. Buffers of this
     /// crate note that the queue uses them, so that dropping one before the kernel has ended waits.
     /// Kernels on one queue run in order; across queues use [`Queue::wait_for`]. ROCm's OpenCL keeps
-    /// that order only through memory that it knows: two kernels whose one common memory is a
-    /// pointer that HIP allocated may overlap unless [`Queue::finish`] stands between them.
+    /// that order only through memory that it knows, and would let two kernels overlap whose one
+    /// common memory is a pointer that HIP allocated. A launch here that takes such a pointer names
+    /// a little memory of OpenCL's own as written too, which puts these kernels in order; the
+    /// launches of others by the raw handle are not.
     ///
     /// # Errors
     ///
@@ -135,6 +141,9 @@ impl Kernel {
         let mut event: cl_event = std::ptr::null_mut();
         {
             let _one_at_a_time = object.launch.lock();
+            if foreign::loses_order(context, args) && !object.take_token(context)? {
+                queue.drain()?;
+            }
             for (index, arg) in args.iter().enumerate() {
                 // SAFETY: the caller's promise about handles and pointers; the object is locked.
                 unsafe { object.set(index, arg) }
@@ -330,6 +339,7 @@ impl Object {
             raw: Handle(raw),
             api,
             launch: Mutex::new(()),
+            has_token: AtomicBool::new(false),
         })
     }
 

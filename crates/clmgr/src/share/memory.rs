@@ -202,6 +202,40 @@ type Command = Option<
     ) -> cl_int,
 >;
 
+impl<T: Pod> ImportedBuffer<T> {
+    /// As [`acquire`](Self::acquire), for an owner that cannot keep a guard: the memory stays taken
+    /// over until [`hand_over`](Self::hand_over), or the next guard.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire).
+    pub fn take_over(&mut self, queue: &Queue) -> Result<()> {
+        let guard = self.acquire(queue)?;
+        std::mem::forget(guard);
+        Ok(())
+    }
+
+    /// Hands the memory back if it is taken over without a guard, and gives the event that ends when
+    /// that is done.
+    ///
+    /// # Errors
+    ///
+    /// What `clEnqueueReleaseExternalMemObjectsKHR` answers.
+    pub fn hand_over(&mut self) -> Result<Option<Event>> {
+        match self.acquired_on.take() {
+            Some(queue) => self.hand_back(&queue).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The buffer's handle, valid for as long as this value lives; for commands while the memory is
+    /// taken over.
+    #[must_use]
+    pub fn raw(&self) -> opencl_sys::cl_mem {
+        self.object.raw()
+    }
+}
+
 impl<T> ImportedBuffer<T> {
     fn hand_back(&self, queue: &Queue) -> Result<Event> {
         let event = self.command(queue, "clEnqueueReleaseExternalMemObjectsKHR", self.release)?;

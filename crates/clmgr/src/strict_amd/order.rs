@@ -83,6 +83,8 @@ pub(super) struct Orders {
     /// The buffer objects, with the memory they stand for.
     objects: HashMap<usize, Memory>,
     arguments: HashMap<usize, BTreeMap<u32, Use>>,
+    /// Further memory that kernels were told they use, all of it counted as written.
+    lists: HashMap<usize, Vec<Use>>,
     /// Kernels that were told about pointers which OpenCL does not know.
     poisoned: HashSet<usize>,
     /// The dispatches of a queue that may still run, oldest first.
@@ -158,8 +160,15 @@ impl Orders {
     /// The list of further pointers that a kernel uses. One that OpenCL does not know makes every
     /// dispatch fail.
     pub fn set_list(&mut self, kernel: usize, addresses: &[usize]) {
-        let foreign = |address: &usize| matches!(self.memory_at(*address), Memory::Foreign(_));
-        if addresses.iter().any(foreign) {
+        let uses = addresses.iter().map(|&address| Use {
+            memory: self.memory_at(address),
+            writes: true,
+        });
+        let uses: Vec<Use> = uses.collect();
+        let foreign = |usage: &Use| matches!(usage.memory, Memory::Foreign(_));
+        let poisoned = uses.iter().any(foreign);
+        self.lists.insert(kernel, uses);
+        if poisoned {
             self.poisoned.insert(kernel);
         } else {
             self.poisoned.remove(&kernel);
@@ -172,16 +181,19 @@ impl Orders {
 
     pub fn forget_kernel(&mut self, kernel: usize) {
         self.arguments.remove(&kernel);
+        self.lists.remove(&kernel);
         self.poisoned.remove(&kernel);
     }
 
     /// A kernel was enqueued.
     pub fn dispatch(&mut self, queue: usize, kernel: usize, event: usize) {
-        let uses: Vec<Use> = self
-            .arguments
-            .get(&kernel)
-            .map(|arguments| arguments.values().copied().collect())
-            .unwrap_or_default();
+        let arguments = self.arguments.get(&kernel).into_iter();
+        let listed = self.lists.get(&kernel).into_iter().flatten();
+        let uses: Vec<Use> = arguments
+            .flat_map(BTreeMap::values)
+            .chain(listed)
+            .copied()
+            .collect();
         let running = self.running.entry(queue).or_default();
         let meets = |which: fn(&Memory) -> bool| {
             running
@@ -292,6 +304,18 @@ mod tests {
         assert_eq!(hazards_of(&mut orders, &[10, 11]), 0);
         orders.remove_shared(0x1000);
         assert_eq!(orders.memory_at(0x1080), Memory::Foreign(0x1080));
+    }
+
+    #[test]
+    fn a_listed_pointer_of_opencls_own_orders_what_shares_only_foreign_memory() {
+        let mut orders = orders();
+        for kernel in [10, 12] {
+            orders.set_list(kernel, &[0x1000]);
+        }
+        assert_eq!(hazards_of(&mut orders, &[10, 12, 10]), 0);
+        orders.forget_kernel(12);
+        orders.set_pointer(12, 0, HIP, false);
+        assert_eq!(hazards_of(&mut orders, &[12]), 1);
     }
 
     #[test]

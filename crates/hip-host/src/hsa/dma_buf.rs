@@ -7,6 +7,7 @@ use hsa_sys::{hsa_agent_t, hsa_status_t};
 
 use super::{Agent, entry, find, initialised};
 use crate::log;
+use crate::memory::backing::Backing;
 use crate::memory::registry::{self, Kind};
 
 const ARGUMENT: hsa_status_t = hsa_status_t::HSA_STATUS_ERROR_INVALID_ARGUMENT;
@@ -27,14 +28,19 @@ pub(super) unsafe extern "C" fn export(
             return Err(ARGUMENT);
         }
         let allocation = registry::device_range(ptr as usize, bytes).map_err(|_| ALLOCATION)?;
+        let mut lies_in = None;
         match allocation.kind {
             Kind::Device if allocation.is_owned() => {}
+            // ROCm exports OpenCL's device memory too.
+            Kind::ForeignVram if allocation.kept::<Backing>().is_some() => {
+                lies_in = allocation.kept::<Backing>();
+            }
             // Memory of the host's agent is not exported.
             Kind::Pinned | Kind::Managed | Kind::Registered | Kind::ForeignHost => {
                 return Err(hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT);
             }
-            // ROCm exports OpenCL's device memory; here it lies in no file. Imported memory is none of the runtime's own
-            // on ROCm either, and crashes there.
+            // OpenCL's memory that lies in no file has nothing to export. Imported memory is none of the runtime's own on
+            // ROCm either, and crashes there.
             kind => {
                 log::refused(
                     CALL,
@@ -44,7 +50,14 @@ pub(super) unsafe extern "C" fn export(
             }
         }
         let out_of_resources = hsa_status_t::HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-        let backing = allocation.backing().map_err(|_| out_of_resources)?;
+        let own;
+        let backing = match lies_in {
+            Some(backing) => backing,
+            None => {
+                own = allocation.backing().map_err(|_| out_of_resources)?;
+                &*own
+            }
+        };
         let file = backing.as_fd().try_clone_to_owned();
         let file = file.map_err(|_| out_of_resources)?;
         let inside = ptr as usize - allocation.base;

@@ -83,7 +83,7 @@ impl Backing {
     }
 
     /// The place `bytes` bytes further on.
-    pub(super) fn at(self, bytes: usize) -> Self {
+    pub(crate) fn at(self, bytes: usize) -> Self {
         Self {
             offset: self.offset + bytes as u64,
             ..self

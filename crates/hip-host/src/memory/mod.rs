@@ -1,7 +1,7 @@
 //! Memory: what each address is, and the calls that allocate, free, register and describe it.
 
 mod attribute;
-mod backing;
+pub(crate) mod backing;
 mod channel;
 pub(crate) mod copy;
 mod external;

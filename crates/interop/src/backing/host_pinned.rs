@@ -4,45 +4,59 @@
 //! or keeps a copy is not specified, so the bridge's probe decides. The device reads it over its
 //! link: far slower than device memory on a discrete GPU.
 
-use crate::Result;
-use crate::bridge::Core;
-use bytemuck::Pod;
+use super::Backing;
+use crate::core::Core;
+use crate::{Result, Route};
 use clmgr::HostPtrBuffer;
 
-pub(crate) struct HostPinned<T: Pod> {
+pub(crate) struct HostPinned {
     // Dropped first: HIP must let go of the pages before they are freed.
-    registered: hip::Registered<'static, T>,
-    buffer: HostPtrBuffer<T>,
+    registered: hip::Registered<'static, u8>,
+    buffer: HostPtrBuffer<u8>,
 }
 
-impl<T: Pod> HostPinned<T> {
-    pub(crate) fn allocate(core: &Core, len: usize) -> Result<Self> {
-        let buffer = HostPtrBuffer::new(&core.context, len)?;
-        // SAFETY: the buffer owns `len` initialised elements at this address and does not move or
+impl HostPinned {
+    pub(crate) fn allocate(core: &Core, bytes: usize) -> Result<Self> {
+        let buffer = HostPtrBuffer::new(&core.context, bytes)?;
+        // SAFETY: the buffer owns as many initialised bytes at this address and does not move or
         // free them while it lives. No reference to them is kept: OpenCL has their address only.
-        let elements = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), len) };
+        let memory = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes) };
         // SAFETY: the registration is dropped before the buffer, whose memory it is.
-        let registered = unsafe { hip::Registered::new(&core.hip_device, elements) }?;
+        let registered = unsafe { hip::Registered::new(&core.hip_device, memory) }?;
         Ok(Self { registered, buffer })
     }
+}
 
-    pub(crate) fn host_ptr(&self) -> *const T {
-        self.buffer.as_ptr()
+impl Backing for HostPinned {
+    fn route(&self) -> Route {
+        Route::HostPinned
     }
 
-    pub(crate) fn hip_ptr(&self) -> *mut T {
+    fn bytes(&self) -> usize {
+        self.buffer.bytes()
+    }
+
+    fn hip_ptr(&self) -> *mut u8 {
         self.registered.device_ptr()
     }
 
-    pub(crate) fn cl_arg(&self) -> clmgr::Arg<'_> {
+    fn is_hips(&self) -> bool {
+        true
+    }
+
+    fn cl_arg(&self) -> clmgr::Arg<'_> {
         self.buffer.arg()
     }
 
-    pub(crate) fn write(&mut self, core: &Core, data: &[T]) -> Result<()> {
+    fn cl_address(&self) -> Option<usize> {
+        Some(self.buffer.as_ptr().addr())
+    }
+
+    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
         Ok(self.buffer.write(&core.queue, data)?)
     }
 
-    pub(crate) fn read(&self, core: &Core, data: &mut [T]) -> Result<()> {
+    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
         Ok(self.buffer.read(&core.queue, data)?)
     }
 }

@@ -3,139 +3,189 @@
 //! A backing moves bytes and tells addresses; who may use it when is the business of
 //! [`Shared`](crate::Shared), which waits before it calls here.
 
+mod adopted_svm;
+mod cl_object;
+mod dma_buf;
+mod external_fd;
+mod gpu_va;
+mod hip_pointer;
 mod host_pinned;
+mod imported;
+mod managed;
 mod staging;
-mod svm_coarse;
+mod svm;
 
-use crate::bridge::Core;
+pub(crate) use adopted_svm::AdoptedSvm;
+pub(crate) use cl_object::ClObject;
+pub(crate) use dma_buf::DmaBuf;
+pub(crate) use gpu_va::GpuVa;
+pub(crate) use hip_pointer::HipPointer;
+pub(crate) use imported::Imported;
+pub(crate) use staging::Staging;
+
+use crate::alias::Span;
+use crate::core::Core;
 use crate::uses::Access;
-use crate::{Residency, Result, Route};
-use bytemuck::Pod;
-use host_pinned::HostPinned;
-use staging::Staging;
-use svm_coarse::SvmCoarse;
+use crate::{Error, Residency, Result, Route};
+use platform::Platform;
 
-pub(crate) enum Backing<T: Pod> {
-    SvmCoarse(SvmCoarse<T>),
-    HostPinned(HostPinned<T>),
-    Staging(Staging<T>),
+/// Which API moves bytes from and to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Cl,
+    Hip,
 }
 
-impl<T: Pod> Backing<T> {
-    pub(crate) fn allocate(core: &Core, route: Route, len: usize) -> Result<Self> {
-        Ok(match route {
-            Route::SvmCoarse => Self::SvmCoarse(SvmCoarse::allocate(core, len)?),
-            Route::HostPinned => Self::HostPinned(HostPinned::allocate(core, len)?),
-            Route::Staging => Self::Staging(Staging::allocate(core, len)?),
-        })
-    }
+/// Memory that both APIs reach.
+pub(crate) trait Backing: Send + Sync {
+    fn route(&self) -> Route;
 
-    pub(crate) fn route(&self) -> Route {
-        match self {
-            Self::SvmCoarse(_) => Route::SvmCoarse,
-            Self::HostPinned(_) => Route::HostPinned,
-            Self::Staging(_) => Route::Staging,
+    fn bytes(&self) -> usize;
+
+    /// HIP's address of the first byte.
+    fn hip_ptr(&self) -> *mut u8;
+
+    /// Whether HIP allocated, registered or imported the memory itself, so that its own copies may
+    /// touch it.
+    fn is_hips(&self) -> bool;
+
+    /// The memory as a kernel's argument.
+    fn cl_arg(&self) -> clmgr::Arg<'_>;
+
+    /// The memory as a buffer object, for code that takes nothing else.
+    fn mem_arg(&self) -> Result<clmgr::Arg<'_>> {
+        match self.cl_arg() {
+            object @ clmgr::Arg::Mem(_) => Ok(object),
+            _ => Err(Error::Unsupported {
+                route: self.route(),
+                reason: "OpenCL would have to take HIP's memory by CL_MEM_USE_HOST_PTR, which a driver may refuse, copy or crash on; use the pointer argument, or another route".into(),
+            }),
         }
     }
 
-    pub(crate) fn residency(&self, core: &Core) -> Residency {
-        core.hsa.as_ref().map_or(Residency::Unknown, |hsa| {
-            hsa.residency(self.hip_ptr().cast())
-        })
+    /// OpenCL's address of the first byte, where it is known.
+    fn cl_address(&self) -> Option<usize>;
+
+    /// Every address that the bytes are known to have.
+    fn spans(&self) -> Vec<Span> {
+        let hip = self.hip_ptr().addr();
+        let cl = self.cl_address().filter(|&cl| cl != hip);
+        let at = |address| Span::at(address, self.bytes());
+        [hip].into_iter().chain(cl).map(at).collect()
     }
 
-    /// OpenCL's and HIP's address of the first byte, where both are known.
-    pub(crate) fn addresses(&self) -> Option<(usize, usize)> {
-        match self {
-            Self::SvmCoarse(svm) => Some((svm.cl_ptr().addr(), svm.hip_ptr().addr())),
-            Self::HostPinned(pinned) => Some((pinned.host_ptr().addr(), pinned.hip_ptr().addr())),
-            Self::Staging(_) => None,
-        }
+    fn residency(&self, core: &Core) -> Residency {
+        core.hsa
+            .as_ref()
+            .and_then(|hsa| hsa.locate(self.hip_ptr().cast()))
+            .map_or(Residency::Unknown, |found| found.residency)
     }
 
-    pub(crate) fn cl_arg(&self) -> clmgr::Arg<'_> {
-        match self {
-            Self::SvmCoarse(svm) => svm.cl_arg(),
-            Self::HostPinned(pinned) => pinned.cl_arg(),
-            Self::Staging(staging) => staging.cl_arg(),
-        }
+    fn transfers_by(&self) -> Side {
+        Side::Cl
     }
 
-    pub(crate) fn hip_slice<'a>(
-        &self,
-        len: usize,
-        stream: &'a hip::Stream,
-    ) -> hip::DeviceSlice<'a, T> {
-        let ptr = self.hip_ptr();
-        // SAFETY: `len` elements that the device can read are allocated at the address; whoever
-        // takes the slice was admitted as a reader on this stream, and the memory is freed only
-        // after the stream has been waited for. HIP owns what it is told it owns.
-        unsafe {
-            match self {
-                Self::SvmCoarse(_) => hip::DeviceSlice::from_raw_parts(ptr, len, stream),
-                Self::HostPinned(_) | Self::Staging(_) => {
-                    hip::DeviceSlice::from_hip_raw_parts(ptr, len, stream)
-                }
-            }
-        }
+    /// Whether the host has a part in every change of side, so that it must wait for one.
+    fn needs_host(&self) -> bool {
+        false
     }
 
-    pub(crate) fn hip_slice_mut<'a>(
-        &self,
-        len: usize,
-        stream: &'a hip::Stream,
-    ) -> hip::DeviceSliceMut<'a, T> {
-        let ptr = self.hip_ptr();
-        // SAFETY: as `hip_slice`; the taker was admitted as the only writer.
-        unsafe {
-            match self {
-                Self::SvmCoarse(_) => hip::DeviceSliceMut::from_raw_parts(ptr, len, stream),
-                Self::HostPinned(_) | Self::Staging(_) => {
-                    hip::DeviceSliceMut::from_hip_raw_parts(ptr, len, stream)
-                }
-            }
-        }
+    /// Makes the bytes current for commands of `queue`; no user whose access conflicts is at work.
+    fn bring_to_cl(&self, _core: &Core, _queue: &clmgr::Queue, _access: Access) -> Result<()> {
+        Ok(())
     }
 
-    /// Makes the bytes current for OpenCL; no other user is at work.
-    pub(crate) fn bring_to_cl(&self, core: &Core, access: Access) -> Result<()> {
-        match self {
-            Self::SvmCoarse(_) | Self::HostPinned(_) => Ok(()),
-            Self::Staging(staging) => staging.bring_to_cl(core, access),
-        }
+    /// Makes the bytes current for HIP; no user whose access conflicts is at work.
+    fn bring_to_hip(&self, _core: &Core, _access: Access) -> Result<()> {
+        Ok(())
     }
 
-    /// Makes the bytes current for HIP; no other user is at work.
-    pub(crate) fn bring_to_hip(&self, core: &Core, access: Access) -> Result<()> {
-        match self {
-            Self::SvmCoarse(_) | Self::HostPinned(_) => Ok(()),
-            Self::Staging(staging) => staging.bring_to_hip(core, access),
-        }
-    }
+    /// Writes all bytes; complete when it returns.
+    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()>;
 
-    /// Complete when it returns.
-    pub(crate) fn write(&mut self, core: &Core, data: &[T]) -> Result<()> {
-        match self {
-            Self::SvmCoarse(svm) => svm.write(core, data),
-            Self::HostPinned(pinned) => pinned.write(core, data),
-            Self::Staging(staging) => staging.write(core, data),
-        }
-    }
+    /// Reads all bytes; complete when it returns.
+    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()>;
+}
 
-    /// Complete when it returns.
-    pub(crate) fn read(&self, core: &Core, data: &mut [T]) -> Result<()> {
-        match self {
-            Self::SvmCoarse(svm) => svm.read(core, data),
-            Self::HostPinned(pinned) => pinned.read(core, data),
-            Self::Staging(staging) => staging.read(core, data),
+/// New memory on exactly this route.
+pub(crate) fn allocate(core: &Core, route: Route, bytes: usize) -> Result<Box<dyn Backing>> {
+    gate(core, route)?;
+    Ok(match route {
+        Route::SvmCoarse => Box::new(svm::Svm::coarse(core, bytes)?),
+        Route::SvmFine => Box::new(svm::Svm::fine(core, bytes)?),
+        Route::GpuVa => Box::new(GpuVa::allocate(core, bytes)?),
+        Route::ExternalFd => Box::new(external_fd::ExternalFd::allocate(core, bytes)?),
+        Route::DmaBuf => {
+            let original = Box::new(svm::Svm::coarse(core, bytes)?);
+            Box::new(DmaBuf::over(core, original)?)
         }
-    }
+        Route::HipPointer => Box::new(HipPointer::allocate(core, bytes)?),
+        Route::HostPinned => Box::new(host_pinned::HostPinned::allocate(core, bytes)?),
+        Route::Managed => Box::new(managed::Managed::allocate(core, bytes)?),
+        Route::Staging => Box::new(Staging::allocate(core, bytes)?),
+    })
+}
 
-    fn hip_ptr(&self) -> *mut T {
-        match self {
-            Self::SvmCoarse(svm) => svm.hip_ptr(),
-            Self::HostPinned(pinned) => pinned.hip_ptr(),
-            Self::Staging(staging) => staging.hip_ptr(),
+/// Refuses what could not work and would do harm if it were tried: a kernel on an address that is
+/// not the device's ends the process or its context.
+pub(crate) fn gate(core: &Core, route: Route) -> Result<()> {
+    let reason = match route {
+        Route::SvmCoarse
+        | Route::SvmFine
+        | Route::GpuVa
+        | Route::HipPointer
+        | Route::Managed
+        | Route::DmaBuf
+            if core.platform == Platform::Nvidia =>
+        {
+            "OpenCL and CUDA are two contexts on the GPU, and an address of one means nothing in the other; use external-fd".to_owned()
         }
+        Route::DmaBuf => match dma_buf::refusal(core) {
+            Some(reason) => reason,
+            None => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    Err(Error::Unsupported { route, reason })
+}
+
+/// That the runtime below HIP knows the memory, all of it, on the bridge's own device. A card that
+/// is given another card's address faults, and ends the process.
+pub(crate) fn check_place(core: &Core, route: Route, ptr: *const u8, bytes: usize) -> Result<()> {
+    let Some(hsa) = &core.hsa else {
+        return Ok(());
+    };
+    let address = ptr.addr();
+    let Some(found) = hsa.locate(ptr.cast()) else {
+        return Err(Error::UnknownAddress { route, address });
+    };
+    let inside = address
+        .checked_sub(found.base)
+        .is_some_and(|offset| offset <= found.bytes && bytes <= found.bytes - offset);
+    if !inside {
+        return Err(Error::OutsideAllocation {
+            route,
+            address,
+            bytes,
+            base: found.base,
+            allocated: found.bytes,
+        });
+    }
+    if found.residency != Residency::Vram {
+        return Err(Error::NotOnDevice {
+            route,
+            address,
+            residency: found.residency,
+        });
+    }
+    let here = core.hip_device.pci_address()?;
+    match found.owner {
+        Some(owner) if !owner.is(&here) => Err(Error::OtherDevice {
+            route,
+            address,
+            owner: owner.to_string(),
+            expected: here.to_string(),
+        }),
+        _ => Ok(()),
     }
 }

@@ -3,24 +3,26 @@
 //! This is what a program without sharing has to do, done properly, for comparison and for pairs
 //! of devices on which nothing better works. Its copies always count as copies of the data set.
 
-use crate::bridge::Core;
+use super::Backing;
+use super::cl_object::ClObject;
+use crate::alias::Span;
+use crate::core::Core;
 use crate::uses::Access;
-use crate::{Category, Result};
-use bytemuck::Pod;
-use clmgr::RegularBuffer;
+use crate::{Category, Result, Route};
 use parking_lot::Mutex;
 
-pub(crate) struct Staging<T: Pod> {
-    sides: Mutex<Sides<T>>,
+pub(crate) struct Staging {
+    sides: Mutex<Sides>,
+    bytes: usize,
     // Valid as long as the buffers above, which never move their memory.
     cl_mem: usize,
     hip_address: usize,
 }
 
-struct Sides<T: Pod> {
-    cl: RegularBuffer<T>,
-    hip: hip::DeviceBuffer<T>,
-    between: hip::PinnedBuffer<T>,
+struct Sides {
+    cl: ClObject,
+    hip: hip::DeviceBuffer<u8>,
+    between: hip::PinnedBuffer<u8>,
     current: Current,
 }
 
@@ -32,42 +34,83 @@ enum Current {
     Both,
 }
 
-impl<T: Pod> Staging<T> {
-    pub(crate) fn allocate(core: &Core, len: usize) -> Result<Self> {
-        let cl = RegularBuffer::new(&core.context, len)?;
-        let mut hip = core.hip_device.alloc::<T>(len)?;
-        let between = core.hip_device.alloc_pinned(len)?;
+impl Staging {
+    pub(crate) fn allocate(core: &Core, bytes: usize) -> Result<Self> {
+        Self::new(core, ClObject::allocate(core, bytes)?, Current::Both)
+    }
+
+    /// HIP's copy of an object that other code has filled.
+    pub(crate) fn over(core: &Core, cl: ClObject) -> Result<Self> {
+        Self::new(core, cl, Current::Cl)
+    }
+
+    fn new(core: &Core, cl: ClObject, current: Current) -> Result<Self> {
+        let bytes = cl.bytes();
+        let mut hip = core.hip_device.alloc::<u8>(bytes)?;
+        let between = core.hip_device.alloc_pinned(bytes)?;
         let hip_address = hip.on_mut(&core.stream)?.as_mut_ptr().expose_provenance();
-        let cl_mem = cl.raw().expose_provenance();
+        let cl_mem = match cl.arg() {
+            clmgr::Arg::Mem(object) => object.expose_provenance(),
+            _ => unreachable!("the argument of a buffer object is its handle"),
+        };
         let sides = Mutex::new(Sides {
             cl,
             hip,
             between,
-            current: Current::Both,
+            current,
         });
         Ok(Self {
             sides,
+            bytes,
             cl_mem,
             hip_address,
         })
     }
+}
 
-    pub(crate) fn hip_ptr(&self) -> *mut T {
+impl Backing for Staging {
+    fn route(&self) -> Route {
+        Route::Staging
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn hip_ptr(&self) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut(self.hip_address)
     }
 
-    pub(crate) fn cl_arg(&self) -> clmgr::Arg<'_> {
+    fn is_hips(&self) -> bool {
+        true
+    }
+
+    fn cl_arg(&self) -> clmgr::Arg<'_> {
         clmgr::Arg::Mem(std::ptr::with_exposed_provenance_mut(self.cl_mem))
     }
 
-    pub(crate) fn bring_to_cl(&self, core: &Core, access: Access) -> Result<()> {
+    /// There are two allocations, and so no one address.
+    fn cl_address(&self) -> Option<usize> {
+        None
+    }
+
+    /// Bytes of this buffer alone.
+    fn spans(&self) -> Vec<Span> {
+        Vec::new()
+    }
+
+    fn needs_host(&self) -> bool {
+        true
+    }
+
+    fn bring_to_cl(&self, core: &Core, _queue: &clmgr::Queue, access: Access) -> Result<()> {
         let sides = &mut *self.sides.lock();
         if sides.current == Current::Hip {
             let _scope = core.meter.scope(Category::DataSet);
             sides
                 .hip
                 .copy_to_slice(&core.stream, sides.between.host_mut()?)?;
-            sides.cl.write(&core.queue, sides.between.host()?)?;
+            sides.cl.write(core, sides.between.host()?)?;
             sides.current = Current::Both;
         }
         if access == Access::Write {
@@ -76,11 +119,11 @@ impl<T: Pod> Staging<T> {
         Ok(())
     }
 
-    pub(crate) fn bring_to_hip(&self, core: &Core, access: Access) -> Result<()> {
+    fn bring_to_hip(&self, core: &Core, access: Access) -> Result<()> {
         let sides = &mut *self.sides.lock();
         if sides.current == Current::Cl {
             let _scope = core.meter.scope(Category::DataSet);
-            sides.cl.read(&core.queue, sides.between.host_mut()?)?;
+            sides.cl.read(core, sides.between.host_mut()?)?;
             sides
                 .hip
                 .copy_from_slice(&core.stream, sides.between.host()?)?;
@@ -92,18 +135,18 @@ impl<T: Pod> Staging<T> {
         Ok(())
     }
 
-    pub(crate) fn write(&mut self, core: &Core, data: &[T]) -> Result<()> {
+    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
         let sides = self.sides.get_mut();
-        sides.cl.write(&core.queue, data)?;
+        sides.cl.write(core, data)?;
         sides.current = Current::Cl;
         Ok(())
     }
 
-    pub(crate) fn read(&self, core: &Core, data: &mut [T]) -> Result<()> {
+    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
         let sides = self.sides.lock();
         match sides.current {
             Current::Hip => sides.hip.copy_to_slice(&core.stream, data)?,
-            Current::Cl | Current::Both => sides.cl.read(&core.queue, data)?,
+            Current::Cl | Current::Both => sides.cl.read(core, data)?,
         }
         Ok(())
     }

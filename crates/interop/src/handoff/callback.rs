@@ -7,7 +7,7 @@
 use super::ticket::{Hold, Lane, Outcome, Ticket};
 use super::watchdog::Watchdog;
 use super::{Handoff, Ordered, Parties, Side};
-use crate::bridge::Core;
+use crate::core::Core;
 use crate::grade::Mechanisms;
 use crate::uses::User;
 use crate::{Error, Grade, Result};

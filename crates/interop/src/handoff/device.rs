@@ -10,8 +10,8 @@
 use super::callback::{Callback, Gate};
 use super::ticket::{Hold, Outcome, Ticket};
 use super::{Handoff, Ordered, Parties, Side};
-use crate::backing::Backing;
-use crate::bridge::Core;
+use crate::backing::{self, Backing};
+use crate::core::Core;
 use crate::grade::Mechanisms;
 use crate::probe::Probe;
 use crate::uses::User;
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// A number that a queue's kernels write and streams wait for.
 pub(super) struct Word {
-    memory: Backing<u64>,
+    memory: Box<dyn Backing>,
     address: usize,
     /// For [`give_up`](Self::give_up) alone, so that it waits behind nothing.
     rescue: hip::Stream,
@@ -34,15 +34,12 @@ pub(super) struct Word {
 impl Word {
     fn new(core: &Core) -> Result<Self> {
         // A cache line, so that no two words share one.
-        let mut memory = Backing::<u64>::allocate(core, Route::SvmCoarse, 8)?;
-        memory.write(core, &[0; 8])?;
+        let mut memory = backing::allocate(core, Route::SvmCoarse, 64)?;
+        memory.write(core, &[0; 64])?;
         core.queue.finish()?;
-        let Some((_, address)) = memory.addresses() else {
-            return Err(no_grade("the word's address is not known"));
-        };
         Ok(Self {
+            address: memory.hip_ptr().expose_provenance(),
             memory,
-            address,
             rescue: core.hip_device.stream()?,
             given_up: AtomicBool::new(false),
         })

@@ -1,7 +1,7 @@
 use super::callback::{Callback, Gate};
 use super::device::Device;
 use super::{Handoff, Host};
-use crate::bridge::Core;
+use crate::core::Core;
 use crate::grade::GradeReport;
 use crate::probe::Probe;
 use crate::{Error, Grade, Result, Route};

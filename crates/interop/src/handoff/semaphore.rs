@@ -1,6 +1,6 @@
 //! Semaphores that both APIs can use, where there are any.
 
-use crate::bridge::Core;
+use crate::core::Core;
 
 /// Why no semaphore hands over here. ROCm's OpenCL has none in any release, and its HIP none on
 /// Linux (rocclr/device/rocm/rocdevice.hpp, `importExtSemaphore`).

@@ -1,0 +1,131 @@
+//! Shared virtual memory that other code allocated.
+
+use super::hip_pointer::Owner;
+use super::{Backing, check_place};
+use crate::core::Core;
+use crate::known::Known;
+use crate::{Error, Result, Route};
+use clmgr::opencl_sys::{self, cl_mem};
+use clmgr::{ExternalBuffer, Needs, SvmGrain};
+use platform::ForeignKind;
+
+pub(crate) struct AdoptedSvm {
+    // Dropped first: a model must forget the memory before its owner may free it.
+    _known: Option<Known>,
+    /// The memory as a buffer object, by which bytes come from and go to the host.
+    view: ExternalBuffer<u8>,
+    address: usize,
+    route: Route,
+    _owner: Owner,
+}
+
+impl AdoptedSvm {
+    /// # Safety
+    /// `bytes` bytes of shared virtual memory of the bridge's context are at `ptr` while `owner`
+    /// lives.
+    pub(crate) unsafe fn new(
+        core: &Core,
+        ptr: *mut u8,
+        bytes: usize,
+        grain: SvmGrain,
+        owner: Owner,
+    ) -> Result<Self> {
+        let (kind, route) = match grain {
+            SvmGrain::Coarse => (ForeignKind::Vram, Route::SvmCoarse),
+            SvmGrain::Fine => (ForeignKind::HostFine, Route::SvmFine),
+            SvmGrain::System => {
+                return Err(Error::Unsupported {
+                    route: Route::SvmFine,
+                    reason: "memory of the host's own allocator is not known to HIP; register it, as route host-pinned does".into(),
+                });
+            }
+        };
+        super::gate(core, route)?;
+        // SAFETY: the caller's promise; the owner is dropped after the result.
+        let known = unsafe { Known::make(core, ptr.cast(), bytes, kind) }?;
+        if grain == SvmGrain::Coarse {
+            check_place(core, route, ptr, bytes)?;
+        }
+        // SAFETY: as above.
+        let view = unsafe { view(core, ptr, bytes) }?;
+        Ok(Self {
+            _known: known,
+            view,
+            address: ptr.expose_provenance(),
+            route,
+            _owner: owner,
+        })
+    }
+}
+
+/// A buffer object over the memory, in place.
+///
+/// # Safety
+/// As [`AdoptedSvm::new`], while the result lives.
+unsafe fn view(core: &Core, ptr: *mut u8, bytes: usize) -> Result<ExternalBuffer<u8>> {
+    let api = core.context.api();
+    let missing = |call: &str| Error::Unsupported {
+        route: Route::SvmCoarse,
+        reason: format!("the OpenCL library has no {call}"),
+    };
+    let create = api
+        .clCreateBuffer
+        .ok_or_else(|| missing("clCreateBuffer"))?;
+    let release = api
+        .clReleaseMemObject
+        .ok_or_else(|| missing("clReleaseMemObject"))?;
+    let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_USE_HOST_PTR;
+    let mut code = 0;
+    // SAFETY: the context is alive, the memory is the caller's, `code` is a valid place.
+    let raw: cl_mem =
+        unsafe { create(core.context.raw(), flags, bytes, ptr.cast(), &raw mut code) };
+    if code != opencl_sys::CL_SUCCESS {
+        return Err(Error::Cl(clmgr::Error::Call {
+            call: format!("clCreateBuffer({bytes} bytes of shared virtual memory)"),
+            code,
+        }));
+    }
+    // SAFETY: a new object over memory that lives as long as the result.
+    let view = unsafe { ExternalBuffer::wrap(&core.external, raw, Needs::default()) };
+    // SAFETY: the reference of the creation; `view` has its own.
+    unsafe { release(raw) };
+    Ok(view?)
+}
+
+impl Backing for AdoptedSvm {
+    fn route(&self) -> Route {
+        self.route
+    }
+
+    fn bytes(&self) -> usize {
+        self.view.bytes()
+    }
+
+    fn hip_ptr(&self) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.address)
+    }
+
+    fn is_hips(&self) -> bool {
+        false
+    }
+
+    fn cl_arg(&self) -> clmgr::Arg<'_> {
+        clmgr::Arg::Svm(std::ptr::with_exposed_provenance(self.address))
+    }
+
+    fn mem_arg(&self) -> Result<clmgr::Arg<'_>> {
+        Ok(self.view.arg())
+    }
+
+    fn cl_address(&self) -> Option<usize> {
+        Some(self.address)
+    }
+
+    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
+        Ok(self.view.write(&core.queue, data)?)
+    }
+
+    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
+        Ok(self.view.read(&core.queue, data)?)
+    }
+}

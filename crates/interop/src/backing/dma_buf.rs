@@ -1,0 +1,138 @@
+//! OpenCL's memory as a dma-buf that HIP imports: a second address for the same pages.
+//!
+//! HIP knows an import as memory of its own, with bounds, so that its copies, peers and processes
+//! may use it, which they must not do with a bare address of OpenCL's.
+
+use super::Backing;
+use crate::alias::{Space, Span};
+use crate::core::Core;
+use crate::uses::Access;
+use crate::{Error, Residency, Result, Route};
+use std::os::fd::AsFd;
+
+/// Imports are whole pages.
+const PAGE: usize = 4096;
+
+/// The first release after whose export ROCr was seen to crash at its next allocation
+/// (rocm-systems issue 8517), as HIP numbers it; none is known to be free of it again.
+const CRASHES_SINCE: i32 = 7 * 10_000_000 + 2 * 100_000;
+
+pub(crate) struct DmaBuf {
+    // In the order of the drops: both releases of the import, then the memory itself.
+    _alias: hip::DeviceBuffer<u8>,
+    _import: hip::ExternalMemory,
+    address: usize,
+    /// The memory's place in the exported block, by which another import of it is recognised.
+    file: Option<Span>,
+    original: Box<dyn Backing>,
+}
+
+/// Why exporting is not tried, if it is not.
+pub(super) fn refusal(core: &Core) -> Option<String> {
+    if core.hsa.is_none() {
+        return Some("there is no HSA runtime to export memory".into());
+    }
+    let version = core.hip.versions().ok()?.runtime;
+    (version >= CRASHES_SINCE && !core.force_dma_buf).then(|| {
+        format!(
+            "HIP {}.{} may crash at the next allocation after an export (rocm-systems issue 8517); set Options::force_dma_buf to try",
+            version / 10_000_000,
+            version / 100_000 % 100
+        )
+    })
+}
+
+impl DmaBuf {
+    /// Exports memory that OpenCL owns and imports it to HIP.
+    pub(crate) fn over(core: &Core, original: Box<dyn Backing>) -> Result<Self> {
+        super::gate(core, Route::DmaBuf)?;
+        let unsupported = |reason| Error::Unsupported {
+            route: Route::DmaBuf,
+            reason,
+        };
+        let hsa = core
+            .hsa
+            .as_ref()
+            .ok_or_else(|| unsupported("there is no HSA runtime to export memory".into()))?;
+        let bytes = original.bytes();
+        let exported = hsa
+            .export(original.hip_ptr().cast(), bytes)
+            .map_err(unsupported)?;
+        // The descriptor is that of a block, in which the memory begins at the offset. HIP maps it
+        // from the start: up to ROCm 7.1 its copies take a pointer mapped at an offset for the
+        // start (rocm-systems pull request 1749).
+        let size = (exported.offset + bytes).next_multiple_of(PAGE);
+        // SAFETY: a block is whole pages, and holds the memory at the offset.
+        let import = unsafe { core.hip_device.import_memory(exported.fd.as_fd(), size) }?;
+        let file = Space::of_file(exported.fd.as_fd()).map(|space| Span {
+            space,
+            range: exported.offset..exported.offset + bytes,
+        });
+        // HIP leaves the descriptor to the caller, unlike CUDA; the import keeps the pages.
+        drop(exported.fd);
+        // SAFETY: the backing's user is admitted before it uses either address.
+        let mut alias = unsafe { import.buffer::<u8>(exported.offset, bytes) }?;
+        let address = alias.on_mut(&core.stream)?.as_mut_ptr().expose_provenance();
+        Ok(Self {
+            _alias: alias,
+            _import: import,
+            address,
+            file,
+            original,
+        })
+    }
+}
+
+impl Backing for DmaBuf {
+    fn route(&self) -> Route {
+        Route::DmaBuf
+    }
+
+    fn bytes(&self) -> usize {
+        self.original.bytes()
+    }
+
+    fn hip_ptr(&self) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.address)
+    }
+
+    fn is_hips(&self) -> bool {
+        true
+    }
+
+    fn cl_arg(&self) -> clmgr::Arg<'_> {
+        self.original.cl_arg()
+    }
+
+    fn mem_arg(&self) -> Result<clmgr::Arg<'_>> {
+        self.original.mem_arg()
+    }
+
+    fn cl_address(&self) -> Option<usize> {
+        self.original.cl_address()
+    }
+
+    fn spans(&self) -> Vec<Span> {
+        let mut spans = self.original.spans();
+        spans.push(Span::at(self.address, self.bytes()));
+        spans.extend(self.file.clone());
+        spans
+    }
+
+    /// That of the memory which was exported: an import is nobody's allocation.
+    fn residency(&self, core: &Core) -> Residency {
+        self.original.residency(core)
+    }
+
+    fn bring_to_cl(&self, core: &Core, queue: &clmgr::Queue, access: Access) -> Result<()> {
+        self.original.bring_to_cl(core, queue, access)
+    }
+
+    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
+        self.original.write(core, data)
+    }
+
+    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
+        self.original.read(core, data)
+    }
+}

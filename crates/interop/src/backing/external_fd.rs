@@ -1,0 +1,135 @@
+//! Exportable HIP memory that OpenCL imports by file descriptor.
+//!
+//! The way where the two APIs are two contexts on the GPU: the driver maps the same pages into
+//! both. OpenCL must take such memory over before its commands use it, and hand it back before the
+//! other side does (`cl_khr_external_memory`, acquire and release).
+
+use super::Backing;
+use crate::core::Core;
+use crate::uses::Access;
+use crate::{Residency, Result, Route};
+use clmgr::{BufferAccess, HandleKind, ImportedBuffer, Queue};
+use parking_lot::Mutex;
+
+pub(crate) struct ExternalFd {
+    // Dropped before the memory that it imports.
+    cl: Mutex<ClSide>,
+    cl_mem: usize,
+    _memory: hip::DeviceBuffer<u8>,
+    address: usize,
+    bytes: usize,
+}
+
+struct ClSide {
+    import: ImportedBuffer<u8>,
+    /// The queue that took the memory over.
+    held_by: Option<Queue>,
+    /// Since it was taken over.
+    written: bool,
+}
+
+impl ExternalFd {
+    pub(crate) fn allocate(core: &Core, bytes: usize) -> Result<Self> {
+        let memory = core.hip_device.virtual_memory(bytes)?;
+        let fd = memory.export()?;
+        let (kind, access) = (HandleKind::OPAQUE_FD, BufferAccess::default());
+        // SAFETY: the descriptor is that of memory of at least as many bytes.
+        let import = unsafe { ImportedBuffer::import(&core.context, kind, fd, bytes, access) }?;
+        let cl_mem = import.raw().expose_provenance();
+        let mut memory = memory.into_buffer::<u8>()?;
+        let address = memory
+            .on_mut(&core.stream)?
+            .as_mut_ptr()
+            .expose_provenance();
+        Ok(Self {
+            cl: Mutex::new(ClSide {
+                import,
+                held_by: None,
+                written: false,
+            }),
+            cl_mem,
+            _memory: memory,
+            address,
+            bytes,
+        })
+    }
+}
+
+impl Backing for ExternalFd {
+    fn route(&self) -> Route {
+        Route::ExternalFd
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn hip_ptr(&self) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.address)
+    }
+
+    fn is_hips(&self) -> bool {
+        true
+    }
+
+    fn cl_arg(&self) -> clmgr::Arg<'_> {
+        clmgr::Arg::Mem(std::ptr::with_exposed_provenance_mut(self.cl_mem))
+    }
+
+    fn cl_address(&self) -> Option<usize> {
+        None
+    }
+
+    /// HIP allocates such memory on the device and nowhere else (`hipMemLocationTypeDevice`).
+    fn residency(&self, _core: &Core) -> Residency {
+        Residency::Vram
+    }
+
+    fn needs_host(&self) -> bool {
+        true
+    }
+
+    fn bring_to_cl(&self, _core: &Core, queue: &Queue, access: Access) -> Result<()> {
+        let side = &mut *self.cl.lock();
+        match &side.held_by {
+            None => {
+                side.import.take_over(queue)?;
+                side.held_by = Some(queue.clone());
+            }
+            Some(other) if other == queue => {}
+            // The memory is the context's; this queue comes after the one that took it over.
+            Some(other) => queue.wait_for_queue(other)?,
+        }
+        side.written |= access == Access::Write;
+        Ok(())
+    }
+
+    fn bring_to_hip(&self, _core: &Core, access: Access) -> Result<()> {
+        let side = &mut *self.cl.lock();
+        // Both sides may read at once what neither has written since.
+        if side.written || access == Access::Write {
+            if let Some(event) = side.import.hand_over()? {
+                event.wait()?;
+            }
+            (side.held_by, side.written) = (None, false);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
+        let side = self.cl.get_mut();
+        side.held_by = None;
+        // A guard takes over anew and hands back at its end.
+        side.import.acquire(&core.queue)?.write(&core.queue, data)?;
+        side.written = false;
+        Ok(core.queue.finish()?)
+    }
+
+    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
+        let side = &mut *self.cl.lock();
+        side.held_by = None;
+        side.import.acquire(&core.queue)?.read(&core.queue, data)?;
+        side.written = false;
+        Ok(core.queue.finish()?)
+    }
+}

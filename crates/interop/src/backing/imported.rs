@@ -1,0 +1,102 @@
+//! Device memory behind a file descriptor that other code, or another process, exported.
+//!
+//! AMD's OpenCL imports no descriptors. The address of HIP's import is valid in its kernels too,
+//! since a process has one address space per GPU.
+
+use super::hip_pointer::{read_by_hip, write_by_hip};
+use super::{Backing, Side};
+use crate::alias::{Space, Span};
+use crate::core::Core;
+use crate::{Result, Route};
+use std::os::fd::{AsFd, OwnedFd};
+
+pub(crate) struct Imported {
+    // In the order of the drops: both releases of the import.
+    _buffer: hip::DeviceBuffer<u8>,
+    _import: hip::ExternalMemory,
+    address: usize,
+    bytes: usize,
+    file: Option<Span>,
+}
+
+impl Imported {
+    /// # Safety
+    /// The memory behind `fd` has at least `offset + bytes` bytes.
+    pub(crate) unsafe fn new(
+        core: &Core,
+        fd: &OwnedFd,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<Self> {
+        super::gate(core, Route::HipPointer)?;
+        let end = offset.checked_add(bytes).ok_or(crate::Error::TooLarge {
+            len: bytes,
+            element: 1,
+        })?;
+        // From the start: see `hip::Device::import_memory`.
+        // SAFETY: the caller's promise.
+        let import = unsafe { core.hip_device.import_memory(fd.as_fd(), end) }?;
+        // SAFETY: the backing's user is admitted before it uses the memory.
+        let mut buffer = unsafe { import.buffer::<u8>(offset, bytes) }?;
+        let address = buffer
+            .on_mut(&core.stream)?
+            .as_mut_ptr()
+            .expose_provenance();
+        Ok(Self {
+            _buffer: buffer,
+            _import: import,
+            address,
+            bytes,
+            file: Space::of_file(fd.as_fd()).map(|space| Span {
+                space,
+                range: offset..end,
+            }),
+        })
+    }
+}
+
+impl Backing for Imported {
+    fn route(&self) -> Route {
+        Route::DmaBuf
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn hip_ptr(&self) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.address)
+    }
+
+    fn is_hips(&self) -> bool {
+        true
+    }
+
+    fn cl_arg(&self) -> clmgr::Arg<'_> {
+        clmgr::Arg::Svm(std::ptr::with_exposed_provenance(self.address))
+    }
+
+    fn cl_address(&self) -> Option<usize> {
+        Some(self.address)
+    }
+
+    fn spans(&self) -> Vec<Span> {
+        let address = Span::at(self.address, self.bytes);
+        [address].into_iter().chain(self.file.clone()).collect()
+    }
+
+    fn transfers_by(&self) -> Side {
+        Side::Hip
+    }
+
+    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
+        // SAFETY: mapped by HIP with this size for as long as this value lives; the caller was
+        // admitted as the only user, on the stream, which is waited for.
+        unsafe { write_by_hip(core, self.hip_ptr(), data) }
+    }
+
+    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
+        // SAFETY: as `write`; the caller was admitted as a reader.
+        unsafe { read_by_hip(core, self.hip_ptr(), data) }
+    }
+}

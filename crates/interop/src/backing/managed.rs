@@ -1,0 +1,66 @@
+//! HIP's managed memory: one address for host, HIP and OpenCL's kernels.
+//!
+//! OpenCL knows it no better than any pointer of HIP's, so that what
+//! [`HipPointer`](super::hip_pointer::HipPointer) says holds here too.
+
+use super::hip_pointer::{read_by_hip, write_by_hip};
+use super::{Backing, Side};
+use crate::core::Core;
+use crate::{Residency, Result, Route};
+
+pub(crate) struct Managed {
+    buffer: hip::ManagedBuffer<u8>,
+}
+
+impl Managed {
+    pub(crate) fn allocate(core: &Core, bytes: usize) -> Result<Self> {
+        Ok(Self {
+            buffer: core.hip_device.alloc_managed(bytes)?,
+        })
+    }
+}
+
+impl Backing for Managed {
+    fn route(&self) -> Route {
+        Route::Managed
+    }
+
+    fn bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    fn hip_ptr(&self) -> *mut u8 {
+        self.buffer.as_ptr().cast_mut()
+    }
+
+    fn is_hips(&self) -> bool {
+        true
+    }
+
+    fn cl_arg(&self) -> clmgr::Arg<'_> {
+        clmgr::Arg::Svm(self.buffer.as_ptr().cast())
+    }
+
+    fn cl_address(&self) -> Option<usize> {
+        Some(self.buffer.as_ptr().addr())
+    }
+
+    fn residency(&self, _core: &Core) -> Residency {
+        Residency::Managed
+    }
+
+    fn transfers_by(&self) -> Side {
+        Side::Hip
+    }
+
+    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
+        // SAFETY: HIP's own memory of this size, which lives as long as this value; the caller was
+        // admitted as the only user, on the stream, which is waited for.
+        unsafe { write_by_hip(core, self.hip_ptr(), data) }
+    }
+
+    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
+        // SAFETY: as `write`; the caller was admitted as a reader.
+        unsafe { read_by_hip(core, self.hip_ptr(), data) }
+    }
+}

@@ -1,0 +1,89 @@
+//! A bridge on objects that other code created.
+
+use super::open::{Libraries, Pair};
+use super::{Bridge, Options};
+use crate::{Error, Result, pairing};
+use clmgr::opencl_sys::{cl_command_queue, cl_context, cl_device_id};
+use platform::Selection;
+
+/// Handles of other code: a library that made its own context and hands it over.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignObjects {
+    /// A context of one device.
+    pub context: cl_context,
+    /// That device.
+    pub device: cl_device_id,
+    /// An in-order queue of the context.
+    pub queue: cl_command_queue,
+    /// A HIP stream, null for the default stream of [`Options::hip_device`].
+    pub stream: hip_sys::hipStream_t,
+}
+
+impl Bridge {
+    /// A bridge in a context that other code created, on its queue and its stream.
+    ///
+    /// Context and queue are retained for as long as the bridge and its buffers live; a HIP stream
+    /// has no references to count. The bridge's own transfers go through the queue and the stream,
+    /// in order with what their owner puts there. A hand-off waits for everything in them, the
+    /// owner's work included. Copies that the owner makes by its own function table are not
+    /// counted.
+    ///
+    /// # Errors
+    /// [`Error::ForeignDevice`] for a device of no library that was found,
+    /// [`Error::SeveralDevices`] for a context of more than one device, [`Error::OtherOwner`] for a
+    /// queue of another context; [`Error::NoPair`], [`Error::NotPossible`] and driver errors as
+    /// [`open`](Self::open). [`Options::opencl_device`] is not used.
+    ///
+    /// # Safety
+    /// * Context, device and queue are alive and of an OpenCL library of this process.
+    /// * The stream is null or a living one of the selected platform's HIP library, and its owner
+    ///   destroys it only after the bridge, its clones and all its buffers are gone.
+    pub unsafe fn adopt(
+        selection: &Selection,
+        objects: ForeignObjects,
+        options: &Options,
+    ) -> Result<Self> {
+        let libraries = Libraries::load(selection, |_| {})?;
+        let devices = libraries.manager.devices();
+        let device = devices
+            .iter()
+            .find(|device| device.raw() == objects.device)
+            .ok_or(Error::ForeignDevice {
+                looked_at: devices.len(),
+            })?;
+        let external = libraries.manager.external(device);
+        // SAFETY: the caller's promise about the context.
+        let count = unsafe { external.device_count(objects.context) }?;
+        if count != 1 {
+            return Err(Error::SeveralDevices { count });
+        }
+        // SAFETY: the caller's promise about context and queue.
+        let (context, queue) = unsafe {
+            (
+                external.context(objects.context)?,
+                external.queue(objects.queue)?,
+            )
+        };
+        if queue.context() != &context || context.device() != device {
+            return Err(Error::OtherOwner {
+                what: "queue",
+                owner: "context or device",
+            });
+        }
+        let hip_device = libraries.hip.device(options.hip_device.unwrap_or(0))?;
+        let paired_by = pairing::of(libraries.platform(), &hip_device, device)?;
+        // SAFETY: the caller's promise about the stream.
+        let stream = unsafe { hip::Stream::from_raw(&hip_device, objects.stream) }?;
+        let queue = clmgr::Queue::clone(&queue);
+        libraries.join(
+            Pair {
+                context,
+                queue,
+                stream,
+                paired_by,
+                first_calls: Vec::new(),
+            },
+            options,
+        )
+    }
+}

@@ -1,0 +1,173 @@
+//! Memory that other code allocated, as shared buffers.
+
+use super::Bridge;
+use crate::backing::{self, AdoptedSvm, Backing, ClObject, GpuVa, HipPointer, Imported};
+use crate::shared::bytes_of;
+use crate::{Error, Result, Route, Shared};
+use bytemuck::Pod;
+use clmgr::opencl_sys::cl_mem;
+use clmgr::{ExternalBuffer, Needs, SvmGrain};
+use std::os::fd::OwnedFd;
+
+/// Foreign memory: a shared buffer over it orders its own users, and those of every other shared
+/// buffer over the same bytes. What the owner does by other means it cannot know: that is over
+/// before a guard is taken, or comes after what the guard's queue or stream was given.
+impl Bridge {
+    /// A buffer object of other code, in the bridge's context: by its address ([`Route::GpuVa`]), or
+    /// by a copy for HIP where the [`Policy`](crate::Policy) permits one; or exactly by the `route`
+    /// named, [`Route::DmaBuf`] being the third. It is retained until the result is dropped. A part
+    /// of a buffer is fine; its length is that of the object in whole elements.
+    ///
+    /// # Errors
+    /// [`Error::NotPossible`] with a reason per route; [`Error::OtherOwner`] for an object of
+    /// another context; what OpenCL answers for a handle that is no buffer. The object is then as
+    /// before. An object for reading only gives a buffer that refuses to be written.
+    ///
+    /// # Safety
+    /// * `raw` is a living memory object.
+    /// * While a guard of the result, or work that was given one, uses the memory, nobody else
+    ///   writes it; while it is written so, nobody else uses it. Of two shared buffers over the same
+    ///   bytes, a guard for writing of one is not alive together with a guard of the other.
+    pub unsafe fn adopt_cl_mem<T: Pod>(
+        &self,
+        raw: cl_mem,
+        route: Option<Route>,
+    ) -> Result<Shared<T>> {
+        let by_policy = [Route::GpuVa, Route::Staging];
+        let routes = match &route {
+            Some(route) => std::slice::from_ref(route),
+            None if self.permitted.contains(&Route::Staging) => &by_policy,
+            None => &by_policy[..1],
+        };
+        let mut tried = Vec::new();
+        for &route in routes {
+            // SAFETY: the caller's promise.
+            match unsafe { self.cl_mem_on(raw, route) } {
+                Err(error) if error.is_about_route() => tried.push((route, error.to_string())),
+                done => return done,
+            }
+        }
+        Err(Error::NotPossible { tried })
+    }
+
+    /// # Safety
+    /// As [`adopt_cl_mem`](Self::adopt_cl_mem).
+    unsafe fn cl_mem_on<T: Pod>(&self, raw: cl_mem, route: Route) -> Result<Shared<T>> {
+        let core = &self.core;
+        // SAFETY: the caller's promise.
+        let info = unsafe { core.external.buffer_info(raw) }?;
+        if info.context != core.context.raw() {
+            return Err(Error::OtherOwner {
+                what: "buffer",
+                owner: "context",
+            });
+        }
+        backing::gate(core, route)?;
+        let needs = Needs {
+            len: None,
+            device: info.access.device,
+        };
+        // SAFETY: the caller's promise.
+        let object = unsafe { ExternalBuffer::<u8>::wrap(&core.external, raw, needs) }?;
+        let object = ClObject::Foreign(object);
+        // A view of shared virtual memory is no part, though some drivers name an object behind it.
+        let is_part = info.is_sub_buffer() && info.uses_svm != Some(true);
+        let (offset, whole) = if is_part {
+            // SAFETY: a part keeps its whole alive.
+            let parent = unsafe { core.external.buffer_info(info.parent) }?;
+            (info.offset, parent.bytes)
+        } else {
+            (0, info.bytes)
+        };
+        let by_address = |object| GpuVa::over(core, object, offset, whole);
+        let backing: Box<dyn Backing> = match route {
+            Route::GpuVa => Box::new(by_address(object)?),
+            Route::DmaBuf => {
+                let original = Box::new(by_address(object)?);
+                Box::new(backing::DmaBuf::over(core, original)?)
+            }
+            Route::Staging => Box::new(backing::Staging::over(core, object)?),
+            other => return Err(not_for(other, "a buffer object of other code")),
+        };
+        Ok(Shared::over(core, backing, info.access.device.writes())?.handed_over_by(&self.handoff))
+    }
+
+    /// `len` elements of shared virtual memory that other code allocated in the bridge's context.
+    /// `owner` is kept until the result is dropped: what frees the memory, or what keeps the one
+    /// that does.
+    ///
+    /// # Errors
+    /// If the HSA runtime does not know all of the memory, or knows it elsewhere than the grain
+    /// says; if OpenCL does not take it for its own.
+    ///
+    /// # Safety
+    /// * As [`adopt_cl_mem`](Self::adopt_cl_mem) about other uses.
+    /// * `ptr` lies in memory of `clSVMAlloc` of this grain, in the bridge's context, with `len`
+    ///   elements from there on; it is not freed while `owner` lives.
+    pub unsafe fn adopt_svm<T: Pod>(
+        &self,
+        ptr: *mut T,
+        len: usize,
+        grain: SvmGrain,
+        owner: impl Send + Sync + 'static,
+    ) -> Result<Shared<T>> {
+        let bytes = bytes_of::<T>(len)?;
+        // SAFETY: the caller's promise.
+        let svm =
+            unsafe { AdoptedSvm::new(&self.core, ptr.cast(), bytes, grain, Box::new(owner)) }?;
+        Ok(Shared::over(&self.core, Box::new(svm), true)?.handed_over_by(&self.handoff))
+    }
+
+    /// `len` elements of device memory that HIP allocated for other code. `owner` is kept until the
+    /// result is dropped: what frees the memory, or what keeps the one that does.
+    ///
+    /// # Errors
+    /// If HIP does not know all of the memory as the bridge's device's own, or OpenCL cannot take a
+    /// pointer of HIP's.
+    ///
+    /// # Safety
+    /// * As [`adopt_cl_mem`](Self::adopt_cl_mem) about other uses.
+    /// * The memory is not freed while `owner` lives.
+    pub unsafe fn adopt_hip<T: Pod>(
+        &self,
+        ptr: *mut T,
+        len: usize,
+        owner: impl Send + Sync + 'static,
+    ) -> Result<Shared<T>> {
+        let bytes = bytes_of::<T>(len)?;
+        // SAFETY: the caller's promise.
+        let memory =
+            unsafe { HipPointer::adopted(&self.core, ptr.cast(), bytes, Box::new(owner)) }?;
+        Ok(Shared::over(&self.core, Box::new(memory), true)?.handed_over_by(&self.handoff))
+    }
+
+    /// `len` elements of device memory behind a file descriptor, from byte `offset` on: a dma-buf, or
+    /// an opaque descriptor of HIP's virtual memory or of Vulkan. HIP imports it, and OpenCL's
+    /// kernels get the address of the import. The descriptor is closed; the import keeps the
+    /// memory.
+    ///
+    /// # Errors
+    /// If HIP cannot import it, or OpenCL cannot take a pointer of HIP's.
+    ///
+    /// # Safety
+    /// * As [`adopt_cl_mem`](Self::adopt_cl_mem) about other uses, by other processes too.
+    /// * The memory has at least `offset` bytes and `len` elements.
+    pub unsafe fn adopt_fd<T: Pod>(
+        &self,
+        fd: OwnedFd,
+        offset: usize,
+        len: usize,
+    ) -> Result<Shared<T>> {
+        let bytes = bytes_of::<T>(len)?;
+        // SAFETY: the caller's promise.
+        let memory = unsafe { Imported::new(&self.core, &fd, offset, bytes) }?;
+        Ok(Shared::over(&self.core, Box::new(memory), true)?.handed_over_by(&self.handoff))
+    }
+}
+
+fn not_for(route: Route, what: &str) -> Error {
+    Error::Unsupported {
+        route,
+        reason: format!("it does not carry {what}"),
+    }
+}

@@ -1,0 +1,285 @@
+mod adopt;
+mod choose;
+mod memory;
+mod native;
+mod open;
+
+pub use adopt::ForeignObjects;
+pub use native::NativeHandles;
+
+use crate::core::Core;
+use crate::handoff::{Grades, Handoff};
+use crate::probe::Probe;
+use crate::report::BridgeReport;
+use crate::warm_up::once;
+use crate::{Error, Failover, Grade, GradeReport, Meter, Policy, Result, Route, Shared, pairing};
+use bytemuck::Pod;
+use open::{Libraries, Pair};
+use platform::Selection;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What to pair and which routes to permit.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Exactly this route, [`Route::Staging`] included; `None` takes the best that works.
+    pub route: Option<Route>,
+    /// What may be done where no direct route works. Ignored when `route` names one.
+    pub policy: Policy,
+    /// Index into the OpenCL devices of [`clmgr::Manager::devices`]; `None` finds the pair.
+    pub opencl_device: Option<usize>,
+    /// HIP device ordinal; `None` takes 0.
+    pub hip_device: Option<usize>,
+    /// Exactly this hand-off; `None` takes [`Grade::Host`] if it was proven, else [`Grade::Callback`].
+    pub grade: Option<Grade>,
+    /// The longest that one side waits for the other before it is let go with
+    /// [`Error::HandoffTimeout`], counted from when the hand-off was queued. `None` is 60 s, and no
+    /// limit with [`Grade::Host`].
+    pub handoff_limit: Option<Duration>,
+    /// Try [`Route::DmaBuf`] on releases too that are known to crash after an export.
+    pub force_dma_buf: bool,
+}
+
+/// One OpenCL device and one HIP device that are the same hardware, proven to share memory.
+///
+/// Clones are cheap and name the same bridge.
+#[derive(Clone)]
+pub struct Bridge {
+    core: Arc<Core>,
+    probe: Arc<Probe>,
+    report: Arc<BridgeReport>,
+    /// Never empty, best first.
+    permitted: Arc<[Route]>,
+    grades: Arc<Grades>,
+    handoff: Arc<dyn Handoff>,
+}
+
+impl Bridge {
+    /// Pairs the devices, builds a single-device OpenCL context, and proves every route.
+    ///
+    /// # Errors
+    /// If OpenCL or HIP is missing, if no two devices pair, or if no permitted route works
+    /// ([`Error::NotPossible`], with the reason for each).
+    pub fn open(selection: &Selection, options: &Options) -> Result<Self> {
+        Self::open_with(selection, options, |_| {})
+    }
+
+    /// As [`open`](Self::open); `hook` may replace functions of each OpenCL library's table before
+    /// the first of them is called, as in [`clmgr::Manager::load_with`]: to watch them, or to put
+    /// [`clmgr::StrictAmd`] in front.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(
+        selection: &Selection,
+        options: &Options,
+        hook: impl Fn(&mut clmgr::Api),
+    ) -> Result<Self> {
+        let libraries = Libraries::load(selection, hook)?;
+        let hip_device = libraries.hip.device(options.hip_device.unwrap_or(0))?;
+        let candidates = pairing::candidates(
+            selection.platform,
+            &hip_device,
+            &libraries.manager.devices(),
+            options.opencl_device,
+        )?;
+        let mut passed_over = Vec::new();
+        let mut refusal = None;
+        for (device, paired_by) in candidates {
+            let attempt = || {
+                let mut first_calls = Vec::new();
+                let context = once(&mut first_calls, "OpenCL context", || {
+                    Ok(clmgr::Context::new(&device)?)
+                })?;
+                let pair = Pair {
+                    queue: context.queue()?,
+                    stream: hip_device.stream()?,
+                    context,
+                    paired_by,
+                    first_calls,
+                };
+                libraries.join(pair, options)
+            };
+            match attempt() {
+                Ok(mut bridge) => {
+                    Arc::make_mut(&mut bridge.report).passed_over = passed_over;
+                    return Ok(bridge);
+                }
+                Err(error) => {
+                    passed_over.push((device.name().to_owned(), error.to_string()));
+                    refusal.get_or_insert(error);
+                }
+            }
+        }
+        Err(refusal.unwrap_or(Error::NotPossible { tried: Vec::new() }))
+    }
+
+    /// The OpenCL context. It has one device: with more, ROCm moves SVM to host memory.
+    #[must_use]
+    pub fn cl_context(&self) -> &clmgr::Context {
+        &self.core.context
+    }
+
+    /// The OpenCL device.
+    #[must_use]
+    pub fn cl_device(&self) -> &clmgr::Device {
+        self.core.context.device()
+    }
+
+    /// The HIP device.
+    #[must_use]
+    pub fn hip_device(&self) -> &hip::Device {
+        &self.core.hip_device
+    }
+
+    /// The HIP runtime, its copy calls counted.
+    #[must_use]
+    pub fn hip_runtime(&self) -> &hip::Runtime {
+        &self.core.hip
+    }
+
+    /// The queue of the bridge's own transfers: the one it was given, if it was
+    /// [adopted](Self::adopt).
+    #[must_use]
+    pub fn main_queue(&self) -> &clmgr::Queue {
+        &self.core.queue
+    }
+
+    /// The stream of the bridge's own transfers: the one it was given, if it was
+    /// [adopted](Self::adopt).
+    #[must_use]
+    pub fn main_stream(&self) -> &hip::Stream {
+        &self.core.stream
+    }
+
+    /// A new in-order OpenCL queue.
+    ///
+    /// # Errors
+    /// If OpenCL refuses it.
+    pub fn queue(&self) -> Result<clmgr::Queue> {
+        Ok(self.core.context.queue()?)
+    }
+
+    /// A new HIP stream.
+    ///
+    /// # Errors
+    /// If HIP refuses it.
+    pub fn stream(&self) -> Result<hip::Stream> {
+        Ok(self.core.hip_device.stream()?)
+    }
+
+    /// OpenCL programs of the bridge's context, cached in memory and on disk.
+    #[must_use]
+    pub fn programs(&self) -> &clmgr::ProgramCache {
+        &self.core.programs
+    }
+
+    /// rocBLAS and rocSOLVER.
+    ///
+    /// # Errors
+    /// If the platform has no rocBLAS.
+    pub fn blas(&self) -> Result<rocblas::Library> {
+        self.probe.blas.clone().ok_or_else(|| Error::NoLibrary {
+            library: "rocBLAS",
+            platform: self.core.platform,
+            reason: self.probe.blas_missing.clone(),
+        })
+    }
+
+    /// The copy counter.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.core.meter
+    }
+
+    /// What was found when the bridge was opened.
+    #[must_use]
+    pub fn report(&self) -> &BridgeReport {
+        &self.report
+    }
+
+    /// The route that [`alloc`](Self::alloc) takes first.
+    #[must_use]
+    pub fn route(&self) -> Route {
+        self.permitted[0]
+    }
+
+    /// The routes that [`alloc`](Self::alloc) takes, in this order, as they fail.
+    #[must_use]
+    pub fn permitted(&self) -> &[Route] {
+        &self.permitted
+    }
+
+    /// How work of the two APIs is ordered.
+    #[must_use]
+    pub fn grade(&self) -> Grade {
+        self.handoff.grade()
+    }
+
+    /// Every hand-off, and how it is done here or why not.
+    #[must_use]
+    pub fn grades(&self) -> &[GradeReport] {
+        self.grades.reports()
+    }
+
+    /// The same bridge with another hand-off, for the buffers that it makes from now on.
+    ///
+    /// # Errors
+    /// [`Error::NoGrade`] if the grade was not proven when the bridge was opened.
+    pub fn with_grade(&self, grade: Grade) -> Result<Self> {
+        Ok(Self {
+            handoff: self.grades.choose(Some(grade))?,
+            ..self.clone()
+        })
+    }
+
+    /// A shared buffer of `len` elements on the first of the [permitted](Self::permitted) routes that
+    /// has memory to give. [`Shared::route`] says which it was, and [`failovers`](Self::failovers)
+    /// what failed before. If the route fails later, while the buffer is filled or handed over, the
+    /// next permitted one takes the data.
+    ///
+    /// # Errors
+    /// If the length is zero or too large, or every permitted route fails ([`Error::Failed`], or
+    /// the error itself if only one is permitted).
+    pub fn alloc<T: Pod>(&self, len: usize) -> Result<Shared<T>> {
+        Shared::on_first_of(&self.core, &self.permitted, &self.handoff, len)
+    }
+
+    /// Every time that a route failed and another one was taken, oldest first.
+    #[must_use]
+    pub fn failovers(&self) -> Vec<Failover> {
+        self.core.failovers.lock().clone()
+    }
+
+    /// A shared buffer on one particular route, proven or not.
+    ///
+    /// # Errors
+    /// As [`alloc`](Self::alloc).
+    pub fn alloc_on<T: Pod>(&self, route: Route, len: usize) -> Result<Shared<T>> {
+        Ok(Shared::on_route(&self.core, route, len)?.handed_over_by(&self.handoff))
+    }
+
+    /// Errors that destructors met since the last call.
+    #[must_use]
+    pub fn take_deferred_errors(&self) -> Vec<Error> {
+        std::mem::take(&mut self.core.deferred.lock())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    pub(crate) fn probe(&self) -> &Probe {
+        &self.probe
+    }
+}
+
+impl std::fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bridge")
+            .field("permitted", &self.permitted)
+            .field("report", &self.report)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,144 @@
+//! Loads both APIs' libraries and proves what a pair of devices can share.
+
+use super::{Bridge, Options, choose};
+use crate::core::Core;
+use crate::handoff;
+use crate::hsa::Hsa;
+use crate::probe::Probe;
+use crate::report::{BridgeReport, Pairing, RouteReport};
+use crate::warm_up::FirstCall;
+use crate::{Error, Meter, Result, Route};
+use parking_lot::Mutex;
+use platform::{LibraryState, Selection};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Both APIs' libraries, their copy calls counted.
+pub(super) struct Libraries<'a> {
+    selection: &'a Selection,
+    pub(super) meter: Meter,
+    pub(super) hip: hip::Runtime,
+    pub(super) manager: clmgr::Manager,
+    opencl_counted: bool,
+}
+
+/// Two devices under trial, and the objects to work with.
+pub(super) struct Pair {
+    pub(super) context: clmgr::Context,
+    pub(super) queue: clmgr::Queue,
+    pub(super) stream: hip::Stream,
+    pub(super) paired_by: Pairing,
+    /// What was called for the first time to get here.
+    pub(super) first_calls: Vec<FirstCall>,
+}
+
+impl<'a> Libraries<'a> {
+    /// `hook` sees each OpenCL library's table before it is counted.
+    pub(super) fn load(selection: &'a Selection, hook: impl Fn(&mut clmgr::Api)) -> Result<Self> {
+        let (meter, counted) = Meter::wrap_hip(&selection.tables.hip)?;
+        // SAFETY: both tables are of the one platform that was selected; the copy calls are
+        // replaced by functions of the same signatures that pass everything on.
+        let hip =
+            unsafe { hip::Runtime::from_tables(Arc::new(counted), selection.tables.rtc.clone()) }?;
+        let opencl_counted = AtomicBool::new(true);
+        let manager = clmgr::Manager::load_with(|api| {
+            hook(api);
+            if !meter.wrap_cl(api) {
+                opencl_counted.store(false, Ordering::Relaxed);
+            }
+        })?;
+        Ok(Self {
+            selection,
+            meter,
+            hip,
+            manager,
+            opencl_counted: opencl_counted.into_inner(),
+        })
+    }
+
+    pub(super) fn platform(&self) -> platform::Platform {
+        self.selection.platform
+    }
+
+    /// Proves every route between the two devices and chooses one.
+    pub(super) fn join(&self, pair: Pair, options: &Options) -> Result<Bridge> {
+        let tables = &self.selection.tables;
+        let device = pair.context.device().clone();
+        let hip_device = pair.stream.device().clone();
+        let core = Arc::new(Core {
+            platform: self.selection.platform,
+            meter: self.meter.clone(),
+            hip: self.hip.clone(),
+            external: self.manager.external(&device),
+            programs: clmgr::ProgramCache::open(&pair.context),
+            hip_device,
+            context: pair.context,
+            queue: pair.queue,
+            stream: pair.stream,
+            hsa: tables.hsa.clone().and_then(Hsa::start),
+            foreign: tables.foreign,
+            force_dma_buf: options.force_dma_buf,
+            deferred: Mutex::default(),
+            failovers: Mutex::default(),
+        });
+        let blas = tables.rocblas.clone().map(|rocblas| {
+            // SAFETY: the tables are of the one platform that was selected.
+            unsafe { rocblas::Library::from_tables(rocblas, tables.rocsolver.clone()) }
+        });
+        let blas = (blas, missing(self.selection, "rocBLAS"));
+        let probe = Arc::new(Probe::new(&core, blas, pair.first_calls)?);
+        let routes: Vec<_> = Route::ALL
+            .into_iter()
+            .map(|route| {
+                let proof = probe.prove(&core, route);
+                RouteReport {
+                    route,
+                    impossible: proof.as_ref().is_err_and(Error::is_impossible),
+                    outcome: proof.map_err(|error| error.to_string()),
+                }
+            })
+            .collect();
+        let permitted = choose::choose(&routes, options)?;
+        let grades = handoff::open(&core, &probe, permitted[0], options.handoff_limit);
+        let handoff = grades.choose(options.grade)?;
+        let report = BridgeReport {
+            platform: self.selection.platform,
+            platform_why: self.selection.why.clone(),
+            hip_device: core.hip_device.name()?,
+            hip_pci: core
+                .hip_device
+                .pci_address()
+                .ok()
+                .map(|address| address.to_string()),
+            opencl_device: device.name().to_owned(),
+            opencl_platform: format!("{} {}", device.platform_name(), device.platform_version()),
+            opencl_library: device.library_path().to_owned(),
+            pairing: pair.paired_by,
+            routes,
+            passed_over: Vec::new(),
+            opencl_counted: self.opencl_counted,
+        };
+        // The proofs are not their user's copies.
+        self.meter.clear();
+        Ok(Bridge {
+            core,
+            probe,
+            report: Arc::new(report),
+            permitted,
+            grades: Arc::new(grades),
+            handoff,
+        })
+    }
+}
+
+fn missing(selection: &Selection, library: &str) -> String {
+    selection
+        .libraries
+        .iter()
+        .filter(|report| report.name == library)
+        .find_map(|report| match &report.state {
+            LibraryState::Missing(reason) => Some(reason.clone()),
+            _ => None,
+        })
+        .unwrap_or_else(|| "the platform does not offer it".into())
+}

@@ -1,0 +1,37 @@
+use crate::hsa::Hsa;
+use crate::{Error, Failover, Meter};
+use parking_lot::Mutex;
+use platform::{ForeignHooks, Platform};
+
+/// What shared buffers need of their bridge.
+pub(crate) struct Core {
+    pub(crate) platform: Platform,
+    pub(crate) meter: Meter,
+    pub(crate) hip: hip::Runtime,
+    pub(crate) hip_device: hip::Device,
+    pub(crate) context: clmgr::Context,
+    /// Where objects that other code created are brought in.
+    pub(crate) external: clmgr::ExternalContexts,
+    pub(crate) programs: clmgr::ProgramCache,
+    /// For transfers of the bridge itself: its own queue, or the one it was given.
+    pub(crate) queue: clmgr::Queue,
+    /// For transfers of the bridge itself: its own stream, or the one it was given.
+    pub(crate) stream: hip::Stream,
+    pub(crate) hsa: Option<Hsa>,
+    pub(crate) foreign: Option<ForeignHooks>,
+    /// Whether memory is exported even by releases that are known to crash afterwards.
+    pub(crate) force_dma_buf: bool,
+    pub(crate) deferred: Mutex<Vec<Error>>,
+    pub(crate) failovers: Mutex<Vec<Failover>>,
+}
+
+impl Core {
+    /// Keeps an error of a destructor for whoever asks.
+    pub(crate) fn defer(&self, error: Error) {
+        self.deferred.lock().push(error);
+    }
+
+    pub(crate) fn note_failover(&self, failover: Failover) {
+        self.failovers.lock().push(failover);
+    }
+}

@@ -1,0 +1,371 @@
+//! Memory that other code allocated: kept alive, left to its owner, ordered with its other views.
+
+mod common;
+
+use std::ffi::c_void;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clmgr::SvmGrain;
+use clmgr::opencl_sys::{self, cl_mem};
+use common::Foreign;
+use interop::{Bridge, Error, Options, Policy, Route, Shared};
+
+const LEN: usize = 4096;
+
+struct Rig {
+    foreign: Foreign,
+    bridge: Bridge,
+    queue: clmgr::Queue,
+    stream: hip::Stream,
+    cl: clmgr::Kernel,
+    hip: hip::Function,
+}
+
+impl Rig {
+    fn open() -> Self {
+        Self::with(&Options::default())
+    }
+
+    fn with(options: &Options) -> Self {
+        let foreign = Foreign::new(&common::host());
+        // SAFETY: `foreign` is the last field to be used and outlives the bridge in every test.
+        let bridge = unsafe { Bridge::adopt(&common::host(), foreign.objects(), options) };
+        let bridge = bridge.expect("a bridge");
+        let source = "kernel void step(global uint *x, uint k) {
+            uint v = x[get_global_id(0)];
+            for (uint n = 0; n < 200; ++n) v = v * 1664525u + k;
+            x[get_global_id(0)] = v;
+        }";
+        let cl = bridge
+            .programs()
+            .get(source, "")
+            .and_then(|program| program.kernel("step"));
+        let hip = hip::rtc::Program::new(
+            "extern \"C\" __global__ void step(unsigned int *x, unsigned int k) {
+                unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+                unsigned int v = x[i];
+                for (unsigned int n = 0; n < 200; ++n) v = v * 22695477u + k;
+                x[i] = v;
+            }",
+        )
+        .compile(bridge.hip_device())
+        .and_then(|module| module.function("step"));
+        Self {
+            queue: bridge.queue().expect("a queue"),
+            stream: bridge.stream().expect("a stream"),
+            cl: cl.expect("a kernel"),
+            hip: hip.expect("a kernel"),
+            bridge,
+            foreign,
+        }
+    }
+
+    fn cl_step(&self, data: &mut Shared<u32>, k: u32) {
+        let range = clmgr::NdRange::d1(data.len());
+        let guard = data.cl_mut(&self.queue).expect("access for OpenCL");
+        let args = [guard.arg(), clmgr::Arg::scalar(&k)];
+        // SAFETY: `step` takes a buffer and a uint and touches one word per work-item.
+        unsafe { self.cl.launch(&self.queue, range, &args) }.expect("a launch");
+    }
+
+    fn hip_step(&self, data: &mut Shared<u32>, k: u32) {
+        let config = hip::LaunchConfig::linear(data.len(), 256).expect("a grid");
+        let mut guard = data.hip_mut(&self.stream).expect("access for HIP");
+        // SAFETY: `step` takes a pointer and a uint and touches one word per thread.
+        unsafe {
+            self.hip
+                .launch(&self.stream, config, &[&guard.slice_mut(), &k])
+        }
+        .expect("a launch");
+    }
+}
+
+fn model(x: &mut [u32], factor: u32, k: u32) {
+    for v in x {
+        for _ in 0..200 {
+            *v = v.wrapping_mul(factor).wrapping_add(k);
+        }
+    }
+}
+
+fn model_cl(x: &mut [u32], k: u32) {
+    model(x, 1_664_525, k);
+}
+
+fn model_hip(x: &mut [u32], k: u32) {
+    model(x, 22_695_477, k);
+}
+
+fn downloaded(data: &Shared<u32>) -> Vec<u32> {
+    let mut back = vec![0; data.len()];
+    data.download(&mut back).expect("a download");
+    back
+}
+
+/// Both APIs, twice.
+fn both_use(rig: &Rig, data: &mut Shared<u32>) {
+    let mut expected: Vec<u32> = (0..data.len() as u32).collect();
+    data.upload(&expected).expect("an upload");
+    for k in 0..2 {
+        rig.cl_step(data, k);
+        model_cl(&mut expected, k);
+        rig.hip_step(data, k);
+        model_hip(&mut expected, k);
+    }
+    assert_eq!(downloaded(data), expected);
+}
+
+/// Tells when it is dropped.
+struct Owner(Arc<AtomicBool>);
+
+impl Owner {
+    fn new() -> (Self, Arc<AtomicBool>) {
+        let gone = Arc::new(AtomicBool::new(false));
+        (Self(gone.clone()), gone)
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// # Safety
+/// As `Bridge::adopt_cl_mem`.
+unsafe fn adopt(rig: &Rig, raw: cl_mem) -> Shared<u32> {
+    // SAFETY: the caller's promise.
+    unsafe { rig.bridge.adopt_cl_mem(raw, None) }.expect("adopted")
+}
+
+#[test]
+fn foreign_cl_mem_outlives_its_owners_reference() {
+    let rig = Rig::open();
+    let raw = rig.foreign.buffer(0, LEN * 4);
+    // SAFETY: the buffer is alive, and nothing else uses it.
+    let mut data = unsafe { adopt(&rig, raw) };
+    assert_eq!((data.route(), data.len()), (Route::GpuVa, LEN));
+    rig.foreign.release(raw);
+    both_use(&rig, &mut data);
+}
+
+#[test]
+fn foreign_cl_mem_is_given_back_as_it_was() {
+    let rig = Rig::open();
+    let raw = rig.foreign.buffer(0, LEN * 4);
+    // SAFETY: the buffer is alive, and nothing else uses it.
+    let data = unsafe { adopt(&rig, raw) };
+    assert_eq!(rig.foreign.references(Some(raw))[0], 2);
+    drop(data);
+    assert_eq!(rig.foreign.references(Some(raw))[0], 1);
+    // SAFETY: as above; the route takes no buffer objects.
+    let refused = unsafe { rig.bridge.adopt_cl_mem::<u32>(raw, Some(Route::HostPinned)) };
+    assert!(matches!(refused, Err(Error::NotPossible { .. })));
+    assert_eq!(rig.foreign.references(Some(raw))[0], 1);
+    rig.foreign.release(raw);
+}
+
+#[test]
+fn a_buffer_for_reading_is_never_written() {
+    let rig = Rig::open();
+    let raw = rig.foreign.buffer(opencl_sys::CL_MEM_READ_ONLY, LEN * 4);
+    // SAFETY: the buffer is alive, and nothing else uses it.
+    let mut data = unsafe { adopt(&rig, raw) };
+    rig.foreign.release(raw);
+    assert!(matches!(data.cl_mut(&rig.queue), Err(Error::ReadOnly)));
+    assert!(matches!(data.hip_mut(&rig.stream), Err(Error::ReadOnly)));
+    assert!(matches!(data.upload(&[0; LEN]), Err(Error::ReadOnly)));
+    drop(data.hip(&rig.stream).expect("reading is fine"));
+    let written = rig.foreign.buffer(opencl_sys::CL_MEM_WRITE_ONLY, LEN * 4);
+    // SAFETY: as above.
+    drop(unsafe { adopt(&rig, written) });
+    rig.foreign.release(written);
+}
+
+#[test]
+fn a_part_and_its_whole_are_ordered_against_each_other() {
+    let rig = Rig::open();
+    let raw = rig.foreign.buffer(0, LEN * 4);
+    let half = LEN / 2;
+    let region = opencl_sys::cl_buffer_region {
+        origin: half * 4,
+        size: half * 4,
+    };
+    let create = rig
+        .foreign
+        .api
+        .clCreateSubBuffer
+        .expect("clCreateSubBuffer");
+    let (mut code, kind) = (0, opencl_sys::CL_BUFFER_CREATE_TYPE_REGION);
+    // SAFETY: the region lies in the buffer; a valid place for the code.
+    let part = unsafe { create(raw, 0, kind, (&raw const region).cast(), &raw mut code) };
+    assert_eq!(code, 0);
+    // SAFETY: both are alive; the guards below are taken one after the other.
+    let (mut upper, mut whole) = unsafe { (adopt(&rig, part), adopt(&rig, raw)) };
+    rig.foreign.release(part);
+    rig.foreign.release(raw);
+    let mut expected: Vec<u32> = (0..LEN as u32).collect();
+    whole.upload(&expected).expect("an upload");
+    for k in 0..20 {
+        rig.cl_step(&mut whole, k);
+        model_cl(&mut expected, k);
+        rig.hip_step(&mut upper, k);
+        model_hip(&mut expected[half..], k);
+        rig.cl_step(&mut upper, k);
+        model_cl(&mut expected[half..], k);
+        rig.hip_step(&mut whole, k);
+        model_hip(&mut expected, k);
+    }
+    assert_eq!(downloaded(&whole), expected);
+    assert_eq!(downloaded(&upper), expected[half..]);
+}
+
+#[test]
+fn a_buffer_of_another_context_is_refused() {
+    let (rig, other) = (Rig::open(), Foreign::new(&common::host()));
+    let raw = other.buffer(0, 64);
+    // SAFETY: the buffer is alive.
+    let refused = unsafe { rig.bridge.adopt_cl_mem::<u32>(raw, None) };
+    assert!(matches!(
+        refused,
+        Err(Error::OtherOwner { what: "buffer", .. })
+    ));
+    other.release(raw);
+    // SAFETY: null is refused.
+    let null = unsafe { rig.bridge.adopt_cl_mem::<u32>(std::ptr::null_mut(), None) };
+    assert!(matches!(null, Err(Error::Cl(_))));
+}
+
+#[test]
+fn a_copy_of_a_foreign_buffer_is_made_only_by_name_or_permission() {
+    let rig = Rig::with(&Options {
+        policy: Policy::AllowCopy,
+        ..Options::default()
+    });
+    let raw = rig.foreign.buffer(0, LEN * 4);
+    // SAFETY: the buffer is alive, and nothing else uses it.
+    let mut data =
+        unsafe { rig.bridge.adopt_cl_mem::<u32>(raw, Some(Route::Staging)) }.expect("adopted");
+    assert!(data.is_copy());
+    both_use(&rig, &mut data);
+    drop(data);
+    // SAFETY: as above.
+    assert!(!unsafe { adopt(&rig, raw) }.is_copy());
+    rig.foreign.release(raw);
+}
+
+#[test]
+fn foreign_shared_memory_and_its_owner_live_as_long_as_the_view() {
+    let rig = Rig::open();
+    let context = rig.bridge.cl_context();
+    for grain in [SvmGrain::Coarse, SvmGrain::Fine] {
+        let memory = clmgr::SvmBuffer::<u32>::new(context, LEN, grain).expect("memory");
+        let (ptr, (owner, gone)) = (memory.as_ptr(), Owner::new());
+        // SAFETY: the memory is the owner's, and nothing else uses it.
+        let mut data = unsafe { rig.bridge.adopt_svm(ptr, LEN, grain, (memory, owner)) };
+        let data = data.as_mut().expect("adopted");
+        assert_eq!(data.addresses(), Some((ptr.addr(), ptr.addr())));
+        both_use(&rig, data);
+        assert!(!gone.load(Ordering::SeqCst));
+        drop(std::mem::replace(
+            data,
+            rig.bridge.alloc(1).expect("memory"),
+        ));
+        assert!(gone.load(Ordering::SeqCst));
+    }
+}
+
+#[test]
+fn foreign_hip_memory_is_checked_and_used() {
+    let rig = Rig::open();
+    let mut memory = rig.bridge.hip_device().alloc::<u32>(LEN).expect("memory");
+    let ptr = memory.on_mut(&rig.stream).expect("access").as_mut_ptr();
+    // SAFETY: refused: it is longer than the memory.
+    let long = unsafe { rig.bridge.adopt_hip(ptr, LEN + 100_000, ()) };
+    assert!(
+        matches!(long, Err(Error::OutsideAllocation { .. })),
+        "{long:?}"
+    );
+    let mut on_stack = [0_u32; 4];
+    // SAFETY: refused: HIP does not know it.
+    let unknown = unsafe { rig.bridge.adopt_hip(on_stack.as_mut_ptr(), 4, ()) };
+    assert!(
+        matches!(unknown, Err(Error::UnknownAddress { .. })),
+        "{unknown:?}"
+    );
+    // SAFETY: the memory is the owner's, and nothing else uses it.
+    let mut data = unsafe { rig.bridge.adopt_hip(ptr, LEN, memory) }.expect("adopted");
+    assert_eq!(data.route(), Route::HipPointer);
+    both_use(&rig, &mut data);
+}
+
+#[test]
+fn two_imports_of_one_descriptor_are_the_same_bytes_in_order() {
+    let rig = Rig::open();
+    let memory = rig
+        .bridge
+        .hip_device()
+        .virtual_memory(LEN * 4)
+        .expect("memory");
+    let (one, two): (OwnedFd, OwnedFd) = (
+        memory.export().expect("a descriptor"),
+        memory.export().expect("a descriptor"),
+    );
+    // SAFETY: the memory has this size; the guards below are taken one after the other.
+    let (mut first, mut second) = unsafe {
+        (
+            rig.bridge.adopt_fd::<u32>(one, 0, LEN).expect("adopted"),
+            rig.bridge.adopt_fd::<u32>(two, 0, LEN).expect("adopted"),
+        )
+    };
+    drop(memory);
+    assert_ne!(first.addresses(), second.addresses());
+    both_use(&rig, &mut first);
+    let mut expected = downloaded(&first);
+    for k in 0..20 {
+        rig.hip_step(&mut first, k);
+        model_hip(&mut expected, k);
+        rig.cl_step(&mut second, k);
+        model_cl(&mut expected, k);
+        rig.cl_step(&mut first, k);
+        model_cl(&mut expected, k);
+    }
+    assert_eq!(downloaded(&second), expected);
+    let pipe: OwnedFd = std::io::pipe().expect("a pipe").0.into();
+    // SAFETY: refused: a pipe is no memory.
+    assert!(unsafe { rig.bridge.adopt_fd::<u32>(pipe, 0, 1) }.is_err());
+}
+
+#[test]
+fn an_address_and_its_buffer_object_are_one_memory() {
+    let rig = Rig::open();
+    let context = rig.bridge.cl_context();
+    let memory = clmgr::SvmBuffer::<u32>::coarse(context, LEN).expect("memory");
+    let view = memory.view().expect("a view");
+    let ptr: *mut c_void = memory.as_ptr().cast();
+    let view_raw = view.raw();
+    // SAFETY: both are alive; the guards below are taken one after the other.
+    let (mut by_object, mut by_address) = unsafe {
+        (
+            adopt(&rig, view_raw),
+            rig.bridge
+                .adopt_svm(ptr.cast::<u32>(), LEN, SvmGrain::Coarse, (view, memory))
+                .expect("adopted"),
+        )
+    };
+    assert_eq!(by_object.addresses(), by_address.addresses());
+    let mut expected: Vec<u32> = (0..LEN as u32).collect();
+    by_object.upload(&expected).expect("an upload");
+    for k in 0..20 {
+        rig.cl_step(&mut by_object, k);
+        model_cl(&mut expected, k);
+        rig.hip_step(&mut by_address, k);
+        model_hip(&mut expected, k);
+        rig.cl_step(&mut by_address, k);
+        model_cl(&mut expected, k);
+    }
+    assert_eq!(downloaded(&by_object), expected);
+    drop(by_object);
+}

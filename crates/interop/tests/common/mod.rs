@@ -1,0 +1,136 @@
+//! What the tests share: the host platform, and objects as other code would make them.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+use clmgr::opencl_sys::{self, cl_command_queue, cl_context, cl_device_id, cl_mem, cl_mem_flags};
+use interop::ForeignObjects;
+use platform::Selection;
+
+pub fn host() -> Selection {
+    platform::select_named(Some("host")).expect("the host platform")
+}
+
+/// OpenCL objects and a HIP stream, created by the APIs' own functions.
+pub struct Foreign {
+    pub api: clmgr::Api,
+    pub hip: std::sync::Arc<hip_sys::Api>,
+    pub device: clmgr::Device,
+    pub context: cl_context,
+    pub queue: cl_command_queue,
+    pub stream: hip_sys::hipStream_t,
+}
+
+impl Foreign {
+    pub fn new(selection: &Selection) -> Self {
+        let manager = clmgr::Manager::load().expect("OpenCL; run `cargo xtask setup`");
+        let is_cpu = |device: &clmgr::Device| device.kind() == clmgr::DeviceKind::Cpu;
+        let device = manager.devices().into_iter().find(is_cpu).expect("a CPU");
+        Self::of_devices(selection, &device, &[device.raw()])
+    }
+
+    pub fn of_devices(
+        selection: &Selection,
+        device: &clmgr::Device,
+        devices: &[cl_device_id],
+    ) -> Self {
+        let (api, hip) = (*device.api(), selection.tables.hip.clone());
+        let (mut code, mut stream) = (0, null_mut());
+        // SAFETY: living devices of one platform, no properties, valid places; the queue is of the
+        // context's first device; HIP's current device is there.
+        let (context, queue) = unsafe {
+            let context = api.clCreateContext.expect("clCreateContext")(
+                null(),
+                devices.len() as u32,
+                devices.as_ptr(),
+                None,
+                null_mut(),
+                &raw mut code,
+            );
+            assert_eq!(code, 0);
+            let create = api.clCreateCommandQueue.expect("clCreateCommandQueue");
+            let queue = create(context, device.raw(), 0, &raw mut code);
+            assert_eq!(code, 0);
+            let create = hip.hipStreamCreate.expect("hipStreamCreate");
+            assert_eq!(create(&raw mut stream), hip_sys::hipError_t::hipSuccess);
+            (context, queue)
+        };
+        Self {
+            api,
+            hip,
+            device: device.clone(),
+            context,
+            queue,
+            stream,
+        }
+    }
+
+    pub fn objects(&self) -> ForeignObjects {
+        ForeignObjects {
+            context: self.context,
+            device: self.device.raw(),
+            queue: self.queue,
+            stream: self.stream,
+        }
+    }
+
+    pub fn buffer(&self, flags: cl_mem_flags, bytes: usize) -> cl_mem {
+        let mut code = 0;
+        let create = self.api.clCreateBuffer.expect("clCreateBuffer");
+        // SAFETY: no host memory; a valid place for the code.
+        let buffer = unsafe { create(self.context, flags, bytes, null_mut(), &raw mut code) };
+        assert_eq!(code, 0);
+        buffer
+    }
+
+    pub fn release(&self, buffer: cl_mem) {
+        let release = self.api.clReleaseMemObject.expect("clReleaseMemObject");
+        // SAFETY: the tests release the reference of the creation once.
+        assert_eq!(unsafe { release(buffer) }, 0);
+    }
+
+    /// Of buffer, context and queue.
+    pub fn references(&self, buffer: Option<cl_mem>) -> [u32; 3] {
+        let api = &self.api;
+        let of_buffer = buffer.map_or(0, |buffer| {
+            let get = api.clGetMemObjectInfo.expect("clGetMemObjectInfo");
+            let what = opencl_sys::CL_MEM_REFERENCE_COUNT;
+            // SAFETY: the buffer is alive; the property is a `cl_uint`.
+            count(|size, place| unsafe { get(buffer, what, size, place, null_mut()) })
+        });
+        let of_context = {
+            let get = api.clGetContextInfo.expect("clGetContextInfo");
+            let what = opencl_sys::CL_CONTEXT_REFERENCE_COUNT;
+            // SAFETY: the context is alive; the property is a `cl_uint`.
+            count(|size, place| unsafe { get(self.context, what, size, place, null_mut()) })
+        };
+        let of_queue = {
+            let get = api.clGetCommandQueueInfo.expect("clGetCommandQueueInfo");
+            let what = opencl_sys::CL_QUEUE_REFERENCE_COUNT;
+            // SAFETY: the queue is alive; the property is a `cl_uint`.
+            count(|size, place| unsafe { get(self.queue, what, size, place, null_mut()) })
+        };
+        [of_buffer, of_context, of_queue]
+    }
+}
+
+fn count(get: impl FnOnce(usize, *mut c_void) -> i32) -> u32 {
+    let mut count = 0_u32;
+    assert_eq!(get(size_of::<u32>(), (&raw mut count).cast()), 0);
+    count
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        // SAFETY: all are references of the creation; nothing else uses the stream.
+        unsafe {
+            (self
+                .api
+                .clReleaseCommandQueue
+                .expect("clReleaseCommandQueue"))(self.queue);
+            (self.api.clReleaseContext.expect("clReleaseContext"))(self.context);
+            let _ = (self.hip.hipStreamDestroy.expect("hipStreamDestroy"))(self.stream);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What AMD's OpenCL and HIP would be asked, call by call, against the strict shim and model.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use clmgr::StrictAmd;
+use interop::{Bridge, Error, Options, Residency, Route};
+use platform::Selection;
+
+use crate::{common, svm_in_file, works};
+
+/// The hazards that the shim notes are the process's: one test at a time.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The host model, with OpenCL's memory in files that it can export.
+pub fn selection() -> Selection {
+    let mut selection = common::host();
+    selection.tables.foreign = Some(svm_in_file::HOOKS);
+    selection
+}
+
+pub fn open_as(selection: &Selection, options: &Options) -> interop::Result<Bridge> {
+    Bridge::open_with(selection, options, |api| {
+        svm_in_file::wrap(api);
+        assert!(StrictAmd::wrap(api));
+    })
+}
+
+pub fn open() -> Bridge {
+    drop(StrictAmd::take_hazards());
+    open_as(&selection(), &Options::default()).expect("a bridge")
+}
+
+#[test]
+fn every_route_that_rocm_has_passes_the_strict_shim_without_a_hazard() {
+    let _alone = alone();
+    let bridge = open();
+    assert_eq!(StrictAmd::take_hazards(), [], "opening");
+    for route in Route::ALL {
+        if route.oldest_rocm().is_some() {
+            works(&bridge, route);
+            assert_eq!(StrictAmd::take_hazards(), [], "{route}");
+        } else {
+            let error = bridge.alloc_on::<u32>(route, 16).expect_err("not on ROCm");
+            assert!(error.is_impossible(), "{route}: {error}");
+            let text = error.to_string();
+            assert!(text.contains("cl_khr_external_memory"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_first_choice_is_coarse_svm_in_a_context_of_one_device() {
+    let _alone = alone();
+    let bridge = open();
+    assert_eq!(bridge.route(), Route::SvmCoarse);
+    let data = bridge.alloc::<u32>(16).expect("memory");
+    assert_eq!(data.residency(), Residency::Vram);
+    assert!(!bridge.permitted().contains(&Route::SvmFine));
+    assert!(!bridge.permitted().contains(&Route::Managed));
+}
+
+#[test]
+fn an_export_is_imported_from_the_start_and_used_at_its_offset() {
+    let _alone = alone();
+    let bridge = open();
+    let before = svm_in_file::living();
+    let mut data = bridge.alloc_on::<u32>(Route::DmaBuf, 1000).expect("memory");
+    let (cl, hip) = data.addresses().expect("both are known");
+    assert_ne!(cl, hip, "an import has an address of its own");
+    assert_eq!(data.residency(), Residency::Vram);
+    data.upload(&[9; 1000]).expect("an upload");
+    // HIP's own copy, which bare memory of OpenCL's must not be given to.
+    let mut back = [0; 1000];
+    let stream = bridge.stream().expect("a stream");
+    let guard = data.hip(&stream).expect("access");
+    guard
+        .slice()
+        .copy_to_slice(&mut back)
+        .expect("a copy by HIP");
+    assert_eq!(back, [9; 1000]);
+    drop(guard);
+    drop(data);
+    assert_eq!(svm_in_file::living(), before);
+    assert!(bridge.take_deferred_errors().is_empty());
+    assert!(bridge.hip_runtime().take_deferred_errors().is_empty());
+}
+
+#[test]
+fn hips_own_copies_refuse_a_bare_address_of_opencls() {
+    let _alone = alone();
+    let bridge = open();
+    let stream = bridge.stream().expect("a stream");
+    for route in [Route::SvmCoarse, Route::GpuVa] {
+        let data = bridge.alloc_on::<u32>(route, 16).expect("memory");
+        let guard = data.hip(&stream).expect("access");
+        let refused = guard.slice().copy_to_slice(&mut [0; 16]);
+        assert!(
+            matches!(refused, Err(hip::Error::ForeignMemory { .. })),
+            "{route}"
+        );
+    }
+}
+
+#[test]
+fn no_export_is_tried_on_releases_that_crash_after_one_unless_it_is_forced() {
+    let _alone = alone();
+    unsafe extern "C" fn of_7_2(version: *mut i32) -> hip_sys::hipError_t {
+        // SAFETY: the caller's place for one int.
+        unsafe { *version = 7 * 10_000_000 + 2 * 100_000 };
+        hip_sys::hipError_t::hipSuccess
+    }
+    let mut selection = selection();
+    let mut hip = *selection.tables.hip;
+    hip.hipRuntimeGetVersion = Some(of_7_2);
+    selection.tables.hip = std::sync::Arc::new(hip);
+    let bridge = open_as(&selection, &Options::default()).expect("a bridge");
+    let error = bridge
+        .alloc_on::<u8>(Route::DmaBuf, 64)
+        .expect_err("off by default");
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    assert!(error.to_string().contains("8517"), "{error}");
+    assert!(!bridge.permitted().contains(&Route::DmaBuf));
+    let forced = Options {
+        force_dma_buf: true,
+        ..Options::default()
+    };
+    works(
+        &open_as(&selection, &forced).expect("a bridge"),
+        Route::DmaBuf,
+    );
+}
+
+#[test]
+fn memory_of_the_host_has_no_dma_buf() {
+    let _alone = alone();
+    let bridge = open();
+    let fine = bridge.alloc_on::<u8>(Route::SvmFine, 4096).expect("memory");
+    assert_eq!(fine.residency(), Residency::HostPinned);
+    // The model answers as ROCm: only memory that the device owns is exported.
+    let export = selection()
+        .tables
+        .hsa
+        .expect("HSA")
+        .hsa_amd_portable_export_dmabuf;
+    let (mut fd, mut offset) = (-1, 0);
+    let (_, address) = fine.addresses().expect("known");
+    let ptr = std::ptr::without_provenance(address);
+    // SAFETY: both places are valid; the address is only looked up.
+    let status = unsafe { export.expect("exports")(ptr, 4096, &mut fd, &mut offset) };
+    assert_eq!(
+        status,
+        hsa_sys::hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT
+    );
+}
