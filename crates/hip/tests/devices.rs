@@ -12,7 +12,7 @@ fn two() -> (Runtime, Device, Device) {
         // SAFETY: every test of this program comes here first, and nothing else of it reads the environment by C functions.
         unsafe { std::env::set_var("HIP_HOST_DEVICES", "2") };
     });
-    let runtime = common::runtime(hip_host::hip_api());
+    let runtime = common::runtime(common::hip_api());
     let devices = (runtime.device(0).unwrap(), runtime.device(1).unwrap());
     (runtime, devices.0, devices.1)
 }

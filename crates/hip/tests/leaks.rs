@@ -34,7 +34,7 @@ macro_rules! ledger {
                 #[allow(clippy::too_many_arguments, reason = "C signatures")]
                 pub unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? {
                     // SAFETY: the caller's promise is the callee's demand; only functions that are there are wrapped.
-                    let result = unsafe { hip_host::hip_api().$slot.unwrap()($($argument),*) };
+                    let result = unsafe { common::hip_api().$slot.unwrap()($($argument),*) };
                     note(stringify!($name), &result);
                     result
                 }
@@ -43,7 +43,7 @@ macro_rules! ledger {
 
         /// The host platform's table, with an entry in the ledger for every call.
         fn counted_table() -> Api {
-            let host = hip_host::hip_api();
+            let host = common::hip_api();
             Api {
                 $($slot: match host.$slot {
                     Some(_) => Some(counted::$name),

@@ -239,9 +239,8 @@ fn what_cannot_be_factorised_is_refused() {
     );
 
     // SAFETY: all functions are the host platform's.
-    let without = unsafe {
-        rocblas::Library::from_tables(std::sync::Arc::new(hip_host::rocblas_api()), None)
-    };
+    let without =
+        unsafe { rocblas::Library::from_tables(std::sync::Arc::new(common::rocblas_api()), None) };
     let blas = rocblas::Handle::new(&without, &setup.stream).unwrap();
     let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2).unwrap();
     let error = solver::potrf(&blas, Fill::Lower, matrix).unwrap_err();

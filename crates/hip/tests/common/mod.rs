@@ -1,22 +1,39 @@
-//! What the tests share: a runtime on the host platform, a gate that holds a stream, and a look at every call.
+//! What the tests share: a runtime on the platform under test, a gate that holds a stream, and a look at every call.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::cell::RefCell;
 use std::ffi::c_void;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use hip::{Device, Runtime, Stream};
 
-/// A device of the host platform.
-pub fn device() -> Device {
-    runtime(hip_host::hip_api()).device(0).unwrap()
+/// The tables of the platform that `HIPCL_PLATFORM` names, the software device's if it names none. A platform that is
+/// named and cannot be used fails the test.
+pub fn tables() -> &'static platform::Tables {
+    static TABLES: OnceLock<platform::Tables> = OnceLock::new();
+    TABLES.get_or_init(|| {
+        let name = std::env::var("HIPCL_PLATFORM").unwrap_or_default();
+        let name = Some(name.as_str()).filter(|name| !name.is_empty());
+        let chosen = platform::select_named(name.or(Some("host")));
+        chosen.unwrap_or_else(|error| panic!("{error}")).tables
+    })
 }
 
-/// A runtime with this table, and the host platform's compiler.
+/// HIP's table of the platform under test.
+pub fn hip_api() -> hip_sys::Api {
+    *tables().hip
+}
+
+/// A device of the platform under test.
+pub fn device() -> Device {
+    runtime(hip_api()).device(0).unwrap()
+}
+
+/// A runtime with this table, and the compiler of the platform under test.
 pub fn runtime(api: hip_sys::Api) -> Runtime {
-    // SAFETY: the host platform's functions, or wrappers that call them.
-    unsafe { Runtime::from_tables(Arc::new(api), Some(Arc::new(hip_host::rtc_api()))) }.unwrap()
+    // SAFETY: one platform's functions, or wrappers that call them.
+    unsafe { Runtime::from_tables(Arc::new(api), tables().rtc.clone()) }.unwrap()
 }
 
 /// Holds a stream: work queued after [`Gate::close`] does not start before [`Gate::open`]. Dropping opens it, so that a
@@ -92,13 +109,13 @@ macro_rules! watched {
             unsafe extern "C" fn $function($($argument: $kind),*) -> hip_sys::hipError_t {
                 heard(stringify!($function));
                 // SAFETY: the caller's promise is the callee's demand.
-                unsafe { hip_host::hip_api().$function.unwrap()($($argument),*) }
+                unsafe { hip_api().$function.unwrap()($($argument),*) }
             }
         )*
 
         /// A device whose calls [`watch`] hears.
         pub fn watched_device() -> Device {
-            let api = hip_sys::Api { $($function: Some($function),)* ..hip_host::hip_api() };
+            let api = hip_sys::Api { $($function: Some($function),)* ..hip_api() };
             runtime(api).device(0).unwrap()
         }
     };
