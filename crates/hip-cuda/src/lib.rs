@@ -12,6 +12,7 @@
 //! | `memory` | allocation, copies, fills, pools, virtual memory, file descriptors |
 //! | `stream`, `event`, `graph` | order |
 //! | `rtc`, `module`, `launch` | kernels: compiled by NVRTC from HIP's dialect, loaded, launched |
+//! | `blas`, `solver` | rocBLAS on cuBLAS; rocSOLVER on cuSOLVER and, for what it lacks, on cuBLAS |
 //!
 //! # Where CUDA differs from HIP
 //!
@@ -34,6 +35,7 @@
 //! | `CUDA_HOME`, `CUDA_PATH` | a toolkit, looked into after the system's own search path |
 //! | `HIP_CUDA_LOG` | 1: say on standard error which CUDA call failed, and how |
 
+mod blas;
 mod code;
 mod cuda;
 mod device;
@@ -46,9 +48,12 @@ mod log;
 mod memory;
 mod module;
 mod rtc;
+mod solver;
 mod stream;
 mod table;
 
+pub use blas::rocblas_api;
+pub use solver::rocsolver_api;
 pub use table::hip_api;
 
 use std::path::PathBuf;
@@ -84,8 +89,12 @@ pub fn open() -> Result<Opened, Unavailable> {
         rtc: cuda::opened_nvrtc()
             .map(|nvrtc| (rtc::api(), nvrtc.library.path.clone()))
             .map_err(str::to_owned),
-        rocblas: Err("rocBLAS over cuBLAS is not built yet".into()),
-        rocsolver: Err("rocSOLVER over cuSOLVER is not built yet".into()),
+        rocblas: cuda::opened_cublas()
+            .map(|cublas| (rocblas_api(), cublas.path.clone()))
+            .map_err(str::to_owned),
+        rocsolver: cuda::opened_cusolver()
+            .map(|cusolver| (rocsolver_api(), cusolver.path.clone()))
+            .map_err(str::to_owned),
     })
 }
 

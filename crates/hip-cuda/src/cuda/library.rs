@@ -20,7 +20,6 @@ pub(crate) const NVRTC: Names = Names {
     title: "NVRTC",
     files: &["libnvrtc.so.13", "libnvrtc.so.12"],
 };
-#[expect(dead_code, reason = "not built yet")]
 pub(crate) const CUBLAS: Names = Names {
     title: "cuBLAS",
     files: &["libcublas.so.13", "libcublas.so.12"],

@@ -3,8 +3,10 @@
 pub(crate) mod driver;
 pub(crate) mod library;
 pub(crate) mod nvrtc;
+mod symbol;
 mod table;
 
+pub(crate) use symbol::Symbol;
 pub(crate) use table::{c_name, functions};
 
 use std::sync::OnceLock;
@@ -33,13 +35,30 @@ pub(crate) fn cu() -> Result<&'static driver::Driver> {
 
 /// Opens one of the libraries above the driver, once.
 macro_rules! once {
-    ($name:ident, $table:ty, $names:path) => {
+    ($name:ident, $open:path, $table:ty, $names:path) => {
         pub(crate) fn $name() -> std::result::Result<&'static $table, &'static str> {
             static TABLE: OnceLock<std::result::Result<$table, String>> = OnceLock::new();
-            let opened = TABLE.get_or_init(|| <$table>::open(&$names));
+            let opened = TABLE.get_or_init(|| $open(&$names));
             opened.as_ref().map_err(String::as_str)
         }
     };
 }
 
-once!(opened_nvrtc, nvrtc::Nvrtc, library::NVRTC);
+once!(
+    opened_nvrtc,
+    nvrtc::Nvrtc::open,
+    nvrtc::Nvrtc,
+    library::NVRTC
+);
+once!(
+    opened_cublas,
+    library::Opened::find,
+    library::Opened,
+    library::CUBLAS
+);
+once!(
+    opened_cusolver,
+    library::Opened::find,
+    library::Opened,
+    library::CUSOLVER
+);

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use hip_sys::{
-    hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc,
+    hipError_t, hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc,
     hipExternalMemoryHandleType, hipExternalSemaphore_t, hipExternalSemaphoreHandleDesc,
     hipExternalSemaphoreHandleType, hipExternalSemaphoreSignalParams,
     hipExternalSemaphoreWaitParams, hipStream_t,
@@ -55,7 +55,11 @@ calls! {
         }
         let own = duplicate(desc.handle.fd)?;
         desc.handle.fd = own.number();
-        here()?.cuImportExternalMemory(out, &desc)?;
+        // CUDA has no code for a descriptor that is no memory; HIP calls that out of memory (hipamd/src/hip_memory.cpp).
+        here()?.cuImportExternalMemory(out, &desc).map_err(|code| match code {
+            hipError_t::hipErrorUnknown => hipError_t::hipErrorOutOfMemory,
+            code => code,
+        })?;
         own.taken();
         Ok(())
     }
@@ -81,7 +85,10 @@ calls! {
         }
         let own = duplicate(desc.handle.fd)?;
         desc.handle.fd = own.number();
-        here()?.cuImportExternalSemaphore(out, &desc)?;
+        here()?.cuImportExternalSemaphore(out, &desc).map_err(|code| match code {
+            hipError_t::hipErrorUnknown => INVALID,
+            code => code,
+        })?;
         own.taken();
         Ok(())
     }

@@ -4,12 +4,13 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use hip_sys::{hipMemRangeAttribute, hipMemoryAdvise, hipStream_t};
 
+use super::info::{Place, place};
 use super::{address, pointer};
 use crate::device::{by_ordinal, here};
 use crate::error::{INVALID, Result, UNSUPPORTED, not_null, store};
 use crate::table::calls;
 
-/// AMD's advice about coherence, which CUDA has no counterpart for.
+/// AMD's advice about coherence. It permits less than CUDA always does, so there is nothing to do.
 const fn is_amds(advice: hipMemoryAdvise) -> bool {
     matches!(
         advice,
@@ -18,7 +19,7 @@ const fn is_amds(advice: hipMemoryAdvise) -> bool {
 }
 
 /// The driver's number for a device, or for the host, which both APIs call -1.
-fn place(device: c_int) -> Result<c_int> {
+fn cuda_number(device: c_int) -> Result<c_int> {
     if device == hip_sys::hipCpuDeviceId {
         Ok(hip_sys::hipCpuDeviceId)
     } else {
@@ -46,15 +47,18 @@ calls! {
             return Err(INVALID);
         }
         if is_amds(advice) {
-            return Err(UNSUPPORTED);
+            return match place(at)? {
+                Place::Managed => Ok(()),
+                _ => Err(INVALID),
+            };
         }
-        here()?.cuMemAdvise(address(at), bytes, advice.0, place(device)?)
+        here()?.cuMemAdvise(address(at), bytes, advice.0, cuda_number(device)?)
     }
     fn hipMemPrefetchAsync(at: *const c_void, bytes: usize, device: c_int, stream: hipStream_t) {
         if at.is_null() || bytes == 0 {
             return Err(INVALID);
         }
-        here()?.cuMemPrefetchAsync(address(at), bytes, place(device)?, stream)
+        here()?.cuMemPrefetchAsync(address(at), bytes, cuda_number(device)?, stream)
     }
     fn hipMemRangeGetAttribute(data: *mut c_void, size: usize, attribute: hipMemRangeAttribute, at: *const c_void, bytes: usize) {
         not_null!(data, at);

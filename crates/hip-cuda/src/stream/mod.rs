@@ -51,11 +51,7 @@ calls! {
         if stream.addr() <= 2 {
             return Err(hip_sys::hipError_t::hipErrorInvalidHandle);
         }
-        let driver = here()?;
-        // HIP waits for the stream (hipamd/src/hip_stream.cpp, `hipStreamDestroy`), and callers free memory afterwards.
-        let waited = driver.cuStreamSynchronize(stream);
-        driver.cuStreamDestroy_v2(stream)?;
-        waited
+        here()?.cuStreamDestroy_v2(stream)
     }
     fn hipStreamSynchronize(stream: hipStream_t) {
         here()?.cuStreamSynchronize(stream)
