@@ -5,7 +5,8 @@ use xshell::cmd;
 use crate::error::{Error, Result};
 use crate::workspace::{Workspace, cargo, step};
 use crate::{
-    codegen, codegen_task, compile_time, consumers, docs, msrv, real_hip, targets, test, tidy,
+    codegen, codegen_task, compile_time, consumers, docs, msrv, oclgrind, real_hip, targets, test,
+    tidy,
 };
 
 /// Runs every step; the first that fails ends the run.
@@ -41,6 +42,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
         Ok(())
     })?;
     step("consumers", || consumers::run(workspace, &[]))?;
+    step("oclgrind", || if_it_can_be_had(oclgrind::run(workspace)))?;
     step("real-hip", || if_it_can_be_had(real_hip::run(workspace)))?;
     step("targets", || if_it_can_be_had(targets::run(workspace)))?;
     step("msrv", || if_it_can_be_had(msrv::run(workspace)))?;

@@ -10,6 +10,7 @@
 //! | `symbols` | what the real libraries of each ROCm release export, and what changed between releases |
 //! | `tidy` | the project's own rules: layer arrows, no traces of a machine |
 //! | `consumers` | each published crate in a program outside of the workspace |
+//! | `oclgrind` | every OpenCL kernel on a device that checks each access to memory |
 //! | `real-hip` | AMD's own HIP of each release loads and answers, on any machine |
 //! | `targets` | the raw layer compiles for other systems |
 //! | `msrv` | the oldest compiler that each crate states |
@@ -27,6 +28,7 @@ mod demo;
 mod docs;
 mod error;
 mod msrv;
+mod oclgrind;
 mod real_hip;
 mod setup;
 mod symbols;
@@ -41,7 +43,7 @@ use std::process::ExitCode;
 use error::{Error, Result};
 use workspace::Workspace;
 
-const TASKS: &str = "setup, demo, test, test-gpu, codegen, symbols, tidy, consumers, real-hip, targets, msrv, compile-time, docs, ci";
+const TASKS: &str = "setup, demo, test, test-gpu, codegen, symbols, tidy, consumers, oclgrind, real-hip, targets, msrv, compile-time, docs, ci";
 
 const HELP: &str = "\
 usage: cargo xtask <task> [options]
@@ -62,13 +64,14 @@ usage: cargo xtask <task> [options]
   tidy                   check the layer arrows and the tracked files
   consumers [--bless]    build each published crate in a program outside of the workspace
                          (--bless: write the lists of the crates that come with it)
+  oclgrind               run every OpenCL kernel on Oclgrind, fetched into target/, which checks each access
   real-hip               load AMD's own HIP of each release, fetched into target/, and see it answer
   targets                compile the raw layer for other systems
   msrv                   build each crate with the oldest Rust that it states, fetched by rustup
   compile-time           print how long each crate of the raw layer takes to compile
   docs                   build the API documentation and the book
-  ci                     format, tidy, codegen --check, clippy, consumers, real-hip, targets, msrv,
-                         compile-time, docs, test";
+  ci                     format, tidy, codegen --check, clippy, consumers, oclgrind, real-hip, targets,
+                         msrv, compile-time, docs, test";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -101,6 +104,9 @@ fn run(args: &[String]) -> Result<()> {
         "symbols" => symbols_task(&Workspace::discover()?, rest),
         "tidy" => no_options("tidy", rest).and_then(|()| tidy::run(&Workspace::discover()?)),
         "consumers" => consumers::run(&Workspace::discover()?, rest),
+        "oclgrind" => {
+            no_options("oclgrind", rest).and_then(|()| oclgrind::run(&Workspace::discover()?))
+        }
         "real-hip" => {
             no_options("real-hip", rest).and_then(|()| real_hip::run(&Workspace::discover()?))
         }
@@ -162,6 +168,7 @@ mod tests {
             "test-gpu",
             "tidy",
             "consumers",
+            "oclgrind",
             "real-hip",
             "targets",
             "msrv",

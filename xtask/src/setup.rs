@@ -5,7 +5,7 @@
 //! the tests look by themselves. Nothing is written outside of `target/`, and nothing needs root.
 
 mod compiler;
-mod debian;
+pub mod debian;
 mod install;
 mod opencl;
 pub mod probe;

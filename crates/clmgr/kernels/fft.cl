@@ -304,7 +304,10 @@ KERNEL void fft_split(global const float2 *in, global float2 *out, global const 
                       global const float2 *beside, ulong in_offset, ulong out_offset) {
     V A[FFT_N];
     V B[FFT_N];
+    // The last eight may begin among those before, whose results it must not write: factors that
+    // start from another column round otherwise.
     const uint column = min((uint)get_global_id(0) * 8, (uint)WIDTH - 8);
+    const uint repeated = (uint)get_global_id(0) * 8 - column;
     const ulong offset = get_global_id(1) * ((ulong)FFT_N * WIDTH);
     global const float2 *x = in + in_offset + offset + column;
     global float2 *y = out + out_offset + offset;
@@ -322,7 +325,8 @@ KERNEL void fft_split(global const float2 *in, global float2 *out, global const 
         }
         transpose(t);
         for (uint c = 0; c < 8; ++c)
-            store8(t[c], y + (ulong)(column + c) * FFT_N + i);
+            if (c >= repeated)
+                store8(t[c], y + (ulong)(column + c) * FFT_N + i);
     }
 #endif
 }
@@ -344,8 +348,13 @@ static inline float2 product(float2 a, float2 b) {
     if (first + t < batch)                                                                         \
     out[(first + t) * FFT_N + i] = v
 
+// In place, what one work-item read another one overwrites.
+#define READ_IN_FENCE (CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define READ_LOCAL_FENCE CLK_LOCAL_MEM_FENCE
+
 // EACH is the number of butterflies of a work-item. They are held in registers between the two
-// barriers, so that one buffer is enough.
+// barriers, so that one buffer is enough. The second one orders the reads from global memory too,
+// which have ended by then.
 #define PASS(R, M, S, FACTORS, EACH, READ, WRITE)                                                  \
     {                                                                                              \
         float2 a[EACH][R];                                                                         \
@@ -369,7 +378,7 @@ static inline float2 product(float2 a, float2 b) {
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
-        barrier(CLK_LOCAL_MEM_FENCE);                                                              \
+        barrier(READ##_FENCE);                                                                     \
     }
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))

@@ -1,6 +1,5 @@
 //! Copies between contexts.
 
-use std::ffi::c_void;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 use bytemuck::Pod;
 use parking_lot::Mutex;
 
-use crate::api::slot;
 use crate::buffer::{MemMut, MemRef, Object, SvmBuffer};
 use crate::context::Context;
 use crate::device::{DeviceKind, SvmCapabilities};
@@ -360,74 +358,5 @@ impl Drop for BridgeCopy {
         if let (Err(error), Some(event)) = (self.finish(), last) {
             event.defer(error);
         }
-    }
-}
-
-impl<T: Pod> Object<T> {
-    /// # Safety
-    ///
-    /// `place` may be written for `count` elements until the command has ended.
-    unsafe fn read_into(
-        &self,
-        queue: &Queue,
-        offset: usize,
-        count: usize,
-        place: *mut c_void,
-    ) -> Result<Event> {
-        let range = self.host_range(offset, count, false)?;
-        let read = slot!(self.context().api(), clEnqueueReadBuffer)?;
-        self.enqueue(
-            queue,
-            "clEnqueueReadBuffer",
-            // SAFETY: queue and buffer are alive and of one context; the range lies in the buffer;
-            // the caller answers for the place.
-            |event| unsafe {
-                read(
-                    queue.raw(),
-                    self.raw(),
-                    opencl_sys::CL_FALSE,
-                    range.start,
-                    range.len(),
-                    place,
-                    0,
-                    std::ptr::null(),
-                    event,
-                )
-            },
-            || format!("{} bytes at {}", range.len(), range.start),
-        )
-    }
-
-    /// # Safety
-    ///
-    /// `place` holds `count` elements until the command has ended.
-    unsafe fn write_from(
-        &mut self,
-        queue: &Queue,
-        offset: usize,
-        count: usize,
-        place: *const c_void,
-    ) -> Result<Event> {
-        let range = self.host_range(offset, count, true)?;
-        let write = slot!(self.context().api(), clEnqueueWriteBuffer)?;
-        self.enqueue(
-            queue,
-            "clEnqueueWriteBuffer",
-            // SAFETY: as in `read_into`.
-            |event| unsafe {
-                write(
-                    queue.raw(),
-                    self.raw(),
-                    opencl_sys::CL_FALSE,
-                    range.start,
-                    range.len(),
-                    place,
-                    0,
-                    std::ptr::null(),
-                    event,
-                )
-            },
-            || format!("{} bytes at {}", range.len(), range.start),
-        )
     }
 }

@@ -7,7 +7,7 @@
 //! | [`Queue`], [`CommandQueuePool`], [`Event`], [`UserEvent`] | in-order queues, leased from a pool; completion |
 //! | [`Program`], [`ProgramCache`], [`Kernel`] | compiling, keeping what was compiled, launching |
 //! | [`RegularBuffer`], [`SvmBuffer`], [`HostPtrBuffer`] | the kinds of memory; [`SubBuffer`] is a part of one |
-//! | [`BufferFactory`], [`Buffer`] | one type over all kinds, with the choice explained |
+//! | [`BufferFactory`], [`BufferPolicy`], [`Buffer`] | one type over all kinds, chosen by rules and explained |
 //! | [`BufferBridge`] | copies between contexts |
 //! | [`MemoryPool`] | memory kept for the next request |
 //! | [`ExternalContexts`], [`ExternalBuffer`], [`ExternalQueue`] | objects that someone else created |
@@ -79,9 +79,9 @@ pub use access::{Access, BufferAccess};
 pub use api::Api;
 pub use bridge::{BridgeCopy, BridgeRoute, BufferBridge};
 pub use buffer::{
-    BoxLayout, Buffer, BufferFactory, BufferRequest, BufferStrategy, ClMap, ClMapMut,
-    HostPtrBuffer, MapGuard, MapGuardMut, MemMut, MemRef, Pending, RegularBuffer, SubBuffer,
-    SubBufferMut, SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
+    BoxLayout, Buffer, BufferChoice, BufferFactory, BufferPolicy, BufferRequest, BufferRule,
+    BufferStrategy, ClMap, ClMapMut, HostPtrBuffer, MapGuard, MapGuardMut, MemMut, MemRef, Pending,
+    RegularBuffer, SubBuffer, SubBufferMut, SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
 };
 pub use cache::{CacheStats, ProgramCache};
 pub use context::Context;

@@ -51,6 +51,19 @@ impl Usage {
         self.wait_where(|used| used != queue)
     }
 
+    /// Waits for every use, for a drop: the queues keep what fails for their next
+    /// [`finish`](Queue::finish). Tells whether every use has ended.
+    pub fn wait_in_drop(&self) -> bool {
+        let mut ended = true;
+        for (queue, _) in self.pending() {
+            if let Err(error) = queue.drain() {
+                queue.defer(error);
+                ended = false;
+            }
+        }
+        ended
+    }
+
     fn wait_where(&self, which: impl Fn(&Queue) -> bool) -> Result<()> {
         // The driver is not called under the lock: another thread may want to note a use.
         let pending: Vec<_> = self

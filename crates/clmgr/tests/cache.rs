@@ -82,6 +82,61 @@ fn other_options_are_another_program() {
 }
 
 #[test]
+fn a_program_is_another_one_when_what_it_includes_changes() {
+    const WITH_INCLUDE: &str =
+        "#include \"value.h\"\nkernel void set(global int *x) { x[0] = VALUE; }";
+    let context = common::context();
+    let (folder, headers) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let options = format!("-I {}", headers.path().display());
+    let value = |value: i32| {
+        let header = format!("#include \"deeper.h\"\n#define VALUE (DEEPER + {value})\n");
+        fs::write(headers.path().join("value.h"), header).unwrap();
+    };
+    let deeper = |value: i32| {
+        let header = format!("#define DEEPER {value}\n");
+        fs::write(headers.path().join("deeper.h"), header).unwrap();
+    };
+    let run =
+        |cache: &ProgramCache| value_of(&context, &cache.get(WITH_INCLUDE, &options).unwrap());
+    let cache = ProgramCache::open_in(&context, folder.path());
+    value(1);
+    deeper(10);
+    assert_eq!((run(&cache), run(&cache)), (11, 11));
+    value(2);
+    assert_eq!(run(&cache), 12);
+    deeper(20);
+    assert_eq!(run(&cache), 22);
+    let stats = cache.stats();
+    assert_eq!((stats.compiled, stats.memory_hits), (3, 1));
+    assert_eq!(stats.disk_trouble, None);
+    // What was compiled for the old content is still right for it.
+    let warm = ProgramCache::open_in(&context, folder.path());
+    value(1);
+    deeper(10);
+    assert_eq!(run(&warm), 11);
+    assert_eq!(warm.stats().disk_hits, 1);
+}
+
+#[test]
+fn a_program_with_an_include_that_cannot_be_followed_is_compiled_each_time() {
+    let context = common::context();
+    let (folder, headers) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(headers.path().join("value.h"), "#define VALUE 6\n").unwrap();
+    let source =
+        "#define FILE \"value.h\"\n#include FILE\nkernel void set(global int *x) { x[0] = VALUE; }";
+    let options = format!("-I {}", headers.path().display());
+    let cache = ProgramCache::open_in(&context, folder.path());
+    for _ in 0..2 {
+        let program = cache.get(source, &options).unwrap();
+        assert_eq!(value_of(&context, &program), 6);
+    }
+    let stats = cache.stats();
+    assert_eq!((stats.compiled, stats.memory_hits), (2, 0));
+    assert!(stats.disk_trouble.unwrap().contains("FILE"));
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
 fn a_file_that_was_damaged_costs_a_compilation_and_is_replaced() {
     let context = common::context();
     let folder = tempfile::tempdir().unwrap();

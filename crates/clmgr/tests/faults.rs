@@ -14,9 +14,9 @@ use clmgr::opencl_sys::{
     cl_kernel, cl_mem, cl_program, cl_uint,
 };
 use clmgr::{
-    Api, Arg, BoxLayout, BufferBridge, BufferStrategy, Context, Error, ExternalBuffer, Kernel,
-    Manager, MemoryPool, NdRange, Needs, Program, Queue, RegularBuffer, Result, SvmBuffer,
-    SvmCapabilities, UserEvent,
+    Api, Arg, BoxLayout, BufferBridge, BufferStrategy, Context, Error, ExternalBuffer,
+    HostPtrBuffer, Kernel, Manager, MemoryPool, NdRange, Needs, Program, Queue, RegularBuffer,
+    Result, SvmBuffer, SvmCapabilities, SvmGrain, UserEvent,
 };
 
 /// The code of an injected failure, which no driver gives.
@@ -341,6 +341,49 @@ fn shared_memory() {
 }
 
 #[test]
+fn a_wait_that_fails_in_a_drop_is_reported_by_the_next_finish_and_frees_nothing() {
+    let _alone = alone();
+    let (context, queue, _) = open();
+    let drop_with_a_failing_wait = |used: &dyn Fn() -> Box<dyn std::any::Any>| {
+        let buffer = used();
+        let before = LIVE.load(Ordering::SeqCst);
+        CALLS.store(0, Ordering::SeqCst);
+        FAILS.store(0, Ordering::SeqCst);
+        drop(buffer);
+        FAILS.store(usize::MAX, Ordering::SeqCst);
+        assert_eq!(*FAILED.lock().unwrap(), "clFinish");
+        let error = queue.finish().unwrap_err();
+        assert!(matches!(error, Error::Deferred(_)), "{error}");
+        assert_eq!(error.code(), Some(INJECTED));
+        queue.finish().unwrap();
+        before - LIVE.load(Ordering::SeqCst)
+    };
+    let released = drop_with_a_failing_wait(&|| {
+        let buffer = HostPtrBuffer::<u32>::new(&context, 64).unwrap();
+        buffer.note_use(&queue);
+        Box::new(buffer)
+    });
+    assert_eq!(
+        released, 1,
+        "the buffer object, whose commands OpenCL knows"
+    );
+    let svm = context.device().svm();
+    for (grain, needed) in [
+        (SvmGrain::Coarse, SvmCapabilities::COARSE),
+        (SvmGrain::System, SvmCapabilities::FINE_SYSTEM),
+    ] {
+        if svm.contains(needed) {
+            let released = drop_with_a_failing_wait(&|| {
+                let buffer = SvmBuffer::<u32>::new(&context, 64, grain).unwrap();
+                buffer.note_use(&queue);
+                Box::new(buffer)
+            });
+            assert_eq!(released, 0, "{grain}");
+        }
+    }
+}
+
+#[test]
 fn foreign_objects_and_events() {
     let _alone = alone();
     let (context, queue, _) = open();
@@ -374,9 +417,7 @@ fn the_pool() {
     let _alone = alone();
     let (context, queue, _) = open();
     let other = context.queue().unwrap();
-    // A block whose last use can't be marked is freed, after a wait, instead of kept.
-    let optional = ["clEnqueueMarkerWithWaitList", "clFlush"];
-    with_every_call_failing(&[&queue, &other], &optional, || {
+    with_every_call_failing(&[&queue, &other], &[], || {
         let pool = MemoryPool::new(&context, BufferStrategy::Regular)?;
         let mut first = pool.acquire::<u32>(&queue, 100)?;
         first.write(&queue, &[1; 100])?;

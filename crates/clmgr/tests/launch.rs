@@ -316,6 +316,42 @@ fn a_returned_queue_is_lent_again() {
 }
 
 #[test]
+fn times_come_with_the_leases_that_ask_for_them_and_the_cap_holds_for_both_kinds() {
+    let fixture = fixture();
+    let kernel = fixture.program.kernel("chain").unwrap();
+    let buffer = RegularBuffer::<u32>::new(&fixture.context, 1).unwrap();
+    let pool = CommandQueuePool::new(&fixture.context, 2).unwrap();
+    let run = |lease: &Queue| {
+        let args = [buffer.arg(), Arg::scalar(&1u32)];
+        // SAFETY: the buffer holds the one element, and the launches follow each other.
+        let event = unsafe { kernel.launch(lease, NdRange::d1(1), &args) }.unwrap();
+        event.wait().unwrap();
+        event.profile()
+    };
+    let (plain, timed) = (pool.lease().unwrap(), pool.lease_profiling().unwrap());
+    assert!(!plain.is_profiling() && timed.is_profiling());
+    assert!(run(&plain).is_err());
+    let times = run(&timed).unwrap();
+    assert!(times.started_ns <= times.ended_ns, "{times:?}");
+    assert_eq!(
+        times.run_time().as_nanos(),
+        u128::from(times.ended_ns - times.started_ns)
+    );
+    assert_eq!(pool.created(), 2);
+    drop((plain, timed));
+    // At the cap, a queue of the other kind makes room.
+    let both = [
+        pool.lease_profiling().unwrap(),
+        pool.lease_profiling().unwrap(),
+    ];
+    assert!(both.iter().all(|lease| run(lease).is_ok()));
+    assert_eq!(pool.created(), 2);
+    drop(both);
+    assert!(run(&pool.lease().unwrap()).is_err());
+    assert_eq!(pool.created(), 2);
+}
+
+#[test]
 fn objects_keep_their_context_alive() {
     let (queue, kernel, mut buffer) = {
         let fixture = fixture();

@@ -3,8 +3,8 @@
 mod common;
 
 use clmgr::{
-    Arg, Buffer, BufferFactory, BufferRequest, BufferStrategy, Context, Error, Event,
-    HostPtrBuffer, Kernel, NdRange, Program, Queue, RegularBuffer, SvmBuffer, SvmCapabilities,
+    Arg, Context, Error, Event, HostPtrBuffer, Kernel, NdRange, Program, Queue, RegularBuffer,
+    SvmBuffer, SvmCapabilities,
 };
 
 const SOURCE: &str = "
@@ -421,47 +421,4 @@ fn sizes_that_no_device_has_are_refused() {
         SvmBuffer::<[u32; 0]>::coarse(context, 4),
         Err(Error::Zero { .. })
     ));
-}
-
-#[test]
-fn a_factory_says_what_it_chose_and_never_another_kind() {
-    let fixture = fixture();
-    let factory = BufferFactory::new(&fixture.context);
-    for strategy in [
-        BufferStrategy::Regular,
-        BufferStrategy::SvmCoarse,
-        BufferStrategy::SvmFine,
-        BufferStrategy::HostPtr,
-    ] {
-        let made: Result<Buffer<u32>, Error> = factory.alloc(100, BufferRequest::Exactly(strategy));
-        let svm = fixture.context.device().svm();
-        let possible = match strategy {
-            BufferStrategy::SvmCoarse => svm.contains(SvmCapabilities::COARSE),
-            BufferStrategy::SvmFine => svm.contains(SvmCapabilities::FINE_BUFFER),
-            _ => true,
-        };
-        match made {
-            Ok(mut buffer) => {
-                assert!(possible);
-                assert_eq!(buffer.strategy(), strategy);
-                buffer.write(&fixture.queue, &[3; 100]).unwrap();
-                fixture.fill(buffer.arg(), 50, 4);
-                buffer.map_mut(&fixture.queue).unwrap()[99] = 5;
-                let mut data = [0; 100];
-                buffer.read(&fixture.queue, &mut data).unwrap();
-                assert_eq!((data[0], data[60], data[99]), (4, 3, 5));
-            }
-            Err(error) => assert!(
-                !possible && matches!(error, Error::NotSupported { .. }),
-                "{error}"
-            ),
-        }
-    }
-    let best: Buffer<u32> = factory.alloc(8, BufferRequest::Best).unwrap();
-    assert!(best.explain().starts_with(&best.strategy().to_string()));
-    assert!(
-        best.explain().contains(fixture.context.device().name()),
-        "{}",
-        best.explain()
-    );
 }

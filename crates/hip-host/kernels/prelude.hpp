@@ -526,9 +526,11 @@ template <class... A> struct __hipcl_packed {
     }
 };
 
-template <auto Kernel> struct __hipcl_kernel;
+// `Index` is the type in which the kernel holds its global index, `Product` the one in which it multiplies block and size: what
+// the scan of its source made of it. Other types cost speed only.
+template <auto Kernel, class Index = int, class Product = unsigned int> struct __hipcl_kernel;
 
-template <class... A, void (*Kernel)(A...)> struct __hipcl_kernel<Kernel> {
+template <class... A, void (*Kernel)(A...), class Index, class Product> struct __hipcl_kernel<Kernel, Index, Product> {
     static constexpr __hipcl_packed<A...> packed{};
 
     template <unsigned long I, class T> static inline __attribute__((always_inline)) T argument(const unsigned char* from) {
@@ -550,8 +552,12 @@ template <class... A, void (*Kernel)(A...)> struct __hipcl_kernel<Kernel> {
         gridDim.z = launch->grid[2];
     }
 
-    // The loop over x with the arguments in registers. Telling the compiler that no index wraps (the caller checked)
-    // is what makes consecutive threads consecutive addresses to it, and so vector loads and stores of them.
+    // The loops of a block with the arguments in registers. Telling the compiler that no index wraps (the caller checked)
+    // makes consecutive threads consecutive addresses to it, and so vector loads and stores of them.
+    //
+    // The innermost loop walks the global index, in the type the kernel compares it in. `if (i < n)` then compares the loop's
+    // own variable, and the compiler makes two loops of it, below `n` and from there on, neither with a comparison. A
+    // comparison inside would mask every load, and processors' prefetchers do not see masked loads.
     template <unsigned long... I>
     __attribute__((flatten)) static void rows(const __hipcl_launch* launch, unsigned long first, unsigned long last, __hipcl_indices<I...>, A... a) {
         const unsigned int gx = launch->grid[0], gy = launch->grid[1];
@@ -563,8 +569,9 @@ template <class... A, void (*Kernel)(A...)> struct __hipcl_kernel<Kernel> {
             blockIdx.x = x;
             blockIdx.y = y;
             blockIdx.z = z;
-            const unsigned int base = x * bx;
-            if (base > 0x7fffffffu - 1024u) __builtin_unreachable();
+            const Product base = (Product)x * (Product)bx;
+            const Index start = (Index)base;
+            if (start < (Index)0 || start > (Index)(0x7fffffff - 1024)) __builtin_unreachable();
             for (unsigned int tz = 0; tz < bz; ++tz) {
                 threadIdx.z = tz;
                 for (unsigned int ty = 0; ty < by; ++ty) {
@@ -574,10 +581,16 @@ template <class... A, void (*Kernel)(A...)> struct __hipcl_kernel<Kernel> {
 #else
 #pragma GCC ivdep
 #endif
-                    for (unsigned int tx = 0; tx < bx; ++tx) {
-                        threadIdx.x = tx;
+                    for (Index i = start; i < (Index)(start + bx); ++i) {
+                        const Product tx = (Product)i - base;
+                        if (i > (Index)0x7fffffff) __builtin_unreachable();
+                        if (tx < (Product)0) __builtin_unreachable();
+                        if (tx > (Product)1023) __builtin_unreachable();
+                        threadIdx.x = (unsigned int)tx;
                         Kernel(a...);
                     }
+                    // Nothing is left of the last index, which would keep the loop from being made two.
+                    threadIdx.x = 0;
                 }
             }
             if (++x == gx) {

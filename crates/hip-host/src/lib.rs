@@ -22,12 +22,15 @@
 //! destroyed handle, OpenCL's device memory in `hipMemcpy`), the model answers an error; set `HIP_HOST_LOG=1` to read
 //! why. Pointers *inside* kernels are raw, as on a GPU: allocations lie between guard pages, so an overrun faults.
 //!
+//! Another device's memory needs peer access where kernels would touch it: in rocBLAS, rocSOLVER and the words of streams.
+//!
 //! Fresh memory of up to 64 KiB holds the byte 0xa5 throughout, so that reading what nobody wrote shows.
 //!
 //! # What runs fast
 //!
 //! A block whose threads never wait for each other is a loop over its threads, which the compiler vectorises where
-//! consecutive threads touch consecutive elements: such kernels run at about two thirds of the memory's speed and more. Threads that wait
+//! consecutive threads touch consecutive elements. A bound as in `if (i < n)` costs nothing there, if the kernel computes its
+//! global index in one statement and compares it in that type: such kernels run at the memory's speed. Threads that wait
 //! at barriers are coroutines, tens of nanoseconds a barrier each. A grid-stride loop walks the memory once for every thread and is
 //! slow where the stride exceeds the cache; one element a thread is the better form here.
 //!

@@ -122,10 +122,47 @@ fn a_kernel_is_compiled_once_and_a_damaged_file_again() {
     );
 }
 
-/// With the address of an index taken anywhere in the prelude, the compiler reloads it after each store and scatters.
+/// Kernels of one line each, and the types that the scan makes of their index.
+const FORMS: &[(&str, &str, &str)] = &[
+    ("int, unsigned int", "int n", "int i = SUM; if (i < n)"),
+    (
+        "int, unsigned int",
+        "int n",
+        "const int i = SUM; if (i >= n) return;",
+    ),
+    (
+        "unsigned int, unsigned int",
+        "unsigned n",
+        "unsigned i = SUM; if (i < n)",
+    ),
+    (
+        "unsigned int, unsigned int",
+        "int n",
+        "unsigned i = SUM; if (i < n)",
+    ),
+    (
+        "unsigned long, unsigned int",
+        "size_t n",
+        "size_t i = SUM; if (i < n)",
+    ),
+    (
+        "unsigned long, unsigned long",
+        "size_t n",
+        "size_t i = (size_t)SUM; if (i < n)",
+    ),
+    ("long, long", "long n", "long i = (long)SUM; if (i < n)"),
+    (
+        "int, unsigned int",
+        "int w, int n",
+        "int i = SUM, j = blockIdx.y; if (i < n && j < w)",
+    ),
+];
+
+/// With the address of an index taken anywhere in the prelude, the compiler reloads it after each store and scatters; with the
+/// kernel's comparison left in the loop it masks each access, which the processor's prefetcher does not see.
 #[test]
-fn consecutive_threads_store_consecutively() {
-    const TEST: &str = "consecutive_threads_store_consecutively";
+fn consecutive_threads_load_and_store_consecutively_and_without_masks() {
+    const TEST: &str = "consecutive_threads_load_and_store_consecutively_and_without_masks";
     let version = std::process::Command::new("c++").arg("--version").output();
     let is_gcc = version.is_ok_and(|output| {
         String::from_utf8_lossy(&output.stdout).contains("Free Software Foundation")
@@ -136,41 +173,51 @@ fn consecutive_threads_store_consecutively() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("kernel.cpp");
     let prelude = include_str!("../kernels/prelude.hpp");
-    let kernel = r#"
-#undef __global__
-extern "C" void saxpy(int n, float a, const float* x, float* y) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = a * x[i] + y[i];
-}
-__hipcl_entry entry = __hipcl_kernel<(&saxpy)>::entry(false);
-"#;
-    std::fs::write(&source, format!("{prelude}{kernel}")).unwrap();
-    let output = std::process::Command::new("c++")
-        .args([
-            "-std=c++17",
-            "-O3",
-            "-fPIC",
-            "-march=skylake-avx512",
-            "-fno-strict-aliasing",
-        ])
-        .args([
-            "-fno-semantic-interposition",
-            "-fno-trapping-math",
-            "-fno-math-errno",
-        ])
-        .args(["-S", "-o", "-"])
-        .arg(&source)
-        .output()
-        .unwrap();
-    let assembly = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(assembly.contains("saxpy"));
-    assert!(
-        !assembly.contains("scatter"),
-        "the loop over threads scatters"
-    );
+    for (types, bound, guard) in FORMS {
+        let guard = guard.replace("SUM", "blockIdx.x * blockDim.x + threadIdx.x");
+        let kernel = format!(
+            "#undef __global__\n\
+             extern \"C\" void axpy({bound}, float a, const float* x, float* y) {{ {guard} y[i] = a * x[i] + y[i]; }}\n\
+             __hipcl_entry entry = __hipcl_kernel<(&axpy), {types}>::entry(false);\n"
+        );
+        std::fs::write(&source, format!("{prelude}{kernel}")).unwrap();
+        let output = std::process::Command::new("c++")
+            .args([
+                "-std=c++17",
+                "-O3",
+                "-fPIC",
+                "-march=skylake-avx512",
+                "-fno-strict-aliasing",
+                "-fno-semantic-interposition",
+                "-fno-trapping-math",
+                "-fno-math-errno",
+                "--param=logical-op-non-short-circuit=0",
+                "-S",
+                "-o",
+                "-",
+            ])
+            .arg(&source)
+            .output()
+            .unwrap();
+        let assembly = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        // The kernel alone is not vector code; what is comes from the loop over threads.
+        let is_vector = |line: &str| {
+            line.contains("ps\t") && ["%ymm", "%zmm"].iter().any(|name| line.contains(name))
+        };
+        assert!(
+            assembly.lines().any(is_vector),
+            "`{guard}` is not vectorised"
+        );
+        for unwanted in ["scatter", "gather", "{%k"] {
+            assert!(
+                !assembly.contains(unwanted),
+                "`{guard}` makes the loop over threads use `{unwanted}`"
+            );
+        }
+    }
 }

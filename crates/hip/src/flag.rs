@@ -148,6 +148,18 @@ unsafe impl<W: Send> Send for Memory<W> {}
 // SAFETY: as for `Send`.
 unsafe impl<W: Sync> Sync for Memory<W> {}
 
+impl<W: Word> Condition<W> {
+    fn under(self, mask: W) -> sealed::Wait<W> {
+        let (kind, value) = match self {
+            Self::AtLeast(value) => (hip_sys::hipStreamWaitValueGte, value),
+            Self::Equal(value) => (hip_sys::hipStreamWaitValueEq, value),
+            Self::AnyBitOf(value) => (hip_sys::hipStreamWaitValueAnd, value),
+            Self::Nor(value) => (hip_sys::hipStreamWaitValueNor, value),
+        };
+        sealed::Wait { value, kind, mask }
+    }
+}
+
 impl Device {
     /// A word of 0 for streams of this device to wait for.
     ///
@@ -225,14 +237,8 @@ impl Stream {
         condition: Condition<W>,
         mask: W,
     ) -> Result<()> {
-        let (kind, value) = match condition {
-            Condition::AtLeast(value) => (hip_sys::hipStreamWaitValueGte, value),
-            Condition::Equal(value) => (hip_sys::hipStreamWaitValueEq, value),
-            Condition::AnyBitOf(value) => (hip_sys::hipStreamWaitValueAnd, value),
-            Condition::Nor(value) => (hip_sys::hipStreamWaitValueNor, value),
-        };
+        let wait = condition.under(mask);
         self.use_flag(flag, "Stream::wait_flag", |word| {
-            let wait = sealed::Wait { value, kind, mask };
             // SAFETY: the stream keeps the word until it is done.
             unsafe { W::queue_wait(self, word, wait) }
         })
@@ -249,6 +255,40 @@ impl Stream {
             // SAFETY: the stream keeps the word until it is done.
             unsafe { W::queue_write(self, word, value) }
         })
+    }
+
+    /// As [`Stream::wait_flag`], for a word in any memory that the device reaches, another runtime's too.
+    ///
+    /// # Safety
+    ///
+    /// `word` is the device's address of an aligned word that lives until the wait is over, and nobody writes it but by
+    /// atomic stores while the stream may read it.
+    ///
+    /// # Errors
+    ///
+    /// HIP refused the wait, memory that it cannot reach included.
+    #[doc(alias("hipStreamWaitValue32", "hipStreamWaitValue64"))]
+    pub unsafe fn wait_word<W: Word>(&self, word: *mut W, condition: Condition<W>) -> Result<()> {
+        self.device().make_current()?;
+        // SAFETY: the caller's promise is the callee's demand.
+        unsafe { W::queue_wait(self, word.cast(), condition.under(W::ALL)) }
+    }
+
+    /// As [`Stream::write_flag`], for a word in any memory that the device reaches, another runtime's too.
+    ///
+    /// # Safety
+    ///
+    /// `word` is the device's address of an aligned word that lives until the write is done, and nobody accesses it but
+    /// atomically while the stream may write it.
+    ///
+    /// # Errors
+    ///
+    /// HIP refused the write, memory that it cannot reach included.
+    #[doc(alias("hipStreamWriteValue32", "hipStreamWriteValue64"))]
+    pub unsafe fn write_word<W: Word>(&self, word: *mut W, value: W) -> Result<()> {
+        self.device().make_current()?;
+        // SAFETY: the caller's promise is the callee's demand.
+        unsafe { W::queue_write(self, word.cast(), value) }
     }
 
     fn use_flag<W: Word>(

@@ -1,6 +1,8 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use hip_sys::{hipError_t, hipStream_t};
+
 use crate::call::call;
 use crate::{Error, Result, Runtime, Stream};
 
@@ -47,11 +49,67 @@ impl Stream {
         }
         queued
     }
+
+    /// As [`Stream::host_function`], and tells `function` how the work before it went.
+    ///
+    /// An error that it is told is not taken from the stream: the next [`Stream::synchronize`] tells it again. ROCm always
+    /// tells success (hipamd/src/hip_stream.cpp, `StreamCallback`), so `Ok` only says that the work has ended.
+    ///
+    /// # Errors
+    ///
+    /// HIP refused it; `function` is dropped.
+    #[doc(alias = "hipStreamAddCallback")]
+    pub fn on_complete<F>(&self, function: F) -> Result<()>
+    where
+        F: FnOnce(Result<()>) + Send + 'static,
+    {
+        self.not_capturing("a callback")?;
+        self.device().make_current()?;
+        let work = Box::into_raw(Box::new(Work {
+            runtime: self.device().runtime().clone(),
+            function,
+        }));
+        // SAFETY: the stream is alive; `tell` gets the box it expects, once; there are no flags.
+        let queued = unsafe {
+            call!(
+                self.device().runtime(),
+                hipStreamAddCallback(self.raw(), Some(tell::<F>), work.cast::<c_void>(), 0),
+                "hipStreamAddCallback({:?})",
+                self.raw()
+            )
+        };
+        if queued.is_err() {
+            // SAFETY: HIP did not take it, so the box is still ours.
+            drop(unsafe { Box::from_raw(work) });
+        }
+        queued
+    }
 }
 
 unsafe extern "C" fn run<F: FnOnce() + Send>(work: *mut c_void) {
     // SAFETY: `host_function` gave this box away for this one call.
+    let work = *unsafe { Box::from_raw(work.cast::<Work<F>>()) };
+    guarded(work.runtime, work.function);
+}
+
+unsafe extern "C" fn tell<F: FnOnce(Result<()>) + Send>(
+    stream: hipStream_t,
+    status: hipError_t,
+    work: *mut c_void,
+) {
+    // SAFETY: `on_complete` gave this box away for this one call.
     let Work { runtime, function } = *unsafe { Box::from_raw(work.cast::<Work<F>>()) };
+    let outcome = match status {
+        hipError_t::hipSuccess => Ok(()),
+        code => Err(Runtime::failure_told(
+            code,
+            format!("work of stream {stream:?}"),
+        )),
+    };
+    guarded(runtime, move || function(outcome));
+}
+
+fn guarded(runtime: Runtime, function: impl FnOnce()) {
     // Nothing of the closure is seen after a panic: it was consumed.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(function)) {
         let message = panic

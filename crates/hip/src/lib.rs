@@ -5,7 +5,7 @@
 //! | [`Runtime`] | a loaded HIP library, its versions, its devices | `hipInit`, `hipGetDeviceCount` |
 //! | [`Device`] | one GPU: name, architecture, PCI address, memory | `hipDevice*` |
 //! | [`Stream`], [`Event`] | ordered work, and marks in it | `hipStream*`, `hipEvent*` |
-//! | [`Completion`], [`Stream::host_function`] | an event to await; the host's turn in a stream | `hipLaunchHostFunc` |
+//! | [`Completion`], [`Stream::host_function`], [`Stream::on_complete`] | an event to await; the host's turn in a stream | `hipLaunchHostFunc`, `hipStreamAddCallback` |
 //! | [`Flag`] | a word that streams and the host write and wait for | `hipStreamWaitValue*`, `hipStreamWriteValue*` |
 //! | [`DeviceBuffer`] | device memory with an owner | `hipMalloc`, `hipFree` |
 //! | [`MemPool`], [`Stream::alloc`] | allocation in stream order | `hipMallocAsync`, `hipMemPool*` |

@@ -189,12 +189,12 @@ impl Runtime {
             hipError_t::hipErrorOutOfMemory => self.memory_left(),
             code => remedy(code).to_owned(),
         };
-        Error::Call {
-            call,
-            name: code.name().unwrap_or("hipError_t of a newer release"),
-            code: i64::from(code.0),
-            remedy,
-        }
+        failure(code, call, remedy)
+    }
+
+    /// As `failure`, without a call: for threads of HIP's, which must not use it.
+    pub(crate) fn failure_told(code: hipError_t, call: String) -> Error {
+        failure(code, call, remedy(code).to_owned())
     }
 
     fn memory_left(&self) -> String {
@@ -208,6 +208,15 @@ impl Runtime {
         } else {
             "the device would not say how much memory is free".to_owned()
         }
+    }
+}
+
+fn failure(code: hipError_t, call: String, remedy: String) -> Error {
+    Error::Call {
+        call,
+        name: code.name().unwrap_or("hipError_t of a newer release"),
+        code: i64::from(code.0),
+        remedy,
     }
 }
 

@@ -122,6 +122,12 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.len == 0
     }
 
+    /// Whether another runtime owns the memory, so that HIP must not copy it: see [`DeviceSlice::from_raw_parts`].
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.origin == Origin::Foreign
+    }
+
     /// The stream it may be used on.
     #[must_use]
     pub fn stream(&self) -> &'a Stream {

@@ -120,6 +120,28 @@ fn an_error_of_queued_work_comes_up_when_its_buffer_is_dropped() {
 }
 
 #[test]
+fn a_callback_is_told_how_the_work_went_and_the_stream_tells_it_again() {
+    let failures = failures("");
+    let device = device();
+    let stream = device.stream().unwrap();
+    let (sender, told) = std::sync::mpsc::sync_channel(2);
+    let sender_of_success = sender.clone();
+    stream
+        .on_complete(move |outcome| sender_of_success.send(outcome).unwrap())
+        .unwrap();
+    assert!(told.recv().unwrap().is_ok());
+    let mut buffer = device.alloc_zeroed::<u8>(64).unwrap();
+    failures.now("async/hipMemsetAsync:1");
+    buffer.on_mut(&stream).unwrap().fill_zero().unwrap();
+    stream
+        .on_complete(move |outcome| sender.send(outcome).unwrap())
+        .unwrap();
+    let error = told.recv().unwrap().expect_err("the fill failed");
+    assert!(error.to_string().starts_with("`work of stream"), "{error}");
+    assert!(stream.synchronize().is_err());
+}
+
+#[test]
 fn an_error_of_queued_work_comes_up_when_its_stream_is_dropped() {
     let failures = failures("");
     let device = device();

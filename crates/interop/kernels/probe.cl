@@ -27,3 +27,9 @@ __kernel void probe_copy(__global const float4 *from, __global float4 *to)
 {
     to[get_global_id(0)] = from[get_global_id(0)];
 }
+
+/* Tells a stream that this queue has come so far. `data` only puts it after what wrote that memory. */
+__kernel void probe_signal(__global ulong *word, ulong number, __global const uint *data)
+{
+    *(volatile __global ulong *)word = number;
+}

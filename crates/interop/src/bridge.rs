@@ -1,13 +1,16 @@
+use crate::handoff::{self, Grades, Handoff};
 use crate::pairing;
 use crate::probe::Probe;
 use crate::report::{BridgeReport, Pairing, RouteReport};
 use crate::residency::Hsa;
-use crate::{Error, Grade, Meter, Policy, Result, Route, Shared};
+use crate::warm_up::once;
+use crate::{Error, Grade, GradeReport, Meter, Policy, Result, Route, Shared};
 use bytemuck::Pod;
 use parking_lot::Mutex;
 use platform::{LibraryState, Platform, Selection};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// What to pair and which routes to permit.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +23,12 @@ pub struct Options {
     pub opencl_device: Option<usize>,
     /// HIP device ordinal; `None` takes 0.
     pub hip_device: Option<usize>,
+    /// Exactly this hand-off; `None` takes [`Grade::Host`] if it was proven, else [`Grade::Callback`].
+    pub grade: Option<Grade>,
+    /// The longest that one side waits for the other before it is let go with
+    /// [`Error::HandoffTimeout`], counted from when the hand-off was queued. `None` is 60 s, and no
+    /// limit with [`Grade::Host`].
+    pub handoff_limit: Option<Duration>,
 }
 
 /// One OpenCL device and one HIP device that are the same hardware, proven to share memory.
@@ -32,6 +41,8 @@ pub struct Bridge {
     report: Arc<BridgeReport>,
     route: Route,
     fallbacks: Arc<[Route]>,
+    grades: Arc<Grades>,
+    handoff: Arc<dyn Handoff>,
 }
 
 /// What shared buffers need of their bridge.
@@ -194,7 +205,24 @@ impl Bridge {
     /// How work of the two APIs is ordered.
     #[must_use]
     pub fn grade(&self) -> Grade {
-        Grade::Host
+        self.handoff.grade()
+    }
+
+    /// Every hand-off, and how it is done here or why not.
+    #[must_use]
+    pub fn grades(&self) -> &[GradeReport] {
+        self.grades.reports()
+    }
+
+    /// The same bridge with another hand-off, for the buffers that it makes from now on.
+    ///
+    /// # Errors
+    /// [`Error::NoGrade`] if the grade was not proven when the bridge was opened.
+    pub fn with_grade(&self, grade: Grade) -> Result<Self> {
+        Ok(Self {
+            handoff: self.grades.choose(Some(grade))?,
+            ..self.clone()
+        })
     }
 
     /// A shared buffer of `len` elements on the bridge's route. With [`Policy::AllowCopy`] a failed
@@ -203,13 +231,13 @@ impl Bridge {
     /// # Errors
     /// If the length is zero or too large, or the allocation fails.
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<Shared<T>> {
-        let first = match Shared::on_route(&self.core, self.route, len) {
+        let first = match self.alloc_on(self.route, len) {
             Err(error) if !self.fallbacks.is_empty() => error,
             done => return done,
         };
         let mut tried = vec![(self.route, first.to_string())];
         for &route in &*self.fallbacks {
-            match Shared::on_route(&self.core, route, len) {
+            match self.alloc_on(route, len) {
                 Ok(shared) => return Ok(shared),
                 Err(error) => tried.push((route, error.to_string())),
             }
@@ -222,13 +250,18 @@ impl Bridge {
     /// # Errors
     /// As [`alloc`](Self::alloc).
     pub fn alloc_on<T: Pod>(&self, route: Route, len: usize) -> Result<Shared<T>> {
-        Shared::on_route(&self.core, route, len)
+        Ok(Shared::on_route(&self.core, route, len)?.handed_over_by(&self.handoff))
     }
 
     /// Errors that destructors met since the last call.
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
         std::mem::take(&mut self.core.deferred.lock())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
     }
 
     pub(crate) fn probe(&self) -> &Probe {
@@ -259,7 +292,10 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     fn run(self, options: &Options) -> Result<(Bridge, BridgeReport)> {
         let tables = &self.selection.tables;
-        let context = clmgr::Context::new(self.device)?;
+        let mut first_calls = Vec::new();
+        let context = once(&mut first_calls, "OpenCL context", || {
+            Ok(clmgr::Context::new(self.device)?)
+        })?;
         let core = Arc::new(Core {
             platform: self.selection.platform,
             meter: self.meter.clone(),
@@ -277,7 +313,8 @@ impl Attempt<'_> {
             // SAFETY: the tables are of the one platform that was selected.
             unsafe { rocblas::Library::from_tables(rocblas, tables.rocsolver.clone()) }
         });
-        let probe = Arc::new(Probe::new(&core, blas, missing(self.selection, "rocBLAS"))?);
+        let blas = (blas, missing(self.selection, "rocBLAS"));
+        let probe = Arc::new(Probe::new(&core, blas, first_calls)?);
         let routes: Vec<_> = Route::ALL
             .into_iter()
             .map(|route| RouteReport {
@@ -286,6 +323,8 @@ impl Attempt<'_> {
             })
             .collect();
         let (route, fallbacks) = choose(&routes, options)?;
+        let grades = handoff::open(&core, &probe, route, options.handoff_limit);
+        let handoff = grades.choose(options.grade)?;
         let report = BridgeReport {
             platform: self.selection.platform,
             platform_why: self.selection.why.clone(),
@@ -315,6 +354,8 @@ impl Attempt<'_> {
                 report: shared_report,
                 route,
                 fallbacks,
+                grades: Arc::new(grades),
+                handoff,
             },
             report,
         ))

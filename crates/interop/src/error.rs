@@ -1,4 +1,5 @@
-use crate::Route;
+use crate::{Grade, Route};
+use std::time::Duration;
 
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -111,6 +112,49 @@ pub enum Error {
         /// Its words.
         reason: String,
     },
+    /// The hand-off can't be done this way here.
+    #[error("hand-off grade {grade} is not possible: {reason}")]
+    NoGrade {
+        /// The grade.
+        grade: Grade,
+        /// Why.
+        reason: String,
+    },
+    /// One side did not end in time, and what waited for it was let go.
+    #[error(
+        "{before} did not hand over to {after} within {limit:?} (grade {grade}); look for work that \
+         never ends, or raise Options::handoff_limit"
+    )]
+    HandoffTimeout {
+        /// The grade.
+        grade: Grade,
+        /// Who was to end first.
+        before: String,
+        /// Who waited.
+        after: String,
+        /// How long.
+        limit: Duration,
+    },
+    /// One side failed, and the other worked on what it left.
+    #[error("{before} failed before it handed over to {after} (grade {grade}): {source}")]
+    HandoffFailed {
+        /// The grade.
+        grade: Grade,
+        /// Who failed.
+        before: String,
+        /// Who came after.
+        after: String,
+        /// The failure.
+        source: Box<Error>,
+    },
+    /// A stream did not wait for a kernel because an earlier hand-off of the kernel's queue took too long.
+    #[error("an earlier hand-off of this queue was given up, and this one with it")]
+    Ungated,
+    /// A pipeline needs room for a block.
+    #[error(
+        "the pipeline has no slot; give it at least one, and new ones after a panic of its consumer"
+    )]
+    NoSlots,
     /// Every counting slot is in use.
     #[error(
         "{limit} bridges are open in this process, which is the most that can be counted apart; drop one"

@@ -10,12 +10,13 @@
 //!
 //! A [`Bridge`] pairs one OpenCL device with one HIP device and proves every [`Route`] by a pattern
 //! written through one API and read through the other. A [`Shared`] buffer is one allocation that
-//! both APIs see. Access goes through guards: taking one waits for what must have finished on the
-//! other side, so that work is ordered without the caller's help. The [`Meter`] counts every copy
-//! at the function tables of both APIs, which is how "no copy" becomes a measurement.
+//! both APIs see. Access goes through guards: what is enqueued under one comes after what must have
+//! finished on the other side, so that work is ordered without the caller's help, by the [`Grade`] of
+//! hand-off that was proven. The [`Meter`] counts every copy at the function tables of both APIs,
+//! which is how "no copy" becomes a measurement.
 //!
-//! What this crate does not do: hand-offs other than [`Grade::Host`], adopting memory that other
-//! code allocated, and sharing between processes. These are later versions' work.
+//! What this crate does not do: adopting memory that other code allocated, and sharing between
+//! processes. These are later versions' work.
 //!
 //! ```
 //! use interop::{Bridge, Options};
@@ -55,22 +56,27 @@ mod bridge;
 mod error;
 mod grade;
 mod guard;
+mod handoff;
 pub mod measure;
 mod meter;
 mod pairing;
+pub mod pipeline;
 mod probe;
 mod report;
 mod residency;
 mod route;
 mod shared;
 mod uses;
+mod warm_up;
 
 pub use bridge::{Bridge, Options};
 pub use error::{Error, Result};
-pub use grade::Grade;
+pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};
 pub use guard::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
 pub use meter::{CallCount, Category, Counts, Meter, Scope};
+pub use pipeline::{OnError, Pipeline, Slot, StageError};
 pub use report::{BridgeReport, Pairing, RouteReport};
 pub use residency::Residency;
 pub use route::{Policy, Route, UnknownRoute};
 pub use shared::Shared;
+pub use warm_up::FirstCall;

@@ -1,6 +1,8 @@
 //! Patterns written through one API and read through the other.
 
 use crate::bridge::Core;
+use crate::handoff::Handoff;
+use crate::warm_up::{FirstCall, once};
 use crate::{Category, Error, Residency, Result, Route, Shared};
 use std::sync::Arc;
 
@@ -10,6 +12,7 @@ const BLOCK: u32 = 256;
 
 /// The kernels that prove routes and measure limits, compiled once per bridge.
 pub(crate) struct Probe {
+    opening: Vec<FirstCall>,
     cl: ClKernels,
     hip: HipKernels,
     pub(crate) blas: Option<rocblas::Library>,
@@ -17,6 +20,7 @@ pub(crate) struct Probe {
 }
 
 pub(crate) struct ClKernels {
+    program: clmgr::Program,
     pub(crate) fill: clmgr::Kernel,
     check: clmgr::Kernel,
     pub(crate) nothing: clmgr::Kernel,
@@ -30,18 +34,31 @@ pub(crate) struct HipKernels {
     pub(crate) copy: hip::Function,
 }
 
+impl ClKernels {
+    /// A kernel object of the caller's own.
+    pub(crate) fn kernel(&self, name: &str) -> Result<clmgr::Kernel> {
+        Ok(self.program.kernel(name)?)
+    }
+}
+
 impl Probe {
     pub(crate) fn new(
         core: &Core,
-        blas: Option<rocblas::Library>,
-        blas_missing: String,
+        (blas, blas_missing): (Option<rocblas::Library>, String),
+        mut opening: Vec<FirstCall>,
     ) -> Result<Self> {
-        let program = core.programs.get(include_str!("../kernels/probe.cl"), "")?;
-        let module = hip::rtc::Program::new(include_str!("../kernels/probe.hip"))
-            .name("probe.hip")
-            .compile(&core.hip_device)?;
+        let program = once(&mut opening, "OpenCL program, or its cache", || {
+            Ok(core.programs.get(include_str!("../kernels/probe.cl"), "")?)
+        })?;
+        let module = once(&mut opening, "HIP program", || {
+            Ok(hip::rtc::Program::new(include_str!("../kernels/probe.hip"))
+                .name("probe.hip")
+                .compile(&core.hip_device)?)
+        })?;
         Ok(Self {
+            opening,
             cl: ClKernels {
+                program: program.clone(),
                 fill: program.kernel("probe_fill")?,
                 check: program.kernel("probe_check")?,
                 nothing: program.kernel("probe_nothing")?,
@@ -58,6 +75,11 @@ impl Probe {
         })
     }
 
+    /// What was called for the first time when the bridge was opened.
+    pub(crate) fn opening(&self) -> &[FirstCall] {
+        &self.opening
+    }
+
     pub(crate) fn cl(&self) -> &ClKernels {
         &self.cl
     }
@@ -72,14 +94,7 @@ impl Probe {
         let _scope = core.meter.scope(Category::Control);
         let before = core.meter.snapshot();
         let mut words = Shared::<u32>::on_route(core, route, WORDS)?;
-        let seed = 0x5EED_0001;
-        self.cl_fill(core, &mut words, seed)?;
-        let mismatches = self.hip_check(core, &words, seed)?;
-        agree(route, "OpenCL", "HIP", mismatches)?;
-        let seed = 0x0DD_BA11;
-        self.hip_fill(core, &mut words, seed)?;
-        let mismatches = self.cl_check(core, &words, seed)?;
-        agree(route, "HIP", "OpenCL", mismatches)?;
+        self.exchange(core, &mut words)?;
         let bytes = core.meter.snapshot().since(&before).data_set;
         if bytes != 0 && !route.is_copy() {
             return Err(Error::HiddenCopy { route, bytes });
@@ -90,6 +105,32 @@ impl Probe {
             }
             _ => Ok(words.residency()),
         }
+    }
+
+    /// Passes a pattern from OpenCL to HIP and one back.
+    fn exchange(&self, core: &Core, words: &mut Shared<u32>) -> Result<()> {
+        let route = words.route();
+        let seed = 0x5EED_0001;
+        self.cl_fill(core, words, seed)?;
+        let mismatches = self.hip_check(core, words, seed)?;
+        agree(route, "OpenCL", "HIP", mismatches)?;
+        let seed = 0x0DD_BA11;
+        self.hip_fill(core, words, seed)?;
+        let mismatches = self.cl_check(core, words, seed)?;
+        agree(route, "HIP", "OpenCL", mismatches)
+    }
+
+    /// As [`prove`](Self::prove), for a way to hand over on a route that is proven.
+    pub(crate) fn prove_handoff(
+        &self,
+        core: &Arc<Core>,
+        route: Route,
+        handoff: &Arc<dyn Handoff>,
+    ) -> Result<()> {
+        let _scope = core.meter.scope(Category::Control);
+        let mut words = Shared::<u32>::on_route(core, route, WORDS)?.handed_over_by(handoff);
+        self.exchange(core, &mut words)?;
+        words.check_handoffs()
     }
 
     fn cl_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {

@@ -1,8 +1,9 @@
 use crate::backing::Backing;
 use crate::bridge::Core;
+use crate::handoff::{Handoff, Host};
 use crate::uses::{Access, User, Uses};
 use crate::{
-    Category, ClGuard, ClGuardMut, Error, HipGuard, HipGuardMut, Residency, Result, Route,
+    Category, ClGuard, ClGuardMut, Error, Grade, HipGuard, HipGuardMut, Residency, Result, Route,
 };
 use bytemuck::Pod;
 use parking_lot::Mutex;
@@ -14,13 +15,20 @@ use std::sync::Arc;
 /// Fresh memory holds unspecified values. Lengths are in elements of `T`.
 ///
 /// # Ordering
-/// A guard is granted once every access that conflicts with it has run: a writer waits for
-/// everyone else, a reader for writers. Several readers may hold the buffer at once, on both APIs.
-/// Work on one in-order queue or stream is ordered by that queue or stream and never waits on the
-/// host.
+/// What is enqueued under a guard runs after every access that conflicts with it: a writer after
+/// everyone else, a reader after writers. With [`Grade::Host`] the guard is granted only then; with
+/// the others it is granted at once, and the drivers keep the order. Several readers may hold the
+/// buffer at once, on both APIs. Work on one in-order queue or stream is ordered by that queue or
+/// stream and never waits on the host.
+///
+/// # When the other side fails
+/// The work after it was enqueued already, and runs on what there is. The failure comes from the
+/// buffer's next guard, upload or download ([`Error::HandoffFailed`], [`Error::HandoffTimeout`]), or
+/// as a deferred error if there is none. The access after that waits on the host for everyone.
 ///
 /// # Dropping
-/// Waits for all work that was given access, then frees. If waiting fails (a lost device), the
+/// Waits for all work that was given access, then frees. If waiting fails (a lost device, or work
+/// that does not end within [`Options::handoff_limit`](crate::Options::handoff_limit)), the
 /// memory is leaked rather than freed under running work, and the error is kept for
 /// [`Bridge::take_deferred_errors`](crate::Bridge::take_deferred_errors).
 pub struct Shared<T: Pod> {
@@ -29,6 +37,7 @@ pub struct Shared<T: Pod> {
     residency: Residency,
     backing: ManuallyDrop<Backing<T>>,
     uses: Mutex<Uses>,
+    handoff: ManuallyDrop<Arc<dyn Handoff>>,
 }
 
 impl<T: Pod> Shared<T> {
@@ -52,7 +61,21 @@ impl<T: Pod> Shared<T> {
             residency,
             backing: ManuallyDrop::new(backing),
             uses: Mutex::default(),
+            handoff: ManuallyDrop::new(Arc::new(Host::new(None))),
         })
+    }
+
+    /// Hands over this way from now on, if the host makes no copies at every change of side.
+    pub(crate) fn handed_over_by(mut self, handoff: &Arc<dyn Handoff>) -> Self {
+        if !self.is_copy() {
+            *self.handoff = Arc::clone(handoff);
+        }
+        self
+    }
+
+    /// Whether every hand-off so far that has come to an end went well.
+    pub(crate) fn check_handoffs(&self) -> Result<()> {
+        self.uses.lock().check()
     }
 
     /// Number of elements, at least one.
@@ -81,6 +104,13 @@ impl<T: Pod> Shared<T> {
     #[must_use]
     pub fn is_copy(&self) -> bool {
         self.route().is_copy()
+    }
+
+    /// How a change of side is ordered. A route that copies hands over by the host, whatever the
+    /// bridge's grade.
+    #[must_use]
+    pub fn grade(&self) -> Grade {
+        self.handoff.grade()
     }
 
     /// The address each API uses, OpenCL's first, where both are known: equal addresses are how a
@@ -138,8 +168,11 @@ impl<T: Pod> Shared<T> {
         self.check_length("upload", data.len())?;
         let _scope = self.core.meter.scope(Category::Input);
         let uses = self.uses.get_mut();
-        uses.admit(&User::Cl(self.core.queue.clone()), Access::Write)?;
-        self.backing.write(&self.core, data)
+        let user = User::Cl(self.core.queue.clone());
+        uses.admit(&**self.handoff, self.backing.cl_arg(), &user, Access::Write)?;
+        self.backing.write(&self.core, data)?;
+        // Some drivers run what waits for an event that failed.
+        uses.check()
     }
 
     /// Copies the buffer to host memory and returns when the bytes are there. Counted as
@@ -152,8 +185,11 @@ impl<T: Pod> Shared<T> {
         self.check_length("download", data.len())?;
         let _scope = self.core.meter.scope(Category::Result);
         let mut uses = self.uses.lock();
-        uses.admit(&User::Cl(self.core.queue.clone()), Access::Read)?;
-        self.backing.read(&self.core, data)
+        let user = User::Cl(self.core.queue.clone());
+        uses.admit(&**self.handoff, self.backing.cl_arg(), &user, Access::Read)?;
+        self.backing.read(&self.core, data)?;
+        // Some drivers run what waits for an event that failed.
+        uses.check()
     }
 
     /// The lock is held while the driver works, so that two readers do not stage twice.
@@ -165,7 +201,8 @@ impl<T: Pod> Shared<T> {
             });
         }
         let mut uses = self.uses.lock();
-        uses.admit(&User::Cl(queue.clone()), access)?;
+        let user = User::Cl(queue.clone());
+        uses.admit(&**self.handoff, self.backing.cl_arg(), &user, access)?;
         self.backing.bring_to_cl(&self.core, access)
     }
 
@@ -177,7 +214,8 @@ impl<T: Pod> Shared<T> {
             });
         }
         let mut uses = self.uses.lock();
-        uses.admit(&User::Hip(stream.clone()), access)?;
+        let user = User::Hip(stream.clone());
+        uses.admit(&**self.handoff, self.backing.cl_arg(), &user, access)?;
         self.backing.bring_to_hip(&self.core, access)
     }
 
@@ -195,9 +233,18 @@ impl<T: Pod> Shared<T> {
 
 impl<T: Pod> Drop for Shared<T> {
     fn drop(&mut self) {
-        match self.uses.get_mut().drain() {
-            // SAFETY: dropped once, here; nothing touches the backing afterwards.
-            Ok(()) => unsafe { ManuallyDrop::drop(&mut self.backing) },
+        let uses = self.uses.get_mut();
+        let drained = uses.drain(&**self.handoff);
+        for error in uses.take_errors() {
+            self.core.defer(error);
+        }
+        match drained {
+            // SAFETY: dropped once, here; nothing touches the two afterwards.
+            Ok(()) => unsafe {
+                ManuallyDrop::drop(&mut self.backing);
+                ManuallyDrop::drop(&mut self.handoff);
+            },
+            // What streams may still wait for lives in the hand-off.
             Err(error) => self.core.defer(error),
         }
     }

@@ -1,6 +1,6 @@
 //! Shared buffers on every route, against a model on the host.
 
-use interop::{Bridge, Category, Error, Options, Policy, Residency, Route, Shared};
+use interop::{Bridge, Category, Error, Grade, Options, Policy, Residency, Route, Shared};
 use proptest::prelude::*;
 use std::sync::OnceLock;
 
@@ -68,8 +68,16 @@ struct Rig {
 
 impl Rig {
     fn open() -> Self {
+        Self::with(None)
+    }
+
+    fn with(grade: Option<Grade>) -> Self {
         let selection = platform::select_named(Some("host")).expect("the host platform");
-        let bridge = Bridge::open(&selection, &Options::default())
+        let options = Options {
+            grade,
+            ..Options::default()
+        };
+        let bridge = Bridge::open(&selection, &options)
             .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
         let program = bridge.programs().get(CL, "").expect("OpenCL kernels");
         let module = hip::rtc::Program::new(HIP)
@@ -91,6 +99,14 @@ impl Rig {
     fn common() -> &'static Self {
         static RIG: OnceLock<Rig> = OnceLock::new();
         RIG.get_or_init(Self::open)
+    }
+
+    /// One rig for each grade.
+    fn of(grade: Grade) -> &'static Self {
+        static RIGS: [OnceLock<Rig>; Grade::ALL.len()] =
+            [const { OnceLock::new() }; Grade::ALL.len()];
+        let place = Grade::ALL.iter().position(|other| *other == grade);
+        RIGS[place.expect("a known grade")].get_or_init(|| Self::with(Some(grade)))
     }
 
     fn filled(&self, route: Route) -> (Shared<u32>, Vec<u32>) {
@@ -204,17 +220,22 @@ fn any_route() -> impl Strategy<Value = Route> {
     prop::sample::select(Route::ALL.to_vec())
 }
 
+fn any_grade() -> impl Strategy<Value = Grade> {
+    prop::sample::select(Grade::ALL.to_vec())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Two queues, two streams, leaked guards: whatever the interleaving, the bytes are what a
     /// strictly sequential program would have left.
     #[test]
     fn any_interleaving_of_both_apis_equals_the_sequential_program(
         route in any_route(),
+        grade in any_grade(),
         ops in prop::collection::vec(op(), 1..24),
     ) {
-        let rig = Rig::common();
+        let rig = Rig::of(grade);
         let (mut shared, mut model) = rig.filled(route);
         for op in ops {
             match op {
@@ -483,9 +504,12 @@ fn device_numbers_that_do_not_exist_are_refused() {
 
 #[test]
 fn measurements_are_positive_and_ordered() {
-    let cost = interop::measure::handoff(&Rig::common().bridge).expect("a measurement");
-    assert!(
-        cost.kernel_us > 0.0 && cost.p99_us >= cost.median_us,
-        "{cost:?}"
-    );
+    for grade in Grade::ALL {
+        let cost = interop::measure::handoff(&Rig::of(grade).bridge).expect("a measurement");
+        assert!(
+            cost.kernel_us > 0.0 && cost.p99_us >= cost.median_us,
+            "{grade}: {cost:?}"
+        );
+        eprintln!("{grade}: {cost:?}");
+    }
 }

@@ -1,6 +1,6 @@
 use hip::{DeviceSlice, DeviceSliceMut};
 
-use crate::size::{Layout, int, stride};
+use crate::size::{Layout, size};
 use crate::{Error, Matrix, MatrixMut, Result};
 
 /// Equal column-major matrices in device memory, each `stride` elements after the one before, to be read.
@@ -41,7 +41,7 @@ impl<'a, T> Batch<'a, T> {
     ///
     /// # Errors
     ///
-    /// `ld` is less than `rows` or 1, the slice is too short, or a size does not fit 32 bits (the stride 64).
+    /// `ld` is less than `rows` or 1, the slice is too short, or a size does not fit 64 bits.
     pub fn new(
         data: DeviceSlice<'a, T>,
         rows: usize,
@@ -99,7 +99,7 @@ impl<'a, T> BatchMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// `ld` is less than `rows` or 1, the slice is too short, a size does not fit 32 bits (the stride 64), or two matrices
+    /// `ld` is less than `rows` or 1, the slice is too short, a size does not fit 64 bits, or two matrices
     /// share an element.
     pub fn new(
         data: DeviceSliceMut<'a, T>,
@@ -208,8 +208,8 @@ impl<'a, T> From<MatrixMut<'a, T>> for BatchMut<'a, T> {
 }
 
 fn long_enough(layout: Layout, distance: usize, count: usize, len: usize) -> Result<()> {
-    int("batch count", count)?;
-    stride(distance)?;
+    size("batch count", count)?;
+    size("stride", distance)?;
     let needed = layout.batch_span(distance, count).unwrap_or(usize::MAX);
     if needed <= len {
         return Ok(());

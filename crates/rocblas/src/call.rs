@@ -7,7 +7,10 @@ use crate::{Error, Result};
 /// Turns a status into a result. The text is only formatted on failure.
 pub(crate) fn check(status: rocblas_status, call: impl FnOnce() -> String) -> Result<()> {
     match status {
-        rocblas_status::rocblas_status_success => Ok(()),
+        rocblas_status::rocblas_status_success
+        // What a call answers while sizes are asked for, and only then.
+        | rocblas_status::rocblas_status_size_increased
+        | rocblas_status::rocblas_status_size_unchanged => Ok(()),
         // Less workspace than wished for; the result is right.
         rocblas_status::rocblas_status_perf_degraded => {
             tracing::warn!(

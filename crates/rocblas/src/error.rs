@@ -47,6 +47,10 @@ pub enum Error {
         ld: usize,
     },
 
+    /// The increment of a vector is 0: all its elements would be one.
+    #[error("a vector cannot have increment 0; use 1, or a negative one to run backwards")]
+    Increment,
+
     /// The slice is too short for the matrix or the batch.
     #[error("{what} needs {needed} elements; the slice has {len}")]
     TooShort {
@@ -56,6 +60,22 @@ pub enum Error {
         needed: usize,
         /// Elements in the slice.
         len: usize,
+    },
+
+    /// A size needs a function with 64-bit sizes, which the loaded library does not have yet.
+    #[error(
+        "{what} = {value} does not fit 32 bits, and `{symbol}` is missing from the loaded rocBLAS; install ROCm {since} or later, or \
+         split the problem"
+    )]
+    No64Bit {
+        /// The C name.
+        symbol: &'static str,
+        /// Which size.
+        what: &'static str,
+        /// Its value.
+        value: i64,
+        /// The release that brought it.
+        since: &'static str,
     },
 
     /// A size does not fit the library's integers.
@@ -88,6 +108,26 @@ pub enum Error {
         ld: usize,
     },
 
+    /// Matrices of an output batch share elements.
+    #[error(
+        "matrices {first} and {second} of the output batch share elements: offsets {} and {}, {rows} x {cols} with leading dimension {ld}",
+        offsets.0, offsets.1
+    )]
+    OverlapAt {
+        /// The lower index.
+        first: usize,
+        /// The higher index.
+        second: usize,
+        /// Where the two begin.
+        offsets: (usize, usize),
+        /// Rows of a matrix.
+        rows: usize,
+        /// Columns of a matrix.
+        cols: usize,
+        /// Leading dimension of a matrix.
+        ld: usize,
+    },
+
     /// An argument has the wrong shape.
     #[error("{call}: {argument} is {found}, but {expected} is needed")]
     Shape {
@@ -99,6 +139,22 @@ pub enum Error {
         found: String,
         /// What it has to be.
         expected: String,
+    },
+
+    /// An array's elements are in another order in memory than a matrix's.
+    #[error(
+        "{call}: the array of shape {shape:?} has strides {strides:?}, but column-major ones without gaps are needed; \
+         use {instead}, which reorders in host memory, or the array's transpose"
+    )]
+    ArrayLayout {
+        /// The call that refused it.
+        call: &'static str,
+        /// Its rows and columns.
+        shape: Vec<usize>,
+        /// Its strides in elements.
+        strides: Vec<isize>,
+        /// The call that takes it.
+        instead: &'static str,
     },
 
     /// An option that the call does not have.

@@ -1,6 +1,34 @@
-use crate::call::{check, slot};
-use crate::size::{Layout, int, stride};
-use crate::{Batch, BatchMut, Error, Handle, Matrix, MatrixMut, Op, Result, Scalar};
+use num_complex::Complex;
+use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status};
+
+use crate::factor::{Factor, Fetch, check_pair};
+use crate::routine::{CType, call, routine};
+use crate::size::{Layout, long};
+use crate::{Error, Handle, Matrix, MatrixMut, Op, Result, Scalar};
+
+type Signature<S, I> = unsafe extern "C" fn(
+    rocblas_handle,
+    rocblas_operation,
+    rocblas_operation,
+    I,
+    I,
+    I,
+    *const <S as CType>::Raw,
+    *const <S as CType>::Raw,
+    I,
+    *const <S as CType>::Raw,
+    I,
+    *const <S as CType>::Raw,
+    *mut <S as CType>::Raw,
+    I,
+) -> rocblas_status;
+
+routine!(Gemm::gemm: Signature, "6.3" {
+    f32: rocblas_sgemm, rocblas_sgemm_64;
+    f64: rocblas_dgemm, rocblas_dgemm_64;
+    Complex<f32>: rocblas_cgemm, rocblas_cgemm_64;
+    Complex<f64>: rocblas_zgemm, rocblas_zgemm_64;
+});
 
 impl Handle {
     /// `c = alpha * op_a(a) * op_b(b) + beta * c`.
@@ -10,159 +38,74 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// A shape does not fit, a matrix was taken for another stream, or rocBLAS refused the call.
+    /// A shape does not fit, a matrix or scalar was taken for another stream, `alpha` and `beta` are not of one kind, a size needs
+    /// the `_64` function and the library has none, or rocBLAS refused the call.
     #[doc(alias("rocblas_sgemm", "rocblas_dgemm", "rocblas_cgemm", "rocblas_zgemm"))]
     #[expect(
         clippy::too_many_arguments,
         reason = "the field's own order of arguments"
     )]
-    pub fn gemm<T: Scalar>(
+    pub fn gemm<'s, T: Scalar>(
         &self,
         op_a: Op,
         op_b: Op,
-        alpha: T,
+        alpha: impl Into<Factor<'s, T>>,
         a: Matrix<'_, T>,
         b: Matrix<'_, T>,
-        beta: T,
+        beta: impl Into<Factor<'s, T>>,
         mut c: MatrixMut<'_, T>,
     ) -> Result<()> {
         const CALL: &str = "gemm";
+        let (alpha, beta) = (alpha.into(), beta.into());
+        let mode = check_pair(self, CALL, &alpha, &beta, Fetch::Perhaps)?;
         self.check_stream(CALL, "a", a.data.stream())?;
         self.check_stream(CALL, "b", b.data.stream())?;
         self.check_stream(CALL, "c", c.data.stream())?;
-        let (m, n, k) = product(CALL, op_a, a.layout, op_b, b.layout, c.layout)?;
+        let [m, n, k] = product(CALL, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
         if m == 0 || n == 0 {
             return Ok(());
         }
-        let (name, function) = T::gemm(self.library().api());
-        let function = slot(function, name)?;
-        self.stream().device().make_current()?;
-        // SAFETY: the handle is alive. `alpha` and `beta` are host values, read before the call returns (pointer mode host). The
-        // matrices are as large as sizes and leading dimensions say, checked when they were made; they may be used on
-        // the handle's stream, and `c` is exclusive.
-        let status = unsafe {
-            function(
-                self.raw(),
-                op_a.raw(),
-                op_b.raw(),
-                int("m", m)?,
-                int("n", n)?,
-                int("k", k)?,
-                (&raw const alpha).cast(),
-                a.data.as_ptr().cast(),
-                int("lda", a.layout.ld)?,
-                b.data.as_ptr().cast(),
-                int("ldb", b.layout.ld)?,
-                (&raw const beta).cast(),
-                c.data.as_mut_ptr().cast(),
-                int("ldc", c.layout.ld)?,
-            )
-        };
-        check(status, || {
-            let (lda, ldb, ldc) = (a.layout.ld, b.layout.ld, c.layout.ld);
-            format!(
-                "{name}({op_a:?}, {op_b:?}, m {m}, n {n}, k {k}, lda {lda}, ldb {ldb}, ldc {ldc})"
-            )
-        })
-    }
-
-    /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for every matrix of the batches, which have equal counts.
-    ///
-    /// An input of stride 0 is used for all of them. Shapes are those of [`Handle::gemm`].
-    ///
-    /// # Errors
-    ///
-    /// A shape or count does not fit, a batch was taken for another stream, or rocBLAS refused the call.
-    #[doc(alias(
-        "rocblas_sgemm_strided_batched",
-        "rocblas_dgemm_strided_batched",
-        "rocblas_cgemm_strided_batched",
-        "rocblas_zgemm_strided_batched"
-    ))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the field's own order of arguments"
-    )]
-    pub fn gemm_strided_batched<T: Scalar>(
-        &self,
-        op_a: Op,
-        op_b: Op,
-        alpha: T,
-        a: Batch<'_, T>,
-        b: Batch<'_, T>,
-        beta: T,
-        mut c: BatchMut<'_, T>,
-    ) -> Result<()> {
-        const CALL: &str = "gemm_strided_batched";
-        self.check_stream(CALL, "a", a.data.stream())?;
-        self.check_stream(CALL, "b", b.data.stream())?;
-        self.check_stream(CALL, "c", c.data.stream())?;
-        let (m, n, k) = product(CALL, op_a, a.layout, op_b, b.layout, c.layout)?;
-        let count = c.count;
-        for (argument, found) in [("a", a.count), ("b", b.count)] {
-            if found != count {
-                let (found, expected) = (
-                    format!("a batch of {found}"),
-                    format!("one of {count}, as c,"),
-                );
-                return Err(Error::Shape {
-                    call: CALL,
-                    argument,
-                    found,
-                    expected,
-                });
-            }
-        }
-        if m == 0 || n == 0 || count == 0 {
-            return Ok(());
-        }
-        let (name, function) = T::gemm_strided_batched(self.library().api());
-        let function = slot(function, name)?;
-        self.stream().device().make_current()?;
-        // SAFETY: as in `gemm`; strides and counts were checked against the slices when the batches were made, and no two
-        // matrices of `c` share an element.
-        let status = unsafe {
-            function(
-                self.raw(),
-                op_a.raw(),
-                op_b.raw(),
-                int("m", m)?,
-                int("n", n)?,
-                int("k", k)?,
-                (&raw const alpha).cast(),
-                a.data.as_ptr().cast(),
-                int("lda", a.layout.ld)?,
-                stride(a.stride)?,
-                b.data.as_ptr().cast(),
-                int("ldb", b.layout.ld)?,
-                stride(b.stride)?,
-                (&raw const beta).cast(),
-                c.data.as_mut_ptr().cast(),
-                int("ldc", c.layout.ld)?,
-                stride(c.stride)?,
-                int("batch count", count)?,
-            )
-        };
-        check(status, || {
-            let (lda, ldb, ldc) = (a.layout.ld, b.layout.ld, c.layout.ld);
-            let (sa, sb, sc) = (a.stride, b.stride, c.stride);
-            format!(
-                "{name}({op_a:?}, {op_b:?}, m {m}, n {n}, k {k}, lda {lda}, ldb {ldb}, ldc {ldc}, \
-                 strides {sa}, {sb}, {sc}, count {count})"
-            )
-        })
+        let [lda, ldb, ldc] = [a.layout, b.layout, c.layout].map(|layout| long(layout.ld));
+        call!(
+            self,
+            mode,
+            T::gemm,
+            (m, n, k, lda, ldb, ldc),
+            // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory to be read on
+            // the handle's stream, as the pointer mode says. The matrices are as large as sizes and leading dimensions say, checked
+            // when they were made; they may be used on the handle's stream, and `c` is exclusive.
+            |gemm| unsafe {
+                gemm(
+                    self.raw(),
+                    op_a.raw(),
+                    op_b.raw(),
+                    m,
+                    n,
+                    k,
+                    alpha.as_ptr().cast(),
+                    a.data.as_ptr().cast(),
+                    lda,
+                    b.data.as_ptr().cast(),
+                    ldb,
+                    beta.as_ptr().cast(),
+                    c.data.as_mut_ptr().cast(),
+                    ldc,
+                )
+            },
+            "{op_a:?}, {op_b:?}, m {m}, n {n}, k {k}, lda {lda}, ldb {ldb}, ldc {ldc}"
+        )
     }
 }
 
-/// (m, n, k) of a product, if the shapes fit.
-fn product(
+/// m, n and k of a product, if the shapes fit.
+pub(crate) fn product(
     call: &'static str,
     op_a: Op,
     a: Layout,
     op_b: Op,
     b: Layout,
-    c: Layout,
-) -> Result<(usize, usize, usize)> {
+    (name, c): (&'static str, Layout),
+) -> Result<[i64; 3]> {
     let (m, k) = op_a.shape(a.rows, a.cols);
     let (inner, n) = op_b.shape(b.rows, b.cols);
     if inner != k {
@@ -170,9 +113,9 @@ fn product(
         return Err(shape(call, "b", b, rows, cols));
     }
     if (c.rows, c.cols) != (m, n) {
-        return Err(shape(call, "c", c, m, n));
+        return Err(shape(call, name, c, m, n));
     }
-    Ok((m, n, k))
+    Ok([m, n, k].map(long))
 }
 
 pub(crate) fn shape(
@@ -189,4 +132,22 @@ pub(crate) fn shape(
         found,
         expected: format!("{rows} x {cols}"),
     }
+}
+
+/// Refuses an argument of another count of matrices than the output has.
+pub(crate) fn same_count(
+    call: &'static str,
+    argument: &'static str,
+    found: usize,
+    (output, count): (&'static str, usize),
+) -> Result<()> {
+    if found == count {
+        return Ok(());
+    }
+    Err(Error::Shape {
+        call,
+        argument,
+        found: format!("a batch of {found}"),
+        expected: format!("one of {count}, as {output},"),
+    })
 }

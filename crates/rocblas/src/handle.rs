@@ -3,8 +3,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 
-use hip::Stream;
-use rocblas_sys::{rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode};
+use hip::{DeviceBuffer, Stream};
+use rocblas_sys::{rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode, rocblas_status};
 
 use crate::call::{check, slot};
 use crate::solver::InfoPool;
@@ -25,6 +25,10 @@ pub struct Handle {
     library: Library,
     stream: Stream,
     raw: rocblas_handle,
+    /// What the library was last told; *host* between calls, unless setting it back failed.
+    pointer_mode: Cell<rocblas_pointer_mode>,
+    /// What the library was given by `set_workspace`; goes after the handle.
+    pub(crate) workspace: Option<DeviceBuffer<u8>>,
     pub(crate) infos: InfoPool,
     /// "The rocBLAS handle contains allocated device memory which must not be shared by multiple asynchronous streams at the
     /// same time", and its state is not locked: not `Sync`.
@@ -51,7 +55,6 @@ impl Handle {
         let api = library.api();
         let create = slot(api.rocblas_create_handle, "rocblas_create_handle")?;
         let set_stream = slot(api.rocblas_set_stream, "rocblas_set_stream")?;
-        let set_pointer_mode = slot(api.rocblas_set_pointer_mode, "rocblas_set_pointer_mode")?;
         slot(api.rocblas_destroy_handle, "rocblas_destroy_handle")?;
         stream.device().make_current()?;
         let mut raw = ptr::null_mut();
@@ -66,6 +69,9 @@ impl Handle {
             library: library.clone(),
             stream: stream.clone(),
             raw,
+            // That it is not known makes the line below set it.
+            pointer_mode: Cell::new(rocblas_pointer_mode(u32::MAX)),
+            workspace: None,
             infos: InfoPool::default(),
             one_thread_at_a_time: PhantomData,
         };
@@ -73,12 +79,28 @@ impl Handle {
         // that both are of one platform.
         let status = unsafe { set_stream(raw, stream.raw().cast()) };
         check(status, || format!("rocblas_set_stream({:?})", stream.raw()))?;
-        let mode = rocblas_pointer_mode::rocblas_pointer_mode_host;
-        // SAFETY: the handle is alive, the mode is one of the library's.
-        let status = unsafe { set_pointer_mode(raw, mode) };
-        check(status, || format!("rocblas_set_pointer_mode({mode:?})"))?;
+        handle.set_pointer_mode(rocblas_pointer_mode::rocblas_pointer_mode_host)?;
         handle.allow_atomics(false)?;
         Ok(handle)
+    }
+
+    /// Whether rocBLAS may use atomics. Without them, as is the default here, equal calls give equal bits.
+    ///
+    /// # Errors
+    ///
+    /// rocBLAS refused.
+    #[doc(alias = "rocblas_get_atomics_mode")]
+    pub fn atomics_allowed(&self) -> Result<bool> {
+        let get = slot(
+            self.library.api().rocblas_get_atomics_mode,
+            "rocblas_get_atomics_mode",
+        )?;
+        let mut mode = rocblas_atomics_mode::rocblas_atomics_not_allowed;
+        // SAFETY: the handle is alive; writes one mode to the address given.
+        check(unsafe { get(self.raw, &mut mode) }, || {
+            "rocblas_get_atomics_mode()".to_owned()
+        })?;
+        Ok(mode != rocblas_atomics_mode::rocblas_atomics_not_allowed)
     }
 
     /// Lets rocBLAS use atomics where they are faster. Two equal calls may then differ in their last bits.
@@ -133,6 +155,39 @@ impl Handle {
         } else {
             Err(Error::WrongStream { call, argument })
         }
+    }
+
+    /// Calls into the library: with the stream's device current, in this pointer mode, which is *host* again after it.
+    pub(crate) fn submit(
+        &self,
+        mode: rocblas_pointer_mode,
+        call: impl FnOnce() -> rocblas_status,
+    ) -> Result<rocblas_status> {
+        self.stream.device().make_current()?;
+        self.set_pointer_mode(mode)?;
+        let status = call();
+        let restored = self.set_pointer_mode(rocblas_pointer_mode::rocblas_pointer_mode_host);
+        // What the call itself has to say comes first.
+        if status == rocblas_status::rocblas_status_success {
+            restored?;
+        }
+        Ok(status)
+    }
+
+    fn set_pointer_mode(&self, mode: rocblas_pointer_mode) -> Result<()> {
+        if self.pointer_mode.get() == mode {
+            return Ok(());
+        }
+        let set = slot(
+            self.library.api().rocblas_set_pointer_mode,
+            "rocblas_set_pointer_mode",
+        )?;
+        // SAFETY: the handle is alive, the mode is one of the library's.
+        check(unsafe { set(self.raw, mode) }, || {
+            format!("rocblas_set_pointer_mode({mode:?})")
+        })?;
+        self.pointer_mode.set(mode);
+        Ok(())
     }
 
     fn destroy(&self) -> Result<()> {

@@ -1,7 +1,30 @@
-use crate::call::{check, slot};
+use num_complex::Complex;
+use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_operation, rocblas_status};
+
+use crate::factor::{Factor, Fetch, check_pair};
 use crate::gemm::shape;
-use crate::size::int;
+use crate::routine::{CType, call, routine};
+use crate::size::long;
 use crate::{ComplexScalar, Error, Fill, Handle, Matrix, MatrixMut, Op, Result};
+
+type Signature<S, I> = unsafe extern "C" fn(
+    rocblas_handle,
+    rocblas_fill,
+    rocblas_operation,
+    I,
+    I,
+    *const <S as CType>::RawReal,
+    *const <S as CType>::Raw,
+    I,
+    *const <S as CType>::RawReal,
+    *mut <S as CType>::Raw,
+    I,
+) -> rocblas_status;
+
+routine!(Herk::herk: Signature, "6.3" {
+    Complex<f32>: rocblas_cherk, rocblas_cherk_64;
+    Complex<f64>: rocblas_zherk, rocblas_zherk_64;
+});
 
 impl Handle {
     /// `c = alpha * op(a) * op(a)^H + beta * c` for a Hermitian `c`, of which only the triangle `fill` is read and written.
@@ -10,27 +33,27 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// A shape does not fit, `op` is [`Op::Transpose`] (the product would not be Hermitian), a matrix was taken for another
-    /// stream, or rocBLAS refused the call.
+    /// `op` is [`Op::Transpose`] (the product would not be Hermitian), or as [`Handle::gemm`].
     #[doc(alias("rocblas_cherk", "rocblas_zherk"))]
-    pub fn herk<T: ComplexScalar>(
+    pub fn herk<'s, T: ComplexScalar>(
         &self,
         fill: Fill,
         op: Op,
-        alpha: T::Real,
+        alpha: impl Into<Factor<'s, T::Real>>,
         a: Matrix<'_, T>,
-        beta: T::Real,
+        beta: impl Into<Factor<'s, T::Real>>,
         mut c: MatrixMut<'_, T>,
     ) -> Result<()> {
         const CALL: &str = "herk";
+        let (alpha, beta) = (alpha.into(), beta.into());
+        let mode = check_pair(self, CALL, &alpha, &beta, Fetch::Perhaps)?;
         self.check_stream(CALL, "a", a.data.stream())?;
         self.check_stream(CALL, "c", c.data.stream())?;
         if op == Op::Transpose {
-            let found = format!("{op:?}");
             return Err(Error::Unsupported {
                 call: CALL,
                 argument: "op",
-                found,
+                found: format!("{op:?}"),
                 expected: "None or ConjTranspose",
             });
         }
@@ -41,30 +64,31 @@ impl Handle {
         if n == 0 {
             return Ok(());
         }
-        let (name, function) = T::herk(self.library().api());
-        let function = slot(function, name)?;
-        self.stream().device().make_current()?;
-        // SAFETY: the handle is alive. `alpha` and `beta` are host values, read before the call returns (pointer mode host). The
-        // matrices are as large as sizes and leading dimensions say, checked when they were made; they may be used on
-        // the handle's stream, and `c` is exclusive.
-        let status = unsafe {
-            function(
-                self.raw(),
-                fill.raw(),
-                op.raw(),
-                int("n", n)?,
-                int("k", k)?,
-                &raw const alpha,
-                a.data.as_ptr().cast(),
-                int("lda", a.layout.ld)?,
-                &raw const beta,
-                c.data.as_mut_ptr().cast(),
-                int("ldc", c.layout.ld)?,
-            )
-        };
-        check(status, || {
-            let (lda, ldc) = (a.layout.ld, c.layout.ld);
-            format!("{name}({fill:?}, {op:?}, n {n}, k {k}, lda {lda}, ldc {ldc})")
-        })
+        let [n, k, lda, ldc] = [n, k, a.layout.ld, c.layout.ld].map(long);
+        call!(
+            self,
+            mode,
+            T::herk,
+            (n, k, lda, ldc),
+            // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory to be read on
+            // the handle's stream, as the pointer mode says. The matrices are as large as sizes and leading dimensions say, checked
+            // when they were made; they may be used on the handle's stream, and `c` is exclusive.
+            |herk| unsafe {
+                herk(
+                    self.raw(),
+                    fill.raw(),
+                    op.raw(),
+                    n,
+                    k,
+                    alpha.as_ptr().cast(),
+                    a.data.as_ptr().cast(),
+                    lda,
+                    beta.as_ptr().cast(),
+                    c.data.as_mut_ptr().cast(),
+                    ldc,
+                )
+            },
+            "{fill:?}, {op:?}, n {n}, k {k}, lda {lda}, ldc {ldc}"
+        )
     }
 }

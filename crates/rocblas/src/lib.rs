@@ -4,26 +4,41 @@
 //! |---|---|---|
 //! | [`Library`] | the function tables of rocBLAS and rocSOLVER | |
 //! | [`Handle`] | calls on one [`hip::Stream`] | `rocblas_handle` |
+//! | [`Vector`], [`VectorMut`] | a vector in device memory | pointer, length, increment |
 //! | [`Matrix`], [`MatrixMut`] | a column-major matrix in device memory | pointer, rows, columns, leading dimension |
 //! | [`Batch`], [`BatchMut`] | equal matrices at a stride | `*_strided_batched` |
-//! | [`Handle::gemm`], [`Handle::gemm_strided_batched`], [`Handle::herk`] | products | `rocblas_?gemm`, `rocblas_?herk` |
-//! | [`solver`] | Cholesky factorisation and inverse | `rocsolver_?potrf`, `rocsolver_?potri` |
+//! | [`PointerBatch`], [`PointerBatchMut`] | equal matrices anywhere | `*_batched` |
+//! | [`Factor`] | `alpha` and `beta`: a host value or a number in device memory | pointer mode |
+//! | [`Handle::axpy`], [`scal`](Handle::scal), [`copy`](Handle::copy), [`swap`](Handle::swap) | level 1 | `rocblas_?axpy` and so on |
+//! | [`Handle::dot`], [`dotc`](Handle::dotc), [`nrm2`](Handle::nrm2), [`asum`](Handle::asum), and each with `_into` | reductions, to the host or to device memory | `rocblas_?dot?`, `rocblas_*nrm2` |
+//! | [`Handle::gemv`], [`ger`](Handle::ger), [`gerc`](Handle::gerc) | level 2 | `rocblas_?gemv`, `rocblas_?ger?` |
+//! | [`Handle::gemm`], [`gemm_strided_batched`](Handle::gemm_strided_batched), [`gemm_batched`](Handle::gemm_batched) | products | `rocblas_?gemm*` |
+//! | [`Handle::gemm_ex`], [`gemm_strided_batched_ex`](Handle::gemm_strided_batched_ex), [`gemm_batched_ex`](Handle::gemm_batched_ex), and each with `_into` | products of [narrow elements](GemmInput) | `rocblas_gemm_*ex` |
+//! | [`Handle::syrk`], [`herk`](Handle::herk) | symmetric and Hermitian products | `rocblas_?syrk`, `rocblas_?herk` |
+//! | [`Handle::trsm`], [`trmm`](Handle::trmm), [`trmm_in_place`](Handle::trmm_in_place) | [triangular](Triangle) systems and products | `rocblas_?trsm`, `rocblas_?trmm` |
+//! | [`Handle::set_workspace`], [`workspace_needed`](Handle::workspace_needed) | memory for intermediate results | `rocblas_set_workspace` |
+//! | [`solver`] | linear systems, LU and Cholesky factors, inverses | `rocsolver_?getrf`, `rocsolver_?potrf`, … |
+//!
+//! The feature `ndarray` (off by default) adds `DeviceMatrix` and copies between matrices and arrays of that crate.
 //!
 //! # Conventions
 //!
-//! - Matrices are column-major: element (i, j) is at `i + j * ld`. Lengths, leading dimensions and strides are in elements.
+//! - Matrices are column-major: element (i, j) is at `i + j * ld`. Lengths, leading dimensions, increments and strides are in
+//!   elements.
 //! - `f32`, `f64`, `Complex<f32>` and `Complex<f64>` are the [`Scalar`]s: the letters s, d, c and z of the C names.
-//! - `alpha` and `beta` are host values (pointer mode *host*), read before a call returns. With `beta` zero the output is not
-//!   read and may hold anything.
-//! - Every call is asynchronous on the handle's stream. A matrix has to be taken for that stream
-//!   ([`hip::DeviceBuffer::on`]); another one is [`Error::WrongStream`].
+//! - `alpha` and `beta` are host values, read before a call returns, or device memory: see [`Factor`]. With `beta` zero the output
+//!   is not read and may hold anything.
+//! - Calls are asynchronous on the handle's stream, but for reductions whose result goes to the host. What is in device memory has
+//!   to be taken for that stream ([`hip::DeviceBuffer::on`]); another one is [`Error::WrongStream`].
 //! - Every shape is checked before the library is called. The output cannot overlap an input: it is borrowed exclusively.
-//! - Atomics are not allowed, so equal calls give equal bits.
+//! - Sizes are 64-bit. Where one is above 2^31 - 1 the library's `_64` function is called, which came with ROCm 6.1 (level 1), 6.2
+//!   (level 2 and `trsm`) and 6.3 (level 3); without it that call is [`Error::No64Bit`].
+//! - Atomics are not allowed, so equal calls give equal bits, unless [`Handle::allow_atomics`] allows them.
 //!
 //! # What it does not do
 //!
-//! Sizes above 2^31 - 1 are refused ([`Error::TooLarge`]); the library's `_64` functions are not used. Batches of pointers, mixed
-//! precision (`gemm_ex`) and level 1 and 2 are not wrapped; [`Handle::raw`] and [`Library::api`] lead to them.
+//! It does not choose kernels (solution indices, flags). What else is not wrapped is reached by [`Handle::raw`] and
+//! [`Library::api`].
 //!
 //! # Example
 //!
@@ -63,23 +78,56 @@
 //! # Ok::<(), rocblas::Error>(())
 //! ```
 
+mod axpy;
 mod batch;
 mod call;
+mod copy;
+mod dot;
+mod element;
 mod error;
+mod factor;
+mod functions;
 mod gemm;
+mod gemm_batched;
+mod gemm_batched_ex;
+mod gemm_ex;
+mod gemm_strided_batched;
+mod gemm_strided_batched_ex;
+mod gemv;
+mod ger;
 mod handle;
 mod herk;
 mod library;
 mod matrix;
+#[cfg(feature = "ndarray")]
+pub mod ndarray;
+mod norm;
 mod option;
+mod pointer_batch;
+mod reduction;
+mod routine;
+mod scal;
 mod scalar;
 mod size;
 pub mod solver;
+mod syrk;
+mod triangular;
+mod trmm;
+mod trsm;
+mod vector;
+mod workspace;
 
 pub use batch::{Batch, BatchMut};
+pub use element::{Element, GemmInput};
 pub use error::{Error, Result};
+pub use factor::Factor;
 pub use handle::Handle;
 pub use library::Library;
 pub use matrix::{Matrix, MatrixMut};
+#[cfg(feature = "ndarray")]
+pub use ndarray::DeviceMatrix;
 pub use option::{Fill, Op};
+pub use pointer_batch::{PointerBatch, PointerBatchMut};
 pub use scalar::{ComplexScalar, Scalar};
+pub use triangular::{Diag, Side, Triangle};
+pub use vector::{Vector, VectorMut};

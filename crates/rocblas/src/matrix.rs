@@ -43,7 +43,7 @@ impl<'a, T> Matrix<'a, T> {
     ///
     /// # Errors
     ///
-    /// `ld` is less than `rows` or 1, the slice is too short, or a size does not fit 32 bits.
+    /// `ld` is less than `rows` or 1, the slice is too short, or a size does not fit 64 bits.
     pub fn new(data: DeviceSlice<'a, T>, rows: usize, cols: usize, ld: usize) -> Result<Self> {
         let layout = Layout::new(rows, cols, ld)?;
         long_enough(layout, data.len())?;
@@ -83,7 +83,7 @@ impl<'a, T> MatrixMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// `ld` is less than `rows` or 1, the slice is too short, or a size does not fit 32 bits.
+    /// `ld` is less than `rows` or 1, the slice is too short, or a size does not fit 64 bits.
     pub fn new(data: DeviceSliceMut<'a, T>, rows: usize, cols: usize, ld: usize) -> Result<Self> {
         let layout = Layout::new(rows, cols, ld)?;
         long_enough(layout, data.len())?;

@@ -1,8 +1,12 @@
 use bytemuck::Pod;
 use num_complex::Complex;
 
+use crate::functions::{Blas, ComplexBlas};
+use crate::routine::CType;
+use crate::solver::Routines;
+
 /// An element of a matrix: `f32`, `f64`, `Complex<f32>` or `Complex<f64>`.
-pub trait Scalar: Pod + PartialEq + Send + Sync + sealed::Functions {
+pub trait Scalar: Pod + PartialEq + Send + Sync + Blas + Routines {
     /// The real number of the same precision.
     type Real: Scalar;
     /// 0.
@@ -12,245 +16,44 @@ pub trait Scalar: Pod + PartialEq + Send + Sync + sealed::Functions {
 }
 
 /// A [`Scalar`] with an imaginary part.
-pub trait ComplexScalar: Scalar + sealed::ComplexFunctions {}
-
-pub(crate) mod sealed {
-    use rocblas_sys::{
-        rocblas_fill, rocblas_handle, rocblas_int, rocblas_operation, rocblas_status,
-        rocblas_stride,
-    };
-
-    /// A slot of a table, with its C name.
-    pub type Slot<F> = (&'static str, Option<F>);
-
-    pub type Gemm<R> = unsafe extern "C" fn(
-        rocblas_handle,
-        rocblas_operation,
-        rocblas_operation,
-        rocblas_int,
-        rocblas_int,
-        rocblas_int,
-        *const R,
-        *const R,
-        rocblas_int,
-        *const R,
-        rocblas_int,
-        *const R,
-        *mut R,
-        rocblas_int,
-    ) -> rocblas_status;
-
-    pub type GemmStridedBatched<R> = unsafe extern "C" fn(
-        rocblas_handle,
-        rocblas_operation,
-        rocblas_operation,
-        rocblas_int,
-        rocblas_int,
-        rocblas_int,
-        *const R,
-        *const R,
-        rocblas_int,
-        rocblas_stride,
-        *const R,
-        rocblas_int,
-        rocblas_stride,
-        *const R,
-        *mut R,
-        rocblas_int,
-        rocblas_stride,
-        rocblas_int,
-    ) -> rocblas_status;
-
-    pub type Herk<R, Real> = unsafe extern "C" fn(
-        rocblas_handle,
-        rocblas_fill,
-        rocblas_operation,
-        rocblas_int,
-        rocblas_int,
-        *const Real,
-        *const R,
-        rocblas_int,
-        *const Real,
-        *mut R,
-        rocblas_int,
-    ) -> rocblas_status;
-
-    /// `rocsolver_?potrf` and `rocsolver_?potri`.
-    pub type Cholesky<R> = unsafe extern "C" fn(
-        rocblas_handle,
-        rocblas_fill,
-        rocblas_int,
-        *mut R,
-        rocblas_int,
-        *mut rocblas_int,
-    ) -> rocblas_status;
-
-    /// `rocsolver_?potrf_strided_batched` and `rocsolver_?potri_strided_batched`.
-    pub type CholeskyStridedBatched<R> = unsafe extern "C" fn(
-        rocblas_handle,
-        rocblas_fill,
-        rocblas_int,
-        *mut R,
-        rocblas_int,
-        rocblas_stride,
-        *mut rocblas_int,
-        rocblas_int,
-    ) -> rocblas_status;
-
-    /// The functions for one scalar. Public in name only: the crate does not export this module.
-    pub trait Functions: Sized {
-        /// The C type, of the same layout.
-        type Raw;
-
-        fn gemm(api: &rocblas_sys::Api) -> Slot<Gemm<Self::Raw>>;
-        fn gemm_strided_batched(api: &rocblas_sys::Api) -> Slot<GemmStridedBatched<Self::Raw>>;
-        fn potrf(api: &rocsolver_sys::Api) -> Slot<Cholesky<Self::Raw>>;
-        fn potri(api: &rocsolver_sys::Api) -> Slot<Cholesky<Self::Raw>>;
-        fn potrf_strided_batched(
-            api: &rocsolver_sys::Api,
-        ) -> Slot<CholeskyStridedBatched<Self::Raw>>;
-        fn potri_strided_batched(
-            api: &rocsolver_sys::Api,
-        ) -> Slot<CholeskyStridedBatched<Self::Raw>>;
-    }
-
-    pub trait ComplexFunctions: super::Scalar {
-        fn herk(api: &rocblas_sys::Api) -> Slot<Herk<Self::Raw, Self::Real>>;
-    }
-}
+pub trait ComplexScalar: Scalar + ComplexBlas {}
 
 macro_rules! scalar {
-    (
-        $scalar:ty, $real:ty, $raw:ty, $zero:expr, $one:expr,
-        $gemm:ident, $gemm_strided_batched:ident, $potrf:ident, $potri:ident,
-        $potrf_strided_batched:ident, $potri_strided_batched:ident
-    ) => {
+    ($scalar:ty, $real:ty, $raw:ty, $zero:expr, $one:expr) => {
         const _: () = assert!(
             size_of::<$scalar>() == size_of::<$raw>()
                 && align_of::<$scalar>() == align_of::<$raw>()
         );
+
+        impl CType for $scalar {
+            type Raw = $raw;
+            type RawReal = $real;
+        }
 
         impl Scalar for $scalar {
             type Real = $real;
             const ZERO: Self = $zero;
             const ONE: Self = $one;
         }
-
-        impl sealed::Functions for $scalar {
-            type Raw = $raw;
-
-            fn gemm(api: &rocblas_sys::Api) -> sealed::Slot<sealed::Gemm<$raw>> {
-                (stringify!($gemm), api.$gemm)
-            }
-
-            fn gemm_strided_batched(
-                api: &rocblas_sys::Api,
-            ) -> sealed::Slot<sealed::GemmStridedBatched<$raw>> {
-                (stringify!($gemm_strided_batched), api.$gemm_strided_batched)
-            }
-
-            fn potrf(api: &rocsolver_sys::Api) -> sealed::Slot<sealed::Cholesky<$raw>> {
-                (stringify!($potrf), api.$potrf)
-            }
-
-            fn potri(api: &rocsolver_sys::Api) -> sealed::Slot<sealed::Cholesky<$raw>> {
-                (stringify!($potri), api.$potri)
-            }
-
-            fn potrf_strided_batched(
-                api: &rocsolver_sys::Api,
-            ) -> sealed::Slot<sealed::CholeskyStridedBatched<$raw>> {
-                (
-                    stringify!($potrf_strided_batched),
-                    api.$potrf_strided_batched,
-                )
-            }
-
-            fn potri_strided_batched(
-                api: &rocsolver_sys::Api,
-            ) -> sealed::Slot<sealed::CholeskyStridedBatched<$raw>> {
-                (
-                    stringify!($potri_strided_batched),
-                    api.$potri_strided_batched,
-                )
-            }
-        }
     };
 }
 
-macro_rules! complex_scalar {
-    ($scalar:ty, $raw:ty, $real:ty, $herk:ident) => {
-        impl ComplexScalar for $scalar {}
-
-        impl sealed::ComplexFunctions for $scalar {
-            fn herk(api: &rocblas_sys::Api) -> sealed::Slot<sealed::Herk<$raw, $real>> {
-                (stringify!($herk), api.$herk)
-            }
-        }
-    };
-}
-
-scalar!(
-    f32,
-    f32,
-    f32,
-    0.0,
-    1.0,
-    rocblas_sgemm,
-    rocblas_sgemm_strided_batched,
-    rocsolver_spotrf,
-    rocsolver_spotri,
-    rocsolver_spotrf_strided_batched,
-    rocsolver_spotri_strided_batched
-);
-scalar!(
-    f64,
-    f64,
-    f64,
-    0.0,
-    1.0,
-    rocblas_dgemm,
-    rocblas_dgemm_strided_batched,
-    rocsolver_dpotrf,
-    rocsolver_dpotri,
-    rocsolver_dpotrf_strided_batched,
-    rocsolver_dpotri_strided_batched
-);
+scalar!(f32, f32, f32, 0.0, 1.0);
+scalar!(f64, f64, f64, 0.0, 1.0);
 scalar!(
     Complex<f32>,
     f32,
     rocblas_sys::rocblas_float_complex,
     Complex::new(0.0, 0.0),
-    Complex::new(1.0, 0.0),
-    rocblas_cgemm,
-    rocblas_cgemm_strided_batched,
-    rocsolver_cpotrf,
-    rocsolver_cpotri,
-    rocsolver_cpotrf_strided_batched,
-    rocsolver_cpotri_strided_batched
+    Complex::new(1.0, 0.0)
 );
 scalar!(
     Complex<f64>,
     f64,
     rocblas_sys::rocblas_double_complex,
     Complex::new(0.0, 0.0),
-    Complex::new(1.0, 0.0),
-    rocblas_zgemm,
-    rocblas_zgemm_strided_batched,
-    rocsolver_zpotrf,
-    rocsolver_zpotri,
-    rocsolver_zpotrf_strided_batched,
-    rocsolver_zpotri_strided_batched
+    Complex::new(1.0, 0.0)
 );
-complex_scalar!(
-    Complex<f32>,
-    rocblas_sys::rocblas_float_complex,
-    f32,
-    rocblas_cherk
-);
-complex_scalar!(
-    Complex<f64>,
-    rocblas_sys::rocblas_double_complex,
-    f64,
-    rocblas_zherk
-);
+
+impl ComplexScalar for Complex<f32> {}
+impl ComplexScalar for Complex<f64> {}

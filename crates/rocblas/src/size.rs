@@ -20,7 +20,25 @@ pub(crate) fn stride(value: usize) -> Result<rocblas_stride> {
     })
 }
 
-/// Sizes of a matrix that were checked: all fit the library, and `ld` is at least `rows` and 1.
+/// A size that was checked by [`size`], as the library's `_64` functions take it.
+pub(crate) fn long(value: usize) -> i64 {
+    debug_assert!(i64::try_from(value).is_ok(), "checked when it was given");
+    value as i64
+}
+
+/// Refuses a size that not even the `_64` functions can take.
+pub(crate) fn size(what: &'static str, value: usize) -> Result<()> {
+    match i64::try_from(value) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::TooLarge {
+            what,
+            value,
+            bits: 64,
+        }),
+    }
+}
+
+/// Sizes of a matrix that were checked: all fit 64 bits, and `ld` is at least `rows` and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) rows: usize,
@@ -33,18 +51,20 @@ impl Layout {
         if ld < rows.max(1) {
             return Err(Error::LeadingDimension { rows, ld });
         }
-        int("rows", rows)?;
-        int("columns", cols)?;
-        int("leading dimension", ld)?;
+        size("rows", rows)?;
+        size("columns", cols)?;
+        size("leading dimension", ld)?;
         Ok(Self { rows, cols, ld })
     }
 
-    /// Elements from the first to the last. Fits: both factors are below 2^31.
+    /// Elements from the first to the last; `usize::MAX`, which no slice has, if there are more than an address space holds.
     pub(crate) fn span(self) -> usize {
         if self.rows == 0 || self.cols == 0 {
             0
         } else {
-            self.ld * (self.cols - 1) + self.rows
+            self.ld
+                .saturating_mul(self.cols - 1)
+                .saturating_add(self.rows)
         }
     }
 
@@ -54,6 +74,17 @@ impl Layout {
             (0, _) | (_, 0) => Some(0),
             (span, count) => stride.checked_mul(count - 1)?.checked_add(span),
         }
+    }
+
+    /// Whether a matrix that starts `offset` elements after another of this layout shares an element with it.
+    pub(crate) fn meets(self, offset: usize) -> bool {
+        if offset >= self.span() {
+            return false;
+        }
+        let (column, rest) = (offset / self.ld, offset % self.ld);
+        let meets_column = column < self.cols && rest < self.rows;
+        let meets_next = column + 1 < self.cols && self.ld - rest < self.rows;
+        meets_column || meets_next
     }
 
     /// The first matrix that shares an element with matrix 0 of a batch, if there is one.
@@ -67,11 +98,25 @@ impl Layout {
         }
         for matrix in 1..count {
             let offset = matrix.checked_mul(stride).filter(|&offset| offset < span)?;
-            let (column, rest) = (offset / self.ld, offset % self.ld);
-            let meets_column = column < self.cols && rest < self.rows;
-            let meets_next = column + 1 < self.cols && self.ld - rest < self.rows;
-            if meets_column || meets_next {
+            if self.meets(offset) {
                 return Some(matrix);
+            }
+        }
+        None
+    }
+
+    /// Indices of two offsets at which matrices share an element, the lower index first.
+    pub(crate) fn pair_that_meets(self, offsets: &[usize]) -> Option<(usize, usize)> {
+        let mut order: Vec<usize> = (0..offsets.len()).collect();
+        order.sort_unstable_by_key(|&index| offsets[index]);
+        for (at, &one) in order.iter().enumerate() {
+            let near = order[at + 1..]
+                .iter()
+                .take_while(|&&other| offsets[other] - offsets[one] < self.span());
+            for &other in near {
+                if self.meets(offsets[other] - offsets[one]) {
+                    return Some((one.min(other), one.max(other)));
+                }
             }
         }
         None
@@ -119,11 +164,38 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn a_pair_that_meets_is_found_exactly_when_there_is_one(
+            rows in 0_usize..5, cols in 0_usize..5, extra in 0_usize..8, offsets in prop::collection::vec(0_usize..60, 0..6),
+        ) {
+            let layout = Layout::new(rows, cols, rows.max(1) + extra).unwrap();
+            let share = |one: usize, other: usize| {
+                let own: HashSet<_> = elements(layout, offsets[one]).collect();
+                elements(layout, offsets[other]).any(|element| own.contains(&element))
+            };
+            match layout.pair_that_meets(&offsets) {
+                Some((one, other)) => prop_assert!(one < other && share(one, other)),
+                None => {
+                    for one in 0..offsets.len() {
+                        for other in 0..one {
+                            prop_assert!(!share(one, other), "{} and {}", one, other);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn sizes_that_do_not_fit_are_refused() {
-        assert!(Layout::new(1 << 31, 1, 1 << 31).is_err());
-        assert!(Layout::new(1, 1 << 31, 1).is_err());
-        assert!(Layout::new(1, 1, 1 << 31).is_err());
+        assert!(Layout::new(1 << 63, 1, 1 << 63).is_err());
+        assert!(Layout::new(1, 1 << 63, 1).is_err());
+        assert!(Layout::new(1, 1, 1 << 63).is_err());
+        assert_eq!(
+            Layout::new(1 << 40, 1 << 40, 1 << 40).unwrap().span(),
+            usize::MAX
+        );
         assert!(Layout::new(3, 1, 2).is_err());
         assert!(Layout::new(0, 0, 0).is_err());
         assert_eq!(

@@ -88,8 +88,15 @@ fn a_matrix_has_to_fit_its_slice() {
     let error = of(1, 1 << 40, 1).unwrap_err().to_string();
     assert_eq!(
         error,
-        "columns = 1099511627776 does not fit rocBLAS's 32-bit sizes; split the problem"
+        "a 1 x 1099511627776 matrix with leading dimension 1 needs 1099511627776 elements; the slice has 12"
     );
+    assert!(matches!(
+        of(1 << 40, 1 << 40, 1 << 40),
+        Err(Error::TooShort {
+            needed: usize::MAX,
+            ..
+        })
+    ));
     assert!(matches!(
         of(usize::MAX, usize::MAX, usize::MAX),
         Err(Error::TooLarge { .. })
@@ -132,8 +139,9 @@ fn a_batch_has_to_fit_its_slice() {
         of(2, 2, 2, usize::MAX, 1),
         Err(Error::TooLarge { what: "stride", .. })
     ));
+    of(2, 2, 2, 0, 1 << 31).unwrap();
     assert!(matches!(
-        of(2, 2, 2, 0, 1 << 31),
+        of(2, 2, 2, 0, 1 << 63),
         Err(Error::TooLarge {
             what: "batch count",
             ..

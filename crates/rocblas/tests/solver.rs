@@ -1,4 +1,4 @@
-//! Cholesky factorisation and inverse, and what `Info` says when there is none.
+//! Cholesky factors: solving and inverting with them, and what is said when there is none.
 
 mod common;
 
@@ -85,10 +85,8 @@ fn cholesky_is_right<T: Number>(setup: &Setup, n: usize, gap: usize, fill: Fill,
     factor_is_right(n, ld, fill, &a, &factor);
 
     let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld).unwrap();
-    solver::potri(&setup.blas, fill, matrix)
-        .unwrap()
-        .check()
-        .unwrap();
+    let factor = solver::Cholesky::from_factor(fill, matrix).unwrap();
+    solver::potri(&setup.blas, factor).unwrap().check().unwrap();
     let inverse = setup.download(&buffer);
     untouched_outside(n, ld, fill, &a, &inverse);
     let inverse = |i: usize, j: usize| {
@@ -148,7 +146,8 @@ proptest! {
         factor[at + at * n] = C32::ZERO;
         let mut buffer = setup.upload(&factor);
         let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n).unwrap();
-        let error = solver::potri(&setup.blas, fill, matrix).unwrap().check().unwrap_err();
+        let factor = solver::Cholesky::from_factor(fill, matrix).unwrap();
+        let error = solver::potri(&setup.blas, factor).unwrap().check().unwrap_err();
         prop_assert!(matches!(error, Error::Singular { pivot } if pivot == at + 1), "{}", error);
     }
 }
@@ -190,13 +189,13 @@ fn infos_in_flight_do_not_mix() {
                 solver::potrf(&setup.blas, Fill::Lower, matrix).unwrap()
             })
             .collect();
-        for (i, info) in infos.into_iter().enumerate() {
+        for (i, factor) in infos.into_iter().enumerate() {
             if i % 5 == 0 {
                 // Not looked at: its integer goes to a later call.
-                drop(info);
+                drop(factor);
             } else {
                 assert_eq!(
-                    info.check().is_err(),
+                    factor.check().is_err(),
                     i % 3 == 0,
                     "matrix {i} of round {round}"
                 );
@@ -226,13 +225,14 @@ fn what_cannot_be_factorised_is_refused() {
 
     let other = setup.device.stream().unwrap();
     let matrix = MatrixMut::new(buffer.on_mut(&other).unwrap(), 2, 2, 2).unwrap();
-    let error = solver::potri(&setup.blas, Fill::Lower, matrix).unwrap_err();
+    let factor = solver::Cholesky::from_factor(Fill::Lower, matrix).unwrap();
+    let error = solver::potri(&setup.blas, factor).unwrap_err();
     assert!(
         matches!(
             error,
             Error::WrongStream {
                 call: "potri",
-                argument: "a"
+                argument: "cholesky"
             }
         ),
         "{error}"
@@ -260,11 +260,15 @@ fn each_matrix_of_a_batch_has_its_own_info() {
     bad[4] = -C32::ONE;
     let batch = [good.as_slice(), &bad, &good, &bad].concat();
     let mut buffer = setup.upload(&batch);
-    let run = |buffer: &mut hip::DeviceBuffer<C32>| {
+    fn run<'a>(
+        setup: &'a Setup,
+        n: usize,
+        buffer: &'a mut hip::DeviceBuffer<C32>,
+    ) -> solver::Cholesky<BatchMut<'a, C32>> {
         let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n, n * n, 4).unwrap();
-        solver::potrf_strided_batched(&setup.blas, Fill::Lower, a).unwrap()
-    };
-    let failures = run(&mut buffer).failures().unwrap();
+        solver::potrf(&setup.blas, Fill::Lower, a).unwrap()
+    }
+    let failures = run(&setup, n, &mut buffer).failures().unwrap();
     assert_eq!(
         failures
             .iter()
@@ -277,7 +281,7 @@ fn each_matrix_of_a_batch_has_its_own_info() {
     factor_is_right(n, n, Fill::Lower, &good, &found[18..27]);
 
     let mut buffer = setup.upload(&batch);
-    let error = run(&mut buffer).check().unwrap_err();
+    let error = run(&setup, n, &mut buffer).check().unwrap_err();
     assert!(
         error
             .to_string()
@@ -298,7 +302,8 @@ fn each_matrix_of_a_batch_is_inverted() {
     ];
     let mut buffer = setup.upload(&factors);
     let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n, 4, 3).unwrap();
-    let failures = solver::potri_strided_batched(&setup.blas, Fill::Upper, a)
+    let factors = solver::Cholesky::from_factor(Fill::Upper, a).unwrap();
+    let failures = solver::potri(&setup.blas, factors)
         .unwrap()
         .failures()
         .unwrap();
@@ -313,4 +318,156 @@ fn each_matrix_of_a_batch_is_inverted() {
         (C32::new(0.25, 0.0), C32::new(0.25, 0.0))
     );
     assert_eq!((found[8], found[11]), (one, one));
+}
+
+/// Bound of `|A * X - B|` for a solver that is as exact as it should be: relative to the sizes of all that goes in.
+fn solves<T: Number>(n: usize, nrhs: usize, a: impl Fn(usize, usize) -> C64, x: &[T], b: &[T]) {
+    for (i, k) in (0..n).flat_map(|i| (0..nrhs).map(move |k| (i, k))) {
+        let (mut sum, mut size) = (C64::ZERO, b[i + k * n].wide().norm());
+        for j in 0..n {
+            let term = a(i, j) * x[j + k * n].wide();
+            sum += term;
+            size += term.norm();
+        }
+        let wrong = (sum - b[i + k * n].wide()).norm();
+        let bound = 60.0 * n as f64 * T::EPSILON * size;
+        assert!(wrong <= bound, "({i}, {k}): off by {wrong}, bound {bound}");
+    }
+}
+
+fn solution_is_right<T: Number>(
+    setup: &Setup,
+    n: usize,
+    nrhs: usize,
+    gap: usize,
+    fill: Fill,
+    seed: u64,
+) {
+    let ld = n + gap;
+    let a = positive::<T>(n, ld, seed);
+    let b = numbers::<T>(n * nrhs, seed ^ 77);
+    let element = |i: usize, j: usize| a[i + j * ld].wide();
+    let stream = &setup.stream;
+    let mut factor = setup.upload(&a);
+    let mut first = setup.upload(&b);
+    let mut second = setup.upload(&b);
+    let matrix = MatrixMut::new(factor.on_mut(stream).unwrap(), n, n, ld).unwrap();
+    let rhs = MatrixMut::new(first.on_mut(stream).unwrap(), n, nrhs, n).unwrap();
+    let cholesky = solver::posv(&setup.blas, fill, matrix, rhs).unwrap();
+    // The factor that solving left serves again.
+    let rhs = MatrixMut::new(second.on_mut(stream).unwrap(), n, nrhs, n).unwrap();
+    solver::potrs(&setup.blas, &cholesky, rhs).unwrap();
+    cholesky.check().unwrap();
+    drop(cholesky);
+    solves(n, nrhs, element, &setup.download(&first), &b);
+    solves(n, nrhs, element, &setup.download(&second), &b);
+    let factor = setup.download(&factor);
+    untouched_outside(n, ld, fill, &a, &factor);
+    factor_is_right(n, ld, fill, &a, &factor);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn solutions_satisfy_their_equations(
+        n in 1_usize..20, nrhs in 1_usize..5, gap in 0_usize..4, fill in fill(), seed in any::<u64>(),
+    ) {
+        let setup = setup();
+        solution_is_right::<f32>(&setup, n, nrhs, gap, fill, seed);
+        solution_is_right::<f64>(&setup, n, nrhs, gap, fill, seed);
+        solution_is_right::<Complex<f32>>(&setup, n, nrhs, gap, fill, seed);
+        solution_is_right::<Complex<f64>>(&setup, n, nrhs, gap, fill, seed);
+    }
+}
+
+#[test]
+fn a_batch_is_solved_matrix_by_matrix() {
+    let setup = setup();
+    let (n, count) = (4, 3);
+    let systems: Vec<_> = (0..count).map(|seed| positive::<C32>(n, n, seed)).collect();
+    let b = numbers::<C32>(n * 2 * count as usize, 8);
+    let mut a = setup.upload(&systems.concat());
+    let mut x = setup.upload(&b);
+    let stream = &setup.stream;
+    let matrices =
+        BatchMut::new(a.on_mut(stream).unwrap(), n, n, n, n * n, count as usize).unwrap();
+    let rhs = BatchMut::new(x.on_mut(stream).unwrap(), n, 2, n, n * 2, count as usize).unwrap();
+    solver::posv(&setup.blas, Fill::Upper, matrices, rhs)
+        .unwrap()
+        .check()
+        .unwrap();
+    let x = setup.download(&x);
+    for (i, a) in systems.iter().enumerate() {
+        let part = i * n * 2..(i + 1) * n * 2;
+        solves(n, 2, |i, j| a[i + j * n].wide(), &x[part.clone()], &b[part]);
+    }
+}
+
+#[test]
+fn a_factorisation_that_stopped_is_what_its_inverse_reports() {
+    let setup = setup();
+    // Leading minor 2 is -1, but no diagonal element of what is left is zero.
+    let mut buffer = setup.upload(&[1.0_f64, 0.0, 0.0, -1.0]);
+    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2).unwrap();
+    let factor = solver::potrf(&setup.blas, Fill::Lower, matrix).unwrap();
+    let error = solver::potri(&setup.blas, factor)
+        .unwrap()
+        .check()
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::NotPositiveDefinite { minor: 2 }),
+        "{error}"
+    );
+}
+
+fn setup_with_compiler() -> Setup {
+    // The platform under test has its compiler in the runtime already.
+    common::setup()
+}
+
+#[test]
+fn a_whole_inverse_has_both_triangles() {
+    fn check<T: Number>(setup: &Setup, n: usize, ld: usize, fill: Fill, count: usize) {
+        let stride = ld * n + 3;
+        let mut all = numbers::<T>(stride * count, 99);
+        for matrix in 0..count {
+            let a = positive::<T>(n, ld, matrix as u64 + 1);
+            all[matrix * stride..][..ld * n].copy_from_slice(&a);
+        }
+        let mirror = solver::Mirror::new(&setup.device).unwrap();
+        let mut buffer = setup.upload(&all);
+        let slice = buffer.on_mut(&setup.stream).unwrap();
+        let batch = BatchMut::new(slice, n, n, ld, stride, count).unwrap();
+        solver::hermitian_inverse(&setup.blas, &mirror, fill, batch)
+            .unwrap()
+            .check()
+            .unwrap();
+        let found = setup.download(&buffer);
+        for matrix in 0..count {
+            let (a, inverse) = (&all[matrix * stride..], &found[matrix * stride..]);
+            for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                let (one, other) = (inverse[i + j * ld].wide(), inverse[j + i * ld].wide());
+                assert_eq!(one, other.conj(), "({i}, {j}) of matrix {matrix}");
+                let product: C64 = (0..n)
+                    .map(|k| a[i + k * ld].wide() * inverse[k + j * ld].wide())
+                    .sum();
+                let identity = C64::new(f64::from(i == j), 0.0);
+                assert!((product - identity).norm() < 100.0 * n as f64 * T::EPSILON);
+            }
+            // What lies between columns and matrices is as before.
+            for (index, (before, after)) in a.iter().zip(inverse).take(stride).enumerate() {
+                assert!(
+                    (index < ld * n && index % ld < n) || before == after,
+                    "element {index} of matrix {matrix} was changed"
+                );
+            }
+        }
+    }
+    let setup = setup_with_compiler();
+    check::<f32>(&setup, 5, 6, Fill::Lower, 1);
+    check::<f64>(&setup, 37, 37, Fill::Upper, 2);
+    check::<Complex<f32>>(&setup, 33, 35, Fill::Lower, 3);
+    check::<Complex<f64>>(&setup, 17, 17, Fill::Upper, 2);
+    check::<Complex<f32>>(&setup, 1, 1, Fill::Upper, 2);
 }

@@ -39,19 +39,8 @@ pub fn fill(machine: &Machine<'_>, folder: &Path) -> Result<PathBuf, String> {
         .workspace
         .shell()
         .map_err(|error| error.to_string())?;
-    for tool in ["apt-get", "dpkg-deb"] {
-        if cmd!(sh, "{tool} --version")
-            .quiet()
-            .ignore_stdout()
-            .ignore_stderr()
-            .run()
-            .is_err()
-        {
-            return Err(format!("needs {tool}, which is not there"));
-        }
-    }
     println!("OpenCL: PoCL is under the MIT licence. About 80 MB to download, 300 MB on disk.");
-    let debs = download(&sh, folder)?;
+    let debs = download(&sh, folder, &WANTED)?;
     for deb in debs {
         cmd!(sh, "dpkg-deb -x {deb} {folder}")
             .quiet()
@@ -65,8 +54,20 @@ pub fn fill(machine: &Machine<'_>, folder: &Path) -> Result<PathBuf, String> {
     front(&sh, machine, folder, &libraries)
 }
 
-fn download(sh: &Shell, folder: &Path) -> Result<Vec<PathBuf>, String> {
+/// Fetches the packages and those of their needs that the system lacks, into a folder below `folder`.
+pub fn download(sh: &Shell, folder: &Path, wanted: &[&str]) -> Result<Vec<PathBuf>, String> {
     let text = |error: xshell::Error| error.to_string();
+    for tool in ["apt-get", "dpkg-deb"] {
+        if cmd!(sh, "{tool} --version")
+            .quiet()
+            .ignore_stdout()
+            .ignore_stderr()
+            .run()
+            .is_err()
+        {
+            return Err(format!("needs {tool}, which is not there"));
+        }
+    }
     let apt = folder.join("apt");
     for part in ["lists/partial", "cache/archives/partial", "debs"] {
         sh.create_dir(apt.join(part)).map_err(text)?;
@@ -86,14 +87,20 @@ fn download(sh: &Shell, folder: &Path) -> Result<Vec<PathBuf>, String> {
         .map_err(|_| "apt-get could not fetch the package lists, see above".to_string())?;
     let simulated = cmd!(
         sh,
-        "apt-get {options...} --simulate --no-install-recommends install {WANTED...}"
+        "apt-get {options...} --simulate --no-install-recommends install {wanted...}"
     )
     .quiet()
     .read()
-    .map_err(|_| "apt-get finds no PoCL, see above (no network?)".to_string())?;
+    .map_err(|_| {
+        format!(
+            "apt-get finds no {}, see above (no network?)",
+            wanted.join(" or ")
+        )
+    })?;
     let packages = to_install(&simulated);
-    let missing: Vec<&str> = WANTED
-        .into_iter()
+    let missing: Vec<&str> = wanted
+        .iter()
+        .copied()
         .filter(|wanted| !packages.contains(&wanted.to_string()))
         .collect();
     let debs = apt.join("debs");

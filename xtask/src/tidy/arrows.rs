@@ -74,7 +74,14 @@ const FOR_TESTS: &[(&str, &[&str])] = &[
     ("hip", &["platform", "hip-host"]),
     (
         "rocblas",
-        &["platform", "hip-host", "rocblas-sys", "rocsolver-sys"],
+        // Itself: that is how its tests ask for its features.
+        &[
+            "platform",
+            "hip-host",
+            "rocblas-sys",
+            "rocsolver-sys",
+            "rocblas",
+        ],
     ),
     ("interop", &["hip-host"]),
     ("hipcl", &["hip-host", "hip-sys"]),

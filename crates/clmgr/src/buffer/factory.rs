@@ -8,65 +8,46 @@ use bytemuck::Pod;
 
 use super::cl_map::{ClMap, ClMapMut};
 use super::memory::{Memory, each};
+use super::policy::{BufferChoice, BufferPolicy, BufferStrategy};
 use super::svm_map::{SvmMap, SvmMapMut};
 #[allow(unused_imports, reason = "the documentation names them")]
 use super::{HostPtrBuffer, RegularBuffer, SvmBuffer};
 use crate::context::Context;
-use crate::device::{DeviceKind, SvmCapabilities};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, bytes_of};
 use crate::external::ExternalBuffer;
 use crate::kernel::Arg;
 use crate::queue::Queue;
 
-/// A kind of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BufferStrategy {
-    /// [`RegularBuffer`].
-    Regular,
-    /// A coarse-grained [`SvmBuffer`].
-    SvmCoarse,
-    /// A fine-grained [`SvmBuffer`].
-    SvmFine,
-    /// [`HostPtrBuffer`].
-    HostPtr,
-    /// [`ExternalBuffer`]; only by [`BufferFactory::adopt`].
-    External,
-}
-
-impl fmt::Display for BufferStrategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Regular => "regular",
-            Self::SvmCoarse => "svm-coarse",
-            Self::SvmFine => "svm-fine",
-            Self::HostPtr => "host-ptr",
-            Self::External => "external",
-        })
-    }
-}
-
 /// What is asked of a [`BufferFactory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum BufferRequest {
-    /// The best memory for kernels that the device has.
+    /// What the factory's policy takes for the size.
     #[default]
     Best,
     /// This kind and no other; refused if the device lacks it.
     Exactly(BufferStrategy),
 }
 
-/// Makes buffers of one context and says why it chose their kind.
+/// Makes buffers of one context by a [`BufferPolicy`] and says why it chose their kind.
 #[derive(Clone, Debug)]
 pub struct BufferFactory {
     context: Context,
+    policy: BufferPolicy,
 }
 
 impl BufferFactory {
-    /// A factory for buffers of `context`.
+    /// A factory for buffers of `context`, with the policy [`BufferPolicy::for_kernels`].
     #[must_use]
     pub fn new(context: &Context) -> Self {
+        Self::with_policy(context, BufferPolicy::default())
+    }
+
+    /// A factory for buffers of `context`, with this policy.
+    #[must_use]
+    pub fn with_policy(context: &Context, policy: BufferPolicy) -> Self {
         Self {
             context: context.clone(),
+            policy,
         }
     }
 
@@ -74,14 +55,14 @@ impl BufferFactory {
     ///
     /// # Errors
     ///
-    /// As the constructors of the kinds; nothing else is tried if the chosen kind is refused.
+    /// As [`choose`](Self::choose) and the constructors of the kinds; nothing else is tried if the
+    /// chosen kind is refused.
     pub fn alloc<T: Pod>(&self, len: usize, request: BufferRequest) -> Result<Buffer<T>> {
-        let (strategy, reason) = self.choose(request);
-        let memory = Memory::allocate(&self.context, strategy, len)?;
+        let choice = self.choose(request, bytes_of::<T>("the length of a buffer", len)?)?;
         Ok(Buffer {
-            memory,
-            strategy,
-            reason: reason.into(),
+            memory: Memory::allocate(&self.context, choice.strategy, len)?,
+            strategy: choice.strategy,
+            reason: choice.reason.into(),
         })
     }
 
@@ -104,30 +85,34 @@ impl BufferFactory {
         })
     }
 
-    /// The kind of memory that a request leads to on this device, and why.
-    #[must_use]
-    pub fn choose(&self, request: BufferRequest) -> (BufferStrategy, String) {
-        let device = self.context.device();
+    /// The kind of memory that a request for this size leads to on this device, and why.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSupported`] with each rule's reason if none of the policy's serves the size here.
+    pub fn choose(&self, request: BufferRequest, bytes: usize) -> Result<BufferChoice> {
         match request {
-            BufferRequest::Exactly(strategy) => (strategy, "asked for by the caller".to_owned()),
-            BufferRequest::Best if device.svm().contains(SvmCapabilities::COARSE) => {
-                let place = match device.kind() {
-                    DeviceKind::Cpu => "the memory that host and device share",
-                    _ => "the device's own memory",
-                };
-                (
-                    BufferStrategy::SvmCoarse,
-                    format!(
-                        "`{}` has coarse-grained shared virtual memory: {place}, at one address for all",
-                        device.name()
-                    ),
-                )
-            }
-            BufferRequest::Best => (
-                BufferStrategy::Regular,
-                format!("`{}` has no shared virtual memory", device.name()),
-            ),
+            BufferRequest::Exactly(strategy) => Ok(BufferChoice {
+                strategy,
+                reason: "asked for by the caller".to_owned(),
+            }),
+            BufferRequest::Best => self.policy.choose(&self.context, bytes),
         }
+    }
+
+    /// What [`choose`](Self::choose) would answer, or why it would refuse, in one line.
+    #[must_use]
+    pub fn explain(&self, request: BufferRequest, bytes: usize) -> String {
+        match self.choose(request, bytes) {
+            Ok(choice) => choice.to_string(),
+            Err(error) => format!("refused: {error}"),
+        }
+    }
+
+    /// What the factory chooses by.
+    #[must_use]
+    pub fn policy(&self) -> &BufferPolicy {
+        &self.policy
     }
 }
 

@@ -1,7 +1,5 @@
 //! Host memory used by the device in place.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ffi::c_void;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
@@ -11,17 +9,14 @@ use opencl_sys::cl_mem;
 
 use super::cl_map::{ClMap, ClMapMut};
 use super::object::Object;
+use super::pages::Pages;
 use super::{BoxLayout, MemRef, Pending, SubBuffer, SubBufferMut};
 use crate::access::BufferAccess;
 use crate::context::Context;
-use crate::error::{Error, Result, bytes_of};
+use crate::error::{Result, bytes_of};
 use crate::event::Event;
-use crate::handle::Handle;
 use crate::kernel::Arg;
 use crate::queue::Queue;
-
-/// Page alignment also lets other APIs register the memory.
-const PAGE: usize = 4096;
 
 /// Zeroed, page-aligned memory of the host, given to OpenCL by `CL_MEM_USE_HOST_PTR`.
 ///
@@ -37,14 +32,14 @@ impl<T: Pod> HostPtrBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Zero`], [`Error::TooLarge`], or what `clCreateBuffer` answers.
+    /// [`Error::Zero`](crate::Error::Zero), [`Error::TooLarge`](crate::Error::TooLarge), or what `clCreateBuffer` answers.
     pub fn new(context: &Context, len: usize) -> Result<Self> {
         let bytes = bytes_of::<T>("the length of a buffer", len)?;
         let pages = Pages::new(bytes)?;
         let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_USE_HOST_PTR;
         // SAFETY: the pages hold at least `bytes` bytes, and the drop frees them only after every
         // command that uses the object.
-        let object = unsafe { Object::create(context, flags, len, pages.start.0) }?;
+        let object = unsafe { Object::create(context, flags, len, pages.as_ptr()) }?;
         Ok(Self {
             object: ManuallyDrop::new(object),
             pages: ManuallyDrop::new(pages),
@@ -54,13 +49,13 @@ impl<T: Pod> HostPtrBuffer<T> {
     /// The address of the memory, aligned to a page. Between a map and its end it is the map's.
     #[must_use]
     pub fn as_ptr(&self) -> *mut T {
-        self.pages.start.0.cast()
+        self.pages.as_ptr().cast()
     }
 
     /// The size of the pages that hold the buffer, in bytes.
     #[must_use]
     pub fn page_bytes(&self) -> usize {
-        self.pages.layout.size()
+        self.pages.bytes()
     }
 }
 
@@ -68,50 +63,13 @@ super::object_methods!(HostPtrBuffer, object);
 
 impl<T> Drop for HostPtrBuffer<T> {
     fn drop(&mut self) {
-        let waited = self.object.quiesce();
+        let unused = self.object.quiesce_in_drop();
         // SAFETY: the object is not used after this.
         unsafe { ManuallyDrop::drop(&mut self.object) };
         // If the wait failed, the device may still use the memory: then it is never freed.
-        if waited.is_ok() {
+        if unused {
             // SAFETY: no command uses the pages any more, and they are not used after this.
             unsafe { ManuallyDrop::drop(&mut self.pages) };
         }
-    }
-}
-
-/// Whole pages from the allocator.
-struct Pages {
-    start: Handle,
-    layout: Layout,
-}
-
-impl Pages {
-    fn new(bytes: usize) -> Result<Self> {
-        let failed = || Error::TooLarge {
-            what: "the size of a host buffer",
-            got: format!("{bytes} bytes"),
-            limit: isize::MAX as u64,
-        };
-        let size = bytes.checked_next_multiple_of(PAGE).ok_or_else(failed)?;
-        let layout = Layout::from_size_align(size, PAGE).map_err(|_| failed())?;
-        // SAFETY: the size is not zero, since no buffer has zero bytes.
-        let start: *mut c_void = unsafe { alloc_zeroed(layout) }.cast();
-        if start.is_null() {
-            return Err(Error::Call {
-                call: format!("allocation of {size} bytes of host memory"),
-                code: opencl_sys::CL_OUT_OF_HOST_MEMORY,
-            });
-        }
-        Ok(Self {
-            start: Handle(start),
-            layout,
-        })
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: `new` allocated this start with this layout.
-        unsafe { dealloc(self.start.0.cast(), self.layout) };
     }
 }

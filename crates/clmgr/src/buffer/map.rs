@@ -2,6 +2,7 @@
 
 use parking_lot::Mutex;
 
+use crate::error::Result;
 use crate::handle::Handle;
 use crate::queue::Queue;
 
@@ -49,6 +50,32 @@ impl Maps {
     /// Takes the maps of `object`, which is about to be released.
     pub fn take_of(&self, object: Handle) -> Vec<Mapped> {
         self.take(|map| map.object == object)
+    }
+
+    /// Undoes every one of `maps`. It gives the first error and leaves the others with their queues.
+    pub fn undo(maps: Vec<Mapped>, unmap: impl Fn(&Mapped) -> Result<()>) -> Result<()> {
+        let mut first = Ok(());
+        for map in maps {
+            match unmap(&map) {
+                Err(error) if first.is_ok() => first = Err(error),
+                Err(error) => map.queue.defer(error),
+                Ok(()) => {}
+            }
+        }
+        first
+    }
+
+    /// Undoes every map for a drop, which leaves errors with their queues. Tells whether none is
+    /// left.
+    pub fn undo_in_drop(&self, unmap: impl Fn(&Mapped) -> Result<()>) -> bool {
+        let mut all = true;
+        for map in self.take_leaked(true) {
+            if let Err(error) = unmap(&map) {
+                map.queue.defer(error);
+                all = false;
+            }
+        }
+        all
     }
 
     fn take(&self, which: impl Fn(&Mapped) -> bool) -> Vec<Mapped> {

@@ -37,6 +37,7 @@ impl<T: Pod> Memory<T> {
             BufferStrategy::Regular => Self::Regular(RegularBuffer::new(context, len)?),
             BufferStrategy::SvmCoarse => Self::Svm(SvmBuffer::new(context, len, SvmGrain::Coarse)?),
             BufferStrategy::SvmFine => Self::Svm(SvmBuffer::new(context, len, SvmGrain::Fine)?),
+            BufferStrategy::SvmSystem => Self::Svm(SvmBuffer::new(context, len, SvmGrain::System)?),
             BufferStrategy::HostPtr => Self::HostPtr(HostPtrBuffer::new(context, len)?),
             BufferStrategy::External => {
                 return Err(Error::NotSupported {
@@ -59,15 +60,13 @@ impl<T> Memory<T> {
         }
     }
 
-    /// Undoes leaked maps. Tells whether nobody else holds the memory.
-    pub fn retire(&self) -> Result<bool> {
+    /// Undoes leaked maps; the queues keep what fails. Tells whether the memory is unmapped and
+    /// nobody else holds it.
+    pub fn retire(&self) -> bool {
         match self {
-            Self::Regular(buffer) => buffer.object().unmap_all().map(|()| true),
-            Self::Svm(buffer) => {
-                buffer.allocation().unmap_all()?;
-                Ok(buffer.is_sole_owner())
-            }
-            Self::HostPtr(_) | Self::External(_) => Ok(false),
+            Self::Regular(buffer) => buffer.object().unmap_in_drop(),
+            Self::Svm(buffer) => buffer.allocation().unmap_in_drop() && buffer.is_sole_owner(),
+            Self::HostPtr(_) | Self::External(_) => false,
         }
     }
 

@@ -5,6 +5,7 @@
 //! | [`RegularBuffer`] | the device's, behind a `cl_mem` | by `read` and `write`, or mapped |
 //! | [`SvmBuffer`], coarse | shared, the device's where it has its own | by `read` and `write`, or mapped |
 //! | [`SvmBuffer`], fine | shared, the host's on a discrete GPU | as coarse; a map costs no copy |
+//! | [`SvmBuffer`], system | the host's own, where the device reaches all of it | as fine |
 //! | [`HostPtrBuffer`] | the host's, used in place | as regular; a map costs no copy |
 
 /// The methods that the two types over an [`Object`](object::Object) have in common.
@@ -338,24 +339,29 @@ mod host_ptr;
 mod map;
 mod memory;
 mod object;
+mod pages;
 mod pending;
+mod policy;
 mod rect;
 mod regular;
 mod sub;
 mod svm;
 mod svm_copy;
 mod svm_map;
+mod svm_memory;
 mod transfer;
 
 pub use cl_map::{ClMap, ClMapMut};
-pub use factory::{Buffer, BufferFactory, BufferRequest, BufferStrategy, MapGuard, MapGuardMut};
+pub use factory::{Buffer, BufferFactory, BufferRequest, MapGuard, MapGuardMut};
 pub use host_ptr::HostPtrBuffer;
 pub use pending::Pending;
+pub use policy::{BufferChoice, BufferPolicy, BufferRule, BufferStrategy};
 pub use rect::BoxLayout;
 pub use regular::RegularBuffer;
 pub use sub::{SubBuffer, SubBufferMut};
-pub use svm::{SvmBuffer, SvmGrain, SvmView};
+pub use svm::{SvmBuffer, SvmView};
 pub use svm_map::{SvmMap, SvmMapMut};
+pub use svm_memory::SvmGrain;
 pub use transfer::{MemMut, MemRef};
 
 use crate::error::{Error, Result};

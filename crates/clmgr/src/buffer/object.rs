@@ -130,9 +130,7 @@ impl<T> Object<T> {
         if queue.context() != &self.context {
             return Err(Error::ContextMismatch { what: "the queue" });
         }
-        for map in self.maps.take_leaked(exclusive) {
-            self.unmap(&map)?;
-        }
+        Maps::undo(self.maps.take_leaked(exclusive), |map| self.unmap(map))?;
         self.usage.wait_except(queue)
     }
 
@@ -157,18 +155,17 @@ impl<T> Object<T> {
         self.usage.note(queue, queue.note_enqueued());
     }
 
-    /// Waits until nothing enqueued uses the buffer; also undoes leaked maps.
-    pub fn quiesce(&mut self) -> Result<()> {
-        self.unmap_all()?;
-        self.usage.wait()
+    /// Undoes leaked maps and waits until nothing enqueued uses the buffer, for a drop: the queues
+    /// keep what fails. Tells whether nothing uses it any more.
+    pub fn quiesce_in_drop(&mut self) -> bool {
+        let unmapped = self.unmap_in_drop();
+        self.usage.wait_in_drop() && unmapped
     }
 
-    /// Undoes every map, since no guard of one is alive.
-    pub fn unmap_all(&self) -> Result<()> {
-        self.maps
-            .take_leaked(true)
-            .iter()
-            .try_for_each(|map| self.unmap(map))
+    /// Undoes every map, since no guard of one is alive; the queues keep what fails. Tells whether
+    /// none is left.
+    pub fn unmap_in_drop(&self) -> bool {
+        self.maps.undo_in_drop(|map| self.unmap(map))
     }
 
     /// The same object with other elements; the caller knows that they fit.

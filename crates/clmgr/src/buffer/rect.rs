@@ -1,5 +1,7 @@
 //! Boxes of elements in a buffer, and their copies.
 
+use std::ffi::c_void;
+
 use bytemuck::Pod;
 
 use super::object::{Object, Wish};
@@ -151,6 +153,52 @@ impl<T: Pod> Object<T> {
         check(code, || format!("clEnqueueReadBufferRect({region:?})"))?;
         queue.mark_ended(before);
         Ok(())
+    }
+
+    /// Enqueues a copy of the box at `here` to `there` in `out`, a place and its number of elements.
+    ///
+    /// # Safety
+    ///
+    /// `out` may be written until the command has ended.
+    pub unsafe fn read_box_into(
+        &self,
+        queue: &Queue,
+        extent: [usize; 3],
+        here: BoxLayout,
+        out: (*mut c_void, usize),
+        there: BoxLayout,
+    ) -> Result<Event> {
+        let region = region::<T>(extent)?;
+        let buffer = here.checked::<T>("the source of a copy", extent, self.len())?;
+        let host = there.checked::<T>("the target of a copy", extent, out.1)?;
+        let read = slot!(self.context().api(), clEnqueueReadBufferRect)?;
+        self.allow(Wish::Read)?;
+        self.settle(queue, false)?;
+        self.enqueue(
+            queue,
+            "clEnqueueReadBufferRect",
+            // SAFETY: queue and buffer are alive and of one context; the box lies in the buffer and
+            // in `out`, for which the caller answers.
+            |event| unsafe {
+                read(
+                    queue.raw(),
+                    self.raw(),
+                    opencl_sys::CL_FALSE,
+                    buffer.origin.as_ptr(),
+                    host.origin.as_ptr(),
+                    region.as_ptr(),
+                    buffer.row,
+                    buffer.slice,
+                    host.row,
+                    host.slice,
+                    out.0,
+                    0,
+                    std::ptr::null(),
+                    event,
+                )
+            },
+            || format!("{region:?}"),
+        )
     }
 
     pub fn write_box(

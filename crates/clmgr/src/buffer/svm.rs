@@ -5,64 +5,28 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use opencl_sys::{cl_mem, cl_svm_mem_flags};
-use parking_lot::Mutex;
+use opencl_sys::cl_mem;
 
-use super::map::{Mapped, Maps};
 use super::object::Object;
 use super::svm_map::{SvmMap, SvmMapMut};
+use super::svm_memory::{Allocation, SvmGrain};
 use super::transfer::MemRef;
-use crate::api::slot;
 use crate::context::Context;
-use crate::device::SvmCapabilities;
-use crate::error::{Error, Result, bytes_of, check};
-use crate::handle::Handle;
+use crate::error::{Error, Result, bytes_of};
 use crate::kernel::Arg;
 use crate::queue::Queue;
-use crate::usage::Usage;
 
 /// The alignment that `clSVMAlloc` gives when asked for none: that of OpenCL's largest type.
 const DEFAULT_ALIGNMENT: usize = 128;
 
-/// Keeps calls of `clSVMAlloc` and `clSVMFree` apart: on NVIDIA's driver 580 a third of those that
-/// several threads make at once fail.
-static ALLOCATOR: Mutex<()> = Mutex::new(());
-
-/// How finely host and device share the memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SvmGrain {
-    /// The host reaches it only while it is mapped.
-    Coarse,
-    /// Host and device reach it without a map, though not both at once.
-    Fine,
-}
-
-impl fmt::Display for SvmGrain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Coarse => "coarse",
-            Self::Fine => "fine",
-        })
-    }
-}
-
-/// Memory from `clSVMAlloc`, at the same address for host and device. Its first contents are
-/// unspecified.
+/// Memory at the same address for host and device: from `clSVMAlloc` with unspecified first
+/// contents, or [the host's own](Self::system), zeroed.
 ///
 /// On a discrete GPU coarse memory is the device's own, and fine memory is the host's.
 pub struct SvmBuffer<T> {
     allocation: Arc<Allocation>,
     len: usize,
     element: PhantomData<T>,
-}
-
-pub(super) struct Allocation {
-    pub start: Handle,
-    pub bytes: usize,
-    grain: SvmGrain,
-    pub context: Context,
-    pub usage: Arc<Usage>,
-    maps: Maps,
 }
 
 impl<T: Pod> SvmBuffer<T> {
@@ -87,6 +51,17 @@ impl<T: Pod> SvmBuffer<T> {
         Self::new(context, len, SvmGrain::Fine)
     }
 
+    /// Zeroed, page-aligned memory of the host for `len` elements, on a device that reaches all of
+    /// the host's memory. There is no [`view`](Self::view) of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`coarse`](Self::coarse), or that the host's allocator gave no memory.
+    #[doc(alias = "CL_DEVICE_SVM_FINE_GRAIN_SYSTEM")]
+    pub fn system(context: &Context, len: usize) -> Result<Self> {
+        Self::new(context, len, SvmGrain::System)
+    }
+
     /// Memory of this grain for `len` elements.
     ///
     /// # Errors
@@ -109,7 +84,7 @@ impl<T: Pod> SvmBuffer<T> {
     }
 
     /// Makes the memory readable for the host, after everything enqueued that uses it: a map of
-    /// coarse memory, a wait for fine memory. The end of the map is ordered by `queue`.
+    /// coarse memory, a wait for the others. The end of the map is ordered by `queue`.
     ///
     /// # Errors
     ///
@@ -142,9 +117,17 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// What `clCreateBuffer` answers.
+    /// [`Error::NotSupported`] for the host's own memory, which a buffer object may copy; what
+    /// `clCreateBuffer` answers.
     pub fn view(&self) -> Result<SvmView<T>> {
         let allocation = &self.allocation;
+        if allocation.grain == SvmGrain::System {
+            return Err(Error::NotSupported {
+                what: "a buffer object over system-grained shared virtual memory".to_owned(),
+                device: allocation.context.device().name().to_owned(),
+                reason: "OpenCL promises one storage for memory of `clSVMAlloc` alone; pass the pointer, or use coarse or fine memory".to_owned(),
+            });
+        }
         let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_USE_HOST_PTR;
         // SAFETY: the pointer is the start of `bytes` bytes of shared virtual memory, which
         // `CL_MEM_USE_HOST_PTR` takes as they are. The view keeps the allocation, whose drop waits
@@ -195,7 +178,7 @@ impl<T> SvmBuffer<T> {
         self.allocation.bytes
     }
 
-    /// Coarse or fine.
+    /// How finely host and device share it.
     #[must_use]
     pub fn grain(&self) -> SvmGrain {
         self.allocation.grain
@@ -245,158 +228,6 @@ impl<T> fmt::Debug for SvmBuffer<T> {
             .field("grain", &self.allocation.grain)
             .field("start", &self.allocation.start.0)
             .finish()
-    }
-}
-
-impl Allocation {
-    fn new(context: &Context, bytes: usize, grain: SvmGrain) -> Result<Self> {
-        let device = context.device();
-        let (needed, flags): (_, cl_svm_mem_flags) = match grain {
-            SvmGrain::Coarse => (SvmCapabilities::COARSE, opencl_sys::CL_MEM_READ_WRITE),
-            SvmGrain::Fine => (
-                SvmCapabilities::FINE_BUFFER,
-                opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_SVM_FINE_GRAIN_BUFFER,
-            ),
-        };
-        if !device.svm().contains(needed) {
-            return Err(Error::NotSupported {
-                what: format!("{grain}-grained shared virtual memory"),
-                device: device.name().to_owned(),
-                reason: format!("it reports {:?}; use a regular buffer", device.svm()),
-            });
-        }
-        let limit = device.max_alloc_bytes();
-        if bytes as u64 > limit {
-            return Err(Error::TooLarge {
-                what: "the size of a buffer",
-                got: format!("{bytes} bytes"),
-                limit,
-            });
-        }
-        slot!(context.api(), clSVMFree)?;
-        let alloc = slot!(context.api(), clSVMAlloc)?;
-        let start = {
-            let _one_at_a_time = ALLOCATOR.lock();
-            // SAFETY: the context is alive; alignment zero means that of OpenCL's largest type.
-            unsafe { alloc(context.raw(), flags, bytes, 0) }
-        };
-        if start.is_null() {
-            // The call has no code of its own: null is its only error.
-            return Err(Error::Call {
-                call: format!("clSVMAlloc({bytes} bytes, {grain})"),
-                code: opencl_sys::CL_MEM_OBJECT_ALLOCATION_FAILURE,
-            });
-        }
-        let allocation = Self {
-            start: Handle(start),
-            bytes,
-            grain,
-            context: context.clone(),
-            usage: Arc::default(),
-            maps: Maps::default(),
-        };
-        context
-            .registry()
-            .add_range(allocation.start, bytes, &allocation.usage);
-        Ok(allocation)
-    }
-
-    /// Undoes leaked maps and waits for what other queues still do with the memory.
-    pub fn settle(&self, queue: &Queue, exclusive: bool) -> Result<()> {
-        if queue.context() != &self.context {
-            return Err(Error::ContextMismatch { what: "the queue" });
-        }
-        for map in self.maps.take_leaked(exclusive) {
-            self.unmap(&map.queue)?;
-        }
-        self.usage.wait_except(queue)
-    }
-
-    fn map(&self, queue: &Queue, flags: u64, writes: bool) -> Result<()> {
-        self.settle(queue, writes)?;
-        if self.grain == SvmGrain::Fine {
-            return self.usage.wait();
-        }
-        let map = slot!(self.context.api(), clEnqueueSVMMap)?;
-        let before = queue.enqueued();
-        // SAFETY: the range is the whole allocation, which is alive; the queue is of its context;
-        // the call blocks.
-        let code = unsafe {
-            map(
-                queue.raw(),
-                opencl_sys::CL_TRUE,
-                flags,
-                self.start.0,
-                self.bytes,
-                0,
-                std::ptr::null(),
-                std::ptr::null_mut(),
-            )
-        };
-        check(code, || format!("clEnqueueSVMMap({} bytes)", self.bytes))?;
-        queue.mark_ended(before);
-        self.maps.add(Mapped {
-            queue: queue.clone(),
-            object: self.start,
-            pointer: self.start,
-            writes,
-        });
-        Ok(())
-    }
-
-    /// Ends the map of a guard.
-    pub fn end_map(&self, queue: &Queue, writes: bool) -> Result<()> {
-        if self.grain == SvmGrain::Fine {
-            return Ok(());
-        }
-        self.maps.remove(self.start, writes);
-        self.unmap(queue)
-    }
-
-    /// Undoes every map, since no guard of one is alive.
-    pub fn unmap_all(&self) -> Result<()> {
-        self.maps
-            .take_leaked(true)
-            .iter()
-            .try_for_each(|map| self.unmap(&map.queue))
-    }
-
-    fn unmap(&self, queue: &Queue) -> Result<()> {
-        let unmap = slot!(self.context.api(), clEnqueueSVMUnmap)?;
-        // SAFETY: the memory was mapped at this address and is not unmapped yet.
-        let code = unsafe {
-            unmap(
-                queue.raw(),
-                self.start.0,
-                0,
-                std::ptr::null(),
-                std::ptr::null_mut(),
-            )
-        };
-        check(code, || "clEnqueueSVMUnmap".to_owned())?;
-        self.note_use(queue);
-        Ok(())
-    }
-
-    pub fn note_use(&self, queue: &Queue) {
-        self.usage.note(queue, queue.note_enqueued());
-    }
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        self.context.registry().remove_range(self.start);
-        let unmapped = self.unmap_all();
-        // If a wait fails, the device may still use the memory: then it is never freed.
-        if unmapped.and_then(|()| self.usage.wait()).is_err() {
-            return;
-        }
-        if let Some(free) = self.context.api().clSVMFree {
-            let _one_at_a_time = ALLOCATOR.lock();
-            // SAFETY: the memory is from `clSVMAlloc` of this context, and the commands that use it
-            // have ended.
-            unsafe { free(self.context.raw(), self.start.0) };
-        }
     }
 }
 

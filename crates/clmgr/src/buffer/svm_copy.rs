@@ -7,7 +7,8 @@ use bytemuck::Pod;
 use opencl_sys::cl_event;
 
 use super::pending::{HostMemory, Pending};
-use super::svm::{Allocation, SvmBuffer};
+use super::svm::SvmBuffer;
+use super::svm_memory::{Allocation, SvmGrain};
 use super::transfer::{MemRef, pattern_size};
 use super::{BoxLayout, byte_range, same_length};
 use crate::api::slot;
@@ -178,14 +179,16 @@ impl<T: Pod> SvmBuffer<T> {
         }
     }
 
-    /// Enqueues a copy of `count` elements of `source` from `from` on, to `to` in this memory, both
-    /// taken as buffer objects. It is ordered as [`read_async`](Self::read_async) for both.
+    /// Enqueues a copy of `count` elements of `source` from `from` on, to `to` in this memory:
+    /// between two buffer objects, or as a read of the source into the host's own memory. It is
+    /// ordered as [`read_async`](Self::read_async) for both.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfRange`](crate::Error::OutOfRange),
-    /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or what `clCreateBuffer` or
-    /// `clEnqueueCopyBuffer` answers.
+    /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), what `clCreateBuffer` and
+    /// `clEnqueueCopyBuffer` answer; or for a read [`Error::Access`](crate::Error::Access) and what
+    /// `clEnqueueReadBuffer` answers.
     pub fn copy_from<'a>(
         &mut self,
         queue: &Queue,
@@ -197,8 +200,18 @@ impl<T: Pod> SvmBuffer<T> {
     where
         T: 'a,
     {
-        self.allocation().settle(queue, true)?;
+        let allocation = self.allocation();
+        allocation.settle(queue, true)?;
         let source = source.into();
+        if allocation.grain == SvmGrain::System {
+            let range = byte_range::<T>(self.len(), to, count)?;
+            let place = allocation.start.0.wrapping_byte_add(range.start);
+            // SAFETY: the place has the size of the range and is borrowed exclusively; the
+            // allocation's drop waits for the command, which is noted.
+            let event = unsafe { source.0.read_into(queue, from, count, place) }?;
+            allocation.usage.note(queue, queue.enqueued());
+            return Ok(event);
+        }
         self.view()?
             .object
             .copy_from(queue, to, source, from, count)
@@ -222,8 +235,16 @@ impl<T: Pod> SvmBuffer<T> {
     where
         T: 'a,
     {
-        self.allocation().settle(queue, true)?;
+        let allocation = self.allocation();
+        allocation.settle(queue, true)?;
         let source = source.into();
+        if allocation.grain == SvmGrain::System {
+            let place = (allocation.start.0, self.len());
+            // SAFETY: as in `copy_from`, for the whole memory.
+            let event = unsafe { source.0.read_box_into(queue, extent, from, place, to) }?;
+            allocation.usage.note(queue, queue.enqueued());
+            return Ok(event);
+        }
         self.view()?
             .object
             .copy_box_from(queue, extent, to, source, from)

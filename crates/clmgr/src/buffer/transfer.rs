@@ -1,5 +1,6 @@
 //! Reads, writes, fills and copies of a buffer object.
 
+use std::ffi::c_void;
 use std::ops::Range;
 
 use bytemuck::Pod;
@@ -91,19 +92,37 @@ impl<T: Pod> Object<T> {
     }
 
     pub fn read_async(&self, queue: &Queue, offset: usize, out: Vec<T>) -> Result<Pending<T>> {
-        let range = byte_range::<T>(self.len(), offset, out.len())?;
+        let count = out.len();
+        let memory = HostMemory::new(out);
+        // SAFETY: `memory` has room for the elements and is kept until the command has ended.
+        let event = unsafe { self.read_into(queue, offset, count, memory.as_ptr()) }?;
+        Pending::flushed(event, memory)
+    }
+
+    /// Enqueues a copy of `count` elements from `offset` on to `out`.
+    ///
+    /// # Safety
+    ///
+    /// `out` may be written for that many elements until the command has ended.
+    pub unsafe fn read_into(
+        &self,
+        queue: &Queue,
+        offset: usize,
+        count: usize,
+        out: *mut c_void,
+    ) -> Result<Event> {
+        let range = byte_range::<T>(self.len(), offset, count)?;
         let read = slot!(self.context().api(), clEnqueueReadBuffer)?;
         self.allow(Wish::Read)?;
         self.settle(queue, false)?;
-        let memory = HostMemory::new(out);
         if range.is_empty() {
-            return Pending::flushed(queue.record()?, memory);
+            return queue.record();
         }
-        let event = self.enqueue(
+        self.enqueue(
             queue,
             "clEnqueueReadBuffer",
             // SAFETY: queue and buffer are alive and of one context; the range lies in the buffer;
-            // `memory` has its size and is kept until the command has ended.
+            // the caller answers for `out`.
             |event| unsafe {
                 read(
                     queue.raw(),
@@ -111,15 +130,14 @@ impl<T: Pod> Object<T> {
                     opencl_sys::CL_FALSE,
                     range.start,
                     range.len(),
-                    memory.as_ptr(),
+                    out,
                     0,
                     std::ptr::null(),
                     event,
                 )
             },
             || format!("{} bytes at {}", range.len(), range.start),
-        )?;
-        Pending::flushed(event, memory)
+        )
     }
 
     pub fn write_at(&mut self, queue: &Queue, offset: usize, data: &[T]) -> Result<()> {
@@ -166,18 +184,36 @@ impl<T: Pod> Object<T> {
         offset: usize,
         data: Vec<T>,
     ) -> Result<Pending<T>> {
-        let range = byte_range::<T>(self.len(), offset, data.len())?;
+        let count = data.len();
+        let memory = HostMemory::new(data);
+        // SAFETY: `memory` holds the elements and is kept until the command has ended.
+        let event = unsafe { self.write_from(queue, offset, count, memory.as_ptr()) }?;
+        Pending::flushed(event, memory)
+    }
+
+    /// Enqueues a copy of `count` elements at `data` to the elements from `offset` on.
+    ///
+    /// # Safety
+    ///
+    /// `data` holds that many elements until the command has ended.
+    pub unsafe fn write_from(
+        &mut self,
+        queue: &Queue,
+        offset: usize,
+        count: usize,
+        data: *const c_void,
+    ) -> Result<Event> {
+        let range = byte_range::<T>(self.len(), offset, count)?;
         let write = slot!(self.context().api(), clEnqueueWriteBuffer)?;
         self.allow(Wish::Write)?;
         self.settle(queue, true)?;
-        let memory = HostMemory::new(data);
         if range.is_empty() {
-            return Pending::flushed(queue.record()?, memory);
+            return queue.record();
         }
-        let event = self.enqueue(
+        self.enqueue(
             queue,
             "clEnqueueWriteBuffer",
-            // SAFETY: as in `read_async`; the memory is only read.
+            // SAFETY: as in `read_into`.
             |event| unsafe {
                 write(
                     queue.raw(),
@@ -185,15 +221,14 @@ impl<T: Pod> Object<T> {
                     opencl_sys::CL_FALSE,
                     range.start,
                     range.len(),
-                    memory.as_ptr(),
+                    data,
                     0,
                     std::ptr::null(),
                     event,
                 )
             },
             || format!("{} bytes at {}", range.len(), range.start),
-        )?;
-        Pending::flushed(event, memory)
+        )
     }
 
     pub fn fill(&mut self, queue: &Queue, offset: usize, count: usize, value: T) -> Result<Event> {

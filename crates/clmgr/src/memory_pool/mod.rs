@@ -225,7 +225,7 @@ impl<T: Pod> Drop for PooledBuffer<T> {
         let memory = unsafe { ManuallyDrop::take(&mut self.buffer) }.into_memory();
         let store = &self.pool.store;
         match last_uses(&memory) {
-            Ok(Some(last_uses)) => {
+            Some(last_uses) => {
                 let block = Block {
                     memory: memory.retype(self.bytes),
                     last_uses,
@@ -236,7 +236,7 @@ impl<T: Pod> Drop for PooledBuffer<T> {
                 drop(refused);
             }
             // Not to be reused: its own drop waits for what uses it.
-            Ok(None) | Err(_) => {
+            None => {
                 store.lock().forget(self.asked, self.bytes);
                 drop(memory);
             }
@@ -244,24 +244,27 @@ impl<T: Pod> Drop for PooledBuffer<T> {
     }
 }
 
-/// The last uses of memory that comes back; none if someone else still holds the memory.
-fn last_uses<T>(memory: &Memory<T>) -> Result<Option<Vec<LastUse>>> {
-    if !memory.retire()? {
-        return Ok(None);
+/// The last uses of memory that comes back; none if it can't be reused. The queues keep what fails.
+fn last_uses<T>(memory: &Memory<T>) -> Option<Vec<LastUse>> {
+    if !memory.retire() {
+        return None;
     }
-    memory
-        .usage()
-        .pending()
-        .into_iter()
-        .map(|(queue, number)| {
-            let event = queue.record()?;
+    let mark = |(queue, number): (Queue, u64)| {
+        let marked = queue.record().and_then(|event| {
             queue.flush()?;
-            Ok(LastUse {
+            Ok(event)
+        });
+        match marked {
+            Ok(event) => Some(LastUse {
                 queue,
                 number,
                 event,
-            })
-        })
-        .collect::<Result<_>>()
-        .map(Some)
+            }),
+            Err(error) => {
+                queue.defer(error);
+                None
+            }
+        }
+    };
+    memory.usage().pending().into_iter().map(mark).collect()
 }

@@ -16,7 +16,8 @@ use crate::access::BufferAccess;
 use crate::api::slot;
 use crate::buffer::Object;
 use crate::context::Context;
-use crate::error::{Result, bytes_of, check};
+use crate::device::Device;
+use crate::error::{Error, Result, bytes_of, check};
 use crate::event::Event;
 use crate::external::HandleKind;
 use crate::kernel::Arg;
@@ -52,9 +53,7 @@ impl<T: Pod> ImportedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSupported`](crate::Error::NotSupported) with the missing extension or function;
-    /// [`Error::Zero`](crate::Error::Zero), [`Error::TooLarge`](crate::Error::TooLarge), or what
-    /// `clCreateBufferWithProperties` answers.
+    /// As [`import_for`](Self::import_for).
     ///
     /// # Safety
     ///
@@ -68,14 +67,55 @@ impl<T: Pod> ImportedBuffer<T> {
         len: usize,
         access: BufferAccess,
     ) -> Result<Self> {
+        let device = [context.device().clone()];
+        // SAFETY: the caller's promise.
+        unsafe { Self::import_for(context, &device, kind, fd, len, access) }
+    }
+
+    /// As [`import`](Self::import), for these devices of the context, which a foreign context may
+    /// have several of. Memory of one device may be out of another's reach: list those that are to
+    /// use it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSupported`](crate::Error::NotSupported) with the missing extension or function;
+    /// [`Error::ContextMismatch`](crate::Error::ContextMismatch) for a device of another library;
+    /// [`Error::Zero`](crate::Error::Zero) for no element or no device,
+    /// [`Error::TooLarge`](crate::Error::TooLarge), or what `clCreateBufferWithProperties` answers,
+    /// e.g. `CL_INVALID_DEVICE` for a device that the context lacks.
+    ///
+    /// # Safety
+    ///
+    /// As [`import`](Self::import).
+    #[doc(alias = "CL_MEM_DEVICE_HANDLE_LIST_KHR")]
+    pub unsafe fn import_for(
+        context: &Context,
+        devices: &[Device],
+        kind: HandleKind,
+        fd: OwnedFd,
+        len: usize,
+        access: BufferAccess,
+    ) -> Result<Self> {
         let bytes = bytes_of::<T>("the length of a buffer", len)?;
-        let device = context.device();
+        if devices.is_empty() {
+            return Err(Error::Zero {
+                what: "the number of devices that memory is imported for",
+            });
+        }
         let what = format!("importing memory by {kind}");
-        let Some(needed) = extension(kind) else {
-            return Err(refused(device, what, "this crate knows no such handle"));
-        };
-        require(device, &what, "cl_khr_external_memory")?;
-        require(device, &what, needed)?;
+        for device in devices {
+            if !device.shares_library(context.device()) {
+                return Err(Error::ContextMismatch {
+                    what: "a device that memory is imported for",
+                });
+            }
+            let Some(needed) = extension(kind) else {
+                return Err(refused(device, what, "this crate knows no such handle"));
+            };
+            require(device, &what, "cl_khr_external_memory")?;
+            require(device, &what, needed)?;
+        }
+        let device = context.device();
         let create = slot!(context.api(), clCreateBufferWithProperties)?;
         // SAFETY: `cl_khr_external_memory` gives these names these types.
         let (acquire, release) = unsafe {
@@ -91,17 +131,10 @@ impl<T: Pod> ImportedBuffer<T> {
             )
         };
         let descriptor = u64::try_from(fd.as_raw_fd()).unwrap_or(u64::MAX);
-        let properties: [cl_mem_properties; 6] = [
-            kind.0.into(),
-            descriptor,
-            opencl_sys::CL_MEM_DEVICE_HANDLE_LIST_KHR,
-            device.raw().addr() as u64,
-            opencl_sys::CL_MEM_DEVICE_HANDLE_LIST_END_KHR,
-            0,
-        ];
+        let properties = properties(kind, descriptor, devices);
         let mut code = 0;
-        // SAFETY: the list ends with zero and names the context's own device; the caller answers for
-        // the descriptor; there is no host memory; `code` is a valid place.
+        // SAFETY: the list ends with zero and names devices of the context's library; the caller
+        // answers for the descriptor; there is no host memory; `code` is a valid place.
         let raw = unsafe {
             create(
                 context.raw(),
@@ -144,6 +177,18 @@ impl<T: Pod> ImportedBuffer<T> {
         self.acquired_on = Some(queue.clone());
         Ok(AcquiredBuffer { buffer: self })
     }
+}
+
+/// The properties of an import: the handle, the list of devices, the end.
+fn properties(kind: HandleKind, descriptor: u64, devices: &[Device]) -> Vec<cl_mem_properties> {
+    let mut properties = vec![
+        kind.0.into(),
+        descriptor,
+        opencl_sys::CL_MEM_DEVICE_HANDLE_LIST_KHR,
+    ];
+    properties.extend(devices.iter().map(|device| device.raw().addr() as u64));
+    properties.extend([opencl_sys::CL_MEM_DEVICE_HANDLE_LIST_END_KHR, 0]);
+    properties
 }
 
 type Command = Option<

@@ -2,19 +2,24 @@
 
 use std::ffi::c_void;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
+use hip_sys::hipError_t;
 use rocblas_sys::{
     rocblas_diagonal, rocblas_fill, rocblas_operation, rocblas_pointer_mode, rocblas_side,
     rocblas_status,
 };
 
 use super::handle::Handle;
+use super::reach;
 use super::scalar::Scalar;
 use super::status::{Outcome, from_hip};
 use super::triangular::Side;
 use super::view::{Fill, Op, Source, Target, span};
-use crate::{log, memory, stream};
+use crate::graph::{Operation, Routine};
+use crate::log;
+use crate::stream::{self, Task};
 
 /// The integer of an interface: `rocblas_int`, or `int64_t` in the `_64` forms.
 pub(crate) trait Int: Copy + Send + 'static {
@@ -95,7 +100,7 @@ pub(crate) fn diagonal(diag: rocblas_diagonal) -> Outcome<bool> {
 /// The model's own check: the bytes a call will touch must be memory that the device can reach. The
 /// real library finds out by a memory fault in the kernel, which ends the process.
 pub(crate) fn check_range(call: &str, argument: &str, ptr: *const c_void, bytes: usize) -> Outcome {
-    if bytes == 0 || memory::check_device_range(ptr, bytes).is_ok() {
+    if bytes == 0 || reach::check(ptr, bytes).is_ok() {
         return Ok(());
     }
     log::refused(
@@ -230,7 +235,7 @@ pub(crate) unsafe fn scalar<T: Copy + Send + 'static>(
     check_range(call, "alpha or beta", ptr.cast(), size_of::<T>())?;
     let (send, receive) = sync_channel(1);
     let ptr = Carried(ptr);
-    enqueue(handle, call, move || {
+    enqueue_awaited(handle, call, move || {
         // SAFETY: the range was checked, and freeing device memory waits for the stream.
         let _ = send.send(unsafe { ptr.get().read_unaligned() });
     })?;
@@ -245,8 +250,28 @@ pub(crate) fn fail_in_stream(reason: String) -> ! {
     std::panic::resume_unwind(Box::new(reason))
 }
 
-/// Runs `work` in the order of the handle's stream and returns at once.
+/// Runs `work` in the order of the handle's stream and returns at once. A stream that captures records it instead, as a
+/// kernel, to be run by each launch of the graph.
 pub(crate) fn enqueue(
+    handle: &Handle,
+    call: &'static str,
+    work: impl Fn() + Send + Sync + 'static,
+) -> Outcome {
+    let touched = reach::touched();
+    let issued = stream::find(handle.stream()).and_then(|stream| {
+        let device = stream.device();
+        let task: Task = Arc::new(move || {
+            reach::on_device(device, &work);
+            Ok(())
+        });
+        let routine = Routine::new(call, task, touched);
+        stream.issue(call, Operation::Routine(routine))
+    });
+    from_hip(issued.err().unwrap_or(hipError_t::hipSuccess))
+}
+
+/// As [`enqueue`], for work that the calling thread waits for. No graph can hold that: it ends a capture.
+pub(super) fn enqueue_awaited(
     handle: &Handle,
     call: &'static str,
     work: impl FnOnce() + Send + 'static,

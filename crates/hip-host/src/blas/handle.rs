@@ -16,8 +16,9 @@ use rocblas_sys::{
 };
 
 use super::arguments::check_range;
+use super::reach;
 use super::status::{Outcome, entry};
-use crate::stream;
+use crate::{device, stream};
 
 /// What the real library reserves for a handle on the cards that the model stands for.
 const MANAGED_WORKSPACE: usize = 32 << 20;
@@ -86,13 +87,19 @@ fn with<R>(handle: rocblas_handle, body: impl FnOnce(&mut Handle) -> Outcome<R>)
 /// The state of a live handle at this moment, for a call that computes. During a size query the
 /// call ends here: nothing is computed, and no call of the model needs device memory of its own.
 pub(crate) fn current(handle: rocblas_handle) -> Outcome<Handle> {
-    with(handle, |handle| {
+    let handle = with(handle, |handle| {
         if handle.size_query {
             Err(rocblas_status::rocblas_status_size_unchanged)
         } else {
             Ok(*handle)
         }
-    })
+    })?;
+    // A stream that is gone is refused when the work is put into it.
+    let device = stream::find(handle.stream()).map(|stream| stream.device());
+    if let Ok(device) = device.or_else(|_| device::current()) {
+        reach::begin(device);
+    }
+    Ok(handle)
 }
 
 /// Waits for all that was enqueued on the handle's stream. Errors stay there for whoever
@@ -224,6 +231,8 @@ pub(super) unsafe extern "C" fn rocblas_set_workspace(
             handle.workspace = if addr.is_null() || size == 0 {
                 Workspace::Managed(MANAGED_WORKSPACE)
             } else {
+                let device = stream::find(handle.stream()).map(|stream| stream.device());
+                reach::begin(device.map_err(|_| rocblas_status::rocblas_status_invalid_handle)?);
                 check_range("rocblas_set_workspace", "addr", addr, size)?;
                 Workspace::User(size)
             };

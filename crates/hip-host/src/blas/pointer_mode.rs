@@ -6,6 +6,9 @@
 //! | host | read at the call | written before the call returns, which therefore waits |
 //! | device | read in stream order | written in stream order |
 //!
+//! A stream that captures records a call with what the scalars are at that moment in host mode; a result for the host ends
+//! the capture, because its call waits.
+//!
 //! (The level-3 calls of [`arguments::scalar`](super::arguments::scalar) fetch theirs to the host,
 //! as rocBLAS does for Tensile: library/src/blas3/rocblas_gemm.hpp.)
 
@@ -13,7 +16,9 @@ use std::sync::mpsc::sync_channel;
 
 use rocblas_sys::{rocblas_pointer_mode, rocblas_status};
 
-use super::arguments::{Carried, check_aligned, check_range, enqueue, fail_in_stream};
+use super::arguments::{
+    Carried, check_aligned, check_range, enqueue, enqueue_awaited, fail_in_stream,
+};
 use super::handle::Handle;
 use super::status::Outcome;
 
@@ -31,12 +36,12 @@ fn on_host(handle: &Handle) -> bool {
 /// # Safety
 /// In host mode the pointers that are not null are readable. `work` may be called if `check` said
 /// yes.
-pub(crate) unsafe fn with_scalars<T: Copy + Send + 'static, const N: usize>(
+pub(crate) unsafe fn with_scalars<T: Copy + Send + Sync + 'static, const N: usize>(
     handle: &Handle,
     call: &'static str,
     pointers: [*const T; N],
-    check: impl FnOnce([T; N]) -> Outcome<bool> + Send + 'static,
-    work: impl FnOnce([T; N]) + Send + 'static,
+    check: impl Fn([T; N]) -> Outcome<bool> + Send + Sync + 'static,
+    work: impl Fn([T; N]) + Send + Sync + 'static,
 ) -> Outcome {
     if pointers.iter().any(|pointer| pointer.is_null()) {
         return Err(rocblas_status::rocblas_status_invalid_pointer);
@@ -73,14 +78,14 @@ pub(crate) unsafe fn deliver<R: Copy + Send + 'static>(
     handle: &Handle,
     call: &'static str,
     result: *mut R,
-    work: impl FnOnce() -> R + Send + 'static,
+    work: impl Fn() -> R + Send + Sync + 'static,
 ) -> Outcome {
     if result.is_null() {
         return Err(rocblas_status::rocblas_status_invalid_pointer);
     }
     if on_host(handle) {
         let (send, receive) = sync_channel(1);
-        enqueue(handle, call, move || {
+        enqueue_awaited(handle, call, move || {
             // The receiver waits below until this is sent.
             let _ = send.send(work());
         })?;

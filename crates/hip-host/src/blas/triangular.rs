@@ -13,7 +13,7 @@ use faer::{Accum, Conj, Mat, MatMut, MatRef, Par};
 
 use super::scalar::Scalar;
 use super::schedule;
-use super::view::{Fill, Op, Source, Target};
+use super::view::{Fill, Op, Source, Target, somewhere};
 
 /// On which side of the other matrix the triangle stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,9 @@ impl<T: Scalar> Seen<T> {
     unsafe fn read<'a>(self, from: usize, cols: usize) -> MatRef<'a, T> {
         let (first, rows, across) = self.columns(from);
         // SAFETY: the caller's promise; the strides address the stored matrix.
-        unsafe { MatRef::from_raw_parts(first.cast_const(), self.rows, cols, rows, across) }
+        unsafe {
+            MatRef::from_raw_parts(somewhere(first).cast_const(), self.rows, cols, rows, across)
+        }
     }
 
     /// The columns `from..from + cols`.
@@ -71,7 +73,7 @@ impl<T: Scalar> Seen<T> {
     unsafe fn write<'a>(self, from: usize, cols: usize) -> MatMut<'a, T> {
         let (first, rows, across) = self.columns(from);
         // SAFETY: as for `read`.
-        unsafe { MatMut::from_raw_parts_mut(first, self.rows, cols, rows, across) }
+        unsafe { MatMut::from_raw_parts_mut(somewhere(first), self.rows, cols, rows, across) }
     }
 }
 

@@ -30,6 +30,16 @@ impl Op {
     }
 }
 
+/// `ptr`, or some other address for null: `faer` takes no null, not even for a matrix without elements, which BLAS
+/// and LAPACK let be anywhere.
+pub(super) fn somewhere<T>(ptr: *mut T) -> *mut T {
+    if ptr.is_null() {
+        std::ptr::dangling_mut()
+    } else {
+        ptr
+    }
+}
+
 /// Which triangle of a square matrix holds the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
@@ -76,8 +86,9 @@ impl<T: Scalar> Source<T> {
             Op::None => (1, self.ld as isize),
             Op::Transpose | Op::ConjTranspose => (self.ld as isize, 1),
         };
+        let ptr = somewhere(self.ptr.cast_mut()).cast_const();
         // SAFETY: the caller's promise; the strides address exactly the stored matrix.
-        unsafe { MatRef::from_raw_parts(self.ptr, rows, cols, row_stride, col_stride) }
+        unsafe { MatRef::from_raw_parts(ptr, rows, cols, row_stride, col_stride) }
     }
 
     /// # Safety
@@ -117,7 +128,7 @@ impl<T: Scalar> Target<T> {
     /// `rows` x `cols` elements are writable and nobody else touches them during `'a`.
     pub(crate) unsafe fn mat<'a>(self, rows: usize, cols: usize) -> MatMut<'a, T> {
         // SAFETY: the caller's promise.
-        unsafe { MatMut::from_raw_parts_mut(self.ptr, rows, cols, 1, self.ld as isize) }
+        unsafe { MatMut::from_raw_parts_mut(somewhere(self.ptr), rows, cols, 1, self.ld as isize) }
     }
 
     /// `C := beta C` for the rows `from(col)..to(col)` of each column. `beta == 0` writes zeros

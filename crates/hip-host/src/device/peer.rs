@@ -1,7 +1,8 @@
 //! Access of one device to another's memory.
 //!
-//! All devices of the model share one address space, so every pair can; whether the program enabled it is kept so that
-//! the calls answer as ROCm's do. A kernel that uses a peer's memory without enabling it is not caught.
+//! All devices of the model share one address space, so every pair can. Whether the program enabled it decides what rocBLAS,
+//! rocSOLVER and a stream's words may touch (`memory::reach`). Pointers inside kernels are raw: one that uses a peer's memory
+//! without that is not caught.
 
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,11 @@ pub(super) struct Peers(AtomicU64);
 
 fn bit(peer: &Device) -> u64 {
     1 << peer.ordinal
+}
+
+/// Whether `device` was allowed to use `peer`'s memory.
+pub(crate) fn enabled_peer(device: &Device, peer: &Device) -> bool {
+    device.peers.0.load(Ordering::Acquire) & bit(peer) != 0
 }
 
 /// The device, if it is one of ours and not `device` itself (hipamd/src/hip_peer.cpp, `canAccessPeer`).

@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | `operation` | what a node does |
+//! | `routine` | a call of rocBLAS or rocSOLVER as a node |
 //! | `nodes` | nodes and the order between them |
 //! | `build` | the calls that make, ask and change graphs |
 //! | `params` | the calls for the parameters of nodes |
@@ -19,9 +20,11 @@ mod exec;
 mod nodes;
 mod operation;
 mod params;
+mod routine;
 
 pub(crate) use build::*;
 pub(crate) use capture::calls::*;
 pub(crate) use exec::*;
 pub(crate) use operation::Operation;
 pub(crate) use params::*;
+pub(crate) use routine::Routine;

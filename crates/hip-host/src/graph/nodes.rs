@@ -252,8 +252,11 @@ impl Graph {
 
     /// A kernel node's parameters; the addresses in them are valid as long as the graph.
     pub(super) fn tell_kernel(&self, operation: Operation) -> Result<hipKernelNodeParams> {
-        let Operation::Kernel(kernel) = &operation else {
-            return Err(INVALID);
+        let kernel = match &operation {
+            Operation::Kernel(kernel) => kernel,
+            // On ROCm it tells the library's own kernel, of which there is none here.
+            Operation::Routine(_) => return Err(hipError_t::hipErrorNotSupported),
+            _ => return Err(INVALID),
         };
         let mut addresses = kernel.parameter_addresses()?.into_boxed_slice();
         let size = |[x, y, z]: [u32; 3]| hip_sys::dim3 { x, y, z };

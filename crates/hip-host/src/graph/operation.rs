@@ -9,6 +9,7 @@ use hip_sys::{
 };
 
 use super::nodes::Graph;
+use super::routine::Routine;
 use crate::error::Result;
 use crate::event;
 use crate::launch::Kernel;
@@ -22,6 +23,8 @@ use crate::stream::{HostCall, Mark, Stream, UserData};
 pub(crate) enum Operation {
     Empty,
     Kernel(Kernel),
+    /// A call of rocBLAS or rocSOLVER, which on ROCm is one kernel or several.
+    Routine(Routine),
     Copy(Transfer),
     Set(Filling),
     Host(HostCall),
@@ -40,7 +43,7 @@ impl Operation {
     pub(crate) fn kind(&self) -> hipGraphNodeType {
         match self {
             Self::Empty => hipGraphNodeType::hipGraphNodeTypeEmpty,
-            Self::Kernel(_) => hipGraphNodeType::hipGraphNodeTypeKernel,
+            Self::Kernel(_) | Self::Routine(_) => hipGraphNodeType::hipGraphNodeTypeKernel,
             Self::Copy(_) => hipGraphNodeType::hipGraphNodeTypeMemcpy,
             Self::Set(_) => hipGraphNodeType::hipGraphNodeTypeMemset,
             Self::Host(_) => hipGraphNodeType::hipGraphNodeTypeHost,
@@ -54,6 +57,7 @@ impl Operation {
     pub(crate) fn check(&self, call: &'static str) -> Result {
         match self {
             Self::Kernel(kernel) => kernel.task().map(|_| ()),
+            Self::Routine(routine) => routine.task().map(|_| ()),
             Self::Copy(transfer) => transfer.prepare(call).map(|_| ()),
             Self::Set(filling) => filling.prepare(call).map(|_| ()),
             Self::Record(event) | Self::Wait(event) => {
@@ -77,6 +81,7 @@ impl Operation {
     pub(crate) fn submit(&self, call: &'static str, stream: &Arc<Stream>) -> Result<Mark> {
         let task = match self {
             Self::Kernel(kernel) => Some(kernel.task()?),
+            Self::Routine(routine) => Some(routine.task()?),
             Self::Copy(transfer) => transfer.prepare(call)?.map(|prepared| prepared.task),
             Self::Set(filling) => filling.prepare(call)?.map(|(task, _)| task),
             Self::Host(host) => {

@@ -12,6 +12,7 @@ mod managed;
 mod mapping;
 mod pitched;
 mod pool;
+pub(crate) mod reach;
 pub(crate) mod registry;
 pub(crate) mod set;
 mod virtual_memory;
@@ -40,15 +41,6 @@ use crate::log;
 use crate::stream;
 use mapping::Mapping;
 use registry::{Allocation, Kind};
-
-/// Checks that a kernel on the device may touch `bytes` bytes at `ptr`: own device memory, pinned or registered host
-/// memory, managed memory, or memory adopted from OpenCL. Zero bytes are always in range.
-pub(crate) fn check_device_range(ptr: *const c_void, bytes: usize) -> Result {
-    if bytes == 0 {
-        return Ok(());
-    }
-    registry::device_range(ptr as usize, bytes).map(|_| ())
-}
 
 /// Takes `bytes` from the device's memory, or fails without a trace.
 fn reserve(device: &Device, bytes: usize) -> Result {

@@ -119,6 +119,17 @@ pub(crate) fn processor() -> &'static str {
 }
 
 impl Compiler {
+    fn gcc_at_least(&self, wanted: u32) -> bool {
+        // "g++ (Debian 12.2.0-14) 12.2.0": the version is the first line's last word but for a date some distributors add.
+        let line = self.version.lines().next().unwrap_or_default();
+        let numbers = line.rsplit(')').next().unwrap_or_default();
+        let major = numbers.trim_start().split('.').next();
+        !self.is_clang
+            && major
+                .and_then(|major| major.parse::<u32>().ok())
+                .is_some_and(|major| major >= wanted)
+    }
+
     /// Options of both steps. Floating point as HIP has it: products and sums are fused, nothing sets `errno` or traps.
     fn common(&self) -> Vec<String> {
         let mut options: Vec<String> = [
@@ -139,6 +150,10 @@ impl Compiler {
         .to_vec();
         if !self.is_clang {
             options.push("-fno-gnu-unique".to_owned());
+        }
+        if self.gcc_at_least(9) {
+            // `x < width && y < height` stays two comparisons, of which the loop over x sheds each in its own way.
+            options.push("--param=logical-op-non-short-circuit=0".to_owned());
         }
         options.push(format!("-march={}", march()));
         options

@@ -3,6 +3,7 @@
 mod cache;
 mod compiler;
 pub(crate) mod container;
+mod index;
 mod options;
 mod scan;
 
@@ -20,6 +21,7 @@ use crate::module::Image;
 use crate::sanitizer;
 use cache::KeyBuilder;
 pub(crate) use compiler::CompileError;
+use index::IndexTypes;
 
 const PRELUDE: &str = include_str!("../../kernels/prelude.hpp");
 
@@ -339,14 +341,18 @@ fn table(scanned: &scan::Scan, expressions: &[String]) -> String {
     let plain = scanned
         .kernels
         .iter()
-        .map(|kernel| (format!("::{}", kernel.qualified), kernel.may_wait));
+        .map(|kernel| (format!("::{}", kernel.qualified), kernel.traits));
     let named = expressions.iter().map(|expression| {
         let name = expression.trim().trim_start_matches('&').trim();
-        (name.to_owned(), scanned.expression_may_wait(name))
+        (name.to_owned(), scanned.traits_of_expression(name))
     });
     let entries: Vec<String> = plain
         .chain(named)
-        .map(|(name, may_wait)| format!("    __hipcl_kernel<(&{name})>::entry({may_wait}),\n"))
+        .map(|(name, traits)| {
+            let IndexTypes { index, product } = traits.index;
+            let may_wait = traits.may_wait;
+            format!("    __hipcl_kernel<(&{name}), {index}, {product}>::entry({may_wait}),\n")
+        })
         .collect();
     format!(
         "# 1 \"hip-host kernels\"\n\

@@ -6,12 +6,21 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::index::{self, IndexTypes};
+
 /// A kernel definition found in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
     /// With its namespaces.
     pub(crate) qualified: String,
+    pub(crate) traits: Traits,
+}
+
+/// What the launching code must know of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Traits {
     pub(crate) may_wait: bool,
+    pub(crate) index: IndexTypes,
 }
 
 /// What the scan found.
@@ -21,6 +30,8 @@ pub(crate) struct Scan {
     /// Kernels that can be named without template arguments.
     pub(crate) kernels: Vec<Kernel>,
     waiting: Waiting,
+    /// By the name of the function that computes a global index.
+    indices: HashMap<String, IndexTypes>,
 }
 
 /// Names whose call may end at a barrier.
@@ -37,12 +48,15 @@ impl Waiting {
 }
 
 impl Scan {
-    /// Whether the kernel a name expression denotes may wait.
-    pub(crate) fn expression_may_wait(&self, expression: &str) -> bool {
+    /// What is known of the kernel that a name expression denotes.
+    pub(crate) fn traits_of_expression(&self, expression: &str) -> Traits {
         let path = expression.split('<').next().unwrap_or(expression);
         let name = path.rsplit("::").next().unwrap_or(path);
-        self.waiting
-            .may_wait(name.trim_matches(|c: char| !c.is_alphanumeric() && c != '_'))
+        let name = name.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
+        Traits {
+            may_wait: self.waiting.may_wait(name),
+            index: self.indices.get(name).copied().unwrap_or_default(),
+        }
     }
 }
 
@@ -52,7 +66,7 @@ const GLOBAL: &str = "__hipcl_global";
 const SHARED: &str = "__hipcl_shared";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Class {
+pub(super) enum Class {
     Word,
     Number,
     Literal,
@@ -60,14 +74,14 @@ enum Class {
 }
 
 #[derive(Clone, Copy)]
-struct Token<'a> {
-    class: Class,
-    text: &'a str,
+pub(super) struct Token<'a> {
+    pub(super) class: Class,
+    pub(super) text: &'a str,
     start: usize,
 }
 
 impl Token<'_> {
-    fn is(&self, text: &str) -> bool {
+    pub(super) fn is(&self, text: &str) -> bool {
         self.text == text
     }
 
@@ -239,6 +253,7 @@ pub(crate) fn scan(text: &str) -> Scan {
     let all = tokens(text);
     let mut uses: HashMap<&str, HashSet<&str>> = HashMap::new();
     let mut kernels: Vec<(String, String)> = Vec::new();
+    let mut indices: HashMap<String, IndexTypes> = HashMap::new();
     let mut edits: Vec<(usize, usize, String)> = Vec::new();
     let mut scopes: Vec<Scope> = Vec::new();
     // The function whose body we are in, and how deep its first brace is.
@@ -262,6 +277,12 @@ pub(crate) fn scan(text: &str) -> Scan {
             && let Some((name, _)) = body
         {
             uses.entry(name).or_default().insert(token.text);
+            if token.is("threadIdx")
+                && !indices.contains_key(name)
+                && let Some(types) = index::of_statement(&all, index)
+            {
+                indices.insert(name.to_owned(), types);
+            }
         }
         if token.is("{") {
             let header = &all[header_from..index];
@@ -311,13 +332,17 @@ pub(crate) fn scan(text: &str) -> Scan {
     let kernels = named
         .map(|(name, qualified)| Kernel {
             qualified: qualified.clone(),
-            may_wait: waiting.may_wait(name),
+            traits: Traits {
+                may_wait: waiting.may_wait(name),
+                index: indices.get(name).copied().unwrap_or_default(),
+            },
         })
         .collect();
     Scan {
         text: edited(text, edits),
         kernels,
         waiting,
+        indices,
     }
 }
 
@@ -446,7 +471,7 @@ mod tests {
         scan(&format!("{PRELUDE}{source}"))
             .kernels
             .into_iter()
-            .map(|k| (k.qualified, k.may_wait))
+            .map(|k| (k.qualified, k.traits.may_wait))
             .collect()
     }
 
@@ -463,6 +488,53 @@ mod tests {
             kernels(source),
             [("waits".to_owned(), true), ("runs".to_owned(), false)]
         );
+    }
+
+    #[test]
+    fn the_types_of_the_global_index_are_those_of_its_declaration() {
+        let types = |statement: &str| {
+            let source = format!("__hipcl_global void k(long n) {{ unsigned t = 0; {statement} }}");
+            let IndexTypes { index, product } = scan(&source).kernels[0].traits.index;
+            (index, product)
+        };
+        let sum = "blockIdx.x * blockDim.x + threadIdx.x";
+        let wide = "(size_t)blockIdx.x * blockDim.x + threadIdx.x";
+        for (statement, expected) in [
+            (format!("int i = {sum};"), ("int", "unsigned int")),
+            (
+                format!("const unsigned i = {sum};"),
+                ("unsigned int", "unsigned int"),
+            ),
+            (format!("auto i = {sum};"), ("unsigned int", "unsigned int")),
+            (
+                format!("if ({sum} >= n) return;"),
+                ("unsigned int", "unsigned int"),
+            ),
+            (
+                format!("for (int i = {sum}; i < n; i += 8) {{}}"),
+                ("int", "unsigned int"),
+            ),
+            (
+                format!("size_t i = {sum};"),
+                ("unsigned long", "unsigned int"),
+            ),
+            (
+                format!("auto i = {wide};"),
+                ("unsigned long", "unsigned long"),
+            ),
+            (format!("long i = (long){sum};"), ("long", "long")),
+            // No global index, or one that is computed elsewhere: the usual one.
+            (
+                "unsigned i = threadIdx.x;".to_owned(),
+                ("int", "unsigned int"),
+            ),
+            (
+                "int i = global_index();".to_owned(),
+                ("int", "unsigned int"),
+            ),
+        ] {
+            assert_eq!(types(&statement), expected, "{statement}");
+        }
     }
 
     #[test]

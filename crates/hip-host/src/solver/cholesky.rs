@@ -28,9 +28,11 @@ pub(crate) struct Singular {
 
 /// The Cholesky factor in place of the triangle `fill`: `A = L L^H`, or `A = U^H U`.
 ///
-/// On failure the factor of the minors that are positive definite is stored and the rest of the
-/// triangle is left as it was. A value that is not a number makes its minor not positive definite.
-/// Imaginary parts on the diagonal are taken as zero.
+/// On failure the columns of the factor that belong to minors that are positive definite are stored in
+/// full, and the failing pivot as it was found, as LAPACK's `potf2` and rocSOLVER's
+/// (`library/src/lapack/roclapack_potf2.hpp`) leave them; the rest of the triangle stays as it was. A value
+/// that is not a number makes its minor not positive definite. Imaginary parts on the diagonal are taken as
+/// zero.
 ///
 /// # Safety
 /// `a` holds an `n` x `n` matrix whose triangle is initialised and writable, and nobody else
@@ -55,19 +57,45 @@ pub(crate) unsafe fn factor<T: Scalar>(
         MemStack::new(&mut memory),
         Default::default(),
     );
-    let good = match outcome {
-        Ok(_) => n,
-        Err(llt::factor::LltError::NonPositivePivot { index }) => index,
-    };
+    if let Err(llt::factor::LltError::NonPositivePivot { index }) = outcome {
+        // What the failed run left below and right of the good part depends on its blocks.
+        // SAFETY: the caller's promise; nothing was stored yet.
+        let mut partial = unsafe { load(fill, n, a) };
+        make_diagonal_real(&mut partial);
+        eliminate(&mut partial, &lower, index);
+        // SAFETY: the caller's promise.
+        unsafe { store(fill, n, &partial, a) };
+        return Err(NotPositiveDefinite { minor: index + 1 });
+    }
     // Rounding leaves traces of an imaginary part on it.
     make_diagonal_real(&mut lower);
     // SAFETY: the caller's promise.
-    unsafe { store(fill, good, &lower, a) };
-    if good == n {
-        Ok(())
-    } else {
-        Err(NotPositiveDefinite { minor: good + 1 })
+    unsafe { store(fill, n, &lower, a) };
+    Ok(())
+}
+
+/// Puts the first `good` columns of the factor into `matrix`, of which `lower` holds the rows of the good
+/// minor, and what elimination leaves of the next element of the diagonal.
+fn eliminate<T: Scalar>(matrix: &mut Mat<T>, lower: &Mat<T>, good: usize) {
+    for col in 0..good {
+        for row in col..good {
+            matrix[(row, col)] = lower[(row, col)];
+        }
+        let pivot = T::from_part(matrix[(col, col)].re());
+        matrix[(col, col)] = pivot;
+        for row in good..matrix.nrows() {
+            let mut value = matrix[(row, col)];
+            for k in 0..col {
+                value = value - matrix[(row, k)] * lower[(col, k)].conjugate();
+            }
+            matrix[(row, col)] = value / pivot;
+        }
     }
+    let mut rest = matrix[(good, good)];
+    for k in 0..good {
+        rest = rest - matrix[(good, k)] * matrix[(good, k)].conjugate();
+    }
+    matrix[(good, good)] = T::from_part(rest.re());
 }
 
 /// The inverse of the factored matrix in place of its factor, the triangle `fill` only. A singular

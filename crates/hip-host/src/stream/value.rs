@@ -13,9 +13,10 @@ use hip_sys::{
     hipStreamWaitValueNor,
 };
 
-use super::find;
+use super::{Stream, find};
 use crate::error::{Result, entry};
 use crate::log;
+use crate::memory::reach::reaches;
 use crate::memory::registry::{self, Allocation};
 use crate::strict;
 
@@ -32,10 +33,13 @@ struct Word {
 }
 
 impl Word {
-    fn find(call: &str, ptr: *mut c_void, bytes: usize) -> Result<Self> {
+    /// The word must be one that kernels of the stream's device reach: a kernel reads or writes it.
+    fn find(call: &str, stream: &Stream, ptr: *mut c_void, bytes: usize) -> Result<Self> {
         let address = ptr as usize;
-        let memory = registry::device_range(address, bytes);
-        let (Ok(memory), true) = (memory, address.is_multiple_of(bytes)) else {
+        let memory = registry::device_range(address, bytes)
+            .ok()
+            .filter(|memory| reaches(stream.device(), memory));
+        let (Some(memory), true) = (memory, address.is_multiple_of(bytes)) else {
             log::refused(
                 call,
                 format_args!("{ptr:p} is no aligned word of memory that the device reaches"),
@@ -103,7 +107,7 @@ fn wait(
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let stream = find(stream)?;
-        let word = Word::find(call, ptr, bytes)?;
+        let word = Word::find(call, &stream, ptr, bytes)?;
         // The wait's kinds and their meaning: hip_runtime_api.h, `hipStreamWaitValue32`.
         let reached: fn(u64, u64, u64) -> bool = match flags {
             GREATER_OR_EQUAL => |seen, value, _| seen >= value,
@@ -134,7 +138,7 @@ fn write(
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let stream = find(stream)?;
-        let word = Word::find(call, ptr, bytes)?;
+        let word = Word::find(call, &stream, ptr, bytes)?;
         let work = Box::new(move || {
             word.store(value);
             Ok(())

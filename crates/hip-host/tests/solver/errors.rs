@@ -3,7 +3,7 @@
 use std::ptr::null_mut;
 
 use num_complex::Complex;
-use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_status};
+use rocblas_sys::{rocblas_fill, rocblas_float_complex, rocblas_handle, rocblas_status};
 
 use crate::device::{Buffer, Handle, SUCCESS, slot};
 
@@ -75,4 +75,50 @@ fn info_is_set_for_an_empty_matrix_too() {
     };
     assert_eq!(status, SUCCESS);
     assert_eq!(info.read(), [0]);
+}
+
+/// Matrices without elements are nowhere: no array of them, or no address, is needed.
+#[test]
+fn no_function_reads_the_place_of_an_empty_matrix() {
+    let api = hip_host::rocsolver_api();
+    let handle = Handle::new();
+    let (h, count) = (handle.0, 2);
+    let none = null_mut::<*mut rocblas_float_complex>();
+    let (pivots, no_matrix) = (null_mut::<i32>(), null_mut::<rocblas_float_complex>());
+    let check = |name: &str, call: &dyn Fn(*mut i32) -> rocblas_status| {
+        let info = Buffer::new(&[-1i32; 2]);
+        assert_eq!(call(info.ptr()), SUCCESS, "{name}");
+        assert_eq!(info.read(), [0, 0], "{name}");
+    };
+    // SAFETY: no matrix is needed for n == 0, nor its pivots.
+    unsafe {
+        let call = slot!(api, rocsolver_cpotrf_batched);
+        check("potrf", &|info| call(h, LOWER, 0, none, 1, info, count));
+        let call = slot!(api, rocsolver_cpotri_batched);
+        check("potri", &|info| call(h, LOWER, 0, none, 1, info, count));
+        let call = slot!(api, rocsolver_cposv_batched);
+        check("posv", &|info| {
+            call(h, LOWER, 0, 3, none, 1, none, 1, info, count)
+        });
+        let call = slot!(api, rocsolver_cgetrf_batched);
+        check("getrf", &|info| {
+            call(h, 0, 0, none, 1, pivots, 0, info, count)
+        });
+        let call = slot!(api, rocsolver_cgetrf_npvt_batched);
+        check("getrf_npvt", &|info| call(h, 0, 0, none, 1, info, count));
+        let call = slot!(api, rocsolver_cgesv_batched);
+        check("gesv", &|info| {
+            call(h, 0, 3, none, 1, pivots, 0, none, 1, info, count)
+        });
+        let call = slot!(api, rocsolver_cgetri_batched);
+        check("getri", &|info| call(h, 0, none, 1, pivots, 0, info, count));
+        let call = slot!(api, rocsolver_cgetri_outofplace_batched);
+        check("getri_outofplace", &|info| {
+            call(h, 0, none, 1, pivots, 0, none, 1, info, count)
+        });
+        let call = slot!(api, rocsolver_cgetri_strided_batched);
+        check("getri_strided", &|info| {
+            call(h, 0, no_matrix, 1, 0, pivots, 0, info, count)
+        });
+    }
 }

@@ -4,20 +4,60 @@
 
 use std::cell::RefCell;
 use std::ffi::c_void;
+use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use hip::{Device, Runtime, Stream};
 
-/// The tables of the platform that `HIPCL_PLATFORM` names, the software device's if it names none. A platform that is
-/// named and cannot be used fails the test.
-pub fn tables() -> &'static platform::Tables {
-    static TABLES: OnceLock<platform::Tables> = OnceLock::new();
-    TABLES.get_or_init(|| {
+/// The platform that `HIPCL_PLATFORM` names, the software device if it names none. A platform that is named and cannot be
+/// used fails the test.
+fn selection() -> &'static platform::Selection {
+    static CHOSEN: OnceLock<platform::Selection> = OnceLock::new();
+    CHOSEN.get_or_init(|| {
         let name = std::env::var("HIPCL_PLATFORM").unwrap_or_default();
         let name = Some(name.as_str()).filter(|name| !name.is_empty());
         let chosen = platform::select_named(name.or(Some("host")));
-        chosen.unwrap_or_else(|error| panic!("{error}")).tables
+        chosen.unwrap_or_else(|error| panic!("{error}"))
     })
+}
+
+/// The tables of the platform under test.
+pub fn tables() -> &'static platform::Tables {
+    &selection().tables
+}
+
+/// Whether the tests run on CUDA, which differs from HIP where a test says so.
+pub fn on_cuda() -> bool {
+    selection().platform == platform::Platform::Nvidia
+}
+
+/// Two devices of one runtime; `None` after noting a skip if there is only one.
+pub fn two_devices() -> Option<(Device, Device)> {
+    static DEVICES: std::sync::Once = std::sync::Once::new();
+    DEVICES.call_once(|| {
+        // SAFETY: every test of a program that asks for two devices comes here first, and nothing else of it reads the
+        // environment by C functions.
+        unsafe { std::env::set_var("HIP_HOST_DEVICES", "2") };
+    });
+    let runtime = runtime(hip_api());
+    if runtime.device_count().unwrap() < 2 {
+        skipped("needs two devices");
+        return None;
+    }
+    Some((runtime.device(0).unwrap(), runtime.device(1).unwrap()))
+}
+
+/// Says that the running test can't do its work here, also in the file that `HIPCL_SKIP_LOG` names.
+pub fn skipped(reason: &str) {
+    let thread = std::thread::current();
+    let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
+    eprint!("skipped: {line}");
+    if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
+        let log = std::fs::File::options().append(true).create(true).open(log);
+        let mut log = log.expect("the skip log opens");
+        log.write_all(line.as_bytes())
+            .expect("the skip log takes a line");
+    }
 }
 
 /// HIP's table of the platform under test.

@@ -2,8 +2,10 @@ use super::median;
 use crate::{Bridge, Result, Shared};
 use std::time::Instant;
 
-/// Each of the two buffers; larger than the caches of the devices in reach.
-const BYTES: usize = 256 << 20;
+/// Each of the two buffers: larger than a processor's caches.
+const HOST_BYTES: usize = 256 << 20;
+/// The same on a card, whose caches and bandwidth are larger.
+const CARD_BYTES: usize = 1 << 30;
 const REPEATS: usize = 7;
 const BLOCK: u32 = 256;
 
@@ -18,12 +20,17 @@ pub struct Bandwidth {
     pub limit_gb_s: f64,
 }
 
-/// Copies 256 MiB within the memory of the bridge's route, by a kernel of each API; medians.
+/// Copies 256 MiB (on a card 1 GiB) within the memory of the bridge's route, by a kernel of each API;
+/// medians.
 ///
 /// # Errors
 /// If an allocation or a launch fails.
 pub fn bandwidth(bridge: &Bridge) -> Result<Bandwidth> {
-    let elements = BYTES / size_of::<[f32; 4]>();
+    let bytes = match bridge.report().platform {
+        platform::Platform::Host => HOST_BYTES,
+        _ => CARD_BYTES,
+    };
+    let elements = bytes / size_of::<[f32; 4]>();
     let mut from = bridge.alloc::<[f32; 4]>(elements)?;
     let mut to = bridge.alloc::<[f32; 4]>(elements)?;
     let (queue, stream) = (bridge.queue()?, bridge.stream()?);
@@ -32,7 +39,7 @@ pub fn bandwidth(bridge: &Bridge) -> Result<Bandwidth> {
     let kernel = &bridge.probe().cl().copy;
     let opencl_gb_s = {
         let (from, to) = (from.cl(&queue)?, to.cl_mut(&queue)?);
-        repeat(|| {
+        repeat(bytes, || {
             // SAFETY: probe_copy takes two buffers of as many float4 as there are work-items.
             unsafe {
                 kernel.launch(
@@ -49,7 +56,7 @@ pub fn bandwidth(bridge: &Bridge) -> Result<Bandwidth> {
         let (from, mut to) = (from.hip(&stream)?, to.hip_mut(&stream)?);
         let config = hip::LaunchConfig::linear(elements, BLOCK)?;
         let (from, to, count) = (from.slice(), to.slice_mut(), elements as u64);
-        repeat(|| {
+        repeat(bytes, || {
             // SAFETY: probe_copy takes two pointers and a 64-bit count and stays below the count.
             unsafe { kernel.launch(&stream, config, &[&from, &to, &count]) }?;
             Ok(stream.synchronize()?)
@@ -73,13 +80,13 @@ fn touch(bridge: &Bridge, buffer: &mut Shared<[f32; 4]>, queue: &clmgr::Queue) -
     Ok(queue.finish()?)
 }
 
-fn repeat(mut copy: impl FnMut() -> Result<()>) -> Result<f64> {
+fn repeat(bytes: usize, mut copy: impl FnMut() -> Result<()>) -> Result<f64> {
     copy()?;
     let mut rates = Vec::with_capacity(REPEATS);
     for _ in 0..REPEATS {
         let start = Instant::now();
         copy()?;
-        rates.push(2.0 * BYTES as f64 / start.elapsed().as_secs_f64() / 1e9);
+        rates.push(2.0 * bytes as f64 / start.elapsed().as_secs_f64() / 1e9);
     }
     Ok(median(&mut rates))
 }

@@ -1,5 +1,6 @@
 use super::{median, quantile};
-use crate::{Bridge, Result, Shared};
+use crate::{Bridge, Grade, Result, Shared};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// Each sample is this many rounds of two kernels.
@@ -24,33 +25,48 @@ pub struct HandoffCost {
     pub kernel_us: f64,
 }
 
-/// Measures the hand-off on the bridge's own route, with idle queues.
+/// Measures the hand-off on the bridge's own route and by its own grade, with idle queues: each round
+/// begins when it is queued.
 ///
 /// # Errors
 /// If an allocation or a launch fails.
 pub fn handoff(bridge: &Bridge) -> Result<HandoffCost> {
-    let ping = Ping {
-        bridge,
-        queue: bridge.queue()?,
-        stream: bridge.stream()?,
-    };
-    let mut buffer = bridge.alloc::<u32>(1024)?;
-    let (mut costs, mut kernels) = (Vec::new(), Vec::new());
-    for sample in 0..WARM_UP + SAMPLES {
-        let together = ping.ping_pong(&mut buffer)?;
-        let alone = (ping.cl_chain(&mut buffer)? + ping.hip_chain(&mut buffer)?) / 2;
-        if sample >= WARM_UP {
-            let per_kernel = |time: Duration| time.as_secs_f64() * 1e6 / (2 * ROUNDS) as f64;
-            costs.push(per_kernel(together) - per_kernel(alone));
-            kernels.push(per_kernel(alone));
-        }
+    Ping::new(bridge)?.measure(Load::Idle)
+}
+
+/// As [`handoff`], with busy queues: all rounds are queued behind a gate, and timed from when it
+/// opens. `None` where the calling thread hands over, which cannot queue ahead.
+///
+/// # Errors
+/// As [`handoff`].
+pub fn handoff_busy(bridge: &Bridge) -> Result<Option<HandoffCost>> {
+    if bridge.grade() == Grade::Host || bridge.route().is_copy() {
+        return Ok(None);
     }
-    let median_us = median(&mut costs);
-    Ok(HandoffCost {
-        median_us,
-        p99_us: quantile(&costs, 0.99),
-        kernel_us: median(&mut kernels),
-    })
+    Ping::new(bridge)?.measure(Load::Busy).map(Some)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Load {
+    Idle,
+    Busy,
+}
+
+/// Opens by being dropped.
+enum Gate {
+    Open,
+    Cl(#[allow(dead_code, reason = "its drop opens")] Closed),
+    Hip(#[allow(dead_code, reason = "its drop opens")] mpsc::Sender<()>),
+}
+
+/// A user event that ends well when it is dropped.
+struct Closed(Option<clmgr::UserEvent>);
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        // What waits for an event that could not be ended fails by itself.
+        let _ = self.0.take().map(clmgr::UserEvent::complete);
+    }
 }
 
 struct Ping<'a> {
@@ -59,39 +75,99 @@ struct Ping<'a> {
     stream: hip::Stream,
 }
 
-impl Ping<'_> {
-    /// The guards do the waiting, as they do for a user.
-    fn ping_pong(&self, buffer: &mut Shared<u32>) -> Result<Duration> {
-        self.settle()?;
-        let start = Instant::now();
-        for _ in 0..ROUNDS {
-            self.cl_kernel(buffer)?;
-            self.hip_kernel(buffer)?;
-        }
-        self.settle()?;
-        Ok(start.elapsed())
+impl<'a> Ping<'a> {
+    fn new(bridge: &'a Bridge) -> Result<Self> {
+        Ok(Self {
+            bridge,
+            queue: bridge.queue()?,
+            stream: bridge.stream()?,
+        })
     }
 
-    fn cl_chain(&self, buffer: &mut Shared<u32>) -> Result<Duration> {
+    fn measure(&self, load: Load) -> Result<HandoffCost> {
+        let mut buffer = self.bridge.alloc::<u32>(1024)?;
+        let (mut costs, mut kernels) = (Vec::new(), Vec::new());
+        for sample in 0..WARM_UP + SAMPLES {
+            let together = self.ping_pong(load, &mut buffer)?;
+            let alone =
+                (self.cl_chain(load, &mut buffer)? + self.hip_chain(load, &mut buffer)?) / 2;
+            if sample >= WARM_UP {
+                let per_kernel = |time: Duration| time.as_secs_f64() * 1e6 / (2 * ROUNDS) as f64;
+                costs.push(per_kernel(together) - per_kernel(alone));
+                kernels.push(per_kernel(alone));
+            }
+        }
+        let median_us = median(&mut costs);
+        Ok(HandoffCost {
+            median_us,
+            p99_us: quantile(&costs, 0.99),
+            kernel_us: median(&mut kernels),
+        })
+    }
+
+    /// The guards do the handing over, as they do for a user.
+    fn ping_pong(&self, load: Load, buffer: &mut Shared<u32>) -> Result<Duration> {
+        self.settle()?;
+        self.time(self.hold_queue(load)?, || {
+            for _ in 0..ROUNDS {
+                self.cl_kernel(buffer)?;
+                self.hip_kernel(buffer)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn cl_chain(&self, load: Load, buffer: &mut Shared<u32>) -> Result<Duration> {
         self.cl_kernel(buffer)?;
         self.settle()?;
-        let start = Instant::now();
-        for _ in 0..2 * ROUNDS {
-            self.cl_kernel(buffer)?;
+        self.time(self.hold_queue(load)?, || {
+            (0..2 * ROUNDS).try_for_each(|_| self.cl_kernel(buffer))
+        })
+    }
+
+    fn hip_chain(&self, load: Load, buffer: &mut Shared<u32>) -> Result<Duration> {
+        self.hip_kernel(buffer)?;
+        self.settle()?;
+        self.time(self.hold_stream(load)?, || {
+            (0..2 * ROUNDS).try_for_each(|_| self.hip_kernel(buffer))
+        })
+    }
+
+    /// From the first call with idle queues; from the opening of the gate with busy ones.
+    fn time(&self, gate: Gate, queue: impl FnOnce() -> Result<()>) -> Result<Duration> {
+        let mut start = Instant::now();
+        queue()?;
+        if !matches!(gate, Gate::Open) {
+            self.queue.flush()?;
+            start = Instant::now();
+            drop(gate);
         }
-        self.queue.finish()?;
+        self.settle()?;
         Ok(start.elapsed())
     }
 
-    fn hip_chain(&self, buffer: &mut Shared<u32>) -> Result<Duration> {
-        self.hip_kernel(buffer)?;
-        self.settle()?;
-        let start = Instant::now();
-        for _ in 0..2 * ROUNDS {
-            self.hip_kernel(buffer)?;
+    fn hold_queue(&self, load: Load) -> Result<Gate> {
+        if load == Load::Idle {
+            return Ok(Gate::Open);
         }
-        self.stream.synchronize()?;
-        Ok(start.elapsed())
+        let event = clmgr::UserEvent::new(self.bridge.cl_context())?;
+        let gate = Gate::Cl(Closed(Some(event)));
+        if let Gate::Cl(Closed(Some(event))) = &gate {
+            self.queue.wait_for(event.event())?;
+        }
+        Ok(gate)
+    }
+
+    fn hold_stream(&self, load: Load) -> Result<Gate> {
+        if load == Load::Idle {
+            return Ok(Gate::Open);
+        }
+        let (open, opened) = mpsc::channel();
+        self.stream.host_function(move || {
+            // The sender is dropped, never used.
+            let _: Result<(), _> = opened.recv();
+        })?;
+        Ok(Gate::Hip(open))
     }
 
     fn settle(&self) -> Result<()> {

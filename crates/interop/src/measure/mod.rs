@@ -1,10 +1,12 @@
-//! What a hand-off costs and how fast the memory is, measured on the bridge itself.
+//! What a hand-off and a launch cost and how fast the memory is, measured on the bridge itself.
 
 mod bandwidth;
 mod handoff;
+mod launch;
 
 pub use bandwidth::{Bandwidth, bandwidth};
-pub use handoff::{HandoffCost, handoff};
+pub use handoff::{HandoffCost, handoff, handoff_busy};
+pub use launch::{LaunchCost, launch};
 
 /// The middle of `values`, or the mean of the two middle ones; NaN for none.
 fn median(values: &mut [f64]) -> f64 {

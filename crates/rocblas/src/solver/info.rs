@@ -1,9 +1,9 @@
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use hip::{DeviceBuffer, Stream};
-use parking_lot::Mutex;
+use hip::Stream;
 
+use super::integers::{InfoPool, Integers};
 use crate::{Error, Result};
 
 /// What a solver call found, still on the device: one integer for each matrix.
@@ -11,13 +11,15 @@ use crate::{Error, Result};
 /// Until [`check`](Self::check) says so, the call's result may not be a factor or an inverse at all.
 #[must_use = "a solver call reports a singular matrix only through `Info::check`"]
 pub struct Info {
-    /// Taken back to the pool when dropped; `None` if there was nothing to do.
-    values: Option<DeviceBuffer<i32>>,
+    /// `None` if there was nothing to do.
+    values: Option<Integers>,
     count: usize,
-    stream: Stream,
+    /// Whether the caller gave a batch, so that an error has an index.
+    batched: bool,
     meaning: Meaning,
-    pool: InfoPool,
-    checked: bool,
+    /// Of the call whose result this one worked on.
+    earlier: Option<Box<Info>>,
+    looked_at: AtomicBool,
 }
 
 /// A matrix of a batch that a solver call could not handle.
@@ -32,63 +34,92 @@ pub struct Failure {
 
 /// What a positive value says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub(super) enum Meaning {
     NotPositiveDefinite,
     Singular,
 }
 
 impl Info {
+    pub(super) fn lease(
+        pool: &InfoPool,
+        stream: &Stream,
+        meaning: Meaning,
+        count: usize,
+        batched: bool,
+    ) -> Result<Self> {
+        let values = (count > 0).then(|| pool.lease(stream, count)).transpose()?;
+        Ok(Self {
+            values,
+            count,
+            batched,
+            meaning,
+            earlier: None,
+            looked_at: AtomicBool::new(false),
+        })
+    }
+
+    /// The same, with what an earlier call found on the same matrices. Its failures come first.
+    pub(super) fn after(mut self, earlier: Self) -> Self {
+        self.earlier = Some(Box::new(earlier));
+        self
+    }
+
+    /// Gives up on the call's findings, which another call will report again.
+    pub(super) fn superseded(self) {
+        self.looked_at.store(true, Ordering::Relaxed);
+    }
+
     /// Waits for the call and copies its integers (4 bytes for each matrix) to the host.
     ///
     /// # Errors
     ///
-    /// [`Error::NotPositiveDefinite`] or [`Error::Singular`]; for a batch, [`Error::InBatch`] names the first matrix that failed.
+    /// [`Error::NotPositiveDefinite`] or [`Error::Singular`]; for a batch, [`Error::InBatch`] with the first matrix that failed.
     /// Or earlier work of the stream failed.
-    pub fn check(self) -> Result<()> {
-        let batched = self.count > 1;
-        let count = self.count;
+    pub fn check(&self) -> Result<()> {
         match self.failures()?.into_iter().next() {
             None => Ok(()),
-            Some(Failure { matrix, error }) if batched => Err(Error::InBatch {
+            Some(Failure { matrix, error }) if self.batched => Err(Error::InBatch {
                 matrix,
-                count,
+                count: self.count,
                 source: Box::new(error),
             }),
             Some(Failure { error, .. }) => Err(error),
         }
     }
 
-    /// Waits for the call and tells which matrices failed, in ascending order.
+    /// Waits for the call and tells which matrices failed, in ascending order. The others are as they should be.
     ///
     /// # Errors
     ///
     /// Earlier work of the stream failed, so nothing is known of the matrices.
-    pub fn failures(mut self) -> Result<Vec<Failure>> {
-        self.checked = true;
-        let Some(values) = &self.values else {
-            return Ok(Vec::new());
+    pub fn failures(&self) -> Result<Vec<Failure>> {
+        let mut failures = match &self.earlier {
+            Some(earlier) => earlier.failures()?,
+            None => Vec::new(),
         };
-        let mut found = vec![0; self.count];
-        values
-            .on(&self.stream)?
-            .slice(..self.count)?
-            .copy_to_slice(&mut found)?;
-        let failures = found
-            .into_iter()
-            .enumerate()
-            .filter(|&(_, value)| value != 0);
-        Ok(failures
-            .map(|(matrix, value)| Failure {
-                matrix,
-                error: self.meaning.error(value),
-            })
-            .collect())
+        self.looked_at.store(true, Ordering::Relaxed);
+        let Some(values) = &self.values else {
+            return Ok(failures);
+        };
+        let found = values.to_vec()?.into_iter().enumerate();
+        failures.extend(
+            found
+                .filter(|&(_, value)| value != 0)
+                .map(|(matrix, value)| Failure {
+                    matrix,
+                    error: self.meaning.error(value),
+                }),
+        );
+        // Stable: of one matrix, the earlier call's failure stays in front, and is the one that counts.
+        failures.sort_by_key(|failure| failure.matrix);
+        failures.dedup_by_key(|failure| failure.matrix);
+        Ok(failures)
     }
 
-    /// The integers' address, for a call on the stream.
-    pub(crate) fn address(&mut self) -> Result<*mut i32> {
+    /// The integers' address, for a call on the stream; null if there are none.
+    pub(super) fn address_mut(&mut self) -> Result<*mut i32> {
         match &mut self.values {
-            Some(values) => Ok(values.on_mut(&self.stream)?.as_mut_ptr()),
+            Some(values) => values.address_mut(),
             None => Ok(std::ptr::null_mut()),
         }
     }
@@ -96,11 +127,11 @@ impl Info {
 
 impl Drop for Info {
     fn drop(&mut self) {
-        if self.values.is_some() && !self.checked && !std::thread::panicking() {
+        if self.values.is_some()
+            && !self.looked_at.load(Ordering::Relaxed)
+            && !std::thread::panicking()
+        {
             tracing::warn!("solver result dropped without a look at its info");
-        }
-        if let Some(values) = self.values.take() {
-            self.pool.put_back(values);
         }
     }
 }
@@ -110,6 +141,7 @@ impl fmt::Debug for Info {
         f.debug_struct("Info")
             .field("count", &self.count)
             .field("meaning", &self.meaning)
+            .field("earlier", &self.earlier)
             .finish_non_exhaustive()
     }
 }
@@ -124,49 +156,5 @@ impl Meaning {
                 answer: value.into(),
             },
         }
-    }
-}
-
-/// Integers that no call uses any more, for the next one: allocating device memory is slow, and freeing it waits for the device.
-///
-/// Reuse is safe while the last call still runs, because the buffers order their own uses.
-#[derive(Clone, Default)]
-pub(crate) struct InfoPool {
-    free: Arc<Mutex<Vec<DeviceBuffer<i32>>>>,
-}
-
-impl InfoPool {
-    /// More are freed: a handle that once had many calls in flight should not keep their memory for ever.
-    const MOST: usize = 16;
-
-    pub(crate) fn lease(&self, stream: &Stream, meaning: Meaning, count: usize) -> Result<Info> {
-        let values = if count == 0 {
-            None
-        } else {
-            let mut free = self.free.lock();
-            let fitting = free.iter().position(|values| values.len() >= count);
-            let reused = fitting.map(|index| free.swap_remove(index));
-            drop(free);
-            match reused {
-                Some(values) => Some(values),
-                None => Some(stream.device().alloc(count)?),
-            }
-        };
-        Ok(Info {
-            values,
-            count,
-            stream: stream.clone(),
-            meaning,
-            pool: self.clone(),
-            checked: false,
-        })
-    }
-
-    fn put_back(&self, values: DeviceBuffer<i32>) {
-        let mut free = self.free.lock();
-        if free.len() < Self::MOST {
-            free.push(values);
-        }
-        // Otherwise it is dropped, which waits: not under the lock.
     }
 }

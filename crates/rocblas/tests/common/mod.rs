@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
+use std::io::Write;
 use std::sync::{Arc, OnceLock};
 
 use hip::{Device, DeviceBuffer, Stream};
@@ -28,6 +29,19 @@ pub fn tables() -> &'static platform::Tables {
         let chosen = platform::select_named(name.or(Some("host")));
         chosen.unwrap_or_else(|error| panic!("{error}")).tables
     })
+}
+
+/// Says that the running test can't do its work here, also in the file that `HIPCL_SKIP_LOG` names.
+pub fn skipped(reason: &str) {
+    let thread = std::thread::current();
+    let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
+    eprint!("skipped: {line}");
+    if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
+        let log = std::fs::File::options().append(true).create(true).open(log);
+        let mut log = log.expect("the skip log opens");
+        log.write_all(line.as_bytes())
+            .expect("the skip log takes a line");
+    }
 }
 
 pub fn rocblas_api() -> rocblas_sys::Api {

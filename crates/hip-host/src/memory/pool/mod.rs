@@ -20,7 +20,7 @@ use hip_sys::{
 use parking_lot::Mutex;
 
 use super::allocate_on;
-use super::registry::{self, Keeps, Kind};
+use super::registry::{self, Allocation, Keeps, Kind};
 use crate::device::{self, Device};
 use crate::error::{Result, entry, store};
 use crate::handles::Handles;
@@ -60,6 +60,21 @@ impl Share {
             bytes,
         }
     }
+}
+
+/// Whether the memory comes from a pool that the device was given access to.
+pub(crate) fn grants(allocation: &Allocation, device: &Device) -> bool {
+    let share = allocation.kept::<Share>();
+    let access = share.and_then(|share| {
+        share
+            .pool
+            .settings
+            .lock()
+            .access
+            .get(&device.ordinal)
+            .copied()
+    });
+    access.is_some_and(|flags| flags != hipMemAccessFlags::hipMemAccessFlagsProtNone)
 }
 
 impl Drop for Share {

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 
 use super::{GRANULE, INVALID, Physical, find, location};
+use crate::device::Device;
 use crate::error::{entry, store};
 use crate::log;
 use crate::memory::registry::{self, Allocation, Kind};
@@ -23,6 +24,14 @@ pub(super) struct Mapped {
     pub(super) memory: Arc<Physical>,
     /// By device, where it was set.
     access: Mutex<HashMap<usize, hipMemAccessFlags>>,
+}
+
+/// Whether the device was given access to memory that `hipMemMap` put somewhere.
+pub(crate) fn grants(allocation: &Allocation, device: &Device) -> bool {
+    let access = allocation
+        .kept::<Mapped>()
+        .and_then(|mapped| mapped.access.lock().get(&device.ordinal).copied());
+    access.is_some_and(|flags| flags != hipMemAccessFlags::hipMemAccessFlagsProtNone)
 }
 
 pub(crate) unsafe extern "C" fn mem_address_reserve(

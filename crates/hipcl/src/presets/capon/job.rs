@@ -369,17 +369,20 @@ impl HipSide {
             let order = n as i32;
             let mut matrix = matrix.on_mut(stream)?;
             let mut kept = kept.on_mut(stream)?;
-            let factor = MatrixMut::new(matrix.reborrow(), n, n, n)?;
-            solver::potrf(blas, Fill::Lower, factor)?
-                .check()
-                .map_err(explain)?;
+            let covariance = MatrixMut::new(matrix.reborrow(), n, n, n)?;
+            let factor = solver::potrf(blas, Fill::Lower, covariance)?;
+            factor.check().map_err(explain)?;
             let diagonal = LaunchConfig::linear(n, BLOCK)?;
             // SAFETY: as for the covariance stage's kernels.
             unsafe {
                 kernels.pivots.launch(
                     stream,
                     diagonal,
-                    &[&matrix.as_slice(), &kept.reborrow(), &order],
+                    &[
+                        &factor.factor().as_matrix().data(),
+                        &kept.reborrow(),
+                        &order,
+                    ],
                 )
             }?;
             let mut left = vec![0.0; n];
@@ -394,10 +397,7 @@ impl HipSide {
                     "its pivot is zero within single precision",
                 )));
             }
-            let factor = MatrixMut::new(matrix.reborrow(), n, n, n)?;
-            solver::potri(blas, Fill::Lower, factor)?
-                .check()
-                .map_err(explain)?;
+            solver::potri(blas, factor)?.check().map_err(explain)?;
             let whole = LaunchConfig::linear(n * n, BLOCK)?;
             // SAFETY: the arguments are of the kernel's types; it touches an n x n matrix.
             unsafe { kernels.fill_upper.launch(stream, whole, &[&matrix, &order]) }?;

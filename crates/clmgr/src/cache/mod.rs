@@ -1,9 +1,11 @@
 //! Compiled programs kept in memory and on disk.
 //!
-//! The key is the content: source, options, device, driver and platform. A file that is missing,
-//! truncated, altered or of another key means that the program is compiled; so does a folder that
-//! can't be read or written. Readers take no lock: a file appears under its name only once it is
-//! complete.
+//! The key is the content: source, what it includes, options, device, driver and platform. A file
+//! that is missing, truncated, altered or of another key means that the program is compiled; so does
+//! a folder that can't be read or written, and an include that can't be followed. Readers take no
+//! lock: a file appears under its name only once it is complete.
+
+mod includes;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use includes::Includes;
 use parking_lot::Mutex;
 
 use crate::context::Context;
@@ -20,7 +23,7 @@ use crate::error::Result;
 use crate::program::{ARGUMENT_INFO, Program};
 
 /// Changed whenever the meaning of a key or the form of a file does.
-const FORMAT: &[u8; 16] = b"hipcl-clprog-001";
+const FORMAT: &[u8; 16] = b"hipcl-clprog-002";
 const FOLDER_VARIABLE: &str = "HIPCL_CACHE_DIR";
 const DIGEST: usize = blake3::OUT_LEN;
 
@@ -47,7 +50,8 @@ pub struct CacheStats {
     pub disk_hits: u64,
     /// Requests that compiled.
     pub compiled: u64,
-    /// The last trouble with the disk; it cost a compilation and nothing else.
+    /// The last trouble with the disk, or with an include that could not be followed; it cost a
+    /// compilation and nothing else.
     pub disk_trouble: Option<String>,
 }
 
@@ -90,14 +94,24 @@ impl ProgramCache {
 
     /// The program of this source and these options, compiled only if it is nowhere kept.
     ///
-    /// Threads that ask for the same program at once wait for one compilation.
+    /// Threads that ask for the same program at once wait for one compilation. A program is another
+    /// one when a file that it includes has changed; one with an include that can't be followed, by a
+    /// macro or in a folder of the compiler's own, is compiled each time.
     ///
     /// # Errors
     ///
     /// As [`Program::build`]. Trouble with the disk is no error, see [`stats`](Self::stats).
     pub fn get(&self, source: &str, options: &str) -> Result<Program> {
         let inner = &*self.0;
-        let key = self.key(source, options);
+        let key = match includes::of(source, options) {
+            Ok(includes) => self.key(source, &includes, options),
+            Err(reason) => {
+                *inner.disk_trouble.lock() = Some(format!("not kept: {reason}"));
+                let program = Program::build(&inner.context, source, options)?;
+                inner.compiled.fetch_add(1, Ordering::Relaxed);
+                return Ok(program);
+            }
+        };
         let place = inner.memory.lock().entry(key).or_default().clone();
         // The compiler runs under the lock of this one key.
         let mut kept = place.lock();
@@ -145,10 +159,15 @@ impl ProgramCache {
         self.0.folder.as_deref()
     }
 
-    fn key(&self, source: &str, options: &str) -> blake3::Hash {
+    fn key(&self, source: &str, includes: &Includes, options: &str) -> blake3::Hash {
         let device = self.0.context.device();
         let mut hasher = blake3::Hasher::new();
         hasher.update(FORMAT);
+        // The length keeps two parts from being taken for another division of the same text.
+        let mut add = |part: &[u8]| {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        };
         for part in [
             source,
             options,
@@ -159,9 +178,12 @@ impl ProgramCache {
             device.platform_name(),
             device.platform_version(),
         ] {
-            // The length keeps two parts from being taken for another division of the same text.
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
+            add(part.as_bytes());
+        }
+        for (path, content) in includes {
+            add(path.as_os_str().as_encoded_bytes());
+            add(&[u8::from(content.is_some())]);
+            add(content.as_deref().unwrap_or_default());
         }
         hasher.finalize()
     }

@@ -1,0 +1,217 @@
+//! [`Grade::Device`]: a kernel writes a number into memory that both APIs see, and a stream waits
+//! for it.
+//!
+//! On ROCm the wait is a kernel that spins (rocclr/utils/flags.hpp, `GPU_STREAMOPS_CP_WAIT`), and
+//! OpenCL gives no promise about when a word that a kernel wrote is seen elsewhere. Hence only on
+//! request, and with a time limit. OpenCL's queues on ROCm do not order kernels that share no
+//! memory (rocclr/device/rocm/rocvirtual.cpp, `dispatchPacketHeaderNoSync_`), so the kernel that
+//! writes the word is given the handed-over memory too, which it leaves alone.
+
+use super::callback::{Callback, Gate};
+use super::ticket::{Hold, Outcome, Ticket};
+use super::{Handoff, Ordered, Parties, Side};
+use crate::backing::Backing;
+use crate::bridge::Core;
+use crate::grade::Mechanisms;
+use crate::probe::Probe;
+use crate::uses::User;
+use crate::{Error, Grade, Result, Route};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A number that a queue's kernels write and streams wait for.
+pub(super) struct Word {
+    memory: Backing<u64>,
+    address: usize,
+    /// For [`give_up`](Self::give_up) alone, so that it waits behind nothing.
+    rescue: hip::Stream,
+    given_up: AtomicBool,
+}
+
+impl Word {
+    fn new(core: &Core) -> Result<Self> {
+        // A cache line, so that no two words share one.
+        let mut memory = Backing::<u64>::allocate(core, Route::SvmCoarse, 8)?;
+        memory.write(core, &[0; 8])?;
+        core.queue.finish()?;
+        let Some((_, address)) = memory.addresses() else {
+            return Err(no_grade("the word's address is not known"));
+        };
+        Ok(Self {
+            memory,
+            address,
+            rescue: core.hip_device.stream()?,
+            given_up: AtomicBool::new(false),
+        })
+    }
+
+    fn ptr(&self) -> *mut u64 {
+        std::ptr::with_exposed_provenance_mut(self.address)
+    }
+
+    /// Whether streams were let go before the kernels of their hand-offs had ended.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Acquire)
+    }
+
+    /// Lets every stream go that waits for the word. A kernel that writes it after all takes it back
+    /// to its own number, which is no more than those behind it wait for.
+    pub(super) fn give_up(&self) -> Result<()> {
+        self.given_up.store(true, Ordering::Release);
+        // SAFETY: an aligned word that lives as long as `self`, whose other users are kernels and
+        // streams that access it whole; the wait below ends the use.
+        unsafe { self.rescue.write_word(self.ptr(), u64::MAX) }?;
+        Ok(self.rescue.synchronize()?)
+    }
+}
+
+pub(crate) struct Device {
+    core: Arc<Core>,
+    kernels: Kernels,
+    /// For the other direction, and its watchdog for both.
+    callback: Callback,
+    lanes: Mutex<Lanes>,
+}
+
+/// No lane is freed before the grade itself: a stream may still have a wait queued for its word.
+#[derive(Default)]
+struct Lanes {
+    by_queue: HashMap<usize, Arc<Lane>>,
+    given_up: Vec<Arc<Lane>>,
+}
+
+/// One object for each kind of argument: some drivers fix the kind at the first launch.
+struct Kernels {
+    over_svm: clmgr::Kernel,
+    over_mem: clmgr::Kernel,
+}
+
+struct Lane {
+    word: Arc<Word>,
+    last: Mutex<u64>,
+}
+
+fn no_grade(reason: impl Into<String>) -> Error {
+    Error::NoGrade {
+        grade: Grade::Device,
+        reason: reason.into(),
+    }
+}
+
+impl Device {
+    pub(crate) fn start(core: &Arc<Core>, probe: &Probe, limit: Duration) -> Result<Self> {
+        if Gate::of(&core.hip_device) != Gate::Word {
+            return Err(no_grade(format!(
+                "the HIP device cannot wait for a word (hipDeviceAttributeCanUseStreamWaitValue \
+                 is 0 or hipStreamWaitValue64 is missing), and {}",
+                super::semaphore::why_not(core)
+            )));
+        }
+        Ok(Self {
+            core: Arc::clone(core),
+            kernels: Kernels {
+                over_svm: probe.cl().kernel("probe_signal")?,
+                over_mem: probe.cl().kernel("probe_signal")?,
+            },
+            callback: Callback::start(core, Gate::Word, limit)?,
+            lanes: Mutex::default(),
+        })
+    }
+
+    fn cl_to_hip(
+        &self,
+        (queue, stream): (&clmgr::Queue, &hip::Stream),
+        parties: Parties,
+        subject: clmgr::Arg<'_>,
+    ) -> Result<Arc<Outcome>> {
+        let lane = self.lane(queue)?;
+        // Held until the kernel is in the queue, so that numbers and kernels are in one order.
+        let mut last = lane.last.lock();
+        let number = *last + 1;
+        let ticket = Ticket::new(parties, Hold::Word(Arc::clone(&lane.word)));
+        let kernel = match subject {
+            clmgr::Arg::Mem(_) => &self.kernels.over_mem,
+            _ => &self.kernels.over_svm,
+        };
+        let args = [
+            lane.word.memory.cl_arg(),
+            clmgr::Arg::scalar(&number),
+            subject,
+        ];
+        // SAFETY: probe_signal takes a word, a ulong and a buffer; it writes the word, which lives
+        // as long as `self`, and nothing else. Kernels of one queue write it one after the other.
+        let event = unsafe { kernel.launch(queue, clmgr::NdRange::d1(1), &args) }?;
+        *last = number;
+        drop(last);
+        self.callback.watchdog().watch(&ticket);
+        // The stream comes after the kernel, so that nothing waits for what was never queued.
+        let told = event.on_complete({
+            let resolve = self.callback.watchdog().resolver(&ticket);
+            move |end| resolve(end.map_err(|error| parties.failed(error)))
+        });
+        if let Err(error) = told {
+            ticket.withdraw();
+            return Err(error.into());
+        }
+        // SAFETY: an aligned word that kernels write whole, and that lives until every stream of the
+        // shared buffers was waited for, since they keep the grade.
+        unsafe { stream.wait_word(lane.word.ptr(), hip::Condition::AtLeast(number)) }?;
+        Ok(Arc::clone(ticket.outcome()))
+    }
+
+    fn lane(&self, queue: &clmgr::Queue) -> Result<Arc<Lane>> {
+        let mut lanes = self.lanes.lock();
+        let key = queue.raw().addr();
+        if let Some(lane) = lanes.by_queue.get(&key)
+            && !lane.word.is_given_up()
+        {
+            return Ok(Arc::clone(lane));
+        }
+        let lane = Arc::new(Lane {
+            word: Arc::new(Word::new(&self.core)?),
+            last: Mutex::new(0),
+        });
+        let old = lanes.by_queue.insert(key, Arc::clone(&lane));
+        lanes.given_up.extend(old);
+        Ok(lane)
+    }
+}
+
+impl Handoff for Device {
+    fn grade(&self) -> Grade {
+        Grade::Device
+    }
+
+    fn mechanisms(&self) -> Mechanisms {
+        Mechanisms {
+            cl_to_hip: "a kernel's word and hipStreamWaitValue64",
+            ..self.callback.mechanisms()
+        }
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        self.callback.limit()
+    }
+
+    fn order(&self, before: &User, after: &User, subject: clmgr::Arg<'_>) -> Result<Ordered> {
+        let parties = Parties {
+            grade: Grade::Device,
+            before: Side::of(before),
+            after: Side::of(after),
+        };
+        match (before, after) {
+            (User::Cl(queue), User::Hip(stream)) => {
+                let outcome = self.cl_to_hip((queue, stream), parties, subject)?;
+                Ok(Ordered::Queued(Some(outcome)))
+            }
+            (User::Hip(stream), User::Cl(queue)) => {
+                let outcome = self.callback.hip_to_cl(parties, stream, queue)?;
+                Ok(Ordered::Queued(Some(outcome)))
+            }
+            _ => self.callback.order(before, after, subject),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! How the work of one queue or stream is put after that of another, one file per grade.
+//!
+//! ```text
+//!             host            callback                          device
+//! CL -> HIP   clFinish        event callback -> word -> stream  kernel -> word -> stream
+//! HIP -> CL   synchronize     stream callback -> user event     as callback
+//! ```
+//!
+//! Whatever waits on a driver's side is let go when the time limit passes ([`watchdog`]), so that a
+//! side that never ends costs an error and not a hung process.
+
+mod callback;
+mod device;
+mod host;
+mod select;
+mod semaphore;
+mod side;
+#[cfg(test)]
+mod tests;
+mod ticket;
+mod wait;
+mod watchdog;
+
+pub(crate) use host::Host;
+pub(crate) use select::{Grades, open};
+pub(crate) use side::{Parties, Side};
+pub(crate) use ticket::Outcome;
+pub(crate) use wait::wait_within;
+
+use crate::grade::Mechanisms;
+use crate::uses::User;
+use crate::{Grade, Result};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One grade, ready for use.
+pub(crate) trait Handoff: Send + Sync {
+    fn grade(&self) -> Grade;
+
+    fn mechanisms(&self) -> Mechanisms;
+
+    /// The longest that anyone waits for the other side; `None` waits for ever.
+    fn limit(&self) -> Option<Duration>;
+
+    /// Lets what is given to `after` from now on start only after what `before` has so far.
+    ///
+    /// `subject` is the memory that it is about. On failure nothing is left waiting, but `after`
+    /// may wait for more than it has to.
+    fn order(&self, before: &User, after: &User, subject: clmgr::Arg<'_>) -> Result<Ordered>;
+}
+
+/// How far an order has got when the call returns.
+pub(crate) enum Ordered {
+    /// The work before it has ended.
+    Waited,
+    /// The drivers hold the work after it. Between two APIs the outcome comes later.
+    Queued(Option<Arc<Outcome>>),
+}

@@ -1,0 +1,106 @@
+use super::callback::{Callback, Gate};
+use super::device::Device;
+use super::{Handoff, Host};
+use crate::bridge::Core;
+use crate::grade::GradeReport;
+use crate::probe::Probe;
+use crate::{Error, Grade, Result, Route};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Long enough for work that is meant to end, short enough to learn of a deadlock.
+const LIMIT: Duration = Duration::from_secs(60);
+/// The exchange of a pattern takes milliseconds.
+const PROBE_LIMIT: Duration = Duration::from_secs(2);
+
+/// The grades that were proven, ready for use, and what was found of each.
+pub(crate) struct Grades {
+    reports: Vec<GradeReport>,
+    proven: Vec<Arc<dyn Handoff>>,
+}
+
+/// Proves every grade on `route`.
+pub(crate) fn open(
+    core: &Arc<Core>,
+    probe: &Probe,
+    route: Route,
+    limit: Option<Duration>,
+) -> Grades {
+    let mut proven: Vec<Arc<dyn Handoff>> = Vec::new();
+    let reports = Grade::ALL
+        .into_iter()
+        .map(|grade| {
+            let outcome = prove(core, probe, route, grade)
+                .and_then(|()| start(core, probe, grade, limit, LIMIT))
+                .map(|handoff| {
+                    let mechanisms = handoff.mechanisms();
+                    proven.push(handoff);
+                    mechanisms
+                })
+                .map_err(|error| error.to_string());
+            GradeReport { grade, outcome }
+        })
+        .collect();
+    Grades { reports, proven }
+}
+
+fn prove(core: &Arc<Core>, probe: &Probe, route: Route, grade: Grade) -> Result<()> {
+    if route.is_copy() && grade != Grade::Host {
+        return Err(Error::NoGrade {
+            grade,
+            reason: format!("the host makes the copies of route {route}"),
+        });
+    }
+    let handoff = start(core, probe, grade, Some(PROBE_LIMIT), PROBE_LIMIT)?;
+    probe.prove_handoff(core, route, &handoff)
+}
+
+fn start(
+    core: &Arc<Core>,
+    probe: &Probe,
+    grade: Grade,
+    asked: Option<Duration>,
+    otherwise: Duration,
+) -> Result<Arc<dyn Handoff>> {
+    let limit = asked.unwrap_or(otherwise);
+    Ok(match grade {
+        // `clFinish` may take as long as it takes, unless the user says how long.
+        Grade::Host => Arc::new(Host::new(asked)),
+        Grade::Callback => {
+            let gate = Gate::of(&core.hip_device);
+            Arc::new(Callback::start(core, gate, limit)?)
+        }
+        Grade::Device => Arc::new(Device::start(core, probe, limit)?),
+    })
+}
+
+impl Grades {
+    pub(crate) fn reports(&self) -> &[GradeReport] {
+        &self.reports
+    }
+
+    /// The grade asked for, else the host's: it costs least on every pair measured so far, and its
+    /// errors come at once. Nobody is given the device's without asking.
+    pub(crate) fn choose(&self, asked: Option<Grade>) -> Result<Arc<dyn Handoff>> {
+        let proven = |grade| self.proven.iter().find(|handoff| handoff.grade() == grade);
+        let found = match asked {
+            Some(grade) => proven(grade),
+            None => proven(Grade::Host).or_else(|| proven(Grade::Callback)),
+        };
+        found.cloned().ok_or_else(|| {
+            let grade = asked.unwrap_or(Grade::Host);
+            Error::NoGrade {
+                grade,
+                reason: self.reason(grade),
+            }
+        })
+    }
+
+    fn reason(&self, grade: Grade) -> String {
+        self.reports
+            .iter()
+            .find(|report| report.grade == grade)
+            .and_then(|report| report.outcome.clone().err())
+            .unwrap_or_else(|| "it was not looked at".into())
+    }
+}

@@ -1,0 +1,217 @@
+use super::Parties;
+use super::device::Word;
+use crate::{Error, Result};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::time::{Duration, Instant};
+
+/// How a hand-off went, once that is known. Plain data: a driver's thread may drop the last clone.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    state: Mutex<State>,
+    known: Condvar,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Pending,
+    Done,
+    /// `None` once the error has been told.
+    Failed(Option<Error>),
+}
+
+impl Outcome {
+    /// The first answer counts; `false` for a later one.
+    fn settle(&self, result: Result<()>) -> bool {
+        let mut state = self.state.lock();
+        if !matches!(*state, State::Pending) {
+            return false;
+        }
+        *state = match result {
+            Ok(()) => State::Done,
+            Err(error) => State::Failed(Some(error)),
+        };
+        self.known.notify_all();
+        true
+    }
+
+    /// Replaces what was known: the waiting side could not be let go.
+    fn spoil(&self, error: Error) {
+        *self.state.lock() = State::Failed(Some(error));
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        !matches!(*self.state.lock(), State::Pending)
+    }
+
+    /// The error, told once; `None` also while nothing is known.
+    pub(crate) fn take_error(&self) -> Option<Error> {
+        match &mut *self.state.lock() {
+            State::Failed(error) => error.take(),
+            State::Pending | State::Done => None,
+        }
+    }
+
+    /// As a callback's end.
+    pub(super) fn told(&self, result: Result<()>) {
+        self.settle(result);
+    }
+
+    pub(super) fn wait(&self) {
+        let mut state = self.state.lock();
+        while matches!(*state, State::Pending) {
+            self.known.wait(&mut state);
+        }
+    }
+
+    /// Its error, or that it was not known in time.
+    pub(super) fn wait_for(&self, limit: Duration, parties: &Parties) -> Result<()> {
+        let deadline = Instant::now() + limit;
+        let mut state = self.state.lock();
+        loop {
+            match &mut *state {
+                State::Done => return Ok(()),
+                State::Failed(error) => return error.take().map_or(Ok(()), Err),
+                State::Pending => {}
+            }
+            if self.known.wait_until(&mut state, deadline).timed_out() {
+                return Err(parties.late(limit));
+            }
+        }
+    }
+}
+
+/// A word that only grows, for streams to wait for.
+pub(super) struct Lane {
+    flag: hip::Flag<u64>,
+    last: Mutex<u64>,
+}
+
+impl Lane {
+    pub(super) fn new(device: &hip::Device) -> Result<Self> {
+        Ok(Self {
+            flag: device.flag()?,
+            last: Mutex::new(0),
+        })
+    }
+
+    pub(super) fn flag(&self) -> &hip::Flag<u64> {
+        &self.flag
+    }
+
+    /// Callbacks of one queue may come out of order, and a smaller number must not take back a
+    /// greater one.
+    fn reach(&self, number: u64) {
+        let mut last = self.last.lock();
+        if number > *last {
+            *last = number;
+            self.flag.store(number);
+        }
+    }
+}
+
+/// What holds the side that comes after.
+pub(super) enum Hold {
+    /// A stream waits until the lane has reached the number.
+    Lane(Arc<Lane>, u64),
+    /// A host function in the stream waits for the outcome itself.
+    Function,
+    /// A queue waits for the user event. The second keeps its context until the ticket is retired.
+    Event(
+        Mutex<Option<clmgr::UserEvent>>,
+        #[allow(dead_code, reason = "kept alive")] clmgr::Event,
+    ),
+    /// A stream waits for a word that a kernel writes.
+    Word(Arc<Word>),
+}
+
+/// One hand-off on its way, shared with the driver's callback.
+///
+/// The [watchdog](super::watchdog) keeps it until the callback has let go of it: its parts must not
+/// be released on a driver's thread.
+pub(super) struct Ticket {
+    parties: Parties,
+    hold: Hold,
+    outcome: Arc<Outcome>,
+    needs_rescue: AtomicBool,
+}
+
+impl Ticket {
+    pub(super) fn new(parties: Parties, hold: Hold) -> Arc<Self> {
+        Arc::new(Self {
+            parties,
+            hold,
+            outcome: Arc::default(),
+            needs_rescue: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn parties(&self) -> &Parties {
+        &self.parties
+    }
+
+    pub(super) fn hold(&self) -> &Hold {
+        &self.hold
+    }
+
+    pub(super) fn outcome(&self) -> &Arc<Outcome> {
+        &self.outcome
+    }
+
+    /// Notes how the work before went and lets the other side go, whichever it was. Fit for a
+    /// driver's thread; `true` if the watchdog has to [rescue](Self::rescue) what waits.
+    pub(super) fn resolve(&self, result: Result<()>) -> bool {
+        let well = result.is_ok();
+        if !self.outcome.settle(result) {
+            return false;
+        }
+        match &self.hold {
+            Hold::Lane(lane, number) => lane.reach(*number),
+            Hold::Function => {}
+            Hold::Event(event, _) => {
+                let ended = event.lock().take().map(|event| match well {
+                    true => event.complete(),
+                    false => event.fail(),
+                });
+                if let Some(Err(error)) = ended {
+                    self.outcome.spoil(self.parties.failed(error));
+                }
+            }
+            // An earlier hand-off of the queue was given up, and this one's stream was let go with it.
+            Hold::Word(word) if well && word.is_given_up() => {
+                let error = Error::Ungated;
+                self.outcome.spoil(self.parties.failed(error));
+            }
+            // The kernel has written the word, or never will.
+            Hold::Word(_) => self.needs_rescue.store(!well, Ordering::Release),
+        }
+        self.needs_rescue.load(Ordering::Acquire)
+    }
+
+    /// Lets go without an error: the order failed before it was complete, and its caller was told.
+    pub(super) fn withdraw(&self) {
+        self.resolve(Ok(()));
+    }
+
+    /// Lets a stream go that waits for a kernel which never came. Calls HIP.
+    pub(super) fn rescue(&self) {
+        if let Hold::Word(word) = &self.hold
+            && self.needs_rescue.swap(false, Ordering::AcqRel)
+            && let Err(error) = word.give_up()
+        {
+            self.outcome.spoil(self.parties.failed(error));
+        }
+    }
+
+    /// Whether the outcome is known and nobody but the caller holds the ticket.
+    pub(super) fn is_retired(self: &Arc<Self>) -> bool {
+        let retired = Arc::strong_count(self) == 1
+            && self.outcome.is_known()
+            && !self.needs_rescue.load(Ordering::Acquire);
+        // What the callback did came before it let go.
+        fence(Ordering::Acquire);
+        retired
+    }
+}

@@ -1,0 +1,178 @@
+//! A thread that ends hand-offs which do not come to an end, and releases those that have.
+
+use super::ticket::Ticket;
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(super) struct Watchdog {
+    shared: Arc<Shared>,
+    limit: Duration,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// By deadline: the limit is the same for all.
+    watched: VecDeque<(Instant, Arc<Ticket>)>,
+    /// Past their deadline, and a driver may still call back for them.
+    late: Vec<Arc<Ticket>>,
+    /// To be let go by a thread that may call HIP.
+    rescues: bool,
+    sleeps: bool,
+    closed: bool,
+}
+
+/// Tickets are looked through, not only at the front, when there are this many.
+const MANY: usize = 64;
+/// How often a closed watchdog looks whether the drivers' threads have let go: soon at first, for
+/// they are about to, and then seldom, for a driver may never call back.
+const SOON: Duration = Duration::from_millis(1);
+const SELDOM: Duration = Duration::from_secs(1);
+
+impl Watchdog {
+    pub(super) fn start(limit: Duration) -> std::io::Result<Self> {
+        let shared = Arc::<Shared>::default();
+        let theirs = Arc::clone(&shared);
+        std::thread::Builder::new()
+            .name("interop watchdog".to_owned())
+            .spawn(move || theirs.run(limit))?;
+        Ok(Self { shared, limit })
+    }
+
+    pub(super) fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// From now on `ticket` is ended when the limit has passed, and kept until it has ended.
+    pub(super) fn watch(&self, ticket: &Arc<Ticket>) {
+        let deadline = Instant::now() + self.limit;
+        let mut state = self.shared.state.lock();
+        let retired = state.retire();
+        state.watched.push_back((deadline, Arc::clone(ticket)));
+        let sleeps = std::mem::take(&mut state.sleeps);
+        drop(state);
+        if sleeps {
+            self.shared.wake.notify_one();
+        }
+        // Outside of the lock: this may call either API.
+        drop(retired);
+    }
+
+    /// For callbacks, which outlive the watchdog's owner: ends a ticket as its work ended.
+    pub(super) fn resolver(
+        &self,
+        ticket: &Arc<Ticket>,
+    ) -> impl FnOnce(crate::Result<()>) + Send + 'static {
+        let (ticket, shared) = (Arc::clone(ticket), Arc::clone(&self.shared));
+        move |result| {
+            if ticket.resolve(result) {
+                let mut state = shared.state.lock();
+                state.rescues = true;
+                drop(state);
+                shared.wake.notify_one();
+            }
+        }
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.shared.state.lock().closed = true;
+        self.shared.wake.notify_one();
+    }
+}
+
+impl State {
+    /// Takes out what is retired: from the front, and everywhere if there is much.
+    fn retire(&mut self) -> Vec<Arc<Ticket>> {
+        let mut retired = Vec::new();
+        while let Some((_, ticket)) = self.watched.front()
+            && ticket.is_retired()
+        {
+            retired.extend(self.watched.pop_front().map(|(_, ticket)| ticket));
+        }
+        if self.watched.len() >= MANY && self.watched.len().is_power_of_two() {
+            self.watched
+                .retain(|(_, ticket)| !take_retired(ticket, &mut retired));
+        }
+        self.late
+            .retain(|ticket| !take_retired(ticket, &mut retired));
+        retired
+    }
+}
+
+fn take_retired(ticket: &Arc<Ticket>, retired: &mut Vec<Arc<Ticket>>) -> bool {
+    let is_retired = ticket.is_retired();
+    if is_retired {
+        retired.push(Arc::clone(ticket));
+    }
+    is_retired
+}
+
+impl Shared {
+    fn run(&self, limit: Duration) {
+        let mut state = self.state.lock();
+        let mut pause = SOON;
+        loop {
+            let retired = state.retire();
+            if !retired.is_empty() {
+                parking_lot::MutexGuard::unlocked(&mut state, || drop(retired));
+                continue;
+            }
+            if std::mem::take(&mut state.rescues) {
+                let all: Vec<_> = state
+                    .watched
+                    .iter()
+                    .map(|(_, ticket)| ticket)
+                    .cloned()
+                    .collect();
+                parking_lot::MutexGuard::unlocked(&mut state, || {
+                    for ticket in all {
+                        ticket.rescue();
+                    }
+                });
+                continue;
+            }
+            let next = state.watched.front().map(|(deadline, _)| *deadline);
+            match next {
+                Some(deadline) if deadline <= Instant::now() => {
+                    if let Some((_, ticket)) = state.watched.pop_front() {
+                        parking_lot::MutexGuard::unlocked(&mut state, || {
+                            if ticket.resolve(Err(ticket.parties().late(limit))) {
+                                ticket.rescue();
+                            }
+                        });
+                        state.late.push(ticket);
+                    }
+                }
+                None if state.closed => {
+                    if state.late.is_empty() {
+                        return;
+                    }
+                    // A driver that never calls back keeps its tickets, and this thread.
+                    self.wake.wait_for(&mut state, pause);
+                    pause = SELDOM.min(2 * pause);
+                }
+                Some(deadline) if state.closed => {
+                    let until = deadline.min(Instant::now() + pause);
+                    self.wake.wait_until(&mut state, until);
+                    pause = SELDOM.min(2 * pause);
+                }
+                Some(deadline) => {
+                    self.wake.wait_until(&mut state, deadline);
+                }
+                None => {
+                    state.sleeps = true;
+                    self.wake.wait(&mut state);
+                }
+            }
+        }
+    }
+}

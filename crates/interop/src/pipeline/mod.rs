@@ -1,0 +1,250 @@
+//! Blocks of data on their way through stages that run at once.
+//!
+//! ```text
+//!  producer -> upload -> stage -> ... -> stage -> download -> consumer
+//!     ^          |         |               |         |        (calling thread)
+//!     |        one thread each: block 3, 2,      1           0
+//!     +---- a slot comes free <----------------------+
+//! ```
+//!
+//! A slot is what one block needs on its way: buffers, a queue, a stream. There are as many blocks in
+//! flight as there are slots, and the producer is not asked for another one until a slot is free.
+
+mod error;
+mod slot;
+mod timeline;
+mod worker;
+
+pub use error::{Cause, StageError};
+pub use slot::Slot;
+pub use timeline::{Span, StageTime, Summary};
+
+use crate::{Error, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Instant;
+use worker::{InFlight, Worker};
+
+/// What happens to later blocks once one has failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// They are worked on as if nothing had happened.
+    #[default]
+    Continue,
+    /// The producer is asked for no more. Blocks that are in flight already are finished.
+    Stop,
+}
+
+type Stage<'a, S, E> = Box<dyn FnMut(&mut S, u64) -> Result<(), E> + Send + 'a>;
+
+/// Stages that work on different blocks at the same time, each on its own thread.
+///
+/// Blocks pass every stage in the order in which they came, and come out in that order. A stage that
+/// fails, or panics, fails its block: the stages after it are skipped for that block, and the consumer
+/// is told its number, the stage and the cause. Every block that the producer gave comes out, one way
+/// or the other.
+///
+/// A stage should wait for its device before it returns, so that its time and its errors are its own.
+/// If it does not, the next stage's guard puts that one's work after it all the same.
+///
+/// ```
+/// # use interop::{Bridge, Options, Pipeline, Slot};
+/// # let bridge = Bridge::open(&platform::select()?, &Options::default())?;
+/// # let add = bridge.programs().get(
+/// #     "__kernel void add(__global float *x) { x[get_global_id(0)] += 1.0f; }", "")?.kernel("add")?;
+/// let mut pipeline = Pipeline::new(bridge.slots::<f32>(2, 256)?)
+///     .stage("add", |slot: &mut Slot<f32>, _block| {
+///         let guard = slot.data.cl_mut(&slot.queue)?;
+///         // SAFETY: `add` takes one buffer and touches 256 floats.
+///         unsafe { add.launch(&slot.queue, clmgr::NdRange::d1(256), &[guard.arg()]) }?;
+///         Ok::<_, interop::Error>(slot.queue.finish()?)
+///     });
+/// let mut blocks = (0..4).map(|n| vec![n as f32; 256]);
+/// let summary = pipeline.run(
+///     &mut blocks,
+///     |slot, block: Vec<f32>| slot.data.upload(&block),
+///     |slot| {
+///         let mut result = vec![0.0; 256];
+///         slot.data.download(&mut result)?;
+///         Ok(result)
+///     },
+///     |number, result| assert_eq!(result.expect("no stage fails")[0], number as f32 + 1.0),
+/// )?;
+/// assert_eq!(summary.blocks, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Pipeline<'a, S, E> {
+    slots: Vec<S>,
+    stages: Vec<(String, Stage<'a, S, E>)>,
+    on_error: OnError,
+}
+
+impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
+    /// A pipeline without stages. Two slots are a double buffer; with as many slots as there are
+    /// stages, upload and download included, all of them can be busy.
+    #[must_use]
+    pub fn new(slots: Vec<S>) -> Self {
+        Self {
+            slots,
+            stages: Vec::new(),
+            on_error: OnError::default(),
+        }
+    }
+
+    /// Adds a stage after those there are. It is given a slot and the number of the block in it,
+    /// counted from 0.
+    #[must_use]
+    pub fn stage(
+        mut self,
+        name: impl Into<String>,
+        work: impl FnMut(&mut S, u64) -> Result<(), E> + Send + 'a,
+    ) -> Self {
+        self.stages.push((name.into(), Box::new(work)));
+        self
+    }
+
+    /// Says what a failure means for later blocks; [`OnError::Continue`] if never called.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = on_error;
+        self
+    }
+
+    /// Runs every block that `producer` gives through `upload`, the stages and `download`, and gives
+    /// the results to `consumer` on the calling thread, in order, with the block's number.
+    ///
+    /// Returns when the producer has ended and every block is out. As many results as there are slots
+    /// may wait for a slow consumer; behind them the pipeline stands still. Whatever
+    /// [`OnError::Stop`] leaves in the producer stays there for its owner.
+    ///
+    /// # Errors
+    /// [`Error::NoSlots`] if there is no slot. What goes wrong with a block is the consumer's to know.
+    ///
+    /// # Panics
+    /// If the producer or the consumer does. The blocks in flight are lost then, and so are the slots.
+    pub fn run<I, O>(
+        &mut self,
+        producer: &mut (impl Iterator<Item = I> + Send),
+        mut upload: impl FnMut(&mut S, I) -> Result<(), E> + Send,
+        mut download: impl FnMut(&mut S) -> Result<O, E> + Send,
+        mut consumer: impl FnMut(u64, Result<O, StageError<E>>),
+    ) -> Result<Summary>
+    where
+        I: Send,
+        O: Send,
+    {
+        if self.slots.is_empty() {
+            return Err(Error::NoSlots);
+        }
+        let begin = Instant::now();
+        let stop = AtomicBool::new(false);
+        let failed_stops = self.on_error == OnError::Stop;
+        let (free_slots, take_slot) = mpsc::channel();
+        let (give_result, results) = mpsc::sync_channel(self.slots.len());
+        for slot in self.slots.drain(..) {
+            // The receiver is right here.
+            let _ = free_slots.send(slot);
+        }
+        let worker = |name: &str| Worker::new(name, begin, &stop, failed_stops);
+        let mut uploading = worker("upload");
+        let staging: Vec<_> = self.stages.iter().map(|(name, _)| worker(name)).collect();
+        let mut downloading = worker("download");
+
+        let (times, slots, counts) = std::thread::scope(|scope| {
+            // In here, so that a consumer that panics lets the threads go.
+            let results: mpsc::Receiver<(u64, Result<O, StageError<E>>)> = results;
+            let stop = &stop;
+            let (first, mut previous) = mpsc::channel::<InFlight<S, E>>();
+            let mut threads = Vec::new();
+            let producing = scope.spawn(move || {
+                let mut block = 0;
+                // A slot first: what no slot is free for is not taken from the producer.
+                while let Ok(mut slot) = take_slot.recv() {
+                    let item = match stop.load(Ordering::Acquire) {
+                        true => None,
+                        false => producer.next(),
+                    };
+                    let Some(item) = item else {
+                        return (uploading.finish(), take_slot, Some(slot), block);
+                    };
+                    let failure = uploading.work(block, || upload(&mut slot, item)).err();
+                    let sent = first.send(InFlight {
+                        slot,
+                        block,
+                        failure,
+                    });
+                    block += 1;
+                    if sent.is_err() {
+                        break;
+                    }
+                }
+                (uploading.finish(), take_slot, None, block)
+            });
+            for ((_, stage), mut worker) in self.stages.iter_mut().zip(staging) {
+                let (next, following) = mpsc::channel();
+                let work = std::mem::replace(&mut previous, following);
+                threads.push(scope.spawn(move || {
+                    for mut in_flight in work {
+                        if in_flight.failure.is_none() {
+                            let InFlight { slot, block, .. } = &mut in_flight;
+                            in_flight.failure = worker.work(*block, || stage(slot, *block)).err();
+                        }
+                        if next.send(in_flight).is_err() {
+                            break;
+                        }
+                    }
+                    worker.finish()
+                }));
+            }
+            threads.push(scope.spawn(move || {
+                for InFlight {
+                    mut slot,
+                    block,
+                    failure,
+                } in previous
+                {
+                    let result = match failure {
+                        Some(failure) => Err(failure),
+                        None => downloading.work(block, || download(&mut slot)),
+                    };
+                    // Nobody takes it once the producer has ended; then it is collected below.
+                    let _ = free_slots.send(slot);
+                    if give_result.send((block, result)).is_err() {
+                        break;
+                    }
+                }
+                downloading.finish()
+            }));
+            let mut failed = 0;
+            for (block, result) in results {
+                failed += u64::from(result.is_err());
+                consumer(block, result);
+            }
+            let (uploaded, take_slot, last, blocks) = join(producing);
+            let mut times = vec![uploaded];
+            times.extend(threads.into_iter().map(join));
+            let slots: Vec<S> = last.into_iter().chain(take_slot.try_iter()).collect();
+            (times, slots, (blocks, failed))
+        });
+        self.slots = slots;
+        let (blocks, failed) = counts;
+        Ok(Summary::new(blocks, failed, begin.elapsed(), times))
+    }
+}
+
+fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+impl<S, E> std::fmt::Debug for Pipeline<'_, S, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.stages.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Pipeline")
+            .field("slots", &self.slots.len())
+            .field("stages", &names)
+            .field("on_error", &self.on_error)
+            .finish_non_exhaustive()
+    }
+}

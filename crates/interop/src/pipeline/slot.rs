@@ -1,0 +1,45 @@
+use super::Pipeline;
+use crate::{Bridge, Result, Shared};
+use bytemuck::Pod;
+
+/// One shared buffer with a queue and a stream of its own, so that waiting for one block's work is
+/// not waiting for another's.
+#[derive(Debug)]
+pub struct Slot<T: Pod> {
+    /// The block's data.
+    pub data: Shared<T>,
+    /// For OpenCL's part.
+    pub queue: clmgr::Queue,
+    /// For HIP's part.
+    pub stream: hip::Stream,
+}
+
+impl Bridge {
+    /// `count` slots of `len` elements each, for a [`Pipeline`] whose blocks need one buffer. A
+    /// pipeline takes slots of any type.
+    ///
+    /// # Errors
+    /// As [`alloc`](Self::alloc), or if a queue or stream is refused.
+    pub fn slots<T: Pod>(&self, count: usize, len: usize) -> Result<Vec<Slot<T>>> {
+        (0..count)
+            .map(|_| {
+                Ok(Slot {
+                    data: self.alloc(len)?,
+                    queue: self.queue()?,
+                    stream: self.stream()?,
+                })
+            })
+            .collect()
+    }
+
+    /// A pipeline of two slots of `len` elements: one is filled while the other is worked on.
+    ///
+    /// # Errors
+    /// As [`slots`](Self::slots).
+    pub fn double_buffer<'a, T: Pod + Send, E: Send>(
+        &self,
+        len: usize,
+    ) -> Result<Pipeline<'a, Slot<T>, E>> {
+        Ok(Pipeline::new(self.slots(2, len)?))
+    }
+}

@@ -1,0 +1,348 @@
+//! Pipelines overlap, keep order, push back, and lose nothing when a stage fails.
+
+use interop::pipeline::Cause;
+use interop::{Bridge, Grade, OnError, Options, Pipeline, Slot, StageError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
+
+type Failure = &'static str;
+type Results = Vec<(u64, Result<u64, StageError<Failure>>)>;
+
+/// Runs blocks `0..blocks` through `pipeline`, each carrying its number in its slot.
+fn run(
+    mut pipeline: Pipeline<'_, u64, Failure>,
+    blocks: u64,
+) -> (interop::pipeline::Summary, Results) {
+    let mut results = Vec::new();
+    let summary = pipeline
+        .run(
+            &mut (0..blocks),
+            |slot, item| {
+                *slot = item;
+                Ok(())
+            },
+            |slot| Ok(*slot),
+            |block, result| results.push((block, result)),
+        )
+        .expect("there are slots");
+    (summary, results)
+}
+
+#[test]
+fn a_stage_works_on_a_block_while_the_stage_before_works_on_the_next() {
+    // The first stage does not end block 1 before the second has begun block 0, which itself does
+    // not end before the first has begun block 1: only both at once can get past that.
+    let (second_began, first_waits) = mpsc::channel();
+    let (first_began, second_waits) = mpsc::channel();
+    let pipeline = Pipeline::new(vec![0; 2])
+        .stage("first", move |_, block| {
+            if block == 1 {
+                first_began.send(()).map_err(|_| "nobody waits")?;
+                first_waits.recv().map_err(|_| "nobody came")?;
+            }
+            Ok(())
+        })
+        .stage("second", move |_, block| {
+            if block == 0 {
+                second_began.send(()).map_err(|_| "nobody waits")?;
+                second_waits.recv().map_err(|_| "nobody came")?;
+            }
+            Ok(())
+        });
+    let (summary, results) = run(pipeline, 2);
+    assert!(
+        results.iter().all(|(_, result)| result.is_ok()),
+        "{results:?}"
+    );
+    let (first, second) = (&summary.stages[1], &summary.stages[2]);
+    assert_eq!((&*first.name, &*second.name), ("first", "second"));
+    assert!(
+        first.spans[1].overlaps(&second.spans[0]),
+        "{:?} {:?}",
+        first.spans,
+        second.spans
+    );
+}
+
+#[test]
+fn one_slot_means_one_block_at_a_time() {
+    let at_work = AtomicUsize::new(0);
+    let work = |_: &mut u64, _| {
+        assert_eq!(at_work.fetch_add(1, Ordering::SeqCst), 0);
+        std::thread::yield_now();
+        at_work.fetch_sub(1, Ordering::SeqCst);
+        Ok(())
+    };
+    let pipeline = Pipeline::new(vec![0]).stage("a", work).stage("b", work);
+    let (summary, results) = run(pipeline, 100);
+    assert!(results.iter().all(|(_, result)| result.is_ok()));
+    assert_eq!((summary.blocks, summary.failed), (100, 0));
+}
+
+#[test]
+fn results_come_in_order_and_none_is_missing() {
+    let pipeline = Pipeline::new(vec![0; 3])
+        .stage("square", |slot: &mut u64, block| {
+            assert_eq!(*slot, block);
+            *slot *= block;
+            Ok(())
+        })
+        .stage("yield", |_, block| {
+            if block % 3 == 0 {
+                std::thread::yield_now();
+            }
+            Ok(())
+        });
+    let (_, results) = run(pipeline, 500);
+    assert_eq!(results.len(), 500);
+    for (place, (block, result)) in (0_u64..).zip(&results) {
+        assert_eq!(*block, place);
+        assert_eq!(*result.as_ref().expect("no failure"), place * place);
+    }
+}
+
+#[test]
+fn a_failing_block_is_named_and_the_others_come_through() {
+    let after = Mutex::new(Vec::new());
+    let pipeline = Pipeline::new(vec![0; 4])
+        .stage("picky", |_, block| match block {
+            3 => Err("odd taste"),
+            5 => panic!("block {block} is too much"),
+            _ => Ok(()),
+        })
+        .stage("after", |_, block| {
+            after.lock().expect("no panic").push(block);
+            Ok(())
+        });
+    let (summary, results) = run(pipeline, 8);
+    assert_eq!((summary.blocks, summary.failed), (8, 2));
+    for (block, result) in &results {
+        match (block, result) {
+            (3, Err(error)) => {
+                assert!(matches!(error.cause, Cause::Failed("odd taste")));
+                assert_eq!(
+                    error.to_string(),
+                    "block 3 failed in stage `picky`: odd taste"
+                );
+            }
+            (5, Err(error)) => {
+                assert!(
+                    matches!(&error.cause, Cause::Panicked(text) if text == "block 5 is too much")
+                );
+                assert_eq!(error.block, 5);
+            }
+            (block, result) => assert_eq!(result.as_ref().expect("no failure"), block),
+        }
+    }
+    drop(results);
+    assert_eq!(*after.lock().expect("no panic"), [0, 1, 2, 4, 6, 7]);
+}
+
+#[test]
+fn after_a_stop_what_is_in_flight_comes_out_and_the_rest_stays_with_the_producer() {
+    let mut producer = 0..100_u64;
+    let mut pipeline = Pipeline::new(vec![0_u64; 2]).on_error(OnError::Stop).stage(
+        "fails",
+        |_, block| match block {
+            4 => Err("enough"),
+            _ => Ok(()),
+        },
+    );
+    let mut seen = Vec::new();
+    let summary = pipeline
+        .run(
+            &mut producer,
+            |slot, item| {
+                *slot = item;
+                Ok(())
+            },
+            |slot| Ok(*slot),
+            |block, result: Result<u64, StageError<Failure>>| seen.push((block, result.is_ok())),
+        )
+        .expect("there are slots");
+    let next = producer.next().expect("the producer was not emptied");
+    assert_eq!(summary.blocks, next, "what was taken came out");
+    assert_eq!(seen.len() as u64, next);
+    assert!(next <= 4 + 1 + 2, "two slots: block {next} was never begun");
+    for (place, (block, well)) in (0..).zip(seen) {
+        assert_eq!((block, well), (place, place != 4));
+    }
+}
+
+#[test]
+fn the_producer_is_not_asked_for_more_than_there_are_slots() {
+    const SLOTS: u64 = 3;
+    let (taken, out) = (AtomicU64::new(0), AtomicU64::new(0));
+    let mut producer = std::iter::repeat_with(|| {
+        let taken = taken.fetch_add(1, Ordering::SeqCst) + 1;
+        // A slot is free again after the download, before the consumer has counted the result.
+        let in_flight = taken - out.load(Ordering::SeqCst);
+        assert!(in_flight <= SLOTS, "{in_flight} blocks are in flight");
+    })
+    .take(200);
+    let mut pipeline =
+        Pipeline::<_, Failure>::new(vec![(); SLOTS as usize]).stage("s", |(), _| Ok(()));
+    let mut results = 0;
+    pipeline
+        .run(
+            &mut producer,
+            |(), ()| Ok(()),
+            |()| {
+                out.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            },
+            |_, _| results += 1,
+        )
+        .expect("there are slots");
+    assert_eq!(results, 200);
+}
+
+#[test]
+fn a_consumer_that_stands_still_stops_the_producer() {
+    const SLOTS: u64 = 2;
+    let taken = AtomicU64::new(0);
+    let mut producer = (0..50_u64).inspect(|_| {
+        taken.fetch_add(1, Ordering::SeqCst);
+    });
+    let mut pipeline = Pipeline::<_, Failure>::new(vec![0_u64; SLOTS as usize]);
+    let mut results = 0;
+    pipeline
+        .run(
+            &mut producer,
+            |slot, item| {
+                *slot = item;
+                Ok(())
+            },
+            |slot| Ok(*slot),
+            |block, _| {
+                results += 1;
+                // In flight, waiting as results, one that waits to become a result, one in the hand.
+                let most = block + 2 * SLOTS + 2;
+                assert!(taken.load(Ordering::SeqCst) <= most);
+            },
+        )
+        .expect("there are slots");
+    assert_eq!(results, 50);
+}
+
+#[test]
+fn a_pipeline_runs_again_with_the_same_slots_and_not_at_all_without() {
+    let mut pipeline = Pipeline::<_, Failure>::new(vec![0_u64; 2]);
+    for _ in 0..3 {
+        let mut results = 0;
+        pipeline
+            .run(
+                &mut (0..5_u64),
+                |slot, item| {
+                    *slot = item;
+                    Ok(())
+                },
+                |slot| Ok(*slot),
+                |_, _| results += 1,
+            )
+            .expect("the slots came back");
+        assert_eq!(results, 5);
+    }
+    let consumer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let panics = |_, _: Result<(), StageError<Failure>>| panic!("the consumer's own");
+        pipeline.run(&mut (0..5_u64), |_, _| Ok(()), |_| Ok(()), panics)
+    }));
+    assert!(
+        consumer.is_err(),
+        "the threads ended and the panic came through"
+    );
+    let error = pipeline
+        .run(&mut (0..5_u64), |_, _| Ok(()), |_| Ok(()), |_, _| {})
+        .expect_err("the slots went with the panic")
+        .to_string();
+    assert!(error.contains("no slot"), "{error}");
+}
+
+const CL: &str = "
+__kernel void add(__global uint *x, uint k)
+{
+    x[get_global_id(0)] += k;
+}";
+
+const HIP: &str = r#"
+extern "C" __global__ void times(unsigned int *x, unsigned int k)
+{
+    x[blockIdx.x * blockDim.x + threadIdx.x] *= k;
+}"#;
+
+#[test]
+fn both_apis_work_on_different_blocks_at_once_under_every_grade() {
+    const LEN: usize = 1 << 12;
+    let selection = platform::select_named(Some("host")).expect("the host platform");
+    let any = Bridge::open(&selection, &Options::default())
+        .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
+    let add = any
+        .programs()
+        .get(CL, "")
+        .and_then(|program| program.kernel("add"));
+    let add = add.expect("an OpenCL kernel");
+    let times = hip::rtc::Program::new(HIP)
+        .name("pipelines.hip")
+        .compile(any.hip_device())
+        .and_then(|module| module.function("times"))
+        .expect("a HIP kernel");
+    let (add, times) = (&add, &times);
+    for grade in Grade::ALL {
+        let bridge = any.with_grade(grade).expect("a proven grade");
+        let slots = bridge.slots::<u32>(4, LEN).expect("slots");
+        // HIP's stage of block 0 is held inside its stream until OpenCL's stage of block 1 has begun,
+        // which does not end before the stream has come so far.
+        let (opencl_began, hip_waits) = mpsc::channel();
+        let (hip_began, opencl_waits) = mpsc::channel();
+        let mut hip = Some((hip_began, hip_waits));
+        let mut pipeline = Pipeline::new(slots)
+            .stage("opencl", move |slot: &mut Slot<u32>, block| {
+                if block == 1 {
+                    let _ = opencl_began.send(());
+                    let _ = opencl_waits.recv();
+                }
+                let guard = slot.data.cl_mut(&slot.queue)?;
+                let args = [guard.arg(), clmgr::Arg::scalar(&7_u32)];
+                // SAFETY: `add` takes a buffer of LEN words and a uint.
+                unsafe { add.launch(&slot.queue, clmgr::NdRange::d1(LEN), &args) }?;
+                Ok::<_, interop::Error>(slot.queue.finish()?)
+            })
+            .stage("hip", move |slot: &mut Slot<u32>, _| {
+                if let Some((began, opencl)) = hip.take() {
+                    slot.stream.host_function(move || {
+                        let _ = began.send(());
+                        let _ = opencl.recv();
+                    })?;
+                }
+                let mut guard = slot.data.hip_mut(&slot.stream)?;
+                let config = hip::LaunchConfig::linear(LEN, 256)?;
+                // SAFETY: `times` takes a pointer to LEN words and a uint.
+                unsafe { times.launch(&slot.stream, config, &[&guard.slice_mut(), &3_u32]) }?;
+                Ok(slot.stream.synchronize()?)
+            });
+        let mut blocks = (0..20_u32).map(|block| vec![block; LEN]);
+        let mut expected = 0..20_u32;
+        let summary = pipeline
+            .run(
+                &mut blocks,
+                |slot, block: Vec<u32>| slot.data.upload(&block),
+                |slot| {
+                    let mut words = vec![0; LEN];
+                    slot.data.download(&mut words)?;
+                    Ok(words)
+                },
+                |_, words| {
+                    let words = words.expect("no stage fails");
+                    let input = expected.next().expect("as many as went in");
+                    assert!(words.iter().all(|word| *word == (input + 7) * 3), "{grade}");
+                },
+            )
+            .expect("there are slots");
+        assert_eq!((summary.blocks, summary.failed), (20, 0), "{grade}");
+        let (opencl, hip) = (&summary.stages[1], &summary.stages[2]);
+        assert!(
+            opencl.spans[1].overlaps(&hip.spans[0]),
+            "{grade}\n{summary}"
+        );
+    }
+}

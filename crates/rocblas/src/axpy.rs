@@ -1,0 +1,71 @@
+use num_complex::Complex;
+use rocblas_sys::{rocblas_handle, rocblas_status};
+
+use crate::factor::{Factor, Fetch, check_alpha};
+use crate::routine::{CType, call, routine};
+use crate::{Handle, Result, Scalar, Vector, VectorMut};
+
+type Signature<S, I> = unsafe extern "C" fn(
+    rocblas_handle,
+    I,
+    *const <S as CType>::Raw,
+    *const <S as CType>::Raw,
+    I,
+    *mut <S as CType>::Raw,
+    I,
+) -> rocblas_status;
+
+routine!(Axpy::axpy: Signature, "6.1" {
+    f32: rocblas_saxpy, rocblas_saxpy_64;
+    f64: rocblas_daxpy, rocblas_daxpy_64;
+    Complex<f32>: rocblas_caxpy, rocblas_caxpy_64;
+    Complex<f64>: rocblas_zaxpy, rocblas_zaxpy_64;
+});
+
+impl Handle {
+    /// `y = alpha * x + y`, for vectors of equal length.
+    ///
+    /// # Errors
+    ///
+    /// The lengths differ, a vector or `alpha` was taken for another stream, a size needs the `_64` function and the library has
+    /// none, or rocBLAS refused the call.
+    #[doc(alias("rocblas_saxpy", "rocblas_daxpy", "rocblas_caxpy", "rocblas_zaxpy"))]
+    pub fn axpy<'s, T: Scalar>(
+        &self,
+        alpha: impl Into<Factor<'s, T>>,
+        x: Vector<'_, T>,
+        mut y: VectorMut<'_, T>,
+    ) -> Result<()> {
+        const CALL: &str = "axpy";
+        let alpha = alpha.into();
+        let mode = check_alpha(self, CALL, &alpha, Fetch::Never)?;
+        self.check_stream(CALL, "x", x.stream())?;
+        self.check_stream(CALL, "y", y.stream())?;
+        y.check_len(CALL, "y", x.len())?;
+        let ([n, incx], [_, incy]) = (x.shape(), y.shape());
+        if n == 0 {
+            return Ok(());
+        }
+        call!(
+            self,
+            mode,
+            T::axpy,
+            (n, incx, incy),
+            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to be read on the
+            // handle's stream, as the pointer mode says. The vectors are as long as length and increment say, checked when they
+            // were made; they may be used on the handle's stream, and `y` is exclusive.
+            |axpy| unsafe {
+                axpy(
+                    self.raw(),
+                    n,
+                    alpha.as_ptr().cast(),
+                    x.data.as_ptr().cast(),
+                    incx,
+                    y.data.as_mut_ptr().cast(),
+                    incy,
+                )
+            },
+            "n {n}, incx {incx}, incy {incy}"
+        )
+    }
+}

@@ -1,0 +1,135 @@
+use hip::DeviceSliceMut;
+use num_complex::Complex;
+use rocblas_sys::{Api, rocblas_handle, rocblas_int, rocblas_status};
+
+use crate::reduction::Target;
+use crate::routine::{CType, Routine, call, routine};
+use crate::{Handle, Result, Scalar, Vector};
+
+type Signature<S, I> = unsafe extern "C" fn(
+    rocblas_handle,
+    I,
+    *const <S as CType>::Raw,
+    I,
+    *const <S as CType>::Raw,
+    I,
+    *mut <S as CType>::Raw,
+) -> rocblas_status;
+
+routine!(Dot::dot: Signature, "6.1" {
+    f32: rocblas_sdot, rocblas_sdot_64;
+    f64: rocblas_ddot, rocblas_ddot_64;
+    Complex<f32>: rocblas_cdotu, rocblas_cdotu_64;
+    Complex<f64>: rocblas_zdotu, rocblas_zdotu_64;
+});
+
+routine!(Dotc::dotc: Signature, "6.1" {
+    f32: rocblas_sdot, rocblas_sdot_64;
+    f64: rocblas_ddot, rocblas_ddot_64;
+    Complex<f32>: rocblas_cdotc, rocblas_cdotc_64;
+    Complex<f64>: rocblas_zdotc, rocblas_zdotc_64;
+});
+
+/// The functions of one of the two products.
+type Functions<T> = fn(&Api) -> Routine<Signature<T, rocblas_int>, Signature<T, i64>>;
+
+impl Handle {
+    /// The sum of `x[i] * y[i]`, nothing conjugated. Waits for the stream.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::axpy`], or earlier work of the stream failed.
+    #[doc(alias(
+        "rocblas_sdot",
+        "rocblas_ddot",
+        "rocblas_cdotu",
+        "rocblas_zdotu",
+        "dotu"
+    ))]
+    pub fn dot<T: Scalar>(&self, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T> {
+        let mut result = T::ZERO;
+        self.sum_of_products("dot", T::dot, x, y, Target::Host(&mut result))?;
+        Ok(result)
+    }
+
+    /// The sum of `x[i] * y[i]`, nothing conjugated, into the one element of `result`. The host does not wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::axpy`], or `result` has not exactly one element.
+    #[doc(alias("rocblas_sdot", "rocblas_ddot", "rocblas_cdotu", "rocblas_zdotu"))]
+    pub fn dot_into<T: Scalar>(
+        &self,
+        x: Vector<'_, T>,
+        y: Vector<'_, T>,
+        result: DeviceSliceMut<'_, T>,
+    ) -> Result<()> {
+        self.sum_of_products("dot_into", T::dot, x, y, Target::Device(result))
+    }
+
+    /// The sum of `conj(x[i]) * y[i]`; the same as [`Handle::dot`] for real scalars. Waits for the stream.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::dot`].
+    #[doc(alias("rocblas_cdotc", "rocblas_zdotc"))]
+    pub fn dotc<T: Scalar>(&self, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T> {
+        let mut result = T::ZERO;
+        self.sum_of_products("dotc", T::dotc, x, y, Target::Host(&mut result))?;
+        Ok(result)
+    }
+
+    /// The sum of `conj(x[i]) * y[i]` into the one element of `result`. The host does not wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::dot_into`].
+    #[doc(alias("rocblas_cdotc", "rocblas_zdotc"))]
+    pub fn dotc_into<T: Scalar>(
+        &self,
+        x: Vector<'_, T>,
+        y: Vector<'_, T>,
+        result: DeviceSliceMut<'_, T>,
+    ) -> Result<()> {
+        self.sum_of_products("dotc_into", T::dotc, x, y, Target::Device(result))
+    }
+
+    fn sum_of_products<T: Scalar>(
+        &self,
+        call: &'static str,
+        functions: Functions<T>,
+        x: Vector<'_, T>,
+        y: Vector<'_, T>,
+        mut result: Target<'_, T>,
+    ) -> Result<()> {
+        let mode = result.check(self, call)?;
+        self.check_stream(call, "x", x.stream())?;
+        self.check_stream(call, "y", y.stream())?;
+        y.check_len(call, "y", x.len())?;
+        let ([n, incx], [_, incy]) = (x.shape(), y.shape());
+        if n == 0 {
+            return result.write_zero();
+        }
+        call!(
+            self,
+            mode,
+            functions,
+            (n, incx, incy),
+            // SAFETY: the handle is alive. The vectors are as long as length and increment say, checked when they were made, and may
+            // be used on the handle's stream. The result is an exclusive host value that is written before the call returns, or
+            // exclusive device memory to be written on that stream, as the pointer mode says.
+            |dot| unsafe {
+                dot(
+                    self.raw(),
+                    n,
+                    x.data.as_ptr().cast(),
+                    incx,
+                    y.data.as_ptr().cast(),
+                    incy,
+                    result.as_mut_ptr().cast(),
+                )
+            },
+            "n {n}, incx {incx}, incy {incy}"
+        )
+    }
+}

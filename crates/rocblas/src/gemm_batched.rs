@@ -1,0 +1,107 @@
+use num_complex::Complex;
+use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status};
+
+use crate::factor::{Factor, Fetch, check_pair};
+use crate::gemm::{product, same_count};
+use crate::routine::{CType, call, routine};
+use crate::size::long;
+use crate::{Handle, Op, PointerBatch, PointerBatchMut, Result, Scalar};
+
+type Signature<S, I> = unsafe extern "C" fn(
+    rocblas_handle,
+    rocblas_operation,
+    rocblas_operation,
+    I,
+    I,
+    I,
+    *const <S as CType>::Raw,
+    *const *const <S as CType>::Raw,
+    I,
+    *const *const <S as CType>::Raw,
+    I,
+    *const <S as CType>::Raw,
+    *const *mut <S as CType>::Raw,
+    I,
+    I,
+) -> rocblas_status;
+
+routine!(GemmBatched::gemm_batched: Signature, "6.3" {
+    f32: rocblas_sgemm_batched, rocblas_sgemm_batched_64;
+    f64: rocblas_dgemm_batched, rocblas_dgemm_batched_64;
+    Complex<f32>: rocblas_cgemm_batched, rocblas_cgemm_batched_64;
+    Complex<f64>: rocblas_zgemm_batched, rocblas_zgemm_batched_64;
+});
+
+impl Handle {
+    /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for matrices that lie anywhere, as many in each batch.
+    ///
+    /// Shapes are those of [`Handle::gemm`].
+    ///
+    /// # Errors
+    ///
+    /// A count does not fit, or as [`Handle::gemm`].
+    #[doc(alias(
+        "rocblas_sgemm_batched",
+        "rocblas_dgemm_batched",
+        "rocblas_cgemm_batched",
+        "rocblas_zgemm_batched"
+    ))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the field's own order of arguments"
+    )]
+    pub fn gemm_batched<'s, T: Scalar>(
+        &self,
+        op_a: Op,
+        op_b: Op,
+        alpha: impl Into<Factor<'s, T>>,
+        a: &PointerBatch<'_, T>,
+        b: &PointerBatch<'_, T>,
+        beta: impl Into<Factor<'s, T>>,
+        c: &mut PointerBatchMut<'_, T>,
+    ) -> Result<()> {
+        const CALL: &str = "gemm_batched";
+        let (alpha, beta) = (alpha.into(), beta.into());
+        let mode = check_pair(self, CALL, &alpha, &beta, Fetch::Perhaps)?;
+        self.check_stream(CALL, "a", a.stream())?;
+        self.check_stream(CALL, "b", b.stream())?;
+        self.check_stream(CALL, "c", c.stream())?;
+        let [m, n, k] = product(CALL, op_a, a.layout(), op_b, b.layout(), ("c", c.layout()))?;
+        same_count(CALL, "a", a.count(), ("c", c.count()))?;
+        same_count(CALL, "b", b.count(), ("c", c.count()))?;
+        let count = long(c.count());
+        if m == 0 || n == 0 || count == 0 {
+            return Ok(());
+        }
+        let [lda, ldb, ldc] = [a.layout(), b.layout(), c.layout()].map(|layout| long(layout.ld));
+        let (a, b, c) = (a.addresses()?, b.addresses()?, c.addresses()?);
+        call!(
+            self,
+            mode,
+            T::gemm_batched,
+            (m, n, k, lda, ldb, ldc, count),
+            // SAFETY: as in `gemm`; the arrays hold `count` addresses each, of matrices of these layouts that may be used on the
+            // handle's stream. No two of `c` share an element, and they are exclusive.
+            |gemm| unsafe {
+                gemm(
+                    self.raw(),
+                    op_a.raw(),
+                    op_b.raw(),
+                    m,
+                    n,
+                    k,
+                    alpha.as_ptr().cast(),
+                    a.cast(),
+                    lda,
+                    b.cast(),
+                    ldb,
+                    beta.as_ptr().cast(),
+                    c.cast(),
+                    ldc,
+                    count,
+                )
+            },
+            "{op_a:?}, {op_b:?}, m {m}, n {n}, k {k}, lda {lda}, ldb {ldb}, ldc {ldc}, count {count}"
+        )
+    }
+}

@@ -1,0 +1,125 @@
+use num_complex::Complex;
+use rocblas_sys::{Api, rocblas_handle, rocblas_int, rocblas_status};
+
+use crate::factor::{Factor, Fetch, check_alpha};
+use crate::routine::{CType, Routine, call, routine};
+use crate::size::long;
+use crate::{Handle, MatrixMut, Result, Scalar, Vector};
+
+type Signature<S, I> = unsafe extern "C" fn(
+    rocblas_handle,
+    I,
+    I,
+    *const <S as CType>::Raw,
+    *const <S as CType>::Raw,
+    I,
+    *const <S as CType>::Raw,
+    I,
+    *mut <S as CType>::Raw,
+    I,
+) -> rocblas_status;
+
+routine!(Ger::ger: Signature, "6.2" {
+    f32: rocblas_sger, rocblas_sger_64;
+    f64: rocblas_dger, rocblas_dger_64;
+    Complex<f32>: rocblas_cgeru, rocblas_cgeru_64;
+    Complex<f64>: rocblas_zgeru, rocblas_zgeru_64;
+});
+
+routine!(Gerc::gerc: Signature, "6.2" {
+    f32: rocblas_sger, rocblas_sger_64;
+    f64: rocblas_dger, rocblas_dger_64;
+    Complex<f32>: rocblas_cgerc, rocblas_cgerc_64;
+    Complex<f64>: rocblas_zgerc, rocblas_zgerc_64;
+});
+
+/// The functions of one of the two products.
+type Functions<T> = fn(&Api) -> Routine<Signature<T, rocblas_int>, Signature<T, i64>>;
+
+impl Handle {
+    /// `a = alpha * x * y^T + a`, nothing conjugated.
+    ///
+    /// `x` is as long as `a` has rows, `y` as it has columns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::gemm`].
+    #[doc(alias(
+        "rocblas_sger",
+        "rocblas_dger",
+        "rocblas_cgeru",
+        "rocblas_zgeru",
+        "geru"
+    ))]
+    pub fn ger<'s, T: Scalar>(
+        &self,
+        alpha: impl Into<Factor<'s, T>>,
+        x: Vector<'_, T>,
+        y: Vector<'_, T>,
+        a: MatrixMut<'_, T>,
+    ) -> Result<()> {
+        self.outer_product("ger", T::ger, alpha.into(), x, y, a)
+    }
+
+    /// `a = alpha * x * y^H + a`; the same as [`Handle::ger`] for real scalars.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::gemm`].
+    #[doc(alias("rocblas_cgerc", "rocblas_zgerc"))]
+    pub fn gerc<'s, T: Scalar>(
+        &self,
+        alpha: impl Into<Factor<'s, T>>,
+        x: Vector<'_, T>,
+        y: Vector<'_, T>,
+        a: MatrixMut<'_, T>,
+    ) -> Result<()> {
+        self.outer_product("gerc", T::gerc, alpha.into(), x, y, a)
+    }
+
+    fn outer_product<T: Scalar>(
+        &self,
+        call: &'static str,
+        functions: Functions<T>,
+        alpha: Factor<'_, T>,
+        x: Vector<'_, T>,
+        y: Vector<'_, T>,
+        mut a: MatrixMut<'_, T>,
+    ) -> Result<()> {
+        let mode = check_alpha(self, call, &alpha, Fetch::Never)?;
+        self.check_stream(call, "x", x.stream())?;
+        self.check_stream(call, "y", y.stream())?;
+        self.check_stream(call, "a", a.data.stream())?;
+        x.check_len(call, "x", a.layout.rows)?;
+        y.check_len(call, "y", a.layout.cols)?;
+        let [m, n, lda] = [a.layout.rows, a.layout.cols, a.layout.ld].map(long);
+        let ([_, incx], [_, incy]) = (x.shape(), y.shape());
+        if m == 0 || n == 0 {
+            return Ok(());
+        }
+        call!(
+            self,
+            mode,
+            functions,
+            (m, n, incx, incy, lda),
+            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to be read on the
+            // handle's stream, as the pointer mode says. Matrix and vectors are as large as sizes, leading dimension and increments
+            // say, checked when they were made; they may be used on the handle's stream, and `a` is exclusive.
+            |ger| unsafe {
+                ger(
+                    self.raw(),
+                    m,
+                    n,
+                    alpha.as_ptr().cast(),
+                    x.data.as_ptr().cast(),
+                    incx,
+                    y.data.as_ptr().cast(),
+                    incy,
+                    a.data.as_mut_ptr().cast(),
+                    lda,
+                )
+            },
+            "m {m}, n {n}, incx {incx}, incy {incy}, lda {lda}"
+        )
+    }
+}

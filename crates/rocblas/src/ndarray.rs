@@ -1,0 +1,136 @@
+//! Arrays of the crate `ndarray` to and from matrices in device memory.
+//!
+//! A matrix here is column-major, an array of `ndarray` row-major unless it was made otherwise. So there are two ways:
+//!
+//! | | arrays | what it costs |
+//! |---|---|---|
+//! | [`MatrixMut::copy_from_array`], [`Matrix::copy_to_array`] | column-major without gaps, others are refused | one copy between host and device |
+//! | [`MatrixMut::gather_from_array`], [`Matrix::scatter_to_array`] | any | a second pass through host memory, element by element |
+//!
+//! A row-major array needs no second pass either if its *transpose* will do: `array.t()` is column-major, and
+//! [`Op::Transpose`](crate::Op::Transpose) turns it back in a product or a solve.
+
+mod batch;
+mod owned;
+
+pub use owned::DeviceMatrix;
+
+use ::ndarray::{Array2, ArrayView2, ArrayViewMut2, ShapeBuilder};
+use bytemuck::Pod;
+use hip::Rect;
+
+use crate::size::Layout;
+use crate::{Error, Matrix, MatrixMut, Result};
+
+impl<T: Pod> Matrix<'_, T> {
+    /// Copies the matrix to an array of the same shape that is column-major without gaps. Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`], [`Error::ArrayLayout`] for another order of the elements, memory that HIP may not copy, or earlier work of
+    /// the stream failed.
+    pub fn copy_to_array(&self, array: ArrayViewMut2<'_, T>) -> Result<()> {
+        const CALL: &str = "copy_to_array";
+        same_shape(CALL, self.layout, array.dim())?;
+        let refused = wrong_order(CALL, &array.view(), "scatter_to_array");
+        let elements = array.reversed_axes().into_slice().ok_or(refused)?;
+        self.copy_packed(elements)
+    }
+
+    /// Copies the matrix to an array of the same shape with any strides: to host memory first, and from there element by element.
+    /// Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::copy_to_array`], but for the order of the elements.
+    pub fn scatter_to_array(&self, mut array: ArrayViewMut2<'_, T>) -> Result<()> {
+        same_shape("scatter_to_array", self.layout, array.dim())?;
+        array.assign(&self.to_array()?);
+        Ok(())
+    }
+
+    /// A new column-major array with the matrix. Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// Memory that HIP may not copy, or earlier work of the stream failed.
+    pub fn to_array(&self) -> Result<Array2<T>> {
+        let Layout { rows, cols, .. } = self.layout;
+        let mut array = Array2::from_elem((rows, cols).f(), T::zeroed());
+        self.copy_to_array(array.view_mut())?;
+        Ok(array)
+    }
+
+    fn copy_packed(&self, elements: &mut [T]) -> Result<()> {
+        let Layout { rows, cols, ld } = self.layout;
+        let rect = Rect {
+            width: rows,
+            height: cols,
+            source_pitch: ld,
+            destination_pitch: rows,
+        };
+        Ok(self.data.copy_rect_to_slice(elements, rect)?)
+    }
+}
+
+impl<T: Pod> MatrixMut<'_, T> {
+    /// Copies an array of the same shape that is column-major without gaps. Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`], [`Error::ArrayLayout`] for another order of the elements, memory that HIP may not copy, or earlier work of
+    /// the stream failed.
+    pub fn copy_from_array(&mut self, array: ArrayView2<'_, T>) -> Result<()> {
+        const CALL: &str = "copy_from_array";
+        same_shape(CALL, self.layout, array.dim())?;
+        match array.t().to_slice() {
+            Some(elements) => self.copy_packed(elements),
+            None => Err(wrong_order(CALL, &array, "gather_from_array")),
+        }
+    }
+
+    /// Copies an array of the same shape with any strides: element by element to host memory, and from there to the device.
+    /// Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`MatrixMut::copy_from_array`], but for the order of the elements.
+    pub fn gather_from_array(&mut self, array: ArrayView2<'_, T>) -> Result<()> {
+        same_shape("gather_from_array", self.layout, array.dim())?;
+        let packed: Vec<T> = array.t().iter().copied().collect();
+        self.copy_packed(&packed)
+    }
+
+    fn copy_packed(&mut self, elements: &[T]) -> Result<()> {
+        let Layout { rows, cols, ld } = self.layout;
+        let rect = Rect {
+            width: rows,
+            height: cols,
+            source_pitch: rows,
+            destination_pitch: ld,
+        };
+        Ok(self.data.copy_rect_from_slice(elements, rect)?)
+    }
+}
+
+fn same_shape(call: &'static str, layout: Layout, array: (usize, usize)) -> Result<()> {
+    let Layout { rows, cols, .. } = layout;
+    if array == (rows, cols) {
+        return Ok(());
+    }
+    Err(Error::Shape {
+        call,
+        argument: "array",
+        found: format!("{} x {}", array.0, array.1),
+        expected: format!("{rows} x {cols}, as the matrix,"),
+    })
+}
+
+fn wrong_order<T>(call: &'static str, array: &ArrayView2<'_, T>, instead: &'static str) -> Error {
+    Error::ArrayLayout {
+        call,
+        shape: array.shape().to_vec(),
+        strides: array.strides().to_vec(),
+        instead,
+    }
+}

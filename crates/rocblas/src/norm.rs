@@ -1,0 +1,121 @@
+use hip::DeviceSliceMut;
+use num_complex::Complex;
+use rocblas_sys::{Api, rocblas_handle, rocblas_int, rocblas_status};
+
+use crate::reduction::Target;
+use crate::routine::{CType, Routine, call, routine};
+use crate::{Handle, Result, Scalar, Vector};
+
+type Signature<S, I> = unsafe extern "C" fn(
+    rocblas_handle,
+    I,
+    *const <S as CType>::Raw,
+    I,
+    *mut <S as CType>::RawReal,
+) -> rocblas_status;
+
+routine!(Nrm2::nrm2: Signature, "6.1" {
+    f32: rocblas_snrm2, rocblas_snrm2_64;
+    f64: rocblas_dnrm2, rocblas_dnrm2_64;
+    Complex<f32>: rocblas_scnrm2, rocblas_scnrm2_64;
+    Complex<f64>: rocblas_dznrm2, rocblas_dznrm2_64;
+});
+
+routine!(Asum::asum: Signature, "6.1" {
+    f32: rocblas_sasum, rocblas_sasum_64;
+    f64: rocblas_dasum, rocblas_dasum_64;
+    Complex<f32>: rocblas_scasum, rocblas_scasum_64;
+    Complex<f64>: rocblas_dzasum, rocblas_dzasum_64;
+});
+
+/// The functions of one of the two norms.
+type Functions<T> = fn(&Api) -> Routine<Signature<T, rocblas_int>, Signature<T, i64>>;
+
+impl Handle {
+    /// The Euclidean norm of `x`. Waits for the stream. The order of the elements does not matter, so a negative increment is as
+    /// good as a positive one. (In BLAS it makes the result 0.)
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::dot`].
+    #[doc(alias("rocblas_snrm2", "rocblas_dnrm2", "rocblas_scnrm2", "rocblas_dznrm2"))]
+    pub fn nrm2<T: Scalar>(&self, x: Vector<'_, T>) -> Result<T::Real> {
+        let mut result = T::Real::ZERO;
+        self.norm("nrm2", T::nrm2, x, Target::Host(&mut result))?;
+        Ok(result)
+    }
+
+    /// The Euclidean norm of `x` into the one element of `result`, as [`Handle::nrm2`]. The host does not wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::dot_into`].
+    #[doc(alias("rocblas_snrm2", "rocblas_dnrm2", "rocblas_scnrm2", "rocblas_dznrm2"))]
+    pub fn nrm2_into<T: Scalar>(
+        &self,
+        x: Vector<'_, T>,
+        result: DeviceSliceMut<'_, T::Real>,
+    ) -> Result<()> {
+        self.norm("nrm2_into", T::nrm2, x, Target::Device(result))
+    }
+
+    /// The sum of `|re| + |im|` of the elements of `x`. Waits for the stream. For the increment see [`Handle::nrm2`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::dot`].
+    #[doc(alias("rocblas_sasum", "rocblas_dasum", "rocblas_scasum", "rocblas_dzasum"))]
+    pub fn asum<T: Scalar>(&self, x: Vector<'_, T>) -> Result<T::Real> {
+        let mut result = T::Real::ZERO;
+        self.norm("asum", T::asum, x, Target::Host(&mut result))?;
+        Ok(result)
+    }
+
+    /// The sum of `|re| + |im|` of the elements of `x` into the one element of `result`. The host does not wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::dot_into`].
+    #[doc(alias("rocblas_sasum", "rocblas_dasum", "rocblas_scasum", "rocblas_dzasum"))]
+    pub fn asum_into<T: Scalar>(
+        &self,
+        x: Vector<'_, T>,
+        result: DeviceSliceMut<'_, T::Real>,
+    ) -> Result<()> {
+        self.norm("asum_into", T::asum, x, Target::Device(result))
+    }
+
+    fn norm<T: Scalar>(
+        &self,
+        call: &'static str,
+        functions: Functions<T>,
+        x: Vector<'_, T>,
+        mut result: Target<'_, T::Real>,
+    ) -> Result<()> {
+        let mode = result.check(self, call)?;
+        self.check_stream(call, "x", x.stream())?;
+        let [n, incx] = x.shape_in_any_order();
+        if n == 0 {
+            return result.write_zero();
+        }
+        call!(
+            self,
+            mode,
+            functions,
+            (n, incx),
+            // SAFETY: the handle is alive. The vector is as long as length and increment say, checked when it was made, and may be
+            // used on the handle's stream. The result is an exclusive host value that is written before the call returns, or
+            // exclusive device memory to be written on that stream, as the pointer mode says.
+            |norm| unsafe {
+                norm(
+                    self.raw(),
+                    n,
+                    x.data.as_ptr().cast(),
+                    incx,
+                    result.as_mut_ptr().cast(),
+                )
+            },
+            "n {n}, incx {incx}"
+        )
+    }
+}

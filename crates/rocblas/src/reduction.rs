@@ -1,0 +1,55 @@
+//! Where the result of a reduction goes: to the host, which waits for it, or to device memory.
+
+use hip::DeviceSliceMut;
+use rocblas_sys::rocblas_pointer_mode;
+
+use crate::{Error, Handle, Result};
+
+/// The one element that a reduction writes.
+pub(crate) enum Target<'a, T> {
+    /// Written before the call returns: rocBLAS waits for its stream.
+    Host(&'a mut T),
+    /// Written in stream order.
+    Device(DeviceSliceMut<'a, T>),
+}
+
+impl<T> Target<'_, T> {
+    /// Checks the target and tells the pointer mode it needs.
+    pub(crate) fn check(
+        &self,
+        handle: &Handle,
+        call: &'static str,
+    ) -> Result<rocblas_pointer_mode> {
+        let Self::Device(slice) = self else {
+            return Ok(rocblas_pointer_mode::rocblas_pointer_mode_host);
+        };
+        handle.check_stream(call, "result", slice.stream())?;
+        if slice.len() != 1 {
+            return Err(Error::Shape {
+                call,
+                argument: "result",
+                found: format!("a slice of {} elements", slice.len()),
+                expected: "one element".to_owned(),
+            });
+        }
+        Ok(rocblas_pointer_mode::rocblas_pointer_mode_device)
+    }
+
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
+        match self {
+            Self::Host(value) => *value,
+            Self::Device(slice) => slice.as_mut_ptr(),
+        }
+    }
+}
+
+impl<T: bytemuck::Pod> Target<'_, T> {
+    /// What a sum over nothing is. Not left to rocBLAS, which would fill device memory through HIP whoever owns it.
+    pub(crate) fn write_zero(self) -> Result<()> {
+        match self {
+            Self::Host(value) => *value = T::zeroed(),
+            Self::Device(mut slice) => slice.fill_zero()?,
+        }
+        Ok(())
+    }
+}

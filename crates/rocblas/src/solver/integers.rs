@@ -1,0 +1,94 @@
+use std::sync::Arc;
+
+use hip::{DeviceBuffer, DeviceSlice, Stream};
+use parking_lot::Mutex;
+
+use crate::Result;
+
+/// Integers in device memory that a solver call writes: pivots, or one result for each matrix. They go back to their pool.
+pub(super) struct Integers {
+    /// `None` while it goes back.
+    values: Option<DeviceBuffer<i32>>,
+    len: usize,
+    stream: Stream,
+    pool: InfoPool,
+}
+
+/// Integers that no call uses any more, for the next one: allocating device memory is slow, and freeing it waits for the device.
+///
+/// Reuse is safe while the last call still runs, because the buffers order their own uses.
+#[derive(Clone, Default)]
+pub(crate) struct InfoPool {
+    free: Arc<Mutex<Vec<DeviceBuffer<i32>>>>,
+}
+
+impl InfoPool {
+    /// More are freed: a handle that once had many calls in flight should not keep their memory for ever.
+    const MOST: usize = 16;
+
+    /// `len` integers, more than 0, for calls on `stream`.
+    pub(super) fn lease(&self, stream: &Stream, len: usize) -> Result<Integers> {
+        let mut free = self.free.lock();
+        // The smallest that fits: one result does not take the room of many pivots.
+        let fitting = (0..free.len())
+            .filter(|&index| free[index].len() >= len)
+            .min_by_key(|&index| free[index].len());
+        let reused = fitting.map(|index| free.swap_remove(index));
+        drop(free);
+        let values = match reused {
+            Some(values) => values,
+            None => stream.device().alloc(len)?,
+        };
+        Ok(Integers {
+            values: Some(values),
+            len,
+            stream: stream.clone(),
+            pool: self.clone(),
+        })
+    }
+
+    fn put_back(&self, values: DeviceBuffer<i32>) {
+        let mut free = self.free.lock();
+        if free.len() < Self::MOST {
+            free.push(values);
+        }
+        // Otherwise it is dropped, which waits: not under the lock.
+    }
+}
+
+impl Integers {
+    /// To be read on the stream they were leased for.
+    pub(super) fn slice(&self) -> Result<DeviceSlice<'_, i32>> {
+        let values = self.values.as_ref().expect("only `drop` takes them");
+        Ok(values.on(&self.stream)?.slice(..self.len)?)
+    }
+
+    /// Their address, for a call on the stream that writes them.
+    pub(super) fn address_mut(&mut self) -> Result<*mut i32> {
+        let values = self.values.as_mut().expect("only `drop` takes them");
+        Ok(values.on_mut(&self.stream)?.as_mut_ptr())
+    }
+
+    /// Waits for the stream and copies them.
+    pub(super) fn to_vec(&self) -> Result<Vec<i32>> {
+        let mut found = vec![0; self.len];
+        self.slice()?.copy_to_slice(&mut found)?;
+        Ok(found)
+    }
+
+    /// Waits for the stream and replaces them.
+    pub(super) fn copy_from_slice(&mut self, source: &[i32]) -> Result<()> {
+        let len = self.len;
+        let values = self.values.as_mut().expect("only `drop` takes them");
+        let mut slice = values.on_mut(&self.stream)?;
+        Ok(slice.slice_mut(..len)?.copy_from_slice(source)?)
+    }
+}
+
+impl Drop for Integers {
+    fn drop(&mut self) {
+        if let Some(values) = self.values.take() {
+            self.pool.put_back(values);
+        }
+    }
+}

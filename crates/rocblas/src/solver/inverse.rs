@@ -1,0 +1,111 @@
+use std::fmt;
+use std::marker::PhantomData;
+
+use hip::{Device, Function, LaunchConfig};
+
+use super::cholesky::{invert, potrf};
+use super::info::Info;
+use super::matrices::Matrices;
+use crate::size::int;
+use crate::{Fill, Handle, Result, Scalar};
+
+/// Threads of a block in each of two dimensions.
+const TILE: u32 = 16;
+/// Matrices of a batch that get blocks of their own; a block takes several if there are more.
+const MOST_LAYERS: usize = 1024;
+
+/// A compiled kernel that completes Hermitian (for real scalars: symmetric) matrices of which one triangle is there.
+///
+/// rocSOLVER's [`potri`](super::potri) and rocBLAS's [`herk`](Handle::herk) write one triangle only. This kernel is not part of
+/// either library; it is compiled at run time, so the runtime needs HIPRTC.
+pub struct Mirror<T> {
+    kernel: Function,
+    element: PhantomData<fn(T)>,
+}
+
+impl<T: Scalar> Mirror<T> {
+    /// Compiles the kernel for a device.
+    ///
+    /// # Errors
+    ///
+    /// There is no HIPRTC, or it failed.
+    pub fn new(device: &Device) -> Result<Self> {
+        let module = hip::rtc::Program::new(include_str!("../../kernels/mirror.hip"))
+            .name("mirror.hip")
+            .instance(T::MIRROR)
+            .compile(device)?;
+        Ok(Self {
+            kernel: module.function(T::MIRROR)?,
+            element: PhantomData,
+        })
+    }
+
+    /// Copies the triangle `fill` of `a` (n x n), conjugated, into the other one, in stream order. The diagonal stays.
+    ///
+    /// # Errors
+    ///
+    /// `a` is not square or of another device than the kernel, or HIP refused the launch.
+    pub fn complete<A: Matrices<Scalar = T>>(&self, fill: Fill, a: A) -> Result<()> {
+        self.complete_of("Mirror::complete", fill, &a)
+    }
+
+    fn complete_of<A: Matrices<Scalar = T>>(
+        &self,
+        call: &'static str,
+        fill: Fill,
+        a: &A,
+    ) -> Result<()> {
+        let n = super::call::square(call, "a", a.shape())?;
+        let count = a.count();
+        if n < 2 || count == 0 {
+            return Ok(());
+        }
+        let operand = a.operand()?;
+        let tiles = int("n", n)?.cast_unsigned().div_ceil(TILE);
+        let config = LaunchConfig {
+            grid: (tiles, tiles, count.min(MOST_LAYERS) as u32),
+            block: (TILE, TILE, 1),
+            shared_bytes: 0,
+        };
+        let address = operand.address as u64;
+        let from_upper = i32::from(fill == Fill::Upper);
+        let [n, ld, count] = [n as i64, operand.ld.into(), count as i64];
+        // SAFETY: the arguments are of the kernel's types, an address as the integer of its size. It reads one triangle of each
+        // n x n matrix and writes the other, once; they are as large as their sizes say, share no element, and may be used on this stream.
+        unsafe {
+            self.kernel.launch(
+                a.stream(),
+                config,
+                &[&address, &n, &ld, &operand.stride, &count, &from_upper],
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl<T> fmt::Debug for Mirror<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mirror")
+            .field("kernel", &self.kernel)
+            .finish()
+    }
+}
+
+/// The whole inverse of the Hermitian positive-definite n x n matrix whose triangle `fill` is in `a`, in its place:
+/// [`potrf`], [`potri`](super::potri) and a [`Mirror`] for the other triangle, one after the other without a wait between.
+///
+/// # Errors
+///
+/// As for those. That a matrix is not positive definite or is singular comes from [`Info::check`]; there is no inverse then.
+pub fn hermitian_inverse<A: Matrices>(
+    handle: &Handle,
+    mirror: &Mirror<A::Scalar>,
+    fill: Fill,
+    a: A,
+) -> Result<Info> {
+    let factorised = potrf(handle, fill, a)?;
+    let (factor, factorised) = factorised.into_parts();
+    let info = invert(handle, fill, &factor, factorised)?;
+    mirror.complete_of("hermitian_inverse", fill, &factor)?;
+    Ok(info)
+}

@@ -1,0 +1,320 @@
+use std::cell::OnceCell;
+use std::fmt;
+
+use super::call::Call;
+use super::info::{Failure, Info, Meaning};
+use super::matrices::Matrices;
+use super::pivots::Pivots;
+use super::routines::Routines;
+use crate::size::int;
+use crate::{Handle, Op, Result};
+
+/// The factors `A = P * L * U` of a matrix, or of each matrix of a batch, from [`getrf`], [`getrf_npvt`] or [`gesv`].
+///
+/// `U` is the upper triangle with its diagonal, `L` the lower one with ones on its diagonal; both are where `A` was. The factors
+/// borrow that memory, so nobody else writes it while they are used, and their pivots cannot be mistaken for others.
+///
+/// ```compile_fail,E0382
+/// # use rocblas::{Handle, MatrixMut, Op, Result, solver};
+/// fn overwritten(blas: &Handle, a: &mut hip::DeviceBuffer<f32>, b: MatrixMut<'_, f32>) -> Result<()> {
+///     let stream = blas.stream();
+///     let lu = solver::getrf(blas, MatrixMut::new(a.on_mut(stream)?, 2, 2, 2)?)?;
+///     solver::getri(blas, lu)?.check()?;
+///     // The factors are gone: their inverse is in their place.
+///     solver::getrs(blas, Op::None, &lu, b)
+/// }
+/// ```
+#[must_use = "a singular matrix is reported only through `Lu::check`"]
+pub struct Lu<A: Matrices> {
+    factors: A,
+    /// Filled at once, or at the first need if nothing was exchanged.
+    pivots: OnceCell<Pivots>,
+    info: Info,
+}
+
+impl<A: Matrices> Lu<A> {
+    /// Waits for the factorisation and tells whether each `U` has an inverse. May be asked again.
+    ///
+    /// Work that uses the factors can be queued before; with a singular matrix its results are infinite or not numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Singular`](crate::Error::Singular), for a batch in an [`Error::InBatch`](crate::Error::InBatch). The factors
+    /// are complete then, too: `P * L * U` is the matrix. Or earlier work of the stream failed.
+    pub fn check(&self) -> Result<()> {
+        self.info.check()
+    }
+
+    /// Waits for the factorisation and tells which matrices are singular, in ascending order.
+    ///
+    /// # Errors
+    ///
+    /// Earlier work of the stream failed.
+    pub fn failures(&self) -> Result<Vec<Failure>> {
+        self.info.failures()
+    }
+
+    /// The memory with both factors.
+    pub fn factors(&self) -> &A {
+        &self.factors
+    }
+
+    /// The exchanged rows; `None` for factors of [`getrf_npvt`], which exchanges none (unless a solve needed them spelt out).
+    pub fn pivots(&self) -> Option<&Pivots> {
+        self.pivots.get()
+    }
+
+    /// The pivots, made if need be.
+    fn spelt_out(&self, call: &Call<'_>, n: usize) -> Result<&Pivots> {
+        if let Some(pivots) = self.pivots.get() {
+            return Ok(pivots);
+        }
+        let identity = call.identity_pivots(n)?;
+        Ok(self.pivots.get_or_init(|| identity))
+    }
+}
+
+impl<A: Matrices> fmt::Debug for Lu<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lu")
+            .field("shape", &self.factors.shape())
+            .field("pivots", &self.pivots.get())
+            .field("info", &self.info)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The factors of `a` (m x n), in its place, with rows exchanged for the largest pivot of each column.
+///
+/// # Errors
+///
+/// `a` was taken for another stream, there is no rocSOLVER, or it refused the call. That a matrix is singular comes from
+/// [`Lu::check`].
+#[doc(alias(
+    "rocsolver_sgetrf",
+    "rocsolver_dgetrf",
+    "rocsolver_cgetrf",
+    "rocsolver_zgetrf",
+    "rocsolver_cgetrf_strided_batched",
+    "rocsolver_zgetrf_strided_batched"
+))]
+pub fn getrf<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
+    let call = Call::new(handle, "getrf", "a", &a)?;
+    let (rows, cols) = a.shape();
+    let least = rows.min(cols);
+    let mut pivots = call.pivots(least)?;
+    let mut info = call.info(Meaning::Singular, least)?;
+    if !call.is_empty(least) {
+        let (m, n) = (int("m", rows)?, int("n", cols)?);
+        let operand = a.operand()?;
+        // SAFETY: `a` is m x n, was checked when it was made and against the handle's stream, and is exclusive. There are min(m, n)
+        // pivots and an integer of `info` for each matrix; their memory outlives the call on the stream.
+        let called = unsafe {
+            let (pivots, info) = (pivots.raw_mut()?, info.address_mut()?);
+            A::Scalar::getrf(call.target()?, m, n, operand, pivots, info)?
+        };
+        call.done(called, || {
+            format!("m {m}, n {n}, {}", operand.distances("a"))
+        })?;
+    }
+    Ok(Lu {
+        factors: a,
+        pivots: OnceCell::from(pivots),
+        info,
+    })
+}
+
+/// The factors of `a` (m x n), in its place, without exchanging rows.
+///
+/// Only for matrices that need no exchange, such as diagonally dominant ones: a small pivot costs digits, and a zero one, which
+/// an exchange would have avoided, ends in [`Error::Singular`](crate::Error::Singular).
+///
+/// rocSOLVER's solvers want pivots all the same: the first use of the factors uploads some that exchange nothing, for which it
+/// waits for the stream.
+///
+/// # Errors
+///
+/// As [`getrf`].
+#[doc(alias(
+    "rocsolver_sgetrf_npvt",
+    "rocsolver_dgetrf_npvt",
+    "rocsolver_cgetrf_npvt",
+    "rocsolver_zgetrf_npvt"
+))]
+pub fn getrf_npvt<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
+    let call = Call::new(handle, "getrf_npvt", "a", &a)?;
+    let (rows, cols) = a.shape();
+    let least = rows.min(cols);
+    let mut info = call.info(Meaning::Singular, least)?;
+    if !call.is_empty(least) {
+        let (m, n) = (int("m", rows)?, int("n", cols)?);
+        let operand = a.operand()?;
+        // SAFETY: as in `getrf`.
+        let called =
+            unsafe { A::Scalar::getrf_npvt(call.target()?, m, n, operand, info.address_mut()?)? };
+        call.done(called, || {
+            format!("m {m}, n {n}, {}", operand.distances("a"))
+        })?;
+    }
+    Ok(Lu {
+        factors: a,
+        pivots: OnceCell::new(),
+        info,
+    })
+}
+
+/// Solves `op(A) * X = B` with the factors of an n x n `A`. `b` is n x (number of right-hand sides), and becomes `X`.
+///
+/// For batches, matrix `i` of `b` is solved with matrix `i` of the factors. Whether there is a solution at all says
+/// [`Lu::check`].
+///
+/// # Errors
+///
+/// The factors are not square, `b` has other rows or another count, one of them is of another stream, there is no rocSOLVER, or
+/// it refused the call.
+#[doc(alias(
+    "rocsolver_sgetrs",
+    "rocsolver_dgetrs",
+    "rocsolver_cgetrs",
+    "rocsolver_zgetrs"
+))]
+pub fn getrs<A, B>(handle: &Handle, op: Op, lu: &Lu<A>, b: B) -> Result<()>
+where
+    A: Matrices,
+    B: Matrices<Scalar = A::Scalar, Form = A::Form>,
+{
+    let call = Call::new(handle, "getrs", "lu", &lu.factors)?;
+    let n = call.square("lu", &lu.factors)?;
+    let nrhs = call.beside("b", &b, n)?;
+    if call.is_empty(n.min(nrhs)) {
+        return Ok(());
+    }
+    let pivots = lu.spelt_out(&call, n)?;
+    let (n, nrhs) = (int("n", n)?, int("right-hand sides", nrhs)?);
+    let (from, to) = (lu.factors.operand()?, b.operand()?);
+    // SAFETY: the factors are n x n and `b` is n x nrhs, as often; both were checked when they were made and against the handle's
+    // stream, and `b` is exclusive. rocSOLVER wrote the pivots (or they name each row itself) and only reads them.
+    let called =
+        unsafe { A::Scalar::getrs(call.target()?, op.raw(), n, nrhs, from, pivots.raw()?, to)? };
+    call.done(called, || {
+        let (a, b) = (from.distances("a"), to.distances("b"));
+        format!("{op:?}, n {n}, nrhs {nrhs}, {a}, {b}")
+    })
+}
+
+/// The inverse of an n x n matrix from its factors, in their place.
+///
+/// # Errors
+///
+/// The factors are not square or of another stream, there is no rocSOLVER, or it refused the call. That a matrix is singular
+/// comes from [`Info::check`]; there is no inverse then.
+#[doc(alias(
+    "rocsolver_sgetri",
+    "rocsolver_dgetri",
+    "rocsolver_cgetri",
+    "rocsolver_zgetri"
+))]
+pub fn getri<A: Matrices>(handle: &Handle, lu: Lu<A>) -> Result<Info> {
+    let call = Call::new(handle, "getri", "lu", &lu.factors)?;
+    let n = call.square("lu", &lu.factors)?;
+    let mut info = call.info(Meaning::Singular, n)?;
+    if !call.is_empty(n) {
+        let pivots = lu.spelt_out(&call, n)?.raw()?;
+        let n = int("n", n)?;
+        let operand = lu.factors.operand()?;
+        // SAFETY: the factors are n x n, were checked when they were made and against the handle's stream, and are exclusive.
+        // rocSOLVER wrote the pivots (or they name each row itself) and only reads them; `info` has an integer for each matrix.
+        let called =
+            unsafe { A::Scalar::getri(call.target()?, n, operand, pivots, info.address_mut()?)? };
+        call.done(called, || format!("n {n}, {}", operand.distances("a")))?;
+    }
+    // The same zero on the diagonal of `U` is what this call reports.
+    lu.info.superseded();
+    Ok(info)
+}
+
+/// The inverse of an n x n matrix from its factors, in `c`, which is n x n too. The factors stay.
+///
+/// # Errors
+///
+/// The factors are not square, `c` has another shape or count, one of them is of another stream, there is no rocSOLVER, or it
+/// refused the call. That a matrix is singular comes from [`Info::check`]; there is no inverse then.
+#[doc(alias(
+    "rocsolver_sgetri_outofplace",
+    "rocsolver_dgetri_outofplace",
+    "rocsolver_cgetri_outofplace",
+    "rocsolver_zgetri_outofplace"
+))]
+pub fn getri_outofplace<A, C>(handle: &Handle, lu: &Lu<A>, c: C) -> Result<Info>
+where
+    A: Matrices,
+    C: Matrices<Scalar = A::Scalar, Form = A::Form>,
+{
+    let call = Call::new(handle, "getri_outofplace", "lu", &lu.factors)?;
+    let n = call.square("lu", &lu.factors)?;
+    call.square("c", &c)?;
+    call.beside("c", &c, n)?;
+    let mut info = call.info(Meaning::Singular, n)?;
+    if !call.is_empty(n) {
+        let pivots = lu.spelt_out(&call, n)?.raw()?;
+        let n = int("n", n)?;
+        let (from, to) = (lu.factors.operand()?, c.operand()?);
+        // SAFETY: as in `getri`; `c` is as large, was checked likewise, and is exclusive.
+        let called = unsafe {
+            let info = info.address_mut()?;
+            A::Scalar::getri_outofplace(call.target()?, n, from, pivots, to, info)?
+        };
+        call.done(called, || {
+            format!("n {n}, {}, {}", from.distances("a"), to.distances("c"))
+        })?;
+    }
+    Ok(info)
+}
+
+/// Solves `A * X = B` for an n x n `a` and an n x (number of right-hand sides) `b`, which becomes `X`. Returns the factors of `A`,
+/// which are in the place of `a`.
+///
+/// # Errors
+///
+/// `a` is not square, `b` has other rows or another count, one of them is of another stream, there is no rocSOLVER, or it refused
+/// the call. That a matrix is singular comes from [`Lu::check`]; there is no solution then.
+#[doc(alias(
+    "rocsolver_sgesv",
+    "rocsolver_dgesv",
+    "rocsolver_cgesv",
+    "rocsolver_zgesv"
+))]
+pub fn gesv<A, B>(handle: &Handle, a: A, b: B) -> Result<Lu<A>>
+where
+    A: Matrices,
+    B: Matrices<Scalar = A::Scalar, Form = A::Form>,
+{
+    let call = Call::new(handle, "gesv", "a", &a)?;
+    let n = call.square("a", &a)?;
+    let nrhs = call.beside("b", &b, n)?;
+    if nrhs == 0 {
+        // rocSOLVER would do nothing; the factors are wanted all the same.
+        return getrf(handle, a);
+    }
+    let mut pivots = call.pivots(n)?;
+    let mut info = call.info(Meaning::Singular, n)?;
+    if !call.is_empty(n) {
+        let (n, nrhs) = (int("n", n)?, int("right-hand sides", nrhs)?);
+        let (from, to) = (a.operand()?, b.operand()?);
+        // SAFETY: `a` is n x n and `b` is n x nrhs, as often; both were checked when they were made and against the handle's
+        // stream, and are exclusive. There are n pivots and an integer of `info` for each matrix.
+        let called = unsafe {
+            let (pivots, info) = (pivots.raw_mut()?, info.address_mut()?);
+            A::Scalar::gesv(call.target()?, n, nrhs, from, pivots, to, info)?
+        };
+        call.done(called, || {
+            let (a, b) = (from.distances("a"), to.distances("b"));
+            format!("n {n}, nrhs {nrhs}, {a}, {b}")
+        })?;
+    }
+    Ok(Lu {
+        factors: a,
+        pivots: OnceCell::from(pivots),
+        info,
+    })
+}

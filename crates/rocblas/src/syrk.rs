@@ -1,0 +1,97 @@
+use num_complex::Complex;
+use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_operation, rocblas_status};
+
+use crate::factor::{Factor, Fetch, check_pair};
+use crate::gemm::shape;
+use crate::routine::{CType, call, routine};
+use crate::size::long;
+use crate::{Error, Fill, Handle, Matrix, MatrixMut, Op, Result, Scalar};
+
+type Signature<S, I> = unsafe extern "C" fn(
+    rocblas_handle,
+    rocblas_fill,
+    rocblas_operation,
+    I,
+    I,
+    *const <S as CType>::Raw,
+    *const <S as CType>::Raw,
+    I,
+    *const <S as CType>::Raw,
+    *mut <S as CType>::Raw,
+    I,
+) -> rocblas_status;
+
+routine!(Syrk::syrk: Signature, "6.3" {
+    f32: rocblas_ssyrk, rocblas_ssyrk_64;
+    f64: rocblas_dsyrk, rocblas_dsyrk_64;
+    Complex<f32>: rocblas_csyrk, rocblas_csyrk_64;
+    Complex<f64>: rocblas_zsyrk, rocblas_zsyrk_64;
+});
+
+impl Handle {
+    /// `c = alpha * op(a) * op(a)^T + beta * c` for a symmetric `c`, of which only the triangle `fill` is read and written.
+    ///
+    /// `op(a)` is n x k, `c` is n x n. Nothing is done if n is 0. For Hermitian matrices see [`Handle::herk`].
+    ///
+    /// # Errors
+    ///
+    /// `op` is [`Op::ConjTranspose`] and the scalar complex (the product would not be symmetric), or as [`Handle::gemm`].
+    #[doc(alias("rocblas_ssyrk", "rocblas_dsyrk", "rocblas_csyrk", "rocblas_zsyrk"))]
+    pub fn syrk<'s, T: Scalar>(
+        &self,
+        fill: Fill,
+        op: Op,
+        alpha: impl Into<Factor<'s, T>>,
+        a: Matrix<'_, T>,
+        beta: impl Into<Factor<'s, T>>,
+        mut c: MatrixMut<'_, T>,
+    ) -> Result<()> {
+        const CALL: &str = "syrk";
+        let (alpha, beta) = (alpha.into(), beta.into());
+        let mode = check_pair(self, CALL, &alpha, &beta, Fetch::Perhaps)?;
+        self.check_stream(CALL, "a", a.data.stream())?;
+        self.check_stream(CALL, "c", c.data.stream())?;
+        let complex = size_of::<T>() != size_of::<T::Real>();
+        if op == Op::ConjTranspose && complex {
+            return Err(Error::Unsupported {
+                call: CALL,
+                argument: "op",
+                found: format!("{op:?}"),
+                expected: "None or Transpose, or herk",
+            });
+        }
+        let (n, k) = op.shape(a.layout.rows, a.layout.cols);
+        if (c.layout.rows, c.layout.cols) != (n, n) {
+            return Err(shape(CALL, "c", c.layout, n, n));
+        }
+        if n == 0 {
+            return Ok(());
+        }
+        let [n, k, lda, ldc] = [n, k, a.layout.ld, c.layout.ld].map(long);
+        call!(
+            self,
+            mode,
+            T::syrk,
+            (n, k, lda, ldc),
+            // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory to be read on
+            // the handle's stream, as the pointer mode says. The matrices are as large as sizes and leading dimensions say, checked
+            // when they were made; they may be used on the handle's stream, and `c` is exclusive.
+            |syrk| unsafe {
+                syrk(
+                    self.raw(),
+                    fill.raw(),
+                    op.raw(),
+                    n,
+                    k,
+                    alpha.as_ptr().cast(),
+                    a.data.as_ptr().cast(),
+                    lda,
+                    beta.as_ptr().cast(),
+                    c.data.as_mut_ptr().cast(),
+                    ldc,
+                )
+            },
+            "{fill:?}, {op:?}, n {n}, k {k}, lda {lda}, ldc {ldc}"
+        )
+    }
+}

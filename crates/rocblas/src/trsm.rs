@@ -1,0 +1,94 @@
+use num_complex::Complex;
+use rocblas_sys::{
+    rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side, rocblas_status,
+};
+
+use crate::factor::{Factor, Fetch, check_alpha};
+use crate::routine::{CType, call, routine};
+use crate::size::long;
+use crate::{Handle, Matrix, MatrixMut, Result, Scalar, Triangle};
+
+type Signature<S, I> = unsafe extern "C" fn(
+    rocblas_handle,
+    rocblas_side,
+    rocblas_fill,
+    rocblas_operation,
+    rocblas_diagonal,
+    I,
+    I,
+    *const <S as CType>::Raw,
+    *const <S as CType>::Raw,
+    I,
+    *mut <S as CType>::Raw,
+    I,
+) -> rocblas_status;
+
+routine!(Trsm::trsm: Signature, "6.2" {
+    f32: rocblas_strsm, rocblas_strsm_64;
+    f64: rocblas_dtrsm, rocblas_dtrsm_64;
+    Complex<f32>: rocblas_ctrsm, rocblas_ctrsm_64;
+    Complex<f64>: rocblas_ztrsm, rocblas_ztrsm_64;
+});
+
+impl Handle {
+    /// Solves `op(a) * x = alpha * b` ([`Side::Left`](crate::Side::Left)) or `x * op(a) = alpha * b`
+    /// ([`Side::Right`](crate::Side::Right)) for a triangular `a`, and writes `x` over `b`.
+    ///
+    /// `a` is m x m on the left of an m x n matrix `b`, n x n on its right. It is not looked whether `a` is singular: the result
+    /// then holds infinities or no numbers at all. Nothing is done if m or n is 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::gemm`].
+    #[doc(alias("rocblas_strsm", "rocblas_dtrsm", "rocblas_ctrsm", "rocblas_ztrsm"))]
+    pub fn trsm<'s, T: Scalar>(
+        &self,
+        triangle: Triangle,
+        alpha: impl Into<Factor<'s, T>>,
+        a: Matrix<'_, T>,
+        mut b: MatrixMut<'_, T>,
+    ) -> Result<()> {
+        const CALL: &str = "trsm";
+        let alpha = alpha.into();
+        let mode = check_alpha(self, CALL, &alpha, Fetch::Perhaps)?;
+        self.check_stream(CALL, "a", a.data.stream())?;
+        self.check_stream(CALL, "b", b.data.stream())?;
+        triangle.check(CALL, a.layout, b.layout)?;
+        let [m, n, lda, ldb] = [b.layout.rows, b.layout.cols, a.layout.ld, b.layout.ld].map(long);
+        if m == 0 || n == 0 {
+            return Ok(());
+        }
+        let Triangle {
+            side,
+            fill,
+            op,
+            diag,
+        } = triangle;
+        call!(
+            self,
+            mode,
+            T::trsm,
+            (m, n, lda, ldb),
+            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to be read on the
+            // handle's stream, as the pointer mode says. The matrices are as large as sizes and leading dimensions say, checked
+            // when they were made; they may be used on the handle's stream, and `b` is exclusive.
+            |trsm| unsafe {
+                trsm(
+                    self.raw(),
+                    side.raw(),
+                    fill.raw(),
+                    op.raw(),
+                    diag.raw(),
+                    m,
+                    n,
+                    alpha.as_ptr().cast(),
+                    a.data.as_ptr().cast(),
+                    lda,
+                    b.data.as_mut_ptr().cast(),
+                    ldb,
+                )
+            },
+            "{side:?}, {fill:?}, {op:?}, {diag:?}, m {m}, n {n}, lda {lda}, ldb {ldb}"
+        )
+    }
+}

@@ -1,0 +1,149 @@
+use std::cell::Cell;
+
+use hip::DeviceBuffer;
+
+use crate::call::{check, slot};
+use crate::{Error, Handle, Result};
+
+/// The memory that rocBLAS needs for intermediate results. The library manages it unless it is given some.
+impl Handle {
+    /// Lets rocBLAS use this memory for its intermediate results, and no other. Calls for which it is too small fail with
+    /// `rocblas_status_memory_error`, or run slower and say so in the log.
+    ///
+    /// Gives back what was set before, which calls may still be using: it waits for them when it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// The memory belongs to another device, or rocBLAS refused. What was in use stays in use, and the memory comes back with the
+    /// error.
+    #[doc(alias = "rocblas_set_workspace")]
+    #[expect(
+        clippy::result_large_err,
+        reason = "the owner comes back, and is as large as an owner is"
+    )]
+    pub fn set_workspace(
+        &mut self,
+        mut memory: DeviceBuffer<u8>,
+    ) -> Result<Option<DeviceBuffer<u8>>, (Error, DeviceBuffer<u8>)> {
+        let bytes = memory.len();
+        // Also makes the memory's record say that the stream uses it, from now on.
+        let address = match memory.on_mut(self.stream()) {
+            Ok(mut slice) => slice.as_mut_ptr(),
+            Err(error) => return Err((error.into(), memory)),
+        };
+        match self.tell_workspace(address, bytes) {
+            Ok(()) => Ok(self.workspace.replace(memory)),
+            Err(error) => Err((error, memory)),
+        }
+    }
+
+    /// Lets rocBLAS manage its memory itself again. Gives back what [`Handle::set_workspace`] set.
+    ///
+    /// # Errors
+    ///
+    /// rocBLAS refused; what was in use stays in use.
+    #[doc(alias = "rocblas_set_workspace")]
+    pub fn take_workspace(&mut self) -> Result<Option<DeviceBuffer<u8>>> {
+        self.tell_workspace(std::ptr::null_mut(), 0)?;
+        Ok(self.workspace.take())
+    }
+
+    /// Bytes that rocBLAS has for intermediate results.
+    ///
+    /// # Errors
+    ///
+    /// rocBLAS cannot tell.
+    #[doc(alias = "rocblas_get_device_memory_size")]
+    pub fn workspace_bytes(&self) -> Result<usize> {
+        let get = slot(
+            self.library().api().rocblas_get_device_memory_size,
+            "rocblas_get_device_memory_size",
+        )?;
+        let mut bytes = 0;
+        // SAFETY: the handle is alive; writes one size to the address given.
+        check(unsafe { get(self.raw(), &mut bytes) }, || {
+            "rocblas_get_device_memory_size()".to_owned()
+        })?;
+        Ok(bytes)
+    }
+
+    /// Bytes that the calls made by `calls` would need: the most that one of them does. They compute nothing meanwhile, and what
+    /// they return means nothing.
+    ///
+    /// # Errors
+    ///
+    /// rocBLAS refused, or `calls` returned an error. Nested queries are refused by rocBLAS.
+    #[doc(alias(
+        "rocblas_start_device_memory_size_query",
+        "rocblas_stop_device_memory_size_query"
+    ))]
+    pub fn workspace_needed(&self, calls: impl FnOnce(&Self) -> Result<()>) -> Result<usize> {
+        let api = self.library().api();
+        let start = slot(
+            api.rocblas_start_device_memory_size_query,
+            "rocblas_start_device_memory_size_query",
+        )?;
+        slot(
+            api.rocblas_stop_device_memory_size_query,
+            "rocblas_stop_device_memory_size_query",
+        )?;
+        // SAFETY: the handle is alive.
+        check(unsafe { start(self.raw()) }, || {
+            "rocblas_start_device_memory_size_query()".to_owned()
+        })?;
+        let query = Query {
+            handle: self,
+            open: Cell::new(true),
+        };
+        calls(self)?;
+        query.stop()
+    }
+
+    fn tell_workspace(&self, address: *mut u8, bytes: usize) -> Result<()> {
+        let set = slot(
+            self.library().api().rocblas_set_workspace,
+            "rocblas_set_workspace",
+        )?;
+        // The library frees its own memory, which waits for nobody.
+        self.stream().device().make_current()?;
+        // SAFETY: the handle is alive. The memory is as large as told, the handle's stream may use it, and the handle keeps it
+        // until the library is told of another one.
+        check(unsafe { set(self.raw(), address.cast(), bytes) }, || {
+            format!("rocblas_set_workspace({bytes} bytes)")
+        })
+    }
+}
+
+/// A size query that is ended in any case.
+struct Query<'a> {
+    handle: &'a Handle,
+    open: Cell<bool>,
+}
+
+impl Query<'_> {
+    fn stop(&self) -> Result<usize> {
+        self.open.set(false);
+        let stop = slot(
+            self.handle
+                .library()
+                .api()
+                .rocblas_stop_device_memory_size_query,
+            "rocblas_stop_device_memory_size_query",
+        )?;
+        let mut bytes = 0;
+        // SAFETY: the handle is alive; writes one size to the address given.
+        check(unsafe { stop(self.handle.raw(), &mut bytes) }, || {
+            "rocblas_stop_device_memory_size_query()".to_owned()
+        })?;
+        Ok(bytes)
+    }
+}
+
+impl Drop for Query<'_> {
+    fn drop(&mut self) {
+        // Of two errors the caller has the first already.
+        if self.open.get() {
+            let _ = self.stop();
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `cargo xtask oclgrind`: every OpenCL kernel on a device that checks each access to memory.
+//!
+//! Oclgrind interprets kernels and reports accesses outside of a buffer and data races with their
+//! source lines. Its exit status does not tell, so that its log does: it must hold a planted error
+//! and nothing else. Its check for uninitialized values is left out: Oclgrind 21.10 reports values
+//! that went through `fma` of a vector, and gives up at LLVM's `freeze`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use xshell::{Shell, cmd};
+
+use crate::error::{Error, Result};
+use crate::setup::debian;
+use crate::workspace::{Workspace, cargo};
+
+/// The crates with OpenCL kernels. Each has a test program that runs all of them on small data.
+const PACKAGES: [&str; 3] = ["clmgr", "interop", "hipcl"];
+const PROGRAM: &str = "kernels";
+
+/// The test whose kernel leaves its buffer.
+const PLANTED: (&str, &str) = ("clmgr", "a_kernel_that_leaves_its_buffer_is_reported");
+
+/// # Errors
+/// [`Error::Missing`] if Oclgrind can't be had here; [`Error::Failed`] with its report.
+pub fn run(workspace: &Workspace) -> Result<()> {
+    let sh = workspace.shell()?;
+    let folder = workspace.target().join("oclgrind");
+    let tree = unpacked(&sh, &folder)
+        .map_err(|reason| Error::Missing(format!("no Oclgrind: {reason}")))?;
+    let checker = Checker {
+        library: tree.join("usr/lib/oclgrind/liboclgrind-rt.so"),
+        libraries: tree.join("usr/lib/x86_64-linux-gnu"),
+        log: folder.join("log"),
+    };
+    let (package, test) = PLANTED;
+    let found = checker.test(&sh, package, &["--ignored", "--exact", test])?;
+    if !found.contains("Invalid write") {
+        return Err(Error::Failed(format!(
+            "Oclgrind does not report the planted error: {found:?}"
+        )));
+    }
+    for package in PACKAGES {
+        let found = checker.test(&sh, package, &[])?;
+        if !found.trim().is_empty() {
+            return Err(Error::Failed(format!(
+                "Oclgrind has complaints about the kernels of {package}:\n{found}"
+            )));
+        }
+        println!("Oclgrind has nothing to say about the kernels of {package}");
+    }
+    Ok(())
+}
+
+struct Checker {
+    library: PathBuf,
+    libraries: PathBuf,
+    log: PathBuf,
+}
+
+impl Checker {
+    /// Runs the package's test program; gives what Oclgrind wrote.
+    fn test(&self, sh: &Shell, package: &str, args: &[&str]) -> Result<String> {
+        match fs::remove_file(&self.log) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(self.log.display(), error));
+            }
+            _ => {}
+        }
+        let cargo = cargo();
+        // Built before, so that the compiler does not meet Oclgrind's libraries.
+        cmd!(
+            sh,
+            "{cargo} test --quiet --package {package} --test {PROGRAM} --no-run"
+        )
+        .quiet()
+        .run()?;
+        cmd!(
+            sh,
+            "{cargo} test --quiet --package {package} --test {PROGRAM} -- --test-threads=1 {args...}"
+        )
+        .env("HIPCL_OPENCL", &self.library)
+        .env("LD_LIBRARY_PATH", &self.libraries)
+        .env("OCLGRIND_PCH_DIR", self.headers()?)
+        .env("OCLGRIND_DATA_RACES", "1")
+        .env("OCLGRIND_UNIFORM_WRITES", "1")
+        .env("OCLGRIND_LOG", &self.log)
+        .quiet()
+        .run()
+        .map_err(|_| Error::Failed(format!("the kernels of {package} fail, see above")))?;
+        fs::read_to_string(&self.log).map_err(|error| Error::io(self.log.display(), error))
+    }
+
+    /// The folder of precompiled headers, which is named after the version.
+    fn headers(&self) -> Result<PathBuf> {
+        let parent = self.libraries.join("oclgrind");
+        let describe = |error| Error::io(parent.display(), error);
+        for entry in fs::read_dir(&parent).map_err(describe)? {
+            let folder = entry.map_err(describe)?.path();
+            if folder.join("opencl-c.h").exists() {
+                return Ok(folder);
+            }
+        }
+        Err(Error::Missing(format!(
+            "no OpenCL headers in {}; remove the folder and run the task again",
+            parent.display()
+        )))
+    }
+}
+
+/// The folder with Oclgrind and what it needs, from the distribution's packages.
+fn unpacked(sh: &Shell, folder: &Path) -> std::result::Result<PathBuf, String> {
+    let tree = folder.join("tree");
+    // Written last, so that an interrupted run begins anew.
+    let record = folder.join("complete");
+    if record.exists() {
+        return Ok(tree);
+    }
+    let text = |error: std::io::Error| format!("{}: {error}", folder.display());
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(text)?;
+    }
+    fs::create_dir_all(&tree).map_err(text)?;
+    println!("fetching Oclgrind (80 MB with its compiler)");
+    for deb in debian::download(sh, folder, &["oclgrind"])? {
+        cmd!(sh, "dpkg-deb -x {deb} {tree}")
+            .quiet()
+            .run()
+            .map_err(|error| error.to_string())?;
+    }
+    fs::remove_dir_all(folder.join("apt")).map_err(text)?;
+    fs::write(&record, "").map_err(text)?;
+    Ok(tree)
+}
