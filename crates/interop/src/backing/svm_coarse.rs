@@ -21,7 +21,10 @@ impl<T: Pod> SvmCoarse<T> {
     pub(crate) fn allocate(core: &Core, len: usize) -> Result<Self> {
         let buffer = SvmBuffer::coarse(&core.context, len)?;
         let known = match core.foreign {
-            None => None,
+            None => {
+                refuse_unknown(core, &buffer)?;
+                None
+            }
             Some(hooks) => Some(Known::make(core, hooks, &buffer)?),
         };
         Ok(Self {
@@ -48,6 +51,18 @@ impl<T: Pod> SvmCoarse<T> {
 
     pub(crate) fn read(&self, core: &Core, data: &mut [T]) -> Result<()> {
         Ok(self.buffer.read(&core.queue, data)?)
+    }
+}
+
+/// Where the two APIs share no address space, as OpenCL and CUDA do not, HIP does not know the address, and a kernel that
+/// followed it would break HIP's context for good. So HIP is asked before any kernel is.
+fn refuse_unknown<T: Pod>(core: &Core, buffer: &SvmBuffer<T>) -> Result<()> {
+    match core.hip.pointer_info(buffer.as_ptr().cast())? {
+        Some(_) => Ok(()),
+        None => Err(Error::Foreign {
+            platform: core.platform,
+            reason: "HIP does not know the address of OpenCL's shared virtual memory".into(),
+        }),
     }
 }
 
