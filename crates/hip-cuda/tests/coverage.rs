@@ -12,9 +12,15 @@ const MARK: &str = "<!-- made from the code: see crates/hip-cuda/tests/coverage.
 /// Functions whose counterpart in CUDA does less or otherwise.
 const PARTIAL: &[(&str, &str)] = &[
     ("hipExtMallocWithFlags", "plain device memory only"),
-    ("hipFuncGetAttribute", "the ten attributes that CUDA has too"),
+    (
+        "hipFuncGetAttribute",
+        "the ten attributes that CUDA has too",
+    ),
     ("hipGraphInstantiate", "names no node and writes no log"),
-    ("hipImportExternalMemory", "opaque descriptors only; CUDA refuses dma-bufs"),
+    (
+        "hipImportExternalMemory",
+        "opaque descriptors only; CUDA refuses dma-bufs",
+    ),
     ("hipMemAdvise", "advice about coherence has no effect"),
     ("hipMemRangeGetAttribute", "not the coherency mode"),
     ("hipMemcpy3D", "no arrays"),
@@ -22,12 +28,18 @@ const PARTIAL: &[(&str, &str)] = &[
     ("hipModuleLoadDataEx", "the options have no effect"),
     ("hipStreamWaitValue32", "no mask"),
     ("hipStreamWaitValue64", "no mask"),
-    ("rocblas_gemm_ex", "C and D of one type; solution and flags are ignored"),
+    (
+        "rocblas_gemm_ex",
+        "C and D of one type; solution and flags are ignored",
+    ),
     (
         "rocblas_gemm_strided_batched_ex",
         "C and D of one type; solution and flags are ignored",
     ),
-    ("rocsolver_cpotri_strided_batched", "one matrix after another: cuSOLVER has no batch of it"),
+    (
+        "rocsolver_cpotri_strided_batched",
+        "one matrix after another: cuSOLVER has no batch of it",
+    ),
 ];
 
 /// All names of a table, each with a mark whether it is built.
@@ -54,10 +66,30 @@ fn tables() -> String {
     let (hip, rtc) = (hip_cuda::hip_api(), hip_cuda::rtc_api());
     let (blas, solver) = (hip_cuda::rocblas_api(), hip_cuda::rocsolver_api());
     [
-        table("HIP", hip_sys::Api::SYMBOLS, &hip.present().collect::<Vec<_>>(), false),
-        table("HIPRTC", hip_sys::RtcApi::SYMBOLS, &rtc.present().collect::<Vec<_>>(), false),
-        table("rocBLAS", rocblas_sys::Api::SYMBOLS, &blas.present().collect::<Vec<_>>(), true),
-        table("rocSOLVER", rocsolver_sys::Api::SYMBOLS, &solver.present().collect::<Vec<_>>(), true),
+        table(
+            "HIP",
+            hip_sys::Api::SYMBOLS,
+            &hip.present().collect::<Vec<_>>(),
+            false,
+        ),
+        table(
+            "HIPRTC",
+            hip_sys::RtcApi::SYMBOLS,
+            &rtc.present().collect::<Vec<_>>(),
+            false,
+        ),
+        table(
+            "rocBLAS",
+            rocblas_sys::Api::SYMBOLS,
+            &blas.present().collect::<Vec<_>>(),
+            true,
+        ),
+        table(
+            "rocSOLVER",
+            rocsolver_sys::Api::SYMBOLS,
+            &solver.present().collect::<Vec<_>>(),
+            true,
+        ),
     ]
     .concat()
 }
@@ -82,6 +114,9 @@ fn the_book_lists_what_is_built() {
 fn what_is_partly_built_is_built() {
     let tables = tables();
     for (name, missing) in PARTIAL {
-        assert!(tables.contains(&format!("| `{name}` | partial: {missing} |")), "{name}");
+        assert!(
+            tables.contains(&format!("| `{name}` | partial: {missing} |")),
+            "{name}"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! NVIDIA's libraries: found at run time, opened once, never closed.
 
+use std::error::Error;
 use std::ffi::CStr;
 use std::path::PathBuf;
 
@@ -54,12 +55,13 @@ impl Opened {
             match unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) } {
                 Ok(library) => return Ok(Self { library, path }),
                 Err(error) => {
-                    // "No such file" is said by the list itself; anything else is worth its words.
-                    let text = error.to_string();
-                    tried.push(if text.contains("No such file") {
-                        path.display().to_string()
+                    // The linker's own words are in the source. That there is no such file is said by the list itself.
+                    let words = error.source().map_or_else(String::new, ToString::to_string);
+                    let path = path.display();
+                    tried.push(if words.is_empty() || words.contains("No such file") {
+                        path.to_string()
                     } else {
-                        text
+                        format!("{path} ({})", words.replace('\n', " "))
                     });
                 }
             }
