@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use xshell::{Shell, cmd};
 
 use crate::error::{Error, Result};
-use crate::setup::debian;
+use crate::setup::download_packages;
 use crate::workspace::{Workspace, cargo};
 
 /// The crates with OpenCL kernels. Each has a test program that runs all of them on small data.
@@ -122,7 +122,7 @@ fn unpacked(sh: &Shell, folder: &Path) -> std::result::Result<PathBuf, String> {
     }
     fs::create_dir_all(&tree).map_err(text)?;
     println!("fetching Oclgrind (80 MB with its compiler)");
-    for deb in debian::download(sh, folder, &["oclgrind"])? {
+    for deb in download_packages(sh, folder, &["oclgrind"])? {
         cmd!(sh, "dpkg-deb -x {deb} {tree}")
             .quiet()
             .run()

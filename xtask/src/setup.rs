@@ -5,12 +5,13 @@
 //! the tests look by themselves. Nothing is written outside of `target/`, and nothing needs root.
 
 mod compiler;
-pub mod debian;
+mod debian;
 mod install;
 mod opencl;
 pub mod probe;
 mod wheels;
 
+pub use debian::download as download_packages;
 pub use install::remove as remove_folder;
 
 use crate::error::{Error, Result};

@@ -1,7 +1,9 @@
 //! FFT throughput beside a plain copy kernel and single-threaded rustfft.
 //!
 //! `cargo run --release -p clmgr --example fft_speed [LENxBATCH …]`; all sizes of the presets
-//! without arguments. The figures are the best of several runs, in GB/s of one read and one write.
+//! without arguments, and with `powers` those from 2^12 to 2^22 of 256 MiB each. The figures are the
+//! best of several runs, in GB/s of one read and one write. The limit is what the copy kernel would
+//! take to read and write the data as often as the plan does.
 
 use std::time::Instant;
 
@@ -20,6 +22,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let programs = ProgramCache::in_memory(&context);
     let mut sizes = Vec::new();
     for argument in std::env::args().skip(1) {
+        if argument == "powers" {
+            sizes.extend((12..=22).map(|power| (1usize << power, 1usize << (25 - power))));
+            continue;
+        }
         let (len, batch) = argument.split_once('x').ok_or("a size is LENxBATCH")?;
         sizes.push((len.parse()?, batch.parse()?));
     }
@@ -33,8 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ];
     }
     println!(
-        "{:>20} {:>16} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "size", "way", "compile s", "copy", "in place", "apart", "rustfft"
+        "{:>20} {:>16} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "size", "way", "passes", "compile s", "copy", "in place", "apart", "of limit", "rustfft"
     );
     for (len, batch) in sizes {
         measure(&context, &queue, &programs, len, batch)?;
@@ -86,10 +92,12 @@ fn measure(
         fft.process_with_scratch(&mut data, &mut scratch);
         Ok(())
     })?;
+    let passes = plan.passes();
     println!(
-        "{:>20} {:>16} {compile:>9.2} {copied:>9.1} {in_place:>9.1} {apart:>9.1} {reference:>9.1}",
+        "{:>20} {:>16} {passes:>6} {compile:>9.2} {copied:>9.1} {in_place:>9.1} {apart:>9.1} {:>8.0}% {reference:>9.1}",
         format!("{len} x {batch}"),
         plan.way().to_string(),
+        100.0 * apart * passes as f64 / copied,
     );
     Ok(())
 }

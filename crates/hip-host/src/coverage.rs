@@ -12,10 +12,10 @@ pub enum Coverage {
 }
 
 const NO_ARRAYS: &str = "no arrays: they are `hipErrorNotSupported`";
+const NOT_SET_ASIDE: &str = "nothing is set aside";
 const KEPT: &str = "kept and told again, without effect";
 const NOT_REGISTERED: &str =
     "there are no registered functions and variables, so always the error for an unknown one";
-const ONE_BY_ONE: &str = "branches run one after another";
 
 /// What is missing of the functions that are built in part.
 const PARTIAL: &[(&str, &str)] = &[
@@ -36,7 +36,6 @@ const PARTIAL: &[(&str, &str)] = &[
         "four attributes are `hipErrorNotSupported`",
     ),
     ("hipExtStreamCreateWithCUMask", "the mask is without effect"),
-    ("hipFreeAsync", "cannot be captured"),
     (
         "hipFuncGetAttribute",
         "registers and static shared memory are 0",
@@ -49,19 +48,14 @@ const PARTIAL: &[(&str, &str)] = &[
     ("hipGetSymbolAddress", NOT_REGISTERED),
     ("hipGetSymbolSize", NOT_REGISTERED),
     ("hipGraphAddMemcpyNode", NO_ARRAYS),
-    ("hipGraphLaunch", ONE_BY_ONE),
-    ("hipGraphLaunch_spt", ONE_BY_ONE),
     ("hipLaunchCooperativeKernel", NOT_REGISTERED),
     ("hipLaunchCooperativeKernel_spt", NOT_REGISTERED),
     ("hipLaunchKernel", NOT_REGISTERED),
     ("hipLaunchKernel_spt", NOT_REGISTERED),
-    ("hipMallocAsync", "cannot be captured; nothing is set aside"),
-    (
-        "hipMallocFromPoolAsync",
-        "cannot be captured; nothing is set aside",
-    ),
+    ("hipMallocAsync", NOT_SET_ASIDE),
+    ("hipMallocFromPoolAsync", NOT_SET_ASIDE),
     ("hipMemAdvise", KEPT),
-    ("hipMemPoolSetAccess", KEPT),
+    ("hipMemPoolSetAccess", "kernels reach the memory without it"),
     ("hipMemPoolSetAttribute", KEPT),
     (
         "hipMemPoolTrimTo",

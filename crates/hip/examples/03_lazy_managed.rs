@@ -14,7 +14,7 @@ use hip::{Advice, LaunchConfig, Location};
 const N: usize = 4 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let wanted = common::xnack_wanted();
+    let wanted = common::check_xnack();
     let device = common::device()?;
     common::explain_xnack(&device, wanted)?;
     let stream = device.stream()?;

@@ -135,7 +135,7 @@ impl Task {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let wanted = common::xnack_wanted();
+    let wanted = common::check_xnack();
     let device = common::device()?;
     common::explain_xnack(&device, wanted)?;
     let stream = device.stream()?;

@@ -45,6 +45,26 @@ use crate::{Event, Result, Stream};
 /// assert_eq!(block_on(filled(&device))?, 0);
 /// # Ok::<(), hip::Error>(())
 /// ```
+///
+/// Awaiting uses it up, and the memory that it is about stays borrowed for as long as a slice of it is needed:
+///
+/// ```compile_fail,E0382
+/// async fn twice(done: hip::Completion) -> hip::Result<()> {
+///     done.await?;
+///     done.await
+/// }
+/// ```
+///
+/// ```compile_fail,E0505
+/// async fn gone(stream: &hip::Stream, mut memory: hip::PinnedBuffer<u32>) -> hip::Result<()> {
+///     let mut slice = memory.on_mut(stream)?;
+///     slice.fill_zero()?;
+///     let done = stream.completion()?;
+///     drop(memory);
+///     done.await?;
+///     slice.fill_zero()
+/// }
+/// ```
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Completion {
     event: Event,

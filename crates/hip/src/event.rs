@@ -113,7 +113,10 @@ impl Event {
         // SAFETY: the handle is alive.
         match unsafe { code!(self.device.runtime(), hipEventQuery(self.raw)) }? {
             hipError_t::hipSuccess => Ok(true),
-            hipError_t::hipErrorNotReady => Ok(false),
+            hipError_t::hipErrorNotReady => {
+                self.device.runtime().forget_last_error();
+                Ok(false)
+            }
             code => Err(self
                 .device
                 .runtime()

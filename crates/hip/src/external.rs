@@ -19,7 +19,14 @@ use crate::{Device, DeviceBuffer, Error, Result};
 /// Device memory of another API or process that was given as a file descriptor: a dma-buf, or an opaque descriptor of Vulkan.
 /// Cloning is cheap; the memory stays mapped until the last clone and the last buffer are gone.
 ///
-/// It has an address of its own for the same pages: no copy is made, and no order is kept between its users.
+/// It has an address of its own for the same pages: no copy is made, and no order is kept between its users. So importing is a
+/// promise:
+///
+/// ```compile_fail,E0133
+/// fn import(device: &hip::Device, fd: std::os::fd::BorrowedFd<'_>) -> hip::Result<hip::ExternalMemory> {
+///     device.import_memory(fd, 4096)
+/// }
+/// ```
 #[derive(Clone)]
 #[doc(alias = "hipExternalMemory_t")]
 pub struct ExternalMemory {

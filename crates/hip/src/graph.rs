@@ -9,6 +9,14 @@ use crate::call::{call, code};
 use crate::{Device, Error, KernelArg, Result, Stream, report};
 
 /// Work that was captured from a stream, and not done yet.
+///
+/// It may move to another thread, but two threads cannot use it at once:
+///
+/// ```compile_fail,E0277
+/// fn shared(graph: &hip::Graph) {
+///     std::thread::scope(|scope| drop(scope.spawn(|| graph.node_count())));
+/// }
+/// ```
 #[doc(alias = "hipGraph_t")]
 pub struct Graph {
     device: Device,
@@ -16,6 +24,14 @@ pub struct Graph {
 }
 
 /// A graph made ready to run, any number of times. Cloning is cheap; the last owner waits for the runs and destroys it.
+///
+/// What memory it uses only its maker knows, so running it is a promise:
+///
+/// ```compile_fail,E0133
+/// fn run(graph: &hip::GraphExec, stream: &hip::Stream) -> hip::Result<()> {
+///     graph.launch(stream, &[])
+/// }
+/// ```
 #[derive(Clone)]
 #[doc(alias = "hipGraphExec_t")]
 pub struct GraphExec {

@@ -14,6 +14,14 @@ use crate::external::view;
 use crate::{Device, DeviceBuffer, Error, Event, Result};
 
 /// What another process needs to open a [`DeviceBuffer`] of this one: 64 bytes, to be sent as they are.
+///
+/// No type knows what the other process does, so opening is a promise:
+///
+/// ```compile_fail,E0133
+/// fn open(handle: &hip::IpcMemory, device: &hip::Device) -> hip::Result<hip::DeviceBuffer<u32>> {
+///     handle.open(device, 64)
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(alias = "hipIpcMemHandle_t")]
 pub struct IpcMemory {

@@ -130,12 +130,12 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) fn of(device: &Device) -> Self {
-        let limit = |attribute| {
-            device
-                .attribute(attribute)
-                .ok()
-                .and_then(|value| u32::try_from(value).ok())
-                .unwrap_or(0)
+        let limit = |attribute| match device.attribute(attribute) {
+            Ok(value) => u32::try_from(value).unwrap_or(0),
+            Err(_) => {
+                device.runtime().forget_last_error();
+                0
+            }
         };
         Self {
             block: [

@@ -16,6 +16,24 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 /// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the device; the
 /// device through [`on`](Self::on) and [`on_mut`](Self::on_mut), as with a [`DeviceBuffer`](crate::DeviceBuffer). Advice and
 /// prefetching change the speed, never the contents.
+///
+/// The host cannot look while the device may write, nor the device while the host does:
+///
+/// ```compile_fail,E0502
+/// fn both(managed: &mut hip::ManagedBuffer<f32>, stream: &hip::Stream) -> hip::Result<f32> {
+///     let seen = managed.host()?;
+///     managed.on_mut(stream)?.fill_zero()?;
+///     Ok(seen[0])
+/// }
+/// ```
+///
+/// ```compile_fail,E0499
+/// fn both(managed: &mut hip::ManagedBuffer<f32>, stream: &hip::Stream) -> hip::Result<()> {
+///     let mut slice = managed.on_mut(stream)?;
+///     managed.host_mut()?[0] = 1.0;
+///     slice.fill_zero()
+/// }
+/// ```
 #[doc(alias = "hipMallocManaged")]
 pub struct ManagedBuffer<T> {
     memory: HostMemory<T>,

@@ -50,7 +50,11 @@ impl Device {
         // SAFETY: takes a number that the callee checks; the only flags value is 0.
         let code = unsafe { code!(self.runtime(), hipDeviceEnablePeerAccess(other.index(), 0)) }?;
         match code {
-            hipError_t::hipSuccess | hipError_t::hipErrorPeerAccessAlreadyEnabled => Ok(()),
+            hipError_t::hipSuccess => Ok(()),
+            hipError_t::hipErrorPeerAccessAlreadyEnabled => {
+                self.runtime().forget_last_error();
+                Ok(())
+            }
             code => {
                 let call = format!(
                     "hipDeviceEnablePeerAccess({}) on device {}",

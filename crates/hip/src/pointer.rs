@@ -59,7 +59,10 @@ impl Runtime {
         // SAFETY: writes one structure to the address given; the other address is only looked up.
         match unsafe { code!(self, hipPointerGetAttributes(&mut told, address)) }? {
             hipError_t::hipSuccess => {}
-            hipError_t::hipErrorInvalidValue => return Ok(None),
+            hipError_t::hipErrorInvalidValue => {
+                self.forget_last_error();
+                return Ok(None);
+            }
             code => {
                 let call = format!("hipPointerGetAttributes({address:?})");
                 return Err(self.failure(code, call));
@@ -121,7 +124,10 @@ impl Device {
             hipError_t::hipSuccess => Ok(Some((base, bytes))),
             hipError_t::hipErrorInvalidValue
             | hipError_t::hipErrorNotFound
-            | hipError_t::hipErrorInvalidDevicePointer => Ok(None),
+            | hipError_t::hipErrorInvalidDevicePointer => {
+                self.runtime().forget_last_error();
+                Ok(None)
+            }
             code => {
                 let call = format!("hipMemGetAddressRange({address:?})");
                 Err(self.runtime().failure(code, call))

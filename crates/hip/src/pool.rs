@@ -28,6 +28,17 @@ use crate::{Device, DeviceBuffer, Result, Stream};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// That a release is only queued does not let a slice outlive its memory:
+///
+/// ```compile_fail,E0505
+/// fn late(stream: &hip::Stream) -> hip::Result<()> {
+///     let mut scratch = stream.alloc::<f32>(64)?;
+///     let mut slice = scratch.on_mut(stream)?;
+///     drop(scratch);
+///     slice.fill_zero()
+/// }
+/// ```
 #[derive(Clone)]
 #[doc(alias = "hipMemPoolCreate")]
 pub struct MemPool {

@@ -129,7 +129,10 @@ impl Runtime {
         // SAFETY: writes one int to the address given.
         match unsafe { code!(self, hipGetDeviceCount(&mut count)) }? {
             hipError_t::hipSuccess => Ok(usize::try_from(count).unwrap_or(0)),
-            hipError_t::hipErrorNoDevice => Ok(0),
+            hipError_t::hipErrorNoDevice => {
+                self.forget_last_error();
+                Ok(0)
+            }
             code => Err(self.failure(code, "hipGetDeviceCount()".to_owned())),
         }
     }
@@ -184,6 +187,15 @@ impl Runtime {
     }
 
     #[cold]
+    /// Takes back what a call left as the thread's last error, after a code that is an answer here and no failure. Otherwise
+    /// other code that asks HIP for the last error would be told of it.
+    pub(crate) fn forget_last_error(&self) {
+        if let Some(get_last_error) = self.api().hipGetLastError {
+            // SAFETY: takes no arguments; sets this thread's last error to success. What it returns is known already.
+            let _known = unsafe { get_last_error() };
+        }
+    }
+
     pub(crate) fn failure(&self, code: hipError_t, call: String) -> Error {
         let remedy = match code {
             hipError_t::hipErrorOutOfMemory => self.memory_left(),

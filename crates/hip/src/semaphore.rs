@@ -19,12 +19,15 @@ const NONE: Error = Error::NotSupported {
 
 /// A semaphore of another API, given as a file descriptor.
 ///
-/// ROCm on Linux has none: importing is [`Error::NotSupported`] there, and since its signal and wait are silent no-operations
-/// (rocclr/device/rocm/rocvirtual.hpp, `submitExternalSemaphoreCmd`), only what was imported can be signalled or waited for.
+/// ROCm on Linux has none. Importing is [`Error::NotSupported`] there. Should a release accept the import, signal and wait are
+/// refused all the same: they are queued and do nothing (rocclr/device/rocm/rocvirtual.hpp, `submitExternalSemaphoreCmd`), so what
+/// should wait would not. Only where HIP stands for CUDA, whose devices are called `sm_…`, they go through.
 #[doc(alias = "hipExternalSemaphore_t")]
 pub struct ExternalSemaphore {
     device: Device,
     raw: hipExternalSemaphore_t,
+    /// Whether signal and wait do what they say.
+    effective: bool,
 }
 
 // SAFETY: a handle without thread affinity, used on streams, which are used from any thread.
@@ -40,6 +43,7 @@ impl Device {
     /// [`Error::NotSupported`] on ROCm for Linux, or the platform refused the descriptor.
     #[doc(alias = "hipImportExternalSemaphore")]
     pub fn import_semaphore(&self, fd: BorrowedFd<'_>) -> Result<ExternalSemaphore> {
+        let effective = self.arch()?.starts_with("sm_");
         self.make_current()?;
         let mut desc = hipExternalSemaphoreHandleDesc {
             type_: hipExternalSemaphoreHandleType::hipExternalSemaphoreHandleTypeOpaqueFd,
@@ -52,6 +56,7 @@ impl Device {
             Ok(hipError_t::hipSuccess) => Ok(ExternalSemaphore {
                 device: self.clone(),
                 raw,
+                effective,
             }),
             Ok(hipError_t::hipErrorNotSupported) | Err(Error::MissingSymbol { .. }) => Err(NONE),
             Ok(code) => {
@@ -68,11 +73,12 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// A stream of another device, or HIP refused it.
+    /// [`Error::NotSupported`] where it would do nothing, a stream of another device, or HIP refused it.
     #[doc(alias = "hipSignalExternalSemaphoresAsync")]
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
         self.device
             .check_same(stream.device(), "ExternalSemaphore::signal", "stream")?;
+        self.is_effective()?;
         self.device.make_current()?;
         let mut params = hipExternalSemaphoreSignalParams::default();
         params.params.fence.value = value;
@@ -91,11 +97,12 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// A stream of another device, or HIP refused it.
+    /// [`Error::NotSupported`] where it would do nothing, a stream of another device, or HIP refused it.
     #[doc(alias = "hipWaitExternalSemaphoresAsync")]
     pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
         self.device
             .check_same(stream.device(), "ExternalSemaphore::wait", "stream")?;
+        self.is_effective()?;
         self.device.make_current()?;
         let mut params = hipExternalSemaphoreWaitParams::default();
         params.params.fence.value = value;
@@ -108,6 +115,12 @@ impl ExternalSemaphore {
                 "hipWaitExternalSemaphoresAsync({value})"
             )
         }
+    }
+}
+
+impl ExternalSemaphore {
+    fn is_effective(&self) -> Result<()> {
+        if self.effective { Ok(()) } else { Err(NONE) }
     }
 }
 

@@ -244,7 +244,10 @@ impl Core {
         // SAFETY: the handle is alive.
         match unsafe { code!(self.device.runtime(), hipStreamQuery(self.raw)) }? {
             hipError_t::hipSuccess => Ok(true),
-            hipError_t::hipErrorNotReady => Ok(false),
+            hipError_t::hipErrorNotReady => {
+                self.device.runtime().forget_last_error();
+                Ok(false)
+            }
             code => {
                 let call = format!("hipStreamQuery({:?})", self.raw);
                 Err(self.device.runtime().failure(code, call))

@@ -20,7 +20,14 @@ const FILE_DESCRIPTOR: hipMemAllocationHandleType =
 
 /// Device memory that other processes and APIs can map by a file descriptor.
 ///
-/// [`into_buffer`](Self::into_buffer) makes it a [`DeviceBuffer`]; export the descriptor before.
+/// [`into_buffer`](Self::into_buffer) makes it a [`DeviceBuffer`]; export the descriptor before:
+///
+/// ```compile_fail,E0382
+/// fn late(memory: hip::VirtualMemory) -> hip::Result<std::os::fd::OwnedFd> {
+///     let buffer = memory.into_buffer::<f32>()?;
+///     memory.export()
+/// }
+/// ```
 #[doc(alias("hipMemCreate", "hipMemMap"))]
 pub struct VirtualMemory {
     core: Core,

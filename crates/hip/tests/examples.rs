@@ -30,6 +30,34 @@ fn succeeds(example: &str, says: &[&str]) {
     }
 }
 
+/// Runs the command that an example prints, and nothing else, and returns what that says.
+fn says_how_to_let_pages_move_and_it_works(example: &str) {
+    let first = program(example).env_remove("HSA_XNACK").output().unwrap();
+    let text = String::from_utf8_lossy(&first.stdout);
+    let mut lines = text.lines();
+    let (advice, command) = (lines.next().unwrap(), lines.next().unwrap().trim());
+    assert!(advice.starts_with("HSA_XNACK is not 1"), "{text}");
+    assert!(command.starts_with("HSA_XNACK=1 "), "{text}");
+    assert!(
+        lines.next().unwrap().starts_with("platform "),
+        "said before the runtime starts:\n{text}"
+    );
+    let again = Command::new("sh").args(["-c", command]).output().unwrap();
+    let text = String::from_utf8_lossy(&again.stdout);
+    assert!(again.status.success(), "{text}");
+    assert!(text.starts_with("platform "), "{text}");
+}
+
+#[test]
+fn managed_memory_says_how_to_let_pages_move_and_it_works() {
+    says_how_to_let_pages_move_and_it_works("03_lazy_managed");
+}
+
+#[test]
+fn a_mapped_file_says_how_to_let_pages_move_and_it_works() {
+    says_how_to_let_pages_move_and_it_works("04_mmap_lazy");
+}
+
 #[test]
 fn simple_add_finds_every_element_right() {
     succeeds("01_simple_add", &["1048576 elements are right"]);

@@ -73,6 +73,24 @@ fn a_kernel_of_one_device_works_on_the_memory_of_a_peer() {
 }
 
 #[test]
+fn enabling_access_again_leaves_no_last_error() {
+    let (first, second) = two();
+    let api = first.runtime().api();
+    let (peek, clear) = (
+        api.hipPeekAtLastError.unwrap(),
+        api.hipGetLastError.unwrap(),
+    );
+    first.enable_access(&second).unwrap();
+    first.enable_access(&second).unwrap();
+    // SAFETY: takes no arguments.
+    assert_eq!(unsafe { peek() }, hip_sys::hipError_t::hipSuccess);
+    // A refusal that is told is HIP's last error, too.
+    assert!(first.enable_access(&first).is_err());
+    // SAFETY: takes no arguments.
+    assert_ne!(unsafe { clear() }, hip_sys::hipError_t::hipSuccess);
+}
+
+#[test]
 fn what_no_peer_may_see_is_refused() {
     let Some((first, second)) = two_devices() else {
         return;

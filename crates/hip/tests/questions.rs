@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::device;
+use common::{Gate, device};
 use hip::rtc::Program;
-use hip::{Error, MemoryKind};
+use hip::{BlockSuggestion, Device, Error, Function, LaunchConfig, MemoryKind};
+use hip_sys::{hipDeviceAttribute_t, hipError_t};
 
 #[test]
 fn each_kind_of_memory_is_recognised() {
@@ -36,25 +37,110 @@ fn each_kind_of_memory_is_recognised() {
     );
 }
 
-#[test]
-fn occupancy_is_told_or_its_function_named() {
-    let device = device();
+fn empty_kernel(device: &Device) -> Function {
     let source = "extern \"C\" __global__ void k() {}";
-    let k = Program::new(source)
-        .compile(&device)
+    let module = Program::new(source).compile(device).unwrap();
+    module.function("k").unwrap()
+}
+
+#[test]
+fn more_threads_or_shared_memory_leave_room_for_fewer_blocks() {
+    let device = device();
+    let k = empty_kernel(&device);
+    let threads = device
+        .attribute(hipDeviceAttribute_t::hipDeviceAttributeMaxThreadsPerBlock)
         .unwrap()
-        .function("k")
-        .unwrap();
-    match k.active_blocks(256, 0) {
-        Ok(blocks) => {
-            assert!(blocks >= 1);
-            let suggestion = k.suggested_block(0, 128).unwrap();
-            assert!(suggestion.block <= 128 && suggestion.grid >= 1);
-        }
-        Err(Error::MissingSymbol { symbol }) => {
-            assert_eq!(symbol, "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
-        }
-        Err(error) => panic!("{error}"),
+        .cast_unsigned();
+    let shared = device
+        .attribute(hipDeviceAttribute_t::hipDeviceAttributeMaxSharedMemoryPerBlock)
+        .unwrap() as usize;
+    let mut before = u32::MAX;
+    for block in [64, 128, 256, 512, 1024] {
+        let blocks = k.active_blocks(block, 0).unwrap();
+        assert!(blocks >= 1 && blocks <= before, "{block}: {blocks}");
+        before = blocks;
     }
-    assert!(k.active_blocks(u32::MAX, 0).is_err());
+    assert!(k.active_blocks(64, 0).unwrap() > k.active_blocks(threads, 0).unwrap());
+    assert_eq!(k.active_blocks(64, shared).unwrap(), 1);
+    assert!(
+        k.active_blocks(64, shared + 1).is_err() || k.active_blocks(64, shared + 1).unwrap() == 0,
+        "more shared memory than there is"
+    );
+    assert!(matches!(
+        k.active_blocks(u32::MAX, 0),
+        Err(Error::Launch { .. })
+    ));
+}
+
+#[test]
+fn a_suggested_block_can_be_launched_and_keeps_its_bound() {
+    let device = device();
+    let stream = device.stream().unwrap();
+    let k = empty_kernel(&device);
+    let free = k.suggested_block(0, 0).unwrap();
+    for most in [0, 1, 64, 100, 128, 1024] {
+        let BlockSuggestion { grid, block } = k.suggested_block(0, most).unwrap();
+        assert!(most == 0 || block <= most, "at most {most}: {block}");
+        assert!(block <= free.block && grid >= 1);
+        let config = LaunchConfig {
+            grid: (grid, 1, 1),
+            block: (block, 1, 1),
+            shared_bytes: 0,
+        };
+        // SAFETY: the kernel has no parameters and does nothing.
+        unsafe { k.launch(&stream, config, &[]) }.unwrap();
+    }
+    stream.synchronize().unwrap();
+    assert!(matches!(
+        k.suggested_block(0, u32::MAX),
+        Err(Error::Launch { .. })
+    ));
+}
+
+#[test]
+fn a_library_without_occupancy_is_told_by_the_functions_name() {
+    let api = hip_sys::Api {
+        hipModuleOccupancyMaxActiveBlocksPerMultiprocessor: None,
+        hipModuleOccupancyMaxPotentialBlockSize: None,
+        ..common::hip_api()
+    };
+    let device = common::runtime(api).device(0).unwrap();
+    let k = empty_kernel(&device);
+    assert!(matches!(
+        k.active_blocks(64, 0),
+        Err(Error::MissingSymbol {
+            symbol: "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"
+        })
+    ));
+    assert!(matches!(
+        k.suggested_block(0, 0),
+        Err(Error::MissingSymbol {
+            symbol: "hipModuleOccupancyMaxPotentialBlockSize"
+        })
+    ));
+}
+
+#[test]
+fn an_answer_that_is_no_failure_leaves_no_last_error() {
+    let device = device();
+    let stream = device.stream().unwrap();
+    let last_error = || {
+        let peek = device.runtime().api().hipPeekAtLastError.unwrap();
+        // SAFETY: takes no arguments.
+        unsafe { peek() }
+    };
+    let nobody = [0_u8; 4];
+    let gate = Gate::close(&stream);
+    let event = stream.record().unwrap();
+
+    assert!(!stream.is_idle().unwrap());
+    assert_eq!(last_error(), hipError_t::hipSuccess, "a busy stream");
+    assert!(!event.is_complete().unwrap());
+    assert_eq!(last_error(), hipError_t::hipSuccess, "a pending event");
+    let address = nobody.as_ptr().cast();
+    assert_eq!(device.runtime().pointer_info(address).unwrap(), None);
+    assert_eq!(last_error(), hipError_t::hipSuccess, "an unknown pointer");
+    assert_eq!(device.allocation_of(address).unwrap(), None);
+    assert_eq!(last_error(), hipError_t::hipSuccess, "no allocation");
+    gate.open();
 }

@@ -126,6 +126,113 @@ fn external_semaphores_are_refused_by_their_type() {
     );
 }
 
+/// A library that imports any semaphore, and does nothing when it is asked to signal or wait.
+mod accepting {
+    use std::ffi::c_uint;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use hip_sys::*;
+
+    pub static QUEUED: AtomicU32 = AtomicU32::new(0);
+    pub static ALIVE: AtomicU32 = AtomicU32::new(0);
+
+    pub unsafe extern "C" fn import(
+        semaphore: *mut hipExternalSemaphore_t,
+        _: *const hipExternalSemaphoreHandleDesc,
+    ) -> hipError_t {
+        ALIVE.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller gives room for a handle; nobody follows this one.
+        unsafe { *semaphore = std::ptr::without_provenance_mut(16) };
+        hipError_t::hipSuccess
+    }
+
+    pub unsafe extern "C" fn signal(
+        _: *const hipExternalSemaphore_t,
+        _: *const hipExternalSemaphoreSignalParams,
+        _: c_uint,
+        _: hipStream_t,
+    ) -> hipError_t {
+        QUEUED.fetch_add(1, Ordering::Relaxed);
+        hipError_t::hipSuccess
+    }
+
+    pub unsafe extern "C" fn wait(
+        _: *const hipExternalSemaphore_t,
+        _: *const hipExternalSemaphoreWaitParams,
+        _: c_uint,
+        _: hipStream_t,
+    ) -> hipError_t {
+        QUEUED.fetch_add(1, Ordering::Relaxed);
+        hipError_t::hipSuccess
+    }
+
+    pub unsafe extern "C" fn destroy(_: hipExternalSemaphore_t) -> hipError_t {
+        ALIVE.fetch_sub(1, Ordering::Relaxed);
+        hipError_t::hipSuccess
+    }
+
+    /// The host platform's answer, for a device of CUDA.
+    pub unsafe extern "C" fn properties_of_cuda(
+        properties: *mut hipDeviceProp_tR0600,
+        device: i32,
+    ) -> hipError_t {
+        // SAFETY: the caller's promise is the callee's demand; it gives room for the structure.
+        unsafe {
+            let code = crate::common::hip_api()
+                .hipGetDevicePropertiesR0600
+                .unwrap()(properties, device);
+            let name = (&raw mut (*properties).gcnArchName).cast::<[u8; 6]>();
+            name.write(*b"sm_90\0");
+            code
+        }
+    }
+
+    pub fn table() -> Api {
+        Api {
+            hipImportExternalSemaphore: Some(import),
+            hipSignalExternalSemaphoresAsync: Some(signal),
+            hipWaitExternalSemaphoresAsync: Some(wait),
+            hipDestroyExternalSemaphore: Some(destroy),
+            ..crate::common::hip_api()
+        }
+    }
+}
+
+#[test]
+fn a_semaphore_is_not_signalled_where_that_would_do_nothing() {
+    use std::sync::atomic::Ordering;
+
+    if common::on_cuda() {
+        common::skipped("CUDA has semaphores, so there is nothing to refuse");
+        return;
+    }
+    let file = File::open("/dev/null").unwrap();
+    let queued = || accepting::QUEUED.load(Ordering::Relaxed);
+    let device = common::runtime(accepting::table()).device(0).unwrap();
+    let stream = device.stream().unwrap();
+    let semaphore = device.import_semaphore(file.as_fd()).unwrap();
+    for outcome in [semaphore.signal(&stream, 1), semaphore.wait(&stream, 1)] {
+        assert!(
+            matches!(outcome, Err(Error::NotSupported { .. })),
+            "{outcome:?}"
+        );
+    }
+    assert_eq!(queued(), 0);
+
+    let cuda = hip_sys::Api {
+        hipGetDevicePropertiesR0600: Some(accepting::properties_of_cuda),
+        ..accepting::table()
+    };
+    let device = common::runtime(cuda).device(0).unwrap();
+    let stream = device.stream().unwrap();
+    let effective = device.import_semaphore(file.as_fd()).unwrap();
+    effective.signal(&stream, 1).unwrap();
+    effective.wait(&stream, 1).unwrap();
+    assert_eq!(queued(), 2);
+    drop((semaphore, effective));
+    assert_eq!(accepting::ALIVE.load(Ordering::Relaxed), 0);
+}
+
 #[test]
 fn the_process_itself_cannot_open_its_handle() {
     let device = device();

@@ -12,7 +12,7 @@ use crate::error::one_line;
 use crate::pipeline::{self, Preset, Request};
 use crate::presets::{Common, capon, gps, note};
 use crate::timing::ApiName;
-use crate::{Error, Result, doctor};
+use crate::{Error, Result, bench, doctor};
 
 /// Shares GPU memory between OpenCL and HIP without copies, and proves it.
 #[derive(Debug, Parser)]
@@ -34,6 +34,8 @@ enum Command {
     Pipeline(Pipeline),
     /// Says what was found on this machine, which devices belong together and which routes work.
     Doctor(doctor::Options),
+    /// Measures this machine: each figure with its spread and what limits it.
+    Bench(bench::Options),
 }
 
 #[derive(Debug, Subcommand)]
@@ -145,6 +147,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn execute(command: Command) -> Result<ExitCode> {
     let request = match command {
         Command::Doctor(options) => return doctor::main(&options),
+        Command::Bench(options) => return bench::main(&options),
         Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Preset::Gps(options)),
         Command::Pipeline(Pipeline::Capon { run, options }) => run.request(Preset::Capon(options)),
         Command::Pipeline(Pipeline::Note { run, options }) => run.request(Preset::Note(options)),
@@ -180,7 +183,7 @@ fn refuse(message: &str) -> ExitCode {
 fn usage_line(error: &clap::Error) -> String {
     // clap's answer to this is the whole help
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "no command given; use `pipeline gps`, `pipeline capon`, `pipeline note` or `doctor`, or try --help".into();
+        return "no command given; use `pipeline gps`, `pipeline capon`, `pipeline note`, `doctor` or `bench`, or try --help".into();
     }
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);

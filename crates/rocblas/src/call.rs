@@ -2,21 +2,22 @@
 
 use rocblas_sys::rocblas_status;
 
-use crate::{Error, Result};
+use crate::{Error, Result, report};
 
 /// Turns a status into a result. The text is only formatted on failure.
+#[inline]
 pub(crate) fn check(status: rocblas_status, call: impl FnOnce() -> String) -> Result<()> {
     match status {
         rocblas_status::rocblas_status_success
         // What a call answers while sizes are asked for, and only then.
         | rocblas_status::rocblas_status_size_increased
-        | rocblas_status::rocblas_status_size_unchanged => Ok(()),
+        | rocblas_status::rocblas_status_size_unchanged => {
+            report::accepted(call);
+            Ok(())
+        }
         // Less workspace than wished for; the result is right.
         rocblas_status::rocblas_status_perf_degraded => {
-            tracing::warn!(
-                call = call(),
-                "rocBLAS had little device memory and ran slower"
-            );
+            report::degraded(&call());
             Ok(())
         }
         status => Err(Error::Status {

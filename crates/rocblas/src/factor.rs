@@ -12,6 +12,17 @@ use crate::{Error, Handle, Result};
 /// With device numbers the products of level 3 (`gemm` and the like) block the host until the stream has come to them: rocBLAS
 /// fetches `alpha` and `beta` there (library/src/blas3/rocblas_gemm.hpp). It copies them with HIP, so they cannot lie in memory
 /// that another runtime owns.
+///
+/// A number in device memory is borrowed until the call is made:
+///
+/// ```compile_fail,E0505
+/// # use rocblas::{Handle, Result, VectorMut};
+/// fn early(blas: &Handle, number: hip::DeviceBuffer<f32>, x: VectorMut<'_, f32>) -> Result<()> {
+///     let alpha = number.on(blas.stream())?;
+///     drop(number);
+///     blas.scal(alpha, x)
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[doc(alias("rocblas_pointer_mode", "alpha", "beta"))]
 pub enum Factor<'a, T> {

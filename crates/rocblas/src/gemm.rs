@@ -98,6 +98,7 @@ impl Handle {
 }
 
 /// m, n and k of a product, if the shapes fit.
+#[inline]
 pub(crate) fn product(
     call: &'static str,
     op_a: Op,

@@ -8,7 +8,7 @@ use rocblas_sys::{rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode, ro
 
 use crate::call::{check, slot};
 use crate::solver::InfoPool;
-use crate::{Error, Library, Result};
+use crate::{Error, Library, Result, report};
 
 /// rocBLAS and rocSOLVER on one stream.
 ///
@@ -127,23 +127,27 @@ impl Handle {
 
     /// The stream its calls run on.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
     /// The library it belongs to.
     #[must_use]
+    #[inline]
     pub fn library(&self) -> &Library {
         &self.library
     }
 
     /// The C handle, valid while this one lives. Its stream and pointer mode must stay as they are.
     #[must_use]
+    #[inline]
     pub fn raw(&self) -> rocblas_handle {
         self.raw
     }
 
     /// Refuses an argument that was taken for another stream.
+    #[inline]
     pub(crate) fn check_stream(
         &self,
         call: &'static str,
@@ -174,6 +178,7 @@ impl Handle {
         Ok(status)
     }
 
+    #[inline]
     fn set_pointer_mode(&self, mode: rocblas_pointer_mode) -> Result<()> {
         if self.pointer_mode.get() == mode {
             return Ok(());
@@ -208,7 +213,7 @@ impl Drop for Handle {
         let runtime = self.stream.device().runtime();
         // The workspace goes with the handle, so what uses it has to be done.
         if !self.stream.settle() {
-            tracing::error!("rocBLAS handle leaked: its stream did not settle");
+            report::leaked_handle();
             return;
         }
         match self.destroy() {
@@ -227,7 +232,7 @@ impl Drop for Handle {
                     remedy: remedy.to_owned(),
                 });
             }
-            Err(error) => tracing::error!(%error, "rocBLAS error while dropping"),
+            Err(error) => report::while_dropping(&error),
         }
     }
 }

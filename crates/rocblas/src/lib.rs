@@ -19,7 +19,8 @@
 //! | [`Handle::set_workspace`], [`workspace_needed`](Handle::workspace_needed) | memory for intermediate results | `rocblas_set_workspace` |
 //! | [`solver`] | linear systems, LU and Cholesky factors, inverses | `rocsolver_?getrf`, `rocsolver_?potrf`, … |
 //!
-//! The feature `ndarray` (off by default) adds `DeviceMatrix` and copies between matrices and arrays of that crate.
+//! The feature `tracing` (on by default) has an event for every call, of level *trace*, and louder ones for what no caller can be given.
+//! `half` (on by default) brings elements of 16 bits. `ndarray` (off by default) adds `DeviceMatrix` and copies between matrices and arrays of that crate.
 //!
 //! # Conventions
 //!
@@ -37,8 +38,8 @@
 //!
 //! # What it does not do
 //!
-//! It does not choose kernels (solution indices, flags). What else is not wrapped is reached by [`Handle::raw`] and
-//! [`Library::api`].
+//! It does not choose kernels (solution indices, flags). `FUNCTIONS.md` lists every C function: wrapped, raw only
+//! ([`Handle::raw`], [`Library::api`]), or out of scope and why.
 //!
 //! # Example
 //!
@@ -105,6 +106,7 @@ mod norm;
 mod option;
 mod pointer_batch;
 mod reduction;
+mod report;
 mod routine;
 mod scal;
 mod scalar;

@@ -128,6 +128,7 @@ impl<'a, T> MatrixMut<'a, T> {
     }
 }
 
+#[inline]
 fn long_enough(layout: Layout, len: usize) -> Result<()> {
     let needed = layout.span();
     if needed <= len {

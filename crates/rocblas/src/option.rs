@@ -22,6 +22,7 @@ pub enum Fill {
 }
 
 impl Op {
+    #[inline]
     pub(crate) fn raw(self) -> rocblas_operation {
         match self {
             Self::None => rocblas_operation::rocblas_operation_none,
@@ -31,6 +32,7 @@ impl Op {
     }
 
     /// Rows and columns after the operation.
+    #[inline]
     pub(crate) fn shape(self, rows: usize, cols: usize) -> (usize, usize) {
         match self {
             Self::None => (rows, cols),

@@ -226,6 +226,11 @@ impl<T> PointerBatch<'_, T> {
 impl<T> PointerBatchMut<'_, T> {
     /// The array's address, for a call on the stream that writes the matrices.
     pub(crate) fn addresses(&mut self) -> Result<*const *mut T> {
+        self.array_address()
+    }
+
+    /// The same for calls that only read the matrices, although they take addresses to write at.
+    pub(crate) fn array_address(&self) -> Result<*const *mut T> {
         Ok(self.array.addresses.on(&self.array.stream)?.as_ptr().cast())
     }
 }

@@ -37,6 +37,7 @@ impl<Narrow, Wide> Routine<Narrow, Wide> {
 }
 
 /// The first size that a `rocblas_int` cannot hold.
+#[inline]
 pub(crate) fn large(sizes: &[(&'static str, i64)]) -> Option<(&'static str, i64)> {
     let fits = |value| rocblas_sys::rocblas_int::try_from(value).is_ok();
     sizes.iter().copied().find(|&(_, value)| !fits(value))

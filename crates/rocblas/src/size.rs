@@ -21,12 +21,14 @@ pub(crate) fn stride(value: usize) -> Result<rocblas_stride> {
 }
 
 /// A size that was checked by [`size`], as the library's `_64` functions take it.
+#[inline]
 pub(crate) fn long(value: usize) -> i64 {
     debug_assert!(i64::try_from(value).is_ok(), "checked when it was given");
     value as i64
 }
 
 /// Refuses a size that not even the `_64` functions can take.
+#[inline]
 pub(crate) fn size(what: &'static str, value: usize) -> Result<()> {
     match i64::try_from(value) {
         Ok(_) => Ok(()),
@@ -47,6 +49,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    #[inline]
     pub(crate) fn new(rows: usize, cols: usize, ld: usize) -> Result<Self> {
         if ld < rows.max(1) {
             return Err(Error::LeadingDimension { rows, ld });
@@ -58,6 +61,7 @@ impl Layout {
     }
 
     /// Elements from the first to the last; `usize::MAX`, which no slice has, if there are more than an address space holds.
+    #[inline]
     pub(crate) fn span(self) -> usize {
         if self.rows == 0 || self.cols == 0 {
             0

@@ -10,8 +10,9 @@
 //! | [`potrs`], [`potri`], [`posv`] | solves, inverts, factorises and solves with it | `rocsolver_?potrs`, `?potri`, `?posv` |
 //! | [`Mirror`], [`hermitian_inverse`] | the triangle that potri does not write; all of the inverse | a kernel of this crate |
 //!
-//! Each takes one matrix ([`MatrixMut`](crate::MatrixMut)) or a batch at a stride ([`BatchMut`](crate::BatchMut)), for every
-//! [`Scalar`](crate::Scalar): the type of the argument chooses the C function ([`Matrices`]).
+//! Each takes one matrix ([`MatrixMut`](crate::MatrixMut)), a batch at a stride ([`BatchMut`](crate::BatchMut)) or a batch of
+//! pointers ([`PointerBatchMut`](crate::PointerBatchMut)), for every [`Scalar`](crate::Scalar): the type of the argument chooses
+//! the C function ([`Matrices`]).
 //!
 //! # What failed is known later
 //!
@@ -84,5 +85,5 @@ pub use cholesky::{Cholesky, posv, potrf, potri, potrs};
 pub use info::{Failure, Info};
 pub use inverse::{Mirror, hermitian_inverse};
 pub use lu::{Lu, gesv, getrf, getrf_npvt, getri, getri_outofplace, getrs};
-pub use matrices::{Matrices, Single, Strided};
+pub use matrices::{Matrices, Pointers, Single, Strided};
 pub use pivots::Pivots;

@@ -320,6 +320,16 @@ impl Plan {
         2 * (self.0.len * self.0.batch * size_of::<C32>()) as u64
     }
 
+    /// How often the data is read and written: the number of kernels, one behind the other.
+    #[must_use]
+    pub fn passes(&self) -> usize {
+        match self.0.way {
+            Way::Rows | Way::Columns | Way::Local => 1,
+            Way::Split { .. } => 2,
+            Way::Passes => radices(self.0.len, 16).map_or(1, |radices| radices.len()),
+        }
+    }
+
     /// The length of a transform.
     #[must_use]
     #[allow(clippy::len_without_is_empty)]

@@ -76,13 +76,21 @@ pub(crate) enum Point {
 }
 
 impl Point {
-    /// Makes `stream` wait for it.
-    pub(crate) fn hold(self, call: &'static str, stream: &Arc<Stream>) -> Result<Mark> {
+    /// Makes `stream` wait for it, and for `after`.
+    pub(crate) fn hold(
+        self,
+        call: &'static str,
+        stream: &Arc<Stream>,
+        mut after: Vec<Mark>,
+    ) -> Result<Mark> {
         match self {
-            Self::Here(mark) => stream.submit(call, vec![mark], Box::new(|| Ok(()))),
+            Self::Here(mark) => {
+                after.push(mark);
+                stream.submit(call, after, Box::new(|| Ok(())))
+            }
             shared => stream.submit_waiting(
                 call,
-                Vec::new(),
+                after,
                 Box::new(move || {
                     shared.wait();
                     Ok(())
@@ -186,14 +194,15 @@ fn record(call: &'static str, event: hipEvent_t, stream: hipStream_t) -> Result 
         *found.captured.lock() = Some(place);
         return Ok(());
     }
-    record_in(call, event, &stream).map(|_| ())
+    record_in(call, event, &stream, Vec::new()).map(|_| ())
 }
 
-/// Records the event in a stream that works.
+/// Records the event in a stream that works, behind `after` too.
 pub(crate) fn record_in(
     call: &'static str,
     event: hipEvent_t,
     stream: &Arc<Stream>,
+    after: Vec<Mark>,
 ) -> Result<Mark> {
     let event = find(event)?;
     *event.captured.lock() = None;
@@ -204,7 +213,7 @@ pub(crate) fn record_in(
     let shared = event.shared.as_ref().map(Counters::take);
     let mark = stream.submit(
         call,
-        Vec::new(),
+        after,
         Box::new(move || {
             let _ = stamp.set(Instant::now());
             drop(shared);

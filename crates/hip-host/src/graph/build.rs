@@ -107,7 +107,7 @@ pub(crate) unsafe extern "C" fn graph_node_find_in_clone(
 ///
 /// # Safety
 /// `out` is null or has room for a handle; `after` is null or holds `count` handles.
-unsafe fn add(
+pub(super) unsafe fn add(
     call: &'static str,
     out: *mut hipGraphNode_t,
     graph: hipGraph_t,

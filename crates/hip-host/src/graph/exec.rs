@@ -11,8 +11,10 @@ use hip_sys::{
 use parking_lot::Mutex;
 
 use super::build::child_of;
+use super::memory::refuse_live;
 use super::nodes::{Graph, Node};
 use super::operation::Operation;
+use super::plan::Plan;
 use crate::error::{Result, entry, store};
 use crate::handles::Handles;
 use crate::memory::copy::Transfer;
@@ -24,8 +26,31 @@ static EXECS: Handles<Exec> = Handles::new();
 
 /// A graph's operations in an order that keeps all waits, independent of later changes to the graph.
 struct Exec {
-    steps: Mutex<Vec<Step>>,
+    parts: Mutex<Parts>,
     flags: c_ulonglong,
+}
+
+struct Parts {
+    steps: Vec<Step>,
+    /// The steps dealt out to lanes; made by the first launch after a change.
+    plan: Option<Arc<Plan>>,
+}
+
+impl Parts {
+    fn plan(&mut self) -> Arc<Plan> {
+        let steps = &self.steps;
+        let plan = self.plan.get_or_insert_with(|| {
+            let operation = |step: &Step| match step.enabled {
+                true => step.operation.clone(),
+                false => Operation::Empty,
+            };
+            let steps = steps
+                .iter()
+                .map(|step| (operation(step), step.after.clone()));
+            Arc::new(Plan::new(steps.collect()))
+        });
+        plan.clone()
+    }
 }
 
 struct Step {
@@ -33,21 +58,27 @@ struct Step {
     node: usize,
     operation: Operation,
     enabled: bool,
+    /// The indices of the steps it waits for.
+    after: Vec<usize>,
 }
+
+/// `hipGraphInstantiateFlagAutoFreeOnLaunch`.
+const AUTO_FREE: c_ulonglong = 1;
 
 fn find(exec: hipGraphExec_t) -> Result<Arc<Exec>> {
     EXECS.get(exec as usize).ok_or(INVALID)
 }
 
 fn steps(graph: &Graph) -> Result<Vec<Step>> {
-    let step = |node: &Arc<Node>| {
+    let step = |(node, after): (Arc<Node>, Vec<usize>)| {
         Ok(Step {
             node: node.token,
             operation: node.operation().frozen()?,
             enabled: true,
+            after,
         })
     };
-    graph.sorted()?.iter().map(step).collect()
+    graph.sorted()?.into_iter().map(step).collect()
 }
 
 fn instantiate(out: *mut hipGraphExec_t, graph: hipGraph_t, flags: c_ulonglong) -> Result {
@@ -58,7 +89,7 @@ fn instantiate(out: *mut hipGraphExec_t, graph: hipGraph_t, flags: c_ulonglong) 
     }
     let steps = steps(&*Graph::find(graph)?)?;
     let exec = Exec {
-        steps: Mutex::new(steps),
+        parts: Mutex::new(Parts { steps, plan: None }),
         flags,
     };
     // SAFETY: not null; room for a handle by the C caller's promise.
@@ -118,16 +149,17 @@ fn launch(call: &'static str, exec: hipGraphExec_t, stream: hipStream_t) -> hipE
     entry(call, || {
         let exec = find(exec)?;
         let stream = stream::find(stream)?;
-        let steps = exec.steps.lock();
-        let enabled = steps.iter().filter(|step| step.enabled);
-        let operations: Vec<_> = enabled.map(|step| step.operation.clone()).collect();
+        // Held over the submission, so that two launches do not mix.
+        let mut parts = exec.parts.lock();
         // In a capture, a launched graph becomes a node.
-        let whole = Operation::Frozen(operations.into());
+        let whole = Operation::Frozen(parts.plan());
         // A step that cannot be done is found before the first is queued.
-        if let Operation::Frozen(operations) = &whole {
-            operations
-                .iter()
-                .try_for_each(|operation| operation.check(call))?;
+        whole.check(call)?;
+        let frees = exec.flags & AUTO_FREE != 0;
+        for memory in parts.plan().operations().filter_map(Operation::allocates) {
+            if memory.is_live() && !(frees && memory.release()) {
+                return Err(refuse_live(call, memory));
+            }
         }
         stream.issue(call, whole).map(|_| ())
     })
@@ -165,8 +197,10 @@ fn change(
     change: impl FnOnce(&mut Step) -> Result,
 ) -> Result {
     let exec = find(exec)?;
-    let mut steps = exec.steps.lock();
-    let step = steps.iter_mut().find(|step| step.node == node as usize);
+    let mut parts = exec.parts.lock();
+    parts.plan = None;
+    let mut steps = parts.steps.iter_mut();
+    let step = steps.find(|step| step.node == node as usize);
     change(step.ok_or(INVALID)?)
 }
 
@@ -281,9 +315,13 @@ pub(crate) unsafe extern "C" fn graph_exec_update(
         }
         let exec = find(exec)?;
         let fresh = steps(&*Graph::find(graph)?)?;
-        let mut old = exec.steps.lock();
+        let mut parts = exec.parts.lock();
+        parts.plan = None;
+        let old = &mut parts.steps;
         let differs = |(old, new): &(&Step, &Step)| old.operation.kind() != new.operation.kind();
-        let (node, outcome) = if old.len() != fresh.len() {
+        let is_shaped = |(old, new): (&Step, &Step)| old.after == new.after;
+        let same_shape = old.len() == fresh.len() && old.iter().zip(&fresh).all(is_shaped);
+        let (node, outcome) = if !same_shape {
             (0, Update::hipGraphExecUpdateErrorTopologyChanged)
         } else if let Some((_, new)) = old.iter().zip(&fresh).find(differs) {
             (new.node, Update::hipGraphExecUpdateErrorNodeTypeChanged)

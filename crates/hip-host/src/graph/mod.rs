@@ -7,24 +7,28 @@
 //! | `nodes` | nodes and the order between them |
 //! | `build` | the calls that make, ask and change graphs |
 //! | `params` | the calls for the parameters of nodes |
+//! | `memory` | memory that belongs to a graph |
+//! | `plan` | which operations run side by side |
 //! | `exec` | graphs made ready, launched, changed and updated |
 //! | `capture` | what streams are told, recorded as a graph |
 //!
-//! A launch puts the nodes into the stream one after another, in an order that keeps every wait; branches that could
-//! run side by side do not, but each kernel uses all threads anyway. A node that waits for one beside it would wait
-//! forever.
+//! A launch puts a chain of nodes into its stream, and other branches into helper streams that it borrows, at most seven; so
+//! branches run side by side, and every wait between nodes is kept. The launch is done when all are.
 
 mod build;
 pub(crate) mod capture;
 mod exec;
+mod memory;
 mod nodes;
 mod operation;
 mod params;
+mod plan;
 mod routine;
 
 pub(crate) use build::*;
 pub(crate) use capture::calls::*;
 pub(crate) use exec::*;
+pub(crate) use memory::*;
 pub(crate) use operation::Operation;
 pub(crate) use params::*;
 pub(crate) use routine::Routine;

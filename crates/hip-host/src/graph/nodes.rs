@@ -180,11 +180,12 @@ impl Graph {
         self.parts.lock().edges.clone()
     }
 
-    /// The nodes so that each comes after all it waits for, in the order they were added where that leaves a choice.
+    /// The nodes so that each comes after all it waits for, in the order they were added where that leaves a choice; each
+    /// with the indices of those it waits for.
     ///
     /// # Errors
     /// `hipErrorInvalidValue` if nodes wait for each other in a circle.
-    pub(super) fn sorted(&self) -> Result<Vec<Arc<Node>>> {
+    pub(super) fn sorted(&self) -> Result<Vec<(Arc<Node>, Vec<usize>)>> {
         let parts = self.parts.lock();
         let mut open: HashMap<usize, usize> = parts.nodes.iter().map(|n| (n.token, 0)).collect();
         for (_, after) in &parts.edges {
@@ -203,12 +204,19 @@ impl Graph {
             }
             sorted.push(node);
         }
-        Ok(sorted)
-    }
-
-    /// The operations in an order that keeps all waits.
-    pub(crate) fn in_order(&self) -> Result<Vec<Operation>> {
-        Ok(self.sorted()?.iter().map(|node| node.operation()).collect())
+        let place: HashMap<usize, usize> = sorted
+            .iter()
+            .enumerate()
+            .map(|(index, node)| (node.token, index))
+            .collect();
+        let after = |node: &Arc<Node>| {
+            let edges = parts.edges.iter().filter(|edge| edge.1 == node.token);
+            edges.map(|edge| place[&edge.0]).collect()
+        };
+        Ok(sorted
+            .into_iter()
+            .map(|node| (node.clone(), after(&node)))
+            .collect())
     }
 
     /// A graph like this one, child graphs included.

@@ -8,7 +8,9 @@ use hip_sys::{
     hipKernelNodeParams, hipMemcpy3DParms, hipMemsetParams, hipPitchedPtr,
 };
 
+use super::memory::{self, GraphMemory};
 use super::nodes::Graph;
+use super::plan::Plan;
 use super::routine::Routine;
 use crate::error::Result;
 use crate::event;
@@ -29,12 +31,15 @@ pub(crate) enum Operation {
     Set(Filling),
     Host(HostCall),
     Child(Arc<Graph>),
-    /// A child graph as it was when its parent was made ready.
-    Frozen(Arc<[Operation]>),
+    /// A graph as it was when it was made ready.
+    Frozen(Arc<Plan>),
     /// An event's handle.
     Record(usize),
     /// An event's handle.
     Wait(usize),
+    Allocate(Arc<GraphMemory>),
+    /// The first address.
+    Release(usize),
 }
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
@@ -50,6 +55,8 @@ impl Operation {
             Self::Child(_) | Self::Frozen(_) => hipGraphNodeType::hipGraphNodeTypeGraph,
             Self::Record(_) => hipGraphNodeType::hipGraphNodeTypeEventRecord,
             Self::Wait(_) => hipGraphNodeType::hipGraphNodeTypeWaitEvent,
+            Self::Allocate(_) => hipGraphNodeType::hipGraphNodeTypeMemAlloc,
+            Self::Release(_) => hipGraphNodeType::hipGraphNodeTypeMemFree,
         }
     }
 
@@ -63,7 +70,20 @@ impl Operation {
             Self::Record(event) | Self::Wait(event) => {
                 event::point(*event as hipEvent_t).map(|_| ())
             }
-            Self::Empty | Self::Host(_) | Self::Child(_) | Self::Frozen(_) => Ok(()),
+            Self::Allocate(memory) => memory.check(),
+            Self::Release(base) => memory::check_release(*base),
+            Self::Frozen(plan) => plan
+                .operations()
+                .try_for_each(|operation| operation.check(call)),
+            Self::Empty | Self::Host(_) | Self::Child(_) => Ok(()),
+        }
+    }
+
+    /// What it allocates, if that is what it does.
+    pub(super) fn allocates(&self) -> Option<&GraphMemory> {
+        match self {
+            Self::Allocate(memory) => Some(memory),
+            _ => None,
         }
     }
 
@@ -72,13 +92,21 @@ impl Operation {
         let Self::Child(graph) = self else {
             return Ok(self.clone());
         };
-        let operations = graph.in_order()?;
-        let frozen: Result<Vec<Self>> = operations.iter().map(Self::frozen).collect();
-        Ok(Self::Frozen(frozen?.into()))
+        let steps = graph.sorted()?.into_iter().map(|(node, after)| {
+            let operation = node.operation().frozen()?;
+            Ok((operation, after))
+        });
+        let steps = steps.collect::<Result<Vec<_>>>()?;
+        Ok(Self::Frozen(Arc::new(Plan::new(steps))))
     }
 
-    /// Queues it behind everything in `stream`.
-    pub(crate) fn submit(&self, call: &'static str, stream: &Arc<Stream>) -> Result<Mark> {
+    /// Queues it behind everything in `stream` and behind `after`.
+    pub(crate) fn submit(
+        &self,
+        call: &'static str,
+        stream: &Arc<Stream>,
+        after: Vec<Mark>,
+    ) -> Result<Mark> {
         let task = match self {
             Self::Kernel(kernel) => Some(kernel.task()?),
             Self::Routine(routine) => Some(routine.task()?),
@@ -90,26 +118,23 @@ impl Operation {
                     host.run();
                     Ok(())
                 });
-                return stream.submit_waiting(call, Vec::new(), work);
+                return stream.submit_waiting(call, after, work);
             }
             Self::Record(event) => {
-                return event::record_in(call, *event as hipEvent_t, stream);
+                return event::record_in(call, *event as hipEvent_t, stream, after);
             }
             Self::Wait(event) => match event::point(*event as hipEvent_t)? {
-                Some(point) => return point.hold(call, stream),
+                Some(point) => return point.hold(call, stream, after),
                 None => None,
             },
-            Self::Child(_) => return self.frozen()?.submit(call, stream),
-            Self::Frozen(operations) => {
-                for operation in operations.iter() {
-                    operation.submit(call, stream)?;
-                }
-                None
-            }
+            Self::Child(_) => return self.frozen()?.submit(call, stream, after),
+            Self::Frozen(plan) => return plan.submit(call, stream, after),
+            Self::Allocate(memory) => Some(memory.allocate()?),
+            Self::Release(base) => Some(memory::release(*base)?),
             Self::Empty => None,
         };
         let work = Box::new(move || task.map_or(Ok(()), |task| task()));
-        stream.submit(call, Vec::new(), work)
+        stream.submit(call, after, work)
     }
 
     /// # Safety

@@ -140,11 +140,16 @@ impl Mapping {
     }
 
     fn poisoned(self, bytes: usize) -> Self {
+        self.poison(bytes);
+        self.fenced(bytes)
+    }
+
+    /// Makes the first `bytes` bytes, which must be in nobody's use, implausible data, if they are few.
+    pub(super) fn poison(&self, bytes: usize) {
         if bytes <= POISONED_BYTES {
             // SAFETY: the range is mapped for writing, and `base + bytes` does not pass the guard.
             unsafe { std::ptr::write_bytes(self.base as *mut u8, POISON, bytes) };
         }
-        self.fenced(bytes)
     }
 
     /// Tells the sanitizer, where kernels are checked, which bytes are not the user's.

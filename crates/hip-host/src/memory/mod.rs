@@ -36,7 +36,7 @@ use hip_sys::hipError_t;
 
 use crate::device::{self, Device};
 use crate::error::{Result, entry, store};
-use crate::graph::capture;
+use crate::graph::{self, capture};
 use crate::log;
 use crate::stream;
 use mapping::Mapping;
@@ -148,6 +148,10 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
                 format_args!("{ptr:p} was not allocated for this call to free"),
             );
             Err(hipError_t::hipErrorInvalidValue)
+        }
+        _ if graph::is_of_graph(ptr as usize) => {
+            stream::drain_device(allocation.device);
+            graph::free_for_program(ptr as usize)
         }
         _ => {
             // An address inside an allocation is not one that was handed out; undefined on ROCm.

@@ -156,6 +156,13 @@ impl Allocation {
         }
     }
 
+    /// Fills small memory of ours with bytes that are no plausible data, as when it was fresh.
+    pub(crate) fn poison(&self) {
+        if let Some(mapping) = &self.mapping {
+            mapping.poison(self.bytes);
+        }
+    }
+
     /// Whether the memory was allocated here and is given back with this value.
     pub(crate) fn is_owned(&self) -> bool {
         self.mapping.is_some()

@@ -137,7 +137,9 @@ pub(crate) unsafe extern "C" fn stream_wait_event(
             // An event that was never recorded is complete.
             return Ok(());
         };
-        point.hold("hipStreamWaitEvent", &found).map(|_| ())
+        point
+            .hold("hipStreamWaitEvent", &found, Vec::new())
+            .map(|_| ())
     })
 }
 

@@ -5,11 +5,13 @@
 
 mod calls;
 mod host;
+mod lanes;
 mod per_thread;
 mod value;
 
 pub(crate) use calls::*;
 pub(crate) use host::*;
+pub(crate) use lanes::Lanes;
 pub(crate) use per_thread::own;
 pub(crate) use value::*;
 
@@ -201,7 +203,7 @@ impl Stream {
         if capture::record(self, || operation.clone())? {
             return Ok(None);
         }
-        operation.submit(call, self).map(Some)
+        operation.submit(call, self, Vec::new()).map(Some)
     }
 
     /// As [`issue`](Self::issue), with the work prepared already.

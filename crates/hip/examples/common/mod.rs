@@ -20,13 +20,31 @@ pub fn device() -> Result<hip::Device, Box<dyn Error>> {
     Ok(device)
 }
 
-/// Whether the program was started so that the device can fault. To be asked before the runtime starts: it reads the
-/// variable once.
-pub fn xnack_wanted() -> bool {
-    std::env::var("HSA_XNACK").is_ok_and(|value| value == "1")
+/// Whether the program was started so that the device may fault, and the command that starts it so if not. To be asked before
+/// the runtime starts, which reads the variable once: gfx908 and gfx90a run with XNACK only if asked to.
+pub fn check_xnack() -> bool {
+    if std::env::var("HSA_XNACK").is_ok_and(|value| value == "1") {
+        return true;
+    }
+    let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
+    println!(
+        "HSA_XNACK is not 1, so pages do not move on demand on cards that have to be asked. To ask, run"
+    );
+    println!("    HSA_XNACK=1 {}", words.join(" "));
+    false
 }
 
-/// Says what page migration depends on here, and how to get it. gfx908 and gfx90a run with XNACK only if asked to.
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Says whether pages move on demand here.
 pub fn explain_xnack(device: &hip::Device, wanted: bool) -> hip::Result<()> {
     let faults = device
         .attribute(hip_sys::hipDeviceAttribute_t::hipDeviceAttributePageableMemoryAccess)?
@@ -38,11 +56,7 @@ pub fn explain_xnack(device: &hip::Device, wanted: bool) -> hip::Result<()> {
             "HSA_XNACK=1 is set, and the device still cannot fault: managed memory stays on the host"
         );
     } else {
-        let program = std::env::args().collect::<Vec<_>>().join(" ");
-        println!(
-            "the device does not fault: managed memory stays on the host. To let pages move, run"
-        );
-        println!("    HSA_XNACK=1 {program}");
+        println!("the device does not fault: managed memory stays on the host");
     }
     Ok(())
 }

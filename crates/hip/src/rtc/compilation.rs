@@ -3,19 +3,21 @@ use std::ptr;
 
 use hip_sys::{RtcApi, hiprtcProgram};
 
-use super::Program;
+use super::{Program, Target};
 use crate::call::rtc_call;
 use crate::module::c_text;
-use crate::{Error, Result, report};
+use crate::{Error, Result, Runtime};
 
 /// A program of the C API, destroyed when dropped.
 pub(super) struct Compilation<'a> {
+    runtime: &'a Runtime,
     table: &'a RtcApi,
     raw: hiprtcProgram,
 }
 
 impl<'a> Compilation<'a> {
-    pub(super) fn create(table: &'a RtcApi, program: &Program) -> Result<Self> {
+    pub(super) fn create(target: &Target<'a>, program: &Program) -> Result<Self> {
+        let Target { runtime, table, .. } = *target;
         let name = c_text(&program.name, "program name")?;
         let source = c_text(&program.source, "program source")?;
         let mut header_names = Vec::new();
@@ -44,7 +46,11 @@ impl<'a> Compilation<'a> {
                 program.name
             )?;
         }
-        Ok(Self { table, raw })
+        Ok(Self {
+            runtime,
+            table,
+            raw,
+        })
     }
 
     /// Asks for the instance of a template; before compiling.
@@ -163,8 +169,7 @@ impl Drop for Compilation<'_> {
             )
         };
         if let Err(error) = outcome {
-            // Nothing of the device hangs on a program, so the log is enough.
-            report::while_dropping(&error);
+            self.runtime.defer(error);
         }
     }
 }

@@ -49,7 +49,7 @@ use hip_sys::{RtcApi, hiprtcResult};
 pub use cache::{Cache, CacheStats};
 
 use crate::module::c_text;
-use crate::{Device, Error, Module, Result, report};
+use crate::{Device, Error, Module, Result, Runtime, report};
 use compilation::Compilation;
 
 /// Source text to compile, with its options.
@@ -71,6 +71,7 @@ struct Compiled {
 
 /// Everything a compilation needs from the device.
 struct Target<'a> {
+    runtime: &'a Runtime,
     table: &'a RtcApi,
     arch: String,
     options: Vec<CString>,
@@ -162,6 +163,7 @@ impl Program {
             options.push(c_text(option, "compiler option")?);
         }
         Ok(Target {
+            runtime: device.runtime(),
             table,
             arch,
             options,
@@ -169,7 +171,7 @@ impl Program {
     }
 
     fn run(&self, target: &Target<'_>) -> Result<Compiled> {
-        let program = Compilation::create(target.table, self)?;
+        let program = Compilation::create(target, self)?;
         for instance in &self.instances {
             program.add_name(instance)?;
         }

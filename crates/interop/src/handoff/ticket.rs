@@ -171,7 +171,9 @@ impl Ticket {
             Hold::Lane(lane, number) => lane.reach(*number),
             Hold::Function => {}
             Hold::Event(event, _) => {
-                let ended = event.lock().take().map(|event| match well {
+                // Not under the lock: what waits for the event may run inside of this call.
+                let event = event.lock().take();
+                let ended = event.map(|event| match well {
                     true => event.complete(),
                     false => event.fail(),
                 });

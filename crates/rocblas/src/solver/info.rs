@@ -131,7 +131,7 @@ impl Drop for Info {
             && !self.looked_at.load(Ordering::Relaxed)
             && !std::thread::panicking()
         {
-            tracing::warn!("solver result dropped without a look at its info");
+            crate::report::unseen_info();
         }
     }
 }

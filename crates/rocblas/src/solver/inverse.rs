@@ -5,7 +5,7 @@ use hip::{Device, Function, LaunchConfig};
 
 use super::cholesky::{invert, potrf};
 use super::info::Info;
-use super::matrices::Matrices;
+use super::matrices::{Form, Matrices};
 use crate::size::int;
 use crate::{Fill, Handle, Result, Scalar};
 
@@ -19,7 +19,8 @@ const MOST_LAYERS: usize = 1024;
 /// rocSOLVER's [`potri`](super::potri) and rocBLAS's [`herk`](Handle::herk) write one triangle only. This kernel is not part of
 /// either library; it is compiled at run time, so the runtime needs HIPRTC.
 pub struct Mirror<T> {
-    kernel: Function,
+    at_stride: Function,
+    at_pointers: Function,
     element: PhantomData<fn(T)>,
 }
 
@@ -30,12 +31,16 @@ impl<T: Scalar> Mirror<T> {
     ///
     /// There is no HIPRTC, or it failed.
     pub fn new(device: &Device) -> Result<Self> {
+        let [at_stride, at_pointers] =
+            ["mirror", "mirror_pointers"].map(|kernel| format!("{kernel}<{}>", T::ELEMENT));
         let module = hip::rtc::Program::new(include_str!("../../kernels/mirror.hip"))
             .name("mirror.hip")
-            .instance(T::MIRROR)
+            .instance(&at_stride)
+            .instance(&at_pointers)
             .compile(device)?;
         Ok(Self {
-            kernel: module.function(T::MIRROR)?,
+            at_stride: module.function(&at_stride)?,
+            at_pointers: module.function(&at_pointers)?,
             element: PhantomData,
         })
     }
@@ -70,14 +75,22 @@ impl<T: Scalar> Mirror<T> {
         let address = operand.address as u64;
         let from_upper = i32::from(fill == Fill::Upper);
         let [n, ld, count] = [n as i64, operand.ld.into(), count as i64];
-        // SAFETY: the arguments are of the kernel's types, an address as the integer of its size. It reads one triangle of each
-        // n x n matrix and writes the other, once; they are as large as their sizes say, share no element, and may be used on this stream.
+        let stride = operand.stride;
+        // SAFETY: the arguments are of the kernels' types, an address as the integer of its size. They read one triangle of each
+        // n x n matrix and write the other, once; they are as large as their sizes say, share no element, and may be used on this stream.
         unsafe {
-            self.kernel.launch(
-                a.stream(),
-                config,
-                &[&address, &n, &ld, &operand.stride, &count, &from_upper],
-            )?;
+            match operand.form {
+                Form::Single | Form::Strided => self.at_stride.launch(
+                    a.stream(),
+                    config,
+                    &[&address, &n, &ld, &stride, &count, &from_upper],
+                )?,
+                Form::Pointers => self.at_pointers.launch(
+                    a.stream(),
+                    config,
+                    &[&address, &n, &ld, &count, &from_upper],
+                )?,
+            }
         }
         Ok(())
     }
@@ -86,7 +99,8 @@ impl<T: Scalar> Mirror<T> {
 impl<T> fmt::Debug for Mirror<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mirror")
-            .field("kernel", &self.kernel)
+            .field("at_stride", &self.at_stride)
+            .field("at_pointers", &self.at_pointers)
             .finish()
     }
 }

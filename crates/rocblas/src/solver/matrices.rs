@@ -4,11 +4,13 @@ use hip::Stream;
 use rocblas_sys::{rocblas_int, rocblas_stride};
 
 use crate::size::{int, stride};
-use crate::{BatchMut, MatrixMut, Result, Scalar};
+use crate::{BatchMut, MatrixMut, PointerBatchMut, Result, Scalar};
 
-/// What a solver call works on in place: one matrix ([`MatrixMut`]), or equal ones at a stride ([`BatchMut`]).
+/// What a solver call works on in place: one matrix ([`MatrixMut`]), equal ones at a stride ([`BatchMut`]), or equal ones anywhere
+/// ([`PointerBatchMut`]).
 ///
-/// The type chooses among the C functions of a routine: `rocsolver_?getrf` or `rocsolver_?getrf_strided_batched`.
+/// The type chooses among the C functions of a routine: `rocsolver_?getrf`, `rocsolver_?getrf_strided_batched` or
+/// `rocsolver_?getrf_batched`.
 pub trait Matrices: sealed::Operands {
     /// The type of the elements.
     type Scalar: Scalar;
@@ -24,6 +26,10 @@ pub enum Single {}
 #[derive(Debug)]
 pub enum Strided {}
 
+/// The form of [`PointerBatchMut`].
+#[derive(Debug)]
+pub enum Pointers {}
+
 impl<T: Scalar> Matrices for MatrixMut<'_, T> {
     type Scalar = T;
     type Form = Single;
@@ -34,6 +40,17 @@ impl<T: Scalar> Matrices for BatchMut<'_, T> {
     type Form = Strided;
 }
 
+impl<T: Scalar> Matrices for PointerBatchMut<'_, T> {
+    type Scalar = T;
+    type Form = Pointers;
+}
+
+/// For batches that are used again: making the array of addresses, and dropping it, waits for the device.
+impl<T: Scalar> Matrices for &mut PointerBatchMut<'_, T> {
+    type Scalar = T;
+    type Form = Pointers;
+}
+
 /// Which of a routine's functions takes an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -41,6 +58,8 @@ pub enum Form {
     Single,
     /// `rocsolver_?getrf_strided_batched`.
     Strided,
+    /// `rocsolver_?getrf_batched`.
+    Pointers,
 }
 
 /// A matrix or a batch as the C functions take it.
@@ -58,11 +77,16 @@ impl Operand {
         self.address.cast()
     }
 
+    /// The array of addresses, for [`Form::Pointers`].
+    pub(super) fn pointers<R>(self) -> *const *mut R {
+        self.address.cast_const().cast()
+    }
+
     /// For messages: the distances that go with the argument called `name`.
     pub(super) fn distances(self, name: &str) -> String {
         let ld = format!("ld{name} {}", self.ld);
         match self.form {
-            Form::Single => ld,
+            Form::Single | Form::Pointers => ld,
             Form::Strided => format!("{ld}, stride {}", self.stride),
         }
     }
@@ -130,5 +154,50 @@ impl<T> sealed::Operands for BatchMut<'_, T> {
             ld: int("leading dimension", self.layout.ld)?,
             stride: stride(self.stride)?,
         })
+    }
+}
+
+impl<T> sealed::Operands for PointerBatchMut<'_, T> {
+    const FORM: Form = Form::Pointers;
+
+    fn shape(&self) -> (usize, usize) {
+        (self.rows(), self.cols())
+    }
+
+    fn count(&self) -> usize {
+        PointerBatchMut::count(self)
+    }
+
+    fn stream(&self) -> &Stream {
+        PointerBatchMut::stream(self)
+    }
+
+    fn operand(&self) -> Result<Operand> {
+        Ok(Operand {
+            form: Self::FORM,
+            address: self.array_address()?.cast_mut().cast(),
+            ld: int("leading dimension", self.ld())?,
+            stride: 0,
+        })
+    }
+}
+
+impl<T> sealed::Operands for &mut PointerBatchMut<'_, T> {
+    const FORM: Form = Form::Pointers;
+
+    fn shape(&self) -> (usize, usize) {
+        sealed::Operands::shape(&**self)
+    }
+
+    fn count(&self) -> usize {
+        sealed::Operands::count(&**self)
+    }
+
+    fn stream(&self) -> &Stream {
+        sealed::Operands::stream(&**self)
+    }
+
+    fn operand(&self) -> Result<Operand> {
+        sealed::Operands::operand(&**self)
     }
 }

@@ -113,6 +113,11 @@ pub(crate) fn record(stream: &Stream, operation: impl FnOnce() -> Operation) -> 
     Ok(true)
 }
 
+/// Whether the stream captures.
+pub(crate) fn is_active(stream: &Stream) -> bool {
+    stream.capture.lock().is_some()
+}
+
 /// The stream's place in its capture, `None` if it does not capture.
 pub(crate) fn place(stream: &Stream) -> Result<Option<Captured>> {
     let captured = stream.capture.lock().clone();

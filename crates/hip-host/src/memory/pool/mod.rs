@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hip_sys::{
-    hipError_t, hipMemAccessFlags, hipMemAllocationType, hipMemLocation, hipMemLocationType,
-    hipMemPool_t, hipMemPoolProps, hipStream_t,
+    hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemAllocNodeParams, hipMemAllocationType,
+    hipMemLocation, hipMemLocationType, hipMemPool_t, hipMemPoolProps, hipStream_t,
 };
 use parking_lot::Mutex;
 
@@ -23,14 +23,15 @@ use super::allocate_on;
 use super::registry::{self, Allocation, Keeps, Kind};
 use crate::device::{self, Device};
 use crate::error::{Result, entry, store};
+use crate::graph::{self, GraphMemory, Operation, capture};
 use crate::handles::Handles;
 use crate::log;
-use crate::stream;
+use crate::stream::{self, Stream};
 
 static POOLS: Handles<Pool> = Handles::new();
 
 /// A pool; its memory keeps it alive.
-struct Pool {
+pub(crate) struct Pool {
     device: &'static Device,
     used: AtomicUsize,
     most_used: AtomicUsize,
@@ -97,7 +98,7 @@ impl Pool {
         })
     }
 
-    fn allocate(
+    pub(crate) fn allocate(
         self: &Arc<Self>,
         call: &'static str,
         out: *mut *mut c_void,
@@ -183,8 +184,50 @@ fn malloc_from(
             // SAFETY: not null; room for a pointer by the C caller's promise.
             return unsafe { store(out, std::ptr::null_mut()) };
         }
+        if capture::is_active(&stream) {
+            return capture_allocation(call, out, bytes, &pool, &stream);
+        }
         pool.allocate(call, out, bytes)
     })
+}
+
+/// An allocation as a node of the graph that the stream captures.
+fn capture_allocation(
+    call: &'static str,
+    out: *mut *mut c_void,
+    bytes: usize,
+    pool: &Arc<Pool>,
+    stream: &Stream,
+) -> Result {
+    let location = |ordinal: usize| hipMemLocation {
+        type_: hipMemLocationType::hipMemLocationTypeDevice,
+        id: ordinal as c_int,
+    };
+    let access = pool.settings.lock().access.clone();
+    let access = access.into_iter().map(|(ordinal, flags)| hipMemAccessDesc {
+        location: location(ordinal),
+        flags,
+    });
+    let params = hipMemAllocNodeParams {
+        poolProps: hipMemPoolProps {
+            allocType: hipMemAllocationType::hipMemAllocationTypePinned,
+            location: location(pool.device.ordinal),
+            ..hipMemPoolProps::default()
+        },
+        bytesize: bytes,
+        ..hipMemAllocNodeParams::default()
+    };
+    let memory = GraphMemory::new(call, pool, params, access.collect())?;
+    let base = memory.base();
+    capture::record(stream, || Operation::Allocate(memory))?;
+    // SAFETY: null was refused by the caller of this function; room for a pointer by the C caller's promise.
+    unsafe { store(out, base as *mut c_void) }
+}
+
+/// The pool that a device allocates from, by a location of it.
+pub(crate) fn pool_of_location(place: &hipMemLocation) -> Result<Arc<Pool>> {
+    let current = *of_device(location(place)?).current.lock();
+    find(current as hipMemPool_t)
 }
 
 pub(crate) unsafe extern "C" fn malloc_async(
@@ -217,6 +260,14 @@ pub(crate) unsafe extern "C" fn free_async(ptr: *mut c_void, stream: hipStream_t
         }
         // ROCm looks when the stream gets there; a pointer that is wrong now will be wrong then.
         let base = ptr as usize;
+        if capture::is_active(&stream) {
+            let release = Operation::Release(base);
+            release.check(CALL)?;
+            return capture::record(&stream, || release).map(|_| ());
+        }
+        if graph::is_of_graph(base) {
+            return graph::free_for_program(base);
+        }
         let freeable = registry::find(base).filter(|allocation| {
             allocation.base == base && allocation.kind == Kind::Device && allocation.is_owned()
         });

@@ -1,0 +1,183 @@
+//! `hipcl bench`: figures of this machine, each held against what limits it.
+//!
+//! | module | what it measures |
+//! |---|---|
+//! | [`handoff`] | passing a buffer from one API to the other, by grade |
+//! | [`routes`] | the bandwidth of each route's memory, by API |
+//! | [`staging`] | what a change of side costs without sharing |
+//! | [`pipeline`] | blocks through upload, OpenCL, HIP and download, by number of slots |
+//! | [`launch`] | empty kernels |
+//! | [`blas`], [`fft`] | products and transforms on shared memory |
+//! | [`pool`], [`cache`] | memory kept for the next request, programs kept compiled |
+//! | [`line`], [`report`] | one figure; the table, the JSON, the comparison |
+
+mod blas;
+mod cache;
+mod fft;
+mod handoff;
+mod launch;
+pub mod line;
+mod pipeline;
+mod pool;
+pub mod report;
+mod routes;
+mod staging;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use interop::{Bridge, Route};
+use platform::Selection;
+
+use crate::output::OutputFile;
+use crate::{Error, Result, cli};
+use line::Line;
+use report::Report;
+
+/// What to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum What {
+    /// Passing a buffer from one API to the other.
+    Handoff,
+    /// Bandwidth of each route's memory.
+    Routes,
+    /// A change of side by copying.
+    Staging,
+    /// Blocks through stages that overlap.
+    Pipeline,
+    /// Empty kernels.
+    Launch,
+    /// Matrix products on shared memory.
+    Blas,
+    /// Fourier transforms on shared memory.
+    Fft,
+    /// Memory kept for the next request.
+    Pool,
+    /// Programs kept compiled.
+    Cache,
+}
+
+/// Options of `hipcl bench`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Options {
+    /// What to measure.
+    #[arg(value_enum)]
+    pub what: What,
+    /// Way to share memory; the best direct one if not given. `routes` takes all of them.
+    #[arg(long, value_name = "ROUTE")]
+    pub route: Option<Route>,
+    /// Write the figures to this file.
+    #[arg(long, value_name = "F.json")]
+    pub json: Option<PathBuf>,
+    /// Print beside each figure what it was in this file of an earlier run.
+    #[arg(long, value_name = "OLD.json")]
+    pub compare: Option<PathBuf>,
+}
+
+/// What a measurement stands on.
+struct Ground {
+    selection: Selection,
+    bridge: Bridge,
+}
+
+impl Ground {
+    fn on_route(&self, route: Route) -> Result<Bridge> {
+        let options = interop::Options {
+            route: Some(route),
+            ..interop::Options::default()
+        };
+        Ok(Bridge::open(&self.selection, &options)?)
+    }
+}
+
+/// What a measurement found.
+#[derive(Default)]
+struct Found {
+    lines: Vec<Line>,
+    notes: Vec<String>,
+}
+
+impl From<Vec<Line>> for Found {
+    fn from(lines: Vec<Line>) -> Self {
+        Self {
+            lines,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Measures and prints. The figures are not judged: status 0 if they could be taken.
+///
+/// # Errors
+/// Anything that keeps the measurement from being made, or a file that can't be read or written.
+pub fn main(options: &Options) -> Result<ExitCode> {
+    let earlier = options.compare.as_deref().map(Report::read).transpose()?;
+    let json = options
+        .json
+        .as_deref()
+        .map(OutputFile::reserve)
+        .transpose()?;
+    let report = measure(options)?;
+    if let Some(earlier) = &earlier
+        && earlier.bench != report.bench
+    {
+        return Err(Error::input(format!(
+            "the file of --compare holds `bench {}`, this is `bench {}`; name one of the same kind",
+            earlier.bench, report.bench
+        )));
+    }
+    cli::print(&report.table(earlier.as_ref()))?;
+    if let Some(file) = json {
+        file.commit(report.to_json().as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(options: &Options) -> Result<Report> {
+    let selection = platform::select()?;
+    let interop_options = interop::Options {
+        route: options.route,
+        ..interop::Options::default()
+    };
+    let bridge = Bridge::open(&selection, &interop_options)?;
+    let first_calls = bridge.warm_up()?;
+    let ground = Ground { selection, bridge };
+    let found = match options.what {
+        What::Handoff => handoff::measure(&ground),
+        What::Routes => routes::measure(&ground),
+        What::Staging => staging::measure(&ground),
+        What::Pipeline => pipeline::measure(&ground),
+        What::Launch => launch::measure(&ground),
+        What::Blas => blas::measure(&ground),
+        What::Fft => fft::measure(&ground),
+        What::Pool => pool::measure(&ground),
+        What::Cache => cache::measure(&ground),
+    }?;
+    Report::new(
+        options.what,
+        &ground.bridge,
+        found.lines,
+        &first_calls,
+        found.notes,
+    )
+}
+
+/// Seconds of each of `count` runs of `work`, after some to warm up.
+fn seconds(count: usize, mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
+    for _ in 0..(count / 10).max(1) {
+        work()?;
+    }
+    (0..count)
+        .map(|_| {
+            let start = Instant::now();
+            work()?;
+            Ok(start.elapsed().as_secs_f64())
+        })
+        .collect()
+}
+
+/// `bytes` by each time, in 10^9 a second.
+fn per_second(bytes: f64, seconds: &[f64]) -> Vec<f64> {
+    seconds.iter().map(|time| bytes / time / 1e9).collect()
+}

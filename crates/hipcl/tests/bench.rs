@@ -1,0 +1,110 @@
+//! `hipcl bench`.
+
+mod common;
+
+use common::{Run, ready};
+
+fn measured(what: &str) -> Option<serde_json::Value> {
+    if !ready(what) {
+        return None;
+    }
+    let run = Run::new(&["bench", what, "--json", "FOLDER/b.json"]);
+    assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+    let report = run.json("b.json");
+    assert_eq!(report["bench"], what);
+    let lines = report["lines"].as_array().expect("a list");
+    assert!(!lines.is_empty(), "{what} measured nothing");
+    for line in lines {
+        let name = line["name"].as_str().expect("a name");
+        assert!(run.stdout().contains(name), "{name} in {}", run.stdout());
+        assert!(line["value"].is_number(), "{name}: {line}");
+        assert!(line["high"].is_number(), "{name} has no spread: {line}");
+        assert!(
+            line["percent"].is_number(),
+            "{name} is held against nothing: {line}"
+        );
+        assert_ne!(
+            line["limit_is"], "",
+            "{name} does not say against what: {line}"
+        );
+    }
+    let first_calls = report["first_calls"].as_array().expect("a list");
+    assert!(first_calls.len() > 5, "{first_calls:?}");
+    Some(report)
+}
+
+#[test]
+fn every_figure_has_a_spread_and_is_held_against_something() {
+    for what in [
+        "launch", "pool", "cache", "staging", "blas", "fft", "routes", "pipeline",
+    ] {
+        if measured(what).is_none() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_hand_off_is_measured_by_grade_on_idle_and_on_busy_queues() {
+    let Some(report) = measured("handoff") else {
+        return;
+    };
+    let names: Vec<_> = report["lines"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|line| line["name"].as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "host, idle queues",
+            "callback, idle queues",
+            "callback, busy queues",
+            "device, idle queues",
+            "device, busy queues"
+        ]
+    );
+}
+
+#[test]
+fn an_earlier_run_of_the_same_kind_is_compared_and_another_refused() {
+    if !ready("an_earlier_run_of_the_same_kind_is_compared_and_another_refused") {
+        return;
+    }
+    let first = Run::new(&["bench", "pool", "--json", "FOLDER/old.json"]);
+    assert_eq!(first.status(), Some(0), "{}", first.stderr());
+    let old = first.path("old.json");
+    let old = old.to_str().expect("a path in UTF-8");
+    let second = Run::new(&["bench", "pool", "--compare", old]);
+    assert_eq!(second.status(), Some(0), "{}", second.stderr());
+    let text = second.stdout();
+    assert!(
+        text.contains("before") && text.contains("gain") && text.contains('x'),
+        "{text}"
+    );
+    assert!(!text.contains("another place"), "{text}");
+    let other = Run::new(&["bench", "launch", "--compare", old]);
+    assert_eq!(other.status(), Some(2), "{}", other.stdout());
+    assert!(other.stderr().contains("bench pool"), "{}", other.stderr());
+}
+
+#[test]
+fn a_file_that_is_no_report_is_refused_before_anything_is_measured() {
+    let run = Run::with(&["bench", "pool", "--compare", "FOLDER/old.json"], |run| {
+        std::fs::write(run.folder.join("old.json"), "{}").expect("a file");
+        run.env("HIPCL_OPENCL", "/nonexistent/libOpenCL.so");
+    });
+    assert_eq!(run.status(), Some(2), "{}", run.stdout());
+    assert!(
+        run.stderr().contains("no file of `hipcl bench --json`"),
+        "{}",
+        run.stderr()
+    );
+    assert_eq!(
+        run.stderr().trim_end().lines().count(),
+        1,
+        "{}",
+        run.stderr()
+    );
+}

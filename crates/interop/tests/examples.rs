@@ -1,0 +1,65 @@
+//! The examples check themselves; here they are run.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The program: `cargo test` has built it beside the tests; where one test alone was asked for, cargo builds it now.
+fn program(example: &str) -> Command {
+    let here = std::env::current_exe().expect("this program has a path");
+    let built: Option<PathBuf> = here
+        .ancestors()
+        .nth(2)
+        .map(|folder| folder.join("examples").join(example));
+    let mut command = match built.filter(|path| path.exists()) {
+        Some(path) => Command::new(path),
+        None => {
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.args([
+                "run",
+                "--quiet",
+                "--package",
+                "interop",
+                "--example",
+                example,
+            ]);
+            cargo
+        }
+    };
+    command.env("HIPCL_PLATFORM", "host");
+    command
+}
+
+fn output(example: &str) -> String {
+    let output = program(example).output().expect("the example starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}\n{errors}");
+    text
+}
+
+#[test]
+fn every_grade_is_right_and_tells_of_a_side_that_never_ends() {
+    let text = output("08_grades");
+    assert_eq!(
+        text.matches("100 changes of side are right").count(),
+        3,
+        "{text}"
+    );
+    assert_eq!(
+        text.matches("a side that never ends: OpenCL queue").count(),
+        3,
+        "{text}"
+    );
+}
+
+#[test]
+fn every_sample_from_the_socket_is_right_with_one_buffer_and_with_two() {
+    let text = output("09_double_buffer");
+    for slots in ["1 slots", "2 slots"] {
+        assert!(
+            text.contains(&format!("{slots}, every sample right")),
+            "{text}"
+        );
+    }
+    assert_eq!(text.matches("24 blocks in").count(), 2, "{text}");
+}
