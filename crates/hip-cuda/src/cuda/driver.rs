@@ -47,7 +47,6 @@ functions! {
     cuDeviceSetMemPool(device: hipDevice_t, pool: hipMemPool_t);
 
     cuDevicePrimaryCtxRetain(context: *mut Context, device: hipDevice_t);
-    cuDevicePrimaryCtxReset_v2(device: hipDevice_t);
     cuDevicePrimaryCtxSetFlags_v2(device: hipDevice_t, flags: c_uint);
     cuDevicePrimaryCtxGetState(device: hipDevice_t, flags: *mut c_uint, active: *mut c_int);
     cuCtxSetCurrent(context: Context);

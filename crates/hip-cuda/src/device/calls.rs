@@ -149,11 +149,6 @@ calls! {
         not_null!(free, total);
         here()?.cuMemGetInfo_v2(free, total)
     }
-    fn hipDeviceReset() {
-        let device = current()?;
-        // The retained context stays the same handle, and becomes usable again.
-        cu()?.cuDevicePrimaryCtxReset_v2(device.cu)
-    }
     fn hipStreamGetDevice(stream: hipStream_t, out: *mut hipDevice_t) {
         not_null!(out);
         store(out, super::of_stream(stream)?.ordinal)
