@@ -5,6 +5,7 @@
 //! | `setup` | finds an OpenCL runtime and a C++ compiler, or puts a CPU runtime into `target/` |
 //! | `demo` | set-up, then the main job with a table and a picture |
 //! | `test` | set-up, then every test of the workspace |
+//! | `test-gpu` | the tests on one platform, here or packed for a machine without Rust |
 //! | `codegen` | writes the raw bindings from the real ROCm headers |
 //! | `symbols` | what the real libraries of each ROCm release export, and what changed between releases |
 //! | `tidy` | the project's own rules: layer arrows, no traces of a machine |
@@ -33,6 +34,7 @@ mod setup;
 mod symbols;
 mod targets;
 mod test;
+mod test_gpu;
 mod tidy;
 mod workspace;
 
@@ -41,7 +43,7 @@ use std::process::ExitCode;
 use error::{Error, Result};
 use workspace::Workspace;
 
-const TASKS: &str = "setup, demo, test, codegen, symbols, tidy, consumers, oclgrind, real-hip, targets, msrv, compile-time, docs, ci";
+const TASKS: &str = "setup, demo, test, test-gpu, codegen, symbols, tidy, consumers, oclgrind, real-hip, targets, msrv, compile-time, docs, ci";
 
 const HELP: &str = "\
 usage: cargo xtask <task> [options]
@@ -51,6 +53,10 @@ usage: cargo xtask <task> [options]
     --with intel|pocl    install this one
   demo                   set up, build the release program, run the main job
   test [cargo test args] set up, run every test, end with `N passed, N failed, N skipped`
+  test-gpu               the tests of HIP, rocBLAS and OpenCL, and the command's jobs, on one platform
+    --platform P         amd, nvidia or host (default)
+    --report DIR         where report.json and report.txt go
+    --bundle DIR         pack the suite for a machine without Rust instead of running it
   codegen [--check]      write the raw bindings from the ROCm headers (--check: fail on a difference)
   symbols [--verbose]    how far each release's real library fills each table
     A B                  what changed between two releases, e.g. `symbols 6.4 7.2`
@@ -92,6 +98,8 @@ fn run(args: &[String]) -> Result<()> {
         "setup" => setup::main(&Workspace::discover()?, rest),
         "demo" => no_options("demo", rest).and_then(|()| demo::run(&Workspace::discover()?)),
         "test" => test::run(&Workspace::discover()?, rest),
+        "test-gpu" => test_gpu::run(Workspace::discover, rest),
+        test_gpu::RUNNER_TASK => test_gpu::run_bundle(rest),
         "codegen" => codegen_task(&Workspace::discover()?, rest),
         "symbols" => symbols_task(&Workspace::discover()?, rest),
         "tidy" => no_options("tidy", rest).and_then(|()| tidy::run(&Workspace::discover()?)),
@@ -157,6 +165,7 @@ mod tests {
     fn an_option_no_task_knows_is_refused_before_any_work() {
         for task in [
             "demo",
+            "test-gpu",
             "tidy",
             "consumers",
             "oclgrind",

@@ -142,7 +142,14 @@ fn an_exported_semaphore_signals_across_contexts() {
     }
     let there = Context::new(here.device()).unwrap();
     let kind = SemaphoreKind::OPAQUE_FD;
-    let ours = Semaphore::exportable(&here, kind).unwrap();
+    let ours = match Semaphore::exportable(&here, kind) {
+        // CL_INVALID_PROPERTY: NVIDIA's OpenCL has the extension for imports alone.
+        Err(Error::Call { code: -64, .. }) => {
+            common::skipped("semaphores of that kind are imported only");
+            return;
+        }
+        made => made.unwrap(),
+    };
     let fd = ours.export(kind).unwrap();
     // SAFETY: the descriptor was just exported as this kind.
     let theirs = unsafe { Semaphore::import(&there, kind, fd) }.unwrap();

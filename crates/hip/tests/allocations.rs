@@ -84,7 +84,7 @@ fn quiet_platform() -> hip_sys::Api {
         hipMemsetAsync: Some(fill),
         hipEventRecord: Some(record),
         hipStreamWaitEvent: Some(wait),
-        ..hip_host::hip_api()
+        ..common::hip_api()
     }
 }
 

@@ -2,19 +2,11 @@
 
 mod common;
 
-use std::sync::Once;
-
 use hip::{Device, Error, Runtime};
 
-fn two() -> (Runtime, Device, Device) {
-    static DEVICES: Once = Once::new();
-    DEVICES.call_once(|| {
-        // SAFETY: every test of this program comes here first, and nothing else of it reads the environment by C functions.
-        unsafe { std::env::set_var("HIP_HOST_DEVICES", "2") };
-    });
-    let runtime = common::runtime(hip_host::hip_api());
-    let devices = (runtime.device(0).unwrap(), runtime.device(1).unwrap());
-    (runtime, devices.0, devices.1)
+fn two() -> Option<(Runtime, Device, Device)> {
+    let (first, second) = common::two_devices()?;
+    Some((first.runtime().clone(), first, second))
 }
 
 /// The device that HIP says the thread uses.
@@ -38,7 +30,9 @@ fn owner(runtime: &Runtime, pointer: *const u8) -> i32 {
 
 #[test]
 fn memory_is_allocated_on_the_device_that_was_asked() {
-    let (runtime, first, second) = two();
+    let Some((runtime, first, second)) = two() else {
+        return;
+    };
     for _ in 0..3 {
         for (ordinal, device, other) in [(0, &first, &second), (1, &second, &first)] {
             // Other code of the thread chooses a device behind our back.
@@ -62,7 +56,7 @@ fn memory_is_allocated_on_the_device_that_was_asked() {
 
 #[test]
 fn the_device_is_set_only_if_it_is_not_current() {
-    let (_, _, second) = two();
+    let Some((_, _, second)) = two() else { return };
     second.make_current().unwrap();
     let watched = common::watched_device();
     watched.make_current().unwrap();
@@ -76,7 +70,9 @@ fn the_device_is_set_only_if_it_is_not_current() {
 
 #[test]
 fn each_thread_has_its_own_device() {
-    let (runtime, first, second) = two();
+    let Some((runtime, first, second)) = two() else {
+        return;
+    };
     first.make_current().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -89,7 +85,9 @@ fn each_thread_has_its_own_device() {
 
 #[test]
 fn a_buffer_is_not_used_on_another_device() {
-    let (_, first, second) = two();
+    let Some((_, first, second)) = two() else {
+        return;
+    };
     let (stream, other) = (first.stream().unwrap(), second.stream().unwrap());
     let mut buffer = first.alloc_zeroed::<u8>(4).unwrap();
     let error = buffer.on(&other).unwrap_err();
@@ -110,7 +108,9 @@ fn a_buffer_is_not_used_on_another_device() {
 
 #[test]
 fn a_stream_waits_for_an_event_of_another_device() {
-    let (_, first, second) = two();
+    let Some((_, first, second)) = two() else {
+        return;
+    };
     let (stream, other) = (first.stream().unwrap(), second.stream().unwrap());
     let gate = common::Gate::close(&stream);
     other.wait(&stream.record().unwrap()).unwrap();
@@ -123,7 +123,9 @@ fn a_stream_waits_for_an_event_of_another_device() {
 
 #[test]
 fn a_buffer_of_one_device_is_dropped_while_another_is_current() {
-    let (runtime, first, second) = two();
+    let Some((runtime, first, second)) = two() else {
+        return;
+    };
     let before = second.memory_info().unwrap();
     let stream = second.stream().unwrap();
     let buffer = second.alloc_from(&stream, &[0_u8; 1 << 20]).unwrap();

@@ -266,7 +266,7 @@ fn a_missing_function_is_named_and_hurts_only_its_call() {
         hipMemGetInfo: None,
         hipStreamQuery: None,
         hipInit: None,
-        ..hip_host::hip_api()
+        ..common::hip_api()
     };
     let _one = failures("");
     let device = runtime(api).device(0).unwrap();
@@ -308,7 +308,7 @@ fn a_missing_function_is_named_and_hurts_only_its_call() {
 #[test]
 fn no_device_is_a_count_of_zero() {
     let failures = failures("");
-    let runtime = runtime(hip_host::hip_api());
+    let runtime = runtime(common::hip_api());
     failures.now("hipGetDeviceCount:*:100");
     assert_eq!(runtime.device_count().unwrap(), 0);
     assert!(matches!(

@@ -70,7 +70,7 @@ fn a_refused_host_function_is_dropped() {
     for slot in [Some(refuse as unsafe extern "C" fn(_, _, _) -> _), None] {
         let api = hip_sys::Api {
             hipLaunchHostFunc: slot,
-            ..hip_host::hip_api()
+            ..common::hip_api()
         };
         let stream = runtime(api).device(0).unwrap().stream().unwrap();
         let held = Arc::new(());

@@ -413,7 +413,7 @@ fn an_unknown_kernel_is_named_with_a_hint() {
 #[test]
 fn no_compiler_is_an_error_that_says_what_to_install() {
     // SAFETY: the host platform's own functions.
-    let runtime = unsafe { hip::Runtime::from_tables(hip_host::hip_api().into(), None) }.unwrap();
+    let runtime = unsafe { hip::Runtime::from_tables(common::hip_api().into(), None) }.unwrap();
     let error = Program::new(FILL)
         .name("a.hip")
         .compile(&runtime.device(0).unwrap())

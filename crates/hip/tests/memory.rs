@@ -239,7 +239,7 @@ fn a_copy_between_streams_is_refused() {
 
 #[test]
 fn objects_of_two_runtimes_do_not_mix() {
-    let (here, there) = (device(), runtime(hip_host::hip_api()).device(0).unwrap());
+    let (here, there) = (device(), runtime(common::hip_api()).device(0).unwrap());
     let (stream, foreign) = (here.stream().unwrap(), there.stream().unwrap());
     let mut buffer = here.alloc_zeroed::<u8>(4).unwrap();
     assert!(matches!(
@@ -325,7 +325,7 @@ fn registered_memory_can_be_registered_again_afterwards() {
 
 #[test]
 fn a_device_that_is_not_there_is_named_with_the_count() {
-    let runtime = runtime(hip_host::hip_api());
+    let runtime = runtime(common::hip_api());
     let count = runtime.device_count().unwrap();
     for ordinal in [count, usize::MAX] {
         let error = runtime.device(ordinal).unwrap_err().to_string();

@@ -6,6 +6,10 @@ use common::{Gate, device};
 
 #[test]
 fn dropping_does_not_wait_and_gives_the_memory_back_in_order() {
+    if common::on_cuda() {
+        common::skipped("CUDA takes memory off a pool's account when the free is queued");
+        return;
+    }
     let device = device();
     let stream = device.stream().unwrap();
     let pool = device.mem_pool().unwrap();
@@ -23,6 +27,10 @@ fn dropping_does_not_wait_and_gives_the_memory_back_in_order() {
 
 #[test]
 fn memory_goes_back_only_after_other_streams_are_done_with_it() {
+    if common::on_cuda() {
+        common::skipped("CUDA takes memory off a pool's account when the free is queued");
+        return;
+    }
     let device = device();
     let (home, other) = (device.stream().unwrap(), device.stream().unwrap());
     let pool = device.mem_pool().unwrap();

@@ -102,7 +102,7 @@ fn a_library_without_occupancy_is_told_by_the_functions_name() {
     let api = hip_sys::Api {
         hipModuleOccupancyMaxActiveBlocksPerMultiprocessor: None,
         hipModuleOccupancyMaxPotentialBlockSize: None,
-        ..hip_host::hip_api()
+        ..common::hip_api()
     };
     let device = common::runtime(api).device(0).unwrap();
     let k = empty_kernel(&device);

@@ -31,7 +31,8 @@ pub enum Error {
     },
     /// The library is there but reports no usable device.
     #[error(
-        "platform {platform} can't be used: {cause}; check /dev/kfd, the render group and ROCR_VISIBLE_DEVICES, or set HIPCL_PLATFORM=host"
+        "platform {platform} can't be used: {cause}; {}, or set HIPCL_PLATFORM=host",
+        devices_remedy(*.platform)
     )]
     NoDevice {
         /// The platform asked for.
@@ -49,4 +50,13 @@ pub enum Error {
         /// The library that does not match it.
         second: PathBuf,
     },
+}
+
+fn devices_remedy(platform: Platform) -> &'static str {
+    match platform {
+        Platform::Nvidia => "check nvidia-smi and CUDA_VISIBLE_DEVICES",
+        Platform::Amd | Platform::Host => {
+            "check /dev/kfd, the render group and ROCR_VISIBLE_DEVICES"
+        }
+    }
 }

@@ -3,11 +3,11 @@
 //! | platform | what it is | where its tables come from |
 //! |---|---|---|
 //! | [`Platform::Amd`] | the real ROCm libraries | [`rocm_loader`], HIP first, everything else from the same folder |
-//! | [`Platform::Nvidia`] | the same ABI over CUDA | not in this build: selecting it is an error that says so |
+//! | [`Platform::Nvidia`] | the same ABI over CUDA | `hip-cuda` (feature `nvidia`); without the feature selecting it is an error that says so |
 //! | [`Platform::Host`] | a strict software device | compiled in (feature `host`, on by default) |
 //!
 //! `HIPCL_PLATFORM` (`amd`, `nvidia` or `host`) chooses; without it HIP's own `HIP_PLATFORM` does;
-//! without either, `amd` is taken if it has a device, else `host`. [`Selection::why`] always says
+//! without either, `amd` is taken if it has a device, else `nvidia` if it has one, else `host`. [`Selection::why`] always says
 //! which of these happened.
 //!
 //! ```
@@ -23,6 +23,8 @@ mod foreign;
 #[cfg(feature = "host")]
 mod host;
 mod library;
+#[cfg(feature = "nvidia")]
+mod nvidia;
 mod select;
 
 pub use error::Error;

@@ -89,13 +89,13 @@ fn named(name: &str, source_name: &'static str) -> Result<Selection, Error> {
                 libraries,
             })
         }
-        Platform::Nvidia => Err(nvidia_not_built()),
+        Platform::Nvidia => nvidia(why),
         Platform::Host => host(why),
     }
 }
 
 fn automatic() -> Result<Selection, Error> {
-    let passed_over = match amd::tables() {
+    let amd_passed_over = match amd::tables() {
         Ok((tables, libraries)) => match amd::device_count(&tables.hip) {
             Ok(count) => {
                 return Ok(Selection {
@@ -109,16 +109,35 @@ fn automatic() -> Result<Selection, Error> {
         },
         Err(error) => format!("amd passed over: {error}"),
     };
+    let nvidia_passed_over = match nvidia(format!("{amd_passed_over}; CUDA reports a device")) {
+        Ok(selection) => return Ok(selection),
+        Err(Error::NotBuilt { .. }) => "nvidia is not in this build".to_owned(),
+        Err(error) => format!("nvidia passed over: {error}"),
+    };
     host(format!(
-        "nothing asked for; {passed_over}; nvidia is not in this build"
+        "nothing asked for; {amd_passed_over}; {nvidia_passed_over}"
     ))
 }
 
-fn nvidia_not_built() -> Error {
-    Error::NotBuilt {
+#[cfg(feature = "nvidia")]
+fn nvidia(why: String) -> Result<Selection, Error> {
+    let platform = Platform::Nvidia;
+    let (tables, libraries) = crate::nvidia::tables()?;
+    amd::device_count(&tables.hip).map_err(|cause| Error::NoDevice { platform, cause })?;
+    Ok(Selection {
+        platform,
+        tables,
+        why,
+        libraries,
+    })
+}
+
+#[cfg(not(feature = "nvidia"))]
+fn nvidia(_why: String) -> Result<Selection, Error> {
+    Err(Error::NotBuilt {
         platform: Platform::Nvidia,
-        remedy: "use HIPCL_PLATFORM=host or an AMD device with HIPCL_PLATFORM=amd",
-    }
+        remedy: "build with the feature `nvidia`, or use HIPCL_PLATFORM=host or an AMD device with HIPCL_PLATFORM=amd",
+    })
 }
 
 #[cfg(feature = "host")]
@@ -157,6 +176,7 @@ mod tests {
         assert!(!text.contains('\n'));
     }
 
+    #[cfg(not(feature = "nvidia"))]
     #[test]
     fn a_platform_that_is_not_built_is_refused_not_replaced() {
         let error = select_named(Some("nvidia"))
@@ -172,6 +192,21 @@ mod tests {
             ),
             "{error}"
         );
+    }
+
+    #[cfg(feature = "nvidia")]
+    #[test]
+    fn without_a_driver_nvidia_is_refused_with_the_places_tried() {
+        match select_named(Some("nvidia")) {
+            Ok(selection) => assert_eq!(selection.platform, Platform::Nvidia),
+            Err(Error::NoLibrary { platform, cause }) => {
+                assert_eq!(platform, Platform::Nvidia);
+                assert!(cause.contains("libcuda.so.1"), "{cause}");
+            }
+            // A driver without a card.
+            Err(Error::NoDevice { platform, .. }) => assert_eq!(platform, Platform::Nvidia),
+            Err(error) => panic!("{error}"),
+        }
     }
 
     #[cfg(feature = "host")]

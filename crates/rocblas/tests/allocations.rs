@@ -143,7 +143,7 @@ fn quiet_platform() -> rocblas_sys::Api {
         rocblas_sgemm_batched: Some(batched),
         rocblas_sdot: Some(dot),
         rocblas_set_pointer_mode: Some(mode),
-        ..hip_host::rocblas_api()
+        ..common::rocblas_api()
     }
 }
 

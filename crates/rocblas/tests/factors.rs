@@ -235,13 +235,13 @@ fn a_mode_that_cannot_be_set_back_is_an_error_and_is_set_by_the_next_call() {
             return rocblas_status::rocblas_status_internal_error;
         }
         // SAFETY: the caller's promise is the callee's demand.
-        unsafe { hip_host::rocblas_api().rocblas_set_pointer_mode.unwrap()(handle, mode) }
+        unsafe { common::rocblas_api().rocblas_set_pointer_mode.unwrap()(handle, mode) }
     }
     let device = common::device();
     let stream = device.stream().unwrap();
     let api = rocblas_sys::Api {
         rocblas_set_pointer_mode: Some(set),
-        ..hip_host::rocblas_api()
+        ..common::rocblas_api()
     };
     // SAFETY: the host platform's functions, or one that calls it.
     let library = unsafe { Library::from_tables(Arc::new(api), None) };

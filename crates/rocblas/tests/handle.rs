@@ -110,11 +110,11 @@ fn a_missing_function_is_named_with_its_library() {
     let stream = device.stream().unwrap();
     let blas = rocblas_sys::Api {
         rocblas_cgemm: None,
-        ..hip_host::rocblas_api()
+        ..common::rocblas_api()
     };
     let solver = rocsolver_sys::Api {
         rocsolver_cpotrf: None,
-        ..hip_host::rocsolver_api()
+        ..common::rocsolver_api()
     };
     // SAFETY: all functions are the host platform's.
     let library = unsafe { Library::from_tables(Arc::new(blas), Some(Arc::new(solver))) };
@@ -184,7 +184,7 @@ fn a_failing_library_is_quoted_with_the_sizes() {
     let stream = device.stream().unwrap();
     let api = rocblas_sys::Api {
         rocblas_sgemm: Some(out_of_memory),
-        ..hip_host::rocblas_api()
+        ..common::rocblas_api()
     };
     // SAFETY: the host platform's functions, and one that does nothing.
     let blas = Handle::new(
@@ -215,7 +215,7 @@ fn a_handle_that_cannot_be_destroyed_leaves_its_error() {
     let stream = device.stream().unwrap();
     let api = rocblas_sys::Api {
         rocblas_destroy_handle: Some(refuse),
-        ..hip_host::rocblas_api()
+        ..common::rocblas_api()
     };
     // SAFETY: the host platform's functions, and one that does nothing.
     let library = unsafe { Library::from_tables(Arc::new(api), None) };
@@ -272,13 +272,13 @@ fn a_handle_is_destroyed_after_its_last_call() {
     ) -> rocblas_sys::rocblas_status {
         heard("rocblas_destroy_handle");
         // SAFETY: the caller's promise is the callee's demand.
-        unsafe { hip_host::rocblas_api().rocblas_destroy_handle.unwrap()(handle) }
+        unsafe { common::rocblas_api().rocblas_destroy_handle.unwrap()(handle) }
     }
     let device = watched_device();
     let stream = device.stream().unwrap();
     let api = rocblas_sys::Api {
         rocblas_destroy_handle: Some(destroy),
-        ..hip_host::rocblas_api()
+        ..common::rocblas_api()
     };
     // SAFETY: the host platform's functions, or wrappers that call them.
     let blas = Handle::new(

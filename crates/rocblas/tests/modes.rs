@@ -60,7 +60,7 @@ fn a_refused_workspace_comes_back() {
     let stream = device.stream().unwrap();
     let api = rocblas_sys::Api {
         rocblas_set_workspace: Some(refuse),
-        ..hip_host::rocblas_api()
+        ..common::rocblas_api()
     };
     // SAFETY: the host platform's functions, and one that does nothing.
     let library = unsafe { Library::from_tables(Arc::new(api), None) };

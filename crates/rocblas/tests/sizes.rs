@@ -88,7 +88,7 @@ fn api() -> rocblas_sys::Api {
         rocblas_saxpy_64: Some(axpy_64),
         rocblas_sgemm: Some(gemm),
         rocblas_sgemm_64: Some(gemm_64),
-        ..hip_host::rocblas_api()
+        ..common::rocblas_api()
     }
 }
 

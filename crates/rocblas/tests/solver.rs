@@ -2,12 +2,10 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{C64, Number, Setup, library, numbers, setup};
+use common::{C64, Number, Setup, numbers, setup};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{BatchMut, Error, Fill, Handle, MatrixMut, solver};
+use rocblas::{BatchMut, Error, Fill, MatrixMut, solver};
 
 type C32 = Complex<f32>;
 
@@ -241,9 +239,8 @@ fn what_cannot_be_factorised_is_refused() {
     );
 
     // SAFETY: all functions are the host platform's.
-    let without = unsafe {
-        rocblas::Library::from_tables(std::sync::Arc::new(hip_host::rocblas_api()), None)
-    };
+    let without =
+        unsafe { rocblas::Library::from_tables(std::sync::Arc::new(common::rocblas_api()), None) };
     let blas = rocblas::Handle::new(&without, &setup.stream).unwrap();
     let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2).unwrap();
     let error = solver::potrf(&blas, Fill::Lower, matrix).unwrap_err();
@@ -425,16 +422,8 @@ fn a_factorisation_that_stopped_is_what_its_inverse_reports() {
 }
 
 fn setup_with_compiler() -> Setup {
-    let (hip, rtc) = (hip_host::hip_api(), hip_host::rtc_api());
-    // SAFETY: all functions are the host platform's.
-    let runtime = unsafe { hip::Runtime::from_tables(Arc::new(hip), Some(Arc::new(rtc))) };
-    let device = runtime.unwrap().device(0).unwrap();
-    let stream = device.stream().unwrap();
-    Setup {
-        blas: Handle::new(&library(), &stream).unwrap(),
-        stream,
-        device,
-    }
+    // The platform under test has its compiler in the runtime already.
+    common::setup()
 }
 
 #[test]

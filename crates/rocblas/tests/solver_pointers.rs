@@ -2,12 +2,10 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{C64, Number, Setup, library, numbers};
+use common::{C64, Number, Setup, numbers, setup};
 use num_complex::Complex;
 use rocblas::solver::{self, Mirror};
-use rocblas::{BatchMut, Error, Fill, Handle, Op, PointerBatchMut};
+use rocblas::{BatchMut, Error, Fill, Op, PointerBatchMut};
 
 const N: usize = 5;
 const NRHS: usize = 2;
@@ -15,19 +13,6 @@ const LD: usize = 6;
 const COUNT: usize = 3;
 const STRIDE: usize = LD * N + 4;
 const STRIDE_B: usize = LD * NRHS + 1;
-
-fn setup() -> Setup {
-    let (hip, rtc) = (hip_host::hip_api(), hip_host::rtc_api());
-    // SAFETY: all functions are the host platform's.
-    let runtime = unsafe { hip::Runtime::from_tables(Arc::new(hip), Some(Arc::new(rtc))) };
-    let device = runtime.unwrap().device(0).unwrap();
-    let stream = device.stream().unwrap();
-    Setup {
-        blas: Handle::new(&library(), &stream).unwrap(),
-        stream,
-        device,
-    }
-}
 
 /// Matrices with a heavy, real diagonal, and equal to their own conjugate transpose: good for all factorisations.
 fn systems<T: Number>() -> Vec<T> {

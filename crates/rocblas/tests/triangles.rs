@@ -364,7 +364,7 @@ fn the_old_form_of_trmm_is_never_called() {
     use std::sync::Arc;
     let stream = common::device().stream().unwrap();
     let device = stream.device().clone();
-    let today = hip_host::rocblas_api();
+    let today = common::rocblas_api();
     let api = rocblas_sys::Api {
         rocblas_strmm: None,
         rocblas_strmm_64: None,

@@ -16,6 +16,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"],
     ),
     (
+        "hip-cuda",
+        &["rocm-loader", "hip-sys", "rocblas-sys", "rocsolver-sys"],
+    ),
+    (
         "hip-host-capi",
         &[
             "hip-host",
@@ -34,6 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rocsolver-sys",
             "hsa-sys",
             "hip-host",
+            "hip-cuda",
         ],
     ),
     ("hip", &["rocm-loader", "hip-sys"]),
@@ -94,6 +99,8 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("bindgen", &["xtask"]),
     // Types and constants; only the OpenCL side and the crate that joins the two sides need them.
     ("opencl-sys", &["clmgr", "interop"]),
+    // CUDA is one platform's business.
+    ("cudarc", &["hip-cuda"]),
     // Unsound, or blind to extensions under the usual loader.
     ("opencl3", &[]),
     ("cl3", &[]),

@@ -1,22 +1,79 @@
-//! What the tests share: a runtime on the host platform, a gate that holds a stream, and a look at every call.
+//! What the tests share: a runtime on the platform under test, a gate that holds a stream, and a look at every call.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::cell::RefCell;
 use std::ffi::c_void;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::io::Write;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use hip::{Device, Runtime, Stream};
 
-/// A device of the host platform.
-pub fn device() -> Device {
-    runtime(hip_host::hip_api()).device(0).unwrap()
+/// The platform that `HIPCL_PLATFORM` names, the software device if it names none. A platform that is named and cannot be
+/// used fails the test.
+fn selection() -> &'static platform::Selection {
+    static CHOSEN: OnceLock<platform::Selection> = OnceLock::new();
+    CHOSEN.get_or_init(|| {
+        let name = std::env::var("HIPCL_PLATFORM").unwrap_or_default();
+        let name = Some(name.as_str()).filter(|name| !name.is_empty());
+        let chosen = platform::select_named(name.or(Some("host")));
+        chosen.unwrap_or_else(|error| panic!("{error}"))
+    })
 }
 
-/// A runtime with this table, and the host platform's compiler.
+/// The tables of the platform under test.
+pub fn tables() -> &'static platform::Tables {
+    &selection().tables
+}
+
+/// Whether the tests run on CUDA, which differs from HIP where a test says so.
+pub fn on_cuda() -> bool {
+    selection().platform == platform::Platform::Nvidia
+}
+
+/// Two devices of one runtime; `None` after noting a skip if there is only one.
+pub fn two_devices() -> Option<(Device, Device)> {
+    static DEVICES: std::sync::Once = std::sync::Once::new();
+    DEVICES.call_once(|| {
+        // SAFETY: every test of a program that asks for two devices comes here first, and nothing else of it reads the
+        // environment by C functions.
+        unsafe { std::env::set_var("HIP_HOST_DEVICES", "2") };
+    });
+    let runtime = runtime(hip_api());
+    if runtime.device_count().unwrap() < 2 {
+        skipped("needs two devices");
+        return None;
+    }
+    Some((runtime.device(0).unwrap(), runtime.device(1).unwrap()))
+}
+
+/// Says that the running test can't do its work here, also in the file that `HIPCL_SKIP_LOG` names.
+pub fn skipped(reason: &str) {
+    let thread = std::thread::current();
+    let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
+    eprint!("skipped: {line}");
+    if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
+        let log = std::fs::File::options().append(true).create(true).open(log);
+        let mut log = log.expect("the skip log opens");
+        log.write_all(line.as_bytes())
+            .expect("the skip log takes a line");
+    }
+}
+
+/// HIP's table of the platform under test.
+pub fn hip_api() -> hip_sys::Api {
+    *tables().hip
+}
+
+/// A device of the platform under test.
+pub fn device() -> Device {
+    runtime(hip_api()).device(0).unwrap()
+}
+
+/// A runtime with this table, and the compiler of the platform under test.
 pub fn runtime(api: hip_sys::Api) -> Runtime {
-    // SAFETY: the host platform's functions, or wrappers that call them.
-    unsafe { Runtime::from_tables(Arc::new(api), Some(Arc::new(hip_host::rtc_api()))) }.unwrap()
+    // SAFETY: one platform's functions, or wrappers that call them.
+    unsafe { Runtime::from_tables(Arc::new(api), tables().rtc.clone()) }.unwrap()
 }
 
 /// Holds a stream: work queued after [`Gate::close`] does not start before [`Gate::open`]. Dropping opens it, so that a
@@ -92,13 +149,13 @@ macro_rules! watched {
             unsafe extern "C" fn $function($($argument: $kind),*) -> hip_sys::hipError_t {
                 heard(stringify!($function));
                 // SAFETY: the caller's promise is the callee's demand.
-                unsafe { hip_host::hip_api().$function.unwrap()($($argument),*) }
+                unsafe { hip_api().$function.unwrap()($($argument),*) }
             }
         )*
 
         /// A device whose calls [`watch`] hears.
         pub fn watched_device() -> Device {
-            let api = hip_sys::Api { $($function: Some($function),)* ..hip_host::hip_api() };
+            let api = hip_sys::Api { $($function: Some($function),)* ..hip_api() };
             runtime(api).device(0).unwrap()
         }
     };

@@ -1,8 +1,9 @@
-//! What the tests share: a handle on the host platform, numbers of any scalar, and a plain double-precision reference.
+//! What the tests share: a handle on the platform under test, numbers of any scalar, and a plain double-precision reference.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
-use std::sync::Arc;
+use std::io::Write;
+use std::sync::{Arc, OnceLock};
 
 use hip::{Device, DeviceBuffer, Stream};
 use num_complex::Complex;
@@ -11,26 +12,57 @@ use rocblas::{Handle, Library, Op, Scalar};
 
 pub type C64 = Complex<f64>;
 
-/// A device, a stream and a handle of the host platform.
+/// A device, a stream and a handle of the platform under test.
 pub struct Setup {
     pub blas: Handle,
     pub stream: Stream,
     pub device: Device,
 }
 
-pub fn library() -> Library {
-    // SAFETY: all functions are the host platform's.
-    unsafe {
-        Library::from_tables(
-            Arc::new(hip_host::rocblas_api()),
-            Some(Arc::new(hip_host::rocsolver_api())),
-        )
+/// The tables of the platform that `HIPCL_PLATFORM` names, the software device's if it names none. A platform that is
+/// named and cannot be used, or has no rocBLAS, fails the test.
+pub fn tables() -> &'static platform::Tables {
+    static TABLES: OnceLock<platform::Tables> = OnceLock::new();
+    TABLES.get_or_init(|| {
+        let name = std::env::var("HIPCL_PLATFORM").unwrap_or_default();
+        let name = Some(name.as_str()).filter(|name| !name.is_empty());
+        let chosen = platform::select_named(name.or(Some("host")));
+        chosen.unwrap_or_else(|error| panic!("{error}")).tables
+    })
+}
+
+/// Says that the running test can't do its work here, also in the file that `HIPCL_SKIP_LOG` names.
+pub fn skipped(reason: &str) {
+    let thread = std::thread::current();
+    let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
+    eprint!("skipped: {line}");
+    if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
+        let log = std::fs::File::options().append(true).create(true).open(log);
+        let mut log = log.expect("the skip log opens");
+        log.write_all(line.as_bytes())
+            .expect("the skip log takes a line");
     }
 }
 
+pub fn rocblas_api() -> rocblas_sys::Api {
+    **tables().rocblas.as_ref().expect("the platform has rocBLAS")
+}
+
+pub fn rocsolver_api() -> rocsolver_sys::Api {
+    **tables()
+        .rocsolver
+        .as_ref()
+        .expect("the platform has rocSOLVER")
+}
+
+pub fn library() -> Library {
+    // SAFETY: all functions are one platform's.
+    unsafe { Library::from_tables(Arc::new(rocblas_api()), Some(Arc::new(rocsolver_api()))) }
+}
+
 pub fn device() -> Device {
-    // SAFETY: all functions are the host platform's.
-    unsafe { hip::Runtime::from_tables(Arc::new(hip_host::hip_api()), None) }
+    // SAFETY: all functions are one platform's.
+    unsafe { hip::Runtime::from_tables(tables().hip.clone(), tables().rtc.clone()) }
         .unwrap()
         .device(0)
         .unwrap()

@@ -1,0 +1,55 @@
+//! How a routine of cuBLAS becomes one of rocBLAS.
+
+/// Defines C functions of rocBLAS, each on one of cuBLAS with the same arguments, and a function that fills their slots.
+///
+/// `nothing` says when there is nothing to do: then the answer is success, and no pointer is looked at, as in rocBLAS.
+/// `needs` lists the pointers that must not be null otherwise: cuBLAS would hand them to a kernel.
+macro_rules! routines {
+    (
+        $(#[$meta:meta])*
+        $visibility:vis fn $fill:ident;
+        $(fn $roc:ident = $cu:ident($($argument:ident: $ty:ty),* $(,)?) nothing if $nothing:expr, needs $($needed:ident)*;)*
+    ) => {
+        $(
+            #[allow(non_snake_case, unused_variables, clippy::too_many_arguments, clippy::unnecessary_cast, reason = "C functions")]
+            unsafe extern "C" fn $roc(
+                handle: rocblas_sys::rocblas_handle,
+                $($argument: $ty),*
+            ) -> rocblas_sys::rocblas_status {
+                $crate::blas::entry(|| {
+                    use $crate::blas::convert::Argument;
+                    static CUDA: $crate::cuda::Symbol =
+                        $crate::cuda::Symbol::new($crate::cuda::c_name(concat!(stringify!($cu), "\0")));
+                    // SAFETY: a live handle by the C caller's promise, or null, which is refused.
+                    let handle = unsafe { $crate::blas::handle::Handle::of(handle) }?;
+                    if $nothing {
+                        return Ok(());
+                    }
+                    if [$($needed.is_null()),*].contains(&true) {
+                        return Err(rocblas_sys::rocblas_status::rocblas_status_invalid_pointer);
+                    }
+                    let found = CUDA
+                        .in_library($crate::blas::library()?)
+                        .ok_or(rocblas_sys::rocblas_status::rocblas_status_not_implemented)?;
+                    // SAFETY: the address of cuBLAS' function of this name, which takes these arguments and answers a status.
+                    let function = unsafe {
+                        std::mem::transmute::<
+                            *mut std::ffi::c_void,
+                            unsafe extern "C" fn($crate::blas::handle::Raw, $(<$ty as Argument>::Cuda),*) -> std::ffi::c_uint,
+                        >(found)
+                    };
+                    handle.make_current()?;
+                    // SAFETY: the C caller's promise to rocBLAS is what cuBLAS demands.
+                    let code = unsafe { function(handle.raw(), $(<$ty as Argument>::cuda($argument)?),*) };
+                    $crate::blas::check(code, stringify!($cu))
+                })
+            }
+        )*
+
+        $(#[$meta])*
+        $visibility const fn $fill(api: &mut rocblas_sys::Api) {
+            $(api.$roc = Some($roc);)*
+        }
+    };
+}
+pub(crate) use routines;

@@ -1,0 +1,131 @@
+//! Memory and semaphores of other APIs, given as file descriptors.
+//!
+//! CUDA takes a descriptor that it imports; HIP on Linux leaves it with the caller (hipamd/src/hip_memory.cpp,
+//! `hipImportExternalMemory`). So CUDA is given a duplicate, and gets to keep it only if the import succeeds.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+
+use hip_sys::{
+    hipError_t, hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc,
+    hipExternalMemoryHandleType, hipExternalSemaphore_t, hipExternalSemaphoreHandleDesc,
+    hipExternalSemaphoreHandleType, hipExternalSemaphoreSignalParams,
+    hipExternalSemaphoreWaitParams, hipStream_t,
+};
+
+use super::pointer;
+use crate::device::here;
+use crate::error::{INVALID, Result, UNSUPPORTED, not_null, store};
+use crate::table::calls;
+
+/// A descriptor of our own.
+pub(super) struct Duplicate(OwnedFd);
+
+impl Duplicate {
+    pub(super) fn number(&self) -> c_int {
+        self.0.as_raw_fd()
+    }
+
+    /// CUDA has taken it.
+    fn taken(self) {
+        let _ = self.0.into_raw_fd();
+    }
+}
+
+pub(super) fn duplicate(fd: c_int) -> Result<Duplicate> {
+    if fd < 0 {
+        return Err(INVALID);
+    }
+    // SAFETY: only duplicated here; the C caller promises an open descriptor, and the system refuses a closed one.
+    let given = unsafe { BorrowedFd::borrow_raw(fd) };
+    given
+        .try_clone_to_owned()
+        .map(Duplicate)
+        .map_err(|_| INVALID)
+}
+
+calls! {
+    pub(crate) fn fill;
+
+    fn hipImportExternalMemory(out: *mut hipExternalMemory_t, desc: *const hipExternalMemoryHandleDesc) {
+        not_null!(out, desc);
+        let mut desc = desc.read_unaligned();
+        if desc.type_ != hipExternalMemoryHandleType::hipExternalMemoryHandleTypeOpaqueFd || desc.size == 0 {
+            return Err(INVALID);
+        }
+        let own = duplicate(desc.handle.fd)?;
+        desc.handle.fd = own.number();
+        // CUDA has no code for a descriptor that is no memory; HIP calls that out of memory (hipamd/src/hip_memory.cpp).
+        here()?.cuImportExternalMemory(out, &desc).map_err(|code| match code {
+            hipError_t::hipErrorUnknown => hipError_t::hipErrorOutOfMemory,
+            code => code,
+        })?;
+        own.taken();
+        Ok(())
+    }
+    fn hipExternalMemoryGetMappedBuffer(
+        out: *mut *mut c_void, memory: hipExternalMemory_t, desc: *const hipExternalMemoryBufferDesc,
+    ) {
+        not_null!(out, memory, desc);
+        let mut found = 0;
+        here()?.cuExternalMemoryGetMappedBuffer(&mut found, memory, desc)?;
+        store(out, pointer(found))
+    }
+    fn hipDestroyExternalMemory(memory: hipExternalMemory_t) {
+        not_null!(memory);
+        here()?.cuDestroyExternalMemory(memory)
+    }
+    fn hipImportExternalSemaphore(out: *mut hipExternalSemaphore_t, desc: *const hipExternalSemaphoreHandleDesc) {
+        not_null!(out, desc);
+        let mut desc = desc.read_unaligned();
+        match desc.type_ {
+            hipExternalSemaphoreHandleType::hipExternalSemaphoreHandleTypeOpaqueFd
+            | hipExternalSemaphoreHandleType::hipExternalSemaphoreHandleTypeTimelineSemaphoreFd => {}
+            _ => return Err(UNSUPPORTED),
+        }
+        let own = duplicate(desc.handle.fd)?;
+        desc.handle.fd = own.number();
+        here()?.cuImportExternalSemaphore(out, &desc).map_err(|code| match code {
+            hipError_t::hipErrorUnknown => INVALID,
+            code => code,
+        })?;
+        own.taken();
+        Ok(())
+    }
+    fn hipSignalExternalSemaphoresAsync(
+        list: *const hipExternalSemaphore_t, params: *const hipExternalSemaphoreSignalParams, count: c_uint, stream: hipStream_t,
+    ) {
+        not_null!(list, params);
+        here()?.cuSignalExternalSemaphoresAsync(list, params, count, stream)
+    }
+    fn hipWaitExternalSemaphoresAsync(
+        list: *const hipExternalSemaphore_t, params: *const hipExternalSemaphoreWaitParams, count: c_uint, stream: hipStream_t,
+    ) {
+        not_null!(list, params);
+        here()?.cuWaitExternalSemaphoresAsync(list, params, count, stream)
+    }
+    fn hipDestroyExternalSemaphore(semaphore: hipExternalSemaphore_t) {
+        not_null!(semaphore);
+        here()?.cuDestroyExternalSemaphore(semaphore)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duplicate_leaves_the_callers_descriptor_open() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let own = duplicate(file.as_raw_fd()).unwrap();
+        assert_ne!(own.number(), file.as_raw_fd());
+        drop(own);
+        assert!(file.metadata().is_ok());
+    }
+
+    #[test]
+    fn no_descriptor_is_an_invalid_value() {
+        assert_eq!(duplicate(-1).err(), Some(INVALID));
+        assert_eq!(duplicate(1 << 30).err(), Some(INVALID));
+    }
+}

@@ -1,0 +1,195 @@
+//! Factors, solutions, inverses, and what `info` says.
+
+use std::ptr;
+
+use rocblas_sys::{rocblas_fill, rocblas_float_complex as C, rocblas_operation as Op};
+
+use crate::common::{DONE, Handle, Memory, call, tables};
+
+const LOWER: rocblas_fill = rocblas_fill::rocblas_fill_lower;
+
+/// Hermitian, positive definite: [[4, 2 + 2i], [2 - 2i, 6]].
+fn hermitian() -> [C; 4] {
+    [
+        C { x: 4., y: 0. },
+        C { x: 2., y: -2. },
+        C { x: 77., y: 77. },
+        C { x: 6., y: 0. },
+    ]
+}
+
+fn near(found: C, x: f32, y: f32) -> bool {
+    (found.x - x).abs() < 1e-5 && (found.y - y).abs() < 1e-5
+}
+
+#[test]
+fn a_batch_of_hermitian_inverses_writes_one_triangle_and_names_the_bad_minor() {
+    let Some(tables) = tables() else { return };
+    let handle = Handle::new();
+    let mut matrices = hermitian().to_vec();
+    matrices.extend(hermitian());
+    // The second has a second minor that is not positive.
+    matrices[7] = C { x: 1., y: 0. };
+    let (a, info) = (Memory::of(&matrices), Memory::of(&[-1, -1]));
+    let solver = &tables.solver;
+    assert_eq!(
+        call!(
+            solver,
+            rocsolver_cpotrf_strided_batched(handle.0, LOWER, 2, a.at, 2, 4, info.at, 2)
+        ),
+        DONE
+    );
+    assert_eq!(info.read(), [0, 2]);
+    assert_eq!(
+        call!(
+            solver,
+            rocsolver_cpotri_strided_batched(handle.0, LOWER, 2, a.at, 2, 4, info.at, 1)
+        ),
+        DONE
+    );
+    assert_eq!(info.read()[0], 0);
+    let found = a.read();
+    // The determinant is 16.
+    assert!(near(found[0], 0.375, 0.), "{}", found[0].x);
+    assert!(
+        near(found[1], -0.125, 0.125),
+        "{} {}",
+        found[1].x,
+        found[1].y
+    );
+    assert!(near(found[3], 0.25, 0.), "{}", found[3].x);
+    assert!(
+        near(found[2], 77., 77.),
+        "the other triangle is not touched"
+    );
+}
+
+#[test]
+fn a_general_inverse_is_made_from_the_factors_and_a_zero_pivot_is_named() {
+    let Some(tables) = tables() else { return };
+    let handle = Handle::new();
+    let (a, pivots, info) = (
+        Memory::of(&[0.0_f64, 2.0, 4.0, 6.0]),
+        Memory::of(&[0, 0]),
+        Memory::of(&[-1]),
+    );
+    let solver = &tables.solver;
+    assert_eq!(
+        call!(
+            solver,
+            rocsolver_dgetrf(handle.0, 2, 2, a.at, 2, pivots.at, info.at)
+        ),
+        DONE
+    );
+    assert_eq!((pivots.read(), info.read()), (vec![2, 2], vec![0]));
+    assert_eq!(
+        call!(
+            solver,
+            rocsolver_dgetri(handle.0, 2, a.at, 2, pivots.at, info.at)
+        ),
+        DONE
+    );
+    assert_eq!(info.read(), [0]);
+    let expected = [-0.75, 0.25, 0.5, 0.0];
+    for (found, expected) in a.read().iter().zip(expected) {
+        assert!(
+            (found - expected).abs() < 1e-12,
+            "{found} is not {expected}"
+        );
+    }
+    let singular = Memory::of(&[1.0_f64, 2.0, 2.0, 4.0]);
+    assert_eq!(
+        call!(
+            solver,
+            rocsolver_dgetrf(handle.0, 2, 2, singular.at, 2, pivots.at, info.at)
+        ),
+        DONE
+    );
+    assert_eq!(info.read(), [2]);
+    assert_eq!(
+        call!(
+            solver,
+            rocsolver_dgetri(handle.0, 2, singular.at, 2, pivots.at, info.at)
+        ),
+        DONE
+    );
+    assert_eq!(info.read(), [2]);
+}
+
+#[test]
+fn a_singular_system_leaves_its_right_hand_side() {
+    let Some(tables) = tables() else { return };
+    let handle = Handle::new();
+    // The first can be solved, the second not.
+    let a = Memory::of(&[2.0_f32, 0.0, 0.0, 4.0, 1.0, 2.0, 2.0, 4.0]);
+    let b = Memory::of(&[2.0_f32, 8.0, 5.0, 6.0]);
+    let (pivots, info) = (Memory::of(&[0; 4]), Memory::of(&[-1; 2]));
+    let status = call!(
+        tables.solver,
+        rocsolver_sgesv_strided_batched(
+            handle.0, 2, 1, a.at, 2, 4, pivots.at, 2, b.at, 2, 2, info.at, 2
+        )
+    );
+    assert_eq!(status, DONE);
+    assert_eq!(info.read(), [0, 2]);
+    assert_eq!(b.read(), [1.0, 2.0, 5.0, 6.0]);
+}
+
+#[test]
+fn matrices_listed_on_the_device_are_found() {
+    let Some(tables) = tables() else { return };
+    let handle = Handle::new();
+    let (first, second) = (Memory::of(&[4.0_f32]), Memory::of(&[9.0_f32]));
+    let list = Memory::of(&[first.at as u64, second.at as u64]);
+    let info = Memory::of(&[-1; 2]);
+    let status = call!(
+        tables.solver,
+        rocsolver_spotrf_batched(handle.0, LOWER, 1, list.at.cast(), 1, info.at, 2)
+    );
+    assert_eq!(status, DONE);
+    assert_eq!(
+        (first.read()[0], second.read()[0], info.read()),
+        (2.0, 3.0, vec![0, 0])
+    );
+}
+
+#[test]
+fn solving_with_the_factors_of_the_transpose_is_right() {
+    let Some(tables) = tables() else { return };
+    let handle = Handle::new();
+    let (a, pivots, info) = (
+        Memory::of(&[1.0_f64, 3.0, 2.0, 4.0]),
+        Memory::of(&[0, 0]),
+        Memory::of(&[-1]),
+    );
+    let b = Memory::of(&[5.0_f64, 11.0]);
+    let solver = &tables.solver;
+    assert_eq!(
+        call!(
+            solver,
+            rocsolver_dgetrf(handle.0, 2, 2, a.at, 2, pivots.at, info.at)
+        ),
+        DONE
+    );
+    let plain = Op::rocblas_operation_none;
+    assert_eq!(
+        call!(
+            solver,
+            rocsolver_dgetrs(handle.0, plain, 2, 1, a.at, 2, pivots.at, b.at, 2)
+        ),
+        DONE
+    );
+    let found = b.read();
+    assert!(
+        (found[0] - 1.0).abs() < 1e-12 && (found[1] - 2.0).abs() < 1e-12,
+        "{found:?}"
+    );
+    let status = call!(
+        solver,
+        rocsolver_dgetrf(handle.0, 2, 2, ptr::null_mut(), 2, pivots.at, info.at)
+    );
+    assert_eq!(
+        status,
+        rocblas_sys::rocblas_status::rocblas_status_invalid_pointer
+    );
+}

@@ -1,0 +1,52 @@
+//! HIP's ABI over CUDA, compiled in; NVIDIA's libraries are opened at run time.
+
+use crate::{Error, LibraryReport, LibraryState, Platform, Tables};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub(crate) fn tables() -> Result<(Tables, Vec<LibraryReport>), Error> {
+    let opened = hip_cuda::open().map_err(|error| Error::NoLibrary {
+        platform: Platform::Nvidia,
+        cause: error.to_string(),
+    })?;
+    let mut libraries = vec![LibraryReport {
+        name: "HIP",
+        state: LibraryState::Loaded(opened.driver),
+        functions: opened.hip.present().count(),
+    }];
+    let tables = Tables {
+        rtc: take(&mut libraries, "HIPRTC", opened.rtc, |api| {
+            api.present().count()
+        }),
+        rocblas: take(&mut libraries, "rocBLAS", opened.rocblas, |api| {
+            api.present().count()
+        }),
+        rocsolver: take(&mut libraries, "rocSOLVER", opened.rocsolver, |api| {
+            api.present().count()
+        }),
+        // HSA is AMD's; what it tells about an address, HIP's own calls tell here.
+        hsa: None,
+        hip: Arc::new(opened.hip),
+        foreign: None,
+    };
+    Ok((tables, libraries))
+}
+
+/// Notes where a table's library is, or why there is none.
+fn take<A>(
+    libraries: &mut Vec<LibraryReport>,
+    name: &'static str,
+    opened: Result<(A, PathBuf), String>,
+    count: impl Fn(&A) -> usize,
+) -> Option<Arc<A>> {
+    let (state, functions, api) = match opened {
+        Ok((api, path)) => (LibraryState::Loaded(path), count(&api), Some(Arc::new(api))),
+        Err(cause) => (LibraryState::Missing(cause), 0, None),
+    };
+    libraries.push(LibraryReport {
+        name,
+        state,
+        functions,
+    });
+    api
+}

@@ -1,0 +1,149 @@
+//! Builds the programs of the suite.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::plan;
+use crate::error::{Error, Result};
+use crate::workspace::{Workspace, cargo, step};
+
+/// One test program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    pub package: String,
+    /// The test's name; the package's own for its unit tests.
+    pub name: String,
+    pub path: PathBuf,
+}
+
+/// What there is to run.
+#[derive(Debug, Default)]
+pub struct Suite {
+    pub programs: Vec<Program>,
+    pub examples: Vec<PathBuf>,
+    /// The command `hipcl`.
+    pub command: PathBuf,
+}
+
+/// Builds tests, examples and the command with every platform compiled in.
+pub fn build(workspace: &Workspace) -> Result<Suite> {
+    let mut packages: Vec<&str> = plan::PACKAGES.to_vec();
+    packages.push("hipcl");
+    let mut args = vec![
+        "test",
+        "--no-run",
+        "--message-format",
+        "json-render-diagnostics",
+    ];
+    for package in &packages {
+        args.extend(["--package", package]);
+    }
+    args.extend([
+        "--features",
+        "hipcl/nvidia",
+        "--tests",
+        "--examples",
+        "--bins",
+        "--lib",
+    ]);
+    let text = step("build the suite", || {
+        let output = Command::new(cargo())
+            .args(&args)
+            .current_dir(workspace.root())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|error| Error::io("cannot start cargo", error))?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(Error::Failed("the suite does not build, see above".into())),
+        }
+    })?;
+    let suite = collected(&text);
+    if suite.programs.is_empty() || suite.command.as_os_str().is_empty() {
+        return Err(Error::Failed(
+            "cargo built no test program or no `hipcl`".into(),
+        ));
+    }
+    Ok(suite)
+}
+
+/// Reads cargo's messages, one JSON object a line.
+fn collected(messages: &str) -> Suite {
+    let mut suite = Suite::default();
+    for message in messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+    {
+        let (Some(path), Some(name)) = (
+            message["executable"].as_str(),
+            message["target"]["name"].as_str(),
+        ) else {
+            continue;
+        };
+        let kind = message["target"]["kind"][0].as_str().unwrap_or_default();
+        let is_test = message["profile"]["test"] == Value::Bool(true);
+        let package = package_of(message["manifest_path"].as_str().unwrap_or_default());
+        match (kind, is_test) {
+            ("example", _) => suite.examples.push(path.into()),
+            ("bin", false) if name == "hipcl" => suite.command = path.into(),
+            ("test" | "lib", true) if plan::PACKAGES.contains(&package.as_str()) => {
+                suite.programs.push(Program {
+                    package,
+                    name: name.to_owned(),
+                    path: path.into(),
+                });
+            }
+            _ => {}
+        }
+    }
+    suite
+        .programs
+        .sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));
+    suite
+}
+
+/// The folder of a `Cargo.toml`, which has the package's name.
+fn package_of(manifest: &str) -> String {
+    let folder = Path::new(manifest).parent().and_then(Path::file_name);
+    folder.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_examples_and_the_command_are_told_apart() {
+        let line = |package: &str, name: &str, kind: &str, test: bool| {
+            serde_json::json!({
+                "executable": format!("out/{name}"),
+                "manifest_path": format!("src/{package}/Cargo.toml"),
+                "target": {"name": name, "kind": [kind]},
+                "profile": {"test": test},
+            })
+            .to_string()
+        };
+        let messages = [
+            line("hip", "memory", "test", true),
+            line("hip", "01_simple_add", "example", false),
+            line("hipcl", "hipcl", "bin", false),
+            line("hipcl", "doctor", "test", true),
+            "not JSON".to_owned(),
+        ]
+        .join("\n");
+        let suite = collected(&messages);
+        assert_eq!(suite.programs.len(), 1);
+        assert_eq!(
+            (
+                suite.programs[0].package.as_str(),
+                suite.programs[0].name.as_str()
+            ),
+            ("hip", "memory")
+        );
+        assert_eq!(suite.examples, [PathBuf::from("out/01_simple_add")]);
+        assert_eq!(suite.command, PathBuf::from("out/hipcl"));
+    }
+}

@@ -1,0 +1,130 @@
+//! Which programs run on which platform, and which skips are in order there.
+
+use super::Platform;
+
+/// The packages whose tests run on any platform.
+pub const PACKAGES: &[&str] = &["hip", "rocblas", "clmgr"];
+
+/// A test program that has nothing to say about a device.
+struct Left {
+    package: &'static str,
+    program: &'static str,
+    why: &'static str,
+}
+
+const LEFT: &[Left] = &[
+    Left {
+        package: "hip",
+        program: "errors",
+        why: "makes the software device fail on demand",
+    },
+    Left {
+        package: "hip",
+        program: "leaks",
+        why: "makes the software device fail on demand",
+    },
+    Left {
+        package: "hip",
+        program: "releases",
+        why: "works on made-up tables, without a device",
+    },
+    Left {
+        package: "hip",
+        program: "functions",
+        why: "reads the sources, which are not there",
+    },
+    Left {
+        package: "rocblas",
+        program: "functions",
+        why: "reads the sources, which are not there",
+    },
+    Left {
+        package: "clmgr",
+        program: "strict_amd",
+        why: "models AMD's OpenCL over a processor's",
+    },
+];
+
+/// Why a program is left out on a device, if it is.
+pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'static str> {
+    if platform == Platform::Host {
+        return None;
+    }
+    LEFT.iter()
+        .find(|left| (left.package, left.program) == (package, program))
+        .map(|left| left.why)
+}
+
+/// A skip that is in order: what the hardware or its driver is known to lack. Any other skip on a device that was promised
+/// is a failure.
+struct Lack {
+    platforms: &'static [Platform],
+    /// Part of the reason that the test gives.
+    reason: &'static str,
+}
+
+const LACKS: &[Lack] = &[
+    // NVIDIA's OpenCL has coarse-grain SVM only.
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "lacks SvmCapabilities(FINE",
+    },
+    // It imports semaphores, and exports none.
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "semaphores of that kind are imported only",
+    },
+    // ROCm's OpenCL has neither external memory nor semaphores.
+    Lack {
+        platforms: &[Platform::Amd],
+        reason: "the device lacks cl_khr_",
+    },
+    Lack {
+        platforms: &[Platform::Amd, Platform::Nvidia],
+        reason: "needs two devices",
+    },
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "CUDA",
+    },
+    Lack {
+        platforms: &[Platform::Amd, Platform::Nvidia],
+        reason: "the system's ICD loader",
+    },
+];
+
+/// Whether a skip with this reason is in order.
+pub fn is_known_lack(platform: Platform, reason: &str) -> bool {
+    platform == Platform::Host
+        || LACKS
+            .iter()
+            .any(|lack| lack.platforms.contains(&platform) && reason.contains(lack.reason))
+}
+
+/// Commands that prove themselves: exit status 0 is a pass.
+pub const JOBS: &[&[&str]] = &[
+    &["doctor"],
+    &["pipeline", "note", "--iterations", "5"],
+    &["pipeline", "capon", "--iterations", "3"],
+    &["pipeline", "gps", "--generate"],
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promised_device_may_lack_only_what_is_known() {
+        let fine = "`NVIDIA H200` lacks SvmCapabilities(FINE_BUFFER)";
+        assert!(is_known_lack(Platform::Nvidia, fine));
+        assert!(!is_known_lack(Platform::Amd, fine));
+        assert!(!is_known_lack(Platform::Nvidia, "no OpenCL device"));
+    }
+
+    #[test]
+    fn on_the_software_device_nothing_is_left_out() {
+        assert!(left_out(Platform::Host, "hip", "errors").is_none());
+        assert!(left_out(Platform::Nvidia, "hip", "errors").is_some());
+        assert!(left_out(Platform::Nvidia, "hip", "memory").is_none());
+    }
+}
