@@ -92,8 +92,7 @@ struct Run {
 
 /// Takes the name of any route.
 fn route() -> impl TypedValueParser<Value = Route> {
-    PossibleValuesParser::new(Route::ALL.map(|route| route.to_string()))
-        .try_map(|name| name.parse::<Route>())
+    PossibleValuesParser::new(Route::ALL.map(Route::name)).try_map(|name| name.parse::<Route>())
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -161,6 +161,10 @@ fn overlapping(views: &[Weak<View>], view: &View) -> Vec<Arc<View>> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::single_range_in_vec_init,
+    reason = "a view may have several ranges; most have one"
+)]
 mod tests {
     use super::*;
 

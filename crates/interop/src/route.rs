@@ -104,7 +104,9 @@ impl Route {
         )
     }
 
-    fn name(self) -> &'static str {
+    /// The name on the command line and in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::SvmCoarse => "svm-coarse",
             Self::GpuVa => "gpu-va",

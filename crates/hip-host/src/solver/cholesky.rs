@@ -86,14 +86,14 @@ fn eliminate<T: Scalar>(matrix: &mut Mat<T>, lower: &Mat<T>, good: usize) {
         for row in good..matrix.nrows() {
             let mut value = matrix[(row, col)];
             for k in 0..col {
-                value = value - matrix[(row, k)] * lower[(col, k)].conjugate();
+                value -= matrix[(row, k)] * lower[(col, k)].conjugate();
             }
             matrix[(row, col)] = value / pivot;
         }
     }
     let mut rest = matrix[(good, good)];
     for k in 0..good {
-        rest = rest - matrix[(good, k)] * matrix[(good, k)].conjugate();
+        rest -= matrix[(good, k)] * matrix[(good, k)].conjugate();
     }
     matrix[(good, good)] = T::from_part(rest.re());
 }
