@@ -6,7 +6,7 @@
 //! | [`pipeline`] | one run of a preset: open the bridge, run, judge, report, draw |
 //! | [`presets`] | the three jobs: `gps`, `capon`, `note` |
 //! | [`input`] | sample files |
-//! | [`bench`] | figures of this machine, each held against what limits it |
+//! | [`mod@bench`] | figures of this machine, each held against what limits it |
 //! | [`doctor`] | what was found on this machine and which routes work |
 //! | [`report`], [`timing`], [`outcome`], [`plot`], [`output`] | the table, the JSON, the stage clock, the picture, the files |
 

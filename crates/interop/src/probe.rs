@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::handoff::Handoff;
 use crate::warm_up::{FirstCall, once};
-use crate::{Category, Error, Residency, Result, Route, Shared};
+use crate::{Category, Error, Grade, Residency, Result, Route, Shared};
 use std::sync::Arc;
 
 /// 256 KiB: more than a page and more than a 64 KiB fragment, and quick to check.
@@ -129,6 +129,13 @@ impl Probe {
     ) -> Result<()> {
         let _scope = core.meter.scope(Category::Control);
         let mut words = Shared::<u32>::on_route(core, route, WORDS)?.handed_over_by(handoff);
+        if words.needs_host() && handoff.grade() != Grade::Host {
+            // The exchange would be the host's, and prove nothing.
+            return Err(Error::NoGrade {
+                grade: handoff.grade(),
+                reason: format!("the host takes part in every change of side on route {route}"),
+            });
+        }
         self.exchange(core, &mut words)?;
         words.check_handoffs()
     }

@@ -133,6 +133,11 @@ impl<T: Pod> Shared<T> {
         self
     }
 
+    /// Whether changes of side are the host's, whatever grade was asked for.
+    pub(crate) fn needs_host(&self) -> bool {
+        self.backing.needs_host()
+    }
+
     /// Whether every hand-off so far that has come to an end went well.
     pub(crate) fn check_handoffs(&self) -> Result<()> {
         self.view.check()

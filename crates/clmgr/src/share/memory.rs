@@ -29,6 +29,9 @@ use crate::queue::Queue;
 /// what the other API has written visible, and releasing hands back what was written here. That the
 /// other API has finished by then is the caller's to see to, e.g. by a
 /// [`Semaphore`](super::Semaphore).
+///
+/// Dropping it hands back what is still taken over and waits for that: the exporter may free the memory next. (NVIDIA's
+/// `clReleaseContext` never returns after a buffer was released that was not handed back; driver 580.)
 pub struct ImportedBuffer<T> {
     object: Object<T>,
     kind: HandleKind,
@@ -268,6 +271,17 @@ impl<T> ImportedBuffer<T> {
     #[must_use]
     pub fn kind(&self) -> HandleKind {
         self.kind
+    }
+}
+
+impl<T> Drop for ImportedBuffer<T> {
+    fn drop(&mut self) {
+        let Some(queue) = self.acquired_on.take() else {
+            return;
+        };
+        if let Err(error) = self.hand_back(&queue).and_then(|event| event.wait()) {
+            queue.defer(error);
+        }
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! | module | what it measures |
 //! |---|---|
-//! | [`handoff`] | passing a buffer from one API to the other, by grade |
-//! | [`routes`] | the bandwidth of each route's memory, by API |
-//! | [`staging`] | what a change of side costs without sharing |
-//! | [`pipeline`] | blocks through upload, OpenCL, HIP and download, by number of slots |
-//! | [`launch`] | empty kernels |
-//! | [`blas`], [`fft`] | products and transforms on shared memory |
-//! | [`pool`], [`cache`] | memory kept for the next request, programs kept compiled |
-//! | [`line`], [`report`] | one figure; the table, the JSON, the comparison |
+//! | `handoff` | passing a buffer from one API to the other, by grade |
+//! | `routes` | the bandwidth of each route's memory, by API |
+//! | `staging` | what a change of side costs without sharing |
+//! | `pipeline` | blocks through upload, OpenCL, HIP and download, by number of slots |
+//! | `launch` | empty kernels |
+//! | `blas`, `fft` | products and transforms on shared memory |
+//! | `pool`, `cache` | memory kept for the next request, programs kept compiled |
+//! | `line`, `report` | one figure; the table, the JSON, the comparison |
 
 mod blas;
 mod cache;

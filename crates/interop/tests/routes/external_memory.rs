@@ -127,7 +127,11 @@ unsafe extern "C" fn create(
 }
 
 unsafe extern "C" fn release(buffer: cl_mem) -> cl_int {
-    watch(|watch| watch.taken.remove(&buffer.addr()));
+    watch(|watch| {
+        if watch.taken.remove(&buffer.addr()) == Some(true) {
+            watch.violations.push("released while taken over");
+        }
+    });
     // SAFETY: the caller's reference.
     unsafe { real().clReleaseMemObject.expect("clReleaseMemObject")(buffer) }
 }
