@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use hip_sys::hipError_t;
 
@@ -18,7 +18,8 @@ use crate::memory::registry::{self, Allocation};
 #[derive(Default)]
 struct Call {
     device: Option<&'static Device>,
-    touched: Vec<Arc<Allocation>>,
+    /// Not kept alive: a call that was refused, or that waits, leaves its list behind.
+    touched: Vec<Weak<Allocation>>,
 }
 
 thread_local! {
@@ -35,7 +36,8 @@ pub(super) fn begin(device: &'static Device) {
 
 /// The memory that was checked since the call began.
 pub(super) fn touched() -> Vec<Arc<Allocation>> {
-    CALL.take().touched
+    let touched = CALL.take().touched;
+    touched.iter().filter_map(Weak::upgrade).collect()
 }
 
 /// Checks that the call's device reaches all of a range.
@@ -52,7 +54,7 @@ pub(super) fn check(ptr: *const c_void, bytes: usize) -> Result {
         if !reaches(device, &allocation) {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        call.touched.push(allocation);
+        call.touched.push(Arc::downgrade(&allocation));
         Ok(())
     })
 }
