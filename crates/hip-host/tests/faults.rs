@@ -71,14 +71,16 @@ fn calls_fail_and_finish_late_as_told() {
     set_failures("").unwrap();
     ok!(hipFree(d));
 
-    set_delay(Duration::from_millis(30));
+    // Long enough that no pause of this thread makes the call look as if it had waited.
+    let delay = Duration::from_millis(500);
+    set_delay(delay);
     let start = Instant::now();
     let d = malloc(4);
     ok!(hipMemsetAsync(d, 1, 4, s));
-    assert!(start.elapsed() < Duration::from_millis(30));
+    assert!(start.elapsed() < delay);
     assert_eq!(hip!(hipStreamQuery(s)), hipError_t::hipErrorNotReady);
     ok!(hipStreamSynchronize(s));
-    assert!(start.elapsed() >= Duration::from_millis(30));
+    assert!(start.elapsed() >= delay);
     set_delay(Duration::ZERO);
 
     // The environment's rules, in a process of their own.
