@@ -95,18 +95,25 @@ fn watched() -> (Context, Queue) {
     (context, queue)
 }
 
-fn spin(context: &Context, queue: &Queue, arg: Arg<'_>, len: usize) -> clmgr::Event {
+/// A long kernel, and its program: NVIDIA's OpenCL waits for the kernel where its program is released.
+fn spin(
+    context: &Context,
+    queue: &Queue,
+    arg: Arg<'_>,
+    len: usize,
+) -> (clmgr::Event, Program) {
     let program = Program::build(context, SOURCE, "").unwrap();
     let last = len as u32 - 1;
     let args = [arg, Arg::scalar(&ROUNDS), Arg::scalar(&last)];
     // SAFETY: the memory holds `len` elements; the pool orders what comes after.
-    unsafe {
+    let event = unsafe {
         program
             .kernel("spin")
             .unwrap()
             .launch(queue, NdRange::d1(1), &args)
     }
-    .unwrap()
+    .unwrap();
+    (event, program)
 }
 
 #[test]
@@ -145,7 +152,7 @@ fn the_next_queue_waits_on_the_device_for_the_last_one() {
         let pool = MemoryPool::new(&context, strategy).unwrap();
         let mut first = pool.acquire::<u32>(&one, 1000).unwrap();
         first.write(&one, &[0; 1000]).unwrap();
-        let kernel = spin(&context, &one, first.arg(), 1000);
+        let (kernel, _program) = spin(&context, &one, first.arg(), 1000);
         drop(first);
 
         let second = pool.acquire::<u32>(&two, 1000).unwrap();
@@ -176,7 +183,7 @@ fn the_same_queue_does_not_wait() {
     let queue = context.queue().unwrap();
     let pool = MemoryPool::new(&context, BufferStrategy::Regular).unwrap();
     let first = pool.acquire::<u32>(&queue, 1000).unwrap();
-    let kernel = spin(&context, &queue, first.arg(), 1000);
+    let (kernel, _program) = spin(&context, &queue, first.arg(), 1000);
     drop(first);
     let second = pool.acquire::<u32>(&queue, 1000).unwrap();
     assert!(
