@@ -14,10 +14,15 @@
 mod factor;
 mod memory;
 mod plan;
+mod route;
+mod scratch;
 mod source;
+mod steps;
 mod tables;
+mod way;
 
-pub use plan::{Plan, Way};
+pub use plan::Plan;
+pub use way::Way;
 
 /// The sign of the exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
