@@ -19,9 +19,12 @@ mod scratch;
 mod source;
 mod steps;
 mod tables;
+mod tile;
+mod tuning;
 mod way;
 
 pub use plan::Plan;
+pub use tuning::Tuning;
 pub use way::Way;
 
 /// The sign of the exponent.

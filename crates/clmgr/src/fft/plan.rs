@@ -11,6 +11,7 @@ use super::memory::Form;
 use super::route::{Place, Route};
 use super::scratch::{self, Scratches, grown};
 use super::steps::{Maker, Steps};
+use super::tuning::Tuning;
 use super::way::{Way, choose, suits};
 use crate::C32;
 use crate::cache::ProgramCache;
@@ -31,6 +32,7 @@ struct Inner {
     len: usize,
     batch: usize,
     way: Way,
+    tuning: Tuning,
     forward: Mutex<Option<Arc<Steps>>>,
     inverse: Mutex<Option<Arc<Steps>>>,
     scratch: Scratches,
@@ -69,6 +71,23 @@ impl Plan {
         batch: usize,
         way: Way,
     ) -> Result<Self> {
+        Self::with_tuning(context, programs, len, batch, way, Tuning::default())
+    }
+
+    /// As [`with_way`](Self::with_way), with another shape of the work-groups than the rule's.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_way`](Self::with_way); [`Error::NotSupported`] too if the device does not take
+    /// such work-groups.
+    pub fn with_tuning(
+        context: &Context,
+        programs: &ProgramCache,
+        len: usize,
+        batch: usize,
+        way: Way,
+        tuning: Tuning,
+    ) -> Result<Self> {
         radices(len, 8)?;
         if batch == 0 {
             return Err(Error::Zero {
@@ -93,7 +112,7 @@ impl Plan {
                 limit: u32::MAX.into(),
             });
         }
-        if let Err(reason) = suits(context, len, way) {
+        if let Err(reason) = suits(context, len, way, &tuning) {
             return Err(Error::NotSupported {
                 what: format!("an FFT of length {len} by {way}"),
                 device: context.device().name().to_owned(),
@@ -106,6 +125,7 @@ impl Plan {
             len,
             batch,
             way,
+            tuning,
             forward: Mutex::default(),
             inverse: Mutex::default(),
             scratch: Scratches::default(),
@@ -160,7 +180,7 @@ impl Plan {
         let steps = self.steps(direction)?;
         let batch = inner.batch as u64;
         match inner.way {
-            Way::Rows | Way::Columns | Way::Local => {
+            Way::Rows | Way::Columns | Way::Local | Way::Registers => {
                 let mut args = vec![data, out];
                 args.extend(steps.tables[0].iter().map(|table| table.arg(form)));
                 args.push(Arg::scalar(&batch));
@@ -168,7 +188,7 @@ impl Plan {
                 unsafe { steps.kernels[0].launch(queue, steps.ranges[0], &args) }?;
                 Ok(())
             }
-            Way::Split { .. } | Way::Passes => {
+            Way::Split { .. } | Way::Stages { .. } | Way::Passes => {
                 // SAFETY: the caller's promise.
                 unsafe { self.enqueue_steps(queue, &steps, form, data, out, in_place) }
             }
@@ -192,11 +212,12 @@ impl Plan {
         let inner = &*self.0;
         let count = steps.kernels.len();
         let route = Route::of(inner.way, count, in_place);
-        let chunk = if route.scratches == 0 {
+        let chunk = if route.scratches == 0 && inner.tuning.chunk_bytes.is_none() {
             inner.batch
         } else {
-            let bytes = inner.len * size_of::<C32>() * route.scratches;
-            (scratch::bytes(&inner.context) / bytes).clamp(1, inner.batch)
+            let row = inner.len * size_of::<C32>() * route.scratches.max(1);
+            let bytes = inner.tuning.chunk_bytes;
+            (bytes.unwrap_or_else(|| scratch::bytes(&inner.context)) / row).clamp(1, inner.batch)
         };
         let scratch = (route.scratches > 0).then(|| inner.scratch.of(queue));
         let mut scratch = scratch.as_ref().map(|scratch| scratch.0.lock());
@@ -250,10 +271,22 @@ impl Plan {
     #[must_use]
     pub fn passes(&self) -> usize {
         match self.0.way {
-            Way::Rows | Way::Columns | Way::Local => 1,
-            Way::Split { .. } => 2,
+            Way::Rows | Way::Columns | Way::Local | Way::Registers => 1,
+            Way::Split { .. } | Way::Stages { .. } => 2,
             Way::Passes => radices(self.0.len, 16).map_or(1, |radices| radices.len()),
         }
+    }
+
+    /// What the compiler said about the kernels of a direction, which are compiled if they were not
+    /// yet: one text for each kernel.
+    ///
+    /// # Errors
+    ///
+    /// As [`prepare`](Self::prepare) and [`Program::build_log`](crate::Program::build_log).
+    pub fn build_logs(&self, direction: Direction) -> Result<Vec<String>> {
+        let steps = self.steps(direction)?;
+        let logs = steps.kernels.iter();
+        logs.map(|kernel| kernel.program().build_log()).collect()
     }
 
     /// The length of a transform.
@@ -291,6 +324,7 @@ impl Plan {
                 programs: &inner.programs,
                 len: inner.len,
                 batch: inner.batch,
+                tuning: &inner.tuning,
             }
             .make(inner.way, direction)?,
         );

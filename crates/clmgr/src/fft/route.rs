@@ -23,8 +23,12 @@ impl Route {
     pub fn of(way: Way, kernels: usize, in_place: bool) -> Self {
         let mut places = vec![Place::Data];
         match (way, in_place) {
-            (Way::Split { .. }, false) => places.extend([Place::Out, Place::Out]),
-            (Way::Split { .. }, true) => places.extend([Place::First, Place::Out]),
+            (Way::Split { .. } | Way::Stages { .. }, false) => {
+                places.extend([Place::Out, Place::Out])
+            }
+            (Way::Split { .. } | Way::Stages { .. }, true) => {
+                places.extend([Place::First, Place::Out])
+            }
             // Back from the last place, out and scratch take turns.
             (_, false) => {
                 places.extend((0..kernels).map(|index| match (kernels - 1 - index) % 2 {

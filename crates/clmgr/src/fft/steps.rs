@@ -5,13 +5,15 @@ use std::sync::Arc;
 use super::Direction;
 use super::factor::radices;
 use super::memory::{Form, Memory};
-use super::source::{Source, WidePasses, global_body, local_body, pass_name, wide_body};
-use super::tables::{beside_factors, coarse_and_fine, pass_factors, row_factors};
+use super::source::{Source, Template, WidePasses, global_body, local_body, pass_name, wide_body};
+use super::tables::{beside_factors, coarse_and_fine, pass_factors, roots, row_factors};
+use super::tile::{Tile, Transforms};
+use super::tuning::{Tuning, rows, steps};
 use super::way::{LocalShape, Way};
 use crate::C32;
 use crate::cache::ProgramCache;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Arg, Kernel, NdRange};
 use crate::queue::Queue;
 
@@ -49,6 +51,7 @@ pub(super) struct Maker<'a> {
     pub programs: &'a ProgramCache,
     pub len: usize,
     pub batch: usize,
+    pub tuning: &'a Tuning,
 }
 
 impl Maker<'_> {
@@ -60,6 +63,8 @@ impl Maker<'_> {
             Way::Columns => self.make_columns(direction, &queue)?,
             Way::Split { height, width } => self.make_split(direction, &queue, height, width)?,
             Way::Local => self.make_local(direction, &queue)?,
+            Way::Registers => self.make_registers(direction, &queue)?,
+            Way::Stages { height, width } => self.make_stages(direction, &queue, height, width)?,
             Way::Passes => self.make_passes(direction, &queue)?,
         };
         Ok(steps)
@@ -96,8 +101,7 @@ impl Maker<'_> {
             store: Some("STORE_OUT"),
         });
         let lines = (BYTES_OF_ITEM / (self.len * size_of::<C32>())).max(1);
-        let mut source = Source::new(inner_len, direction)
-            .define("FFT_WIDE", 1)
+        let mut source = Source::new(Template::Wide, inner_len, direction)
             .define("FFT_ROWS", 1)
             .define("LINES", lines)
             .define("FFT_BODY", body);
@@ -124,8 +128,7 @@ impl Maker<'_> {
             store: None,
         });
         let blocks = (BYTES_OF_ITEM / (8 * self.len * size_of::<C32>())).max(1);
-        let source = Source::new(self.len, direction)
-            .define("FFT_WIDE", 1)
+        let source = Source::new(Template::Wide, self.len, direction)
             .define("FFT_COLUMNS", 1)
             .define("BLOCKS", blocks)
             .define("RESULT", result)
@@ -159,8 +162,7 @@ impl Maker<'_> {
                 load: "LOAD_IN",
                 store: (!turns).then_some("STORE_OUT"),
             });
-            let mut source = Source::new(length, direction)
-                .define("FFT_WIDE", 1)
+            let mut source = Source::new(Template::Wide, length, direction)
                 .define("FFT_SPLIT", 1)
                 .define("WIDTH", columns)
                 .define("RESULT", result)
@@ -188,7 +190,7 @@ impl Maker<'_> {
         let radices = radices(self.len, 8)?;
         let factors = pass_factors(&radices, direction, false);
         let LocalShape { items, group } = LocalShape::of(self.context, self.len);
-        let source = Source::new(self.len, direction)
+        let source = Source::new(Template::Narrow, self.len, direction)
             .define("FFT_LOCAL", 1)
             .define("ITEMS", items)
             .define("GROUP", group)
@@ -203,11 +205,81 @@ impl Maker<'_> {
         })
     }
 
+    fn make_registers(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
+        let tile =
+            rows(self.context, self.len, self.tuning).map_err(|reason| self.refused(reason))?;
+        let groups = self.batch.div_ceil(tile.columns);
+        Ok(Steps {
+            kernels: vec![self.tile_kernel(&tile, direction)?],
+            tables: vec![vec![self.complex(queue, &roots(tile.len, direction))?]],
+            ranges: vec![NdRange::d1_local(groups * tile.group(), tile.group())],
+        })
+    }
+
+    fn make_stages(
+        &self,
+        direction: Direction,
+        queue: &Queue,
+        height: usize,
+        width: usize,
+    ) -> Result<Steps> {
+        let tiles = steps(self.context, height, width, self.tuning)
+            .map_err(|reason| self.refused(reason))?;
+        let (coarse, fine) = coarse_and_fine(self.len, direction);
+        let coarse = self.complex(queue, &coarse)?;
+        let fine = self.complex(queue, &fine)?;
+        let mut steps = Steps {
+            kernels: Vec::new(),
+            tables: Vec::new(),
+            ranges: Vec::new(),
+        };
+        for (tile, columns) in tiles.iter().zip([width, height]) {
+            let roots = self.complex(queue, &roots(tile.len, direction))?;
+            let groups = columns.div_ceil(tile.columns);
+            steps.kernels.push(self.tile_kernel(tile, direction)?);
+            steps.tables.push(vec![roots, coarse.clone(), fine.clone()]);
+            steps
+                .ranges
+                .push(NdRange::d2(groups * tile.group(), 1).with_local([tile.group(), 1, 1]));
+        }
+        Ok(steps)
+    }
+
+    fn tile_kernel(&self, tile: &Tile, direction: Direction) -> Result<Kernel> {
+        let mut source = Source::new(Template::Tile, tile.len, direction)
+            .define("COLUMNS", tile.columns)
+            .define("ITEMS", tile.items)
+            .define("PITCH", tile.pitch())
+            .define("FFT_BODY", tile.body());
+        if tile.whole {
+            source = source.define("FFT_WHOLE", 1);
+        }
+        source = match tile.transforms {
+            Transforms::Rows => source,
+            Transforms::Columns(width) => source.define("FFT_MATRIX", 1).define("WIDTH", width),
+            Transforms::Turned(width) => source
+                .define("FFT_MATRIX", 1)
+                .define("FFT_TURN", 1)
+                .define("WIDTH", width),
+        };
+        self.programs
+            .get(&source.finish(), &self.tuning.options)?
+            .kernel("fft_tile")
+    }
+
+    fn refused(&self, reason: String) -> Error {
+        Error::NotSupported {
+            what: format!("an FFT of length {}", self.len),
+            device: self.context.device().name().to_owned(),
+            reason,
+        }
+    }
+
     fn make_passes(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
         let radices = radices(self.len, 16)?;
         let (coarse, fine) = coarse_and_fine(self.len, direction);
         let tables = vec![self.complex(queue, &coarse)?, self.complex(queue, &fine)?];
-        let source = Source::new(self.len, direction)
+        let source = Source::new(Template::Narrow, self.len, direction)
             .define("FFT_PASSES", 1)
             .define("FFT_BODY", global_body(&radices));
         let program = self.programs.get(&source.finish(), "")?;

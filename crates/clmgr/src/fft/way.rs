@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::factor::split;
+use super::tuning::{Tuning, rows, steps};
 use crate::C32;
 use crate::context::Context;
 use crate::device::DeviceKind;
@@ -11,6 +12,8 @@ use crate::device::DeviceKind;
 const LONGEST_ROW: usize = 16384;
 /// The longest transform of eight columns at once, for the same reason.
 const LONGEST_COLUMNS: usize = 4096;
+/// The shortest row that registers take from local memory.
+const SHORTEST_REGISTERS: usize = 64;
 
 /// The way in which a plan transforms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +31,15 @@ pub enum Way {
     },
     /// Work-groups in local memory.
     Local,
+    /// Work-groups that hold rows in registers.
+    Registers,
+    /// Rows as matrices of this many rows and columns, whose columns work-groups hold in registers.
+    Stages {
+        /// The length of the first step's transforms.
+        height: usize,
+        /// The length of the second step's transforms.
+        width: usize,
+    },
     /// Passes in global memory.
     Passes,
 }
@@ -39,22 +51,30 @@ impl fmt::Display for Way {
             Self::Columns => f.write_str("columns"),
             Self::Split { height, width } => write!(f, "split {height} x {width}"),
             Self::Local => f.write_str("local"),
+            Self::Registers => f.write_str("registers"),
+            Self::Stages { height, width } => write!(f, "stages {height} x {width}"),
             Self::Passes => f.write_str("passes"),
         }
     }
 }
+
 /// The way that suits a device best.
 pub(super) fn choose(context: &Context, len: usize) -> Way {
+    let tuning = Tuning::default();
+    let suits = |way| suits(context, len, way, &tuning).is_ok();
     if context.device().kind() != DeviceKind::Cpu {
-        return match suits(context, len, Way::Local) {
-            Ok(()) => Way::Local,
-            Err(_) => Way::Passes,
-        };
+        if len.is_power_of_two() && len >= SHORTEST_REGISTERS && suits(Way::Registers) {
+            return Way::Registers;
+        }
+        if suits(Way::Local) {
+            return Way::Local;
+        }
+        return stages(context, len).unwrap_or(Way::Passes);
     }
-    if len > 64 && suits(context, len, Way::Rows).is_ok() {
+    if len > 64 && suits(Way::Rows) {
         return Way::Rows;
     }
-    if suits(context, len, Way::Columns).is_ok() {
+    if suits(Way::Columns) {
         return Way::Columns;
     }
     match split(len, LONGEST_COLUMNS) {
@@ -64,7 +84,12 @@ pub(super) fn choose(context: &Context, len: usize) -> Way {
 }
 
 /// Whether a way takes a length on a device, or why not.
-pub(super) fn suits(context: &Context, len: usize, way: Way) -> std::result::Result<(), String> {
+pub(super) fn suits(
+    context: &Context,
+    len: usize,
+    way: Way,
+    tuning: &Tuning,
+) -> std::result::Result<(), String> {
     let most = |limit: usize, why: &str| {
         if len <= limit {
             Ok(())
@@ -86,6 +111,11 @@ pub(super) fn suits(context: &Context, len: usize, way: Way) -> std::result::Res
             let registers = LocalShape::items(context) * 32;
             most((bytes / size_of::<C32>()).min(registers), "local memory")
         }
+        Way::Registers => rows(context, len, tuning).map(drop),
+        Way::Stages { height, width } if height.checked_mul(width) != Some(len) => {
+            Err("the product of the steps' lengths is another one".to_owned())
+        }
+        Way::Stages { height, width } => steps(context, height, width, tuning).map(drop),
         Way::Passes => Ok(()),
         Way::Split { height, width } => {
             let fits = height.checked_mul(width) == Some(len)
@@ -101,6 +131,16 @@ pub(super) fn suits(context: &Context, len: usize, way: Way) -> std::result::Res
             }
         }
     }
+}
+
+/// Two steps of lengths as close to each other as possible, if work-groups can hold them.
+fn stages(context: &Context, len: usize) -> Option<Way> {
+    (2..=LONGEST_COLUMNS)
+        .filter(|height| len.is_multiple_of(*height))
+        .map(|height| (height, len / height))
+        .filter(|&(height, width)| steps(context, height, width, &Tuning::default()).is_ok())
+        .min_by_key(|(height, width)| height.abs_diff(*width))
+        .map(|(height, width)| Way::Stages { height, width })
 }
 
 /// The work-groups of the kernel in local memory.
