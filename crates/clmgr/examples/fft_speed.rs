@@ -7,7 +7,7 @@
 //! | `LENxBATCH` | measures this size; the presets' sizes if none is given |
 //! | `powers=MIB` | measures 2^12 to 2^22, this much data each |
 //! | `way=WAY` | for the sizes behind it: `auto`, `local`, `registers`, `stages:HEIGHTxWIDTH`, … |
-//! | `values=N`, `columns=N`, `whole=0` or `1`, `chunk=MIB`, `options=TEXT` | [`Tuning`], likewise |
+//! | `values=N`, `columns=N`, `whole=0` or `1`, `options=TEXT` | [`Tuning`], likewise |
 //! | `rule` | back to the chosen way and tuning |
 //! | `inverse=1`, `reference=0`, `logs=1`, `pairs=N` | the other direction; without rustfft; the compiler's words; pairs of buffers in rotation |
 //!
@@ -130,9 +130,6 @@ impl Bench {
             Some(("values", n)) => settings.tuning.values = Some(n.parse()?),
             Some(("columns", n)) => settings.tuning.columns = Some(n.parse()?),
             Some(("whole", n)) => settings.tuning.whole = Some(n == "1"),
-            Some(("chunk", mib)) => {
-                settings.tuning.chunk_bytes = Some((mib.parse::<f64>()? * 1048576.0) as usize);
-            }
             Some(("options", text)) => text.clone_into(&mut settings.tuning.options),
             Some(("inverse", n)) => {
                 settings.direction = match n {

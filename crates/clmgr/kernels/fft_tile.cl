@@ -2,45 +2,44 @@
 // FFT_N, ITEMS work-items for each. Between two passes the work-items exchange their numbers
 // through local memory.
 //
-//   FFT_MATRIX  undefined: the transforms are rows, one behind the other.
-//               Defined: they are the columns of matrices of FFT_N rows and WIDTH columns.
-//   FFT_TURN    defined: the columns are multiplied by the factors between the two steps and written
-//               as rows, which transposes the matrix.
+//   FFT_FIRST   defined: the transforms are the columns of matrices of FFT_N rows and WIDTH columns.
+//               They are multiplied by the factors between the two steps and written in blocks of
+//               BLOCK rows: number k of column c as [k / BLOCK][c][k % BLOCK].
+//   FFT_SECOND  defined: the transforms lie in blocks of COLUMNS, as the first step wrote them, and
+//               are written as the columns of matrices of WIDTH columns.
+//               With neither the transforms are rows, one behind the other.
 //   FFT_WHOLE   defined: complex numbers are exchanged. Otherwise first the real and then the
 //               imaginary parts, which takes half the memory and twice the barriers.
 //   PITCH       words of local memory for a transform, the padding included
 
-#define WORDS (COLUMNS * PITCH)
+//   FFT_SWAPPED defined: the last pass belongs to other work-items, of which MIX neighbours have
+//               numbers of one column
 
-// Neighbouring work-items read neighbouring numbers: along the transform if it is a row, else
-// across the columns.
-#ifdef FFT_MATRIX
-#define COLUMN_OF(id) ((id) % COLUMNS)
-#define ITEM_OF(id) ((id) / COLUMNS)
-#define WORD(place) ((place) * COLUMNS + column)
-#else
-#define COLUMN_OF(id) ((id) / ITEMS)
-#define ITEM_OF(id) ((id) % ITEMS)
-#define WORD(place) (column * PITCH + (place))
-#endif
+#define WORDS (COLUMNS * PITCH)
+#define UNROLL _Pragma("unroll")
+
+// Where a number lies in local memory.
+#define ACROSS(place) ((place) * COLUMNS + column)
+#define ALONG(place) (column * PITCH + (place))
+#define LAST_ALONG(place) (last_column * PITCH + (place))
 
 // Whether every work-item has this butterfly; known to the compiler where the radix divides evenly.
 #define HAS(b, R) (FFT_N / (R) % ITEMS == 0 || (b) < FFT_N / (R))
 
 #define READ(a, R, EACH)                                                                           \
     float2 a[EACH][R];                                                                             \
-    for (uint e = 0; e < EACH; ++e) {                                                              \
+    UNROLL for (uint e = 0; e < EACH; ++e) {                                                       \
         const uint b = item + e * ITEMS;                                                           \
-        for (uint j = 0; j < R; ++j)                                                               \
-            a[e][j] = INSIDE && HAS(b, R) ? IN(b + j * (FFT_N / R)) : (float2)(0.0f);              \
+        UNROLL for (uint j = 0; j < R; ++j)                                                        \
+            a[e][j] = INSIDE && HAS(b, R) ? IN(b, j, R) : (float2)(0.0f);                          \
     }
 
 #define WRITE(a, R, EACH)                                                                          \
-    for (uint e = 0; e < EACH; ++e) {                                                              \
-        const uint b = item + e * ITEMS;                                                           \
-        if (INSIDE && HAS(b, R))                                                                   \
-            for (uint j = 0; j < R; ++j)                                                           \
-                OUT(b + j * (FFT_N / R), a[e][j]);                                                 \
+    UNROLL for (uint e = 0; e < EACH; ++e) {                                                       \
+        const uint b = last_item + e * ITEMS;                                                      \
+        if (LAST_INSIDE && HAS(b, R))                                                              \
+            UNROLL for (uint j = 0; j < R; ++j)                                                    \
+                OUT(b, j, R) = a[e][j];                                                            \
     }
 
 // a[j] times w^j. Four powers are kept at a time: registers are scarcer than products.
@@ -85,29 +84,29 @@ static inline void twist_from(float2 *a, uint radix, float2 start, float2 w) {
 
 // A pass that others follow: S is the product of the radices before it.
 #define PASS(a, R, EACH, S)                                                                        \
-    for (uint e = 0; e < EACH; ++e) {                                                              \
+    UNROLL for (uint e = 0; e < EACH; ++e) {                                                       \
         const uint b = item + e * ITEMS;                                                           \
         fft##R(a[e]);                                                                              \
         if (HAS(b, R))                                                                             \
             twist(a[e], R, roots[b - b % S]);                                                      \
     }
 
-#ifdef FFT_TURN
-#define LAST(a, R, EACH)                                                                           \
-    {                                                                                              \
-        const float2 step = root((FFT_N / R) * place);                                             \
-        for (uint e = 0; e < EACH; ++e) {                                                          \
-            const uint b = item + e * ITEMS;                                                       \
-            fft##R(a[e]);                                                                          \
-            if (HAS(b, R))                                                                         \
-                twist_from(a[e], R, root(b * place), step);                                        \
-        }                                                                                          \
-    }
+#ifdef FFT_FIRST
 #define root(turn)                                                                                 \
     product(coarse[(turn) >> FINE_BITS], fine[(turn) & ((1 << FINE_BITS) - 1)])
+#define LAST(a, R, EACH)                                                                           \
+    {                                                                                              \
+        const float2 step = root((FFT_N / R) * last_place);                                        \
+        UNROLL for (uint e = 0; e < EACH; ++e) {                                                   \
+            const uint b = last_item + e * ITEMS;                                                  \
+            fft##R(a[e]);                                                                          \
+            if (LAST_INSIDE && HAS(b, R))                                                          \
+                twist_from(a[e], R, root(b * last_place), step);                                   \
+        }                                                                                          \
+    }
 #else
 #define LAST(a, R, EACH)                                                                           \
-    for (uint e = 0; e < EACH; ++e)                                                                \
+    UNROLL for (uint e = 0; e < EACH; ++e)                                                         \
         fft##R(a[e]);
 #endif
 
@@ -116,19 +115,19 @@ static inline void twist_from(float2 *a, uint radix, float2 start, float2 w) {
 // NEXT words, within one of the reader the distance is constant.
 #define PADDED(k, BLOCK, PAD) ((k) + (PAD) * ((k) / (BLOCK)))
 
-#define PUT(a, R, EACH, S, BLOCK, PAD, PART)                                                       \
-    for (uint e = 0; e < EACH; ++e) {                                                              \
+#define PUT(WORD, a, R, EACH, S, BLOCK, PAD, PART)                                                 \
+    UNROLL for (uint e = 0; e < EACH; ++e) {                                                       \
         const uint b = item + e * ITEMS, k = b % S + R * (b - b % S);                              \
         if (HAS(b, R))                                                                             \
-            for (uint j = 0; j < R; ++j)                                                           \
+            UNROLL for (uint j = 0; j < R; ++j)                                                    \
                 work[WORD(PADDED(k, BLOCK, PAD) + S * j)] = a[e][j] PART;                          \
     }
 
-#define GET(a, R, EACH, NEXT, BLOCK, PAD, PART)                                                    \
-    for (uint e = 0; e < EACH; ++e) {                                                              \
-        const uint b = item + e * ITEMS;                                                           \
+#define GET(WORD, READER, a, R, EACH, NEXT, BLOCK, PAD, PART)                                      \
+    UNROLL for (uint e = 0; e < EACH; ++e) {                                                       \
+        const uint b = READER + e * ITEMS;                                                         \
         if (HAS(b, R))                                                                             \
-            for (uint j = 0; j < R; ++j)                                                           \
+            UNROLL for (uint j = 0; j < R; ++j)                                                    \
                 a[e][j] PART = work[WORD(PADDED(b, BLOCK, PAD) + NEXT * j)];                       \
     }
 
@@ -140,49 +139,69 @@ static inline void twist_from(float2 *a, uint radix, float2 start, float2 w) {
 #define LATER_WAIT barrier(CLK_LOCAL_MEM_FENCE);
 
 #ifdef FFT_WHOLE
-#define EXCHANGE(WHEN, a, R, EACH, S, c, R2, EACH2, NEXT, BLOCK, PAD)                              \
-    float2 c[EACH2][R2];                                                                           \
-    WHEN##_WAIT                                                                                    \
-    PUT(a, R, EACH, S, BLOCK, PAD, )                                                               \
-    barrier(WHEN##_FENCE);                                                                         \
-    GET(c, R2, EACH2, NEXT, BLOCK, PAD, )
 typedef float2 Word;
-#else
-#define EXCHANGE(WHEN, a, R, EACH, S, c, R2, EACH2, NEXT, BLOCK, PAD)                              \
+#define EXCHANGE(WHEN, TO, FROM, READER, a, R, EACH, S, c, R2, EACH2, NEXT, BLOCK, PAD)            \
     float2 c[EACH2][R2];                                                                           \
     WHEN##_WAIT                                                                                    \
-    PUT(a, R, EACH, S, BLOCK, PAD, .x)                                                             \
+    PUT(TO, a, R, EACH, S, BLOCK, PAD, )                                                           \
     barrier(WHEN##_FENCE);                                                                         \
-    GET(c, R2, EACH2, NEXT, BLOCK, PAD, .x)                                                        \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                                  \
-    PUT(a, R, EACH, S, BLOCK, PAD, .y)                                                             \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                                  \
-    GET(c, R2, EACH2, NEXT, BLOCK, PAD, .y)
+    GET(FROM, READER, c, R2, EACH2, NEXT, BLOCK, PAD, )
+#else
 typedef float Word;
+#define EXCHANGE(WHEN, TO, FROM, READER, a, R, EACH, S, c, R2, EACH2, NEXT, BLOCK, PAD)            \
+    float2 c[EACH2][R2];                                                                           \
+    WHEN##_WAIT                                                                                    \
+    PUT(TO, a, R, EACH, S, BLOCK, PAD, .x)                                                         \
+    barrier(WHEN##_FENCE);                                                                         \
+    GET(FROM, READER, c, R2, EACH2, NEXT, BLOCK, PAD, .x)                                          \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                  \
+    PUT(TO, a, R, EACH, S, BLOCK, PAD, .y)                                                         \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                  \
+    GET(FROM, READER, c, R2, EACH2, NEXT, BLOCK, PAD, .y)
 #endif
 
 #define TILE kernel __attribute__((reqd_work_group_size(COLUMNS * ITEMS, 1, 1)))
 
-#ifdef FFT_MATRIX
+// Numbers j of butterfly b. Their distances are constants, which addresses may hold.
+#define AT(base, b, j, R, STEP) (base)[(b) * (STEP) + (j) * ((ulong)(FFT_N / (R)) * (STEP))]
+
+#if defined(FFT_FIRST) || defined(FFT_SECOND)
+
+#ifdef FFT_FIRST
 #define INSIDE (WIDTH % COLUMNS == 0 || place < WIDTH)
-#define IN(i) x[(i) * WIDTH]
-#ifdef FFT_TURN
-#define OUT(i, v) y[i] = v
+#define LAST_INSIDE (WIDTH % COLUMNS == 0 || last_place < WIDTH)
+#define IN(b, j, R) AT(x, b, j, R, WIDTH)
+#define BLOCKED(k) ((k) / BLOCK * (BLOCK * WIDTH) + (k) % BLOCK)
+#define OUT(b, j, R)                                                                               \
+    y[FFT_N / (R) % BLOCK == 0 ? BLOCKED(b) + (j) * ((ulong)(FFT_N / (R)) * WIDTH)                 \
+                               : BLOCKED((b) + (j) * (FFT_N / (R)))]
 #else
-#define OUT(i, v) y[(i) * WIDTH] = v
+#define INSIDE true
+#define LAST_INSIDE true
+#define IN(b, j, R) AT(x, b, j, R, COLUMNS)
+#define OUT(b, j, R) AT(y, b, j, R, WIDTH)
 #endif
 
 TILE void fft_tile(global const float2 *in, global float2 *out, global const float2 *roots,
                    global const float2 *coarse, global const float2 *fine, ulong in_offset,
                    ulong out_offset) {
     local Word work[WORDS];
-    const uint column = COLUMN_OF((uint)get_local_id(0)), item = ITEM_OF((uint)get_local_id(0));
-    const uint place = (uint)get_group_id(0) * COLUMNS + column;
-    const ulong offset = get_group_id(1) * ((ulong)FFT_N * WIDTH);
-    global const float2 *x = in + in_offset + offset + place;
-#ifdef FFT_TURN
-    global float2 *y = out + out_offset + offset + place * FFT_N;
+    const uint id = get_local_id(0);
+    // Neighbouring work-items read numbers of neighbouring columns.
+    const uint column = id % COLUMNS, item = id / COLUMNS;
+#ifdef FFT_SWAPPED
+    const uint last_column = id / MIX % COLUMNS, last_item = id / (MIX * COLUMNS) * MIX + id % MIX;
 #else
+    const uint last_column = column, last_item = item;
+#endif
+    const uint begin = (uint)get_group_id(0) * COLUMNS;
+    const uint place = begin + column, last_place = begin + last_column;
+    const ulong offset = get_group_id(1) * ((ulong)FFT_N * WIDTH);
+#ifdef FFT_FIRST
+    global const float2 *x = in + in_offset + offset + place;
+    global float2 *y = out + out_offset + offset + last_place * BLOCK;
+#else
+    global const float2 *x = in + in_offset + offset + begin * FFT_N + column;
     global float2 *y = out + out_offset + offset + place;
 #endif
     FFT_BODY
@@ -190,13 +209,16 @@ TILE void fft_tile(global const float2 *in, global float2 *out, global const flo
 
 #else
 #define INSIDE (row < batch)
-#define IN(i) x[i]
-#define OUT(i, v) y[i] = v
+#define LAST_INSIDE INSIDE
+#define IN(b, j, R) AT(x, b, j, R, 1)
+#define OUT(b, j, R) AT(y, b, j, R, 1)
 
 TILE void fft_tile(global const float2 *in, global float2 *out, global const float2 *roots,
                    ulong batch) {
     local Word work[WORDS];
-    const uint column = COLUMN_OF((uint)get_local_id(0)), item = ITEM_OF((uint)get_local_id(0));
+    const uint id = get_local_id(0);
+    // Neighbouring work-items read neighbouring numbers of a row.
+    const uint column = id / ITEMS, item = id % ITEMS, last_item = item;
     const ulong row = get_group_id(0) * (ulong)COLUMNS + column;
     global const float2 *x = in + row * FFT_N;
     global float2 *y = out + row * FFT_N;

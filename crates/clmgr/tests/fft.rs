@@ -234,7 +234,6 @@ fn every_shape_of_a_work_group_gives_the_same_transform() {
         tuning.values = Some(values);
         tuning.columns = Some(columns);
         tuning.whole = Some(whole);
-        tuning.chunk_bytes = Some(3000);
         for (len, way) in [
             (128, Way::Registers),
             (120, Way::Registers),

@@ -212,12 +212,11 @@ impl Plan {
         let inner = &*self.0;
         let count = steps.kernels.len();
         let route = Route::of(inner.way, count, in_place);
-        let chunk = if route.scratches == 0 && inner.tuning.chunk_bytes.is_none() {
+        let chunk = if route.scratches == 0 {
             inner.batch
         } else {
-            let row = inner.len * size_of::<C32>() * route.scratches.max(1);
-            let bytes = inner.tuning.chunk_bytes;
-            (bytes.unwrap_or_else(|| scratch::bytes(&inner.context)) / row).clamp(1, inner.batch)
+            let bytes = inner.len * size_of::<C32>() * route.scratches;
+            (scratch::bytes(&inner.context) / bytes).clamp(1, inner.batch)
         };
         let scratch = (route.scratches > 0).then(|| inner.scratch.of(queue));
         let mut scratch = scratch.as_ref().map(|scratch| scratch.0.lock());

@@ -19,14 +19,13 @@ pub(super) struct Route {
 
 impl Route {
     /// A kernel of the passes, or the first step of a split, never writes where it reads, unless it
-    /// is the only one; the second step of a split works in place.
+    /// is the only one; the second step of a split works in place. Between two stages
+    /// the data lies in another order, in which the second one must not write.
     pub fn of(way: Way, kernels: usize, in_place: bool) -> Self {
         let mut places = vec![Place::Data];
         match (way, in_place) {
-            (Way::Split { .. } | Way::Stages { .. }, false) => {
-                places.extend([Place::Out, Place::Out])
-            }
-            (Way::Split { .. } | Way::Stages { .. }, true) => {
+            (Way::Split { .. }, false) => places.extend([Place::Out, Place::Out]),
+            (Way::Split { .. }, true) | (Way::Stages { .. }, _) => {
                 places.extend([Place::First, Place::Out])
             }
             // Back from the last place, out and scratch take turns.

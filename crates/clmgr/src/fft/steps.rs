@@ -254,13 +254,17 @@ impl Maker<'_> {
         if tile.whole {
             source = source.define("FFT_WHOLE", 1);
         }
+        if tile.swapped() {
+            source = source.define("FFT_SWAPPED", 1);
+        }
         source = match tile.transforms {
             Transforms::Rows => source,
-            Transforms::Columns(width) => source.define("FFT_MATRIX", 1).define("WIDTH", width),
-            Transforms::Turned(width) => source
-                .define("FFT_MATRIX", 1)
-                .define("FFT_TURN", 1)
-                .define("WIDTH", width),
+            Transforms::First { width, block } => source
+                .define("FFT_FIRST", 1)
+                .define("WIDTH", width)
+                .define("BLOCK", block)
+                .define("MIX", tile.mix()),
+            Transforms::Second { width } => source.define("FFT_SECOND", 1).define("WIDTH", width),
         };
         self.programs
             .get(&source.finish(), &self.tuning.options)?

@@ -10,10 +10,30 @@ use crate::error::Result;
 pub(super) enum Transforms {
     /// Rows, one behind the other.
     Rows,
-    /// Columns of a matrix of this many columns, which is left where it is.
-    Columns(usize),
-    /// Columns of a matrix of this many columns, which is transposed.
-    Turned(usize),
+    /// The columns of a matrix, which are written in blocks for the second step: `block` numbers
+    /// of a column lie side by side, behind them the same ones of the next column, and so on.
+    First {
+        /// The columns of the matrix.
+        width: usize,
+        /// Divides the length.
+        block: usize,
+    },
+    /// Blocks of as many transforms as the tile has columns, which are written as the columns of a
+    /// matrix.
+    Second {
+        /// The columns of the matrix.
+        width: usize,
+    },
+}
+
+/// What is free in a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// About the number of complex numbers that a work-item holds.
+    pub values: usize,
+    pub columns: usize,
+    /// Complex numbers are exchanged, not first real and then imaginary parts.
+    pub whole: bool,
 }
 
 /// A tile of `columns` transforms.
@@ -44,14 +64,12 @@ struct Layout {
 }
 
 impl Tile {
-    /// `values` is about the number of complex numbers that a work-item holds.
-    pub fn new(
-        len: usize,
-        values: usize,
-        columns: usize,
-        whole: bool,
-        transforms: Transforms,
-    ) -> Result<Self> {
+    pub fn new(len: usize, shape: Shape, transforms: Transforms) -> Result<Self> {
+        let Shape {
+            values,
+            columns,
+            whole,
+        } = shape;
         let radices = radices(len, values.next_power_of_two().clamp(2, 32))?;
         let items = radices
             .iter()
@@ -73,9 +91,39 @@ impl Tile {
         self.items * self.columns
     }
 
+    /// Whether the last pass belongs to other work-items than the passes before, so that those that
+    /// read along a matrix's row write along one too.
+    pub fn swapped(&self) -> bool {
+        matches!(self.transforms, Transforms::First { .. }) && self.radices.len() > 1
+    }
+
+    /// The neighbouring work-items of the last pass that have numbers of one column, before those
+    /// of the next column follow.
+    pub fn mix(&self) -> usize {
+        match self.transforms {
+            // A short block is filled up to what memory takes at once by those of other columns.
+            Transforms::First { block, .. } if block < 8 && self.items.is_multiple_of(block) => {
+                block
+            }
+            _ => self.items,
+        }
+    }
+
     /// The words of local memory of a transform, a word being what is exchanged at a time.
     pub fn pitch(&self) -> usize {
-        self.layouts().map(|layout| layout.words).max().unwrap_or(1)
+        let words = self.layouts().map(|layout| layout.words);
+        let words = words.max().unwrap_or(1);
+        if self.swapped() {
+            // Neighbouring work-items then write to one number of each column.
+            words.next_multiple_of(self.banks()) + (self.banks() / self.columns).max(1)
+        } else {
+            words
+        }
+    }
+
+    /// The banks of local memory in words.
+    fn banks(&self) -> usize {
+        BANKS / if self.whole { 2 } else { 1 }
     }
 
     pub fn local_bytes(&self) -> usize {
@@ -86,10 +134,10 @@ impl Tile {
     fn layouts(&self) -> impl Iterator<Item = Layout> {
         let beside = match self.transforms {
             Transforms::Rows => 1,
-            Transforms::Columns(_) | Transforms::Turned(_) => self.columns,
+            Transforms::First { .. } | Transforms::Second { .. } => self.columns,
         };
         // As many work-items side by side must meet different banks.
-        let banks = (BANKS / if self.whole { 2 } else { 1 } / beside).max(1);
+        let banks = (self.banks() / beside).max(1);
         let mut stride = 1;
         self.radices.windows(2).map(move |pair| {
             let span = stride * pair[0];
@@ -122,10 +170,17 @@ impl Tile {
         for ((index, pair), layout) in self.radices.windows(2).enumerate().zip(self.layouts()) {
             let (radix, next) = (pair[0], pair[1]);
             let when = if index == 0 { "FIRST" } else { "LATER" };
+            let words = match self.transforms {
+                Transforms::Rows => "ALONG, ALONG, item",
+                _ if self.swapped() && index + 2 == self.radices.len() => {
+                    "ALONG, LAST_ALONG, last_item"
+                }
+                _ => "ACROSS, ACROSS, item",
+            };
             let _ = write!(
                 body,
                 "PASS(a{index}, {radix}, {}, {stride}) \
-                 EXCHANGE({when}, a{index}, {radix}, {}, {stride}, a{}, {next}, {}, {}, {}, {}) ",
+                 EXCHANGE({when}, {words}, a{index}, {radix}, {}, {stride}, a{}, {next}, {}, {}, {}, {}) ",
                 each(radix),
                 each(radix),
                 index + 1,
@@ -155,12 +210,21 @@ mod tests {
         let lens = [2, 16, 60, 128, 200, 512, 1000, 1024, 2048, 4096, 8192];
         lens.into_iter().flat_map(|len| {
             [8, 16, 32].into_iter().flat_map(move |values| {
-                [Transforms::Rows, Transforms::Turned(64)]
+                let first = Transforms::First {
+                    width: 64,
+                    block: 4,
+                };
+                [Transforms::Rows, first, Transforms::Second { width: 64 }]
                     .into_iter()
                     .flat_map(move |transforms| {
-                        [false, true]
-                            .into_iter()
-                            .map(move |whole| Tile::new(len, values, 4, whole, transforms).unwrap())
+                        [false, true].into_iter().map(move |whole| {
+                            let shape = Shape {
+                                values,
+                                columns: 4,
+                                whole,
+                            };
+                            Tile::new(len, shape, transforms).unwrap()
+                        })
                     })
             })
         })
@@ -209,14 +273,20 @@ mod tests {
         for tile in tiles().filter(|tile| tile.len.is_power_of_two() && tile.len >= 512) {
             let rows = tile.transforms == Transforms::Rows;
             let beside = if rows { 1 } else { tile.columns };
-            let banks = BANKS / if tile.whole { 2 } else { 1 };
+            let banks = tile.banks();
             let mut stride = 1;
-            for (pair, layout) in tile.radices.windows(2).zip(tile.layouts()) {
+            for (index, (pair, layout)) in tile.radices.windows(2).zip(tile.layouts()).enumerate() {
+                let along = rows || tile.swapped() && index + 2 == tile.radices.len();
                 let mut used: Vec<usize> = (0..banks)
                     .map(|id| {
                         let (column, b) = (id % beside, id / beside);
                         let k = b % stride + pair[0] * (b - b % stride);
-                        ((k + layout.pad * (k / layout.block)) * beside + column) % banks
+                        let place = k + layout.pad * (k / layout.block);
+                        let word = match along {
+                            true => column * tile.pitch() + place,
+                            false => place * beside + column,
+                        };
+                        word % banks
                     })
                     .collect();
                 used.sort_unstable();

@@ -1,6 +1,8 @@
-//! What is left to measurement in the kernels that hold their data in registers.
+//! The shapes of the tiles that work-groups hold in registers: a rule, found by measurement, and what
+//! may be set in its place.
 
-use super::tile::{Tile, Transforms};
+use super::factor::radices;
+use super::tile::{Shape, Tile, Transforms};
 use crate::context::Context;
 
 /// How the ways [`Registers`](super::Way::Registers) and [`Stages`](super::Way::Stages) use a GPU.
@@ -11,29 +13,37 @@ use crate::context::Context;
 pub struct Tuning {
     /// The complex numbers that a work-item holds: 2 to 32.
     pub values: Option<usize>,
-    /// The transforms of a work-group, side by side: a power of two, at most 32.
+    /// The transforms of a work-group, side by side: 1 to 32. The second of two steps takes the next
+    /// divisor of the first one's length below.
     pub columns: Option<usize>,
     /// Whether work-items exchange complex numbers, or the real and then the imaginary parts, which
     /// takes half the local memory and twice the barriers.
     pub whole: Option<bool>,
-    /// The bytes that the first of two steps hands to the second at a time, so that a cache may hold
-    /// them.
-    pub chunk_bytes: Option<usize>,
     /// Further options for the compiler.
     pub options: String,
 }
 
 /// The work-items that a work-group of rows has at least, if one row has fewer.
 const ITEMS_OF_ROWS: usize = 256;
+/// The numbers of a tile of columns.
+const NUMBERS_OF_COLUMNS: usize = 8192;
+/// The most transforms side by side.
+const MOST_COLUMNS: usize = 32;
 
 /// The tile of the one kernel of [`Registers`](super::Way::Registers), or why there is none.
 pub(super) fn rows(context: &Context, len: usize, tuning: &Tuning) -> Result<Tile, String> {
-    let values = tuning.values.unwrap_or(16);
-    let tile = |columns, whole| tile(context, len, values, columns, whole, Transforms::Rows);
+    let tile = |columns, whole| {
+        let shape = Shape {
+            values: tuning.values.unwrap_or(16),
+            columns,
+            whole,
+        };
+        tile(context, len, shape, Transforms::Rows)
+    };
     let one = tile(1, tuning.whole.unwrap_or(false))?;
     let columns = match tuning.columns {
         Some(columns) => columns,
-        None => 1 << (ITEMS_OF_ROWS / one.items).clamp(1, 32).ilog2(),
+        None => 1 << (ITEMS_OF_ROWS / one.items).clamp(1, MOST_COLUMNS).ilog2(),
     };
     match tuning.whole {
         Some(whole) => tile(columns, whole),
@@ -48,49 +58,77 @@ pub(super) fn steps(
     width: usize,
     tuning: &Tuning,
 ) -> Result<[Tile; 2], String> {
-    Ok([
-        step(context, height, Transforms::Turned(width), tuning)?,
-        step(context, width, Transforms::Columns(height), tuning)?,
-    ])
+    let second = |columns| {
+        // Blocks that fill the matrix.
+        let columns = (1..=columns)
+            .rev()
+            .find(|columns| height.is_multiple_of(*columns));
+        (columns.unwrap_or(1), Transforms::Second { width: height })
+    };
+    let second = step(context, width, tuning, second)?;
+    let block = second.columns;
+    let first = |columns| (columns, Transforms::First { width, block });
+    Ok([step(context, height, tuning, first)?, second])
 }
 
+/// The widest tile that the device takes.
 fn step(
     context: &Context,
     len: usize,
-    transforms: Transforms,
     tuning: &Tuning,
+    transforms: impl Fn(usize) -> (usize, Transforms),
 ) -> Result<Tile, String> {
-    let values = tuning.values.unwrap_or(16);
-    let tile = |columns, whole| tile(context, len, values, columns, whole, transforms);
-    match (tuning.columns, tuning.whole) {
-        (Some(columns), whole) => tile(columns, whole.unwrap_or(false)),
-        (None, whole) => {
-            let whole = whole.unwrap_or(false);
-            tile(8, whole).or_else(|_| tile(4, whole))
+    let passes = |values| radices(len, values).map_or(usize::MAX, |radices| radices.len());
+    // More numbers for a work-item are worth their registers only if they save a pass.
+    let values = match tuning.values {
+        Some(values) => [values, values],
+        None if len.is_power_of_two() && passes(32) < passes(16) => [32, 16],
+        None => [16, 32],
+    };
+    let most = (NUMBERS_OF_COLUMNS / len.max(1))
+        .clamp(1, MOST_COLUMNS)
+        .ilog2();
+    let columns: Vec<usize> = match tuning.columns {
+        Some(columns) => vec![columns],
+        None => (0..=most).rev().map(|exponent| 1 << exponent).collect(),
+    };
+    let mut refused = String::new();
+    for wish in columns {
+        for values in values {
+            let (columns, transforms) = transforms(wish);
+            let shape = Shape {
+                values,
+                columns,
+                whole: tuning.whole.unwrap_or(false),
+            };
+            match tile(context, len, shape, transforms) {
+                Ok(tile) => return Ok(tile),
+                Err(reason) => refused = reason,
+            }
         }
     }
+    Err(refused)
 }
 
 /// A tile, if the device takes it.
 fn tile(
     context: &Context,
     len: usize,
-    values: usize,
-    columns: usize,
-    whole: bool,
+    shape: Shape,
     transforms: Transforms,
 ) -> Result<Tile, String> {
-    if !(2..=32).contains(&values) {
+    if !(2..=32).contains(&shape.values) {
         return Err("a work-item holds 2 to 32 numbers".to_owned());
     }
-    if !columns.is_power_of_two() || columns > 32 {
-        return Err("a work-group has 1, 2, 4, 8, 16 or 32 transforms side by side".to_owned());
+    if !(1..=MOST_COLUMNS).contains(&shape.columns) {
+        return Err(format!(
+            "a work-group has 1 to {MOST_COLUMNS} transforms side by side"
+        ));
     }
     if len < 2 {
         return Err("a work-group takes at least 2 elements".to_owned());
     }
-    let tile =
-        Tile::new(len, values, columns, whole, transforms).map_err(|error| error.to_string())?;
+    let tile = Tile::new(len, shape, transforms).map_err(|error| error.to_string())?;
     let device = context.device();
     let most = device.max_work_group();
     if tile.group() > most {
