@@ -1,25 +1,23 @@
 //! The table of OpenCL function pointers.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `core.rs`, generated | a slot for each function of OpenCL 1.0 to 3.0, from Khronos' headers |
+//! | `extension.rs`, generated | the types of the extensions' functions that this crate uses |
+//! | this one | filling the table, and asking it what it holds |
+
+#[rustfmt::skip]
+mod core;
+#[rustfmt::skip]
+pub(crate) mod extension;
+
+pub use self::core::Api;
+pub(crate) use self::core::core_functions;
 
 use std::ffi::{CStr, c_void};
 
-use opencl_sys::cl_function_types as types;
-
-macro_rules! api {
-    ($($name:ident: $ty:ident = $since:literal;)*) => {
-        /// The functions of one OpenCL library, one `Option` slot each.
-        ///
-        /// A function that the library lacks is an empty slot and hurts only the call that needs
-        /// it. A caller may replace slots before the table is used, see
-        /// [`Manager::load_with`](crate::Manager::load_with).
-        #[derive(Clone, Copy, Debug)]
-        #[allow(non_snake_case)]
-        pub struct Api {
-            $(
-                #[doc = concat!("`", stringify!($name), "`, OpenCL ", $since, ".")]
-                pub $name: types::$ty,
-            )*
-        }
-
+macro_rules! table {
+    ($($name:ident $major:literal $minor:literal;)*) => {
         impl Api {
             /// A table with every slot empty.
             pub const EMPTY: Self = Self { $($name: None,)* };
@@ -37,29 +35,16 @@ macro_rules! api {
             pub unsafe fn from_symbols(
                 mut resolve: impl FnMut(&CStr) -> Option<*mut c_void>,
             ) -> Self {
-                Self {
-                    $(
-                        $name: {
-                            const NAME: &CStr = match CStr::from_bytes_with_nul(
-                                concat!(stringify!($name), "\0").as_bytes(),
-                            ) {
-                                Ok(name) => name,
-                                Err(_) => panic!("a symbol name holds a nul"),
-                            };
-                            match resolve(NAME) {
-                                Some(address) if !address.is_null() => {
-                                    // SAFETY: the caller promises that the address is this
-                                    // function, and a non-null data pointer has the size and the
-                                    // validity of an `Option` of a function pointer.
-                                    unsafe {
-                                        std::mem::transmute::<*mut c_void, types::$ty>(address)
-                                    }
-                                }
-                                _ => None,
-                            }
-                        },
-                    )*
-                }
+                let mut find = |name: &'static str| {
+                    let name = CStr::from_bytes_with_nul(name.as_bytes()).ok()?;
+                    resolve(name).filter(|address| !address.is_null())
+                };
+                let mut table = Self::EMPTY;
+                $(if let Some(address) = find(concat!(stringify!($name), "\0")) {
+                    // SAFETY: the caller promises that the address is this function.
+                    unsafe { fill(&mut table.$name, address) };
+                })*
+                table
             }
 
             /// The names of the filled slots.
@@ -73,81 +58,25 @@ macro_rules! api {
             #[must_use]
             pub fn since(symbol: &str) -> Option<&'static str> {
                 match symbol {
-                    $(stringify!($name) => Some($since),)*
+                    $(stringify!($name) => Some(concat!($major, ".", $minor)),)*
                     _ => None,
                 }
             }
         }
     };
 }
+core_functions!(table);
 
-api! {
-    clGetPlatformIDs: clGetPlatformIDs_t = "1.0";
-    clGetPlatformInfo: clGetPlatformInfo_t = "1.0";
-    clGetDeviceIDs: clGetDeviceIDs_t = "1.0";
-    clGetDeviceInfo: clGetDeviceInfo_t = "1.0";
-    clCreateContext: clCreateContext_t = "1.0";
-    clRetainContext: clRetainContext_t = "1.0";
-    clReleaseContext: clReleaseContext_t = "1.0";
-    clGetContextInfo: clGetContextInfo_t = "1.0";
-    clCreateCommandQueue: clCreateCommandQueue_t = "1.0";
-    clRetainCommandQueue: clRetainCommandQueue_t = "1.0";
-    clReleaseCommandQueue: clReleaseCommandQueue_t = "1.0";
-    clGetCommandQueueInfo: clGetCommandQueueInfo_t = "1.0";
-    clCreateBuffer: clCreateBuffer_t = "1.0";
-    clRetainMemObject: clRetainMemObject_t = "1.0";
-    clReleaseMemObject: clReleaseMemObject_t = "1.0";
-    clGetMemObjectInfo: clGetMemObjectInfo_t = "1.0";
-    clCreateProgramWithSource: clCreateProgramWithSource_t = "1.0";
-    clCreateProgramWithBinary: clCreateProgramWithBinary_t = "1.0";
-    clReleaseProgram: clReleaseProgram_t = "1.0";
-    clBuildProgram: clBuildProgram_t = "1.0";
-    clGetProgramInfo: clGetProgramInfo_t = "1.0";
-    clGetProgramBuildInfo: clGetProgramBuildInfo_t = "1.0";
-    clCreateKernel: clCreateKernel_t = "1.0";
-    clReleaseKernel: clReleaseKernel_t = "1.0";
-    clSetKernelArg: clSetKernelArg_t = "1.0";
-    clGetKernelInfo: clGetKernelInfo_t = "1.0";
-    clGetKernelWorkGroupInfo: clGetKernelWorkGroupInfo_t = "1.0";
-    clWaitForEvents: clWaitForEvents_t = "1.0";
-    clGetEventInfo: clGetEventInfo_t = "1.0";
-    clRetainEvent: clRetainEvent_t = "1.0";
-    clReleaseEvent: clReleaseEvent_t = "1.0";
-    clGetEventProfilingInfo: clGetEventProfilingInfo_t = "1.0";
-    clFlush: clFlush_t = "1.0";
-    clFinish: clFinish_t = "1.0";
-    clEnqueueReadBuffer: clEnqueueReadBuffer_t = "1.0";
-    clEnqueueWriteBuffer: clEnqueueWriteBuffer_t = "1.0";
-    clEnqueueCopyBuffer: clEnqueueCopyBuffer_t = "1.0";
-    clEnqueueMapBuffer: clEnqueueMapBuffer_t = "1.0";
-    clEnqueueUnmapMemObject: clEnqueueUnmapMemObject_t = "1.0";
-    clEnqueueNDRangeKernel: clEnqueueNDRangeKernel_t = "1.0";
-    clGetExtensionFunctionAddress: clGetExtensionFunctionAddress_t = "1.0";
-    clCreateSubBuffer: clCreateSubBuffer_t = "1.1";
-    clSetMemObjectDestructorCallback: clSetMemObjectDestructorCallback_t = "1.1";
-    clCreateUserEvent: clCreateUserEvent_t = "1.1";
-    clSetUserEventStatus: clSetUserEventStatus_t = "1.1";
-    clSetEventCallback: clSetEventCallback_t = "1.1";
-    clEnqueueReadBufferRect: clEnqueueReadBufferRect_t = "1.1";
-    clEnqueueWriteBufferRect: clEnqueueWriteBufferRect_t = "1.1";
-    clEnqueueCopyBufferRect: clEnqueueCopyBufferRect_t = "1.1";
-    clGetKernelArgInfo: clGetKernelArgInfo_t = "1.2";
-    clEnqueueFillBuffer: clEnqueueFillBuffer_t = "1.2";
-    clEnqueueMigrateMemObjects: clEnqueueMigrateMemObjects_t = "1.2";
-    clEnqueueMarkerWithWaitList: clEnqueueMarkerWithWaitList_t = "1.2";
-    clEnqueueBarrierWithWaitList: clEnqueueBarrierWithWaitList_t = "1.2";
-    clGetExtensionFunctionAddressForPlatform: clGetExtensionFunctionAddressForPlatform_t = "1.2";
-    clSVMAlloc: clSVMAlloc_t = "2.0";
-    clSVMFree: clSVMFree_t = "2.0";
-    clEnqueueSVMFree: clEnqueueSVMFree_t = "2.0";
-    clEnqueueSVMMemcpy: clEnqueueSVMMemcpy_t = "2.0";
-    clEnqueueSVMMemFill: clEnqueueSVMMemFill_t = "2.0";
-    clEnqueueSVMMap: clEnqueueSVMMap_t = "2.0";
-    clEnqueueSVMUnmap: clEnqueueSVMUnmap_t = "2.0";
-    clSetKernelArgSVMPointer: clSetKernelArgSVMPointer_t = "2.0";
-    clSetKernelExecInfo: clSetKernelExecInfo_t = "2.0";
-    clEnqueueSVMMigrateMem: clEnqueueSVMMigrateMem_t = "2.1";
-    clCreateBufferWithProperties: clCreateBufferWithProperties_t = "3.0";
+/// Puts the function at `address` into a slot.
+///
+/// # Safety
+///
+/// `F` is the type of the function pointer that is at the address.
+unsafe fn fill<F>(slot: &mut Option<F>, address: *mut c_void) {
+    const { assert!(size_of::<Option<F>>() == size_of::<*mut c_void>()) };
+    // SAFETY: the caller's promise; a data pointer has the size and the validity of an `Option` of a
+    // function pointer.
+    *slot = unsafe { std::mem::transmute_copy::<*mut c_void, Option<F>>(&address) };
 }
 
 /// Takes a function out of a slot, or returns the error that names it.
@@ -170,6 +99,24 @@ mod tests {
         // SAFETY: the addresses are never called.
         let full = unsafe { Api::from_symbols(|_| Some(address)) };
         assert!(full.present().eq(Api::SYMBOLS.iter().copied()));
+    }
+
+    /// The names of a header's functions for each version are the specification's: spot checks
+    /// of the functions whose versions decide what the other modules may call.
+    #[test]
+    fn slots_know_the_version_that_brought_them() {
+        for (symbol, since) in [
+            ("clCreateCommandQueue", "1.0"),
+            ("clCreateSubBuffer", "1.1"),
+            ("clEnqueueFillBuffer", "1.2"),
+            ("clSVMAlloc", "2.0"),
+            ("clCloneKernel", "2.1"),
+            ("clSetProgramSpecializationConstant", "2.2"),
+            ("clCreateBufferWithProperties", "3.0"),
+        ] {
+            assert_eq!(Api::since(symbol), Some(since), "{symbol}");
+        }
+        assert_eq!(Api::since("clCreateSemaphoreWithPropertiesKHR"), None);
     }
 
     #[test]
