@@ -6,6 +6,7 @@
 //! | `routes` | the bandwidth of each route's memory, by API |
 //! | `staging` | what a change of side costs without sharing |
 //! | `pipeline` | blocks through upload, OpenCL, HIP and download, by number of slots |
+//! | `note` | four small kernels: strictly alternating, and with data sets in flight |
 //! | `launch` | empty kernels |
 //! | `blas`, `fft` | products and transforms on shared memory |
 //! | `pool`, `cache` | memory kept for the next request, programs kept compiled |
@@ -17,6 +18,7 @@ mod fft;
 mod handoff;
 mod launch;
 pub mod line;
+mod note;
 mod pipeline;
 mod pool;
 pub mod report;
@@ -46,6 +48,8 @@ pub enum What {
     Staging,
     /// Blocks through stages that overlap.
     Pipeline,
+    /// Four small kernels: strictly alternating, and with data sets in flight.
+    Note,
     /// Empty kernels.
     Launch,
     /// Matrix products on shared memory.
@@ -148,6 +152,7 @@ fn measure(options: &Options) -> Result<Report> {
         What::Routes => routes::measure(&ground),
         What::Staging => staging::measure(&ground),
         What::Pipeline => pipeline::measure(&ground),
+        What::Note => note::measure(&ground),
         What::Launch => launch::measure(&ground),
         What::Blas => blas::measure(&ground),
         What::Fft => fft::measure(&ground),
