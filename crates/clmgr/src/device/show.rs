@@ -187,7 +187,9 @@ fn names<T: fmt::Display>(list: impl Iterator<Item = T>) -> String {
 fn bytes(count: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.into_iter().find(|(shift, _)| count >> shift > 0) {
-        Some((shift, unit)) if count % (1 << shift) == 0 => format!("{} {unit}", count >> shift),
+        Some((shift, unit)) if count.is_multiple_of(1 << shift) => {
+            format!("{} {unit}", count >> shift)
+        }
         #[allow(
             clippy::cast_precision_loss,
             reason = "shown with one digit behind the point"
