@@ -186,13 +186,9 @@ fn rows_in_registers_agree_with_double_precision() {
     let bench = bench();
     for (len, batch, runs) in [
         (2, 33, FORWARD),
-        (60, 7, FORWARD),
         (64, 21, ALL),
         (200, 5, FORWARD),
-        (512, 3, FORWARD),
-        (1024, 5, ALL),
         (2048, 3, FORWARD),
-        (3125, 2, FORWARD),
         (4000, 2, ALL),
         (4096, 3, ALL),
     ] {
@@ -206,12 +202,10 @@ fn stages_agree_with_double_precision() {
     for (height, width, batch, runs) in [
         (2, 2, 3, FORWARD),
         (8, 4, 5, FORWARD),
-        (16, 64, 3, ALL),
         (50, 80, 3, ALL),
-        (64, 27, 2, FORWARD),
         (25, 125, 2, FORWARD),
         (256, 128, 3, ALL),
-        (2048, 1024, 1, ALL),
+        (2048, 1024, 1, FORWARD),
     ] {
         let way = stages(height, width);
         check(bench, height * width, batch, Some(way), runs);
@@ -221,23 +215,14 @@ fn stages_agree_with_double_precision() {
 #[test]
 fn every_shape_of_a_work_group_gives_the_same_transform() {
     let bench = bench();
-    for (values, columns, whole) in [
-        (4, 8, false),
-        (8, 1, true),
-        (8, 2, true),
-        (16, 4, true),
-        (16, 8, false),
-        (32, 16, false),
-        (32, 32, true),
-    ] {
+    for (values, columns, whole) in [(4, 8, false), (8, 1, true), (16, 6, false), (32, 32, true)] {
         let mut tuning = Tuning::default();
         tuning.values = Some(values);
         tuning.columns = Some(columns);
         tuning.whole = Some(whole);
         for (len, way) in [
-            (128, Way::Registers),
             (120, Way::Registers),
-            (128 * 64, stages(128, 64)),
+            (32 * 64, stages(32, 64)),
             (60 * 18, stages(60, 18)),
         ] {
             let (context, programs) = (&bench.context, &bench.programs);

@@ -13,7 +13,9 @@ const LONGEST_ROW: usize = 16384;
 /// The longest transform of eight columns at once, for the same reason.
 const LONGEST_COLUMNS: usize = 4096;
 /// The shortest row that registers take from local memory.
-const SHORTEST_REGISTERS: usize = 64;
+const SHORTEST_REGISTERS: usize = 128;
+/// The longest column of which a work-group holds several side by side.
+const LONGEST_WIDE: usize = 2048;
 
 /// The way in which a plan transforms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,7 +141,8 @@ fn stages(context: &Context, len: usize) -> Option<Way> {
         .filter(|height| len.is_multiple_of(*height))
         .map(|height| (height, len / height))
         .filter(|&(height, width)| steps(context, height, width, &Tuning::default()).is_ok())
-        .min_by_key(|(height, width)| height.abs_diff(*width))
+        // Of two columns that are too long for a wide tile the second step suffers more.
+        .min_by_key(|&(height, width)| (height.abs_diff(width), width > LONGEST_WIDE))
         .map(|(height, width)| Way::Stages { height, width })
 }
 
