@@ -445,7 +445,7 @@ fn the_bridge() {
     source.write(&from, &[3; 300]).unwrap();
     with_every_call_failing(&[&from, &to], &[], || {
         let mut target = RegularBuffer::<u32>::new(&there, 300)?;
-        let bridge = BufferBridge::with_piece(&from, &to, 512)?;
+        let bridge = BufferBridge::staged(&from, &to, 512)?;
         bridge.copy(&source, 0, &mut target, 0, 300)?;
         let mut got = [0; 300];
         target.read(&to, &mut got)?;

@@ -248,7 +248,7 @@ macro_rules! object_methods {
                 $crate::buffer::object_field!(self $(, $field)?)
             }
 
-            fn object_mut(&mut self) -> &mut Object<T> {
+            pub(crate) fn object_mut(&mut self) -> &mut Object<T> {
                 $crate::buffer::object_field!(mut self $(, $field)?)
             }
 
