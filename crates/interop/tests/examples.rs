@@ -30,7 +30,11 @@ fn program(example: &str) -> Command {
 }
 
 fn output(example: &str) -> String {
-    let output = program(example).output().expect("the example starts");
+    output_of(program(example))
+}
+
+fn output_of(mut program: Command) -> String {
+    let output = program.output().expect("the example starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}\n{errors}");
@@ -62,4 +66,51 @@ fn every_sample_from_the_socket_is_right_with_one_buffer_and_with_two() {
         );
     }
     assert_eq!(text.matches("24 blocks in").count(), 2, "{text}");
+}
+
+#[test]
+fn two_processes_are_right_by_each_carrier_and_one_of_them_may_be_killed() {
+    let text = output("10_ipc");
+    assert_eq!(text.matches("every word right").count(), 3, "{text}");
+    assert!(
+        text.contains("hung up") && text.contains("killed: the memory is as it was"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_descriptor_shows_the_same_words_here_and_in_another_process() {
+    let text = output("07_dma_buf");
+    // The processor's OpenCL allocates nothing that could be exported, and the example says so.
+    assert!(
+        text.contains("OpenCL's memory as a dma-buf for HIP: not here: "),
+        "{text}"
+    );
+    assert!(
+        text.contains("one process, hip-pointer by dma-buf: two addresses, the same words"),
+        "{text}"
+    );
+    assert!(
+        text.contains("two processes, by dma-buf: every word right"),
+        "{text}"
+    );
+}
+
+#[test]
+fn blocks_divided_between_gpus_are_right_with_one_and_with_two() {
+    let mut program_of_two = program("11_multi_gpu");
+    program_of_two.env("HIP_HOST_DEVICES", "2");
+    let text = output_of(program_of_two);
+    for line in [
+        "GPU 0: 6 blocks right",
+        "GPU 1: 6 blocks right",
+        "6 blocks gathered, every word right",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    let text = output("11_multi_gpu");
+    assert!(
+        text.contains("one GPU: ") && text.contains("GPU 0: 12 blocks right"),
+        "{text}"
+    );
 }

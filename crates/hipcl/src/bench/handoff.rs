@@ -28,7 +28,7 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
         };
         let idle = line(format!("{grade}, idle queues"), &cost);
         found.lines.push(match cost.by_hand_us {
-            Some(by_hand) => idle.against(by_hand, "the same rounds written by hand"),
+            Some(by_hand) => idle.against(by_hand, "the same rounds written by hand, with waits"),
             None => idle,
         });
         // How much of it is a wait, which every program pays, and how much the change of side itself.
