@@ -46,22 +46,76 @@ impl Staging {
         })
     }
 
-    /// Enqueues the copy of `count` elements, piece by piece. The caller lets no other copy of this
-    /// memory be enqueued meanwhile.
+    /// The number of elements that a piece holds.
+    fn step<T>(&self) -> Result<usize> {
+        match self.bytes / size_of::<T>() {
+            0 => Err(Error::TooLarge {
+                what: "an element that goes over a bridge",
+                got: format!("{} bytes", size_of::<T>()),
+                limit: self.bytes as u64,
+            }),
+            step => Ok(step),
+        }
+    }
+
+    /// Copies `count` elements, piece by piece, and waits: this thread hands each piece on, which
+    /// takes no callback. The caller lets no other copy of this memory be enqueued meanwhile.
     pub fn copy<T: Pod>(
         self: &Arc<Self>,
         (from, source, source_at): (&Queue, &Object<T>, usize),
         (to, target, target_at): (&Queue, &mut Object<T>, usize),
         count: usize,
-    ) -> Result<BridgeCopy> {
-        let step = self.bytes / size_of::<T>();
-        if step == 0 {
-            return Err(Error::TooLarge {
-                what: "an element that goes over a bridge",
-                got: format!("{} bytes", size_of::<T>()),
-                limit: self.bytes as u64,
-            });
+    ) -> Result<()> {
+        let step = self.step::<T>()?;
+        let len = |done: usize| step.min(count - done);
+        let place = |done: usize| self.pieces[(done / step) % PIECES].start.0;
+        // An early return waits for what is enqueued; the end of a copy keeps what has not ended.
+        let mut copy = BridgeCopy::staged(self.clone());
+        let read = |done: usize, copy: &mut BridgeCopy| -> Result<Event> {
+            // SAFETY: the piece holds `len` elements and is kept until every event has ended; the
+            // write that last used it has ended.
+            let read = unsafe { source.read_into(from, source_at + done, len(done), place(done)) }?;
+            copy.push(read.clone());
+            from.flush()?;
+            Ok(read)
+        };
+        // An asynchronous copy may still write from the pieces.
+        to.record()?.wait()?;
+        let mut under_way = if count > 0 {
+            Some(read(0, &mut copy)?)
+        } else {
+            None
+        };
+        let mut written: Option<Event> = None;
+        let mut done = 0;
+        while let Some(arrived) = under_way.take() {
+            arrived.wait()?;
+            // SAFETY: as for the read, which has ended.
+            let write = unsafe { target.write_from(to, target_at + done, len(done), place(done)) }?;
+            copy.push(write.clone());
+            to.flush()?;
+            let next = done + len(done);
+            // The other piece is free when its write has ended.
+            if let Some(earlier) = written.replace(write) {
+                earlier.wait()?;
+            }
+            if next < count {
+                under_way = Some(read(next, &mut copy)?);
+                done = next;
+            }
         }
+        copy.wait()
+    }
+
+    /// Enqueues the copy of `count` elements, piece by piece: callbacks hand the pieces on. The
+    /// caller lets no other copy of this memory be enqueued meanwhile.
+    pub fn copy_async<T: Pod>(
+        self: &Arc<Self>,
+        (from, source, source_at): (&Queue, &Object<T>, usize),
+        (to, target, target_at): (&Queue, &mut Object<T>, usize),
+        count: usize,
+    ) -> Result<BridgeCopy> {
+        let step = self.step::<T>()?;
         // The staging memory may still be written from by an earlier copy.
         from.wait_for_queue(to)?;
         let mut copy = BridgeCopy::staged(self.clone());
