@@ -15,6 +15,10 @@
 //! hand-off that was proven. The [`Meter`] counts every copy at the function tables of both APIs,
 //! which is how "no copy" becomes a measurement.
 //!
+//! [`blas`] and [`solver`] are rocBLAS and rocSOLVER on shared buffers, one call for guards, checks and
+//! the product or inverse. A buffer can be used in [parts](Shared::parts_mut), OpenCL on one while HIP
+//! is on another.
+//!
 //! [`Bridge::open`] makes its own OpenCL objects, [`Bridge::adopt`] works on those of other code, and
 //! [`Bridge::adopt_cl_mem`] and its like make shared buffers of memory that exists already.
 //!
@@ -55,6 +59,7 @@ struct Readme;
 
 mod alias;
 mod backing;
+pub mod blas;
 mod bridge;
 mod core;
 mod error;
@@ -66,20 +71,23 @@ mod known;
 pub mod measure;
 mod meter;
 mod pairing;
+mod part;
 pub mod pipeline;
 mod probe;
 mod report;
 mod residency;
 mod route;
 mod shared;
+pub mod solver;
 mod uses;
 mod warm_up;
 
 pub use bridge::{Bridge, ForeignObjects, NativeHandles, Options};
 pub use error::{Error, Result};
 pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};
-pub use guard::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
+pub use guard::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut};
 pub use meter::{CallCount, Category, Counts, Meter, Scope};
+pub use part::{Part, PartMut};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};
 pub use report::{BridgeReport, Failover, Pairing, RouteReport};
 pub use residency::Residency;

@@ -1,5 +1,5 @@
 use crate::alias::View;
-use crate::backing::{self, Backing, Side};
+use crate::backing::{self, Backing, ClPart, Side};
 use crate::core::Core;
 use crate::handoff::{Handoff, Host};
 use crate::report::Failover;
@@ -10,6 +10,7 @@ use crate::{
 use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The alignment of `clSVMAlloc`, which is the least of what the routes give.
@@ -191,8 +192,8 @@ impl<T: Pod> Shared<T> {
     /// # Errors
     /// If the queue is of another context, or if waiting for HIP's writers fails.
     pub fn cl<'a>(&'a self, queue: &'a clmgr::Queue) -> Result<ClGuard<'a, T>> {
-        self.grant_cl(queue, Access::Read)??;
-        Ok(ClGuard::new(&**self.backing))
+        self.grant_cl(queue, Access::Read, &self.bytes())??;
+        Ok(ClGuard::new(self, 0..self.len, ClPart::Whole))
     }
 
     /// Read and write access for kernels on `queue`.
@@ -201,11 +202,11 @@ impl<T: Pod> Shared<T> {
     /// If the queue is of another context, if the memory may not be written, or if waiting for
     /// other users fails.
     pub fn cl_mut<'a>(&'a mut self, queue: &'a clmgr::Queue) -> Result<ClGuardMut<'a, T>> {
-        if let Err(error) = self.grant_cl(queue, Access::Write)? {
+        if let Err(error) = self.grant_cl(queue, Access::Write, &self.bytes())? {
             self.fail_over("hand-over to OpenCL", error, None)?;
-            self.grant_cl(queue, Access::Write)??;
+            self.grant_cl(queue, Access::Write, &self.bytes())??;
         }
-        Ok(ClGuardMut::new(&**self.backing))
+        Ok(ClGuardMut::new(self, 0..self.len, ClPart::Whole))
     }
 
     /// Read access for HIP work on `stream`.
@@ -213,8 +214,8 @@ impl<T: Pod> Shared<T> {
     /// # Errors
     /// If the stream is of another device, or if waiting for OpenCL's writers fails.
     pub fn hip<'a>(&'a self, stream: &'a hip::Stream) -> Result<HipGuard<'a, T>> {
-        self.grant_hip(stream, Access::Read)??;
-        Ok(HipGuard::new(self.slice(stream)))
+        self.grant_hip(stream, Access::Read, &self.bytes())??;
+        Ok(HipGuard::new(self.slice(stream, 0..self.len)))
     }
 
     /// Read and write access for HIP work on `stream`.
@@ -223,11 +224,11 @@ impl<T: Pod> Shared<T> {
     /// If the stream is of another device, if the memory may not be written, or if waiting for
     /// other users fails.
     pub fn hip_mut<'a>(&'a mut self, stream: &'a hip::Stream) -> Result<HipGuardMut<'a, T>> {
-        if let Err(error) = self.grant_hip(stream, Access::Write)? {
+        if let Err(error) = self.grant_hip(stream, Access::Write, &self.bytes())? {
             self.fail_over("hand-over to HIP", error, None)?;
-            self.grant_hip(stream, Access::Write)??;
+            self.grant_hip(stream, Access::Write, &self.bytes())??;
         }
-        Ok(HipGuardMut::new(self.slice_mut(stream)))
+        Ok(HipGuardMut::new(self.slice_mut(stream, 0..self.len)))
     }
 
     /// Fills the buffer from host memory and returns when the bytes are there. Counted as
@@ -244,11 +245,13 @@ impl<T: Pod> Shared<T> {
         let data = bytemuck::cast_slice(data);
         let (user, subject) = (self.transfer_user(), self.subject());
         let (core, backing) = (&self.core, &mut self.backing);
-        let written = self
-            .view
-            .admit(&**self.handoff, subject, &user, Access::Write, || {
-                Ok(backing.write(core, data))
-            })?;
+        let written = self.view.admit(
+            &**self.handoff,
+            subject,
+            &user,
+            (Access::Write, &(0..data.len())),
+            || Ok(backing.write(core, data)),
+        )?;
         match written {
             // Some drivers run what waits for an event that failed.
             Ok(()) => self.view.check(),
@@ -282,16 +285,36 @@ impl<T: Pod> Shared<T> {
     }
 
     fn read(&self, data: &mut [u8]) -> Result<()> {
-        self.admit(&self.transfer_user(), Access::Read, || {
+        self.admit(&self.transfer_user(), Access::Read, &self.bytes(), || {
             self.backing.read(&self.core, data)
         })?;
         // Some drivers run what waits for an event that failed.
         self.view.check()
     }
 
-    fn admit<R>(&self, user: &User, access: Access, then: impl FnOnce() -> Result<R>) -> Result<R> {
+    fn admit<R>(
+        &self,
+        user: &User,
+        access: Access,
+        range: &Range<usize>,
+        then: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
         let handoff = &**self.handoff;
-        self.view.admit(handoff, self.subject(), user, access, then)
+        self.view
+            .admit(handoff, self.subject(), user, (access, range), then)
+    }
+
+    /// All bytes.
+    fn bytes(&self) -> Range<usize> {
+        0..self.backing.bytes()
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    pub(crate) fn backing(&self) -> &dyn Backing {
+        &**self.backing
     }
 
     /// What a hand-off is about, as a kernel's argument.
@@ -375,7 +398,12 @@ impl<T: Pod> Shared<T> {
 
     /// The lock of the view is held while the driver works, so that two readers do not stage twice.
     /// The outer error is that of the waiting, the inner one of the route.
-    fn grant_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<Result<()>> {
+    pub(crate) fn grant_cl(
+        &self,
+        queue: &clmgr::Queue,
+        access: Access,
+        range: &Range<usize>,
+    ) -> Result<Result<()>> {
         if queue.context() != &self.core.context {
             return Err(Error::OtherOwner {
                 what: "queue",
@@ -383,12 +411,17 @@ impl<T: Pod> Shared<T> {
             });
         }
         self.check_access(access)?;
-        self.admit(&User::Cl(queue.clone()), access, || {
+        self.admit(&User::Cl(queue.clone()), access, range, || {
             Ok(self.backing.bring_to_cl(&self.core, queue, access))
         })
     }
 
-    fn grant_hip(&self, stream: &hip::Stream, access: Access) -> Result<Result<()>> {
+    pub(crate) fn grant_hip(
+        &self,
+        stream: &hip::Stream,
+        access: Access,
+        range: &Range<usize>,
+    ) -> Result<Result<()>> {
         if stream.device().ordinal() != self.core.hip_device.ordinal() {
             return Err(Error::OtherOwner {
                 what: "stream",
@@ -396,33 +429,43 @@ impl<T: Pod> Shared<T> {
             });
         }
         self.check_access(access)?;
-        self.admit(&User::Hip(stream.clone()), access, || {
+        self.admit(&User::Hip(stream.clone()), access, range, || {
             Ok(self.backing.bring_to_hip(&self.core, access))
         })
     }
 
-    fn slice<'a>(&self, stream: &'a hip::Stream) -> hip::DeviceSlice<'a, T> {
-        let ptr = self.backing.hip_ptr().cast::<T>();
-        // SAFETY: `len` aligned elements that the device can read are at the address; whoever takes
+    /// The elements of `range`, which lies in the buffer.
+    pub(crate) fn slice<'a>(
+        &self,
+        stream: &'a hip::Stream,
+        range: Range<usize>,
+    ) -> hip::DeviceSlice<'a, T> {
+        let ptr = self.backing.hip_ptr().cast::<T>().wrapping_add(range.start);
+        // SAFETY: as many aligned elements that the device can read are at the address; whoever takes
         // the slice was admitted as a reader on this stream, and the memory is freed only after the
         // stream has been waited for. HIP owns what the backing says it owns.
         unsafe {
             if self.backing.is_hips() {
-                hip::DeviceSlice::from_hip_raw_parts(ptr, self.len, stream)
+                hip::DeviceSlice::from_hip_raw_parts(ptr, range.len(), stream)
             } else {
-                hip::DeviceSlice::from_raw_parts(ptr, self.len, stream)
+                hip::DeviceSlice::from_raw_parts(ptr, range.len(), stream)
             }
         }
     }
 
-    fn slice_mut<'a>(&self, stream: &'a hip::Stream) -> hip::DeviceSliceMut<'a, T> {
-        let ptr = self.backing.hip_ptr().cast::<T>();
-        // SAFETY: as `slice`; the taker was admitted as the only writer.
+    /// As [`slice`](Self::slice), for a writer.
+    pub(crate) fn slice_mut<'a>(
+        &self,
+        stream: &'a hip::Stream,
+        range: Range<usize>,
+    ) -> hip::DeviceSliceMut<'a, T> {
+        let ptr = self.backing.hip_ptr().cast::<T>().wrapping_add(range.start);
+        // SAFETY: as `slice`; the taker was admitted as the only writer of these elements.
         unsafe {
             if self.backing.is_hips() {
-                hip::DeviceSliceMut::from_hip_raw_parts(ptr, self.len, stream)
+                hip::DeviceSliceMut::from_hip_raw_parts(ptr, range.len(), stream)
             } else {
-                hip::DeviceSliceMut::from_raw_parts(ptr, self.len, stream)
+                hip::DeviceSliceMut::from_raw_parts(ptr, range.len(), stream)
             }
         }
     }

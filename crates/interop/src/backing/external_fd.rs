@@ -7,7 +7,7 @@
 use super::Backing;
 use crate::core::Core;
 use crate::uses::Access;
-use crate::{Residency, Result, Route};
+use crate::{Error, Residency, Result, Route};
 use clmgr::{BufferAccess, HandleKind, ImportedBuffer, Queue};
 use parking_lot::Mutex;
 
@@ -87,6 +87,13 @@ impl Backing for ExternalFd {
 
     fn needs_host(&self) -> bool {
         true
+    }
+
+    fn check_divisible(&self) -> Result<()> {
+        Err(Error::Unsupported {
+            route: Route::ExternalFd,
+            reason: "OpenCL takes imported memory over as a whole (clEnqueueAcquireExternalMemObjectsKHR); use buffers of their own, or give the kernel an offset".into(),
+        })
     }
 
     fn bring_to_cl(&self, _core: &Core, queue: &Queue, access: Access) -> Result<()> {
