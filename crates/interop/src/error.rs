@@ -72,6 +72,21 @@ pub enum Error {
         /// The OpenCL device.
         device: String,
     },
+    /// The route failed under a reader, whose borrow does not let the memory be replaced.
+    #[error(
+        "{during}: route {route} failed: {source}; readers may hold its addresses, so the buffer stays there: {} takes the data along",
+        remedy(*.next)
+    )]
+    UnderReader {
+        /// What was being done, such as `download`.
+        during: &'static str,
+        /// The route that failed.
+        route: Route,
+        /// The next permitted route.
+        next: Option<Route>,
+        /// What went wrong.
+        source: Box<Error>,
+    },
     /// No route is possible for what was asked; not a failure of any one of them.
     #[error("no permitted route works: {}", list(.tried))]
     NotPossible {
@@ -346,6 +361,13 @@ impl Error {
                     | Self::OtherDevice { .. }
                     | Self::Foreign { .. }
             )
+    }
+}
+
+fn remedy(next: Option<Route>) -> String {
+    match next {
+        Some(route) => format!("Shared::move_to({route})"),
+        None => "Shared::move_to with another route (none is permitted by the policy)".into(),
     }
 }
 

@@ -18,8 +18,8 @@ pub struct Part<'a, T: Pod> {
 /// [`Shared::split_at_mut`] and [`Shared::parts_mut`].
 ///
 /// OpenCL may work on one part while HIP works on another: only work on the same bytes is put in
-/// order. A part whose route fails gives the route's error; the whole has to
-/// [move](Shared::move_to), and its guards and uploads do that by themselves.
+/// order. A part whose route fails gives [`Error::UnderReader`]: the other parts are in use, and only
+/// the whole can [move](Shared::move_to).
 ///
 /// ```compile_fail,E0499
 /// # fn twice(data: &mut interop::Shared<f32>) -> interop::Result<()> {
@@ -104,12 +104,14 @@ impl<T: Pod> Shared<T> {
         let bytes = bytes::<T>(range);
         // Before anyone is made to wait for a user that never comes.
         let part = ClPart::of(self.core(), self.backing(), bytes.clone())?;
-        self.grant_cl(queue, access, &bytes)??;
+        self.grant_cl(queue, access, &bytes)?
+            .map_err(|error| self.under_reader("hand-over of a part to OpenCL", error))?;
         Ok(part)
     }
 
     fn part_hip(&self, stream: &hip::Stream, access: Access, range: &Range<usize>) -> Result<()> {
         self.grant_hip(stream, access, &bytes::<T>(range))?
+            .map_err(|error| self.under_reader("hand-over of a part to HIP", error))
     }
 }
 

@@ -33,6 +33,16 @@ const ALIGNMENT: usize = 128;
 /// buffer's next guard, upload or download ([`Error::HandoffFailed`], [`Error::HandoffTimeout`]), or
 /// as a deferred error if there is none. The access after that waits on the host for everyone.
 ///
+/// # When the route fails
+/// A call that borrows the buffer exclusively (`cl_mut`, `hip_mut`, `upload`) goes on in memory of the
+/// next permitted route, with the data, and the bridge notes it
+/// ([`Bridge::failovers`](crate::Bridge::failovers)). A reader (`cl`, `hip`, `download`, and every
+/// guard of a part) cannot do that: other readers may be alive, at this moment and on other threads,
+/// with addresses of the memory in kernels that they have yet to launch, and the memory must not go
+/// from under them. It returns [`Error::UnderReader`] instead, and nothing is lost: with the borrows
+/// over, [`move_to`](Self::move_to) takes the data along, and reads it by a kernel of the other API
+/// where the route's own transfers are what fails.
+///
 /// # Dropping
 /// Waits for all work that was given access, then frees. If waiting fails (a lost device, or work
 /// that does not end within [`Options::handoff_limit`](crate::Options::handoff_limit)), the
@@ -210,9 +220,11 @@ impl<T: Pod> Shared<T> {
     /// Read access for kernels on `queue`.
     ///
     /// # Errors
-    /// If the queue is of another context, or if waiting for HIP's writers fails.
+    /// If the queue is of another context, or if waiting for HIP's writers fails;
+    /// [`Error::UnderReader`] if the route does.
     pub fn cl<'a>(&'a self, queue: &'a clmgr::Queue) -> Result<ClGuard<'a, T>> {
-        self.grant_cl(queue, Access::Read, &self.bytes())??;
+        let granted = self.grant_cl(queue, Access::Read, &self.bytes())?;
+        granted.map_err(|error| self.under_reader("hand-over to OpenCL", error))?;
         Ok(ClGuard::new(self, 0..self.len, ClPart::Whole))
     }
 
@@ -232,9 +244,11 @@ impl<T: Pod> Shared<T> {
     /// Read access for HIP work on `stream`.
     ///
     /// # Errors
-    /// If the stream is of another device, or if waiting for OpenCL's writers fails.
+    /// If the stream is of another device, or if waiting for OpenCL's writers fails;
+    /// [`Error::UnderReader`] if the route does.
     pub fn hip<'a>(&'a self, stream: &'a hip::Stream) -> Result<HipGuard<'a, T>> {
-        self.grant_hip(stream, Access::Read, &self.bytes())??;
+        let granted = self.grant_hip(stream, Access::Read, &self.bytes())?;
+        granted.map_err(|error| self.under_reader("hand-over to HIP", error))?;
         Ok(HipGuard::new(self.slice(stream, 0..self.len)))
     }
 
@@ -283,12 +297,13 @@ impl<T: Pod> Shared<T> {
     /// [`Category::Result`].
     ///
     /// # Errors
-    /// If the lengths differ or a driver call fails.
+    /// If the lengths differ or waiting for writers fails; [`Error::UnderReader`] if the route does.
     #[track_caller]
     pub fn download(&self, data: &mut [T]) -> Result<()> {
         self.check_length("download", data.len())?;
         let _scope = self.core.meter.scope(Category::Result);
-        self.read(bytemuck::cast_slice_mut(data))
+        self.read(bytemuck::cast_slice_mut(data))?
+            .map_err(|error| self.under_reader("download", error))
     }
 
     /// Moves the data to memory of another route, through the host: a copy of the data set, counted
@@ -304,12 +319,35 @@ impl<T: Pod> Shared<T> {
         Ok(())
     }
 
-    fn read(&self, data: &mut [u8]) -> Result<()> {
-        self.admit(&self.transfer_user(), Access::Read, &self.bytes(), || {
-            self.backing.read(&self.core, data)
+    /// The outer error is that of the waiting, the inner one of the route.
+    fn read(&self, data: &mut [u8]) -> Result<Result<()>> {
+        let read = self.admit(&self.transfer_user(), Access::Read, &self.bytes(), || {
+            Ok(self.backing.read(&self.core, data))
         })?;
-        // Some drivers run what waits for an event that failed.
+        if read.is_ok() {
+            // Some drivers run what waits for an event that failed.
+            self.view.check()?;
+        }
+        Ok(read)
+    }
+
+    /// As [`read`](Self::read), by a kernel of the API that does not transfer.
+    fn read_otherwise(&self, data: &mut [u8]) -> Result<()> {
+        let side = backing::other(self.backing.transfers_by());
+        let user = transfer_user(&self.core, side);
+        self.admit(&user, Access::Read, &self.bytes(), || {
+            backing::read_by_kernel(&self.core, &**self.backing, side, data)
+        })?;
         self.view.check()
+    }
+
+    pub(crate) fn under_reader(&self, during: &'static str, error: Error) -> Error {
+        Error::UnderReader {
+            during,
+            route: self.route(),
+            next: self.next.first().copied(),
+            source: Box::new(error),
+        }
     }
 
     fn admit<R>(
@@ -344,7 +382,15 @@ impl<T: Pod> Shared<T> {
     fn rescue(&self) -> Result<Vec<u8>> {
         let _scope = self.core.meter.scope(Category::DataSet);
         let mut data = vec![0; self.backing.bytes()];
-        self.read(&mut data)?;
+        if let Err(error) = self.read(&mut data)? {
+            self.read_otherwise(&mut data)
+                .map_err(|second| Error::Failed {
+                    tried: vec![
+                        (self.route(), error.to_string()),
+                        (self.route(), format!("by the other API: {second}")),
+                    ],
+                })?;
+        }
         Ok(data)
     }
 

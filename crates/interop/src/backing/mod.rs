@@ -14,6 +14,7 @@ mod host_pinned;
 mod imported;
 mod managed;
 mod outgoing;
+mod rescue;
 mod staging;
 mod svm;
 
@@ -26,6 +27,7 @@ pub(crate) use gpu_va::GpuVa;
 pub(crate) use hip_pointer::HipPointer;
 pub(crate) use imported::Imported;
 pub(crate) use outgoing::{Opens, Outgoing};
+pub(crate) use rescue::{other, read_by_kernel};
 pub(crate) use staging::Staging;
 
 use crate::alias::Span;
