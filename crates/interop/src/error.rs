@@ -323,6 +323,16 @@ pub enum Error {
     /// Something between this process and another one.
     #[error(transparent)]
     Peer(#[from] crate::PeerError),
+    /// Two GPUs that cannot work together this way.
+    #[error("HIP device {to} gets nothing from HIP device {from}: {reason}")]
+    NoPeer {
+        /// Ordinal of the device that has the memory.
+        from: usize,
+        /// Ordinal of the device that is to get it.
+        to: usize,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// Every counting slot is in use.
     #[error(
         "{limit} bridges are open in this process, which is the most that can be counted apart; drop one"
@@ -343,6 +353,7 @@ impl Error {
             Self::NotPossible { .. }
                 | Self::Unsupported { .. }
                 | Self::Peer(crate::PeerError::NotPossible { .. })
+                | Self::NoPeer { .. }
                 | Self::Cl(clmgr::Error::NotSupported { .. })
                 | Self::Hip(hip::Error::NotSupported { .. } | hip::Error::MissingSymbol { .. })
         )

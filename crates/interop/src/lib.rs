@@ -23,7 +23,8 @@
 //! [`Bridge::adopt_cl_mem`] and its like make shared buffers of memory that exists already.
 //!
 //! [`Shared::export`] and [`Bridge::import`] share memory with another process, which takes turns with
-//! this one ([`Joint`]).
+//! this one ([`Joint`]). [`Bridge::open_all`] opens a bridge to each GPU, and [`Bridge::peer`] proves that
+//! one reaches the memory of another.
 //!
 //! What this crate does not do: several processes at work on the same memory at once, and sharing with
 //! more than one other process.
@@ -76,6 +77,7 @@ pub mod measure;
 mod meter;
 mod pairing;
 mod part;
+mod peers;
 pub mod pipeline;
 mod probe;
 mod process;
@@ -87,12 +89,13 @@ pub mod solver;
 mod uses;
 mod warm_up;
 
-pub use bridge::{Bridge, ForeignObjects, NativeHandles, Options};
+pub use bridge::{Bridge, Bridges, ForeignObjects, NativeHandles, Options};
 pub use error::{Error, Result};
 pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};
 pub use guard::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut};
 pub use meter::{CallCount, Category, Counts, Meter, Scope};
 pub use part::{Part, PartMut};
+pub use peers::{Peer, PeerPath, PeerReport};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};
 pub use process::{Carrier, Joint, Link, Listener, NotExported, PeerError, UnknownCarrier};
 pub use report::{BridgeReport, Failover, Pairing, RouteReport};

@@ -28,10 +28,11 @@ pub(crate) struct ClKernels {
 }
 
 pub(crate) struct HipKernels {
-    fill: hip::Function,
-    check: hip::Function,
+    pub(crate) fill: hip::Function,
+    pub(crate) check: hip::Function,
     pub(crate) nothing: hip::Function,
     pub(crate) copy: hip::Function,
+    pub(crate) copy_bytes: hip::Function,
 }
 
 impl ClKernels {
@@ -69,6 +70,7 @@ impl Probe {
                 check: module.function("probe_check")?,
                 nothing: module.function("probe_nothing")?,
                 copy: module.function("probe_copy")?,
+                copy_bytes: module.function("probe_copy_bytes")?,
             },
             blas,
             blas_missing,

@@ -159,6 +159,25 @@ impl<T: Pod> Shared<T> {
         self.next = Arc::default();
     }
 
+    /// The longest that one side waits for the other.
+    pub(crate) fn handoff_limit(&self) -> Option<std::time::Duration> {
+        self.handoff.limit()
+    }
+
+    /// Lets in a stream of another GPU, which the buffer's own hand-off knows nothing of.
+    pub(crate) fn admit_across(
+        &self,
+        handoff: &dyn Handoff,
+        user: &User,
+        access: Access,
+    ) -> Result<()> {
+        let range = self.bytes();
+        self.view
+            .admit(handoff, self.subject(), user, (access, &range), || {
+                self.backing.bring_to_hip(&self.core, access)
+            })
+    }
+
     /// Waits for everyone that was given access.
     pub(crate) fn settle(&self) -> Result<()> {
         self.view.drain(&**self.handoff)

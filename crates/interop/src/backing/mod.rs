@@ -44,6 +44,17 @@ pub(crate) enum Side {
     Hip,
 }
 
+/// How kernels of another GPU come to reach memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeerAccess {
+    /// Once HIP has enabled the device's access, which covers what HIP allocated.
+    Enabled,
+    /// By the HSA runtime, for each allocation: HIP's enabling does not cover OpenCL's memory.
+    Granted,
+    /// Not at all.
+    None,
+}
+
 /// Memory that both APIs reach.
 pub(crate) trait Backing: Send + Sync {
     fn route(&self) -> Route;
@@ -111,6 +122,11 @@ pub(crate) trait Backing: Send + Sync {
     /// Makes the bytes current for HIP; no user whose access conflicts is at work.
     fn bring_to_hip(&self, _core: &Core, _access: Access) -> Result<()> {
         Ok(())
+    }
+
+    /// How kernels of another GPU come to reach the memory.
+    fn peer_access(&self) -> PeerAccess {
+        PeerAccess::None
     }
 
     /// What another process opens to reach the memory, which stays where it is for as long as this value lives.

@@ -1,10 +1,12 @@
 mod adopt;
+mod all;
 mod choose;
 mod memory;
 mod native;
 mod open;
 
 pub use adopt::ForeignObjects;
+pub use all::Bridges;
 pub use native::NativeHandles;
 
 use crate::backing::HipPointer;
@@ -79,9 +81,18 @@ impl Bridge {
     ) -> Result<Self> {
         let libraries = Libraries::load(selection, hook)?;
         let hip_device = libraries.hip.device(options.hip_device.unwrap_or(0))?;
+        Self::open_on(&libraries, &hip_device, options)
+    }
+
+    /// Pairs this HIP device with the first OpenCL device that works out.
+    fn open_on(
+        libraries: &Libraries<'_>,
+        hip_device: &hip::Device,
+        options: &Options,
+    ) -> Result<Self> {
         let candidates = pairing::candidates(
-            selection.platform,
-            &hip_device,
+            libraries.platform(),
+            hip_device,
             &libraries.manager.devices(),
             options.opencl_device,
         )?;
