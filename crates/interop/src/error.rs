@@ -40,6 +40,12 @@ pub enum Error {
         /// What is read, or written too.
         input: &'static str,
     },
+    /// A tensor that cannot be lent or taken.
+    #[error("DLPack: {reason}")]
+    DlPack {
+        /// Why, and the remedy.
+        reason: String,
+    },
     /// A range beyond the end, or one that ends before it begins.
     #[error("the range {}..{} does not lie in 0..{len}", range.start, range.end)]
     OutOfRange {

@@ -17,7 +17,7 @@
 //!
 //! [`blas`] and [`solver`] are rocBLAS and rocSOLVER on shared buffers, one call for guards, checks and
 //! the product or inverse. A buffer can be used in [parts](Shared::parts_mut), OpenCL on one while HIP
-//! is on another.
+//! is on another. [`dlpack`] lends buffers to tensor libraries and takes tensors of theirs.
 //!
 //! [`Bridge::open`] makes its own OpenCL objects, [`Bridge::adopt`] works on those of other code, and
 //! [`Bridge::adopt_cl_mem`] and its like make shared buffers of memory that exists already.
@@ -27,7 +27,9 @@
 //! one reaches the memory of another.
 //!
 //! What this crate does not do: several processes at work on the same memory at once, and sharing with
-//! more than one other process.
+//! more than one other process. It does not replace the memory under a reader when a route fails
+//! ([`Shared`] says why), nor divide memory that is handed over as a whole ([`Route::ExternalFd`],
+//! [`Route::Staging`]).
 //!
 //! ```
 //! use interop::{Bridge, Options};
@@ -67,6 +69,7 @@ mod backing;
 pub mod blas;
 mod bridge;
 mod core;
+pub mod dlpack;
 mod error;
 mod grade;
 mod guard;

@@ -154,6 +154,11 @@ impl<T: Pod> Shared<T> {
         &**self.backing
     }
 
+    /// From now on it may only be read.
+    pub(crate) fn forbid_writing(&mut self) {
+        self.writable = false;
+    }
+
     /// Stays in this memory, whatever fails: others know it by now.
     pub(crate) fn pinned_down(&mut self) {
         self.next = Arc::default();

@@ -8,7 +8,7 @@ use rocblas::{Element, Factor, GemmInput, Handle, Op, Scalar};
 /// scaled. If `beta` is 0, `c` need not hold numbers.
 ///
 /// # Errors
-/// See [the module](self#errors).
+/// See [the module](super#errors).
 #[doc(alias("rocblas_sgemm", "rocblas_dgemm", "rocblas_cgemm", "rocblas_zgemm"))]
 #[expect(
     clippy::too_many_arguments,
@@ -61,7 +61,7 @@ where
 /// the type that is computed in.
 ///
 /// # Errors
-/// See [the module](self#errors).
+/// See [the module](super#errors).
 #[doc(alias = "rocblas_gemm_ex")]
 #[expect(
     clippy::too_many_arguments,
@@ -117,7 +117,7 @@ where
 /// Shapes are those of [`gemm`]. An input of stride 0 is the same matrix for all.
 ///
 /// # Errors
-/// The counts differ, two matrices of `c` share an element, or see [the module](self#errors).
+/// The counts differ, two matrices of `c` share an element, or see [the module](super#errors).
 #[doc(alias(
     "rocblas_sgemm_strided_batched",
     "rocblas_dgemm_strided_batched",
@@ -176,7 +176,7 @@ where
 /// Shapes are those of [`gemm`].
 ///
 /// # Errors
-/// The counts differ, two matrices of `c` share an element, or see [the module](self#errors).
+/// The counts differ, two matrices of `c` share an element, or see [the module](super#errors).
 #[doc(alias(
     "rocblas_sgemm_batched",
     "rocblas_dgemm_batched",
