@@ -57,6 +57,7 @@ mod alias;
 mod backing;
 mod bridge;
 mod core;
+mod direction;
 mod error;
 mod grade;
 mod guard;
@@ -75,7 +76,8 @@ mod shared;
 mod uses;
 mod warm_up;
 
-pub use bridge::{Bridge, ForeignObjects, NativeHandles, Options};
+pub use bridge::{Bridge, Figures, ForeignObjects, NativeHandles, Options, Step, Trial};
+pub use direction::Direction;
 pub use error::{Error, Result};
 pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};
 pub use guard::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
