@@ -4,12 +4,14 @@
 //! both. OpenCL must take such memory over before its commands use it, and hand it back before the
 //! other side does (`cl_khr_external_memory`, acquire and release).
 
-use super::Backing;
+use super::{Backing, Outgoing, outgoing};
 use crate::core::Core;
+use crate::process::Carrier;
 use crate::uses::Access;
 use crate::{Residency, Result, Route};
 use clmgr::{BufferAccess, HandleKind, ImportedBuffer, Queue};
 use parking_lot::Mutex;
+use std::os::fd::{AsFd, OwnedFd};
 
 pub(crate) struct ExternalFd {
     // Dropped before the memory that it imports.
@@ -18,6 +20,8 @@ pub(crate) struct ExternalFd {
     _memory: hip::DeviceBuffer<u8>,
     address: usize,
     bytes: usize,
+    /// `None` for memory of another process, which alone may share it.
+    exporter: Option<hip::Exporter>,
 }
 
 struct ClSide {
@@ -32,6 +36,31 @@ impl ExternalFd {
     pub(crate) fn allocate(core: &Core, bytes: usize) -> Result<Self> {
         let memory = core.hip_device.virtual_memory(bytes)?;
         let fd = memory.export()?;
+        let exporter = Some(memory.exporter());
+        // SAFETY: the descriptor is the memory's.
+        unsafe { Self::over(core, memory, fd, exporter, bytes) }
+    }
+
+    /// HIP's virtual memory of another process.
+    ///
+    /// # Safety
+    /// As [`hip::Device::import_virtual_memory`].
+    pub(crate) unsafe fn import(core: &Core, fd: OwnedFd, bytes: usize) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { core.hip_device.import_virtual_memory(fd.as_fd(), bytes) }?;
+        // SAFETY: the descriptor is the memory's.
+        unsafe { Self::over(core, memory, fd, None, bytes) }
+    }
+
+    /// # Safety
+    /// `fd` is of `memory`, which has at least `bytes` bytes.
+    unsafe fn over(
+        core: &Core,
+        memory: hip::VirtualMemory,
+        fd: OwnedFd,
+        exporter: Option<hip::Exporter>,
+        bytes: usize,
+    ) -> Result<Self> {
         let (kind, access) = (HandleKind::OPAQUE_FD, BufferAccess::default());
         // SAFETY: the descriptor is that of memory of at least as many bytes.
         let import = unsafe { ImportedBuffer::import(&core.context, kind, fd, bytes, access) }?;
@@ -51,6 +80,7 @@ impl ExternalFd {
             _memory: memory,
             address,
             bytes,
+            exporter,
         })
     }
 }
@@ -114,6 +144,20 @@ impl Backing for ExternalFd {
             (side.held_by, side.written) = (None, false);
         }
         Ok(())
+    }
+
+    fn outgoing(&self, _core: &Core, carrier: Carrier) -> Result<Outgoing> {
+        match (carrier, &self.exporter) {
+            (Carrier::HipFd, Some(exporter)) => Outgoing::hip_fd(exporter),
+            (Carrier::HipFd, None) => Err(outgoing::refused(
+                carrier,
+                "the memory belongs to another process, which alone may share it".into(),
+            )),
+            _ => Err(outgoing::refused(
+                carrier,
+                "HIP's virtual memory goes by its own descriptor alone".into(),
+            )),
+        }
     }
 
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {

@@ -12,19 +12,23 @@ mod hip_pointer;
 mod host_pinned;
 mod imported;
 mod managed;
+mod outgoing;
 mod staging;
 mod svm;
 
 pub(crate) use adopted_svm::AdoptedSvm;
 pub(crate) use cl_object::ClObject;
 pub(crate) use dma_buf::DmaBuf;
+pub(crate) use external_fd::ExternalFd;
 pub(crate) use gpu_va::GpuVa;
 pub(crate) use hip_pointer::HipPointer;
 pub(crate) use imported::Imported;
+pub(crate) use outgoing::{Opens, Outgoing};
 pub(crate) use staging::Staging;
 
 use crate::alias::Span;
 use crate::core::Core;
+use crate::process::Carrier;
 use crate::uses::Access;
 use crate::{Error, Residency, Result, Route};
 use platform::Platform;
@@ -100,6 +104,12 @@ pub(crate) trait Backing: Send + Sync {
         Ok(())
     }
 
+    /// What another process opens to reach the memory, which stays where it is for as long as this value lives.
+    fn outgoing(&self, _core: &Core, carrier: Carrier) -> Result<Outgoing> {
+        let reason = format!("memory of route {} is not carried so", self.route());
+        Err(outgoing::refused(carrier, reason))
+    }
+
     /// Writes all bytes; complete when it returns.
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()>;
 
@@ -114,7 +124,7 @@ pub(crate) fn allocate(core: &Core, route: Route, bytes: usize) -> Result<Box<dy
         Route::SvmCoarse => Box::new(svm::Svm::coarse(core, bytes)?),
         Route::SvmFine => Box::new(svm::Svm::fine(core, bytes)?),
         Route::GpuVa => Box::new(GpuVa::allocate(core, bytes)?),
-        Route::ExternalFd => Box::new(external_fd::ExternalFd::allocate(core, bytes)?),
+        Route::ExternalFd => Box::new(ExternalFd::allocate(core, bytes)?),
         Route::DmaBuf => {
             let original = Box::new(svm::Svm::coarse(core, bytes)?);
             Box::new(DmaBuf::over(core, original)?)
