@@ -37,6 +37,9 @@ enum Command {
     Doctor(doctor::Options),
     /// Measures this machine: each figure with its spread and what limits it.
     Bench(bench::Options),
+    /// The second process of `bench ipc`.
+    #[command(hide = true)]
+    BenchPeer(bench::ipc::Peer),
 }
 
 #[derive(Debug, Subcommand)]
@@ -146,6 +149,7 @@ fn execute(command: Command) -> Result<ExitCode> {
     let request = match command {
         Command::Doctor(options) => return doctor::main(&options),
         Command::Bench(options) => return bench::main(&options),
+        Command::BenchPeer(peer) => return peer.run(),
         Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Preset::Gps(options)),
         Command::Pipeline(Pipeline::Capon { run, options }) => run.request(Preset::Capon(options)),
         Command::Pipeline(Pipeline::Note { run, options }) => run.request(Preset::Note(options)),

@@ -8,6 +8,7 @@
 //! | `pipeline` | blocks through upload, OpenCL, HIP and download, by number of slots |
 //! | `note` | four small kernels: strictly alternating, and with data sets in flight |
 //! | `stream` | blocks that arrive like a network's, through pinned memory |
+//! | `ipc` | memory of another process: getting it, taking turns, its bandwidth |
 //! | `launch` | empty kernels |
 //! | `blas`, `fft` | products and transforms on shared memory |
 //! | `pool`, `cache` | memory kept for the next request, programs kept compiled |
@@ -18,6 +19,7 @@ mod blas;
 mod cache;
 mod fft;
 mod handoff;
+pub mod ipc;
 mod launch;
 pub mod line;
 mod note;
@@ -56,6 +58,8 @@ pub enum What {
     Note,
     /// Blocks that arrive like a network's, through pinned memory.
     Stream,
+    /// Memory of another process.
+    Ipc,
     /// Empty kernels.
     Launch,
     /// Matrix products on shared memory.
@@ -160,6 +164,7 @@ fn measure(options: &Options) -> Result<Report> {
         What::Pipeline => pipeline::measure(&ground),
         What::Note => note::measure(&ground),
         What::Stream => stream::measure(&ground),
+        What::Ipc => ipc::measure(&ground),
         What::Launch => launch::measure(&ground),
         What::Blas => blas::measure(&ground),
         What::Fft => fft::measure(&ground),

@@ -4,7 +4,7 @@ mod bandwidth;
 mod handoff;
 mod launch;
 
-pub use bandwidth::{Bandwidth, bandwidth};
+pub use bandwidth::{Bandwidth, bandwidth, joint_bandwidth};
 pub use handoff::{HandoffCost, handoff, handoff_busy};
 pub use launch::{LaunchCost, launch};
 
