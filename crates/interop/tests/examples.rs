@@ -97,6 +97,27 @@ fn a_descriptor_shows_the_same_words_here_and_in_another_process() {
 }
 
 #[test]
+fn opencl_and_rocblas_work_on_one_buffer_in_shared_virtual_memory() {
+    let text = output("05_svm_bridge");
+    assert!(
+        text.contains("0 bytes of the data set were copied")
+            && text.contains("greatest difference from the reference"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_buffer_of_a_library_that_knows_nothing_of_hip_is_multiplied_in_place() {
+    let text = output("06_foreign_cl_mem");
+    assert!(
+        text.contains("0 bytes of the data set were copied")
+            && text.contains("samples of other code, by gpu-va"),
+        "{text}"
+    );
+    assert_eq!(text.matches("greatest difference").count(), 3, "{text}");
+}
+
+#[test]
 fn blocks_divided_between_gpus_are_right_with_one_and_with_two() {
     let mut program_of_two = program("11_multi_gpu");
     program_of_two.env("HIP_HOST_DEVICES", "2");

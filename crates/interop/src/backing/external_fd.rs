@@ -8,7 +8,7 @@ use super::{Backing, Outgoing, outgoing};
 use crate::core::Core;
 use crate::process::Carrier;
 use crate::uses::Access;
-use crate::{Residency, Result, Route};
+use crate::{Error, Residency, Result, Route};
 use clmgr::{BufferAccess, HandleKind, ImportedBuffer, Queue};
 use parking_lot::Mutex;
 use std::os::fd::{AsFd, OwnedFd};
@@ -117,6 +117,13 @@ impl Backing for ExternalFd {
 
     fn needs_host(&self) -> bool {
         true
+    }
+
+    fn check_divisible(&self) -> Result<()> {
+        Err(Error::Unsupported {
+            route: Route::ExternalFd,
+            reason: "OpenCL takes imported memory over as a whole (clEnqueueAcquireExternalMemObjectsKHR); use buffers of their own, or give the kernel an offset".into(),
+        })
     }
 
     fn bring_to_cl(&self, _core: &Core, queue: &Queue, access: Access) -> Result<()> {

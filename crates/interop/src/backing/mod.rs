@@ -5,6 +5,7 @@
 
 mod adopted_svm;
 mod cl_object;
+mod cl_part;
 mod dma_buf;
 mod external_fd;
 mod gpu_va;
@@ -13,17 +14,20 @@ mod host_pinned;
 mod imported;
 mod managed;
 mod outgoing;
+mod rescue;
 mod staging;
 mod svm;
 
 pub(crate) use adopted_svm::AdoptedSvm;
 pub(crate) use cl_object::ClObject;
+pub(crate) use cl_part::{ClPart, SubBuffer};
 pub(crate) use dma_buf::DmaBuf;
 pub(crate) use external_fd::ExternalFd;
 pub(crate) use gpu_va::GpuVa;
 pub(crate) use hip_pointer::HipPointer;
 pub(crate) use imported::Imported;
 pub(crate) use outgoing::{Opens, Outgoing};
+pub(crate) use rescue::{other, read_by_kernel};
 pub(crate) use staging::Staging;
 
 use crate::alias::Span;
@@ -103,6 +107,11 @@ pub(crate) trait Backing: Send + Sync {
     /// Whether the host has a part in every change of side, so that it must wait for one.
     fn needs_host(&self) -> bool {
         false
+    }
+
+    /// Whether parts can be used on their own, each by another side.
+    fn check_divisible(&self) -> Result<()> {
+        Ok(())
     }
 
     /// Makes the bytes current for commands of `queue`; no user whose access conflicts is at work.
