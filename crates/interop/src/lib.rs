@@ -73,6 +73,8 @@ mod residency;
 mod route;
 mod shared;
 mod uses;
+#[cfg(feature = "vulkan")]
+pub mod vulkan;
 mod warm_up;
 
 pub use bridge::{Bridge, ForeignObjects, NativeHandles, Options};

@@ -4,18 +4,25 @@
 //! both. OpenCL must take such memory over before its commands use it, and hand it back before the
 //! other side does (`cl_khr_external_memory`, acquire and release).
 
-use super::Backing;
+use super::{Backing, Exported};
 use crate::core::Core;
 use crate::uses::Access;
-use crate::{Residency, Result, Route};
-use clmgr::{BufferAccess, HandleKind, ImportedBuffer, Queue};
+use crate::{Error, Residency, Result, Route};
+use clmgr::{BufferAccess, Event, HandleKind, ImportedBuffer, Queue};
 use parking_lot::Mutex;
+use std::any::Any;
+use std::os::fd::OwnedFd;
 
 pub(crate) struct ExternalFd {
     // Dropped before the memory that it imports.
     cl: Mutex<ClSide>,
     cl_mem: usize,
+    // In the order of the drops.
     _memory: hip::DeviceBuffer<u8>,
+    _import: Option<hip::ExternalMemory>,
+    _owner: Option<Box<dyn Any + Send + Sync>>,
+    /// HIP allocated it, rather than imported it.
+    is_allocated: bool,
     address: usize,
     bytes: usize,
 }
@@ -24,6 +31,10 @@ struct ClSide {
     import: ImportedBuffer<u8>,
     /// The queue that took the memory over.
     held_by: Option<Queue>,
+    /// Others that were given it since.
+    others: Vec<Queue>,
+    /// Ends when the memory was handed back last, if nobody has waited for that.
+    handed_back: Option<Event>,
     /// Since it was taken over.
     written: bool,
 }
@@ -32,11 +43,42 @@ impl ExternalFd {
     pub(crate) fn allocate(core: &Core, bytes: usize) -> Result<Self> {
         let memory = core.hip_device.virtual_memory(bytes)?;
         let fd = memory.export()?;
-        let (kind, access) = (HandleKind::OPAQUE_FD, BufferAccess::default());
         // SAFETY: the descriptor is that of memory of at least as many bytes.
-        let import = unsafe { ImportedBuffer::import(&core.context, kind, fd, bytes, access) }?;
+        let cl = unsafe { import_to_cl(core, fd, bytes) }?;
+        Self::over(core, cl, memory.into_buffer::<u8>()?, bytes)
+    }
+
+    /// The first `bytes` bytes of memory that neither API allocated, imported by both.
+    ///
+    /// # Safety
+    /// The memory has as many bytes as it says, which are no fewer.
+    pub(crate) unsafe fn of(core: &Core, memory: Exported, bytes: usize) -> Result<Self> {
+        let refused = |error: std::io::Error| Error::Unsupported {
+            route: Route::ExternalFd,
+            reason: format!("the descriptor cannot be duplicated: {error}"),
+        };
+        let fd = memory.fd.try_clone().map_err(refused)?;
+        // SAFETY: the caller's promise, here and below.
+        let import = unsafe { memory.import_to_hip(core) }?;
+        // SAFETY: the backing's user is admitted before it uses the memory.
+        let buffer = unsafe { import.buffer::<u8>(0, bytes) }?;
+        // SAFETY: see above.
+        let cl = unsafe { import_to_cl(core, fd, bytes) }?;
+        Ok(Self {
+            _import: Some(import),
+            _owner: memory.owner,
+            is_allocated: false,
+            ..Self::over(core, cl, buffer, bytes)?
+        })
+    }
+
+    fn over(
+        core: &Core,
+        import: ImportedBuffer<u8>,
+        mut memory: hip::DeviceBuffer<u8>,
+        bytes: usize,
+    ) -> Result<Self> {
         let cl_mem = import.raw().expose_provenance();
-        let mut memory = memory.into_buffer::<u8>()?;
         let address = memory
             .on_mut(&core.stream)?
             .as_mut_ptr()
@@ -45,14 +87,27 @@ impl ExternalFd {
             cl: Mutex::new(ClSide {
                 import,
                 held_by: None,
+                others: Vec::new(),
+                handed_back: None,
                 written: false,
             }),
             cl_mem,
             _memory: memory,
+            _import: None,
+            _owner: None,
+            is_allocated: true,
             address,
             bytes,
         })
     }
+}
+
+/// # Safety
+/// The memory has as many bytes.
+unsafe fn import_to_cl(core: &Core, fd: OwnedFd, bytes: usize) -> Result<ImportedBuffer<u8>> {
+    let (kind, access) = (HandleKind::OPAQUE_FD, BufferAccess::default());
+    // SAFETY: the caller's promise.
+    Ok(unsafe { ImportedBuffer::import(&core.context, kind, fd, bytes, access) }?)
 }
 
 impl Backing for ExternalFd {
@@ -80,11 +135,16 @@ impl Backing for ExternalFd {
         None
     }
 
-    /// HIP allocates such memory on the device and nowhere else (`hipMemLocationTypeDevice`).
+    /// HIP allocates such memory on the device and nowhere else (`hipMemLocationTypeDevice`). Of what
+    /// others allocated it is not known.
     fn residency(&self, _core: &Core) -> Residency {
-        Residency::Vram
+        match self.is_allocated {
+            true => Residency::Vram,
+            false => Residency::Unknown,
+        }
     }
 
+    /// The release must have ended before HIP starts.
     fn needs_host(&self) -> bool {
         true
     }
@@ -93,24 +153,55 @@ impl Backing for ExternalFd {
         let side = &mut *self.cl.lock();
         match &side.held_by {
             None => {
+                if let Some(event) = side.handed_back.take() {
+                    queue.wait_for(&event)?;
+                }
                 side.import.take_over(queue)?;
                 side.held_by = Some(queue.clone());
             }
             Some(other) if other == queue => {}
             // The memory is the context's; this queue comes after the one that took it over.
-            Some(other) => queue.wait_for_queue(other)?,
+            Some(other) => {
+                queue.wait_for_queue(other)?;
+                if !side.others.contains(queue) {
+                    side.others.push(queue.clone());
+                }
+            }
         }
         side.written |= access == Access::Write;
         Ok(())
     }
 
-    fn bring_to_hip(&self, _core: &Core, access: Access) -> Result<()> {
+    fn leaves_by_queue(&self) -> bool {
+        true
+    }
+
+    fn leave_cl(&self, access: Access) -> Result<()> {
         let side = &mut *self.cl.lock();
         // Both sides may read at once what neither has written since.
+        if !side.written && access == Access::Read {
+            return Ok(());
+        }
+        if let Some(holder) = &side.held_by {
+            for other in &side.others {
+                holder.wait_for_queue(other)?;
+            }
+        }
+        if let Some(event) = side.import.hand_over()? {
+            side.handed_back = Some(event);
+        }
+        side.others.clear();
+        (side.held_by, side.written) = (None, false);
+        Ok(())
+    }
+
+    fn bring_to_hip(&self, _core: &Core, access: Access) -> Result<()> {
+        let side = &mut *self.cl.lock();
         if side.written || access == Access::Write {
             if let Some(event) = side.import.hand_over()? {
                 event.wait()?;
             }
+            side.others.clear();
             (side.held_by, side.written) = (None, false);
         }
         Ok(())

@@ -18,9 +18,10 @@ mod svm;
 pub(crate) use adopted_svm::AdoptedSvm;
 pub(crate) use cl_object::ClObject;
 pub(crate) use dma_buf::DmaBuf;
+pub(crate) use external_fd::ExternalFd;
 pub(crate) use gpu_va::GpuVa;
 pub(crate) use hip_pointer::HipPointer;
-pub(crate) use imported::Imported;
+pub(crate) use imported::{Exported, Imported};
 pub(crate) use staging::Staging;
 
 use crate::alias::Span;
@@ -85,9 +86,23 @@ pub(crate) trait Backing: Send + Sync {
         Side::Cl
     }
 
-    /// Whether the host has a part in every change of side, so that it must wait for one.
+    /// Whether the host has a part in every change of side, so that it must wait for one, unless the
+    /// hand-off [follows the queues](crate::handoff::Handoff::follows_queues) and the memory
+    /// [changes sides by them](Self::leaves_by_queue).
     fn needs_host(&self) -> bool {
         false
+    }
+
+    /// Whether [`leave_cl`](Self::leave_cl) and [`bring_to_cl`](Self::bring_to_cl) do all by commands
+    /// of OpenCL's queues.
+    fn leaves_by_queue(&self) -> bool {
+        false
+    }
+
+    /// Enqueues, without waiting, what lets HIP use the bytes. Called where the hand-off that comes
+    /// next puts HIP after it, before a use of HIP's.
+    fn leave_cl(&self, _access: Access) -> Result<()> {
+        Ok(())
     }
 
     /// Makes the bytes current for commands of `queue`; no user whose access conflicts is at work.
@@ -114,7 +129,7 @@ pub(crate) fn allocate(core: &Core, route: Route, bytes: usize) -> Result<Box<dy
         Route::SvmCoarse => Box::new(svm::Svm::coarse(core, bytes)?),
         Route::SvmFine => Box::new(svm::Svm::fine(core, bytes)?),
         Route::GpuVa => Box::new(GpuVa::allocate(core, bytes)?),
-        Route::ExternalFd => Box::new(external_fd::ExternalFd::allocate(core, bytes)?),
+        Route::ExternalFd => Box::new(ExternalFd::allocate(core, bytes)?),
         Route::DmaBuf => {
             let original = Box::new(svm::Svm::coarse(core, bytes)?);
             Box::new(DmaBuf::over(core, original)?)

@@ -265,7 +265,22 @@ impl Bridge {
         std::mem::take(&mut self.core.deferred.lock())
     }
 
-    #[cfg(test)]
+    /// The same bridge with a hand-off of its grade's that was proven.
+    #[cfg(feature = "vulkan")]
+    pub(crate) fn handed_over_by(&self, handoff: Arc<dyn Handoff>) -> Self {
+        Self {
+            grades: Arc::new(self.grades.with(Arc::clone(&handoff))),
+            handoff,
+            ..self.clone()
+        }
+    }
+
+    #[cfg(feature = "vulkan")]
+    pub(crate) fn handoff(&self) -> &Arc<dyn Handoff> {
+        &self.handoff
+    }
+
+    #[cfg(any(test, feature = "vulkan"))]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
     }
