@@ -131,6 +131,11 @@ pub enum Error {
         /// The foreign object.
         what: &'static str,
     },
+    /// A wait for a semaphore that nothing can signal any more.
+    #[error(
+        "nothing has signalled the semaphore, so that the wait would never end; enqueue its signal first"
+    )]
+    NotSignalled,
     /// A kernel was launched with arguments or a range that it does not take.
     #[error("kernel `{kernel}`: {reason}")]
     Launch {

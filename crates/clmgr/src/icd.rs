@@ -6,13 +6,12 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use opencl_sys::cl_icd::_cl_icd_dispatch as Dispatch;
-use opencl_sys::{cl_int, cl_platform_id, cl_uint};
 
-use crate::api::Api;
+use crate::api::extension::clIcdGetPlatformIDsKHR;
+use crate::api::{Api, core_functions};
 use crate::handle::Handle;
 use crate::loader::collect_platforms;
 
-type GetPlatforms = unsafe extern "C" fn(cl_uint, *mut cl_platform_id, *mut cl_uint) -> cl_int;
 type GetAddress = unsafe extern "C" fn(*const c_char) -> *mut c_void;
 
 /// The platforms of a driver, each with the table that its objects carry.
@@ -33,8 +32,12 @@ pub(crate) fn open(
     let Some(address) = address else {
         return Err("it exports neither clGetPlatformIDs nor clIcdGetPlatformIDsKHR".to_owned());
     };
-    // SAFETY: `cl_khr_icd` gives this name this signature.
-    let get = unsafe { std::mem::transmute::<*mut c_void, GetPlatforms>(address) };
+    // SAFETY: `cl_khr_icd` gives this name this signature, and a data pointer has the size and the
+    // validity of an `Option` of a function pointer.
+    let get = unsafe { std::mem::transmute::<*mut c_void, clIcdGetPlatformIDsKHR>(address) };
+    let Some(get) = get else {
+        return Err("its clIcdGetPlatformIDsKHR is null".to_owned());
+    };
     let platforms = collect_platforms("clIcdGetPlatformIDsKHR", |entries, ids, count| {
         // SAFETY: `ids` is null with `entries` zero, or has room for `entries` handles; `count` is
         // a valid place.
@@ -68,52 +71,36 @@ unsafe fn table_of(platform: Handle, exported: &Api) -> Api {
     let mut api = *exported;
     // SAFETY: the caller's promise: the first field is the pointer to the table.
     let table: *const Dispatch = unsafe { *platform.0.cast::<*const Dispatch>() };
-    macro_rules! take {
-        ($($name:ident)*) => {
-            // SAFETY: the field lies within the table, by its version, and is read as a copy.
-            $(api.$name = unsafe { (&raw const (*table).$name).read() };)*
-        };
-    }
-    take! {
-        clGetPlatformInfo clGetDeviceIDs clGetDeviceInfo clCreateContext clRetainContext
-        clReleaseContext clGetContextInfo clCreateCommandQueue clRetainCommandQueue
-        clReleaseCommandQueue clGetCommandQueueInfo clCreateBuffer clRetainMemObject
-        clReleaseMemObject clGetMemObjectInfo clCreateProgramWithSource
-        clCreateProgramWithBinary clReleaseProgram clBuildProgram clGetProgramInfo
-        clGetProgramBuildInfo clCreateKernel clReleaseKernel clSetKernelArg clGetKernelInfo
-        clGetKernelWorkGroupInfo clWaitForEvents clGetEventInfo clRetainEvent clReleaseEvent
-        clGetEventProfilingInfo clFlush clFinish clEnqueueReadBuffer clEnqueueWriteBuffer
-        clEnqueueCopyBuffer clEnqueueMapBuffer clEnqueueUnmapMemObject clEnqueueNDRangeKernel
-    }
+    // The version is asked for with functions of 1.0; until then nothing later is read.
+    // SAFETY: every table has the functions of 1.0.
+    unsafe { take(&mut api, table, (1, 0)) };
     let version = crate::device::platform_version(&api, platform)
         .ok()
         .and_then(|text| crate::device::version_numbers(&text))
         .unwrap_or((1, 0));
-    if version >= (1, 1) {
-        take! {
-            clSetEventCallback clCreateSubBuffer clSetMemObjectDestructorCallback
-            clCreateUserEvent clSetUserEventStatus clEnqueueReadBufferRect
-            clEnqueueWriteBufferRect clEnqueueCopyBufferRect
-        }
-    }
-    if version >= (1, 2) {
-        take! {
-            clGetKernelArgInfo clEnqueueFillBuffer clEnqueueMigrateMemObjects
-            clEnqueueMarkerWithWaitList clEnqueueBarrierWithWaitList
-            clGetExtensionFunctionAddressForPlatform
-        }
-    }
-    if version >= (2, 0) {
-        take! {
-            clSVMAlloc clSVMFree clEnqueueSVMFree clEnqueueSVMMemcpy clEnqueueSVMMemFill
-            clEnqueueSVMMap clEnqueueSVMUnmap clSetKernelArgSVMPointer clSetKernelExecInfo
-        }
-    }
-    if version >= (2, 1) {
-        take! { clEnqueueSVMMigrateMem }
-    }
-    if version >= (3, 0) {
-        take! { clCreateBufferWithProperties }
-    }
+    // SAFETY: the table has the functions of the platform's version.
+    unsafe { take(&mut api, table, version) };
     api
+}
+
+/// Takes the functions of OpenCL up to `version` out of a dispatch table.
+///
+/// The fields have opencl-sys' types and the slots those of Khronos' headers, so that this also holds
+/// the one against the other.
+///
+/// # Safety
+///
+/// `table` is a dispatch table that has the functions of this version.
+unsafe fn take(api: &mut Api, table: *const Dispatch, version: (u32, u32)) {
+    macro_rules! fields {
+        ($($name:ident $major:literal $minor:literal;)*) => {
+            $(if ($major, $minor) <= version {
+                // SAFETY: the field lies within the table, by its version, and is read as a copy.
+                let function = unsafe { (&raw const (*table).$name).read() };
+                // A field that the driver leaves empty takes nothing away from what it exports.
+                api.$name = function.or(api.$name);
+            })*
+        };
+    }
+    core_functions!(fields);
 }

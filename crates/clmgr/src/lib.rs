@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`Manager`] | the OpenCL libraries found and their devices |
-//! | [`Device`], [`Context`] | what a device can do; a context of exactly one device |
+//! | [`Device`], [`DeviceInfo`], [`Context`] | what a device can do; a context of exactly one device |
 //! | [`Queue`], [`CommandQueuePool`], [`Event`], [`UserEvent`] | in-order queues, leased from a pool; completion |
 //! | [`Program`], [`ProgramCache`], [`Kernel`] | compiling, keeping what was compiled, launching |
 //! | [`RegularBuffer`], [`SvmBuffer`], [`HostPtrBuffer`] | the kinds of memory; [`SubBuffer`] is a part of one |
@@ -85,7 +85,9 @@ pub use buffer::{
 };
 pub use cache::{CacheStats, ProgramCache};
 pub use context::Context;
-pub use device::{Device, DeviceKind, PciAddress, SvmCapabilities};
+pub use device::{
+    Device, DeviceInfo, DeviceKind, FloatSupport, PciAddress, SubGroups, SvmCapabilities,
+};
 pub use error::{BuildFailure, Error, Result};
 pub use event::{Completion, Event, Profile, UserEvent};
 pub use external::{

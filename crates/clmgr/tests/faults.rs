@@ -331,6 +331,8 @@ fn shared_memory() {
         // SAFETY: the memory holds 64 elements and is used by this queue alone.
         unsafe { add.launch(&queue, NdRange::d1(64), &[shared.arg(), Arg::scalar(&1u32)]) }?;
         shared.map_mut(&queue)?[0] = 9;
+        // If the drop's unmap failed, only this tells; memory of a discrete device then lacks the 9.
+        queue.finish()?;
         let view = shared.view()?;
         let mut regular = RegularBuffer::<u32>::new(&context, 64)?;
         regular.copy_from(&queue, 0, &view, 0, 64)?;

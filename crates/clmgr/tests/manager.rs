@@ -8,9 +8,13 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use clmgr::opencl_sys::cl_function_types::clEnqueueWriteBuffer_t;
-use clmgr::opencl_sys::{cl_bool, cl_command_queue, cl_context, cl_event, cl_int, cl_mem, cl_uint};
-use clmgr::{Context, Error, Manager, ProgramCache, RegularBuffer, SvmBuffer, SvmCapabilities};
+use clmgr::opencl_sys::cl_function_types::{clEnqueueWriteBuffer_t, clGetDeviceInfo_t};
+use clmgr::opencl_sys::{
+    cl_bool, cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_mem, cl_uint,
+};
+use clmgr::{
+    Context, Error, FloatSupport, Manager, ProgramCache, RegularBuffer, SvmBuffer, SvmCapabilities,
+};
 
 #[test]
 fn devices_tell_what_they_are() {
@@ -46,6 +50,89 @@ fn devices_tell_what_they_are() {
             assert!(device.svm().contains(SvmCapabilities::COARSE));
         }
     }
+}
+
+#[test]
+fn what_a_device_tells_agrees_with_its_extensions_and_its_limits() {
+    let manager = Manager::load().unwrap_or_else(|error| panic!("{error}"));
+    for device in manager.devices() {
+        let info = device.info().unwrap();
+        // The specification's least values of the full profile.
+        assert!(info.max_work_item_sizes.len() >= 3, "{info}");
+        assert!(info.max_work_item_sizes.iter().all(|&size| size > 0));
+        let most: usize = info
+            .max_work_item_sizes
+            .iter()
+            .fold(1, |product, &size| product.saturating_mul(size));
+        assert!(info.max_work_group <= most, "{info}");
+        assert!(info.max_parameter_bytes >= 256 && info.timer_resolution_ns > 0);
+        assert!(matches!(info.address_bits, 32 | 64));
+        let least = FloatSupport::ROUND_TO_NEAREST | FloatSupport::INF_NAN;
+        assert!(info.fp32.contains(least) || info.fp32.contains(FloatSupport::ROUND_TO_ZERO));
+        let doubles = FloatSupport::FMA | FloatSupport::DENORM | least;
+        assert_eq!(info.fp64.is_some(), device.has_extension("cl_khr_fp64"));
+        assert!(info.fp64.is_none_or(|support| support.contains(doubles)));
+        assert_eq!(info.fp16.is_some(), device.has_extension("cl_khr_fp16"));
+        if device.has_extension("cl_khr_subgroups") {
+            assert!(info.sub_groups.is_some(), "{info}");
+        }
+        assert_eq!((info.svm, info.pci), (device.svm(), device.pci_address()));
+        let identified = device.has_extension("cl_khr_device_uuid");
+        assert!(identified || (info.uuid, info.driver_uuid, info.luid) == (None, None, None));
+        let text = info.to_string();
+        for part in [
+            device.name(),
+            device.driver_version(),
+            "work-groups",
+            "fp64",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(
+            device.extensions().all(|name| text.contains(name)),
+            "{text}"
+        );
+        assert!(
+            text.lines().all(|line| line.trim_end() == line),
+            "a line without a value: {text}"
+        );
+    }
+}
+
+#[test]
+fn a_refused_question_leaves_its_field_empty_and_a_needed_one_is_an_error() {
+    let device = |api: &mut clmgr::Api| {
+        let _ = REAL_INFO.set(api.clGetDeviceInfo);
+        api.clGetDeviceInfo = Some(old_device);
+    };
+    let manager = Manager::load_with(device).unwrap_or_else(|error| panic!("{error}"));
+    let info = manager.devices()[0].info().unwrap();
+    assert!(info.svm.is_empty() && info.sub_groups.is_none() && info.uuid.is_none());
+    assert_eq!((info.unified_memory, info.printf_bytes), (None, None));
+    assert_eq!(info.language_version, "");
+    REFUSES_ALL.store(1, Ordering::SeqCst);
+    let error = manager.devices()[0].info().unwrap_err();
+    REFUSES_ALL.store(0, Ordering::SeqCst);
+    assert!(error.to_string().contains("clGetDeviceInfo"), "{error}");
+}
+
+static REAL_INFO: OnceLock<clGetDeviceInfo_t> = OnceLock::new();
+static REFUSES_ALL: AtomicUsize = AtomicUsize::new(0);
+
+/// Knows no question that came after OpenCL 1.0.
+unsafe extern "C" fn old_device(
+    device: cl_device_id,
+    what: cl_uint,
+    size: usize,
+    value: *mut std::ffi::c_void,
+    needed: *mut usize,
+) -> cl_int {
+    if what > 0x1033 || REFUSES_ALL.load(Ordering::SeqCst) != 0 {
+        return clmgr::opencl_sys::CL_INVALID_VALUE;
+    }
+    let real = REAL_INFO.get().copied().flatten().unwrap();
+    // SAFETY: the arguments are passed on as they came.
+    unsafe { real(device, what, size, value, needed) }
 }
 
 #[test]

@@ -96,12 +96,7 @@ fn watched() -> (Context, Queue) {
 }
 
 /// A long kernel, and its program: NVIDIA's OpenCL waits for the kernel where its program is released.
-fn spin(
-    context: &Context,
-    queue: &Queue,
-    arg: Arg<'_>,
-    len: usize,
-) -> (clmgr::Event, Program) {
+fn spin(context: &Context, queue: &Queue, arg: Arg<'_>, len: usize) -> (clmgr::Event, Program) {
     let program = Program::build(context, SOURCE, "").unwrap();
     let last = len as u32 - 1;
     let args = [arg, Arg::scalar(&ROUNDS), Arg::scalar(&last)];

@@ -8,7 +8,8 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 
 use clmgr::{
-    BufferAccess, Context, Device, Error, HandleKind, ImportedBuffer, Semaphore, SemaphoreKind,
+    Arg, BufferAccess, Context, Device, Error, HandleKind, ImportedBuffer, NdRange, Program,
+    RegularBuffer, Semaphore, SemaphoreKind,
 };
 
 fn descriptor() -> OwnedFd {
@@ -109,6 +110,13 @@ fn semaphores_without_the_extension_are_refused_by_its_name() {
 
 #[test]
 fn a_semaphore_orders_two_queues() {
+    const SOURCE: &str = "kernel void spin(global uint *x, uint rounds) {
+        uint state = x[0];
+        for (uint i = 0; i < rounds; ++i)
+            state = state * 1664525u + 1013904223u + i;
+        x[0] = state | 1u;
+    }";
+    const ROUNDS: u32 = 30_000_000;
     let context = common::context();
     if let Some(missing) = first_missing(context.device(), &["cl_khr_semaphore"]) {
         common::skipped(&format!("the device lacks {missing}"));
@@ -116,16 +124,27 @@ fn a_semaphore_orders_two_queues() {
     }
     let (one, two) = (context.queue().unwrap(), context.queue().unwrap());
     let semaphore = Semaphore::new(&context).unwrap();
-    let gate = clmgr::UserEvent::new(&context).unwrap();
-    one.wait_for(gate.event()).unwrap();
+    assert!(matches!(semaphore.wait(&two), Err(Error::NotSignalled)));
+    // The program lives to the end: NVIDIA's OpenCL waits for the kernel where it is released.
+    let program = Program::build(&context, SOURCE, "").unwrap();
+    let mut memory = RegularBuffer::<u32>::new(&context, 1).unwrap();
+    memory.write(&one, &[0]).unwrap();
+    let args = [memory.arg(), Arg::scalar(&ROUNDS)];
+    let spin = program.kernel("spin").unwrap();
+    // SAFETY: the kernel touches the one element of `memory`, which nothing else uses meanwhile.
+    let long = unsafe { spin.launch(&one, NdRange::d1(1), &args) }.unwrap();
     semaphore.signal(&one).unwrap();
     semaphore.wait(&two).unwrap();
     let behind = two.record().unwrap();
-    one.flush().unwrap();
     two.flush().unwrap();
+    assert!(
+        !long.is_complete().unwrap(),
+        "the kernel is too short to show an order"
+    );
     assert!(!behind.is_complete().unwrap());
-    gate.complete().unwrap();
     behind.wait().unwrap();
+    assert!(long.is_complete().unwrap());
+    assert!(matches!(semaphore.wait(&two), Err(Error::NotSignalled)));
 }
 
 #[test]

@@ -12,6 +12,7 @@
 //! | `memory` | allocation, copies, fills, pools, virtual memory, file descriptors |
 //! | `stream`, `event`, `graph` | order |
 //! | `rtc`, `module`, `launch` | kernels: compiled by NVRTC from HIP's dialect, loaded, launched |
+//! | [`peer`] | cuBLAS and cuFFT as they are, to measure against |
 //! | `blas`, `solver` | rocBLAS on cuBLAS; rocSOLVER on cuSOLVER and, for what it lacks, on cuBLAS |
 //!
 //! # Where CUDA differs from HIP
@@ -47,6 +48,7 @@ mod layout;
 mod log;
 mod memory;
 mod module;
+pub mod peer;
 mod rtc;
 mod solver;
 mod stream;

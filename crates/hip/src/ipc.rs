@@ -51,15 +51,38 @@ impl<T: Pod> DeviceBuffer<T> {
                 reason: "HIP shares whole allocations of `Device::alloc` only; use `Device::virtual_memory` for others",
             });
         }
-        self.device().make_current()?;
+        // SAFETY: the memory is alive, and the caller is told how long it has to be.
+        unsafe {
+            self.device()
+                .share_allocation(self.pointer().as_ptr().cast())
+        }
+    }
+}
+
+impl Device {
+    /// The handle by which another process opens an allocation of `hipMalloc`, which begins at `base`. As
+    /// [`DeviceBuffer::share`], for memory that other code allocated.
+    ///
+    /// The handle names the whole allocation, and what opening it gives is its first byte: send along how far into it your
+    /// memory begins ([`Device::allocation_of`]).
+    ///
+    /// # Safety
+    ///
+    /// `base` is an address of HIP's, and the allocation is not freed while another process uses it.
+    ///
+    /// # Errors
+    ///
+    /// HIP does not know the memory as its own (`hipErrorInvalidValue`), or could not share it.
+    #[doc(alias = "hipIpcGetMemHandle")]
+    pub unsafe fn share_allocation(&self, base: *const c_void) -> Result<IpcMemory> {
+        self.make_current()?;
         let mut handle = hipIpcMemHandle_t::default();
-        let pointer = self.pointer().as_ptr().cast::<c_void>();
-        // SAFETY: writes one handle to the address given; the memory is alive.
+        // SAFETY: writes one handle to the address given; the memory is alive by the caller's promise.
         unsafe {
             call!(
-                self.device().runtime(),
-                hipIpcGetMemHandle(&mut handle, pointer),
-                "hipIpcGetMemHandle({pointer:?})"
+                self.runtime(),
+                hipIpcGetMemHandle(&mut handle, base.cast_mut()),
+                "hipIpcGetMemHandle({base:?})"
             )?;
         }
         Ok(IpcMemory {

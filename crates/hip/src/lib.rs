@@ -112,6 +112,7 @@ mod semaphore;
 mod slice;
 mod stream;
 mod uses;
+mod uuid;
 mod view;
 mod virtual_memory;
 
@@ -138,4 +139,5 @@ pub use runtime::{Runtime, Versions};
 pub use semaphore::ExternalSemaphore;
 pub use slice::{DeviceSlice, DeviceSliceMut};
 pub use stream::Stream;
-pub use virtual_memory::VirtualMemory;
+pub use uuid::Uuid;
+pub use virtual_memory::{Exporter, VirtualMemory};

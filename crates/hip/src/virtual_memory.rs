@@ -20,7 +20,8 @@ const FILE_DESCRIPTOR: hipMemAllocationHandleType =
 
 /// Device memory that other processes and APIs can map by a file descriptor.
 ///
-/// [`into_buffer`](Self::into_buffer) makes it a [`DeviceBuffer`]; export the descriptor before:
+/// [`into_buffer`](Self::into_buffer) makes it a [`DeviceBuffer`]; export the descriptor before, or take an
+/// [`exporter`](Self::exporter) along:
 ///
 /// ```compile_fail,E0382
 /// fn late(memory: hip::VirtualMemory) -> hip::Result<std::os::fd::OwnedFd> {
@@ -30,7 +31,13 @@ const FILE_DESCRIPTOR: hipMemAllocationHandleType =
 /// ```
 #[doc(alias("hipMemCreate", "hipMemMap"))]
 pub struct VirtualMemory {
-    core: Core,
+    core: Arc<Core>,
+}
+
+/// Exports [`VirtualMemory`] after it has become a buffer. It keeps the memory.
+#[derive(Clone)]
+pub struct Exporter {
+    core: Arc<Core>,
 }
 
 /// What was done so far, undone in reverse when dropped.
@@ -203,7 +210,9 @@ impl VirtualMemory {
                 "hipMemSetAccess({address:?}, {mapped_bytes} bytes)"
             )?;
         }
-        Ok(Self { core })
+        Ok(Self {
+            core: Arc::new(core),
+        })
     }
 
     /// The device that has the memory.
@@ -225,14 +234,54 @@ impl VirtualMemory {
     /// HIP could not export it.
     #[doc(alias = "hipMemExportToShareableHandle")]
     pub fn export(&self) -> Result<OwnedFd> {
+        self.core.export()
+    }
+
+    /// What exports the memory later, when it is a buffer.
+    #[must_use]
+    pub fn exporter(&self) -> Exporter {
+        Exporter {
+            core: self.core.clone(),
+        }
+    }
+
+    /// All of the memory as elements; bytes that make no whole element are left.
+    ///
+    /// # Errors
+    ///
+    /// A type of greater alignment than the device's granularity.
+    pub fn into_buffer<T: Pod>(self) -> Result<DeviceBuffer<T>> {
+        let Self { core } = self;
+        let (device, bytes) = (core.device.clone(), core.bytes);
+        let base = not_null(core.address, "hipMemAddressReserve")?;
+        let len = bytes.checked_div(size_of::<T>()).unwrap_or(0);
+        // SAFETY: mapped for as many bytes until the owner goes. New memory is used through this one buffer; for imported
+        // memory the importer vouched.
+        unsafe { view(&device, base, bytes, 0, len, core) }
+    }
+}
+
+impl Exporter {
+    /// As [`VirtualMemory::export`].
+    ///
+    /// # Errors
+    ///
+    /// HIP could not export it.
+    pub fn export(&self) -> Result<OwnedFd> {
+        self.core.export()
+    }
+}
+
+impl Core {
+    fn export(&self) -> Result<OwnedFd> {
         let mut fd = -1_i32;
         // SAFETY: writes one descriptor to the address given; the handle is alive and was made for this.
         unsafe {
             call!(
-                self.core.device.runtime(),
+                self.device.runtime(),
                 hipMemExportToShareableHandle(
                     (&raw mut fd).cast::<c_void>(),
-                    self.core.handle,
+                    self.handle,
                     FILE_DESCRIPTOR,
                     0
                 ),
@@ -248,21 +297,6 @@ impl VirtualMemory {
         }
         // SAFETY: a new descriptor that is ours.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-    }
-
-    /// All of the memory as elements; bytes that make no whole element are left.
-    ///
-    /// # Errors
-    ///
-    /// A type of greater alignment than the device's granularity.
-    pub fn into_buffer<T: Pod>(self) -> Result<DeviceBuffer<T>> {
-        let Self { core } = self;
-        let (device, bytes) = (core.device.clone(), core.bytes);
-        let base = not_null(core.address, "hipMemAddressReserve")?;
-        let len = bytes.checked_div(size_of::<T>()).unwrap_or(0);
-        // SAFETY: mapped for as many bytes until the owner goes. New memory is used through this one buffer; for imported
-        // memory the importer vouched.
-        unsafe { view(&device, base, bytes, 0, len, Arc::new(core)) }
     }
 }
 
@@ -305,6 +339,14 @@ impl fmt::Debug for VirtualMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VirtualMemory")
             .field("device", &self.core.device.ordinal())
+            .field("bytes", &self.core.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exporter")
             .field("bytes", &self.core.bytes)
             .finish_non_exhaustive()
     }

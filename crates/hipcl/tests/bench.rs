@@ -36,7 +36,7 @@ fn measured(what: &str) -> Option<serde_json::Value> {
 #[test]
 fn every_figure_has_a_spread_and_is_held_against_something() {
     for what in [
-        "launch", "pool", "cache", "staging", "blas", "fft", "routes", "pipeline",
+        "launch", "pool", "cache", "staging", "blas", "fft", "routes", "pipeline", "note", "stream",
     ] {
         if measured(what).is_none() {
             return;

@@ -254,6 +254,9 @@ pub enum Error {
         "the pipeline has no slot; give it at least one, and new ones after a panic of its consumer"
     )]
     NoSlots,
+    /// Something between this process and another one.
+    #[error(transparent)]
+    Peer(#[from] crate::PeerError),
     /// Every counting slot is in use.
     #[error(
         "{limit} bridges are open in this process, which is the most that can be counted apart; drop one"
@@ -277,6 +280,7 @@ impl Error {
             self,
             Self::NotPossible { .. }
                 | Self::Unsupported { .. }
+                | Self::Peer(crate::PeerError::NotPossible { .. })
                 | Self::Cl(clmgr::Error::NotSupported { .. })
                 | Self::Hip(hip::Error::NotSupported { .. } | hip::Error::MissingSymbol { .. })
         )

@@ -18,7 +18,11 @@
 //! [`Bridge::open`] makes its own OpenCL objects, [`Bridge::adopt`] works on those of other code, and
 //! [`Bridge::adopt_cl_mem`] and its like make shared buffers of memory that exists already.
 //!
-//! What this crate does not do: sharing between processes. That is a later version's work.
+//! [`Shared::export`] and [`Bridge::import`] share memory with another process, which takes turns with
+//! this one ([`Joint`]).
+//!
+//! What this crate does not do: several processes at work on the same memory at once, and sharing with
+//! more than one other process.
 //!
 //! ```
 //! use interop::{Bridge, Options};
@@ -68,6 +72,7 @@ mod meter;
 mod pairing;
 pub mod pipeline;
 mod probe;
+mod process;
 mod report;
 mod residency;
 mod route;
@@ -83,6 +88,7 @@ pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};
 pub use guard::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
 pub use meter::{CallCount, Category, Counts, Meter, Scope};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};
+pub use process::{Carrier, Joint, Link, Listener, NotExported, PeerError, UnknownCarrier};
 pub use report::{BridgeReport, Failover, Pairing, RouteReport};
 pub use residency::Residency;
 pub use route::{Policy, Route, UnknownRoute};

@@ -134,6 +134,26 @@ impl<T: Pod> Shared<T> {
         self
     }
 
+    /// What its bridge has in common for all buffers.
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// How the memory is reached.
+    pub(crate) fn backing(&self) -> &dyn Backing {
+        &**self.backing
+    }
+
+    /// Stays in this memory, whatever fails: others know it by now.
+    pub(crate) fn pinned_down(&mut self) {
+        self.next = Arc::default();
+    }
+
+    /// Waits for everyone that was given access.
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.view.drain(&**self.handoff)
+    }
+
     /// Whether changes of side are the host's, whatever grade was asked for.
     pub(crate) fn needs_host(&self) -> bool {
         let by_queue = self.handoff.follows_queues() && self.backing.leaves_by_queue();
@@ -443,7 +463,7 @@ impl<T: Pod> Shared<T> {
         }
     }
 
-    fn check_writable(&self) -> Result<()> {
+    pub(crate) fn check_writable(&self) -> Result<()> {
         if self.writable {
             return Ok(());
         }

@@ -82,3 +82,31 @@ fn every_sample_from_the_socket_is_right_with_one_buffer_and_with_two() {
     }
     assert_eq!(text.matches("24 blocks in").count(), 2, "{text}");
 }
+
+#[test]
+fn two_processes_are_right_by_each_carrier_and_one_of_them_may_be_killed() {
+    let text = output("10_ipc");
+    assert_eq!(text.matches("every word right").count(), 3, "{text}");
+    assert!(
+        text.contains("hung up") && text.contains("killed: the memory is as it was"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_descriptor_shows_the_same_words_here_and_in_another_process() {
+    let text = output("07_dma_buf");
+    // The processor's OpenCL allocates nothing that could be exported, and the example says so.
+    assert!(
+        text.contains("OpenCL's memory as a dma-buf for HIP: not here: "),
+        "{text}"
+    );
+    assert!(
+        text.contains("one process, hip-pointer by dma-buf: two addresses, the same words"),
+        "{text}"
+    );
+    assert!(
+        text.contains("two processes, by dma-buf: every word right"),
+        "{text}"
+    );
+}

@@ -346,3 +346,122 @@ fn both_apis_work_on_different_blocks_at_once_under_every_grade() {
         );
     }
 }
+
+#[test]
+fn a_batched_stage_queues_all_waiting_blocks_before_it_waits_for_one() {
+    let log = Mutex::new(Vec::new());
+    let note = |what: &'static str, block| log.lock().expect("no panic").push((what, block));
+    // The stage before holds block 0 back in the batch's own hands: it lets the batch begin once
+    // blocks 1 to 4 are on their way.
+    let (let_go, held) = mpsc::channel();
+    let pipeline = Pipeline::new(vec![0; 5])
+        .stage("before", move |_, block| {
+            if block == 4 {
+                let_go.send(()).map_err(|_| "nobody waits")?;
+            }
+            Ok(())
+        })
+        .batched_stage(
+            "batched",
+            3,
+            move |_, block| {
+                note("queue", block);
+                if block == 0 {
+                    held.recv().map_err(|_| "nobody came")?;
+                }
+                if block == 2 { Err("odd taste") } else { Ok(()) }
+            },
+            move |_, block| {
+                note("wait", block);
+                Ok(())
+            },
+        );
+    let (summary, results) = run(pipeline, 5);
+    let failed: Vec<_> = results
+        .iter()
+        .filter(|(_, result)| result.is_err())
+        .map(|(block, _)| *block)
+        .collect();
+    assert_eq!(failed, [2]);
+    assert_eq!(summary.stages[2].blocks, 5);
+    assert!(summary.stages[2].busy <= summary.elapsed, "counted once");
+    let log = log.into_inner().expect("no panic");
+    for block in 0..5 {
+        let place = |what| log.iter().position(|entry| *entry == (what, block));
+        assert!(
+            place("queue").expect("queued") < place("wait").expect("waited for"),
+            "{log:?}"
+        );
+    }
+    // Blocks 1 to 3 waited while the first one was queued; block 4 may have.
+    let second_batch: Vec<_> = log[2..8].to_vec();
+    let expected: Vec<_> = ["queue", "wait"]
+        .into_iter()
+        .flat_map(|what| (1..4).map(move |block| (what, block)))
+        .collect();
+    assert_eq!(log[..2], [("queue", 0), ("wait", 0)]);
+    assert_eq!(second_batch, expected, "{log:?}");
+}
+
+#[test]
+fn a_batch_on_the_device_comes_out_as_if_it_had_been_worked_on_alone() {
+    let platform = platform::select().expect("a platform");
+    let bridge = Bridge::open(&platform, &Options::default()).expect("a bridge");
+    let add = bridge
+        .programs()
+        .get(
+            "__kernel void add(__global float *x) { x[get_global_id(0)] += 1.0f; }",
+            "",
+        )
+        .and_then(|program| program.kernel("add"))
+        .expect("the kernel builds");
+    let twice = hip::rtc::Program::new(
+        "extern \"C\" __global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; }",
+    )
+    .compile(bridge.hip_device())
+    .and_then(|module| module.function("twice"))
+    .expect("the kernel builds");
+    let mut pipeline = Pipeline::new(bridge.slots::<f32>(6, 256).expect("six slots"))
+        .batched_stage(
+            "add",
+            3,
+            |slot: &mut Slot<f32>, _| {
+                let guard = slot.data.cl_mut(&slot.queue)?;
+                // SAFETY: `add` takes one buffer and touches 256 floats.
+                unsafe { add.launch(&slot.queue, clmgr::NdRange::d1(256), &[guard.arg()]) }?;
+                Ok::<_, interop::Error>(())
+            },
+            |slot, _| Ok(slot.queue.finish()?),
+        )
+        .batched_stage(
+            "twice",
+            3,
+            |slot, _| {
+                let mut guard = slot.data.hip_mut(&slot.stream)?;
+                let config = hip::LaunchConfig::linear(256, 256)?;
+                // SAFETY: `twice` takes one float pointer and touches 256 floats.
+                unsafe { twice.launch(&slot.stream, config, &[&guard.slice_mut()]) }?;
+                Ok(())
+            },
+            |slot, _| Ok(slot.stream.synchronize()?),
+        );
+    let mut next = 0;
+    pipeline
+        .run(
+            &mut (0..40_u32).map(|n| vec![n as f32; 256]),
+            |slot, block: Vec<f32>| slot.data.upload(&block),
+            |slot| {
+                let mut result = vec![0.0; 256];
+                slot.data.download(&mut result)?;
+                Ok(result)
+            },
+            |block, result| {
+                let result = result.expect("no stage fails");
+                assert_eq!(block, next);
+                assert_eq!(result, [2.0 * (block as f32 + 1.0); 256]);
+                next += 1;
+            },
+        )
+        .expect("there are slots");
+    assert_eq!(next, 40);
+}

@@ -213,7 +213,7 @@ struct Parser<'a> {
 }
 
 /// libclang's wheel brings no `stddef.h`; any C compiler's does.
-fn compiler_headers(shell: &Shell) -> Result<String> {
+pub fn compiler_headers(shell: &Shell) -> Result<String> {
     cmd!(shell, "cc -print-file-name=include")
         .quiet()
         .read()

@@ -13,6 +13,7 @@
 //! | functions as a table of optional slots, each with its releases | `table`, `since` |
 //! | one release's functions as a list of signatures | `functions` |
 //! | each release's declarations as text | `facts` |
+//! | Khronos' headers to OpenCL's table of functions | [`opencl`] |
 //! | what was generated, as digests | [`record`] |
 //!
 //! Only the middle steps need the Cargo feature `codegen`; without it the command prepares the inputs and runs itself again with it.
@@ -34,6 +35,7 @@ mod layout;
 mod libclang;
 #[cfg(feature = "codegen")]
 mod merge;
+mod opencl;
 #[cfg(feature = "codegen")]
 mod parsed;
 mod record;
@@ -70,7 +72,7 @@ pub const PROFILE: [&str; 4] = [
     "profile.dev.package.regex-automata.opt-level=2",
 ];
 
-/// Tells the process that has the parser the releases whose headers are unpacked.
+/// Tells the process that has the parser the releases whose headers are unpacked, and whether OpenCL's are.
 const PREPARED_VARIABLE: &str = "HIPCL_CODEGEN_PREPARED";
 
 /// Regenerates the bindings of the workspace at `root`, or with `--check` fails when the checked-in ones differ from what
@@ -104,6 +106,11 @@ pub fn run(root: &Path, args: &[String]) -> Result<()> {
                 return Err(format!("no headers of ROCm {}: {error}", release.name).into());
             }
         }
+    }
+    match opencl::unpack(&shell, &work) {
+        Ok(_) => prepared.push(opencl::NAME),
+        Err(error) if check => println!("codegen: no headers of OpenCL: {error}"),
+        Err(error) => return Err(format!("no headers of OpenCL: {error}").into()),
     }
     let parser = match libclang::folder(&shell, &work) {
         Ok(folder) if !prepared.is_empty() => Some(folder),
@@ -172,11 +179,20 @@ pub fn work_folder(root: &Path) -> PathBuf {
 
 #[cfg(feature = "codegen")]
 fn generate(shell: &Shell, root: &Path, work: &Path, prepared: &[&str], check: bool) -> Result<()> {
-    if prepared.len() < RELEASES.len() {
-        record::compare_some(root, work, &bindings::facts(shell, work, prepared)?)?;
+    let opencl = if prepared.contains(&opencl::NAME) {
+        opencl::generate(shell, work)?
+    } else {
+        Vec::new()
+    };
+    // The releases and OpenCL.
+    if prepared.len() < RELEASES.len() + 1 {
+        let mut some = bindings::facts(shell, work, prepared)?;
+        some.extend(opencl);
+        record::compare_some(root, work, &some)?;
         return verify(root);
     }
-    let fresh = bindings::generate(shell, root, work)?;
+    let mut fresh = bindings::generate(shell, root, work)?;
+    fresh.extend(opencl);
     if check {
         record::compare(root, work, &fresh)
     } else {

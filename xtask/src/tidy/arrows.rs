@@ -67,7 +67,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hsa-sys",
         ],
     ),
-    ("hipcl", &["interop", "platform", "hip", "rocblas", "clmgr"]),
+    (
+        "hipcl",
+        &["interop", "platform", "hip", "rocblas", "clmgr", "hip-cuda"],
+    ),
     (
         "layout-test",
         &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"],

@@ -1,12 +1,8 @@
 //! What a device can share, and by what it is known elsewhere.
 
-use std::ffi::c_void;
-
 use super::SemaphoreKind;
 use crate::device::Device;
-use crate::external::{HandleKind, list};
-
-const UUID_KHR: u32 = 0x106A;
+use crate::external::HandleKind;
 
 impl Device {
     /// The kinds of handle that memory can be imported by; none without `cl_khr_external_memory`.
@@ -40,10 +36,37 @@ impl Device {
     #[doc(alias = "CL_DEVICE_UUID_KHR")]
     #[must_use]
     pub fn uuid(&self) -> Option<[u8; 16]> {
+        self.identifier(opencl_sys::CL_DEVICE_UUID_KHR)
+    }
+
+    /// The identifier of the driver: what two APIs must agree in to share memory; none as for
+    /// [`uuid`](Self::uuid).
+    #[doc(alias = "CL_DRIVER_UUID_KHR")]
+    #[must_use]
+    pub fn driver_uuid(&self) -> Option<[u8; 16]> {
+        self.identifier(opencl_sys::CL_DRIVER_UUID_KHR)
+    }
+
+    /// The identifier that Windows knows the device by; none elsewhere.
+    #[doc(alias = "CL_DEVICE_LUID_KHR")]
+    #[must_use]
+    pub fn luid(&self) -> Option<[u8; 8]> {
+        let valid = self.has_extension("cl_khr_device_uuid")
+            && self
+                .ask()
+                .value::<u32>(opencl_sys::CL_DEVICE_LUID_VALID_KHR)
+                .is_ok_and(|valid| valid == opencl_sys::CL_TRUE);
+        if !valid {
+            return None;
+        }
+        self.ask().value(opencl_sys::CL_DEVICE_LUID_KHR).ok()
+    }
+
+    fn identifier(&self, what: u32) -> Option<[u8; 16]> {
         if !self.has_extension("cl_khr_device_uuid") {
             return None;
         }
-        let bytes: [u8; 16] = self.list::<u8>(UUID_KHR).try_into().ok()?;
+        let bytes: [u8; 16] = self.ask().value(what).ok()?;
         (bytes != [0; 16]).then_some(bytes)
     }
 
@@ -51,20 +74,11 @@ impl Device {
         if !self.has_extension(extension) {
             return Vec::new();
         }
-        self.list::<u32>(what).into_iter().map(kind).collect()
-    }
-
-    /// A property that is a list of plain values; empty if the driver refuses the query.
-    fn list<V: bytemuck::Pod>(&self, what: u32) -> Vec<V> {
-        let Some(get) = self.api().clGetDeviceInfo else {
-            return Vec::new();
-        };
-        let ask = |size: usize, place: *mut c_void, needed: *mut usize| {
-            // SAFETY: the device is alive; `place` has room for `size` bytes or is null; `needed`
-            // is a valid place or null.
-            unsafe { get(self.raw(), what, size, place, needed) }
-        };
-        // SAFETY: any bytes are a valid `V`.
-        unsafe { list("clGetDeviceInfo", what, ask) }.unwrap_or_default()
+        self.ask()
+            .list::<u32>(what)
+            .unwrap_or_default()
+            .into_iter()
+            .map(kind)
+            .collect()
     }
 }

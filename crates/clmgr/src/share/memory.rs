@@ -6,13 +6,13 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use opencl_sys::{
-    cl_event, cl_int, cl_mem_properties, clEnqueueAcquireExternalMemObjectsKHR_t,
-    clEnqueueReleaseExternalMemObjectsKHR_t,
-};
+use opencl_sys::{cl_event, cl_int, cl_mem_properties};
 
 use super::{function, refused, require};
 use crate::access::BufferAccess;
+use crate::api::extension::{
+    clEnqueueAcquireExternalMemObjectsKHR, clEnqueueReleaseExternalMemObjectsKHR,
+};
 use crate::api::slot;
 use crate::buffer::Object;
 use crate::context::Context;
@@ -35,8 +35,8 @@ use crate::queue::Queue;
 pub struct ImportedBuffer<T> {
     object: Object<T>,
     kind: HandleKind,
-    acquire: clEnqueueAcquireExternalMemObjectsKHR_t,
-    release: clEnqueueReleaseExternalMemObjectsKHR_t,
+    acquire: clEnqueueAcquireExternalMemObjectsKHR,
+    release: clEnqueueReleaseExternalMemObjectsKHR,
     /// The queue of a guard that was leaked.
     acquired_on: Option<Queue>,
 }
@@ -123,11 +123,11 @@ impl<T: Pod> ImportedBuffer<T> {
         // SAFETY: `cl_khr_external_memory` gives these names these types.
         let (acquire, release) = unsafe {
             (
-                function::<clEnqueueAcquireExternalMemObjectsKHR_t>(
+                function::<clEnqueueAcquireExternalMemObjectsKHR>(
                     device,
                     c"clEnqueueAcquireExternalMemObjectsKHR",
                 )?,
-                function::<clEnqueueReleaseExternalMemObjectsKHR_t>(
+                function::<clEnqueueReleaseExternalMemObjectsKHR>(
                     device,
                     c"clEnqueueReleaseExternalMemObjectsKHR",
                 )?,

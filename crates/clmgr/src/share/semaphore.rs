@@ -2,14 +2,15 @@
 
 use std::fmt;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use opencl_sys::{
-    cl_event, cl_semaphore_khr, cl_semaphore_properties_khr, clCreateSemaphoreWithPropertiesKHR_t,
-    clEnqueueSignalSemaphoresKHR_t, clEnqueueWaitSemaphoresKHR_t, clGetSemaphoreHandleForTypeKHR_t,
-    clReleaseSemaphoreKHR_t,
-};
+use opencl_sys::{cl_event, cl_semaphore_khr, cl_semaphore_properties_khr};
 
 use super::{function, refused, require};
+use crate::api::extension::{
+    clCreateSemaphoreWithPropertiesKHR, clEnqueueSignalSemaphoresKHR, clEnqueueWaitSemaphoresKHR,
+    clGetSemaphoreHandleForTypeKHR, clReleaseSemaphoreKHR,
+};
 use crate::context::Context;
 use crate::error::{Error, Result, check};
 use crate::event::Event;
@@ -46,16 +47,24 @@ impl fmt::Display for SemaphoreKind {
 }
 
 /// A binary semaphore: each wait takes one signal.
+///
+/// The signal comes first: a wait may be enqueued once its signal is on its way to the device.
+/// [`signal`](Self::signal) therefore flushes its queue, and [`wait`](Self::wait) refuses a semaphore
+/// that only this process can signal and that it has not.
 pub struct Semaphore {
     raw: Handle,
     context: Context,
     functions: Functions,
+    /// Whether a signal was handed to the device that no wait has taken.
+    signalled: AtomicBool,
+    /// Whether another API may signal it too.
+    shared: AtomicBool,
 }
 
 struct Functions {
-    wait: clEnqueueWaitSemaphoresKHR_t,
-    signal: clEnqueueSignalSemaphoresKHR_t,
-    release: clReleaseSemaphoreKHR_t,
+    wait: clEnqueueWaitSemaphoresKHR,
+    signal: clEnqueueSignalSemaphoresKHR,
+    release: clReleaseSemaphoreKHR,
 }
 
 impl Semaphore {
@@ -103,6 +112,7 @@ impl Semaphore {
         let semaphore = Self::create(context, &what, &[kind.0.into(), descriptor])?;
         // The import owns the descriptor from now on.
         let _consumed = fd.into_raw_fd();
+        semaphore.shared.store(true, Ordering::SeqCst);
         Ok(semaphore)
     }
 
@@ -116,7 +126,7 @@ impl Semaphore {
         // SAFETY: `cl_khr_semaphore` gives these names these types.
         let (create, functions) = unsafe {
             (
-                function::<clCreateSemaphoreWithPropertiesKHR_t>(
+                function::<clCreateSemaphoreWithPropertiesKHR>(
                     device,
                     c"clCreateSemaphoreWithPropertiesKHR",
                 )?,
@@ -144,6 +154,8 @@ impl Semaphore {
             raw: Handle(raw),
             context: context.clone(),
             functions,
+            signalled: AtomicBool::new(false),
+            shared: AtomicBool::new(false),
         })
     }
 
@@ -163,7 +175,7 @@ impl Semaphore {
         )?;
         // SAFETY: `cl_khr_external_semaphore` gives this name this type.
         let get = unsafe {
-            function::<clGetSemaphoreHandleForTypeKHR_t>(device, c"clGetSemaphoreHandleForTypeKHR")
+            function::<clGetSemaphoreHandleForTypeKHR>(device, c"clGetSemaphoreHandleForTypeKHR")
         }?
         .ok_or_else(|| Error::missing("clGetSemaphoreHandleForTypeKHR"))?;
         let mut fd: RawFd = -1;
@@ -187,35 +199,54 @@ impl Semaphore {
                 "the driver gave no descriptor",
             ));
         }
+        self.shared.store(true, Ordering::SeqCst);
         // SAFETY: the driver gave the descriptor to the caller.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
     /// Makes every later command of `queue` wait for a signal.
     ///
+    /// The signal must have been handed to the device before: on NVIDIA's OpenCL (driver 580) a wait
+    /// that is enqueued before its signal is submitted blocks the signal too, and neither ends. A
+    /// signal that is held behind a [`UserEvent`](crate::UserEvent) is not submitted until that ends,
+    /// also if its queue was flushed; so is one of another API that has not been enqueued there.
+    ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`], or what `clEnqueueWaitSemaphoresKHR` answers.
+    /// [`Error::ContextMismatch`]; [`Error::NotSignalled`] for a semaphore that was neither imported
+    /// nor exported, and that [`signal`](Self::signal) was not called for since the last wait; what
+    /// `clEnqueueWaitSemaphoresKHR` answers.
     #[doc(alias = "clEnqueueWaitSemaphoresKHR")]
     pub fn wait(&self, queue: &Queue) -> Result<Event> {
-        self.enqueue(queue, "clEnqueueWaitSemaphoresKHR", self.functions.wait)
+        let taken = self.signalled.swap(false, Ordering::SeqCst);
+        if !taken && !self.shared.load(Ordering::SeqCst) {
+            return Err(Error::NotSignalled);
+        }
+        let waited = self.enqueue(queue, "clEnqueueWaitSemaphoresKHR", self.functions.wait);
+        if taken && waited.is_err() {
+            self.signalled.store(true, Ordering::SeqCst);
+        }
+        waited
     }
 
-    /// Signals when every earlier command of `queue` has ended.
+    /// Signals when every earlier command of `queue` has ended, and flushes the queue.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`], or what `clEnqueueSignalSemaphoresKHR` answers.
+    /// [`Error::ContextMismatch`], or what `clEnqueueSignalSemaphoresKHR` and `clFlush` answer.
     #[doc(alias = "clEnqueueSignalSemaphoresKHR")]
     pub fn signal(&self, queue: &Queue) -> Result<Event> {
-        self.enqueue(queue, "clEnqueueSignalSemaphoresKHR", self.functions.signal)
+        let event = self.enqueue(queue, "clEnqueueSignalSemaphoresKHR", self.functions.signal)?;
+        queue.flush()?;
+        self.signalled.store(true, Ordering::SeqCst);
+        Ok(event)
     }
 
     fn enqueue(
         &self,
         queue: &Queue,
         call: &'static str,
-        command: clEnqueueWaitSemaphoresKHR_t,
+        command: clEnqueueWaitSemaphoresKHR,
     ) -> Result<Event> {
         if queue.context() != &self.context {
             return Err(Error::ContextMismatch { what: "the queue" });

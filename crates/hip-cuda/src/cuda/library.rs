@@ -30,6 +30,11 @@ pub(crate) const CUSOLVER: Names = Names {
     title: "cuSOLVER",
     files: &["libcusolver.so.12", "libcusolver.so.11"],
 };
+/// As for cuSOLVER. No slot of a table goes there; it is measured against.
+pub(crate) const CUFFT: Names = Names {
+    title: "cuFFT",
+    files: &["libcufft.so.12", "libcufft.so.11"],
+};
 
 /// A library that stays open for the rest of the process.
 pub(crate) struct Opened {

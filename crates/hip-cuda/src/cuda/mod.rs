@@ -62,3 +62,9 @@ once!(
     library::Opened,
     library::CUSOLVER
 );
+once!(
+    opened_cufft,
+    library::Opened::find,
+    library::Opened,
+    library::CUFFT
+);

@@ -1,52 +1,147 @@
-//! Complex products of rocBLAS on shared memory.
+//! Complex products of rocBLAS on shared memory, in turns with the same product called raw from another library.
 
-use rocblas::{Handle, Matrix, MatrixMut, Op};
+use rocblas::{Batch, BatchMut, Handle, Matrix, MatrixMut, Op};
 
 use super::line::{Better, Line};
-use super::{Found, Ground, per_second, seconds};
+use super::peer::{self, Product};
+use super::{Found, Ground, in_turns, per_second};
 use crate::{C32, Result};
 
-const SIZES: [usize; 5] = [64, 128, 256, 512, 1024];
+/// Rows of the square matrices, and how many of them.
+const ON_HOST: [(usize, usize); 7] = [
+    (64, 1),
+    (128, 1),
+    (256, 1),
+    (512, 1),
+    (1024, 1),
+    (64, 64),
+    (256, 8),
+];
+const ON_A_CARD: [(usize, usize); 8] = [
+    (64, 1),
+    (256, 1),
+    (512, 1),
+    (1024, 1),
+    (2048, 1),
+    (4096, 1),
+    (64, 4096),
+    (512, 64),
+];
 const SAMPLES: usize = 15;
 
 pub(super) fn measure(ground: &Ground) -> Result<Found> {
+    let mut found = Found::default();
+    let sizes: &[(usize, usize)] = match ground.bridge.report().platform {
+        platform::Platform::Host => &ON_HOST,
+        _ => &ON_A_CARD,
+    };
+    let stream = ground.bridge.stream()?;
+    let peers = peer::products(&ground.bridge, &stream);
+    for &(size, count) in sizes {
+        products(ground, &stream, &peers, size, count, &mut found)?;
+    }
+    found.notes.extend(peers.missing);
+    let best = |line: &Line| line.limit.is_none();
+    let fastest = found.lines.iter().filter(|line| best(line));
+    let fastest = fastest.map(|line| line.value).fold(0.0, f64::max);
+    for line in &mut found.lines {
+        if best(line) {
+            *line = line.clone().against(fastest, "the best of these");
+        }
+    }
+    Ok(found)
+}
+
+fn products(
+    ground: &Ground,
+    stream: &hip::Stream,
+    peers: &peer::Peers<Product>,
+    size: usize,
+    count: usize,
+    found: &mut Found,
+) -> Result<()> {
     let bridge = &ground.bridge;
-    let (queue, stream) = (bridge.queue()?, bridge.stream()?);
-    let handle = Handle::new(&bridge.blas()?, &stream)?;
-    let one = C32::new(1.0, 0.0);
-    let mut lines = Vec::new();
-    for size in SIZES {
-        let elements = size * size;
-        let numbers = vec![C32::new(0.5, -0.25); elements];
-        let mut a = bridge.alloc::<C32>(elements)?;
-        let mut b = bridge.alloc::<C32>(elements)?;
-        let mut c = bridge.alloc::<C32>(elements)?;
-        a.upload(&numbers)?;
-        b.upload(&numbers)?;
-        // OpenCL owns it first, as it does in a program that needs the two
-        drop(c.cl_mut(&queue)?);
-        let times = seconds(SAMPLES, || {
-            let (a, b, mut c) = (a.hip(&stream)?, b.hip(&stream)?, c.hip_mut(&stream)?);
+    let queue = bridge.queue()?;
+    let handle = Handle::new(&bridge.blas()?, stream)?;
+    let (one, zero) = (C32::new(1.0, 0.0), C32::default());
+    let each = size * size;
+    let elements = each * count;
+    let numbers = vec![C32::new(0.5, -0.25); elements];
+    let mut a = bridge.alloc::<C32>(elements)?;
+    let mut b = bridge.alloc::<C32>(elements)?;
+    let mut c = bridge.alloc::<C32>(elements)?;
+    a.upload(&numbers)?;
+    b.upload(&numbers)?;
+    // OpenCL owns it first, as it does in a program that needs the two
+    drop(c.cl_mut(&queue)?);
+    let product = Product {
+        size,
+        count,
+        a: a.hip(stream)?.slice().as_ptr(),
+        b: b.hip(stream)?.slice().as_ptr(),
+        c: c.hip_mut(stream)?.slice_mut().as_mut_ptr(),
+    };
+    let mut ours = || {
+        let (a, b, mut c) = (a.hip(stream)?, b.hip(stream)?, c.hip_mut(stream)?);
+        if count == 1 {
             handle.gemm(
                 Op::None,
                 Op::None,
                 one,
                 Matrix::new(a.slice(), size, size, size)?,
                 Matrix::new(b.slice(), size, size, size)?,
-                C32::default(),
+                zero,
                 MatrixMut::new(c.slice_mut(), size, size, size)?,
             )?;
-            Ok(stream.synchronize()?)
-        })?;
-        let operations = 8.0 * (elements * size) as f64;
-        lines.push(Line::of(
-            format!("cgemm, {size} x {size}"),
+        } else {
+            handle.gemm_strided_batched(
+                Op::None,
+                Op::None,
+                one,
+                Batch::new(a.slice(), size, size, size, each, count)?,
+                Batch::new(b.slice(), size, size, size, each, count)?,
+                zero,
+                BatchMut::new(c.slice_mut(), size, size, size, each, count)?,
+            )?;
+        }
+        Ok(stream.synchronize()?)
+    };
+    let mut theirs: Vec<_> = peers
+        .found
+        .iter()
+        .map(|peer| {
+            move || {
+                // SAFETY: the three buffers hold these matrices, and the stream is idle between the turns.
+                unsafe { peer.run(&product) }?;
+                Ok(stream.synchronize()?)
+            }
+        })
+        .collect();
+    let mut turns: Vec<&mut dyn FnMut() -> Result<()>> = vec![&mut ours];
+    turns.extend(theirs.iter_mut().map(|turn| turn as _));
+    let mut times = in_turns(SAMPLES, &mut turns)?.into_iter();
+    let operations = 8.0 * (elements * size) as f64;
+    let shape = match count {
+        1 => format!("cgemm, {size} x {size}"),
+        _ => format!("cgemm strided batched, {count} of {size} x {size}"),
+    };
+    let line = |name: String, times: Vec<f64>| {
+        Line::of(
+            name,
             "GFLOP/s",
             Better::Higher,
             per_second(operations, &times),
-        ));
+        )
+    };
+    let mut ours = line(shape.clone(), times.next().unwrap_or_default());
+    let peers = peers.found.iter().zip(times);
+    for (index, (peer, times)) in peers.enumerate() {
+        let theirs = line(format!("{shape}, {}", peer.name()), times);
+        if index == 0 {
+            ours = ours.against(theirs.value, peer.name());
+        }
+        found.lines.push(theirs);
     }
-    let best = lines.iter().map(|line| line.value).fold(0.0, f64::max);
-    let against = |line: Line| line.against(best, "the best of these");
-    Ok(lines.into_iter().map(against).collect::<Vec<_>>().into())
+    found.lines.push(ours);
+    Ok(())
 }

@@ -26,12 +26,20 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
         let line = |name: String, cost: &measure::HandoffCost| {
             Line::known(name, "us", Better::Lower, cost.median_us).up_to(cost.p99_us)
         };
-        found
-            .lines
-            .push(line(format!("{grade}, idle queues"), &cost).against(
-                waited,
-                "an empty kernel and the wait for it, mean of both APIs",
+        let idle = line(format!("{grade}, idle queues"), &cost);
+        found.lines.push(match cost.by_hand_us {
+            Some(by_hand) => idle.against(by_hand, "the same rounds written by hand, with waits"),
+            None => idle,
+        });
+        // How much of it is a wait, which every program pays, and how much the change of side itself.
+        if let Some(by_hand) = cost.by_hand_us {
+            let wait = waited - queued;
+            let change = (by_hand - wait).max(0.0);
+            found.notes.push(format!(
+                "{grade}: by hand {by_hand:.1} us, of which waiting for a kernel is {wait:.1} us and the device's change of side {change:.1} us ({:.0} %)",
+                100.0 * change / by_hand.max(f64::MIN_POSITIVE)
             ));
+        }
         match measure::handoff_busy(&bridge)? {
             Some(cost) => found
                 .lines

@@ -6,9 +6,12 @@
 //! | `routes` | the bandwidth of each route's memory, by API |
 //! | `staging` | what a change of side costs without sharing |
 //! | `pipeline` | blocks through upload, OpenCL, HIP and download, by number of slots |
+//! | `note` | four small kernels: strictly alternating, and with data sets in flight |
+//! | `stream` | blocks that arrive like a network's, through pinned memory |
 //! | `launch` | empty kernels |
 //! | `blas`, `fft` | products and transforms on shared memory |
 //! | `pool`, `cache` | memory kept for the next request, programs kept compiled |
+//! | `peer` | others' libraries, called raw, to measure against |
 //! | `line`, `report` | one figure; the table, the JSON, the comparison |
 
 mod blas;
@@ -17,11 +20,14 @@ mod fft;
 mod handoff;
 mod launch;
 pub mod line;
+mod note;
+mod peer;
 mod pipeline;
 mod pool;
 pub mod report;
 mod routes;
 mod staging;
+mod stream;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,6 +52,10 @@ pub enum What {
     Staging,
     /// Blocks through stages that overlap.
     Pipeline,
+    /// Four small kernels: strictly alternating, and with data sets in flight.
+    Note,
+    /// Blocks that arrive like a network's, through pinned memory.
+    Stream,
     /// Empty kernels.
     Launch,
     /// Matrix products on shared memory.
@@ -148,6 +158,8 @@ fn measure(options: &Options) -> Result<Report> {
         What::Routes => routes::measure(&ground),
         What::Staging => staging::measure(&ground),
         What::Pipeline => pipeline::measure(&ground),
+        What::Note => note::measure(&ground),
+        What::Stream => stream::measure(&ground),
         What::Launch => launch::measure(&ground),
         What::Blas => blas::measure(&ground),
         What::Fft => fft::measure(&ground),
@@ -175,6 +187,22 @@ fn seconds(count: usize, mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64
             Ok(start.elapsed().as_secs_f64())
         })
         .collect()
+}
+
+/// The same for several pieces of work, in turns, so that a slow spell of the machine hits all of them.
+fn in_turns(count: usize, turns: &mut [&mut dyn FnMut() -> Result<()>]) -> Result<Vec<Vec<f64>>> {
+    let warm_up = (count / 10).max(1);
+    let mut times = vec![Vec::with_capacity(count); turns.len()];
+    for sample in 0..warm_up + count {
+        for (work, times) in turns.iter_mut().zip(&mut times) {
+            let start = Instant::now();
+            work()?;
+            if sample >= warm_up {
+                times.push(start.elapsed().as_secs_f64());
+            }
+        }
+    }
+    Ok(times)
 }
 
 /// `bytes` by each time, in 10^9 a second.

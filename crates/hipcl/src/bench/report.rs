@@ -140,6 +140,8 @@ impl Report {
         }
         writeln!(out, "limit is")?;
         let number = |value: Option<f64>| match value {
+            // three digits say what a small figure is
+            Some(value) if value.is_finite() && value.abs() < 1.0 => format!("{value:.4}"),
             Some(value) if value.is_finite() => format!("{value:.2}"),
             _ => "-".to_owned(),
         };

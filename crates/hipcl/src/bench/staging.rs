@@ -6,11 +6,13 @@ use super::line::{Better, Line};
 use super::{Found, Ground, per_second, seconds};
 use crate::Result;
 
-const SIZES: [(&str, usize); 3] = [
+const SIZES: [(&str, usize); 4] = [
     ("64 KiB", 64 << 10),
     ("4 MiB", 4 << 20),
+    ("32 MiB", 32 << 20),
     ("128 MiB", 128 << 20),
 ];
+const ON_A_CARD: (&str, usize) = ("1 GiB", 1 << 30);
 const SAMPLES: usize = 20;
 
 pub(super) fn measure(ground: &Ground) -> Result<Found> {
@@ -18,7 +20,9 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
     let _scope = staged.meter().scope(Category::Control);
     let (queue, stream) = (staged.queue()?, staged.stream()?);
     let mut found = Found::default();
-    for (size, bytes) in SIZES {
+    let on_host = ground.bridge.report().platform == platform::Platform::Host;
+    let more = (!on_host).then_some(ON_A_CARD);
+    for (size, bytes) in SIZES.into_iter().chain(more) {
         let mut buffer = staged.alloc::<u8>(bytes)?;
         let both_ways = seconds(SAMPLES, || {
             drop(buffer.cl_mut(&queue)?);

@@ -3,9 +3,10 @@
 //! HIP knows an import as memory of its own, with bounds, so that its copies, peers and processes
 //! may use it, which they must not do with a bare address of OpenCL's.
 
-use super::Backing;
+use super::{Backing, Outgoing};
 use crate::alias::{Space, Span};
 use crate::core::Core;
+use crate::process::Carrier;
 use crate::uses::Access;
 use crate::{Error, Residency, Result, Route};
 use std::os::fd::AsFd;
@@ -126,6 +127,11 @@ impl Backing for DmaBuf {
 
     fn bring_to_cl(&self, core: &Core, queue: &clmgr::Queue, access: Access) -> Result<()> {
         self.original.bring_to_cl(core, queue, access)
+    }
+
+    /// By the memory itself: an import must not be exported again.
+    fn outgoing(&self, core: &Core, carrier: Carrier) -> Result<Outgoing> {
+        self.original.outgoing(core, carrier)
     }
 
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {

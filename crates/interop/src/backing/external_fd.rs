@@ -4,14 +4,19 @@
 //! both. OpenCL must take such memory over before its commands use it, and hand it back before the
 //! other side does (`cl_khr_external_memory`, acquire and release).
 
-use super::{Backing, Exported};
+#[cfg(feature = "vulkan")]
+use super::Exported;
+use super::{Backing, Outgoing, outgoing};
+#[cfg(feature = "vulkan")]
+use crate::Error;
 use crate::core::Core;
+use crate::process::Carrier;
 use crate::uses::Access;
-use crate::{Error, Residency, Result, Route};
+use crate::{Residency, Result, Route};
 use clmgr::{BufferAccess, Event, HandleKind, ImportedBuffer, Queue};
 use parking_lot::Mutex;
 use std::any::Any;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 pub(crate) struct ExternalFd {
     // Dropped before the memory that it imports.
@@ -25,6 +30,8 @@ pub(crate) struct ExternalFd {
     is_allocated: bool,
     address: usize,
     bytes: usize,
+    /// `None` for memory of another process, which alone may share it.
+    exporter: Option<hip::Exporter>,
 }
 
 struct ClSide {
@@ -43,15 +50,44 @@ impl ExternalFd {
     pub(crate) fn allocate(core: &Core, bytes: usize) -> Result<Self> {
         let memory = core.hip_device.virtual_memory(bytes)?;
         let fd = memory.export()?;
+        let exporter = Some(memory.exporter());
+        // SAFETY: the descriptor is the memory's.
+        unsafe { Self::of_hip(core, memory, fd, exporter, bytes) }
+    }
+
+    /// HIP's virtual memory of another process.
+    ///
+    /// # Safety
+    /// As [`hip::Device::import_virtual_memory`].
+    pub(crate) unsafe fn import(core: &Core, fd: OwnedFd, bytes: usize) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { core.hip_device.import_virtual_memory(fd.as_fd(), bytes) }?;
+        // SAFETY: the descriptor is the memory's.
+        unsafe { Self::of_hip(core, memory, fd, None, bytes) }
+    }
+
+    /// # Safety
+    /// `fd` is of `memory`, which has at least `bytes` bytes.
+    unsafe fn of_hip(
+        core: &Core,
+        memory: hip::VirtualMemory,
+        fd: OwnedFd,
+        exporter: Option<hip::Exporter>,
+        bytes: usize,
+    ) -> Result<Self> {
         // SAFETY: the descriptor is that of memory of at least as many bytes.
         let cl = unsafe { import_to_cl(core, fd, bytes) }?;
-        Self::over(core, cl, memory.into_buffer::<u8>()?, bytes)
+        Ok(Self {
+            exporter,
+            ..Self::over(core, cl, memory.into_buffer::<u8>()?, bytes)?
+        })
     }
 
     /// The first `bytes` bytes of memory that neither API allocated, imported by both.
     ///
     /// # Safety
     /// The memory has as many bytes as it says, which are no fewer.
+    #[cfg(feature = "vulkan")]
     pub(crate) unsafe fn of(core: &Core, memory: Exported, bytes: usize) -> Result<Self> {
         let refused = |error: std::io::Error| Error::Unsupported {
             route: Route::ExternalFd,
@@ -98,6 +134,7 @@ impl ExternalFd {
             is_allocated: true,
             address,
             bytes,
+            exporter: None,
         })
     }
 }
@@ -205,6 +242,21 @@ impl Backing for ExternalFd {
             (side.held_by, side.written) = (None, false);
         }
         Ok(())
+    }
+
+    fn outgoing(&self, _core: &Core, carrier: Carrier) -> Result<Outgoing> {
+        match (carrier, &self.exporter) {
+            (Carrier::HipFd, Some(exporter)) => Outgoing::hip_fd(exporter),
+            (Carrier::HipFd, None) => Err(outgoing::refused(
+                carrier,
+                "the memory belongs to another process or to Vulkan, which alone may share it"
+                    .into(),
+            )),
+            _ => Err(outgoing::refused(
+                carrier,
+                "HIP's virtual memory goes by its own descriptor alone".into(),
+            )),
+        }
     }
 
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {

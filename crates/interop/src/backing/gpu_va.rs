@@ -7,9 +7,10 @@
 //! there for its life. The HSA runtime then confirms whose memory it is.
 
 use super::cl_object::ClObject;
-use super::{Backing, check_place};
+use super::{Backing, Outgoing, check_place};
 use crate::core::Core;
 use crate::known::Known;
+use crate::process::Carrier;
 use crate::{Category, Error, Result, Route};
 use platform::ForeignKind;
 
@@ -97,6 +98,16 @@ impl Backing for GpuVa {
 
     fn cl_address(&self) -> Option<usize> {
         Some(self.address)
+    }
+
+    fn outgoing(&self, core: &Core, carrier: Carrier) -> Result<Outgoing> {
+        match carrier {
+            Carrier::DmaBuf => Outgoing::dma_buf(core, self.hip_ptr(), self.bytes()),
+            _ => Err(super::outgoing::refused(
+                carrier,
+                "the memory is OpenCL's, which HIP does not share".into(),
+            )),
+        }
     }
 
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {

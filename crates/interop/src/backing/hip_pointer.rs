@@ -6,10 +6,12 @@
 //! kernels take such a pointer: OpenCL's own copies, fills and maps of it go wrong or crash, so
 //! that bytes from and to the host go through HIP.
 
-use super::{Backing, Side, check_place};
+use super::{Backing, Outgoing, Side, check_place, outgoing};
 use crate::core::Core;
+use crate::process::Carrier;
 use crate::{Error, Result, Route};
 use std::any::Any;
+use std::os::fd::BorrowedFd;
 
 /// What keeps memory of other code, or this crate's own allocation.
 pub(crate) type Owner = Box<dyn Any + Send + Sync>;
@@ -18,6 +20,17 @@ pub(crate) struct HipPointer {
     _owner: Owner,
     address: usize,
     bytes: usize,
+    kind: Kind,
+}
+
+/// Where the memory came from, which decides how another process may open it.
+enum Kind {
+    /// `hipMalloc`.
+    Malloc,
+    /// HIP's virtual memory.
+    Exportable(hip::Exporter),
+    /// Another process, to which it belongs.
+    Foreign,
 }
 
 impl HipPointer {
@@ -29,6 +42,63 @@ impl HipPointer {
             address: ptr.expose_provenance(),
             _owner: Box::new(memory),
             bytes,
+            kind: Kind::Malloc,
+        })
+    }
+
+    /// Memory that other processes can open by a descriptor. HIP allocates it on the device and nowhere else
+    /// (`hipMemLocationTypeDevice`).
+    pub(crate) fn exportable(core: &Core, bytes: usize) -> Result<Self> {
+        super::gate(core, Route::HipPointer)?;
+        let memory = core.hip_device.virtual_memory(bytes)?;
+        let kind = Kind::Exportable(memory.exporter());
+        Self::of_buffer(core, memory.into_buffer()?, 0, bytes, kind)
+    }
+
+    /// HIP's virtual memory of another process.
+    ///
+    /// # Safety
+    /// As [`hip::Device::import_virtual_memory`].
+    pub(crate) unsafe fn import_fd(core: &Core, fd: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
+        super::gate(core, Route::HipPointer)?;
+        // SAFETY: the caller's promise.
+        let memory = unsafe { core.hip_device.import_virtual_memory(fd, bytes) }?;
+        Self::of_buffer(core, memory.into_buffer()?, 0, bytes, Kind::Foreign)
+    }
+
+    /// An allocation of another process, from byte `offset` on.
+    ///
+    /// # Safety
+    /// As [`hip::IpcMemory::open`].
+    pub(crate) unsafe fn open_ipc(
+        core: &Core,
+        handle: &hip::IpcMemory,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<Self> {
+        super::gate(core, Route::HipPointer)?;
+        let end = offset.checked_add(bytes).ok_or(Error::TooLarge {
+            len: bytes,
+            element: 1,
+        })?;
+        // SAFETY: the caller's promise.
+        let memory = unsafe { handle.open::<u8>(&core.hip_device, end) }?;
+        Self::of_buffer(core, memory, offset, bytes, Kind::Foreign)
+    }
+
+    fn of_buffer(
+        core: &Core,
+        mut memory: hip::DeviceBuffer<u8>,
+        offset: usize,
+        bytes: usize,
+        kind: Kind,
+    ) -> Result<Self> {
+        let first = memory.on_mut(&core.stream)?.as_mut_ptr();
+        Ok(Self {
+            address: first.expose_provenance() + offset,
+            _owner: Box::new(memory),
+            bytes,
+            kind,
         })
     }
 
@@ -68,6 +138,7 @@ impl HipPointer {
             _owner: owner,
             address,
             bytes,
+            kind: Kind::Malloc,
         })
     }
 }
@@ -99,6 +170,26 @@ impl Backing for HipPointer {
 
     fn transfers_by(&self) -> Side {
         Side::Hip
+    }
+
+    fn outgoing(&self, core: &Core, carrier: Carrier) -> Result<Outgoing> {
+        let refused = |reason: &str| Err(outgoing::refused(carrier, reason.into()));
+        match (&self.kind, carrier) {
+            (Kind::Exportable(exporter), Carrier::HipFd) => Outgoing::hip_fd(exporter),
+            (Kind::Malloc, Carrier::DmaBuf) => Outgoing::dma_buf(core, self.hip_ptr(), self.bytes),
+            // SAFETY: the allocation is this value's or its owner's; whoever sends the handle keeps this value until the
+            // other process has let go.
+            (Kind::Malloc, Carrier::IpcHandle) => unsafe { Outgoing::ipc(core, self.hip_ptr()) },
+            (Kind::Malloc, Carrier::HipFd) => {
+                refused("memory of hipMalloc has no descriptor; use Bridge::alloc_exportable")
+            }
+            (Kind::Exportable(_), _) => {
+                refused("HIP's virtual memory goes by its own descriptor alone")
+            }
+            (Kind::Foreign, _) => {
+                refused("the memory belongs to another process, which alone may share it")
+            }
+        }
     }
 
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {

@@ -12,6 +12,7 @@ mod hip_pointer;
 mod host_pinned;
 mod imported;
 mod managed;
+mod outgoing;
 mod staging;
 mod svm;
 
@@ -21,11 +22,15 @@ pub(crate) use dma_buf::DmaBuf;
 pub(crate) use external_fd::ExternalFd;
 pub(crate) use gpu_va::GpuVa;
 pub(crate) use hip_pointer::HipPointer;
-pub(crate) use imported::{Exported, Imported};
+#[cfg(feature = "vulkan")]
+pub(crate) use imported::Exported;
+pub(crate) use imported::Imported;
+pub(crate) use outgoing::{Opens, Outgoing};
 pub(crate) use staging::Staging;
 
 use crate::alias::Span;
 use crate::core::Core;
+use crate::process::Carrier;
 use crate::uses::Access;
 use crate::{Error, Residency, Result, Route};
 use platform::Platform;
@@ -113,6 +118,12 @@ pub(crate) trait Backing: Send + Sync {
     /// Makes the bytes current for HIP; no user whose access conflicts is at work.
     fn bring_to_hip(&self, _core: &Core, _access: Access) -> Result<()> {
         Ok(())
+    }
+
+    /// What another process opens to reach the memory, which stays where it is for as long as this value lives.
+    fn outgoing(&self, _core: &Core, carrier: Carrier) -> Result<Outgoing> {
+        let reason = format!("memory of route {} is not carried so", self.route());
+        Err(outgoing::refused(carrier, reason))
     }
 
     /// Writes all bytes; complete when it returns.

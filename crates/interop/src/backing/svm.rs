@@ -6,9 +6,10 @@
 //! copy calls would treat it as host memory). Fine memory is the host's on a discrete GPU, mapped
 //! to the device (rocclr/device/rocm/rocmemory.cpp, `Buffer::create`).
 
-use super::{Backing, check_place};
+use super::{Backing, Outgoing, check_place};
 use crate::core::Core;
 use crate::known::Known;
+use crate::process::Carrier;
 use crate::{Result, Route};
 use clmgr::{SvmBuffer, SvmView};
 use parking_lot::Mutex;
@@ -84,6 +85,16 @@ impl Backing for Svm {
 
     fn cl_address(&self) -> Option<usize> {
         Some(self.buffer.as_ptr().addr())
+    }
+
+    fn outgoing(&self, core: &Core, carrier: Carrier) -> Result<Outgoing> {
+        match carrier {
+            Carrier::DmaBuf => Outgoing::dma_buf(core, self.hip_ptr(), self.bytes()),
+            _ => Err(super::outgoing::refused(
+                carrier,
+                "the memory is OpenCL's, which HIP does not share".into(),
+            )),
+        }
     }
 
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {

@@ -7,10 +7,12 @@ mod open;
 pub use adopt::ForeignObjects;
 pub use native::NativeHandles;
 
+use crate::backing::HipPointer;
 use crate::core::Core;
 use crate::handoff::{Grades, Handoff};
 use crate::probe::Probe;
 use crate::report::BridgeReport;
+use crate::shared::bytes_of;
 use crate::warm_up::once;
 use crate::{Error, Failover, Grade, GradeReport, Meter, Policy, Result, Route, Shared, pairing};
 use bytemuck::Pod;
@@ -259,6 +261,19 @@ impl Bridge {
         Ok(Shared::on_route(&self.core, route, len)?.handed_over_by(&self.handoff))
     }
 
+    /// A shared buffer whose memory other processes can open by a descriptor ([`Carrier::HipFd`](crate::Carrier::HipFd)):
+    /// HIP's virtual memory, on [`Route::ExternalFd`] where OpenCL imports descriptors, else on [`Route::HipPointer`].
+    ///
+    /// # Errors
+    /// As [`alloc_on`](Self::alloc_on) on that route.
+    pub fn alloc_exportable<T: Pod>(&self, len: usize) -> Result<Shared<T>> {
+        if self.core.platform == platform::Platform::Nvidia {
+            return self.alloc_on(Route::ExternalFd, len);
+        }
+        let backing = HipPointer::exportable(&self.core, bytes_of::<T>(len)?)?;
+        Ok(Shared::over(&self.core, Box::new(backing), true)?.handed_over_by(&self.handoff))
+    }
+
     /// Errors that destructors met since the last call.
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
@@ -275,14 +290,12 @@ impl Bridge {
         }
     }
 
-    #[cfg(feature = "vulkan")]
-    pub(crate) fn handoff(&self) -> &Arc<dyn Handoff> {
-        &self.handoff
-    }
-
-    #[cfg(any(test, feature = "vulkan"))]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
+    }
+
+    pub(crate) fn handoff(&self) -> &Arc<dyn Handoff> {
+        &self.handoff
     }
 
     pub(crate) fn probe(&self) -> &Probe {

@@ -23,6 +23,9 @@ pub struct HandoffCost {
     /// One empty kernel within a chain of one API: the middle over the samples, the mean of both
     /// APIs.
     pub kernel_us: f64,
+    /// The same rounds written by hand, without guards and tickets: launch and `clFinish`, launch and
+    /// `hipStreamSynchronize`. The middle sample, with idle queues only.
+    pub by_hand_us: Option<f64>,
 }
 
 /// Measures the hand-off on the bridge's own route and by its own grade, with idle queues: each round
@@ -86,13 +89,20 @@ impl<'a> Ping<'a> {
 
     fn measure(&self, load: Load) -> Result<HandoffCost> {
         let mut buffer = self.bridge.alloc::<u32>(1024)?;
-        let (mut costs, mut kernels) = (Vec::new(), Vec::new());
+        let mut bare = match load {
+            Load::Idle => Some((self.bridge.alloc::<u32>(1024)?, self.bridge.alloc(1024)?)),
+            Load::Busy => None,
+        };
+        let (mut costs, mut kernels, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
         for sample in 0..WARM_UP + SAMPLES {
             let together = self.ping_pong(load, &mut buffer)?;
             let alone =
                 (self.cl_chain(load, &mut buffer)? + self.hip_chain(load, &mut buffer)?) / 2;
+            let bare = bare.as_mut().map(|(cl, hip)| self.by_hand(cl, hip));
+            let bare = bare.transpose()?;
             if sample >= WARM_UP {
                 let per_kernel = |time: Duration| time.as_secs_f64() * 1e6 / (2 * ROUNDS) as f64;
+                by_hand.extend(bare.map(|bare| per_kernel(bare) - per_kernel(alone)));
                 costs.push(per_kernel(together) - per_kernel(alone));
                 kernels.push(per_kernel(alone));
             }
@@ -102,7 +112,33 @@ impl<'a> Ping<'a> {
             median_us,
             p99_us: quantile(&costs, 0.99),
             kernel_us: median(&mut kernels),
+            by_hand_us: (!by_hand.is_empty()).then(|| median(&mut by_hand)),
         })
+    }
+
+    /// What a program without this crate would do. The kernels touch nothing, so each API may have a
+    /// buffer of its own, which spares the bare rounds any rule about who may use it.
+    fn by_hand(&self, cl: &mut Shared<u32>, hip: &mut Shared<u32>) -> Result<Duration> {
+        let cl = cl.cl_mut(&self.queue)?;
+        let mut hip = hip.hip_mut(&self.stream)?;
+        let (arg, slice) = (cl.arg(), hip.slice_mut());
+        let (opencl, probe) = (self.bridge.probe().cl(), self.bridge.probe().hip());
+        let config = hip::LaunchConfig::linear(1, 1)?;
+        self.settle()?;
+        let start = Instant::now();
+        for _ in 0..ROUNDS {
+            // SAFETY: probe_nothing takes one buffer and touches nothing.
+            unsafe {
+                opencl
+                    .nothing
+                    .launch(&self.queue, clmgr::NdRange::d1(1), &[arg])
+            }?;
+            self.queue.finish()?;
+            // SAFETY: as above.
+            unsafe { probe.nothing.launch(&self.stream, config, &[&slice]) }?;
+            self.stream.synchronize()?;
+        }
+        Ok(start.elapsed())
     }
 
     /// The guards do the handing over, as they do for a user.

@@ -35,7 +35,56 @@ pub enum OnError {
     Stop,
 }
 
-type Stage<'a, S, E> = Box<dyn FnMut(&mut S, u64) -> Result<(), E> + Send + 'a>;
+type Work<'a, S, E> = Box<dyn FnMut(&mut S, u64) -> Result<(), E> + Send + 'a>;
+
+/// How a stage takes its blocks.
+enum Stage<'a, S, E> {
+    /// One after the other.
+    Single(Work<'a, S, E>),
+    /// Those that wait, up to `most`: work is queued for all of them before any is waited for.
+    Batched {
+        most: usize,
+        queue: Work<'a, S, E>,
+        wait: Work<'a, S, E>,
+    },
+}
+
+impl<S, E> Stage<'_, S, E> {
+    fn run(
+        &mut self,
+        worker: &mut Worker<'_>,
+        work: &mpsc::Receiver<InFlight<S, E>>,
+        next: &mpsc::Sender<InFlight<S, E>>,
+    ) {
+        let mut batch = Vec::new();
+        while let Ok(first) = work.recv() {
+            batch.push(first);
+            match self {
+                Self::Single(stage) => {
+                    for in_flight in &mut batch {
+                        let InFlight {
+                            slot,
+                            block,
+                            failure,
+                        } = in_flight;
+                        if failure.is_none() {
+                            *failure = worker.work(*block, || stage(slot, *block)).err();
+                        }
+                    }
+                }
+                Self::Batched { most, queue, wait } => {
+                    batch.extend(work.try_iter().take(most.saturating_sub(1)));
+                    worker.batch(&mut batch, queue, wait);
+                }
+            }
+            for in_flight in batch.drain(..) {
+                if next.send(in_flight).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
 
 /// Stages that work on different blocks at the same time, each on its own thread.
 ///
@@ -99,7 +148,31 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
         name: impl Into<String>,
         work: impl FnMut(&mut S, u64) -> Result<(), E> + Send + 'a,
     ) -> Self {
-        self.stages.push((name.into(), Box::new(work)));
+        self.stages
+            .push((name.into(), Stage::Single(Box::new(work))));
+        self
+    }
+
+    /// Adds a stage that takes the blocks waiting for it together, `most` of them (at least one):
+    /// `queue` is called for each, then `wait` for each, also for one whose `queue` failed.
+    ///
+    /// For a device on which a change of side is dear: a GPU that switches between two contexts does
+    /// so once for the whole batch. Slots should then be about twice `most`, so that each side has a
+    /// batch.
+    #[must_use]
+    pub fn batched_stage(
+        mut self,
+        name: impl Into<String>,
+        most: usize,
+        queue: impl FnMut(&mut S, u64) -> Result<(), E> + Send + 'a,
+        wait: impl FnMut(&mut S, u64) -> Result<(), E> + Send + 'a,
+    ) -> Self {
+        let stage = Stage::Batched {
+            most,
+            queue: Box::new(queue),
+            wait: Box::new(wait),
+        };
+        self.stages.push((name.into(), stage));
         self
     }
 
@@ -108,6 +181,13 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
         self
+    }
+
+    /// The slots, as the last run left them: all of them, unless the producer or the consumer of a run
+    /// panicked.
+    #[must_use]
+    pub fn into_slots(self) -> Vec<S> {
+        self.slots
     }
 
     /// Runs every block that `producer` gives through `upload`, the stages and `download`, and gives
@@ -184,15 +264,7 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
                 let (next, following) = mpsc::channel();
                 let work = std::mem::replace(&mut previous, following);
                 threads.push(scope.spawn(move || {
-                    for mut in_flight in work {
-                        if in_flight.failure.is_none() {
-                            let InFlight { slot, block, .. } = &mut in_flight;
-                            in_flight.failure = worker.work(*block, || stage(slot, *block)).err();
-                        }
-                        if next.send(in_flight).is_err() {
-                            break;
-                        }
-                    }
+                    stage.run(&mut worker, &work, &next);
                     worker.finish()
                 }));
             }

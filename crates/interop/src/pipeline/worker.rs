@@ -46,16 +46,69 @@ impl<'a> Worker<'a> {
         work: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, StageError<E>> {
         let begin = self.begin.elapsed();
-        // The slot holds buffers, whose contents a failed block leaves unspecified anyway.
-        let outcome = catch_unwind(AssertUnwindSafe(work));
+        let outcome = self.attempt(block, work);
         let end = self.begin.elapsed();
-        self.blocks += 1;
         self.busy += end - begin;
+        self.keep(Span { block, begin, end });
+        outcome
+    }
+
+    /// Queues every block's work, then waits for each one's. A block's span reaches from its own
+    /// queueing to the end of its wait, and the spans of a batch overlap; the time counts once.
+    pub(super) fn batch<S, E>(
+        &mut self,
+        batch: &mut [InFlight<S, E>],
+        mut queue: impl FnMut(&mut S, u64) -> Result<(), E>,
+        mut wait: impl FnMut(&mut S, u64) -> Result<(), E>,
+    ) {
+        let begin = self.begin.elapsed();
+        let mut begins = Vec::with_capacity(batch.len());
+        for InFlight {
+            slot,
+            block,
+            failure,
+        } in &mut *batch
+        {
+            begins.push(failure.is_none().then(|| self.begin.elapsed()));
+            if failure.is_none() {
+                *failure = self.attempt(*block, || queue(slot, *block)).err();
+            }
+        }
+        for (
+            InFlight {
+                slot,
+                block,
+                failure,
+            },
+            begin,
+        ) in batch.iter_mut().zip(begins)
+        {
+            let Some(begin) = begin else { continue };
+            // Also where the queueing failed: part of its work may be on its way.
+            let waited = self.attempt(*block, || wait(slot, *block)).err();
+            *failure = failure.take().or(waited);
+            let end = self.begin.elapsed();
+            let block = *block;
+            self.keep(Span { block, begin, end });
+        }
+        self.busy += self.begin.elapsed() - begin;
+    }
+
+    fn keep(&mut self, span: Span) {
+        self.blocks += 1;
         if self.spans.len() == StageTime::KEPT {
             self.spans.pop_front();
         }
-        self.spans.push_back(Span { block, begin, end });
-        let cause = match outcome {
+        self.spans.push_back(span);
+    }
+
+    fn attempt<R, E>(
+        &self,
+        block: u64,
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, StageError<E>> {
+        // The slot holds buffers, whose contents a failed block leaves unspecified anyway.
+        let cause = match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(result)) => return Ok(result),
             Ok(Err(error)) => Cause::Failed(error),
             Err(panic) => {

@@ -10,11 +10,18 @@
 //! That is 251.7 MB of traffic an iteration, published elsewhere at 14.0 ms. The data set is worked on in place, over all iterations.
 //! `s` is 2 and 1/2 in turn, which makes two iterations a rotation by 60 degrees about a point: nothing grows or fades however
 //! many there are, and what is verified after the last one is still the data of the first.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod` | the job: strictly alternating, each stage timed |
+//! | `kernels` | the four kernels, as OpenCL's half and HIP's half |
+//! | `in_flight` | the same on several data sets at once, as a program with a stream of blocks has them |
+
+pub mod in_flight;
+mod kernels;
 
 use std::f64::consts::PI;
 
-use clmgr::{Arg, NdRange};
-use hip::LaunchConfig;
 use interop::{Bridge, Shared};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -23,18 +30,16 @@ use super::Common;
 use crate::outcome::{Outcome, Picture};
 use crate::timing::{ApiName, StageTimer};
 use crate::{C32, C64, Error, Result};
+use kernels::{ClHalf, HipHalf, OFFSET, factor};
 
 /// Timed iterations unless told otherwise.
 const ITERATIONS: usize = 20;
 /// The published time of one iteration over the default number of samples, in milliseconds.
 const PUBLISHED_MS: f64 = 14.0;
 const PUBLISHED_SAMPLES: usize = 4_194_304;
-/// The constant that `add` adds.
-const OFFSET: C32 = C32::new(0.5, -0.25);
 /// Rounding of the first iteration, and what every further one may add to it.
 const TOLERANCE: f64 = 1e-6;
 const TOLERANCE_PER_STEP: f64 = 2e-7;
-const BLOCK: u32 = 256;
 
 /// Options of `hipcl pipeline note`.
 #[derive(clap::Args, Clone, Debug)]
@@ -69,17 +74,15 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
     let mut squared: Shared<f32> = bridge.alloc(count)?;
     x.upload(&input)?;
 
-    let mut kernels = Kernels::new(bridge, count)?;
+    let mut job = Alternating::new(bridge, count)?;
     let mut timer = common.timer(ITERATIONS);
-    let copies = timer.run(bridge, |timer| {
-        kernels.iteration(timer, &mut x, &mut squared)
-    })?;
+    let copies = timer.run(bridge, |timer| job.iteration(timer, &mut x, &mut squared))?;
 
     let mut last = vec![C32::default(); count];
     x.download(&mut last)?;
     let mut last_squared = vec![0.0; count];
     squared.download(&mut last_squared)?;
-    let max_rel_error = error(&input, &last, &last_squared, kernels.steps);
+    let max_rel_error = error(&input, &last, &last_squared, job.steps);
 
     let iteration_ms = timer.iteration_median_us() / 1e3;
     let megabytes = timer.iteration_bytes() as f64 / 1e6;
@@ -99,7 +102,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
         timer,
         copies,
         max_rel_error,
-        tolerance: TOLERANCE + TOLERANCE_PER_STEP * kernels.steps as f64,
+        tolerance: TOLERANCE + TOLERANCE_PER_STEP * job.steps as f64,
         satellites: None,
         emitters: None,
         truth_ok: None,
@@ -120,41 +123,18 @@ fn generate(count: usize, seed: u64) -> Vec<C32> {
         .collect()
 }
 
-/// The factor of the iteration with this number.
-fn factor(step: usize) -> f32 {
-    if step.is_multiple_of(2) { 2.0 } else { 0.5 }
-}
-
-struct Kernels {
-    queue: clmgr::Queue,
-    stream: hip::Stream,
-    add: clmgr::Kernel,
-    rotate: clmgr::Kernel,
-    scale: hip::Function,
-    magnitude: hip::Function,
-    range: NdRange,
-    grid: LaunchConfig,
+/// One iteration after the other on one data set, each stage waited for and timed.
+struct Alternating {
+    opencl: ClHalf,
+    hip: HipHalf,
     steps: usize,
 }
 
-impl Kernels {
+impl Alternating {
     fn new(bridge: &Bridge, count: usize) -> Result<Self> {
-        let program = bridge
-            .programs()
-            .get(include_str!("../../../kernels/note.cl"), "")?;
-        let module = hip::rtc::Program::new(include_str!("../../../kernels/note.hip"))
-            .name("note.hip")
-            .option("-O3")
-            .compile(bridge.hip_device())?;
         Ok(Self {
-            queue: bridge.queue()?,
-            stream: bridge.stream()?,
-            add: program.kernel("add")?,
-            rotate: program.kernel("rotate_by")?,
-            scale: module.function("scale")?,
-            magnitude: module.function("magnitude")?,
-            range: NdRange::d1(count),
-            grid: LaunchConfig::linear(count, BLOCK)?,
+            opencl: ClHalf::new(bridge, count)?,
+            hip: HipHalf::new(bridge, count)?,
             steps: 0,
         })
     }
@@ -165,52 +145,41 @@ impl Kernels {
         x: &mut Shared<C32>,
         squared: &mut Shared<f32>,
     ) -> Result<()> {
-        let (queue, stream) = (&self.queue, &self.stream);
+        let Self { opencl, hip, steps } = self;
         let count = x.len() as u64;
         let both_ways = 2 * count * size_of::<C32>() as u64;
         {
-            let x = x.cl_mut(queue)?;
+            let x = x.cl_mut(&opencl.queue)?;
             timer.stage("add", ApiName::OpenCl, both_ways, || {
-                let args = [x.arg(), Arg::scalar(&OFFSET.re), Arg::scalar(&OFFSET.im)];
-                // SAFETY: `add` takes a float2 pointer and two floats, and touches one element for each of the range's `x.len()` items.
-                unsafe { self.add.launch(queue, self.range, &args) }?;
-                Ok(queue.finish()?)
+                // SAFETY: the guard is of this queue, and the buffer of the length that the half was made for.
+                unsafe { opencl.add(x.arg()) }?;
+                Ok(opencl.queue.finish()?)
             })?;
             timer.stage("rotate 30 deg", ApiName::OpenCl, both_ways, || {
-                let (sine, cosine) = (PI / 6.0).sin_cos();
-                let (sine, cosine) = (sine as f32, cosine as f32);
-                let args = [x.arg(), Arg::scalar(&cosine), Arg::scalar(&sine)];
-                // SAFETY: as for `add`.
-                unsafe { self.rotate.launch(queue, self.range, &args) }?;
-                Ok(queue.finish()?)
+                // SAFETY: as above.
+                unsafe { opencl.rotate(x.arg()) }?;
+                Ok(opencl.queue.finish()?)
             })?;
         }
-        let mut x = x.hip_mut(stream)?;
-        let mut squared = squared.hip_mut(stream)?;
-        let factor = factor(self.steps);
+        let mut x = x.hip_mut(&hip.stream)?;
+        let mut squared = squared.hip_mut(&hip.stream)?;
         timer.stage("scale", ApiName::Hip, both_ways, || {
-            // SAFETY: `scale` takes a complex pointer, a float and the number of elements, below which it stays.
-            unsafe {
-                self.scale
-                    .launch(stream, self.grid, &[&x.slice_mut(), &factor, &count])
-            }?;
-            Ok(stream.synchronize()?)
+            hip.scale(&mut x.slice_mut(), *steps)?;
+            Ok(hip.stream.synchronize()?)
         })?;
         let read_and_half = count * (size_of::<C32>() + size_of::<f32>()) as u64;
         timer.stage("magnitude", ApiName::Hip, read_and_half, || {
-            // SAFETY: `magnitude` takes a complex and a float pointer and the number of elements of both, below which it stays.
-            unsafe {
-                self.magnitude.launch(
-                    stream,
-                    self.grid,
-                    &[&x.slice_mut(), &squared.slice_mut(), &count],
-                )
-            }?;
-            Ok(stream.synchronize()?)
+            hip.magnitude(&mut x.slice_mut(), &mut squared.slice_mut())?;
+            Ok(hip.stream.synchronize()?)
         })?;
-        self.steps += 1;
+        *steps += 1;
         Ok(())
     }
+}
+
+/// The memory traffic of one iteration in bytes: seven reads and writes of all samples, and one of half their size.
+fn traffic(samples: usize) -> u64 {
+    (samples * (7 * size_of::<C32>() + size_of::<f32>())) as u64
 }
 
 /// Largest deviation of both results from the closed form, relative to the largest reference value of each.

@@ -1,87 +1,39 @@
 //! What a device is and can do.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | this one | [`Device`]: a handle with what is asked of it all the time |
+//! | `info.rs`, `show.rs` | [`DeviceInfo`]: everything else that it tells, and its text |
+//! | `kind.rs`, `svm.rs`, `float.rs`, `pci.rs` | the types of the answers |
+//! | `query.rs` | the calls |
+
+mod float;
+mod info;
+mod kind;
+mod pci;
+mod query;
+mod show;
+mod svm;
+
+pub use float::FloatSupport;
+pub use info::{DeviceInfo, SubGroups};
+pub use kind::DeviceKind;
+pub use pci::PciAddress;
+pub use svm::SvmCapabilities;
+
+pub(crate) use query::{Query, platform_version, text, version_numbers};
 
 use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::sync::Arc;
 
-use opencl_sys::{cl_device_id, cl_device_info, cl_platform_info, cl_ulong};
+use opencl_sys::{cl_device_id, cl_ulong};
 
-use crate::api::{Api, slot};
-use crate::error::{Result, check};
+use crate::api::Api;
+use crate::error::Result;
 use crate::handle::Handle;
 use crate::manager::Library;
-
-/// `CL_DEVICE_PCI_BUS_INFO_KHR`: domain, bus, device, function.
-const PCI_BUS_INFO_KHR: cl_device_info = 0x410F;
-/// `CL_DEVICE_TOPOLOGY_AMD`: type, 17 unused bytes, bus, device, function. It has no domain.
-const TOPOLOGY_AMD: cl_device_info = 0x4037;
-
-bitflags::bitflags! {
-    /// The kinds of shared virtual memory that a device offers, as `CL_DEVICE_SVM_CAPABILITIES`
-    /// gives them.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub struct SvmCapabilities: u64 {
-        /// `clSVMAlloc` memory that the host reaches by mapping it.
-        const COARSE = opencl_sys::CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
-        /// `clSVMAlloc` memory that host and device reach at any time.
-        const FINE_BUFFER = opencl_sys::CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
-        /// Any host memory.
-        const FINE_SYSTEM = opencl_sys::CL_DEVICE_SVM_FINE_GRAIN_SYSTEM;
-        /// Atomics between host and device.
-        const ATOMICS = opencl_sys::CL_DEVICE_SVM_ATOMICS;
-    }
-}
-
-/// The kind of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DeviceKind {
-    /// A processor of the host.
-    Cpu,
-    /// A graphics processor.
-    Gpu,
-    /// A dedicated accelerator.
-    Accelerator,
-    /// Anything else.
-    Other,
-}
-
-impl fmt::Display for DeviceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cpu => "CPU",
-            Self::Gpu => "GPU",
-            Self::Accelerator => "accelerator",
-            Self::Other => "other",
-        })
-    }
-}
-
-/// Where a device sits on the PCI bus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PciAddress {
-    /// The domain; AMD's query has none.
-    pub domain: Option<u32>,
-    /// The bus.
-    pub bus: u32,
-    /// The device on the bus.
-    pub device: u32,
-    /// The function of the device.
-    pub function: u32,
-}
-
-impl fmt::Display for PciAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.domain {
-            Some(domain) => write!(f, "{domain:04x}:")?,
-            None => f.write_str("????:")?,
-        }
-        write!(
-            f,
-            "{:02x}:{:02x}.{:x}",
-            self.bus, self.device, self.function
-        )
-    }
-}
+use query::platform_text;
 
 /// An OpenCL device.
 ///
@@ -129,7 +81,7 @@ impl Device {
             extensions: ask.text(opencl_sys::CL_DEVICE_EXTENSIONS)?,
             platform_name: platform_text(&api, platform, opencl_sys::CL_PLATFORM_NAME)?,
             platform_version: platform_version(&api, platform)?,
-            kind: kind_of(ask.value::<u64>(opencl_sys::CL_DEVICE_TYPE)?),
+            kind: DeviceKind::of(ask.value::<u64>(opencl_sys::CL_DEVICE_TYPE)?),
             // A device before OpenCL 2.0 refuses the query: it has no shared virtual memory.
             svm: ask
                 .value::<u64>(opencl_sys::CL_DEVICE_SVM_CAPABILITIES)
@@ -137,7 +89,7 @@ impl Device {
                     SvmCapabilities::empty(),
                     SvmCapabilities::from_bits_truncate,
                 ),
-            pci: ask.pci(),
+            pci: PciAddress::ask(&ask),
             max_alloc_bytes: ask.value::<cl_ulong>(opencl_sys::CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
             global_bytes: ask.value::<cl_ulong>(opencl_sys::CL_DEVICE_GLOBAL_MEM_SIZE)?,
             local_bytes: ask.value::<cl_ulong>(opencl_sys::CL_DEVICE_LOCAL_MEM_SIZE)?,
@@ -258,6 +210,24 @@ impl Device {
         self.0.base_align_bytes
     }
 
+    /// Everything that the device tells about itself, asked anew.
+    ///
+    /// # Errors
+    ///
+    /// What `clGetDeviceInfo` answers to a question that every device must answer.
+    #[doc(alias = "clGetDeviceInfo")]
+    pub fn info(&self) -> Result<DeviceInfo> {
+        DeviceInfo::ask(self)
+    }
+
+    /// The questions that this module has no getter for.
+    pub(crate) fn ask(&self) -> Query<'_> {
+        Query {
+            api: &self.0.api,
+            id: self.0.id,
+        }
+    }
+
     /// The library that the device came from.
     #[must_use]
     pub fn library_path(&self) -> &std::path::Path {
@@ -325,127 +295,6 @@ fn has_token(list: &str, name: &str) -> bool {
     list.split_ascii_whitespace().any(|token| token == name)
 }
 
-fn kind_of(bits: u64) -> DeviceKind {
-    match bits {
-        bits if bits & opencl_sys::CL_DEVICE_TYPE_GPU != 0 => DeviceKind::Gpu,
-        bits if bits & opencl_sys::CL_DEVICE_TYPE_CPU != 0 => DeviceKind::Cpu,
-        bits if bits & opencl_sys::CL_DEVICE_TYPE_ACCELERATOR != 0 => DeviceKind::Accelerator,
-        _ => DeviceKind::Other,
-    }
-}
-
-/// The two numbers of a version string such as `OpenCL 2.1 AMD-APP`.
-pub(crate) fn version_numbers(text: &str) -> Option<(u32, u32)> {
-    let (major, minor) = text
-        .strip_prefix("OpenCL ")?
-        .split_ascii_whitespace()
-        .next()?
-        .split_once('.')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// The version string of a platform.
-pub(crate) fn platform_version(api: &Api, platform: Handle) -> Result<String> {
-    platform_text(api, platform, opencl_sys::CL_PLATFORM_VERSION)
-}
-
-fn platform_text(api: &Api, platform: Handle, what: cl_platform_info) -> Result<String> {
-    let get = slot!(api, clGetPlatformInfo)?;
-    text("clGetPlatformInfo", what, |size, value, needed| {
-        // SAFETY: `value` is null with `size` zero, or has room for `size` bytes; `needed` is a
-        // valid place; the platform is one the library gave.
-        unsafe { get(platform.0, what, size, value, needed) }
-    })
-}
-
-/// Asks for the size of a string property and then for the string.
-pub(crate) fn text(
-    call: &str,
-    what: u32,
-    get: impl Fn(usize, *mut c_void, *mut usize) -> i32,
-) -> Result<String> {
-    let mut size = 0;
-    let describe = || format!("{call}(0x{what:04X})");
-    check(get(0, std::ptr::null_mut(), &raw mut size), describe)?;
-    let mut bytes = vec![0u8; size];
-    if size > 0 {
-        check(
-            get(size, bytes.as_mut_ptr().cast(), std::ptr::null_mut()),
-            describe,
-        )?;
-    }
-    let end = bytes
-        .iter()
-        .position(|&byte| byte == 0)
-        .unwrap_or(bytes.len());
-    Ok(String::from_utf8_lossy(&bytes[..end]).trim().to_owned())
-}
-
-struct Query<'a> {
-    api: &'a Api,
-    id: Handle,
-}
-
-impl Query<'_> {
-    fn raw(
-        &self,
-        what: cl_device_info,
-        size: usize,
-        value: *mut c_void,
-        needed: *mut usize,
-    ) -> Result<i32> {
-        let get = slot!(self.api, clGetDeviceInfo)?;
-        // SAFETY: the callers below give a place of `size` bytes or null with zero, and a valid
-        // `needed` or null; the device is one that the library gave.
-        Ok(unsafe { get(self.id.0, what, size, value, needed) })
-    }
-
-    fn text(&self, what: cl_device_info) -> Result<String> {
-        slot!(self.api, clGetDeviceInfo)?;
-        text("clGetDeviceInfo", what, |size, value, needed| {
-            self.raw(what, size, value, needed)
-                .unwrap_or(opencl_sys::CL_INVALID_VALUE)
-        })
-    }
-
-    fn value<T: bytemuck::Pod>(&self, what: cl_device_info) -> Result<T> {
-        let mut value = T::zeroed();
-        let code = self.raw(
-            what,
-            size_of::<T>(),
-            (&raw mut value).cast(),
-            std::ptr::null_mut(),
-        )?;
-        check(code, || format!("clGetDeviceInfo(0x{what:04X})"))?;
-        Ok(value)
-    }
-
-    fn pci(&self) -> Option<PciAddress> {
-        if let Ok([domain, bus, device, function]) = self.value::<[u32; 4]>(PCI_BUS_INFO_KHR) {
-            return Some(PciAddress {
-                domain: Some(domain),
-                bus,
-                device,
-                function,
-            });
-        }
-        let topology = self.value::<[u8; 24]>(TOPOLOGY_AMD).ok()?;
-        amd_address(&topology)
-    }
-}
-
-/// Reads `cl_device_topology_amd`: a `cl_uint` type, 17 unused bytes, then bus, device, function.
-fn amd_address(topology: &[u8; 24]) -> Option<PciAddress> {
-    const PCIE: u32 = 1;
-    let [a, b, c, d, .., bus, device, function] = *topology;
-    (u32::from_ne_bytes([a, b, c, d]) == PCIE).then(|| PciAddress {
-        domain: None,
-        bus: bus.into(),
-        device: device.into(),
-        function: function.into(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -460,32 +309,5 @@ mod tests {
             "cl_khr_fp64 cl_khr_external_memory_dma_buf"
         ));
         assert!(!has_token(list, ""));
-    }
-
-    #[test]
-    fn version_strings_of_all_vendors_are_understood() {
-        assert_eq!(version_numbers("OpenCL 2.1 AMD-APP (3614.0)"), Some((2, 1)));
-        assert_eq!(version_numbers("OpenCL 3.0 CUDA 13.0"), Some((3, 0)));
-        assert_eq!(version_numbers("OpenCL 1.2"), Some((1, 2)));
-        assert_eq!(version_numbers("OpenGL 4.6"), None);
-    }
-
-    #[test]
-    fn amds_topology_gives_an_address_without_a_domain() {
-        let mut topology = [0u8; 24];
-        topology[..4].copy_from_slice(&1u32.to_ne_bytes());
-        topology[21..].copy_from_slice(&[0xC3, 2, 1]);
-        let address = amd_address(&topology).unwrap();
-        assert_eq!(
-            (
-                address.domain,
-                address.bus,
-                address.device,
-                address.function
-            ),
-            (None, 0xC3, 2, 1)
-        );
-        topology[0] = 9;
-        assert_eq!(amd_address(&topology), None);
     }
 }

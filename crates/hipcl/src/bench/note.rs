@@ -1,0 +1,92 @@
+//! The four kernels of `pipeline note`: strictly alternating, and on several data sets in flight.
+
+use interop::Bridge;
+
+use super::line::{Better, Line};
+use super::{Found, Ground};
+use crate::presets::note::{self, in_flight};
+use crate::presets::{Common, Outcome};
+use crate::{Error, Result};
+
+const SLOTS: [usize; 5] = [1, 2, 8, 16, 32];
+const RUNS: usize = 5;
+/// Iterations of a run, over all its data sets.
+const ON_A_CARD: usize = 640;
+const ON_HOST: usize = 16;
+
+pub(super) fn measure(ground: &Ground) -> Result<Found> {
+    let bridge = &ground.bridge;
+    let limit_gb_s = interop::measure::bandwidth(bridge)?.limit_gb_s;
+    let samples = note::Options::default().samples;
+    let limit_ms = |bytes: u64| bytes as f64 / limit_gb_s / 1e6;
+    let on_host = bridge.report().platform == platform::Platform::Host;
+    let iterations = if on_host { ON_HOST } else { ON_A_CARD };
+    let is = "its memory traffic at a copy kernel's bandwidth";
+
+    let mut found = Found::default();
+    let (alternating, bytes) = (0..RUNS)
+        .map(|seed| strictly(bridge, iterations.min(100), seed as u64))
+        .collect::<Result<(Vec<_>, Vec<_>)>>()?;
+    found.lines.push(
+        Line::of(
+            "strictly alternating, an iteration",
+            "ms",
+            Better::Lower,
+            alternating,
+        )
+        .against(limit_ms(bytes[0]), is),
+    );
+    // On the host platform both sides are the same processors, whose memory is not for dozens of data sets.
+    for slots in SLOTS.into_iter().filter(|slots| !on_host || *slots <= 8) {
+        let (mut times, mut bytes) = (Vec::new(), 0);
+        for seed in 0..RUNS {
+            let rounds = iterations.div_ceil(slots);
+            let run = in_flight::run(bridge, samples, slots, rounds, seed as u64)?;
+            if !run.verified() {
+                return Err(unverified(run.max_rel_error));
+            }
+            times.push(run.iteration.as_secs_f64() * 1e3);
+            bytes = run.bytes;
+        }
+        found.lines.push(
+            Line::of(
+                format!("{slots} in flight, an iteration"),
+                "ms",
+                Better::Lower,
+                times,
+            )
+            .against(limit_ms(bytes), is),
+        );
+    }
+    found.notes.push(format!(
+        "{samples} samples; a limit of {:.1} GB/s; every run's data was verified",
+        limit_gb_s
+    ));
+    Ok(found)
+}
+
+/// Milliseconds and memory traffic of one iteration.
+fn strictly(bridge: &Bridge, iterations: usize, seed: u64) -> Result<(f64, u64)> {
+    let common = Common {
+        iterations: Some(iterations),
+        seed,
+        plant_copy: None,
+    };
+    let Outcome {
+        timer,
+        max_rel_error,
+        tolerance,
+        ..
+    } = note::run(bridge, &common, &note::Options::default())?;
+    if max_rel_error <= tolerance {
+        Ok((timer.iteration_median_us() / 1e3, timer.iteration_bytes()))
+    } else {
+        Err(unverified(max_rel_error))
+    }
+}
+
+fn unverified(error: f64) -> Error {
+    Error::input(format!(
+        "the measurement's own data came out wrong (relative error {error:.1e}): figures of wrong results are worth nothing; run `hipcl doctor`"
+    ))
+}

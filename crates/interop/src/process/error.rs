@@ -1,0 +1,145 @@
+use super::Carrier;
+use std::fmt;
+use std::time::Duration;
+
+/// What can go wrong between this process and another one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerError {
+    /// The system refused a call on a link.
+    #[error("{call} on the link to {process} failed: {source}")]
+    Link {
+        /// The call.
+        call: &'static str,
+        /// Who is at the other end.
+        process: Process,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// A descriptor that is no link.
+    #[error(
+        "the descriptor is no link: {reason}; take one of Link::pair, or connect to a Listener"
+    )]
+    NotALink {
+        /// What it is instead.
+        reason: String,
+    },
+    /// The other process exited, was killed, or dropped its end.
+    #[error("{process} hung up, while {during}")]
+    Gone {
+        /// Which process.
+        process: Process,
+        /// What was being done.
+        during: &'static str,
+    },
+    /// The other process is there and did not answer in time.
+    #[error(
+        "{process} did not answer within {limit:?}, while {during}; look what it waits for, or set another limit with Link::with_limit"
+    )]
+    Late {
+        /// Which process.
+        process: Process,
+        /// What was being done.
+        during: &'static str,
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// Bytes that are no message of this protocol, or not the one that was due.
+    #[error(
+        "what {process} sent is refused: {reason}; let both ends use this crate in the same version"
+    )]
+    Message {
+        /// Which process.
+        process: Process,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The other process did not import the memory.
+    #[error("{process} did not import the memory: {reason}")]
+    Refused {
+        /// Which process.
+        process: Process,
+        /// Its words.
+        reason: String,
+    },
+    /// The memory is the other process's to use.
+    #[error("it is the turn of {process} to use the memory; take it back with Joint::take")]
+    NotOurTurn {
+        /// Which process.
+        process: Process,
+    },
+    /// The other process's work failed after it had given the turn away.
+    #[error("the work of {process} failed, and the memory holds what it left: {reason}")]
+    Failed {
+        /// Which process.
+        process: Process,
+        /// Its words.
+        reason: String,
+    },
+    /// Memory of another device than the bridge's.
+    #[error(
+        "the memory lies on the device {theirs}, this bridge works on {ours}; import it by a bridge of that device"
+    )]
+    OtherDevice {
+        /// Whose memory it is.
+        theirs: String,
+        /// The bridge's device.
+        ours: String,
+    },
+    /// Elements of another size.
+    #[error(
+        "the memory holds elements of {theirs} bytes, they are imported as elements of {ours}; name the same type on both sides"
+    )]
+    ElementSize {
+        /// The exporter's.
+        theirs: usize,
+        /// The importer's.
+        ours: usize,
+    },
+    /// Nothing carries this memory to another process.
+    #[error("the memory cannot go to another process: {}", list(.tried))]
+    NotPossible {
+        /// Each carrier considered, and why it was not taken.
+        tried: Vec<(Carrier, String)>,
+    },
+    /// Memory that ended with the process that it belonged to.
+    #[error(
+        "the memory belonged to {process}, which hung up; an IPC handle does not keep it, a descriptor would (Bridge::alloc_exportable)"
+    )]
+    MemoryGone {
+        /// Which process.
+        process: Process,
+    },
+    /// The exporter wants the memory for itself again.
+    #[error("{process} takes its memory back; drop the Joint")]
+    TakenBack {
+        /// Which process.
+        process: Process,
+    },
+}
+
+/// The process at the other end of a link, by its number if it has told it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Process(pub(super) Option<u32>);
+
+impl Process {
+    /// Its number, which is only good for messages: another process may have it by now.
+    #[must_use]
+    pub fn id(self) -> Option<u32> {
+        self.0
+    }
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(id) => write!(f, "process {id}"),
+            None => f.write_str("the other process"),
+        }
+    }
+}
+
+fn list(tried: &[(Carrier, String)]) -> String {
+    let one = |(carrier, reason): &(Carrier, String)| format!("{carrier}: {reason}");
+    tried.iter().map(one).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,178 @@
+use super::joint::Role;
+use super::message::{Body, DeviceId, Message, Offer};
+use super::{Carrier, Joint, Link, PeerError};
+use crate::backing::{Backing, ExternalFd, HipPointer, Imported};
+use crate::{Bridge, Error, Result, Shared};
+use bytemuck::Pod;
+use platform::Platform;
+use rustix::fs::{SeekFrom, seek};
+use std::os::fd::OwnedFd;
+
+impl Bridge {
+    /// Memory of the process at the other end of `link`, which [exports](Shared::export) it: no copy is made, both
+    /// processes see the same bytes. Waits for the offer; the turn is the other side's at first ([`Joint::take`]).
+    ///
+    /// OpenCL and HIP reach it as they reach memory of HIP's own: by the import's address in kernels, or by an import of
+    /// OpenCL's where that is a context of its own (NVIDIA).
+    ///
+    /// # Errors
+    /// [`PeerError::OtherDevice`] for memory of another GPU, [`PeerError::ElementSize`], [`PeerError::Message`] for an
+    /// offer that cannot be true, what HIP says of a handle of this very process (`hipErrorInvalidContext`) or of memory
+    /// that it cannot map, [`PeerError::Gone`], [`PeerError::Late`]. The other process is told the reason.
+    ///
+    /// # Safety
+    /// The other process tells the truth about its memory, and uses it in its turn alone, through a [`Joint`] or by the
+    /// same rules.
+    pub unsafe fn import<T: Pod>(&self, link: Link) -> Result<Joint<T>> {
+        let (message, fd) = link.receive("an offer of memory was waited for")?;
+        let opened = match message.body {
+            // SAFETY: the caller's promise.
+            Body::Offer(offer) => unsafe { self.open_offer::<T>(&link, &offer, fd) }
+                .map(|shared| (shared, offer.carrier)),
+            _ => Err(wrong(&link, "an offer of memory was due")),
+        };
+        match opened {
+            Ok((shared, carrier)) => {
+                let during = "its memory was accepted";
+                link.send(&Message::here(Body::Accepted), None, during)?;
+                Ok(Joint::new(shared, link, carrier, Role::Importer))
+            }
+            Err(error) => {
+                let refusal = Message::here(Body::Refused(error.to_string()));
+                // If the other side has hung up, nobody wants to know.
+                let _ = link.send(&refusal, None, "its memory was refused");
+                Err(error)
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`import`](Self::import).
+    unsafe fn open_offer<T: Pod>(
+        &self,
+        link: &Link,
+        offer: &Offer,
+        fd: Option<OwnedFd>,
+    ) -> Result<Shared<T>> {
+        let core = self.core();
+        let ours = DeviceId::of(&core.hip_device)?;
+        if offer.device != ours {
+            return Err(PeerError::OtherDevice {
+                theirs: offer.device.to_string(),
+                ours: ours.to_string(),
+            }
+            .into());
+        }
+        if offer.element as usize != size_of::<T>() {
+            return Err(PeerError::ElementSize {
+                theirs: offer.element as usize,
+                ours: size_of::<T>(),
+            }
+            .into());
+        }
+        let (bytes, offset) = extent(offer).ok_or_else(|| {
+            wrong(
+                link,
+                "it offers no whole number of elements of an address space",
+            )
+        })?;
+        if let Some(fd) = &fd {
+            check_size(link, fd, offset, bytes)?;
+        }
+        let backing: Box<dyn Backing> = match (offer.carrier, fd) {
+            // SAFETY: the caller's promise, for all of these.
+            (Carrier::HipFd, Some(fd)) => unsafe {
+                if offset != 0 {
+                    return Err(wrong(
+                        link,
+                        "HIP's descriptors hold nothing before the memory",
+                    ));
+                }
+                match core.platform {
+                    Platform::Nvidia => Box::new(ExternalFd::import(core, fd, bytes)?),
+                    _ => {
+                        use std::os::fd::AsFd;
+                        Box::new(HipPointer::import_fd(core, fd.as_fd(), bytes)?)
+                    }
+                }
+            },
+            // SAFETY: as above.
+            (Carrier::DmaBuf, Some(fd)) => unsafe {
+                Box::new(Imported::new(core, fd, offset, bytes)?)
+            },
+            (Carrier::IpcHandle, _) => {
+                let handle = hip::IpcMemory {
+                    bytes: offer.handle,
+                };
+                // SAFETY: as above.
+                unsafe { Box::new(HipPointer::open_ipc(core, &handle, offset, bytes)?) }
+            }
+            (_, None) => return Err(wrong(link, "the descriptor is missing")),
+        };
+        Ok(Shared::over(core, backing, true)?.handed_over_by(self.handoff()))
+    }
+}
+
+/// The bytes and the offset of an offer that can be true.
+fn extent(offer: &Offer) -> Option<(usize, usize)> {
+    let bytes = usize::try_from(offer.bytes).ok()?;
+    let offset = usize::try_from(offer.offset).ok()?;
+    let end = offset.checked_add(bytes)?;
+    let element = offer.element as usize;
+    let whole = bytes > 0 && element > 0 && bytes.is_multiple_of(element);
+    (whole && isize::try_from(end).is_ok()).then_some((bytes, offset))
+}
+
+/// That the memory is as large as the offer says, where the system can tell: it can for files and dma-bufs.
+fn check_size(link: &Link, fd: &OwnedFd, offset: usize, bytes: usize) -> Result<()> {
+    let size = seek(fd, SeekFrom::End(0)).unwrap_or(0);
+    if size == 0 || (offset + bytes) as u64 <= size {
+        return Ok(());
+    }
+    let reason = format!("{bytes} bytes from byte {offset} on of memory that has {size}");
+    Err(wrong(link, &reason))
+}
+
+fn wrong(link: &Link, reason: &str) -> Error {
+    PeerError::Message {
+        process: link.process(),
+        reason: reason.to_owned(),
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_elements_inside_an_address_space_are_an_offer() {
+        let offer = |bytes, offset, element| Offer {
+            carrier: Carrier::IpcHandle,
+            bytes,
+            offset,
+            element,
+            device: DeviceId {
+                uuid: hip::Uuid { bytes: [0; 16] },
+                pci: hip::PciAddress {
+                    domain: 0,
+                    bus: 0,
+                    device: 0,
+                    function: 0,
+                },
+            },
+            handle: [0; 64],
+        };
+        assert_eq!(extent(&offer(12, 4096, 4)), Some((12, 4096)));
+        for (bytes, offset, element) in [
+            (0, 0, 4),
+            (10, 0, 4),
+            (12, 0, 0),
+            (u64::MAX, 0, 1),
+            (12, u64::MAX, 4),
+            (1 << 62, 1 << 62, 4),
+        ] {
+            assert_eq!(extent(&offer(bytes, offset, element)), None);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+use super::PeerError;
+use super::error::Process;
+use super::message::{Message, SIZE};
+use crate::Result;
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Long enough for work that is meant to end, short enough to learn of a deadlock.
+const LIMIT: Duration = Duration::from_secs(60);
+/// More than is ever due, so that what should not be there is received and closed.
+const MOST_FDS: usize = 8;
+
+/// A connection to one other process, over which one buffer goes.
+///
+/// It is a Unix socket that keeps messages apart (`SOCK_SEQPACKET`). Dropping it hangs up, whoever else has a copy of the
+/// descriptor.
+///
+/// Whoever is at the other end is believed: give it to processes that you would let write your memory.
+///
+/// ```no_run
+/// use std::process::{Command, Stdio};
+///
+/// let (link, childs) = interop::Link::pair()?;
+/// let child = Command::new("worker").stdin(Stdio::from(childs)).spawn()?;
+/// // In the worker: `let link = interop::Link::from_stdin()?;`
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Link {
+    socket: Arc<Socket>,
+    limit: Duration,
+}
+
+/// The descriptor, hung up with its last owner.
+pub(super) struct Socket {
+    fd: OwnedFd,
+    peer: Mutex<Process>,
+}
+
+impl Link {
+    /// Both ends of a new connection: one to keep, one for a child process. Let go of the child's when it has started (a
+    /// `Command` that was given it keeps it until it is dropped): the link hangs up only when nobody has that end any more.
+    ///
+    /// # Errors
+    /// [`PeerError::Link`] if the system has no descriptors left.
+    pub fn pair() -> Result<(Self, OwnedFd)> {
+        let (ours, theirs) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .map_err(|errno| failed("socketpair", Process::default(), errno))?;
+        Ok((Self::over(ours), theirs))
+    }
+
+    /// An end that was handed over.
+    ///
+    /// # Errors
+    /// [`PeerError::NotALink`] for anything else.
+    pub fn from_fd(fd: OwnedFd) -> Result<Self> {
+        let not = |reason: String| PeerError::NotALink { reason };
+        let domain =
+            rustix::net::sockopt::socket_domain(&fd).map_err(|_| not("it is no socket".into()))?;
+        let kind = rustix::net::sockopt::socket_type(&fd)
+            .map_err(|errno| not(format!("its type is not known ({errno})")))?;
+        if domain != AddressFamily::UNIX || kind != SocketType::SEQPACKET {
+            return Err(not("it is a socket of another kind".into()).into());
+        }
+        Ok(Self::over(fd))
+    }
+
+    /// The end that the parent process gave as standard input.
+    ///
+    /// # Errors
+    /// [`PeerError::NotALink`] if standard input is something else.
+    pub fn from_stdin() -> Result<Self> {
+        let fd = std::io::stdin()
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|source| PeerError::Link {
+                call: "fcntl",
+                process: Process::default(),
+                source,
+            })?;
+        Self::from_fd(fd)
+    }
+
+    /// A connection to the process that [listens](super::Listener) at `path`.
+    ///
+    /// # Errors
+    /// [`PeerError::Link`] if nobody does.
+    pub fn connect(path: impl AsRef<Path>) -> Result<Self> {
+        let failed = |call, errno| failed(call, Process::default(), errno);
+        let address = rustix::net::SocketAddrUnix::new(path.as_ref())
+            .map_err(|errno| failed("the address", errno))?;
+        let socket = new_socket().map_err(|errno| failed("socket", errno))?;
+        rustix::net::connect(&socket, &address).map_err(|errno| failed("connect", errno))?;
+        Self::from_fd(socket)
+    }
+
+    /// The same link with another limit for every wait on the other process; 60 s if you do not say.
+    #[must_use]
+    pub fn with_limit(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Who is at the other end, as far as it has said.
+    #[must_use]
+    pub fn peer(&self) -> Option<u32> {
+        self.socket.peer().id()
+    }
+
+    pub(super) fn set_limit(&mut self, limit: Duration) {
+        self.limit = limit;
+    }
+
+    pub(super) fn process(&self) -> Process {
+        self.socket.peer()
+    }
+
+    /// For callbacks, which outlive a borrow.
+    pub(super) fn socket(&self) -> &Arc<Socket> {
+        &self.socket
+    }
+
+    fn over(fd: OwnedFd) -> Self {
+        Self {
+            socket: Arc::new(Socket {
+                fd,
+                peer: Mutex::default(),
+            }),
+            limit: LIMIT,
+        }
+    }
+
+    pub(super) fn send(
+        &self,
+        message: &Message,
+        fd: Option<BorrowedFd<'_>>,
+        during: &'static str,
+    ) -> Result<()> {
+        self.socket.send(message, fd, during)
+    }
+
+    /// The next message, waited for within the limit.
+    pub(super) fn receive(&self, during: &'static str) -> Result<(Message, Option<OwnedFd>)> {
+        let deadline = Instant::now() + self.limit;
+        loop {
+            if !self.socket.ready(Some(deadline))? {
+                return Err(PeerError::Late {
+                    process: self.process(),
+                    during,
+                    limit: self.limit,
+                }
+                .into());
+            }
+            // Something else may have taken what there was.
+            if let Some(received) = self.socket.receive(during)? {
+                return Ok(received);
+            }
+        }
+    }
+
+    /// The next message, if it is there.
+    pub(super) fn poll(&self, during: &'static str) -> Result<Option<(Message, Option<OwnedFd>)>> {
+        self.socket.receive(during)
+    }
+
+    /// Whether the other side has hung up, with messages unread or not.
+    pub(super) fn is_hung_up(&self) -> bool {
+        let mut fds = [PollFd::new(&self.socket.fd, PollFlags::RDHUP)];
+        let now = Timespec::default();
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        poll(&mut fds, Some(&now)).is_ok_and(|n| n > 0) && fds[0].revents().intersects(gone)
+    }
+
+    /// Tells the other side that nothing more comes; it may still send.
+    pub(super) fn finish(&self) {
+        // The only failure is a side that has hung up.
+        let _ = rustix::net::shutdown(&self.socket.fd, Shutdown::Write);
+    }
+}
+
+pub(super) fn new_socket() -> rustix::io::Result<OwnedFd> {
+    rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+}
+
+pub(super) fn failed(call: &'static str, process: Process, errno: Errno) -> PeerError {
+    PeerError::Link {
+        call,
+        process,
+        source: errno.into(),
+    }
+}
+
+impl Socket {
+    pub(super) fn peer(&self) -> Process {
+        *self.peer.lock()
+    }
+
+    /// Never waits: at most a few messages are under way, which any socket has room for.
+    pub(super) fn send(
+        &self,
+        message: &Message,
+        fd: Option<BorrowedFd<'_>>,
+        during: &'static str,
+    ) -> Result<()> {
+        let bytes = message.encode();
+        let fds = fd.as_slice();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() {
+            // There is room for one.
+            control.push(SendAncillaryMessage::ScmRights(fds));
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let sent =
+            retry(|| rustix::net::sendmsg(&self.fd, &[IoSlice::new(&bytes)], &mut control, flags));
+        match sent {
+            Ok(_) => Ok(()),
+            Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Err(self.gone(during).into()),
+            Err(errno) => Err(failed("sendmsg", self.peer(), errno).into()),
+        }
+    }
+
+    /// Waits until there is something to receive, or the deadline has passed: `false`.
+    fn ready(&self, deadline: Option<Instant>) -> Result<bool> {
+        loop {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];
+            match poll(&mut fds, timeout.as_ref()) {
+                Ok(0) => return Ok(false),
+                Ok(_) => return Ok(true),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed("poll", self.peer(), errno).into()),
+            }
+        }
+    }
+
+    /// The next message; `None` if there is none. Descriptors that do not belong to it are closed.
+    fn receive(&self, during: &'static str) -> Result<Option<(Message, Option<OwnedFd>)>> {
+        // One byte more, to see that a message is too long.
+        let mut bytes = [0; SIZE + 1];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let received = retry(|| {
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            rustix::net::recvmsg(&self.fd, &mut parts, &mut control, flags)
+        });
+        let received = match received {
+            Ok(received) => received,
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(Errno::CONNRESET) => return Err(self.gone(during).into()),
+            Err(errno) => return Err(failed("recvmsg", self.peer(), errno).into()),
+        };
+        let mut fds = Vec::new();
+        for part in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(more) = part {
+                fds.extend(more);
+            }
+        }
+        if received.bytes == 0 {
+            return Err(self.gone(during).into());
+        }
+        let refused = |reason: String| PeerError::Message {
+            process: self.peer(),
+            reason,
+        };
+        let message = Message::decode(&bytes[..received.bytes]).map_err(refused)?;
+        self.peer.lock().0 = Some(message.process);
+        let due = usize::from(message.carries_fd());
+        if fds.len() != due || received.flags.contains(ReturnFlags::CTRUNC) {
+            let reason = format!("{} descriptors came along, not {due}", fds.len());
+            return Err(refused(reason).into());
+        }
+        Ok(Some((message, fds.pop())))
+    }
+
+    fn gone(&self, during: &'static str) -> PeerError {
+        PeerError::Gone {
+            process: self.peer(),
+            during,
+        }
+    }
+}
+
+fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            done => return done,
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // Copies of the descriptor, in this process or a child of it, do not keep the link up.
+        let _ = rustix::net::shutdown(&self.fd, Shutdown::Both);
+    }
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link")
+            .field("peer", &self.peer())
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,34 @@
+//! Memory of one process in another.
+//!
+//! ```text
+//!   process A                       link                        process B
+//!   Shared<T> --export--> Joint<T> ========= Joint<T> <--import-- Bridge
+//!                            |    turn  --->    |
+//!                            |    <---  turn    |
+//!                    cl, hip, ...            cl, hip, ...
+//! ```
+//!
+//! A [`Link`] is a connection to one other process. [`Shared::export`](crate::Shared::export) sends what the other process
+//! needs to reach the memory, [`Bridge::import`](crate::Bridge::import) receives it, and each side then holds a [`Joint`].
+//! One of the two has the *turn*, at first the exporter; the memory can be used by it alone, and
+//! [`Joint::pass`] gives the turn away once the work of this side has ended. So the two processes never work on the memory
+//! at the same time, and what one has written the other one sees.
+//!
+//! One link carries one buffer. When either process ends, however that comes about, the system hangs the link up, and the
+//! other side's next operation that needs it says so.
+
+mod carrier;
+mod error;
+mod export;
+mod import;
+mod joint;
+mod link;
+mod listener;
+mod message;
+
+pub use carrier::{Carrier, UnknownCarrier};
+pub use error::PeerError;
+pub use export::NotExported;
+pub use joint::Joint;
+pub use link::Link;
+pub use listener::Listener;

@@ -1,0 +1,202 @@
+//! What comes over the link is not believed: bytes are written here as the protocol's table has them.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use interop::{Carrier, Error, Link, PeerError};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg,
+    sendmsg,
+};
+
+use crate::exchange::memory;
+use crate::leaks::descriptors;
+use crate::{LEN, LIMIT, alone, open};
+
+pub const OFFER: u16 = 1;
+pub const ACCEPTED: u16 = 2;
+pub const REFUSED: u16 = 3;
+pub const TURN: u16 = 4;
+
+/// A message of this kind that holds nothing else.
+pub fn message(kind: u16) -> [u8; 256] {
+    let mut bytes = [0; 256];
+    bytes[..8].copy_from_slice(b"hipclipc");
+    bytes[8] = 1;
+    bytes[10..12].copy_from_slice(&kind.to_le_bytes());
+    bytes[12..16].copy_from_slice(&77_u32.to_le_bytes());
+    bytes
+}
+
+pub fn send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() {
+        assert!(control.push(SendAncillaryMessage::ScmRights(fds)));
+    }
+    sendmsg(
+        socket,
+        &[IoSlice::new(bytes)],
+        &mut control,
+        SendFlags::NOSIGNAL,
+    )
+    .expect("sent");
+}
+
+/// The next message; descriptors are closed.
+pub fn receive(socket: &OwnedFd) -> Vec<u8> {
+    let mut bytes = vec![0; 512];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let mut parts = [IoSliceMut::new(&mut bytes)];
+    let received = recvmsg(socket, &mut parts, &mut control, flags).expect("received");
+    bytes.truncate(received.bytes);
+    bytes
+}
+
+fn pair() -> (Link, OwnedFd) {
+    let (link, theirs) = Link::pair().expect("a link");
+    (link.with_limit(LIMIT), theirs)
+}
+
+/// An offer as this program makes it, to be spoiled.
+fn genuine() -> Vec<u8> {
+    let bridge = open();
+    let (link, theirs) = pair();
+    let exporter = std::thread::spawn(move || {
+        memory(&bridge, Carrier::HipFd)
+            .export(link)
+            .map(drop)
+            .map_err(|not| not.error)
+    });
+    let offer = receive(&theirs);
+    send(&theirs, &message(ACCEPTED), &[]);
+    exporter.join().expect("no panic").expect("an export");
+    offer
+}
+
+#[test]
+fn what_cannot_be_true_is_refused_in_one_line_and_leaves_no_descriptor() {
+    let _alone = alone();
+    let bridge = open();
+    let offer = genuine();
+    assert_eq!(offer[10..12], OFFER.to_le_bytes());
+    let file = rustix::fs::memfd_create("memory", rustix::fs::MemfdFlags::CLOEXEC).expect("a file");
+    rustix::fs::ftruncate(&file, 4096).expect("a size");
+    let spoiled = |at: usize, bytes: &[u8]| {
+        let mut offer = offer.clone();
+        offer[at..at + bytes.len()].copy_from_slice(bytes);
+        offer
+    };
+    let cases: [(Vec<u8>, usize, &str); 14] = [
+        (b"GET / HTTP/1.1".to_vec(), 0, "14 bytes, a message has 256"),
+        (offer[..100].to_vec(), 1, "100 bytes, a message has 256"),
+        ([&offer[..], b"more"].concat(), 1, "257 bytes"),
+        (spoiled(0, b"X"), 1, "does not begin as a message does"),
+        (spoiled(8, &[9]), 1, "version 9 of the protocol, not 1"),
+        (spoiled(10, &[99]), 1, "kind 99"),
+        (message(TURN).to_vec(), 0, "an offer of memory was due"),
+        (spoiled(32, &[200]), 1, "carrier 200 is not known"),
+        (offer.clone(), 0, "0 descriptors came along, not 1"),
+        (offer.clone(), 2, "2 descriptors came along, not 1"),
+        (spoiled(16, &[3]), 1, "no whole number of elements"),
+        (spoiled(22, &[0xFF; 2]), 1, "no whole number of elements"),
+        // As many bytes as it says are not in the file.
+        (offer.clone(), 1, "of memory that has 4096"),
+        (spoiled(40, b"x"), 1, "import it by a bridge of that device"),
+    ];
+    let before = descriptors();
+    for (bytes, fds, reason) in cases {
+        let (link, theirs) = pair();
+        let list = vec![file.as_fd(); fds];
+        send(&theirs, &bytes, &list);
+        // SAFETY: refused.
+        let error = unsafe { bridge.import::<u32>(link) }.expect_err(reason);
+        let text = error.to_string();
+        assert!(text.contains(reason) && !text.contains('\n'), "{text}");
+        drop(theirs);
+        assert_eq!(descriptors(), before, "{reason}");
+    }
+    // The other side's type and the other's memory.
+    let (link, theirs) = pair();
+    send(&theirs, &offer, &[file.as_fd()]);
+    // SAFETY: refused.
+    let error = unsafe { bridge.import::<u64>(link) }.expect_err("another type");
+    assert!(
+        matches!(
+            error,
+            Error::Peer(PeerError::ElementSize { theirs: 4, ours: 8 })
+        ),
+        "{error}"
+    );
+    let refusal = receive(&theirs);
+    assert_eq!(refusal[10..12], REFUSED.to_le_bytes());
+    assert!(String::from_utf8_lossy(&refusal[136..]).starts_with("the memory holds elements of 4"));
+    drop(theirs);
+    assert_eq!(descriptors(), before);
+}
+
+#[test]
+fn an_exporter_believes_no_answer_but_acceptance() {
+    let _alone = alone();
+    let bridge = open();
+    let mut refusal = message(REFUSED);
+    refusal[136..143].copy_from_slice(b"no\nroom");
+    for (answer, reason) in [
+        (
+            refusal.to_vec(),
+            "process 77 did not import the memory: no room",
+        ),
+        (message(TURN).to_vec(), "an answer to the offer was due"),
+        (b"?".to_vec(), "1 bytes, a message has 256"),
+    ] {
+        let (link, theirs) = pair();
+        send(&theirs, &answer, &[]);
+        let not = memory(&bridge, Carrier::HipFd)
+            .export(link)
+            .expect_err(reason);
+        let text = not.to_string();
+        assert!(text.contains(reason), "{text}");
+        assert_eq!(not.buffer.len(), LEN);
+    }
+}
+
+#[test]
+fn a_turn_that_is_not_due_is_refused() {
+    let _alone = alone();
+    let bridge = open();
+    let (link, theirs) = pair();
+    send(&theirs, &message(ACCEPTED), &[]);
+    let mut joint = memory(&bridge, Carrier::HipFd)
+        .export(link)
+        .expect("an export");
+    joint.pass().expect("passed");
+    let mut turn = message(TURN);
+    turn[16] = 5;
+    send(&theirs, &turn, &[]);
+    let error = joint.take().expect_err("not due");
+    assert!(
+        error.to_string().contains("turn 5 came, 1 was due"),
+        "{error}"
+    );
+    turn[16] = 1;
+    send(&theirs, &turn, &[]);
+    joint.take().expect("the turn");
+}
+
+#[test]
+fn only_a_socket_that_keeps_messages_apart_is_a_link() {
+    let file = std::fs::File::open("/dev/null").expect("a file");
+    let (stream, _other) = std::os::unix::net::UnixStream::pair().expect("a socket");
+    for (fd, reason) in [
+        (OwnedFd::from(file), "it is no socket"),
+        (OwnedFd::from(stream), "it is a socket of another kind"),
+    ] {
+        let error = Link::from_fd(fd).expect_err(reason);
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+    let (_, theirs) = pair();
+    Link::from_fd(theirs).expect("a link");
+}
