@@ -22,6 +22,9 @@ fn program(example: &str) -> Command {
                 "--example",
                 example,
             ]);
+            if cfg!(feature = "vulkan") {
+                cargo.args(["--features", "vulkan"]);
+            }
             cargo
         }
     };
@@ -54,6 +57,22 @@ fn every_grade_is_right_and_tells_of_a_side_that_never_ends() {
         3,
         "{text}"
     );
+}
+
+#[cfg(feature = "vulkan")]
+#[test]
+fn vulkan_draws_what_hip_computes_or_says_why_not() {
+    let text = output("12_vulkan_sine");
+    match std::env::var_os("HIPCL_VULKAN") {
+        Some(_) => assert!(
+            text.contains("points lit, every one right; 0 bytes"),
+            "{text}"
+        ),
+        None => assert!(
+            text.contains("every one right") || text.contains("nothing drawn: "),
+            "{text}"
+        ),
+    }
 }
 
 #[test]
@@ -94,6 +113,27 @@ fn a_descriptor_shows_the_same_words_here_and_in_another_process() {
         text.contains("two processes, by dma-buf: every word right"),
         "{text}"
     );
+}
+
+#[test]
+fn opencl_and_rocblas_work_on_one_buffer_in_shared_virtual_memory() {
+    let text = output("05_svm_bridge");
+    assert!(
+        text.contains("0 bytes of the data set were copied")
+            && text.contains("greatest difference from the reference"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_buffer_of_a_library_that_knows_nothing_of_hip_is_multiplied_in_place() {
+    let text = output("06_foreign_cl_mem");
+    assert!(
+        text.contains("0 bytes of the data set were copied")
+            && text.contains("samples of other code, by gpu-va"),
+        "{text}"
+    );
+    assert_eq!(text.matches("greatest difference").count(), 3, "{text}");
 }
 
 #[test]
