@@ -91,6 +91,8 @@ mod route;
 mod shared;
 pub mod solver;
 mod uses;
+#[cfg(feature = "vulkan")]
+pub mod vulkan;
 mod warm_up;
 
 pub use bridge::{Bridge, Bridges, Figures, ForeignObjects, NativeHandles, Options, Step, Trial};
