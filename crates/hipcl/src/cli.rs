@@ -43,6 +43,9 @@ enum Command {
     },
     /// Measures this machine: each figure with its spread and what limits it.
     Bench(bench::Options),
+    /// The second process of `bench ipc`.
+    #[command(hide = true)]
+    BenchPeer(bench::ipc::Peer),
 }
 
 #[derive(Debug, Subcommand)]
@@ -153,6 +156,7 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::Doctor(options) => return doctor::main(&options),
         Command::DoctorProbe { subject } => return doctor::probe::main(subject),
         Command::Bench(options) => return bench::main(&options),
+        Command::BenchPeer(peer) => return peer.run(),
         Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Preset::Gps(options)),
         Command::Pipeline(Pipeline::Capon { run, options }) => run.request(Preset::Capon(options)),
         Command::Pipeline(Pipeline::Note { run, options }) => run.request(Preset::Note(options)),

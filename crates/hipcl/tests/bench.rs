@@ -68,6 +68,28 @@ fn a_hand_off_is_measured_by_grade_on_idle_and_on_busy_queues() {
 }
 
 #[test]
+fn memory_of_another_process_is_measured_by_carrier() {
+    let Some(report) = measured("ipc") else {
+        return;
+    };
+    let names: Vec<_> = report["lines"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|line| line["name"].as_str())
+        .collect();
+    for carrier in ["hip-fd", "dma-buf", "ipc-handle"] {
+        for what in ["export and import", "a turn", "OpenCL on it", "HIP on it"] {
+            let name = format!("{carrier}, {what}");
+            assert!(
+                names.iter().any(|known| known.starts_with(&name)),
+                "{name} in {names:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn nothing_grows_with_the_iterations() {
     if !ready("nothing_grows_with_the_iterations") {
         return;

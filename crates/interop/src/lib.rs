@@ -91,6 +91,8 @@ mod route;
 mod shared;
 pub mod solver;
 mod uses;
+#[cfg(feature = "vulkan")]
+pub mod vulkan;
 mod warm_up;
 
 pub use bridge::{Bridge, Bridges, Figures, ForeignObjects, NativeHandles, Options, Step, Trial};
@@ -102,7 +104,9 @@ pub use meter::{CallCount, Category, Counts, Meter, Scope};
 pub use part::{Part, PartMut};
 pub use peers::{Peer, PeerPath, PeerReport};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};
-pub use process::{Carrier, Joint, Link, Listener, NotExported, PeerError, UnknownCarrier};
+pub use process::{
+    Carrier, Joint, Link, Listener, NotExported, PeerError, Process, UnknownCarrier,
+};
 pub use report::{BridgeReport, Failover, Pairing, RouteReport};
 pub use residency::Residency;
 pub use route::{Policy, Route, UnknownRoute};

@@ -351,11 +351,15 @@ fn both_apis_work_on_different_blocks_at_once_under_every_grade() {
 fn a_batched_stage_queues_all_waiting_blocks_before_it_waits_for_one() {
     let log = Mutex::new(Vec::new());
     let note = |what: &'static str, block| log.lock().expect("no panic").push((what, block));
-    // The stage before holds block 0 back in the batch's own hands: it lets the batch begin once
-    // blocks 1 to 4 are on their way.
+    // Block 0 makes a batch alone: block 1 is let on its way when that batch has begun. It stays in
+    // that batch's hands until blocks 1 to 3 wait behind it.
     let (let_go, held) = mpsc::channel();
+    let (began, first_began) = mpsc::channel();
     let pipeline = Pipeline::new(vec![0; 5])
         .stage("before", move |_, block| {
+            if block == 1 {
+                first_began.recv().map_err(|_| "nobody came")?;
+            }
             if block == 4 {
                 let_go.send(()).map_err(|_| "nobody waits")?;
             }
@@ -367,6 +371,7 @@ fn a_batched_stage_queues_all_waiting_blocks_before_it_waits_for_one() {
             move |_, block| {
                 note("queue", block);
                 if block == 0 {
+                    began.send(()).map_err(|_| "nobody waits")?;
                     held.recv().map_err(|_| "nobody came")?;
                 }
                 if block == 2 { Err("odd taste") } else { Ok(()) }

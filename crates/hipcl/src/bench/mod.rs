@@ -8,6 +8,7 @@
 //! | `pipeline` | blocks through upload, OpenCL, HIP and download, by number of slots |
 //! | `note` | four small kernels: strictly alternating, and with data sets in flight |
 //! | `stream` | blocks that arrive like a network's, through pinned memory |
+//! | `ipc` | memory of another process: getting it, taking turns, its bandwidth |
 //! | `soak` | memory, descriptors and threads over a long run |
 //! | `launch` | empty kernels |
 //! | `blas`, `fft` | products and transforms on shared memory |
@@ -19,6 +20,7 @@ mod blas;
 mod cache;
 mod fft;
 mod handoff;
+pub mod ipc;
 mod launch;
 pub mod line;
 mod note;
@@ -58,6 +60,8 @@ pub enum What {
     Note,
     /// Blocks that arrive like a network's, through pinned memory.
     Stream,
+    /// Memory of another process.
+    Ipc,
     /// Memory, descriptors and threads over a long run.
     Soak,
     /// Empty kernels.
@@ -167,6 +171,7 @@ fn measure(options: &Options) -> Result<Report> {
         What::Pipeline => pipeline::measure(&ground),
         What::Note => note::measure(&ground),
         What::Stream => stream::measure(&ground),
+        What::Ipc => ipc::measure(&ground),
         What::Soak => soak::measure(&ground, options.iterations as usize),
         What::Launch => launch::measure(&ground),
         What::Blas => blas::measure(&ground),

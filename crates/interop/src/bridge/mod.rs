@@ -101,7 +101,7 @@ impl Bridge {
         let mut refusal = None;
         for (device, paired_by) in candidates {
             let attempt = || {
-                let pair = Pair::new(&device, &hip_device, paired_by)?;
+                let pair = Pair::new(&device, hip_device, paired_by)?;
                 libraries.join(pair, options)
             };
             match attempt() {
@@ -280,6 +280,16 @@ impl Bridge {
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
         std::mem::take(&mut self.core.deferred.lock())
+    }
+
+    /// The same bridge with a hand-off of its grade's that was proven.
+    #[cfg(feature = "vulkan")]
+    pub(crate) fn handed_over_by(&self, handoff: Arc<dyn Handoff>) -> Self {
+        Self {
+            grades: Arc::new(self.grades.with(Arc::clone(&handoff))),
+            handoff,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

@@ -1,5 +1,6 @@
 use super::median;
-use crate::{Bridge, Result, Shared};
+use crate::{Bridge, Error, Joint, Result, Shared};
+use std::borrow::BorrowMut;
 use std::time::Instant;
 
 /// Each of the two buffers: larger than a processor's caches.
@@ -44,10 +45,40 @@ fn over(bridge: &Bridge, host_bytes: usize, card_bytes: usize) -> Result<Bandwid
         _ => card_bytes,
     };
     let elements = bytes / size_of::<[f32; 4]>();
-    let mut from = bridge.alloc::<[f32; 4]>(elements)?;
-    let mut to = bridge.alloc::<[f32; 4]>(elements)?;
+    let from = bridge.alloc::<[f32; 4]>(elements)?;
+    let to = bridge.alloc::<[f32; 4]>(elements)?;
+    copies(bridge, from, to)
+}
+
+/// As [`bandwidth`], from one buffer of another process to one of the same length, in this side's turn.
+///
+/// # Errors
+/// If it is not this side's turn, the lengths differ or a launch fails.
+pub fn joint_bandwidth(
+    bridge: &Bridge,
+    from: &mut Joint<[f32; 4]>,
+    to: &mut Joint<[f32; 4]>,
+) -> Result<Bandwidth> {
+    copies(bridge, from.granted_mut()?, to.granted_mut()?)
+}
+
+fn copies(
+    bridge: &Bridge,
+    mut from: impl BorrowMut<Shared<[f32; 4]>>,
+    mut to: impl BorrowMut<Shared<[f32; 4]>>,
+) -> Result<Bandwidth> {
+    let (from, to) = (from.borrow_mut(), to.borrow_mut());
+    let elements = from.len();
+    if to.len() != elements {
+        return Err(Error::LengthMismatch {
+            what: "a copy between two buffers",
+            given: elements,
+            expected: to.len(),
+        });
+    }
+    let bytes = elements * size_of::<[f32; 4]>();
     let (queue, stream) = (bridge.queue()?, bridge.stream()?);
-    touch(bridge, &mut from, &queue)?;
+    touch(bridge, from, &queue)?;
 
     let kernel = &bridge.probe().cl().copy;
     let opencl_gb_s = {

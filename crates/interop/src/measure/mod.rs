@@ -4,7 +4,7 @@ mod bandwidth;
 mod handoff;
 mod launch;
 
-pub use bandwidth::{Bandwidth, bandwidth, bandwidth_briefly};
+pub use bandwidth::{Bandwidth, bandwidth, bandwidth_briefly, joint_bandwidth};
 pub use handoff::{DirectionCost, HandoffCost, handoff, handoff_busy, handoff_by_direction};
 pub use launch::{LaunchCost, launch};
 

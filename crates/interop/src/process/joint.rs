@@ -268,7 +268,7 @@ impl<T: Pod> Joint<T> {
         Ok(self.shared())
     }
 
-    fn granted_mut(&mut self) -> Result<&mut Shared<T>> {
+    pub(crate) fn granted_mut(&mut self) -> Result<&mut Shared<T>> {
         self.check_turn()?;
         Ok(self.shared.as_mut().expect("only the end takes it out"))
     }

@@ -27,7 +27,7 @@ mod listener;
 mod message;
 
 pub use carrier::{Carrier, UnknownCarrier};
-pub use error::PeerError;
+pub use error::{PeerError, Process};
 pub use export::NotExported;
 pub use joint::Joint;
 pub use link::Link;

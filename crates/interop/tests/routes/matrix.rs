@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use interop::{Bridge, BridgeReport, Options, Route};
+use interop::{Bridge, BridgeReport, Carrier, Link, Options, PeerError, Residency, Route};
 
 use crate::{amd, common, descriptors};
 
@@ -34,6 +34,115 @@ fn nvidia(shim: &BridgeReport, route: Route) -> String {
     }
 }
 
+/// Named in the environment of the second process: how its bridge is opened.
+const SECOND: &str = "HIPCL_TEST_MATRIX_SECOND";
+
+fn open_as(platform: &str) -> Bridge {
+    match platform {
+        "amd" => amd::open(),
+        _ => Bridge::open(&common::host(), &Options::default()).expect("a bridge"),
+    }
+}
+
+/// Passes every turn back, with each word one greater.
+#[test]
+fn the_second_process_of_the_table() {
+    let Ok(platform) = std::env::var(SECOND) else {
+        return;
+    };
+    let bridge = open_as(&platform);
+    let link = Link::from_stdin().expect("a link");
+    // SAFETY: the first process is `crosses`.
+    let mut joint = match unsafe { bridge.import::<u32>(link) } {
+        Ok(joint) => joint,
+        // Nothing carried the memory.
+        Err(interop::Error::Peer(PeerError::Gone { .. })) => return,
+        Err(error) => panic!("{error}"),
+    };
+    joint.take().expect("a turn");
+    let add = bridge
+        .programs()
+        .get(
+            "kernel void add(global uint *x) { x[get_global_id(0)] += 1u; }",
+            "",
+        )
+        .and_then(|program| program.kernel("add"))
+        .expect("a kernel");
+    let queue = bridge.queue().expect("a queue");
+    let range = clmgr::NdRange::d1(joint.len());
+    let guard = joint.cl_mut(&queue).expect("access");
+    // SAFETY: the kernel touches the words of the buffer.
+    unsafe { add.launch(&queue, range, &[guard.arg()]) }.expect("a launch");
+    drop(guard);
+    joint.pass().expect("passed");
+}
+
+/// Whether memory goes to another process and back by this carrier, and where it lies.
+fn crosses(platform: &str, carrier: Carrier) -> Result<Residency, String> {
+    let bridge = open_as(platform);
+    let memory = match (carrier, platform) {
+        (Carrier::HipFd, _) => bridge.alloc_exportable::<u32>(crate::LEN),
+        (Carrier::DmaBuf, "amd") => bridge.alloc_on(Route::SvmCoarse, crate::LEN),
+        _ => bridge.alloc_on(Route::HipPointer, crate::LEN),
+    };
+    let mut memory = memory.map_err(|error| error.to_string())?;
+    let words: Vec<u32> = (0..crate::LEN as u32).collect();
+    memory.upload(&words).expect("an upload");
+    let (link, theirs) = Link::pair().expect("a link");
+    let mut child = std::process::Command::new(std::env::current_exe().expect("a path"))
+        .args([
+            "matrix::the_second_process_of_the_table",
+            "--exact",
+            "--nocapture",
+        ])
+        .env(SECOND, platform)
+        .stdin(std::process::Stdio::from(theirs))
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the second process starts");
+    let crossed = memory
+        .export_by(carrier, link)
+        .map_err(|not| not.to_string())
+        .map(|mut joint| {
+            joint.pass().expect("passed");
+            joint.take().expect("a turn");
+            let mut back = vec![0; crate::LEN];
+            joint.download(&mut back).expect("a download");
+            assert!(
+                back.iter().zip(&words).all(|(a, b)| *a == b + 1),
+                "{carrier}"
+            );
+            joint.residency()
+        });
+    assert!(child.wait().expect("a child").success());
+    crossed
+}
+
+/// The rows of memory of another process.
+fn across_processes() -> String {
+    let mut text = String::new();
+    for carrier in Carrier::ALL {
+        let cell = |platform: &str, state: &str| match crosses(platform, carrier) {
+            Ok(residency) => format!("{state}: {residency}"),
+            Err(reason) => {
+                let clause = reason.rsplit(": ").next().unwrap_or(&reason);
+                format!("skipped: {clause}")
+            }
+        };
+        let (amd, host) = (cell("amd", "shim"), cell("host", "host"));
+        let nvidia = match carrier {
+            Carrier::HipFd => "skipped: no such device here",
+            _ => "skipped: OpenCL and CUDA are two contexts",
+        };
+        writeln!(
+            text,
+            "| `ipc` by {carrier} | 5.7 | {amd} | {nvidia} | {host} |"
+        )
+        .expect("a string");
+    }
+    text
+}
+
 fn table() -> String {
     let _alone = amd::alone();
     let strict = amd::open();
@@ -48,7 +157,7 @@ fn table() -> String {
         let oldest = route.oldest_rocm().unwrap_or("none");
         writeln!(text, "| `{route}` | {oldest} | {amd} | {nvidia} | {host} |").expect("a string");
     }
-    text
+    text + &across_processes()
 }
 
 #[test]
