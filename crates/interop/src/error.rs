@@ -93,6 +93,10 @@ pub enum Error {
         /// What went wrong.
         source: Box<Error>,
     },
+    /// Vulkan refused a call, or is not what it was taken for.
+    #[cfg(feature = "vulkan")]
+    #[error(transparent)]
+    Vulkan(#[from] crate::vulkan::Error),
     /// No route is possible for what was asked; not a failure of any one of them.
     #[error("no permitted route works: {}", list(.tried))]
     NotPossible {
@@ -354,6 +358,10 @@ impl Error {
     /// lacks the extension, a platform on which it makes no sense, a release that is known to crash.
     #[must_use]
     pub fn is_impossible(&self) -> bool {
+        #[cfg(feature = "vulkan")]
+        if let Self::Vulkan(error) = self {
+            return error.is_impossible();
+        }
         matches!(
             self,
             Self::NotPossible { .. }

@@ -69,6 +69,7 @@ mod backing;
 pub mod blas;
 mod bridge;
 mod core;
+mod direction;
 pub mod dlpack;
 mod error;
 mod grade;
@@ -90,9 +91,12 @@ mod route;
 mod shared;
 pub mod solver;
 mod uses;
+#[cfg(feature = "vulkan")]
+pub mod vulkan;
 mod warm_up;
 
-pub use bridge::{Bridge, Bridges, ForeignObjects, NativeHandles, Options};
+pub use bridge::{Bridge, Bridges, Figures, ForeignObjects, NativeHandles, Options, Step, Trial};
+pub use direction::Direction;
 pub use error::{Error, Result};
 pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};
 pub use guard::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut};

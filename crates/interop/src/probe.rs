@@ -3,11 +3,11 @@
 use crate::core::Core;
 use crate::handoff::Handoff;
 use crate::warm_up::{FirstCall, once};
-use crate::{Category, Error, Grade, Residency, Result, Route, Shared};
+use crate::{Category, Direction, Error, Grade, Residency, Result, Route, Shared};
 use std::sync::Arc;
 
 /// 256 KiB: more than a page and more than a 64 KiB fragment, and quick to check.
-const WORDS: usize = 1 << 16;
+pub(crate) const WORDS: usize = 1 << 16;
 const BLOCK: u32 = 256;
 
 /// The kernels that prove routes and measure limits, compiled once per bridge.
@@ -93,10 +93,22 @@ impl Probe {
     /// Writes through each API, reads through the other, and tells where the memory lives. A direct
     /// route must also show that no copy call was made, and the same address where it promises one.
     pub(crate) fn prove(&self, core: &Arc<Core>, route: Route) -> Result<Residency> {
+        self.cross_all(core, route, |_, crossing| crossing())
+    }
+
+    /// As [`prove`](Self::prove); `observe` makes each crossing, and learns how it went.
+    pub(crate) fn cross_all(
+        &self,
+        core: &Arc<Core>,
+        route: Route,
+        mut observe: impl FnMut(Direction, &mut dyn FnMut() -> Result<()>) -> Result<()>,
+    ) -> Result<Residency> {
         let _scope = core.meter.scope(Category::Control);
         let before = core.meter.snapshot();
         let mut words = Shared::<u32>::on_route(core, route, WORDS)?;
-        self.exchange(core, &mut words)?;
+        for direction in Direction::BOTH {
+            observe(direction, &mut || self.cross(core, &mut words, direction))?;
+        }
         let bytes = core.meter.snapshot().since(&before).data_set;
         if bytes != 0 && !route.is_copy() {
             return Err(Error::HiddenCopy { route, bytes });
@@ -109,17 +121,32 @@ impl Probe {
         }
     }
 
-    /// Passes a pattern from OpenCL to HIP and one back.
-    fn exchange(&self, core: &Core, words: &mut Shared<u32>) -> Result<()> {
+    /// Passes a pattern from one API to the other.
+    fn cross(&self, core: &Core, words: &mut Shared<u32>, direction: Direction) -> Result<()> {
         let route = words.route();
-        let seed = 0x5EED_0001;
-        self.cl_fill(core, words, seed)?;
-        let mismatches = self.hip_check(core, words, seed)?;
-        agree(route, "OpenCL", "HIP", mismatches)?;
-        let seed = 0x0DD_BA11;
-        self.hip_fill(core, words, seed)?;
-        let mismatches = self.cl_check(core, words, seed)?;
-        agree(route, "HIP", "OpenCL", mismatches)
+        let mismatches = match direction {
+            Direction::OpenClToHip => {
+                let seed = 0x5EED_0001;
+                self.cl_fill(core, words, seed)?;
+                self.hip_check(core, words, seed)?
+            }
+            Direction::HipToOpenCl => {
+                let seed = 0x0DD_BA11;
+                self.hip_fill(core, words, seed)?;
+                self.cl_check(core, words, seed)?
+            }
+        };
+        if mismatches == 0 {
+            return Ok(());
+        }
+        let (writer, reader) = direction.ends();
+        Err(Error::PatternMismatch {
+            route,
+            writer,
+            reader,
+            mismatches,
+            words: WORDS,
+        })
     }
 
     /// As [`prove`](Self::prove), for a way to hand over on a route that is proven.
@@ -138,11 +165,13 @@ impl Probe {
                 reason: format!("the host takes part in every change of side on route {route}"),
             });
         }
-        self.exchange(core, &mut words)?;
+        for direction in Direction::BOTH {
+            self.cross(core, &mut words, direction)?;
+        }
         words.check_handoffs()
     }
 
-    fn cl_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {
+    pub(crate) fn cl_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {
         let guard = words.cl_mut(&core.queue)?;
         let args = [guard.arg(), clmgr::Arg::scalar(&seed)];
         // SAFETY: probe_fill takes a buffer and a uint and writes one word per work-item.
@@ -154,7 +183,7 @@ impl Probe {
         Ok(())
     }
 
-    fn cl_check(&self, core: &Core, words: &Shared<u32>, seed: u32) -> Result<u32> {
+    pub(crate) fn cl_check(&self, core: &Core, words: &Shared<u32>, seed: u32) -> Result<u32> {
         let mut count = [0_u32];
         let mut counter = clmgr::RegularBuffer::<u32>::new(&core.context, 1)?;
         counter.write(&core.queue, &count)?;
@@ -170,7 +199,7 @@ impl Probe {
         Ok(count[0])
     }
 
-    fn hip_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {
+    pub(crate) fn hip_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {
         let mut guard = words.hip_mut(&core.stream)?;
         let config = hip::LaunchConfig::linear(WORDS, BLOCK)?;
         let (slice, count) = (guard.slice_mut(), WORDS as u64);
@@ -183,7 +212,7 @@ impl Probe {
         Ok(())
     }
 
-    fn hip_check(&self, core: &Core, words: &Shared<u32>, seed: u32) -> Result<u32> {
+    pub(crate) fn hip_check(&self, core: &Core, words: &Shared<u32>, seed: u32) -> Result<u32> {
         let mut count = [0_u32];
         let mut counter = core.hip_device.alloc_from(&core.stream, &count)?;
         {
@@ -204,15 +233,15 @@ impl Probe {
     }
 }
 
-fn agree(route: Route, writer: &'static str, reader: &'static str, mismatches: u32) -> Result<()> {
-    if mismatches == 0 {
-        return Ok(());
-    }
-    Err(Error::PatternMismatch {
-        route,
-        writer,
-        reader,
-        mismatches,
-        words: WORDS,
-    })
+/// The word that the kernels write to a place.
+#[cfg(feature = "vulkan")]
+pub(crate) fn pattern(place: usize, seed: u32) -> u32 {
+    let (low, high) = (place as u32, (place as u64 >> 32) as u32);
+    let mut x = low
+        .wrapping_mul(0x9E37_79B9)
+        .wrapping_add(high.wrapping_mul(0x85EB_CA6B))
+        .wrapping_add(seed);
+    x ^= x >> 16;
+    x = x.wrapping_mul(0x7FEB_352D);
+    x ^ (x >> 15)
 }

@@ -137,7 +137,8 @@ impl<T: Pod> Shared<T> {
 
     /// Hands over this way from now on, if the host has no part in every change of side.
     pub(crate) fn handed_over_by(mut self, handoff: &Arc<dyn Handoff>) -> Self {
-        if !self.backing.needs_host() {
+        if !self.backing.needs_host() || handoff.follows_queues() && self.backing.leaves_by_queue()
+        {
             *self.handoff = Arc::clone(handoff);
         }
         self.wanted = Some(Arc::clone(handoff));
@@ -190,7 +191,8 @@ impl<T: Pod> Shared<T> {
 
     /// Whether changes of side are the host's, whatever grade was asked for.
     pub(crate) fn needs_host(&self) -> bool {
-        self.backing.needs_host()
+        let by_queue = self.handoff.follows_queues() && self.backing.leaves_by_queue();
+        self.backing.needs_host() && !by_queue
     }
 
     /// Whether every hand-off so far that has come to an end went well.
@@ -511,6 +513,9 @@ impl<T: Pod> Shared<T> {
             });
         }
         self.check_access(access)?;
+        if self.handoff.follows_queues() {
+            self.backing.leave_cl(access)?;
+        }
         self.admit(&User::Hip(stream.clone()), access, range, || {
             Ok(self.backing.bring_to_hip(&self.core, access))
         })

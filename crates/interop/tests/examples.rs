@@ -22,6 +22,9 @@ fn program(example: &str) -> Command {
                 "--example",
                 example,
             ]);
+            if cfg!(feature = "vulkan") {
+                cargo.args(["--features", "vulkan"]);
+            }
             cargo
         }
     };
@@ -54,6 +57,22 @@ fn every_grade_is_right_and_tells_of_a_side_that_never_ends() {
         3,
         "{text}"
     );
+}
+
+#[cfg(feature = "vulkan")]
+#[test]
+fn vulkan_draws_what_hip_computes_or_says_why_not() {
+    let text = output("12_vulkan_sine");
+    match std::env::var_os("HIPCL_VULKAN") {
+        Some(_) => assert!(
+            text.contains("points lit, every one right; 0 bytes"),
+            "{text}"
+        ),
+        None => assert!(
+            text.contains("every one right") || text.contains("nothing drawn: "),
+            "{text}"
+        ),
+    }
 }
 
 #[test]

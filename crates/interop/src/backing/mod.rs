@@ -25,6 +25,8 @@ pub(crate) use dma_buf::DmaBuf;
 pub(crate) use external_fd::ExternalFd;
 pub(crate) use gpu_va::GpuVa;
 pub(crate) use hip_pointer::HipPointer;
+#[cfg(feature = "vulkan")]
+pub(crate) use imported::Exported;
 pub(crate) use imported::Imported;
 pub(crate) use outgoing::{Opens, Outgoing};
 pub(crate) use rescue::{other, read_by_kernel};
@@ -104,13 +106,27 @@ pub(crate) trait Backing: Send + Sync {
         Side::Cl
     }
 
-    /// Whether the host has a part in every change of side, so that it must wait for one.
+    /// Whether the host has a part in every change of side, so that it must wait for one, unless the
+    /// hand-off [follows the queues](crate::handoff::Handoff::follows_queues) and the memory
+    /// [changes sides by them](Self::leaves_by_queue).
     fn needs_host(&self) -> bool {
         false
     }
 
     /// Whether parts can be used on their own, each by another side.
     fn check_divisible(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether [`leave_cl`](Self::leave_cl) and [`bring_to_cl`](Self::bring_to_cl) do all by commands
+    /// of OpenCL's queues.
+    fn leaves_by_queue(&self) -> bool {
+        false
+    }
+
+    /// Enqueues, without waiting, what lets HIP use the bytes. Called where the hand-off that comes
+    /// next puts HIP after it, before a use of HIP's.
+    fn leave_cl(&self, _access: Access) -> Result<()> {
         Ok(())
     }
 

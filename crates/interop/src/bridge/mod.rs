@@ -4,10 +4,12 @@ mod choose;
 mod memory;
 mod native;
 mod open;
+mod trial;
 
 pub use adopt::ForeignObjects;
 pub use all::Bridges;
 pub use native::NativeHandles;
+pub use trial::{Figures, Step, Trial};
 
 use crate::backing::HipPointer;
 use crate::core::Core;
@@ -15,7 +17,6 @@ use crate::handoff::{Grades, Handoff};
 use crate::probe::Probe;
 use crate::report::BridgeReport;
 use crate::shared::bytes_of;
-use crate::warm_up::once;
 use crate::{Error, Failover, Grade, GradeReport, Meter, Policy, Result, Route, Shared, pairing};
 use bytemuck::Pod;
 use open::{Libraries, Pair};
@@ -100,17 +101,7 @@ impl Bridge {
         let mut refusal = None;
         for (device, paired_by) in candidates {
             let attempt = || {
-                let mut first_calls = Vec::new();
-                let context = once(&mut first_calls, "OpenCL context", || {
-                    Ok(clmgr::Context::new(&device)?)
-                })?;
-                let pair = Pair {
-                    queue: context.queue()?,
-                    stream: hip_device.stream()?,
-                    context,
-                    paired_by,
-                    first_calls,
-                };
+                let pair = Pair::new(&device, hip_device, paired_by)?;
                 libraries.join(pair, options)
             };
             match attempt() {
@@ -289,6 +280,16 @@ impl Bridge {
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
         std::mem::take(&mut self.core.deferred.lock())
+    }
+
+    /// The same bridge with a hand-off of its grade's that was proven.
+    #[cfg(feature = "vulkan")]
+    pub(crate) fn handed_over_by(&self, handoff: Arc<dyn Handoff>) -> Self {
+        Self {
+            grades: Arc::new(self.grades.with(Arc::clone(&handoff))),
+            handoff,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
