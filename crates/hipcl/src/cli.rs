@@ -35,6 +35,12 @@ enum Command {
     Pipeline(Pipeline),
     /// Says what was found on this machine, which devices belong together and which routes work.
     Doctor(doctor::Options),
+    /// One probe of `doctor`, in a process of its own.
+    #[command(hide = true)]
+    DoctorProbe {
+        /// What to look at.
+        subject: doctor::probe::Subject,
+    },
     /// Measures this machine: each figure with its spread and what limits it.
     Bench(bench::Options),
 }
@@ -145,6 +151,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn execute(command: Command) -> Result<ExitCode> {
     let request = match command {
         Command::Doctor(options) => return doctor::main(&options),
+        Command::DoctorProbe { subject } => return doctor::probe::main(subject),
         Command::Bench(options) => return bench::main(&options),
         Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Preset::Gps(options)),
         Command::Pipeline(Pipeline::Capon { run, options }) => run.request(Preset::Capon(options)),

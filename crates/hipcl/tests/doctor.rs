@@ -63,3 +63,45 @@ fn json_alone_goes_to_standard_output() {
 fn a_file_that_cannot_be_written_is_refused() {
     Run::new(&["doctor", "--json", "FOLDER/no/such/d.json"]).assert_refused(&["can't write"]);
 }
+
+#[test]
+fn a_route_that_works_no_longer_is_worse_and_changes_the_status() {
+    if !ready("a_route_that_works_no_longer_is_worse_and_changes_the_status") {
+        return;
+    }
+    let asked = ["doctor", "--route", "dma-buf", "--route", "host-pinned"];
+    let first = Run::new(&[&asked[..], &["--json", "FOLDER/d.json"]].concat());
+    assert_eq!(first.status(), Some(0), "{}", first.stderr());
+    let mut old = first.json("d.json");
+    let routes = old["routes"].as_array_mut().expect("a list");
+    assert_eq!(routes.len(), 2);
+    // as if the first route had worked
+    assert_eq!(routes[0]["route"], "dma-buf");
+    assert_eq!(routes[0]["works"], false);
+    routes[0]["works"] = true.into();
+    routes[0]["residency"] = "vram".into();
+    let second = Run::with(
+        &[&asked[..], &["--compare", "FOLDER/given.json"]].concat(),
+        |run| std::fs::write(run.folder.join("given.json"), old.to_string()).expect("a file"),
+    );
+    assert_eq!(second.status(), Some(1), "{}", second.stdout());
+    let text = second.stdout();
+    assert!(
+        text.contains("worse    route dma-buf: works in vram -> "),
+        "{text}"
+    );
+    assert!(text.contains("healthy: OpenCL and HIP"), "{text}");
+}
+
+#[test]
+fn an_earlier_report_that_is_none_is_refused_before_anything_is_tried() {
+    Run::with(&["doctor", "--compare", "FOLDER/given.json"], |run| {
+        std::fs::write(run.folder.join("given.json"), "{}").expect("a file");
+    })
+    .assert_refused(&["given.json", "no file of `hipcl doctor --json`"]);
+}
+
+#[test]
+fn an_unknown_platform_is_refused_with_the_names_that_exist() {
+    Run::new(&["doctor", "--platform", "cuda"]).assert_refused(&["cuda", "nvidia"]);
+}

@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::handoff::Handoff;
 use crate::warm_up::{FirstCall, once};
-use crate::{Category, Error, Grade, Residency, Result, Route, Shared};
+use crate::{Category, Direction, Error, Grade, Residency, Result, Route, Shared};
 use std::sync::Arc;
 
 /// 256 KiB: more than a page and more than a 64 KiB fragment, and quick to check.
@@ -28,10 +28,11 @@ pub(crate) struct ClKernels {
 }
 
 pub(crate) struct HipKernels {
-    fill: hip::Function,
-    check: hip::Function,
+    pub(crate) fill: hip::Function,
+    pub(crate) check: hip::Function,
     pub(crate) nothing: hip::Function,
     pub(crate) copy: hip::Function,
+    pub(crate) copy_bytes: hip::Function,
 }
 
 impl ClKernels {
@@ -69,6 +70,7 @@ impl Probe {
                 check: module.function("probe_check")?,
                 nothing: module.function("probe_nothing")?,
                 copy: module.function("probe_copy")?,
+                copy_bytes: module.function("probe_copy_bytes")?,
             },
             blas,
             blas_missing,
@@ -91,10 +93,22 @@ impl Probe {
     /// Writes through each API, reads through the other, and tells where the memory lives. A direct
     /// route must also show that no copy call was made, and the same address where it promises one.
     pub(crate) fn prove(&self, core: &Arc<Core>, route: Route) -> Result<Residency> {
+        self.cross_all(core, route, |_, crossing| crossing())
+    }
+
+    /// As [`prove`](Self::prove); `observe` makes each crossing, and learns how it went.
+    pub(crate) fn cross_all(
+        &self,
+        core: &Arc<Core>,
+        route: Route,
+        mut observe: impl FnMut(Direction, &mut dyn FnMut() -> Result<()>) -> Result<()>,
+    ) -> Result<Residency> {
         let _scope = core.meter.scope(Category::Control);
         let before = core.meter.snapshot();
         let mut words = Shared::<u32>::on_route(core, route, WORDS)?;
-        self.exchange(core, &mut words)?;
+        for direction in Direction::BOTH {
+            observe(direction, &mut || self.cross(core, &mut words, direction))?;
+        }
         let bytes = core.meter.snapshot().since(&before).data_set;
         if bytes != 0 && !route.is_copy() {
             return Err(Error::HiddenCopy { route, bytes });
@@ -107,17 +121,32 @@ impl Probe {
         }
     }
 
-    /// Passes a pattern from OpenCL to HIP and one back.
-    fn exchange(&self, core: &Core, words: &mut Shared<u32>) -> Result<()> {
+    /// Passes a pattern from one API to the other.
+    fn cross(&self, core: &Core, words: &mut Shared<u32>, direction: Direction) -> Result<()> {
         let route = words.route();
-        let seed = 0x5EED_0001;
-        self.cl_fill(core, words, seed)?;
-        let mismatches = self.hip_check(core, words, seed)?;
-        agree(route, "OpenCL", "HIP", mismatches)?;
-        let seed = 0x0DD_BA11;
-        self.hip_fill(core, words, seed)?;
-        let mismatches = self.cl_check(core, words, seed)?;
-        agree(route, "HIP", "OpenCL", mismatches)
+        let mismatches = match direction {
+            Direction::OpenClToHip => {
+                let seed = 0x5EED_0001;
+                self.cl_fill(core, words, seed)?;
+                self.hip_check(core, words, seed)?
+            }
+            Direction::HipToOpenCl => {
+                let seed = 0x0DD_BA11;
+                self.hip_fill(core, words, seed)?;
+                self.cl_check(core, words, seed)?
+            }
+        };
+        if mismatches == 0 {
+            return Ok(());
+        }
+        let (writer, reader) = direction.ends();
+        Err(Error::PatternMismatch {
+            route,
+            writer,
+            reader,
+            mismatches,
+            words: WORDS,
+        })
     }
 
     /// As [`prove`](Self::prove), for a way to hand over on a route that is proven.
@@ -136,7 +165,9 @@ impl Probe {
                 reason: format!("the host takes part in every change of side on route {route}"),
             });
         }
-        self.exchange(core, &mut words)?;
+        for direction in Direction::BOTH {
+            self.cross(core, &mut words, direction)?;
+        }
         words.check_handoffs()
     }
 
@@ -200,19 +231,6 @@ impl Probe {
         counter.copy_to_slice(&core.stream, &mut count)?;
         Ok(count[0])
     }
-}
-
-fn agree(route: Route, writer: &'static str, reader: &'static str, mismatches: u32) -> Result<()> {
-    if mismatches == 0 {
-        return Ok(());
-    }
-    Err(Error::PatternMismatch {
-        route,
-        writer,
-        reader,
-        mismatches,
-        words: WORDS,
-    })
 }
 
 /// The word that the kernels write to a place.

@@ -1,4 +1,4 @@
-use crate::{Residency, Route};
+use crate::{Error, Residency, Route};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -70,6 +70,14 @@ pub struct RouteReport {
 }
 
 impl RouteReport {
+    pub(crate) fn of(route: Route, proof: Result<Residency, Error>) -> Self {
+        Self {
+            route,
+            impossible: proof.as_ref().is_err_and(Error::is_impossible),
+            outcome: proof.map_err(|error| error.to_string()),
+        }
+    }
+
     /// Whether the route was proven.
     #[must_use]
     pub fn works(&self) -> bool {

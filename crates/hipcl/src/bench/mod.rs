@@ -8,6 +8,7 @@
 //! | `pipeline` | blocks through upload, OpenCL, HIP and download, by number of slots |
 //! | `note` | four small kernels: strictly alternating, and with data sets in flight |
 //! | `stream` | blocks that arrive like a network's, through pinned memory |
+//! | `soak` | memory, descriptors and threads over a long run |
 //! | `launch` | empty kernels |
 //! | `blas`, `fft` | products and transforms on shared memory |
 //! | `pool`, `cache` | memory kept for the next request, programs kept compiled |
@@ -26,6 +27,7 @@ mod pipeline;
 mod pool;
 pub mod report;
 mod routes;
+mod soak;
 mod staging;
 mod stream;
 
@@ -56,6 +58,8 @@ pub enum What {
     Note,
     /// Blocks that arrive like a network's, through pinned memory.
     Stream,
+    /// Memory, descriptors and threads over a long run.
+    Soak,
     /// Empty kernels.
     Launch,
     /// Matrix products on shared memory.
@@ -77,6 +81,9 @@ pub struct Options {
     /// Way to share memory; the best direct one if not given. `routes` takes all of them.
     #[arg(long, value_name = "ROUTE")]
     pub route: Option<Route>,
+    /// Iterations of `soak`; no other measurement asks.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1000..))]
+    pub iterations: u32,
     /// Write the figures to this file.
     #[arg(long, value_name = "F.json")]
     pub json: Option<PathBuf>,
@@ -160,6 +167,7 @@ fn measure(options: &Options) -> Result<Report> {
         What::Pipeline => pipeline::measure(&ground),
         What::Note => note::measure(&ground),
         What::Stream => stream::measure(&ground),
+        What::Soak => soak::measure(&ground, options.iterations as usize),
         What::Launch => launch::measure(&ground),
         What::Blas => blas::measure(&ground),
         What::Fft => fft::measure(&ground),

@@ -1,263 +1,252 @@
-//! The examination. What fails becomes a finding with an advice; only a request that makes no sense is an error.
+//! The examination: asks children, and puts their answers together. What fails becomes a finding with an advice; only a request that
+//! makes no sense is an error.
 
-use std::time::Instant;
+use interop::Route;
 
-use interop::{Bridge, RouteReport};
-use platform::{Platform, Selection};
-
-use super::findings::{
-    Compiler, Findings, HipDevice, Library, OpenClDevice, Pair, RouteState, Tried,
-};
+use super::findings::{Findings, Library, Pair, RouteState, SCHEMA, Tried};
+use super::probe::{Asker, Death, Hip, OpenCl, RouteTried, Subject, Told};
+use super::system::{self, Environment, Heard, Root};
+use super::{Options, pairing};
 use crate::Result;
-use crate::error::one_line;
 
-pub(super) fn examine() -> Result<Findings> {
-    let selection = platform::select()?;
+pub(super) fn examine(options: &Options) -> Result<Findings> {
+    let asker = Asker::new(options.platform.clone(), options.limit());
     let mut findings = Findings {
-        platform: selection.platform.to_string(),
-        platform_why: one_line(&selection.why),
+        schema: SCHEMA,
+        hipcl: env!("CARGO_PKG_VERSION").to_owned(),
+        taken: super::clock::now(),
         ..Findings::default()
     };
-    libraries(&selection, &mut findings);
-    opencl(&mut findings);
-    hip(&selection, &mut findings);
-    bridge(&selection, &mut findings);
-    findings.healthy = findings
-        .routes
-        .iter()
-        .any(|route| route.works && !route.copies);
+    hip(asker.ask(Subject::Hip)?, &mut findings);
+    opencl(asker.ask(Subject::OpenCl)?, &mut findings);
+    findings.pairing = pairing::table(
+        &findings.platform,
+        &findings.hip_devices,
+        &findings.opencl_devices,
+    );
+    if let Some(reason) = cannot_pair(&findings) {
+        let untried = |route| state(route, Err(reason.clone()));
+        findings.routes = options.routes().map(untried).collect();
+    } else {
+        for route in options.routes() {
+            let told = asker.ask(Subject::Route(route))?;
+            one_route(route, told, &mut findings);
+        }
+    }
+    findings.checks = system::checks(
+        &Root::default(),
+        &Environment::of_this_process(),
+        &heard(&findings),
+    );
+    let checks = findings.checks.iter();
+    let advice: Vec<String> = checks.filter_map(|check| check.advice.clone()).collect();
+    findings.advice.extend(advice);
+    findings.healthy = findings.proven();
     Ok(findings)
 }
 
-fn libraries(selection: &Selection, findings: &mut Findings) {
-    for library in &selection.libraries {
-        let usable = library.state.is_usable();
-        findings.libraries.push(Library {
-            name: library.name.to_owned(),
-            place: one_line(&library.state.to_string()),
-            usable,
-            detail: if usable {
-                format!("{} functions", library.functions)
-            } else {
-                String::new()
-            },
-        });
-        if !usable {
+/// What the system is held against.
+fn heard(findings: &Findings) -> Heard {
+    let hip = findings.hip_devices.iter();
+    let opencl = || findings.opencl_devices.iter();
+    let gpus = opencl().filter(|device| device.kind == "GPU");
+    Heard {
+        platform: findings.platform.clone(),
+        devices: hip
+            .clone()
+            .map(|device| device.arch.clone())
+            .chain(opencl().map(|device| device.name.clone()))
+            .collect(),
+        hip: hip.filter_map(|device| device.pci.clone()).collect(),
+        opencl: gpus.filter_map(|device| device.pci.clone()).collect(),
+        loaded: findings.loaded.clone(),
+    }
+}
+
+fn hip(told: std::result::Result<Told<Hip>, Death>, findings: &mut Findings) {
+    let found = match told {
+        Ok(told) => told.found,
+        Err(death) => {
+            lost(Subject::Hip, &death, findings);
+            findings.libraries.push(Library {
+                name: "HIP".to_owned(),
+                place: death.describe(Subject::Hip),
+                usable: false,
+                detail: death.stderr.join(" | "),
+            });
+            return;
+        }
+    };
+    findings.platform = found.platform;
+    findings.platform_why = found.why;
+    for library in &found.libraries {
+        if !library.usable {
             findings.advice.push(format!(
                 "{} is missing: install it from the same ROCm release as HIP, or set ROCM_PATH to a complete one",
                 library.name
             ));
         }
     }
-}
-
-fn opencl(findings: &mut Findings) {
-    let tried = |tried: &[clmgr::Tried]| -> Vec<Tried> {
-        tried
-            .iter()
-            .map(|tried| Tried {
-                what: tried.path.display().to_string(),
-                reason: one_line(&tried.reason),
-            })
-            .collect()
-    };
-    let manager = match clmgr::Manager::load() {
-        Ok(manager) => manager,
-        Err(error) => {
-            if let clmgr::Error::NoRuntime { tried: all } = &error {
-                findings.opencl_tried = tried(all);
-                findings.advice.push(
-                    "no OpenCL device: run `cargo xtask setup`, install an OpenCL runtime, or set HIPCL_OPENCL to the path of one".into(),
-                );
-            } else {
-                findings
-                    .advice
-                    .push(format!("OpenCL: {}", one_line(&error.to_string())));
-            }
-            return;
-        }
-    };
-    findings.opencl_tried = tried(manager.tried());
-    for library in manager.libraries() {
-        findings.opencl_libraries.push(Library {
-            name: library.platforms.join(", "),
-            place: library.path.display().to_string(),
-            usable: true,
-            detail: library.kind.to_string(),
-        });
-    }
-    for device in manager.devices() {
-        findings.opencl_devices.push(OpenClDevice {
-            name: device.name().trim().to_owned(),
-            kind: format!("{:?}", device.kind()).to_uppercase(),
-            platform: format!(
-                "{} {}",
-                device.platform_name().trim(),
-                device.platform_version().trim()
-            ),
-            driver: device.driver_version().trim().to_owned(),
-            svm: svm(device.svm()),
-            pci: device.pci_address().map(|address| address.to_string()),
-            memory_bytes: device.global_bytes(),
-            library: device.library_path().display().to_string(),
-        });
-    }
-}
-
-fn svm(capabilities: clmgr::SvmCapabilities) -> String {
-    let names: Vec<String> = capabilities
-        .iter_names()
-        .map(|(name, _)| name.to_lowercase().replace('_', "-"))
-        .collect();
-    if names.is_empty() {
-        "none".into()
-    } else {
-        names.join(" ")
-    }
-}
-
-fn hip(selection: &Selection, findings: &mut Findings) {
-    // SAFETY: all tables come from one selection.
-    let runtime = unsafe {
-        hip::Runtime::from_tables(selection.tables.hip.clone(), selection.tables.rtc.clone())
-    };
-    let devices = runtime.and_then(|runtime| {
-        let count = runtime.device_count()?;
-        (0..count)
-            .map(|ordinal| runtime.device(ordinal))
-            .collect::<hip::Result<Vec<_>>>()
-    });
-    let devices = match devices {
-        Ok(devices) => devices,
-        Err(error) => {
-            findings
-                .advice
-                .push(format!("HIP: {}", one_line(&error.to_string())));
-            return;
-        }
-    };
-    for device in &devices {
-        let unknown = |_| "unknown".to_owned();
-        findings.hip_devices.push(HipDevice {
-            ordinal: device.ordinal(),
-            name: device.name().unwrap_or_else(unknown),
-            arch: device.arch().unwrap_or_else(unknown),
-            pci: device.pci_address().ok().map(|address| address.to_string()),
-            memory_bytes: device.memory_info().map_or(0, |memory| memory.total as u64),
-        });
-    }
-    match devices.first() {
-        Some(device) => compiler(selection.platform, device, findings),
-        None => findings
+    findings.libraries = found.libraries;
+    match found.failure {
+        Some(reason) => findings.advice.push(format!("HIP: {reason}")),
+        None if found.devices.is_empty() => findings
             .advice
             .push("HIP has no device: check that the GPU's driver is loaded".into()),
+        None if !found.compiler.works => findings.advice.push(format!(
+            "HIP kernels can't be compiled: {}",
+            found.compiler.detail
+        )),
+        None => {}
     }
+    findings.hip_devices = found.devices;
+    findings.compiler = found.compiler;
 }
 
-/// Compiles a kernel that no cache can know.
-fn compiler(platform: Platform, device: &hip::Device, findings: &mut Findings) {
-    let salt = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos());
-    let source = format!(
-        "extern \"C\" __global__ void probe(unsigned *x) {{ x[threadIdx.x] = {}u; }}",
-        salt as u32
-    );
-    let start = Instant::now();
-    let compiled = hip::rtc::Program::new(&source)
-        .name("doctor.hip")
-        .compile(device)
-        .and_then(|module| module.function("probe"));
-    findings.compiler = match compiled {
-        Ok(_) => {
-            let name = match platform {
-                Platform::Host => "HIPRTC by this machine's C++ compiler",
-                Platform::Amd | Platform::Nvidia => "HIPRTC",
-            };
-            let ms = start.elapsed().as_secs_f64() * 1e3;
-            Compiler {
-                works: true,
-                detail: format!("{name}, {ms:.0} ms for a small kernel"),
-            }
-        }
-        Err(error) => {
-            let detail = one_line(&error.to_string());
-            findings
-                .advice
-                .push(format!("HIP kernels can't be compiled: {detail}"));
-            Compiler {
-                works: false,
-                detail,
-            }
-        }
-    };
-}
-
-fn bridge(selection: &Selection, findings: &mut Findings) {
-    match Bridge::open(selection, &interop::Options::default()) {
-        Ok(bridge) => {
-            let report = bridge.report();
-            let direct = report
-                .routes
-                .iter()
-                .any(|route| route.works() && !route.route.is_copy());
-            findings.routes = report.routes.iter().map(state).collect();
-            findings.opencl_cache = bridge
-                .programs()
-                .folder()
-                .map(|folder| folder.display().to_string());
-            findings.pair = Some(Pair {
-                opencl: report.opencl_device.trim().to_owned(),
-                hip: report.hip_device.clone(),
-                proof: if direct {
-                    format!(
-                        "{}; a pattern written through each API was read through the other",
-                        report.pairing
-                    )
-                } else {
-                    report.pairing.to_string()
-                },
-                grade: bridge.grade().to_string(),
+fn opencl(told: std::result::Result<Told<OpenCl>, Death>, findings: &mut Findings) {
+    let found = match told {
+        Ok(told) => told.found,
+        Err(death) => {
+            lost(Subject::OpenCl, &death, findings);
+            let stderr = death.stderr.iter().map(|line| format!(" | {line}"));
+            findings.opencl_tried.push(Tried {
+                what: "OpenCL".to_owned(),
+                reason: death.describe(Subject::OpenCl) + &stderr.collect::<String>(),
             });
-            if !report.opencl_counted {
-                findings
-                    .advice
-                    .push("too many bridges are open: OpenCL's copies are not counted".into());
-            }
+            return;
         }
-        Err(interop::Error::NotPossible { tried }) => {
-            for (route, reason) in tried {
-                let reason = one_line(&reason);
-                findings.advice.push(format!("route {route}: {reason}"));
-                findings.routes.push(RouteState {
-                    route: route.to_string(),
-                    works: false,
-                    copies: route.is_copy(),
-                    residency: None,
-                    reason: Some(reason),
-                });
-            }
-        }
-        // a missing runtime or compiler has its advice already
-        Err(error) => {
-            let text = one_line(&error.to_string());
-            if !findings.opencl_devices.is_empty() && findings.compiler.works {
-                findings.advice.push(text);
-            }
-        }
+    };
+    if let Some(reason) = found.failure {
+        findings.advice.push(format!("OpenCL: {reason}"));
+    } else if found.devices.is_empty() {
+        findings.advice.push(
+            "no OpenCL device: run `cargo xtask setup`, install an OpenCL runtime, or set HIPCL_OPENCL to the path of one".into(),
+        );
     }
+    findings.opencl_libraries = found.libraries;
+    findings.opencl_tried = found.tried;
+    findings.opencl_devices = found.devices;
 }
 
-fn state(report: &RouteReport) -> RouteState {
-    let (residency, reason) = match &report.outcome {
-        Ok(residency) => (Some(residency.to_string()), None),
-        Err(reason) => (None, Some(one_line(reason))),
+/// A child that was lost while it looked for devices.
+fn lost(subject: Subject, death: &Death, findings: &mut Findings) {
+    findings.advice.push(format!(
+        "{}: name another library, or report this to whoever made the one that was loaded",
+        death.describe(subject)
+    ));
+}
+
+/// Why there is nothing to try: the same for every route, and said once.
+fn cannot_pair(findings: &Findings) -> Option<String> {
+    let missing = match (
+        findings.opencl_devices.is_empty(),
+        findings.hip_devices.is_empty(),
+    ) {
+        (true, true) => "OpenCL or HIP device",
+        (true, false) => "OpenCL device",
+        (false, true) => "HIP device",
+        (false, false) if !findings.compiler.works => "compiler for HIP kernels",
+        (false, false) => return None,
     };
-    RouteState {
-        route: report.route.to_string(),
-        works: report.works(),
-        copies: report.route.is_copy(),
-        residency,
-        reason,
+    Some(format!("not tried: there is no {missing}"))
+}
+
+fn one_route(
+    route: Route,
+    told: std::result::Result<Told<RouteTried>, Death>,
+    findings: &mut Findings,
+) {
+    let subject = Subject::Route(route);
+    let told = match told {
+        Ok(told) => told,
+        Err(death) => {
+            let how = death.describe(subject);
+            findings.advice.push(format!(
+                "route {route}: {how}; take another route (`--route`), and report this one with these findings"
+            ));
+            let mut state = state(route, Err(how));
+            state.died = Some(death);
+            findings.routes.push(state);
+            return;
+        }
+    };
+    for file in told.mapped {
+        if !findings.loaded.contains(&file) {
+            findings.loaded.push(file);
+        }
+    }
+    let devices = told.found.pair.clone();
+    let cache = told.found.program_cache.clone();
+    let mut state = state(route, Ok(told.found));
+    if let Some((opencl, hip, paired_by)) = &devices {
+        let proven = state.works && !state.copies;
+        let better = findings.pair.is_none() || proven && !findings.proven();
+        if better {
+            findings.opencl_cache = cache;
+            findings.pair = Some(Pair {
+                opencl: opencl.clone(),
+                hip: hip.clone(),
+                proof: match proven {
+                    true => format!(
+                        "{paired_by}; a pattern written through each API was read through the other"
+                    ),
+                    false => paired_by.clone(),
+                },
+                grade: match &state.figures {
+                    Some(figures) => figures.grade.clone(),
+                    None => "unknown".to_owned(),
+                },
+            });
+        }
+    }
+    if let Some(death) = told.died {
+        findings.advice.push(format!(
+            "route {route}: the probe answered, and then {}; a program that uses it may end the same way",
+            death.how
+        ));
+        state.died = Some(death);
+    }
+    if let (false, false, Some(reason)) = (state.works, state.impossible, &state.reason) {
+        let advice = match devices {
+            Some(_) => format!("route {route}: {reason}"),
+            // not about this route: it did not come so far
+            None => reason.clone(),
+        };
+        if !findings.advice.contains(&advice) {
+            findings.advice.push(advice);
+        }
+    }
+    findings.routes.push(state);
+}
+
+fn state(route: Route, tried: std::result::Result<RouteTried, String>) -> RouteState {
+    let empty = RouteState {
+        route: route.to_string(),
+        works: false,
+        copies: route.is_copy(),
+        impossible: false,
+        oldest_rocm: route.oldest_rocm().map(str::to_owned),
+        crossings: Vec::new(),
+        residency: None,
+        reason: None,
+        figures: None,
+        figures_missing: None,
+        died: None,
+    };
+    match tried {
+        Err(reason) => RouteState {
+            reason: Some(reason),
+            ..empty
+        },
+        Ok(tried) => RouteState {
+            works: tried.residency.is_some(),
+            impossible: tried.impossible,
+            crossings: tried.crossings,
+            residency: tried.residency,
+            reason: tried.reason,
+            figures: tried.figures,
+            figures_missing: tried.figures_missing,
+            ..empty
+        },
     }
 }

@@ -1,13 +1,23 @@
-//! The findings as data, as text and as JSON.
+//! The findings as data. The names of the fields are the keys of the JSON file, which the book's page on the doctor describes.
 
-use std::fmt::{self, Display, Formatter};
+use serde::{Deserialize, Serialize};
 
-use serde::Serialize;
+use super::compare::Comparison;
+use super::probe::{Crossing, Death};
+
+/// Version of the JSON file's form: one more for each change that a reader of the old form would stumble over.
+pub const SCHEMA: u32 = 1;
 
 /// Everything `hipcl doctor` found out.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
-    /// The platform chosen: "amd", "nvidia" or "host".
+    /// [`SCHEMA`] of the program that wrote the file.
+    pub schema: u32,
+    /// Version of that program.
+    pub hipcl: String,
+    /// When, in UTC: `2026-11-22T01:30:00Z`.
+    pub taken: String,
+    /// The platform chosen: "amd", "nvidia" or "host"; empty if the choice itself failed.
     pub platform: String,
     /// Why it was.
     pub platform_why: String,
@@ -21,6 +31,8 @@ pub struct Findings {
     pub opencl_devices: Vec<OpenClDevice>,
     /// All HIP devices.
     pub hip_devices: Vec<HipDevice>,
+    /// Which devices of the two APIs may be one.
+    pub pairing: Vec<Pairing>,
     /// The two devices taken for the same one.
     pub pair: Option<Pair>,
     /// The routes between them.
@@ -29,14 +41,36 @@ pub struct Findings {
     pub compiler: Compiler,
     /// Where compiled OpenCL programs are kept.
     pub opencl_cache: Option<String>,
+    /// The runtimes' library files in a process that used both APIs.
+    pub loaded: Vec<String>,
+    /// The system: kernel, driver, devices, rights, environment.
+    pub checks: Vec<Check>,
     /// What to do, a line for each failure.
     pub advice: Vec<String>,
     /// Whether at least one direct route works.
     pub healthy: bool,
+    /// What has changed since an earlier report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+}
+
+impl Findings {
+    /// Whether a direct route is among those tried so far that work.
+    pub(super) fn proven(&self) -> bool {
+        self.routes.iter().any(|route| route.works && !route.copies)
+    }
+
+    /// The findings as a JSON text.
+    pub fn to_json(&self) -> String {
+        // strings, numbers and lists: there is no way to fail
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
 }
 
 /// A library.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Library {
     /// What it is.
     pub name: String,
@@ -49,7 +83,7 @@ pub struct Library {
 }
 
 /// Something that was looked at in vain.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
     /// What was tried.
     pub what: String,
@@ -58,7 +92,7 @@ pub struct Tried {
 }
 
 /// An OpenCL device.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenClDevice {
     /// Its name.
     pub name: String,
@@ -79,7 +113,7 @@ pub struct OpenClDevice {
 }
 
 /// A HIP device.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HipDevice {
     /// Its number.
     pub ordinal: usize,
@@ -93,8 +127,17 @@ pub struct HipDevice {
     pub memory_bytes: u64,
 }
 
+/// A HIP device and the OpenCL devices that may be it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pairing {
+    /// Number of the HIP device.
+    pub hip: usize,
+    /// Places in the list of OpenCL devices.
+    pub opencl: Vec<usize>,
+}
+
 /// Two devices that are one.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
     /// The OpenCL device.
     pub opencl: String,
@@ -107,7 +150,7 @@ pub struct Pair {
 }
 
 /// What became of one route.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RouteState {
     /// Its name.
     pub route: String,
@@ -115,161 +158,88 @@ pub struct RouteState {
     pub works: bool,
     /// Whether it copies.
     pub copies: bool,
+    /// Whether it does not exist between the two devices, as far as they tell: no failure.
+    pub impossible: bool,
+    /// The oldest ROCm release on which it can work, by its sources.
+    pub oldest_rocm: Option<String>,
+    /// The patterns that were passed.
+    pub crossings: Vec<Crossing>,
     /// Where its memory lives.
     pub residency: Option<String>,
     /// Why it does not work.
     pub reason: Option<String>,
+    /// What it costs, if it works.
+    pub figures: Option<RouteFigures>,
+    /// Why there are no figures of a route that works.
+    pub figures_missing: Option<String>,
+    /// How the process that probed it ended, if that was not well.
+    pub died: Option<Death>,
+}
+
+/// What a route costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RouteFigures {
+    /// How work was handed from one API to the other.
+    pub grade: String,
+    /// Microseconds from OpenCL to HIP, median.
+    pub opencl_to_hip_us: f64,
+    /// Microseconds from HIP to OpenCL, median.
+    pub hip_to_opencl_us: f64,
+    /// 10^9 bytes a second, read and written, of an OpenCL kernel that copies within the memory.
+    pub opencl_gb_s: f64,
+    /// The same of a HIP kernel.
+    pub hip_gb_s: f64,
+}
+
+impl From<&interop::Figures> for RouteFigures {
+    fn from(figures: &interop::Figures) -> Self {
+        // what a figure means ends long before its fifth digit
+        let round = |value: f64, digits: i32| {
+            let by = 10_f64.powi(digits);
+            (value * by).round() / by
+        };
+        Self {
+            grade: figures.grade.to_string(),
+            opencl_to_hip_us: round(figures.handoff.opencl_to_hip_us, 2),
+            hip_to_opencl_us: round(figures.handoff.hip_to_opencl_us, 2),
+            opencl_gb_s: round(figures.bandwidth.opencl_gb_s, 2),
+            hip_gb_s: round(figures.bandwidth.hip_gb_s, 2),
+        }
+    }
+}
+
+/// Something of the system around the libraries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What was looked at; unique.
+    pub name: String,
+    /// What to think of it.
+    pub state: State,
+    /// What was found.
+    pub found: String,
+    /// What to do, if something is wrong.
+    pub advice: Option<String>,
+}
+
+/// What to think of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// As it should be.
+    Good,
+    /// In the way of something.
+    Bad,
+    /// Neither: told for whoever reads the report.
+    Told,
+    /// Could not be found out.
+    Unknown,
 }
 
 /// What compiles HIP kernels.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Compiler {
     /// Whether a kernel could be compiled.
     pub works: bool,
     /// Which one it is, or why it does not work.
     pub detail: String,
-}
-
-impl Findings {
-    /// The findings as a JSON text.
-    pub fn to_json(&self) -> String {
-        // strings, numbers and lists: there is no way to fail
-        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push('\n');
-        text
-    }
-}
-
-fn gib(bytes: u64) -> String {
-    format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)
-}
-
-fn mark(good: bool) -> &'static str {
-    if good { "ok " } else { "no " }
-}
-
-impl Display for Findings {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "platform   {} ({})", self.platform, self.platform_why)?;
-        for Library {
-            name,
-            place,
-            usable,
-            detail,
-        } in &self.libraries
-        {
-            writeln!(
-                f,
-                "  {} {name:<10} {place}{}",
-                mark(*usable),
-                brackets(detail)
-            )?;
-        }
-        for HipDevice {
-            ordinal,
-            name,
-            arch,
-            pci,
-            memory_bytes,
-        } in &self.hip_devices
-        {
-            let pci = pci.as_deref().unwrap_or("no PCI address");
-            writeln!(
-                f,
-                "  device {ordinal}: {name} ({arch}, {pci}, {})",
-                gib(*memory_bytes)
-            )?;
-        }
-        writeln!(
-            f,
-            "  {} compiler   {}",
-            mark(self.compiler.works),
-            self.compiler.detail
-        )?;
-
-        writeln!(f, "\nOpenCL")?;
-        for Library {
-            name,
-            place,
-            usable,
-            detail,
-        } in &self.opencl_libraries
-        {
-            writeln!(f, "  {} {name} {place}{}", mark(*usable), brackets(detail))?;
-        }
-        for Tried { what, reason } in &self.opencl_tried {
-            writeln!(f, "  {} {what}: {reason}", mark(false))?;
-        }
-        for (i, device) in self.opencl_devices.iter().enumerate() {
-            let OpenClDevice {
-                name,
-                kind,
-                platform,
-                driver,
-                svm,
-                pci,
-                memory_bytes,
-                library: _,
-            } = device;
-            let pci = pci.as_deref().unwrap_or("no PCI address");
-            writeln!(
-                f,
-                "  device {i}: {name} ({kind}, {platform}, driver {driver}, SVM {svm}, {pci}, {})",
-                gib(*memory_bytes)
-            )?;
-        }
-        if let Some(cache) = &self.opencl_cache {
-            writeln!(f, "  programs are cached in {cache}")?;
-        }
-
-        writeln!(f, "\nshared memory")?;
-        match &self.pair {
-            Some(Pair {
-                opencl,
-                hip,
-                proof,
-                grade,
-            }) => {
-                writeln!(f, "  pair       {opencl} (OpenCL) is {hip} (HIP): {proof}")?;
-                writeln!(f, "  hand-off   {grade}")?;
-            }
-            None => writeln!(f, "  pair       none")?,
-        }
-        for RouteState {
-            route,
-            works,
-            copies,
-            residency,
-            reason,
-        } in &self.routes
-        {
-            let kind = if *copies { "copies" } else { "direct" };
-            let detail = match (residency, reason) {
-                (Some(residency), _) => format!("{kind}, residency {residency}"),
-                (None, Some(reason)) => reason.clone(),
-                (None, None) => kind.to_owned(),
-            };
-            writeln!(f, "  {} {route:<12} {detail}", mark(*works))?;
-        }
-
-        writeln!(f)?;
-        for advice in &self.advice {
-            writeln!(f, "advice: {advice}")?;
-        }
-        match self.healthy {
-            true => writeln!(f, "healthy: OpenCL and HIP can work on the same bytes"),
-            false => writeln!(
-                f,
-                "not healthy: no direct route between OpenCL and HIP works"
-            ),
-        }
-    }
-}
-
-fn brackets(detail: &str) -> String {
-    if detail.is_empty() {
-        String::new()
-    } else {
-        format!(" ({detail})")
-    }
 }

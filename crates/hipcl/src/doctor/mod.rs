@@ -1,14 +1,38 @@
 //! What was found on this machine, which devices belong together, and which routes work.
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | `probe` | child processes, in which everything is done that may crash or hang |
+//! | [`system`] | the system around the libraries, which is only read |
+//! | `examine` | the questions asked of them, in order |
+//! | [`findings`](Findings) | the answers as data, which are also the JSON file |
+//! | `compare` | what has changed since an earlier report |
+//! | `text` | the answers to read |
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use interop::Route;
 
 use crate::{Result, cli};
 
+mod clock;
+mod compare;
 mod examine;
 mod findings;
+mod mapped;
+mod pairing;
+pub mod probe;
+pub mod system;
+mod text;
 
-pub use findings::{Compiler, Findings, HipDevice, Library, OpenClDevice, Pair, RouteState, Tried};
+pub use compare::{Change, Comparison, Kind};
+pub use findings::{
+    Check, Compiler, Findings, HipDevice, Library, OpenClDevice, Pair, Pairing, RouteFigures,
+    RouteState, SCHEMA, State, Tried,
+};
+pub use probe::{Crossing, Death};
 
 /// Options of `hipcl doctor`.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -16,18 +40,47 @@ pub struct Options {
     /// Print the findings as JSON; with a file name, write them there and print the text as well.
     #[arg(long, value_name = "F.json", num_args = 0..=1)]
     pub json: Option<Option<PathBuf>>,
+    /// Say what has changed since this file of `--json`; the status is then 1 also if something became worse.
+    #[arg(long, value_name = "OLD.json")]
+    pub compare: Option<PathBuf>,
+    /// Examine this platform: amd, nvidia or host. Without it the environment chooses, see below.
+    #[arg(long, value_name = "NAME")]
+    pub platform: Option<String>,
+    /// Try this route; may be given several times. Without it every route is tried.
+    #[arg(long = "route", value_name = "ROUTE")]
+    pub routes: Vec<Route>,
+    /// Seconds that each probe may take before it is killed.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub limit: Option<u32>,
 }
 
-/// Examines the machine and prints what was found. Status 0 if a direct route works, else 1.
+impl Options {
+    /// The routes to try, best first.
+    fn routes(&self) -> impl Iterator<Item = Route> + '_ {
+        let asked = |route: &Route| self.routes.is_empty() || self.routes.contains(route);
+        Route::ALL.into_iter().filter(asked)
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_secs(self.limit.unwrap_or(60).into())
+    }
+}
+
+/// Examines the machine and prints what was found. Status 0 if a direct route works, else 1; also 1 if something became worse since the
+/// report that it is compared with.
+///
+/// The program that calls this is started again for each probe, as `PROGRAM doctor-probe SUBJECT`: it has to be `hipcl`.
 ///
 /// # Errors
-/// An unknown platform name, or a file that can't be written.
+/// An unknown platform name, or a file that can't be read or written.
 pub fn main(options: &Options) -> Result<ExitCode> {
+    let earlier = options.compare.as_deref().map(Findings::read).transpose()?;
     let file = match &options.json {
         Some(Some(path)) => Some(crate::output::OutputFile::reserve(path)?),
         _ => None,
     };
-    let findings = examine::examine()?;
+    let mut findings = examine::examine(options)?;
+    findings.comparison = earlier.map(|earlier| findings.since(&earlier));
     if options.json == Some(None) {
         cli::print(&findings.to_json())?;
     } else {
@@ -36,5 +89,6 @@ pub fn main(options: &Options) -> Result<ExitCode> {
     if let Some(file) = file {
         file.commit(findings.to_json().as_bytes())?;
     }
-    Ok(ExitCode::from(u8::from(!findings.healthy)))
+    let worse = findings.comparison.as_ref().is_some_and(|it| it.worse);
+    Ok(ExitCode::from(u8::from(!findings.healthy || worse)))
 }

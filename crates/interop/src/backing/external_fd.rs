@@ -7,12 +7,10 @@
 #[cfg(feature = "vulkan")]
 use super::Exported;
 use super::{Backing, Outgoing, outgoing};
-#[cfg(feature = "vulkan")]
-use crate::Error;
 use crate::core::Core;
 use crate::process::Carrier;
 use crate::uses::Access;
-use crate::{Residency, Result, Route};
+use crate::{Error, Residency, Result, Route};
 use clmgr::{BufferAccess, Event, HandleKind, ImportedBuffer, Queue};
 use parking_lot::Mutex;
 use std::any::Any;
@@ -184,6 +182,13 @@ impl Backing for ExternalFd {
     /// The release must have ended before HIP starts.
     fn needs_host(&self) -> bool {
         true
+    }
+
+    fn check_divisible(&self) -> Result<()> {
+        Err(Error::Unsupported {
+            route: Route::ExternalFd,
+            reason: "OpenCL takes imported memory over as a whole (clEnqueueAcquireExternalMemObjectsKHR); use buffers of their own, or give the kernel an offset".into(),
+        })
     }
 
     fn bring_to_cl(&self, _core: &Core, queue: &Queue, access: Access) -> Result<()> {

@@ -1,11 +1,15 @@
 mod adopt;
+mod all;
 mod choose;
 mod memory;
 mod native;
 mod open;
+mod trial;
 
 pub use adopt::ForeignObjects;
+pub use all::Bridges;
 pub use native::NativeHandles;
+pub use trial::{Figures, Step, Trial};
 
 use crate::backing::HipPointer;
 use crate::core::Core;
@@ -13,7 +17,6 @@ use crate::handoff::{Grades, Handoff};
 use crate::probe::Probe;
 use crate::report::BridgeReport;
 use crate::shared::bytes_of;
-use crate::warm_up::once;
 use crate::{Error, Failover, Grade, GradeReport, Meter, Policy, Result, Route, Shared, pairing};
 use bytemuck::Pod;
 use open::{Libraries, Pair};
@@ -79,9 +82,18 @@ impl Bridge {
     ) -> Result<Self> {
         let libraries = Libraries::load(selection, hook)?;
         let hip_device = libraries.hip.device(options.hip_device.unwrap_or(0))?;
+        Self::open_on(&libraries, &hip_device, options)
+    }
+
+    /// Pairs this HIP device with the first OpenCL device that works out.
+    fn open_on(
+        libraries: &Libraries<'_>,
+        hip_device: &hip::Device,
+        options: &Options,
+    ) -> Result<Self> {
         let candidates = pairing::candidates(
-            selection.platform,
-            &hip_device,
+            libraries.platform(),
+            hip_device,
             &libraries.manager.devices(),
             options.opencl_device,
         )?;
@@ -89,17 +101,7 @@ impl Bridge {
         let mut refusal = None;
         for (device, paired_by) in candidates {
             let attempt = || {
-                let mut first_calls = Vec::new();
-                let context = once(&mut first_calls, "OpenCL context", || {
-                    Ok(clmgr::Context::new(&device)?)
-                })?;
-                let pair = Pair {
-                    queue: context.queue()?,
-                    stream: hip_device.stream()?,
-                    context,
-                    paired_by,
-                    first_calls,
-                };
+                let pair = Pair::new(&device, &hip_device, paired_by)?;
                 libraries.join(pair, options)
             };
             match attempt() {

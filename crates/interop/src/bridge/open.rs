@@ -6,8 +6,8 @@ use crate::handoff;
 use crate::hsa::Hsa;
 use crate::probe::Probe;
 use crate::report::{BridgeReport, Pairing, RouteReport};
-use crate::warm_up::FirstCall;
-use crate::{Error, Meter, Result, Route};
+use crate::warm_up::{FirstCall, once};
+use crate::{Meter, Result, Route};
 use parking_lot::Mutex;
 use platform::{LibraryState, Selection};
 use std::sync::Arc;
@@ -22,6 +22,13 @@ pub(super) struct Libraries<'a> {
     opencl_counted: bool,
 }
 
+/// What proofs are made with.
+pub(super) struct Ready {
+    pub(super) core: Arc<Core>,
+    pub(super) probe: Arc<Probe>,
+    pub(super) paired_by: Pairing,
+}
+
 /// Two devices under trial, and the objects to work with.
 pub(super) struct Pair {
     pub(super) context: clmgr::Context,
@@ -30,6 +37,27 @@ pub(super) struct Pair {
     pub(super) paired_by: Pairing,
     /// What was called for the first time to get here.
     pub(super) first_calls: Vec<FirstCall>,
+}
+
+impl Pair {
+    /// A single-device context on `device`, and a stream on `hip`.
+    pub(super) fn new(
+        device: &clmgr::Device,
+        hip: &hip::Device,
+        paired_by: Pairing,
+    ) -> Result<Self> {
+        let mut first_calls = Vec::new();
+        let context = once(&mut first_calls, "OpenCL context", || {
+            Ok(clmgr::Context::new(device)?)
+        })?;
+        Ok(Self {
+            queue: context.queue()?,
+            stream: hip.stream()?,
+            context,
+            paired_by,
+            first_calls,
+        })
+    }
 }
 
 impl<'a> Libraries<'a> {
@@ -62,6 +90,16 @@ impl<'a> Libraries<'a> {
 
     /// Proves every route between the two devices and chooses one.
     pub(super) fn join(&self, pair: Pair, options: &Options) -> Result<Bridge> {
+        let ready = self.ready(pair, options)?;
+        let routes: Vec<_> = Route::ALL
+            .into_iter()
+            .map(|route| RouteReport::of(route, ready.probe.prove(&ready.core, route)))
+            .collect();
+        self.finish(ready, routes, options)
+    }
+
+    /// Compiles what the proofs need.
+    pub(super) fn ready(&self, pair: Pair, options: &Options) -> Result<Ready> {
         let tables = &self.selection.tables;
         let device = pair.context.device().clone();
         let hip_device = pair.stream.device().clone();
@@ -87,17 +125,26 @@ impl<'a> Libraries<'a> {
         });
         let blas = (blas, missing(self.selection, "rocBLAS"));
         let probe = Arc::new(Probe::new(&core, blas, pair.first_calls)?);
-        let routes: Vec<_> = Route::ALL
-            .into_iter()
-            .map(|route| {
-                let proof = probe.prove(&core, route);
-                RouteReport {
-                    route,
-                    impossible: proof.as_ref().is_err_and(Error::is_impossible),
-                    outcome: proof.map_err(|error| error.to_string()),
-                }
-            })
-            .collect();
+        Ok(Ready {
+            core,
+            probe,
+            paired_by: pair.paired_by,
+        })
+    }
+
+    /// Chooses among routes that were looked at, and proves how to hand over on the one chosen.
+    pub(super) fn finish(
+        &self,
+        ready: Ready,
+        routes: Vec<RouteReport>,
+        options: &Options,
+    ) -> Result<Bridge> {
+        let Ready {
+            core,
+            probe,
+            paired_by,
+        } = ready;
+        let device = core.context.device().clone();
         let permitted = choose::choose(&routes, options)?;
         let grades = handoff::open(&core, &probe, permitted[0], options.handoff_limit);
         let handoff = grades.choose(options.grade)?;
@@ -113,7 +160,7 @@ impl<'a> Libraries<'a> {
             opencl_device: device.name().to_owned(),
             opencl_platform: format!("{} {}", device.platform_name(), device.platform_version()),
             opencl_library: device.library_path().to_owned(),
-            pairing: pair.paired_by,
+            pairing: paired_by,
             routes,
             passed_over: Vec::new(),
             opencl_counted: self.opencl_counted,

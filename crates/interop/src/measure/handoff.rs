@@ -49,6 +49,58 @@ pub fn handoff_busy(bridge: &Bridge) -> Result<Option<HandoffCost>> {
     Ping::new(bridge)?.measure(Load::Busy).map(Some)
 }
 
+/// The cost of passing a buffer on, in microseconds, by direction: the middle of many samples.
+///
+/// A kernel of the first API and one of the second, both empty and on one buffer, with a wait at the
+/// end, against the mean of two such kernels of the first API alone and two of the second alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DirectionCost {
+    /// From OpenCL to HIP.
+    pub opencl_to_hip_us: f64,
+    /// From HIP to OpenCL.
+    pub hip_to_opencl_us: f64,
+}
+
+/// Measures each direction by itself, with idle queues, on the bridge's own route and by its own
+/// grade.
+///
+/// # Errors
+/// If an allocation or a launch fails.
+pub fn handoff_by_direction(bridge: &Bridge) -> Result<DirectionCost> {
+    let ping = Ping::new(bridge)?;
+    let mut buffer = bridge.alloc::<u32>(1024)?;
+    let (mut to_hip, mut to_opencl) = (Vec::new(), Vec::new());
+    for sample in 0..WARM_UP + SAMPLES {
+        // The buffer begins on the side of the first kernel.
+        ping.cl_kernel(&mut buffer)?;
+        let there = ping.two(|| {
+            ping.cl_kernel(&mut buffer)?;
+            ping.hip_kernel(&mut buffer)
+        })?;
+        let hip = ping.two(|| {
+            ping.hip_kernel(&mut buffer)?;
+            ping.hip_kernel(&mut buffer)
+        })?;
+        let back = ping.two(|| {
+            ping.hip_kernel(&mut buffer)?;
+            ping.cl_kernel(&mut buffer)
+        })?;
+        let opencl = ping.two(|| {
+            ping.cl_kernel(&mut buffer)?;
+            ping.cl_kernel(&mut buffer)
+        })?;
+        if sample >= WARM_UP {
+            let alone = f64::midpoint(hip, opencl);
+            to_hip.push(there - alone);
+            to_opencl.push(back - alone);
+        }
+    }
+    Ok(DirectionCost {
+        opencl_to_hip_us: median(&mut to_hip),
+        hip_to_opencl_us: median(&mut to_opencl),
+    })
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Load {
     Idle,
@@ -114,6 +166,13 @@ impl<'a> Ping<'a> {
             kernel_us: median(&mut kernels),
             by_hand_us: (!by_hand.is_empty()).then(|| median(&mut by_hand)),
         })
+    }
+
+    /// Microseconds of `kernels` and a wait, on idle queues.
+    fn two(&self, kernels: impl FnOnce() -> Result<()>) -> Result<f64> {
+        self.settle()?;
+        let elapsed = self.time(Gate::Open, kernels)?;
+        Ok(elapsed.as_secs_f64() * 1e6)
     }
 
     /// What a program without this crate would do. The kernels touch nothing, so each API may have a

@@ -4,8 +4,8 @@ mod bandwidth;
 mod handoff;
 mod launch;
 
-pub use bandwidth::{Bandwidth, bandwidth};
-pub use handoff::{HandoffCost, handoff, handoff_busy};
+pub use bandwidth::{Bandwidth, bandwidth, bandwidth_briefly};
+pub use handoff::{DirectionCost, HandoffCost, handoff, handoff_busy, handoff_by_direction};
 pub use launch::{LaunchCost, launch};
 
 /// The middle of `values`, or the mean of the two middle ones; NaN for none.

@@ -1,0 +1,71 @@
+//! The runtimes' library files in this process.
+
+use std::collections::BTreeSet;
+
+/// Libraries of which a process must hold one file only: each file has a state of its own.
+pub(crate) const SINGLE: [&str; 4] = [
+    "libhsa-runtime64",
+    "libamdhip64",
+    "libamdocl64",
+    "libOpenCL",
+];
+/// Further ones that tell what a process works with.
+const TOLD: [&str; 10] = [
+    "libhiprtc",
+    "librocblas",
+    "librocsolver",
+    "libcuda",
+    "libnvrtc",
+    "libcublas",
+    "libcusolver",
+    "libnvidia-opencl",
+    "libintelocl",
+    "libpocl",
+];
+
+pub(crate) fn of_this_process() -> Vec<String> {
+    of_maps(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default())
+}
+
+/// The files in the text of a `/proc/PID/maps` (`proc_pid_maps(5)`: the path is the sixth field and may hold spaces).
+pub(crate) fn of_maps(maps: &str) -> Vec<String> {
+    let files: BTreeSet<&str> = maps
+        .lines()
+        .filter_map(|line| Some(&line[line.find('/')?..]))
+        .filter(|path| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            SINGLE.iter().chain(&TOLD).any(|known| is(name, known))
+        })
+        .collect();
+    files.into_iter().map(str::to_owned).collect()
+}
+
+/// Whether `name` is a file of the library: `libOpenCL.so.1`, and not `libOpenCLextra.so`.
+pub(crate) fn is(name: &str, library: &str) -> bool {
+    name.strip_prefix(library)
+        .is_some_and(|rest| rest.starts_with(".so"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_runtime_file_of_the_maps_is_named_once() {
+        let maps = "\
+7f0000000000-7f0000001000 r--p 00000000 08:01 12 /opt/rocm-6.3.0/lib/libhsa-runtime64.so.1.14.60300
+7f0000001000-7f0000002000 r-xp 00001000 08:01 12 /opt/rocm-6.3.0/lib/libhsa-runtime64.so.1.14.60300
+7f0000002000-7f0000003000 r-xp 00001000 08:01 13 /srv/a user/wheel/libhsa-runtime64.so (deleted)
+7f0000003000-7f0000004000 r-xp 00001000 08:01 14 /usr/lib/libOpenCLextra.so
+7f0000004000-7f0000005000 rw-p 00000000 00:00 0
+7f0000005000-7f0000006000 rw-p 00000000 00:00 0 [heap]
+";
+        assert_eq!(
+            of_maps(maps),
+            [
+                "/opt/rocm-6.3.0/lib/libhsa-runtime64.so.1.14.60300",
+                "/srv/a user/wheel/libhsa-runtime64.so (deleted)"
+            ]
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! The child's side.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+use serde::{Deserialize, Serialize};
+
+use super::{Subject, hip, opencl, route};
+use crate::doctor::mapped;
+use crate::{Error, Result};
+
+/// Begins the lines on standard error that tell what the child is about to do.
+pub(super) const STEP: &str = "hipcl-step: ";
+
+/// What a child writes: one line of JSON and nothing else.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Answer<T> {
+    /// It looked.
+    Found {
+        found: T,
+        /// The runtimes' library files in the process after it had looked.
+        mapped: Vec<String>,
+    },
+    /// The request makes no sense.
+    Refused { refused: String },
+}
+
+/// Looks at `subject` and answers on standard output. Meant for `hipcl doctor`; the line's form is not promised.
+///
+/// # Errors
+/// If the answer can't be written.
+pub fn main(subject: Subject) -> Result<ExitCode> {
+    let mut out = quiet_stdout()?;
+    // a probe must not outlive the examination; where the kernel can't do that it just may
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    // a crash is expected here, and a core file with a GPU's mappings in it is large
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    let _ = setrlimit(Resource::Core, none);
+    let line = match subject {
+        Subject::OpenCl => answer(Ok(opencl::look())),
+        Subject::Hip => answer(platform::select().map(|selection| hip::look(&selection))),
+        Subject::Route(route) => {
+            answer(platform::select().map(|selection| route::look(&selection, route)))
+        }
+    };
+    out.write_all(line.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn answer<T: Serialize>(found: std::result::Result<T, platform::Error>) -> String {
+    let answer = match found {
+        Ok(found) => Answer::Found {
+            found,
+            mapped: mapped::of_this_process(),
+        },
+        Err(error) => Answer::Refused {
+            refused: Error::from(error).one_line(),
+        },
+    };
+    // strings, numbers and lists: there is no way to fail
+    let mut line = serde_json::to_string(&answer).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
+pub(super) fn tell(step: impl std::fmt::Display) {
+    // the parent may have gone; the answer will notice
+    let _ = writeln!(std::io::stderr(), "{STEP}{step}");
+}
+
+/// Standard output, for the answer alone: what libraries print goes to standard error from now on.
+fn quiet_stdout() -> Result<File> {
+    let own = rustix::io::dup(rustix::stdio::stdout()).map_err(|error| failed(error.into()))?;
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr()).map_err(|error| failed(error.into()))?;
+    Ok(File::from(own))
+}
+
+fn failed(source: std::io::Error) -> Error {
+    Error::Io {
+        action: "write",
+        path: "standard output".into(),
+        source,
+        remedy: "this command is for `hipcl doctor`, which reads it",
+    }
+}

@@ -1,0 +1,109 @@
+//! The platform, its libraries, its devices and its compiler.
+
+use std::time::Instant;
+
+use platform::{Platform, Selection};
+use serde::{Deserialize, Serialize};
+
+use super::answer::tell;
+use crate::doctor::findings::{Compiler, HipDevice, Library};
+use crate::error::one_line;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(in crate::doctor) struct Hip {
+    pub(in crate::doctor) platform: String,
+    pub(in crate::doctor) why: String,
+    pub(in crate::doctor) libraries: Vec<Library>,
+    pub(in crate::doctor) devices: Vec<HipDevice>,
+    pub(in crate::doctor) compiler: Compiler,
+    pub(in crate::doctor) failure: Option<String>,
+}
+
+pub(super) fn look(selection: &Selection) -> Hip {
+    let mut found = Hip {
+        platform: selection.platform.to_string(),
+        why: one_line(&selection.why),
+        libraries: selection.libraries.iter().map(library).collect(),
+        ..Hip::default()
+    };
+    tell("asking HIP for its devices");
+    // SAFETY: all tables come from one selection.
+    let runtime = unsafe {
+        hip::Runtime::from_tables(selection.tables.hip.clone(), selection.tables.rtc.clone())
+    };
+    let devices = runtime.and_then(|runtime| {
+        let count = runtime.device_count()?;
+        (0..count)
+            .map(|ordinal| runtime.device(ordinal))
+            .collect::<hip::Result<Vec<_>>>()
+    });
+    match devices {
+        Ok(devices) => {
+            found.devices = devices.iter().map(device).collect();
+            if let Some(device) = devices.first() {
+                tell("compiling a HIP kernel");
+                found.compiler = compiler(selection.platform, device);
+            }
+        }
+        Err(error) => found.failure = Some(one_line(&error.to_string())),
+    }
+    found
+}
+
+fn library(library: &platform::LibraryReport) -> Library {
+    let usable = library.state.is_usable();
+    Library {
+        name: library.name.to_owned(),
+        place: one_line(&library.state.to_string()),
+        usable,
+        detail: if usable {
+            format!("{} functions", library.functions)
+        } else {
+            String::new()
+        },
+    }
+}
+
+fn device(device: &hip::Device) -> HipDevice {
+    let unknown = |_| "unknown".to_owned();
+    HipDevice {
+        ordinal: device.ordinal(),
+        name: device.name().unwrap_or_else(unknown),
+        arch: device.arch().unwrap_or_else(unknown),
+        pci: device.pci_address().ok().map(|address| address.to_string()),
+        memory_bytes: device.memory_info().map_or(0, |memory| memory.total as u64),
+    }
+}
+
+/// Compiles a kernel that no cache can know.
+fn compiler(platform: Platform, device: &hip::Device) -> Compiler {
+    let salt = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos());
+    let source = format!(
+        "extern \"C\" __global__ void probe(unsigned *x) {{ x[threadIdx.x] = {}u; }}",
+        salt as u32
+    );
+    let start = Instant::now();
+    let compiled = hip::rtc::Program::new(&source)
+        .name("doctor.hip")
+        .compile(device)
+        .and_then(|module| module.function("probe"));
+    match compiled {
+        Ok(_) => {
+            let name = match platform {
+                Platform::Host => "HIPRTC by this machine's C++ compiler",
+                Platform::Amd | Platform::Nvidia => "HIPRTC",
+            };
+            let ms = start.elapsed().as_secs_f64() * 1e3;
+            Compiler {
+                works: true,
+                detail: format!("{name}, {ms:.0} ms for a small kernel"),
+            }
+        }
+        Err(error) => Compiler {
+            works: false,
+            detail: one_line(&error.to_string()),
+        },
+    }
+}

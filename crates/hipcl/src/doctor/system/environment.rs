@@ -1,0 +1,107 @@
+//! Variables that hide devices, and XNACK.
+
+use std::collections::BTreeMap;
+
+use super::super::findings::Check;
+use super::super::pairing::same_place;
+use super::{Heard, Root};
+
+/// The variables that matter here.
+#[derive(Clone, Debug, Default)]
+pub struct Environment(BTreeMap<String, String>);
+
+/// Hides devices from both APIs.
+const BOTH: [&str; 1] = ["ROCR_VISIBLE_DEVICES"];
+/// Hides devices from HIP (hipamd/src/hip_context.cpp takes either name).
+const HIP: [&str; 2] = ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"];
+/// Hides devices from AMD's OpenCL (rocclr/device/rocm/rocdevice.cpp, `GPU_DEVICE_ORDINAL`).
+const OPENCL: [&str; 1] = ["GPU_DEVICE_ORDINAL"];
+
+impl Environment {
+    /// That of this process.
+    pub fn of_this_process() -> Self {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            (
+                name.to_string_lossy().into_owned(),
+                value.to_string_lossy().into_owned(),
+            )
+        };
+        Self(std::env::vars_os().map(text).collect())
+    }
+
+    /// One made of these.
+    pub fn of(variables: &[(&str, &str)]) -> Self {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Self(variables.iter().map(own).collect())
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let value = self.0.get(name)?;
+        (!value.is_empty()).then_some(value)
+    }
+
+    fn set(&self, names: &[&str]) -> Vec<String> {
+        let one = |name: &&str| Some(format!("{name}={}", self.get(name)?));
+        names.iter().filter_map(one).collect()
+    }
+}
+
+pub(super) fn visibility(environment: &Environment, heard: &Heard) -> Vec<Check> {
+    const NAME: &str = "visible devices";
+    let (hip, opencl) = (environment.set(&HIP), environment.set(&OPENCL));
+    let mut all = environment.set(&BOTH);
+    all.extend(hip.iter().chain(&opencl).cloned());
+    if all.is_empty() {
+        return vec![Check::told(NAME, "no variable hides any")];
+    }
+    let found = all.join(", ");
+    let apart = heard
+        .hip
+        .iter()
+        .filter(|device| !heard.opencl.iter().any(|other| same_place(device, other)))
+        .count();
+    // both lists must be known to be told apart
+    let differ = apart > 0 && !heard.opencl.is_empty();
+    vec![if differ && hip.is_empty() != opencl.is_empty() {
+        Check::bad(
+            NAME,
+            found,
+            "HIP and OpenCL see different cards: HIP_VISIBLE_DEVICES is HIP's alone, GPU_DEVICE_ORDINAL is OpenCL's; use ROCR_VISIBLE_DEVICES, which both obey",
+        )
+    } else {
+        Check::told(NAME, found)
+    }]
+}
+
+/// Whether the card repeats accesses to pages that are not there, which managed memory needs in order to move.
+pub(super) fn xnack(root: &Root, environment: &Environment, heard: &Heard) -> Check {
+    const NAME: &str = "XNACK";
+    let asked = environment.get("HSA_XNACK");
+    let modes: Vec<&str> = ["xnack+", "xnack-"]
+        .into_iter()
+        .filter(|mode| heard.devices.iter().any(|name| name.contains(mode)))
+        .collect();
+    let mut found = vec![match asked {
+        Some(value) => format!("HSA_XNACK={value}"),
+        None => "HSA_XNACK is not set".to_owned(),
+    }];
+    if let Some(value) = root.text("/sys/module/amdgpu/parameters/noretry") {
+        found.push(format!("amdgpu.noretry={value}"));
+    }
+    found.push(match modes.as_slice() {
+        [] => "no device tells its mode".to_owned(),
+        modes => format!("devices report {}", modes.join(" and ")),
+    });
+    let found = found.join(", ");
+    if asked == Some("1") && modes == ["xnack-"] {
+        return Check::bad(
+            NAME,
+            found,
+            "HSA_XNACK=1 had no effect: the card or the driver (amdgpu.noretry=0) does not support it, and managed memory stays where it is",
+        );
+    }
+    if modes.is_empty() {
+        return Check::unknown(NAME, found);
+    }
+    Check::told(NAME, found)
+}

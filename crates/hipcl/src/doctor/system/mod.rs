@@ -1,0 +1,92 @@
+//! The system around the libraries: read, never changed, and never guessed at.
+//!
+//! | module | what it reads |
+//! |---|---|
+//! | `root` | files below `/`, or below a folder that stands for it |
+//! | `identity` | who runs this, and what it may open |
+//! | `kernel` | release, options, IOMMU, limits |
+//! | `driver` | the cards on the bus and their driver |
+//! | `topology` | the cards as the kernel shows them to ROCm |
+//! | `nodes` | `/dev/kfd`, `/dev/dri/renderD*`, containers |
+//! | `environment` | variables that hide devices, XNACK |
+//! | `duplicates` | runtimes of which there must be one |
+
+mod driver;
+mod duplicates;
+mod environment;
+mod identity;
+mod kernel;
+mod nodes;
+mod root;
+mod topology;
+
+pub use environment::Environment;
+pub use root::Root;
+
+use super::findings::{Check, State};
+
+/// What the libraries said, to be held against what the system says.
+#[derive(Clone, Debug, Default)]
+pub struct Heard {
+    /// The platform: "amd", "nvidia" or "host".
+    pub platform: String,
+    /// Architectures and names of all devices of both APIs: `gfx908:sramecc+:xnack-`.
+    pub devices: Vec<String>,
+    /// PCI addresses of HIP's devices.
+    pub hip: Vec<String>,
+    /// PCI addresses of OpenCL's GPUs.
+    pub opencl: Vec<String>,
+    /// The runtimes' library files in a process that used both APIs.
+    pub loaded: Vec<String>,
+}
+
+/// Looks at everything.
+pub fn checks(root: &Root, environment: &Environment, heard: &Heard) -> Vec<Check> {
+    let cards = driver::cards(root);
+    let gpus = topology::gpus(root);
+    // without a sign of AMD's hardware what it would need is no failure
+    let amd = heard.platform == "amd" || !gpus.is_empty() || cards.iter().any(driver::Card::is_amd);
+    let mut checks = vec![kernel::release(root), nodes::container(root)];
+    checks.extend(driver::checks(root, &cards));
+    if amd {
+        checks.extend(nodes::checks(root, &cards));
+        checks.extend(topology::checks(root, &gpus));
+        checks.extend(kernel::options(root, gpus.len()));
+        checks.push(environment::xnack(root, environment, heard));
+    }
+    checks.push(kernel::iommu(root, if amd { gpus.len() } else { 0 }));
+    checks.push(kernel::locked_memory(root));
+    checks.extend(environment::visibility(environment, heard));
+    checks.extend(duplicates::checks(root, environment, heard, amd));
+    checks
+}
+
+impl Check {
+    fn new(name: impl Into<String>, state: State, found: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            state,
+            found: found.into(),
+            advice: None,
+        }
+    }
+
+    fn good(name: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(name, State::Good, found)
+    }
+
+    fn told(name: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(name, State::Told, found)
+    }
+
+    fn unknown(name: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(name, State::Unknown, found)
+    }
+
+    fn bad(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self {
+            advice: Some(advice.into()),
+            ..Self::new(name, State::Bad, found)
+        }
+    }
+}

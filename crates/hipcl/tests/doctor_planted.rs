@@ -1,0 +1,163 @@
+//! `hipcl doctor` before drivers that crash, hang, lie and chatter: an OpenCL library with one fault stands in front of the real one.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Run, ready};
+use serde_json::Value;
+
+/// Compiles the planted library in front of the OpenCL library that the tests run on.
+fn library(folder: &Path) -> PathBuf {
+    let manager = clmgr::Manager::load().expect("OpenCL");
+    let real = manager.libraries()[0].path.clone();
+    let planted = folder.join("libplanted.so");
+    let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    cc.args(["-shared", "-fPIC", "-O1", "-Wl,--no-as-needed", "-o"])
+        .arg(&planted)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/planted/opencl.c"));
+    match real.parent().filter(|folder| folder.is_dir()) {
+        Some(folder) => {
+            let mut path = std::ffi::OsString::from("-Wl,-rpath,");
+            path.push(std::fs::canonicalize(folder).expect("the library's folder"));
+            cc.arg(&real).arg(path);
+        }
+        // a name that the linker finds by itself
+        None => {
+            cc.arg(format!("-l:{}", real.display()));
+        }
+    }
+    let compiled = cc.output().expect("a C compiler");
+    assert!(
+        compiled.status.success(),
+        "{}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
+    planted
+}
+
+/// `hipcl doctor` on these routes, with this fault.
+fn doctor(plant: &str, arguments: &[&str]) -> Option<(Run, Value)> {
+    if !ready(plant) {
+        return None;
+    }
+    let mut all = vec!["doctor", "--platform", "host", "--json", "FOLDER/d.json"];
+    all.extend(arguments);
+    let run = Run::with(&all, |run| {
+        let library = library(&run.folder);
+        run.env("HIPCL_OPENCL", library);
+        run.env("PLANT", plant);
+    });
+    let findings = run.json("d.json");
+    Some((run, findings))
+}
+
+fn route<'a>(findings: &'a Value, name: &str) -> &'a Value {
+    let routes = findings["routes"].as_array().expect("a list");
+    let found = routes.iter().find(|route| route["route"] == name);
+    found.expect("the route")
+}
+
+#[test]
+fn a_crash_on_one_route_is_a_finding_and_the_next_route_is_tried() {
+    let routes = ["--route", "svm-coarse", "--route", "host-pinned"];
+    let Some((run, findings)) = doctor("crash", &routes) else {
+        return;
+    };
+    assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+    let died = &route(&findings, "svm-coarse")["died"];
+    assert_eq!(died["how"], "died by SIGSEGV");
+    assert_eq!(died["step"], "allocating");
+    assert_eq!(died["stderr"][0], "planted: about to crash");
+    assert_eq!(route(&findings, "svm-coarse")["works"], false);
+    assert_eq!(route(&findings, "host-pinned")["works"], true);
+    let text = run.stdout();
+    assert!(
+        text.contains("advice: route svm-coarse: died by SIGSEGV in the probe of svm-coarse"),
+        "{text}"
+    );
+    assert!(text.contains("planted: about to crash"), "{text}");
+}
+
+#[test]
+fn a_hung_driver_is_killed_and_told_of() {
+    let Some((run, findings)) = doctor("hang", &["--route", "svm-coarse", "--limit", "5"]) else {
+        return;
+    };
+    assert_eq!(run.status(), Some(1), "{}{}", run.stdout(), run.stderr());
+    let state = route(&findings, "svm-coarse");
+    assert_eq!(state["died"]["how"], "hung, and was killed after 5 s");
+    assert_eq!(findings["healthy"], false);
+}
+
+#[test]
+fn a_process_that_ends_without_an_answer_has_not_proven_its_route() {
+    let Some((_, findings)) = doctor("leave", &["--route", "svm-coarse"]) else {
+        return;
+    };
+    let state = route(&findings, "svm-coarse");
+    assert_eq!(state["works"], false);
+    assert_eq!(state["died"]["how"], "ended without an answer");
+}
+
+#[test]
+fn a_wrong_pattern_names_its_direction() {
+    let Some((run, findings)) = doctor("short", &["--route", "svm-coarse"]) else {
+        return;
+    };
+    let state = route(&findings, "svm-coarse");
+    assert_eq!(state["works"], false);
+    assert_eq!(state["impossible"], false);
+    let crossing = &state["crossings"][0];
+    assert_eq!(crossing["direction"], "OpenCL to HIP");
+    assert_eq!(crossing["agrees"], false);
+    let reason = crossing["reason"].as_str().expect("a reason");
+    assert!(reason.contains("65535 of 65536"), "{reason}");
+    assert!(state["figures"].is_null(), "{state}");
+    let text = run.stdout();
+    assert!(text.contains("advice: route svm-coarse"), "{text}");
+}
+
+#[test]
+fn a_library_that_aborts_when_it_is_loaded_leaves_the_rest_of_the_findings() {
+    let Some((run, findings)) = doctor("abort-on-load", &[]) else {
+        return;
+    };
+    assert_eq!(run.status(), Some(1), "{}{}", run.stdout(), run.stderr());
+    assert_eq!(findings["platform"], "host");
+    assert_eq!(findings["hip_devices"][0]["arch"], "host");
+    let tried = findings["opencl_tried"][0]["reason"].as_str();
+    let tried = tried.expect("a reason");
+    assert!(tried.contains("died by SIGABRT"), "{tried}");
+    assert!(tried.contains("planted: no such firmware"), "{tried}");
+    // each route has its reason, and no process was spent on it
+    let reason = &route(&findings, "svm-coarse")["reason"];
+    assert_eq!(*reason, "not tried: there is no OpenCL device");
+}
+
+#[test]
+fn what_a_library_prints_is_not_taken_for_an_answer() {
+    let Some((run, findings)) = doctor("noise", &["--route", "svm-coarse"]) else {
+        return;
+    };
+    assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+    assert_eq!(route(&findings, "svm-coarse")["works"], true);
+    assert!(!run.stdout().contains("from a library"), "{}", run.stdout());
+}
+
+#[test]
+fn a_crash_at_the_end_of_a_process_leaves_its_answer() {
+    let Some((run, findings)) = doctor("crash-on-exit", &["--route", "svm-coarse"]) else {
+        return;
+    };
+    assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+    let state = route(&findings, "svm-coarse");
+    assert_eq!(state["works"], true);
+    assert_eq!(state["died"]["how"], "died by SIGBUS");
+    let text = run.stdout();
+    assert!(
+        text.contains("the probe answered, and then died by"),
+        "{text}"
+    );
+}

@@ -1,0 +1,302 @@
+//! The report of `hipcl doctor` as text and as a file, and one held against another.
+
+use hipcl::doctor::{
+    Check, Compiler, Crossing, Death, Findings, HipDevice, Kind, Library, OpenClDevice, Pair,
+    Pairing, RouteFigures, RouteState, SCHEMA, State, Tried,
+};
+use tempfile::TempDir;
+
+fn route(name: &str, rates: (f64, f64)) -> RouteState {
+    RouteState {
+        route: name.into(),
+        works: true,
+        copies: name == "staging",
+        impossible: false,
+        oldest_rocm: Some("5.7".into()),
+        crossings: ["OpenCL to HIP", "HIP to OpenCL"]
+            .map(|direction| Crossing {
+                direction: direction.into(),
+                agrees: true,
+                reason: None,
+            })
+            .into(),
+        residency: Some("vram".into()),
+        reason: None,
+        figures: Some(RouteFigures {
+            grade: "host".into(),
+            opencl_to_hip_us: 17.25,
+            hip_to_opencl_us: 12.0,
+            opencl_gb_s: rates.0,
+            hip_gb_s: rates.1,
+        }),
+        figures_missing: None,
+        died: None,
+    }
+}
+
+fn broken(name: &str, reason: &str, impossible: bool) -> RouteState {
+    RouteState {
+        works: false,
+        impossible,
+        oldest_rocm: None,
+        crossings: Vec::new(),
+        residency: None,
+        reason: Some(reason.into()),
+        figures: None,
+        ..route(name, (0.0, 0.0))
+    }
+}
+
+fn library(name: &str, place: &str, detail: &str) -> Library {
+    Library {
+        name: name.into(),
+        place: place.into(),
+        usable: true,
+        detail: detail.into(),
+    }
+}
+
+/// A report as an MI100 might give it; invented.
+fn mi100() -> Findings {
+    let died = Death {
+        how: "died by SIGSEGV".into(),
+        step: Some("allocating".into()),
+        stderr: vec!["Memory access fault by GPU node-1 on address 0x7f0000000000. Reason: Page not present or supervisor privilege.".into()],
+    };
+    let crash = "died by SIGSEGV in the probe of hip-pointer, allocating";
+    let mut crashed = broken("hip-pointer", crash, false);
+    crashed.died = Some(died);
+    Findings {
+        schema: SCHEMA,
+        hipcl: "0.1.0".into(),
+        taken: "2026-11-22T01:30:00Z".into(),
+        platform: "amd".into(),
+        platform_why: "it has a device".into(),
+        libraries: vec![
+            library("HIP", "/opt/rocm-6.3.0/lib/libamdhip64.so.6", "475 functions"),
+            library("HSA", "/opt/rocm-6.3.0/lib/libhsa-runtime64.so.1", "9 functions"),
+        ],
+        opencl_libraries: vec![library(
+            "AMD Accelerated Parallel Processing",
+            "libOpenCL.so.1",
+            "the system's loader",
+        )],
+        opencl_tried: vec![Tried {
+            what: "libOpenCL.so".into(),
+            reason: "no such file".into(),
+        }],
+        opencl_devices: vec![OpenClDevice {
+            name: "gfx908:sramecc+:xnack-".into(),
+            kind: "GPU".into(),
+            platform: "AMD Accelerated Parallel Processing OpenCL 2.1 AMD-APP (3635.0)".into(),
+            driver: "3635.0 (HSA1.1,LC)".into(),
+            svm: "coarse fine-buffer".into(),
+            pci: Some("????:03:00.0".into()),
+            memory_bytes: 32 << 30,
+            library: "libOpenCL.so.1".into(),
+        }],
+        hip_devices: vec![HipDevice {
+            ordinal: 0,
+            name: "AMD Instinct MI100".into(),
+            arch: "gfx908:sramecc+:xnack-".into(),
+            pci: Some("0000:03:00.0".into()),
+            memory_bytes: 32 << 30,
+        }],
+        pairing: vec![Pairing {
+            hip: 0,
+            opencl: vec![0],
+        }],
+        pair: Some(Pair {
+            opencl: "gfx908:sramecc+:xnack-".into(),
+            hip: "AMD Instinct MI100".into(),
+            proof: "PCI address 0000:03:00.0; a pattern written through each API was read through the other".into(),
+            grade: "host".into(),
+        }),
+        routes: vec![
+            route("svm-coarse", (900.0, 950.5)),
+            broken("external-fd", "importing memory by opaque-fd is not possible on `gfx908:sramecc+:xnack-`: it lacks `cl_khr_external_memory`", true),
+            crashed,
+            route("staging", (905.0, 940.0)),
+        ],
+        compiler: Compiler {
+            works: true,
+            detail: "HIPRTC, 130 ms for a small kernel".into(),
+        },
+        opencl_cache: Some("/var/cache/hipcl/opencl".into()),
+        loaded: vec!["/opt/rocm-6.3.0/lib/libhsa-runtime64.so.1.14.60300".into()],
+        checks: vec![
+            Check {
+                name: "kernel".into(),
+                state: State::Told,
+                found: "6.8.0-45-generic".into(),
+                advice: None,
+            },
+            Check {
+                name: "/dev/kfd".into(),
+                state: State::Good,
+                found: "may be read and written".into(),
+                advice: None,
+            },
+            Check {
+                name: "large BAR".into(),
+                state: State::Bad,
+                found: "the host does not see all memory of 0000:03:00.0".into(),
+                advice: Some("no large BAR".into()),
+            },
+            Check {
+                name: "CONFIG_PCI_P2PDMA".into(),
+                state: State::Unknown,
+                found: "the kernel's configuration is not to be found".into(),
+                advice: None,
+            },
+        ],
+        advice: vec![
+            format!("route hip-pointer: {crash}; take another route (`--route`), and report this one with these findings"),
+            "no large BAR".into(),
+        ],
+        healthy: true,
+        comparison: None,
+    }
+}
+
+#[test]
+fn the_text_is_as_it_was_and_fits_its_width() {
+    let mut findings = mi100();
+    findings.comparison = Some({
+        let mut earlier = mi100();
+        earlier.routes[0].figures.as_mut().unwrap().hip_gb_s = 400.0;
+        findings.since(&earlier)
+    });
+    let text = findings.to_string();
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/doctor.txt");
+    if std::env::var_os("HIPCL_WRITE_GOLDEN").is_some() {
+        std::fs::write(golden, &text).expect("written");
+        return;
+    }
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+        assert!(
+            !line.contains('\u{1b}') && line.trim_end() == line,
+            "{line:?}"
+        );
+    }
+    let expected = std::fs::read_to_string(golden).expect("the golden file");
+    assert_eq!(
+        text, expected,
+        "run HIPCL_WRITE_GOLDEN=1 cargo test -p hipcl --test doctor_report"
+    );
+}
+
+#[test]
+fn a_file_gives_back_the_findings_that_were_written() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("d.json");
+    let findings = mi100();
+    std::fs::write(&path, findings.to_json()).expect("written");
+    assert_eq!(Findings::read(&path).expect("read"), findings);
+}
+
+#[test]
+fn files_of_another_form_and_other_files_are_refused_with_the_reason() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("d.json");
+    let newer = mi100().to_json().replace("\"schema\": 1", "\"schema\": 2");
+    for (text, reason) in [
+        (&*newer, "it is in form 2"),
+        ("{}", "it has no `schema`"),
+        ("{\"schema\": 1}", "missing field"),
+        ("no JSON", "expected"),
+    ] {
+        std::fs::write(&path, text).expect("written");
+        let error = Findings::read(&path).expect_err("refused").one_line();
+        assert!(error.contains(reason), "{error}");
+        assert!(error.contains("take it again"), "{error}");
+    }
+}
+
+#[test]
+fn noise_addresses_and_the_compilers_time_are_no_difference() {
+    let (earlier, mut now) = (mi100(), mi100());
+    now.taken = "2026-12-01T00:00:00Z".into();
+    now.compiler.detail = "HIPRTC, 480 ms for a small kernel".into();
+    now.hip_devices[0].memory_bytes -= 4096;
+    let figures = now.routes[0].figures.as_mut().unwrap();
+    figures.hip_gb_s *= 0.85;
+    figures.opencl_gb_s *= 1.2;
+    figures.opencl_to_hip_us += 4.9;
+    figures.hip_to_opencl_us -= 4.9;
+    now.routes[1].reason = earlier.routes[1]
+        .reason
+        .clone()
+        .map(|it| it + " at 0x7f1234567890");
+    let mut masked = earlier.clone();
+    masked.routes[1].reason = earlier.routes[1]
+        .reason
+        .clone()
+        .map(|it| it + " at 0x7fabcdef0000");
+    let comparison = now.since(&masked);
+    assert_eq!(comparison.changes, [], "{comparison}");
+    assert!(!comparison.worse);
+    assert!(
+        comparison
+            .to_string()
+            .contains("no difference beyond the noise")
+    );
+}
+
+#[test]
+fn each_difference_says_which_way_it_went() {
+    let (mut earlier, mut now) = (mi100(), mi100());
+    // a route that worked crashes now, and one that crashed works
+    now.routes[3] = broken("staging", "died by SIGBUS in the probe of staging", false);
+    now.routes[2] = route("hip-pointer", (800.0, 800.0));
+    now.routes[0].figures.as_mut().unwrap().hip_gb_s = 14.0;
+    now.routes[0].figures.as_mut().unwrap().opencl_to_hip_us = 60.0;
+    now.checks[2].state = State::Good;
+    now.checks[2].found = "the host sees all of the cards' memory".into();
+    earlier.libraries[0].detail = "467 functions".into();
+    earlier.loaded.push("/old/libhsa-runtime64.so".into());
+    let comparison = now.since(&earlier);
+    let kind = |what: &str| {
+        let change = comparison.changes.iter().find(|change| change.what == what);
+        change.map(|change| (change.kind, change.ratio))
+    };
+    assert_eq!(kind("route staging"), Some((Kind::Worse, None)));
+    assert_eq!(kind("route staging, HIP kernel"), Some((Kind::Gone, None)));
+    assert_eq!(kind("route hip-pointer"), Some((Kind::Better, None)));
+    assert_eq!(
+        kind("route hip-pointer, HIP kernel"),
+        Some((Kind::New, None))
+    );
+    assert_eq!(
+        kind("route svm-coarse, HIP kernel"),
+        Some((Kind::Worse, Some(0.01)))
+    );
+    assert_eq!(
+        kind("route svm-coarse, OpenCL to HIP"),
+        Some((Kind::Worse, Some(3.48)))
+    );
+    assert_eq!(kind("check large BAR"), Some((Kind::Better, None)));
+    assert_eq!(kind("library HIP"), Some((Kind::Changed, None)));
+    assert_eq!(
+        kind("loaded /old/libhsa-runtime64.so"),
+        Some((Kind::Gone, None))
+    );
+    assert!(comparison.worse);
+    // the other way round what was worse is better
+    let back = earlier.since(&now);
+    assert!(
+        back.changes
+            .iter()
+            .any(|change| change.what == "route staging" && change.kind == Kind::Better)
+    );
+}
+
+#[test]
+fn a_route_that_works_and_then_dies_is_worse_than_one_that_only_works() {
+    let (earlier, mut now) = (mi100(), mi100());
+    now.routes[0].died = earlier.routes[2].died.clone();
+    let comparison = now.since(&earlier);
+    assert_eq!(comparison.changes.len(), 1, "{comparison}");
+    assert_eq!(comparison.changes[0].kind, Kind::Worse);
+}

@@ -1,0 +1,162 @@
+//! One route tried by itself, for a process that may not survive it.
+
+use super::open::{Libraries, Pair, Ready};
+use super::{Bridge, Options};
+use crate::measure::{self, Bandwidth, DirectionCost};
+use crate::report::{Pairing, RouteReport};
+use crate::{Direction, Error, Grade, Result, Route, pairing};
+use platform::Selection;
+use std::fmt;
+use std::path::PathBuf;
+
+/// What became of one route between two devices, and what it costs.
+///
+/// [`Bridge::open`] tries every route in the process that calls it, and a driver that crashes or
+/// hangs on one of them takes the process along. Whoever examines an unknown machine tries each
+/// route in a process of its own instead.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// Name of the HIP device.
+    pub hip_device: String,
+    /// Name of the OpenCL device.
+    pub opencl_device: String,
+    /// Why the two are taken for the same device.
+    pub pairing: Pairing,
+    /// Where compiled OpenCL programs are kept, if they are.
+    pub program_cache: Option<PathBuf>,
+    /// The crossings that were made, each with what went wrong.
+    pub crossings: Vec<(Direction, Result<(), String>)>,
+    /// The route as a whole: crossings, hidden copies, addresses.
+    pub report: RouteReport,
+    /// What it costs, where it works; or why that could not be measured.
+    pub figures: Option<Result<Figures, String>>,
+}
+
+/// What a route costs, measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    /// The hand-off that was measured.
+    pub grade: Grade,
+    /// Microseconds to hand over, in each direction.
+    pub handoff: DirectionCost,
+    /// Bandwidth of a kernel of each API that reads and writes the route's memory.
+    pub bandwidth: Bandwidth,
+}
+
+/// What a trial is about to do: the last one that was told is where a process died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Step {
+    /// Load both APIs and find devices that pair.
+    Pair,
+    /// Compile the kernels and allocate on the route.
+    Allocate,
+    /// Write by one API and read by the other.
+    Cross(Direction),
+    /// Measure what a hand-off costs.
+    Handoff,
+    /// Measure the memory's bandwidth.
+    Bandwidth,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pair => f.write_str("pairing the devices"),
+            Self::Allocate => f.write_str("allocating"),
+            Self::Cross(direction) => write!(f, "passing a pattern from {direction}"),
+            Self::Handoff => f.write_str("timing the hand-off"),
+            Self::Bandwidth => f.write_str("timing the memory"),
+        }
+    }
+}
+
+impl Trial {
+    /// Tries `route`, and no other, between the two devices that `options` describes; its `route` and
+    /// `policy` play no part. Where several OpenCL devices may be the HIP device, they are tried in
+    /// turn until the route works with one. `observe` learns of each step before it is taken.
+    ///
+    /// # Errors
+    /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. That
+    /// the route does not work is no error.
+    pub fn run(
+        selection: &Selection,
+        options: &Options,
+        route: Route,
+        mut observe: impl FnMut(Step),
+    ) -> Result<Self> {
+        observe(Step::Pair);
+        let libraries = Libraries::load(selection, |_| {})?;
+        let hip = libraries.hip.device(options.hip_device.unwrap_or(0))?;
+        let devices = libraries.manager.devices();
+        let candidates =
+            pairing::candidates(selection.platform, &hip, &devices, options.opencl_device)?;
+        let mut first = None;
+        for (device, paired_by) in candidates {
+            let trial = Pair::new(&device, &hip, paired_by)
+                .and_then(|pair| one(&libraries, pair, options, route, &mut observe));
+            match trial {
+                Ok(trial) if trial.report.works() => return Ok(trial),
+                other => first.get_or_insert(other),
+            };
+        }
+        first.unwrap_or(Err(Error::NotPossible { tried: Vec::new() }))
+    }
+}
+
+fn one(
+    libraries: &Libraries<'_>,
+    pair: Pair,
+    options: &Options,
+    route: Route,
+    observe: &mut impl FnMut(Step),
+) -> Result<Trial> {
+    observe(Step::Allocate);
+    let ready = libraries.ready(pair, options)?;
+    let mut crossings = Vec::new();
+    let proof = ready
+        .probe
+        .cross_all(&ready.core, route, |direction, cross| {
+            observe(Step::Cross(direction));
+            let outcome = cross();
+            let told = outcome.as_ref().map_err(ToString::to_string).copied();
+            crossings.push((direction, told));
+            outcome
+        });
+    let mut trial = Trial {
+        hip_device: ready.core.hip_device.name()?,
+        opencl_device: ready.core.context.device().name().trim().to_owned(),
+        pairing: ready.paired_by.clone(),
+        program_cache: ready.core.programs.folder().map(ToOwned::to_owned),
+        crossings,
+        report: RouteReport::of(route, proof),
+        figures: None,
+    };
+    if trial.report.works() {
+        let figures = measure(libraries, ready, options, &trial.report, observe);
+        trial.figures = Some(figures.map_err(|error| error.to_string()));
+    }
+    Ok(trial)
+}
+
+fn measure(
+    libraries: &Libraries<'_>,
+    ready: Ready,
+    options: &Options,
+    report: &RouteReport,
+    observe: &mut impl FnMut(Step),
+) -> Result<Figures> {
+    observe(Step::Handoff);
+    let named = Options {
+        route: Some(report.route),
+        ..options.clone()
+    };
+    let bridge: Bridge = libraries.finish(ready, vec![report.clone()], &named)?;
+    let handoff = measure::handoff_by_direction(&bridge)?;
+    observe(Step::Bandwidth);
+    Ok(Figures {
+        grade: bridge.grade(),
+        handoff,
+        bandwidth: measure::bandwidth_briefly(&bridge)?,
+    })
+}
