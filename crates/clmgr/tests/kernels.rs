@@ -100,6 +100,24 @@ fn work_groups_share_local_memory_without_a_race() {
 }
 
 #[test]
+fn registers_are_exchanged_without_a_race() {
+    let bench = open();
+    // Rows that fill a work-group and such that do not, and lengths that leave work-items idle.
+    for (len, batch) in [(2, 5), (64, 5), (60, 3), (128, 17), (256, 2)] {
+        check(&bench, len, batch, Way::Registers);
+    }
+}
+
+#[test]
+fn stages_stay_in_their_memory_without_a_race() {
+    let bench = open();
+    // Matrices whose columns fill the last work-group, and such that do not.
+    for (height, width, batch) in [(4, 8, 2), (16, 8, 1), (10, 6, 2), (32, 16, 1)] {
+        check(&bench, height * width, batch, Way::Stages { height, width });
+    }
+}
+
+#[test]
 fn passes_stay_in_their_memory() {
     let bench = open();
     for (len, batch) in [(1, 3), (6, 2), (60, 2), (128, 1)] {

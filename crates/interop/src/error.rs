@@ -18,10 +18,6 @@ pub enum Error {
     /// rocBLAS or rocSOLVER refused a call.
     #[error(transparent)]
     Blas(#[from] rocblas::Error),
-    /// Vulkan refused a call, or is not what it was taken for.
-    #[cfg(feature = "vulkan")]
-    #[error(transparent)]
-    Vulkan(#[from] crate::vulkan::Error),
     /// An argument of a BLAS or solver call does not fit its memory.
     #[error("{call}: {argument}: {source}")]
     Operand {
@@ -97,6 +93,10 @@ pub enum Error {
         /// What went wrong.
         source: Box<Error>,
     },
+    /// Vulkan refused a call, or is not what it was taken for.
+    #[cfg(feature = "vulkan")]
+    #[error(transparent)]
+    Vulkan(#[from] crate::vulkan::Error),
     /// No route is possible for what was asked; not a failure of any one of them.
     #[error("no permitted route works: {}", list(.tried))]
     NotPossible {

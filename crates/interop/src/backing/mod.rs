@@ -113,6 +113,11 @@ pub(crate) trait Backing: Send + Sync {
         false
     }
 
+    /// Whether parts can be used on their own, each by another side.
+    fn check_divisible(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether [`leave_cl`](Self::leave_cl) and [`bring_to_cl`](Self::bring_to_cl) do all by commands
     /// of OpenCL's queues.
     fn leaves_by_queue(&self) -> bool {
@@ -122,11 +127,6 @@ pub(crate) trait Backing: Send + Sync {
     /// Enqueues, without waiting, what lets HIP use the bytes. Called where the hand-off that comes
     /// next puts HIP after it, before a use of HIP's.
     fn leave_cl(&self, _access: Access) -> Result<()> {
-        Ok(())
-    }
-
-    /// Whether parts can be used on their own, each by another side.
-    fn check_divisible(&self) -> Result<()> {
         Ok(())
     }
 

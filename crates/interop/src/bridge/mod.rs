@@ -101,7 +101,7 @@ impl Bridge {
         let mut refusal = None;
         for (device, paired_by) in candidates {
             let attempt = || {
-                let pair = Pair::new(&device, &hip_device, paired_by)?;
+                let pair = Pair::new(&device, hip_device, paired_by)?;
                 libraries.join(pair, options)
             };
             match attempt() {
