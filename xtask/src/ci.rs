@@ -35,6 +35,13 @@ pub fn run(workspace: &Workspace) -> Result<()> {
             ["--workspace", "--all-targets"].as_slice(),
             &["--package", "xtask", "--features", "codegen"],
             &["--package", "hipcl", "--features", "nvidia"],
+            &[
+                "--package",
+                "interop",
+                "--features",
+                "vulkan",
+                "--all-targets",
+            ],
         ] {
             cmd!(sh, "{cargo} clippy {selection...} -- --deny warnings")
                 .run()

@@ -50,6 +50,7 @@ usage: cargo xtask <task> [options]
 
   setup                  find a C++ compiler and an OpenCL runtime, or install a CPU runtime into target/
     --force-local        install it even if the system has a runtime
+    --vulkan             put Mesa's software Vulkan driver into target/, for the tests of interop::vulkan
     --with intel|pocl    install this one
   demo                   set up, build the release program, run the main job
   test [cargo test args] set up, run every test, end with `N passed, N failed, N skipped`

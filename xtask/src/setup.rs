@@ -9,10 +9,12 @@ mod debian;
 mod install;
 mod opencl;
 pub mod probe;
+mod vulkan;
 mod wheels;
 
 pub use debian::download as download_packages;
 pub use install::remove as remove_folder;
+pub use vulkan::Software as SoftwareVulkan;
 
 use crate::error::{Error, Result};
 use crate::workspace::{Workspace, step};
@@ -37,9 +39,10 @@ pub fn main(workspace: &Workspace, args: &[String]) -> Result<()> {
         [] => Wish::Any,
         ["--force-local"] => Wish::Local,
         ["--with", name] => Wish::Named(opencl::source(name)?),
+        ["--vulkan"] => return vulkan::ensure(workspace),
         _ => {
             return Err(Error::Usage(format!(
-                "`cargo xtask setup` knows --force-local and --with intel|pocl, got {args:?}"
+                "`cargo xtask setup` knows --force-local, --with intel|pocl and --vulkan, got {args:?}"
             )));
         }
     };

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result};
-use crate::setup;
+use crate::setup::{self, SoftwareVulkan};
 use crate::workspace::{Workspace, cargo};
 
 /// A test that cannot run here appends `<test>: <reason>` to the file that this variable names.
@@ -22,13 +22,16 @@ struct Summary {
     skipped: u64,
 }
 
+/// What is off by default and tested all the same.
+const FEATURES: [&str; 2] = ["--features", "interop/vulkan"];
+
 /// Runs `cargo test --workspace`; `args` go to cargo as they are.
 pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     setup::run(workspace)?;
     let log = workspace.target().join("skipped-tests.log");
     fs::write(&log, "").map_err(|error| Error::io(log.display(), error))?;
 
-    println!("==> cargo test --workspace");
+    println!("==> cargo test --workspace {}", FEATURES.join(" "));
     let (mut summary, succeeded) = cargo_test(workspace, args, &log)?;
     let skipped = skipped_tests(&log)?;
     if !skipped.is_empty() {
@@ -55,11 +58,14 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 
 /// Streams cargo's output and reads the summaries out of it.
 fn cargo_test(workspace: &Workspace, args: &[String], log: &Path) -> Result<(Summary, bool)> {
+    let software = SoftwareVulkan::find(workspace);
     let mut child = Command::new(cargo())
         .args(["test", "--workspace", "--no-fail-fast"])
+        .args(FEATURES)
         .args(args)
         .current_dir(workspace.root())
         .env(SKIP_LOG, log)
+        .envs(software.iter().flat_map(SoftwareVulkan::variables))
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| Error::io("cannot start cargo", error))?;

@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::OnceLock;
 
-use clmgr::fft::{Direction, Plan, Way};
+use clmgr::fft::{Direction, Plan, Tuning, Way};
 use clmgr::{C32, Context, Error, ProgramCache, Queue, RegularBuffer, SvmBuffer, SvmCapabilities};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -113,10 +113,14 @@ fn limit(len: usize) -> f64 {
 }
 
 fn check(bench: &Bench, len: usize, batch: usize, way: Option<Way>, runs: &[(Direction, bool)]) {
-    let plan = bench.plan(len, batch, way);
+    check_plan(bench, &bench.plan(len, batch, way), runs);
+}
+
+fn check_plan(bench: &Bench, plan: &Plan, runs: &[(Direction, bool)]) {
+    let (len, batch) = (plan.len(), plan.batch());
     let data = noise((len * 31 + batch) as u64, len * batch);
     for &(direction, in_place) in runs {
-        let result = bench.run(&plan, direction, in_place, &data);
+        let result = bench.run(plan, direction, in_place, &data);
         let error = error(len, direction, &data, &result);
         assert!(
             error < limit(len),
@@ -170,6 +174,61 @@ fn every_way_agrees_with_double_precision() {
         (1000, 2, split(40, 25)),
     ] {
         check(bench, len, batch, Some(way), FORWARD);
+    }
+}
+
+const fn stages(height: usize, width: usize) -> Way {
+    Way::Stages { height, width }
+}
+
+#[test]
+fn rows_in_registers_agree_with_double_precision() {
+    let bench = bench();
+    for (len, batch, runs) in [
+        (2, 33, FORWARD),
+        (64, 21, ALL),
+        (200, 5, FORWARD),
+        (2048, 3, FORWARD),
+        (4000, 2, ALL),
+        (4096, 3, ALL),
+    ] {
+        check(bench, len, batch, Some(Way::Registers), runs);
+    }
+}
+
+#[test]
+fn stages_agree_with_double_precision() {
+    let bench = bench();
+    for (height, width, batch, runs) in [
+        (2, 2, 3, FORWARD),
+        (8, 4, 5, FORWARD),
+        (50, 80, 3, ALL),
+        (25, 125, 2, FORWARD),
+        (256, 128, 3, ALL),
+        (2048, 1024, 1, FORWARD),
+    ] {
+        let way = stages(height, width);
+        check(bench, height * width, batch, Some(way), runs);
+    }
+}
+
+#[test]
+fn every_shape_of_a_work_group_gives_the_same_transform() {
+    let bench = bench();
+    for (values, columns, whole) in [(4, 8, false), (8, 1, true), (16, 6, false), (32, 32, true)] {
+        let mut tuning = Tuning::default();
+        tuning.values = Some(values);
+        tuning.columns = Some(columns);
+        tuning.whole = Some(whole);
+        for (len, way) in [
+            (120, Way::Registers),
+            (32 * 64, stages(32, 64)),
+            (60 * 18, stages(60, 18)),
+        ] {
+            let (context, programs) = (&bench.context, &bench.programs);
+            let plan = Plan::with_tuning(context, programs, len, 7, way, tuning.clone()).unwrap();
+            check_plan(bench, &plan, FORWARD);
+        }
     }
 }
 

@@ -1,9 +1,9 @@
-//! Every FFT kernel on small data, for devices that check each access, as `cargo xtask oclgrind` has.
+//! Every kernel on small data, for devices that check each access, as `cargo xtask oclgrind` has.
 
 mod common;
 
 use clmgr::fft::{Direction, Plan, Way};
-use clmgr::{C32, Context, NdRange, Program, ProgramCache, Queue, RegularBuffer};
+use clmgr::{Arg, C32, Context, NdRange, Program, ProgramCache, Queue, RegularBuffer};
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
@@ -100,10 +100,63 @@ fn work_groups_share_local_memory_without_a_race() {
 }
 
 #[test]
+fn registers_are_exchanged_without_a_race() {
+    let bench = open();
+    // Rows that fill a work-group and such that do not, and lengths that leave work-items idle.
+    for (len, batch) in [(2, 5), (64, 5), (60, 3), (128, 17), (256, 2)] {
+        check(&bench, len, batch, Way::Registers);
+    }
+}
+
+#[test]
+fn stages_stay_in_their_memory_without_a_race() {
+    let bench = open();
+    // Matrices whose columns fill the last work-group, and such that do not.
+    for (height, width, batch) in [(4, 8, 2), (16, 8, 1), (10, 6, 2), (32, 16, 1)] {
+        check(&bench, height * width, batch, Way::Stages { height, width });
+    }
+}
+
+#[test]
 fn passes_stay_in_their_memory() {
     let bench = open();
     for (len, batch) in [(1, 3), (6, 2), (60, 2), (128, 1)] {
         check(&bench, len, batch, Way::Passes);
+    }
+}
+
+/// The kernels of a bridge between contexts, here within one.
+#[test]
+fn a_bridges_copies_stay_in_their_memory() {
+    let bench = open();
+    let source = include_str!("../kernels/bridge.cl");
+    let program = Program::build(&bench.context, source, "").unwrap();
+    let data: Vec<u8> = (0..112u8).collect();
+    for (name, unit, from_at, to_at, count) in [
+        ("copy_16", 16, 1u64, 2u64, 5),
+        ("copy_4", 4, 3, 1, 25),
+        ("copy_1", 1, 3, 5, 100),
+    ] {
+        let mut from = RegularBuffer::new(&bench.context, data.len()).unwrap();
+        from.write(&bench.queue, &data).unwrap();
+        let end = (to_at as usize + count) * unit;
+        let mut to = RegularBuffer::<u8>::new(&bench.context, end).unwrap();
+        to.write(&bench.queue, &vec![255; end]).unwrap();
+        let places = [from_at, to_at];
+        let args = [
+            from.arg(),
+            Arg::scalar(&places[0]),
+            to.arg(),
+            Arg::scalar(&places[1]),
+        ];
+        let kernel = program.kernel(name).unwrap();
+        // SAFETY: the ranges lie in the buffers, which nothing else uses.
+        unsafe { kernel.launch(&bench.queue, NdRange::d1(count), &args) }.unwrap();
+        let mut got = vec![0; end];
+        to.read(&bench.queue, &mut got).unwrap();
+        let (before, copied) = got.split_at(to_at as usize * unit);
+        assert!(before.iter().all(|&byte| byte == 255), "{name}");
+        assert_eq!(copied, &data[from_at as usize * unit..][..count * unit]);
     }
 }
 

@@ -1,4 +1,4 @@
-use std::ffi::c_void;
+use std::ffi::{c_uint, c_void};
 use std::fmt;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use hip_sys::{
-    hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc,
-    hipExternalMemoryHandleType,
+    hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryDedicated,
+    hipExternalMemoryHandleDesc, hipExternalMemoryHandleType,
 };
 
 use crate::backing::Backing;
@@ -58,10 +58,44 @@ impl Device {
     /// 0 bytes, or not memory that this device can map: ROCm says `hipErrorOutOfMemory` then.
     #[doc(alias("hipImportExternalMemory", "hipExternalMemoryGetMappedBuffer"))]
     pub unsafe fn import_memory(&self, fd: BorrowedFd<'_>, bytes: usize) -> Result<ExternalMemory> {
+        // SAFETY: the caller's promise.
+        unsafe { self.import(fd, bytes, 0) }
+    }
+
+    /// As [`import_memory`](Self::import_memory), for memory that its owner allocated for one resource alone: Vulkan's
+    /// `VkMemoryDedicatedAllocateInfo`. CUDA must be told; ROCm takes the flag and maps all memory alike.
+    ///
+    /// # Safety
+    ///
+    /// As [`import_memory`](Self::import_memory).
+    ///
+    /// # Errors
+    ///
+    /// As [`import_memory`](Self::import_memory).
+    #[doc(alias = "hipExternalMemoryDedicated")]
+    pub unsafe fn import_dedicated_memory(
+        &self,
+        fd: BorrowedFd<'_>,
+        bytes: usize,
+    ) -> Result<ExternalMemory> {
+        // SAFETY: the caller's promise.
+        unsafe { self.import(fd, bytes, hipExternalMemoryDedicated) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`import_memory`](Self::import_memory).
+    unsafe fn import(
+        &self,
+        fd: BorrowedFd<'_>,
+        bytes: usize,
+        flags: c_uint,
+    ) -> Result<ExternalMemory> {
         self.make_current()?;
         let mut desc = hipExternalMemoryHandleDesc {
             type_: hipExternalMemoryHandleType::hipExternalMemoryHandleTypeOpaqueFd,
             size: bytes as u64,
+            flags,
             ..hipExternalMemoryHandleDesc::default()
         };
         desc.handle.fd = fd.as_raw_fd();

@@ -7,7 +7,7 @@ use hip_sys::hipError_t;
 
 use crate::backing::Backing;
 use crate::call::{call, code};
-use crate::slice::{Origin, same_len};
+use crate::slice::{Origin, kind, same_len};
 use crate::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
 
 impl Device {
@@ -84,28 +84,78 @@ impl<T: Pod> DeviceBuffer<T> {
         let bytes = self.len() * size_of::<T>();
         source.uses.read_on(stream)?;
         let to = self.on_mut(stream)?.as_mut_ptr();
-        if bytes == 0 {
-            return Ok(());
-        }
-        stream.device().make_current()?;
+        let from = source.pointer().as_ptr();
         // SAFETY: both have this many bytes on the devices named, are plain data and different allocations; the buffers remember
         // the stream, so both outlive the copy.
-        unsafe {
-            call!(
-                stream.device().runtime(),
-                hipMemcpyPeerAsync(
-                    to.cast::<c_void>(),
-                    self.device().index(),
-                    source.pointer().as_ptr().cast::<c_void>(),
-                    source.device().index(),
-                    bytes,
-                    stream.raw()
-                ),
-                "hipMemcpyPeerAsync({bytes} bytes, device {} to {})",
-                source.device().ordinal(),
-                self.device().ordinal()
-            )
+        unsafe { copy(to.cast(), from.cast(), source.device(), bytes, stream) }
+    }
+}
+
+impl<T: Pod> DeviceSliceMut<'_, T> {
+    /// Copies all of `source`, which lies on another device, in order of this slice's stream alone. The host does not wait. The
+    /// devices need not be peers.
+    ///
+    /// # Safety
+    ///
+    /// The stream comes after the last write of `source`, whose own stream only names its device, and `source` is neither
+    /// written nor freed before the copy is done.
+    ///
+    /// # Errors
+    ///
+    /// Different lengths, memory that HIP does not know ([`Error::ForeignMemory`]), devices of different runtimes, or HIP refused
+    /// the copy.
+    #[doc(alias = "hipMemcpyPeerAsync")]
+    pub unsafe fn copy_from_peer_unchecked(&mut self, source: DeviceSlice<'_, T>) -> Result<()> {
+        const CALL: &str = "DeviceSliceMut::copy_from_peer_unchecked";
+        same_len(CALL, source.len(), self.len())?;
+        for origin in [source.origin(), self.origin()] {
+            kind(CALL, origin, hip_sys::hipMemcpyKind::hipMemcpyDefault)?;
         }
+        let (stream, from) = (self.stream(), source.stream().device());
+        if !stream.device().runtime().same(from.runtime()) {
+            stream.device().check_same(from, CALL, "source")?;
+        }
+        let bytes = self.len() * size_of::<T>();
+        let to = self.as_mut_ptr();
+        // SAFETY: both have this many bytes and are plain data; the slices' makers answer for the memory, the caller for the
+        // order.
+        unsafe { copy(to.cast(), source.as_ptr().cast(), from, bytes, stream) }
+    }
+}
+
+/// Queues a copy to the stream's device; nothing for 0 bytes.
+///
+/// # Safety
+///
+/// `bytes` bytes can be read at `source` on the device `from`, and written at `destination`, until the stream has done the copy.
+unsafe fn copy(
+    destination: *mut c_void,
+    source: *const c_void,
+    from: &Device,
+    bytes: usize,
+    stream: &Stream,
+) -> Result<()> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    let to = stream.device();
+    to.make_current()?;
+    // SAFETY: the caller's promise is the callee's demand.
+    unsafe {
+        call!(
+            to.runtime(),
+            hipMemcpyPeerAsync(
+                destination,
+                to.index(),
+                source,
+                from.index(),
+                bytes,
+                stream.raw()
+            ),
+            "hipMemcpyPeerAsync({bytes} bytes, device {} to {})",
+            from.ordinal(),
+            to.ordinal()
+        )
     }
 }
 

@@ -96,6 +96,37 @@ fn a_hand_off_is_measured_by_grade_on_idle_and_on_busy_queues() {
 }
 
 #[test]
+fn nothing_grows_with_the_iterations() {
+    if !ready("nothing_grows_with_the_iterations") {
+        return;
+    }
+    let run = Run::new(&[
+        "bench",
+        "soak",
+        "--iterations",
+        "20000",
+        "--json",
+        "FOLDER/b.json",
+    ]);
+    assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+    let report = run.json("b.json");
+    let lines = report["lines"].as_array().expect("a list");
+    let line = |name: &str| {
+        let found = lines.iter().find(|line| line["name"] == name);
+        found.unwrap_or_else(|| panic!("{name} in {lines:?}"))
+    };
+    for name in ["open descriptors", "threads", "device memory in use"] {
+        let line = line(name);
+        assert_eq!(line["high"], line["limit"], "{name}: {line}");
+    }
+    // A hundred bytes leaked by each iteration would be 2000 KiB.
+    let memory = line("resident memory of the process");
+    let growth =
+        memory["high"].as_f64().expect("a number") - memory["limit"].as_f64().expect("one");
+    assert!(growth < 2000.0, "{growth} KiB: {memory}");
+}
+
+#[test]
 fn an_earlier_run_of_the_same_kind_is_compared_and_another_refused() {
     if !ready("an_earlier_run_of_the_same_kind_is_compared_and_another_refused") {
         return;

@@ -34,3 +34,10 @@ extern "C" __global__ void probe_copy(const float4 *from, float4 *to, unsigned l
     if (i < count)
         to[i] = from[i];
 }
+
+extern "C" __global__ void probe_copy_bytes(const unsigned char *from, unsigned char *to, unsigned long long count)
+{
+    unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count)
+        to[i] = from[i];
+}

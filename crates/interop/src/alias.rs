@@ -97,20 +97,20 @@ impl View {
         view
     }
 
-    /// Puts `user` after every user whose access conflicts, enters it, and does `then` before anyone
-    /// else is admitted. The users of other views are waited for on the host. `subject` is the
+    /// Puts `user` after every user whose access to these bytes of the view conflicts, enters it, and
+    /// does `then` before anyone else is admitted. The users of other views are waited for on the host. `subject` is the
     /// memory.
     pub(crate) fn admit<R>(
         &self,
         handoff: &dyn Handoff,
         subject: clmgr::Arg<'_>,
         user: &User,
-        access: Access,
+        (access, range): (Access, &Range<usize>),
         then: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let mut state = self.state.lock();
         if !state.aliased {
-            state.uses.admit(handoff, subject, user, access)?;
+            state.uses.admit(handoff, subject, user, access, range)?;
             return then();
         }
         drop(state);
@@ -120,7 +120,7 @@ impl View {
             other.state.lock().uses.wait_before(handoff, user, access)?;
         }
         let mut state = self.state.lock();
-        state.uses.admit(handoff, subject, user, access)?;
+        state.uses.admit(handoff, subject, user, access, range)?;
         then()
     }
 

@@ -1,4 +1,5 @@
 use crate::{Grade, Route};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Result of this crate.
@@ -17,6 +18,85 @@ pub enum Error {
     /// rocBLAS or rocSOLVER refused a call.
     #[error(transparent)]
     Blas(#[from] rocblas::Error),
+    /// An argument of a BLAS or solver call does not fit its memory.
+    #[error("{call}: {argument}: {source}")]
+    Operand {
+        /// The call.
+        call: &'static str,
+        /// Its argument.
+        argument: &'static str,
+        /// What does not fit.
+        source: Box<rocblas::Error>,
+    },
+    /// The output of a call lies where an input does.
+    #[error(
+        "{call}: {output} shares memory with {input}; give the result a buffer of its own, the inputs may be one"
+    )]
+    OperandsOverlap {
+        /// The call.
+        call: &'static str,
+        /// What is written.
+        output: &'static str,
+        /// What is read, or written too.
+        input: &'static str,
+    },
+    /// A tensor that cannot be lent or taken.
+    #[error("DLPack: {reason}")]
+    DlPack {
+        /// Why, and the remedy.
+        reason: String,
+    },
+    /// A range beyond the end, or one that ends before it begins.
+    #[error("the range {}..{} does not lie in 0..{len}", range.start, range.end)]
+    OutOfRange {
+        /// The range, in elements.
+        range: Range<usize>,
+        /// Elements that there are.
+        len: usize,
+    },
+    /// Two parts of one buffer share an element.
+    #[error(
+        "the parts {}..{} and {}..{} share elements; parts of one buffer must be apart",
+        first.start, first.end, second.start, second.end
+    )]
+    PartsOverlap {
+        /// One part, in elements.
+        first: Range<usize>,
+        /// The other one.
+        second: Range<usize>,
+    },
+    /// A part of a buffer object begins where the device cannot address it.
+    #[error(
+        "the range begins at byte {start} of a buffer object, which must be a multiple of {alignment} on `{device}`; \
+         move it, or use a route with shared virtual memory"
+    )]
+    SubBufferStart {
+        /// Where it begins, in bytes.
+        start: usize,
+        /// `CL_DEVICE_MEM_BASE_ADDR_ALIGN` in bytes.
+        alignment: usize,
+        /// The OpenCL device.
+        device: String,
+    },
+    /// The route failed under a reader, whose borrow does not let the memory be replaced.
+    #[error(
+        "{during}: route {route} failed: {source}; readers may hold its addresses, so the buffer stays there: {} takes the data along",
+        remedy(*.next)
+    )]
+    UnderReader {
+        /// What was being done, such as `download`.
+        during: &'static str,
+        /// The route that failed.
+        route: Route,
+        /// The next permitted route.
+        next: Option<Route>,
+        /// What went wrong.
+        source: Box<Error>,
+    },
+    /// Vulkan refused a call, or is not what it was taken for.
+    #[cfg(feature = "vulkan")]
+    #[error(transparent)]
+    Vulkan(#[from] crate::vulkan::Error),
     /// No route is possible for what was asked; not a failure of any one of them.
     #[error("no permitted route works: {}", list(.tried))]
     NotPossible {
@@ -253,6 +333,16 @@ pub enum Error {
     /// Something between this process and another one.
     #[error(transparent)]
     Peer(#[from] crate::PeerError),
+    /// Two GPUs that cannot work together this way.
+    #[error("HIP device {to} gets nothing from HIP device {from}: {reason}")]
+    NoPeer {
+        /// Ordinal of the device that has the memory.
+        from: usize,
+        /// Ordinal of the device that is to get it.
+        to: usize,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// Every counting slot is in use.
     #[error(
         "{limit} bridges are open in this process, which is the most that can be counted apart; drop one"
@@ -268,11 +358,16 @@ impl Error {
     /// lacks the extension, a platform on which it makes no sense, a release that is known to crash.
     #[must_use]
     pub fn is_impossible(&self) -> bool {
+        #[cfg(feature = "vulkan")]
+        if let Self::Vulkan(error) = self {
+            return error.is_impossible();
+        }
         matches!(
             self,
             Self::NotPossible { .. }
                 | Self::Unsupported { .. }
                 | Self::Peer(crate::PeerError::NotPossible { .. })
+                | Self::NoPeer { .. }
                 | Self::Cl(clmgr::Error::NotSupported { .. })
                 | Self::Hip(hip::Error::NotSupported { .. } | hip::Error::MissingSymbol { .. })
         )
@@ -291,6 +386,13 @@ impl Error {
                     | Self::OtherDevice { .. }
                     | Self::Foreign { .. }
             )
+    }
+}
+
+fn remedy(next: Option<Route>) -> String {
+    match next {
+        Some(route) => format!("Shared::move_to({route})"),
+        None => "Shared::move_to with another route (none is permitted by the policy)".into(),
     }
 }
 

@@ -15,9 +15,11 @@ pub enum Grade {
     /// lets a waiting stream go, HIP's stream callback ends a user event that the queue waits for.
     /// For programs that queue ahead, or whose thread has other work.
     Callback,
-    /// The device hands over, from OpenCL to HIP: a kernel writes a number into memory that both
-    /// see, and the stream waits for it. The other direction is as with [`Callback`](Self::Callback).
-    /// Experimental, and only on request: neither driver promises it.
+    /// The device hands over. From OpenCL to HIP a kernel writes a number into memory that both see,
+    /// and the stream waits for it; the other direction is as with [`Callback`](Self::Callback).
+    /// Experimental, and only on request: neither driver promises it. Where both drivers take
+    /// semaphores of Vulkan's, these hand over in both directions (feature `vulkan`,
+    /// `Bridge::with_semaphores`).
     Device,
 }
 

@@ -3,83 +3,172 @@
 //! Work may be enqueued while the guard lives; it need not have run when the guard goes. Leaking a
 //! guard is harmless: the buffer noted the access when it granted it.
 
-use crate::backing::Backing;
+use crate::backing::{Backing, ClPart, SubBuffer};
+use crate::core::Core;
+use crate::part::check_range;
 use crate::{Result, Shared};
 use bytemuck::Pod;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
+
+/// What both kinds of access by OpenCL know.
+struct Cl<'a> {
+    core: &'a Core,
+    backing: &'a dyn Backing,
+    /// In elements of the whole buffer.
+    range: Range<usize>,
+    element: usize,
+    part: ClPart,
+}
+
+impl<'a> Cl<'a> {
+    fn new<T: Pod>(shared: &'a Shared<T>, range: Range<usize>, part: ClPart) -> Self {
+        Self {
+            core: shared.core(),
+            backing: shared.backing(),
+            range,
+            element: size_of::<T>(),
+            part,
+        }
+    }
+
+    /// A range of this access in bytes of the whole buffer.
+    fn bytes(&self, range: &Range<usize>) -> Result<Range<usize>> {
+        check_range(range, self.range.len())?;
+        let place = |index: usize| (self.range.start + index) * self.element;
+        Ok(place(range.start)..place(range.end))
+    }
+
+    fn range(&self, range: &Range<usize>) -> Result<ClRange<'_>> {
+        let part = ClPart::of(self.core, self.backing, self.bytes(range)?)?;
+        Ok(ClRange {
+            backing: self.backing,
+            part,
+        })
+    }
+
+    fn mem_arg(&self) -> Result<clmgr::Arg<'_>> {
+        self.backing.mem_arg()
+    }
+
+    fn mem_range(&self, range: &Range<usize>) -> Result<ClRange<'_>> {
+        let object: SubBuffer = ClPart::object(self.core, self.backing, self.bytes(range)?)?;
+        Ok(ClRange {
+            backing: self.backing,
+            part: ClPart::Object(object),
+        })
+    }
+}
+
+/// Some elements of a guard as a kernel's argument: a pointer into shared virtual memory, or a part
+/// of a buffer object.
+#[must_use = "the argument is valid for as long as this lives"]
+pub struct ClRange<'g> {
+    backing: &'g dyn Backing,
+    part: ClPart,
+}
+
+impl ClRange<'_> {
+    /// The kernel argument; the kernel's index 0 is the first element of the range.
+    #[must_use]
+    pub fn arg(&self) -> clmgr::Arg<'_> {
+        self.part.arg(self.backing)
+    }
+}
+
+/// The methods of both guards for OpenCL.
+macro_rules! cl_guard {
+    ($guard:ident, $rule:literal) => {
+        impl<'a, T: Pod> $guard<'a, T> {
+            pub(crate) fn new(shared: &'a Shared<T>, range: Range<usize>, part: ClPart) -> Self {
+                Self {
+                    cl: Cl::new(shared, range, part),
+                    buffer: PhantomData,
+                }
+            }
+
+            /// The kernel argument.
+            #[doc = $rule]
+            #[must_use]
+            pub fn arg(&self) -> clmgr::Arg<'_> {
+                self.cl.part.arg(self.cl.backing)
+            }
+
+            /// The elements of `range`, counted from the guard's first, as an argument of their own.
+            ///
+            /// Where OpenCL has a pointer, this is the pointer to the first of them. Where it has a
+            /// buffer object, this is a part of it, which must begin at a multiple of
+            /// `CL_DEVICE_MEM_BASE_ADDR_ALIGN` (128 bytes on most devices).
+            #[doc = $rule]
+            ///
+            /// # Errors
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange),
+            /// [`Error::Empty`](crate::Error::Empty) for no elements,
+            /// [`Error::SubBufferStart`](crate::Error::SubBufferStart), or on a route whose memory
+            /// OpenCL takes over as a whole.
+            #[doc(alias = "clCreateSubBuffer")]
+            pub fn range(&self, range: Range<usize>) -> Result<ClRange<'_>> {
+                self.cl.range(&range)
+            }
+
+            /// As [`range`](Self::range), as a buffer object on every route that has one.
+            ///
+            /// # Errors
+            /// As [`range`](Self::range) and [`mem_arg`](Self::mem_arg).
+            #[doc(alias = "clCreateSubBuffer")]
+            pub fn mem_range(&self, range: Range<usize>) -> Result<ClRange<'_>> {
+                self.cl.mem_range(&range)
+            }
+        }
+
+        impl<T: Pod> fmt::Debug for $guard<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($guard))
+                    .field(&self.arg())
+                    .finish()
+            }
+        }
+    };
+}
 
 /// Read access for OpenCL kernels on one queue.
 #[must_use = "access ends with the guard"]
 pub struct ClGuard<'a, T: Pod> {
-    backing: &'a dyn Backing,
+    cl: Cl<'a>,
     buffer: PhantomData<&'a Shared<T>>,
 }
+cl_guard!(ClGuard, "The kernel must not write through it.");
 
-impl<'a, T: Pod> ClGuard<'a, T> {
-    pub(crate) fn new(backing: &'a dyn Backing) -> Self {
-        Self {
-            backing,
-            buffer: PhantomData,
-        }
-    }
-
-    /// The kernel argument. The kernel must not write through it.
-    #[must_use]
-    pub fn arg(&self) -> clmgr::Arg<'_> {
-        self.backing.cl_arg()
-    }
-
+impl<T: Pod> ClGuard<'_, T> {
     /// The memory as a buffer object, for code that takes nothing else: the buffer itself, or a view
-    /// of shared virtual memory. It must only be read.
+    /// of shared virtual memory. It must only be read. For a part, this is the whole buffer; see
+    /// [`mem_range`](Self::mem_range).
     ///
     /// # Errors
     /// On a route where OpenCL has a bare pointer, or if the driver refuses the view.
     pub fn mem_arg(&self) -> Result<clmgr::Arg<'_>> {
-        self.backing.mem_arg()
+        self.cl.mem_arg()
     }
 }
 
 /// Read and write access for OpenCL kernels on one queue.
 #[must_use = "access ends with the guard"]
 pub struct ClGuardMut<'a, T: Pod> {
-    backing: &'a dyn Backing,
+    cl: Cl<'a>,
     buffer: PhantomData<&'a mut Shared<T>>,
 }
+cl_guard!(ClGuardMut, "The kernel may read and write it.");
 
-impl<'a, T: Pod> ClGuardMut<'a, T> {
-    pub(crate) fn new(backing: &'a dyn Backing) -> Self {
-        Self {
-            backing,
-            buffer: PhantomData,
-        }
-    }
-
-    /// The kernel argument.
-    #[must_use]
-    pub fn arg(&self) -> clmgr::Arg<'_> {
-        self.backing.cl_arg()
-    }
-
+impl<T: Pod> ClGuardMut<'_, T> {
     /// The memory as a buffer object, for code that takes nothing else: the buffer itself, or a view
-    /// of shared virtual memory.
+    /// of shared virtual memory. For a part, this is the whole buffer, of which only the part may be
+    /// touched; see [`mem_range`](Self::mem_range).
     ///
     /// # Errors
     /// On a route where OpenCL has a bare pointer, or if the driver refuses the view.
     pub fn mem_arg(&self) -> Result<clmgr::Arg<'_>> {
-        self.backing.mem_arg()
-    }
-}
-
-impl<T: Pod> fmt::Debug for ClGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ClGuard").field(&self.arg()).finish()
-    }
-}
-
-impl<T: Pod> fmt::Debug for ClGuardMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ClGuardMut").field(&self.arg()).finish()
+        self.cl.mem_arg()
     }
 }
 
@@ -104,6 +193,21 @@ impl<'a, T: Pod> HipGuard<'a, T> {
     pub fn slice(&self) -> hip::DeviceSlice<'_, T> {
         self.slice
     }
+
+    /// The elements of `range`, counted from the guard's first.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), or [`Error::Empty`](crate::Error::Empty) for
+    /// no elements.
+    pub fn range(&self, range: Range<usize>) -> Result<hip::DeviceSlice<'_, T>> {
+        check_range(&range, self.slice.len())?;
+        Ok(self.slice.slice(range)?)
+    }
+
+    /// The elements, for as long as the buffer is borrowed.
+    pub(crate) fn into_slice(self) -> hip::DeviceSlice<'a, T> {
+        self.slice
+    }
 }
 
 /// Read and write access for HIP work on one stream.
@@ -126,5 +230,20 @@ impl<'a, T: Pod> HipGuardMut<'a, T> {
     #[must_use]
     pub fn slice_mut(&mut self) -> hip::DeviceSliceMut<'_, T> {
         self.slice.reborrow()
+    }
+
+    /// The elements of `range`, counted from the guard's first.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), or [`Error::Empty`](crate::Error::Empty) for
+    /// no elements.
+    pub fn range_mut(&mut self, range: Range<usize>) -> Result<hip::DeviceSliceMut<'_, T>> {
+        check_range(&range, self.slice.len())?;
+        Ok(self.slice.slice_mut(range)?)
+    }
+
+    /// The elements, for as long as the buffer is borrowed.
+    pub(crate) fn into_slice(self) -> hip::DeviceSliceMut<'a, T> {
+        self.slice
     }
 }

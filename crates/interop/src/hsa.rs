@@ -1,5 +1,7 @@
 //! The runtime below HIP and AMD's OpenCL: whose an address is, and memory as a descriptor.
 
+mod access;
+
 use crate::Residency;
 use hsa_sys::{hsa_agent_info_t, hsa_agent_t, hsa_amd_agent_info_s, hsa_status_t};
 use std::ffi::c_void;

@@ -15,14 +15,21 @@
 //! hand-off that was proven. The [`Meter`] counts every copy at the function tables of both APIs,
 //! which is how "no copy" becomes a measurement.
 //!
+//! [`blas`] and [`solver`] are rocBLAS and rocSOLVER on shared buffers, one call for guards, checks and
+//! the product or inverse. A buffer can be used in [parts](Shared::parts_mut), OpenCL on one while HIP
+//! is on another. [`dlpack`] lends buffers to tensor libraries and takes tensors of theirs.
+//!
 //! [`Bridge::open`] makes its own OpenCL objects, [`Bridge::adopt`] works on those of other code, and
 //! [`Bridge::adopt_cl_mem`] and its like make shared buffers of memory that exists already.
 //!
 //! [`Shared::export`] and [`Bridge::import`] share memory with another process, which takes turns with
-//! this one ([`Joint`]).
+//! this one ([`Joint`]). [`Bridge::open_all`] opens a bridge to each GPU, and [`Bridge::peer`] proves that
+//! one reaches the memory of another.
 //!
 //! What this crate does not do: several processes at work on the same memory at once, and sharing with
-//! more than one other process.
+//! more than one other process. It does not replace the memory under a reader when a route fails
+//! ([`Shared`] says why), nor divide memory that is handed over as a whole ([`Route::ExternalFd`],
+//! [`Route::Staging`]).
 //!
 //! ```
 //! use interop::{Bridge, Options};
@@ -59,9 +66,11 @@ struct Readme;
 
 mod alias;
 mod backing;
+pub mod blas;
 mod bridge;
 mod core;
 mod direction;
+pub mod dlpack;
 mod error;
 mod grade;
 mod guard;
@@ -71,6 +80,8 @@ mod known;
 pub mod measure;
 mod meter;
 mod pairing;
+mod part;
+mod peers;
 pub mod pipeline;
 mod probe;
 mod process;
@@ -78,15 +89,20 @@ mod report;
 mod residency;
 mod route;
 mod shared;
+pub mod solver;
 mod uses;
+#[cfg(feature = "vulkan")]
+pub mod vulkan;
 mod warm_up;
 
-pub use bridge::{Bridge, Figures, ForeignObjects, NativeHandles, Options, Step, Trial};
+pub use bridge::{Bridge, Bridges, Figures, ForeignObjects, NativeHandles, Options, Step, Trial};
 pub use direction::Direction;
 pub use error::{Error, Result};
 pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};
-pub use guard::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
+pub use guard::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut};
 pub use meter::{CallCount, Category, Counts, Meter, Scope};
+pub use part::{Part, PartMut};
+pub use peers::{Peer, PeerPath, PeerReport};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};
 pub use process::{Carrier, Joint, Link, Listener, NotExported, PeerError, UnknownCarrier};
 pub use report::{BridgeReport, Failover, Pairing, RouteReport};

@@ -7,7 +7,7 @@ use crate::{Category, Direction, Error, Grade, Residency, Result, Route, Shared}
 use std::sync::Arc;
 
 /// 256 KiB: more than a page and more than a 64 KiB fragment, and quick to check.
-const WORDS: usize = 1 << 16;
+pub(crate) const WORDS: usize = 1 << 16;
 const BLOCK: u32 = 256;
 
 /// The kernels that prove routes and measure limits, compiled once per bridge.
@@ -28,10 +28,11 @@ pub(crate) struct ClKernels {
 }
 
 pub(crate) struct HipKernels {
-    fill: hip::Function,
-    check: hip::Function,
+    pub(crate) fill: hip::Function,
+    pub(crate) check: hip::Function,
     pub(crate) nothing: hip::Function,
     pub(crate) copy: hip::Function,
+    pub(crate) copy_bytes: hip::Function,
 }
 
 impl ClKernels {
@@ -69,6 +70,7 @@ impl Probe {
                 check: module.function("probe_check")?,
                 nothing: module.function("probe_nothing")?,
                 copy: module.function("probe_copy")?,
+                copy_bytes: module.function("probe_copy_bytes")?,
             },
             blas,
             blas_missing,
@@ -169,7 +171,7 @@ impl Probe {
         words.check_handoffs()
     }
 
-    fn cl_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {
+    pub(crate) fn cl_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {
         let guard = words.cl_mut(&core.queue)?;
         let args = [guard.arg(), clmgr::Arg::scalar(&seed)];
         // SAFETY: probe_fill takes a buffer and a uint and writes one word per work-item.
@@ -181,7 +183,7 @@ impl Probe {
         Ok(())
     }
 
-    fn cl_check(&self, core: &Core, words: &Shared<u32>, seed: u32) -> Result<u32> {
+    pub(crate) fn cl_check(&self, core: &Core, words: &Shared<u32>, seed: u32) -> Result<u32> {
         let mut count = [0_u32];
         let mut counter = clmgr::RegularBuffer::<u32>::new(&core.context, 1)?;
         counter.write(&core.queue, &count)?;
@@ -197,7 +199,7 @@ impl Probe {
         Ok(count[0])
     }
 
-    fn hip_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {
+    pub(crate) fn hip_fill(&self, core: &Core, words: &mut Shared<u32>, seed: u32) -> Result<()> {
         let mut guard = words.hip_mut(&core.stream)?;
         let config = hip::LaunchConfig::linear(WORDS, BLOCK)?;
         let (slice, count) = (guard.slice_mut(), WORDS as u64);
@@ -210,7 +212,7 @@ impl Probe {
         Ok(())
     }
 
-    fn hip_check(&self, core: &Core, words: &Shared<u32>, seed: u32) -> Result<u32> {
+    pub(crate) fn hip_check(&self, core: &Core, words: &Shared<u32>, seed: u32) -> Result<u32> {
         let mut count = [0_u32];
         let mut counter = core.hip_device.alloc_from(&core.stream, &count)?;
         {
@@ -229,4 +231,17 @@ impl Probe {
         counter.copy_to_slice(&core.stream, &mut count)?;
         Ok(count[0])
     }
+}
+
+/// The word that the kernels write to a place.
+#[cfg(feature = "vulkan")]
+pub(crate) fn pattern(place: usize, seed: u32) -> u32 {
+    let (low, high) = (place as u32, (place as u64 >> 32) as u32);
+    let mut x = low
+        .wrapping_mul(0x9E37_79B9)
+        .wrapping_add(high.wrapping_mul(0x85EB_CA6B))
+        .wrapping_add(seed);
+    x ^= x >> 16;
+    x = x.wrapping_mul(0x7FEB_352D);
+    x ^ (x >> 15)
 }

@@ -1,5 +1,5 @@
 use crate::alias::View;
-use crate::backing::{self, Backing, Side};
+use crate::backing::{self, Backing, ClPart, Side};
 use crate::core::Core;
 use crate::handoff::{Handoff, Host};
 use crate::report::Failover;
@@ -10,6 +10,7 @@ use crate::{
 use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The alignment of `clSVMAlloc`, which is the least of what the routes give.
@@ -31,6 +32,16 @@ const ALIGNMENT: usize = 128;
 /// The work after it was enqueued already, and runs on what there is. The failure comes from the
 /// buffer's next guard, upload or download ([`Error::HandoffFailed`], [`Error::HandoffTimeout`]), or
 /// as a deferred error if there is none. The access after that waits on the host for everyone.
+///
+/// # When the route fails
+/// A call that borrows the buffer exclusively (`cl_mut`, `hip_mut`, `upload`) goes on in memory of the
+/// next permitted route, with the data, and the bridge notes it
+/// ([`Bridge::failovers`](crate::Bridge::failovers)). A reader (`cl`, `hip`, `download`, and every
+/// guard of a part) cannot do that: other readers may be alive, at this moment and on other threads,
+/// with addresses of the memory in kernels that they have yet to launch, and the memory must not go
+/// from under them. It returns [`Error::UnderReader`] instead, and nothing is lost: with the borrows
+/// over, [`move_to`](Self::move_to) takes the data along, and reads it by a kernel of the other API
+/// where the route's own transfers are what fails.
 ///
 /// # Dropping
 /// Waits for all work that was given access, then frees. If waiting fails (a lost device, or work
@@ -126,7 +137,8 @@ impl<T: Pod> Shared<T> {
 
     /// Hands over this way from now on, if the host has no part in every change of side.
     pub(crate) fn handed_over_by(mut self, handoff: &Arc<dyn Handoff>) -> Self {
-        if !self.backing.needs_host() {
+        if !self.backing.needs_host() || handoff.follows_queues() && self.backing.leaves_by_queue()
+        {
             *self.handoff = Arc::clone(handoff);
         }
         self.wanted = Some(Arc::clone(handoff));
@@ -143,9 +155,33 @@ impl<T: Pod> Shared<T> {
         &**self.backing
     }
 
+    /// From now on it may only be read.
+    pub(crate) fn forbid_writing(&mut self) {
+        self.writable = false;
+    }
+
     /// Stays in this memory, whatever fails: others know it by now.
     pub(crate) fn pinned_down(&mut self) {
         self.next = Arc::default();
+    }
+
+    /// The longest that one side waits for the other.
+    pub(crate) fn handoff_limit(&self) -> Option<std::time::Duration> {
+        self.handoff.limit()
+    }
+
+    /// Lets in a stream of another GPU, which the buffer's own hand-off knows nothing of.
+    pub(crate) fn admit_across(
+        &self,
+        handoff: &dyn Handoff,
+        user: &User,
+        access: Access,
+    ) -> Result<()> {
+        let range = self.bytes();
+        self.view
+            .admit(handoff, self.subject(), user, (access, &range), || {
+                self.backing.bring_to_hip(&self.core, access)
+            })
     }
 
     /// Waits for everyone that was given access.
@@ -155,7 +191,8 @@ impl<T: Pod> Shared<T> {
 
     /// Whether changes of side are the host's, whatever grade was asked for.
     pub(crate) fn needs_host(&self) -> bool {
-        self.backing.needs_host()
+        let by_queue = self.handoff.follows_queues() && self.backing.leaves_by_queue();
+        self.backing.needs_host() && !by_queue
     }
 
     /// Whether every hand-off so far that has come to an end went well.
@@ -209,10 +246,12 @@ impl<T: Pod> Shared<T> {
     /// Read access for kernels on `queue`.
     ///
     /// # Errors
-    /// If the queue is of another context, or if waiting for HIP's writers fails.
+    /// If the queue is of another context, or if waiting for HIP's writers fails;
+    /// [`Error::UnderReader`] if the route does.
     pub fn cl<'a>(&'a self, queue: &'a clmgr::Queue) -> Result<ClGuard<'a, T>> {
-        self.grant_cl(queue, Access::Read)??;
-        Ok(ClGuard::new(&**self.backing))
+        let granted = self.grant_cl(queue, Access::Read, &self.bytes())?;
+        granted.map_err(|error| self.under_reader("hand-over to OpenCL", error))?;
+        Ok(ClGuard::new(self, 0..self.len, ClPart::Whole))
     }
 
     /// Read and write access for kernels on `queue`.
@@ -221,20 +260,22 @@ impl<T: Pod> Shared<T> {
     /// If the queue is of another context, if the memory may not be written, or if waiting for
     /// other users fails.
     pub fn cl_mut<'a>(&'a mut self, queue: &'a clmgr::Queue) -> Result<ClGuardMut<'a, T>> {
-        if let Err(error) = self.grant_cl(queue, Access::Write)? {
+        if let Err(error) = self.grant_cl(queue, Access::Write, &self.bytes())? {
             self.fail_over("hand-over to OpenCL", error, None)?;
-            self.grant_cl(queue, Access::Write)??;
+            self.grant_cl(queue, Access::Write, &self.bytes())??;
         }
-        Ok(ClGuardMut::new(&**self.backing))
+        Ok(ClGuardMut::new(self, 0..self.len, ClPart::Whole))
     }
 
     /// Read access for HIP work on `stream`.
     ///
     /// # Errors
-    /// If the stream is of another device, or if waiting for OpenCL's writers fails.
+    /// If the stream is of another device, or if waiting for OpenCL's writers fails;
+    /// [`Error::UnderReader`] if the route does.
     pub fn hip<'a>(&'a self, stream: &'a hip::Stream) -> Result<HipGuard<'a, T>> {
-        self.grant_hip(stream, Access::Read)??;
-        Ok(HipGuard::new(self.slice(stream)))
+        let granted = self.grant_hip(stream, Access::Read, &self.bytes())?;
+        granted.map_err(|error| self.under_reader("hand-over to HIP", error))?;
+        Ok(HipGuard::new(self.slice(stream, 0..self.len)))
     }
 
     /// Read and write access for HIP work on `stream`.
@@ -243,11 +284,11 @@ impl<T: Pod> Shared<T> {
     /// If the stream is of another device, if the memory may not be written, or if waiting for
     /// other users fails.
     pub fn hip_mut<'a>(&'a mut self, stream: &'a hip::Stream) -> Result<HipGuardMut<'a, T>> {
-        if let Err(error) = self.grant_hip(stream, Access::Write)? {
+        if let Err(error) = self.grant_hip(stream, Access::Write, &self.bytes())? {
             self.fail_over("hand-over to HIP", error, None)?;
-            self.grant_hip(stream, Access::Write)??;
+            self.grant_hip(stream, Access::Write, &self.bytes())??;
         }
-        Ok(HipGuardMut::new(self.slice_mut(stream)))
+        Ok(HipGuardMut::new(self.slice_mut(stream, 0..self.len)))
     }
 
     /// Fills the buffer from host memory and returns when the bytes are there. Counted as
@@ -264,11 +305,13 @@ impl<T: Pod> Shared<T> {
         let data = bytemuck::cast_slice(data);
         let (user, subject) = (self.transfer_user(), self.subject());
         let (core, backing) = (&self.core, &mut self.backing);
-        let written = self
-            .view
-            .admit(&**self.handoff, subject, &user, Access::Write, || {
-                Ok(backing.write(core, data))
-            })?;
+        let written = self.view.admit(
+            &**self.handoff,
+            subject,
+            &user,
+            (Access::Write, &(0..data.len())),
+            || Ok(backing.write(core, data)),
+        )?;
         match written {
             // Some drivers run what waits for an event that failed.
             Ok(()) => self.view.check(),
@@ -280,12 +323,13 @@ impl<T: Pod> Shared<T> {
     /// [`Category::Result`].
     ///
     /// # Errors
-    /// If the lengths differ or a driver call fails.
+    /// If the lengths differ or waiting for writers fails; [`Error::UnderReader`] if the route does.
     #[track_caller]
     pub fn download(&self, data: &mut [T]) -> Result<()> {
         self.check_length("download", data.len())?;
         let _scope = self.core.meter.scope(Category::Result);
-        self.read(bytemuck::cast_slice_mut(data))
+        self.read(bytemuck::cast_slice_mut(data))?
+            .map_err(|error| self.under_reader("download", error))
     }
 
     /// Moves the data to memory of another route, through the host: a copy of the data set, counted
@@ -301,17 +345,52 @@ impl<T: Pod> Shared<T> {
         Ok(())
     }
 
-    fn read(&self, data: &mut [u8]) -> Result<()> {
-        self.admit(&self.transfer_user(), Access::Read, || {
-            self.backing.read(&self.core, data)
+    /// The outer error is that of the waiting, the inner one of the route.
+    fn read(&self, data: &mut [u8]) -> Result<Result<()>> {
+        let read = self.admit(&self.transfer_user(), Access::Read, &self.bytes(), || {
+            Ok(self.backing.read(&self.core, data))
         })?;
-        // Some drivers run what waits for an event that failed.
+        if read.is_ok() {
+            // Some drivers run what waits for an event that failed.
+            self.view.check()?;
+        }
+        Ok(read)
+    }
+
+    /// As [`read`](Self::read), by a kernel of the API that does not transfer.
+    fn read_otherwise(&self, data: &mut [u8]) -> Result<()> {
+        let side = backing::other(self.backing.transfers_by());
+        let user = transfer_user(&self.core, side);
+        self.admit(&user, Access::Read, &self.bytes(), || {
+            backing::read_by_kernel(&self.core, &**self.backing, side, data)
+        })?;
         self.view.check()
     }
 
-    fn admit<R>(&self, user: &User, access: Access, then: impl FnOnce() -> Result<R>) -> Result<R> {
+    pub(crate) fn under_reader(&self, during: &'static str, error: Error) -> Error {
+        Error::UnderReader {
+            during,
+            route: self.route(),
+            next: self.next.first().copied(),
+            source: Box::new(error),
+        }
+    }
+
+    fn admit<R>(
+        &self,
+        user: &User,
+        access: Access,
+        range: &Range<usize>,
+        then: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
         let handoff = &**self.handoff;
-        self.view.admit(handoff, self.subject(), user, access, then)
+        self.view
+            .admit(handoff, self.subject(), user, (access, range), then)
+    }
+
+    /// All bytes.
+    fn bytes(&self) -> Range<usize> {
+        0..self.backing.bytes()
     }
 
     /// What a hand-off is about, as a kernel's argument.
@@ -329,7 +408,15 @@ impl<T: Pod> Shared<T> {
     fn rescue(&self) -> Result<Vec<u8>> {
         let _scope = self.core.meter.scope(Category::DataSet);
         let mut data = vec![0; self.backing.bytes()];
-        self.read(&mut data)?;
+        if let Err(error) = self.read(&mut data)? {
+            self.read_otherwise(&mut data)
+                .map_err(|second| Error::Failed {
+                    tried: vec![
+                        (self.route(), error.to_string()),
+                        (self.route(), format!("by the other API: {second}")),
+                    ],
+                })?;
+        }
         Ok(data)
     }
 
@@ -395,7 +482,12 @@ impl<T: Pod> Shared<T> {
 
     /// The lock of the view is held while the driver works, so that two readers do not stage twice.
     /// The outer error is that of the waiting, the inner one of the route.
-    fn grant_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<Result<()>> {
+    pub(crate) fn grant_cl(
+        &self,
+        queue: &clmgr::Queue,
+        access: Access,
+        range: &Range<usize>,
+    ) -> Result<Result<()>> {
         if queue.context() != &self.core.context {
             return Err(Error::OtherOwner {
                 what: "queue",
@@ -403,12 +495,17 @@ impl<T: Pod> Shared<T> {
             });
         }
         self.check_access(access)?;
-        self.admit(&User::Cl(queue.clone()), access, || {
+        self.admit(&User::Cl(queue.clone()), access, range, || {
             Ok(self.backing.bring_to_cl(&self.core, queue, access))
         })
     }
 
-    fn grant_hip(&self, stream: &hip::Stream, access: Access) -> Result<Result<()>> {
+    pub(crate) fn grant_hip(
+        &self,
+        stream: &hip::Stream,
+        access: Access,
+        range: &Range<usize>,
+    ) -> Result<Result<()>> {
         if stream.device().ordinal() != self.core.hip_device.ordinal() {
             return Err(Error::OtherOwner {
                 what: "stream",
@@ -416,33 +513,46 @@ impl<T: Pod> Shared<T> {
             });
         }
         self.check_access(access)?;
-        self.admit(&User::Hip(stream.clone()), access, || {
+        if self.handoff.follows_queues() {
+            self.backing.leave_cl(access)?;
+        }
+        self.admit(&User::Hip(stream.clone()), access, range, || {
             Ok(self.backing.bring_to_hip(&self.core, access))
         })
     }
 
-    fn slice<'a>(&self, stream: &'a hip::Stream) -> hip::DeviceSlice<'a, T> {
-        let ptr = self.backing.hip_ptr().cast::<T>();
-        // SAFETY: `len` aligned elements that the device can read are at the address; whoever takes
+    /// The elements of `range`, which lies in the buffer.
+    pub(crate) fn slice<'a>(
+        &self,
+        stream: &'a hip::Stream,
+        range: Range<usize>,
+    ) -> hip::DeviceSlice<'a, T> {
+        let ptr = self.backing.hip_ptr().cast::<T>().wrapping_add(range.start);
+        // SAFETY: as many aligned elements that the device can read are at the address; whoever takes
         // the slice was admitted as a reader on this stream, and the memory is freed only after the
         // stream has been waited for. HIP owns what the backing says it owns.
         unsafe {
             if self.backing.is_hips() {
-                hip::DeviceSlice::from_hip_raw_parts(ptr, self.len, stream)
+                hip::DeviceSlice::from_hip_raw_parts(ptr, range.len(), stream)
             } else {
-                hip::DeviceSlice::from_raw_parts(ptr, self.len, stream)
+                hip::DeviceSlice::from_raw_parts(ptr, range.len(), stream)
             }
         }
     }
 
-    fn slice_mut<'a>(&self, stream: &'a hip::Stream) -> hip::DeviceSliceMut<'a, T> {
-        let ptr = self.backing.hip_ptr().cast::<T>();
-        // SAFETY: as `slice`; the taker was admitted as the only writer.
+    /// As [`slice`](Self::slice), for a writer.
+    pub(crate) fn slice_mut<'a>(
+        &self,
+        stream: &'a hip::Stream,
+        range: Range<usize>,
+    ) -> hip::DeviceSliceMut<'a, T> {
+        let ptr = self.backing.hip_ptr().cast::<T>().wrapping_add(range.start);
+        // SAFETY: as `slice`; the taker was admitted as the only writer of these elements.
         unsafe {
             if self.backing.is_hips() {
-                hip::DeviceSliceMut::from_hip_raw_parts(ptr, self.len, stream)
+                hip::DeviceSliceMut::from_hip_raw_parts(ptr, range.len(), stream)
             } else {
-                hip::DeviceSliceMut::from_raw_parts(ptr, self.len, stream)
+                hip::DeviceSliceMut::from_raw_parts(ptr, range.len(), stream)
             }
         }
     }

@@ -1,6 +1,7 @@
 use crate::handoff::{Handoff, Ordered, Outcome, Parties, Side, wait_within};
 use crate::{Error, Result};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A queue or stream that was given access to memory.
@@ -54,16 +55,23 @@ pub(crate) struct Uses {
     disordered: bool,
 }
 
+/// Every byte of the range stands for itself: what is known of some of them says nothing of the
+/// others, whose guard may be alive and about to enqueue more.
 struct Use {
     user: User,
     access: Access,
+    /// The bytes it may touch.
+    range: Range<usize>,
     /// Who is ordered after this one's writes already.
     followers: Vec<User>,
 }
 
+/// How many stretches are told apart. Beyond that, each user's are taken for one.
+const STRETCHES: usize = 64;
+
 impl Use {
-    fn conflicts(&self, user: &User, access: Access) -> bool {
-        if self.user.is_same(user) {
+    fn conflicts(&self, user: &User, access: Access, range: &Range<usize>) -> bool {
+        if self.user.is_same(user) || !meets(&self.range, range) {
             return false;
         }
         match access {
@@ -73,12 +81,37 @@ impl Use {
             }
         }
     }
+
+    /// Keeps the bytes of `range`, and gives the others back: before it and behind it.
+    fn split(&mut self, range: &Range<usize>) -> [Option<Self>; 2] {
+        let Range { start, end } = self.range.clone();
+        let part = |range: Range<usize>| {
+            (!range.is_empty()).then(|| Self {
+                user: self.user.clone(),
+                access: self.access,
+                range,
+                followers: self.followers.clone(),
+            })
+        };
+        let outside = [part(start..range.start), part(range.end.max(start)..end)];
+        self.range = start.max(range.start)..end.min(range.end);
+        outside
+    }
+}
+
+fn meets(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+fn covers(whole: &Range<usize>, part: &Range<usize>) -> bool {
+    whole.start <= part.start && part.end <= whole.end
 }
 
 impl Uses {
-    /// Puts `user` after every other user whose access conflicts with `access`, then enters it.
+    /// Puts `user` after every other user whose access to these bytes conflicts with `access`, then
+    /// enters it.
     ///
-    /// Two readers never conflict. One queue or stream is in order, so it never waits for itself.
+    /// Two readers never conflict, nor do users of disjoint bytes. One queue or stream is in order, so it never waits for itself.
     /// `subject` is the memory.
     ///
     /// # Errors
@@ -90,6 +123,7 @@ impl Uses {
         subject: clmgr::Arg<'_>,
         user: &User,
         access: Access,
+        range: &Range<usize>,
     ) -> Result<()> {
         self.check()?;
         if self.disordered {
@@ -97,48 +131,90 @@ impl Uses {
         }
         // Nobody leaves the list before everyone is in order, so that a failure forgets no one.
         let mut place = 0;
-        while let Some(other) = self.current.get_mut(place) {
-            if !other.conflicts(user, access) {
+        let mut queued: Vec<User> = Vec::new();
+        while let Some(other) = self.current.get(place) {
+            if !other.conflicts(user, access, range) {
                 place += 1;
                 continue;
             }
-            match handoff.order(&other.user, user, subject)? {
+            let ordered = match queued.iter().any(|known| known.is_same(&other.user)) {
+                // By what was queued for another stretch.
+                true => Ordered::Queued(None),
+                false => handoff.order(&other.user, user, subject)?,
+            };
+            let outside = self.current[place].split(range);
+            self.current.extend(outside.into_iter().flatten());
+            match ordered {
                 Ordered::Waited => drop(self.current.remove(place)),
                 Ordered::Queued(outcome) => {
                     self.on_their_way.extend(outcome);
+                    let other = &mut self.current[place];
                     other.followers.push(user.clone());
+                    queued.push(other.user.clone());
                     place += 1;
                 }
             }
         }
         if access == Access::Write {
-            // What comes after this user comes after them.
+            // What touches these bytes after this user comes after them.
             let behind = &mut self.behind;
             self.current.retain(|other| {
-                let own = other.user.is_same(user);
-                if !own && !behind.iter().any(|known| known.is_same(&other.user)) {
+                let stays = other.user.is_same(user) || !covers(range, &other.range);
+                if !stays && !behind.iter().any(|known| known.is_same(&other.user)) {
                     behind.push(other.user.clone());
                 }
-                own
+                stays
             });
         }
-        match self
-            .current
-            .iter_mut()
-            .find(|other| other.user.is_same(user))
-        {
-            Some(own) if access == Access::Write => {
-                own.access = Access::Write;
-                own.followers.clear();
-            }
-            Some(_) => {}
-            None => self.current.push_back(Use {
-                user: user.clone(),
-                access,
-                followers: Vec::new(),
-            }),
-        }
+        self.enter(user, access, range);
         Ok(())
+    }
+
+    /// Notes that `user` may touch these bytes from now on.
+    fn enter(&mut self, user: &User, access: Access, range: &Range<usize>) {
+        let mut own = self.current.iter_mut().filter(|u| u.user.is_same(user));
+        match own.find(|known| covers(&known.range, range)) {
+            Some(known) if access == Access::Write => {
+                known.access = Access::Write;
+                known.followers.clear();
+                return;
+            }
+            Some(_) => return,
+            None => {}
+        }
+        // What it did to less is a part of what it does now.
+        self.current.retain(|known| {
+            let told = access == Access::Write || known.access == Access::Read;
+            !(told && known.user.is_same(user) && covers(range, &known.range))
+        });
+        self.current.push_back(Use {
+            user: user.clone(),
+            access,
+            range: range.clone(),
+            followers: Vec::new(),
+        });
+        if self.current.len() > STRETCHES {
+            self.coalesce();
+        }
+    }
+
+    /// One stretch for each user, over all of its own: it claims bytes that nobody touches, which
+    /// costs waits, and no order.
+    fn coalesce(&mut self) {
+        for known in std::mem::take(&mut self.current) {
+            let mut merged = self.current.iter_mut();
+            match merged.find(|other| other.user.is_same(&known.user)) {
+                Some(other) => {
+                    other.range.start = other.range.start.min(known.range.start);
+                    other.range.end = other.range.end.max(known.range.end);
+                    if known.access == Access::Write {
+                        other.access = Access::Write;
+                    }
+                    other.followers.clear();
+                }
+                None => self.current.push_back(known),
+            }
+        }
     }
 
     /// Waits on the host for everyone whom `user` must come after, without entering it: these are

@@ -22,6 +22,9 @@ fn program(example: &str) -> Command {
                 "--example",
                 example,
             ]);
+            if cfg!(feature = "vulkan") {
+                cargo.args(["--features", "vulkan"]);
+            }
             cargo
         }
     };
@@ -30,7 +33,11 @@ fn program(example: &str) -> Command {
 }
 
 fn output(example: &str) -> String {
-    let output = program(example).output().expect("the example starts");
+    output_of(program(example))
+}
+
+fn output_of(mut program: Command) -> String {
+    let output = program.output().expect("the example starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}\n{errors}");
@@ -50,6 +57,22 @@ fn every_grade_is_right_and_tells_of_a_side_that_never_ends() {
         3,
         "{text}"
     );
+}
+
+#[cfg(feature = "vulkan")]
+#[test]
+fn vulkan_draws_what_hip_computes_or_says_why_not() {
+    let text = output("12_vulkan_sine");
+    match std::env::var_os("HIPCL_VULKAN") {
+        Some(_) => assert!(
+            text.contains("points lit, every one right; 0 bytes"),
+            "{text}"
+        ),
+        None => assert!(
+            text.contains("every one right") || text.contains("nothing drawn: "),
+            "{text}"
+        ),
+    }
 }
 
 #[test]
@@ -88,6 +111,46 @@ fn a_descriptor_shows_the_same_words_here_and_in_another_process() {
     );
     assert!(
         text.contains("two processes, by dma-buf: every word right"),
+        "{text}"
+    );
+}
+
+#[test]
+fn opencl_and_rocblas_work_on_one_buffer_in_shared_virtual_memory() {
+    let text = output("05_svm_bridge");
+    assert!(
+        text.contains("0 bytes of the data set were copied")
+            && text.contains("greatest difference from the reference"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_buffer_of_a_library_that_knows_nothing_of_hip_is_multiplied_in_place() {
+    let text = output("06_foreign_cl_mem");
+    assert!(
+        text.contains("0 bytes of the data set were copied")
+            && text.contains("samples of other code, by gpu-va"),
+        "{text}"
+    );
+    assert_eq!(text.matches("greatest difference").count(), 3, "{text}");
+}
+
+#[test]
+fn blocks_divided_between_gpus_are_right_with_one_and_with_two() {
+    let mut program_of_two = program("11_multi_gpu");
+    program_of_two.env("HIP_HOST_DEVICES", "2");
+    let text = output_of(program_of_two);
+    for line in [
+        "GPU 0: 6 blocks right",
+        "GPU 1: 6 blocks right",
+        "6 blocks gathered, every word right",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    let text = output("11_multi_gpu");
+    assert!(
+        text.contains("one GPU: ") && text.contains("GPU 0: 12 blocks right"),
         "{text}"
     );
 }

@@ -171,3 +171,138 @@ fn data_moves_to_another_route_as_it_was() {
     let moved = bridge.meter().snapshot().since(&before);
     assert!(moved.data_set > 0, "a move is a copy of the data set");
 }
+
+#[test]
+fn a_reader_whose_route_fails_is_told_how_to_move_on_and_nothing_is_lost() {
+    let faults = Faults::alone();
+    let bridge = bridge(Policy::DirectOnly);
+    let mut data = bridge.alloc::<u32>(LEN).expect("memory");
+    assert_eq!(data.route(), Route::HipPointer);
+    let input: Vec<u32> = (0..LEN as u32).map(|i| i ^ 0x5A).collect();
+    data.upload(&input).expect("an upload");
+    let mut back = vec![0; LEN];
+    // From here on HIP copies nothing.
+    faults.set("hipMemcpyAsync:*,hipMemcpy:*,hipMemcpyWithStream:*");
+    let error = data.download(&mut back).expect_err("no copy is possible");
+    assert!(
+        matches!(
+            &error,
+            Error::UnderReader {
+                route: Route::HipPointer,
+                next: Some(Route::HostPinned),
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let text = error.to_string();
+    assert!(
+        text.starts_with("download: route hip-pointer failed: ")
+            && text.contains("hipMemcpy")
+            && text.ends_with("Shared::move_to(host-pinned) takes the data along")
+            && !text.contains('\n'),
+        "{text}"
+    );
+    assert_eq!(
+        data.route(),
+        Route::HipPointer,
+        "readers may hold its address"
+    );
+    // OpenCL's kernel reads what HIP can't copy.
+    data.move_to(Route::HostPinned).expect("moved");
+    data.download(&mut back).expect("a download");
+    assert_eq!(back, input);
+}
+
+#[test]
+fn a_reader_of_a_failed_copy_is_told_too_and_a_later_one_succeeds() {
+    let faults = Faults::alone();
+    let options = Options {
+        route: Some(Route::Staging),
+        ..Options::default()
+    };
+    let bridge = Bridge::open(&common::host(), &options).expect("a bridge");
+    let stream = bridge.stream().expect("a stream");
+    let mut data = bridge.alloc::<u32>(LEN).expect("memory");
+    data.upload(&[6; LEN]).expect("an upload");
+    faults.set("hipMemcpyAsync:1");
+    let error = data.hip(&stream).expect_err("the copy to HIP's side fails");
+    assert!(
+        matches!(&error, Error::UnderReader { next: None, .. }),
+        "{error}"
+    );
+    let text = error.to_string();
+    assert!(
+        text.starts_with("hand-over to HIP: route staging failed: ") && text.contains("move_to"),
+        "{text}"
+    );
+    let mut back = [0; LEN];
+    let guard = data.hip(&stream).expect("the fault is over");
+    guard.slice().copy_to_slice(&mut back).expect("a copy");
+    assert_eq!(back, [6; LEN]);
+}
+
+/// What OpenCL's reads answer while it is set.
+static REFUSED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+static READ: std::sync::OnceLock<ReadBuffer> = std::sync::OnceLock::new();
+
+type ReadBuffer = unsafe extern "C" fn(
+    clmgr::opencl_sys::cl_command_queue,
+    clmgr::opencl_sys::cl_mem,
+    clmgr::opencl_sys::cl_bool,
+    usize,
+    usize,
+    *mut c_void,
+    clmgr::opencl_sys::cl_uint,
+    *const clmgr::opencl_sys::cl_event,
+    *mut clmgr::opencl_sys::cl_event,
+) -> clmgr::opencl_sys::cl_int;
+
+unsafe extern "C" fn refuse_read(
+    queue: clmgr::opencl_sys::cl_command_queue,
+    buffer: clmgr::opencl_sys::cl_mem,
+    blocking: clmgr::opencl_sys::cl_bool,
+    offset: usize,
+    bytes: usize,
+    to: *mut c_void,
+    count: clmgr::opencl_sys::cl_uint,
+    list: *const clmgr::opencl_sys::cl_event,
+    event: *mut clmgr::opencl_sys::cl_event,
+) -> clmgr::opencl_sys::cl_int {
+    if REFUSED.load(std::sync::atomic::Ordering::SeqCst) {
+        return clmgr::opencl_sys::CL_OUT_OF_RESOURCES;
+    }
+    let read = READ.get().expect("set before the first call");
+    // SAFETY: the caller's own arguments.
+    unsafe {
+        read(
+            queue, buffer, blocking, offset, bytes, to, count, list, event,
+        )
+    }
+}
+
+#[test]
+fn hip_reads_what_opencl_no_longer_can() {
+    let _faults = Faults::alone();
+    let bridge = Bridge::open_with(&common::host(), &Options::default(), |api| {
+        let read = api.clEnqueueReadBuffer.expect("clEnqueueReadBuffer");
+        READ.get_or_init(|| read);
+        api.clEnqueueReadBuffer = Some(refuse_read);
+    })
+    .expect("a bridge");
+    let mut data = bridge.alloc_on::<u32>(Route::GpuVa, LEN).expect("memory");
+    let input: Vec<u32> = (0..LEN as u32).map(|i| i.wrapping_mul(97)).collect();
+    data.upload(&input).expect("an upload");
+    let mut back = vec![0; LEN];
+    REFUSED.store(true, std::sync::atomic::Ordering::SeqCst);
+    let download = data.download(&mut back);
+    let moved = data.move_to(Route::HipPointer);
+    REFUSED.store(false, std::sync::atomic::Ordering::SeqCst);
+    assert!(
+        matches!(download, Err(Error::UnderReader { .. })),
+        "{download:?}"
+    );
+    moved.expect("a kernel of HIP's reads it");
+    data.download(&mut back).expect("a download");
+    assert_eq!(back, input);
+}

@@ -128,6 +128,21 @@ pub enum Error {
         ld: usize,
     },
 
+    /// An array of addresses is used with other memory than it was made for.
+    #[error(
+        "the array of addresses was made for {len} elements at {base:#x}, not for {found_len} at {found:#x}; make one for this memory"
+    )]
+    OtherMemory {
+        /// Elements that the addresses were checked against.
+        len: usize,
+        /// Where they begin.
+        base: usize,
+        /// Elements of the slice.
+        found_len: usize,
+        /// Where it begins.
+        found: usize,
+    },
+
     /// An argument has the wrong shape.
     #[error("{call}: {argument} is {found}, but {expected} is needed")]
     Shape {

@@ -8,6 +8,7 @@
 //! | [`Matrix`], [`MatrixMut`] | a column-major matrix in device memory | pointer, rows, columns, leading dimension |
 //! | [`Batch`], [`BatchMut`] | equal matrices at a stride | `*_strided_batched` |
 //! | [`PointerBatch`], [`PointerBatchMut`] | equal matrices anywhere | `*_batched` |
+//! | [`PointerArray`] | the addresses of a batch, kept from call to call | |
 //! | [`Factor`] | `alpha` and `beta`: a host value or a number in device memory | pointer mode |
 //! | [`Handle::axpy`], [`scal`](Handle::scal), [`copy`](Handle::copy), [`swap`](Handle::swap) | level 1 | `rocblas_?axpy` and so on |
 //! | [`Handle::dot`], [`dotc`](Handle::dotc), [`nrm2`](Handle::nrm2), [`asum`](Handle::asum), and each with `_into` | reductions, to the host or to device memory | `rocblas_?dot?`, `rocblas_*nrm2` |
@@ -104,6 +105,7 @@ mod matrix;
 pub mod ndarray;
 mod norm;
 mod option;
+mod pointer_array;
 mod pointer_batch;
 mod reduction;
 mod report;
@@ -129,6 +131,7 @@ pub use matrix::{Matrix, MatrixMut};
 #[cfg(feature = "ndarray")]
 pub use ndarray::DeviceMatrix;
 pub use option::{Fill, Op};
+pub use pointer_array::PointerArray;
 pub use pointer_batch::{PointerBatch, PointerBatchMut};
 pub use scalar::{ComplexScalar, Scalar};
 pub use triangular::{Diag, Side, Triangle};

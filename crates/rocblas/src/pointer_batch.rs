@@ -3,6 +3,7 @@ use std::marker::PhantomData;
 
 use hip::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
 
+use crate::pointer_array::PointerArray;
 use crate::size::{Layout, size};
 use crate::{Error, Result};
 
@@ -10,10 +11,10 @@ use crate::{Error, Result};
 /// memory.
 ///
 /// It owns the array and borrows the matrices. Making one copies the addresses to the device and waits for that, so make it once
-/// and use it often. Where the matrices are at equal distances a [`Batch`](crate::Batch) does the same without an array.
+/// and use it often; a [`PointerArray`] keeps the addresses while nobody borrows the matrices. Where the matrices are at equal distances a [`Batch`](crate::Batch) does the same without an array.
 #[doc(alias = "batched")]
 pub struct PointerBatch<'a, T> {
-    array: Array,
+    array: Array<'a>,
     matrices: PhantomData<&'a [T]>,
 }
 
@@ -39,15 +40,30 @@ pub struct PointerBatch<'a, T> {
 /// }
 /// ```
 pub struct PointerBatchMut<'a, T> {
-    array: Array,
+    array: Array<'a>,
     matrices: PhantomData<&'a mut [T]>,
 }
 
 /// Addresses of matrices, with their common layout.
-struct Array {
-    addresses: DeviceBuffer<usize>,
+struct Array<'a> {
+    addresses: Addresses<'a>,
     layout: Layout,
     stream: Stream,
+}
+
+/// Whose the array is.
+enum Addresses<'a> {
+    Own(DeviceBuffer<usize>),
+    Kept(&'a DeviceBuffer<usize>),
+}
+
+impl Addresses<'_> {
+    fn buffer(&self) -> &DeviceBuffer<usize> {
+        match self {
+            Self::Own(buffer) => buffer,
+            Self::Kept(buffer) => buffer,
+        }
+    }
 }
 
 impl<'a, T> PointerBatch<'a, T> {
@@ -96,6 +112,23 @@ impl<'a, T> PointerBatch<'a, T> {
         let addresses = offsets.iter().map(at).collect();
         Ok(Self {
             array: Array::new(data.stream(), addresses, layout)?,
+            matrices: PhantomData,
+        })
+    }
+
+    /// The matrices that a kept array names, in the memory that it was made for: nothing is copied or allocated.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherMemory`] if the slice begins elsewhere, is shorter or of another device.
+    pub fn from_array(array: &'a PointerArray<T>, data: DeviceSlice<'a, T>) -> Result<Self> {
+        array.check(&data)?;
+        Ok(Self {
+            array: Array {
+                addresses: Addresses::Kept(array.addresses()),
+                layout: array.layout(),
+                stream: data.stream().clone(),
+            },
             matrices: PhantomData,
         })
     }
@@ -161,6 +194,25 @@ impl<'a, T> PointerBatchMut<'a, T> {
             matrices: PhantomData,
         })
     }
+
+    /// The matrices that a kept array names, in the memory that it was made for: nothing is copied or allocated.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherMemory`] if the slice begins elsewhere, is shorter or of another device, or two of the matrices share an
+    /// element.
+    pub fn from_array(array: &'a PointerArray<T>, data: DeviceSliceMut<'a, T>) -> Result<Self> {
+        array.check(&data.as_slice())?;
+        array.check_apart()?;
+        Ok(Self {
+            array: Array {
+                addresses: Addresses::Kept(array.addresses()),
+                layout: array.layout(),
+                stream: data.stream().clone(),
+            },
+            matrices: PhantomData,
+        })
+    }
 }
 
 /// What both kinds of batch tell of themselves.
@@ -189,7 +241,7 @@ macro_rules! describe {
             #[must_use]
             #[doc(alias = "batch_count")]
             pub fn count(&self) -> usize {
-                self.array.addresses.len()
+                self.array.addresses.buffer().len()
             }
 
             /// The stream it may be used on.
@@ -219,7 +271,7 @@ describe!(PointerBatchMut);
 impl<T> PointerBatch<'_, T> {
     /// The array's address, for a call on the stream.
     pub(crate) fn addresses(&self) -> Result<*const *const T> {
-        Ok(self.array.addresses.on(&self.array.stream)?.as_ptr().cast())
+        self.array.address()
     }
 }
 
@@ -231,19 +283,28 @@ impl<T> PointerBatchMut<'_, T> {
 
     /// The same for calls that only read the matrices, although they take addresses to write at.
     pub(crate) fn array_address(&self) -> Result<*const *mut T> {
-        Ok(self.array.addresses.on(&self.array.stream)?.as_ptr().cast())
+        self.array.address()
     }
 }
 
-impl Array {
+impl Array<'_> {
     fn new(stream: &Stream, addresses: Vec<usize>, layout: Layout) -> Result<Self> {
-        size("batch count", addresses.len())?;
         Ok(Self {
-            addresses: stream.device().alloc_from(stream, &addresses)?,
+            addresses: Addresses::Own(upload(stream, &addresses)?),
             layout,
             stream: stream.clone(),
         })
     }
+
+    fn address<P>(&self) -> Result<*const P> {
+        Ok(self.addresses.buffer().on(&self.stream)?.as_ptr().cast())
+    }
+}
+
+/// Copies addresses to the device, and waits for that.
+pub(crate) fn upload(stream: &Stream, addresses: &[usize]) -> Result<DeviceBuffer<usize>> {
+    size("batch count", addresses.len())?;
+    Ok(stream.device().alloc_from(stream, addresses)?)
 }
 
 /// A slice without its kind.
@@ -275,7 +336,7 @@ fn collect<'a>(
 }
 
 /// Refuses offsets behind which there is no room for a matrix.
-fn within(offsets: &[usize], layout: Layout, len: usize) -> Result<()> {
+pub(crate) fn within(offsets: &[usize], layout: Layout, len: usize) -> Result<()> {
     for (index, &offset) in offsets.iter().enumerate() {
         long_enough(index, layout, len.saturating_sub(offset))?;
     }

@@ -49,7 +49,7 @@ pub fn fill(machine: &Machine<'_>, folder: &Path) -> Result<PathBuf, String> {
     }
     // Downloads and documentation are not needed any more; what can't be removed does no harm.
     let _ = fs::remove_dir_all(folder.join("apt"));
-    let libraries = libraries_folder(folder)?;
+    let libraries = libraries_folder(folder, "libpocl.so.2")?;
     make_relocatable(&sh, folder, &libraries)?;
     front(&sh, machine, folder, &libraries)
 }
@@ -127,18 +127,19 @@ fn to_install(simulated: &str) -> Vec<String> {
         .collect()
 }
 
-/// The folder with PoCL's library, for example `usr/lib/x86_64-linux-gnu`.
-fn libraries_folder(folder: &Path) -> Result<PathBuf, String> {
+/// The folder with this library, for example `usr/lib/x86_64-linux-gnu`.
+pub(super) fn libraries_folder(folder: &Path, library: &str) -> Result<PathBuf, String> {
     let lib = folder.join("usr/lib");
     let entries = fs::read_dir(&lib).map_err(|error| format!("{}: {error}", lib.display()))?;
     entries
         .flatten()
         .map(|entry| entry.path())
-        .find(|path| path.join("libpocl.so.2").exists())
-        .ok_or_else(|| "the packages hold no libpocl.so.2".to_string())
+        .find(|path| path.join(library).exists())
+        .ok_or_else(|| format!("the packages hold no {library}"))
 }
 
-fn make_relocatable(sh: &Shell, folder: &Path, libraries: &Path) -> Result<(), String> {
+/// Gives the libraries a search path relative to themselves. `patchelf` is one of the packages.
+pub(super) fn make_relocatable(sh: &Shell, folder: &Path, libraries: &Path) -> Result<(), String> {
     let patchelf = folder.join("usr/bin/patchelf");
     let mut files = Vec::new();
     shared_libraries(&folder.join("usr/lib"), &mut files)

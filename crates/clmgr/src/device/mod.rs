@@ -28,6 +28,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use opencl_sys::{cl_device_id, cl_ulong};
+use parking_lot::Mutex;
 
 use crate::api::Api;
 use crate::error::Result;
@@ -62,7 +63,11 @@ struct Inner {
     compute_units: u32,
     max_work_group: usize,
     base_align_bytes: usize,
+    foreign_buffers: Mutex<Option<Verdict>>,
 }
+
+/// That something works on the device, or why not.
+pub(crate) type Verdict = std::result::Result<(), String>;
 
 impl Device {
     /// Reads what is known about the device `id` of `platform`.
@@ -100,6 +105,7 @@ impl Device {
                 as usize
                 / 8)
             .max(1),
+            foreign_buffers: Mutex::new(None),
             library,
             platform,
             id,
@@ -226,6 +232,11 @@ impl Device {
             api: &self.0.api,
             id: self.0.id,
         }
+    }
+
+    /// Whether kernels take buffers of another context, once [`crate::BufferBridge`] has tried.
+    pub(crate) fn foreign_buffers(&self) -> &Mutex<Option<Verdict>> {
+        &self.0.foreign_buffers
     }
 
     /// The library that the device came from.

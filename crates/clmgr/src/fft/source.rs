@@ -5,18 +5,47 @@ use std::fmt::Write;
 use super::Direction;
 use super::tables::FINE_BITS;
 
-const TEMPLATE: &str = include_str!("../../kernels/fft.cl");
+const BUTTERFLIES: &str = include_str!("../../kernels/fft.cl");
+
+/// The kernels behind the butterflies.
+#[derive(Clone, Copy)]
+pub(super) enum Template {
+    Wide,
+    Narrow,
+    Tile,
+}
+
+impl Template {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Wide => include_str!("../../kernels/fft_wide.cl"),
+            Self::Narrow => include_str!("../../kernels/fft_narrow.cl"),
+            Self::Tile => include_str!("../../kernels/fft_tile.cl"),
+        }
+    }
+}
 
 /// The source of a program, before its template.
-pub(super) struct Source(String);
+pub(super) struct Source {
+    defines: String,
+    template: Template,
+}
 
 impl Source {
-    pub fn new(len: usize, direction: Direction) -> Self {
+    pub fn new(template: Template, len: usize, direction: Direction) -> Self {
         let sign = match direction {
             Direction::Forward => "1.0f",
             Direction::Inverse => "-1.0f",
         };
-        Self(String::new())
+        let source = Self {
+            defines: String::new(),
+            template,
+        };
+        let source = match template {
+            Template::Wide => source.define("FFT_WIDE", 1),
+            Template::Narrow | Template::Tile => source,
+        };
+        source
             .define("FFT_N", len)
             .define("FFT_SIGN", sign)
             .define("FINE_BITS", FINE_BITS)
@@ -24,13 +53,14 @@ impl Source {
 
     pub fn define(mut self, name: &str, value: impl std::fmt::Display) -> Self {
         // Writing to a string does not fail.
-        let _ = writeln!(self.0, "#define {name} {value}");
+        let _ = writeln!(self.defines, "#define {name} {value}");
         self
     }
 
     pub fn finish(mut self) -> String {
-        self.0.push_str(TEMPLATE);
-        self.0
+        self.defines.push_str(BUTTERFLIES);
+        self.defines.push_str(self.template.text());
+        self.defines
     }
 }
 

@@ -54,6 +54,13 @@ pub(super) fn pass_factors(radices: &[usize], direction: Direction, wide: bool) 
     PassFactors { offsets, data }
 }
 
+/// All roots of `len`, by turn.
+pub(super) fn roots(len: usize, direction: Direction) -> Vec<C32> {
+    (0..len as u64)
+        .map(|turn| root(turn, len as u64, direction))
+        .collect()
+}
+
 /// The factors of the first pass of a row, of radix 8: by j = 1..8 and then p.
 pub(super) fn row_factors(len: usize, direction: Direction) -> Vec<C32> {
     let m = len / 8;

@@ -2,23 +2,19 @@
 
 mod arg;
 mod foreign;
+mod object;
 mod parameter;
 
 pub use arg::{Arg, NdRange};
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_void};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use opencl_sys::{
-    cl_bitfield, cl_context, cl_event, cl_int, cl_kernel, cl_kernel_arg_info, cl_mem, cl_uint,
-};
+use opencl_sys::{cl_context, cl_event, cl_mem};
 use parking_lot::Mutex;
 
-use crate::api::{Api, slot};
-use crate::device;
+use crate::api::slot;
 use crate::error::{Error, Result, check};
 use crate::event::Event;
 use crate::handle::Handle;
@@ -26,7 +22,8 @@ use crate::program::Program;
 use crate::queue::Queue;
 use crate::usage::Usage;
 use arg::Pointer;
-use parameter::{Parameter, size_of_type};
+use object::Object;
+use parameter::Parameter;
 
 /// A kernel of a program. A clone is the same kernel; several threads may launch it at once.
 ///
@@ -50,24 +47,6 @@ struct Objects {
     /// The object that told the parameters; the first pattern takes it.
     spare: Option<Arc<Object>>,
 }
-
-/// One `cl_kernel`; the lock is held while its arguments are set and it is enqueued.
-struct Object {
-    raw: Handle,
-    api: Api,
-    launch: Mutex<()>,
-    /// Whether it was told of the context's token; see [`foreign`].
-    has_token: AtomicBool,
-}
-
-type GetArgInfo = unsafe extern "C" fn(
-    cl_kernel,
-    cl_uint,
-    cl_kernel_arg_info,
-    usize,
-    *mut c_void,
-    *mut usize,
-) -> cl_int;
 
 impl Kernel {
     pub(crate) fn new(program: &Program, name: &str) -> Result<Self> {
@@ -128,12 +107,39 @@ impl Kernel {
     ///   what it writes; no map guard of such memory is alive or was leaked.
     #[doc(alias = "clEnqueueNDRangeKernel")]
     pub unsafe fn launch(&self, queue: &Queue, range: NdRange, args: &[Arg<'_>]) -> Result<Event> {
-        let context = self.0.program.context();
-        if queue.context() != context {
-            return Err(Error::ContextMismatch { what: "the queue" });
+        self.check_call(queue, range, args)?;
+        for (index, (arg, parameter)) in args.iter().zip(&self.0.parameters).enumerate() {
+            if let Arg::Mem(object) = arg {
+                self.check_object(index, *object, *parameter)?;
+            }
         }
-        range.check().map_err(|reason| self.refusal(reason))?;
-        self.check_arguments(args)?;
+        // SAFETY: the caller's promise, and range and arguments fit.
+        unsafe { self.enqueue(queue, range, args) }
+    }
+
+    /// As [`launch`](Self::launch), and buffers may be of another context: whether a driver takes
+    /// them, and what it does with them, is for the caller to find out. Their uses are not noted.
+    ///
+    /// # Safety
+    ///
+    /// As [`launch`](Self::launch), and a buffer of another context is alive until the kernel has
+    /// ended.
+    pub(crate) unsafe fn launch_across(
+        &self,
+        queue: &Queue,
+        range: NdRange,
+        args: &[Arg<'_>],
+    ) -> Result<Event> {
+        self.check_call(queue, range, args)?;
+        // SAFETY: the caller's promise, and range and arguments fit.
+        unsafe { self.enqueue(queue, range, args) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`launch_across`](Self::launch_across), after [`check_call`](Self::check_call).
+    unsafe fn enqueue(&self, queue: &Queue, range: NdRange, args: &[Arg<'_>]) -> Result<Event> {
+        let context = self.0.program.context();
         let enqueue = slot!(context.api(), clEnqueueNDRangeKernel)?;
         let object = self.object_for(args)?;
 
@@ -194,7 +200,12 @@ impl Kernel {
         }
     }
 
-    fn check_arguments(&self, args: &[Arg<'_>]) -> Result<()> {
+    /// That queue, range and arguments fit the kernel, without a look at who owns the memory.
+    fn check_call(&self, queue: &Queue, range: NdRange, args: &[Arg<'_>]) -> Result<()> {
+        if queue.context() != self.0.program.context() {
+            return Err(Error::ContextMismatch { what: "the queue" });
+        }
+        range.check().map_err(|reason| self.refusal(reason))?;
         let parameters = &self.0.parameters;
         if args.len() != parameters.len() {
             return Err(self.refusal(format!(
@@ -206,9 +217,6 @@ impl Kernel {
         for (index, (arg, parameter)) in args.iter().zip(parameters).enumerate() {
             if let Err(reason) = parameter.accepts(arg) {
                 return Err(self.refusal(format!("argument {index}: {reason}")));
-            }
-            if let Arg::Mem(object) = arg {
-                self.check_object(index, *object, *parameter)?;
             }
         }
         Ok(())
@@ -315,166 +323,6 @@ impl fmt::Debug for Kernel {
             .field("name", &self.0.name)
             .field("parameters", &self.0.parameters)
             .finish_non_exhaustive()
-    }
-}
-
-impl Object {
-    fn create(program: &Program, name: &str) -> Result<Self> {
-        let api = *program.context().api();
-        let create = slot!(api, clCreateKernel)?;
-        let text = CString::new(name).map_err(|_| Error::Nul {
-            what: "the kernel's name",
-        })?;
-        let mut code = 0;
-        // SAFETY: the program is alive and built; the name is a C string; `code` is a valid place.
-        let raw = unsafe { create(program.raw(), text.as_ptr(), &raw mut code) };
-        if code == opencl_sys::CL_INVALID_KERNEL_NAME {
-            return Err(Error::NoKernel {
-                name: name.to_owned(),
-                have: program.kernel_names().unwrap_or_default().join(", "),
-            });
-        }
-        check(code, || format!("clCreateKernel(`{name}`)"))?;
-        Ok(Self {
-            raw: Handle(raw),
-            api,
-            launch: Mutex::new(()),
-            has_token: AtomicBool::new(false),
-        })
-    }
-
-    /// Reads what the compiler kept about each parameter.
-    fn parameters(&self) -> Result<Vec<Parameter>> {
-        let get = slot!(self.api, clGetKernelInfo)?;
-        let mut count: cl_uint = 0;
-        let what = opencl_sys::CL_KERNEL_NUM_ARGS;
-        // SAFETY: the kernel is alive and `count` has room for the answer's `cl_uint`.
-        let code = unsafe {
-            get(
-                self.raw.0,
-                what,
-                size_of::<cl_uint>(),
-                (&raw mut count).cast(),
-                std::ptr::null_mut(),
-            )
-        };
-        check(code, || "clGetKernelInfo(CL_KERNEL_NUM_ARGS)".to_owned())?;
-        Ok((0..count)
-            .map(|index| self.parameter(index).unwrap_or(Parameter::Unknown))
-            .collect())
-    }
-
-    fn parameter(&self, index: cl_uint) -> Option<Parameter> {
-        let get = self.api.clGetKernelArgInfo?;
-        let mut address: cl_uint = 0;
-        let what = opencl_sys::CL_KERNEL_ARG_ADDRESS_QUALIFIER;
-        // SAFETY: the kernel is alive and has this argument; `address` has room for the answer.
-        let code = unsafe {
-            get(
-                self.raw.0,
-                index,
-                what,
-                size_of::<cl_uint>(),
-                (&raw mut address).cast(),
-                std::ptr::null_mut(),
-            )
-        };
-        if code != opencl_sys::CL_SUCCESS {
-            return None;
-        }
-        match address {
-            opencl_sys::CL_KERNEL_ARG_ADDRESS_GLOBAL => Some(Parameter::Pointer {
-                constant: self.is_const(get, index),
-            }),
-            opencl_sys::CL_KERNEL_ARG_ADDRESS_CONSTANT => Some(Parameter::Pointer {
-                constant: Some(true),
-            }),
-            opencl_sys::CL_KERNEL_ARG_ADDRESS_LOCAL => Some(Parameter::Local),
-            opencl_sys::CL_KERNEL_ARG_ADDRESS_PRIVATE => {
-                let what = opencl_sys::CL_KERNEL_ARG_TYPE_NAME;
-                let name = device::text("clGetKernelArgInfo", what, |size, value, needed| {
-                    // SAFETY: `value` is null with `size` zero, or has room for `size` bytes;
-                    // `needed` is a valid place or null.
-                    unsafe { get(self.raw.0, index, what, size, value, needed) }
-                })
-                .ok()?;
-                Some(Parameter::Value(size_of_type(&name)))
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether what the parameter points at is declared `const`, if the compiler kept that.
-    fn is_const(&self, get: GetArgInfo, index: cl_uint) -> Option<bool> {
-        // `cl_kernel_arg_type_qualifier` is a 64-bit field; opencl-sys declares it with 32 bits.
-        let mut qualifier: cl_bitfield = 0;
-        // SAFETY: the kernel is alive and has this argument; `qualifier` has room for the answer.
-        let code = unsafe {
-            get(
-                self.raw.0,
-                index,
-                opencl_sys::CL_KERNEL_ARG_TYPE_QUALIFIER,
-                size_of::<cl_bitfield>(),
-                (&raw mut qualifier).cast(),
-                std::ptr::null_mut(),
-            )
-        };
-        (code == opencl_sys::CL_SUCCESS)
-            .then_some(qualifier & cl_bitfield::from(opencl_sys::CL_KERNEL_ARG_TYPE_CONST) != 0)
-    }
-
-    /// # Safety
-    ///
-    /// The object is locked; handles and pointers in `arg` are alive.
-    unsafe fn set(&self, index: usize, arg: &Arg<'_>) -> Result<()> {
-        let raw: cl_kernel = self.raw.0;
-        let position = cl_uint::try_from(index).unwrap_or(cl_uint::MAX);
-        let (call, code) = match *arg {
-            Arg::Svm(pointer) => {
-                let set = slot!(self.api, clSetKernelArgSVMPointer)?;
-                // SAFETY: the caller's promise.
-                ("clSetKernelArgSVMPointer", unsafe {
-                    set(raw, position, pointer)
-                })
-            }
-            Arg::Mem(object) => {
-                let set = slot!(self.api, clSetKernelArg)?;
-                // SAFETY: the value is a buffer handle of the size given; OpenCL copies it.
-                ("clSetKernelArg", unsafe {
-                    set(
-                        raw,
-                        position,
-                        size_of::<cl_mem>(),
-                        (&raw const object).cast(),
-                    )
-                })
-            }
-            Arg::Bytes(bytes) => {
-                let set = slot!(self.api, clSetKernelArg)?;
-                // SAFETY: the value has the size given; OpenCL copies it.
-                ("clSetKernelArg", unsafe {
-                    set(raw, position, bytes.len(), bytes.as_ptr().cast())
-                })
-            }
-            Arg::Local(bytes) => {
-                let set = slot!(self.api, clSetKernelArg)?;
-                // SAFETY: local memory is given by a size and a null pointer.
-                ("clSetKernelArg", unsafe {
-                    set(raw, position, bytes, std::ptr::null())
-                })
-            }
-        };
-        check(code, || call.to_owned())
-    }
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        if let Some(release) = self.api.clReleaseKernel {
-            // SAFETY: this is the one reference that the creation gave. OpenCL keeps the kernel
-            // until the commands that use it have ended.
-            unsafe { release(self.raw.0) };
-        }
     }
 }
 

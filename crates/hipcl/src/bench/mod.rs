@@ -9,6 +9,7 @@
 //! | `note` | four small kernels: strictly alternating, and with data sets in flight |
 //! | `svm` | the four small kernels on four kinds of memory, beside what is predicted |
 //! | `stream` | blocks that arrive like a network's, through pinned memory |
+//! | `soak` | memory, descriptors and threads over a long run |
 //! | `launch` | empty kernels |
 //! | `blas`, `fft` | products and transforms on shared memory |
 //! | `pool`, `cache` | memory kept for the next request, programs kept compiled |
@@ -27,6 +28,7 @@ mod pipeline;
 mod pool;
 pub mod report;
 mod routes;
+mod soak;
 mod staging;
 mod stream;
 mod svm;
@@ -60,6 +62,8 @@ pub enum What {
     Svm,
     /// Blocks that arrive like a network's, through pinned memory.
     Stream,
+    /// Memory, descriptors and threads over a long run.
+    Soak,
     /// Empty kernels.
     Launch,
     /// Matrix products on shared memory.
@@ -81,6 +85,9 @@ pub struct Options {
     /// Way to share memory; the best direct one if not given. `routes` takes all of them.
     #[arg(long, value_name = "ROUTE")]
     pub route: Option<Route>,
+    /// Iterations of `soak`; no other measurement asks.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1000..))]
+    pub iterations: u32,
     /// Write the figures to this file.
     #[arg(long, value_name = "F.json")]
     pub json: Option<PathBuf>,
@@ -165,6 +172,7 @@ fn measure(options: &Options) -> Result<Report> {
         What::Note => note::measure(&ground),
         What::Svm => svm::measure(&ground),
         What::Stream => stream::measure(&ground),
+        What::Soak => soak::measure(&ground, options.iterations as usize),
         What::Launch => launch::measure(&ground),
         What::Blas => blas::measure(&ground),
         What::Fft => fft::measure(&ground),

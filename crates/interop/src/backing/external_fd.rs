@@ -4,20 +4,28 @@
 //! both. OpenCL must take such memory over before its commands use it, and hand it back before the
 //! other side does (`cl_khr_external_memory`, acquire and release).
 
+#[cfg(feature = "vulkan")]
+use super::Exported;
 use super::{Backing, Outgoing, outgoing};
 use crate::core::Core;
 use crate::process::Carrier;
 use crate::uses::Access;
-use crate::{Residency, Result, Route};
-use clmgr::{BufferAccess, HandleKind, ImportedBuffer, Queue};
+use crate::{Error, Residency, Result, Route};
+use clmgr::{BufferAccess, Event, HandleKind, ImportedBuffer, Queue};
 use parking_lot::Mutex;
+use std::any::Any;
 use std::os::fd::{AsFd, OwnedFd};
 
 pub(crate) struct ExternalFd {
     // Dropped before the memory that it imports.
     cl: Mutex<ClSide>,
     cl_mem: usize,
+    // In the order of the drops.
     _memory: hip::DeviceBuffer<u8>,
+    _import: Option<hip::ExternalMemory>,
+    _owner: Option<Box<dyn Any + Send + Sync>>,
+    /// HIP allocated it, rather than imported it.
+    is_allocated: bool,
     address: usize,
     bytes: usize,
     /// `None` for memory of another process, which alone may share it.
@@ -28,6 +36,10 @@ struct ClSide {
     import: ImportedBuffer<u8>,
     /// The queue that took the memory over.
     held_by: Option<Queue>,
+    /// Others that were given it since.
+    others: Vec<Queue>,
+    /// Ends when the memory was handed back last, if nobody has waited for that.
+    handed_back: Option<Event>,
     /// Since it was taken over.
     written: bool,
 }
@@ -38,7 +50,7 @@ impl ExternalFd {
         let fd = memory.export()?;
         let exporter = Some(memory.exporter());
         // SAFETY: the descriptor is the memory's.
-        unsafe { Self::over(core, memory, fd, exporter, bytes) }
+        unsafe { Self::of_hip(core, memory, fd, exporter, bytes) }
     }
 
     /// HIP's virtual memory of another process.
@@ -49,23 +61,58 @@ impl ExternalFd {
         // SAFETY: the caller's promise.
         let memory = unsafe { core.hip_device.import_virtual_memory(fd.as_fd(), bytes) }?;
         // SAFETY: the descriptor is the memory's.
-        unsafe { Self::over(core, memory, fd, None, bytes) }
+        unsafe { Self::of_hip(core, memory, fd, None, bytes) }
     }
 
     /// # Safety
     /// `fd` is of `memory`, which has at least `bytes` bytes.
-    unsafe fn over(
+    unsafe fn of_hip(
         core: &Core,
         memory: hip::VirtualMemory,
         fd: OwnedFd,
         exporter: Option<hip::Exporter>,
         bytes: usize,
     ) -> Result<Self> {
-        let (kind, access) = (HandleKind::OPAQUE_FD, BufferAccess::default());
         // SAFETY: the descriptor is that of memory of at least as many bytes.
-        let import = unsafe { ImportedBuffer::import(&core.context, kind, fd, bytes, access) }?;
+        let cl = unsafe { import_to_cl(core, fd, bytes) }?;
+        Ok(Self {
+            exporter,
+            ..Self::over(core, cl, memory.into_buffer::<u8>()?, bytes)?
+        })
+    }
+
+    /// The first `bytes` bytes of memory that neither API allocated, imported by both.
+    ///
+    /// # Safety
+    /// The memory has as many bytes as it says, which are no fewer.
+    #[cfg(feature = "vulkan")]
+    pub(crate) unsafe fn of(core: &Core, memory: Exported, bytes: usize) -> Result<Self> {
+        let refused = |error: std::io::Error| Error::Unsupported {
+            route: Route::ExternalFd,
+            reason: format!("the descriptor cannot be duplicated: {error}"),
+        };
+        let fd = memory.fd.try_clone().map_err(refused)?;
+        // SAFETY: the caller's promise, here and below.
+        let import = unsafe { memory.import_to_hip(core) }?;
+        // SAFETY: the backing's user is admitted before it uses the memory.
+        let buffer = unsafe { import.buffer::<u8>(0, bytes) }?;
+        // SAFETY: see above.
+        let cl = unsafe { import_to_cl(core, fd, bytes) }?;
+        Ok(Self {
+            _import: Some(import),
+            _owner: memory.owner,
+            is_allocated: false,
+            ..Self::over(core, cl, buffer, bytes)?
+        })
+    }
+
+    fn over(
+        core: &Core,
+        import: ImportedBuffer<u8>,
+        mut memory: hip::DeviceBuffer<u8>,
+        bytes: usize,
+    ) -> Result<Self> {
         let cl_mem = import.raw().expose_provenance();
-        let mut memory = memory.into_buffer::<u8>()?;
         let address = memory
             .on_mut(&core.stream)?
             .as_mut_ptr()
@@ -74,15 +121,28 @@ impl ExternalFd {
             cl: Mutex::new(ClSide {
                 import,
                 held_by: None,
+                others: Vec::new(),
+                handed_back: None,
                 written: false,
             }),
             cl_mem,
             _memory: memory,
+            _import: None,
+            _owner: None,
+            is_allocated: true,
             address,
             bytes,
-            exporter,
+            exporter: None,
         })
     }
+}
+
+/// # Safety
+/// The memory has as many bytes.
+unsafe fn import_to_cl(core: &Core, fd: OwnedFd, bytes: usize) -> Result<ImportedBuffer<u8>> {
+    let (kind, access) = (HandleKind::OPAQUE_FD, BufferAccess::default());
+    // SAFETY: the caller's promise.
+    Ok(unsafe { ImportedBuffer::import(&core.context, kind, fd, bytes, access) }?)
 }
 
 impl Backing for ExternalFd {
@@ -110,37 +170,80 @@ impl Backing for ExternalFd {
         None
     }
 
-    /// HIP allocates such memory on the device and nowhere else (`hipMemLocationTypeDevice`).
+    /// HIP allocates such memory on the device and nowhere else (`hipMemLocationTypeDevice`). Of what
+    /// others allocated it is not known.
     fn residency(&self, _core: &Core) -> Residency {
-        Residency::Vram
+        match self.is_allocated {
+            true => Residency::Vram,
+            false => Residency::Unknown,
+        }
     }
 
+    /// The release must have ended before HIP starts.
     fn needs_host(&self) -> bool {
         true
+    }
+
+    fn check_divisible(&self) -> Result<()> {
+        Err(Error::Unsupported {
+            route: Route::ExternalFd,
+            reason: "OpenCL takes imported memory over as a whole (clEnqueueAcquireExternalMemObjectsKHR); use buffers of their own, or give the kernel an offset".into(),
+        })
     }
 
     fn bring_to_cl(&self, _core: &Core, queue: &Queue, access: Access) -> Result<()> {
         let side = &mut *self.cl.lock();
         match &side.held_by {
             None => {
+                if let Some(event) = side.handed_back.take() {
+                    queue.wait_for(&event)?;
+                }
                 side.import.take_over(queue)?;
                 side.held_by = Some(queue.clone());
             }
             Some(other) if other == queue => {}
             // The memory is the context's; this queue comes after the one that took it over.
-            Some(other) => queue.wait_for_queue(other)?,
+            Some(other) => {
+                queue.wait_for_queue(other)?;
+                if !side.others.contains(queue) {
+                    side.others.push(queue.clone());
+                }
+            }
         }
         side.written |= access == Access::Write;
         Ok(())
     }
 
-    fn bring_to_hip(&self, _core: &Core, access: Access) -> Result<()> {
+    fn leaves_by_queue(&self) -> bool {
+        true
+    }
+
+    fn leave_cl(&self, access: Access) -> Result<()> {
         let side = &mut *self.cl.lock();
         // Both sides may read at once what neither has written since.
+        if !side.written && access == Access::Read {
+            return Ok(());
+        }
+        if let Some(holder) = &side.held_by {
+            for other in &side.others {
+                holder.wait_for_queue(other)?;
+            }
+        }
+        if let Some(event) = side.import.hand_over()? {
+            side.handed_back = Some(event);
+        }
+        side.others.clear();
+        (side.held_by, side.written) = (None, false);
+        Ok(())
+    }
+
+    fn bring_to_hip(&self, _core: &Core, access: Access) -> Result<()> {
+        let side = &mut *self.cl.lock();
         if side.written || access == Access::Write {
             if let Some(event) = side.import.hand_over()? {
                 event.wait()?;
             }
+            side.others.clear();
             (side.held_by, side.written) = (None, false);
         }
         Ok(())
@@ -151,7 +254,8 @@ impl Backing for ExternalFd {
             (Carrier::HipFd, Some(exporter)) => Outgoing::hip_fd(exporter),
             (Carrier::HipFd, None) => Err(outgoing::refused(
                 carrier,
-                "the memory belongs to another process, which alone may share it".into(),
+                "the memory belongs to another process or to Vulkan, which alone may share it"
+                    .into(),
             )),
             _ => Err(outgoing::refused(
                 carrier,

@@ -7,7 +7,7 @@
 //! there for its life. The HSA runtime then confirms whose memory it is.
 
 use super::cl_object::ClObject;
-use super::{Backing, Outgoing, check_place};
+use super::{Backing, Outgoing, PeerAccess, check_place};
 use crate::core::Core;
 use crate::known::Known;
 use crate::process::Carrier;
@@ -98,6 +98,10 @@ impl Backing for GpuVa {
 
     fn cl_address(&self) -> Option<usize> {
         Some(self.address)
+    }
+
+    fn peer_access(&self) -> PeerAccess {
+        PeerAccess::Granted
     }
 
     fn outgoing(&self, core: &Core, carrier: Carrier) -> Result<Outgoing> {

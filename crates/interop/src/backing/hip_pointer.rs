@@ -6,7 +6,7 @@
 //! kernels take such a pointer: OpenCL's own copies, fills and maps of it go wrong or crash, so
 //! that bytes from and to the host go through HIP.
 
-use super::{Backing, Outgoing, Side, check_place, outgoing};
+use super::{Backing, Outgoing, PeerAccess, Side, check_place, outgoing};
 use crate::core::Core;
 use crate::process::Carrier;
 use crate::{Error, Result, Route};
@@ -170,6 +170,14 @@ impl Backing for HipPointer {
 
     fn transfers_by(&self) -> Side {
         Side::Hip
+    }
+
+    /// Enabling covers memory of `hipMalloc` (hipamd/src/hip_peer.cpp).
+    fn peer_access(&self) -> PeerAccess {
+        match self.kind {
+            Kind::Malloc => PeerAccess::Enabled,
+            Kind::Exportable(_) | Kind::Foreign => PeerAccess::None,
+        }
     }
 
     fn outgoing(&self, core: &Core, carrier: Carrier) -> Result<Outgoing> {

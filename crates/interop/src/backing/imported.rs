@@ -8,12 +8,43 @@ use super::{Backing, Side};
 use crate::alias::{Space, Span};
 use crate::core::Core;
 use crate::{Result, Route};
-use std::os::fd::{AsFd, OwnedFd};
+use std::any::Any;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Memory of other code.
+pub(crate) struct Exported {
+    pub(crate) fd: OwnedFd,
+    /// What to import: all of it where its owner said how much there is.
+    pub(crate) bytes: usize,
+    /// What its buffers are said to be.
+    pub(crate) route: Route,
+    /// Whether it was allocated for one resource of its owner's alone.
+    pub(crate) dedicated: bool,
+    /// Kept for as long as the import.
+    pub(crate) owner: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl Exported {
+    /// # Safety
+    /// The memory has as many bytes as this says.
+    pub(super) unsafe fn import_to_hip(&self, core: &Core) -> Result<hip::ExternalMemory> {
+        let (device, fd): (_, BorrowedFd<'_>) = (&core.hip_device, self.fd.as_fd());
+        // SAFETY: the caller's promise.
+        Ok(unsafe {
+            match self.dedicated {
+                true => device.import_dedicated_memory(fd, self.bytes)?,
+                false => device.import_memory(fd, self.bytes)?,
+            }
+        })
+    }
+}
 
 pub(crate) struct Imported {
     // In the order of the drops: both releases of the import.
     _buffer: hip::DeviceBuffer<u8>,
     _import: hip::ExternalMemory,
+    _owner: Option<Box<dyn Any + Send + Sync>>,
+    route: Route,
     address: usize,
     bytes: usize,
     file: Option<Span>,
@@ -24,18 +55,39 @@ impl Imported {
     /// The memory behind `fd` has at least `offset + bytes` bytes.
     pub(crate) unsafe fn new(
         core: &Core,
-        fd: &OwnedFd,
+        fd: OwnedFd,
         offset: usize,
         bytes: usize,
     ) -> Result<Self> {
-        super::gate(core, Route::HipPointer)?;
         let end = offset.checked_add(bytes).ok_or(crate::Error::TooLarge {
             len: bytes,
             element: 1,
         })?;
+        let memory = Exported {
+            fd,
+            bytes: end,
+            route: Route::DmaBuf,
+            dedicated: false,
+            owner: None,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { Self::of(core, memory, offset, bytes) }
+    }
+
+    /// `bytes` bytes from `offset` on.
+    ///
+    /// # Safety
+    /// The memory has as many bytes as it says.
+    pub(crate) unsafe fn of(
+        core: &Core,
+        memory: Exported,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<Self> {
+        super::gate(core, Route::HipPointer)?;
         // From the start: see `hip::Device::import_memory`.
         // SAFETY: the caller's promise.
-        let import = unsafe { core.hip_device.import_memory(fd.as_fd(), end) }?;
+        let import = unsafe { memory.import_to_hip(core) }?;
         // SAFETY: the backing's user is admitted before it uses the memory.
         let mut buffer = unsafe { import.buffer::<u8>(offset, bytes) }?;
         let address = buffer
@@ -45,19 +97,21 @@ impl Imported {
         Ok(Self {
             _buffer: buffer,
             _import: import,
+            route: memory.route,
             address,
             bytes,
-            file: Space::of_file(fd.as_fd()).map(|space| Span {
+            file: Space::of_file(memory.fd.as_fd()).map(|space| Span {
                 space,
-                range: offset..end,
+                range: offset..offset + bytes,
             }),
+            _owner: memory.owner,
         })
     }
 }
 
 impl Backing for Imported {
     fn route(&self) -> Route {
-        Route::DmaBuf
+        self.route
     }
 
     fn bytes(&self) -> usize {

@@ -5,6 +5,7 @@
 
 mod adopted_svm;
 mod cl_object;
+mod cl_part;
 mod dma_buf;
 mod external_fd;
 mod gpu_va;
@@ -13,17 +14,22 @@ mod host_pinned;
 mod imported;
 mod managed;
 mod outgoing;
+mod rescue;
 mod staging;
 mod svm;
 
 pub(crate) use adopted_svm::AdoptedSvm;
 pub(crate) use cl_object::ClObject;
+pub(crate) use cl_part::{ClPart, SubBuffer};
 pub(crate) use dma_buf::DmaBuf;
 pub(crate) use external_fd::ExternalFd;
 pub(crate) use gpu_va::GpuVa;
 pub(crate) use hip_pointer::HipPointer;
+#[cfg(feature = "vulkan")]
+pub(crate) use imported::Exported;
 pub(crate) use imported::Imported;
 pub(crate) use outgoing::{Opens, Outgoing};
+pub(crate) use rescue::{other, read_by_kernel};
 pub(crate) use staging::Staging;
 
 use crate::alias::Span;
@@ -38,6 +44,17 @@ use platform::Platform;
 pub(crate) enum Side {
     Cl,
     Hip,
+}
+
+/// How kernels of another GPU come to reach memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeerAccess {
+    /// Once HIP has enabled the device's access, which covers what HIP allocated.
+    Enabled,
+    /// By the HSA runtime, for each allocation: HIP's enabling does not cover OpenCL's memory.
+    Granted,
+    /// Not at all.
+    None,
 }
 
 /// Memory that both APIs reach.
@@ -89,9 +106,28 @@ pub(crate) trait Backing: Send + Sync {
         Side::Cl
     }
 
-    /// Whether the host has a part in every change of side, so that it must wait for one.
+    /// Whether the host has a part in every change of side, so that it must wait for one, unless the
+    /// hand-off [follows the queues](crate::handoff::Handoff::follows_queues) and the memory
+    /// [changes sides by them](Self::leaves_by_queue).
     fn needs_host(&self) -> bool {
         false
+    }
+
+    /// Whether parts can be used on their own, each by another side.
+    fn check_divisible(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether [`leave_cl`](Self::leave_cl) and [`bring_to_cl`](Self::bring_to_cl) do all by commands
+    /// of OpenCL's queues.
+    fn leaves_by_queue(&self) -> bool {
+        false
+    }
+
+    /// Enqueues, without waiting, what lets HIP use the bytes. Called where the hand-off that comes
+    /// next puts HIP after it, before a use of HIP's.
+    fn leave_cl(&self, _access: Access) -> Result<()> {
+        Ok(())
     }
 
     /// Makes the bytes current for commands of `queue`; no user whose access conflicts is at work.
@@ -102,6 +138,11 @@ pub(crate) trait Backing: Send + Sync {
     /// Makes the bytes current for HIP; no user whose access conflicts is at work.
     fn bring_to_hip(&self, _core: &Core, _access: Access) -> Result<()> {
         Ok(())
+    }
+
+    /// How kernels of another GPU come to reach the memory.
+    fn peer_access(&self) -> PeerAccess {
+        PeerAccess::None
     }
 
     /// What another process opens to reach the memory, which stays where it is for as long as this value lives.

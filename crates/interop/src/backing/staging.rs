@@ -8,7 +8,7 @@ use super::cl_object::ClObject;
 use crate::alias::Span;
 use crate::core::Core;
 use crate::uses::Access;
-use crate::{Category, Result, Route};
+use crate::{Category, Error, Result, Route};
 use parking_lot::Mutex;
 
 pub(crate) struct Staging {
@@ -101,6 +101,13 @@ impl Backing for Staging {
 
     fn needs_host(&self) -> bool {
         true
+    }
+
+    fn check_divisible(&self) -> Result<()> {
+        Err(Error::Unsupported {
+            route: Route::Staging,
+            reason: "every change of side copies all of the memory, so that parts cannot be on both sides; use buffers of their own, or another route".into(),
+        })
     }
 
     fn bring_to_cl(&self, core: &Core, _queue: &clmgr::Queue, access: Access) -> Result<()> {

@@ -6,7 +6,7 @@
 //! copy calls would treat it as host memory). Fine memory is the host's on a discrete GPU, mapped
 //! to the device (rocclr/device/rocm/rocmemory.cpp, `Buffer::create`).
 
-use super::{Backing, Outgoing, check_place};
+use super::{Backing, Outgoing, PeerAccess, check_place};
 use crate::core::Core;
 use crate::known::Known;
 use crate::process::Carrier;
@@ -85,6 +85,14 @@ impl Backing for Svm {
 
     fn cl_address(&self) -> Option<usize> {
         Some(self.buffer.as_ptr().addr())
+    }
+
+    /// Fine memory is mapped to every GPU (rocclr/device/rocm/rocdevice.cpp, `hostAlloc`).
+    fn peer_access(&self) -> PeerAccess {
+        match self.route {
+            Route::SvmFine => PeerAccess::Enabled,
+            _ => PeerAccess::Granted,
+        }
     }
 
     fn outgoing(&self, core: &Core, carrier: Carrier) -> Result<Outgoing> {

@@ -160,7 +160,7 @@ impl Bridge {
     ) -> Result<Shared<T>> {
         let bytes = bytes_of::<T>(len)?;
         // SAFETY: the caller's promise.
-        let memory = unsafe { Imported::new(&self.core, &fd, offset, bytes) }?;
+        let memory = unsafe { Imported::new(&self.core, fd, offset, bytes) }?;
         Ok(Shared::over(&self.core, Box::new(memory), true)?.handed_over_by(&self.handoff))
     }
 }

@@ -1,4 +1,5 @@
 mod adopt;
+mod all;
 mod choose;
 mod memory;
 mod native;
@@ -6,6 +7,7 @@ mod open;
 mod trial;
 
 pub use adopt::ForeignObjects;
+pub use all::Bridges;
 pub use native::NativeHandles;
 pub use trial::{Figures, Step, Trial};
 
@@ -80,9 +82,18 @@ impl Bridge {
     ) -> Result<Self> {
         let libraries = Libraries::load(selection, hook)?;
         let hip_device = libraries.hip.device(options.hip_device.unwrap_or(0))?;
+        Self::open_on(&libraries, &hip_device, options)
+    }
+
+    /// Pairs this HIP device with the first OpenCL device that works out.
+    fn open_on(
+        libraries: &Libraries<'_>,
+        hip_device: &hip::Device,
+        options: &Options,
+    ) -> Result<Self> {
         let candidates = pairing::candidates(
-            selection.platform,
-            &hip_device,
+            libraries.platform(),
+            hip_device,
             &libraries.manager.devices(),
             options.opencl_device,
         )?;
@@ -90,7 +101,7 @@ impl Bridge {
         let mut refusal = None;
         for (device, paired_by) in candidates {
             let attempt = || {
-                let pair = Pair::new(&device, &hip_device, paired_by)?;
+                let pair = Pair::new(&device, hip_device, paired_by)?;
                 libraries.join(pair, options)
             };
             match attempt() {
@@ -269,6 +280,16 @@ impl Bridge {
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
         std::mem::take(&mut self.core.deferred.lock())
+    }
+
+    /// The same bridge with a hand-off of its grade's that was proven.
+    #[cfg(feature = "vulkan")]
+    pub(crate) fn handed_over_by(&self, handoff: Arc<dyn Handoff>) -> Self {
+        Self {
+            grades: Arc::new(self.grades.with(Arc::clone(&handoff))),
+            handoff,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

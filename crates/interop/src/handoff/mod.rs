@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!             host            callback                          device
-//! CL -> HIP   clFinish        event callback -> word -> stream  kernel -> word -> stream
-//! HIP -> CL   synchronize     stream callback -> user event     as callback
+//! CL -> HIP   clFinish        event callback -> word -> stream  kernel -> word -> stream, or a semaphore
+//! HIP -> CL   synchronize     stream callback -> user event     as callback, or a semaphore
 //! ```
 //!
 //! Whatever waits on a driver's side is let go when the time limit passes ([`watchdog`]), so that a
@@ -14,6 +14,8 @@ mod device;
 mod host;
 mod select;
 mod semaphore;
+#[cfg(feature = "vulkan")]
+mod semaphores;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,10 @@ mod watchdog;
 
 pub(crate) use host::Host;
 pub(crate) use select::{Grades, open};
+#[cfg(feature = "vulkan")]
+pub(crate) use select::{LIMIT, PROBE_LIMIT};
+#[cfg(feature = "vulkan")]
+pub(crate) use semaphores::Semaphores;
 pub(crate) use side::{Parties, Side};
 pub(crate) use ticket::Outcome;
 pub(crate) use wait::wait_within;
@@ -41,6 +47,12 @@ pub(crate) trait Handoff: Send + Sync {
 
     /// The longest that anyone waits for the other side; `None` waits for ever.
     fn limit(&self) -> Option<Duration>;
+
+    /// Whether an order comes after what was enqueued just before it, whatever it is, and needs no
+    /// host: memory that the drivers pass on by commands of their queues can then do so in order.
+    fn follows_queues(&self) -> bool {
+        false
+    }
 
     /// Lets what is given to `after` from now on start only after what `before` has so far.
     ///

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Long enough for work that is meant to end, short enough to learn of a deadlock.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 /// The exchange of a pattern takes milliseconds.
-const PROBE_LIMIT: Duration = Duration::from_secs(2);
+pub(crate) const PROBE_LIMIT: Duration = Duration::from_secs(2);
 
 /// The grades that were proven, ready for use, and what was found of each.
 pub(crate) struct Grades {
@@ -88,6 +88,22 @@ impl Grades {
                 reason: self.reason(grade),
             }
         })
+    }
+
+    /// The same, with another way for one grade.
+    #[cfg(feature = "vulkan")]
+    pub(crate) fn with(&self, handoff: Arc<dyn Handoff>) -> Self {
+        let grade = handoff.grade();
+        let report = GradeReport {
+            grade,
+            outcome: Ok(handoff.mechanisms()),
+        };
+        let others = self.reports.iter().filter(|other| other.grade != grade);
+        let proven = self.proven.iter().filter(|other| other.grade() != grade);
+        Self {
+            reports: others.cloned().chain([report]).collect(),
+            proven: proven.cloned().chain([handoff]).collect(),
+        }
     }
 
     fn reason(&self, grade: Grade) -> String {

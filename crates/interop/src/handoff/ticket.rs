@@ -112,6 +112,13 @@ impl Lane {
     }
 }
 
+/// What waits for a signal that another party can give in the place of the one that is to.
+#[cfg(feature = "vulkan")]
+pub(super) trait LetGo: Send + Sync {
+    /// Gives the signal. Calls drivers.
+    fn let_go(&self) -> Result<()>;
+}
+
 /// What holds the side that comes after.
 pub(super) enum Hold {
     /// A stream waits until the lane has reached the number.
@@ -125,6 +132,9 @@ pub(super) enum Hold {
     ),
     /// A stream waits for a word that a kernel writes.
     Word(Arc<Word>),
+    /// A queue or a stream waits for a semaphore.
+    #[cfg(feature = "vulkan")]
+    Signal(Arc<dyn LetGo>),
 }
 
 /// One hand-off on its way, shared with the driver's callback.
@@ -188,6 +198,8 @@ impl Ticket {
             }
             // The kernel has written the word, or never will.
             Hold::Word(_) => self.needs_rescue.store(!well, Ordering::Release),
+            #[cfg(feature = "vulkan")]
+            Hold::Signal(_) => self.needs_rescue.store(!well, Ordering::Release),
         }
         self.needs_rescue.load(Ordering::Acquire)
     }
@@ -197,12 +209,18 @@ impl Ticket {
         self.resolve(Ok(()));
     }
 
-    /// Lets a stream go that waits for a kernel which never came. Calls HIP.
+    /// Lets a side go that waits for what never came. Calls drivers.
     pub(super) fn rescue(&self) {
-        if let Hold::Word(word) = &self.hold
-            && self.needs_rescue.swap(false, Ordering::AcqRel)
-            && let Err(error) = word.give_up()
-        {
+        if !self.needs_rescue.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let rescued = match &self.hold {
+            Hold::Word(word) => word.give_up(),
+            #[cfg(feature = "vulkan")]
+            Hold::Signal(semaphore) => semaphore.let_go(),
+            _ => Ok(()),
+        };
+        if let Err(error) = rescued {
             self.outcome.spoil(self.parties.failed(error));
         }
     }

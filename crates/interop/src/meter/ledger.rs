@@ -46,7 +46,7 @@ pub struct Scope {
 
 impl Scope {
     #[track_caller]
-    pub(super) fn enter(category: Category) -> Self {
+    pub(crate) fn enter(category: Category) -> Self {
         let caller = Location::caller();
         let depth = SCOPES.with_borrow_mut(|scopes| {
             scopes.push((category, caller));

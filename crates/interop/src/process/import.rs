@@ -98,7 +98,7 @@ impl Bridge {
             },
             // SAFETY: as above.
             (Carrier::DmaBuf, Some(fd)) => unsafe {
-                Box::new(Imported::new(core, &fd, offset, bytes)?)
+                Box::new(Imported::new(core, fd, offset, bytes)?)
             },
             (Carrier::IpcHandle, _) => {
                 let handle = hip::IpcMemory {

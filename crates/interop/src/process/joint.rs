@@ -165,6 +165,14 @@ impl<T: Pod> Joint<T> {
         self.granted_mut()?.hip_mut(stream)
     }
 
+    /// The buffer for reading in this side's turn, for whatever takes a [`Shared`], as [`Peer::copy`](crate::Peer::copy).
+    ///
+    /// # Errors
+    /// [`PeerError::NotOurTurn`], [`PeerError::MemoryGone`].
+    pub fn view(&self) -> Result<&Shared<T>> {
+        self.granted()
+    }
+
     /// Fills the buffer from host memory, as [`Shared::upload`].
     ///
     /// # Errors

@@ -53,6 +53,11 @@ impl<A: Matrices> Cholesky<A> {
         self.info.as_ref().map_or(Ok(Vec::new()), Info::failures)
     }
 
+    /// What the factorisation found, for a caller who has no more use for the factor; `None` if it was made elsewhere.
+    pub fn into_info(self) -> Option<Info> {
+        self.info
+    }
+
     /// The memory with the factor in one triangle.
     pub fn factor(&self) -> &A {
         &self.factor

@@ -45,6 +45,11 @@ impl<A: Matrices> Lu<A> {
         self.info.check()
     }
 
+    /// What the factorisation found, for a caller who has no more use for the factors.
+    pub fn into_info(self) -> Info {
+        self.info
+    }
+
     /// Waits for the factorisation and tells which matrices are singular, in ascending order.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use clmgr::fft::{Direction, Plan};
 use clmgr::{Arg, NdRange};
 use hip::{DeviceBuffer, LaunchConfig};
-use interop::{Bridge, Category, Meter, Shared};
+use interop::{Bridge, Category, Meter, Shared, blas};
 use rocblas::{Fill, Handle, Matrix, MatrixMut, Op, solver};
 
 use super::scene::Shape;
@@ -226,23 +226,23 @@ impl<'a> Job<'a> {
         } = self.shape;
         let HipSide {
             stream,
-            blas,
+            blas: handle,
             kernels,
             matrix,
             kept,
             ..
         } = &mut self.hip;
-        let snapshots = self.snapshots.hip(stream)?;
         let n = elements as u64;
         timer.stage(
             "covariance",
             ApiName::Hip,
             (n * segments as u64 + n * n) * COMPLEX,
             || {
-                let z = Matrix::new(snapshots.slice(), elements, segments, elements)?;
-                let mut matrix = matrix.on_mut(stream)?;
-                let r = MatrixMut::new(matrix.reborrow(), elements, elements, elements)?;
-                blas.herk(Fill::Lower, Op::None, 1.0 / segments as f32, z, 0.0, r)?;
+                let z = blas::Matrix::new(&self.snapshots, elements, segments, elements);
+                let r = blas::Matrix::new(&mut *matrix, elements, elements, elements);
+                let scale = 1.0 / segments as f32;
+                blas::herk(handle, Fill::Lower, Op::None, scale, z, 0.0, r)?;
+                let matrix = matrix.on_mut(stream)?;
                 let mut kept = kept.on_mut(stream)?;
                 let order = elements as i32;
                 let grid = LaunchConfig::linear(elements, BLOCK)?;

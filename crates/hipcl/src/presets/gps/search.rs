@@ -3,8 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 use clmgr::{Arg, NdRange, RegularBuffer, fft};
 use hip::{DeviceBuffer, LaunchConfig};
+use interop::blas::{self, Batch};
 use interop::{Bridge, Category, Residency, Route, Shared};
-use rocblas::{Batch, BatchMut, Op};
+use rocblas::Op;
 
 use super::ca_code::{self, PRNS};
 use super::detect::Peak;
@@ -270,25 +271,17 @@ impl Search {
             ApiName::Hip,
             bytes::<C32>(correlations.len()) + fine_bytes,
             || {
-                let stream = &hip.stream;
-                let guard = correlations.hip(stream)?;
-                hip.blas.gemm_strided_batched(
+                blas::gemm_strided_batched(
+                    &hip.blas,
                     Op::None,
                     Op::None,
                     C32::ONE,
-                    Batch::new(guard.slice(), delays, sub, delays, delays * sub, batches)?,
-                    Batch::new(hip.steering.on(stream)?, sub, bins, sub, 0, batches)?,
+                    Batch::new(&*correlations, delays, sub, delays, delays * sub, batches),
+                    Batch::new(&hip.steering, sub, bins, sub, 0, batches),
                     C32::ZERO,
-                    BatchMut::new(
-                        hip.fine.on_mut(stream)?,
-                        delays,
-                        bins,
-                        delays,
-                        delays * bins,
-                        batches,
-                    )?,
+                    Batch::new(&mut hip.fine, delays, bins, delays, delays * bins, batches),
                 )?;
-                Ok(stream.synchronize()?)
+                Ok(hip.stream.synchronize()?)
             },
         )?;
         timer.stage(

@@ -1,12 +1,17 @@
-//! The error type and the names of OpenCL's codes.
+//! The error type.
 
-use std::fmt;
+mod build;
+mod code;
+
+pub use build::BuildFailure;
+pub(crate) use build::failing_line;
 
 use opencl_sys::cl_int;
 
 use crate::access::BufferAccess;
 use crate::api::Api;
 use crate::loader::Tried;
+use code::{code_name, hint};
 
 /// The result of this crate's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -205,72 +210,6 @@ impl Error {
     }
 }
 
-/// A program that does not build.
-#[derive(Debug)]
-pub struct BuildFailure {
-    /// OpenCL's code.
-    pub code: cl_int,
-    /// The options of the build.
-    pub options: String,
-    /// The device's name.
-    pub device: String,
-    /// The compiler's whole log.
-    pub log: String,
-    /// The line number and text of the source line that the log's first error names.
-    pub source_line: Option<(usize, String)>,
-}
-
-impl fmt::Display for BuildFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`clBuildProgram(options \"{}\")` failed on `{}`: {} ({})",
-            self.options,
-            self.device,
-            code_name(self.code),
-            self.code
-        )?;
-        let first = self
-            .log
-            .lines()
-            .find(|line| line.contains("error"))
-            .or_else(|| self.log.lines().find(|line| !line.trim().is_empty()));
-        if let Some(message) = first {
-            write!(f, "; {}", message.trim())?;
-        }
-        if let Some((number, text)) = &self.source_line {
-            write!(f, "; line {number}: `{}`", text.trim())?;
-        }
-        Ok(())
-    }
-}
-
-impl From<BuildFailure> for Error {
-    fn from(failure: BuildFailure) -> Self {
-        Self::Build(Box::new(failure))
-    }
-}
-
-/// The source line that the first error of a compiler's log points at.
-///
-/// The compilers agree on `:LINE:COLUMN:` and differ in what stands around it.
-pub(crate) fn failing_line(log: &str, source: &str) -> Option<(usize, String)> {
-    log.lines()
-        .filter(|message| message.contains("error"))
-        .find_map(|message| {
-            let mut numbers = message
-                .split(':')
-                .map(|field| field.parse::<usize>().ok())
-                .skip_while(Option::is_none)
-                .map_while(|number| number);
-            // Intel puts the number of the source text before the line.
-            let (first, second, third) = (numbers.next()?, numbers.next()?, numbers.next());
-            let line = if third.is_some() { second } else { first };
-            let text = source.lines().nth(line.checked_sub(1)?)?;
-            Some((line, text.to_owned()))
-        })
-}
-
 fn list(tried: &[Tried]) -> String {
     if tried.is_empty() {
         return "nothing".to_owned();
@@ -306,56 +245,6 @@ pub(crate) fn bytes_of<T>(what: &'static str, len: usize) -> Result<usize> {
         })
 }
 
-fn hint(code: cl_int) -> &'static str {
-    match code {
-        opencl_sys::CL_MEM_OBJECT_ALLOCATION_FAILURE
-        | opencl_sys::CL_OUT_OF_RESOURCES
-        | opencl_sys::CL_OUT_OF_HOST_MEMORY => "; free memory or use smaller pieces",
-        opencl_sys::CL_INVALID_WORK_GROUP_SIZE => "; use a smaller work-group, or none",
-        opencl_sys::CL_INVALID_BUFFER_SIZE => "; see the device's largest allocation",
-        opencl_sys::CL_PROFILING_INFO_NOT_AVAILABLE => {
-            "; use a profiling queue and wait for the event"
-        }
-        _ => "",
-    }
-}
-
-/// The name of an OpenCL code, or `unknown code`.
-#[must_use]
-pub(crate) fn code_name(code: cl_int) -> &'static str {
-    macro_rules! names {
-        ($($name:ident)*) => {
-            match code {
-                $(opencl_sys::$name => stringify!($name),)*
-                -1001 => "CL_PLATFORM_NOT_FOUND_KHR",
-                _ => "unknown code",
-            }
-        };
-    }
-    names! {
-        CL_SUCCESS CL_DEVICE_NOT_FOUND CL_DEVICE_NOT_AVAILABLE CL_COMPILER_NOT_AVAILABLE
-        CL_MEM_OBJECT_ALLOCATION_FAILURE CL_OUT_OF_RESOURCES CL_OUT_OF_HOST_MEMORY
-        CL_PROFILING_INFO_NOT_AVAILABLE CL_MEM_COPY_OVERLAP CL_IMAGE_FORMAT_MISMATCH
-        CL_IMAGE_FORMAT_NOT_SUPPORTED CL_BUILD_PROGRAM_FAILURE CL_MAP_FAILURE
-        CL_MISALIGNED_SUB_BUFFER_OFFSET CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
-        CL_COMPILE_PROGRAM_FAILURE CL_LINKER_NOT_AVAILABLE CL_LINK_PROGRAM_FAILURE
-        CL_DEVICE_PARTITION_FAILED CL_KERNEL_ARG_INFO_NOT_AVAILABLE CL_INVALID_VALUE
-        CL_INVALID_DEVICE_TYPE CL_INVALID_PLATFORM CL_INVALID_DEVICE CL_INVALID_CONTEXT
-        CL_INVALID_QUEUE_PROPERTIES CL_INVALID_COMMAND_QUEUE CL_INVALID_HOST_PTR
-        CL_INVALID_MEM_OBJECT CL_INVALID_IMAGE_FORMAT_DESCRIPTOR CL_INVALID_IMAGE_SIZE
-        CL_INVALID_SAMPLER CL_INVALID_BINARY CL_INVALID_BUILD_OPTIONS CL_INVALID_PROGRAM
-        CL_INVALID_PROGRAM_EXECUTABLE CL_INVALID_KERNEL_NAME CL_INVALID_KERNEL_DEFINITION
-        CL_INVALID_KERNEL CL_INVALID_ARG_INDEX CL_INVALID_ARG_VALUE CL_INVALID_ARG_SIZE
-        CL_INVALID_KERNEL_ARGS CL_INVALID_WORK_DIMENSION CL_INVALID_WORK_GROUP_SIZE
-        CL_INVALID_WORK_ITEM_SIZE CL_INVALID_GLOBAL_OFFSET CL_INVALID_EVENT_WAIT_LIST
-        CL_INVALID_EVENT CL_INVALID_OPERATION CL_INVALID_GL_OBJECT CL_INVALID_BUFFER_SIZE
-        CL_INVALID_MIP_LEVEL CL_INVALID_GLOBAL_WORK_SIZE CL_INVALID_PROPERTY
-        CL_INVALID_IMAGE_DESCRIPTOR CL_INVALID_COMPILER_OPTIONS CL_INVALID_LINKER_OPTIONS
-        CL_INVALID_DEVICE_PARTITION_COUNT CL_INVALID_PIPE_SIZE CL_INVALID_DEVICE_QUEUE
-        CL_INVALID_SPEC_ID CL_MAX_SIZE_RESTRICTION_EXCEEDED
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,26 +265,6 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
         assert!(!text.contains('\n'));
-    }
-
-    #[test]
-    fn the_failing_source_line_is_found_in_every_compilers_log() {
-        let source = "kernel void f() {\n  int x = y;\n}\n";
-        for log in [
-            "1:2:11: error: use of undeclared identifier 'y'",
-            "<kernel>:2:11: error: use of undeclared identifier 'y'",
-            "/tmp/comgr-1/CompileSource:2:11: error: use of undeclared identifier 'y'",
-            "Compilation started\n1:2:11: error: use",
-            "warning: 1:1:1: no\nerror: /tmp/cache/tempfile_a.cl:2:11: use of undeclared identifier 'y'",
-        ] {
-            assert_eq!(
-                failing_line(log, source),
-                Some((2, "  int x = y;".to_owned())),
-                "{log}"
-            );
-        }
-        assert_eq!(failing_line("error: no line here", source), None);
-        assert_eq!(failing_line("1:0:1: error: line zero", source), None);
     }
 
     #[test]

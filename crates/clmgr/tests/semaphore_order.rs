@@ -1,0 +1,155 @@
+//! A signal comes before its wait: held on any device, by a thin driver that adds the extension's
+//! functions to the real one's and notes their order.
+
+mod common;
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::{Mutex, OnceLock};
+
+use clmgr::opencl_sys::cl_function_types as types;
+use clmgr::opencl_sys::{
+    CL_DEVICE_EXTENSIONS, cl_command_queue, cl_context, cl_device_id, cl_event, cl_int,
+    cl_platform_id, cl_uint,
+};
+use clmgr::{Api, Context, Error, Manager, Semaphore};
+
+static REAL: OnceLock<Api> = OnceLock::new();
+static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+
+fn note(call: &'static str) {
+    CALLS.lock().unwrap().push(call);
+}
+
+unsafe extern "C" fn device_info(
+    device: cl_device_id,
+    what: cl_uint,
+    size: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> cl_int {
+    const LIST: &[u8] = b"cl_khr_semaphore\0";
+    if what != CL_DEVICE_EXTENSIONS {
+        let real = REAL.get().unwrap().clGetDeviceInfo.unwrap();
+        // SAFETY: the caller's arguments, for the function they were meant for.
+        return unsafe { real(device, what, size, value, needed) };
+    }
+    if !value.is_null() {
+        assert!(size >= LIST.len());
+        // SAFETY: the caller gives a place of `size` bytes.
+        unsafe {
+            value
+                .cast::<u8>()
+                .copy_from_nonoverlapping(LIST.as_ptr(), LIST.len())
+        };
+    }
+    if !needed.is_null() {
+        // SAFETY: the caller gives a valid place or null.
+        unsafe { *needed = LIST.len() };
+    }
+    0
+}
+
+unsafe extern "C" fn create(context: cl_context, _: *const u64, code: *mut cl_int) -> *mut c_void {
+    // SAFETY: the caller gives a valid place.
+    unsafe { *code = 0 };
+    // Any handle that is not null will do: only this driver sees it.
+    context
+}
+
+unsafe extern "C" fn release(_: *mut c_void) -> cl_int {
+    note("release");
+    0
+}
+
+/// A marker stands for either command.
+fn marker(queue: cl_command_queue, event: *mut cl_event) -> cl_int {
+    let marker = REAL.get().unwrap().clEnqueueMarkerWithWaitList.unwrap();
+    // SAFETY: the caller's queue and place.
+    unsafe { marker(queue, 0, std::ptr::null(), event) }
+}
+
+type Enqueue = unsafe extern "C" fn(
+    cl_command_queue,
+    cl_uint,
+    *const *mut c_void,
+    *const u64,
+    cl_uint,
+    *const cl_event,
+    *mut cl_event,
+) -> cl_int;
+
+unsafe extern "C" fn wait(
+    queue: cl_command_queue,
+    _: cl_uint,
+    _: *const *mut c_void,
+    _: *const u64,
+    _: cl_uint,
+    _: *const cl_event,
+    event: *mut cl_event,
+) -> cl_int {
+    note("wait");
+    marker(queue, event)
+}
+
+unsafe extern "C" fn signal(
+    queue: cl_command_queue,
+    _: cl_uint,
+    _: *const *mut c_void,
+    _: *const u64,
+    _: cl_uint,
+    _: *const cl_event,
+    event: *mut cl_event,
+) -> cl_int {
+    note("signal");
+    marker(queue, event)
+}
+
+unsafe extern "C" fn flush(queue: cl_command_queue) -> cl_int {
+    note("flush");
+    // SAFETY: the caller's queue.
+    unsafe { REAL.get().unwrap().clFlush.unwrap()(queue) }
+}
+
+unsafe extern "C" fn function(_: cl_platform_id, name: *const c_char) -> *mut c_void {
+    // SAFETY: the caller gives a C string.
+    match unsafe { CStr::from_ptr(name) }.to_bytes() {
+        b"clCreateSemaphoreWithPropertiesKHR" => create as *const () as *mut c_void,
+        b"clReleaseSemaphoreKHR" => release as *const () as *mut c_void,
+        b"clEnqueueWaitSemaphoresKHR" => wait as Enqueue as *mut c_void,
+        b"clEnqueueSignalSemaphoresKHR" => signal as Enqueue as *mut c_void,
+        _ => std::ptr::null_mut(),
+    }
+}
+
+#[test]
+fn a_signal_is_handed_to_the_device_before_its_wait_may_be_enqueued() {
+    let manager = Manager::load_with(|api| {
+        let _ = REAL.set(*api);
+        api.clGetDeviceInfo = Some(device_info);
+        let by_name: types::clGetExtensionFunctionAddressForPlatform_t = Some(function);
+        api.clGetExtensionFunctionAddressForPlatform = by_name;
+        api.clFlush = Some(flush);
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
+    let context = Context::new(&manager.devices()[0]).unwrap();
+    let (one, two) = (context.queue().unwrap(), context.queue().unwrap());
+    let elsewhere = Context::new(&manager.devices()[0]).unwrap();
+    let semaphore = Semaphore::new(&context).unwrap();
+    CALLS.lock().unwrap().clear();
+
+    assert!(matches!(semaphore.wait(&two), Err(Error::NotSignalled)));
+    assert!(CALLS.lock().unwrap().is_empty(), "the driver was asked");
+    semaphore.signal(&one).unwrap();
+    // A wait that fails takes no signal.
+    let foreign = semaphore.wait(&elsewhere.queue().unwrap());
+    assert!(matches!(foreign, Err(Error::ContextMismatch { .. })));
+    semaphore.wait(&two).unwrap();
+    let again = semaphore.wait(&two).unwrap_err();
+    assert!(again.to_string().contains("signal first"), "{again}");
+    assert_eq!(*CALLS.lock().unwrap(), ["signal", "flush", "wait"]);
+
+    let exported = semaphore.export(clmgr::SemaphoreKind::OPAQUE_FD);
+    assert!(matches!(exported, Err(Error::NotSupported { .. })));
+    drop(semaphore);
+    assert_eq!(CALLS.lock().unwrap().last(), Some(&"release"));
+}

@@ -1,0 +1,70 @@
+//! The bytes of memory whose own transfers fail: a kernel of the other API copies them to memory of
+//! that API, which is then read.
+
+use super::{Backing, Side};
+use crate::Result;
+use crate::core::Core;
+use crate::uses::Access;
+use clmgr::{NdRange, RegularBuffer};
+
+/// The API that did not fail.
+pub(crate) fn other(side: Side) -> Side {
+    match side {
+        Side::Cl => Side::Hip,
+        Side::Hip => Side::Cl,
+    }
+}
+
+/// Reads all bytes by this API's kernel; complete when it returns. Its user on the bridge's own queue
+/// or stream was admitted as a reader.
+pub(crate) fn read_by_kernel(
+    core: &Core,
+    backing: &dyn Backing,
+    side: Side,
+    data: &mut [u8],
+) -> Result<()> {
+    match side {
+        Side::Cl => by_opencl(core, backing, data),
+        Side::Hip => by_hip(core, backing, data),
+    }
+}
+
+fn by_opencl(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
+    let queue = &core.queue;
+    backing.bring_to_cl(core, queue, Access::Read)?;
+    let program = core
+        .programs
+        .get(include_str!("../../kernels/copy.cl"), "")?;
+    let copy = program.kernel("copy_bytes")?;
+    let to = RegularBuffer::<u8>::new(&core.context, data.len())?;
+    let args = [backing.cl_arg(), to.arg()];
+    // SAFETY: `copy_bytes` takes two buffers, and reads and writes one byte for each work-item; both
+    // have as many.
+    unsafe { copy.launch(queue, NdRange::d1(data.len()), &args) }?;
+    Ok(to.read(queue, data)?)
+}
+
+fn by_hip(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
+    let stream = &core.stream;
+    backing.bring_to_hip(core, Access::Read)?;
+    let copy = hip::rtc::Program::new(include_str!("../../kernels/copy.hip"))
+        .name("copy.hip")
+        .compile(&core.hip_device)?
+        .function("copy_bytes")?;
+    let mut to = core.hip_device.alloc::<u8>(data.len())?;
+    // SAFETY: the backing has as many bytes, which the stream was admitted to read, and lives until
+    // the wait below.
+    let from =
+        unsafe { hip::DeviceSlice::<u8>::from_raw_parts(backing.hip_ptr(), data.len(), stream) };
+    let config = hip::LaunchConfig::linear(data.len(), 256)?;
+    // SAFETY: `copy_bytes` takes two pointers and a length, below which it stays; both have as many
+    // bytes.
+    unsafe {
+        copy.launch(
+            stream,
+            config,
+            &[&from, &to.on_mut(stream)?, &(data.len() as u64)],
+        )
+    }?;
+    Ok(to.copy_to_slice(stream, data)?)
+}

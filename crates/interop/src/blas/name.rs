@@ -1,0 +1,19 @@
+use crate::{Error, Result};
+
+/// An argument of a call, for messages. Public in name only: the crate does not export this module.
+#[derive(Clone, Copy, Debug)]
+pub struct Name {
+    pub(crate) call: &'static str,
+    pub(crate) argument: &'static str,
+}
+
+impl Name {
+    /// Says in an error which argument it is about.
+    pub(crate) fn of<T>(self, result: rocblas::Result<T>) -> Result<T> {
+        result.map_err(|source| Error::Operand {
+            call: self.call,
+            argument: self.argument,
+            source: Box::new(source),
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! One bridge per GPU.
+
+use super::open::Libraries;
+use super::{Bridge, Options};
+use crate::{Error, Result};
+use platform::Selection;
+
+/// What [`Bridge::open_all`] found.
+#[derive(Debug)]
+pub struct Bridges {
+    /// One for each HIP device that an OpenCL device pairs with, by ordinal; at least one.
+    pub bridges: Vec<Bridge>,
+    /// The HIP devices that no bridge could be opened to, and why.
+    pub refused: Vec<(usize, Error)>,
+}
+
+impl Bridge {
+    /// A bridge to every HIP device, each in a context of its own: with several devices in one, ROCm keeps shared memory on
+    /// the host. They work on one HIP runtime, so that [`peer`](Self::peer) can join any two, and share one
+    /// [`Meter`](crate::Meter).
+    ///
+    /// Each HIP device is paired by its own PCI address. On the host platform all software devices are this machine's
+    /// processor, and pair with the one OpenCL device that it is; whose memory is whose is then known by the model alone.
+    ///
+    /// # Errors
+    /// If no bridge can be opened: the first device's error. [`Options::hip_device`] and [`Options::opencl_device`] are not
+    /// used.
+    pub fn open_all(selection: &Selection, options: &Options) -> Result<Bridges> {
+        let libraries = Libraries::load(selection, |_| {})?;
+        let options = Options {
+            hip_device: None,
+            opencl_device: None,
+            ..options.clone()
+        };
+        let (mut bridges, mut refused) = (Vec::new(), Vec::new());
+        // A machine without any gives the error that device 0 gives.
+        for ordinal in 0..libraries.hip.device_count()?.max(1) {
+            let opened = libraries
+                .hip
+                .device(ordinal)
+                .map_err(Error::from)
+                .and_then(|device| Self::open_on(&libraries, &device, &options));
+            match opened {
+                Ok(bridge) => bridges.push(bridge),
+                Err(error) => refused.push((ordinal, error)),
+            }
+        }
+        if bridges.is_empty() {
+            return Err(refused.swap_remove(0).1);
+        }
+        Ok(Bridges { bridges, refused })
+    }
+}

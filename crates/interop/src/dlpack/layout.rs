@@ -1,0 +1,94 @@
+use super::refused;
+use crate::Result;
+
+/// Where the elements of a tensor lie in a buffer: element (i, j, ...) at
+/// `offset + i * strides[0] + j * strides[1] + ...`. All in elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Elements in each dimension.
+    pub shape: Vec<usize>,
+    /// Elements from one index to the next in each dimension.
+    pub strides: Vec<usize>,
+    /// The first element.
+    pub offset: usize,
+}
+
+impl Layout {
+    /// The first `len` elements, one after the other.
+    #[must_use]
+    pub fn vector(len: usize) -> Self {
+        Self {
+            shape: vec![len],
+            strides: vec![1],
+            offset: 0,
+        }
+    }
+
+    /// A column-major matrix, columns `ld` elements apart, as rocBLAS has it.
+    #[must_use]
+    pub fn matrix(rows: usize, cols: usize, ld: usize) -> Self {
+        Self {
+            shape: vec![rows, cols],
+            strides: vec![1, ld],
+            offset: 0,
+        }
+    }
+
+    /// The same, from element `offset` on.
+    #[must_use]
+    pub fn at(self, offset: usize) -> Self {
+        Self { offset, ..self }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// Elements up to the last one, counted from the buffer's first.
+    pub(super) fn reach(&self) -> Result<usize> {
+        if self.shape.len() != self.strides.len() {
+            return Err(refused(format!(
+                "{} strides for {} dimensions; give one for each",
+                self.strides.len(),
+                self.shape.len()
+            )));
+        }
+        if self.is_empty() {
+            return Ok(self.offset);
+        }
+        let mut last = Some(self.offset);
+        for (&count, &stride) in self.shape.iter().zip(&self.strides) {
+            let way = (count - 1).checked_mul(stride);
+            last = last.zip(way).and_then(|(last, way)| last.checked_add(way));
+        }
+        last.and_then(|last| last.checked_add(1))
+            .filter(|&reach| i64::try_from(reach).is_ok())
+            .ok_or_else(|| refused(format!("the strides of {:?} overflow", self.shape)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_reaches_to_its_last_element() {
+        let reach = |layout: Layout| layout.reach().expect("it fits");
+        assert_eq!(reach(Layout::vector(5)), 5);
+        assert_eq!(reach(Layout::matrix(2, 3, 4).at(7)), 7 + 8 + 2);
+        assert_eq!(reach(Layout::matrix(2, 0, 4).at(7)), 7);
+        let scalar = Layout {
+            shape: vec![],
+            strides: vec![],
+            offset: 3,
+        };
+        assert_eq!(reach(scalar), 4);
+        assert!(Layout::matrix(2, usize::MAX, 4).reach().is_err());
+        let odd = Layout {
+            shape: vec![2],
+            strides: vec![],
+            offset: 0,
+        };
+        assert!(odd.reach().is_err());
+    }
+}

@@ -1,0 +1,76 @@
+//! DLPack: shared buffers given to tensor libraries, and tensors of theirs taken, without a copy.
+//!
+//! | item | what |
+//! |---|---|
+//! | [`Shared::to_dlpack`](crate::Shared::to_dlpack) | lends a buffer out as a `DLManagedTensorVersioned` or a `DLManagedTensor` |
+//! | [`Loan`] | brings the buffer back when the consumer has called the deleter |
+//! | [`Bridge::from_dlpack`](crate::Bridge::from_dlpack) | takes a tensor of either form as a shared buffer |
+//! | [`abi`] | the structures of the specification |
+//!
+//! # Streams
+//! A tensor has no events, so both sides agree on one HIP stream, as `__dlpack__(stream=...)` of Python's array standard does.
+//! *Lending*: the consumer names its stream, which is made to wait for what OpenCL and HIP still do with the buffer (by the
+//! hand-off of the buffer's grade). What the consumer queues there is waited for when the buffer is back. Work on other streams of
+//! its own has to be ordered after that stream, and before it again when the deleter is called. *Taking*: the caller names the
+//! stream on which the producer has made the data ready, and the first access by any queue or stream comes after what it has then.
+//!
+//! # Devices
+//! | platform | device memory | pinned host memory | managed memory |
+//! |---|---|---|---|
+//! | amd | `kDLROCM` | `kDLROCMHost` | `kDLROCM` (the specification has no type of its own) |
+//! | nvidia | `kDLCUDA` | `kDLCUDAHost` | `kDLCUDAManaged` |
+//! | host | `kDLExtDev` | `kDLExtDev` | `kDLExtDev` |
+//!
+//! The software device is no ROCm that a tensor library could compute on, and its memory has streams that `kDLCPU` does not know
+//! of; `kDLExtDev` is there for just this: tests of the exchange, which no library takes for one of its own. Memory whose place is
+//! not known is not lent.
+//!
+//! Source: the specification's `include/dlpack/dlpack.h`, version 1.
+
+pub mod abi;
+mod element;
+mod export;
+mod import;
+mod layout;
+
+pub use element::Element;
+pub use export::{Lent, Loan};
+pub use import::Taken;
+pub use layout::Layout;
+
+use crate::core::Core;
+use crate::{Error, Residency, Result};
+use platform::Platform;
+
+fn refused(reason: impl Into<String>) -> Error {
+    Error::DlPack {
+        reason: reason.into(),
+    }
+}
+
+/// How the specification names memory that lies there.
+fn device_type(core: &Core, residency: Residency) -> Result<abi::DeviceType> {
+    use abi::DeviceType as Of;
+    Ok(match (core.platform, residency) {
+        (_, Residency::Unknown) => {
+            return Err(refused(
+                "where the memory lies is not known, so no device can be named; use a route that tells (svm-coarse, hip-pointer)",
+            ));
+        }
+        (Platform::Host, _) => Of::EXT_DEV,
+        (Platform::Amd, Residency::HostPinned) => Of::ROCM_HOST,
+        (Platform::Amd, Residency::Vram | Residency::Managed) => Of::ROCM,
+        (Platform::Nvidia, Residency::Vram) => Of::CUDA,
+        (Platform::Nvidia, Residency::HostPinned) => Of::CUDA_HOST,
+        (Platform::Nvidia, Residency::Managed) => Of::CUDA_MANAGED,
+    })
+}
+
+/// The number that goes with it: 0 for memory that is no single device's.
+fn device_id(core: &Core, kind: abi::DeviceType) -> i32 {
+    use abi::DeviceType as Of;
+    match kind {
+        Of::ROCM | Of::CUDA | Of::EXT_DEV => i32::try_from(core.hip_device.ordinal()).unwrap_or(0),
+        _ => 0,
+    }
+}

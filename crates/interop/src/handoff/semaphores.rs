@@ -1,0 +1,275 @@
+//! [`Grade::Device`] by semaphores of Vulkan's that both drivers import: no memory is polled, and the
+//! host has no part in it.
+//!
+//! A binary semaphore must not be signalled again before its wait is done, and one queue may hand
+//! over to one stream many times before the first wait is. So each hand-off takes a semaphore of its
+//! own from a pool, and it goes back once the driver says that the wait has ended.
+
+use super::ticket::{Hold, LetGo, Outcome, Ticket};
+use super::watchdog::Watchdog;
+use super::{Handoff, Ordered, Parties, Side};
+use crate::core::Core;
+use crate::grade::Mechanisms;
+use crate::uses::User;
+use crate::vulkan::{Link, Semaphore};
+use crate::{Error, Grade, Result};
+use clmgr::SemaphoreKind;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// One semaphore, as three APIs know it.
+struct Shared {
+    // The imports are released before what they import.
+    cl: clmgr::Semaphore,
+    hip: hip::ExternalSemaphore,
+    vulkan: Semaphore,
+    /// Nobody knows whether a signal is pending.
+    spoiled: AtomicBool,
+}
+
+impl Shared {
+    fn new(core: &Core, link: &Link) -> Result<Arc<Self>> {
+        let vulkan = link.semaphore()?;
+        let fd = vulkan.export()?;
+        let hip = core.hip_device.import_semaphore(fd.as_fd())?;
+        drop(fd);
+        let fd = vulkan.export()?;
+        // SAFETY: an opaque descriptor of a semaphore.
+        let cl = unsafe { clmgr::Semaphore::import(&core.context, SemaphoreKind::OPAQUE_FD, fd) }?;
+        Ok(Arc::new(Self {
+            cl,
+            hip,
+            vulkan,
+            spoiled: AtomicBool::new(false),
+        }))
+    }
+
+    fn spoil(&self) {
+        self.spoiled.store(true, Ordering::Release);
+    }
+}
+
+impl LetGo for Shared {
+    /// A third party signals in the place of the one that did not.
+    fn let_go(&self) -> Result<()> {
+        self.spoil();
+        Ok(self.vulkan.force()?)
+    }
+}
+
+/// What tells that a semaphore's wait is done.
+enum Wait {
+    Stream(hip::Event),
+    Queue(clmgr::Event),
+}
+
+impl Wait {
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Stream(event) => event.is_complete(),
+            Self::Queue(event) => return event.is_complete().unwrap_or(false),
+        }
+        .unwrap_or(false)
+    }
+}
+
+#[derive(Default)]
+struct Pool {
+    free: Vec<Arc<Shared>>,
+    /// Oldest first.
+    waited_for: VecDeque<(Arc<Shared>, Wait)>,
+    /// Kept as long as the grade: a driver may still use them.
+    spoiled: Vec<Arc<Shared>>,
+}
+
+pub(crate) struct Semaphores {
+    // Dropped before the link that made them.
+    pool: Mutex<Pool>,
+    core: Arc<Core>,
+    link: Arc<Link>,
+    watchdog: Watchdog,
+}
+
+fn no_grade(reason: String) -> Error {
+    Error::NoGrade {
+        grade: Grade::Device,
+        reason,
+    }
+}
+
+impl Semaphores {
+    /// # Errors
+    /// [`Error::NoGrade`] if one of the drivers does not take Vulkan's semaphores.
+    pub(crate) fn start(core: &Arc<Core>, link: &Arc<Link>, limit: Duration) -> Result<Self> {
+        let first = Shared::new(core, link).map_err(|error| no_grade(error.to_string()))?;
+        let watchdog = Watchdog::start(limit)
+            .map_err(|error| no_grade(format!("its watchdog's thread does not start: {error}")))?;
+        Ok(Self {
+            pool: Mutex::new(Pool {
+                free: vec![first],
+                ..Pool::default()
+            }),
+            core: Arc::clone(core),
+            link: Arc::clone(link),
+            watchdog,
+        })
+    }
+
+    fn take(&self) -> Result<Arc<Shared>> {
+        let pool = &mut *self.pool.lock();
+        let mut place = 0;
+        while let Some((_, wait)) = pool.waited_for.get(place) {
+            if !wait.is_done() {
+                place += 1;
+                continue;
+            }
+            if let Some((semaphore, _)) = pool.waited_for.remove(place) {
+                match semaphore.spoiled.load(Ordering::Acquire) {
+                    true => pool.spoiled.push(semaphore),
+                    false => pool.free.push(semaphore),
+                }
+            }
+        }
+        match pool.free.pop() {
+            Some(semaphore) => Ok(semaphore),
+            None => Shared::new(&self.core, &self.link),
+        }
+    }
+
+    fn give_up(&self, semaphore: Arc<Shared>) {
+        semaphore.spoil();
+        self.pool.lock().spoiled.push(semaphore);
+    }
+
+    /// The event ends where the hand-off does; its failure is that of the side before.
+    fn watch(&self, ticket: &Arc<Ticket>, event: &clmgr::Event, parties: Parties) -> Result<()> {
+        self.watchdog.watch(ticket);
+        let resolve = self.watchdog.resolver(ticket);
+        let told =
+            event.on_complete(move |end| resolve(end.map_err(|error| parties.failed(error))));
+        Ok(told.inspect_err(|_| ticket.withdraw())?)
+    }
+
+    fn cl_to_hip(
+        &self,
+        queue: &clmgr::Queue,
+        stream: &hip::Stream,
+        parties: Parties,
+    ) -> Result<Arc<Outcome>> {
+        let semaphore = self.take()?;
+        let ticket = Ticket::new(
+            parties,
+            Hold::Signal(Arc::clone(&semaphore) as Arc<dyn LetGo>),
+        );
+        let handed = (|| {
+            let event = semaphore.cl.signal(queue)?;
+            // The driver may hold back what was not flushed, and HIP's wait with it.
+            queue.flush()?;
+            self.watch(&ticket, &event, parties)?;
+            let waits = semaphore.hip.wait(stream, 0);
+            waits.inspect_err(|_| ticket.withdraw())?;
+            Ok(stream.record()?)
+        })();
+        self.enter(semaphore, handed.map(Wait::Stream))?;
+        Ok(Arc::clone(ticket.outcome()))
+    }
+
+    fn hip_to_cl(
+        &self,
+        stream: &hip::Stream,
+        queue: &clmgr::Queue,
+        parties: Parties,
+    ) -> Result<Arc<Outcome>> {
+        let semaphore = self.take()?;
+        let ticket = Ticket::new(
+            parties,
+            Hold::Signal(Arc::clone(&semaphore) as Arc<dyn LetGo>),
+        );
+        let handed = (|| {
+            semaphore.hip.signal(stream, 0)?;
+            let event = semaphore.cl.wait(queue)?;
+            queue.flush()?;
+            // HIP says nothing of a failure here; the stream's next call does.
+            self.watch(&ticket, &event, parties)?;
+            Ok(event)
+        })();
+        self.enter(semaphore, handed.map(Wait::Queue))?;
+        Ok(Arc::clone(ticket.outcome()))
+    }
+
+    fn enter(&self, semaphore: Arc<Shared>, handed: Result<Wait>) -> Result<()> {
+        match handed {
+            Ok(wait) => {
+                self.pool.lock().waited_for.push_back((semaphore, wait));
+                Ok(())
+            }
+            Err(error) => {
+                self.give_up(semaphore);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Handoff for Semaphores {
+    fn grade(&self) -> Grade {
+        Grade::Device
+    }
+
+    fn mechanisms(&self) -> Mechanisms {
+        Mechanisms {
+            cl_to_hip: "a semaphore of Vulkan's",
+            hip_to_cl: "a semaphore of Vulkan's",
+        }
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        Some(self.watchdog.limit())
+    }
+
+    fn follows_queues(&self) -> bool {
+        true
+    }
+
+    fn order(&self, before: &User, after: &User, _: clmgr::Arg<'_>) -> Result<Ordered> {
+        let parties = Parties {
+            grade: Grade::Device,
+            before: Side::of(before),
+            after: Side::of(after),
+        };
+        Ok(Ordered::Queued(match (before, after) {
+            (User::Cl(queue), User::Hip(stream)) => Some(self.cl_to_hip(queue, stream, parties)?),
+            (User::Hip(stream), User::Cl(queue)) => Some(self.hip_to_cl(stream, queue, parties)?),
+            (User::Cl(before), User::Cl(after)) => {
+                after.wait_for_queue(before)?;
+                None
+            }
+            (User::Hip(before), User::Hip(after)) => {
+                after.wait_for(before)?;
+                None
+            }
+        }))
+    }
+}
+
+impl Drop for Semaphores {
+    fn drop(&mut self) {
+        let pool = self.pool.get_mut();
+        let spoiled = std::mem::take(&mut pool.spoiled);
+        let waited_for = std::mem::take(&mut pool.waited_for);
+        let pending = waited_for
+            .into_iter()
+            .filter(|(semaphore, wait)| {
+                semaphore.spoiled.load(Ordering::Acquire) || !wait.is_done()
+            })
+            .map(|(semaphore, _)| semaphore);
+        // A driver may signal or wait for these after all: they, and the device below them, stay.
+        for semaphore in pending.chain(spoiled) {
+            std::mem::forget((semaphore, Arc::clone(&self.link)));
+        }
+    }
+}

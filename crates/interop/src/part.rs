@@ -1,0 +1,232 @@
+//! Parts of a shared buffer, each with an order of its own.
+
+use crate::backing::ClPart;
+use crate::uses::Access;
+use crate::{ClGuard, ClGuardMut, Error, HipGuard, HipGuardMut, Result, Shared};
+use bytemuck::Pod;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Some elements of a [`Shared`] buffer, to be read. Made by [`Shared::part`].
+pub struct Part<'a, T: Pod> {
+    whole: &'a Shared<T>,
+    range: Range<usize>,
+}
+
+/// Some elements of a [`Shared`] buffer, of which nobody else has any. Made by [`Shared::part_mut`],
+/// [`Shared::split_at_mut`] and [`Shared::parts_mut`].
+///
+/// OpenCL may work on one part while HIP works on another: only work on the same bytes is put in
+/// order. A part whose route fails gives [`Error::UnderReader`]: the other parts are in use, and only
+/// the whole can [move](Shared::move_to).
+///
+/// ```compile_fail,E0499
+/// # fn twice(data: &mut interop::Shared<f32>) -> interop::Result<()> {
+/// let left = data.part_mut(0..4)?;
+/// let right = data.part_mut(4..8)?;
+/// drop((left, right));
+/// # Ok(())
+/// # }
+/// ```
+pub struct PartMut<'a, T: Pod> {
+    whole: &'a Shared<T>,
+    range: Range<usize>,
+    exclusive: PhantomData<&'a mut Shared<T>>,
+}
+
+/// Parts of a buffer that are used independently of each other.
+impl<T: Pod> Shared<T> {
+    /// The elements of `range` to be read.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::Empty`] for no elements, or [`Error::Unsupported`] on a route
+    /// that hands its memory over as a whole (external-fd, staging).
+    pub fn part(&self, range: Range<usize>) -> Result<Part<'_, T>> {
+        self.check_part(&range)?;
+        Ok(Part { whole: self, range })
+    }
+
+    /// The elements of `range` to be read and written.
+    ///
+    /// # Errors
+    /// As [`part`](Self::part).
+    pub fn part_mut(&mut self, range: Range<usize>) -> Result<PartMut<'_, T>> {
+        self.check_part(&range)?;
+        Ok(PartMut::new(self, range))
+    }
+
+    /// The elements before `middle`, and those from there on.
+    ///
+    /// # Errors
+    /// As [`part`](Self::part); each side needs an element.
+    pub fn split_at_mut(&mut self, middle: usize) -> Result<(PartMut<'_, T>, PartMut<'_, T>)> {
+        let len = self.len();
+        let [left, right] = self.parts_mut([0..middle, middle..len])?;
+        Ok((left, right))
+    }
+
+    /// Several parts at once, which share no element.
+    ///
+    /// # Errors
+    /// As [`part`](Self::part), or [`Error::PartsOverlap`].
+    pub fn parts_mut<const N: usize>(
+        &mut self,
+        ranges: [Range<usize>; N],
+    ) -> Result<[PartMut<'_, T>; N]> {
+        for (index, range) in ranges.iter().enumerate() {
+            self.check_part(range)?;
+            let mut earlier = ranges[..index].iter();
+            if let Some(other) =
+                earlier.find(|other| range.start < other.end && other.start < range.end)
+            {
+                return Err(Error::PartsOverlap {
+                    first: other.clone(),
+                    second: range.clone(),
+                });
+            }
+        }
+        let whole: &Self = self;
+        Ok(ranges.map(|range| PartMut::new(whole, range)))
+    }
+
+    fn check_part(&self, range: &Range<usize>) -> Result<()> {
+        check_range(range, self.len())?;
+        self.backing().check_divisible()
+    }
+
+    fn part_cl(
+        &self,
+        queue: &clmgr::Queue,
+        access: Access,
+        range: &Range<usize>,
+    ) -> Result<ClPart> {
+        let bytes = bytes::<T>(range);
+        // Before anyone is made to wait for a user that never comes.
+        let part = ClPart::of(self.core(), self.backing(), bytes.clone())?;
+        self.grant_cl(queue, access, &bytes)?
+            .map_err(|error| self.under_reader("hand-over of a part to OpenCL", error))?;
+        Ok(part)
+    }
+
+    fn part_hip(&self, stream: &hip::Stream, access: Access, range: &Range<usize>) -> Result<()> {
+        self.grant_hip(stream, access, &bytes::<T>(range))?
+            .map_err(|error| self.under_reader("hand-over of a part to HIP", error))
+    }
+}
+
+impl<'a, T: Pod> PartMut<'a, T> {
+    /// The caller lets no two that live at once share an element.
+    fn new(whole: &'a Shared<T>, range: Range<usize>) -> Self {
+        Self {
+            whole,
+            range,
+            exclusive: PhantomData,
+        }
+    }
+
+    /// Read and write access for kernels on `queue`, as [`Shared::cl_mut`].
+    ///
+    /// # Errors
+    /// As [`cl`](Self::cl), or [`Error::ReadOnly`].
+    pub fn cl_mut<'g>(&'g mut self, queue: &'g clmgr::Queue) -> Result<ClGuardMut<'g, T>> {
+        let part = self.whole.part_cl(queue, Access::Write, &self.range)?;
+        Ok(ClGuardMut::new(self.whole, self.range.clone(), part))
+    }
+
+    /// Read and write access for HIP work on `stream`, as [`Shared::hip_mut`].
+    ///
+    /// # Errors
+    /// As [`hip`](Self::hip), or [`Error::ReadOnly`].
+    pub fn hip_mut<'g>(&'g mut self, stream: &'g hip::Stream) -> Result<HipGuardMut<'g, T>> {
+        self.whole.part_hip(stream, Access::Write, &self.range)?;
+        let slice = self.whole.slice_mut(stream, self.range.clone());
+        Ok(HipGuardMut::new(slice))
+    }
+
+    /// The elements before `middle`, counted from the part's first, and those from there on.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], or [`Error::Empty`]: each side needs an element.
+    pub fn split_at_mut(self, middle: usize) -> Result<(Self, Self)> {
+        let len = self.len();
+        check_range(&(0..middle), len)?;
+        check_range(&(middle..len), len)?;
+        let Range { start, end } = self.range;
+        let middle = start + middle;
+        Ok((
+            Self::new(self.whole, start..middle),
+            Self::new(self.whole, middle..end),
+        ))
+    }
+}
+
+/// What both kinds of part have.
+macro_rules! part {
+    ($part:ident) => {
+        impl<T: Pod> $part<'_, T> {
+            /// Number of elements, at least one.
+            #[must_use]
+            #[allow(clippy::len_without_is_empty, reason = "a part is never empty")]
+            pub fn len(&self) -> usize {
+                self.range.len()
+            }
+
+            /// The place in the whole buffer, in elements.
+            #[must_use]
+            pub fn range(&self) -> Range<usize> {
+                self.range.clone()
+            }
+
+            /// Read access for kernels on `queue`, as [`Shared::cl`]. Index 0 of the argument is the
+            /// part's first element.
+            ///
+            /// # Errors
+            /// As [`Shared::cl`], or [`Error::SubBufferStart`] on a route where OpenCL has a buffer
+            /// object.
+            pub fn cl<'g>(&'g self, queue: &'g clmgr::Queue) -> Result<ClGuard<'g, T>> {
+                let part = self.whole.part_cl(queue, Access::Read, &self.range)?;
+                Ok(ClGuard::new(self.whole, self.range.clone(), part))
+            }
+
+            /// Read access for HIP work on `stream`, as [`Shared::hip`].
+            ///
+            /// # Errors
+            /// As [`Shared::hip`].
+            pub fn hip<'g>(&'g self, stream: &'g hip::Stream) -> Result<HipGuard<'g, T>> {
+                self.whole.part_hip(stream, Access::Read, &self.range)?;
+                Ok(HipGuard::new(self.whole.slice(stream, self.range.clone())))
+            }
+        }
+
+        impl<T: Pod> fmt::Debug for $part<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($part))
+                    .field("range", &self.range)
+                    .field("whole", self.whole)
+                    .finish()
+            }
+        }
+    };
+}
+part!(Part);
+part!(PartMut);
+
+/// Refuses a range without elements, or that does not lie in `0..len`.
+pub(crate) fn check_range(range: &Range<usize>, len: usize) -> Result<()> {
+    if range.start > range.end || range.end > len {
+        return Err(Error::OutOfRange {
+            range: range.clone(),
+            len,
+        });
+    }
+    match range.is_empty() {
+        true => Err(Error::Empty),
+        false => Ok(()),
+    }
+}
+
+/// The bytes of elements that lie in a buffer.
+fn bytes<T>(range: &Range<usize>) -> Range<usize> {
+    range.start * size_of::<T>()..range.end * size_of::<T>()
+}

@@ -1,0 +1,192 @@
+use super::order::Across;
+use super::{Peer, PeerPath, no_peer};
+use crate::backing::PeerAccess;
+use crate::uses::{Access, User};
+use crate::{Error, HipGuard, Result, Shared};
+use bytemuck::Pod;
+use hip::LaunchConfig;
+
+const BLOCK: u32 = 256;
+/// Bytes of what a thread copies at once.
+const WIDE: usize = 16;
+
+impl Peer {
+    /// Copies all of `source`, which is of the first bridge, to `destination`, which is of the second, in order of `stream`,
+    /// which is of the second too. Both buffers remember the stream: it comes after who wrote the one and used the other, and
+    /// who uses them next comes after it. The calling thread waits for OpenCL's work on them, not for HIP's or the copy.
+    ///
+    /// Where HIP knows both memories it is HIP's copy (`hipMemcpyPeerAsync`). OpenCL's memory is not given to that
+    /// (ROCm would take it for host memory): a kernel of the second device reads it, after the HSA runtime has granted the access.
+    ///
+    /// HIP's copy is counted, as [`Category::DataSet`](crate::Category::DataSet) if you open no other scope; a kernel's is not.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::ReadOnly`], [`Error::OtherOwner`] for a buffer or stream of another bridge;
+    /// [`Error::NoPeer`] for OpenCL's memory where no kernel reaches across; driver errors.
+    #[track_caller]
+    pub fn copy<T: Pod>(
+        &self,
+        source: &Shared<T>,
+        destination: &mut Shared<T>,
+        stream: &hip::Stream,
+    ) -> Result<()> {
+        if source.len() != destination.len() {
+            return Err(Error::LengthMismatch {
+                what: "a copy to a peer",
+                given: source.len(),
+                expected: destination.len(),
+            });
+        }
+        destination.check_writable()?;
+        self.check_owners(source, Some(destination), stream)?;
+        let by_hip = source.backing().is_hips() && destination.backing().is_hips();
+        if !by_hip {
+            self.reach(source)?;
+        }
+        self.admit(source, stream, Access::Read)?;
+        self.admit(destination, stream, Access::Write)?;
+        let bytes = source.len() * size_of::<T>();
+        let (from, to) = (source.backing().hip_ptr(), destination.backing().hip_ptr());
+        // SAFETY: both have as many bytes; the stream was admitted as a reader of the one and the only user of the other,
+        // and neither is freed before it has been waited for.
+        unsafe {
+            if by_hip {
+                self.copy_by_hip(from, to, bytes, stream)
+            } else {
+                self.copy_by_kernel(from, to, bytes, stream)
+            }
+        }
+    }
+
+    /// Read access for HIP kernels of the second device, on `stream`, to memory of the first: across the link, nothing is
+    /// copied.
+    ///
+    /// # Errors
+    /// [`Error::NoPeer`] if the memory cannot be reached; [`Error::OtherOwner`]; as [`Shared::hip`].
+    pub fn hip<'a, T: Pod>(
+        &self,
+        source: &'a Shared<T>,
+        stream: &'a hip::Stream,
+    ) -> Result<HipGuard<'a, T>> {
+        self.check_owners(source, None, stream)?;
+        self.reach(source)?;
+        self.admit(source, stream, Access::Read)?;
+        let pointer = source.backing().hip_ptr().cast::<T>();
+        // SAFETY: as many elements are at the address, which the device reaches; the stream was admitted as a reader, and the
+        // memory is freed only after it has been waited for. As foreign memory HIP's own copies do not take it.
+        let slice = unsafe { hip::DeviceSlice::from_raw_parts(pointer, source.len(), stream) };
+        Ok(HipGuard::new(slice))
+    }
+
+    fn check_owners<T: Pod>(
+        &self,
+        source: &Shared<T>,
+        destination: Option<&Shared<T>>,
+        stream: &hip::Stream,
+    ) -> Result<()> {
+        let same = |shared: &Shared<T>, bridge: &crate::Bridge| {
+            std::sync::Arc::ptr_eq(shared.core(), bridge.core())
+        };
+        let what = if !same(source, &self.from) {
+            "source"
+        } else if destination.is_some_and(|destination| !same(destination, &self.to)) {
+            "destination"
+        } else if stream.device() != self.to.hip_device() {
+            "stream"
+        } else {
+            return Ok(());
+        };
+        Err(Error::OtherOwner {
+            what,
+            owner: "device",
+        })
+    }
+
+    /// Lets kernels of the second device use the memory.
+    fn reach<T: Pod>(&self, source: &Shared<T>) -> Result<()> {
+        let refuse = |reason: String| Err(no_peer(&self.from, &self.to, reason));
+        if self.report.path == PeerPath::Staged {
+            return refuse(format!(
+                "kernels do not reach across, and HIP's copies take memory of HIP's alone; move the buffer from {} to hip-pointer or dma-buf",
+                source.route()
+            ));
+        }
+        match source.backing().peer_access() {
+            PeerAccess::Enabled => Ok(()),
+            PeerAccess::Granted => {
+                let Some(hsa) = &source.core().hsa else {
+                    return refuse("there is no HSA runtime to grant access".into());
+                };
+                let address = source.backing().hip_ptr().cast_const().cast();
+                hsa.allow(address, &self.to.hip_device().pci_address()?)
+                    .or_else(refuse)
+            }
+            PeerAccess::None => refuse(format!(
+                "no peer's kernels reach memory of route {}; copy it with Peer::copy",
+                source.route()
+            )),
+        }
+    }
+
+    fn admit<T: Pod>(
+        &self,
+        shared: &Shared<T>,
+        stream: &hip::Stream,
+        access: Access,
+    ) -> Result<()> {
+        let across = Across::new(shared.handoff_limit());
+        shared.admit_across(&across, &User::Hip(stream.clone()), access)
+    }
+
+    /// # Safety
+    /// `bytes` bytes are at both addresses, in order of `stream`, and HIP knows them.
+    unsafe fn copy_by_hip(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+        stream: &hip::Stream,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise; the source's stream names its device only.
+        unsafe {
+            let source = hip::DeviceSlice::from_hip_raw_parts(from, bytes, self.from.main_stream());
+            hip::DeviceSliceMut::from_hip_raw_parts(to, bytes, stream)
+                .copy_from_peer_unchecked(source)
+        }?;
+        Ok(())
+    }
+
+    /// # Safety
+    /// `bytes` bytes are at both addresses, in order of `stream`, whose device reaches them.
+    unsafe fn copy_by_kernel(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+        stream: &hip::Stream,
+    ) -> Result<()> {
+        let aligned = from.addr().is_multiple_of(WIDE) && to.addr().is_multiple_of(WIDE);
+        let wide = if aligned { bytes / WIDE } else { 0 };
+        let rest = bytes - wide * WIDE;
+        let kernels = self.to.probe().hip();
+        // SAFETY: the caller's promise; both kernels take two pointers and a 64-bit count of elements and stay below it.
+        unsafe {
+            if wide > 0 {
+                let source = hip::DeviceSlice::from_raw_parts(from, bytes, stream);
+                let destination = hip::DeviceSliceMut::from_raw_parts(to, bytes, stream);
+                let config = LaunchConfig::linear(wide, BLOCK)?;
+                let args: [&dyn hip::KernelArg; 3] = [&source, &destination, &(wide as u64)];
+                kernels.copy.launch(stream, config, &args)?;
+            }
+            if rest > 0 {
+                let (from, to) = (from.add(wide * WIDE), to.add(wide * WIDE));
+                let source = hip::DeviceSlice::from_raw_parts(from, rest, stream);
+                let destination = hip::DeviceSliceMut::from_raw_parts(to, rest, stream);
+                let config = LaunchConfig::linear(rest, BLOCK)?;
+                let args: [&dyn hip::KernelArg; 3] = [&source, &destination, &(rest as u64)];
+                kernels.copy_bytes.launch(stream, config, &args)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! OpenCL and HIP handing over to each other by Vulkan's semaphores.
+
+use super::link::Link;
+use crate::handoff::{Handoff, LIMIT, PROBE_LIMIT, Semaphores};
+use crate::{Bridge, Error, Grade, Result};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Bridge {
+    /// The same bridge with [`Grade::Device`] by semaphores, in both directions, for the buffers that it
+    /// makes from now on: `link` makes them, and OpenCL and HIP import them. A pattern has crossed
+    /// both ways under it before this returns. `limit` is as
+    /// [`Options::handoff_limit`](crate::Options::handoff_limit); a side that does not end in time
+    /// is stood in for by Vulkan's queue.
+    ///
+    /// # Errors
+    /// [`Error::NoGrade`] where OpenCL or HIP takes no semaphores (ROCm on Linux; a CPU), or if the
+    /// proof failed.
+    pub fn with_semaphores(&self, link: &Arc<Link>, limit: Option<Duration>) -> Result<Self> {
+        if !Arc::ptr_eq(self.core(), link.bridge().core()) {
+            return Err(Error::OtherOwner {
+                what: "link",
+                owner: "bridge",
+            });
+        }
+        if let Err(reason) = &link.report().semaphores {
+            return Err(Error::NoGrade {
+                grade: Grade::Device,
+                reason: reason.clone(),
+            });
+        }
+        let start = |limit| -> Result<Arc<dyn Handoff>> {
+            Ok(Arc::new(Semaphores::start(self.core(), link, limit)?))
+        };
+        let trial = start(PROBE_LIMIT)?;
+        let proof = self
+            .probe()
+            .prove_handoff(self.core(), self.route(), &trial);
+        proof.map_err(|error| Error::NoGrade {
+            grade: Grade::Device,
+            reason: error.to_string(),
+        })?;
+        Ok(self.handed_over_by(start(limit.unwrap_or(LIMIT))?))
+    }
+}

@@ -1,0 +1,43 @@
+//! Vulkan beside OpenCL and HIP: its memory as a [`Shared`](crate::Shared) buffer, its commands in the order of a HIP stream.
+//!
+//! ```text
+//!   Vulkan                          HIP                      OpenCL
+//!   VkDeviceMemory --opaque fd--> hipImportExternalMemory --> HIP's address     (amd, host)
+//!                  --opaque fd-------------------------------> cl_mem           (nvidia)
+//!   VkSemaphore    --opaque fd--> hipImportExternalSemaphore, clCreateSemaphoreWithPropertiesKHR
+//!                                                                               (nvidia)
+//! ```
+//!
+//! A [`Link`] joins a bridge with a Vulkan device that is the same hardware, by its PCI address, and
+//! proves that by patterns before it gives any memory out. Its [`Buffer`]s belong to Vulkan. The
+//! commands that use them are [enqueued](Link::enqueue) as work of a HIP stream, under the guards
+//! of that stream: so OpenCL's and HIP's work comes in order with Vulkan's as it does with each
+//! other's. Semaphores keep that order on the device where HIP takes them; ROCm on Linux does not
+//! (rocclr/device/rocm/rocdevice.hpp, `importExtSemaphore`), so there, and on the host platform, the
+//! calling thread waits for the stream and for a fence.
+//!
+//! With semaphores that both drivers take, OpenCL and HIP can hand over to each other on the device
+//! as well: [`Bridge::with_semaphores`](crate::Bridge::with_semaphores).
+//!
+//! What this module does not do: images (their layout in memory is the driver's secret), memory
+//! that HIP or OpenCL allocated, several Vulkan devices for one bridge.
+
+mod buffer;
+mod choose;
+mod device;
+mod error;
+mod grade;
+mod link;
+mod loader;
+mod memory;
+mod proof;
+mod semaphore;
+mod turns;
+
+pub use buffer::Buffer;
+pub use choose::{Identity, Match};
+pub use device::Objects;
+pub use error::Error;
+pub use link::{Link, LinkReport};
+pub(crate) use semaphore::Semaphore;
+pub use turns::Mechanism;

@@ -1,0 +1,309 @@
+//! Vulkan's commands as work of a HIP stream.
+
+use super::Error;
+use super::device::Device;
+use super::error::call;
+use super::semaphore::Semaphore;
+use crate::Result;
+use crate::core::Core;
+use ash::vk;
+use parking_lot::Mutex;
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a stream and Vulkan's queue wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// By semaphores, on the device; the calling thread goes on.
+    Semaphores,
+    /// The calling thread waits for the stream, and then for Vulkan's fence.
+    Host,
+}
+
+impl fmt::Display for Mechanism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Semaphores => "semaphores",
+            Self::Host => "host",
+        })
+    }
+}
+
+/// A semaphore that Vulkan and HIP both know.
+struct Both {
+    vulkan: Semaphore,
+    hip: hip::ExternalSemaphore,
+}
+
+impl Both {
+    fn new(core: &Core, device: &Arc<Device>) -> Result<Self> {
+        let vulkan = Semaphore::new(device)?;
+        let fd = vulkan.export()?;
+        // HIP leaves the descriptor with the caller, and the import outlives it.
+        let hip = core.hip_device.import_semaphore(fd.as_fd())?;
+        Ok(Self { vulkan, hip })
+    }
+}
+
+/// A pair for each stream: its order lets each semaphore be signalled again only after it was
+/// waited for.
+struct Lane {
+    stream: hip::Stream,
+    to_vulkan: Both,
+    to_hip: Both,
+}
+
+/// What Vulkan was given, until its fence says that it is done.
+struct Flight {
+    fence: vk::Fence,
+    barriers: [vk::CommandBuffer; 2],
+}
+
+#[derive(Default)]
+struct State {
+    lanes: HashMap<usize, Lane>,
+    /// Of which nobody knows whether a signal is pending.
+    broken: Vec<Lane>,
+    flights: VecDeque<Flight>,
+}
+
+pub(super) struct Turns {
+    core: Arc<Core>,
+    device: Arc<Device>,
+    pool: vk::CommandPool,
+    state: Mutex<State>,
+}
+
+impl Turns {
+    pub(super) fn new(core: &Arc<Core>, device: &Arc<Device>) -> Result<Self, Error> {
+        let info = vk::CommandPoolCreateInfo::default()
+            .queue_family_index(device.queue_family)
+            .flags(vk::CommandPoolCreateFlags::TRANSIENT);
+        // SAFETY: a living device and its family; destroyed in `Drop`.
+        let pool = unsafe { device.raw.create_command_pool(&info, None) }
+            .map_err(call("vkCreateCommandPool"))?;
+        Ok(Self {
+            core: Arc::clone(core),
+            device: Arc::clone(device),
+            pool,
+            state: Mutex::default(),
+        })
+    }
+
+    /// Whether semaphores can be had, not yet whether they keep an order.
+    pub(super) fn try_semaphores(&self) -> Result<()> {
+        Both::new(&self.core, &self.device).map(drop)
+    }
+
+    /// See [`Link::enqueue`](super::Link::enqueue).
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn take(
+        &self,
+        mechanism: Mechanism,
+        stream: &hip::Stream,
+        commands: &[vk::CommandBuffer],
+        buffers: &[vk::Buffer],
+        limit: Duration,
+    ) -> Result<()> {
+        let state = &mut *self.state.lock();
+        self.retire(state);
+        let flight = self.record(buffers)?;
+        let barriers = flight.barriers;
+        let all: Vec<_> = [&barriers[..1], commands, &barriers[1..]].concat();
+        let fence = flight.fence;
+        if mechanism == Mechanism::Host {
+            let submitted = stream.synchronize().map_err(crate::Error::from);
+            // SAFETY: the caller's promise, and barriers that were just recorded.
+            let submitted = submitted.and_then(|()| unsafe { self.submit(&all, None, fence) });
+            if let Err(error) = submitted {
+                self.free(&flight);
+                return Err(error);
+            }
+            state.flights.push_back(flight);
+            return Ok(self.wait(fence, limit)?);
+        }
+        let key = stream.raw().addr();
+        let lane = match state.lanes.remove(&key) {
+            Some(lane) => lane,
+            None => self.lane(stream).inspect_err(|_| self.free(&flight))?,
+        };
+        if let Err(error) = lane.to_vulkan.hip.signal(stream, 0) {
+            self.free(&flight);
+            state.broken.push(lane);
+            return Err(error.into());
+        }
+        // SAFETY: as above; HIP's signal is on its way, and the one for HIP was waited for, since
+        // the stream that does so comes first.
+        if let Err(error) = unsafe { self.submit(&all, Some(&lane), fence) } {
+            self.free(&flight);
+            state.broken.push(lane);
+            return Err(error);
+        }
+        state.flights.push_back(flight);
+        if let Err(error) = lane.to_hip.hip.wait(stream, 0) {
+            state.broken.push(lane);
+            // The stream goes on without, so Vulkan must be done first.
+            self.wait(fence, limit)?;
+            return Err(error.into());
+        }
+        state.lanes.insert(key, lane);
+        Ok(())
+    }
+
+    /// Waits for everything that was submitted.
+    pub(super) fn finish(&self, limit: Duration) -> Result<(), Error> {
+        let state = &mut *self.state.lock();
+        for flight in &state.flights {
+            self.wait(flight.fence, limit)?;
+        }
+        self.retire(state);
+        Ok(())
+    }
+
+    fn lane(&self, stream: &hip::Stream) -> Result<Lane> {
+        Ok(Lane {
+            stream: stream.clone(),
+            to_vulkan: Both::new(&self.core, &self.device)?,
+            to_hip: Both::new(&self.core, &self.device)?,
+        })
+    }
+
+    /// # Safety
+    /// The commands can be submitted to the queue. A lane's semaphores are in turn.
+    unsafe fn submit(
+        &self,
+        commands: &[vk::CommandBuffer],
+        lane: Option<&Lane>,
+        fence: vk::Fence,
+    ) -> Result<()> {
+        let waits = lane.map(|lane| lane.to_vulkan.vulkan.raw);
+        let signals = lane.map(|lane| lane.to_hip.vulkan.raw);
+        let stages = [vk::PipelineStageFlags::ALL_COMMANDS];
+        let mut info = vk::SubmitInfo::default().command_buffers(commands);
+        if lane.is_some() {
+            info = info
+                .wait_semaphores(waits.as_slice())
+                .wait_dst_stage_mask(&stages)
+                .signal_semaphores(signals.as_slice());
+        }
+        let queue = self.device.queue.lock();
+        // SAFETY: the caller's promise; the queue is locked; the fence is unsignalled.
+        unsafe { self.device.raw.queue_submit(*queue, &[info], fence) }
+            .map_err(|code| call("vkQueueSubmit")(code).into())
+    }
+
+    /// What takes the buffers over from HIP and hands them back.
+    fn record(&self, buffers: &[vk::Buffer]) -> Result<Flight, Error> {
+        let raw = &self.device.raw;
+        let info = vk::CommandBufferAllocateInfo::default()
+            .command_pool(self.pool)
+            .level(vk::CommandBufferLevel::PRIMARY)
+            .command_buffer_count(2);
+        // SAFETY: the pool is ours, and used under the state's lock alone.
+        let two = unsafe { raw.allocate_command_buffers(&info) }
+            .map_err(call("vkAllocateCommandBuffers"))?;
+        let barriers = [two[0], two[1]];
+        // SAFETY: a living device; destroyed by `free`.
+        let fence = unsafe { raw.create_fence(&vk::FenceCreateInfo::default(), None) };
+        let fence = fence.map_err(|code| {
+            // SAFETY: allocated above and not submitted.
+            unsafe { raw.free_command_buffers(self.pool, &barriers) };
+            call("vkCreateFence")(code)
+        })?;
+        let flight = Flight { fence, barriers };
+        let (own, external) = (self.device.queue_family, vk::QUEUE_FAMILY_EXTERNAL);
+        let turns = [(barriers[0], external, own), (barriers[1], own, external)];
+        for (commands, from, to) in turns {
+            let all = vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE;
+            let of = |&buffer: &vk::Buffer| {
+                vk::BufferMemoryBarrier::default()
+                    .src_access_mask(all)
+                    .dst_access_mask(all)
+                    .src_queue_family_index(from)
+                    .dst_queue_family_index(to)
+                    .buffer(buffer)
+                    .size(vk::WHOLE_SIZE)
+            };
+            let list: Vec<_> = buffers.iter().map(of).collect();
+            let begin = vk::CommandBufferBeginInfo::default()
+                .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
+            let stage = vk::PipelineStageFlags::ALL_COMMANDS;
+            // SAFETY: a new command buffer; buffers of the device, by the caller's promise.
+            let recorded = unsafe {
+                raw.begin_command_buffer(commands, &begin)
+                    .map(|()| {
+                        let none = vk::DependencyFlags::empty();
+                        raw.cmd_pipeline_barrier(commands, stage, stage, none, &[], &list, &[]);
+                    })
+                    .and_then(|()| raw.end_command_buffer(commands))
+            };
+            if let Err(code) = recorded {
+                self.free(&flight);
+                return Err(call("recording barriers")(code));
+            }
+        }
+        Ok(flight)
+    }
+
+    fn wait(&self, fence: vk::Fence, limit: Duration) -> Result<(), Error> {
+        let nanoseconds = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        // SAFETY: a living fence of the device.
+        match unsafe { self.device.raw.wait_for_fences(&[fence], true, nanoseconds) } {
+            Err(vk::Result::TIMEOUT) => Err(Error::Late { limit }),
+            outcome => outcome.map_err(call("vkWaitForFences")),
+        }
+    }
+
+    /// Frees what is done, oldest first.
+    fn retire(&self, state: &mut State) {
+        while let Some(flight) = state.flights.front()
+            // SAFETY: a living fence of the device.
+            && unsafe { self.device.raw.get_fence_status(flight.fence) } == Ok(true)
+        {
+            self.free(flight);
+            state.flights.pop_front();
+        }
+    }
+
+    fn free(&self, flight: &Flight) {
+        // SAFETY: not submitted, or done; the pool is used under the state's lock alone.
+        unsafe {
+            self.device.raw.destroy_fence(flight.fence, None);
+            self.device
+                .raw
+                .free_command_buffers(self.pool, &flight.barriers);
+        }
+    }
+}
+
+impl Drop for Turns {
+    fn drop(&mut self) {
+        let finished = self.finish(super::link::LIMIT);
+        let state = self.state.get_mut();
+        let lanes = state.lanes.drain().map(|(_, lane)| lane);
+        let lanes: Vec<_> = lanes.chain(state.broken.drain(..)).collect();
+        if let Err(error) = finished {
+            // Freeing what the device still uses would be worse than keeping it.
+            std::mem::forget((lanes, Arc::clone(&self.device)));
+            self.core.defer(error.into());
+            return;
+        }
+        for lane in lanes {
+            // A wait for Vulkan may be queued, though what it waits for has come.
+            match lane.stream.synchronize() {
+                Ok(()) => drop(lane),
+                Err(error) => {
+                    self.core.defer(error.into());
+                    std::mem::forget(lane);
+                }
+            }
+        }
+        // SAFETY: nothing of it is in use.
+        unsafe { self.device.raw.destroy_command_pool(self.pool, None) };
+    }
+}

@@ -1,0 +1,387 @@
+//! Two GPUs, here two software devices: a bridge to each, and memory that goes from one to the other.
+
+mod common;
+
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Once, mpsc};
+
+use interop::{
+    Bridge, Bridges, Carrier, Error, Link, Options, Peer, PeerError, PeerPath, Route, Shared,
+};
+use platform::Selection;
+
+/// Words; four of them are no whole number of copies of 16 bytes.
+const LEN: usize = 5001;
+
+fn selection() -> Selection {
+    static DEVICES: Once = Once::new();
+    // SAFETY: every test comes here before it does anything else, so that nobody reads the environment meanwhile.
+    DEVICES.call_once(|| unsafe { std::env::set_var("HIP_HOST_DEVICES", "2") });
+    common::host()
+}
+
+fn open_with(selection: &Selection) -> [Bridge; 2] {
+    let Bridges { bridges, refused } =
+        Bridge::open_all(selection, &Options::default()).expect("bridges");
+    assert!(refused.is_empty(), "{refused:?}");
+    bridges.try_into().expect("two devices")
+}
+
+fn open() -> [Bridge; 2] {
+    open_with(&selection())
+}
+
+fn words(seed: u32) -> Vec<u32> {
+    (0..LEN as u32).map(|i| i.wrapping_mul(seed)).collect()
+}
+
+fn contents(shared: &Shared<u32>) -> Vec<u32> {
+    let mut words = vec![0; shared.len()];
+    shared.download(&mut words).expect("a download");
+    words
+}
+
+#[test]
+fn every_device_gets_a_bridge_of_its_own() {
+    let bridges = open();
+    for (ordinal, bridge) in bridges.iter().enumerate() {
+        assert_eq!(bridge.hip_device().ordinal(), ordinal);
+        let mut data = bridge.alloc::<u32>(LEN).expect("memory");
+        data.upload(&words(3)).expect("an upload");
+        assert_eq!(contents(&data), words(3));
+    }
+    assert_ne!(
+        bridges[0].cl_context().raw(),
+        bridges[1].cl_context().raw(),
+        "one device in each context"
+    );
+}
+
+#[test]
+fn a_peer_is_proven_in_one_direction_and_never_by_itself() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let report = peer.report();
+    assert_eq!((report.from, report.to), (0, 1));
+    assert_eq!(report.path, PeerPath::Direct);
+    assert!(report.gb_s > 0.0);
+    let apart = open();
+    for (a, b, reason) in [
+        (&first, &first, "it is the same device"),
+        (&first, &apart[1], "Bridge::open_all"),
+    ] {
+        let error = a.peer(b).expect_err(reason);
+        assert!(
+            matches!(error, Error::NoPeer { .. }) && error.to_string().contains(reason),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_copy_brings_every_byte_whoever_owns_the_memory() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let stream = second.stream().expect("a stream");
+    for from in [Route::HipPointer, Route::SvmCoarse, Route::GpuVa] {
+        for to in [Route::HipPointer, Route::SvmCoarse] {
+            let mut source = first.alloc_on::<u32>(from, LEN).expect("memory");
+            let mut destination = second.alloc_on::<u32>(to, LEN).expect("memory");
+            source.upload(&words(7)).expect("an upload");
+            destination.upload(&words(1)).expect("an upload");
+            peer.copy(&source, &mut destination, &stream)
+                .expect("a copy");
+            assert_eq!(contents(&destination), words(7), "{from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_comes_after_the_writer_and_before_the_next_one() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let (here, there) = (
+        first.stream().expect("a stream"),
+        second.stream().expect("a stream"),
+    );
+    let mut source = first
+        .alloc_on::<u32>(Route::HipPointer, LEN)
+        .expect("memory");
+    let mut destination = second
+        .alloc_on::<u32>(Route::HipPointer, LEN)
+        .expect("memory");
+    source.upload(&words(1)).expect("an upload");
+    // The writer is held, so that the copy would read the old words if it did not wait.
+    let (open, opened) = mpsc::channel::<()>();
+    here.host_function(move || {
+        let _: Result<(), _> = opened.recv();
+    })
+    .expect("a gate");
+    source
+        .hip_mut(&here)
+        .expect("access")
+        .slice_mut()
+        .fill_zero()
+        .expect("a fill");
+    peer.copy(&source, &mut destination, &there)
+        .expect("a copy");
+    assert!(!there.is_idle().expect("asked"), "the copy waits");
+    drop(open);
+    // The next writer comes after the copy.
+    source.upload(&words(9)).expect("an upload");
+    assert_eq!(contents(&destination), [0; LEN]);
+    assert_eq!(contents(&source), words(9));
+}
+
+#[test]
+fn kernels_of_one_device_read_the_memory_of_the_other_in_place() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let stream = second.stream().expect("a stream");
+    let kernel = hip::rtc::Program::new(
+        "extern \"C\" __global__ void sum(const unsigned int *x, unsigned int n, unsigned int *out) {
+            unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+            if (i < n) atomicAdd(out, x[i]);
+        }",
+    )
+    .compile(second.hip_device())
+    .and_then(|module| module.function("sum"))
+    .expect("a kernel");
+    let expected = words(5).into_iter().fold(0, u32::wrapping_add);
+    for route in [Route::HipPointer, Route::SvmCoarse] {
+        let mut source = first.alloc_on::<u32>(route, LEN).expect("memory");
+        source.upload(&words(5)).expect("an upload");
+        let mut out = second.hip_device().alloc_zeroed::<u32>(1).expect("memory");
+        {
+            let guard = peer.hip(&source, &stream).expect("access");
+            let config = hip::LaunchConfig::linear(LEN, 256).expect("a grid");
+            let sum = out.on_mut(&stream).expect("access");
+            // SAFETY: the kernel reads as many words as it is told and adds to one.
+            unsafe { kernel.launch(&stream, config, &[&guard.slice(), &(LEN as u32), &sum]) }
+                .expect("a launch");
+        }
+        let mut sum = [0];
+        out.copy_to_slice(&stream, &mut sum).expect("a copy");
+        assert_eq!(sum, [expected], "{route}");
+    }
+    let exportable = first.alloc_exportable::<u32>(LEN).expect("memory");
+    let error = peer.hip(&exportable, &stream).expect_err("not reached");
+    assert!(matches!(error, Error::NoPeer { .. }), "{error}");
+}
+
+/// Who may use the allocation, by HSA.
+fn agents(selection: &Selection, address: usize) -> u32 {
+    unsafe extern "C" fn leak(bytes: usize) -> *mut std::ffi::c_void {
+        Vec::<u64>::leak(vec![0; bytes.div_ceil(8)])
+            .as_mut_ptr()
+            .cast()
+    }
+    let hsa = selection.tables.hsa.clone().expect("HSA");
+    let mut info = hsa_sys::hsa_amd_pointer_info_t {
+        size: size_of::<hsa_sys::hsa_amd_pointer_info_t>() as u32,
+        ..Default::default()
+    };
+    let (mut count, mut list) = (0, std::ptr::null_mut());
+    // SAFETY: valid places; the address is looked up only; the list is small and is leaked.
+    let status = unsafe {
+        hsa.hsa_amd_pointer_info.expect("a query")(
+            std::ptr::without_provenance(address),
+            &raw mut info,
+            Some(leak),
+            &raw mut count,
+            &raw mut list,
+        )
+    };
+    assert_eq!(status, hsa_sys::hsa_status_t::HSA_STATUS_SUCCESS);
+    count
+}
+
+#[test]
+fn opencls_memory_is_granted_to_the_peer_by_hsa_and_the_owner_keeps_it() {
+    let selection = selection();
+    let [first, second] = open_with(&selection);
+    let peer = first.peer(&second).expect("peers");
+    let stream = second.stream().expect("a stream");
+    let source = first
+        .alloc_on::<u32>(Route::SvmCoarse, LEN)
+        .expect("memory");
+    let (_, address) = source.addresses().expect("both are known");
+    assert_eq!(agents(&selection, address), 1, "the owner alone");
+    for _ in 0..2 {
+        drop(peer.hip(&source, &stream).expect("access"));
+        assert_eq!(agents(&selection, address), 2);
+    }
+}
+
+#[test]
+fn buffers_and_streams_of_the_wrong_side_are_refused() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let (here, there) = (
+        first.stream().expect("a stream"),
+        second.stream().expect("a stream"),
+    );
+    let ours = first.alloc::<u32>(LEN).expect("memory");
+    let mut theirs = second.alloc::<u32>(LEN).expect("memory");
+    let mut also_ours = first.alloc::<u32>(LEN).expect("memory");
+    let mut short = second.alloc::<u32>(LEN - 1).expect("memory");
+    let stranger = second.alloc::<u32>(LEN).expect("memory");
+    let what = |outcome: interop::Result<()>| match outcome {
+        Err(Error::OtherOwner { what, .. }) => what,
+        Err(Error::LengthMismatch { .. }) => "length",
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(what(peer.copy(&ours, &mut theirs, &here)), "stream");
+    assert_eq!(
+        what(peer.copy(&ours, &mut also_ours, &there)),
+        "destination"
+    );
+    assert_eq!(what(peer.copy(&stranger, &mut theirs, &there)), "source");
+    assert_eq!(what(peer.copy(&ours, &mut short, &there)), "length");
+}
+
+/// HIP on which no device is a peer.
+unsafe extern "C" fn no_peers(can: *mut i32, _: i32, _: i32) -> hip_sys::hipError_t {
+    // SAFETY: the caller's place for one int.
+    unsafe { *can = 0 };
+    hip_sys::hipError_t::hipSuccess
+}
+
+/// HIP whose copies between devices bring nothing.
+unsafe extern "C" fn lost(
+    _: *mut std::ffi::c_void,
+    _: i32,
+    _: *const std::ffi::c_void,
+    _: i32,
+    _: usize,
+    _: hip_sys::hipStream_t,
+) -> hip_sys::hipError_t {
+    hip_sys::hipError_t::hipSuccess
+}
+
+fn peer_of(change: impl FnOnce(&mut hip_sys::Api)) -> ([Bridge; 2], interop::Result<Peer>) {
+    let mut selection = selection();
+    let mut hip = *selection.tables.hip;
+    change(&mut hip);
+    selection.tables.hip = Arc::new(hip);
+    let bridges = open_with(&selection);
+    let peer = bridges[0].peer(&bridges[1]);
+    (bridges, peer)
+}
+
+#[test]
+fn wrong_data_is_no_peer() {
+    let (_bridges, peer) = peer_of(|hip| hip.hipMemcpyPeerAsync = Some(lost));
+    let error = peer.expect_err("nothing arrived");
+    let text = error.to_string();
+    assert!(
+        matches!(error, Error::NoPeer { from: 0, to: 1, .. })
+            && text.contains("of 65536 words were wrong"),
+        "{text}"
+    );
+}
+
+#[test]
+fn where_no_kernel_reaches_across_hips_copies_are_staged_and_opencls_memory_stays() {
+    let ([first, second], peer) = peer_of(|hip| hip.hipDeviceCanAccessPeer = Some(no_peers));
+    let peer = peer.expect("copies work");
+    assert_eq!(peer.report().path, PeerPath::Staged);
+    assert!(
+        peer.report()
+            .to_string()
+            .contains("staged through the host")
+    );
+    let stream = second.stream().expect("a stream");
+    let mut destination = second
+        .alloc_on::<u32>(Route::HipPointer, LEN)
+        .expect("memory");
+    let mut source = first
+        .alloc_on::<u32>(Route::HipPointer, LEN)
+        .expect("memory");
+    source.upload(&words(3)).expect("an upload");
+    peer.copy(&source, &mut destination, &stream)
+        .expect("a copy");
+    assert_eq!(contents(&destination), words(3));
+    let opencls = first
+        .alloc_on::<u32>(Route::SvmCoarse, LEN)
+        .expect("memory");
+    let error = peer
+        .copy(&opencls, &mut destination, &stream)
+        .expect_err("not HIP's");
+    assert!(matches!(error, Error::NoPeer { .. }), "{error}");
+}
+
+const SECOND: &str = "HIPCL_TEST_SECOND";
+
+/// Imports what lies on GPU 0 there, and copies it to GPU 1.
+#[test]
+fn a_process_on_one_gpu_gets_the_memory_of_a_process_on_the_other() {
+    let name = "a_process_on_one_gpu_gets_the_memory_of_a_process_on_the_other";
+    let [first, second] = open();
+    if std::env::var_os(SECOND).is_some() {
+        let link = Link::from_stdin().expect("a link");
+        // SAFETY: the first process runs this program too.
+        let mut joint = unsafe { first.import::<u32>(link) }.expect("an import");
+        let peer = first.peer(&second).expect("peers");
+        let stream = second.stream().expect("a stream");
+        let mut own = second
+            .alloc_on::<u32>(Route::HipPointer, LEN)
+            .expect("memory");
+        joint.take().expect("a turn");
+        let view = joint.view().expect("this side's turn");
+        peer.copy(view, &mut own, &stream).expect("a copy");
+        assert_eq!(contents(&own), words(11));
+        joint.upload(&words(13)).expect("an upload");
+        joint.pass().expect("passed");
+        return;
+    }
+    for carrier in [Carrier::HipFd, Carrier::IpcHandle] {
+        let (link, theirs) = Link::pair().expect("a link");
+        let mut second = Command::new(std::env::current_exe().expect("a path"))
+            .args([name, "--exact", "--nocapture"])
+            .env(SECOND, "yes")
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the second process starts");
+        let memory = match carrier {
+            Carrier::HipFd => first.alloc_exportable(LEN),
+            _ => first.alloc_on(Route::HipPointer, LEN),
+        };
+        let mut joint = memory
+            .expect("memory")
+            .export_by(carrier, link)
+            .expect("an export");
+        joint.upload(&words(11)).expect("an upload");
+        joint.pass().expect("passed");
+        joint.take().expect("a turn");
+        assert_eq!(contents(joint.view().expect("ours")), words(13));
+        drop(joint);
+        assert!(second.wait().expect("a child").success(), "{carrier}");
+    }
+}
+
+#[test]
+fn memory_of_one_gpu_is_not_imported_by_the_bridge_of_another() {
+    let [first, second] = open();
+    let (link, theirs) = Link::pair().expect("a link");
+    let importer = std::thread::spawn(move || {
+        let link = Link::from_fd(theirs).expect("a link");
+        // SAFETY: refused.
+        unsafe { second.import::<u32>(link) }
+    });
+    let not = first
+        .alloc_exportable::<u32>(LEN)
+        .expect("memory")
+        .export(link)
+        .expect_err("the wrong GPU");
+    assert!(
+        matches!(not.error, Error::Peer(PeerError::Refused { .. })),
+        "{not}"
+    );
+    let error = importer.join().expect("no panic").expect_err("refused");
+    assert!(
+        matches!(error, Error::Peer(PeerError::OtherDevice { .. })),
+        "{error}"
+    );
+}
