@@ -136,7 +136,10 @@ pub fn ready_on_host(test: &str) -> bool {
         Ok(bridge) if bridge.report().platform == platform::Platform::Host => true,
         Ok(bridge) => {
             let platform = bridge.report().platform;
-            skip(test, &format!("made for the host platform, this is {platform}"));
+            skip(
+                test,
+                &format!("made for the host platform, this is {platform}"),
+            );
             false
         }
         Err(reason) => {
