@@ -126,14 +126,16 @@ impl ExternalSemaphore {
 
 impl Drop for ExternalSemaphore {
     fn drop(&mut self) {
-        // SAFETY: the handle is alive, and this is its last use.
-        let destroyed = unsafe {
-            call!(
-                self.device.runtime(),
-                hipDestroyExternalSemaphore(self.raw),
-                "hipDestroyExternalSemaphore()"
-            )
-        };
+        let destroyed = self.device.make_current().and_then(|()| {
+            // SAFETY: the handle is alive, and this is its last use.
+            unsafe {
+                call!(
+                    self.device.runtime(),
+                    hipDestroyExternalSemaphore(self.raw),
+                    "hipDestroyExternalSemaphore()"
+                )
+            }
+        });
         if let Err(error) = destroyed {
             self.device.runtime().defer(error);
         }

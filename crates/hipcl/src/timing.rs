@@ -186,6 +186,11 @@ impl StageTimer {
             .collect()
     }
 
+    /// Wall time of each whole iteration in microseconds, in the order of the loop.
+    pub fn iterations_us(&self) -> impl Iterator<Item = f64> + '_ {
+        self.whole.iter().map(|time| time.as_secs_f64() * 1e6)
+    }
+
     /// Median wall time of a whole iteration in microseconds: the stages, and the hand-offs between them.
     pub fn iteration_median_us(&self) -> f64 {
         median_us(&self.whole)

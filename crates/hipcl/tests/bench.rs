@@ -45,6 +45,34 @@ fn every_figure_has_a_spread_and_is_held_against_something() {
 }
 
 #[test]
+fn four_kinds_of_memory_stand_beside_their_predictions_or_say_why_not() {
+    let Some(report) = measured("svm") else {
+        return;
+    };
+    let lines = report["lines"].as_array().expect("a list");
+    let notes = report["notes"].as_array().expect("a list");
+    for kind in [
+        "fine-grain SVM",
+        "coarse SVM",
+        "coarse SVM, context of two devices",
+        "HIP's pointer",
+    ] {
+        let measured = lines.iter().any(|line| line["name"] == kind);
+        let skipped = format!("{kind}: skipped: ");
+        let skipped = notes
+            .iter()
+            .any(|note| note.as_str().is_some_and(|note| note.starts_with(&skipped)));
+        assert!(measured != skipped, "{kind}: {report:#}");
+    }
+    for line in lines {
+        assert!(
+            line["limit"].as_f64().is_some_and(|limit| limit > 0.0),
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn a_hand_off_is_measured_by_grade_on_idle_and_on_busy_queues() {
     let Some(report) = measured("handoff") else {
         return;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Run, ready};
+use common::{Run, ready, ready_on_host};
 
 #[test]
 fn a_healthy_machine_has_a_pair_and_a_direct_route() {
@@ -66,7 +66,7 @@ fn a_file_that_cannot_be_written_is_refused() {
 
 #[test]
 fn a_route_that_works_no_longer_is_worse_and_changes_the_status() {
-    if !ready("a_route_that_works_no_longer_is_worse_and_changes_the_status") {
+    if !ready_on_host("a_route_that_works_no_longer_is_worse_and_changes_the_status") {
         return;
     }
     let asked = ["doctor", "--route", "dma-buf", "--route", "host-pinned"];

@@ -7,6 +7,7 @@
 //! | `staging` | what a change of side costs without sharing |
 //! | `pipeline` | blocks through upload, OpenCL, HIP and download, by number of slots |
 //! | `note` | four small kernels: strictly alternating, and with data sets in flight |
+//! | `svm` | the four small kernels on four kinds of memory, beside what is predicted |
 //! | `stream` | blocks that arrive like a network's, through pinned memory |
 //! | `ipc` | memory of another process: getting it, taking turns, its bandwidth |
 //! | `soak` | memory, descriptors and threads over a long run |
@@ -32,6 +33,7 @@ mod routes;
 mod soak;
 mod staging;
 mod stream;
+mod svm;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,6 +60,8 @@ pub enum What {
     Pipeline,
     /// Four small kernels: strictly alternating, and with data sets in flight.
     Note,
+    /// The four small kernels on fine and coarse shared virtual memory, on the latter in a context of two devices, and on HIP's memory.
+    Svm,
     /// Blocks that arrive like a network's, through pinned memory.
     Stream,
     /// Memory of another process.
@@ -170,6 +174,7 @@ fn measure(options: &Options) -> Result<Report> {
         What::Staging => staging::measure(&ground),
         What::Pipeline => pipeline::measure(&ground),
         What::Note => note::measure(&ground),
+        What::Svm => svm::measure(&ground),
         What::Stream => stream::measure(&ground),
         What::Ipc => ipc::measure(&ground),
         What::Soak => soak::measure(&ground, options.iterations as usize),

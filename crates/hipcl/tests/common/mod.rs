@@ -130,6 +130,25 @@ pub fn open(route: Option<Route>) -> Result<Bridge, String> {
     .map_err(|error| error.to_string())
 }
 
+/// As [`ready`], for what is planted in the host platform's way.
+pub fn ready_on_host(test: &str) -> bool {
+    match open(None) {
+        Ok(bridge) if bridge.report().platform == platform::Platform::Host => true,
+        Ok(bridge) => {
+            let platform = bridge.report().platform;
+            skip(
+                test,
+                &format!("made for the host platform, this is {platform}"),
+            );
+            false
+        }
+        Err(reason) => {
+            skip(test, &reason);
+            false
+        }
+    }
+}
+
 fn skip(test: &str, reason: &str) {
     use std::io::Write as _;
     let line = format!("{test}: {}", reason.lines().collect::<Vec<_>>().join(" | "));

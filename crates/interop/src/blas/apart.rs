@@ -21,7 +21,11 @@ impl Extent {
     }
 
     fn meets(&self, other: &Self) -> bool {
-        self.bytes.start < other.bytes.end && other.bytes.start < self.bytes.end
+        // An operand without elements lies nowhere.
+        !self.bytes.is_empty()
+            && !other.bytes.is_empty()
+            && self.bytes.start < other.bytes.end
+            && other.bytes.start < self.bytes.end
     }
 }
 

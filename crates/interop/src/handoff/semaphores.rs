@@ -17,8 +17,8 @@ use clmgr::SemaphoreKind;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// One semaphore, as three APIs know it.
@@ -27,6 +27,8 @@ struct Shared {
     cl: clmgr::Semaphore,
     hip: hip::ExternalSemaphore,
     vulkan: Semaphore,
+    /// Who used it last: a driver's semaphore may remember its queue, which must not be gone first.
+    users: Mutex<Option<(clmgr::Queue, hip::Stream)>>,
     /// Nobody knows whether a signal is pending.
     spoiled: AtomicBool,
 }
@@ -44,8 +46,15 @@ impl Shared {
             cl,
             hip,
             vulkan,
+            users: Mutex::default(),
             spoiled: AtomicBool::new(false),
         }))
+    }
+
+    /// For a watchdog that may outlive the grade.
+    fn hold(self: &Arc<Self>) -> Hold {
+        let weak: Weak<Self> = Arc::downgrade(self);
+        Hold::Signal(weak)
     }
 
     fn spoil(&self) {
@@ -161,10 +170,8 @@ impl Semaphores {
         parties: Parties,
     ) -> Result<Arc<Outcome>> {
         let semaphore = self.take()?;
-        let ticket = Ticket::new(
-            parties,
-            Hold::Signal(Arc::clone(&semaphore) as Arc<dyn LetGo>),
-        );
+        *semaphore.users.lock() = Some((queue.clone(), stream.clone()));
+        let ticket = Ticket::new(parties, semaphore.hold());
         let handed = (|| {
             let event = semaphore.cl.signal(queue)?;
             // The driver may hold back what was not flushed, and HIP's wait with it.
@@ -185,10 +192,8 @@ impl Semaphores {
         parties: Parties,
     ) -> Result<Arc<Outcome>> {
         let semaphore = self.take()?;
-        let ticket = Ticket::new(
-            parties,
-            Hold::Signal(Arc::clone(&semaphore) as Arc<dyn LetGo>),
-        );
+        *semaphore.users.lock() = Some((queue.clone(), stream.clone()));
+        let ticket = Ticket::new(parties, semaphore.hold());
         let handed = (|| {
             semaphore.hip.signal(stream, 0)?;
             let event = semaphore.cl.wait(queue)?;
@@ -259,16 +264,18 @@ impl Handoff for Semaphores {
 impl Drop for Semaphores {
     fn drop(&mut self) {
         let pool = self.pool.get_mut();
-        let spoiled = std::mem::take(&mut pool.spoiled);
-        let waited_for = std::mem::take(&mut pool.waited_for);
-        let pending = waited_for
-            .into_iter()
-            .filter(|(semaphore, wait)| {
-                semaphore.spoiled.load(Ordering::Acquire) || !wait.is_done()
-            })
-            .map(|(semaphore, _)| semaphore);
+        let mut kept = std::mem::take(&mut pool.spoiled);
+        for (semaphore, wait) in std::mem::take(&mut pool.waited_for) {
+            let is_free = wait.is_done() && !semaphore.spoiled.load(Ordering::Acquire);
+            // Before the semaphore that it is about.
+            drop(wait);
+            match is_free {
+                true => pool.free.push(semaphore),
+                false => kept.push(semaphore),
+            }
+        }
         // A driver may signal or wait for these after all: they, and the device below them, stay.
-        for semaphore in pending.chain(spoiled) {
+        for semaphore in kept {
             std::mem::forget((semaphore, Arc::clone(&self.link)));
         }
     }

@@ -3,6 +3,8 @@ use super::device::Word;
 use crate::{Error, Result};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
+#[cfg(feature = "vulkan")]
+use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::{Duration, Instant};
 
@@ -132,9 +134,9 @@ pub(super) enum Hold {
     ),
     /// A stream waits for a word that a kernel writes.
     Word(Arc<Word>),
-    /// A queue or a stream waits for a semaphore.
+    /// A queue or a stream waits for a semaphore. The grade owns it, and keeps one that is waited for.
     #[cfg(feature = "vulkan")]
-    Signal(Arc<dyn LetGo>),
+    Signal(Weak<dyn LetGo>),
 }
 
 /// One hand-off on its way, shared with the driver's callback.
@@ -217,7 +219,7 @@ impl Ticket {
         let rescued = match &self.hold {
             Hold::Word(word) => word.give_up(),
             #[cfg(feature = "vulkan")]
-            Hold::Signal(semaphore) => semaphore.let_go(),
+            Hold::Signal(semaphore) => semaphore.upgrade().map_or(Ok(()), |it| it.let_go()),
             _ => Ok(()),
         };
         if let Err(error) = rescued {

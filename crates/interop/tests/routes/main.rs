@@ -5,6 +5,7 @@ mod amd;
 #[path = "../common/mod.rs"]
 mod common;
 mod descriptors;
+mod evidence;
 mod external_memory;
 mod matrix;
 mod rules;

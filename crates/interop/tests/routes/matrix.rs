@@ -7,7 +7,7 @@ use std::path::Path;
 
 use interop::{Bridge, BridgeReport, Carrier, Link, Options, PeerError, Residency, Route};
 
-use crate::{amd, common, descriptors};
+use crate::{amd, common, descriptors, evidence};
 
 const BEGIN: &str = "<!-- routes: made by `HIPCL_WRITE_MATRIX=1 cargo test -p interop --test routes matrix`, do not edit -->\n";
 const END: &str = "<!-- routes: end -->\n";
@@ -144,6 +144,7 @@ fn across_processes() -> String {
 }
 
 fn table() -> String {
+    let seen = evidence::all();
     let _alone = amd::alone();
     let strict = amd::open();
     let imports = descriptors::open();
@@ -151,8 +152,11 @@ fn table() -> String {
     let mut text =
         "| route | oldest ROCm | amd | nvidia | host |\n|---|---|---|---|---|\n".to_owned();
     for route in Route::ALL {
-        let amd = cell(strict.report(), route, "shim");
-        let nvidia = nvidia(imports.report(), route);
+        // what was seen on hardware outweighs what was modelled
+        let amd = evidence::cell(&seen, "amd", route)
+            .unwrap_or_else(|| cell(strict.report(), route, "shim"));
+        let nvidia = evidence::cell(&seen, "nvidia", route)
+            .unwrap_or_else(|| nvidia(imports.report(), route));
         let host = cell(host.report(), route, "host");
         let oldest = route.oldest_rocm().unwrap_or("none");
         writeln!(text, "| `{route}` | {oldest} | {amd} | {nvidia} | {host} |").expect("a string");

@@ -15,10 +15,12 @@
 //! |---|---|
 //! | `mod` | the job: strictly alternating, each stage timed |
 //! | `kernels` | the four kernels, as OpenCL's half and HIP's half |
+//! | `two_devices` | the same on memory of a context with two devices, which ROCm puts elsewhere |
 //! | `in_flight` | the same on several data sets at once, as a program with a stream of blocks has them |
 
 pub mod in_flight;
 mod kernels;
+pub mod two_devices;
 
 use std::f64::consts::PI;
 
@@ -35,7 +37,7 @@ use kernels::{ClHalf, HipHalf, OFFSET, factor};
 /// Timed iterations unless told otherwise.
 const ITERATIONS: usize = 20;
 /// The published time of one iteration over the default number of samples, in milliseconds.
-const PUBLISHED_MS: f64 = 14.0;
+pub(crate) const PUBLISHED_MS: f64 = 14.0;
 const PUBLISHED_SAMPLES: usize = 4_194_304;
 /// Rounding of the first iteration, and what every further one may add to it.
 const TOLERANCE: f64 = 1e-6;
@@ -178,7 +180,7 @@ impl Alternating {
 }
 
 /// The memory traffic of one iteration in bytes: seven reads and writes of all samples, and one of half their size.
-fn traffic(samples: usize) -> u64 {
+pub(crate) fn traffic(samples: usize) -> u64 {
     (samples * (7 * size_of::<C32>() + size_of::<f32>())) as u64
 }
 

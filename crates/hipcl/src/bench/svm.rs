@@ -1,0 +1,143 @@
+//! The four small kernels of `pipeline note` on four kinds of memory. Their published time, 14.0 ms, is a host link's; which kind of memory
+//! has it is what this shows.
+
+use interop::{Bridge, Route};
+
+use super::line::{Better, Line};
+use super::{Found, Ground};
+use crate::presets::note::{self, two_devices};
+use crate::presets::{Common, Outcome};
+use crate::{Error, Result};
+
+const ITERATIONS: usize = 20;
+
+/// What an MI100 should need, in milliseconds: memory behind its link, and memory of its own with four launches and four waits.
+/// Computed: 251.7 MB over a link that reads 13.7 GB/s and writes 28 GB/s, or over 1.2 TB/s.
+const MI100_LINK: f64 = 14.0;
+const MI100_OWN: f64 = 0.3;
+
+/// A kind of memory.
+struct Kind {
+    name: &'static str,
+    route: Option<Route>,
+    mi100: f64,
+}
+
+const KINDS: [Kind; 4] = [
+    Kind {
+        name: "fine-grain SVM",
+        route: Some(Route::SvmFine),
+        mi100: MI100_LINK,
+    },
+    Kind {
+        name: "coarse SVM",
+        route: Some(Route::SvmCoarse),
+        mi100: MI100_OWN,
+    },
+    Kind {
+        name: "coarse SVM, context of two devices",
+        route: None,
+        mi100: MI100_LINK,
+    },
+    Kind {
+        name: "HIP's pointer",
+        route: Some(Route::HipPointer),
+        mi100: MI100_OWN,
+    },
+];
+
+pub(super) fn measure(ground: &Ground) -> Result<Found> {
+    let mut found = Found::default();
+    let on_mi100 = ground.bridge.hip_device().arch()?.starts_with("gfx908");
+    let bytes = note::traffic(note::Options::default().samples);
+    // where there is no prediction, the traffic at the speed that the memory was measured to have
+    let limit_gb_s = match on_mi100 {
+        true => None,
+        false => Some(interop::measure::bandwidth(&ground.bridge)?.limit_gb_s),
+    };
+    for kind in &KINDS {
+        let outcome = match kind.route {
+            Some(route) => match ground.on_route(route) {
+                Ok(bridge) => on_route(&bridge).map(Ok),
+                Err(error) => Ok(Err(error.one_line())),
+            },
+            None => in_two(ground),
+        }?;
+        let (times, place) = match outcome {
+            Ok(measured) => measured,
+            Err(reason) => {
+                found
+                    .notes
+                    .push(format!("{}: skipped: {reason}", kind.name));
+                continue;
+            }
+        };
+        let line = Line::of(kind.name, "ms", Better::Lower, times);
+        let rate = bytes as f64 / line.value / 1e6;
+        found
+            .notes
+            .push(format!("{}: {rate:.1} GB/s, {place}", kind.name));
+        found.lines.push(match limit_gb_s {
+            None => line.against(kind.mi100, "predicted for an MI100"),
+            Some(limit) => line.against(
+                bytes as f64 / limit / 1e6,
+                "its memory traffic at a copy kernel's bandwidth",
+            ),
+        });
+    }
+    if found.lines.is_empty() {
+        return Err(Error::input(format!(
+            "none of the four kinds of memory is possible here: {}",
+            found.notes.join("; ")
+        )));
+    }
+    found.notes.push(format!(
+        "{:.1} MB of traffic an iteration, each kernel waited for; published: {:.1} ms; every run's data was verified",
+        bytes as f64 / 1e6,
+        note::PUBLISHED_MS
+    ));
+    Ok(found)
+}
+
+type Measured = std::result::Result<(Vec<f64>, String), String>;
+
+/// Milliseconds of each iteration, and where the memory lies.
+fn on_route(bridge: &Bridge) -> Result<(Vec<f64>, String)> {
+    let common = Common {
+        iterations: Some(ITERATIONS),
+        seed: 1,
+        plant_copy: None,
+    };
+    let Outcome {
+        timer,
+        max_rel_error,
+        tolerance,
+        residency,
+        ..
+    } = note::run(bridge, &common, &note::Options::default())?;
+    if max_rel_error <= tolerance {
+        let times = timer.iterations_us().map(|us| us / 1e3).collect();
+        return Ok((times, format!("residency {residency}")));
+    }
+    Err(wrong())
+}
+
+fn in_two(ground: &Ground) -> Result<Measured> {
+    if ground.selection.platform == platform::Platform::Nvidia {
+        return Ok(Err("OpenCL and CUDA are two contexts on the GPU".into()));
+    }
+    let bridge = &ground.bridge;
+    let foreign = ground.selection.tables.foreign;
+    let samples = note::Options::default().samples;
+    Ok(
+        match two_devices::run(bridge, foreign, samples, ITERATIONS)? {
+            Ok(run) if run.verified => Ok((run.times_ms, run.devices)),
+            Ok(_) => return Err(wrong()),
+            Err(reason) => Err(reason),
+        },
+    )
+}
+
+fn wrong() -> Error {
+    Error::input("the measurement's own data came out wrong; run `hipcl doctor`")
+}
