@@ -10,6 +10,7 @@
 //               With neither the transforms are rows, one behind the other.
 //   FFT_WHOLE   defined: complex numbers are exchanged. Otherwise first the real and then the
 //               imaginary parts, which takes half the memory and twice the barriers.
+//   FFT_ANY_GROUP defined: the size of the work-groups is not told to the compiler
 //   PITCH       words of local memory for a transform, the padding included
 
 //   FFT_SWAPPED defined: the last pass belongs to other work-items, of which MIX neighbours have
@@ -160,7 +161,11 @@ typedef float Word;
     GET(FROM, READER, c, R2, EACH2, NEXT, BLOCK, PAD, .y)
 #endif
 
+#ifdef FFT_ANY_GROUP
+#define TILE kernel
+#else
 #define TILE kernel __attribute__((reqd_work_group_size(COLUMNS * ITEMS, 1, 1)))
+#endif
 
 // Numbers j of butterfly b. Their distances are constants, which addresses may hold.
 #define AT(base, b, j, R, STEP) (base)[(b) * (STEP) + (j) * ((ulong)(FFT_N / (R)) * (STEP))]

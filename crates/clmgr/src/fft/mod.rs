@@ -5,7 +5,7 @@
 //! | rows | on a CPU, length a multiple of 8, 72 to 16384 | a work-item transforms one row at a time; vectors run along the row |
 //! | columns | on a CPU, other lengths up to 4096 | a work-item transforms eight rows at once, one per vector lane |
 //! | split | on a CPU, longer | the row as a matrix: columns, factors, transposition, columns |
-//! | registers | on a GPU, powers of two from 128 on, if registers and local memory hold a row | work-groups hold rows in registers |
+//! | registers | on a GPU, powers of two from 128 on and other lengths of 375 to 4096, if they fit | work-groups hold rows in registers |
 //! | local | on a GPU, other lengths, if a row fits into local memory | a work-group per row, or per few short rows |
 //! | stages | on a GPU, longer, if there are two factors that work-groups can hold | the row as a matrix: columns in registers, twice |
 //! | passes | all else | a launch per radix, in global memory |

@@ -8,7 +8,7 @@ use super::memory::{Form, Memory};
 use super::source::{Source, Template, WidePasses, global_body, local_body, pass_name, wide_body};
 use super::tables::{beside_factors, coarse_and_fine, pass_factors, roots, row_factors};
 use super::tile::{Tile, Transforms};
-use super::tuning::{Tuning, rows, steps};
+use super::tuning::{Tuning, registers, rows, steps};
 use super::way::{LocalShape, Way};
 use crate::C32;
 use crate::cache::ProgramCache;
@@ -266,8 +266,14 @@ impl Maker<'_> {
                 .define("MIX", tile.mix()),
             Transforms::Second { width } => source.define("FFT_SECOND", 1).define("WIDTH", width),
         };
+        let mut options = self.tuning.options.clone();
+        if let Some(registers) = registers(self.context, tile) {
+            // NVIDIA's compiler ignores the limit where it knows the size of the work-groups.
+            source = source.define("FFT_ANY_GROUP", 1);
+            options = format!("{options} -cl-nv-maxrregcount={registers}");
+        }
         self.programs
-            .get(&source.finish(), &self.tuning.options)?
+            .get(&source.finish(), options.trim_start())?
             .kernel("fft_tile")
     }
 

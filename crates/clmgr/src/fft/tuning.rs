@@ -27,14 +27,18 @@ pub struct Tuning {
 const ITEMS_OF_ROWS: usize = 256;
 /// The numbers of a tile of columns.
 const NUMBERS_OF_COLUMNS: usize = 8192;
+/// The registers of a multiprocessor.
+const REGISTERS_OF_NVIDIA: usize = 65536;
 /// The most transforms side by side.
 const MOST_COLUMNS: usize = 32;
 
 /// The tile of the one kernel of [`Registers`](super::Way::Registers), or why there is none.
 pub(super) fn rows(context: &Context, len: usize, tuning: &Tuning) -> Result<Tile, String> {
+    // The butterflies of other lengths do not fill 16 numbers evenly.
+    let values = if len.is_power_of_two() { 16 } else { 10 };
     let tile = |columns, whole| {
         let shape = Shape {
-            values: tuning.values.unwrap_or(16),
+            values: tuning.values.unwrap_or(values),
             columns,
             whole,
         };
@@ -108,6 +112,18 @@ fn step(
         }
     }
     Err(refused)
+}
+
+/// The registers of a work-item to which NVIDIA's compiler is held, so that a multiprocessor has two
+/// work-groups: one loads while the other one computes. Rows get by without.
+pub(super) fn registers(context: &Context, tile: &Tile) -> Option<usize> {
+    if tile.transforms == Transforms::Rows
+        || !context.device().has_extension("cl_nv_compiler_options")
+    {
+        return None;
+    }
+    let registers = REGISTERS_OF_NVIDIA / 2 / tile.group();
+    (64..=128).contains(&registers).then_some(registers)
 }
 
 /// A tile, if the device takes it.

@@ -12,7 +12,9 @@ use crate::device::DeviceKind;
 const LONGEST_ROW: usize = 16384;
 /// The longest transform of eight columns at once, for the same reason.
 const LONGEST_COLUMNS: usize = 4096;
-/// The shortest row that registers take from local memory.
+/// The rows of other lengths than powers of two that registers take from local memory.
+const MIXED_REGISTERS: std::ops::RangeInclusive<usize> = 375..=4096;
+/// The shortest such row that is a power of two.
 const SHORTEST_REGISTERS: usize = 128;
 /// The longest column of which a work-group holds several side by side.
 const LONGEST_WIDE: usize = 2048;
@@ -65,7 +67,12 @@ pub(super) fn choose(context: &Context, len: usize) -> Way {
     let tuning = Tuning::default();
     let suits = |way| suits(context, len, way, &tuning).is_ok();
     if context.device().kind() != DeviceKind::Cpu {
-        if len.is_power_of_two() && len >= SHORTEST_REGISTERS && suits(Way::Registers) {
+        let registers = if len.is_power_of_two() {
+            len >= SHORTEST_REGISTERS
+        } else {
+            MIXED_REGISTERS.contains(&len)
+        };
+        if registers && suits(Way::Registers) {
             return Way::Registers;
         }
         if suits(Way::Local) {
