@@ -1,7 +1,7 @@
 //! Memory over a long run: what the process and the device hold early, and what they hold at the end.
 //!
 //! An iteration takes a shared buffer to OpenCL and to HIP, with a kernel on each side; every so often a buffer is freed and another
-//! allocated, and a program comes from the cache. Whatever grows with the iterations is a leak, of memory or of what is counted here
+//! allocated. Whatever grows with the iterations is a leak, of memory or of what is counted here
 //! besides: descriptors and threads.
 
 use interop::{Bridge, Pipeline, Shared};
@@ -34,9 +34,10 @@ pub(super) fn measure(ground: &Ground, iterations: usize) -> Result<Found> {
     let mut places = (0..SLOTS)
         .map(|_| Ok(bridge.alloc::<f32>(ELEMENTS)?))
         .collect::<Result<Vec<_>>>()?;
+    let kernels = Kernels::new(bridge)?;
     let mut looks = Vec::with_capacity(LOOKS + 1);
     for _ in 0..=LOOKS {
-        places = run(bridge, places, part)?;
+        places = kernels.run(bridge, places, part)?;
         looks.push(Held::now(bridge)?);
     }
     // The first part is warm-up: pools fill, caches load.
@@ -69,59 +70,86 @@ pub(super) fn measure(ground: &Ground, iterations: usize) -> Result<Found> {
     Ok(found)
 }
 
-fn run(bridge: &Bridge, places: Vec<Shared<f32>>, iterations: usize) -> Result<Vec<Shared<f32>>> {
-    let (queue, stream) = (bridge.queue()?, bridge.stream()?);
-    let opencl = bridge
-        .programs()
-        .get(include_str!("../../kernels/bench.cl"), "")?
-        .kernel("bench_stage")?;
-    let hip = hip::rtc::Program::new(include_str!("../../kernels/bench.hip"))
-        .name("bench.hip")
-        .compile(bridge.hip_device())?
-        .function("bench_stage")?;
-    let vectors = ELEMENTS / 4;
-    let mut pipeline = Pipeline::new(places)
-        .batched_stage(
-            "opencl",
-            SLOTS / 2,
-            |place: &mut Shared<f32>, _| {
-                let guard = place.cl_mut(&queue)?;
-                // SAFETY: the kernel takes one buffer of as many float4 as there are work-items.
-                unsafe { opencl.launch(&queue, clmgr::NdRange::d1(vectors), &[guard.arg()]) }?;
-                Ok::<_, Error>(())
-            },
-            |_, _| Ok(queue.finish()?),
-        )
-        .batched_stage(
-            "hip",
-            SLOTS / 2,
-            |place, _| {
-                let mut guard = place.hip_mut(&stream)?;
-                let config = hip::LaunchConfig::linear(vectors, 256)?;
-                let count = vectors as u64;
-                // SAFETY: the kernel takes a pointer and a 64-bit count and stays below the count.
-                unsafe { hip.launch(&stream, config, &[&guard.slice_mut(), &count]) }?;
+/// One half of an iteration for each API. Compiled once: a compiler keeps memory of its own.
+struct Kernels {
+    queue: clmgr::Queue,
+    stream: hip::Stream,
+    opencl: clmgr::Kernel,
+    hip: hip::Function,
+}
+
+impl Kernels {
+    fn new(bridge: &Bridge) -> Result<Self> {
+        Ok(Self {
+            queue: bridge.queue()?,
+            stream: bridge.stream()?,
+            opencl: bridge
+                .programs()
+                .get(include_str!("../../kernels/bench.cl"), "")?
+                .kernel("bench_stage")?,
+            hip: hip::rtc::Program::new(include_str!("../../kernels/bench.hip"))
+                .name("bench.hip")
+                .compile(bridge.hip_device())?
+                .function("bench_stage")?,
+        })
+    }
+
+    fn run(
+        &self,
+        bridge: &Bridge,
+        places: Vec<Shared<f32>>,
+        iterations: usize,
+    ) -> Result<Vec<Shared<f32>>> {
+        let Self {
+            queue,
+            stream,
+            opencl,
+            hip,
+        } = self;
+        let vectors = ELEMENTS / 4;
+        let mut pipeline = Pipeline::new(places)
+            .batched_stage(
+                "opencl",
+                SLOTS / 2,
+                |place: &mut Shared<f32>, _| {
+                    let guard = place.cl_mut(queue)?;
+                    // SAFETY: the kernel takes one buffer of as many float4 as there are work-items.
+                    unsafe { opencl.launch(queue, clmgr::NdRange::d1(vectors), &[guard.arg()]) }?;
+                    Ok::<_, Error>(())
+                },
+                |_, _| Ok(queue.finish()?),
+            )
+            .batched_stage(
+                "hip",
+                SLOTS / 2,
+                |place, _| {
+                    let mut guard = place.hip_mut(stream)?;
+                    let config = hip::LaunchConfig::linear(vectors, 256)?;
+                    let count = vectors as u64;
+                    // SAFETY: the kernel takes a pointer and a 64-bit count and stays below the count.
+                    unsafe { hip.launch(stream, config, &[&guard.slice_mut(), &count]) }?;
+                    Ok(())
+                },
+                |_, _| Ok(stream.synchronize()?),
+            );
+        let mut failure = None;
+        pipeline.run(
+            &mut (0..iterations),
+            |place, number| {
+                if number % 1000 == 0 {
+                    *place = bridge.alloc(ELEMENTS)?;
+                }
                 Ok(())
             },
-            |_, _| Ok(stream.synchronize()?),
-        );
-    let mut failure = None;
-    pipeline.run(
-        &mut (0..iterations),
-        |place, number| {
-            if number % 1000 == 0 {
-                *place = bridge.alloc(ELEMENTS)?;
-            }
-            Ok(())
-        },
-        |_| Ok(()),
-        |_, outcome| failure = failure.take().or(outcome.err()),
-    )?;
-    match failure {
-        Some(failure) => Err(Error::input(format!(
-            "the measurement's own work: {failure}"
-        ))),
-        None => Ok(pipeline.into_slots()),
+            |_| Ok(()),
+            |_, outcome| failure = failure.take().or(outcome.err()),
+        )?;
+        match failure {
+            Some(failure) => Err(Error::input(format!(
+                "the measurement's own work: {failure}"
+            ))),
+            None => Ok(pipeline.into_slots()),
+        }
     }
 }
 
