@@ -15,6 +15,7 @@ mod report;
 mod run;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
@@ -58,6 +59,7 @@ struct Options {
     platform: Option<Platform>,
     bundle: Option<PathBuf>,
     report: Option<PathBuf>,
+    limit: Option<Duration>,
 }
 
 impl Options {
@@ -73,14 +75,24 @@ impl Options {
                 "--platform" => options.platform = Some(Platform::parse(value()?)?),
                 "--bundle" => options.bundle = Some(value()?.into()),
                 "--report" => options.report = Some(value()?.into()),
+                "--limit" => options.limit = Some(seconds(value()?)?),
                 _ => {
                     return Err(Error::Usage(format!(
-                        "`test-gpu` takes --platform amd|nvidia|host, --bundle DIR and --report DIR, got {option:?}"
+                        "`test-gpu` takes --platform amd|nvidia|host, --bundle DIR, --report DIR and --limit SECONDS, got {option:?}"
                     )));
                 }
             }
         }
         Ok(options)
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration> {
+    match text.parse() {
+        Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
+        _ => Err(Error::Usage(format!(
+            "--limit is what one program may take, in whole seconds from 1 on, got {text:?}"
+        ))),
     }
 }
 
@@ -96,7 +108,7 @@ pub fn run(workspace: impl FnOnce() -> Result<Workspace>, args: &[String]) -> Re
     let report = options
         .report
         .unwrap_or_else(|| workspace.target().join("test-gpu"));
-    finish(&suite, platform, &report)
+    finish(&suite, platform, &report, options.limit)
 }
 
 /// What the bundle's script calls: runs the programs that lie beside it.
@@ -107,12 +119,22 @@ pub fn run_bundle(args: &[String]) -> Result<()> {
         .platform
         .ok_or_else(|| Error::Usage("name the platform: --platform amd|nvidia|host".into()))?;
     let report = options.report.unwrap_or_else(|| folder.join("report"));
-    finish(&bundle::unpacked(&folder)?, platform, &report)
+    finish(
+        &bundle::unpacked(&folder)?,
+        platform,
+        &report,
+        options.limit,
+    )
 }
 
-fn finish(suite: &build::Suite, platform: Platform, folder: &Path) -> Result<()> {
+fn finish(
+    suite: &build::Suite,
+    platform: Platform,
+    folder: &Path,
+    limit: Option<Duration>,
+) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|error| Error::io(folder.display(), error))?;
-    let results = run::run(suite, platform, folder)?;
+    let results = run::run(suite, platform, folder, limit.unwrap_or(run::LIMIT))?;
     let report = report::Report::new(platform, results);
     report.write(folder)?;
     print!("{}", report.text());
@@ -143,6 +165,8 @@ mod tests {
             &["--platform", "cuda"][..],
             &["--platform"],
             &["--frobnicate"],
+            &["--limit", "0"],
+            &["--limit", "soon"],
         ] {
             assert_eq!(parsed(wrong).unwrap_err().status(), 2, "{wrong:?}");
         }
