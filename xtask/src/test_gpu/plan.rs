@@ -39,6 +39,16 @@ const LEFT: &[Left] = &[
         why: "reads the sources, which are not there",
     },
     Left {
+        package: "rocblas",
+        program: "faults",
+        why: "makes the software device fail on demand",
+    },
+    Left {
+        package: "rocblas",
+        program: "solver_faults",
+        why: "makes the software device fail on demand",
+    },
+    Left {
         package: "clmgr",
         program: "strict_amd",
         why: "models AMD's OpenCL over a processor's",

@@ -13,7 +13,30 @@ pub(crate) trait Argument {
     /// What cuBLAS' C function declares.
     type Cuda;
     fn cuda(self) -> Result<Self::Cuda>;
+
+    /// The argument, or, if it is a scalar of the host's that cuBLAS would not find as it expects it, a copy in `room`.
+    ///
+    /// # Safety
+    /// If `scalar`, the argument is null or points to a number of the host's. The answer is not used after `room` has gone.
+    unsafe fn staged(self, scalar: bool, room: &mut Room) -> Self
+    where
+        Self: Sized,
+    {
+        let _ = (scalar, room);
+        self
+    }
 }
+
+/// Whether an argument of this name is a number behind a pointer, on the host or on the device by the handle's mode.
+pub(crate) const fn is_scalar(name: &str) -> bool {
+    matches!(name.as_bytes(), b"alpha" | b"beta")
+}
+
+/// Room for one scalar. `cuComplex` is aligned to 8 bytes and `cuDoubleComplex` to 16, and cuBLAS loads them so; rocBLAS' types are
+/// aligned as their parts are.
+#[repr(align(16))]
+#[derive(Default)]
+pub(crate) struct Room([u8; 16]);
 
 macro_rules! unchanged {
     ($($ty:ty),*) => {
@@ -34,6 +57,19 @@ impl<T> Argument for *const T {
     #[inline]
     fn cuda(self) -> Result<*const T> {
         Ok(self)
+    }
+    #[inline]
+    unsafe fn staged(self, scalar: bool, room: &mut Room) -> Self {
+        let bytes = size_of::<T>();
+        if !scalar || self.is_null() || bytes > 16 || self.addr().is_multiple_of(bytes.max(1)) {
+            return self;
+        }
+        // SAFETY: a number of the host's by the caller's promise, and room for the largest.
+        unsafe {
+            self.cast::<u8>()
+                .copy_to_nonoverlapping(room.0.as_mut_ptr(), bytes)
+        };
+        room.0.as_ptr().cast()
     }
 }
 
@@ -72,6 +108,28 @@ enumeration!(rocblas_side: rocblas_side_left = 0, rocblas_side_right = 1);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scalar_that_cublas_could_not_load_is_moved_to_where_it_can() {
+        #[repr(align(16))]
+        struct Numbers([f64; 3]);
+        let numbers = Numbers([1.0, 2.0, 3.0]);
+        let mut room = Room::default();
+        for first in [0, 1] {
+            let given: *const [f64; 2] = (&raw const numbers.0[first]).cast();
+            // SAFETY: two numbers of ours, and room that outlives what is read of it.
+            let (moved, value) = unsafe {
+                let moved = given.staged(true, &mut room);
+                (moved, *moved)
+            };
+            assert_eq!(value, [1.0 + first as f64, 2.0 + first as f64]);
+            assert!(moved.addr().is_multiple_of(16));
+            assert_eq!(moved == given, first == 0);
+            // SAFETY: an operand is not looked at.
+            assert_eq!(unsafe { given.staged(false, &mut room) }, given);
+        }
+        assert!(is_scalar("alpha") && is_scalar("beta") && !is_scalar("a"));
+    }
 
     #[test]
     fn an_operation_that_is_none_is_an_invalid_value() {

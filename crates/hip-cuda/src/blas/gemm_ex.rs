@@ -9,7 +9,7 @@ use rocblas_sys::{
     rocblas_status as Status, rocblas_stride,
 };
 
-use super::convert::Argument;
+use super::convert::{Argument, Room};
 use super::handle::{Handle, Raw};
 use super::{Result, check, entry, from_hip, library};
 use crate::cuda::{Symbol, c_name};
@@ -135,6 +135,17 @@ impl Product {
             data_type(self.b.ty)?.0,
             data_type(self.d.ty)?.0,
         );
+        let (mut alpha_room, mut beta_room) = (Room::default(), Room::default());
+        let on_host = handle.scalars_on_host();
+        let staged = |scalar: *const c_void, room| match data_type(self.compute)?.1 {
+            // SAFETY: one number of the compute type, the host's by the pointer mode; the rooms outlive the call.
+            16 => Ok(unsafe { scalar.cast::<[f64; 2]>().staged(on_host, room) }.cast()),
+            // SAFETY: as above.
+            8 => Ok(unsafe { scalar.cast::<[f32; 2]>().staged(on_host, room) }.cast()),
+            _ => Ok(scalar),
+        };
+        let alpha: *const c_void = staged(self.alpha, &mut alpha_room)?;
+        let beta: *const c_void = staged(self.beta, &mut beta_room)?;
         // SAFETY: the C caller's promise to rocBLAS is what cuBLAS demands; -1 lets it choose the algorithm.
         let code = unsafe {
             function(
@@ -144,7 +155,7 @@ impl Product {
                 self.m,
                 self.n,
                 self.k,
-                self.alpha,
+                alpha,
                 self.a.at,
                 a,
                 self.a.ld,
@@ -153,7 +164,7 @@ impl Product {
                 b,
                 self.b.ld,
                 self.b.stride,
-                self.beta,
+                beta,
                 self.d.at,
                 d,
                 self.d.ld,

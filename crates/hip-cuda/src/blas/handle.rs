@@ -76,6 +76,10 @@ impl Handle {
         self.modes.lock().stream
     }
 
+    pub(crate) fn scalars_on_host(&self) -> bool {
+        self.modes.lock().pointers == rocblas_pointer_mode::rocblas_pointer_mode_host
+    }
+
     /// The driver, with the handle's device current: cuBLAS launches into the current context.
     pub(crate) fn make_current(&self) -> Result<&'static Driver> {
         let driver = device::here().map_err(from_hip)?;

@@ -39,6 +39,15 @@ macro_rules! routines {
                         >(found)
                     };
                     handle.make_current()?;
+                    let on_host = handle.scalars_on_host();
+                    $(
+                        // Each name stands for its own room until the call is over.
+                        let mut room = $crate::blas::convert::Room::default();
+                        // SAFETY: the pointer mode says that scalars are the host's; the room lives to the end of this function.
+                        let $argument = unsafe {
+                            $argument.staged(on_host && $crate::blas::convert::is_scalar(stringify!($argument)), &mut room)
+                        };
+                    )*
                     // SAFETY: the C caller's promise to rocBLAS is what cuBLAS demands.
                     let code = unsafe { function(handle.raw(), $(<$ty as Argument>::cuda($argument)?),*) };
                     $crate::blas::check(code, stringify!($cu))

@@ -1,10 +1,11 @@
 //! Memory and semaphores of other APIs, given as file descriptors.
 //!
 //! CUDA takes a descriptor that it imports; HIP on Linux leaves it with the caller (hipamd/src/hip_memory.cpp,
-//! `hipImportExternalMemory`). So CUDA is given a duplicate, and gets to keep it only if the import succeeds.
+//! `hipImportExternalMemory`). So CUDA is given a duplicate. It keeps that if the import succeeds, and closes it if the descriptor is no
+//! memory (seen with driver 580); other refusals leave it open.
 
 use std::ffi::{c_int, c_uint, c_void};
-use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 
 use hip_sys::{
     hipError_t, hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc,
@@ -18,8 +19,8 @@ use crate::device::here;
 use crate::error::{INVALID, Result, UNSUPPORTED, not_null, store};
 use crate::table::calls;
 
-/// A descriptor of our own.
-pub(super) struct Duplicate(OwnedFd);
+/// A descriptor of our own, and which file it is of.
+pub(super) struct Duplicate(OwnedFd, (u64, u64));
 
 impl Duplicate {
     pub(super) fn number(&self) -> c_int {
@@ -30,6 +31,27 @@ impl Duplicate {
     fn taken(self) {
         let _ = self.0.into_raw_fd();
     }
+
+    /// CUDA has refused it, and closed it or not.
+    ///
+    /// In a process with threads the number may be another file's by now; only the same file is closed.
+    fn refused(self) {
+        let Self(own, file) = self;
+        let number = own.into_raw_fd();
+        // SAFETY: only looked at, and a closed one is refused.
+        let still = identity(unsafe { BorrowedFd::borrow_raw(number) });
+        if still == Some(file) {
+            // SAFETY: open, and the duplicate that was made here.
+            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        }
+    }
+}
+
+/// Device and number of the file behind a descriptor.
+fn identity(fd: BorrowedFd<'_>) -> Option<(u64, u64)> {
+    rustix::fs::fstat(fd)
+        .ok()
+        .map(|stat| (stat.st_dev, stat.st_ino))
 }
 
 pub(super) fn duplicate(fd: c_int) -> Result<Duplicate> {
@@ -38,10 +60,9 @@ pub(super) fn duplicate(fd: c_int) -> Result<Duplicate> {
     }
     // SAFETY: only duplicated here; the C caller promises an open descriptor, and the system refuses a closed one.
     let given = unsafe { BorrowedFd::borrow_raw(fd) };
-    given
-        .try_clone_to_owned()
-        .map(Duplicate)
-        .map_err(|_| INVALID)
+    let own = given.try_clone_to_owned().map_err(|_| INVALID)?;
+    let file = identity(own.as_fd()).ok_or(INVALID)?;
+    Ok(Duplicate(own, file))
 }
 
 calls! {
@@ -56,12 +77,19 @@ calls! {
         let own = duplicate(desc.handle.fd)?;
         desc.handle.fd = own.number();
         // CUDA has no code for a descriptor that is no memory; HIP calls that out of memory (hipamd/src/hip_memory.cpp).
-        here()?.cuImportExternalMemory(out, &desc).map_err(|code| match code {
-            hipError_t::hipErrorUnknown => hipError_t::hipErrorOutOfMemory,
-            code => code,
-        })?;
-        own.taken();
-        Ok(())
+        match here()?.cuImportExternalMemory(out, &desc) {
+            Ok(()) => {
+                own.taken();
+                Ok(())
+            }
+            Err(code) => {
+                own.refused();
+                Err(match code {
+                    hipError_t::hipErrorUnknown => hipError_t::hipErrorOutOfMemory,
+                    code => code,
+                })
+            }
+        }
     }
     fn hipExternalMemoryGetMappedBuffer(
         out: *mut *mut c_void, memory: hipExternalMemory_t, desc: *const hipExternalMemoryBufferDesc,
@@ -85,12 +113,19 @@ calls! {
         }
         let own = duplicate(desc.handle.fd)?;
         desc.handle.fd = own.number();
-        here()?.cuImportExternalSemaphore(out, &desc).map_err(|code| match code {
-            hipError_t::hipErrorUnknown => INVALID,
-            code => code,
-        })?;
-        own.taken();
-        Ok(())
+        match here()?.cuImportExternalSemaphore(out, &desc) {
+            Ok(()) => {
+                own.taken();
+                Ok(())
+            }
+            Err(code) => {
+                own.refused();
+                Err(match code {
+                    hipError_t::hipErrorUnknown => INVALID,
+                    code => code,
+                })
+            }
+        }
     }
     fn hipSignalExternalSemaphoresAsync(
         list: *const hipExternalSemaphore_t, params: *const hipExternalSemaphoreSignalParams, count: c_uint, stream: hipStream_t,
@@ -121,6 +156,24 @@ mod tests {
         assert_ne!(own.number(), file.as_raw_fd());
         drop(own);
         assert!(file.metadata().is_ok());
+    }
+
+    #[test]
+    fn what_was_refused_is_closed_once_whoever_closes_it() {
+        // A file that no other test has open.
+        let file = rustix::fs::memfd_create("refused", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let own = duplicate(file.as_raw_fd()).unwrap();
+        let number = own.number();
+        own.refused();
+        // Another test's file may have taken the number.
+        // SAFETY: only looked at.
+        let now = identity(unsafe { BorrowedFd::borrow_raw(number) });
+        assert_ne!(now, identity(file.as_fd()), "left open");
+        // As CUDA may leave it: closed already.
+        let own = duplicate(file.as_raw_fd()).unwrap();
+        // SAFETY: the duplicate's number, which `refused` then finds closed.
+        drop(unsafe { OwnedFd::from_raw_fd(own.number()) });
+        own.refused();
     }
 
     #[test]
