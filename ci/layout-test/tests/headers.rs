@@ -76,7 +76,9 @@ fn compare(test: &str, release: &str) {
 #[test]
 fn every_supported_release_that_was_fetched_is_compared() {
     let entries = std::fs::read_dir(header_sets()).into_iter().flatten();
-    for name in entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    // Khronos' headers lie beside AMD's.
+    for name in names.filter(|name| name != "opencl") {
         // Those below the oldest supported one are there for the record of what they lack.
         let supported = numbers(&name) >= numbers(RELEASES[0]);
         assert!(

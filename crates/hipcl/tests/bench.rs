@@ -137,15 +137,19 @@ fn nothing_grows_with_the_iterations() {
         let found = lines.iter().find(|line| line["name"] == name);
         found.unwrap_or_else(|| panic!("{name} in {lines:?}"))
     };
-    for name in ["open descriptors", "threads", "device memory in use"] {
+    let growth = |name: &str| {
         let line = line(name);
-        assert_eq!(line["high"], line["limit"], "{name}: {line}");
+        let of = |key: &str| line[key].as_f64().expect("a number");
+        of("high") - of("limit")
+    };
+    assert_eq!(growth("device memory in use"), 0.0, "{lines:?}");
+    // A driver may start a thread late, which is not one for each of 20000 iterations.
+    for name in ["open descriptors", "threads"] {
+        assert!(growth(name) < 8.0, "{name}: {lines:?}");
     }
     // A hundred bytes leaked by each iteration would be 2000 KiB.
-    let memory = line("resident memory of the process");
-    let growth =
-        memory["high"].as_f64().expect("a number") - memory["limit"].as_f64().expect("one");
-    assert!(growth < 2000.0, "{growth} KiB: {memory}");
+    let memory = growth("resident memory of the process");
+    assert!(memory < 2000.0, "{memory} KiB: {lines:?}");
 }
 
 #[test]

@@ -152,6 +152,7 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
         device.name()?;
         device.arch()?;
         device.pci_address()?;
+        device.uuid()?;
         device.memory_info()?;
         device.attribute(hip_sys::hipDeviceAttribute_t::hipDeviceAttributeWarpSize)?;
         device.synchronize()
