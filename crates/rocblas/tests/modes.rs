@@ -36,15 +36,18 @@ fn a_workspace_is_kept_until_it_is_taken_back() {
 
 #[test]
 fn a_workspace_goes_with_its_handle() {
+    // Far more than the other tests of this process allocate meanwhile.
+    const BYTES: usize = 64 << 20;
     let mut setup = setup();
-    let free = || setup.device.memory_info().unwrap().free;
-    let before = free();
-    let memory = setup.device.alloc::<u8>(1 << 20).unwrap();
-    assert!(free() < before);
+    let device = setup.device.clone();
+    let before = device.memory_info().unwrap().free;
+    let held = || before.saturating_sub(device.memory_info().unwrap().free);
+    let memory = device.alloc::<u8>(BYTES).unwrap();
     setup.blas.set_workspace(memory).unwrap();
+    assert!(held() > BYTES / 2, "{}", held());
     drop(setup.blas);
-    assert_eq!(setup.device.memory_info().unwrap().free, before);
-    assert!(setup.device.runtime().take_deferred_errors().is_empty());
+    assert!(held() < BYTES / 2, "{}", held());
+    assert!(device.runtime().take_deferred_errors().is_empty());
 }
 
 #[test]
