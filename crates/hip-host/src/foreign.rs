@@ -137,6 +137,12 @@ fn enter(
     registry::add_borrowed(allocation).map_err(|_| Error::Known { ptr: start, bytes })
 }
 
+/// Whether OpenCL's kernels may touch memory of `hipMalloc`: not at `HIP_HOST_STRICT=2`, where such an access ends the process.
+#[must_use]
+pub fn reaches_hip() -> bool {
+    !crate::strict::is_on()
+}
+
 /// Forgets memory adopted at `ptr`.
 ///
 /// # Errors

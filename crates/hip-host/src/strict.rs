@@ -17,7 +17,7 @@ use crate::memory::registry;
 /// Commands at work.
 static AT_WORK: Mutex<usize> = Mutex::new(0);
 
-fn is_on() -> bool {
+pub(crate) fn is_on() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     *ON.get_or_init(|| match std::env::var("HIP_HOST_STRICT").as_deref() {
         Ok("2") => true,

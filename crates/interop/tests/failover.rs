@@ -40,6 +40,7 @@ fn bridge(policy: Policy) -> Bridge {
     selection.tables.foreign = Some(ForeignHooks {
         adopt: refuse,
         release: |_| Ok(()),
+        reaches_hip: || true,
     });
     let options = Options {
         policy,
@@ -141,6 +142,7 @@ fn what_is_not_possible_is_told_from_what_failed() {
     selection.tables.foreign = Some(ForeignHooks {
         adopt: refuse,
         release: |_| Ok(()),
+        reaches_hip: || true,
     });
     let error = Bridge::open(&selection, &Options::default()).expect_err("nothing works");
     faults.set("");

@@ -232,3 +232,11 @@ fn what_is_not_square_or_does_not_go_together_is_refused() {
     let error = solver::inverse(&rig.handle, Matrix::new(&mut a, 4, 4, 4)).expect_err("too large");
     assert!(error.to_string().starts_with("inverse: a: "), "{error}");
 }
+
+#[test]
+fn the_other_memory_model_agrees() {
+    common::once_more_where_the_host_cannot_touch_device_memory(
+        "the_other_memory_model_agrees",
+        &[],
+    );
+}

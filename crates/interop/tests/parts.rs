@@ -480,3 +480,11 @@ fn bad_parts_are_refused_in_one_line() {
         "{error}"
     );
 }
+
+#[test]
+fn the_other_memory_model_agrees() {
+    common::once_more_where_the_host_cannot_touch_device_memory(
+        "the_other_memory_model_agrees",
+        &[],
+    );
+}

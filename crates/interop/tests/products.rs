@@ -442,3 +442,12 @@ fn parts_of_one_buffer_are_operands_of_one_call() {
     assert_eq!(found[..size], input);
     check(&found[size..], &expected, n).expect("right");
 }
+
+#[test]
+fn the_other_memory_model_agrees() {
+    common::once_more_where_the_host_cannot_touch_device_memory(
+        "the_other_memory_model_agrees",
+        // They use HIP's memory, which OpenCL does not reach there, or measure.
+        &["addresses_are_sent_once_for_as_long_as_the_memory_stays"],
+    );
+}

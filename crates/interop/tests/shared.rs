@@ -1,5 +1,7 @@
 //! Shared buffers on every route, against a model on the host.
 
+mod common;
+
 use interop::{Bridge, Category, Error, Grade, Options, Policy, Residency, Route, Shared};
 use proptest::prelude::*;
 use std::sync::OnceLock;
@@ -541,4 +543,18 @@ fn measurements_are_positive_and_ordered() {
         );
         eprintln!("{grade}: {cost:?}");
     }
+}
+
+#[test]
+fn the_other_memory_model_agrees() {
+    common::once_more_where_the_host_cannot_touch_device_memory(
+        "the_other_memory_model_agrees",
+        // They use HIP's memory, which OpenCL does not reach there, or measure.
+        &[
+            "a_route_over_one_address_has_it_on_both_sides",
+            "every_route_is_proven_and_reported",
+            "residency_tells_device_memory_from_host_memory",
+            "measurements_are_positive_and_ordered",
+        ],
+    );
 }

@@ -20,4 +20,6 @@ pub struct ForeignHooks {
     pub adopt: unsafe fn(*mut c_void, usize, ForeignKind, usize) -> Result<(), String>,
     /// Forgets an allocation that `adopt` made known; the pointer is the one given there.
     pub release: fn(*mut c_void) -> Result<(), String>,
+    /// Whether OpenCL's kernels may touch device memory that HIP allocated, as the model is set.
+    pub reaches_hip: fn() -> bool,
 }

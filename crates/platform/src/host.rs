@@ -28,7 +28,11 @@ pub(crate) fn tables() -> (Tables, Vec<LibraryReport>) {
         rocblas: Some(Arc::new(rocblas)),
         rocsolver: Some(Arc::new(rocsolver)),
         hsa: Some(Arc::new(hsa)),
-        foreign: Some(ForeignHooks { adopt, release }),
+        foreign: Some(ForeignHooks {
+            adopt,
+            release,
+            reaches_hip: hip_host::foreign::reaches_hip,
+        }),
     };
     (tables, libraries.into())
 }

@@ -208,6 +208,8 @@ fn one_route(
     }
     if let (false, false, Some(reason)) = (state.works, state.impossible, &state.reason) {
         let advice = match devices {
+            // most reasons begin with the route's name
+            Some(_) if reason.starts_with("route ") => reason.clone(),
             Some(_) => format!("route {route}: {reason}"),
             // not about this route: it did not come so far
             None => reason.clone(),

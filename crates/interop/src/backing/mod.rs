@@ -191,6 +191,9 @@ pub(crate) fn gate(core: &Core, route: Route) -> Result<()> {
         {
             "OpenCL and CUDA are two contexts on the GPU, and an address of one means nothing in the other; use external-fd".to_owned()
         }
+        Route::HipPointer if core.foreign.is_some_and(|hooks| !(hooks.reaches_hip)()) => {
+            "the software device keeps its memory from everyone but itself (HIP_HOST_STRICT=2), and OpenCL is someone else; use svm-coarse".to_owned()
+        }
         Route::DmaBuf => match dma_buf::refusal(core) {
             Some(reason) => reason,
             None => return Ok(()),

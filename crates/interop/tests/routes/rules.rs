@@ -65,6 +65,7 @@ fn two_devices_that_were_mixed_up_are_caught_before_a_kernel_runs() {
     selection.tables.foreign = Some(ForeignHooks {
         adopt: on_device_0,
         release,
+        reaches_hip: || true,
     });
     let options = Options {
         hip_device: Some(1),
@@ -98,6 +99,7 @@ fn memory_that_the_model_does_not_take_is_no_route() {
     selection.tables.foreign = Some(ForeignHooks {
         adopt: refuse,
         release,
+        reaches_hip: || true,
     });
     let bridge = Bridge::open(&selection, &Options::default()).expect("other routes remain");
     assert_eq!(bridge.route(), Route::HipPointer);

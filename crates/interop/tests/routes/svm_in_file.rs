@@ -97,7 +97,11 @@ unsafe extern "C" fn free(_: cl_context, start: *mut c_void) {
 }
 
 /// Tells the model of the file that memory lies in.
-pub const HOOKS: ForeignHooks = ForeignHooks { adopt, release };
+pub const HOOKS: ForeignHooks = ForeignHooks {
+    adopt,
+    release,
+    reaches_hip: || true,
+};
 
 unsafe fn adopt(
     ptr: *mut c_void,
