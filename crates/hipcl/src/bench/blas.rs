@@ -4,7 +4,7 @@ use rocblas::{Batch, BatchMut, Handle, Matrix, MatrixMut, Op};
 
 use super::line::{Better, Line};
 use super::peer::{self, Product};
-use super::{Found, Ground, in_turns, per_second};
+use super::{Found, Ground, in_turns, per_second, same_result};
 use crate::{C32, Result};
 
 /// Rows of the square matrices, and how many of them.
@@ -66,7 +66,8 @@ fn products(
     let (one, zero) = (C32::new(1.0, 0.0), C32::default());
     let each = size * size;
     let elements = each * count;
-    let numbers = vec![C32::new(0.5, -0.25); elements];
+    let number = |i: usize| C32::new((i % 17) as f32 - 8.0, (i % 13) as f32 - 6.0);
+    let numbers: Vec<_> = (0..elements).map(number).collect();
     let mut a = bridge.alloc::<C32>(elements)?;
     let mut b = bridge.alloc::<C32>(elements)?;
     let mut c = bridge.alloc::<C32>(elements)?;
@@ -120,6 +121,17 @@ fn products(
     let mut turns: Vec<&mut dyn FnMut() -> Result<()>> = vec![&mut ours];
     turns.extend(theirs.iter_mut().map(|turn| turn as _));
     let mut times = in_turns(SAMPLES, &mut turns)?.into_iter();
+    drop(turns);
+    ours()?;
+    let mut result = vec![C32::default(); elements];
+    c.download(&mut result)?;
+    let mut other = vec![C32::default(); elements];
+    for (turn, peer) in theirs.iter_mut().zip(&peers.found) {
+        c.upload(&other)?;
+        turn()?;
+        c.download(&mut other)?;
+        same_result("cgemm", &peer.name(), &result, &other)?;
+    }
     let operations = 8.0 * (elements * size) as f64;
     let shape = match count {
         1 => format!("cgemm, {size} x {size}"),

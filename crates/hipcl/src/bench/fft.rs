@@ -1,10 +1,11 @@
 //! OpenCL transforms on shared memory, against one read and one write of it, in turns with other libraries.
 
 use clmgr::fft::{Direction, Plan};
+use interop::Shared;
 
 use super::line::{Better, Line};
 use super::peer::{self, Transform};
-use super::{Found, Ground, in_turns, per_second};
+use super::{Found, Ground, in_turns, per_second, same_result};
 use crate::{C32, Result};
 
 const SIZES: [(usize, usize); 6] = [
@@ -51,19 +52,22 @@ fn transforms(
     plan.prepare(Direction::Forward)?;
     let mut from = bridge.alloc::<C32>(len * batch)?;
     let mut to = bridge.alloc::<C32>(len * batch)?;
-    from.upload(&vec![C32::new(1.0, 0.0); len * batch])?;
+    let number = |i: usize| C32::new((i % 17) as f32 - 8.0, (i % 13) as f32 - 6.0);
+    let numbers: Vec<_> = (0..len * batch).map(number).collect();
+    from.upload(&numbers)?;
     let transform = Transform {
         len,
         batch,
         from: from.hip_mut(&stream)?.slice_mut().as_mut_ptr(),
         to: to.hip_mut(&stream)?.slice_mut().as_mut_ptr(),
     };
-    let mut ours = || {
+    let run = |from: &Shared<C32>, to: &mut Shared<C32>| {
         let (from, to) = (from.cl(&queue)?, to.cl_mut(&queue)?);
         // SAFETY: both hold the plan's data, and nothing else uses them.
         unsafe { plan.enqueue(&queue, Direction::Forward, from.arg(), to.arg()) }?;
         Ok(queue.finish()?)
     };
+    let mut ours = || run(&from, &mut to);
     let peers = peer::transforms(bridge, &stream, len, batch);
     let mut theirs: Vec<_> = peers
         .found
@@ -80,6 +84,20 @@ fn transforms(
     let mut turns: Vec<&mut dyn FnMut() -> Result<()>> = vec![&mut ours];
     turns.extend(theirs.iter_mut().map(|turn| turn as _));
     let mut times = in_turns(SAMPLES, &mut turns)?.into_iter();
+    drop(turns);
+    // A peer may use its input as scratch memory.
+    from.upload(&numbers)?;
+    run(&from, &mut to)?;
+    let mut result = vec![C32::default(); len * batch];
+    to.download(&mut result)?;
+    let mut other = vec![C32::default(); len * batch];
+    for (turn, peer) in theirs.iter_mut().zip(&peers.found) {
+        from.upload(&numbers)?;
+        to.upload(&other)?;
+        turn()?;
+        to.download(&mut other)?;
+        same_result("fft", &peer.name(), &result, &other)?;
+    }
     let line = |name: String, times: Vec<f64>| {
         let rates = per_second(plan.bytes_moved() as f64, &times);
         Line::of(name, "GB/s", Better::Higher, rates).against(limit, "a copy kernel on this memory")

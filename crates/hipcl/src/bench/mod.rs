@@ -43,7 +43,7 @@ use interop::{Bridge, Route};
 use platform::Selection;
 
 use crate::output::OutputFile;
-use crate::{Error, Result, cli};
+use crate::{C32, Error, Result, cli};
 use line::Line;
 use report::Report;
 
@@ -223,7 +223,50 @@ fn in_turns(count: usize, turns: &mut [&mut dyn FnMut() -> Result<()>]) -> Resul
     Ok(times)
 }
 
+/// That another library's result is ours: a rate of something else would be worth nothing.
+fn same_result(what: &str, peer: &str, ours: &[C32], theirs: &[C32]) -> Result<()> {
+    let largest = ours.iter().map(|x| x.norm()).fold(0.0, f32::max);
+    let differ = |(a, b): (&C32, &C32)| (a - b).norm();
+    let worst = ours.iter().zip(theirs).map(differ);
+    // NaN is no agreement, and neither is nothing at all
+    let agree = |worst: f32| worst <= 1e-4 * largest && largest > 0.0;
+    match worst.fold(0.0, |a: f32, b| {
+        if a.is_nan() || b.is_nan() {
+            f32::NAN
+        } else {
+            a.max(b)
+        }
+    }) {
+        worst if agree(worst) => Ok(()),
+        worst => Err(Error::input(format!(
+            "{what}: the result of {peer} differs from ours by {worst:.1e}, where the largest number is {largest:.1e}; run `hipcl doctor`"
+        ))),
+    }
+}
+
 /// `bytes` by each time, in 10^9 a second.
 fn per_second(bytes: f64, seconds: &[f64]) -> Vec<f64> {
     seconds.iter().map(|time| bytes / time / 1e9).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_that_is_not_ours_is_refused() {
+        let ours = [C32::new(1.0, -2.0), C32::new(0.0, 100.0)];
+        assert!(same_result("x", "y", &ours, &ours).is_ok());
+        let mut theirs = ours;
+        theirs[0].re += 0.001;
+        assert!(same_result("x", "y", &ours, &theirs).is_ok());
+        theirs[0].re += 0.1;
+        let error = same_result("x", "y", &ours, &theirs)
+            .expect_err("off")
+            .to_string();
+        assert!(error.contains("x: the result of y differs"), "{error}");
+        theirs[0].re = f32::NAN;
+        assert!(same_result("x", "y", &ours, &theirs).is_err());
+        assert!(same_result("x", "y", &[C32::default()], &[C32::default()]).is_err());
+    }
 }
