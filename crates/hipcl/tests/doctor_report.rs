@@ -293,6 +293,25 @@ fn each_difference_says_which_way_it_went() {
 }
 
 #[test]
+fn a_card_that_is_gone_and_a_check_that_fails_newly_are_worse() {
+    let (mut earlier, now) = (mi100(), mi100());
+    let card = earlier.hip_devices[0].clone();
+    earlier.hip_devices.push(HipDevice { ordinal: 1, ..card });
+    let comparison = now.since(&earlier);
+    assert!(comparison.worse, "{comparison}");
+    assert!(!earlier.since(&now).worse, "a card more is no harm");
+    let (mut earlier, mut now) = (mi100(), mi100());
+    let check = now
+        .checks
+        .iter()
+        .position(|check| check.state == State::Bad);
+    let failing = now.checks.remove(check.expect("the machine has a fault"));
+    now.checks.push(failing.clone());
+    earlier.checks.retain(|check| check.name != failing.name);
+    assert!(now.since(&earlier).worse);
+}
+
+#[test]
 fn a_route_that_works_and_then_dies_is_worse_than_one_that_only_works() {
     let (earlier, mut now) = (mi100(), mi100());
     now.routes[0].died = earlier.routes[2].died.clone();

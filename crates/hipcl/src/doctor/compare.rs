@@ -108,7 +108,11 @@ impl Findings {
                 Some(old) => differ(what, old, item),
                 None => Some(Change {
                     what: what.clone(),
-                    kind: Kind::New,
+                    // a check that there is only when it fails
+                    kind: match what.starts_with("check ") && item.rank == Some(0) {
+                        true => Kind::Worse,
+                        false => Kind::New,
+                    },
                     before: None,
                     now: Some(item.text.clone()),
                     ratio: None,
@@ -119,7 +123,11 @@ impl Findings {
         for (what, item) in before.iter().filter(|(what, _)| gone(what)) {
             changes.push(Change {
                 what: what.clone(),
-                kind: Kind::Gone,
+                // a card that has fallen off the bus
+                kind: match what.contains(" device ") {
+                    true => Kind::Worse,
+                    false => Kind::Gone,
+                },
                 before: Some(item.text.clone()),
                 now: None,
                 ratio: None,
@@ -155,7 +163,8 @@ fn differ(what: &str, old: &Item, new: &Item) -> Option<Change> {
                 ratio if ratio * TIME_BAND < 1.0 => Kind::Better,
                 _ => return None,
             };
-            (kind, (old > 0.0 && new > 0.0).then_some(new / old))
+            let meaningful = old >= TIME_FLOOR_US && new >= TIME_FLOOR_US;
+            (kind, meaningful.then_some(new / old))
         }
         _ if old == new => return None,
         _ => match (old.rank, new.rank) {

@@ -42,7 +42,23 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
     let advice: Vec<String> = checks.filter_map(|check| check.advice.clone()).collect();
     findings.advice.extend(advice);
     findings.healthy = findings.proven();
+    if let Some(advice) = passed_over(&findings, &system::cards(&Root::default())) {
+        findings.advice.insert(0, advice);
+        findings.healthy = false;
+    }
     Ok(findings)
+}
+
+/// What to say if the software device stands in for a card that is there, and nobody asked for it.
+fn passed_over(findings: &Findings, cards: &[String]) -> Option<String> {
+    let stands_in = findings.platform == "host" && !findings.platform_why.starts_with("asked for");
+    (stands_in && !cards.is_empty()).then(|| {
+        format!(
+            "{} is not used, and all this is about the software device: {}",
+            cards.join(", "),
+            findings.platform_why
+        )
+    })
 }
 
 /// What the system is held against.
@@ -250,5 +266,31 @@ fn state(route: Route, tried: std::result::Result<RouteTried, String>) -> RouteS
             figures_missing: tried.figures_missing,
             ..empty
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_that_nobody_asked_to_leave_out_is_no_healthy_silence() {
+        let card = ["the card at 0000:03:00.0".to_owned()];
+        let mut findings = Findings {
+            platform: "host".into(),
+            platform_why: "amd passed over: no libamdhip64".into(),
+            ..Findings::default()
+        };
+        let advice = passed_over(&findings, &card).expect("it is said");
+        assert!(
+            advice.contains("0000:03:00.0 is not used") && advice.contains("no libamdhip64"),
+            "{advice}"
+        );
+        assert_eq!(passed_over(&findings, &[]), None);
+        findings.platform_why = "asked for by HIPCL_PLATFORM".into();
+        assert_eq!(passed_over(&findings, &card), None);
+        findings.platform_why = "amd has a device".into();
+        findings.platform = "amd".into();
+        assert_eq!(passed_over(&findings, &card), None);
     }
 }

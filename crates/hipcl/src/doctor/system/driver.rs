@@ -9,7 +9,7 @@ const NVIDIA: u32 = 0x10DE;
 /// A display controller or processing accelerator on the PCI bus.
 #[derive(Debug)]
 pub(super) struct Card {
-    address: String,
+    pub(super) address: String,
     vendor: u32,
     device: u32,
 }

@@ -62,7 +62,8 @@ pub(super) fn visibility(environment: &Environment, heard: &Heard) -> Vec<Check>
         .count();
     // both lists must be known to be told apart
     let differ = apart > 0 && !heard.opencl.is_empty();
-    vec![if differ && hip.is_empty() != opencl.is_empty() {
+    // one at least of those that only one API obeys
+    vec![if differ && !(hip.is_empty() && opencl.is_empty()) {
         Check::bad(
             NAME,
             found,

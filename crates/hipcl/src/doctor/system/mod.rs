@@ -40,6 +40,12 @@ pub struct Heard {
     pub loaded: Vec<String>,
 }
 
+/// The cards on the bus that one of the platforms could use.
+pub fn cards(root: &Root) -> Vec<String> {
+    let name = |card: &driver::Card| format!("the card at {}", card.address);
+    driver::cards(root).iter().map(name).collect()
+}
+
 /// Looks at everything.
 pub fn checks(root: &Root, environment: &Environment, heard: &Heard) -> Vec<Check> {
     let cards = driver::cards(root);
