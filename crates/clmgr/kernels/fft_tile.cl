@@ -97,7 +97,7 @@ static inline void twist_from(float2 *a, uint radix, float2 start, float2 w) {
     product(coarse[(turn) >> FINE_BITS], fine[(turn) & ((1 << FINE_BITS) - 1)])
 #define LAST(a, R, EACH)                                                                           \
     {                                                                                              \
-        const float2 step = root((FFT_N / R) * last_place);                                        \
+        const float2 step = LAST_INSIDE ? root((FFT_N / R) * last_place) : (float2)(0.0f);         \
         UNROLL for (uint e = 0; e < EACH; ++e) {                                                   \
             const uint b = last_item + e * ITEMS;                                                  \
             fft##R(a[e]);                                                                          \

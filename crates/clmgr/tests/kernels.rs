@@ -112,7 +112,7 @@ fn registers_are_exchanged_without_a_race() {
 fn stages_stay_in_their_memory_without_a_race() {
     let bench = open();
     // Matrices whose columns fill the last work-group, and such that do not.
-    for (height, width, batch) in [(4, 8, 2), (16, 8, 1), (10, 6, 2), (32, 16, 1)] {
+    for (height, width, batch) in [(4, 8, 2), (16, 8, 1), (10, 6, 2), (32, 16, 1), (150, 2, 1)] {
         check(&bench, height * width, batch, Way::Stages { height, width });
     }
 }

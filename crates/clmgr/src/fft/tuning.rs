@@ -62,9 +62,9 @@ pub(super) fn steps(
     width: usize,
     tuning: &Tuning,
 ) -> Result<[Tile; 2], String> {
-    let second = |columns| {
+    let second = |columns: usize| {
         // Blocks that fill the matrix.
-        let columns = (1..=columns)
+        let columns = (1..=columns.min(height))
             .rev()
             .find(|columns| height.is_multiple_of(*columns));
         (columns.unwrap_or(1), Transforms::Second { width: height })
