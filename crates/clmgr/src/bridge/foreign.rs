@@ -1,7 +1,7 @@
 //! Copies by a kernel that takes a buffer of another context.
 //!
-//! OpenCL forbids it, and drivers differ: Intel's and NVIDIA's refuse such an argument, PoCL and
-//! rusticl take it and do what one hopes for. So it is tried: first between two contexts made for the
+//! OpenCL forbids it, and drivers differ: Intel's and NVIDIA's refuse such an argument, PoCL
+//! takes it and does what one hopes for. So it is tried: first between two contexts made for the
 //! purpose, since a GPU that faults takes its context along, then between those of the bridge.
 
 use bytemuck::Pod;
@@ -45,7 +45,9 @@ impl Foreign {
         }
         device.takes_foreign_buffers(try_elsewhere)?;
         let kernels = Self::build(to.context()).map_err(|error| error.to_string())?;
-        verdict(kernels.carries_patterns(from, to))?;
+        // On queues of their own: nothing waits for what the caller's are busy with.
+        let queues = || Ok((from.context().queue()?, to.context().queue()?));
+        verdict(queues().and_then(|(from, to)| kernels.carries_patterns(&from, &to)))?;
         Ok(kernels)
     }
 

@@ -37,7 +37,7 @@ pub enum BridgeRoute {
     /// Both queues are of one context: one copy on the device.
     Direct,
     /// A kernel of the target's context reads the buffer of the source's: one copy on the device.
-    /// Only after a pattern went that way; PoCL and rusticl are known to take such a buffer.
+    /// Only after a pattern went that way; PoCL is known to take such a buffer.
     Foreign,
     /// Pieces go through pinned host memory, the next being read while the last is written.
     Staging,

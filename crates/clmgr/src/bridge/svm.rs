@@ -65,7 +65,7 @@ impl BufferBridge {
         let carried = || -> Result<bool> {
             let (there, here) = (Context::new(device)?, Context::new(device)?);
             Ok(carries_patterns(&there.queue()?, &here.queue()?)?
-                && carries_patterns(&self.from, &self.to)?)
+                && carries_patterns(&self.from.context().queue()?, &self.to.context().queue()?)?)
         };
         match carried() {
             Ok(true) => Ok(()),

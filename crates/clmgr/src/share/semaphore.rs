@@ -237,8 +237,9 @@ impl Semaphore {
     #[doc(alias = "clEnqueueSignalSemaphoresKHR")]
     pub fn signal(&self, queue: &Queue) -> Result<Event> {
         let event = self.enqueue(queue, "clEnqueueSignalSemaphoresKHR", self.functions.signal)?;
-        queue.flush()?;
+        // Enqueued is signalled, sooner or later, whatever the flush says.
         self.signalled.store(true, Ordering::SeqCst);
+        queue.flush()?;
         Ok(event)
     }
 
