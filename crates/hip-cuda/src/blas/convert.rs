@@ -29,14 +29,27 @@ pub(crate) trait Argument {
 
 /// Whether an argument of this name is a number behind a pointer, on the host or on the device by the handle's mode.
 pub(crate) const fn is_scalar(name: &str) -> bool {
-    matches!(name.as_bytes(), b"alpha" | b"beta")
+    matches!(name.as_bytes(), b"alpha" | b"beta" | b"result")
 }
 
 /// Room for one scalar. `cuComplex` is aligned to 8 bytes and `cuDoubleComplex` to 16, and cuBLAS loads them so; rocBLAS' types are
 /// aligned as their parts are.
 #[repr(align(16))]
 #[derive(Default)]
-pub(crate) struct Room([u8; 16]);
+pub(crate) struct Room {
+    bytes: [u8; 16],
+    /// Where a result goes when the call is over, and its bytes: cuBLAS waits for one that the host gets.
+    back: Option<(*mut u8, usize)>,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Some((to, bytes)) = self.back {
+            // SAFETY: the caller's own number, which `staged` was given and the call was for.
+            unsafe { to.copy_from_nonoverlapping(self.bytes.as_ptr(), bytes) };
+        }
+    }
+}
 
 macro_rules! unchanged {
     ($($ty:ty),*) => {
@@ -67,9 +80,9 @@ impl<T> Argument for *const T {
         // SAFETY: a number of the host's by the caller's promise, and room for the largest.
         unsafe {
             self.cast::<u8>()
-                .copy_to_nonoverlapping(room.0.as_mut_ptr(), bytes)
+                .copy_to_nonoverlapping(room.bytes.as_mut_ptr(), bytes)
         };
-        room.0.as_ptr().cast()
+        room.bytes.as_ptr().cast()
     }
 }
 
@@ -78,6 +91,17 @@ impl<T> Argument for *mut T {
     #[inline]
     fn cuda(self) -> Result<*mut T> {
         Ok(self)
+    }
+    #[inline]
+    unsafe fn staged(self, scalar: bool, room: &mut Room) -> Self {
+        // SAFETY: the caller's promise.
+        let moved = unsafe { self.cast_const().staged(scalar, room) };
+        if moved == self.cast_const() {
+            return self;
+        }
+        // A call that fails leaves the number as it was: the room holds it.
+        room.back = Some((self.cast(), size_of::<T>()));
+        room.bytes.as_mut_ptr().cast()
     }
 }
 
@@ -128,6 +152,18 @@ mod tests {
             // SAFETY: an operand is not looked at.
             assert_eq!(unsafe { given.staged(false, &mut room) }, given);
         }
+        let mut numbers = Numbers([1.0, 2.0, 3.0]);
+        let given: *mut [f64; 2] = (&raw mut numbers.0[1]).cast();
+        {
+            let mut room = Room::default();
+            // SAFETY: as above; what the call would do is done in its place.
+            unsafe {
+                let moved = given.staged(true, &mut room);
+                assert_eq!(*moved, [2.0, 3.0], "what a failing call leaves");
+                *moved = [4.0, 5.0];
+            }
+        }
+        assert_eq!(numbers.0, [1.0, 4.0, 5.0], "the result goes back");
         assert!(is_scalar("alpha") && is_scalar("beta") && !is_scalar("a"));
     }
 

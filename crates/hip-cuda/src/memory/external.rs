@@ -19,7 +19,8 @@ use crate::device::here;
 use crate::error::{INVALID, Result, UNSUPPORTED, not_null, store};
 use crate::table::calls;
 
-/// A descriptor of our own, and which file it is of.
+/// A descriptor of our own, and which file it is of. Its number is high where the process's limit allows that: the system gives a closed
+/// number to the next file only if every lower one is taken, so that a high one, once CUDA has closed it, is not soon another's.
 pub(super) struct Duplicate(OwnedFd, (u64, u64));
 
 impl Duplicate {
@@ -34,8 +35,9 @@ impl Duplicate {
 
     /// CUDA has refused it, and closed it or not.
     ///
-    /// In a process with threads the number may be another file's by now; only the same file is closed.
-    fn refused(self) {
+    /// In a process with threads the number may be another file's by now; only a descriptor of the same file is closed. (Descriptors that
+    /// the system keeps in memory may share one file; the high number makes up for that.)
+    pub(super) fn refused(self) {
         let Self(own, file) = self;
         let number = own.into_raw_fd();
         // SAFETY: only looked at, and a closed one is refused.
@@ -60,7 +62,11 @@ pub(super) fn duplicate(fd: c_int) -> Result<Duplicate> {
     }
     // SAFETY: only duplicated here; the C caller promises an open descriptor, and the system refuses a closed one.
     let given = unsafe { BorrowedFd::borrow_raw(fd) };
-    let own = given.try_clone_to_owned().map_err(|_| INVALID)?;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let high = i32::try_from(limit.unwrap_or(1 << 16).min(1 << 16) / 4 * 3).unwrap_or(0);
+    let own = rustix::io::fcntl_dupfd_cloexec(given, high)
+        .or_else(|_| rustix::io::fcntl_dupfd_cloexec(given, 0))
+        .map_err(|_| INVALID)?;
     let file = identity(own.as_fd()).ok_or(INVALID)?;
     Ok(Duplicate(own, file))
 }

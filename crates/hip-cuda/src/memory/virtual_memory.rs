@@ -128,7 +128,10 @@ calls! {
         let own = duplicate(shareable.cast::<c_int>().read_unaligned())?;
         let number = usize::try_from(own.number()).map_err(|_| INVALID)?;
         let mut found = 0;
-        here()?.cuMemImportFromShareableHandle(&mut found, std::ptr::without_provenance_mut(number), kind.0)?;
+        if let Err(code) = here()?.cuMemImportFromShareableHandle(&mut found, std::ptr::without_provenance_mut(number), kind.0) {
+            own.refused();
+            return Err(code);
+        }
         // Unlike an external memory's, an exported handle's descriptor stays open after the import, and `own` closes it.
         drop(own);
         store(out, handle(found))
