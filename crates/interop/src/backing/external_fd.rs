@@ -230,6 +230,10 @@ impl Backing for ExternalFd {
             }
         }
         if let Some(event) = side.import.hand_over()? {
+            // The hand-off that follows may be from any queue that had the memory.
+            for other in &side.others {
+                other.wait_for(&event)?;
+            }
             side.handed_back = Some(event);
         }
         side.others.clear();
@@ -240,7 +244,8 @@ impl Backing for ExternalFd {
     fn bring_to_hip(&self, _core: &Core, access: Access) -> Result<()> {
         let side = &mut *self.cl.lock();
         if side.written || access == Access::Write {
-            if let Some(event) = side.import.hand_over()? {
+            let earlier = side.handed_back.take();
+            if let Some(event) = side.import.hand_over()?.or(earlier) {
                 event.wait()?;
             }
             side.others.clear();

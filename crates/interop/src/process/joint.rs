@@ -62,6 +62,9 @@ impl<T: Pod> Joint<T> {
     pub fn pass(&mut self) -> Result<()> {
         let stream = self.bring_together()?;
         stream.synchronize()?;
+        // Whoever let the stream go on may have done so because the other side failed, or took too long.
+        self.shared().settle()?;
+        self.shared().check_handoffs()?;
         let turn = Message::here(Body::Turn {
             passed: self.passed,
         });
