@@ -53,6 +53,13 @@ impl Layout {
                 self.shape.len()
             )));
         }
+        // A tensor's numbers have a sign, also those that no element depends on.
+        let mut numbers = self.shape.iter().chain(&self.strides).chain([&self.offset]);
+        if let Some(large) = numbers.find(|number| i64::try_from(**number).is_err()) {
+            return Err(refused(format!(
+                "a size, stride or offset of {large} is beyond 63 bits; give what the tensor has"
+            )));
+        }
         if self.is_empty() {
             return Ok(self.offset);
         }
@@ -70,6 +77,17 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_that_would_turn_negative_are_refused_though_no_element_depends_on_them() {
+        for layout in [
+            Layout::matrix(3, 1, usize::MAX),
+            Layout::matrix(0, usize::MAX, 1),
+        ] {
+            let error = layout.reach().expect_err("beyond 63 bits").to_string();
+            assert!(error.contains("beyond 63 bits"), "{error}");
+        }
+    }
 
     #[test]
     fn a_layout_reaches_to_its_last_element() {
