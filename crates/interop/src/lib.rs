@@ -69,6 +69,7 @@ mod backing;
 pub mod blas;
 mod bridge;
 mod core;
+mod deadline;
 mod direction;
 pub mod dlpack;
 mod error;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 #[cfg(feature = "vulkan")]
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How a hand-off went, once that is known. Plain data: a driver's thread may drop the last clone.
 #[derive(Default)]
@@ -70,7 +70,7 @@ impl Outcome {
 
     /// Its error, or that it was not known in time.
     pub(super) fn wait_for(&self, limit: Duration, parties: &Parties) -> Result<()> {
-        let deadline = Instant::now() + limit;
+        let deadline = crate::deadline::after(limit);
         let mut state = self.state.lock();
         loop {
             match &mut *state {

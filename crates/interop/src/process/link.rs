@@ -155,7 +155,7 @@ impl Link {
 
     /// The next message, waited for within the limit.
     pub(super) fn receive(&self, during: &'static str) -> Result<(Message, Option<OwnedFd>)> {
-        let deadline = Instant::now() + self.limit;
+        let deadline = crate::deadline::after(self.limit);
         loop {
             if !self.socket.ready(Some(deadline))? {
                 return Err(PeerError::Late {

@@ -45,7 +45,7 @@ impl Listener {
     /// # Errors
     /// [`PeerError::Late`] if none does within `limit`.
     pub fn accept(&self, limit: Duration) -> Result<Link> {
-        let deadline = Instant::now() + limit;
+        let deadline = crate::deadline::after(limit);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
