@@ -65,7 +65,13 @@ fn cargo_test(workspace: &Workspace, args: &[String], log: &Path) -> Result<(Sum
         .args(args)
         .current_dir(workspace.root())
         .env(SKIP_LOG, log)
-        .envs(software.iter().flat_map(SoftwareVulkan::variables))
+        // what the user names comes first
+        .envs(
+            software
+                .iter()
+                .flat_map(SoftwareVulkan::variables)
+                .filter(|(name, _)| std::env::var_os(name).is_none()),
+        )
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| Error::io("cannot start cargo", error))?;
