@@ -3,7 +3,7 @@
 mod common;
 
 use interop::pipeline::Cause;
-use interop::{Bridge, Grade, OnError, Options, Pipeline, Slot, StageError};
+use interop::{Bridge, OnError, Options, Pipeline, Slot, StageError};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
