@@ -216,9 +216,9 @@ fn an_earlier_run_of_the_same_kind_is_compared_and_another_refused() {
         word.strip_suffix('x')
             .is_some_and(|gain| gain.parse::<f64>().is_ok())
     };
-    let figures = text.lines().filter(|line| line.contains(" us "));
+    let figures = text.lines().filter(|line| line.contains("given back"));
     let gains = figures.filter(|line| line.split_whitespace().any(gain));
-    assert!(gains.count() > 2, "{text}");
+    assert_eq!(gains.count(), 3, "{text}");
     assert!(!text.contains("another place"), "{text}");
     let other = Run::new(&["bench", "launch", "--compare", old]);
     assert_eq!(other.status(), Some(2), "{}", other.stdout());

@@ -28,8 +28,8 @@
 //!
 //! What this crate does not do: several processes at work on the same memory at once, and sharing with
 //! more than one other process. It does not replace the memory under a reader when a route fails
-//! ([`Shared`] says why), nor divide memory that is handed over as a whole ([`Route::ExternalFd`],
-//! [`Route::Staging`]).
+//! ([`Shared`] says why), nor have parts of one buffer on both sides where OpenCL hands memory over as a
+//! whole ([`Route::ExternalFd`], see [`PartMut`]).
 //!
 //! ```
 //! use interop::{Bridge, Options};
@@ -90,6 +90,7 @@ mod report;
 mod residency;
 mod route;
 mod shared;
+mod sides;
 pub mod solver;
 mod uses;
 #[cfg(feature = "vulkan")]

@@ -1,6 +1,6 @@
 //! Parts of a shared buffer, each with an order of its own.
 
-use crate::backing::ClPart;
+use crate::backing::{ClPart, Side};
 use crate::uses::Access;
 use crate::{ClGuard, ClGuardMut, Error, HipGuard, HipGuardMut, Result, Shared};
 use bytemuck::Pod;
@@ -21,6 +21,13 @@ pub struct Part<'a, T: Pod> {
 /// order. A part whose route fails gives [`Error::UnderReader`]: the other parts are in use, and only
 /// the whole can [move](Shared::move_to).
 ///
+/// On [`Route::ExternalFd`](crate::Route::ExternalFd) the memory is OpenCL's or HIP's as a whole. There
+/// all parts that live together go to the side that takes one first, unless both sides only read; the
+/// other side gives [`Error::PartOnOtherSide`] until the whole buffer is divided anew. On
+/// [`Route::Staging`](crate::Route::Staging) a change of side copies the bytes of the part alone, which
+/// begins and ends at multiples of `CL_DEVICE_MEM_BASE_ADDR_ALIGN` or where the buffer does
+/// ([`Error::PartGrid`]).
+///
 /// ```compile_fail,E0499
 /// # fn twice(data: &mut interop::Shared<f32>) -> interop::Result<()> {
 /// let left = data.part_mut(0..4)?;
@@ -40,8 +47,8 @@ impl<T: Pod> Shared<T> {
     /// The elements of `range` to be read.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], [`Error::Empty`] for no elements, or [`Error::Unsupported`] on a route
-    /// that hands its memory over as a whole (external-fd, staging).
+    /// [`Error::OutOfRange`], [`Error::Empty`] for no elements, or [`Error::PartGrid`] on a route that
+    /// copies parts (staging).
     pub fn part(&self, range: Range<usize>) -> Result<Part<'_, T>> {
         self.check_part(&range)?;
         Ok(Part { whole: self, range })
@@ -52,8 +59,8 @@ impl<T: Pod> Shared<T> {
     /// # Errors
     /// As [`part`](Self::part).
     pub fn part_mut(&mut self, range: Range<usize>) -> Result<PartMut<'_, T>> {
-        self.check_part(&range)?;
-        Ok(PartMut::new(self, range))
+        let [part] = self.parts_mut([range])?;
+        Ok(part)
     }
 
     /// The elements before `middle`, and those from there on.
@@ -86,13 +93,14 @@ impl<T: Pod> Shared<T> {
                 });
             }
         }
+        self.begin_parts();
         let whole: &Self = self;
         Ok(ranges.map(|range| PartMut::new(whole, range)))
     }
 
     fn check_part(&self, range: &Range<usize>) -> Result<()> {
         check_range(range, self.len())?;
-        self.backing().check_divisible()
+        self.backing().check_part(self.core(), &bytes::<T>(range))
     }
 
     fn part_cl(
@@ -130,7 +138,7 @@ impl<'a, T: Pod> PartMut<'a, T> {
     /// # Errors
     /// As [`cl`](Self::cl), or [`Error::ReadOnly`].
     pub fn cl_mut<'g>(&'g mut self, queue: &'g clmgr::Queue) -> Result<ClGuardMut<'g, T>> {
-        let part = self.whole.part_cl(queue, Access::Write, &self.range)?;
+        let part = self.take_cl(queue, Access::Write)?;
         Ok(ClGuardMut::new(self.whole, self.range.clone(), part))
     }
 
@@ -139,7 +147,7 @@ impl<'a, T: Pod> PartMut<'a, T> {
     /// # Errors
     /// As [`hip`](Self::hip), or [`Error::ReadOnly`].
     pub fn hip_mut<'g>(&'g mut self, stream: &'g hip::Stream) -> Result<HipGuardMut<'g, T>> {
-        self.whole.part_hip(stream, Access::Write, &self.range)?;
+        self.take_hip(stream, Access::Write)?;
         let slice = self.whole.slice_mut(stream, self.range.clone());
         Ok(HipGuardMut::new(slice))
     }
@@ -154,10 +162,34 @@ impl<'a, T: Pod> PartMut<'a, T> {
         check_range(&(middle..len), len)?;
         let Range { start, end } = self.range;
         let middle = start + middle;
+        for side in [start..middle, middle..end] {
+            self.whole.check_part(&side)?;
+        }
         Ok((
             Self::new(self.whole, start..middle),
             Self::new(self.whole, middle..end),
         ))
+    }
+
+    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<ClPart> {
+        self.whole.check_side(Side::Cl, access, &self.range)?;
+        self.whole.part_cl(queue, access, &self.range)
+    }
+
+    fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<()> {
+        self.whole.check_side(Side::Hip, access, &self.range)?;
+        self.whole.part_hip(stream, access, &self.range)
+    }
+}
+
+/// While one of these lives, others read at most, on either side.
+impl<T: Pod> Part<'_, T> {
+    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<ClPart> {
+        self.whole.part_cl(queue, access, &self.range)
+    }
+
+    fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<()> {
+        self.whole.part_hip(stream, access, &self.range)
     }
 }
 
@@ -185,7 +217,7 @@ macro_rules! part {
             /// As [`Shared::cl`], or [`Error::SubBufferStart`] on a route where OpenCL has a buffer
             /// object.
             pub fn cl<'g>(&'g self, queue: &'g clmgr::Queue) -> Result<ClGuard<'g, T>> {
-                let part = self.whole.part_cl(queue, Access::Read, &self.range)?;
+                let part = self.take_cl(queue, Access::Read)?;
                 Ok(ClGuard::new(self.whole, self.range.clone(), part))
             }
 
@@ -194,7 +226,7 @@ macro_rules! part {
             /// # Errors
             /// As [`Shared::hip`].
             pub fn hip<'g>(&'g self, stream: &'g hip::Stream) -> Result<HipGuard<'g, T>> {
-                self.whole.part_hip(stream, Access::Read, &self.range)?;
+                self.take_hip(stream, Access::Read)?;
                 Ok(HipGuard::new(self.whole.slice(stream, self.range.clone())))
             }
         }

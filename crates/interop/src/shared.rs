@@ -3,11 +3,13 @@ use crate::backing::{self, Backing, ClPart, Side};
 use crate::core::Core;
 use crate::handoff::{Handoff, Host};
 use crate::report::Failover;
-use crate::uses::{Access, User};
+use crate::sides::Sides;
+use crate::uses::{Access, Claim, User};
 use crate::{
     Category, ClGuard, ClGuardMut, Error, Grade, HipGuard, HipGuardMut, Residency, Result, Route,
 };
 use bytemuck::Pod;
+use parking_lot::Mutex;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
@@ -61,6 +63,8 @@ pub struct Shared<T: Pod> {
     wanted: Option<Arc<dyn Handoff>>,
     /// The routes that may be taken if this one fails, best first.
     next: Arc<[Route]>,
+    /// Which side has parts of memory that is handed over as a whole.
+    sides: Mutex<Sides>,
     element: PhantomData<T>,
 }
 
@@ -131,6 +135,7 @@ impl<T: Pod> Shared<T> {
             handoff: ManuallyDrop::new(Arc::new(Host::new(None))),
             wanted: None,
             next: Arc::default(),
+            sides: Mutex::default(),
             element: PhantomData,
         })
     }
@@ -143,6 +148,33 @@ impl<T: Pod> Shared<T> {
         }
         self.wanted = Some(Arc::clone(handoff));
         self
+    }
+
+    /// No part is borrowed for writing any more: each side may have any.
+    pub(crate) fn begin_parts(&mut self) {
+        *self.sides.get_mut() = Sides::default();
+    }
+
+    /// That `side` may have these elements as well as what it has.
+    pub(crate) fn check_side(
+        &self,
+        side: Side,
+        access: Access,
+        range: &Range<usize>,
+    ) -> Result<()> {
+        if !self.backing.is_handed_whole() {
+            return Ok(());
+        }
+        let taken = self.sides.lock().take(side, access, range);
+        taken.map_err(|held| Error::PartOnOtherSide {
+            route: self.route(),
+            held,
+            by: match side {
+                Side::Cl => "HIP",
+                Side::Hip => "OpenCL",
+            },
+            wanted: range.clone(),
+        })
     }
 
     /// What its bridge has in common for all buffers.
@@ -178,10 +210,13 @@ impl<T: Pod> Shared<T> {
         access: Access,
     ) -> Result<()> {
         let range = self.bytes();
-        self.view
-            .admit(handoff, self.subject(), user, (access, &range), || {
-                self.backing.bring_to_hip(&self.core, access)
-            })
+        self.view.admit(
+            handoff,
+            self.subject(),
+            user,
+            self.claim(access, &range),
+            || self.backing.bring_to_hip(&self.core, access, &range),
+        )
     }
 
     /// Waits for everyone that was given access.
@@ -304,12 +339,17 @@ impl<T: Pod> Shared<T> {
         let _scope = self.core.meter.scope(Category::Input);
         let data = bytemuck::cast_slice(data);
         let (user, subject) = (self.transfer_user(), self.subject());
+        let is_handed_whole = self.backing.is_handed_whole();
         let (core, backing) = (&self.core, &mut self.backing);
         let written = self.view.admit(
             &**self.handoff,
             subject,
             &user,
-            (Access::Write, &(0..data.len())),
+            Claim {
+                access: Access::Write,
+                range: &(0..data.len()),
+                is_handed_whole,
+            },
             || Ok(backing.write(core, data)),
         )?;
         match written {
@@ -384,8 +424,21 @@ impl<T: Pod> Shared<T> {
         then: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let handoff = &**self.handoff;
-        self.view
-            .admit(handoff, self.subject(), user, (access, range), then)
+        self.view.admit(
+            handoff,
+            self.subject(),
+            user,
+            self.claim(access, range),
+            then,
+        )
+    }
+
+    fn claim<'r>(&self, access: Access, range: &'r Range<usize>) -> Claim<'r> {
+        Claim {
+            access,
+            range,
+            is_handed_whole: self.backing.is_handed_whole(),
+        }
     }
 
     /// All bytes.
@@ -496,7 +549,7 @@ impl<T: Pod> Shared<T> {
         }
         self.check_access(access)?;
         self.admit(&User::Cl(queue.clone()), access, range, || {
-            Ok(self.backing.bring_to_cl(&self.core, queue, access))
+            Ok(self.backing.bring_to_cl(&self.core, queue, access, range))
         })
     }
 
@@ -517,7 +570,7 @@ impl<T: Pod> Shared<T> {
             self.backing.leave_cl(access)?;
         }
         self.admit(&User::Hip(stream.clone()), access, range, || {
-            Ok(self.backing.bring_to_hip(&self.core, access))
+            Ok(self.backing.bring_to_hip(&self.core, access, range))
         })
     }
 

@@ -41,13 +41,24 @@ fn compute_type(ty: rocblas_datatype) -> Result<c_uint> {
     })
 }
 
-/// A matrix, or the first of a row of them.
+/// A matrix, the first of a row of them, or a list of their addresses on the device.
 #[derive(Clone, Copy)]
 struct Matrix<P> {
     at: P,
     ty: rocblas_datatype,
     ld: rocblas_int,
     stride: rocblas_stride,
+}
+
+impl<P> Matrix<P> {
+    const fn without_stride(at: P, ty: rocblas_datatype, ld: rocblas_int) -> Self {
+        Self {
+            at,
+            ty,
+            ld,
+            stride: 0,
+        }
+    }
 }
 
 struct Product {
@@ -62,8 +73,33 @@ struct Product {
     c: Matrix<*const c_void>,
     d: Matrix<*mut c_void>,
     batch: rocblas_int,
+    /// Whether the matrices are lists, and strides mean nothing.
+    listed: bool,
     compute: rocblas_datatype,
 }
+
+type GemmBatchedEx = unsafe extern "C" fn(
+    Raw,
+    c_uint,
+    c_uint,
+    c_int,
+    c_int,
+    c_int,
+    *const c_void,
+    *const c_void,
+    c_uint,
+    c_int,
+    *const c_void,
+    c_uint,
+    c_int,
+    *const c_void,
+    *mut c_void,
+    c_uint,
+    c_int,
+    c_int,
+    c_uint,
+    c_int,
+) -> c_uint;
 
 type GemmStridedBatchedEx = unsafe extern "C" fn(
     Raw,
@@ -91,6 +127,22 @@ type GemmStridedBatchedEx = unsafe extern "C" fn(
     c_int,
 ) -> c_uint;
 
+/// The address of a function of cuBLAS as a pointer of its type.
+///
+/// # Safety
+/// `F` is that function's type (cublas_api.h).
+unsafe fn typed<F: Copy>(symbol: &'static Symbol) -> Result<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let found = symbol
+        .in_library(library()?)
+        .ok_or(Status::rocblas_status_not_implemented)?;
+    // SAFETY: an address, as long as a function's pointer, of a function of this type by the caller's promise.
+    Ok(unsafe { std::mem::transmute_copy(&found) })
+}
+
+static LISTED: Symbol = Symbol::new(c_name("cublasGemmBatchedEx\0"));
+static STRIDED: Symbol = Symbol::new(c_name("cublasGemmStridedBatchedEx\0"));
+
 impl Product {
     /// # Safety
     /// As `rocblas_gemm_strided_batched_ex`.
@@ -116,25 +168,23 @@ impl Product {
         if self.c.ty != self.d.ty {
             return Err(Status::rocblas_status_not_implemented);
         }
-        static CUDA: Symbol = Symbol::new(c_name("cublasGemmStridedBatchedEx\0"));
-        let found = CUDA
-            .in_library(library()?)
-            .ok_or(Status::rocblas_status_not_implemented)?;
-        // SAFETY: the address of the function of this name and signature (cublas_api.h).
-        let function = unsafe { std::mem::transmute::<*mut c_void, GemmStridedBatchedEx>(found) };
-        handle.make_current()?;
-        if self.d.at.cast_const() != self.c.at {
-            // SAFETY: the C caller's promise for both matrices.
-            unsafe { self.copy_c_to_d(handle) }?;
-        } else if self.c.ld != self.d.ld || (self.batch > 1 && self.c.stride != self.d.stride) {
-            return Err(Status::rocblas_status_invalid_size);
-        }
-        let [trans_a, trans_b] = self.trans;
+        // What cuBLAS would refuse is refused before C is copied.
         let (a, b, d) = (
             data_type(self.a.ty)?.0,
             data_type(self.b.ty)?.0,
             data_type(self.d.ty)?.0,
         );
+        let compute = compute_type(self.compute)?;
+        let [trans_a, trans_b] = [self.trans[0].cuda()?, self.trans[1].cuda()?];
+        handle.begin()?;
+        if self.d.at.cast_const() != self.c.at {
+            // SAFETY: the C caller's promise for both matrices.
+            unsafe { self.copy_c_to_d(handle) }?;
+        } else if self.c.ld != self.d.ld
+            || (self.batch > 1 && !self.listed && self.c.stride != self.d.stride)
+        {
+            return Err(Status::rocblas_status_invalid_size);
+        }
         let (mut alpha_room, mut beta_room) = (Room::default(), Room::default());
         let on_host = handle.scalars_on_host();
         let staged = |scalar: *const c_void, room| match data_type(self.compute)?.1 {
@@ -146,60 +196,82 @@ impl Product {
         };
         let alpha: *const c_void = staged(self.alpha, &mut alpha_room)?;
         let beta: *const c_void = staged(self.beta, &mut beta_room)?;
-        // SAFETY: the C caller's promise to rocBLAS is what cuBLAS demands; -1 lets it choose the algorithm.
+        let (m, n, k, raw) = (self.m, self.n, self.k, handle.raw());
+        let (a_at, b_at, d_at) = (self.a.at, self.b.at, self.d.at);
+        let (lda, ldb, ldd) = (self.a.ld, self.b.ld, self.d.ld);
+        if self.listed {
+            // SAFETY: the type of this function.
+            let function = unsafe { typed::<GemmBatchedEx>(&LISTED) }?;
+            // SAFETY: the C caller's promise to rocBLAS is what cuBLAS demands; -1 lets it choose the algorithm.
+            let code = unsafe {
+                function(
+                    raw, trans_a, trans_b, m, n, k, alpha, a_at, a, lda, b_at, b, ldb, beta, d_at,
+                    d, ldd, self.batch, compute, -1,
+                )
+            };
+            return check(code, "cublasGemmBatchedEx");
+        }
+        // SAFETY: the type of this function.
+        let function = unsafe { typed::<GemmStridedBatchedEx>(&STRIDED) }?;
+        let [stride_a, stride_b, stride_d] = [self.a.stride, self.b.stride, self.d.stride];
+        // SAFETY: as above.
         let code = unsafe {
             function(
-                handle.raw(),
-                trans_a.cuda()?,
-                trans_b.cuda()?,
-                self.m,
-                self.n,
-                self.k,
-                alpha,
-                self.a.at,
-                a,
-                self.a.ld,
-                self.a.stride,
-                self.b.at,
-                b,
-                self.b.ld,
-                self.b.stride,
-                beta,
-                self.d.at,
-                d,
-                self.d.ld,
-                self.d.stride,
-                self.batch,
-                compute_type(self.compute)?,
-                -1,
+                raw, trans_a, trans_b, m, n, k, alpha, a_at, a, lda, stride_a, b_at, b, ldb,
+                stride_b, beta, d_at, d, ldd, stride_d, self.batch, compute, -1,
             )
         };
         check(code, "cublasGemmStridedBatchedEx")
     }
 
+    /// Where the matrices of a batch are.
+    ///
+    /// # Safety
+    /// A list is one of this batch's length, on the device.
+    unsafe fn places(
+        &self,
+        handle: &Handle,
+        first: *const c_void,
+        stride: rocblas_stride,
+        size: usize,
+    ) -> Result<Vec<u64>> {
+        if self.listed {
+            let len = self.batch.unsigned_abs() as usize;
+            // SAFETY: the caller's promise; an address is a number of 64 bits.
+            return unsafe { handle.read::<u64>(first.cast(), len) };
+        }
+        let step = stride.wrapping_mul(size as i64);
+        let one = |index: i64| address(first).wrapping_add_signed(step.wrapping_mul(index));
+        Ok((0..i64::from(self.batch)).map(one).collect())
+    }
+
     /// # Safety
     /// Both are matrices of this product's size.
     unsafe fn copy_c_to_d(&self, handle: &Handle) -> Result {
-        let driver = handle.make_current()?;
+        let driver = handle.begin()?;
         let size = data_type(self.c.ty)?.1;
         let bytes = |elements: rocblas_int| elements.unsigned_abs() as usize * size;
-        for one in 0..i64::from(self.batch) {
-            let step = |stride: i64| usize::try_from(one * stride).unwrap_or(0) * size;
-            let from = self.c.at.wrapping_byte_add(step(self.c.stride));
-            let to = self.d.at.wrapping_byte_add(step(self.d.stride));
+        // SAFETY: the caller's promise.
+        let (from, to) = unsafe {
+            (
+                self.places(handle, self.c.at, self.c.stride, size)?,
+                self.places(handle, self.d.at, self.d.stride, size)?,
+            )
+        };
+        for (from, to) in from.into_iter().zip(to).filter(|(from, to)| from != to) {
             let copy = CUDA_MEMCPY2D {
                 srcXInBytes: 0,
                 srcY: 0,
                 srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
                 srcHost: std::ptr::null(),
-                srcDevice: address(from),
+                srcDevice: from,
                 srcArray: std::ptr::null_mut(),
                 srcPitch: bytes(self.c.ld),
                 dstXInBytes: 0,
                 dstY: 0,
                 dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
                 dstHost: std::ptr::null_mut(),
-                dstDevice: address(to),
+                dstDevice: to,
                 dstArray: std::ptr::null_mut(),
                 dstPitch: bytes(self.d.ld),
                 WidthInBytes: bytes(self.m),
@@ -246,31 +318,12 @@ unsafe extern "C" fn rocblas_gemm_ex(
         k,
         alpha,
         beta,
-        a: Matrix {
-            at: a,
-            ty: a_type,
-            ld: lda,
-            stride: 0,
-        },
-        b: Matrix {
-            at: b,
-            ty: b_type,
-            ld: ldb,
-            stride: 0,
-        },
-        c: Matrix {
-            at: c,
-            ty: c_type,
-            ld: ldc,
-            stride: 0,
-        },
-        d: Matrix {
-            at: d,
-            ty: d_type,
-            ld: ldd,
-            stride: 0,
-        },
+        a: Matrix::without_stride(a, a_type, lda),
+        b: Matrix::without_stride(b, b_type, ldb),
+        c: Matrix::without_stride(c, c_type, ldc),
+        d: Matrix::without_stride(d, d_type, ldd),
         batch: 1,
+        listed: false,
         compute,
     };
     // SAFETY: as the C caller promises.
@@ -341,6 +394,54 @@ unsafe extern "C" fn rocblas_gemm_strided_batched_ex(
             stride: stride_d,
         },
         batch,
+        listed: false,
+        compute,
+    };
+    // SAFETY: as the C caller promises.
+    entry(|| unsafe { product.run(handle) })
+}
+
+#[allow(clippy::too_many_arguments, reason = "C function")]
+unsafe extern "C" fn rocblas_gemm_batched_ex(
+    handle: rocblas_handle,
+    trans_a: rocblas_operation,
+    trans_b: rocblas_operation,
+    m: rocblas_int,
+    n: rocblas_int,
+    k: rocblas_int,
+    alpha: *const c_void,
+    a: *const c_void,
+    a_type: rocblas_datatype,
+    lda: rocblas_int,
+    b: *const c_void,
+    b_type: rocblas_datatype,
+    ldb: rocblas_int,
+    beta: *const c_void,
+    c: *const c_void,
+    c_type: rocblas_datatype,
+    ldc: rocblas_int,
+    d: *mut c_void,
+    d_type: rocblas_datatype,
+    ldd: rocblas_int,
+    batch: rocblas_int,
+    compute: rocblas_datatype,
+    _algo: rocblas_gemm_algo,
+    _solution: i32,
+    _flags: u32,
+) -> Status {
+    let product = Product {
+        trans: [trans_a, trans_b],
+        m,
+        n,
+        k,
+        alpha,
+        beta,
+        a: Matrix::without_stride(a, a_type, lda),
+        b: Matrix::without_stride(b, b_type, ldb),
+        c: Matrix::without_stride(c, c_type, ldc),
+        d: Matrix::without_stride(d, d_type, ldd),
+        batch,
+        listed: true,
         compute,
     };
     // SAFETY: as the C caller promises.
@@ -350,5 +451,6 @@ unsafe extern "C" fn rocblas_gemm_strided_batched_ex(
 /// The slots of this file.
 pub(super) const fn fill(api: &mut rocblas_sys::Api) {
     api.rocblas_gemm_ex = Some(rocblas_gemm_ex);
+    api.rocblas_gemm_batched_ex = Some(rocblas_gemm_batched_ex);
     api.rocblas_gemm_strided_batched_ex = Some(rocblas_gemm_strided_batched_ex);
 }
