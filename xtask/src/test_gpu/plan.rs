@@ -3,7 +3,7 @@
 use super::Platform;
 
 /// The packages whose tests run on any platform.
-pub const PACKAGES: &[&str] = &["hip", "rocblas", "clmgr"];
+pub const PACKAGES: &[&str] = &["hip", "rocblas", "hip-cuda", "clmgr", "interop"];
 
 /// A test program that has nothing to say about a device.
 struct Left {
@@ -49,16 +49,29 @@ const LEFT: &[Left] = &[
         why: "makes the software device fail on demand",
     },
     Left {
+        package: "hip-cuda",
+        program: "coverage",
+        why: "reads the sources, which are not there",
+    },
+    Left {
         package: "clmgr",
         program: "strict_amd",
         why: "models AMD's OpenCL over a processor's",
     },
 ];
 
+/// The test programs of `interop` that take any platform; the others plan failures, devices or processes of the software device.
+const INTEROP: &[&str] = &["shared", "products", "inverses", "grades", "pipelines"];
+
 /// Why a program is left out on a device, if it is.
 pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'static str> {
-    if platform == Platform::Host {
-        return None;
+    match (platform, package) {
+        (Platform::Host, _) => return None,
+        (Platform::Amd, "hip-cuda") => return Some("is about CUDA"),
+        (_, "interop") if !INTEROP.contains(&program) => {
+            return Some("plans what the software device does");
+        }
+        _ => {}
     }
     LEFT.iter()
         .find(|left| (left.package, left.program) == (package, program))
@@ -92,6 +105,18 @@ const LACKS: &[Lack] = &[
     Lack {
         platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "needs two devices",
+    },
+    Lack {
+        platforms: &[Platform::Amd, Platform::Nvidia],
+        reason: "the software device",
+    },
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "OpenCL's SVM means nothing to HIP here",
+    },
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "moves memory between direct routes",
     },
     Lack {
         platforms: &[Platform::Nvidia],
