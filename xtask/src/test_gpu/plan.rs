@@ -78,6 +78,14 @@ pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'st
         .map(|left| left.why)
 }
 
+/// Whether a program runs on one card at least, and so belongs into a bundle.
+pub fn runs_on_a_card(package: &str, program: &str) -> bool {
+    let cards = [Platform::Amd, Platform::Nvidia];
+    cards
+        .iter()
+        .any(|card| left_out(*card, package, program).is_none())
+}
+
 /// A skip that is in order: what the hardware or its driver is known to lack. Any other skip on a device that was promised
 /// is a failure.
 struct Lack {
@@ -161,5 +169,7 @@ mod tests {
         assert!(left_out(Platform::Host, "hip", "errors").is_none());
         assert!(left_out(Platform::Nvidia, "hip", "errors").is_some());
         assert!(left_out(Platform::Nvidia, "hip", "memory").is_none());
+        assert!(runs_on_a_card("hip", "memory") && runs_on_a_card("hip-cuda", "device"));
+        assert!(!runs_on_a_card("interop", "failover"));
     }
 }
