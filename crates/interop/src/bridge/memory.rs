@@ -118,11 +118,13 @@ impl Bridge {
         Ok(Shared::over(&self.core, Box::new(svm), true)?.handed_over_by(&self.handoff))
     }
 
-    /// `len` elements of device memory that HIP allocated for other code. `owner` is kept until the
-    /// result is dropped: what frees the memory, or what keeps the one that does.
+    /// `len` elements of device memory that HIP allocated for other code, or another runtime of this
+    /// process that the HSA runtime knows. Of the latter HIP's kernels take the address and its copies
+    /// do not; transfers from and to the host are made by a kernel. `owner` is kept until the result is
+    /// dropped: what frees the memory, or what keeps the one that does.
     ///
     /// # Errors
-    /// If HIP does not know all of the memory as the bridge's device's own, or OpenCL cannot take a
+    /// If neither runtime knows all of the memory as the bridge's device's own, or OpenCL cannot take a
     /// pointer of HIP's.
     ///
     /// # Safety
