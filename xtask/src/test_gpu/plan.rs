@@ -105,6 +105,10 @@ const LACKS: &[Lack] = &[
         platforms: &[Platform::Nvidia],
         reason: "semaphores of that kind are imported only",
     },
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "the device exports no semaphore",
+    },
     // ROCm's OpenCL has neither external memory nor semaphores.
     Lack {
         platforms: &[Platform::Amd],
@@ -117,6 +121,11 @@ const LACKS: &[Lack] = &[
     Lack {
         platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "the software device",
+    },
+    // Its driver's `clEnqueueAcquireExternalMemObjectsKHR` returns when the user event ends.
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "the caller waits too behind a user event",
     },
     Lack {
         platforms: &[Platform::Nvidia],
