@@ -87,8 +87,7 @@ fn staged(suite: &Suite, folder: &Path) -> Result<PathBuf> {
         let name = format!("{}{SEPARATOR}{}", program.package, program.name);
         copy_stripped(&program.path, &bin.join(name))?;
     }
-    for example in &suite.examples {
-        let name = example.file_name().unwrap_or_default();
+    for (name, example) in &suite.examples {
         copy_stripped(example, &examples.join(name))?;
     }
     copy_stripped(&suite.command, &bin.join(COMMAND))?;

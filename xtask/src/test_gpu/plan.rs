@@ -61,7 +61,19 @@ const LEFT: &[Left] = &[
 ];
 
 /// The test programs of `interop` that take any platform; the others plan failures, devices or processes of the software device.
-const INTEROP: &[&str] = &["shared", "products", "inverses", "grades", "pipelines"];
+const INTEROP: &[&str] = &[
+    "shared",
+    "products",
+    "inverses",
+    "grades",
+    "pipelines",
+    "large",
+];
+
+/// Whether a program's ignored tests run on cards: those that a processor takes too long for, or too much memory.
+pub fn runs_ignored(platform: Platform, package: &str, program: &str) -> bool {
+    platform != Platform::Host && (package, program) == ("interop", "large")
+}
 
 /// Why a program is left out on a device, if it is.
 pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'static str> {
@@ -105,6 +117,10 @@ const LACKS: &[Lack] = &[
         platforms: &[Platform::Nvidia],
         reason: "semaphores of that kind are imported only",
     },
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "the device exports no semaphore",
+    },
     // ROCm's OpenCL has neither external memory nor semaphores.
     Lack {
         platforms: &[Platform::Amd],
@@ -117,6 +133,11 @@ const LACKS: &[Lack] = &[
     Lack {
         platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "the software device",
+    },
+    // Its driver's `clEnqueueAcquireExternalMemObjectsKHR` returns when the user event ends.
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "the caller waits too behind a user event",
     },
     Lack {
         platforms: &[Platform::Nvidia],
