@@ -28,9 +28,7 @@ pub(crate) use external_fd::ExternalFd;
 pub(crate) use gpu_va::GpuVa;
 pub(crate) use hip_object::HipObject;
 pub(crate) use hip_pointer::HipPointer;
-#[cfg(feature = "vulkan")]
-pub(crate) use imported::Exported;
-pub(crate) use imported::Imported;
+pub(crate) use imported::{Exported, Imported};
 pub(crate) use outgoing::{Opens, Outgoing};
 pub(crate) use rescue::{other, read_by_kernel};
 pub(crate) use staging::Staging;
