@@ -45,6 +45,12 @@ fn a_machine_without_opencl_is_unhealthy_and_says_what_was_tried() {
         text.contains("/nonexistent/libOpenCL.so") && text.contains("advice: no OpenCL device"),
         "{text}"
     );
+    let said: Vec<&str> = text.split_whitespace().collect();
+    let said = said.join(" ");
+    assert!(
+        said.contains("HIPCL_OPENCL names /nonexistent/libOpenCL.so") && said.contains("unset it"),
+        "the variable is not blamed: {text}"
+    );
     assert!(text.contains("not healthy"), "{text}");
 }
 
@@ -103,5 +109,12 @@ fn an_earlier_report_that_is_none_is_refused_before_anything_is_tried() {
 
 #[test]
 fn an_unknown_platform_is_refused_with_the_names_that_exist() {
-    Run::new(&["doctor", "--platform", "cuda"]).assert_refused(&["cuda", "nvidia"]);
+    let refused = Run::new(&["doctor", "--platform", "cuda"]);
+    refused.assert_refused(&["cuda", "--platform", "nvidia"]);
+    assert!(!refused.stderr().contains("HIPCL_PLATFORM"));
+    Run::with(&["doctor"], |run| run.env("HIPCL_PLATFORM", "cuda")).assert_refused(&[
+        "cuda",
+        "HIPCL_PLATFORM",
+        "nvidia",
+    ]);
 }

@@ -3,22 +3,25 @@
 
 use interop::Route;
 
-use super::findings::{Findings, Library, Pair, RouteState, SCHEMA, Tried};
-use super::probe::{Asker, Death, Hip, OpenCl, RouteTried, Subject, Told};
+use super::findings::{Findings, Pair, RouteState, SCHEMA};
+use super::probe::{Asker, Death, RouteTried, Subject, Told};
 use super::system::{self, Environment, Heard, Root};
-use super::{Options, pairing};
+use super::{Options, libraries, pairing};
 use crate::Result;
 
 pub(super) fn examine(options: &Options) -> Result<Findings> {
     let asker = Asker::new(options.platform.clone(), options.limit());
+    let environment = Environment::of_this_process();
     let mut findings = Findings {
         schema: SCHEMA,
         hipcl: env!("CARGO_PKG_VERSION").to_owned(),
         taken: super::clock::now(),
         ..Findings::default()
     };
-    hip(asker.ask(Subject::Hip)?, &mut findings);
-    opencl(asker.ask(Subject::OpenCl)?, &mut findings);
+    let asked = libraries::asked(options, &environment);
+    libraries::hip(asker.ask(Subject::Hip)?, asked, &mut findings);
+    let named = environment.get(libraries::OPENCL_VARIABLE);
+    libraries::opencl(asker.ask(Subject::OpenCl)?, named, &mut findings);
     findings.pairing = pairing::table(
         &findings.platform,
         &findings.hip_devices,
@@ -33,11 +36,7 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
             one_route(route, told, &mut findings);
         }
     }
-    findings.checks = system::checks(
-        &Root::default(),
-        &Environment::of_this_process(),
-        &heard(&findings),
-    );
+    findings.checks = system::checks(&Root::default(), &environment, &heard(&findings));
     let checks = findings.checks.iter();
     let advice: Vec<String> = checks.filter_map(|check| check.advice.clone()).collect();
     findings.advice.extend(advice);
@@ -77,79 +76,6 @@ fn heard(findings: &Findings) -> Heard {
         opencl: gpus.filter_map(|device| device.pci.clone()).collect(),
         loaded: findings.loaded.clone(),
     }
-}
-
-fn hip(told: std::result::Result<Told<Hip>, Death>, findings: &mut Findings) {
-    let found = match told {
-        Ok(told) => told.found,
-        Err(death) => {
-            lost(Subject::Hip, &death, findings);
-            findings.libraries.push(Library {
-                name: "HIP".to_owned(),
-                place: death.describe(Subject::Hip),
-                usable: false,
-                detail: death.stderr.join(" | "),
-            });
-            return;
-        }
-    };
-    findings.platform = found.platform;
-    findings.platform_why = found.why;
-    for library in &found.libraries {
-        if !library.usable {
-            findings.advice.push(format!(
-                "{} is missing: install it from the same ROCm release as HIP, or set ROCM_PATH to a complete one",
-                library.name
-            ));
-        }
-    }
-    findings.libraries = found.libraries;
-    match found.failure {
-        Some(reason) => findings.advice.push(format!("HIP: {reason}")),
-        None if found.devices.is_empty() => findings
-            .advice
-            .push("HIP has no device: check that the GPU's driver is loaded".into()),
-        None if !found.compiler.works => findings.advice.push(format!(
-            "HIP kernels can't be compiled: {}",
-            found.compiler.detail
-        )),
-        None => {}
-    }
-    findings.hip_devices = found.devices;
-    findings.compiler = found.compiler;
-}
-
-fn opencl(told: std::result::Result<Told<OpenCl>, Death>, findings: &mut Findings) {
-    let found = match told {
-        Ok(told) => told.found,
-        Err(death) => {
-            lost(Subject::OpenCl, &death, findings);
-            let stderr = death.stderr.iter().map(|line| format!(" | {line}"));
-            findings.opencl_tried.push(Tried {
-                what: "OpenCL".to_owned(),
-                reason: death.describe(Subject::OpenCl) + &stderr.collect::<String>(),
-            });
-            return;
-        }
-    };
-    if let Some(reason) = found.failure {
-        findings.advice.push(format!("OpenCL: {reason}"));
-    } else if found.devices.is_empty() {
-        findings.advice.push(
-            "no OpenCL device: run `cargo xtask setup`, install an OpenCL runtime, or set HIPCL_OPENCL to the path of one".into(),
-        );
-    }
-    findings.opencl_libraries = found.libraries;
-    findings.opencl_tried = found.tried;
-    findings.opencl_devices = found.devices;
-}
-
-/// A child that was lost while it looked for devices.
-fn lost(subject: Subject, death: &Death, findings: &mut Findings) {
-    findings.advice.push(format!(
-        "{}: name another library, or report this to whoever made the one that was loaded",
-        death.describe(subject)
-    ));
 }
 
 /// Why there is nothing to try: the same for every route, and said once.

@@ -21,6 +21,9 @@ pub struct Findings {
     pub platform: String,
     /// Why it was.
     pub platform_why: String,
+    /// Why the platform can't be used, if it was asked for and can't.
+    #[serde(default)]
+    pub platform_failure: Option<String>,
     /// The platform's libraries.
     pub libraries: Vec<Library>,
     /// The OpenCL libraries that gave devices.

@@ -5,6 +5,7 @@
 //! | `probe` | child processes, in which everything is done that may crash or hang |
 //! | [`system`] | the system around the libraries, which is only read |
 //! | `examine` | the questions asked of them, in order |
+//! | `libraries` | what was told of the libraries and their devices |
 //! | [`findings`](Findings) | the answers as data, which are also the JSON file |
 //! | `compare` | what has changed since an earlier report |
 //! | `text` | the answers to read |
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use interop::Route;
 
 use crate::{Result, cli};
@@ -21,6 +23,7 @@ mod clock;
 mod compare;
 mod examine;
 mod findings;
+mod libraries;
 mod mapped;
 mod pairing;
 pub mod probe;
@@ -34,6 +37,11 @@ pub use findings::{
 };
 pub use probe::{Crossing, Death};
 
+/// The option that names a platform, here and in a probe.
+const PLATFORM_OPTION: &str = "--platform";
+/// What it may name.
+pub(crate) const PLATFORMS: [&str; 3] = ["amd", "nvidia", "host"];
+
 /// Options of `hipcl doctor`.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Options {
@@ -44,7 +52,7 @@ pub struct Options {
     #[arg(long, value_name = "OLD.json")]
     pub compare: Option<PathBuf>,
     /// Examine this platform: amd, nvidia or host. Without it the environment chooses, see below.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(PLATFORMS))]
     pub platform: Option<String>,
     /// Try this route; may be given several times. Without it every route is tried.
     #[arg(long = "route", value_name = "ROUTE")]

@@ -45,6 +45,9 @@ impl Findings {
             "\nplatform   {platform}{}",
             brackets(&self.platform_why)
         )?;
+        if let Some(failure) = &self.platform_failure {
+            writeln!(out, "  {} {failure}", mark(false))?;
+        }
         for Library {
             name,
             place,
