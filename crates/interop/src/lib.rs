@@ -65,6 +65,7 @@
 struct Readme;
 
 mod alias;
+mod allocation;
 mod backing;
 pub mod blas;
 mod bridge;
@@ -96,7 +97,11 @@ mod uses;
 pub mod vulkan;
 mod warm_up;
 
-pub use bridge::{Bridge, Bridges, Figures, ForeignObjects, NativeHandles, Options, Step, Trial};
+pub use allocation::{Allocation, UnknownAllocation, Whereabouts, Witness};
+pub use bridge::{
+    AllocationTrial, Bridge, Bridges, Figures, ForeignObjects, GradeTrial, NativeHandles, Options,
+    Step, Trial,
+};
 pub use direction::Direction;
 pub use error::{Error, Result};
 pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};

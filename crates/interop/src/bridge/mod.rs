@@ -9,7 +9,7 @@ mod trial;
 pub use adopt::ForeignObjects;
 pub use all::Bridges;
 pub use native::NativeHandles;
-pub use trial::{Figures, Step, Trial};
+pub use trial::{AllocationTrial, Figures, GradeTrial, Step, Trial};
 
 use crate::backing::HipPointer;
 use crate::core::Core;
