@@ -8,7 +8,7 @@ use platform::Selection;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, hip, opencl, route};
+use super::{Subject, allocation, grade, hip, opencl, route};
 use crate::doctor::{PLATFORM_OPTION, mapped};
 use crate::{Error, Result};
 
@@ -54,6 +54,14 @@ pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
         Subject::Route(route) => match select(platform) {
             Ok(selection) => answer(route::look(&selection, route)),
             Err(error) => answer(route::Tried::not_begun(&error.to_string())),
+        },
+        Subject::Grade(grade, route) => match select(platform) {
+            Ok(selection) => answer(grade::look(&selection, grade, route)),
+            Err(error) => answer(grade::Tried::not_begun(&error.to_string())),
+        },
+        Subject::Allocation(allocation) => match select(platform) {
+            Ok(selection) => answer(allocation::look(&selection, allocation)),
+            Err(error) => answer(allocation::Tried::not_begun(&error.to_string())),
         },
     };
     out.write_all(line.as_bytes())
