@@ -33,6 +33,10 @@ const PARTIAL: &[(&str, &str)] = &[
         "C and D of one type; solution and flags are ignored",
     ),
     (
+        "rocblas_gemm_batched_ex",
+        "C and D of one type; waits where they are two lists, and for 16-bit elements; solution and flags are ignored",
+    ),
+    (
         "rocblas_gemm_strided_batched_ex",
         "C and D of one type; solution and flags are ignored",
     ),

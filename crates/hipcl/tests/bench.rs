@@ -2,13 +2,19 @@
 
 mod common;
 
-use common::{Run, ready};
+use interop::Route;
+
+use common::{Prepared, Run, ready, ready_on_host};
 
 fn measured(what: &str) -> Option<serde_json::Value> {
+    measured_with(what, |_| {})
+}
+
+fn measured_with(what: &str, prepare: impl FnOnce(&mut Prepared)) -> Option<serde_json::Value> {
     if !ready(what) {
         return None;
     }
-    let run = Run::new(&["bench", what, "--json", "FOLDER/b.json"]);
+    let run = Run::with(&["bench", what, "--json", "FOLDER/b.json"], prepare);
     assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
     let report = run.json("b.json");
     assert_eq!(report["bench"], what);
@@ -118,6 +124,47 @@ fn memory_of_another_process_is_measured_by_carrier() {
 }
 
 #[test]
+fn two_gpus_divide_the_blocks_and_are_held_against_twice_one() {
+    if !ready_on_host("two_gpus_divide_the_blocks_and_are_held_against_twice_one") {
+        return;
+    }
+    let two = |run: &mut Prepared| run.env("HIP_HOST_DEVICES", "2");
+    let Some(report) = measured_with("peers", two) else {
+        return;
+    };
+    let lines = report["lines"].as_array().expect("a list");
+    let line = |name: &str| {
+        let found = lines.iter().find(|line| line["name"] == name);
+        found.unwrap_or_else(|| panic!("{name} in {lines:?}"))
+    };
+    for origin in ["from the host", "on the device"] {
+        let rate = |who: &str| line(&format!("{origin}, {who}"))["value"].as_f64();
+        for who in ["GPU 0 alone", "GPU 1 alone", "2 GPUs"] {
+            assert!(rate(who) > Some(0.0), "{origin}, {who}: {lines:?}");
+        }
+        let ratio = line(&format!("{origin}, 2 GPUs over one"));
+        assert_eq!(ratio["limit"], 2.0, "{ratio}");
+        assert_eq!(ratio["unit"], "times", "{ratio}");
+    }
+    for (from, to) in [(0, 1), (1, 0)] {
+        for route in [Route::SvmCoarse, Route::HipPointer] {
+            let name = format!("copy, GPU {from} to {to}, {route}");
+            assert!(line(&name)["value"].as_f64() > Some(0.0), "{lines:?}");
+        }
+    }
+}
+
+#[test]
+fn one_gpu_is_not_compared_with_itself() {
+    if !ready_on_host("one_gpu_is_not_compared_with_itself") {
+        return;
+    }
+    let one = |run: &mut Prepared| run.env("HIP_HOST_DEVICES", "1");
+    let run = Run::with(&["bench", "peers", "--json", "FOLDER/b.json"], one);
+    run.assert_refused(&["takes two GPUs", "opens to 1", "HIP_HOST_DEVICES=2"]);
+}
+
+#[test]
 fn nothing_grows_with_the_iterations() {
     if !ready("nothing_grows_with_the_iterations") {
         return;
@@ -169,9 +216,9 @@ fn an_earlier_run_of_the_same_kind_is_compared_and_another_refused() {
         word.strip_suffix('x')
             .is_some_and(|gain| gain.parse::<f64>().is_ok())
     };
-    let figures = text.lines().filter(|line| line.contains(" us "));
+    let figures = text.lines().filter(|line| line.contains("given back"));
     let gains = figures.filter(|line| line.split_whitespace().any(gain));
-    assert!(gains.count() > 2, "{text}");
+    assert_eq!(gains.count(), 3, "{text}");
     assert!(!text.contains("another place"), "{text}");
     let other = Run::new(&["bench", "launch", "--compare", old]);
     assert_eq!(other.status(), Some(2), "{}", other.stdout());

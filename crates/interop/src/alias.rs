@@ -5,7 +5,7 @@
 //! granted, the users of every overlapping view are waited for as well.
 
 use crate::handoff::Handoff;
-use crate::uses::{Access, User, Uses};
+use crate::uses::{Claim, User, Uses};
 use crate::{Error, Result};
 use parking_lot::Mutex;
 use std::fs::File;
@@ -105,22 +105,23 @@ impl View {
         handoff: &dyn Handoff,
         subject: clmgr::Arg<'_>,
         user: &User,
-        (access, range): (Access, &Range<usize>),
+        claim: Claim<'_>,
         then: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let mut state = self.state.lock();
         if !state.aliased {
-            state.uses.admit(handoff, subject, user, access, range)?;
+            state.uses.admit(handoff, subject, user, claim)?;
             return then();
         }
         drop(state);
         let _one_at_a_time = ALIASES.lock();
         let others = overlapping(&VIEWS.lock(), self);
         for other in others {
-            other.state.lock().uses.wait_before(handoff, user, access)?;
+            let uses = &mut other.state.lock().uses;
+            uses.wait_before(handoff, user, claim.access)?;
         }
         let mut state = self.state.lock();
-        state.uses.admit(handoff, subject, user, access, range)?;
+        state.uses.admit(handoff, subject, user, claim)?;
         then()
     }
 

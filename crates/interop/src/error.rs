@@ -65,6 +65,38 @@ pub enum Error {
         /// The other one.
         second: Range<usize>,
     },
+    /// A part of memory that is copied begins or ends inside of what devices transfer as one.
+    #[error(
+        "route {route} copies parts on their own, and bytes {}..{} do not begin and end at multiples of {alignment} \
+         on `{device}` (or where the buffer does); move the ends, or use a route that does not copy",
+        bytes.start, bytes.end
+    )]
+    PartGrid {
+        /// The route.
+        route: Route,
+        /// The part, in bytes.
+        bytes: Range<usize>,
+        /// `CL_DEVICE_MEM_BASE_ADDR_ALIGN` in bytes.
+        alignment: usize,
+        /// The OpenCL device.
+        device: String,
+    },
+    /// A part of memory that is handed over as a whole, while the other side has another part.
+    #[error(
+        "{by} has the elements {}..{} of this buffer, and route {route} hands its memory over as a whole: {}..{} can \
+         change sides once the buffer is divided anew, or use buffers of their own",
+        held.start, held.end, wanted.start, wanted.end
+    )]
+    PartOnOtherSide {
+        /// The route.
+        route: Route,
+        /// The elements on the other side.
+        held: Range<usize>,
+        /// Who has them: `OpenCL` or `HIP`.
+        by: &'static str,
+        /// The elements asked for.
+        wanted: Range<usize>,
+    },
     /// A part of a buffer object begins where the device cannot address it.
     #[error(
         "the range begins at byte {start} of a buffer object, which must be a multiple of {alignment} on `{device}`; \
@@ -78,9 +110,10 @@ pub enum Error {
         /// The OpenCL device.
         device: String,
     },
-    /// The route failed under a reader, whose borrow does not let the memory be replaced.
+    /// The route failed, and no other is permitted that could take over under a reader, or others may write
+    /// next to it.
     #[error(
-        "{during}: route {route} failed: {source}; readers may hold its addresses, so the buffer stays there: {} takes the data along",
+        "{during}: route {route} failed: {source}; others may hold its addresses, so the buffer stays there: {} takes the data along",
         remedy(*.next)
     )]
     UnderReader {

@@ -20,6 +20,13 @@ impl User {
         }
     }
 
+    fn shares_api(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::Cl(_), Self::Cl(_)) | (Self::Hip(_), Self::Hip(_))
+        )
+    }
+
     /// Blocks until everything that was given to the queue or stream so far has run.
     pub(crate) fn wait(&self) -> Result<()> {
         match self {
@@ -34,6 +41,27 @@ impl User {
 pub(crate) enum Access {
     Read,
     Write,
+}
+
+/// What a user asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Claim<'r> {
+    pub(crate) access: Access,
+    /// The bytes that it may touch.
+    pub(crate) range: &'r Range<usize>,
+    /// The memory is one API's or the other's as a whole: a user comes after the other API's on
+    /// every byte.
+    pub(crate) is_handed_whole: bool,
+}
+
+impl Claim<'_> {
+    /// The bytes of `other` that it must not be at work on.
+    fn against(&self, other: &Use, user: &User) -> Range<usize> {
+        match self.is_handed_whole && !other.user.shares_api(user) {
+            true => other.range.clone(),
+            false => self.range.clone(),
+        }
+    }
 }
 
 /// Who may still be working on a buffer.
@@ -108,10 +136,11 @@ fn covers(whole: &Range<usize>, part: &Range<usize>) -> bool {
 }
 
 impl Uses {
-    /// Puts `user` after every other user whose access to these bytes conflicts with `access`, then
+    /// Puts `user` after every other user whose access to these bytes conflicts with its own, then
     /// enters it.
     ///
-    /// Two readers never conflict, nor do users of disjoint bytes. One queue or stream is in order, so it never waits for itself.
+    /// Two readers never conflict, nor do users of disjoint bytes (but see
+    /// [`Claim::is_handed_whole`]). One queue or stream is in order, so it never waits for itself.
     /// `subject` is the memory.
     ///
     /// # Errors
@@ -122,9 +151,9 @@ impl Uses {
         handoff: &dyn Handoff,
         subject: clmgr::Arg<'_>,
         user: &User,
-        access: Access,
-        range: &Range<usize>,
+        claim: Claim<'_>,
     ) -> Result<()> {
+        let Claim { access, range, .. } = claim;
         self.check()?;
         if self.disordered {
             self.drain(handoff)?;
@@ -133,7 +162,8 @@ impl Uses {
         let mut place = 0;
         let mut queued: Vec<User> = Vec::new();
         while let Some(other) = self.current.get(place) {
-            if !other.conflicts(user, access, range) {
+            let reach = claim.against(other, user);
+            if !other.conflicts(user, access, &reach) {
                 place += 1;
                 continue;
             }
@@ -142,7 +172,7 @@ impl Uses {
                 true => Ordered::Queued(None),
                 false => handoff.order(&other.user, user, subject)?,
             };
-            let outside = self.current[place].split(range);
+            let outside = self.current[place].split(&reach);
             self.current.extend(outside.into_iter().flatten());
             match ordered {
                 Ordered::Waited => drop(self.current.remove(place)),

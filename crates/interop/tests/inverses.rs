@@ -18,7 +18,7 @@ struct Rig {
 }
 
 fn rig() -> Rig {
-    let bridge = Bridge::open(&common::host(), &Options::default())
+    let bridge = Bridge::open(&common::selection(), &Options::default())
         .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
     let stream = bridge.stream().expect("a stream");
     let handle = Handle::new(&bridge.blas().expect("rocBLAS"), &stream).expect("a handle");

@@ -241,10 +241,10 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn divisible() -> Vec<Route> {
-    let copies_or_whole = [Route::Staging, Route::ExternalFd];
-    let working = Rig::of(Grade::Host).bridge.report().working();
+    let report = Rig::of(Grade::Host).bridge.report();
+    let working = report.working();
     working
-        .filter(|route| !copies_or_whole.contains(route))
+        .filter(|route| *route != Route::ExternalFd)
         .collect()
 }
 
@@ -473,12 +473,58 @@ fn bad_parts_are_refused_in_one_line() {
     let (left, right) = part.split_at_mut(2).expect("two parts");
     assert_eq!((left.range(), right.range()), (8..10, 10..16));
     assert!(left.split_at_mut(3).is_err());
-    let (copied, _) = rig.filled(Route::Staging);
-    let error = text(copied.part(0..4).expect_err("it is copied as a whole"));
+    let (mut copied, _) = rig.filled(Route::Staging);
+    let error = text(copied.part(0..4).expect_err("less than a transfer"));
     assert!(
-        error.starts_with("route staging is not possible: every change of side copies"),
+        error.starts_with("route staging copies parts on their own, and bytes 0..16 do not"),
         "{error}"
     );
+    let last = copied.part_mut(LEN - GRAIN..LEN).expect("a part");
+    assert!(matches!(last.split_at_mut(3), Err(Error::PartGrid { .. })));
+}
+
+#[test]
+fn a_change_of_side_copies_the_bytes_of_the_part_and_no_others() {
+    let rig = Rig::of(Grade::Host);
+    let (mut shared, mut model) = rig.filled(Route::Staging);
+    let moved = |before: &interop::Counts| rig.bridge.meter().snapshot().since(before).data_set;
+    let quarter = LEN / 4;
+    let word = size_of::<u32>() as u64;
+    // Both halves of a copy count: out of one side and into the other.
+    let ways = 2 * word;
+    {
+        let (mut left, mut right) = shared.split_at_mut(LEN / 2).expect("two parts");
+        let before = rig.bridge.meter().snapshot();
+        rig.hip(&mut left, 0, 3);
+        assert_eq!(
+            moved(&before),
+            ways * LEN as u64 / 2,
+            "the left half to HIP"
+        );
+        rig.cl(&mut right, 0, 4);
+        assert_eq!(moved(&before), ways * LEN as u64 / 2, "the right is there");
+        model_hip(&mut model[..LEN / 2], 3);
+        model_cl(&mut model[LEN / 2..], 4);
+    }
+    let before = rig.bridge.meter().snapshot();
+    rig.cl(
+        &mut shared.part_mut(quarter..3 * quarter).expect("a part"),
+        1,
+        5,
+    );
+    assert_eq!(moved(&before), ways * quarter as u64, "what HIP had of it");
+    model_cl(&mut model[quarter..3 * quarter], 5);
+    let before = rig.bridge.meter().snapshot();
+    let whole = shared.hip(&rig.streams[0]).expect("access");
+    assert_eq!(
+        moved(&before),
+        ways * 3 * quarter as u64,
+        "all but the first"
+    );
+    drop(whole);
+    let mut bytes = vec![0; LEN];
+    shared.download(&mut bytes).expect("a download");
+    assert_eq!(bytes, model);
 }
 
 #[test]

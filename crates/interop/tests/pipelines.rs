@@ -1,7 +1,9 @@
 //! Pipelines overlap, keep order, push back, and lose nothing when a stage fails.
 
+mod common;
+
 use interop::pipeline::Cause;
-use interop::{Bridge, Grade, OnError, Options, Pipeline, Slot, StageError};
+use interop::{Bridge, OnError, Options, Pipeline, Slot, StageError};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
@@ -273,7 +275,7 @@ extern "C" __global__ void times(unsigned int *x, unsigned int k)
 #[test]
 fn both_apis_work_on_different_blocks_at_once_under_every_grade() {
     const LEN: usize = 1 << 12;
-    let selection = platform::select_named(Some("host")).expect("the host platform");
+    let selection = common::selection();
     let any = Bridge::open(&selection, &Options::default())
         .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
     let add = any
@@ -287,7 +289,7 @@ fn both_apis_work_on_different_blocks_at_once_under_every_grade() {
         .and_then(|module| module.function("times"))
         .expect("a HIP kernel");
     let (add, times) = (&add, &times);
-    for grade in Grade::ALL {
+    for grade in common::grades().iter().copied() {
         let bridge = any.with_grade(grade).expect("a proven grade");
         let slots = bridge.slots::<u32>(4, LEN).expect("slots");
         // HIP's stage of block 0 is held inside its stream until OpenCL's stage of block 1 has begun,
@@ -410,7 +412,7 @@ fn a_batched_stage_queues_all_waiting_blocks_before_it_waits_for_one() {
 
 #[test]
 fn a_batch_on_the_device_comes_out_as_if_it_had_been_worked_on_alone() {
-    let platform = platform::select().expect("a platform");
+    let platform = common::selection();
     let bridge = Bridge::open(&platform, &Options::default()).expect("a bridge");
     let add = bridge
         .programs()

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use common::{device, library, setup};
+use common::{AT_FIRST_OPEN, device, library, setup};
 use num_complex::Complex;
 use rocblas::{Error, Fill, Handle, Library, Matrix, MatrixMut, Op, solver};
 use streams::{Gate, heard, unwatch, watch, watched_device};
@@ -20,53 +20,61 @@ fn calls_return_before_they_run_and_run_in_order() {
     let setup = setup();
     let stream = &setup.stream;
     let a = setup.upload(&[C32::new(2.0, 0.0)]);
-    let mut c = setup.upload(&[C32::ZERO]);
-    let gate = Gate::close(stream);
-    let one = |slice| Matrix::new(slice, 1, 1, 1).unwrap();
-    {
-        // Both factors are gone when the products run.
-        let (alpha, beta) = (C32::new(3.0, 0.0), C32::ZERO);
-        let out = MatrixMut::new(c.on_mut(stream).unwrap(), 1, 1, 1).unwrap();
-        let x = one(a.on(stream).unwrap());
-        setup
-            .blas
-            .gemm(Op::None, Op::None, alpha, x, x, beta, out)
-            .unwrap();
-        let out = MatrixMut::new(c.on_mut(stream).unwrap(), 1, 1, 1).unwrap();
-        setup
-            .blas
-            .herk(Fill::Lower, Op::None, 1.0, x, 1.0, out)
-            .unwrap();
+    for closed in AT_FIRST_OPEN {
+        let mut c = setup.upload(&[C32::ZERO]);
+        let gate = closed.then(|| Gate::close(stream));
+        let one = |slice| Matrix::new(slice, 1, 1, 1).unwrap();
+        {
+            // Both factors are gone when the products run.
+            let (alpha, beta) = (C32::new(3.0, 0.0), C32::ZERO);
+            let out = MatrixMut::new(c.on_mut(stream).unwrap(), 1, 1, 1).unwrap();
+            let x = one(a.on(stream).unwrap());
+            setup
+                .blas
+                .gemm(Op::None, Op::None, alpha, x, x, beta, out)
+                .unwrap();
+            let out = MatrixMut::new(c.on_mut(stream).unwrap(), 1, 1, 1).unwrap();
+            setup
+                .blas
+                .herk(Fill::Lower, Op::None, 1.0, x, 1.0, out)
+                .unwrap();
+        }
+        let info = solver::potrf(
+            &setup.blas,
+            Fill::Lower,
+            MatrixMut::new(c.on_mut(stream).unwrap(), 1, 1, 1).unwrap(),
+        )
+        .unwrap();
+        if let Some(gate) = gate {
+            assert!(!stream.is_idle().unwrap());
+            gate.open();
+        }
+        info.check().unwrap();
+        assert_eq!(setup.download(&c), [C32::new(4.0, 0.0)]);
     }
-    let info = solver::potrf(
-        &setup.blas,
-        Fill::Lower,
-        MatrixMut::new(c.on_mut(stream).unwrap(), 1, 1, 1).unwrap(),
-    )
-    .unwrap();
-    assert!(!stream.is_idle().unwrap());
-    gate.open();
-    info.check().unwrap();
-    assert_eq!(setup.download(&c), [C32::new(4.0, 0.0)]);
 }
 
 #[test]
 fn a_product_waits_for_another_stream_that_makes_its_input() {
     let setup = setup();
     let producer = setup.device.stream().unwrap();
-    let mut a = setup.upload(&[5.0_f32]);
-    let mut c = setup.upload(&[0.0_f32]);
-    let gate = Gate::close(&producer);
-    a.on_mut(&producer).unwrap().fill_zero().unwrap();
-    let x = Matrix::new(a.on(&setup.stream).unwrap(), 1, 1, 1).unwrap();
-    let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
-    setup
-        .blas
-        .gemm(Op::None, Op::None, 1.0, x, x, 0.0, out)
-        .unwrap();
-    assert!(!setup.stream.is_idle().unwrap());
-    gate.open();
-    assert_eq!(setup.download(&c), [0.0]);
+    for closed in AT_FIRST_OPEN {
+        let mut a = setup.upload(&[5.0_f32]);
+        let mut c = setup.upload(&[1.0_f32]);
+        let gate = closed.then(|| Gate::close(&producer));
+        a.on_mut(&producer).unwrap().fill_zero().unwrap();
+        let x = Matrix::new(a.on(&setup.stream).unwrap(), 1, 1, 1).unwrap();
+        let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
+        setup
+            .blas
+            .gemm(Op::None, Op::None, 1.0, x, x, 0.0, out)
+            .unwrap();
+        if let Some(gate) = gate {
+            assert!(!setup.stream.is_idle().unwrap());
+            gate.open();
+        }
+        assert_eq!(setup.download(&c), [0.0]);
+    }
 }
 
 #[test]

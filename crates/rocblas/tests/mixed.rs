@@ -335,14 +335,20 @@ proptest! {
 fn a_combination_that_the_library_lacks_is_its_own_answer() {
     let setup = setup();
     let stream = &setup.stream;
-    let a = setup.device.alloc_from(stream, &[1_i8; 16]).unwrap();
-    let mut c = setup.device.alloc_from(stream, &[0_i32; 16]).unwrap();
+    let a = setup.device.alloc_from(stream, &[2_i8; 16]).unwrap();
+    let mut product = setup.device.alloc_from(stream, &[0_i32; 16]).unwrap();
     let a = Matrix::new(a.on(stream).unwrap(), 4, 4, 4).unwrap();
-    let c = MatrixMut::new(c.on_mut(stream).unwrap(), 4, 4, 4).unwrap();
+    let c = MatrixMut::new(product.on_mut(stream).unwrap(), 4, 4, 4).unwrap();
     let outcome = setup.blas.gemm_ex(Op::None, Op::None, 1, a, a, 0, c);
-    // The host platform has no integer products.
+    // The host platform has no integer products; cards have.
+    let Err(error) = outcome else {
+        let mut found = [0; 16];
+        product.copy_to_slice(stream, &mut found).unwrap();
+        assert_eq!(found, [16; 16]);
+        return;
+    };
     assert_eq!(
-        outcome.unwrap_err().to_string(),
+        error.to_string(),
         "`rocblas_gemm_ex(None, None, m 4, n 4, k 4, lda 4, ldb 4, ldc 4, ldd 4, rocblas_datatype_i8_r (160) to \
          rocblas_datatype_i32_r (162) in rocblas_datatype_i32_r (162))` failed: rocblas_status_not_implemented (2); \
          this platform does not have it"

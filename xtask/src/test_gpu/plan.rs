@@ -3,7 +3,7 @@
 use super::Platform;
 
 /// The packages whose tests run on any platform.
-pub const PACKAGES: &[&str] = &["hip", "rocblas", "clmgr"];
+pub const PACKAGES: &[&str] = &["hip", "rocblas", "hip-cuda", "clmgr", "interop"];
 
 /// A test program that has nothing to say about a device.
 struct Left {
@@ -49,20 +49,41 @@ const LEFT: &[Left] = &[
         why: "makes the software device fail on demand",
     },
     Left {
+        package: "hip-cuda",
+        program: "coverage",
+        why: "reads the sources, which are not there",
+    },
+    Left {
         package: "clmgr",
         program: "strict_amd",
         why: "models AMD's OpenCL over a processor's",
     },
 ];
 
+/// The test programs of `interop` that take any platform; the others plan failures, devices or processes of the software device.
+const INTEROP: &[&str] = &["shared", "products", "inverses", "grades", "pipelines"];
+
 /// Why a program is left out on a device, if it is.
 pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'static str> {
-    if platform == Platform::Host {
-        return None;
+    match (platform, package) {
+        (Platform::Host, _) => return None,
+        (Platform::Amd, "hip-cuda") => return Some("is about CUDA"),
+        (_, "interop") if !INTEROP.contains(&program) => {
+            return Some("plans what the software device does");
+        }
+        _ => {}
     }
     LEFT.iter()
         .find(|left| (left.package, left.program) == (package, program))
         .map(|left| left.why)
+}
+
+/// Whether a program runs on one card at least, and so belongs into a bundle.
+pub fn runs_on_a_card(package: &str, program: &str) -> bool {
+    let cards = [Platform::Amd, Platform::Nvidia];
+    cards
+        .iter()
+        .any(|card| left_out(*card, package, program).is_none())
 }
 
 /// A skip that is in order: what the hardware or its driver is known to lack. Any other skip on a device that was promised
@@ -84,6 +105,10 @@ const LACKS: &[Lack] = &[
         platforms: &[Platform::Nvidia],
         reason: "semaphores of that kind are imported only",
     },
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "the device exports no semaphore",
+    },
     // ROCm's OpenCL has neither external memory nor semaphores.
     Lack {
         platforms: &[Platform::Amd],
@@ -92,6 +117,23 @@ const LACKS: &[Lack] = &[
     Lack {
         platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "needs two devices",
+    },
+    Lack {
+        platforms: &[Platform::Amd, Platform::Nvidia],
+        reason: "the software device",
+    },
+    // Its driver's `clEnqueueAcquireExternalMemObjectsKHR` returns when the user event ends.
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "the caller waits too behind a user event",
+    },
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "OpenCL's SVM means nothing to HIP here",
+    },
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "moves memory between direct routes",
     },
     Lack {
         platforms: &[Platform::Nvidia],
@@ -136,5 +178,7 @@ mod tests {
         assert!(left_out(Platform::Host, "hip", "errors").is_none());
         assert!(left_out(Platform::Nvidia, "hip", "errors").is_some());
         assert!(left_out(Platform::Nvidia, "hip", "memory").is_none());
+        assert!(runs_on_a_card("hip", "memory") && runs_on_a_card("hip-cuda", "device"));
+        assert!(!runs_on_a_card("interop", "failover"));
     }
 }

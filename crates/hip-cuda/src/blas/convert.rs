@@ -34,19 +34,23 @@ pub(crate) const fn is_scalar(name: &str) -> bool {
 
 /// Room for one scalar. `cuComplex` is aligned to 8 bytes and `cuDoubleComplex` to 16, and cuBLAS loads them so; rocBLAS' types are
 /// aligned as their parts are.
-#[repr(align(16))]
 #[derive(Default)]
 pub(crate) struct Room {
-    bytes: [u8; 16],
+    number: Number,
     /// Where a result goes when the call is over, and its bytes: cuBLAS waits for one that the host gets.
     back: Option<(*mut u8, usize)>,
 }
+
+/// The bytes of the largest scalar, where cuBLAS can load any.
+#[repr(align(16))]
+#[derive(Default)]
+struct Number([u8; 16]);
 
 impl Drop for Room {
     fn drop(&mut self) {
         if let Some((to, bytes)) = self.back {
             // SAFETY: the caller's own number, which `staged` was given and the call was for.
-            unsafe { to.copy_from_nonoverlapping(self.bytes.as_ptr(), bytes) };
+            unsafe { to.copy_from_nonoverlapping(self.number.0.as_ptr(), bytes) };
         }
     }
 }
@@ -80,9 +84,9 @@ impl<T> Argument for *const T {
         // SAFETY: a number of the host's by the caller's promise, and room for the largest.
         unsafe {
             self.cast::<u8>()
-                .copy_to_nonoverlapping(room.bytes.as_mut_ptr(), bytes)
+                .copy_to_nonoverlapping(room.number.0.as_mut_ptr(), bytes)
         };
-        room.bytes.as_ptr().cast()
+        room.number.0.as_ptr().cast()
     }
 }
 
@@ -101,7 +105,7 @@ impl<T> Argument for *mut T {
         }
         // A call that fails leaves the number as it was: the room holds it.
         room.back = Some((self.cast(), size_of::<T>()));
-        room.bytes.as_mut_ptr().cast()
+        room.number.0.as_mut_ptr().cast()
     }
 }
 

@@ -1,216 +1,14 @@
-//! Products of mixed precision. rocBLAS writes D = alpha A B + beta C, cuBLAS only C: where D is another matrix, C is
-//! copied there first.
+//! rocBLAS' three forms of a product of mixed precision.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::c_void;
 
-use cudarc::driver::sys::{CUDA_MEMCPY2D, CUmemorytype};
 use rocblas_sys::{
     rocblas_datatype, rocblas_gemm_algo, rocblas_handle, rocblas_int, rocblas_operation,
     rocblas_status as Status, rocblas_stride,
 };
 
-use super::convert::{Argument, Room};
-use super::handle::{Handle, Raw};
-use super::{Result, check, entry, from_hip, library};
-use crate::cuda::{Symbol, c_name};
-use crate::memory::address;
-
-/// `cudaDataType` and the bytes of one element (library_types.h).
-fn data_type(ty: rocblas_datatype) -> Result<(c_uint, usize)> {
-    Ok(match ty {
-        rocblas_datatype::rocblas_datatype_f32_r => (0, 4),
-        rocblas_datatype::rocblas_datatype_f64_r => (1, 8),
-        rocblas_datatype::rocblas_datatype_f16_r => (2, 2),
-        rocblas_datatype::rocblas_datatype_i8_r => (3, 1),
-        rocblas_datatype::rocblas_datatype_f32_c => (4, 8),
-        rocblas_datatype::rocblas_datatype_f64_c => (5, 16),
-        rocblas_datatype::rocblas_datatype_i32_r => (10, 4),
-        rocblas_datatype::rocblas_datatype_bf16_r => (14, 2),
-        _ => return Err(Status::rocblas_status_not_implemented),
-    })
-}
-
-/// `cublasComputeType_t`; a complex product is told by the types of its matrices.
-fn compute_type(ty: rocblas_datatype) -> Result<c_uint> {
-    Ok(match ty {
-        rocblas_datatype::rocblas_datatype_f16_r => 64,
-        rocblas_datatype::rocblas_datatype_f32_r | rocblas_datatype::rocblas_datatype_f32_c => 68,
-        rocblas_datatype::rocblas_datatype_f64_r | rocblas_datatype::rocblas_datatype_f64_c => 70,
-        rocblas_datatype::rocblas_datatype_i32_r => 72,
-        _ => return Err(Status::rocblas_status_not_implemented),
-    })
-}
-
-/// A matrix, or the first of a row of them.
-#[derive(Clone, Copy)]
-struct Matrix<P> {
-    at: P,
-    ty: rocblas_datatype,
-    ld: rocblas_int,
-    stride: rocblas_stride,
-}
-
-struct Product {
-    trans: [rocblas_operation; 2],
-    m: rocblas_int,
-    n: rocblas_int,
-    k: rocblas_int,
-    alpha: *const c_void,
-    beta: *const c_void,
-    a: Matrix<*const c_void>,
-    b: Matrix<*const c_void>,
-    c: Matrix<*const c_void>,
-    d: Matrix<*mut c_void>,
-    batch: rocblas_int,
-    compute: rocblas_datatype,
-}
-
-type GemmStridedBatchedEx = unsafe extern "C" fn(
-    Raw,
-    c_uint,
-    c_uint,
-    c_int,
-    c_int,
-    c_int,
-    *const c_void,
-    *const c_void,
-    c_uint,
-    c_int,
-    i64,
-    *const c_void,
-    c_uint,
-    c_int,
-    i64,
-    *const c_void,
-    *mut c_void,
-    c_uint,
-    c_int,
-    i64,
-    c_int,
-    c_uint,
-    c_int,
-) -> c_uint;
-
-impl Product {
-    /// # Safety
-    /// As `rocblas_gemm_strided_batched_ex`.
-    unsafe fn run(&self, handle: rocblas_handle) -> Result {
-        // SAFETY: the C caller's promise.
-        let handle = unsafe { Handle::of(handle) }?;
-        if self.m == 0 || self.n == 0 || self.batch == 0 {
-            return Ok(());
-        }
-        if self.m < 0
-            || self.n < 0
-            || self.k < 0
-            || self.batch < 0
-            || self.c.ld < self.m
-            || self.d.ld < self.m
-        {
-            return Err(Status::rocblas_status_invalid_size);
-        }
-        if self.alpha.is_null() || self.beta.is_null() || self.c.at.is_null() || self.d.at.is_null()
-        {
-            return Err(Status::rocblas_status_invalid_pointer);
-        }
-        if self.c.ty != self.d.ty {
-            return Err(Status::rocblas_status_not_implemented);
-        }
-        static CUDA: Symbol = Symbol::new(c_name("cublasGemmStridedBatchedEx\0"));
-        let found = CUDA
-            .in_library(library()?)
-            .ok_or(Status::rocblas_status_not_implemented)?;
-        // SAFETY: the address of the function of this name and signature (cublas_api.h).
-        let function = unsafe { std::mem::transmute::<*mut c_void, GemmStridedBatchedEx>(found) };
-        handle.make_current()?;
-        if self.d.at.cast_const() != self.c.at {
-            // SAFETY: the C caller's promise for both matrices.
-            unsafe { self.copy_c_to_d(handle) }?;
-        } else if self.c.ld != self.d.ld || (self.batch > 1 && self.c.stride != self.d.stride) {
-            return Err(Status::rocblas_status_invalid_size);
-        }
-        let [trans_a, trans_b] = self.trans;
-        let (a, b, d) = (
-            data_type(self.a.ty)?.0,
-            data_type(self.b.ty)?.0,
-            data_type(self.d.ty)?.0,
-        );
-        let (mut alpha_room, mut beta_room) = (Room::default(), Room::default());
-        let on_host = handle.scalars_on_host();
-        let staged = |scalar: *const c_void, room| match data_type(self.compute)?.1 {
-            // SAFETY: one number of the compute type, the host's by the pointer mode; the rooms outlive the call.
-            16 => Ok(unsafe { scalar.cast::<[f64; 2]>().staged(on_host, room) }.cast()),
-            // SAFETY: as above.
-            8 => Ok(unsafe { scalar.cast::<[f32; 2]>().staged(on_host, room) }.cast()),
-            _ => Ok(scalar),
-        };
-        let alpha: *const c_void = staged(self.alpha, &mut alpha_room)?;
-        let beta: *const c_void = staged(self.beta, &mut beta_room)?;
-        // SAFETY: the C caller's promise to rocBLAS is what cuBLAS demands; -1 lets it choose the algorithm.
-        let code = unsafe {
-            function(
-                handle.raw(),
-                trans_a.cuda()?,
-                trans_b.cuda()?,
-                self.m,
-                self.n,
-                self.k,
-                alpha,
-                self.a.at,
-                a,
-                self.a.ld,
-                self.a.stride,
-                self.b.at,
-                b,
-                self.b.ld,
-                self.b.stride,
-                beta,
-                self.d.at,
-                d,
-                self.d.ld,
-                self.d.stride,
-                self.batch,
-                compute_type(self.compute)?,
-                -1,
-            )
-        };
-        check(code, "cublasGemmStridedBatchedEx")
-    }
-
-    /// # Safety
-    /// Both are matrices of this product's size.
-    unsafe fn copy_c_to_d(&self, handle: &Handle) -> Result {
-        let driver = handle.make_current()?;
-        let size = data_type(self.c.ty)?.1;
-        let bytes = |elements: rocblas_int| elements.unsigned_abs() as usize * size;
-        for one in 0..i64::from(self.batch) {
-            let step = |stride: i64| usize::try_from(one * stride).unwrap_or(0) * size;
-            let from = self.c.at.wrapping_byte_add(step(self.c.stride));
-            let to = self.d.at.wrapping_byte_add(step(self.d.stride));
-            let copy = CUDA_MEMCPY2D {
-                srcXInBytes: 0,
-                srcY: 0,
-                srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-                srcHost: std::ptr::null(),
-                srcDevice: address(from),
-                srcArray: std::ptr::null_mut(),
-                srcPitch: bytes(self.c.ld),
-                dstXInBytes: 0,
-                dstY: 0,
-                dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-                dstHost: std::ptr::null_mut(),
-                dstDevice: address(to),
-                dstArray: std::ptr::null_mut(),
-                dstPitch: bytes(self.d.ld),
-                WidthInBytes: bytes(self.m),
-                Height: self.n.unsigned_abs() as usize,
-            };
-            // SAFETY: the caller's promise; the description outlives the call.
-            unsafe { driver.cuMemcpy2DAsync_v2(&copy, handle.stream()) }.map_err(from_hip)?;
-        }
-        Ok(())
-    }
-}
+use super::entry;
+use super::mixed::{Matrix, Product};
 
 #[allow(clippy::too_many_arguments, reason = "C function")]
 unsafe extern "C" fn rocblas_gemm_ex(
@@ -246,31 +44,12 @@ unsafe extern "C" fn rocblas_gemm_ex(
         k,
         alpha,
         beta,
-        a: Matrix {
-            at: a,
-            ty: a_type,
-            ld: lda,
-            stride: 0,
-        },
-        b: Matrix {
-            at: b,
-            ty: b_type,
-            ld: ldb,
-            stride: 0,
-        },
-        c: Matrix {
-            at: c,
-            ty: c_type,
-            ld: ldc,
-            stride: 0,
-        },
-        d: Matrix {
-            at: d,
-            ty: d_type,
-            ld: ldd,
-            stride: 0,
-        },
+        a: Matrix::without_stride(a, a_type, lda),
+        b: Matrix::without_stride(b, b_type, ldb),
+        c: Matrix::without_stride(c, c_type, ldc),
+        d: Matrix::without_stride(d, d_type, ldd),
         batch: 1,
+        listed: false,
         compute,
     };
     // SAFETY: as the C caller promises.
@@ -341,6 +120,54 @@ unsafe extern "C" fn rocblas_gemm_strided_batched_ex(
             stride: stride_d,
         },
         batch,
+        listed: false,
+        compute,
+    };
+    // SAFETY: as the C caller promises.
+    entry(|| unsafe { product.run(handle) })
+}
+
+#[allow(clippy::too_many_arguments, reason = "C function")]
+unsafe extern "C" fn rocblas_gemm_batched_ex(
+    handle: rocblas_handle,
+    trans_a: rocblas_operation,
+    trans_b: rocblas_operation,
+    m: rocblas_int,
+    n: rocblas_int,
+    k: rocblas_int,
+    alpha: *const c_void,
+    a: *const c_void,
+    a_type: rocblas_datatype,
+    lda: rocblas_int,
+    b: *const c_void,
+    b_type: rocblas_datatype,
+    ldb: rocblas_int,
+    beta: *const c_void,
+    c: *const c_void,
+    c_type: rocblas_datatype,
+    ldc: rocblas_int,
+    d: *mut c_void,
+    d_type: rocblas_datatype,
+    ldd: rocblas_int,
+    batch: rocblas_int,
+    compute: rocblas_datatype,
+    _algo: rocblas_gemm_algo,
+    _solution: i32,
+    _flags: u32,
+) -> Status {
+    let product = Product {
+        trans: [trans_a, trans_b],
+        m,
+        n,
+        k,
+        alpha,
+        beta,
+        a: Matrix::without_stride(a, a_type, lda),
+        b: Matrix::without_stride(b, b_type, ldb),
+        c: Matrix::without_stride(c, c_type, ldc),
+        d: Matrix::without_stride(d, d_type, ldd),
+        batch,
+        listed: true,
         compute,
     };
     // SAFETY: as the C caller promises.
@@ -350,5 +177,6 @@ unsafe extern "C" fn rocblas_gemm_strided_batched_ex(
 /// The slots of this file.
 pub(super) const fn fill(api: &mut rocblas_sys::Api) {
     api.rocblas_gemm_ex = Some(rocblas_gemm_ex);
+    api.rocblas_gemm_batched_ex = Some(rocblas_gemm_batched_ex);
     api.rocblas_gemm_strided_batched_ex = Some(rocblas_gemm_strided_batched_ex);
 }

@@ -10,10 +10,12 @@ use rocblas_sys::{
     rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode, rocblas_status as Status,
 };
 
+use super::workspace::Workspace;
 use super::{Result, check, entry, from_hip, library};
 use crate::cuda::driver::Driver;
 use crate::cuda::{Symbol, c_name};
 use crate::device::{self, Device};
+use crate::memory::address;
 
 /// A handle of cuBLAS or cuSOLVER.
 pub(crate) type Raw = *mut c_void;
@@ -24,6 +26,7 @@ pub(crate) struct Handle {
     pub(crate) solver: OnceLock<crate::solver::Solver>,
     device: &'static Device,
     modes: Mutex<Modes>,
+    pub(super) workspace: Mutex<Workspace>,
 }
 
 #[derive(Clone, Copy)]
@@ -33,7 +36,7 @@ struct Modes {
     atomics: rocblas_atomics_mode,
 }
 
-/// Declares a function of cuBLAS that this file calls.
+/// Declares a function of cuBLAS that a file calls.
 macro_rules! cublas {
     ($name:ident($($argument:ident: $ty:ty),*)) => {
         #[allow(non_snake_case, reason = "C name")]
@@ -42,20 +45,20 @@ macro_rules! cublas {
             let found = CUDA.in_library(library()?).ok_or(Status::rocblas_status_not_implemented)?;
             // SAFETY: the address of the function of this name and signature (cublas_api.h).
             let function = unsafe {
-                std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> c_uint>(found)
+                std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> std::ffi::c_uint>(found)
             };
             // SAFETY: the caller's promise is the callee's demand.
             check(unsafe { function($($argument),*) }, stringify!($name))
         }
     };
 }
+pub(super) use cublas;
 
 cublas!(cublasCreate_v2(out: *mut Raw));
 cublas!(cublasDestroy_v2(handle: Raw));
 cublas!(cublasSetStream_v2(handle: Raw, stream: hipStream_t));
 cublas!(cublasSetPointerMode_v2(handle: Raw, mode: c_uint));
 cublas!(cublasSetAtomicsMode(handle: Raw, mode: c_uint));
-cublas!(cublasSetWorkspace_v2(handle: Raw, workspace: *mut c_void, bytes: usize));
 
 impl Handle {
     /// # Safety
@@ -91,6 +94,41 @@ impl Handle {
         }
         Ok(driver)
     }
+
+    /// As [`Handle::make_current`], for a call that computes: while sizes are asked for, it ends here.
+    pub(crate) fn begin(&self) -> Result<&'static Driver> {
+        match self.workspace.lock().asked_for {
+            true => Err(Status::rocblas_status_size_unchanged),
+            false => self.make_current(),
+        }
+    }
+
+    pub(crate) fn device(&self) -> &'static Device {
+        self.device
+    }
+
+    /// Reads device memory behind everything that was queued; waits for it.
+    ///
+    /// # Safety
+    /// `from` is valid device memory of `len` elements, and any bytes are a `T`.
+    pub(crate) unsafe fn read<T: Copy + Default>(
+        &self,
+        from: *const T,
+        len: usize,
+    ) -> Result<Vec<T>> {
+        let driver = self.begin()?;
+        let stream = self.stream();
+        let mut values = vec![T::default(); len];
+        let (to, bytes) = (address(values.as_mut_ptr()), len * size_of::<T>());
+        // SAFETY: both ranges have this size, and the host's stays until the stream is done.
+        unsafe {
+            driver
+                .cuMemcpyAsync(to, address(from), bytes, stream)
+                .and_then(|()| driver.cuStreamSynchronize(stream))
+        }
+        .map_err(from_hip)?;
+        Ok(values)
+    }
 }
 
 unsafe extern "C" fn rocblas_create_handle(out: *mut rocblas_handle) -> Status {
@@ -113,6 +151,7 @@ unsafe extern "C" fn rocblas_create_handle(out: *mut rocblas_handle) -> Status {
                 // rocBLAS permits them until told otherwise, cuBLAS does not.
                 atomics: rocblas_atomics_mode::rocblas_atomics_allowed,
             }),
+            workspace: Mutex::default(),
         };
         // SAFETY: a live handle, and cuBLAS' own number.
         unsafe { cublasSetAtomicsMode(cublas, 1) }?;
@@ -218,28 +257,6 @@ unsafe extern "C" fn rocblas_get_atomics_mode(
     entry(|| unsafe { put(out, Handle::of(handle)?.modes.lock().atomics) })
 }
 
-/// cuBLAS wants 256-byte alignment and refuses less; null and 0 bytes give the handle its own memory back, which cuBLAS
-/// does when the stream is set.
-unsafe extern "C" fn rocblas_set_workspace(
-    handle: rocblas_handle,
-    at: *mut c_void,
-    bytes: usize,
-) -> Status {
-    entry(|| {
-        // SAFETY: as the C caller promises.
-        let handle = unsafe { Handle::of(handle) }?;
-        if at.is_null() != (bytes == 0) {
-            return Err(Status::rocblas_status_invalid_pointer);
-        }
-        if at.is_null() {
-            // SAFETY: a live handle and the stream that it has.
-            return unsafe { cublasSetStream_v2(handle.cublas, handle.stream()) };
-        }
-        // SAFETY: a live handle; the C caller keeps the memory as long as it is set.
-        unsafe { cublasSetWorkspace_v2(handle.cublas, at, bytes) }
-    })
-}
-
 /// cuBLAS sizes its own memory; this only waits until it has loaded its kernels.
 unsafe extern "C" fn rocblas_initialize() {
     let mut handle = ptr::null_mut();
@@ -259,6 +276,5 @@ pub(crate) const fn fill(api: &mut rocblas_sys::Api) {
     api.rocblas_get_pointer_mode = Some(rocblas_get_pointer_mode);
     api.rocblas_set_atomics_mode = Some(rocblas_set_atomics_mode);
     api.rocblas_get_atomics_mode = Some(rocblas_get_atomics_mode);
-    api.rocblas_set_workspace = Some(rocblas_set_workspace);
     api.rocblas_initialize = Some(rocblas_initialize);
 }

@@ -6,8 +6,10 @@ pub(crate) mod handle;
 mod level1;
 mod level2;
 mod level3;
+mod mixed;
 mod routine;
 pub(crate) mod version;
+mod workspace;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -80,6 +82,7 @@ pub const fn rocblas_api() -> rocblas_sys::Api {
     level2::fill(&mut api);
     level3::fill(&mut api);
     gemm_ex::fill(&mut api);
+    workspace::fill(&mut api);
     api
 }
 

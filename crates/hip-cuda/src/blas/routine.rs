@@ -38,7 +38,7 @@ macro_rules! routines {
                             unsafe extern "C" fn($crate::blas::handle::Raw, $(<$ty as Argument>::Cuda),*) -> std::ffi::c_uint,
                         >(found)
                     };
-                    handle.make_current()?;
+                    handle.begin()?;
                     let on_host = handle.scalars_on_host();
                     $(
                         // Each name stands for its own room until the call is over.

@@ -6,8 +6,9 @@ use rocblas_sys::{
     rocblas_fill, rocblas_handle, rocblas_int, rocblas_status as Status, rocblas_stride,
 };
 
+use super::diagonal;
 use super::operand::{Operand, batch_size, check_sizes};
-use super::scratch::{Scratch, clear, read};
+use super::scratch::{Scratch, clear};
 use super::{Scalar, check, library, slots, solver, typed};
 use crate::blas::convert::Argument;
 use crate::blas::handle::{Handle, Raw};
@@ -32,7 +33,8 @@ impl<T: Scalar> Triangles<T> {
         }
     }
 
-    /// Runs a routine of the shape of potrf: with work space, and one `info` for each matrix.
+    /// Runs a routine of the shape of potrf: with work space, and one `info` for each matrix, which names the first zero of the
+    /// diagonal where `zeros` are looked for.
     ///
     /// # Safety
     /// The matrices and `info` are valid device memory.
@@ -41,6 +43,7 @@ impl<T: Scalar> Triangles<T> {
         handle: &Handle,
         names: (&'static Symbol, &'static Symbol),
         title: &'static str,
+        zeros: bool,
         info: *mut rocblas_int,
     ) -> Result {
         check_sizes(&[self.n], &[(self.lda, self.n)])?;
@@ -55,7 +58,7 @@ impl<T: Scalar> Triangles<T> {
             // SAFETY: the caller's promise: one number for each matrix.
             return unsafe { clear(handle, info, self.batch) };
         }
-        handle.make_current()?;
+        handle.begin()?;
         let raw = solver(handle)?;
         let size = typed!(
             library()?,
@@ -74,9 +77,16 @@ impl<T: Scalar> Triangles<T> {
         let work = Scratch::<T>::new(handle, len.unsigned_abs() as usize)?;
         for index in 0..self.batch {
             let (a, info) = (self.a.at(index), info.wrapping_add(index));
+            // SAFETY: the caller's promise.
+            let zero = zeros.then(|| unsafe { diagonal::first_zero(handle, self.n, a, self.lda) });
+            let zero = zero.transpose()?;
             // SAFETY: the caller's promise, and work space of the size that was asked for.
             let code = unsafe { run(raw, triangle, self.n, a, self.lda, work.at(), len, info) };
             check(code, title)?;
+            if let Some(zero) = zero {
+                // SAFETY: one number each.
+                unsafe { zero.copy_to(info, 1) }?;
+            }
         }
         Ok(())
     }
@@ -91,11 +101,14 @@ impl<T: Scalar> Triangles<T> {
                 handle,
                 (&names.potrf_size, &names.potrf),
                 "cusolverDn potrf",
+                false,
                 info,
             )
         }
     }
 
+    /// cuSOLVER does not look at what it divides by: a singular factor's `info` is ours, and its matrix is left full of infinities.
+    ///
     /// # Safety
     /// As [`Triangles::in_place`].
     unsafe fn invert(&self, handle: &Handle, info: *mut rocblas_int) -> Result {
@@ -106,6 +119,7 @@ impl<T: Scalar> Triangles<T> {
                 handle,
                 (&names.potri_size, &names.potri),
                 "cusolverDn potri",
+                true,
                 info,
             )
         }
@@ -131,7 +145,7 @@ impl<T: Scalar> Triangles<T> {
         if self.a.has_null() || b.has_null() {
             return Err(Status::rocblas_status_invalid_pointer);
         }
-        handle.make_current()?;
+        handle.begin()?;
         let raw = solver(handle)?;
         let run = typed!(
             library()?,
@@ -180,7 +194,7 @@ impl<T: Scalar> Triangles<T> {
             if self.batch == 0 {
                 return Ok(());
             }
-            let found = read(handle, info.cast_const(), self.batch)?;
+            let found = handle.read(info.cast_const(), self.batch)?;
             self.solve(handle, nrhs, b, ldb, |index| found[index] == 0)
         }
     }

@@ -8,7 +8,7 @@ use rocblas_sys::{
 };
 
 use super::operand::{Operand, batch_size, check_sizes};
-use super::scratch::{Scratch, clear, read};
+use super::scratch::{Scratch, clear};
 use super::{Scalar, check, library, slots, solver, typed};
 use crate::blas::convert::Argument;
 use crate::blas::handle::{Handle, Raw};
@@ -55,7 +55,7 @@ impl<T: Scalar> General<T> {
         if self.lacks_a_pointer() {
             return Err(Status::rocblas_status_invalid_pointer);
         }
-        handle.make_current()?;
+        handle.begin()?;
         let raw = solver(handle)?;
         let names = T::names();
         let size = typed!(
@@ -113,7 +113,7 @@ impl<T: Scalar> General<T> {
         if self.lacks_a_pointer() || b.has_null() {
             return Err(Status::rocblas_status_invalid_pointer);
         }
-        handle.make_current()?;
+        handle.begin()?;
         let raw = solver(handle)?;
         let run = typed!(
             library()?,
@@ -164,7 +164,7 @@ impl<T: Scalar> General<T> {
             if self.batch == 0 {
                 return Ok(());
             }
-            let found = read(handle, info.cast_const(), self.batch)?;
+            let found = handle.read(info.cast_const(), self.batch)?;
             let none = rocblas_operation::rocblas_operation_none;
             self.solve(handle, none, nrhs, b, ldb, |index| found[index] == 0)
         }
@@ -197,7 +197,7 @@ impl<T: Scalar> General<T> {
         if self.lacks_a_pointer() || c.is_some_and(|(c, _)| c.has_null()) {
             return Err(Status::rocblas_status_invalid_pointer);
         }
-        let driver = handle.make_current()?;
+        let driver = handle.begin()?;
         let run = typed!(
             crate::blas::library()?,
             T::names().getri_batched,
@@ -298,12 +298,7 @@ unsafe fn copy_square<T>(
         Height: n,
     };
     // SAFETY: the caller's promise; the description outlives the call.
-    unsafe {
-        handle
-            .make_current()?
-            .cuMemcpy2DAsync_v2(&copy, handle.stream())
-    }
-    .map_err(from_hip)
+    unsafe { handle.begin()?.cuMemcpy2DAsync_v2(&copy, handle.stream()) }.map_err(from_hip)
 }
 
 type Int = rocblas_int;
@@ -787,6 +782,38 @@ unsafe extern "C" fn getri_outofplace_strided<T: Scalar>(
     })
 }
 
+#[allow(clippy::too_many_arguments, reason = "C function")]
+unsafe extern "C" fn getri_outofplace_listed<T: Scalar>(
+    h: rocblas_handle,
+    n: Int,
+    a: *const *mut T,
+    lda: Int,
+    ipiv: *mut Int,
+    stride_p: Stride,
+    c: *const *mut T,
+    ldc: Int,
+    info: *mut Int,
+    batch: Int,
+) -> Status {
+    entry(|| {
+        // SAFETY: as the C caller promises.
+        unsafe {
+            let h = Handle::of(h)?;
+            let pivots = Some(Operand::Strided(ipiv, stride_p));
+            let (a, c) = (Operand::listed(h, a, batch)?, Operand::listed(h, c, batch)?);
+            General {
+                m: n,
+                n,
+                a,
+                lda,
+                pivots,
+                batch: batch_size(batch)?,
+            }
+            .invert(h, Some((&c, ldc)), info)
+        }
+    })
+}
+
 /// The slots of this file.
 pub(super) const fn fill(api: &mut rocsolver_sys::Api) {
     slots! { api:
@@ -807,5 +834,6 @@ pub(super) const fn fill(api: &mut rocsolver_sys::Api) {
         rocsolver_sgetri_batched rocsolver_dgetri_batched rocsolver_cgetri_batched rocsolver_zgetri_batched = getri_listed;
         rocsolver_sgetri_outofplace rocsolver_dgetri_outofplace rocsolver_cgetri_outofplace rocsolver_zgetri_outofplace = getri_outofplace;
         rocsolver_sgetri_outofplace_strided_batched rocsolver_dgetri_outofplace_strided_batched rocsolver_cgetri_outofplace_strided_batched rocsolver_zgetri_outofplace_strided_batched = getri_outofplace_strided;
+        rocsolver_sgetri_outofplace_batched rocsolver_dgetri_outofplace_batched rocsolver_cgetri_outofplace_batched rocsolver_zgetri_outofplace_batched = getri_outofplace_listed;
     }
 }

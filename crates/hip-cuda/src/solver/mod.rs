@@ -6,6 +6,7 @@
 //! copy back. Batches given as device arrays of pointers are read back for that, which waits for the stream.
 
 mod cholesky;
+mod diagonal;
 mod lu;
 mod operand;
 mod scalar;

@@ -2,7 +2,6 @@
 
 use rocblas_sys::{rocblas_int, rocblas_status as Status, rocblas_stride};
 
-use super::scratch::read;
 use crate::blas::Result;
 use crate::blas::handle::Handle;
 
@@ -36,7 +35,7 @@ impl<T> Operand<T> {
             return Err(Status::rocblas_status_invalid_pointer);
         }
         // SAFETY: the caller's promise; an address is a number of 64 bits.
-        let addresses = unsafe { read::<u64>(handle, list.cast(), batch) }?;
+        let addresses = unsafe { handle.read::<u64>(list.cast(), batch) }?;
         let pointers = addresses
             .into_iter()
             .map(|address| crate::memory::pointer(address).cast());

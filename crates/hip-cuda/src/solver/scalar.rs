@@ -20,12 +20,17 @@ pub(crate) struct Names {
 
 /// An element of a matrix.
 pub(crate) trait Scalar: Copy + 'static {
+    /// Whether its numbers have 64 bits.
+    const DOUBLE: bool;
+
     fn names() -> &'static Names;
 }
 
 macro_rules! scalar {
-    ($ty:ty, $letter:literal) => {
+    ($ty:ty, $letter:literal, $double:literal) => {
         impl Scalar for $ty {
+            const DOUBLE: bool = $double;
+
             fn names() -> &'static Names {
                 macro_rules! symbol {
                     ($before:literal, $after:literal) => {
@@ -49,7 +54,7 @@ macro_rules! scalar {
     };
 }
 
-scalar!(f32, "S");
-scalar!(f64, "D");
-scalar!(C32, "C");
-scalar!(C64, "Z");
+scalar!(f32, "S", false);
+scalar!(f64, "D", true);
+scalar!(C32, "C", false);
+scalar!(C64, "Z", true);

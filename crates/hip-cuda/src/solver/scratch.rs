@@ -21,7 +21,7 @@ pub(super) struct Scratch<T> {
 impl<T> Scratch<T> {
     /// Room for `len` elements, at least one.
     pub(super) fn new(handle: &Handle, len: usize) -> Result<Self> {
-        let driver = handle.make_current()?;
+        let driver = handle.begin()?;
         let stream = handle.stream();
         let mut found = 0;
         // SAFETY: writes one address to the place given; the stream is the handle's.
@@ -38,6 +38,20 @@ impl<T> Scratch<T> {
     pub(super) fn at(&self) -> *mut T {
         self.at.cast()
     }
+
+    /// Copies the first `len` elements, in stream order.
+    ///
+    /// # Safety
+    /// There are so many, and room for them at `to`, which is device memory.
+    pub(super) unsafe fn copy_to(&self, to: *mut T, len: usize) -> Result {
+        let bytes = len * size_of::<T>();
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.driver
+                .cuMemcpyAsync(address(to), address(self.at), bytes, self.stream)
+        }
+        .map_err(from_hip)
+    }
 }
 
 impl<T> Drop for Scratch<T> {
@@ -45,33 +59,6 @@ impl<T> Drop for Scratch<T> {
         // SAFETY: allocated above, freed once, behind all work that was queued with it. A failure leaves nothing to do.
         let _ = unsafe { self.driver.cuMemFreeAsync(address(self.at), self.stream) };
     }
-}
-
-/// Reads device memory behind everything that was queued; waits for it.
-///
-/// # Safety
-/// `from` is valid device memory of `len` elements, and any bytes are a `T`.
-pub(super) unsafe fn read<T: Copy + Default>(
-    handle: &Handle,
-    from: *const T,
-    len: usize,
-) -> Result<Vec<T>> {
-    let driver = handle.make_current()?;
-    let mut values = vec![T::default(); len];
-    let bytes = len * size_of::<T>();
-    // SAFETY: both ranges have this size, and the host's stays until the stream is done.
-    unsafe {
-        driver
-            .cuMemcpyAsync(
-                address(values.as_mut_ptr()),
-                address(from),
-                bytes,
-                handle.stream(),
-            )
-            .and_then(|()| driver.cuStreamSynchronize(handle.stream()))
-    }
-    .map_err(from_hip)?;
-    Ok(values)
 }
 
 /// Clears `len` numbers in stream order.
@@ -82,7 +69,7 @@ pub(super) unsafe fn clear(handle: &Handle, at: *mut i32, len: usize) -> Result 
     // SAFETY: the caller's promise.
     unsafe {
         handle
-            .make_current()?
+            .begin()?
             .cuMemsetD32Async(address(at), 0, len, handle.stream())
     }
     .map_err(from_hip)

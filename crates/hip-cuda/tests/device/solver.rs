@@ -2,7 +2,9 @@
 
 use std::ptr;
 
-use rocblas_sys::{rocblas_fill, rocblas_float_complex as C, rocblas_operation as Op};
+use rocblas_sys::{
+    rocblas_double_complex as Z, rocblas_fill, rocblas_float_complex as C, rocblas_operation as Op,
+};
 
 use crate::common::{DONE, Handle, Memory, call, tables};
 
@@ -192,4 +194,56 @@ fn solving_with_the_factors_of_the_transpose_is_right() {
         status,
         rocblas_sys::rocblas_status::rocblas_status_invalid_pointer
     );
+}
+
+/// A diagonal of `n` ones but for zeros (one of them negative) in two places, beyond one block of threads; `potri` names the first.
+macro_rules! zeros_are_named {
+    ($($test:ident: $ty:ty, $one:expr, $zeros:expr, $function:ident;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                let Some(tables) = tables() else { return };
+                let handle = Handle::new();
+                let n = 300_usize;
+                let mut factor = vec![<$ty>::default(); n * n];
+                (0..n).for_each(|i| factor[i + i * n] = $one);
+                let places = [(170, $zeros[0]), (290, $zeros[1]), (290, $zeros[0]), (170, $zeros[1])];
+                let info = Memory::of(&[-1]);
+                let order = n as rocblas_sys::rocblas_int;
+                for pair in places.chunks(2) {
+                    let mut singular = factor.clone();
+                    pair.iter().for_each(|(at, zero)| singular[at + at * n] = *zero);
+                    let a = Memory::of(&singular);
+                    let status = call!(tables.solver, $function(handle.0, LOWER, order, a.at, order, info.at));
+                    assert_eq!((status, info.read()), (DONE, vec![171]));
+                }
+                let a = Memory::of(&factor);
+                let status = call!(tables.solver, $function(handle.0, LOWER, order, a.at, order, info.at));
+                assert_eq!((status, info.read()), (DONE, vec![0]));
+            }
+        )*
+    };
+}
+
+zeros_are_named! {
+    the_first_zero_of_a_factor_is_named_f32: f32, 1.0, [0.0, -0.0], rocsolver_spotri;
+    the_first_zero_of_a_factor_is_named_f64: f64, 1.0, [0.0, -0.0], rocsolver_dpotri;
+    the_first_zero_of_a_factor_is_named_c32: C, C { x: 1.0, y: 0.0 }, [C { x: 0.0, y: -0.0 }, C { x: -0.0, y: 0.0 }], rocsolver_cpotri;
+    the_first_zero_of_a_factor_is_named_c64: Z, Z { x: 1.0, y: 0.0 }, [Z { x: 0.0, y: -0.0 }, Z { x: -0.0, y: 0.0 }], rocsolver_zpotri;
+}
+
+#[test]
+fn a_small_number_is_no_zero() {
+    let Some(tables) = tables() else { return };
+    let handle = Handle::new();
+    let (a, info) = (Memory::of(&[1e-300_f64]), Memory::of(&[-1]));
+    // Its low word alone is not zero.
+    let low = Memory::of(&[f64::from_bits(0x1)]);
+    for memory in [&a, &low] {
+        let status = call!(
+            tables.solver,
+            rocsolver_dpotri(handle.0, LOWER, 1, memory.at, 1, info.at)
+        );
+        assert_eq!((status, info.read()), (DONE, vec![0]));
+    }
 }

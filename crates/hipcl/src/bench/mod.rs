@@ -10,16 +10,19 @@
 //! | `svm` | the four small kernels on four kinds of memory, beside what is predicted |
 //! | `stream` | blocks that arrive like a network's, through pinned memory |
 //! | `ipc` | memory of another process: getting it, taking turns, its bandwidth |
+//! | `gpus` | `peers`: one stream of blocks over several GPUs, and copies between them |
 //! | `soak` | memory, descriptors and threads over a long run |
 //! | `launch` | empty kernels |
 //! | `blas`, `fft` | products and transforms on shared memory |
 //! | `pool`, `cache` | memory kept for the next request, programs kept compiled |
+//! | `stages` | an OpenCL and a HIP stage for blocks, as `stream` and `gpus` have them |
 //! | `peer` | others' libraries, called raw, to measure against |
 //! | `line`, `report` | one figure; the table, the JSON, the comparison |
 
 mod blas;
 mod cache;
 mod fft;
+mod gpus;
 mod handoff;
 pub mod ipc;
 mod launch;
@@ -31,6 +34,7 @@ mod pool;
 pub mod report;
 mod routes;
 mod soak;
+mod stages;
 mod staging;
 mod stream;
 mod svm;
@@ -66,6 +70,8 @@ pub enum What {
     Stream,
     /// Memory of another process.
     Ipc,
+    /// Blocks divided between all GPUs, against one of them, and copies from GPU to GPU.
+    Peers,
     /// Memory, descriptors and threads over a long run.
     Soak,
     /// Empty kernels.
@@ -195,6 +201,7 @@ fn measure(options: &Options) -> Result<Report> {
         What::Svm => svm::measure(&ground),
         What::Stream => stream::measure(&ground),
         What::Ipc => ipc::measure(&ground),
+        What::Peers => gpus::measure(&ground, options.route),
         What::Soak => soak::measure(&ground, options.iterations.unwrap_or(SOAK) as usize),
         What::Launch => launch::measure(&ground),
         What::Blas => blas::measure(&ground),

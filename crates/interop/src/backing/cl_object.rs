@@ -37,6 +37,33 @@ impl ClObject {
         }
     }
 
+    /// Writes bytes from `begin` on, if they are not all of them through an object of their own: other
+    /// parts may be in use.
+    pub(crate) fn write_part(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
+        if data.len() == self.bytes() {
+            return self.write(core, data);
+        }
+        let range = begin..begin + data.len();
+        match self {
+            Self::Own(buffer) => buffer.part_mut(range)?.write(&core.queue, data),
+            Self::Foreign(buffer) => buffer.part_mut(range)?.write(&core.queue, data),
+        }?;
+        Ok(())
+    }
+
+    /// Reads bytes from `begin` on, as [`write_part`](Self::write_part).
+    pub(crate) fn read_part(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
+        if data.len() == self.bytes() {
+            return self.read(core, data);
+        }
+        let range = begin..begin + data.len();
+        match self {
+            Self::Own(buffer) => buffer.part(range)?.read(&core.queue, data),
+            Self::Foreign(buffer) => buffer.part(range)?.read(&core.queue, data),
+        }?;
+        Ok(())
+    }
+
     pub(crate) fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
         match self {
             Self::Own(buffer) => buffer.write(&core.queue, data),

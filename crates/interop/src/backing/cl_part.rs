@@ -24,7 +24,6 @@ impl ClPart {
         if bytes == (0..backing.bytes()) {
             return Ok(Self::Whole);
         }
-        backing.check_divisible()?;
         match backing.cl_arg() {
             Arg::Svm(begin) => {
                 let begin: *const c_void = begin.wrapping_byte_add(bytes.start);
@@ -43,7 +42,6 @@ impl ClPart {
         backing: &dyn Backing,
         bytes: Range<usize>,
     ) -> Result<SubBuffer> {
-        backing.check_divisible()?;
         match backing.mem_arg()? {
             Arg::Mem(whole) => SubBuffer::new(core, whole, bytes),
             _ => unreachable!("a buffer object was asked for"),

@@ -9,6 +9,7 @@ use crate::core::Core;
 use crate::process::Carrier;
 use crate::uses::Access;
 use crate::{Error, Residency, Result, Route};
+use std::ops::Range;
 use std::os::fd::AsFd;
 
 /// Imports are whole pages.
@@ -125,8 +126,14 @@ impl Backing for DmaBuf {
         self.original.residency(core)
     }
 
-    fn bring_to_cl(&self, core: &Core, queue: &clmgr::Queue, access: Access) -> Result<()> {
-        self.original.bring_to_cl(core, queue, access)
+    fn bring_to_cl(
+        &self,
+        core: &Core,
+        queue: &clmgr::Queue,
+        access: Access,
+        bytes: &Range<usize>,
+    ) -> Result<()> {
+        self.original.bring_to_cl(core, queue, access, bytes)
     }
 
     /// By the memory itself: an import must not be exported again.

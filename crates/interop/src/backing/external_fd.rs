@@ -10,10 +10,11 @@ use super::{Backing, Outgoing, outgoing};
 use crate::core::Core;
 use crate::process::Carrier;
 use crate::uses::Access;
-use crate::{Error, Residency, Result, Route};
+use crate::{Residency, Result, Route};
 use clmgr::{BufferAccess, Event, HandleKind, ImportedBuffer, Queue};
 use parking_lot::Mutex;
 use std::any::Any;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
 pub(crate) struct ExternalFd {
@@ -87,7 +88,7 @@ impl ExternalFd {
     /// The memory has as many bytes as it says, which are no fewer.
     #[cfg(feature = "vulkan")]
     pub(crate) unsafe fn of(core: &Core, memory: Exported, bytes: usize) -> Result<Self> {
-        let refused = |error: std::io::Error| Error::Unsupported {
+        let refused = |error: std::io::Error| crate::Error::Unsupported {
             route: Route::ExternalFd,
             reason: format!("the descriptor cannot be duplicated: {error}"),
         };
@@ -184,14 +185,19 @@ impl Backing for ExternalFd {
         true
     }
 
-    fn check_divisible(&self) -> Result<()> {
-        Err(Error::Unsupported {
-            route: Route::ExternalFd,
-            reason: "OpenCL takes imported memory over as a whole (clEnqueueAcquireExternalMemObjectsKHR); use buffers of their own, or give the kernel an offset".into(),
-        })
+    /// Memory that OpenCL has acquired must not be accessed outside of it, none of it
+    /// (OpenCL, `clEnqueueReleaseExternalMemObjectsKHR`).
+    fn is_handed_whole(&self) -> bool {
+        true
     }
 
-    fn bring_to_cl(&self, _core: &Core, queue: &Queue, access: Access) -> Result<()> {
+    fn bring_to_cl(
+        &self,
+        _core: &Core,
+        queue: &Queue,
+        access: Access,
+        _bytes: &Range<usize>,
+    ) -> Result<()> {
         let side = &mut *self.cl.lock();
         match &side.held_by {
             None => {
@@ -241,7 +247,7 @@ impl Backing for ExternalFd {
         Ok(())
     }
 
-    fn bring_to_hip(&self, _core: &Core, access: Access) -> Result<()> {
+    fn bring_to_hip(&self, _core: &Core, access: Access, _bytes: &Range<usize>) -> Result<()> {
         let side = &mut *self.cl.lock();
         if side.written || access == Access::Write {
             let earlier = side.handed_back.take();

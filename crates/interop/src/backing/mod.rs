@@ -16,6 +16,7 @@ mod managed;
 mod outgoing;
 mod rescue;
 mod staging;
+mod stretches;
 mod svm;
 
 pub(crate) use adopted_svm::AdoptedSvm;
@@ -38,6 +39,7 @@ use crate::process::Carrier;
 use crate::uses::Access;
 use crate::{Error, Residency, Result, Route};
 use platform::Platform;
+use std::ops::Range;
 
 /// Which API moves bytes from and to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +115,13 @@ pub(crate) trait Backing: Send + Sync {
         false
     }
 
-    /// Whether parts can be used on their own, each by another side.
-    fn check_divisible(&self) -> Result<()> {
+    /// Whether all of it is one API's or the other's: parts of it can't be on both sides at once.
+    fn is_handed_whole(&self) -> bool {
+        false
+    }
+
+    /// That this part can be used on its own.
+    fn check_part(&self, _core: &Core, _bytes: &Range<usize>) -> Result<()> {
         Ok(())
     }
 
@@ -130,13 +137,19 @@ pub(crate) trait Backing: Send + Sync {
         Ok(())
     }
 
-    /// Makes the bytes current for commands of `queue`; no user whose access conflicts is at work.
-    fn bring_to_cl(&self, _core: &Core, _queue: &clmgr::Queue, _access: Access) -> Result<()> {
+    /// Makes these bytes current for commands of `queue`; no user whose access conflicts is at work.
+    fn bring_to_cl(
+        &self,
+        _core: &Core,
+        _queue: &clmgr::Queue,
+        _access: Access,
+        _bytes: &Range<usize>,
+    ) -> Result<()> {
         Ok(())
     }
 
-    /// Makes the bytes current for HIP; no user whose access conflicts is at work.
-    fn bring_to_hip(&self, _core: &Core, _access: Access) -> Result<()> {
+    /// Makes these bytes current for HIP; no user whose access conflicts is at work.
+    fn bring_to_hip(&self, _core: &Core, _access: Access, _bytes: &Range<usize>) -> Result<()> {
         Ok(())
     }
 

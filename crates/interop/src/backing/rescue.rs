@@ -31,7 +31,7 @@ pub(crate) fn read_by_kernel(
 
 fn by_opencl(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
     let queue = &core.queue;
-    backing.bring_to_cl(core, queue, Access::Read)?;
+    backing.bring_to_cl(core, queue, Access::Read, &(0..data.len()))?;
     let program = core
         .programs
         .get(include_str!("../../kernels/copy.cl"), "")?;
@@ -46,7 +46,7 @@ fn by_opencl(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> 
 
 fn by_hip(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
     let stream = &core.stream;
-    backing.bring_to_hip(core, Access::Read)?;
+    backing.bring_to_hip(core, Access::Read, &(0..data.len()))?;
     let copy = hip::rtc::Program::new(include_str!("../../kernels/copy.hip"))
         .name("copy.hip")
         .compile(&core.hip_device)?

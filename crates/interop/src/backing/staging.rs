@@ -1,15 +1,18 @@
-//! One allocation for each API and a copy through pinned host memory at every change of side.
+//! One allocation for each API and a copy through pinned host memory at every change of side, of the
+//! bytes that change it.
 //!
 //! This is what a program without sharing has to do, done properly, for comparison and for pairs
 //! of devices on which nothing better works. Its copies always count as copies of the data set.
 
 use super::Backing;
 use super::cl_object::ClObject;
+use super::stretches::Stretches;
 use crate::alias::Span;
 use crate::core::Core;
 use crate::uses::Access;
 use crate::{Category, Error, Result, Route};
 use parking_lot::Mutex;
+use std::ops::Range;
 
 pub(crate) struct Staging {
     sides: Mutex<Sides>,
@@ -23,10 +26,10 @@ struct Sides {
     cl: ClObject,
     hip: hip::DeviceBuffer<u8>,
     between: hip::PinnedBuffer<u8>,
-    current: Current,
+    current: Stretches<Current>,
 }
 
-/// Which allocation holds what was written last.
+/// Which allocation holds what was written last to some bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Current {
     Cl,
@@ -57,7 +60,7 @@ impl Staging {
             cl,
             hip,
             between,
-            current,
+            current: Stretches::new(bytes, current),
         });
         Ok(Self {
             sides,
@@ -103,41 +106,47 @@ impl Backing for Staging {
         true
     }
 
-    fn check_divisible(&self) -> Result<()> {
-        Err(Error::Unsupported {
+    /// Parts share no cache line, and each is a part of the buffer object: OpenCL does not define what
+    /// copies of a buffer do while kernels use parts of it.
+    fn check_part(&self, core: &Core, bytes: &Range<usize>) -> Result<()> {
+        let device = core.context.device();
+        let alignment = device.sub_buffer_alignment();
+        let is_end = |end: usize| end.is_multiple_of(alignment) || end == self.bytes;
+        if is_end(bytes.start) && is_end(bytes.end) {
+            return Ok(());
+        }
+        Err(Error::PartGrid {
             route: Route::Staging,
-            reason: "every change of side copies all of the memory, so that parts cannot be on both sides; use buffers of their own, or another route".into(),
+            bytes: bytes.clone(),
+            alignment,
+            device: device.name().to_owned(),
         })
     }
 
-    fn bring_to_cl(&self, core: &Core, _queue: &clmgr::Queue, access: Access) -> Result<()> {
+    fn bring_to_cl(
+        &self,
+        core: &Core,
+        _queue: &clmgr::Queue,
+        access: Access,
+        bytes: &Range<usize>,
+    ) -> Result<()> {
         let sides = &mut *self.sides.lock();
-        if sides.current == Current::Hip {
-            let _scope = core.meter.scope(Category::DataSet);
-            sides
-                .hip
-                .copy_to_slice(&core.stream, sides.between.host_mut()?)?;
-            sides.cl.write(core, sides.between.host()?)?;
-            sides.current = Current::Both;
+        for stale in sides.held_only_by(Current::Hip, bytes) {
+            sides.copy_to_cl(core, &stale)?;
         }
         if access == Access::Write {
-            sides.current = Current::Cl;
+            sides.current.set(bytes, Current::Cl);
         }
         Ok(())
     }
 
-    fn bring_to_hip(&self, core: &Core, access: Access) -> Result<()> {
+    fn bring_to_hip(&self, core: &Core, access: Access, bytes: &Range<usize>) -> Result<()> {
         let sides = &mut *self.sides.lock();
-        if sides.current == Current::Cl {
-            let _scope = core.meter.scope(Category::DataSet);
-            sides.cl.read(core, sides.between.host_mut()?)?;
-            sides
-                .hip
-                .copy_from_slice(&core.stream, sides.between.host()?)?;
-            sides.current = Current::Both;
+        for stale in sides.held_only_by(Current::Cl, bytes) {
+            sides.copy_to_hip(core, &stale)?;
         }
         if access == Access::Write {
-            sides.current = Current::Hip;
+            sides.current.set(bytes, Current::Hip);
         }
         Ok(())
     }
@@ -145,16 +154,53 @@ impl Backing for Staging {
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
         let sides = self.sides.get_mut();
         sides.cl.write(core, data)?;
-        sides.current = Current::Cl;
+        sides.current.set(&(0..data.len()), Current::Cl);
         Ok(())
     }
 
     fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
         let sides = self.sides.lock();
-        match sides.current {
-            Current::Hip => sides.hip.copy_to_slice(&core.stream, data)?,
-            Current::Cl | Current::Both => sides.cl.read(core, data)?,
+        for (stretch, current) in sides.current.within(&(0..data.len())) {
+            let data = &mut data[stretch.clone()];
+            match current {
+                Current::Hip => sides.read_hip(core, &stretch, data)?,
+                Current::Cl | Current::Both => sides.cl.read_part(core, stretch.start, data)?,
+            }
         }
         Ok(())
+    }
+}
+
+impl Sides {
+    fn held_only_by(&self, side: Current, bytes: &Range<usize>) -> Vec<Range<usize>> {
+        let stretches = self.current.within(bytes).into_iter();
+        let held = stretches.filter(|(_, current)| *current == side);
+        held.map(|(stretch, _)| stretch).collect()
+    }
+
+    fn copy_to_cl(&mut self, core: &Core, bytes: &Range<usize>) -> Result<()> {
+        let _scope = core.meter.scope(Category::DataSet);
+        let between = &mut self.between.host_mut()?[bytes.clone()];
+        let stream = &core.stream;
+        let from = self.hip.on(stream)?.slice(bytes.clone())?;
+        from.copy_to_slice(between)?;
+        self.cl.write_part(core, bytes.start, between)?;
+        self.current.set(bytes, Current::Both);
+        Ok(())
+    }
+
+    fn copy_to_hip(&mut self, core: &Core, bytes: &Range<usize>) -> Result<()> {
+        let _scope = core.meter.scope(Category::DataSet);
+        let between = &mut self.between.host_mut()?[bytes.clone()];
+        self.cl.read_part(core, bytes.start, between)?;
+        let mut to = self.hip.on_mut(&core.stream)?;
+        to.slice_mut(bytes.clone())?.copy_from_slice(between)?;
+        self.current.set(bytes, Current::Both);
+        Ok(())
+    }
+
+    fn read_hip(&self, core: &Core, bytes: &Range<usize>, data: &mut [u8]) -> Result<()> {
+        let from = self.hip.on(&core.stream)?.slice(bytes.clone())?;
+        Ok(from.copy_to_slice(data)?)
     }
 }

@@ -2,21 +2,70 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::ffi::c_void;
+use std::io::Write;
 use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
 
 use clmgr::opencl_sys::{self, cl_command_queue, cl_context, cl_device_id, cl_mem, cl_mem_flags};
-use interop::ForeignObjects;
-use platform::Selection;
+use interop::{Bridge, ForeignObjects, Grade, Options};
+use platform::{Platform, Selection};
 
+/// The software device, for what is told of it or planted in it.
 pub fn host() -> Selection {
     platform::select_named(Some("host")).expect("the host platform")
+}
+
+/// The platform that `HIPCL_PLATFORM` names, the software device if it names none. A platform that is named and cannot be used fails
+/// the test.
+pub fn selection() -> Selection {
+    let name = std::env::var("HIPCL_PLATFORM").unwrap_or_default();
+    let name = Some(name.as_str()).filter(|name| !name.is_empty());
+    platform::select_named(name.or(Some("host"))).unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub fn on_host() -> bool {
+    selection().platform == Platform::Host
+}
+
+/// Whether the tests run on the software device; notes a skip with this reason if not.
+pub fn on_host_or_skip(reason: &str) -> bool {
+    let on_host = on_host();
+    if !on_host {
+        skipped(reason);
+    }
+    on_host
+}
+
+/// The grades that were proven here: all, on the software device.
+pub fn grades() -> &'static [Grade] {
+    static PROVEN: OnceLock<Vec<Grade>> = OnceLock::new();
+    PROVEN.get_or_init(|| {
+        let bridge = Bridge::open(&selection(), &Options::default()).expect("a bridge");
+        let proven = bridge.grades().iter().filter(|report| report.works());
+        proven.map(|report| report.grade).collect()
+    })
+}
+
+/// Says that the running test can't do its work here, also in the file that `HIPCL_SKIP_LOG` names.
+pub fn skipped(reason: &str) {
+    let thread = std::thread::current();
+    let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
+    eprint!("skipped: {line}");
+    if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
+        let log = std::fs::File::options().append(true).create(true).open(log);
+        let mut log = log.expect("the skip log opens");
+        log.write_all(line.as_bytes())
+            .expect("the skip log takes a line");
+    }
 }
 
 /// Runs this test program once more, without the tests in `skip`, on the model whose device memory faults when the host touches it.
 /// `own` is the caller, which would run it again and again.
 pub fn once_more_where_the_host_cannot_touch_device_memory(own: &str, skip: &[&str]) {
     const STRICT: &str = "HIP_HOST_STRICT";
-    if std::env::var_os(STRICT).is_some_and(|level| level == "2") {
+    if std::env::var_os(STRICT).is_some_and(|level| level == "2")
+        || !on_host_or_skip("the other model is the software device's")
+    {
         return;
     }
     let program = std::env::current_exe().expect("the test program");

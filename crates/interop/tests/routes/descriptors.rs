@@ -2,9 +2,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use interop::{Bridge, Options, Residency, Route};
+use interop::{Bridge, Error, Options, PartMut, Residency, Route};
 
 use crate::{LEN, common, external_memory, works};
+
+/// Words; parts of a buffer object begin at multiples.
+const GRID: usize = 64;
 
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
@@ -67,4 +70,119 @@ fn without_the_extension_its_name_is_the_reason() {
         error.to_string().contains("`cl_khr_external_memory`"),
         "{error}"
     );
+}
+
+#[test]
+fn parts_of_imported_memory_go_to_one_side_at_a_time() {
+    let _alone = alone();
+    let bridge = open();
+    let mut data = bridge
+        .alloc_on::<u32>(Route::ExternalFd, 4 * GRID)
+        .expect("memory");
+    let mut model: Vec<u32> = (0..4 * GRID as u32).collect();
+    data.upload(&model).expect("an upload");
+    let add = bridge
+        .programs()
+        .get(
+            "kernel void add(global uint *x, uint k) { x[get_global_id(0)] += k; }",
+            "",
+        )
+        .and_then(|program| program.kernel("add"))
+        .expect("a kernel");
+    let twice = hip::rtc::Program::new(
+        "extern \"C\" __global__ void twice(unsigned int *x) { x[blockIdx.x * blockDim.x + threadIdx.x] *= 2u; }",
+    )
+    .compile(bridge.hip_device())
+    .and_then(|module| module.function("twice"))
+    .expect("a kernel");
+    let queues = [(); 2].map(|()| bridge.queue().expect("a queue"));
+    let streams = [(); 2].map(|()| bridge.stream().expect("a stream"));
+    let on_cl = |part: &mut PartMut<'_, u32>, which: usize| {
+        let (queue, range) = (&queues[which], clmgr::NdRange::d1(part.len()));
+        let guard = part.cl_mut(queue).expect("access for OpenCL");
+        let args = [guard.arg(), clmgr::Arg::scalar(&5_u32)];
+        // SAFETY: `add` takes a buffer of as many words as work-items, and a uint.
+        unsafe { add.launch(queue, range, &args) }.expect("a launch");
+    };
+    let on_hip = |part: &mut PartMut<'_, u32>, which: usize| {
+        let config = hip::LaunchConfig::linear(part.len(), 64).expect("a grid");
+        let mut guard = part.hip_mut(&streams[which]).expect("access for HIP");
+        assert!(!external_memory::is_taken(), "OpenCL has given it back");
+        // SAFETY: `twice` takes a pointer to as many words as threads.
+        unsafe { twice.launch(&streams[which], config, &[&guard.slice_mut()]) }.expect("a launch");
+    };
+    for turn in 0..6 {
+        let [mut left, mut right] = data
+            .parts_mut([0..GRID, 2 * GRID..4 * GRID])
+            .expect("parts");
+        // Two queues, and then two streams, each on a part of its own.
+        if turn % 2 == 0 {
+            on_cl(&mut left, turn % 4 / 2);
+            on_cl(&mut right, 1 - turn % 4 / 2);
+            let refused = left.hip_mut(&streams[0]).expect_err("OpenCL has the right");
+            assert_eq!(
+                refused.to_string(),
+                format!(
+                    "OpenCL has the elements 0..{GRID} of this buffer, and route external-fd hands its memory over \
+                     as a whole: 0..{GRID} can change sides once the buffer is divided anew, or use buffers of their own"
+                )
+            );
+            model[..GRID].iter_mut().for_each(|x| *x += 5);
+            model[2 * GRID..].iter_mut().for_each(|x| *x += 5);
+        } else {
+            on_hip(&mut left, 0);
+            on_hip(&mut right, 1);
+            assert!(matches!(
+                right.cl(&queues[0]),
+                Err(Error::PartOnOtherSide { by: "HIP", .. })
+            ));
+            model[..GRID].iter_mut().for_each(|x| *x *= 2);
+            model[2 * GRID..].iter_mut().for_each(|x| *x *= 2);
+        }
+    }
+    let mut back = vec![0; 4 * GRID];
+    data.download(&mut back).expect("a download");
+    assert_eq!(back, model);
+    drop(data);
+    assert_eq!(external_memory::violations(), [""; 0]);
+}
+
+#[test]
+fn a_part_waits_for_the_other_side_of_every_other_part() {
+    let _alone = alone();
+    let bridge = open();
+    let mut data = bridge
+        .alloc_on::<u32>(Route::ExternalFd, 2 * GRID)
+        .expect("memory");
+    data.upload(&[1; 2 * GRID]).expect("an upload");
+    let (queue, stream) = (
+        bridge.queue().expect("a queue"),
+        bridge.stream().expect("a stream"),
+    );
+    let steps = hip::rtc::Program::new(
+        "extern \"C\" __global__ void steps(unsigned int *x) {
+            unsigned int v = x[threadIdx.x];
+            // Long enough that a missing wait shows.
+            for (unsigned int n = 0; n < 4000000; ++n) v = v * 22695477u + 1u;
+            x[threadIdx.x] = v;
+        }",
+    )
+    .compile(bridge.hip_device())
+    .and_then(|module| module.function("steps"))
+    .expect("a kernel");
+    let mut left = data.part_mut(0..GRID).expect("a part");
+    let mut guard = left.hip_mut(&stream).expect("access");
+    let config = hip::LaunchConfig::linear(GRID, GRID as u32).expect("a grid");
+    // SAFETY: `steps` takes a pointer to as many words as threads.
+    unsafe { steps.launch(&stream, config, &[&guard.slice_mut()]) }.expect("a launch");
+    drop(guard);
+    let mut right = data.part_mut(GRID..2 * GRID).expect("a part");
+    drop(right.cl_mut(&queue).expect("access"));
+    assert!(
+        stream.is_idle().expect("an answer"),
+        "OpenCL took the memory over while HIP was at work on the left"
+    );
+    assert!(external_memory::is_taken());
+    drop(data);
+    assert_eq!(external_memory::violations(), [""; 0]);
 }

@@ -21,6 +21,8 @@ static REAL: OnceLock<clmgr::Api> = OnceLock::new();
 struct Watch {
     /// Whether each imported buffer is taken over.
     taken: BTreeMap<usize, bool>,
+    /// The import that a part is of. Handles of parts may come again, of the same import or another.
+    parts: HashMap<usize, usize>,
     arguments: HashMap<usize, BTreeMap<u32, usize>>,
     violations: Vec<&'static str>,
 }
@@ -37,12 +39,18 @@ pub fn violations() -> Vec<&'static str> {
     watch(|watch| std::mem::take(&mut watch.violations))
 }
 
+/// Whether any import is taken over.
+pub fn is_taken() -> bool {
+    watch(|watch| watch.taken.values().any(|taken| *taken))
+}
+
 pub fn wrap(api: &mut clmgr::Api) {
     REAL.get_or_init(|| *api);
     api.clGetDeviceInfo = Some(device_info);
     api.clCreateBufferWithProperties = Some(create);
     api.clReleaseMemObject = Some(release);
     api.clGetExtensionFunctionAddressForPlatform = Some(function);
+    api.clCreateSubBuffer = Some(create_part);
     api.clSetKernelArg = Some(set_arg);
     api.clEnqueueNDRangeKernel = Some(enqueue);
 }
@@ -124,6 +132,26 @@ unsafe extern "C" fn create(
         watch(|watch| watch.taken.insert(buffer.addr(), false));
     }
     buffer
+}
+
+unsafe extern "C" fn create_part(
+    buffer: cl_mem,
+    flags: cl_mem_flags,
+    kind: opencl_sys::cl_buffer_create_type,
+    region: *const c_void,
+    code: *mut cl_int,
+) -> cl_mem {
+    let create = real().clCreateSubBuffer.expect("clCreateSubBuffer");
+    // SAFETY: the caller's arguments.
+    let part = unsafe { create(buffer, flags, kind, region, code) };
+    watch(|watch| {
+        if watch.taken.contains_key(&buffer.addr()) {
+            watch.parts.insert(part.addr(), buffer.addr());
+        } else {
+            watch.parts.remove(&part.addr());
+        }
+    });
+    part
 }
 
 unsafe extern "C" fn release(buffer: cl_mem) -> cl_int {
@@ -232,8 +260,9 @@ unsafe extern "C" fn enqueue(
 ) -> cl_int {
     watch(|watch| {
         let used = watch.arguments.get(&kernel.addr());
-        let not_taken = used.into_iter().flat_map(BTreeMap::values);
-        let not_taken = not_taken.filter(|buffer| watch.taken.get(buffer) == Some(&false));
+        let used = used.into_iter().flat_map(BTreeMap::values);
+        let imports = used.map(|buffer| watch.parts.get(buffer).unwrap_or(buffer));
+        let not_taken = imports.filter(|buffer| watch.taken.get(buffer) == Some(&false));
         if not_taken.count() > 0 {
             watch
                 .violations

@@ -12,6 +12,10 @@ use rocblas::{Handle, Library, Op, Scalar};
 
 pub type C64 = Complex<f64>;
 
+/// What a test that closes a gate does first without one: a library may load a function's kernel when that is first called, for which
+/// CUDA waits until no stream is busy.
+pub const AT_FIRST_OPEN: [bool; 2] = [false, true];
+
 /// A device, a stream and a handle of the platform under test.
 pub struct Setup {
     pub blas: Handle,
