@@ -1,11 +1,12 @@
 //! Code objects and what is in them.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr;
 
 use hip_sys::{hipDeviceptr_t, hipFunction_attribute, hipFunction_t, hipJitOption, hipModule_t};
 
 use crate::device::here;
-use crate::error::{INVALID, not_null, store};
+use crate::error::{INVALID, UNSUPPORTED, not_null, store};
 use crate::memory::pointer;
 use crate::table::calls;
 
@@ -34,9 +35,18 @@ calls! {
         not_null!(module);
         here()?.cuModuleUnload(module)
     }
+    /// HIP loads a function with its module. CUDA would do so at its first launch, and wait for every busy stream then, also for one
+    /// that waits for the host.
     fn hipModuleGetFunction(out: *mut hipFunction_t, module: hipModule_t, name: *const c_char) {
         not_null!(out, module, name);
-        here()?.cuModuleGetFunction(out, module, name)
+        let driver = here()?;
+        let mut found = ptr::null_mut();
+        driver.cuModuleGetFunction(&mut found, module, name)?;
+        match driver.cuFuncLoad(found) {
+            // A driver before CUDA 12.4 cannot be told to.
+            Ok(()) | Err(UNSUPPORTED) => store(out, found),
+            Err(code) => Err(code),
+        }
     }
     fn hipModuleGetGlobal(out: *mut hipDeviceptr_t, bytes: *mut usize, module: hipModule_t, name: *const c_char) {
         not_null!(module, name);

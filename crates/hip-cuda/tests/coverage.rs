@@ -34,7 +34,7 @@ const PARTIAL: &[(&str, &str)] = &[
     ),
     (
         "rocblas_gemm_batched_ex",
-        "C and D of one type, and it waits where they are two lists; solution and flags are ignored",
+        "C and D of one type; waits where they are two lists, and for 16-bit elements; solution and flags are ignored",
     ),
     (
         "rocblas_gemm_strided_batched_ex",

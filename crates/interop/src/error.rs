@@ -110,9 +110,10 @@ pub enum Error {
         /// The OpenCL device.
         device: String,
     },
-    /// The route failed under a reader, whose borrow does not let the memory be replaced.
+    /// The route failed, and no other is permitted that could take over under a reader, or others may write
+    /// next to it.
     #[error(
-        "{during}: route {route} failed: {source}; readers may hold its addresses, so the buffer stays there: {} takes the data along",
+        "{during}: route {route} failed: {source}; others may hold its addresses, so the buffer stays there: {} takes the data along",
         remedy(*.next)
     )]
     UnderReader {

@@ -6,6 +6,7 @@
 use crate::backing::{Backing, ClPart, SubBuffer};
 use crate::core::Core;
 use crate::part::check_range;
+use crate::place::Place;
 use crate::{Result, Shared};
 use bytemuck::Pod;
 use std::fmt;
@@ -23,10 +24,10 @@ struct Cl<'a> {
 }
 
 impl<'a> Cl<'a> {
-    fn new<T: Pod>(shared: &'a Shared<T>, range: Range<usize>, part: ClPart) -> Self {
+    fn new<T: Pod>(place: &'a Place, range: Range<usize>, part: ClPart) -> Self {
         Self {
-            core: shared.core(),
-            backing: shared.backing(),
+            core: &place.core,
+            backing: place.backing(),
             range,
             element: size_of::<T>(),
             part,
@@ -81,9 +82,9 @@ impl ClRange<'_> {
 macro_rules! cl_guard {
     ($guard:ident, $rule:literal) => {
         impl<'a, T: Pod> $guard<'a, T> {
-            pub(crate) fn new(shared: &'a Shared<T>, range: Range<usize>, part: ClPart) -> Self {
+            pub(crate) fn new(place: &'a Place, range: Range<usize>, part: ClPart) -> Self {
                 Self {
-                    cl: Cl::new(shared, range, part),
+                    cl: Cl::new::<T>(place, range, part),
                     buffer: PhantomData,
                 }
             }

@@ -27,9 +27,8 @@
 //! one reaches the memory of another.
 //!
 //! What this crate does not do: several processes at work on the same memory at once, and sharing with
-//! more than one other process. It does not replace the memory under a reader when a route fails
-//! ([`Shared`] says why), nor have parts of one buffer on both sides where OpenCL hands memory over as a
-//! whole ([`Route::ExternalFd`], see [`PartMut`]).
+//! more than one other process. It has no parts of one buffer on both sides where OpenCL hands memory
+//! over as a whole ([`Route::ExternalFd`], see [`PartMut`]).
 //!
 //! ```
 //! use interop::{Bridge, Options};
@@ -84,6 +83,7 @@ mod pairing;
 mod part;
 mod peers;
 pub mod pipeline;
+mod place;
 mod probe;
 mod process;
 mod report;

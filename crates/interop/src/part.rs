@@ -1,6 +1,7 @@
 //! Parts of a shared buffer, each with an order of its own.
 
 use crate::backing::{ClPart, Side};
+use crate::place::Place;
 use crate::uses::Access;
 use crate::{ClGuard, ClGuardMut, Error, HipGuard, HipGuardMut, Result, Shared};
 use bytemuck::Pod;
@@ -18,7 +19,7 @@ pub struct Part<'a, T: Pod> {
 /// [`Shared::split_at_mut`] and [`Shared::parts_mut`].
 ///
 /// OpenCL may work on one part while HIP works on another: only work on the same bytes is put in
-/// order. A part whose route fails gives [`Error::UnderReader`]: the other parts are in use, and only
+/// order. A part whose route fails gives [`Error::UnderReader`]: the other parts may be written, and only
 /// the whole can [move](Shared::move_to).
 ///
 /// On [`Route::ExternalFd`](crate::Route::ExternalFd) the memory is OpenCL's or HIP's as a whole. There
@@ -102,25 +103,6 @@ impl<T: Pod> Shared<T> {
         check_range(range, self.len())?;
         self.backing().check_part(self.core(), &bytes::<T>(range))
     }
-
-    fn part_cl(
-        &self,
-        queue: &clmgr::Queue,
-        access: Access,
-        range: &Range<usize>,
-    ) -> Result<ClPart> {
-        let bytes = bytes::<T>(range);
-        // Before anyone is made to wait for a user that never comes.
-        let part = ClPart::of(self.core(), self.backing(), bytes.clone())?;
-        self.grant_cl(queue, access, &bytes)?
-            .map_err(|error| self.under_reader("hand-over of a part to OpenCL", error))?;
-        Ok(part)
-    }
-
-    fn part_hip(&self, stream: &hip::Stream, access: Access, range: &Range<usize>) -> Result<()> {
-        self.grant_hip(stream, access, &bytes::<T>(range))?
-            .map_err(|error| self.under_reader("hand-over of a part to HIP", error))
-    }
 }
 
 impl<'a, T: Pod> PartMut<'a, T> {
@@ -138,8 +120,9 @@ impl<'a, T: Pod> PartMut<'a, T> {
     /// # Errors
     /// As [`cl`](Self::cl), or [`Error::ReadOnly`].
     pub fn cl_mut<'g>(&'g mut self, queue: &'g clmgr::Queue) -> Result<ClGuardMut<'g, T>> {
-        let part = self.take_cl(queue, Access::Write)?;
-        Ok(ClGuardMut::new(self.whole, self.range.clone(), part))
+        self.whole.check_writable()?;
+        let (place, part) = self.take_cl(queue, Access::Write)?;
+        Ok(ClGuardMut::new(place, self.range.clone(), part))
     }
 
     /// Read and write access for HIP work on `stream`, as [`Shared::hip_mut`].
@@ -147,9 +130,11 @@ impl<'a, T: Pod> PartMut<'a, T> {
     /// # Errors
     /// As [`hip`](Self::hip), or [`Error::ReadOnly`].
     pub fn hip_mut<'g>(&'g mut self, stream: &'g hip::Stream) -> Result<HipGuardMut<'g, T>> {
-        self.take_hip(stream, Access::Write)?;
-        let slice = self.whole.slice_mut(stream, self.range.clone());
-        Ok(HipGuardMut::new(slice))
+        self.whole.check_writable()?;
+        let place = self.take_hip(stream, Access::Write)?;
+        Ok(HipGuardMut::new(
+            place.slice_mut(stream, self.range.clone()),
+        ))
     }
 
     /// The elements before `middle`, counted from the part's first, and those from there on.
@@ -171,25 +156,50 @@ impl<'a, T: Pod> PartMut<'a, T> {
         ))
     }
 
-    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<ClPart> {
+    /// Others may write next to it, so that the memory stays where it is.
+    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&Place, ClPart)> {
+        let bytes = bytes::<T>(&self.range);
         self.whole.check_side(Side::Cl, access, &self.range)?;
-        self.whole.part_cl(queue, access, &self.range)
+        let place = self.whole.place();
+        // Before anyone is made to wait for a user that never comes.
+        let part = ClPart::of(&place.core, place.backing(), bytes.clone())?;
+        place
+            .grant_cl(queue, access, &bytes)?
+            .map_err(|error| place.under_reader("hand-over of a part to OpenCL", error))?;
+        Ok((place, part))
     }
 
-    fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<()> {
+    fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<&Place> {
         self.whole.check_side(Side::Hip, access, &self.range)?;
-        self.whole.part_hip(stream, access, &self.range)
+        let place = self.whole.place();
+        place
+            .grant_hip(stream, access, &bytes::<T>(&self.range))?
+            .map_err(|error| place.under_reader("hand-over of a part to HIP", error))?;
+        Ok(place)
     }
 }
 
 /// While one of these lives, others read at most, on either side.
 impl<T: Pod> Part<'_, T> {
-    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<ClPart> {
-        self.whole.part_cl(queue, access, &self.range)
+    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&Place, ClPart)> {
+        let bytes = bytes::<T>(&self.range);
+        let during = "hand-over of a part to OpenCL";
+        self.whole.as_reader(during, |place| {
+            place.backing().check_part(&place.core, &bytes)?;
+            let part = ClPart::of(&place.core, place.backing(), bytes.clone())?;
+            let granted = place.grant_cl(queue, access, &bytes)?;
+            Ok(granted.map(|()| part))
+        })
     }
 
-    fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<()> {
-        self.whole.part_hip(stream, access, &self.range)
+    fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<&Place> {
+        let bytes = bytes::<T>(&self.range);
+        let during = "hand-over of a part to HIP";
+        let (place, ()) = self.whole.as_reader(during, |place| {
+            place.backing().check_part(&place.core, &bytes)?;
+            place.grant_hip(stream, access, &bytes)
+        })?;
+        Ok(place)
     }
 }
 
@@ -217,8 +227,8 @@ macro_rules! part {
             /// As [`Shared::cl`], or [`Error::SubBufferStart`] on a route where OpenCL has a buffer
             /// object.
             pub fn cl<'g>(&'g self, queue: &'g clmgr::Queue) -> Result<ClGuard<'g, T>> {
-                let part = self.take_cl(queue, Access::Read)?;
-                Ok(ClGuard::new(self.whole, self.range.clone(), part))
+                let (place, part) = self.take_cl(queue, Access::Read)?;
+                Ok(ClGuard::new(place, self.range.clone(), part))
             }
 
             /// Read access for HIP work on `stream`, as [`Shared::hip`].
@@ -226,8 +236,8 @@ macro_rules! part {
             /// # Errors
             /// As [`Shared::hip`].
             pub fn hip<'g>(&'g self, stream: &'g hip::Stream) -> Result<HipGuard<'g, T>> {
-                self.take_hip(stream, Access::Read)?;
-                Ok(HipGuard::new(self.whole.slice(stream, self.range.clone())))
+                let place = self.take_hip(stream, Access::Read)?;
+                Ok(HipGuard::new(place.slice(stream, self.range.clone())))
             }
         }
 

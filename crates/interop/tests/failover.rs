@@ -5,7 +5,7 @@ mod common;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use interop::{Bridge, Carrier, Error, Link, Options, Policy, Route};
+use interop::{Bridge, Carrier, Error, Link, Options, Policy, Route, Shared};
 use platform::{ForeignHooks, ForeignKind};
 
 const LEN: usize = 1000;
@@ -202,44 +202,143 @@ fn data_moves_to_another_route_as_it_was() {
     assert!(moved.data_set > 0, "a move is a copy of the data set");
 }
 
-#[test]
-fn a_reader_whose_route_fails_is_told_how_to_move_on_and_nothing_is_lost() {
-    let faults = Faults::alone();
-    let bridge = bridge(Policy::DirectOnly);
+const NO_COPIES: &str = "hipMemcpyAsync:*,hipMemcpy:*,hipMemcpyWithStream:*";
+
+/// On the route over HIP's own copies.
+fn filled(bridge: &Bridge) -> (Shared<u32>, Vec<u32>) {
     let mut data = bridge.alloc::<u32>(LEN).expect("memory");
     assert_eq!(data.route(), Route::HipPointer);
     let input: Vec<u32> = (0..LEN as u32).map(|i| i ^ 0x5A).collect();
     data.upload(&input).expect("an upload");
+    (data, input)
+}
+
+/// The words as a kernel on `stream` finds them.
+fn sum_by_hip(stream: &hip::Stream, words: hip::DeviceSlice<'_, u32>) -> u32 {
+    let sum = hip::rtc::Program::new(
+        "extern \"C\" __global__ void sum(const unsigned int *x, unsigned int *total, unsigned int n) {
+            unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+            if (i < n) atomicAdd(total, x[i]);
+        }",
+    )
+    .compile(stream.device())
+    .and_then(|module| module.function("sum"))
+    .expect("a kernel");
+    // Page-locked, so that no copy is needed to look at it.
+    let mut total = stream.device().alloc_pinned::<u32>(1).expect("a counter");
+    let config = hip::LaunchConfig::linear(LEN, 256).expect("a grid");
+    let counter = total.on_mut(stream).expect("a counter");
+    // SAFETY: `sum` takes a pointer to as many words as it is told, and a counter.
+    unsafe { sum.launch(stream, config, &[&words, &counter, &(LEN as u32)]) }.expect("a launch");
+    stream.synchronize().expect("it ends");
+    total.host().expect("the counter")[0]
+}
+
+#[test]
+fn a_failed_download_is_made_from_the_next_route_and_other_readers_keep_their_memory() {
+    let faults = Faults::alone();
+    let bridge = bridge(Policy::DirectOnly);
+    let (mut data, input) = filled(&bridge);
+    let stream = bridge.stream().expect("a stream");
+    let expected = input.iter().fold(0_u32, |sum, v| sum.wrapping_add(*v));
+    let old = data.addresses().expect("one address").1;
+    let early = data.hip(&stream).expect("access");
     let mut back = vec![0; LEN];
-    // From here on HIP copies nothing.
-    faults.set("hipMemcpyAsync:*,hipMemcpy:*,hipMemcpyWithStream:*");
-    let error = data.download(&mut back).expect_err("no copy is possible");
+    let before = bridge.meter().snapshot();
+    faults.set(NO_COPIES);
+    // OpenCL's kernel reads what HIP can't copy.
+    data.download(&mut back).expect("the next route has it");
+    assert_eq!(back, input);
+    assert_eq!(data.route(), Route::HostPinned);
+    let moved = bridge.meter().snapshot().since(&before);
+    assert!(moved.data_set > 0, "a failover is a copy of the data set");
+    let failovers = bridge.failovers();
+    assert_eq!(failovers.len(), 1);
+    let text = failovers[0].to_string();
+    assert!(
+        text.starts_with("download: hip-pointer failed (") && text.contains("hipMemcpy"),
+        "{text}"
+    );
+    // Who was there first has the address that it was given, and the same bytes at it.
+    assert_eq!(early.slice().as_ptr().addr(), old);
+    assert_eq!(sum_by_hip(&stream, early.slice()), expected);
+    let late = data.hip(&stream).expect("access");
+    assert_ne!(late.slice().as_ptr().addr(), old);
+    assert_eq!(sum_by_hip(&stream, late.slice()), expected);
+    drop((early, late));
+    faults.set("");
+    let allocated = |data: &mut Shared<u32>| {
+        drop(data.hip_mut(&stream).expect("access"));
+        let runtime = bridge.hip_device().runtime();
+        runtime
+            .pointer_info(std::ptr::without_provenance(old))
+            .expect("an answer")
+            .is_some()
+    };
+    assert!(
+        !allocated(&mut data),
+        "a writer is alone: the old memory is given back"
+    );
+    data.download(&mut back).expect("a download");
+    assert_eq!(back, input);
+}
+
+#[test]
+fn readers_on_several_threads_find_one_successor() {
+    let faults = Faults::alone();
+    let bridge = bridge(Policy::DirectOnly);
+    let (data, input) = filled(&bridge);
+    faults.set(NO_COPIES);
+    let start = std::sync::Barrier::new(4);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut back = vec![0; LEN];
+                start.wait();
+                data.download(&mut back).expect("a download");
+                assert_eq!(back, input);
+                let part = data.part(LEN / 4..LEN / 2).expect("a part");
+                drop(part.hip(bridge.main_stream()).expect("access"));
+            });
+        }
+    });
+    assert_eq!(data.route(), Route::HostPinned);
+    assert_eq!(bridge.failovers().len(), 1);
+}
+
+#[test]
+fn a_part_next_to_which_others_may_write_is_told_how_to_move_on_and_nothing_is_lost() {
+    let faults = Faults::alone();
+    let options = Options {
+        policy: Policy::AllowCopy,
+        ..Options::default()
+    };
+    let bridge = Bridge::open(&common::host(), &options).expect("a bridge");
+    let stream = bridge.stream().expect("a stream");
+    let mut data = bridge.alloc_on::<u32>(Route::Staging, LEN).expect("memory");
+    let input: Vec<u32> = (0..LEN as u32).map(|i| i ^ 0x77).collect();
+    data.upload(&input).expect("an upload");
+    faults.set("hipMemcpyAsync:1");
+    let mut part = data.part_mut(0..LEN).expect("a part");
+    let error = part
+        .hip_mut(&stream)
+        .expect_err("the copy to HIP's side fails");
+    let text = error.to_string();
     assert!(
         matches!(
             &error,
             Error::UnderReader {
-                route: Route::HipPointer,
-                next: Some(Route::HostPinned),
+                route: Route::Staging,
                 ..
             }
-        ),
-        "{error}"
-    );
-    let text = error.to_string();
-    assert!(
-        text.starts_with("download: route hip-pointer failed: ")
-            && text.contains("hipMemcpy")
-            && text.ends_with("Shared::move_to(host-pinned) takes the data along")
+        ) && text.starts_with("hand-over of a part to HIP: route staging failed: ")
+            && text.contains("move_to")
             && !text.contains('\n'),
         "{text}"
     );
-    assert_eq!(
-        data.route(),
-        Route::HipPointer,
-        "readers may hold its address"
-    );
-    // OpenCL's kernel reads what HIP can't copy.
-    data.move_to(Route::HostPinned).expect("moved");
+    assert_eq!(data.route(), Route::Staging, "others may write next to it");
+    data.move_to(Route::SvmCoarse).expect("moved");
+    let mut back = vec![0; LEN];
     data.download(&mut back).expect("a download");
     assert_eq!(back, input);
 }

@@ -82,6 +82,9 @@ impl Rig {
     }
 
     /// Whatever is given to the queue from now on waits for the test.
+    ///
+    /// Not for memory that both sides take turns with: NVIDIA's OpenCL makes the caller wait who enqueues such a turn behind a user
+    /// event.
     fn hold_queue(&self) -> clmgr::UserEvent {
         let event = clmgr::UserEvent::new(self.bridge.cl_context()).expect("a user event");
         self.queue.wait_for(event.event()).expect("a wait");
@@ -104,6 +107,15 @@ impl Rig {
 fn ahead() -> impl Iterator<Item = Grade> {
     let grades = common::grades().iter().copied();
     grades.filter(|grade| *grade != Grade::Host)
+}
+
+/// Notes a skip if not.
+fn queues_can_be_held() -> bool {
+    let held = common::selection().platform != platform::Platform::Nvidia;
+    if !held {
+        common::skipped("the caller waits too behind a user event");
+    }
+    held
 }
 
 fn assert_all(shared: &Shared<u32>, expected: u32) {
@@ -188,6 +200,9 @@ fn the_caller_goes_on_while_the_drivers_hand_over() {
 
 #[test]
 fn a_queue_that_never_ends_is_an_error_that_names_both_sides() {
+    if !queues_can_be_held() {
+        return;
+    }
     for grade in common::grades().iter().copied() {
         let rig = Rig::open(grade, Some(LIMIT));
         let mut shared = rig.ones();
@@ -285,6 +300,9 @@ fn memory_dropped_behind_a_held_queue_is_freed_only_after_the_work() {
 
 #[test]
 fn memory_whose_users_do_not_end_is_leaked_and_the_error_kept() {
+    if !queues_can_be_held() {
+        return;
+    }
     for grade in common::grades().iter().copied() {
         let rig = Rig::open(grade, Some(LIMIT));
         let mut shared = rig.ones();

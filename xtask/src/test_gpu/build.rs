@@ -22,7 +22,8 @@ pub struct Program {
 #[derive(Debug, Default)]
 pub struct Suite {
     pub programs: Vec<Program>,
-    pub examples: Vec<PathBuf>,
+    /// Each with its name; cargo's file may have more in its own.
+    pub examples: Vec<(String, PathBuf)>,
     /// The command `hipcl`.
     pub command: PathBuf,
 }
@@ -87,7 +88,7 @@ fn collected(messages: &str) -> Suite {
         let is_test = message["profile"]["test"] == Value::Bool(true);
         let package = package_of(message["manifest_path"].as_str().unwrap_or_default());
         match (kind, is_test) {
-            ("example", _) => suite.examples.push(path.into()),
+            ("example", _) => suite.examples.push((name.to_owned(), path.into())),
             ("bin", false) if name == "hipcl" => suite.command = path.into(),
             ("test" | "lib", true) if plan::PACKAGES.contains(&package.as_str()) => {
                 suite.programs.push(Program {
@@ -143,7 +144,11 @@ mod tests {
             ),
             ("hip", "memory")
         );
-        assert_eq!(suite.examples, [PathBuf::from("out/01_simple_add")]);
+        let example = (
+            "01_simple_add".to_owned(),
+            PathBuf::from("out/01_simple_add"),
+        );
+        assert_eq!(suite.examples, [example]);
         assert_eq!(suite.command, PathBuf::from("out/hipcl"));
     }
 }

@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::RUNNER_TASK;
 use super::build::{Program, Suite};
+use super::{RUNNER_TASK, plan};
 use crate::error::{Error, Result};
 use crate::workspace::step;
 
@@ -75,19 +75,19 @@ pub fn pack(suite: &Suite, folder: &Path) -> Result<()> {
     })
 }
 
-/// Copies everything into a folder of its own, without symbols.
+/// Copies what a card is asked for into a folder of its own, without symbols.
 fn staged(suite: &Suite, folder: &Path) -> Result<PathBuf> {
     let stage = folder.join("stage");
     let (bin, examples) = (stage.join("bin"), stage.join("examples"));
     for folder in [&bin, &examples] {
         fs::create_dir_all(folder).map_err(|error| Error::io(folder.display(), error))?;
     }
-    for program in &suite.programs {
+    let useful = |program: &&Program| plan::runs_on_a_card(&program.package, &program.name);
+    for program in suite.programs.iter().filter(useful) {
         let name = format!("{}{SEPARATOR}{}", program.package, program.name);
         copy_stripped(&program.path, &bin.join(name))?;
     }
-    for example in &suite.examples {
-        let name = example.file_name().unwrap_or_default();
+    for (name, example) in &suite.examples {
         copy_stripped(example, &examples.join(name))?;
     }
     copy_stripped(&suite.command, &bin.join(COMMAND))?;

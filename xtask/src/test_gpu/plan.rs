@@ -78,6 +78,14 @@ pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'st
         .map(|left| left.why)
 }
 
+/// Whether a program runs on one card at least, and so belongs into a bundle.
+pub fn runs_on_a_card(package: &str, program: &str) -> bool {
+    let cards = [Platform::Amd, Platform::Nvidia];
+    cards
+        .iter()
+        .any(|card| left_out(*card, package, program).is_none())
+}
+
 /// A skip that is in order: what the hardware or its driver is known to lack. Any other skip on a device that was promised
 /// is a failure.
 struct Lack {
@@ -97,6 +105,10 @@ const LACKS: &[Lack] = &[
         platforms: &[Platform::Nvidia],
         reason: "semaphores of that kind are imported only",
     },
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "the device exports no semaphore",
+    },
     // ROCm's OpenCL has neither external memory nor semaphores.
     Lack {
         platforms: &[Platform::Amd],
@@ -109,6 +121,11 @@ const LACKS: &[Lack] = &[
     Lack {
         platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "the software device",
+    },
+    // Its driver's `clEnqueueAcquireExternalMemObjectsKHR` returns when the user event ends.
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "the caller waits too behind a user event",
     },
     Lack {
         platforms: &[Platform::Nvidia],
@@ -161,5 +178,7 @@ mod tests {
         assert!(left_out(Platform::Host, "hip", "errors").is_none());
         assert!(left_out(Platform::Nvidia, "hip", "errors").is_some());
         assert!(left_out(Platform::Nvidia, "hip", "memory").is_none());
+        assert!(runs_on_a_card("hip", "memory") && runs_on_a_card("hip-cuda", "device"));
+        assert!(!runs_on_a_card("interop", "failover"));
     }
 }

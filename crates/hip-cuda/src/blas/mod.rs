@@ -6,6 +6,7 @@ pub(crate) mod handle;
 mod level1;
 mod level2;
 mod level3;
+mod mixed;
 mod routine;
 pub(crate) mod version;
 mod workspace;

@@ -159,6 +159,7 @@ functions! {
     cuModuleUnload(module: hipModule_t);
     cuModuleGetFunction(function: *mut hipFunction_t, module: hipModule_t, name: *const c_char);
     cuModuleGetGlobal_v2(pointer: *mut CUdeviceptr, bytes: *mut usize, module: hipModule_t, name: *const c_char);
+    cuFuncLoad(function: hipFunction_t);
     cuFuncGetAttribute(value: *mut c_int, attribute: c_uint, function: hipFunction_t);
     cuFuncSetAttribute(function: hipFunction_t, attribute: c_uint, value: c_int);
     cuLaunchKernel(

@@ -193,8 +193,10 @@ impl<T: Element> Shared<T> {
             false => Access::Write,
         };
         let bytes = 0..self.backing().bytes();
-        self.grant_hip(stream, access, &bytes)?
-            .map_err(|error| self.under_reader("loan of a tensor", error))?;
+        let place = self.place();
+        place
+            .grant_hip(stream, access, &bytes)?
+            .map_err(|error| place.under_reader("loan of a tensor", error))?;
         Ok(Device {
             device_type,
             device_id: device_id(self.core(), device_type),

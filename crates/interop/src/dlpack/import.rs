@@ -95,7 +95,7 @@ impl Bridge {
         // SAFETY: the memory lives until the deleter is called, which the owner does.
         let mut shared = unsafe { self.adopt_hip(first, len, std::sync::Arc::clone(&pending)) }?;
         let bytes = 0..len * size_of::<T>();
-        shared.grant_hip(ready, Access::Write, &bytes)??;
+        shared.place().grant_hip(ready, Access::Write, &bytes)??;
         if read_only {
             shared.forbid_writing();
         }

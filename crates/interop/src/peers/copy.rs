@@ -1,6 +1,7 @@
 use super::order::Across;
 use super::{Peer, PeerPath, no_peer};
 use crate::backing::PeerAccess;
+use crate::place::Place;
 use crate::uses::{Access, User};
 use crate::{Error, HipGuard, Result, Shared};
 use bytemuck::Pod;
@@ -39,14 +40,17 @@ impl Peer {
         }
         destination.check_writable()?;
         self.check_owners(source, Some(destination), stream)?;
-        let by_hip = source.backing().is_hips() && destination.backing().is_hips();
+        // One place from here on: a reader elsewhere may put another in its stead.
+        let from = source.place();
+        let to = destination.place();
+        let by_hip = from.backing().is_hips() && to.backing().is_hips();
         if !by_hip {
-            self.reach(source)?;
+            self.reach(from)?;
         }
-        self.admit(source, stream, Access::Read)?;
-        self.admit(destination, stream, Access::Write)?;
+        self.admit(from, stream, Access::Read)?;
+        self.admit(to, stream, Access::Write)?;
         let bytes = source.len() * size_of::<T>();
-        let (from, to) = (source.backing().hip_ptr(), destination.backing().hip_ptr());
+        let (from, to) = (from.backing().hip_ptr(), to.backing().hip_ptr());
         // SAFETY: both have as many bytes; the stream was admitted as a reader of the one and the only user of the other,
         // and neither is freed before it has been waited for.
         unsafe {
@@ -69,9 +73,10 @@ impl Peer {
         stream: &'a hip::Stream,
     ) -> Result<HipGuard<'a, T>> {
         self.check_owners(source, None, stream)?;
-        self.reach(source)?;
-        self.admit(source, stream, Access::Read)?;
-        let pointer = source.backing().hip_ptr().cast::<T>();
+        let place = source.place();
+        self.reach(place)?;
+        self.admit(place, stream, Access::Read)?;
+        let pointer = place.backing().hip_ptr().cast::<T>();
         // SAFETY: as many elements are at the address, which the device reaches; the stream was admitted as a reader, and the
         // memory is freed only after it has been waited for. As foreign memory HIP's own copies do not take it.
         let slice = unsafe { hip::DeviceSlice::from_raw_parts(pointer, source.len(), stream) };
@@ -103,7 +108,7 @@ impl Peer {
     }
 
     /// Lets kernels of the second device use the memory.
-    fn reach<T: Pod>(&self, source: &Shared<T>) -> Result<()> {
+    fn reach(&self, source: &Place) -> Result<()> {
         let refuse = |reason: String| Err(no_peer(&self.from, &self.to, reason));
         if self.report.path == PeerPath::Staged {
             return refuse(format!(
@@ -114,7 +119,7 @@ impl Peer {
         match source.backing().peer_access() {
             PeerAccess::Enabled => Ok(()),
             PeerAccess::Granted => {
-                let Some(hsa) = &source.core().hsa else {
+                let Some(hsa) = &source.core.hsa else {
                     return refuse("there is no HSA runtime to grant access".into());
                 };
                 let address = source.backing().hip_ptr().cast_const().cast();
@@ -128,14 +133,9 @@ impl Peer {
         }
     }
 
-    fn admit<T: Pod>(
-        &self,
-        shared: &Shared<T>,
-        stream: &hip::Stream,
-        access: Access,
-    ) -> Result<()> {
-        let across = Across::new(shared.handoff_limit());
-        shared.admit_across(&across, &User::Hip(stream.clone()), access)
+    fn admit(&self, place: &Place, stream: &hip::Stream, access: Access) -> Result<()> {
+        let across = Across::new(place.handoff().limit());
+        place.admit_across(&across, &User::Hip(stream.clone()), access)
     }
 
     /// # Safety

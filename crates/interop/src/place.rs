@@ -1,0 +1,405 @@
+//! One memory of a shared buffer, and everyone who was given access to it.
+
+use crate::alias::View;
+use crate::backing::{self, Backing, Side};
+use crate::core::Core;
+use crate::handoff::{Handoff, Host};
+use crate::report::Failover;
+use crate::uses::{Access, Claim, User};
+use crate::{Category, Error, Residency, Result, Route};
+use parking_lot::Mutex;
+use std::mem::ManuallyDrop;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// Memory that both APIs use. Its drop waits for them, then frees it, or leaks it where waiting fails.
+pub(crate) struct Place {
+    pub(crate) core: Arc<Core>,
+    pub(crate) residency: Residency,
+    backing: ManuallyDrop<Box<dyn Backing>>,
+    view: Arc<View>,
+    handoff: ManuallyDrop<Arc<dyn Handoff>>,
+    /// The hand-off for memory of another route, should one take over.
+    wanted: Option<Arc<dyn Handoff>>,
+    /// The routes that may be taken if this one fails, best first.
+    next: Arc<[Route]>,
+    /// Memory of another route with the same bytes, which took over while readers were alive. They
+    /// keep this one: nobody writes while there are readers, so that both stay the same.
+    successor: OnceLock<Box<Place>>,
+    /// Held while a successor is made, so that there is one.
+    succession: Mutex<()>,
+}
+
+impl Place {
+    pub(crate) fn new(core: &Arc<Core>, backing: Box<dyn Backing>) -> Self {
+        Self {
+            core: Arc::clone(core),
+            residency: backing.residency(core),
+            view: View::enter(backing.spans()),
+            backing: ManuallyDrop::new(backing),
+            handoff: ManuallyDrop::new(Arc::new(Host::new(None))),
+            wanted: None,
+            next: Arc::default(),
+            successor: OnceLock::new(),
+            succession: Mutex::default(),
+        }
+    }
+
+    /// New memory of this route that holds `data`, to be used as the old one was.
+    fn holding(&self, route: Route, data: &[u8], next: Arc<[Route]>) -> Result<Self> {
+        let _scope = self.core.meter.scope(Category::DataSet);
+        let mut memory = backing::allocate(&self.core, route, data.len())?;
+        // Nobody else knows the memory yet.
+        memory.write(&self.core, data)?;
+        let mut new = Self::new(&self.core, memory);
+        new.next = next;
+        if let Some(handoff) = &self.wanted {
+            new.hand_over_by(handoff);
+        }
+        Ok(new)
+    }
+
+    /// Hands over this way from now on, if the host has no part in every change of side.
+    pub(crate) fn hand_over_by(&mut self, handoff: &Arc<dyn Handoff>) {
+        if !self.backing.needs_host() || handoff.follows_queues() && self.backing.leaves_by_queue()
+        {
+            *self.handoff = Arc::clone(handoff);
+        }
+        self.wanted = Some(Arc::clone(handoff));
+    }
+
+    /// The routes that may be taken if this one fails, best first.
+    pub(crate) fn give_way_to(&mut self, next: &[Route]) {
+        self.next = next.into();
+    }
+
+    pub(crate) fn backing(&self) -> &dyn Backing {
+        &**self.backing
+    }
+
+    pub(crate) fn route(&self) -> Route {
+        self.backing.route()
+    }
+
+    pub(crate) fn handoff(&self) -> &dyn Handoff {
+        &**self.handoff
+    }
+
+    /// All bytes.
+    pub(crate) fn bytes(&self) -> Range<usize> {
+        0..self.backing.bytes()
+    }
+
+    /// The memory that took over last.
+    pub(crate) fn last(&self) -> &Self {
+        let mut place = self;
+        while let Some(successor) = place.successor.get() {
+            place = successor;
+        }
+        place
+    }
+
+    /// Lets go of memory that another one has taken over from; no reader is alive any more.
+    pub(crate) fn collapse(&mut self) -> &mut Self {
+        while let Some(successor) = self.successor.take() {
+            *self = *successor;
+        }
+        self
+    }
+
+    /// Waits for everyone that was given access.
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.view.drain(&**self.handoff)
+    }
+
+    /// Whether every hand-off so far that has come to an end went well.
+    pub(crate) fn check_handoffs(&self) -> Result<()> {
+        self.view.check()
+    }
+
+    /// Whether changes of side are the host's, whatever grade was asked for.
+    pub(crate) fn needs_host(&self) -> bool {
+        let by_queue = self.handoff.follows_queues() && self.backing.leaves_by_queue();
+        self.backing.needs_host() && !by_queue
+    }
+
+    fn claim<'r>(&self, access: Access, range: &'r Range<usize>) -> Claim<'r> {
+        Claim {
+            access,
+            range,
+            is_handed_whole: self.backing.is_handed_whole(),
+        }
+    }
+
+    /// What a hand-off is about, as a kernel's argument.
+    fn subject(&self) -> clmgr::Arg<'static> {
+        match self.backing.cl_arg() {
+            clmgr::Arg::Mem(object) => clmgr::Arg::Mem(object),
+            clmgr::Arg::Svm(pointer) => clmgr::Arg::Svm(pointer),
+            clmgr::Arg::Bytes(_) | clmgr::Arg::Local(_) => {
+                unreachable!("memory is given as an object or a pointer")
+            }
+        }
+    }
+
+    fn admit<R>(
+        &self,
+        user: &User,
+        access: Access,
+        range: &Range<usize>,
+        then: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let claim = self.claim(access, range);
+        self.view
+            .admit(&**self.handoff, self.subject(), user, claim, then)
+    }
+
+    /// Lets in a stream of another GPU, which the memory's own hand-off knows nothing of.
+    pub(crate) fn admit_across(
+        &self,
+        handoff: &dyn Handoff,
+        user: &User,
+        access: Access,
+    ) -> Result<()> {
+        let range = self.bytes();
+        let claim = self.claim(access, &range);
+        self.view.admit(handoff, self.subject(), user, claim, || {
+            self.backing.bring_to_hip(&self.core, access, &range)
+        })
+    }
+
+    /// The lock of the view is held while the driver works, so that two readers do not stage twice.
+    /// The outer error is that of the waiting, the inner one of the route.
+    pub(crate) fn grant_cl(
+        &self,
+        queue: &clmgr::Queue,
+        access: Access,
+        range: &Range<usize>,
+    ) -> Result<Result<()>> {
+        if queue.context() != &self.core.context {
+            return Err(Error::OtherOwner {
+                what: "queue",
+                owner: "context",
+            });
+        }
+        self.admit(&User::Cl(queue.clone()), access, range, || {
+            Ok(self.backing.bring_to_cl(&self.core, queue, access, range))
+        })
+    }
+
+    /// As [`grant_cl`](Self::grant_cl).
+    pub(crate) fn grant_hip(
+        &self,
+        stream: &hip::Stream,
+        access: Access,
+        range: &Range<usize>,
+    ) -> Result<Result<()>> {
+        if stream.device().ordinal() != self.core.hip_device.ordinal() {
+            return Err(Error::OtherOwner {
+                what: "stream",
+                owner: "device",
+            });
+        }
+        if self.handoff.follows_queues() {
+            self.backing.leave_cl(access)?;
+        }
+        self.admit(&User::Hip(stream.clone()), access, range, || {
+            Ok(self.backing.bring_to_hip(&self.core, access, range))
+        })
+    }
+
+    /// Writes all bytes. The outer error is that of the waiting, the inner one of the route.
+    pub(crate) fn write(&mut self, data: &[u8]) -> Result<Result<()>> {
+        let user = self.user_of(self.backing.transfers_by());
+        let subject = self.subject();
+        let range = self.bytes();
+        let claim = self.claim(Access::Write, &range);
+        let (core, backing) = (&self.core, &mut self.backing);
+        let written = self
+            .view
+            .admit(&**self.handoff, subject, &user, claim, || {
+                Ok(backing.write(core, data))
+            })?;
+        if written.is_ok() {
+            // Some drivers run what waits for an event that failed.
+            self.view.check()?;
+        }
+        Ok(written)
+    }
+
+    /// Reads all bytes, as [`write`](Self::write).
+    pub(crate) fn read(&self, data: &mut [u8]) -> Result<Result<()>> {
+        let user = self.user_of(self.backing.transfers_by());
+        let read = self.admit(&user, Access::Read, &self.bytes(), || {
+            Ok(self.backing.read(&self.core, data))
+        })?;
+        if read.is_ok() {
+            self.view.check()?;
+        }
+        Ok(read)
+    }
+
+    /// As [`read`](Self::read), by a kernel of the API that does not transfer.
+    fn read_otherwise(&self, data: &mut [u8]) -> Result<()> {
+        let side = backing::other(self.backing.transfers_by());
+        let user = self.user_of(side);
+        self.admit(&user, Access::Read, &self.bytes(), || {
+            backing::read_by_kernel(&self.core, &**self.backing, side, data)
+        })?;
+        self.view.check()
+    }
+
+    /// Who moves bytes from and to the host.
+    fn user_of(&self, side: Side) -> User {
+        match side {
+            Side::Cl => User::Cl(self.core.queue.clone()),
+            Side::Hip => User::Hip(self.core.stream.clone()),
+        }
+    }
+
+    /// The data, in host memory.
+    fn rescue(&self) -> Result<Vec<u8>> {
+        let _scope = self.core.meter.scope(Category::DataSet);
+        let mut data = vec![0; self.backing.bytes()];
+        if let Err(error) = self.read(&mut data)? {
+            self.read_otherwise(&mut data)
+                .map_err(|second| Error::Failed {
+                    tried: vec![
+                        (self.route(), error.to_string()),
+                        (self.route(), format!("by the other API: {second}")),
+                    ],
+                })?;
+        }
+        Ok(data)
+    }
+
+    /// The same data in memory of this route.
+    pub(crate) fn moved_to(&self, route: Route) -> Result<Self> {
+        self.holding(route, &self.rescue()?, Arc::clone(&self.next))
+    }
+
+    /// Memory of the next permitted route, with the data as it was, or as it was to be.
+    pub(crate) fn failed_over(
+        &self,
+        during: &'static str,
+        error: Error,
+        data: Option<&[u8]>,
+    ) -> Result<Self> {
+        if self.next.is_empty() {
+            return Err(error);
+        }
+        let from = self.route();
+        let mut reason = error.to_string();
+        let rescued;
+        let data = match data {
+            Some(data) => data,
+            None => {
+                rescued = self.rescue().map_err(|lost| Error::Failed {
+                    tried: vec![(
+                        from,
+                        format!("{reason}; then the data could not be read: {lost}"),
+                    )],
+                })?;
+                &rescued
+            }
+        };
+        let mut tried = vec![(from, reason.clone())];
+        for (index, &to) in self.next.iter().enumerate() {
+            match self.holding(to, data, self.next[index + 1..].into()) {
+                Ok(new) => {
+                    self.core.note_failover(Failover {
+                        from,
+                        to,
+                        during,
+                        reason,
+                    });
+                    return Ok(new);
+                }
+                Err(error) => {
+                    reason = error.to_string();
+                    tried.push((to, reason.clone()));
+                }
+            }
+        }
+        Err(Error::Failed { tried })
+    }
+
+    /// As [`failed_over`](Self::failed_over) while readers are alive, and nobody who writes. They keep
+    /// this memory, and who comes from now on gets the other.
+    pub(crate) fn succeeded(&self, during: &'static str, error: Error) -> Result<&Self> {
+        let _one_at_a_time = self.succession.lock();
+        if let Some(successor) = self.successor.get() {
+            return Ok(successor);
+        }
+        if self.next.is_empty() {
+            return Err(self.under_reader(during, error));
+        }
+        let new = Box::new(self.failed_over(during, error, None)?);
+        Ok(self.successor.get_or_init(|| new))
+    }
+
+    /// That the route failed and the memory stays where it is.
+    pub(crate) fn under_reader(&self, during: &'static str, error: Error) -> Error {
+        Error::UnderReader {
+            during,
+            route: self.route(),
+            next: self.next.first().copied(),
+            source: Box::new(error),
+        }
+    }
+
+    /// The elements of `range`, which lies in the buffer.
+    pub(crate) fn slice<'a, T>(
+        &self,
+        stream: &'a hip::Stream,
+        range: Range<usize>,
+    ) -> hip::DeviceSlice<'a, T> {
+        let ptr = self.backing.hip_ptr().cast::<T>().wrapping_add(range.start);
+        // SAFETY: as many aligned elements that the device can read are at the address; whoever takes
+        // the slice was admitted as a reader on this stream, and the memory is freed only after the
+        // stream has been waited for. HIP owns what the backing says it owns.
+        unsafe {
+            if self.backing.is_hips() {
+                hip::DeviceSlice::from_hip_raw_parts(ptr, range.len(), stream)
+            } else {
+                hip::DeviceSlice::from_raw_parts(ptr, range.len(), stream)
+            }
+        }
+    }
+
+    /// As [`slice`](Self::slice), for a writer.
+    pub(crate) fn slice_mut<'a, T>(
+        &self,
+        stream: &'a hip::Stream,
+        range: Range<usize>,
+    ) -> hip::DeviceSliceMut<'a, T> {
+        let ptr = self.backing.hip_ptr().cast::<T>().wrapping_add(range.start);
+        // SAFETY: as `slice`; the taker was admitted as the only writer of these elements.
+        unsafe {
+            if self.backing.is_hips() {
+                hip::DeviceSliceMut::from_hip_raw_parts(ptr, range.len(), stream)
+            } else {
+                hip::DeviceSliceMut::from_raw_parts(ptr, range.len(), stream)
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let drained = self.view.drain(&**self.handoff);
+        self.view.leave();
+        for error in self.view.take_errors() {
+            self.core.defer(error);
+        }
+        match drained {
+            // SAFETY: dropped once, here; nothing touches the two afterwards.
+            Ok(()) => unsafe {
+                ManuallyDrop::drop(&mut self.backing);
+                ManuallyDrop::drop(&mut self.handoff);
+            },
+            // What streams may still wait for lives in the hand-off.
+            Err(error) => self.core.defer(error),
+        }
+    }
+}
