@@ -11,12 +11,12 @@ impl Bridge {
     /// makes from now on: `link` makes them, and OpenCL and HIP import them. A pattern has crossed
     /// both ways under it before this returns. `limit` is as
     /// [`Options::handoff_limit`](crate::Options::handoff_limit); a side that does not end in time
-    /// is stood in for by Vulkan's queue. Streams of another GPU ([`Peer`](crate::Peer)), for which nothing
+    /// is stood in for by a queue of Vulkan's that does nothing else. Streams of another GPU ([`Peer`](crate::Peer)), for which nothing
     /// was imported, are waited for on the host where OpenCL comes after them.
     ///
     /// # Errors
-    /// [`Error::NoGrade`] where OpenCL or HIP takes no semaphores (ROCm on Linux; a CPU), or if the
-    /// proof failed.
+    /// [`Error::NoGrade`] where OpenCL or HIP takes no semaphores (ROCm on Linux; a CPU), where Vulkan's
+    /// device has no second queue, or if the proof failed.
     pub fn with_semaphores(&self, link: &Arc<Link>, limit: Option<Duration>) -> Result<Self> {
         if !Arc::ptr_eq(self.core(), link.bridge().core()) {
             return Err(Error::OtherOwner {
@@ -30,6 +30,10 @@ impl Bridge {
                 reason: reason.clone(),
             });
         }
+        link.check_rescue().map_err(|error| Error::NoGrade {
+            grade: Grade::Device,
+            reason: error.to_string(),
+        })?;
         let start = |limit| -> Result<Arc<dyn Handoff>> {
             Ok(Arc::new(Nearby {
                 inner: Semaphores::start(self.core(), link, limit)?,
