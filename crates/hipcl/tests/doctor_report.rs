@@ -1,8 +1,8 @@
 //! The report of `hipcl doctor` as text and as a file, and one held against another.
 
 use hipcl::doctor::{
-    Check, Compiler, Crossing, Death, Findings, HipDevice, Kind, Library, OpenClDevice, Pair,
-    Pairing, RouteFigures, RouteState, SCHEMA, State, Tried,
+    Check, Compiler, Crossing, Death, Findings, HipDevice, HostPtr, Kind, Library, OpenClDevice,
+    Pair, Pairing, RouteFigures, RouteState, SCHEMA, State, Tried,
 };
 use tempfile::TempDir;
 
@@ -118,6 +118,12 @@ fn mi100() -> Findings {
             crashed,
             route("staging", (905.0, 940.0)),
         ],
+        host_ptr: Some(HostPtr {
+            proof: None,
+            impossible: false,
+            reason: Some("clCreateBuffer(CL_MEM_USE_HOST_PTR, 262144 bytes of route hip-pointer) failed: CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)".into()),
+            died: None,
+        }),
         compiler: Compiler {
             works: true,
             detail: "HIPRTC, 130 ms for a small kernel".into(),

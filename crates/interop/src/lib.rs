@@ -97,7 +97,9 @@ mod uses;
 pub mod vulkan;
 mod warm_up;
 
-pub use bridge::{Bridge, Bridges, Figures, ForeignObjects, NativeHandles, Options, Step, Trial};
+pub use bridge::{
+    Bridge, Bridges, Figures, ForeignObjects, HostPtrProof, NativeHandles, Options, Step, Trial,
+};
 pub use direction::Direction;
 pub use error::{Error, Result};
 pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};

@@ -37,6 +37,9 @@ pub struct Findings {
     pub pair: Option<Pair>,
     /// The routes between them.
     pub routes: Vec<RouteState>,
+    /// HIP's memory as a buffer object of OpenCL's; `None` if that was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_ptr: Option<HostPtr>,
     /// What compiles HIP kernels.
     pub compiler: Compiler,
     /// Where compiled OpenCL programs are kept.
@@ -173,6 +176,19 @@ pub struct RouteState {
     /// Why there are no figures of a route that works.
     pub figures_missing: Option<String>,
     /// How the process that probed it ended, if that was not well.
+    pub died: Option<Death>,
+}
+
+/// Whether OpenCL takes HIP's memory by `CL_MEM_USE_HOST_PTR`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostPtr {
+    /// The text that [`interop::HostPtrProof::from_text`] takes, if it does.
+    pub proof: Option<String>,
+    /// Whether OpenCL does not reach HIP's memory between the two devices at all: no failure.
+    pub impossible: bool,
+    /// Why there is no proof.
+    pub reason: Option<String>,
+    /// How the process that tried it ended, if that was not well: there is no proof then.
     pub died: Option<Death>,
 }
 

@@ -29,8 +29,8 @@ mod text;
 
 pub use compare::{Change, Comparison, Kind};
 pub use findings::{
-    Check, Compiler, Findings, HipDevice, Library, OpenClDevice, Pair, Pairing, RouteFigures,
-    RouteState, SCHEMA, State, Tried,
+    Check, Compiler, Findings, HipDevice, HostPtr, Library, OpenClDevice, Pair, Pairing,
+    RouteFigures, RouteState, SCHEMA, State, Tried,
 };
 pub use probe::{Crossing, Death};
 

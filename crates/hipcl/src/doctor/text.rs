@@ -177,6 +177,14 @@ impl Findings {
             let kind = if route.impossible { "-  " } else { "no " };
             writeln!(out, "  {kind}{:<13}{reason}", route.route)?;
         }
+        if let Some(host_ptr) = &self.host_ptr {
+            let (kind, text) = match (&host_ptr.proof, &host_ptr.reason) {
+                (Some(proof), _) => ("ok ", proof.as_str()),
+                (None, reason) if host_ptr.impossible => ("-  ", reason.as_deref().unwrap_or("")),
+                (None, reason) => ("no ", reason.as_deref().unwrap_or("not tried")),
+            };
+            writeln!(out, "  {kind}HIP's memory as a cl_mem: {text}")?;
+        }
         for route in &self.routes {
             let Some(died) = &route.died else { continue };
             for line in &died.stderr {

@@ -49,7 +49,7 @@ impl GpuVa {
 }
 
 /// The object's address, by a kernel of one work-item.
-fn reveal(core: &Core, object: &ClObject) -> Result<usize> {
+pub(super) fn reveal(core: &Core, object: &ClObject) -> Result<usize> {
     let _scope = core.meter.scope(Category::Control);
     let program = core
         .programs

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, hip, opencl, route};
+use super::{Subject, hip, host_ptr, opencl, route};
 use crate::doctor::mapped;
 use crate::{Error, Result};
 
@@ -45,6 +45,7 @@ pub fn main(subject: Subject) -> Result<ExitCode> {
     let line = match subject {
         Subject::OpenCl => answer(Ok(opencl::look())),
         Subject::Hip => answer(platform::select().map(|selection| hip::look(&selection))),
+        Subject::HostPtr => answer(platform::select().map(|selection| host_ptr::look(&selection))),
         Subject::Route(route) => {
             answer(platform::select().map(|selection| route::look(&selection, route)))
         }

@@ -5,13 +5,14 @@
 //! | `child` | parent: starts a process, waits for so long, says how it ended |
 //! | `ask` | parent: the question on the command line, the answer on one line of JSON |
 //! | `answer` | child: loads the libraries, looks, answers |
-//! | `opencl`, `hip`, `route` | the three kinds of subject |
+//! | `opencl`, `hip`, `route`, `host_ptr` | the kinds of subject |
 //! | `signal` | names of signals |
 
 mod answer;
 mod ask;
 mod child;
 mod hip;
+mod host_ptr;
 mod opencl;
 mod route;
 mod signal;
@@ -20,6 +21,7 @@ pub use answer::main;
 pub use ask::Death;
 pub(super) use ask::{Asker, Told};
 pub(super) use hip::Hip;
+pub(super) use host_ptr::Sought;
 pub(super) use opencl::OpenCl;
 pub use route::Crossing;
 pub(super) use route::Tried as RouteTried;
@@ -35,6 +37,8 @@ pub enum Subject {
     OpenCl,
     /// The platform, its libraries, its devices and its compiler.
     Hip,
+    /// HIP's memory as a buffer object of OpenCL's.
+    HostPtr,
     /// One route.
     Route(Route),
 }
@@ -44,6 +48,7 @@ impl fmt::Display for Subject {
         match self {
             Self::OpenCl => f.write_str("opencl"),
             Self::Hip => f.write_str("hip"),
+            Self::HostPtr => f.write_str("host-ptr"),
             Self::Route(route) => write!(f, "{route}"),
         }
     }
@@ -56,6 +61,7 @@ impl FromStr for Subject {
         Ok(match text {
             "opencl" => Self::OpenCl,
             "hip" => Self::Hip,
+            "host-ptr" => Self::HostPtr,
             route => Self::Route(route.parse()?),
         })
     }
