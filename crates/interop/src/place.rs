@@ -393,7 +393,12 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let drained = self.view.drain(&**self.handoff);
-        self.view.leave();
+        match drained {
+            Ok(()) => self.view.leave(),
+            // Its users may be at work yet, which other views of the bytes have to wait for. The address
+            // comes to nobody else.
+            Err(_) => std::mem::forget(Arc::clone(&self.view)),
+        }
         for error in self.view.take_errors() {
             self.core.defer(error);
         }

@@ -20,7 +20,7 @@ impl User {
         }
     }
 
-    fn shares_api(&self, other: &Self) -> bool {
+    pub(crate) fn shares_api(&self, other: &Self) -> bool {
         matches!(
             (self, other),
             (Self::Cl(_), Self::Cl(_)) | (Self::Hip(_), Self::Hip(_))

@@ -11,7 +11,7 @@ pub use adopt::ForeignObjects;
 pub use all::Bridges;
 pub use host_ptr::HostPtrProof;
 pub use native::NativeHandles;
-pub use trial::{Figures, Step, Trial};
+pub use trial::{AllocationTrial, Figures, GradeTrial, Step, Trial};
 
 use crate::backing::HipPointer;
 use crate::core::Core;
@@ -276,6 +276,14 @@ impl Bridge {
         }
         let backing = HipPointer::exportable(&self.core, bytes_of::<T>(len)?)?;
         Ok(Shared::over(&self.core, Box::new(backing), true)?.handed_over_by(&self.handoff))
+    }
+
+    /// How many buffers this process has let go of that another one may still have open by
+    /// [`Carrier::IpcHandle`](crate::Carrier::IpcHandle). Their memory is not freed under it, but once it
+    /// hangs up: that is looked at here, and at every export.
+    #[must_use]
+    pub fn lent_out(&self) -> usize {
+        self.core.kept.sweep()
     }
 
     /// Errors that destructors met since the last call.

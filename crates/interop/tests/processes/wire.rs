@@ -18,6 +18,7 @@ pub const OFFER: u16 = 1;
 pub const ACCEPTED: u16 = 2;
 pub const REFUSED: u16 = 3;
 pub const TURN: u16 = 4;
+pub const FAILED_TURN: u16 = 5;
 
 /// A message of this kind that holds nothing else.
 pub fn message(kind: u16) -> [u8; 256] {
@@ -163,13 +164,18 @@ fn an_exporter_believes_no_answer_but_acceptance() {
         (b"?".to_vec(), "1 bytes, a message has 256"),
     ] {
         let (link, theirs) = pair();
-        send(&theirs, &answer, &[]);
+        let importer = std::thread::spawn(move || {
+            receive(&theirs);
+            send(&theirs, &answer, &[]);
+        });
         let not = memory(&bridge, Carrier::HipFd)
             .export(link)
             .expect_err(reason);
+        importer.join().expect("no panic");
         let text = not.to_string();
         assert!(text.contains(reason), "{text}");
-        assert_eq!(not.buffer.len(), LEN);
+        let buffer = not.buffer.expect("it has hung up");
+        assert_eq!(buffer.len(), LEN);
     }
 }
 
