@@ -42,7 +42,8 @@ fn measured_with(what: &str, prepare: impl FnOnce(&mut Prepared)) -> Option<serd
 #[test]
 fn every_figure_has_a_spread_and_is_held_against_something() {
     for what in [
-        "launch", "pool", "cache", "staging", "blas", "fft", "routes", "pipeline", "note", "stream",
+        "launch", "pool", "cache", "staging", "blas", "solver", "fft", "routes", "pipeline",
+        "note", "stream",
     ] {
         if measured(what).is_none() {
             return;

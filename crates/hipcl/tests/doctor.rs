@@ -20,6 +20,11 @@ fn a_healthy_machine_has_a_pair_and_a_direct_route() {
             .any(|route| route["works"] == true && route["copies"] == false)
     );
     assert!(findings["pair"]["proof"].is_string());
+    let host_ptr = &findings["host_ptr"];
+    assert!(
+        host_ptr["proof"].is_string() != host_ptr["reason"].is_string(),
+        "{host_ptr}"
+    );
     for part in [
         "platform",
         "HIP",

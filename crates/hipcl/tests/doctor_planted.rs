@@ -219,3 +219,35 @@ fn a_crash_at_the_end_of_a_process_leaves_its_answer() {
         "{text}"
     );
 }
+
+#[test]
+fn a_crash_on_a_buffer_object_of_hips_memory_is_a_finding_and_no_proof() {
+    let routes = ["--route", "hip-pointer"];
+    let Some((run, findings)) = doctor("crash-in-place", &routes) else {
+        return;
+    };
+    assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+    assert_eq!(route_of(&findings, "hip-pointer")["works"], true);
+    let host_ptr = &findings["host_ptr"];
+    assert_eq!(host_ptr["proof"], Value::Null);
+    assert_eq!(host_ptr["died"]["how"], "died by SIGSEGV");
+    assert_eq!(
+        host_ptr["died"]["step"],
+        "making a buffer object of HIP's memory"
+    );
+    let text = run.stdout();
+    assert!(
+        text.contains("no HIP's memory as a cl_mem: died by SIGSEGV in the probe of host-ptr"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_proof_of_a_process_that_crashes_at_its_exit_is_none() {
+    let Some((_, findings)) = doctor("crash-on-exit", &["--route", "hip-pointer"]) else {
+        return;
+    };
+    let host_ptr = &findings["host_ptr"];
+    assert_eq!(host_ptr["proof"], Value::Null, "{host_ptr}");
+    assert_eq!(host_ptr["died"]["how"], "died by SIGBUS");
+}

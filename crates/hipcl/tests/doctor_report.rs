@@ -2,8 +2,8 @@
 
 use hipcl::doctor::{
     AllocationState, Check, Compiler, Crossing, Death, Findings, GradeState, HandoffFigures,
-    HipDevice, Kind, Library, OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State,
-    Tried,
+    HipDevice, HostPtr, Kind, Library, OpenClDevice, Pair, Pairing, RouteFigures, RouteState,
+    SCHEMA, State, Tried,
 };
 use tempfile::TempDir;
 
@@ -154,6 +154,12 @@ fn mi100() -> Findings {
             crashed,
             route("staging", (905.0, 940.0)),
         ],
+        host_ptr: Some(HostPtr {
+            proof: None,
+            impossible: false,
+            reason: Some("clCreateBuffer(CL_MEM_USE_HOST_PTR, 262144 bytes of route hip-pointer) failed: CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)".into()),
+            died: None,
+        }),
         grades: vec![
             grade("host", Ok([17.25, 12.0])),
             grade("device", Err("hung, and was killed after 60 s in the probe of grade:device:svm-coarse, timing the hand-off")),

@@ -100,8 +100,8 @@ mod warm_up;
 
 pub use allocation::{Allocation, UnknownAllocation, Whereabouts, Witness};
 pub use bridge::{
-    AllocationTrial, Bridge, Bridges, Figures, ForeignObjects, GradeTrial, NativeHandles, Options,
-    Step, Trial,
+    AllocationTrial, Bridge, Bridges, Figures, ForeignObjects, GradeTrial, HostPtrProof,
+    NativeHandles, Options, Step, Trial,
 };
 pub use direction::Direction;
 pub use error::{Error, Result};

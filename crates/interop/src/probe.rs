@@ -122,7 +122,12 @@ impl Probe {
     }
 
     /// Passes a pattern from one API to the other.
-    fn cross(&self, core: &Core, words: &mut Shared<u32>, direction: Direction) -> Result<()> {
+    pub(crate) fn cross(
+        &self,
+        core: &Core,
+        words: &mut Shared<u32>,
+        direction: Direction,
+    ) -> Result<()> {
         let route = words.route();
         let mismatches = match direction {
             Direction::OpenClToHip => {
@@ -234,7 +239,6 @@ impl Probe {
 }
 
 /// The word that the kernels write to a place.
-#[cfg(feature = "vulkan")]
 pub(crate) fn pattern(place: usize, seed: u32) -> u32 {
     let (low, high) = (place as u32, (place as u64 >> 32) as u32);
     let mut x = low

@@ -309,13 +309,24 @@ impl<T: Pod> Shared<T> {
     /// route is permitted.
     #[track_caller]
     pub fn upload(&mut self, data: &[T]) -> Result<()> {
-        self.check_length("upload", data.len())?;
+        self.write_as(Category::Input, "upload", data)
+    }
+
+    /// Writes all elements; what it does is counted so.
+    #[track_caller]
+    pub(crate) fn write_as(
+        &mut self,
+        category: Category,
+        during: &'static str,
+        data: &[T],
+    ) -> Result<()> {
+        self.check_length(during, data.len())?;
         self.check_writable()?;
         let place = self.place.collapse();
-        let _scope = place.core.meter.scope(Category::Input);
+        let _scope = place.core.meter.scope(category);
         let data = bytemuck::cast_slice(data);
         if let Err(error) = place.write(data)? {
-            *place = place.failed_over("upload", error, Some(data))?;
+            *place = place.failed_over(during, error, Some(data))?;
         }
         Ok(())
     }

@@ -204,16 +204,103 @@ fn the_consumer_comes_after_opencl_and_opencl_after_the_consumer() {
 }
 
 #[test]
-fn a_buffer_that_nobody_waits_for_is_dropped_by_the_deleter() {
+fn a_buffer_that_nobody_waits_for_lives_until_the_deleter_and_no_longer() {
     let bridge = bridge();
     let stream = bridge.stream().expect("a stream");
-    let shared = bridge.alloc::<f32>(LEN).expect("memory");
+    let mut shared = bridge
+        .alloc_on::<u32>(Route::HipPointer, LEN)
+        .expect("memory");
+    shared.upload(&vec![7; LEN]).expect("an upload");
     let (tensor, loan) = lent(shared, &Layout::vector(LEN), &stream);
     drop(loan);
+    // SAFETY: the tensor is alive.
+    let data = unsafe { (*tensor.as_ptr()).dl_tensor.data };
+    let is_memory = || {
+        let runtime = bridge.hip_device().runtime();
+        runtime.pointer_info(data).expect("an answer").is_some()
+    };
+    assert!(is_memory(), "the consumer has it");
+    // SAFETY: the tensor has LEN words that may be used on this stream.
+    let slice = unsafe { hip::DeviceSlice::<u32>::from_hip_raw_parts(data.cast(), LEN, &stream) };
+    let mut found = vec![0; LEN];
+    slice.copy_to_slice(&mut found).expect("a copy");
+    assert_eq!(found, vec![7; LEN]);
     // SAFETY: a living tensor, given away.
     let ended = unsafe { (consumer().finish_elsewhere)(tensor.into_raw()) };
     assert_eq!(ended, 0);
+    assert!(!is_memory(), "nobody has it any more");
     assert!(bridge.take_deferred_errors().is_empty());
+}
+
+#[test]
+fn readers_come_after_a_consumer_that_may_write() {
+    let bridge = bridge();
+    let stream = bridge.stream().expect("a stream");
+    let steps = hip::rtc::Program::new(
+        "extern \"C\" __global__ void steps(unsigned int *x) {
+            unsigned int v = x[threadIdx.x];
+            // Long enough that a missing wait shows.
+            for (unsigned int n = 0; n < 4000000; ++n) v = v * 22695477u + 1u;
+            x[threadIdx.x] = v;
+        }",
+    )
+    .compile(bridge.hip_device())
+    .and_then(|module| module.function("steps"))
+    .expect("a kernel");
+    let mut shared = bridge.alloc::<u32>(64).expect("memory");
+    shared.upload(&[3; 64]).expect("an upload");
+    let (tensor, loan) = lent(shared, &Layout::vector(64), &stream);
+    // SAFETY: the tensor is alive.
+    let data = unsafe { (*tensor.as_ptr()).dl_tensor.data };
+    // SAFETY: the tensor has 64 words that may be used on this stream, and they stay until the stream
+    // was waited for by whoever has the buffer next.
+    let slice = unsafe { hip::DeviceSliceMut::<u32>::from_raw_parts(data.cast(), 64, &stream) };
+    let config = hip::LaunchConfig::linear(64, 64).expect("a grid");
+    // SAFETY: `steps` takes a pointer to as many words as threads.
+    unsafe { steps.launch(&stream, config, &[&slice]) }.expect("a launch");
+    drop(tensor);
+    let shared = loan.try_take().expect("the deleter has run");
+    let mut found = [0; 64];
+    shared.download(&mut found).expect("a download");
+    let step = |v: u32, _| v.wrapping_mul(22_695_477).wrapping_add(1);
+    assert_eq!(found, [(0..4_000_000).fold(3, step); 64]);
+}
+
+#[test]
+fn memory_for_reading_is_not_lent_for_writing_and_nobody_waits_for_that() {
+    let rig = common::Foreign::new(&common::host());
+    let options = Options {
+        handoff_limit: Some(Duration::from_secs(1)),
+        ..Options::default()
+    };
+    // SAFETY: the objects outlive the bridge.
+    let bridge = unsafe { Bridge::adopt(&common::host(), rig.objects(), &options) };
+    let bridge = bridge.expect("a bridge");
+    let (queue, stream) = (
+        bridge.queue().expect("a queue"),
+        bridge.stream().expect("a stream"),
+    );
+    let raw = rig.buffer(clmgr::opencl_sys::CL_MEM_READ_ONLY, 64);
+    // SAFETY: the buffer is alive, and nothing else uses it.
+    let shared = unsafe { bridge.adopt_cl_mem::<u32>(raw, None) }.expect("adopted");
+    rig.release(raw);
+    // A reader that never ends by itself: whoever writes would have to wait for it.
+    let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
+    queue.wait_for(held.event()).expect("a wait");
+    drop(shared.cl(&queue).expect("access"));
+    let refused = shared.to_dlpack::<Versioned>(&Layout::vector(16), &stream, false);
+    let (error, shared) = refused.expect_err("for reading only");
+    assert!(matches!(error, Error::ReadOnly), "{error}");
+    let lent = shared.to_dlpack::<Versioned>(&Layout::vector(16), &stream, true);
+    let (tensor, _loan) = lent.map_err(|(error, _)| error).expect("a loan");
+    assert_eq!(describe_flags(&tensor), abi::READ_ONLY);
+    held.complete().expect("an event");
+    drop(tensor);
+}
+
+fn describe_flags(tensor: &Lent<Versioned>) -> u64 {
+    // SAFETY: the tensor is alive.
+    unsafe { (*tensor.as_ptr()).flags }
 }
 
 #[test]
@@ -305,8 +392,8 @@ fn what_cannot_be_taken_stays_the_callers() {
     });
     assert!(text.contains("the elements are"), "{text}");
     let kind = abi::DeviceType::EXT_DEV;
-    let cpu = abi::DeviceType::CPU;
-    let text = refusal(&|t| t.dl_tensor.device.device_type = cpu, &|t| {
+    let other = abi::DeviceType::CUDA;
+    let text = refusal(&|t| t.dl_tensor.device.device_type = other, &|t| {
         t.dl_tensor.device.device_type = kind
     });
     assert!(text.contains("the tensor is on"), "{text}");

@@ -61,7 +61,19 @@ const LEFT: &[Left] = &[
 ];
 
 /// The test programs of `interop` that take any platform; the others plan failures, devices or processes of the software device.
-const INTEROP: &[&str] = &["shared", "products", "inverses", "grades", "pipelines"];
+const INTEROP: &[&str] = &[
+    "shared",
+    "products",
+    "inverses",
+    "grades",
+    "pipelines",
+    "large",
+];
+
+/// Whether a program's ignored tests run on cards: those that a processor takes too long for, or too much memory.
+pub fn runs_ignored(platform: Platform, package: &str, program: &str) -> bool {
+    platform != Platform::Host && (package, program) == ("interop", "large")
+}
 
 /// Why a program is left out on a device, if it is.
 pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'static str> {

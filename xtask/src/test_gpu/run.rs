@@ -73,6 +73,9 @@ pub fn run(suite: &Suite, platform: Platform, folder: &Path, limit: Duration) ->
             Platform::Amd | Platform::Nvidia => "1",
         };
         command.args(["--test-threads", threads]);
+        if plan::runs_ignored(platform, &program.package, &program.name) {
+            command.arg("--include-ignored");
+        }
         let outcome = one(name, command, &place, tests_of)?;
         results.outcomes.push(outcome);
     }

@@ -13,7 +13,7 @@
 //! | `gpus` | `peers`: one stream of blocks over several GPUs, and copies between them |
 //! | `soak` | memory, descriptors and threads over a long run |
 //! | `launch` | empty kernels |
-//! | `blas`, `fft` | products and transforms on shared memory |
+//! | `blas`, `solver`, `fft` | products, inverses and transforms on shared memory |
 //! | `pool`, `cache` | memory kept for the next request, programs kept compiled |
 //! | `stages` | an OpenCL and a HIP stage for blocks, as `stream` and `gpus` have them |
 //! | `peer` | others' libraries, called raw, to measure against |
@@ -34,6 +34,7 @@ mod pool;
 pub mod report;
 mod routes;
 mod soak;
+mod solver;
 mod stages;
 mod staging;
 mod stream;
@@ -78,6 +79,8 @@ pub enum What {
     Launch,
     /// Matrix products on shared memory.
     Blas,
+    /// Hermitian inverses on shared memory, one and many at once.
+    Solver,
     /// Fourier transforms on shared memory.
     Fft,
     /// Memory kept for the next request.
@@ -205,6 +208,7 @@ fn measure(options: &Options) -> Result<Report> {
         What::Soak => soak::measure(&ground, options.iterations.unwrap_or(SOAK) as usize),
         What::Launch => launch::measure(&ground),
         What::Blas => blas::measure(&ground),
+        What::Solver => solver::measure(&ground),
         What::Fft => fft::measure(&ground),
         What::Pool => pool::measure(&ground),
         What::Cache => cache::measure(&ground),

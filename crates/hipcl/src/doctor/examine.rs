@@ -3,8 +3,8 @@
 
 use interop::Route;
 
-use super::findings::{Findings, Pair, RouteState, SCHEMA};
-use super::probe::{Asker, Death, RouteTried, Subject, Told};
+use super::findings::{Findings, HostPtr, Pair, RouteState, SCHEMA};
+use super::probe::{Asker, Death, RouteTried, Sought, Subject, Told};
 use super::system::{self, Environment, Heard, Root};
 use super::tables::NOT_TRIED;
 use super::{Options, allocations, grades, libraries, pairing};
@@ -36,6 +36,11 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
         for route in options.routes() {
             let told = asker.ask(Subject::Route(route))?;
             one_route(route, told, &mut findings);
+        }
+        // a matter of HIP's memory, like the route
+        if options.routes().any(|route| route == Route::HipPointer) {
+            let told = asker.ask(Subject::HostPtr)?;
+            findings.host_ptr = Some(host_ptr(told));
         }
         // whoever names routes asks about these alone
         if options.routes.is_empty() {
@@ -192,6 +197,30 @@ fn one_route(
         }
     }
     findings.routes.push(state);
+}
+
+/// Nobody needs it who has another route, so that a failure is told and asks for nothing to be done.
+fn host_ptr(told: std::result::Result<Told<Sought>, Death>) -> HostPtr {
+    match told {
+        Ok(Told {
+            found, died: None, ..
+        }) => HostPtr {
+            proof: found.proof,
+            impossible: found.impossible,
+            reason: found.reason,
+            died: None,
+        },
+        // also after an answer: whoever relied on it would end the same way
+        Ok(Told {
+            died: Some(death), ..
+        })
+        | Err(death) => HostPtr {
+            proof: None,
+            impossible: false,
+            reason: Some(death.describe(Subject::HostPtr)),
+            died: Some(death),
+        },
+    }
 }
 
 fn state(route: Route, tried: std::result::Result<RouteTried, String>) -> RouteState {

@@ -43,6 +43,9 @@ pub struct Findings {
     pub asked_routes: Vec<String>,
     /// The routes between them.
     pub routes: Vec<RouteState>,
+    /// HIP's memory as a buffer object of OpenCL's; `None` if that was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_ptr: Option<HostPtr>,
     /// The ways to hand over from one API to the other, each tried on the best direct route.
     #[serde(default)]
     pub grades: Vec<GradeState>,
@@ -197,6 +200,19 @@ pub struct RouteState {
     /// Why there are no figures of a route that works.
     pub figures_missing: Option<String>,
     /// How the process that probed it ended, if that was not well.
+    pub died: Option<Death>,
+}
+
+/// Whether OpenCL takes HIP's memory by `CL_MEM_USE_HOST_PTR`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostPtr {
+    /// The text that [`interop::HostPtrProof::from_text`] takes, if it does.
+    pub proof: Option<String>,
+    /// Whether OpenCL does not reach HIP's memory between the two devices at all: no failure.
+    pub impossible: bool,
+    /// Why there is no proof.
+    pub reason: Option<String>,
+    /// How the process that tried it ended, if that was not well: there is no proof then.
     pub died: Option<Death>,
 }
 

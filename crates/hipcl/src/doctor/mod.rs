@@ -36,8 +36,8 @@ mod text;
 
 pub use compare::{Change, Comparison, Kind};
 pub use findings::{
-    AllocationState, Check, Compiler, Findings, GradeState, HandoffFigures, HipDevice, Library,
-    OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State, Tried,
+    AllocationState, Check, Compiler, Findings, GradeState, HandoffFigures, HipDevice, HostPtr,
+    Library, OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State, Tried,
 };
 pub use probe::{Crossing, Death};
 

@@ -2,10 +2,14 @@
 
 use std::fmt::{self, Write as _};
 
-use super::findings::{AllocationState, GradeState, RouteState};
+use super::findings::{AllocationState, GradeState, HostPtr, RouteState};
 use super::probe::Death;
 
-pub(super) fn routes(out: &mut String, routes: &[RouteState]) -> fmt::Result {
+pub(super) fn routes(
+    out: &mut String,
+    routes: &[RouteState],
+    host_ptr: Option<&HostPtr>,
+) -> fmt::Result {
     let Some(first) = routes.first() else {
         return Ok(());
     };
@@ -30,6 +34,14 @@ pub(super) fn routes(out: &mut String, routes: &[RouteState]) -> fmt::Result {
         let reason = route.reason.as_deref().unwrap_or("no reason was told");
         let kind = if route.impossible { "-  " } else { "no " };
         writeln!(out, "  {kind}{:<13}{reason}", route.route)?;
+    }
+    if let Some(host_ptr) = host_ptr {
+        let (kind, text) = match (&host_ptr.proof, &host_ptr.reason) {
+            (Some(proof), _) => ("ok ", proof.as_str()),
+            (None, reason) if host_ptr.impossible => ("-  ", reason.as_deref().unwrap_or("")),
+            (None, reason) => ("no ", reason.as_deref().unwrap_or("no reason was told")),
+        };
+        writeln!(out, "  {kind}HIP's memory as a cl_mem: {text}")?;
     }
     for route in routes {
         stderr(out, &route.route, route.died.as_ref())?;

@@ -16,7 +16,7 @@ impl Display for Findings {
         self.opencl(&mut text)?;
         self.system(&mut text)?;
         self.shared(&mut text)?;
-        tables::routes(&mut text, &self.routes)?;
+        tables::routes(&mut text, &self.routes, self.host_ptr.as_ref())?;
         tables::grades(&mut text, &self.grades)?;
         tables::allocations(&mut text, &self.allocations)?;
         if let Some(comparison) = &self.comparison {

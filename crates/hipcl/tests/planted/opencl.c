@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define SVM_FINE_GRAIN_BUFFER (1u << 10)
+#define MEM_USE_HOST_PTR (1u << 3)
 #define KERNEL_FUNCTION_NAME 0x1190
 /* The probe's pattern; smaller requests are none of its. */
 #define PATTERN_BYTES 262144
@@ -39,6 +40,17 @@ __attribute__((destructor)) static void unload(void)
         signal(SIGBUS, SIG_DFL);
         raise(SIGBUS);
     }
+}
+
+void *clCreateBuffer(void *context, uint64_t flags, size_t bytes, void *host, int *code)
+{
+    void *(*real)(void *, uint64_t, size_t, void *, int *) =
+        (void *(*)(void *, uint64_t, size_t, void *, int *))dlsym(RTLD_NEXT, "clCreateBuffer");
+    if (bytes == PATTERN_BYTES && (flags & MEM_USE_HOST_PTR) && planted("crash-in-place")) {
+        fputs("planted: no memory of the host\n", stderr);
+        *(volatile int *)8 = 1;
+    }
+    return real(context, flags, bytes, host, code);
 }
 
 void *clSVMAlloc(void *context, uint64_t flags, size_t bytes, unsigned alignment)

@@ -1,12 +1,12 @@
 //! Shared virtual memory that other code allocated.
 
+use super::cl_object::in_place;
 use super::hip_pointer::Owner;
 use super::{Backing, check_place};
 use crate::core::Core;
 use crate::known::Known;
 use crate::{Error, Result, Route};
-use clmgr::opencl_sys::{self, cl_mem};
-use clmgr::{ExternalBuffer, Needs, SvmGrain};
+use clmgr::{ExternalBuffer, SvmGrain};
 use platform::ForeignKind;
 
 pub(crate) struct AdoptedSvm {
@@ -47,7 +47,7 @@ impl AdoptedSvm {
             check_place(core, route, ptr, bytes)?;
         }
         // SAFETY: as above.
-        let view = unsafe { view(core, ptr, bytes) }?;
+        let view = unsafe { in_place(core, route, ptr, bytes) }?;
         Ok(Self {
             _known: known,
             view,
@@ -56,40 +56,6 @@ impl AdoptedSvm {
             _owner: owner,
         })
     }
-}
-
-/// A buffer object over the memory, in place.
-///
-/// # Safety
-/// As [`AdoptedSvm::new`], while the result lives.
-unsafe fn view(core: &Core, ptr: *mut u8, bytes: usize) -> Result<ExternalBuffer<u8>> {
-    let api = core.context.api();
-    let missing = |call: &str| Error::Unsupported {
-        route: Route::SvmCoarse,
-        reason: format!("the OpenCL library has no {call}"),
-    };
-    let create = api
-        .clCreateBuffer
-        .ok_or_else(|| missing("clCreateBuffer"))?;
-    let release = api
-        .clReleaseMemObject
-        .ok_or_else(|| missing("clReleaseMemObject"))?;
-    let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_USE_HOST_PTR;
-    let mut code = 0;
-    // SAFETY: the context is alive, the memory is the caller's, `code` is a valid place.
-    let raw: cl_mem =
-        unsafe { create(core.context.raw(), flags, bytes, ptr.cast(), &raw mut code) };
-    if code != opencl_sys::CL_SUCCESS {
-        return Err(Error::Cl(clmgr::Error::Call {
-            call: format!("clCreateBuffer({bytes} bytes of shared virtual memory)"),
-            code,
-        }));
-    }
-    // SAFETY: a new object over memory that lives as long as the result.
-    let view = unsafe { ExternalBuffer::wrap(&core.external, raw, Needs::default()) };
-    // SAFETY: the reference of the creation; `view` has its own.
-    unsafe { release(raw) };
-    Ok(view?)
 }
 
 impl Backing for AdoptedSvm {

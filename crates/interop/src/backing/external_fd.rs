@@ -4,13 +4,13 @@
 //! both. OpenCL must take such memory over before its commands use it, and hand it back before the
 //! other side does (`cl_khr_external_memory`, acquire and release).
 
-#[cfg(feature = "vulkan")]
 use super::Exported;
 use super::{Backing, Outgoing, outgoing};
+use crate::alias::{Space, Span};
 use crate::core::Core;
 use crate::process::Carrier;
 use crate::uses::Access;
-use crate::{Residency, Result, Route};
+use crate::{Error, Residency, Result, Route};
 use clmgr::{BufferAccess, Event, HandleKind, ImportedBuffer, Queue};
 use parking_lot::Mutex;
 use std::any::Any;
@@ -29,6 +29,8 @@ pub(crate) struct ExternalFd {
     is_allocated: bool,
     address: usize,
     bytes: usize,
+    /// By which other imports of memory of other code are known.
+    file: Option<Span>,
     /// `None` for memory of another process, which alone may share it.
     exporter: Option<hip::Exporter>,
 }
@@ -82,17 +84,52 @@ impl ExternalFd {
         })
     }
 
+    /// Memory of other code, from its first byte on. An opaque descriptor does not say whose it is: it is
+    /// HIP's virtual memory, or another API's.
+    ///
+    /// # Safety
+    /// The memory has `bytes` bytes.
+    pub(crate) unsafe fn adopted(core: &Core, fd: OwnedFd, bytes: usize) -> Result<Self> {
+        let route = Route::ExternalFd;
+        let file = Space::of_file(fd.as_fd()).map(|space| Span {
+            space,
+            range: 0..bytes,
+        });
+        // SAFETY: the caller's promise, here and below.
+        let import = match unsafe { Self::import(core, duplicate(&fd)?, bytes) } {
+            Ok(import) => import,
+            // OpenCL's part would be refused the other way too.
+            Err(refused @ Error::Cl(_)) => return Err(refused),
+            Err(as_hips) => {
+                let memory = Exported {
+                    fd,
+                    bytes,
+                    route,
+                    dedicated: false,
+                    owner: None,
+                };
+                // SAFETY: see above.
+                unsafe { Self::of(core, memory, bytes) }.map_err(|as_others| Error::Failed {
+                    tried: vec![
+                        (route, format!("as HIP's virtual memory: {as_hips}")),
+                        (route, format!("as another API's memory: {as_others}")),
+                    ],
+                })?
+            }
+        };
+        Ok(Self {
+            is_allocated: false,
+            file,
+            ..import
+        })
+    }
+
     /// The first `bytes` bytes of memory that neither API allocated, imported by both.
     ///
     /// # Safety
     /// The memory has as many bytes as it says, which are no fewer.
-    #[cfg(feature = "vulkan")]
     pub(crate) unsafe fn of(core: &Core, memory: Exported, bytes: usize) -> Result<Self> {
-        let refused = |error: std::io::Error| crate::Error::Unsupported {
-            route: Route::ExternalFd,
-            reason: format!("the descriptor cannot be duplicated: {error}"),
-        };
-        let fd = memory.fd.try_clone().map_err(refused)?;
+        let fd = duplicate(&memory.fd)?;
         // SAFETY: the caller's promise, here and below.
         let import = unsafe { memory.import_to_hip(core) }?;
         // SAFETY: the backing's user is admitted before it uses the memory.
@@ -133,9 +170,17 @@ impl ExternalFd {
             is_allocated: true,
             address,
             bytes,
+            file: None,
             exporter: None,
         })
     }
+}
+
+fn duplicate(fd: &OwnedFd) -> Result<OwnedFd> {
+    fd.try_clone().map_err(|error| Error::Unsupported {
+        route: Route::ExternalFd,
+        reason: format!("the descriptor cannot be duplicated: {error}"),
+    })
 }
 
 /// # Safety
@@ -169,6 +214,11 @@ impl Backing for ExternalFd {
 
     fn cl_address(&self) -> Option<usize> {
         None
+    }
+
+    fn spans(&self) -> Vec<Span> {
+        let address = Span::at(self.address, self.bytes);
+        [address].into_iter().chain(self.file.clone()).collect()
     }
 
     /// HIP allocates such memory on the device and nowhere else (`hipMemLocationTypeDevice`). Of what
@@ -265,8 +315,7 @@ impl Backing for ExternalFd {
             (Carrier::HipFd, Some(exporter)) => Outgoing::hip_fd(exporter),
             (Carrier::HipFd, None) => Err(outgoing::refused(
                 carrier,
-                "the memory belongs to another process or to Vulkan, which alone may share it"
-                    .into(),
+                "the memory belongs to other code, which alone may share it".into(),
             )),
             _ => Err(outgoing::refused(
                 carrier,

@@ -6,6 +6,7 @@
 //! kernels take such a pointer: OpenCL's own copies, fills and maps of it go wrong or crash, so
 //! that bytes from and to the host go through HIP.
 
+use super::rescue::{read_by_kernel, write_by_kernel};
 use super::{Backing, Outgoing, PeerAccess, Side, check_place, outgoing};
 use crate::core::Core;
 use crate::process::Carrier;
@@ -31,6 +32,9 @@ enum Kind {
     Exportable(hip::Exporter),
     /// Another process, to which it belongs.
     Foreign,
+    /// Another runtime of this process: HIP knows where it is and no more, so that its kernels take the
+    /// address and its copies do not.
+    Unowned,
 }
 
 impl HipPointer {
@@ -102,7 +106,7 @@ impl HipPointer {
         })
     }
 
-    /// Memory that HIP allocated for other code.
+    /// Memory that HIP, or another runtime on the same device, allocated for other code.
     ///
     /// # Safety
     /// It is not freed while `owner` lives.
@@ -115,14 +119,9 @@ impl HipPointer {
         const ROUTE: Route = Route::HipPointer;
         super::gate(core, ROUTE)?;
         let address = ptr.expose_provenance();
-        // HIP itself has to know the memory: its own copies move the bytes.
-        let (base, allocated) =
-            core.hip_device
-                .allocation_of(ptr.cast())?
-                .ok_or(Error::UnknownAddress {
-                    route: ROUTE,
-                    address,
-                })?;
+        let Some((base, allocated)) = core.hip_device.allocation_of(ptr.cast())? else {
+            return Self::unowned(core, ptr, bytes, owner);
+        };
         let base = base.addr();
         if address - base > allocated || bytes > allocated - (address - base) {
             return Err(Error::OutsideAllocation {
@@ -141,6 +140,29 @@ impl HipPointer {
             kind: Kind::Malloc,
         })
     }
+
+    /// HIP says of such memory that it is a device's, and no more (hipamd/src/hip_memory.cpp,
+    /// `hipPointerGetAttributes`); the HSA runtime knows whose it is, and how much.
+    fn unowned(core: &Core, ptr: *mut u8, bytes: usize, owner: Owner) -> Result<Self> {
+        let address = ptr.expose_provenance();
+        let unknown = Error::UnknownAddress {
+            route: Route::HipPointer,
+            address,
+        };
+        if core.hsa.is_none() {
+            return Err(unknown);
+        }
+        check_place(core, Route::HipPointer, ptr, bytes)?;
+        match core.hip.pointer_info(ptr.cast_const().cast())? {
+            Some(info) if info.kind == hip::MemoryKind::Device => Ok(Self {
+                _owner: owner,
+                address,
+                bytes,
+                kind: Kind::Unowned,
+            }),
+            _ => Err(unknown),
+        }
+    }
 }
 
 impl Backing for HipPointer {
@@ -157,7 +179,7 @@ impl Backing for HipPointer {
     }
 
     fn is_hips(&self) -> bool {
-        true
+        !matches!(self.kind, Kind::Unowned)
     }
 
     fn cl_arg(&self) -> clmgr::Arg<'_> {
@@ -176,7 +198,7 @@ impl Backing for HipPointer {
     fn peer_access(&self) -> PeerAccess {
         match self.kind {
             Kind::Malloc => PeerAccess::Enabled,
-            Kind::Exportable(_) | Kind::Foreign => PeerAccess::None,
+            Kind::Exportable(_) | Kind::Foreign | Kind::Unowned => PeerAccess::None,
         }
     }
 
@@ -194,6 +216,9 @@ impl Backing for HipPointer {
             (Kind::Exportable(_), _) => {
                 refused("HIP's virtual memory goes by its own descriptor alone")
             }
+            (Kind::Unowned, _) => refused(
+                "the memory belongs to another runtime of this process, which alone may share it",
+            ),
             (Kind::Foreign, _) => {
                 refused("the memory belongs to another process, which alone may share it")
             }
@@ -201,12 +226,18 @@ impl Backing for HipPointer {
     }
 
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
+        if !self.is_hips() {
+            return write_by_kernel(core, self, data);
+        }
         // SAFETY: HIP's own memory of this size, which lives as long as this value; the caller was
         // admitted as the only user, on the stream, which is waited for.
         unsafe { write_by_hip(core, self.hip_ptr(), data) }
     }
 
     fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
+        if !self.is_hips() {
+            return read_by_kernel(core, self, Side::Hip, data);
+        }
         // SAFETY: as `write`; the caller was admitted as a reader.
         unsafe { read_by_hip(core, self.hip_ptr(), data) }
     }

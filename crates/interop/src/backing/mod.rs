@@ -9,6 +9,7 @@ mod cl_part;
 mod dma_buf;
 mod external_fd;
 mod gpu_va;
+mod hip_object;
 mod hip_pointer;
 mod host_pinned;
 mod imported;
@@ -25,10 +26,9 @@ pub(crate) use cl_part::{ClPart, SubBuffer};
 pub(crate) use dma_buf::DmaBuf;
 pub(crate) use external_fd::ExternalFd;
 pub(crate) use gpu_va::{GpuVa, reveal};
+pub(crate) use hip_object::HipObject;
 pub(crate) use hip_pointer::HipPointer;
-#[cfg(feature = "vulkan")]
-pub(crate) use imported::Exported;
-pub(crate) use imported::Imported;
+pub(crate) use imported::{Exported, Imported};
 pub(crate) use outgoing::{Opens, Outgoing};
 pub(crate) use rescue::{other, read_by_kernel};
 pub(crate) use staging::Staging;
@@ -81,7 +81,7 @@ pub(crate) trait Backing: Send + Sync {
             object @ clmgr::Arg::Mem(_) => Ok(object),
             _ => Err(Error::Unsupported {
                 route: self.route(),
-                reason: "OpenCL would have to take HIP's memory by CL_MEM_USE_HOST_PTR, which a driver may refuse, copy or crash on; use the pointer argument, or another route".into(),
+                reason: "OpenCL would have to take HIP's memory by CL_MEM_USE_HOST_PTR, which a driver may refuse, copy or crash on; use the pointer argument, Bridge::alloc_hip_object with a proof that it works, or another route".into(),
             }),
         }
     }

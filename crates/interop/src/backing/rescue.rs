@@ -1,5 +1,5 @@
-//! The bytes of memory whose own transfers fail: a kernel of the other API copies them to memory of
-//! that API, which is then read.
+//! The bytes of memory that has no transfers of its own, or none that work: a kernel copies them to or
+//! from memory that has.
 
 use super::{Backing, Side};
 use crate::Result;
@@ -47,24 +47,42 @@ fn by_opencl(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> 
 fn by_hip(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
     let stream = &core.stream;
     backing.bring_to_hip(core, Access::Read, &(0..data.len()))?;
-    let copy = hip::rtc::Program::new(include_str!("../../kernels/copy.hip"))
-        .name("copy.hip")
-        .compile(&core.hip_device)?
-        .function("copy_bytes")?;
     let mut to = core.hip_device.alloc::<u8>(data.len())?;
     // SAFETY: the backing has as many bytes, which the stream was admitted to read, and lives until
     // the wait below.
     let from =
         unsafe { hip::DeviceSlice::<u8>::from_raw_parts(backing.hip_ptr(), data.len(), stream) };
-    let config = hip::LaunchConfig::linear(data.len(), 256)?;
+    copy_by_hip(core, from, to.on_mut(stream)?)?;
+    Ok(to.copy_to_slice(stream, data)?)
+}
+
+/// Writes all bytes by a kernel of HIP's; complete when it returns. Its user on the bridge's own stream
+/// was admitted as the only one.
+pub(super) fn write_by_kernel(core: &Core, backing: &dyn Backing, data: &[u8]) -> Result<()> {
+    let stream = &core.stream;
+    let from = core.hip_device.alloc_from(stream, data)?;
+    // SAFETY: the backing has as many bytes, which the stream was admitted to write, and lives until
+    // the wait below.
+    let to =
+        unsafe { hip::DeviceSliceMut::<u8>::from_raw_parts(backing.hip_ptr(), data.len(), stream) };
+    copy_by_hip(core, from.on(stream)?, to)?;
+    Ok(stream.synchronize()?)
+}
+
+/// Enqueues a copy between memories of one size.
+fn copy_by_hip(
+    core: &Core,
+    from: hip::DeviceSlice<'_, u8>,
+    to: hip::DeviceSliceMut<'_, u8>,
+) -> Result<()> {
+    let copy = hip::rtc::Program::new(include_str!("../../kernels/copy.hip"))
+        .name("copy.hip")
+        .compile(&core.hip_device)?
+        .function("copy_bytes")?;
+    let config = hip::LaunchConfig::linear(from.len(), 256)?;
+    let len = from.len() as u64;
     // SAFETY: `copy_bytes` takes two pointers and a length, below which it stays; both have as many
     // bytes.
-    unsafe {
-        copy.launch(
-            stream,
-            config,
-            &[&from, &to.on_mut(stream)?, &(data.len() as u64)],
-        )
-    }?;
-    Ok(to.copy_to_slice(stream, data)?)
+    unsafe { copy.launch(&core.stream, config, &[&from, &to, &len]) }?;
+    Ok(())
 }

@@ -1,7 +1,9 @@
 //! Memory that other code allocated, as shared buffers.
 
 use super::Bridge;
-use crate::backing::{self, AdoptedSvm, Backing, ClObject, GpuVa, HipPointer, Imported};
+use crate::backing::{
+    self, AdoptedSvm, Backing, ClObject, ExternalFd, GpuVa, HipPointer, Imported,
+};
 use crate::shared::bytes_of;
 use crate::{Error, Result, Route, Shared};
 use bytemuck::Pod;
@@ -118,11 +120,13 @@ impl Bridge {
         Ok(Shared::over(&self.core, Box::new(svm), true)?.handed_over_by(&self.handoff))
     }
 
-    /// `len` elements of device memory that HIP allocated for other code. `owner` is kept until the
-    /// result is dropped: what frees the memory, or what keeps the one that does.
+    /// `len` elements of device memory that HIP allocated for other code, or another runtime of this
+    /// process that the HSA runtime knows. Of the latter HIP's kernels take the address and its copies
+    /// do not; transfers from and to the host are made by a kernel. `owner` is kept until the result is
+    /// dropped: what frees the memory, or what keeps the one that does.
     ///
     /// # Errors
-    /// If HIP does not know all of the memory as the bridge's device's own, or OpenCL cannot take a
+    /// If neither runtime knows all of the memory as the bridge's device's own, or OpenCL cannot take a
     /// pointer of HIP's.
     ///
     /// # Safety
@@ -142,16 +146,20 @@ impl Bridge {
     }
 
     /// `len` elements of device memory behind a file descriptor, from byte `offset` on: a dma-buf, or
-    /// an opaque descriptor of HIP's virtual memory or of Vulkan. HIP imports it, and OpenCL's
-    /// kernels get the address of the import. The descriptor is closed; the import keeps the
-    /// memory.
+    /// an opaque descriptor of HIP's or CUDA's virtual memory or of Vulkan. HIP imports it, and
+    /// OpenCL's kernels get the address of the import; where that means nothing to them (nvidia), OpenCL
+    /// imports the descriptor too ([`Route::ExternalFd`]). The descriptor is closed; the imports keep
+    /// the memory.
     ///
     /// # Errors
-    /// If HIP cannot import it, or OpenCL cannot take a pointer of HIP's.
+    /// If HIP cannot import it, or OpenCL can neither take a pointer of HIP's nor import it. OpenCL's
+    /// import has no offset: [`Error::Unsupported`] for another one than 0 there. Adopt all of the
+    /// memory, and take a [part](Shared::part_mut).
     ///
     /// # Safety
     /// * As [`adopt_cl_mem`](Self::adopt_cl_mem) about other uses, by other processes too.
-    /// * The memory has at least `offset` bytes and `len` elements.
+    /// * The memory has at least `offset` bytes and `len` elements; where OpenCL imports it and it is
+    ///   not virtual memory, exactly as many (CUDA, `cuImportExternalMemory`).
     pub unsafe fn adopt_fd<T: Pod>(
         &self,
         fd: OwnedFd,
@@ -159,9 +167,21 @@ impl Bridge {
         len: usize,
     ) -> Result<Shared<T>> {
         let bytes = bytes_of::<T>(len)?;
-        // SAFETY: the caller's promise.
-        let memory = unsafe { Imported::new(&self.core, fd, offset, bytes) }?;
-        Ok(Shared::over(&self.core, Box::new(memory), true)?.handed_over_by(&self.handoff))
+        let memory: Box<dyn Backing> = if backing::gate(&self.core, Route::HipPointer).is_ok() {
+            // SAFETY: the caller's promise.
+            Box::new(unsafe { Imported::new(&self.core, fd, offset, bytes) }?)
+        } else if offset == 0 {
+            // SAFETY: the caller's promise.
+            Box::new(unsafe { ExternalFd::adopted(&self.core, fd, bytes) }?)
+        } else {
+            return Err(Error::Unsupported {
+                route: Route::ExternalFd,
+                reason: format!(
+                    "OpenCL imports memory from its first byte on, not from byte {offset}; adopt all of it and take a part"
+                ),
+            });
+        };
+        Ok(Shared::over(&self.core, memory, true)?.handed_over_by(&self.handoff))
     }
 }
 

@@ -1,6 +1,7 @@
 mod adopt;
 mod all;
 mod choose;
+mod host_ptr;
 mod memory;
 mod native;
 mod open;
@@ -8,6 +9,7 @@ mod trial;
 
 pub use adopt::ForeignObjects;
 pub use all::Bridges;
+pub use host_ptr::HostPtrProof;
 pub use native::NativeHandles;
 pub use trial::{AllocationTrial, Figures, GradeTrial, Step, Trial};
 

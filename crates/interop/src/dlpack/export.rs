@@ -190,12 +190,14 @@ impl<T: Element> Shared<T> {
         let device_type = device_type(self.core(), self.residency())?;
         let access = match read_only {
             true => Access::Read,
-            false => Access::Write,
+            false => {
+                self.check_writable()?;
+                Access::Write
+            }
         };
-        let bytes = 0..self.backing().bytes();
         let place = self.place();
         place
-            .grant_hip(stream, access, &bytes)?
+            .grant_hip(stream, access, &place.bytes())?
             .map_err(|error| place.under_reader("loan of a tensor", error))?;
         Ok(Device {
             device_type,

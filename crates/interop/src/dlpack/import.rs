@@ -1,8 +1,8 @@
 use super::abi::sealed::Deleter;
-use super::abi::{Device, Form, Tensor};
+use super::abi::{Device, DeviceType, Form, Tensor};
 use super::{Element, Layout, device_id, device_type, refused};
 use crate::uses::Access;
-use crate::{Bridge, Error, Residency, Result, Shared};
+use crate::{Bridge, Category, Error, Residency, Result, Route, Shared};
 use std::fmt;
 
 /// A tensor of another library as a shared buffer.
@@ -14,6 +14,9 @@ pub struct Taken<T: Element> {
     pub shared: Shared<T>,
     /// Where the elements lie in it; the offset is 0.
     pub layout: Layout,
+    /// Whether the elements were copied to memory of the bridge's. What is written to it does not reach
+    /// the tensor, whose deleter was called already.
+    pub is_copy: bool,
 }
 
 /// Calls the deleter when the buffer is gone.
@@ -26,6 +29,18 @@ struct Owner<F: Form> {
 unsafe impl<F: Form> Send for Owner<F> {}
 // SAFETY: a shared reference to it gives access to nothing.
 unsafe impl<F: Form> Sync for Owner<F> {}
+
+impl<F: Form> Owner<F> {
+    /// # Safety
+    /// The tensor is alive and given away.
+    unsafe fn of(tensor: *mut F) -> Self {
+        Self {
+            tensor,
+            // SAFETY: the caller's promise.
+            deleter: unsafe { (*tensor).deleter() },
+        }
+    }
+}
 
 impl<F: Form> Drop for Owner<F> {
     fn drop(&mut self) {
@@ -44,16 +59,20 @@ impl<F: Form> fmt::Debug for Owner<F> {
 
 /// Tensors of other libraries, see [`dlpack`](crate::dlpack).
 impl Bridge {
-    /// Takes a tensor in device memory that HIP allocated ([`Route::HipPointer`](crate::Route)), of
-    /// either form. `ready` is the stream that the producer has made the data ready on: the one that
-    /// was named to it. A tensor that is marked as read-only gives a buffer that refuses to be
-    /// written.
+    /// Takes a tensor of either form. `ready` is the stream that the producer has made the data ready
+    /// on: the one that was named to it.
+    ///
+    /// Device memory is taken in place ([`Route::HipPointer`]) as by [`adopt_hip`](Self::adopt_hip); a
+    /// tensor that is marked as read-only then gives a buffer that refuses to be written. Memory of the
+    /// host (`kDLCPU`, `kDLROCMHost`, `kDLCUDAHost`), and device memory that OpenCL can't be given
+    /// (nvidia), is copied to memory of the bridge's if the [`Policy`](crate::Policy) permits copies,
+    /// that is, if [`permitted`](Self::permitted) has [`Route::Staging`]. The copy is one of the data
+    /// set, counted as such, waits for `ready`, and is a buffer like any other ([`Taken::is_copy`]).
     ///
     /// # Errors
     /// Another element type, device or major version, strides that go backwards, no elements, memory
-    /// that HIP does not know, or a platform where OpenCL takes no pointers of HIP's (nvidia). The
-    /// tensor is then still the caller's, who calls its deleter, as the specification wants it for an
-    /// unknown version.
+    /// that no runtime knows, or a copy that is not permitted. The tensor is then still the caller's,
+    /// who calls its deleter, as the specification wants it for an unknown version.
     ///
     /// # Safety
     /// * `tensor` is a living tensor that the caller owns. On success it is given away: its deleter is
@@ -80,12 +99,24 @@ impl Bridge {
             device_type: kind,
             device_id: device_id(core, kind),
         };
+        let is_on_host = is_on_host(described.device);
+        if described.device != here && !is_on_host {
+            return Err(refused(format!(
+                "the tensor is on {:?}, not on {here:?}; have its library move it there",
+                described.device
+            )));
+        }
         // SAFETY: the caller's promise.
-        let layout = unsafe { check::<T>(described, here) }?;
+        let layout = unsafe { check::<T>(described) }?;
         let len = layout.reach()?;
         let offset = usize::try_from(described.byte_offset)
             .map_err(|_| refused("the byte offset overflows"))?;
         let first = described.data.wrapping_byte_add(offset).cast::<T>();
+        if is_on_host {
+            self.check_copies("memory of the host")?;
+            // SAFETY: the caller's promise: the elements of the layout are there.
+            return unsafe { self.copied_from_host(tensor, first, layout, ready) };
+        }
         // SAFETY: the caller's promise. The owner is without a deleter until nothing can fail any more.
         let (deleter, read_only) = unsafe { ((*tensor).deleter(), (*tensor).is_read_only()) };
         let pending = std::sync::Arc::new(parking_lot::Mutex::new(Owner {
@@ -93,33 +124,126 @@ impl Bridge {
             deleter: None,
         }));
         // SAFETY: the memory lives until the deleter is called, which the owner does.
-        let mut shared = unsafe { self.adopt_hip(first, len, std::sync::Arc::clone(&pending)) }?;
+        let adopted = unsafe { self.adopt_hip(first, len, std::sync::Arc::clone(&pending)) };
+        let mut shared = match adopted {
+            // Whether the memory is HIP's is not in doubt here, but what OpenCL can do with it.
+            Err(Error::Unsupported { .. }) if self.check_copies("").is_ok() => {
+                // SAFETY: the caller's promise: the device memory has as many elements.
+                return unsafe { self.copied_on_device(tensor, first, layout, ready) };
+            }
+            adopted => adopted?,
+        };
         let bytes = 0..len * size_of::<T>();
         shared.place().grant_hip(ready, Access::Write, &bytes)??;
         if read_only {
             shared.forbid_writing();
         }
         pending.lock().deleter = deleter;
-        Ok(Taken { shared, layout })
+        Ok(Taken {
+            shared,
+            layout,
+            is_copy: false,
+        })
+    }
+
+    fn check_copies(&self, of: &str) -> Result<()> {
+        match self.permitted().contains(&Route::Staging) {
+            true => Ok(()),
+            false => Err(refused(format!(
+                "a tensor in {of} would have to be copied, which the policy does not permit; use Policy::AllowCopy, or have its library move it to the device"
+            ))),
+        }
+    }
+
+    /// # Safety
+    /// The elements of `layout` are in host memory from `first` on; the tensor is given away on success.
+    unsafe fn copied_from_host<T: Element, F: Form>(
+        &self,
+        tensor: *mut F,
+        first: *const T,
+        layout: Layout,
+        ready: &hip::Stream,
+    ) -> Result<Taken<T>> {
+        // Pinned memory may still be written by the device.
+        ready.synchronize()?;
+        let mut data = vec![T::zeroed(); layout.reach()?];
+        layout.for_each(|place| {
+            // SAFETY: an element of the tensor by the caller's promise, at any alignment.
+            data[place] = unsafe { first.add(place).read_unaligned() };
+        });
+        let mut shared = self.alloc::<T>(data.len())?;
+        shared.write_as(Category::DataSet, "copy of a tensor", &data)?;
+        // SAFETY: given away by the caller, and nothing can fail any more.
+        drop(unsafe { Owner::of(tensor) });
+        Ok(Taken {
+            shared,
+            layout,
+            is_copy: true,
+        })
+    }
+
+    /// On the first permitted route whose memory HIP's own copies take.
+    fn alloc_for_hips_copies<T: Element>(&self, len: usize) -> Result<Shared<T>> {
+        let mut tried = Vec::new();
+        for &route in self.permitted() {
+            match self.alloc_on::<T>(route, len) {
+                Ok(shared) if shared.backing().is_hips() => return Ok(shared),
+                Ok(_) => tried.push((route, "HIP's copies do not take its memory".to_owned())),
+                Err(error) => tried.push((route, error.to_string())),
+            }
+        }
+        Err(Error::Failed { tried })
+    }
+
+    /// # Safety
+    /// As many elements as the layout reaches to are in HIP's device memory from `first` on; the tensor
+    /// is given away on success.
+    unsafe fn copied_on_device<T: Element, F: Form>(
+        &self,
+        tensor: *mut F,
+        first: *const T,
+        layout: Layout,
+        ready: &hip::Stream,
+    ) -> Result<Taken<T>> {
+        let len = layout.reach()?;
+        let mut shared = self.alloc_for_hips_copies::<T>(len)?;
+        {
+            let _scope = self.core().meter.scope(Category::DataSet);
+            // SAFETY: the caller's promise.
+            let from = unsafe { hip::DeviceSlice::from_hip_raw_parts(first, len, ready) };
+            shared.hip_mut(ready)?.slice_mut().copy_from(from)?;
+        }
+        // The deleter may free what is copied.
+        ready.synchronize()?;
+        // SAFETY: given away by the caller, and nothing can fail any more.
+        drop(unsafe { Owner::of(tensor) });
+        Ok(Taken {
+            shared,
+            layout,
+            is_copy: true,
+        })
     }
 }
 
-/// The tensor's layout, if it is one of these elements on this device.
+fn is_on_host(device: Device) -> bool {
+    [
+        DeviceType::CPU,
+        DeviceType::CUDA_HOST,
+        DeviceType::ROCM_HOST,
+    ]
+    .contains(&device.device_type)
+}
+
+/// The tensor's layout, if it is one of these elements.
 ///
 /// # Safety
 /// The tensor is alive, with `ndim` entries of shape and, if there are any, strides.
-unsafe fn check<T: Element>(tensor: &Tensor, here: Device) -> Result<Layout, Error> {
+unsafe fn check<T: Element>(tensor: &Tensor) -> Result<Layout, Error> {
     if tensor.dtype != T::DATA_TYPE {
         return Err(refused(format!(
             "the elements are {:?}, not {:?}; take them as what they are",
             tensor.dtype,
             T::DATA_TYPE
-        )));
-    }
-    if tensor.device != here {
-        return Err(refused(format!(
-            "the tensor is on {:?}, not on {here:?}; have its library move it there",
-            tensor.device
         )));
     }
     let dimensions = usize::try_from(tensor.ndim)

@@ -40,6 +40,41 @@ impl Layout {
         Self { offset, ..self }
     }
 
+    /// The place of every element, each once although several may share it.
+    pub(super) fn for_each(&self, mut visit: impl FnMut(usize)) {
+        if self.is_empty() {
+            return;
+        }
+        // Along a stride of 0 all elements are one.
+        let ways: Vec<(usize, usize)> = self
+            .shape
+            .iter()
+            .copied()
+            .zip(self.strides.iter().copied())
+            .filter(|(_, stride)| *stride != 0)
+            .collect();
+        let mut index = vec![0; ways.len()];
+        let mut place = self.offset;
+        loop {
+            visit(place);
+            let mut dimension = ways.len();
+            loop {
+                let Some(next) = dimension.checked_sub(1) else {
+                    return;
+                };
+                dimension = next;
+                let (count, stride) = ways[dimension];
+                index[dimension] += 1;
+                place += stride;
+                if index[dimension] < count {
+                    break;
+                }
+                place -= count * stride;
+                index[dimension] = 0;
+            }
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
@@ -87,6 +122,32 @@ mod tests {
             let error = layout.reach().expect_err("beyond 63 bits").to_string();
             assert!(error.contains("beyond 63 bits"), "{error}");
         }
+    }
+
+    #[test]
+    fn every_place_of_a_layout_is_visited() {
+        let places = |layout: Layout| {
+            let mut places = Vec::new();
+            layout.for_each(|place| places.push(place));
+            places
+        };
+        assert_eq!(
+            places(Layout::matrix(2, 3, 4).at(7)),
+            [7, 11, 15, 8, 12, 16]
+        );
+        assert_eq!(places(Layout::matrix(2, 0, 4)), [0; 0]);
+        let scalar = Layout {
+            shape: vec![],
+            strides: vec![],
+            offset: 3,
+        };
+        assert_eq!(places(scalar), [3]);
+        let broadcast = Layout {
+            shape: vec![usize::MAX >> 1, 2],
+            strides: vec![0, 1],
+            offset: 0,
+        };
+        assert_eq!(places(broadcast), [0, 1]);
     }
 
     #[test]

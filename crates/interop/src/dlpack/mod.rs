@@ -1,4 +1,5 @@
-//! DLPack: shared buffers given to tensor libraries, and tensors of theirs taken, without a copy.
+//! DLPack: shared buffers given to tensor libraries without a copy, and tensors of theirs taken, without one
+//! where both APIs can be given the memory.
 //!
 //! | item | what |
 //! |---|---|
@@ -23,7 +24,8 @@
 //!
 //! The software device is no ROCm that a tensor library could compute on, and its memory has streams that `kDLCPU` does not know
 //! of; `kDLExtDev` is there for just this: tests of the exchange, which no library takes for one of its own. Memory whose place is
-//! not known is not lent.
+//! not known is not lent. Tensors are taken from the device memory of this table in place, and from `kDLCPU`, `kDLROCMHost` and
+//! `kDLCUDAHost` by a copy.
 //!
 //! Source: the specification's `include/dlpack/dlpack.h`, version 1.
 

@@ -3,10 +3,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clmgr::StrictAmd;
-use interop::{Bridge, Error, Options, Residency, Route};
+use interop::{Bridge, Error, HostPtrProof, Options, Residency, Route};
 use platform::Selection;
 
-use crate::{common, svm_in_file, works};
+use crate::{LEN, common, svm_in_file, works};
 
 /// The hazards that the shim notes are the process's: one test at a time.
 pub fn alone() -> MutexGuard<'static, ()> {
@@ -154,4 +154,27 @@ fn memory_of_the_host_has_no_dma_buf() {
         status,
         hsa_sys::hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT
     );
+}
+
+#[test]
+fn hips_memory_as_a_buffer_object_passes_the_strict_shim_without_a_hazard() {
+    let _alone = alone();
+    drop(StrictAmd::take_hazards());
+    let proof = HostPtrProof::seek_with(
+        &selection(),
+        &Options::default(),
+        |api| {
+            svm_in_file::wrap(api);
+            assert!(StrictAmd::wrap(api));
+        },
+        |_| {},
+    )
+    .expect("a proof");
+    assert_eq!(StrictAmd::take_hazards(), [], "seeking");
+    let bridge = open();
+    let data = bridge
+        .alloc_hip_object::<u32>(LEN, &proof)
+        .expect("an object");
+    crate::round_trip(&bridge, data);
+    assert_eq!(StrictAmd::take_hazards(), []);
 }

@@ -1,10 +1,14 @@
 //! Memory that HIP exports and OpenCL imports.
 
+use std::ffi::c_void;
+use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use interop::{Bridge, Error, Options, PartMut, Residency, Route};
 
-use crate::{LEN, common, external_memory, works};
+use platform::{ForeignHooks, ForeignKind};
+
+use crate::{LEN, common, external_memory, round_trip, works};
 
 /// Words; parts of a buffer object begin at multiples.
 const GRID: usize = 64;
@@ -185,4 +189,71 @@ fn a_part_waits_for_the_other_side_of_every_other_part() {
     assert!(external_memory::is_taken());
     drop(data);
     assert_eq!(external_memory::violations(), [""; 0]);
+}
+
+unsafe fn refuse(_: *mut c_void, _: usize, _: ForeignKind, _: usize) -> Result<(), String> {
+    Err("not of this platform".into())
+}
+
+/// As where OpenCL and HIP are two contexts on the GPU: no address of one means anything to the other.
+fn open_apart() -> Bridge {
+    let mut selection = common::host();
+    selection.tables.foreign = Some(ForeignHooks {
+        adopt: refuse,
+        release: |_| Ok(()),
+        reaches_hip: || false,
+    });
+    Bridge::open_with(&selection, &Options::default(), external_memory::wrap).expect("a bridge")
+}
+
+#[test]
+fn descriptors_of_other_code_are_imported_by_both_where_addresses_mean_nothing() {
+    let _alone = alone();
+    let bridge = open_apart();
+    let bytes = LEN * size_of::<u32>();
+    // HIP's virtual memory, and plain memory as another API would export it.
+    let of_hip = bridge.hip_device().virtual_memory(bytes).expect("memory");
+    let of_hip = of_hip.export().expect("a descriptor");
+    let of_others = rustix::fs::memfd_create("others", rustix::fs::MemfdFlags::CLOEXEC);
+    let of_others = of_others.expect("a descriptor");
+    rustix::fs::ftruncate(&of_others, bytes as u64).expect("its size");
+    for fd in [of_hip, of_others] {
+        let again = fd.try_clone().expect("a descriptor");
+        // SAFETY: the memory has this size; the guards below are taken one after the other.
+        let (data, mut other) = unsafe {
+            (
+                bridge.adopt_fd::<u32>(fd, 0, LEN).expect("adopted"),
+                bridge.adopt_fd::<u32>(again, 0, LEN).expect("adopted"),
+            )
+        };
+        assert_eq!((data.route(), data.len()), (Route::ExternalFd, LEN));
+        assert_eq!(data.residency(), Residency::Unknown, "nobody said where");
+        other.upload(&[6; LEN]).expect("an upload");
+        let mut back = [0; LEN];
+        data.download(&mut back).expect("a download");
+        assert_eq!(back, [6; LEN], "two imports of one descriptor");
+        drop(other);
+        round_trip(&bridge, data);
+    }
+    assert_eq!(external_memory::violations(), [""; 0]);
+}
+
+#[test]
+fn what_neither_api_imports_is_refused_with_both_reasons() {
+    let _alone = alone();
+    let bridge = open_apart();
+    let pipe = || -> OwnedFd { std::io::pipe().expect("a pipe").0.into() };
+    // SAFETY: refused: a pipe is no memory.
+    let error = unsafe { bridge.adopt_fd::<u32>(pipe(), 0, LEN) }.expect_err("no memory");
+    let text = error.to_string();
+    assert!(
+        text.contains("as HIP's virtual memory: ") && text.contains("as another API's memory: "),
+        "{text}"
+    );
+    // SAFETY: refused before anything is done.
+    let error = unsafe { bridge.adopt_fd::<u32>(pipe(), 4096, LEN) }.expect_err("no offset");
+    assert!(
+        error.is_impossible() && error.to_string().contains("not from byte 4096"),
+        "{error}"
+    );
 }

@@ -70,6 +70,15 @@ pub(super) fn items(findings: &Findings) -> Vec<(String, Item)> {
         };
         add(format!("check {name}"), found.clone(), rank);
     }
+    if let Some(host_ptr) = &findings.host_ptr {
+        let text = match (&host_ptr.proof, &host_ptr.reason) {
+            (Some(_), _) => "works",
+            (None, Some(reason)) => reason,
+            (None, None) => "does not work",
+        };
+        let name = "HIP's memory as a cl_mem".to_owned();
+        add(name, text.to_owned(), Some(host_ptr.proof.is_some()));
+    }
     for route in &findings.routes {
         items.extend(of_route(route));
     }

@@ -139,7 +139,14 @@ impl Findings {
 /// Leaves out what depends on the routes that were asked for, as far as only one of the reports has it.
 fn drop_unasked(before: &mut Vec<(String, Item)>, now: &mut Vec<(String, Item)>) {
     let depends = |what: &str| {
-        let prefixes = ["route ", "hand-off ", "memory of ", "loaded ", "check lib"];
+        let prefixes = [
+            "HIP's memory ",
+            "route ",
+            "hand-off ",
+            "memory of ",
+            "loaded ",
+            "check lib",
+        ];
         what == "healthy" || prefixes.iter().any(|prefix| what.starts_with(prefix))
     };
     let names = |items: &[(String, Item)]| -> Vec<String> {

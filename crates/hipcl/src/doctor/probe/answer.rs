@@ -8,7 +8,7 @@ use platform::Selection;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, allocation, grade, hip, opencl, route};
+use super::{Subject, allocation, grade, hip, host_ptr, opencl, route};
 use crate::doctor::{PLATFORM_OPTION, mapped};
 use crate::{Error, Result};
 
@@ -50,6 +50,10 @@ pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
             Ok(selection) => answer(hip::look(&selection)),
             Err(error) if is_senseless(&error) => refuse(error),
             Err(error) => answer(hip::cannot(&error)),
+        },
+        Subject::HostPtr => match select(platform) {
+            Ok(selection) => answer(host_ptr::look(&selection)),
+            Err(error) => answer(host_ptr::Sought::not_begun(&error.to_string())),
         },
         Subject::Route(route) => match select(platform) {
             Ok(selection) => answer(route::look(&selection, route)),

@@ -5,7 +5,7 @@
 //! | `child` | parent: starts a process, waits for so long, says how it ended |
 //! | `ask` | parent: the question on the command line, the answer on one line of JSON |
 //! | `answer` | child: loads the libraries, looks, answers |
-//! | `opencl`, `hip`, `route`, `grade`, `allocation` | the kinds of subject |
+//! | `opencl`, `hip`, `host_ptr`, `route`, `grade`, `allocation` | the kinds of subject |
 //! | `signal` | names of signals |
 
 mod allocation;
@@ -14,6 +14,7 @@ mod ask;
 mod child;
 mod grade;
 mod hip;
+mod host_ptr;
 mod opencl;
 mod route;
 mod signal;
@@ -24,6 +25,7 @@ pub use ask::Death;
 pub(super) use ask::{Asker, Told};
 pub(super) use grade::Tried as GradeTried;
 pub(super) use hip::Hip;
+pub(super) use host_ptr::Sought;
 pub(super) use opencl::OpenCl;
 pub use route::Crossing;
 pub(super) use route::Tried as RouteTried;
@@ -39,6 +41,8 @@ pub enum Subject {
     OpenCl,
     /// The platform, its libraries, its devices and its compiler.
     Hip,
+    /// HIP's memory as a buffer object of OpenCL's.
+    HostPtr,
     /// One route.
     Route(Route),
     /// One way to hand over, on memory of one route.
@@ -57,6 +61,7 @@ impl fmt::Display for Subject {
         match self {
             Self::OpenCl => f.write_str("opencl"),
             Self::Hip => f.write_str("hip"),
+            Self::HostPtr => f.write_str("host-ptr"),
             Self::Route(route) => write!(f, "{route}"),
             Self::Grade(grade, route) => write!(f, "{GRADE}{grade}:{route}"),
             Self::Allocation(allocation) => write!(f, "{ALLOCATION}{allocation}"),
@@ -92,6 +97,7 @@ impl FromStr for Subject {
         Ok(match text {
             "opencl" => Self::OpenCl,
             "hip" => Self::Hip,
+            "host-ptr" => Self::HostPtr,
             route => Self::Route(route.parse()?),
         })
     }
@@ -103,7 +109,7 @@ mod tests {
 
     #[test]
     fn every_subject_is_found_by_the_name_it_prints() {
-        let mut all = vec![Subject::OpenCl, Subject::Hip];
+        let mut all = vec![Subject::OpenCl, Subject::Hip, Subject::HostPtr];
         all.extend(Route::ALL.map(Subject::Route));
         all.extend(Grade::ALL.map(|grade| Subject::Grade(grade, Route::GpuVa)));
         all.extend(Allocation::ALL.map(Subject::Allocation));

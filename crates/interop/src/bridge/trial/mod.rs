@@ -59,6 +59,12 @@ pub enum Step {
     Allocate,
     /// Write by one API and read by the other.
     Cross(Direction),
+    /// Make a buffer object of HIP's memory.
+    Wrap,
+    /// Write and read by OpenCL's transfers.
+    Transfer,
+    /// Let go of the memory.
+    Release,
     /// Measure what a hand-off costs.
     Handoff,
     /// Measure the memory's bandwidth.
@@ -77,6 +83,9 @@ impl fmt::Display for Step {
             Self::Pair => f.write_str("pairing the devices"),
             Self::Allocate => f.write_str("allocating"),
             Self::Cross(direction) => write!(f, "passing a pattern from {direction}"),
+            Self::Wrap => f.write_str("making a buffer object of HIP's memory"),
+            Self::Transfer => f.write_str("transferring by OpenCL"),
+            Self::Release => f.write_str("letting go of the memory"),
             Self::Handoff => f.write_str("timing the hand-off"),
             Self::Bandwidth => f.write_str("timing the memory"),
             Self::Locate => f.write_str("asking where the memory lies"),

@@ -1,0 +1,98 @@
+//! HIP's memory as a buffer object, for OpenCL code that takes nothing else.
+//!
+//! `CL_MEM_USE_HOST_PTR` is specified for memory of the host. AMD's OpenCL looks the address up among
+//! its own memory and else locks host pages (opencl/amdocl/cl_memobj.cpp and
+//! rocclr/device/rocm/rocmemory.cpp); what comes of that for memory of the card is not known: hence the
+//! [`HostPtrProof`](crate::HostPtrProof). OpenCL is given the object and never the bare address, so that
+//! it orders the object's kernels as it orders those of any other.
+
+use super::cl_object::{ClObject, in_place};
+use super::gpu_va::reveal;
+use super::hip_pointer::HipPointer;
+use super::{Backing, Outgoing, PeerAccess, Side};
+use crate::core::Core;
+use crate::process::Carrier;
+use crate::{Error, Result, Route};
+
+pub(crate) struct HipObject {
+    // Dropped first: OpenCL must let go of the memory before it is freed.
+    object: ClObject,
+    memory: HipPointer,
+}
+
+impl HipObject {
+    /// # Safety
+    /// OpenCL can be given HIP's memory so: it was tried where a crash does no harm.
+    pub(crate) unsafe fn over(core: &Core, memory: HipPointer) -> Result<Self> {
+        super::gate(core, Route::HipPointer)?;
+        // SAFETY: the memory lives longer than the object; the rest is the caller's promise.
+        let object =
+            unsafe { in_place(core, Route::HipPointer, memory.hip_ptr(), memory.bytes()) }?;
+        Ok(Self {
+            object: ClObject::Foreign(object),
+            memory,
+        })
+    }
+
+    /// That OpenCL's kernels get HIP's address, and no copy's.
+    pub(crate) fn check_address(&self, core: &Core) -> Result<()> {
+        let (cl, hip) = (
+            reveal(core, self.object.arg(), self.object.access().reads())?,
+            self.memory.hip_ptr().addr(),
+        );
+        match cl == hip {
+            true => Ok(()),
+            false => Err(Error::AddressesDiffer {
+                route: Route::HipPointer,
+                cl,
+                hip,
+            }),
+        }
+    }
+}
+
+impl Backing for HipObject {
+    fn route(&self) -> Route {
+        Route::HipPointer
+    }
+
+    fn bytes(&self) -> usize {
+        self.memory.bytes()
+    }
+
+    fn hip_ptr(&self) -> *mut u8 {
+        self.memory.hip_ptr()
+    }
+
+    fn is_hips(&self) -> bool {
+        true
+    }
+
+    fn cl_arg(&self) -> clmgr::Arg<'_> {
+        self.object.arg()
+    }
+
+    fn cl_address(&self) -> Option<usize> {
+        self.memory.cl_address()
+    }
+
+    fn transfers_by(&self) -> Side {
+        Side::Hip
+    }
+
+    fn peer_access(&self) -> PeerAccess {
+        self.memory.peer_access()
+    }
+
+    fn outgoing(&self, core: &Core, carrier: Carrier) -> Result<Outgoing> {
+        self.memory.outgoing(core, carrier)
+    }
+
+    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
+        self.memory.write(core, data)
+    }
+
+    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
+        self.memory.read(core, data)
+    }
+}
