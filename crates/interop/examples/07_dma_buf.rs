@@ -7,7 +7,7 @@ mod common;
 use std::error::Error;
 
 use common::{LEN, first, is_second, second, start_second};
-use interop::{Bridge, Carrier, Joint, Link, Options, Route, Shared};
+use interop::{Bridge, Carrier, Joint, Link, NotExported, Options, Route, Shared};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let bridge = Bridge::open(&platform::select()?, &Options::default())?;
@@ -52,8 +52,11 @@ fn descriptor(bridge: &Bridge) -> Result<(Shared<u32>, Carrier), Box<dyn Error>>
             let (link, theirs) = Link::pair()?;
             drop(theirs);
             match memory.export_by(carrier, link) {
-                Err(not) if not.error.is_impossible() => Err(not.error),
-                Err(not) => Ok(not.buffer),
+                Err(not) => {
+                    let NotExported { error, buffer } = *not;
+                    let found = buffer.filter(|_| !error.is_impossible());
+                    found.ok_or(error)
+                }
                 Ok(_) => unreachable!("nobody is there"),
             }
         });

@@ -1,4 +1,5 @@
 use crate::hsa::Hsa;
+use crate::process::Kept;
 use crate::{Error, Failover, Meter};
 use parking_lot::Mutex;
 use platform::{ForeignHooks, Platform};
@@ -23,6 +24,8 @@ pub(crate) struct Core {
     pub(crate) force_dma_buf: bool,
     pub(crate) deferred: Mutex<Vec<Error>>,
     pub(crate) failovers: Mutex<Vec<Failover>>,
+    /// What other processes may still have open.
+    pub(crate) kept: Kept,
 }
 
 impl Core {

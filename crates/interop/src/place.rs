@@ -3,7 +3,7 @@
 use crate::alias::View;
 use crate::backing::{self, Backing, Side};
 use crate::core::Core;
-use crate::handoff::{Handoff, Host};
+use crate::handoff::{Handoff, Host, Outcome};
 use crate::report::Failover;
 use crate::uses::{Access, Claim, User};
 use crate::{Category, Error, Residency, Result, Route};
@@ -115,6 +115,11 @@ impl Place {
     /// Whether every hand-off so far that has come to an end went well.
     pub(crate) fn check_handoffs(&self) -> Result<()> {
         self.view.check()
+    }
+
+    /// Hand-offs that may still fail.
+    pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
+        self.view.on_their_way()
     }
 
     /// Whether changes of side are the host's, whatever grade was asked for.
@@ -388,7 +393,12 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let drained = self.view.drain(&**self.handoff);
-        self.view.leave();
+        match drained {
+            Ok(()) => self.view.leave(),
+            // Its users may be at work yet, which other views of the bytes have to wait for. The address
+            // comes to nobody else.
+            Err(_) => std::mem::forget(Arc::clone(&self.view)),
+        }
         for error in self.view.take_errors() {
             self.core.defer(error);
         }

@@ -20,7 +20,7 @@ impl User {
         }
     }
 
-    fn shares_api(&self, other: &Self) -> bool {
+    pub(crate) fn shares_api(&self, other: &Self) -> bool {
         matches!(
             (self, other),
             (Self::Cl(_), Self::Cl(_)) | (Self::Hip(_), Self::Hip(_))
@@ -291,6 +291,11 @@ impl Uses {
             }
         }
         Ok(())
+    }
+
+    /// The hand-offs whose outcome was not known when they were last looked at.
+    pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
+        self.on_their_way.iter().cloned().collect()
     }
 
     /// Waits on the host for everyone, each within the time limit. Whoever was not waited for stays.

@@ -4,8 +4,9 @@ mod common;
 
 use std::ffi::c_void;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use clmgr::SvmGrain;
 use clmgr::opencl_sys::{self, cl_mem};
@@ -368,4 +369,46 @@ fn an_address_and_its_buffer_object_are_one_memory() {
     }
     assert_eq!(downloaded(&by_object), expected);
     drop(by_object);
+}
+
+#[test]
+fn a_view_whose_work_does_not_end_is_waited_for_after_it_was_dropped() {
+    let options = Options {
+        handoff_limit: Some(Duration::from_millis(50)),
+        ..Options::default()
+    };
+    let bridge = Bridge::open(&common::host(), &options).expect("a bridge");
+    let (held, other) = (
+        bridge.stream().expect("a stream"),
+        bridge.stream().expect("a stream"),
+    );
+    let mut memory = bridge
+        .hip_device()
+        .alloc_zeroed::<u32>(LEN)
+        .expect("memory");
+    let ptr = memory.on_mut(&other).expect("access").as_mut_ptr();
+    let memory = Arc::new(memory);
+    // SAFETY: `memory` outlives both views, each of which is ordered against the other.
+    let adopt = || unsafe { bridge.adopt_hip(ptr, LEN, memory.clone()) }.expect("adopted");
+    let (mut one, two) = (adopt(), adopt());
+    let (open, opened) = mpsc::channel::<()>();
+    held.host_function(move || {
+        let _: Result<(), _> = opened.recv();
+    })
+    .expect("a gate");
+    drop(one.hip_mut(&held).expect("access"));
+    drop(one);
+    let errors = bridge.take_deferred_errors();
+    assert!(
+        matches!(errors[..], [Error::HandoffTimeout { .. }]),
+        "{errors:?}"
+    );
+    let error = two
+        .hip(&other)
+        .map(drop)
+        .expect_err("the writer is at work");
+    assert!(error.to_string().contains("did not hand over"), "{error}");
+    drop(open);
+    held.synchronize().expect("the gate is open");
+    drop(two.hip(&other).expect("it has ended"));
 }

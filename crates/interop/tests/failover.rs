@@ -5,7 +5,7 @@ mod common;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use interop::{Bridge, Error, Options, Policy, Route, Shared};
+use interop::{Bridge, Carrier, Error, Link, Options, Policy, Route, Shared};
 use platform::{ForeignHooks, ForeignKind};
 
 const LEN: usize = 1000;
@@ -97,6 +97,34 @@ fn a_failed_upload_goes_to_the_next_route_with_all_data() {
         .expect("a copy");
     assert_eq!(back, input);
     assert_eq!(bridge.failovers()[0].during, "upload");
+}
+
+#[test]
+fn memory_that_another_process_has_is_not_moved_when_its_route_fails() {
+    let faults = Faults::alone();
+    let bridge = bridge(Policy::DirectOnly);
+    let (link, theirs) = Link::pair().expect("a link");
+    let importer = std::thread::spawn({
+        let bridge = bridge.clone();
+        move || {
+            let link = Link::from_fd(theirs).expect("a link");
+            // SAFETY: the other end is this test.
+            unsafe { bridge.import::<u32>(link) }
+        }
+    });
+    let data = bridge.alloc::<u32>(LEN).expect("memory");
+    let mut joint = data
+        .export_by(Carrier::DmaBuf, link)
+        .expect("an export by descriptor");
+    let theirs = importer.join().expect("no panic").expect("an import");
+    assert_eq!(joint.route(), Route::HipPointer);
+    let address = joint.addresses();
+    faults.set("hipMemcpyAsync:1");
+    let error = joint.upload(&[1; LEN]).expect_err("the route fails");
+    assert!(error.to_string().contains("hipMemcpyAsync"), "{error}");
+    assert_eq!(joint.addresses(), address);
+    assert!(bridge.failovers().is_empty());
+    drop((theirs, joint));
 }
 
 #[test]

@@ -134,6 +134,31 @@ fn a_copy_comes_after_the_writer_and_before_the_next_one() {
 }
 
 #[test]
+fn memory_that_other_code_allocated_is_copied_and_not_reached_in_place() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let (here, there) = (
+        first.stream().expect("a stream"),
+        second.stream().expect("a stream"),
+    );
+    // A pool's: no enabling of peers covers it.
+    let pool = first.hip_device().default_mem_pool().expect("a pool");
+    let mut memory = pool.alloc::<u32>(&here, LEN).expect("memory");
+    let ptr = memory.on_mut(&here).expect("access").as_mut_ptr();
+    // SAFETY: the memory is the owner's, and nothing else uses it.
+    let mut source = unsafe { first.adopt_hip(ptr, LEN, memory) }.expect("adopted");
+    source.upload(&words(5)).expect("an upload");
+    let error = peer.hip(&source, &there).expect_err("not reached");
+    assert!(matches!(error, Error::NoPeer { .. }), "{error}");
+    let mut destination = second
+        .alloc_on::<u32>(Route::HipPointer, LEN)
+        .expect("memory");
+    peer.copy(&source, &mut destination, &there)
+        .expect("a copy");
+    assert_eq!(contents(&destination), words(5));
+}
+
+#[test]
 fn kernels_of_one_device_read_the_memory_of_the_other_in_place() {
     let [first, second] = open();
     let peer = first.peer(&second).expect("peers");
@@ -210,6 +235,42 @@ fn opencls_memory_is_granted_to_the_peer_by_hsa_and_the_owner_keeps_it() {
     for _ in 0..2 {
         drop(peer.hip(&source, &stream).expect("access"));
         assert_eq!(agents(&selection, address), 2);
+    }
+}
+
+/// On ROCm a kernel of the second card would fault; the host platform refuses the stream's word instead.
+#[test]
+fn hips_peer_access_covers_hips_memory_and_opencls_needs_hsas_grant() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let stream = second.stream().expect("a stream");
+    for (route, is_covered) in [
+        (Route::HipPointer, true),
+        (Route::SvmCoarse, false),
+        (Route::GpuVa, false),
+    ] {
+        let mut source = first.alloc_on::<u32>(route, LEN).expect("memory");
+        source.upload(&words(1)).expect("an upload");
+        let (_, address) = source.addresses().expect("both are known");
+        let word = std::ptr::with_exposed_provenance_mut::<u32>(address);
+        // SAFETY: an aligned word of living memory; nobody else uses it before the stream was waited for.
+        let write = |value| unsafe { stream.write_word(word, value) };
+        let written = write(7);
+        assert_eq!(written.is_ok(), is_covered, "{route}: {written:?}");
+        drop(peer.hip(&source, &stream).expect("access"));
+        write(11).expect("granted");
+        stream.synchronize().expect("a word");
+        assert_eq!(contents(&source)[0], 11, "{route}");
+        drop(source);
+        // Freed memory takes its grant along, also where the next allocation has the address.
+        let mut next = first.alloc_on::<u32>(route, LEN).expect("memory");
+        next.upload(&words(1)).expect("an upload");
+        let (_, address) = next.addresses().expect("both are known");
+        let word = std::ptr::with_exposed_provenance_mut::<u32>(address);
+        // SAFETY: as above.
+        let written = unsafe { stream.write_word(word, 7) };
+        assert_eq!(written.is_ok(), is_covered, "{route}: {written:?}");
+        stream.synchronize().expect("at most a word");
     }
 }
 
@@ -309,6 +370,49 @@ fn where_no_kernel_reaches_across_hips_copies_are_staged_and_opencls_memory_stay
         .copy(&opencls, &mut destination, &stream)
         .expect_err("not HIP's");
     assert!(matches!(error, Error::NoPeer { .. }), "{error}");
+    names_what_to_move(&error, &["source"]);
+    let mut theirs = second
+        .alloc_on::<u32>(Route::SvmCoarse, LEN)
+        .expect("memory");
+    let error = peer.copy(&source, &mut theirs, &stream);
+    names_what_to_move(&error.expect_err("not HIP's"), &["destination"]);
+    let error = peer.copy(&opencls, &mut theirs, &stream);
+    let error = error.expect_err("neither is HIP's");
+    names_what_to_move(&error, &["source", "destination"]);
+    // The remedy is one.
+    theirs.move_to(Route::HipPointer).expect("moved");
+    peer.copy(&source, &mut theirs, &stream).expect("a copy");
+    assert_eq!(contents(&theirs), words(3));
+}
+
+/// The buffers that an error tells to move, and no other.
+#[track_caller]
+fn names_what_to_move(error: &Error, buffers: &[&str]) {
+    let text = error.to_string();
+    for which in ["source", "destination"] {
+        let named = text.contains(&format!("the {which} from "));
+        assert_eq!(named, buffers.contains(&which), "{text}");
+    }
+    assert!(text.contains("to hip-pointer (Shared::move_to)"), "{text}");
+    assert!(!text.contains("Peer::copy"), "it is what failed: {text}");
+}
+
+#[test]
+fn memory_that_no_peers_kernel_reaches_is_copied_into_hips_own_alone() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let stream = second.stream().expect("a stream");
+    let mut exportable = first.alloc_exportable::<u32>(LEN).expect("memory");
+    exportable.upload(&words(5)).expect("an upload");
+    let mut theirs = second
+        .alloc_on::<u32>(Route::SvmCoarse, LEN)
+        .expect("memory");
+    let error = peer.copy(&exportable, &mut theirs, &stream);
+    names_what_to_move(&error.expect_err("no kernel reaches it"), &["destination"]);
+    theirs.move_to(Route::HipPointer).expect("moved");
+    peer.copy(&exportable, &mut theirs, &stream)
+        .expect("a copy");
+    assert_eq!(contents(&theirs), words(5));
 }
 
 const SECOND: &str = "HIPCL_TEST_SECOND";

@@ -6,10 +6,11 @@
 mod common;
 
 use ash::vk;
-use interop::vulkan::{Buffer, Link, Mechanism};
+use interop::vulkan::{Buffer, Link, Mechanism, Objects};
 use interop::{Bridge, Grade, Options, Residency, Route};
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 /// Of the platform that the environment names, else the host platform.
@@ -369,6 +370,15 @@ fn rounds(bridge: &Bridge, grade: Grade) -> Duration {
 
 #[test]
 fn a_side_that_never_ends_is_stood_in_for() {
+    stands_in(false);
+}
+
+#[test]
+fn a_side_that_never_ends_is_stood_in_for_while_vulkans_queue_is_held() {
+    stands_in(true);
+}
+
+fn stands_in(is_vulkan_held: bool) {
     let _alone = alone();
     let bridge = bridge();
     let Some(link) = link(&bridge).map(Arc::new) else {
@@ -382,6 +392,14 @@ fn a_side_that_never_ends_is_stood_in_for() {
         bridge.queue().expect("queue"),
         bridge.stream().expect("stream"),
     );
+    let other = bridge.stream().expect("stream");
+    let held = Held::new(link.device());
+    let waits = Commands::record(&link, |device, raw| held.record(device, raw));
+    if is_vulkan_held {
+        waits.run(&other, &[]);
+    }
+    // Dropped first, so that the queue ends.
+    let held = held.opening();
     let mut buffer = bridge.alloc::<u32>(1024).expect("memory");
     buffer.upload(&[0; 1024]).expect("up");
     let gate = bridge.hip_device().flag::<u64>().expect("a flag");
@@ -396,4 +414,236 @@ fn a_side_that_never_ends_is_stood_in_for() {
     gate.store(1);
     stream.synchronize().expect("the stream ends");
     drop(buffer.cl_mut(&queue).expect("in order again"));
+    drop(held);
+}
+
+/// Commands that wait until they are let go.
+struct Held {
+    device: ash::Device,
+    event: vk::Event,
+}
+
+impl Held {
+    fn new(device: &ash::Device) -> Self {
+        let info = vk::EventCreateInfo::default();
+        Self {
+            device: device.clone(),
+            // SAFETY: a living device. The event is as small as it is leaked.
+            event: unsafe { device.create_event(&info, None) }.expect("an event"),
+        }
+    }
+
+    fn record(&self, device: &ash::Device, raw: vk::CommandBuffer) {
+        let (host, all) = (
+            vk::PipelineStageFlags::HOST,
+            vk::PipelineStageFlags::ALL_COMMANDS,
+        );
+        // SAFETY: an event of the device that the host sets; commands that record.
+        unsafe { device.cmd_wait_events(raw, &[self.event], host, all, &[], &[], &[]) };
+    }
+
+    /// Lets the commands go when it is dropped.
+    fn opening(self) -> Opening {
+        Opening(self)
+    }
+}
+
+struct Opening(Held);
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        // SAFETY: an event of a living device.
+        unsafe { self.0.device.set_event(self.0.event) }.expect("set");
+    }
+}
+
+/// A device as other code has it, and its end.
+struct Theirs {
+    instance: ash::Instance,
+    device: Option<ash::Device>,
+    // The loader goes last.
+    _entry: ash::Entry,
+}
+
+impl Drop for Theirs {
+    fn drop(&mut self) {
+        // SAFETY: created below, and nobody uses either any more: the link and its buffers have let go.
+        unsafe {
+            if let Some(device) = &self.device {
+                device.device_wait_idle().expect("idle");
+                device.destroy_device(None);
+            }
+            self.instance.destroy_instance(None);
+        }
+    }
+}
+
+/// Objects of other code on the hardware of `link`, and whether their owner lives.
+fn theirs(link: &Link) -> (Objects, Weak<Theirs>) {
+    let extensions = [
+        ash::khr::external_memory_fd::NAME.as_ptr(),
+        ash::khr::external_semaphore_fd::NAME.as_ptr(),
+    ];
+    let has_semaphores = link.report().semaphores.is_ok();
+    let extensions = &extensions[..1 + usize::from(has_semaphores)];
+    // SAFETY: filled descriptions, a loader, and objects of its own.
+    unsafe {
+        let entry = match std::env::var_os("HIPCL_VULKAN") {
+            Some(path) => ash::Entry::load_from(path),
+            None => ash::Entry::load(),
+        }
+        .expect("the loader that the link has");
+        let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_1);
+        let info = vk::InstanceCreateInfo::default().application_info(&application);
+        let instance = entry.create_instance(&info, None).expect("an instance");
+        let mut theirs = Theirs {
+            instance: instance.clone(),
+            device: None,
+            _entry: entry,
+        };
+        let all = instance.enumerate_physical_devices().expect("devices");
+        let is_the_links = |physical: &vk::PhysicalDevice| {
+            let mut ids = vk::PhysicalDeviceIDProperties::default();
+            let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut ids);
+            instance.get_physical_device_properties2(*physical, &mut properties);
+            ids.device_uuid == link.report().device.uuid
+        };
+        let physical = all.into_iter().find(is_the_links).expect("the hardware");
+        let queue_family = link.queue_family();
+        let families = instance.get_physical_device_queue_family_properties(physical);
+        let count = families[queue_family as usize].queue_count.min(2);
+        let priorities = &[1.0, 1.0][..count as usize];
+        let queues = [vk::DeviceQueueCreateInfo::default()
+            .queue_family_index(queue_family)
+            .queue_priorities(priorities)];
+        let info = vk::DeviceCreateInfo::default()
+            .queue_create_infos(&queues)
+            .enabled_extension_names(extensions);
+        let device = instance.create_device(physical, &info, None).expect("one");
+        theirs.device = Some(device.clone());
+        let owner = Arc::new(theirs);
+        let lives = Arc::downgrade(&owner);
+        let objects = Objects {
+            instance,
+            physical_device: physical,
+            queue: device.get_device_queue(queue_family, 0),
+            rescue: (count > 1).then(|| device.get_device_queue(queue_family, 1)),
+            device,
+            queue_family,
+            has_semaphores,
+            owner,
+        };
+        (objects, lives)
+    }
+}
+
+#[test]
+fn objects_of_other_code_are_used_and_live_as_long_as_the_last_buffer() {
+    let _alone = alone();
+    let bridge = bridge();
+    let Some(own) = link(&bridge) else { return };
+    let (objects, lives) = theirs(&own);
+    let (queue_family, device) = (objects.queue_family, objects.device.handle());
+    // SAFETY: the objects belong together, their owner is kept, and nobody else uses the queue.
+    let link = unsafe { Link::adopt(&bridge, objects) }.expect("adopted");
+    assert_eq!(link.queue_family(), queue_family);
+    assert_eq!(link.device().handle(), device);
+    assert_eq!(link.mechanism(), own.mechanism());
+    let mut buffer: Buffer<u32> = link.alloc(1000, none()).expect("memory");
+    buffer.upload(&[3; 1000]).expect("up");
+    let stream = bridge.stream().expect("a stream");
+    let fill = Commands::fill(&link, buffer.raw(), 0xBEEF);
+    {
+        let raw = buffer.raw();
+        let _write = buffer.hip_mut(&stream).expect("a guard");
+        fill.run(&stream, &[raw]);
+    }
+    let mut found = [0; 1000];
+    buffer.download(&mut found).expect("down");
+    assert_eq!(found, [0xBEEF; 1000]);
+    drop(fill);
+    drop(link);
+    assert!(lives.upgrade().is_some(), "the buffer is in their memory");
+    drop(buffer);
+    assert!(lives.upgrade().is_none(), "nothing of it is left");
+    assert!(bridge.take_deferred_errors().is_empty());
+}
+
+type Free = (vk::PFN_vkFreeMemory, vk::PFN_vkDestroyBuffer);
+static FREE: OnceLock<Free> = OnceLock::new();
+static FREED: AtomicUsize = AtomicUsize::new(0);
+
+type Allocator<'a> = *const vk::AllocationCallbacks<'a>;
+
+unsafe extern "system" fn free_memory(
+    device: vk::Device,
+    memory: vk::DeviceMemory,
+    allocator: Allocator<'_>,
+) {
+    FREED.fetch_add(1, Ordering::Relaxed);
+    let (free, _) = FREE.get().expect("set");
+    // SAFETY: as called.
+    unsafe { free(device, memory, allocator) };
+}
+
+unsafe extern "system" fn destroy_buffer(
+    device: vk::Device,
+    buffer: vk::Buffer,
+    allocator: Allocator<'_>,
+) {
+    FREED.fetch_add(1, Ordering::Relaxed);
+    let (_, destroy) = FREE.get().expect("set");
+    // SAFETY: as called.
+    unsafe { destroy(device, buffer, allocator) };
+}
+
+#[test]
+fn memory_that_a_held_queue_will_use_is_not_freed() {
+    let _alone = alone();
+    let bridge = bridge();
+    let Some(own) = link(&bridge) else { return };
+    let (mut objects, lives) = theirs(&own);
+    let device = objects.device.clone();
+    let mut functions = device.fp_v1_0().clone();
+    FREE.get_or_init(|| (functions.free_memory, functions.destroy_buffer));
+    (functions.free_memory, functions.destroy_buffer) = (free_memory, destroy_buffer);
+    objects.device = ash::Device::from_parts_1_3(
+        device.handle(),
+        functions,
+        device.fp_v1_1().clone(),
+        device.fp_v1_2().clone(),
+        device.fp_v1_3().clone(),
+    );
+    let held = Held::new(&device);
+    let queue = objects.queue;
+    // SAFETY: living objects; the queue is not yet the link's; the pool is leaked with the device.
+    unsafe {
+        let info = vk::CommandPoolCreateInfo::default().queue_family_index(objects.queue_family);
+        let pool = device.create_command_pool(&info, None).expect("a pool");
+        let info = vk::CommandBufferAllocateInfo::default()
+            .command_pool(pool)
+            .command_buffer_count(1);
+        let commands = device.allocate_command_buffers(&info).expect("commands");
+        let begin = vk::CommandBufferBeginInfo::default();
+        device
+            .begin_command_buffer(commands[0], &begin)
+            .expect("begin");
+        held.record(&device, commands[0]);
+        device.end_command_buffer(commands[0]).expect("end");
+        let submit = vk::SubmitInfo::default().command_buffers(&commands);
+        let none = vk::Fence::null();
+        device.queue_submit(queue, &[submit], none).expect("held");
+    }
+    let held = held.opening();
+    // SAFETY: the objects belong together, their owner is kept, and nobody else uses the queue.
+    let error = unsafe { Link::adopt(&bridge, objects) }.expect_err("the proof does not end");
+    assert!(error.to_string().contains("did not end within"), "{error}");
+    assert_eq!(FREED.load(Ordering::Relaxed), 0);
+    assert_eq!(bridge.take_deferred_errors().len(), 1);
+    // What was given to the queue runs now.
+    drop(held);
+    let lives = lives.upgrade().expect("kept with the memory");
+    // SAFETY: the link is gone.
+    unsafe { device.device_wait_idle() }.expect("idle");
+    drop(lives);
 }

@@ -39,7 +39,7 @@ pub(super) fn routes(
         let (kind, text) = match (&host_ptr.proof, &host_ptr.reason) {
             (Some(proof), _) => ("ok ", proof.as_str()),
             (None, reason) if host_ptr.impossible => ("-  ", reason.as_deref().unwrap_or("")),
-            (None, reason) => ("no ", reason.as_deref().unwrap_or("no reason was told")),
+            (None, reason) => ("no ", reason.as_deref().unwrap_or("not tried")),
         };
         writeln!(out, "  {kind}HIP's memory as a cl_mem: {text}")?;
     }

@@ -278,6 +278,14 @@ impl Bridge {
         Ok(Shared::over(&self.core, Box::new(backing), true)?.handed_over_by(&self.handoff))
     }
 
+    /// How many buffers this process has let go of that another one may still have open by
+    /// [`Carrier::IpcHandle`](crate::Carrier::IpcHandle). Their memory is not freed under it, but once it
+    /// hangs up: that is looked at here, and at every export.
+    #[must_use]
+    pub fn lent_out(&self) -> usize {
+        self.core.kept.sweep()
+    }
+
     /// Errors that destructors met since the last call.
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {

@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::handoff;
 use crate::hsa::Hsa;
 use crate::probe::Probe;
+use crate::process::Kept;
 use crate::report::{BridgeReport, Pairing, RouteReport};
 use crate::warm_up::{FirstCall, once};
 use crate::{Grade, Meter, Result, Route};
@@ -118,6 +119,7 @@ impl<'a> Libraries<'a> {
             force_dma_buf: options.force_dma_buf,
             deferred: Mutex::default(),
             failovers: Mutex::default(),
+            kept: Kept::default(),
         });
         let blas = tables.rocblas.clone().map(|rocblas| {
             // SAFETY: the tables are of the one platform that was selected.

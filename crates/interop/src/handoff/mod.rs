@@ -12,6 +12,8 @@
 mod callback;
 mod device;
 mod host;
+#[cfg(any(test, feature = "vulkan"))]
+mod nearby;
 mod select;
 mod semaphore;
 #[cfg(feature = "vulkan")]
@@ -24,6 +26,8 @@ mod wait;
 mod watchdog;
 
 pub(crate) use host::Host;
+#[cfg(feature = "vulkan")]
+pub(crate) use nearby::Nearby;
 pub(crate) use select::{Grades, open};
 #[cfg(feature = "vulkan")]
 pub(crate) use select::{LIMIT, PROBE_LIMIT};

@@ -1,9 +1,13 @@
 use super::callback::{Callback, Gate};
+use super::nearby::Nearby;
 use super::ticket::{Hold, Lane, Ticket};
 use super::watchdog::Watchdog;
-use super::{Handoff, Parties, Side};
-use crate::{Bridge, Error, Grade, Options};
-use std::sync::Arc;
+use super::{Handoff, Ordered, Parties, Side};
+use crate::grade::Mechanisms;
+use crate::uses::User;
+use crate::{Bridge, Error, Grade, Options, Result};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 const PARTIES: Parties = Parties {
@@ -133,4 +137,79 @@ fn tickets_that_have_ended_do_not_pile_up() {
         "{left} of 1000 are kept behind one that is stuck"
     );
     stuck.withdraw();
+}
+
+/// Counts what it is asked to order, and orders nothing.
+#[derive(Default)]
+struct Counting(AtomicUsize);
+
+impl Handoff for Counting {
+    fn grade(&self) -> Grade {
+        Grade::Device
+    }
+
+    fn mechanisms(&self) -> Mechanisms {
+        Mechanisms {
+            cl_to_hip: "counted",
+            hip_to_cl: "counted",
+        }
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        Some(Duration::from_millis(100))
+    }
+
+    fn follows_queues(&self) -> bool {
+        true
+    }
+
+    fn order(&self, _: &User, _: &User, _: clmgr::Arg<'_>) -> Result<Ordered> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(Ordered::Queued(None))
+    }
+}
+
+#[test]
+fn opencl_waits_on_the_host_for_a_stream_that_nothing_was_imported_for() {
+    let bridge = bridge();
+    let (queue, stream) = (
+        bridge.queue().expect("a queue"),
+        bridge.stream().expect("a stream"),
+    );
+    let here = bridge.hip_device().ordinal();
+    // To a hand-off of another device's, this bridge's stream is the foreign one.
+    for (device, asked) in [(here, 2), (here + 1, 0)] {
+        let nearby = Nearby {
+            inner: Counting::default(),
+            device,
+        };
+        assert_eq!(
+            (nearby.grade(), nearby.follows_queues()),
+            (Grade::Device, true)
+        );
+        let (open, opened) = mpsc::channel::<()>();
+        stream
+            .host_function(move || {
+                let _: std::result::Result<(), _> = opened.recv();
+            })
+            .expect("a gate");
+        let (cl, hip) = (User::Cl(queue.clone()), User::Hip(stream.clone()));
+        let word = [0_u8; 4];
+        let order = |before, after| nearby.order(before, after, clmgr::Arg::Bytes(&word));
+        let held = order(&hip, &cl);
+        match (asked, held) {
+            (2, Ok(Ordered::Queued(_))) => {}
+            // The stream is held: it was waited for, as long as the grade may.
+            (0, Err(Error::HandoffTimeout { .. })) => {}
+            (_, other) => panic!("{device}: {}", other.is_ok()),
+        }
+        drop(open);
+        stream.synchronize().expect("the gate is open");
+        let free = order(&hip, &cl).expect("it is idle");
+        assert_eq!(matches!(free, Ordered::Waited), asked == 0);
+        assert_eq!(nearby.inner.0.load(Ordering::Relaxed), asked);
+        // Streams know each other's events.
+        order(&hip, &hip).expect("one API");
+        assert_eq!(nearby.inner.0.load(Ordering::Relaxed), asked + 1);
+    }
 }

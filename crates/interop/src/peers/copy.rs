@@ -3,7 +3,7 @@ use super::{Peer, PeerPath, no_peer};
 use crate::backing::PeerAccess;
 use crate::place::Place;
 use crate::uses::{Access, User};
-use crate::{Error, HipGuard, Result, Shared};
+use crate::{Error, HipGuard, Result, Route, Shared};
 use bytemuck::Pod;
 use hip::LaunchConfig;
 
@@ -23,7 +23,8 @@ impl Peer {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::ReadOnly`], [`Error::OtherOwner`] for a buffer or stream of another bridge;
-    /// [`Error::NoPeer`] for OpenCL's memory where no kernel reaches across; driver errors.
+    /// [`Error::NoPeer`] where one of the two is OpenCL's memory and no kernel reaches the source: it names the one to move;
+    /// driver errors.
     #[track_caller]
     pub fn copy<T: Pod>(
         &self,
@@ -44,8 +45,8 @@ impl Peer {
         let from = source.place();
         let to = destination.place();
         let by_hip = from.backing().is_hips() && to.backing().is_hips();
-        if !by_hip {
-            self.reach(from)?;
+        if !by_hip && let Err(reason) = self.reach(from)? {
+            return Err(self.no_copy(&reason, from, to));
         }
         self.admit(from, stream, Access::Read)?;
         self.admit(to, stream, Access::Write)?;
@@ -74,7 +75,10 @@ impl Peer {
     ) -> Result<HipGuard<'a, T>> {
         self.check_owners(source, None, stream)?;
         let place = source.place();
-        self.reach(place)?;
+        if let Err(reason) = self.reach(place)? {
+            let reason = format!("{reason}; let Peer::copy bring it to the second device");
+            return Err(no_peer(&self.from, &self.to, reason));
+        }
         self.admit(place, stream, Access::Read)?;
         let pointer = place.backing().hip_ptr().cast::<T>();
         // SAFETY: as many elements are at the address, which the device reaches; the stream was admitted as a reader, and the
@@ -107,30 +111,43 @@ impl Peer {
         })
     }
 
-    /// Lets kernels of the second device use the memory.
-    fn reach(&self, source: &Place) -> Result<()> {
-        let refuse = |reason: String| Err(no_peer(&self.from, &self.to, reason));
+    /// Lets kernels of the second device use the memory, or says why they do not reach it.
+    fn reach(&self, source: &Place) -> Result<std::result::Result<(), String>> {
         if self.report.path == PeerPath::Staged {
-            return refuse(format!(
-                "kernels do not reach across, and HIP's copies take memory of HIP's alone; move the buffer from {} to hip-pointer or dma-buf",
-                source.route()
-            ));
+            return Ok(Err("kernels do not reach across".into()));
         }
-        match source.backing().peer_access() {
+        Ok(match source.backing().peer_access() {
             PeerAccess::Enabled => Ok(()),
             PeerAccess::Granted => {
                 let Some(hsa) = &source.core.hsa else {
-                    return refuse("there is no HSA runtime to grant access".into());
+                    return Ok(Err("there is no HSA runtime to grant access".into()));
                 };
                 let address = source.backing().hip_ptr().cast_const().cast();
                 hsa.allow(address, &self.to.hip_device().pci_address()?)
-                    .or_else(refuse)
             }
-            PeerAccess::None => refuse(format!(
-                "no peer's kernels reach memory of route {}; copy it with Peer::copy",
+            PeerAccess::None => Err(format!(
+                "no peer's kernels reach memory of this kind (route {})",
                 source.route()
             )),
-        }
+        })
+    }
+
+    /// That no kernel copies, and neither does HIP, for a memory that is not its own: which, and where it could be.
+    fn no_copy(&self, reason: &str, from: &Place, to: &Place) -> Error {
+        let not_hips: Vec<_> = [("source", from), ("destination", to)]
+            .into_iter()
+            .filter(|(_, place)| !place.backing().is_hips())
+            .map(|(which, place)| format!("the {which} from {}", place.route()))
+            .collect();
+        let wanted = match self.to.report().platform {
+            platform::Platform::Nvidia => Route::ExternalFd,
+            _ => Route::HipPointer,
+        };
+        let reason = format!(
+            "{reason}, and HIP copies memory of its own alone; move {} to {wanted} (Shared::move_to)",
+            not_hips.join(" and ")
+        );
+        no_peer(&self.from, &self.to, reason)
     }
 
     fn admit(&self, place: &Place, stream: &hip::Stream, access: Access) -> Result<()> {

@@ -1,5 +1,6 @@
 use super::Carrier;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What can go wrong between this process and another one.
@@ -15,6 +16,28 @@ pub enum PeerError {
         process: Process,
         /// The system's answer.
         source: std::io::Error,
+    },
+    /// The system refused a call on the place where processes meet.
+    #[error("{call} failed at `{}`: {source}; {remedy}", .path.display())]
+    Place {
+        /// The call.
+        call: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// Two processes did not meet in time.
+    #[error("no connection at `{}` within {limit:?}; {remedy}", .path.display())]
+    NotMet {
+        /// Where.
+        path: PathBuf,
+        /// How long it was waited for.
+        limit: Duration,
+        /// What to do.
+        remedy: &'static str,
     },
     /// A descriptor that is no link.
     #[error(

@@ -6,13 +6,17 @@ use crate::{Error, Result, Shared};
 use bytemuck::Pod;
 use std::fmt;
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// A buffer that did not get to the other process, and why. The link is hung up.
 pub struct NotExported<T: Pod> {
     /// What went wrong.
     pub error: Error,
-    /// The buffer, as it was.
-    pub buffer: Shared<T>,
+    /// The buffer, as it was. `None` if the other process may have opened its memory and has not hung up: it was offered,
+    /// the answer was none, or none that can be understood, and the link's limit has passed. The memory is then the other
+    /// process's alone, or is kept until that hangs up ([`Bridge::lent_out`](crate::Bridge::lent_out)).
+    pub buffer: Option<Shared<T>>,
 }
 
 impl<T: Pod> fmt::Debug for NotExported<T> {
@@ -50,9 +54,9 @@ impl<T: Pod> Shared<T> {
     /// The memory stays this process's and where it is. From now on it is not moved to another route.
     ///
     /// # Errors
-    /// With the buffer: [`PeerError::NotPossible`] with a reason for each carrier; [`PeerError::Refused`],
-    /// [`PeerError::Gone`] or [`PeerError::Late`] of the other process; [`Error::ReadOnly`]; or the failure of earlier work,
-    /// which is waited for.
+    /// With the buffer: [`PeerError::NotPossible`] with a reason for each carrier; [`PeerError::Refused`] or
+    /// [`PeerError::Gone`] of the other process; [`Error::ReadOnly`]; or the failure of earlier work, which is waited for.
+    /// Without it, unless the other process hangs up within the link's limit: [`PeerError::Late`], [`PeerError::Message`].
     pub fn export(self, link: Link) -> Result<Joint<T>, Box<NotExported<T>>> {
         self.export_on(&Carrier::ALL, link)
     }
@@ -70,19 +74,38 @@ impl<T: Pod> Shared<T> {
         carriers: &[Carrier],
         link: Link,
     ) -> Result<Joint<T>, Box<NotExported<T>>> {
-        let sent = self.outgoing(carriers).and_then(|(carrier, outgoing)| {
+        let not = |error, buffer| Err(Box::new(NotExported { error, buffer }));
+        // Others may have let go since.
+        self.core().kept.sweep();
+        let deadline = link.deadline();
+        let offered = self.outgoing(carriers).and_then(|(carrier, outgoing)| {
             self.offer(carrier, &outgoing, &link)?;
             Ok(carrier)
         });
-        match sent {
-            Ok(carrier) => {
+        let carrier = match offered {
+            Ok(carrier) => carrier,
+            Err(error) => return not(error, Some(self)),
+        };
+        match answer(&link, deadline) {
+            Ok(()) => {
                 self.pinned_down();
                 Ok(Joint::new(self, link, carrier, Role::Exporter))
             }
-            Err(error) => Err(Box::new(NotExported {
-                error,
-                buffer: self,
-            })),
+            Err(error) => {
+                let has_let_go = match &error {
+                    // By then it has closed what it had opened.
+                    Error::Peer(PeerError::Refused { .. } | PeerError::Gone { .. }) => true,
+                    _ => link.outlast(deadline),
+                };
+                if has_let_go {
+                    return not(error, Some(self));
+                }
+                if !carrier.outlives_exporter() {
+                    let core = Arc::clone(self.core());
+                    core.kept.keep(self, Arc::clone(link.socket()));
+                }
+                not(error, None)
+            }
         }
     }
 
@@ -117,20 +140,22 @@ impl<T: Pod> Shared<T> {
             handle,
         };
         let offer = Message::here(Body::Offer(Box::new(offer)));
-        link.send(&offer, fd, "memory was offered to it")?;
-        let (answer, _) = link.receive("its answer to an offer of memory was waited for")?;
-        match answer.body {
-            Body::Accepted => Ok(()),
-            Body::Refused(reason) => Err(PeerError::Refused {
-                process: link.process(),
-                reason,
-            }
-            .into()),
-            _ => Err(PeerError::Message {
-                process: link.process(),
-                reason: "an answer to the offer was due".into(),
-            }
-            .into()),
-        }
+        link.send(&offer, fd, "memory was offered to it")
     }
+}
+
+/// Whether the other process has taken the memory.
+fn answer(link: &Link, deadline: Instant) -> Result<()> {
+    let during = "its answer to an offer of memory was waited for";
+    let (answer, _) = link.receive_until(deadline, during)?;
+    let process = link.process();
+    Err(match answer.body {
+        Body::Accepted => return Ok(()),
+        Body::Refused(reason) => PeerError::Refused { process, reason },
+        _ => PeerError::Message {
+            process,
+            reason: "an answer to the offer was due".into(),
+        },
+    }
+    .into())
 }

@@ -5,7 +5,7 @@ use crate::{
 };
 use bytemuck::Pod;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A shared buffer that another process has too, of which one side at a time has the turn.
 ///
@@ -22,8 +22,8 @@ use std::time::Duration;
 /// # Dropping
 /// The importer waits for its own work, lets go of the memory and hangs up. The exporter hangs up and frees the memory; with
 /// [`Carrier::IpcHandle`] it first waits until the importer has let go. If that does not come within the link's limit, the
-/// memory is leaked rather than freed under the other process, and the error is kept for
-/// [`Bridge::take_deferred_errors`](crate::Bridge::take_deferred_errors).
+/// memory is kept until it does ([`Bridge::lent_out`](crate::Bridge::lent_out)) rather than freed under the other process, and
+/// the error is there for [`Bridge::take_deferred_errors`](crate::Bridge::take_deferred_errors).
 pub struct Joint<T: Pod> {
     /// `None` only when it has been taken out.
     shared: Option<Shared<T>>,
@@ -33,6 +33,8 @@ pub struct Joint<T: Pod> {
     has_turn: bool,
     /// How often either side has passed the turn.
     passed: u64,
+    /// By when the other side must have ended, if that is waited for already.
+    ends_by: Option<Instant>,
 }
 
 /// Whose memory it is.
@@ -51,6 +53,7 @@ impl<T: Pod> Joint<T> {
             role,
             has_turn: role == Role::Exporter,
             passed: 0,
+            ends_by: None,
         }
     }
 
@@ -76,21 +79,26 @@ impl<T: Pod> Joint<T> {
     /// As [`pass`](Self::pass), but returns at once: the turn goes when this side's work has ended. With a bridge of
     /// [`Grade::Callback`] or [`Grade::Device`] OpenCL's work is not waited for either.
     ///
-    /// If HIP's work fails, the other side's [`take`](Self::take) says so ([`PeerError::Failed`]). A failure of OpenCL's
-    /// comes from this side's next access.
+    /// If HIP's work fails, or OpenCL's fails or does not end within the hand-off's limit, the other side's
+    /// [`take`](Self::take) says so ([`PeerError::Failed`]). In the last case OpenCL may still be at work. Of OpenCL's
+    /// this side's next access tells too.
     ///
     /// # Errors
     /// As [`pass`](Self::pass), as far as it is known by then.
     pub fn pass_queued(&mut self) -> Result<()> {
         let stream = self.bring_together()?;
         let (socket, passed) = (Arc::clone(self.link.socket()), self.passed);
+        // Whatever lets a stream go notes first why. Not asked of the view, whose lock may be held by one who waits for this
+        // stream.
+        let handed = self.shared().place().on_their_way();
         stream.on_complete(move |result| {
-            let body = match result {
-                Ok(()) => Body::Turn { passed },
-                Err(error) => Body::FailedTurn {
-                    passed,
-                    reason: error.to_string(),
-                },
+            let failure = match result {
+                Ok(()) => handed.iter().find_map(|outcome| outcome.failure()),
+                Err(error) => Some(error.to_string()),
+            };
+            let body = match failure {
+                None => Body::Turn { passed },
+                Some(reason) => Body::FailedTurn { passed, reason },
             };
             // If the other side has hung up, this side's next `take` says so.
             let _ = socket.send(&Message::here(body), None, "the turn was passed to it");
@@ -322,10 +330,12 @@ impl<T: Pod> Joint<T> {
         }
     }
 
-    /// Waits until the other side has hung up.
+    /// Waits until the other side has hung up, in all no longer than the link's limit, however often this is called.
     fn wait_for_end(&mut self) -> Result<()> {
+        let deadline = *self.ends_by.get_or_insert_with(|| self.link.deadline());
         loop {
-            let (message, _) = match self.link.receive("its end was waited for") {
+            let during = "its end was waited for";
+            let (message, _) = match self.link.receive_until(deadline, during) {
                 Ok(received) => received,
                 Err(Error::Peer(PeerError::Gone { .. })) => return Ok(()),
                 Err(error) => return Err(error),
@@ -364,8 +374,9 @@ impl<T: Pod> Drop for Joint<T> {
                 if !self.carrier.outlives_exporter()
                     && let Err(error) = self.wait_for_end()
                 {
-                    shared.core().defer(error);
-                    std::mem::forget(shared);
+                    let core = Arc::clone(shared.core());
+                    core.defer(error);
+                    core.kept.keep(shared, Arc::clone(self.link.socket()));
                 }
             }
         }

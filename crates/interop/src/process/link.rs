@@ -96,20 +96,26 @@ impl Link {
         Self::from_fd(fd)
     }
 
-    /// A connection to the process that [listens](super::Listener) at `path`.
+    /// A connection to the process that [listens](super::Listener) at `path`, which need not have accepted it when this
+    /// returns. While it has no room for one more, that is waited for, for 60 s.
     ///
     /// # Errors
-    /// [`PeerError::Link`] if nobody does.
+    /// [`PeerError::Place`] if nobody listens there; [`PeerError::NotMet`] if it stays without room.
     pub fn connect(path: impl AsRef<Path>) -> Result<Self> {
-        let failed = |call, errno| failed(call, Process::default(), errno);
-        let address = rustix::net::SocketAddrUnix::new(path.as_ref())
-            .map_err(|errno| failed("the address", errno))?;
-        let socket = new_socket().map_err(|errno| failed("socket", errno))?;
-        rustix::net::connect(&socket, &address).map_err(|errno| failed("connect", errno))?;
-        Self::from_fd(socket)
+        Self::connect_within(path, LIMIT)
     }
 
-    /// The same link with another limit for every wait on the other process; 60 s if you do not say.
+    /// As [`connect`](Self::connect), with another limit, which is the link's from then on.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_within(path: impl AsRef<Path>, limit: Duration) -> Result<Self> {
+        let socket = super::place::connect(path.as_ref(), limit)?;
+        Ok(Self::from_fd(socket)?.with_limit(limit))
+    }
+
+    /// The same link with another limit for every wait on the other process; 60 s if you do not say. A call that waits more
+    /// than once has one limit for all of it.
     #[must_use]
     pub fn with_limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
@@ -123,6 +129,11 @@ impl Link {
 
     pub(super) fn set_limit(&mut self, limit: Duration) {
         self.limit = limit;
+    }
+
+    /// The end of a wait that begins now.
+    pub(super) fn deadline(&self) -> Instant {
+        crate::deadline::after(self.limit)
     }
 
     pub(super) fn process(&self) -> Process {
@@ -155,9 +166,17 @@ impl Link {
 
     /// The next message, waited for within the limit.
     pub(super) fn receive(&self, during: &'static str) -> Result<(Message, Option<OwnedFd>)> {
-        let deadline = crate::deadline::after(self.limit);
+        self.receive_until(self.deadline(), during)
+    }
+
+    /// The next message, if it comes in time.
+    pub(super) fn receive_until(
+        &self,
+        deadline: Instant,
+        during: &'static str,
+    ) -> Result<(Message, Option<OwnedFd>)> {
         loop {
-            if !self.socket.ready(Some(deadline))? {
+            if !self.socket.ready(deadline)? {
                 return Err(PeerError::Late {
                     process: self.process(),
                     during,
@@ -179,26 +198,27 @@ impl Link {
 
     /// Whether the other side has hung up, with messages unread or not.
     pub(super) fn is_hung_up(&self) -> bool {
-        let mut fds = [PollFd::new(&self.socket.fd, PollFlags::RDHUP)];
-        let now = Timespec::default();
-        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
-        poll(&mut fds, Some(&now)).is_ok_and(|n| n > 0) && fds[0].revents().intersects(gone)
+        self.socket.is_hung_up()
     }
 
     /// Tells the other side that nothing more comes; it may still send.
     pub(super) fn finish(&self) {
-        // The only failure is a side that has hung up.
-        let _ = rustix::net::shutdown(&self.socket.fd, Shutdown::Write);
+        self.socket.finish();
     }
-}
 
-pub(super) fn new_socket() -> rustix::io::Result<OwnedFd> {
-    rustix::net::socket_with(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )
+    /// Tells the other side that nothing more comes, and waits for its end: `false` if that does not come in time.
+    pub(super) fn outlast(&self, deadline: Instant) -> bool {
+        self.finish();
+        while !self.is_hung_up() {
+            // Whatever it still says is of no interest, be it well-formed or not.
+            let late = !self.socket.ready(deadline).is_ok_and(|ready| ready);
+            if late || Instant::now() >= deadline {
+                return self.is_hung_up();
+            }
+            let _ = self.socket.receive("its end was waited for");
+        }
+        true
+    }
 }
 
 pub(super) fn failed(call: &'static str, process: Process, errno: Errno) -> PeerError {
@@ -239,11 +259,23 @@ impl Socket {
         }
     }
 
+    pub(super) fn is_hung_up(&self) -> bool {
+        let mut fds = [PollFd::new(&self.fd, PollFlags::RDHUP)];
+        let now = Timespec::default();
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        poll(&mut fds, Some(&now)).is_ok_and(|n| n > 0) && fds[0].revents().intersects(gone)
+    }
+
+    pub(super) fn finish(&self) {
+        // The only failure is a side that has hung up.
+        let _ = rustix::net::shutdown(&self.fd, Shutdown::Write);
+    }
+
     /// Waits until there is something to receive, or the deadline has passed: `false`.
-    fn ready(&self, deadline: Option<Instant>) -> Result<bool> {
+    fn ready(&self, deadline: Instant) -> Result<bool> {
         loop {
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(left).ok();
             let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];
             match poll(&mut fds, timeout.as_ref()) {
                 Ok(0) => return Ok(false),

@@ -1,17 +1,20 @@
-use super::error::Process;
-use super::link::{failed, new_socket};
+use super::place::{self, failed};
 use super::{Link, PeerError};
 use crate::Result;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{SocketAddrUnix, SocketFlags};
+use rustix::net::SocketFlags;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// How many may wait to be accepted.
+const QUEUE: i32 = 16;
+
 /// A place in the file system where other processes connect by [`Link::connect`].
 ///
-/// Who may is decided by the permissions of the file's folder. Dropping it removes the file.
+/// Who may is decided by the permissions of the file's folder. Several threads may accept at once, and each connection goes to
+/// one of them. Dropping it removes the file.
 #[derive(Debug)]
 pub struct Listener {
     socket: OwnedFd,
@@ -22,15 +25,16 @@ impl Listener {
     /// Listens at `path`, where there is nothing yet.
     ///
     /// # Errors
-    /// [`PeerError::Link`]: something is there already, or the folder cannot be written.
+    /// [`PeerError::Place`]: something is there already, the folder cannot be written, or the path is too long (107 bytes).
     pub fn bind(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        let failed = |call, errno| failed(call, Process::default(), errno);
-        let address = SocketAddrUnix::new(&*path).map_err(|errno| failed("the address", errno))?;
-        let socket = new_socket().map_err(|errno| failed("socket", errno))?;
-        rustix::net::bind(&socket, &address).map_err(|errno| failed("bind", errno))?;
+        let address = place::address(&path)?;
+        // Another thread may accept what this one was woken for, which must not make it wait for the next.
+        let socket = place::socket(&path, SocketFlags::NONBLOCK)?;
+        rustix::net::bind(&socket, &address).map_err(|errno| failed("bind", &path, errno))?;
         let listener = Self { socket, path };
-        rustix::net::listen(&listener.socket, 16).map_err(|errno| failed("listen", errno))?;
+        rustix::net::listen(&listener.socket, QUEUE)
+            .map_err(|errno| failed("listen", &listener.path, errno))?;
         Ok(listener)
     }
 
@@ -43,30 +47,30 @@ impl Listener {
     /// The next process that connects.
     ///
     /// # Errors
-    /// [`PeerError::Late`] if none does within `limit`.
+    /// [`PeerError::NotMet`] if none does within `limit`.
     pub fn accept(&self, limit: Duration) -> Result<Link> {
+        let failed = |call, errno| failed(call, &self.path, errno);
         let deadline = crate::deadline::after(limit);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
-            let ready = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
-            match ready {
+            match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
                 Ok(0) => {
-                    return Err(PeerError::Late {
-                        process: Process::default(),
-                        during: "a connection was waited for",
+                    return Err(PeerError::NotMet {
+                        path: self.path.clone(),
                         limit,
+                        remedy: "nobody came: start the other process, have it connect to this very path, or wait longer",
                     }
                     .into());
                 }
                 Ok(_) => match rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC) {
                     Ok(fd) => return Link::from_fd(fd),
-                    // It has given up in the meantime.
-                    Err(Errno::CONNABORTED | Errno::INTR) => {}
-                    Err(errno) => return Err(failed("accept", Process::default(), errno).into()),
+                    // It has given up in the meantime, or another thread has it.
+                    Err(Errno::CONNABORTED | Errno::AGAIN | Errno::INTR) => {}
+                    Err(errno) => return Err(failed("accept", errno).into()),
                 },
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed("poll", Process::default(), errno).into()),
+                Err(errno) => return Err(failed("poll", errno).into()),
             }
         }
     }

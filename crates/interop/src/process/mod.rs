@@ -22,13 +22,16 @@ mod error;
 mod export;
 mod import;
 mod joint;
+mod kept;
 mod link;
 mod listener;
 mod message;
+mod place;
 
 pub use carrier::{Carrier, UnknownCarrier};
 pub use error::{PeerError, Process};
 pub use export::NotExported;
 pub use joint::Joint;
+pub(crate) use kept::Kept;
 pub use link::Link;
 pub use listener::Listener;

@@ -24,6 +24,10 @@ pub struct Objects {
     pub queue_family: u32,
     /// Where a [`Link`](super::Link) submits to.
     pub queue: vk::Queue,
+    /// Another queue of the device, of any family, that nobody else uses while the link lives. It signals in the place of a
+    /// side that does not end, for which a queue with work of its own might never get to it; without it
+    /// [`Bridge::with_semaphores`](crate::Bridge::with_semaphores) is refused.
+    pub rescue: Option<vk::Queue>,
     /// Whether `VK_KHR_external_semaphore_fd` is enabled.
     pub has_semaphores: bool,
     /// Kept for as long as the link and its buffers: what destroys the device and the instance, or
@@ -36,6 +40,7 @@ impl fmt::Debug for Objects {
         f.debug_struct("Objects")
             .field("physical_device", &self.physical_device)
             .field("queue_family", &self.queue_family)
+            .field("rescue", &self.rescue)
             .field("has_semaphores", &self.has_semaphores)
             .finish_non_exhaustive()
     }
@@ -52,7 +57,9 @@ pub(super) struct Device {
     pub(super) queue_family: u32,
     /// A queue is for one thread at a time.
     pub(super) queue: Mutex<vk::Queue>,
-    _owner: Arc<dyn Any + Send + Sync>,
+    /// For signals that must wait behind nothing.
+    pub(super) rescue: Option<Mutex<vk::Queue>>,
+    pub(super) _owner: Arc<dyn Any + Send + Sync>,
 }
 
 /// Destroys what [`Device::open`] made.
@@ -114,16 +121,19 @@ impl Device {
                 seen.push(identity.to_string());
                 continue;
             }
-            let (device, queue_family, has_semaphores) = create(&instance, physical, &identity)?;
+            let (device, queues, has_semaphores) = create(&instance, physical, &identity)?;
             own.device = Some(device.clone());
-            // SAFETY: created with one queue of the family.
-            let queue = unsafe { device.get_device_queue(queue_family, 0) };
+            // SAFETY: created with these queues.
+            let queue = |(family, index)| unsafe { device.get_device_queue(family, index) };
+            let rescue = queues.rescue.map(queue);
+            let (queue_family, queue) = (queues.family, queue((queues.family, 0)));
             let objects = Objects {
                 instance,
                 physical_device: physical,
                 device,
                 queue_family,
                 queue,
+                rescue,
                 has_semaphores,
                 owner: Arc::new(own),
             };
@@ -167,6 +177,7 @@ impl Device {
             matched,
             queue_family: objects.queue_family,
             queue: Mutex::new(objects.queue),
+            rescue: objects.rescue.map(Mutex::new),
             _owner: objects.owner,
         }))
     }
@@ -179,12 +190,20 @@ impl Device {
     }
 }
 
-/// A device with one queue that draws, if there is one, and can copy.
+/// Which queues a device was created with.
+struct Queues {
+    /// Of the first queue, which works.
+    family: u32,
+    /// Family and index of the second, if the device has one.
+    rescue: Option<(u32, u32)>,
+}
+
+/// A device with a queue that draws, if there is one, and can copy; and with another one, if there is.
 fn create(
     instance: &ash::Instance,
     physical: vk::PhysicalDevice,
     identity: &Identity,
-) -> Result<(ash::Device, u32, bool)> {
+) -> Result<(ash::Device, Queues, bool)> {
     if !has_extension(instance, physical, ash::khr::external_memory_fd::NAME)? {
         return Err(Error::Lacks {
             device: identity.to_string(),
@@ -212,15 +231,33 @@ fn create(
             device: identity.to_string(),
             lacks: "has no queue for graphics or compute".into(),
         })?;
-    let family = u32::try_from(family).unwrap_or(u32::MAX);
-    let queues = [vk::DeviceQueueCreateInfo::default()
-        .queue_family_index(family)
-        .queue_priorities(&[1.0])];
+    let second = match families[family].queue_count {
+        0 | 1 => families
+            .iter()
+            .enumerate()
+            .position(|(other, properties)| other != family && properties.queue_count > 0)
+            .map(|other| (other, 0)),
+        _ => Some((family, 1)),
+    };
+    let index = |family| u32::try_from(family).unwrap_or(u32::MAX);
+    let queues = Queues {
+        family: index(family),
+        rescue: second.map(|(family, place)| (index(family), place)),
+    };
+    let of = |family| vk::DeviceQueueCreateInfo::default().queue_family_index(family);
+    let asked = match queues.rescue {
+        Some((other, 0)) => vec![
+            of(queues.family).queue_priorities(&[1.0]),
+            of(other).queue_priorities(&[1.0]),
+        ],
+        Some(_) => vec![of(queues.family).queue_priorities(&[1.0, 1.0])],
+        None => vec![of(queues.family).queue_priorities(&[1.0])],
+    };
     let info = vk::DeviceCreateInfo::default()
-        .queue_create_infos(&queues)
+        .queue_create_infos(&asked)
         .enabled_extension_names(&extensions);
-    // SAFETY: a family and extensions that the device has; destroyed by `Own`.
+    // SAFETY: families, as many queues of each and extensions as the device has; destroyed by `Own`.
     let device =
         unsafe { instance.create_device(physical, &info, None) }.map_err(call("vkCreateDevice"))?;
-    Ok((device, family, has_semaphores))
+    Ok((device, queues, has_semaphores))
 }

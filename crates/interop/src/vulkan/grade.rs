@@ -1,7 +1,7 @@
 //! OpenCL and HIP handing over to each other by Vulkan's semaphores.
 
 use super::link::Link;
-use crate::handoff::{Handoff, LIMIT, PROBE_LIMIT, Semaphores};
+use crate::handoff::{Handoff, LIMIT, Nearby, PROBE_LIMIT, Semaphores};
 use crate::{Bridge, Error, Grade, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,12 @@ impl Bridge {
     /// makes from now on: `link` makes them, and OpenCL and HIP import them. A pattern has crossed
     /// both ways under it before this returns. `limit` is as
     /// [`Options::handoff_limit`](crate::Options::handoff_limit); a side that does not end in time
-    /// is stood in for by Vulkan's queue.
+    /// is stood in for by a queue of Vulkan's that does nothing else. Streams of another GPU ([`Peer`](crate::Peer)), for which nothing
+    /// was imported, are waited for on the host where OpenCL comes after them.
     ///
     /// # Errors
-    /// [`Error::NoGrade`] where OpenCL or HIP takes no semaphores (ROCm on Linux; a CPU), or if the
-    /// proof failed.
+    /// [`Error::NoGrade`] where OpenCL or HIP takes no semaphores (ROCm on Linux; a CPU), where Vulkan's
+    /// device has no second queue, or if the proof failed.
     pub fn with_semaphores(&self, link: &Arc<Link>, limit: Option<Duration>) -> Result<Self> {
         if !Arc::ptr_eq(self.core(), link.bridge().core()) {
             return Err(Error::OtherOwner {
@@ -29,8 +30,15 @@ impl Bridge {
                 reason: reason.clone(),
             });
         }
+        link.check_rescue().map_err(|error| Error::NoGrade {
+            grade: Grade::Device,
+            reason: error.to_string(),
+        })?;
         let start = |limit| -> Result<Arc<dyn Handoff>> {
-            Ok(Arc::new(Semaphores::start(self.core(), link, limit)?))
+            Ok(Arc::new(Nearby {
+                inner: Semaphores::start(self.core(), link, limit)?,
+                device: self.hip_device().ordinal(),
+            }))
         };
         let trial = start(PROBE_LIMIT)?;
         let proof = self

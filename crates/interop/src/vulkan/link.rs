@@ -1,11 +1,12 @@
 //! A bridge and a Vulkan device that are the same hardware.
 
+use super::Error;
 use super::buffer::Buffer;
 use super::choose::{Identity, Match};
 use super::device::{Device, Objects};
 use super::memory::Memory;
 use super::proof;
-use super::semaphore::Semaphore;
+use super::semaphore::{NO_RESCUE, Semaphore};
 use super::turns::{Mechanism, Turns};
 use crate::backing::{self, Backing, Exported, ExternalFd, Imported};
 use crate::shared::bytes_of;
@@ -90,7 +91,7 @@ impl Link {
     fn prove(bridge: &Bridge, device: Arc<Device>) -> Result<Self> {
         let core = bridge.core();
         let mut link = Self {
-            turns: Turns::new(core, &device)?,
+            turns: Turns::new(core, &device, proof::LIMIT)?,
             bridge: bridge.clone(),
             report: LinkReport {
                 device: device.identity.clone(),
@@ -109,6 +110,7 @@ impl Link {
             .try_semaphores()
             .and_then(|()| proof::semaphores(&link))
             .map_err(|error| error.to_string());
+        link.turns.set_patience(LIMIT);
         Ok(link)
     }
 
@@ -156,7 +158,7 @@ impl Link {
     /// another API does not import it.
     pub fn alloc<T: Pod>(&self, len: usize, usage: vk::BufferUsageFlags) -> Result<Buffer<T>> {
         let bytes = bytes_of::<T>(len)?;
-        let memory = Arc::new(Memory::new(&self.device, bytes as u64, usage)?);
+        let memory = self.memory(bytes, usage)?;
         let shared = Shared::over(self.bridge.core(), self.import(&memory, bytes)?, true)?;
         let shared = shared.handed_over_by(self.bridge.handoff());
         Ok(Buffer::new(shared, memory))
@@ -212,12 +214,31 @@ impl Link {
         Ok(Semaphore::new(&self.device)?)
     }
 
+    /// That a side which does not end can be stood in for.
+    pub(super) fn check_rescue(&self) -> Result<(), Error> {
+        match self.device.rescue {
+            Some(_) => Ok(()),
+            None => Err(self.device.lacks(NO_RESCUE)),
+        }
+    }
+
     pub(super) fn turns(&self) -> &Turns {
         &self.turns
     }
 
     pub(super) fn vulkan(&self) -> &Arc<Device> {
         &self.device
+    }
+
+    /// Memory that commands keep which are enqueued with its buffer.
+    pub(super) fn memory(
+        &self,
+        bytes: usize,
+        usage: vk::BufferUsageFlags,
+    ) -> Result<Arc<Memory>, Error> {
+        let memory = Arc::new(Memory::new(&self.device, bytes as u64, usage)?);
+        self.turns.know(&memory);
+        Ok(memory)
     }
 
     fn import(&self, memory: &Arc<Memory>, bytes: usize) -> Result<Box<dyn Backing>> {

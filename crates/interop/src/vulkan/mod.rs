@@ -27,6 +27,7 @@ mod choose;
 mod device;
 mod error;
 mod grade;
+mod lanes;
 mod link;
 mod loader;
 mod memory;

@@ -7,7 +7,6 @@ use super::Error;
 use super::buffer::Buffer;
 use super::error::call;
 use super::link::Link;
-use super::memory::Memory;
 use super::turns::Mechanism;
 use crate::probe::{WORDS, pattern};
 use crate::{Category, Result};
@@ -21,7 +20,7 @@ use std::time::Duration;
 const UPDATE: usize = 65536;
 const BYTES: usize = WORDS * size_of::<u32>();
 /// Patterns take milliseconds.
-const LIMIT: Duration = Duration::from_secs(5);
+pub(super) const LIMIT: Duration = Duration::from_secs(5);
 
 /// Commands in a pool of their own.
 struct Commands<'a> {
@@ -132,7 +131,7 @@ pub(super) fn displacement(link: &Link) -> Result<usize> {
     if link.bridge().core().platform != Platform::Host {
         return Ok(0);
     }
-    let memory = Memory::new(link.vulkan(), BYTES as u64, vk::BufferUsageFlags::empty())?;
+    let memory = link.memory(BYTES, vk::BufferUsageFlags::empty())?;
     let seed = 0x7EA_5E7;
     Commands::update(link, memory.buffer, seed)?.run(Mechanism::Host, &[memory.buffer])?;
     let file = File::from(memory.export()?);

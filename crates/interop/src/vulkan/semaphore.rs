@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 const KIND: vk::ExternalSemaphoreHandleTypeFlags = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
 
+/// Of a device with one queue.
+pub(super) const NO_RESCUE: &str = "has one queue, behind whose work the signal for a side that does not end might never come; give Link::adopt another in Objects::rescue";
+
 pub(crate) struct Semaphore {
     device: Arc<Device>,
     pub(super) raw: vk::Semaphore,
@@ -63,11 +66,15 @@ impl Semaphore {
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
-    /// Signals it from Vulkan's side, at once: for whoever waits for a signal that will not come.
+    /// Signals it from Vulkan's side, at once: for whoever waits for a signal that will not come. What the link's queue
+    /// has to do does not come first: that may wait for the very same.
     pub(crate) fn force(&self) -> Result<(), Error> {
+        let Some(queue) = &self.device.rescue else {
+            return Err(self.device.lacks(NO_RESCUE));
+        };
         let signals = [self.raw];
         let submit = vk::SubmitInfo::default().signal_semaphores(&signals);
-        let queue = self.device.queue.lock();
+        let queue = queue.lock();
         // SAFETY: the queue is locked; the semaphore is alive and kept by its user until the device
         // is idle.
         unsafe {
@@ -83,5 +90,105 @@ impl Drop for Semaphore {
     fn drop(&mut self) {
         // SAFETY: created here; its user has waited for what uses it.
         unsafe { self.device.raw.destroy_semaphore(self.raw, None) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vulkan::{Identity, Match};
+    use ash::vk::Handle as _;
+    use parking_lot::Mutex;
+    use std::ffi::{CStr, c_char, c_void};
+    use std::ptr::null;
+
+    /// Where a signal was submitted.
+    static SUBMITTED: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+
+    unsafe extern "system" fn submit(
+        queue: vk::Queue,
+        count: u32,
+        submits: *const vk::SubmitInfo<'_>,
+        _: vk::Fence,
+    ) -> vk::Result {
+        assert_eq!(count, 1);
+        // SAFETY: one description, of one semaphore to signal.
+        let signalled = unsafe {
+            assert_eq!((*submits).signal_semaphore_count, 1);
+            *(*submits).p_signal_semaphores
+        };
+        SUBMITTED.lock().push((queue.as_raw(), signalled.as_raw()));
+        vk::Result::SUCCESS
+    }
+
+    unsafe extern "system" fn destroy(
+        _: vk::Device,
+        _: vk::Semaphore,
+        _: *const vk::AllocationCallbacks<'_>,
+    ) {
+    }
+
+    unsafe extern "system" fn lacks(_: vk::Device, _: *const c_char) -> vk::PFN_vkVoidFunction {
+        None
+    }
+
+    /// A driver that signals, and has no other function.
+    fn device(rescue: Option<vk::Queue>) -> Arc<Device> {
+        let none = |_: &CStr| null::<c_void>();
+        let mut functions = ash::DeviceFnV1_0::load(none);
+        functions.queue_submit = submit;
+        functions.destroy_semaphore = destroy;
+        let raw = ash::Device::from_parts_1_3(
+            vk::Device::null(),
+            functions,
+            ash::DeviceFnV1_1::load(none),
+            ash::DeviceFnV1_2::load(none),
+            ash::DeviceFnV1_3::load(none),
+        );
+        let mut functions = ash::InstanceFnV1_0::load(none);
+        functions.get_device_proc_addr = lacks;
+        let instance = ash::Instance::from_parts_1_3(
+            vk::Instance::null(),
+            functions,
+            ash::InstanceFnV1_1::load(none),
+            ash::InstanceFnV1_3::load(none),
+        );
+        Arc::new(Device {
+            memory_fd: ash::khr::external_memory_fd::Device::new(&instance, &raw),
+            raw,
+            instance,
+            physical: vk::PhysicalDevice::null(),
+            identity: Identity {
+                name: "card".into(),
+                pci: None,
+                uuid: [0; vk::UUID_SIZE],
+                is_cpu: false,
+            },
+            matched: Match::Pci,
+            semaphore_fd: None,
+            queue_family: 0,
+            queue: Mutex::new(vk::Queue::from_raw(1)),
+            rescue: rescue.map(Mutex::new),
+            _owner: Arc::new(()),
+        })
+    }
+
+    #[test]
+    fn a_signal_for_a_stuck_side_waits_behind_nothing_of_the_links_own() {
+        let (rescue, raw) = (vk::Queue::from_raw(2), vk::Semaphore::from_raw(7));
+        let device = device(Some(rescue));
+        let semaphore = Semaphore { device, raw };
+        semaphore.force().expect("signalled");
+        assert_eq!(*SUBMITTED.lock(), [(2, 7)]);
+    }
+
+    #[test]
+    fn without_a_queue_for_it_no_signal_is_promised() {
+        let semaphore = Semaphore {
+            device: device(None),
+            raw: vk::Semaphore::from_raw(8),
+        };
+        let text = semaphore.force().expect_err("one queue").to_string();
+        assert!(text.contains("Objects::rescue"), "{text}");
     }
 }

@@ -3,6 +3,8 @@
 use super::Error;
 use super::device::Device;
 use super::error::call;
+use super::lanes::Lanes;
+use super::memory::Memory;
 use super::semaphore::Semaphore;
 use crate::Result;
 use crate::core::Core;
@@ -11,8 +13,8 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 /// How a stream and Vulkan's queue wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +36,9 @@ impl fmt::Display for Mechanism {
 
 /// A semaphore that Vulkan and HIP both know.
 struct Both {
-    vulkan: Semaphore,
+    // The import is released before what it imports.
     hip: hip::ExternalSemaphore,
+    vulkan: Semaphore,
 }
 
 impl Both {
@@ -51,23 +54,40 @@ impl Both {
 /// A pair for each stream: its order lets each semaphore be signalled again only after it was
 /// waited for.
 struct Lane {
-    stream: hip::Stream,
     to_vulkan: Both,
     to_hip: Both,
+    /// The number of the flight that used it last.
+    last: u64,
+    // A driver's semaphore may remember its stream, which must not be gone first.
+    stream: hip::Stream,
 }
 
 /// What Vulkan was given, until its fence says that it is done.
 struct Flight {
     fence: vk::Fence,
     barriers: [vk::CommandBuffer; 2],
+    /// Freed no earlier, whatever becomes of the buffers over it.
+    _memories: Vec<Arc<Memory>>,
 }
 
 #[derive(Default)]
 struct State {
-    lanes: HashMap<usize, Lane>,
+    lanes: Lanes<Lane>,
     /// Of which nobody knows whether a signal is pending.
     broken: Vec<Lane>,
     flights: VecDeque<Flight>,
+    /// How many flights there were, and how many of them are over.
+    submitted: u64,
+    ended: u64,
+}
+
+impl State {
+    /// Gives the flight its number.
+    fn push(&mut self, flight: Flight) -> u64 {
+        self.flights.push_back(flight);
+        self.submitted += 1;
+        self.submitted
+    }
 }
 
 pub(super) struct Turns {
@@ -75,10 +95,19 @@ pub(super) struct Turns {
     device: Arc<Device>,
     pool: vk::CommandPool,
     state: Mutex<State>,
+    /// Memory that was exported, by the buffer over it.
+    memories: Mutex<HashMap<vk::Buffer, Weak<Memory>>>,
+    /// How long the drop waits for the queue.
+    patience: Duration,
 }
 
 impl Turns {
-    pub(super) fn new(core: &Arc<Core>, device: &Arc<Device>) -> Result<Self, Error> {
+    /// `patience` is how long the drop waits for the queue.
+    pub(super) fn new(
+        core: &Arc<Core>,
+        device: &Arc<Device>,
+        patience: Duration,
+    ) -> Result<Self, Error> {
         let info = vk::CommandPoolCreateInfo::default()
             .queue_family_index(device.queue_family)
             .flags(vk::CommandPoolCreateFlags::TRANSIENT);
@@ -90,7 +119,20 @@ impl Turns {
             device: Arc::clone(device),
             pool,
             state: Mutex::default(),
+            memories: Mutex::default(),
+            patience,
         })
+    }
+
+    pub(super) fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
+    /// From now on commands that are given the memory's buffer keep the memory until they have ended.
+    pub(super) fn know(&self, memory: &Arc<Memory>) {
+        let mut memories = self.memories.lock();
+        memories.retain(|_, known| known.strong_count() > 0);
+        memories.insert(memory.buffer, Arc::downgrade(memory));
     }
 
     /// Whether semaphores can be had, not yet whether they keep an order.
@@ -124,13 +166,20 @@ impl Turns {
                 self.free(&flight);
                 return Err(error);
             }
-            state.flights.push_back(flight);
+            state.push(flight);
             return Ok(self.wait(fence, limit)?);
         }
         let key = stream.raw().addr();
-        let lane = match state.lanes.remove(&key) {
+        let mut lane = match state.lanes.take(key) {
             Some(lane) => lane,
-            None => self.lane(stream).inspect_err(|_| self.free(&flight))?,
+            None => {
+                let ended = state.ended;
+                // Vulkan has signalled, and HIP has waited.
+                let is_spare =
+                    |lane: &Lane| lane.last <= ended && lane.stream.is_idle().unwrap_or(false);
+                drop(state.lanes.spare(is_spare));
+                self.lane(stream).inspect_err(|_| self.free(&flight))?
+            }
         };
         if let Err(error) = lane.to_vulkan.hip.signal(stream, 0) {
             self.free(&flight);
@@ -144,22 +193,27 @@ impl Turns {
             state.broken.push(lane);
             return Err(error);
         }
-        state.flights.push_back(flight);
+        lane.last = state.push(flight);
         if let Err(error) = lane.to_hip.hip.wait(stream, 0) {
             state.broken.push(lane);
             // The stream goes on without, so Vulkan must be done first.
             self.wait(fence, limit)?;
             return Err(error.into());
         }
-        state.lanes.insert(key, lane);
+        state.lanes.put(key, lane);
         Ok(())
     }
 
-    /// Waits for everything that was submitted.
+    /// Waits for everything that was submitted, in all no longer than the limit.
     pub(super) fn finish(&self, limit: Duration) -> Result<(), Error> {
+        let deadline = crate::deadline::after(limit);
         let state = &mut *self.state.lock();
         for flight in &state.flights {
-            self.wait(flight.fence, limit)?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.wait(flight.fence, left).map_err(|error| match error {
+                Error::Late { .. } => Error::Late { limit },
+                other => other,
+            })?;
         }
         self.retire(state);
         Ok(())
@@ -170,6 +224,7 @@ impl Turns {
             stream: stream.clone(),
             to_vulkan: Both::new(&self.core, &self.device)?,
             to_hip: Both::new(&self.core, &self.device)?,
+            last: 0,
         })
     }
 
@@ -215,7 +270,14 @@ impl Turns {
             unsafe { raw.free_command_buffers(self.pool, &barriers) };
             call("vkCreateFence")(code)
         })?;
-        let flight = Flight { fence, barriers };
+        let memories = self.memories.lock();
+        let of = |buffer| memories.get(buffer).and_then(Weak::upgrade);
+        let flight = Flight {
+            fence,
+            barriers,
+            _memories: buffers.iter().filter_map(of).collect(),
+        };
+        drop(memories);
         let (own, external) = (self.device.queue_family, vk::QUEUE_FAMILY_EXTERNAL);
         let turns = [(barriers[0], external, own), (barriers[1], own, external)];
         for (commands, from, to) in turns {
@@ -267,6 +329,7 @@ impl Turns {
         {
             self.free(flight);
             state.flights.pop_front();
+            state.ended += 1;
         }
     }
 
@@ -283,13 +346,14 @@ impl Turns {
 
 impl Drop for Turns {
     fn drop(&mut self) {
-        let finished = self.finish(super::link::LIMIT);
+        let finished = self.finish(self.patience);
         let state = self.state.get_mut();
-        let lanes = state.lanes.drain().map(|(_, lane)| lane);
+        let flights = std::mem::take(&mut state.flights);
+        let lanes = state.lanes.drain();
         let lanes: Vec<_> = lanes.chain(state.broken.drain(..)).collect();
         if let Err(error) = finished {
             // Freeing what the device still uses would be worse than keeping it.
-            std::mem::forget((lanes, Arc::clone(&self.device)));
+            std::mem::forget((flights, lanes, Arc::clone(&self.device)));
             self.core.defer(error.into());
             return;
         }

@@ -33,9 +33,8 @@ fn an_importer_that_dies_before_it_imports_gives_the_buffer_back() {
     let not = data.export(link).expect_err("nobody takes it");
     assert!(gone(&not.error), "{not}");
     let mut words = [0; LEN];
-    not.buffer
-        .download(&mut words)
-        .expect("the buffer is whole");
+    let buffer = not.buffer.expect("nobody else has it");
+    buffer.download(&mut words).expect("the buffer is whole");
     assert_eq!(words, [8; LEN]);
     second.was_killed();
 }
@@ -169,7 +168,7 @@ fn an_exporter_that_drops_its_side_waits_for_the_importer_of_a_handle_only() {
 }
 
 #[test]
-fn memory_that_an_importer_of_a_handle_keeps_is_leaked_with_an_error() {
+fn memory_that_an_importer_of_a_handle_keeps_is_freed_once_that_has_ended() {
     let _alone = alone();
     let bridge = open();
     let (second, link) = Second::start("import-and-keep");
@@ -184,8 +183,46 @@ fn memory_that_an_importer_of_a_handle_keeps_is_leaked_with_an_error() {
         matches!(errors[..], [Error::Peer(PeerError::Late { .. })]),
         "{errors:?}"
     );
+    assert_eq!(bridge.lent_out(), 1);
     assert!(used(&bridge) > before, "not freed under the other process");
     drop(second);
+    assert_eq!(bridge.lent_out(), 0);
+    assert_eq!(used(&bridge), before);
+}
+
+#[test]
+fn memory_that_was_offered_and_may_be_open_is_not_given_back() {
+    let _alone = alone();
+    let bridge = open();
+    let before = used(&bridge);
+    for carrier in Carrier::ALL {
+        // It takes the offer, and says nothing.
+        let (link, theirs) = Link::pair().expect("a link");
+        let link = link.with_limit(Duration::from_millis(20));
+        let not = memory(&bridge, carrier)
+            .export_by(carrier, link)
+            .expect_err("no answer");
+        assert!(
+            matches!(not.error, Error::Peer(PeerError::Late { .. })),
+            "{not}"
+        );
+        assert!(not.buffer.is_none(), "{carrier}");
+        // A descriptor keeps the memory by itself.
+        let lent = usize::from(!carrier.outlives_exporter());
+        assert_eq!(bridge.lent_out(), lent, "{carrier}");
+        assert_eq!(used(&bridge) > before, lent > 0, "{carrier}");
+        drop(theirs);
+        // The next export looks after it too.
+        let (link, theirs) = Link::pair().expect("a link");
+        drop(theirs);
+        let not = memory(&bridge, Carrier::HipFd)
+            .export(link)
+            .expect_err("to nobody");
+        assert!(gone(&not.error) && not.buffer.is_some(), "{not}");
+        drop(not);
+        assert_eq!(used(&bridge), before, "{carrier}");
+        assert_eq!(bridge.lent_out(), 0);
+    }
 }
 
 #[test]

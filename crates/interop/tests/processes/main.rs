@@ -6,6 +6,8 @@ mod common;
 mod deaths;
 mod exchange;
 mod leaks;
+mod meetings;
+mod turns;
 mod wire;
 
 use std::process::{Child, Command, Stdio};

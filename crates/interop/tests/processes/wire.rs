@@ -18,6 +18,7 @@ pub const OFFER: u16 = 1;
 pub const ACCEPTED: u16 = 2;
 pub const REFUSED: u16 = 3;
 pub const TURN: u16 = 4;
+pub const FAILED_TURN: u16 = 5;
 
 /// A message of this kind that holds nothing else.
 pub fn message(kind: u16) -> [u8; 256] {
@@ -85,6 +86,7 @@ fn what_cannot_be_true_is_refused_in_one_line_and_leaves_no_descriptor() {
     assert_eq!(offer[10..12], OFFER.to_le_bytes());
     let file = rustix::fs::memfd_create("memory", rustix::fs::MemfdFlags::CLOEXEC).expect("a file");
     rustix::fs::ftruncate(&file, 4096).expect("a size");
+    let empty = rustix::fs::memfd_create("empty", rustix::fs::MemfdFlags::CLOEXEC).expect("a file");
     let spoiled = |at: usize, bytes: &[u8]| {
         let mut offer = offer.clone();
         offer[at..at + bytes.len()].copy_from_slice(bytes);
@@ -119,6 +121,15 @@ fn what_cannot_be_true_is_refused_in_one_line_and_leaves_no_descriptor() {
         drop(theirs);
         assert_eq!(descriptors(), before, "{reason}");
     }
+    let (link, theirs) = pair();
+    send(&theirs, &offer, &[empty.as_fd()]);
+    // SAFETY: refused.
+    let error = unsafe { bridge.import::<u32>(link) }.expect_err("an empty file");
+    assert!(
+        error.to_string().contains("of memory that has 0"),
+        "{error}"
+    );
+    drop(theirs);
     // The other side's type and the other's memory.
     let (link, theirs) = pair();
     send(&theirs, &offer, &[file.as_fd()]);
@@ -153,13 +164,18 @@ fn an_exporter_believes_no_answer_but_acceptance() {
         (b"?".to_vec(), "1 bytes, a message has 256"),
     ] {
         let (link, theirs) = pair();
-        send(&theirs, &answer, &[]);
+        let importer = std::thread::spawn(move || {
+            receive(&theirs);
+            send(&theirs, &answer, &[]);
+        });
         let not = memory(&bridge, Carrier::HipFd)
             .export(link)
             .expect_err(reason);
+        importer.join().expect("no panic");
         let text = not.to_string();
         assert!(text.contains(reason), "{text}");
-        assert_eq!(not.buffer.len(), LEN);
+        let buffer = not.buffer.expect("it has hung up");
+        assert_eq!(buffer.len(), LEN);
     }
 }
 

@@ -140,9 +140,9 @@ impl Findings {
 fn drop_unasked(before: &mut Vec<(String, Item)>, now: &mut Vec<(String, Item)>) {
     let depends = |what: &str| {
         let prefixes = [
-            "HIP's memory ",
             "route ",
             "hand-off ",
+            "HIP's memory ",
             "memory of ",
             "loaded ",
             "check lib",

@@ -19,7 +19,7 @@ pub(in crate::doctor) struct Sought {
 }
 
 impl Sought {
-    /// Not come to, and why.
+    /// There is nothing to look with.
     pub(super) fn not_begun(reason: &str) -> Self {
         Self {
             proof: None,
