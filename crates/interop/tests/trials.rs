@@ -45,6 +45,27 @@ fn every_allocation_tells_where_its_memory_lies_and_both_apis_use_it() {
 }
 
 #[test]
+fn memory_out_of_an_apis_reach_has_a_reason_and_the_other_apis_rate() {
+    let mut selection = common::host();
+    let hooks = selection.tables.foreign.expect("the model has to be told");
+    selection.tables.foreign = Some(platform::ForeignHooks {
+        reaches_hip: || false,
+        ..hooks
+    });
+    let trial = AllocationTrial::run(
+        &selection,
+        &Options::default(),
+        Allocation::HipMalloc,
+        |_| {},
+    )
+    .expect("a trial");
+    let reason = trial.opencl_gb_s.expect_err("out of reach");
+    assert!(reason.starts_with("the software device keeps"), "{reason}");
+    assert!(trial.hip_gb_s.expect("a rate") > 0.0);
+    assert!(trial.whereabouts.is_ok());
+}
+
+#[test]
 fn a_grade_is_tried_by_itself_and_on_the_route_that_was_named() {
     let selection = common::host();
     for grade in Grade::ALL {

@@ -3,7 +3,7 @@ use super::super::open::{Libraries, Pair};
 use super::{Step, on_each_pair};
 use crate::allocation::{self, Memory};
 use crate::measure;
-use crate::{Allocation, Result, Whereabouts};
+use crate::{Allocation, Error, Result, Whereabouts};
 use platform::Selection;
 
 /// What was found of the memory that one call gives.
@@ -64,18 +64,17 @@ fn one(
             let none = || Err("there is no memory to use".to_owned());
             return Ok(AllocationTrial {
                 allocation,
-                whereabouts: Err(error.to_string()),
+                whereabouts: Err(told(error)),
                 opencl_gb_s: none(),
                 hip_gb_s: none(),
             });
         }
     };
     observe(Step::Locate);
-    let whereabouts = from.locate(core).map_err(|error| error.to_string());
+    let whereabouts = from.locate(core).map_err(told);
     let mut rate = |by_hip, step| {
         observe(step);
-        allocation::rate(core, &ready.probe, (&from, &to), by_hip)
-            .map_err(|error| error.to_string())
+        allocation::rate(core, &ready.probe, (&from, &to), by_hip).map_err(told)
     };
     Ok(AllocationTrial {
         allocation,
@@ -83,4 +82,21 @@ fn one(
         opencl_gb_s: rate(false, Step::UseByOpenCl),
         hip_gb_s: rate(true, Step::UseByHip),
     })
+}
+
+/// The reason without the route whose rules were asked: nobody took one here.
+fn told(error: Error) -> String {
+    match error {
+        Error::Unsupported { reason, .. } => reason,
+        Error::PatternMismatch {
+            writer,
+            reader,
+            mismatches,
+            words,
+            ..
+        } => format!(
+            "{mismatches} of {words} words written by {writer} were read differently by {reader}"
+        ),
+        other => other.to_string(),
+    }
 }
