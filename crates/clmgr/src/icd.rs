@@ -30,7 +30,11 @@ pub(crate) fn open(
         (!address.is_null()).then_some(address)
     });
     let Some(address) = address else {
-        return Err("it exports neither clGetPlatformIDs nor clIcdGetPlatformIDsKHR".to_owned());
+        return Err(match exported.clGetPlatformIDs {
+            None => "it exports neither clGetPlatformIDs nor clIcdGetPlatformIDsKHR".to_owned(),
+            // what sent it here
+            Some(_) => "it exports clGetPlatformIDs, and neither clCreateContext nor clIcdGetPlatformIDsKHR: it is no whole OpenCL library".to_owned(),
+        });
     };
     // SAFETY: `cl_khr_icd` gives this name this signature, and a data pointer has the size and the
     // validity of an `Option` of a function pointer.
@@ -47,19 +51,25 @@ pub(crate) fn open(
     if platforms.is_empty() {
         return Err("it knows no platform".to_owned());
     }
-    Ok(platforms
+    let tables: Vec<(Handle, Api)> = platforms
         .into_iter()
-        .map(|platform| {
+        .filter_map(|platform| {
             // SAFETY: `cl_khr_icd`: "Every OpenCL object … must have a pointer to its dispatch
             // table as its first field", and the platform is such an object of this driver.
-            let mut api = unsafe { table_of(platform, exported) };
+            let mut api = unsafe { table_of(platform, exported) }?;
             hook(&mut api);
-            (platform, api)
+            Some((platform, api))
         })
-        .collect())
+        .collect();
+    if tables.is_empty() {
+        return Err(
+            "its platforms carry no dispatch table, which `cl_khr_icd` asks for".to_owned(),
+        );
+    }
+    Ok(tables)
 }
 
-/// Reads the dispatch table of a platform.
+/// Reads the dispatch table of a platform; there is none if the object's pointer to it is null.
 ///
 /// The table of an old driver ends where its OpenCL version ended, so that no field is read before
 /// the version that brought it is known to be there.
@@ -67,10 +77,13 @@ pub(crate) fn open(
 /// # Safety
 ///
 /// `platform` is a platform of a driver with `cl_khr_icd`.
-unsafe fn table_of(platform: Handle, exported: &Api) -> Api {
+unsafe fn table_of(platform: Handle, exported: &Api) -> Option<Api> {
     let mut api = *exported;
     // SAFETY: the caller's promise: the first field is the pointer to the table.
     let table: *const Dispatch = unsafe { *platform.0.cast::<*const Dispatch>() };
+    if table.is_null() {
+        return None;
+    }
     // The version is asked for with functions of 1.0; until then nothing later is read.
     // SAFETY: every table has the functions of 1.0.
     unsafe { take(&mut api, table, (1, 0)) };
@@ -80,7 +93,7 @@ unsafe fn table_of(platform: Handle, exported: &Api) -> Api {
         .unwrap_or((1, 0));
     // SAFETY: the table has the functions of the platform's version.
     unsafe { take(&mut api, table, version) };
-    api
+    Some(api)
 }
 
 /// Takes the functions of OpenCL up to `version` out of a dispatch table.
@@ -103,4 +116,61 @@ unsafe fn take(api: &mut Api, table: *const Dispatch, version: (u32, u32)) {
         };
     }
     core_functions!(fields);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opencl_sys::{cl_int, cl_platform_id, cl_uint};
+    use std::sync::atomic::AtomicPtr;
+
+    /// A platform: the pointer to its table, which is missing.
+    static PLATFORM: AtomicPtr<Dispatch> = AtomicPtr::new(std::ptr::null_mut());
+
+    unsafe extern "C" fn one_platform(
+        _: cl_uint,
+        platforms: *mut cl_platform_id,
+        count: *mut cl_uint,
+    ) -> cl_int {
+        if !platforms.is_null() {
+            // SAFETY: the caller gives a place for one, or null.
+            unsafe { *platforms = PLATFORM.as_ptr().cast() };
+        }
+        if !count.is_null() {
+            // SAFETY: the caller gives a valid place, or null.
+            unsafe { *count = 1 };
+        }
+        0
+    }
+
+    #[test]
+    fn a_platform_without_a_table_is_refused_and_not_followed() {
+        let resolve = |name: &CStr| {
+            let known = name == c"clIcdGetPlatformIDsKHR";
+            known.then_some(one_platform as *const () as *mut c_void)
+        };
+        let refused = open(&Api::EMPTY, &resolve, &|_| {
+            panic!("there is nothing to hook")
+        });
+        let reason = refused.expect_err("no table");
+        assert!(reason.contains("no dispatch table"), "{reason}");
+    }
+
+    #[test]
+    fn half_a_library_is_refused_for_what_it_lacks() {
+        let half = Api {
+            clGetPlatformIDs: Some(one_platform),
+            ..Api::EMPTY
+        };
+        let reason = open(&half, &|_| None, &|_| {}).expect_err("half");
+        assert!(
+            reason.contains("exports clGetPlatformIDs, and neither clCreateContext"),
+            "{reason}"
+        );
+        let reason = open(&Api::EMPTY, &|_| None, &|_| {}).expect_err("none");
+        assert!(
+            reason.contains("exports neither clGetPlatformIDs"),
+            "{reason}"
+        );
+    }
 }

@@ -29,9 +29,19 @@ struct Inner {
     enqueued: AtomicU64,
     ended: AtomicU64,
     deferred: Mutex<Option<Error>>,
-    /// The events of barriers that wait for user events, until they have ended.
-    held: Mutex<Vec<Handle>>,
+    held: Mutex<Held>,
 }
+
+/// The events of barriers that wait for user events, until they have ended.
+#[derive(Default)]
+struct Held {
+    events: Vec<Handle>,
+    /// The number at which those that have ended are let go: a queue may never be finished.
+    sweep_at: usize,
+}
+
+/// The fewest events that are worth asking for.
+const SWEEP_AT_LEAST: usize = 64;
 
 static LIVE: Live<Inner> = Live::new();
 
@@ -129,7 +139,7 @@ impl Queue {
     pub(crate) fn drain(&self) -> Result<()> {
         let finish = slot!(self.0.context.api(), clFinish)?;
         let before = self.enqueued();
-        let held = std::mem::take(&mut *self.0.held.lock());
+        let held = std::mem::take(&mut *self.0.held.lock()).events;
         // SAFETY: the queue is alive.
         let finished = check(unsafe { finish(self.raw()) }, || "clFinish".to_owned());
         self.0.release(held);
@@ -179,7 +189,7 @@ impl Queue {
         let code = unsafe { barrier(self.raw(), 1, list.as_ptr(), place) };
         check(code, || "clEnqueueBarrierWithWaitList(1 event)".to_owned())?;
         if !own.is_null() {
-            self.0.held.lock().push(Handle(own));
+            self.0.hold(Handle(own));
         }
         self.note_enqueued();
         Ok(())
@@ -310,6 +320,44 @@ impl fmt::Debug for Queue {
 }
 
 impl Inner {
+    /// Keeps an event until it has ended. Asking costs a call for each, so that it is done when as many have come as were left.
+    fn hold(&self, event: Handle) {
+        let ended: Vec<Handle> = {
+            let mut held = self.held.lock();
+            held.events.push(event);
+            if held.events.len() < held.sweep_at.max(SWEEP_AT_LEAST) {
+                return;
+            }
+            let (ended, rest) = held
+                .events
+                .drain(..)
+                .partition(|&event| self.is_over(event));
+            held.events = rest;
+            held.sweep_at = 2 * held.events.len();
+            ended
+        };
+        self.release(ended);
+    }
+
+    /// Whether the event's command has ended, well or not; not if the driver can't tell.
+    fn is_over(&self, event: Handle) -> bool {
+        let Some(get) = self.context.api().clGetEventInfo else {
+            return false;
+        };
+        let mut status = opencl_sys::CL_QUEUED;
+        // SAFETY: the event is alive, since this queue holds it; the place has the answer's size.
+        let code = unsafe {
+            get(
+                event.0,
+                opencl_sys::CL_EVENT_COMMAND_EXECUTION_STATUS,
+                size_of_val(&status),
+                (&raw mut status).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        code == opencl_sys::CL_SUCCESS && status <= opencl_sys::CL_COMPLETE
+    }
+
     fn release(&self, events: Vec<Handle>) {
         if let Some(release) = self.context.api().clReleaseEvent {
             for event in events {
@@ -322,7 +370,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let held = std::mem::take(self.held.get_mut());
+        let held = std::mem::take(self.held.get_mut()).events;
         self.release(held);
         LIVE.leave(self.raw, self);
         if let Some(release) = self.context.api().clReleaseCommandQueue {

@@ -4,9 +4,13 @@ mod common;
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clmgr::opencl_sys::cl_function_types as types;
-use clmgr::opencl_sys::{cl_command_queue, cl_event, cl_int, cl_kernel, cl_uint};
+use clmgr::opencl_sys::{
+    cl_command_queue, cl_context, cl_context_properties, cl_device_id, cl_event, cl_int, cl_kernel,
+    cl_uint,
+};
 use clmgr::{
     Access, BoxLayout, BridgeRoute, BufferAccess, BufferBridge, Context, Device, DeviceKind, Error,
     HostPtrBuffer, Manager, Queue, RegularBuffer, SvmBuffer, SvmCapabilities, UserEvent,
@@ -89,6 +93,25 @@ fn the_way_between_contexts_is_explained_with_its_reason() {
     assert!(inside.starts_with("direct: "), "{inside}");
 }
 
+static CONTEXTS: AtomicUsize = AtomicUsize::new(0);
+static CREATE: OnceLock<types::clCreateContext_t> = OnceLock::new();
+
+unsafe extern "C" fn counts_contexts(
+    properties: *const cl_context_properties,
+    count: cl_uint,
+    devices: *const cl_device_id,
+    notify: Option<
+        unsafe extern "C" fn(*const std::ffi::c_char, *const c_void, usize, *mut c_void),
+    >,
+    data: *mut c_void,
+    code: *mut cl_int,
+) -> cl_context {
+    CONTEXTS.fetch_add(1, Ordering::SeqCst);
+    let create = CREATE.get().copied().flatten().unwrap();
+    // SAFETY: the caller's arguments.
+    unsafe { create(properties, count, devices, notify, data, code) }
+}
+
 unsafe extern "C" fn takes_any_argument(
     _: cl_kernel,
     _: cl_uint,
@@ -120,6 +143,8 @@ unsafe extern "C" fn runs_nothing(
 fn a_driver_that_reports_success_and_copies_nothing_is_found_out() {
     let manager = Manager::load_with(|api| {
         let _ = MARKER.set(api.clEnqueueMarkerWithWaitList);
+        let _ = CREATE.set(api.clCreateContext);
+        api.clCreateContext = Some(counts_contexts);
         api.clSetKernelArg = Some(takes_any_argument);
         api.clEnqueueNDRangeKernel = Some(runs_nothing);
     })
@@ -130,7 +155,8 @@ fn a_driver_that_reports_success_and_copies_nothing_is_found_out() {
         Context::new(&device).unwrap(),
     );
     let (from, to) = (here.queue().unwrap(), there.queue().unwrap());
-    // The second one knows the verdict of the first.
+    // The second one knows the verdict of the first, which took two contexts to find out.
+    let before = CONTEXTS.load(Ordering::SeqCst);
     for _ in 0..2 {
         let bridge = BufferBridge::new(&from, &to).unwrap();
         let text = bridge.explain();
@@ -141,6 +167,7 @@ fn a_driver_that_reports_success_and_copies_nothing_is_found_out() {
         let mut target = RegularBuffer::<u32>::new(&there, 100).unwrap();
         bridge.copy(&source, 0, &mut target, 0, 100).unwrap();
         assert_eq!(target.map(&to).unwrap()[..], counting(100));
+        assert_eq!(CONTEXTS.load(Ordering::SeqCst), before + 2);
     }
 }
 

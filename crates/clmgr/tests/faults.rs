@@ -15,7 +15,7 @@ use clmgr::opencl_sys::{
     cl_kernel, cl_mem, cl_program, cl_uint,
 };
 use clmgr::{
-    Api, Arg, BoxLayout, BufferBridge, BufferStrategy, Context, Error, ExternalBuffer,
+    Api, Arg, BoxLayout, BridgeRoute, BufferBridge, BufferStrategy, Context, Error, ExternalBuffer,
     HostPtrBuffer, Kernel, Manager, MemoryPool, NdRange, Needs, Program, Queue, RegularBuffer,
     Result, SvmBuffer, SvmCapabilities, SvmGrain, UserEvent,
 };
@@ -469,6 +469,55 @@ fn the_bridge() {
         target.read(&to, &mut got)?;
         assert_eq!(got, [3; 300]);
         drop(bridge);
+        from.finish()?;
+        to.finish()
+    });
+}
+
+#[test]
+fn the_bridge_without_a_thread_that_waits() {
+    let _alone = alone();
+    let (here, from, _) = open();
+    let (there, to, _) = open();
+    let mut source = RegularBuffer::<u32>::new(&here, 1000).unwrap();
+    source.write(&from, &[3; 1000]).unwrap();
+    with_every_call_failing(&[&from, &to], &[], || {
+        let mut target = RegularBuffer::<u32>::new(&there, 1000)?;
+        // More pieces than there are places for them: one waits for another's end.
+        let bridge = BufferBridge::staged(&from, &to, 512)?;
+        bridge
+            .copy_async(&source, 0, &mut target, 0, 1000)?
+            .wait()?;
+        let mut got = vec![0; 1000];
+        target.read(&to, &mut got)?;
+        assert_eq!(got, [3; 1000]);
+        drop(bridge);
+        from.finish()?;
+        to.finish()
+    });
+}
+
+#[test]
+fn the_bridge_by_a_kernel_where_the_driver_takes_another_contexts_buffer() {
+    let _alone = alone();
+    let (here, from, _) = open();
+    let (there, to, _) = open();
+    let mut source = RegularBuffer::<u32>::new(&here, 301).unwrap();
+    source.write(&from, &[3; 301]).unwrap();
+    // The trial is the device's, and made once: not where a call fails.
+    let bridge = BufferBridge::new(&from, &to).unwrap();
+    if bridge.route() != BridgeRoute::Foreign {
+        println!("skipped: {}", bridge.explain());
+        return;
+    }
+    with_every_call_failing(&[&from, &to], &[], || {
+        let mut target = RegularBuffer::<u32>::new(&there, 301)?;
+        // From an odd place: more kernels than one.
+        bridge.copy(&source, 1, &mut target, 0, 300)?;
+        bridge.copy_async(&source, 0, &mut target, 0, 301)?.wait()?;
+        let mut got = vec![0; 301];
+        target.read(&to, &mut got)?;
+        assert_eq!(got, [3; 301]);
         from.finish()?;
         to.finish()
     });

@@ -233,6 +233,33 @@ fn every_shape_of_a_work_group_gives_the_same_transform() {
 }
 
 #[test]
+fn a_shape_that_no_work_group_has_is_refused_by_name() {
+    let bench = bench();
+    for (values, columns, reason) in [
+        (Some(0), None, "2 to 32 numbers"),
+        (Some(1), None, "2 to 32 numbers"),
+        (Some(33), None, "2 to 32 numbers"),
+        (None, Some(0), "1 to 32 transforms"),
+        (None, Some(33), "1 to 32 transforms"),
+    ] {
+        let mut tuning = Tuning::default();
+        tuning.values = values;
+        tuning.columns = columns;
+        for (len, way) in [(120, Way::Registers), (32 * 64, stages(32, 64))] {
+            let (context, programs) = (&bench.context, &bench.programs);
+            let refused = Plan::with_tuning(context, programs, len, 1, way, tuning.clone());
+            let error = refused
+                .err()
+                .unwrap_or_else(|| panic!("{tuning:?} by {way}"));
+            assert!(
+                matches!(&error, Error::NotSupported { reason: why, .. } if why.contains(reason)),
+                "{tuning:?} by {way}: {error}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_chosen_way_is_right_for_small_lengths_of_all_kinds() {
     let bench = bench();
     for (index, len) in [

@@ -3,21 +3,26 @@
 
 mod common;
 
+use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use clmgr::opencl_sys::cl_function_types as types;
 use clmgr::opencl_sys::{
     CL_DEVICE_EXTENSIONS, cl_command_queue, cl_context, cl_device_id, cl_event, cl_int,
     cl_platform_id, cl_uint,
 };
-use clmgr::{Api, Context, Error, Manager, Semaphore};
+use clmgr::{Api, Context, Error, Manager, Semaphore, SemaphoreKind};
 
 static REAL: OnceLock<Api> = OnceLock::new();
-static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// Those of this test, whose thread makes them all.
+    static CALLS: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+}
 
 fn note(call: &'static str) {
-    CALLS.lock().unwrap().push(call);
+    CALLS.with_borrow_mut(|calls| calls.push(call));
 }
 
 unsafe extern "C" fn device_info(
@@ -27,7 +32,8 @@ unsafe extern "C" fn device_info(
     value: *mut c_void,
     needed: *mut usize,
 ) -> cl_int {
-    const LIST: &[u8] = b"cl_khr_semaphore\0";
+    const LIST: &[u8] =
+        b"cl_khr_semaphore cl_khr_external_semaphore cl_khr_external_semaphore_opaque_fd\0";
     if what != CL_DEVICE_EXTENSIONS {
         let real = REAL.get().unwrap().clGetDeviceInfo.unwrap();
         // SAFETY: the caller's arguments, for the function they were meant for.
@@ -121,24 +127,33 @@ unsafe extern "C" fn function(_: cl_platform_id, name: *const c_char) -> *mut c_
     }
 }
 
-#[test]
-fn a_signal_is_handed_to_the_device_before_its_wait_may_be_enqueued() {
-    let manager = Manager::load_with(|api| {
+fn take_calls() -> Vec<&'static str> {
+    CALLS.take()
+}
+
+fn manager() -> Manager {
+    Manager::load_with(|api| {
+        // The first one will do for all: they are of one library.
         let _ = REAL.set(*api);
         api.clGetDeviceInfo = Some(device_info);
         let by_name: types::clGetExtensionFunctionAddressForPlatform_t = Some(function);
         api.clGetExtensionFunctionAddressForPlatform = by_name;
         api.clFlush = Some(flush);
     })
-    .unwrap_or_else(|error| panic!("{error}"));
+    .unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_signal_is_handed_to_the_device_before_its_wait_may_be_enqueued() {
+    let manager = manager();
     let context = Context::new(&manager.devices()[0]).unwrap();
     let (one, two) = (context.queue().unwrap(), context.queue().unwrap());
     let elsewhere = Context::new(&manager.devices()[0]).unwrap();
     let semaphore = Semaphore::new(&context).unwrap();
-    CALLS.lock().unwrap().clear();
+    take_calls();
 
     assert!(matches!(semaphore.wait(&two), Err(Error::NotSignalled)));
-    assert!(CALLS.lock().unwrap().is_empty(), "the driver was asked");
+    assert!(take_calls().is_empty(), "the driver was asked");
     semaphore.signal(&one).unwrap();
     // A wait that fails takes no signal.
     let foreign = semaphore.wait(&elsewhere.queue().unwrap());
@@ -146,10 +161,29 @@ fn a_signal_is_handed_to_the_device_before_its_wait_may_be_enqueued() {
     semaphore.wait(&two).unwrap();
     let again = semaphore.wait(&two).unwrap_err();
     assert!(again.to_string().contains("signal first"), "{again}");
-    assert_eq!(*CALLS.lock().unwrap(), ["signal", "flush", "wait"]);
+    assert_eq!(take_calls(), ["signal", "flush", "wait"]);
 
-    let exported = semaphore.export(clmgr::SemaphoreKind::OPAQUE_FD);
+    let exported = semaphore.export(SemaphoreKind::OPAQUE_FD);
     assert!(matches!(exported, Err(Error::NotSupported { .. })));
     drop(semaphore);
-    assert_eq!(CALLS.lock().unwrap().last(), Some(&"release"));
+    assert_eq!(take_calls().last(), Some(&"release"));
+}
+
+#[test]
+fn an_imported_semaphore_is_signalled_by_others_too() {
+    let manager = manager();
+    let context = Context::new(&manager.devices()[0]).unwrap();
+    let queue = context.queue().unwrap();
+    let fd = std::fs::File::open("/dev/null").unwrap();
+    // SAFETY: this driver does not look at the descriptor.
+    let imported =
+        unsafe { Semaphore::import(&context, SemaphoreKind::OPAQUE_FD, fd.into()) }.unwrap();
+    take_calls();
+    // Nobody here has signalled it, and nobody here knows who will.
+    for _ in 0..2 {
+        imported.wait(&queue).unwrap().wait().unwrap();
+    }
+    assert_eq!(take_calls(), ["wait", "wait"]);
+    let own = Semaphore::new(&context).unwrap();
+    assert!(matches!(own.wait(&queue), Err(Error::NotSignalled)));
 }

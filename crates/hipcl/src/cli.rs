@@ -40,6 +40,9 @@ enum Command {
     DoctorProbe {
         /// What to look at.
         subject: doctor::probe::Subject,
+        /// On this platform.
+        #[arg(long)]
+        platform: Option<String>,
     },
     /// Measures this machine: each figure with its spread and what limits it.
     Bench(bench::Options),
@@ -154,7 +157,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn execute(command: Command) -> Result<ExitCode> {
     let request = match command {
         Command::Doctor(options) => return doctor::main(&options),
-        Command::DoctorProbe { subject } => return doctor::probe::main(subject),
+        Command::DoctorProbe { subject, platform } => {
+            return doctor::probe::main(subject, platform.as_deref());
+        }
         Command::Bench(options) => return bench::main(&options),
         Command::BenchPeer(peer) => return peer.run(),
         Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Preset::Gps(options)),

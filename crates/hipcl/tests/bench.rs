@@ -238,10 +238,20 @@ fn a_file_that_is_no_report_is_refused_before_anything_is_measured() {
         "{}",
         run.stderr()
     );
+    assert!(run.stderr().contains("take it again"), "{}", run.stderr());
     assert_eq!(
         run.stderr().trim_end().lines().count(),
         1,
         "{}",
         run.stderr()
     );
+}
+
+#[test]
+fn iterations_are_refused_where_nothing_iterates() {
+    Run::new(&["bench", "pool", "--iterations", "2000"]).assert_refused(&[
+        "bench pool",
+        "--iterations",
+        "bench soak",
+    ]);
 }

@@ -50,6 +50,12 @@ fn a_machine_without_opencl_is_unhealthy_and_says_what_was_tried() {
         text.contains("/nonexistent/libOpenCL.so") && text.contains("advice: no OpenCL device"),
         "{text}"
     );
+    let said: Vec<&str> = text.split_whitespace().collect();
+    let said = said.join(" ");
+    assert!(
+        said.contains("HIPCL_OPENCL names /nonexistent/libOpenCL.so") && said.contains("unset it"),
+        "the variable is not blamed: {text}"
+    );
     assert!(text.contains("not healthy"), "{text}");
 }
 
@@ -99,6 +105,93 @@ fn a_route_that_works_no_longer_is_worse_and_changes_the_status() {
 }
 
 #[test]
+fn a_named_route_is_judged_by_itself() {
+    if !ready_on_host("a_named_route_is_judged_by_itself") {
+        return;
+    }
+    let copies = Run::new(&["doctor", "--route", "staging", "--json", "FOLDER/d.json"]);
+    assert_eq!(copies.status(), Some(0), "{}", copies.stdout());
+    assert!(
+        !copies.stdout().contains("not healthy"),
+        "{}",
+        copies.stdout()
+    );
+    assert_eq!(copies.json("d.json")["asked_routes"][0], "staging");
+    let none = Run::new(&["doctor", "--route", "external-fd"]);
+    assert_eq!(none.status(), Some(1), "{}", none.stdout());
+    let text = none.stdout();
+    assert!(
+        text.contains("undecided: ") && !text.contains("not healthy"),
+        "{text}"
+    );
+    // held against a whole report
+    let whole = Run::new(&["doctor", "--json", "FOLDER/given.json"]);
+    assert_eq!(whole.status(), Some(0), "{}", whole.stdout());
+    let old = whole.path("given.json");
+    let old = old.to_str().expect("a path in UTF-8");
+    let part = Run::new(&["doctor", "--route", "staging", "--compare", old]);
+    assert_eq!(part.status(), Some(0), "{}", part.stdout());
+    assert!(!part.stdout().contains("\n  gone"), "{}", part.stdout());
+}
+
+#[test]
+fn every_hand_off_and_every_allocation_has_a_row() {
+    if !ready_on_host("every_hand_off_and_every_allocation_has_a_row") {
+        return;
+    }
+    let run = Run::new(&["doctor", "--json", "FOLDER/d.json"]);
+    assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+    let findings = run.json("d.json");
+    let grades = findings["grades"].as_array().expect("a list");
+    assert_eq!(grades.len(), 3, "{grades:#?}");
+    for grade in grades {
+        let name = grade["grade"].as_str().expect("a name");
+        assert_eq!(grade["works"], true, "{grade:#}");
+        assert_eq!(grade["route"], "svm-coarse");
+        assert!(
+            grade["figures"]["opencl_to_hip_us"].is_number(),
+            "{grade:#}"
+        );
+        assert!(
+            grade["figures"]["hip_to_opencl_us"].is_number(),
+            "{grade:#}"
+        );
+        assert!(
+            run.stdout().contains(&format!("  ok {name}")),
+            "{}",
+            run.stdout()
+        );
+    }
+    let allocations = findings["allocations"].as_array().expect("a list");
+    let of = |name: &str| {
+        let found = allocations.iter().find(|it| it["allocation"] == name);
+        found.unwrap_or_else(|| panic!("{name} in {allocations:#?}"))
+    };
+    for (name, residency, known_by) in [
+        ("cl-buffer", "vram", "by definition"),
+        ("cl-alloc-host-ptr", "host-pinned", "by definition"),
+        ("cl-svm-coarse", "vram", "by definition"),
+        ("cl-svm-fine", "host-pinned", "by definition"),
+        ("hip-malloc", "vram", "hsa_amd_pointer_info"),
+        ("hip-host-malloc", "host-pinned", "hsa_amd_pointer_info"),
+        ("hip-malloc-managed", "host-pinned", "hsa_amd_pointer_info"),
+    ] {
+        let row = of(name);
+        assert_eq!(row["works"], true, "{row:#}");
+        assert_eq!(
+            (&row["residency"], &row["known_by"]),
+            (&residency.into(), &known_by.into()),
+            "{row:#}"
+        );
+        for rate in ["opencl_gb_s", "hip_gb_s"] {
+            let rate = row[rate].as_f64().unwrap_or_else(|| panic!("{row:#}"));
+            assert!(rate > 0.0, "{row:#}");
+        }
+    }
+    assert_eq!(allocations.len(), 7);
+}
+
+#[test]
 fn an_earlier_report_that_is_none_is_refused_before_anything_is_tried() {
     Run::with(&["doctor", "--compare", "FOLDER/given.json"], |run| {
         std::fs::write(run.folder.join("given.json"), "{}").expect("a file");
@@ -108,5 +201,12 @@ fn an_earlier_report_that_is_none_is_refused_before_anything_is_tried() {
 
 #[test]
 fn an_unknown_platform_is_refused_with_the_names_that_exist() {
-    Run::new(&["doctor", "--platform", "cuda"]).assert_refused(&["cuda", "nvidia"]);
+    let refused = Run::new(&["doctor", "--platform", "cuda"]);
+    refused.assert_refused(&["cuda", "--platform", "nvidia"]);
+    assert!(!refused.stderr().contains("HIPCL_PLATFORM"));
+    Run::with(&["doctor"], |run| run.env("HIPCL_PLATFORM", "cuda")).assert_refused(&[
+        "cuda",
+        "HIPCL_PLATFORM",
+        "nvidia",
+    ]);
 }

@@ -54,7 +54,7 @@ fn doctor(plant: &str, arguments: &[&str]) -> Option<(Run, Value)> {
     Some((run, findings))
 }
 
-fn route<'a>(findings: &'a Value, name: &str) -> &'a Value {
+fn route_of<'a>(findings: &'a Value, name: &str) -> &'a Value {
     let routes = findings["routes"].as_array().expect("a list");
     let found = routes.iter().find(|route| route["route"] == name);
     found.expect("the route")
@@ -67,12 +67,12 @@ fn a_crash_on_one_route_is_a_finding_and_the_next_route_is_tried() {
         return;
     };
     assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
-    let died = &route(&findings, "svm-coarse")["died"];
+    let died = &route_of(&findings, "svm-coarse")["died"];
     assert_eq!(died["how"], "died by SIGSEGV");
     assert_eq!(died["step"], "allocating");
     assert_eq!(died["stderr"][0], "planted: about to crash");
-    assert_eq!(route(&findings, "svm-coarse")["works"], false);
-    assert_eq!(route(&findings, "host-pinned")["works"], true);
+    assert_eq!(route_of(&findings, "svm-coarse")["works"], false);
+    assert_eq!(route_of(&findings, "host-pinned")["works"], true);
     let text = run.stdout();
     assert!(
         text.contains("advice: route svm-coarse: died by SIGSEGV in the probe of svm-coarse"),
@@ -87,7 +87,7 @@ fn a_hung_driver_is_killed_and_told_of() {
         return;
     };
     assert_eq!(run.status(), Some(1), "{}{}", run.stdout(), run.stderr());
-    let state = route(&findings, "svm-coarse");
+    let state = route_of(&findings, "svm-coarse");
     assert_eq!(state["died"]["how"], "hung, and was killed after 5 s");
     assert_eq!(findings["healthy"], false);
 }
@@ -97,7 +97,7 @@ fn a_process_that_ends_without_an_answer_has_not_proven_its_route() {
     let Some((_, findings)) = doctor("leave", &["--route", "svm-coarse"]) else {
         return;
     };
-    let state = route(&findings, "svm-coarse");
+    let state = route_of(&findings, "svm-coarse");
     assert_eq!(state["works"], false);
     assert_eq!(state["died"]["how"], "ended without an answer");
 }
@@ -107,7 +107,7 @@ fn a_wrong_pattern_names_its_direction() {
     let Some((run, findings)) = doctor("short", &["--route", "svm-coarse"]) else {
         return;
     };
-    let state = route(&findings, "svm-coarse");
+    let state = route_of(&findings, "svm-coarse");
     assert_eq!(state["works"], false);
     assert_eq!(state["impossible"], false);
     let crossing = &state["crossings"][0];
@@ -118,6 +118,63 @@ fn a_wrong_pattern_names_its_direction() {
     assert!(state["figures"].is_null(), "{state}");
     let text = run.stdout();
     assert!(text.contains("advice: route svm-coarse"), "{text}");
+}
+
+fn row<'a>(findings: &'a Value, table: &str, key: &str, name: &str) -> &'a Value {
+    let rows = findings[table].as_array().expect("a list");
+    let found = rows.iter().find(|row| row[key] == name);
+    found.unwrap_or_else(|| panic!("{name} in {rows:#?}"))
+}
+
+#[test]
+fn a_hand_off_that_deadlocks_is_a_finding_and_costs_no_other_row_its_figures() {
+    let Some((run, findings)) = doctor("deadlock-in-callback", &["--limit", "15"]) else {
+        return;
+    };
+    assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+    let callback = row(&findings, "grades", "grade", "callback");
+    assert_eq!(callback["works"], false);
+    assert_eq!(callback["died"]["how"], "hung, and was killed after 15 s");
+    assert_eq!(callback["died"]["step"], "timing the hand-off");
+    assert!(
+        run.stdout().contains("advice: hand-off callback: hung"),
+        "{}",
+        run.stdout()
+    );
+    let host = row(&findings, "grades", "grade", "host");
+    assert_eq!(host["works"], true, "{host:#}");
+    for route in ["svm-coarse", "host-pinned"] {
+        let state = route_of(&findings, route);
+        assert_eq!(state["works"], true, "{state:#}");
+        assert!(state["figures"].is_object(), "{state:#}");
+    }
+}
+
+#[test]
+fn a_hand_off_whose_callback_never_comes_says_so() {
+    let Some((_, findings)) = doctor("no-callback", &[]) else {
+        return;
+    };
+    let callback = row(&findings, "grades", "grade", "callback");
+    assert_eq!(callback["works"], false);
+    let reason = callback["reason"].as_str().expect("a reason");
+    assert!(reason.contains("did not hand over"), "{reason}");
+    assert!(callback["died"].is_null(), "{callback:#}");
+    // the host waits by itself
+    assert_eq!(row(&findings, "grades", "grade", "host")["works"], true);
+}
+
+#[test]
+fn a_kernel_that_copies_nothing_gives_no_rate() {
+    let Some((run, findings)) = doctor("short-copy", &[]) else {
+        return;
+    };
+    let buffer = row(&findings, "allocations", "allocation", "cl-buffer");
+    assert!(buffer["opencl_gb_s"].is_null(), "{buffer:#}");
+    let missing = buffer["opencl_missing"].as_str().expect("a reason");
+    assert!(missing.contains("words written by OpenCL"), "{missing}");
+    assert!(buffer["hip_gb_s"].is_number(), "{buffer:#}");
+    assert!(run.stdout().contains("(1) OpenCL: "), "{}", run.stdout());
 }
 
 #[test]
@@ -133,7 +190,7 @@ fn a_library_that_aborts_when_it_is_loaded_leaves_the_rest_of_the_findings() {
     assert!(tried.contains("died by SIGABRT"), "{tried}");
     assert!(tried.contains("planted: no such firmware"), "{tried}");
     // each route has its reason, and no process was spent on it
-    let reason = &route(&findings, "svm-coarse")["reason"];
+    let reason = &route_of(&findings, "svm-coarse")["reason"];
     assert_eq!(*reason, "not tried: there is no OpenCL device");
 }
 
@@ -143,7 +200,7 @@ fn what_a_library_prints_is_not_taken_for_an_answer() {
         return;
     };
     assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
-    assert_eq!(route(&findings, "svm-coarse")["works"], true);
+    assert_eq!(route_of(&findings, "svm-coarse")["works"], true);
     assert!(!run.stdout().contains("from a library"), "{}", run.stdout());
 }
 
@@ -153,7 +210,7 @@ fn a_crash_at_the_end_of_a_process_leaves_its_answer() {
         return;
     };
     assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
-    let state = route(&findings, "svm-coarse");
+    let state = route_of(&findings, "svm-coarse");
     assert_eq!(state["works"], true);
     assert_eq!(state["died"]["how"], "died by SIGBUS");
     let text = run.stdout();
@@ -170,7 +227,7 @@ fn a_crash_on_a_buffer_object_of_hips_memory_is_a_finding_and_no_proof() {
         return;
     };
     assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
-    assert_eq!(route(&findings, "hip-pointer")["works"], true);
+    assert_eq!(route_of(&findings, "hip-pointer")["works"], true);
     let host_ptr = &findings["host_ptr"];
     assert_eq!(host_ptr["proof"], Value::Null);
     assert_eq!(host_ptr["died"]["how"], "died by SIGSEGV");

@@ -1,8 +1,9 @@
 //! The report of `hipcl doctor` as text and as a file, and one held against another.
 
 use hipcl::doctor::{
-    Check, Compiler, Crossing, Death, Findings, HipDevice, HostPtr, Kind, Library, OpenClDevice,
-    Pair, Pairing, RouteFigures, RouteState, SCHEMA, State, Tried,
+    AllocationState, Check, Compiler, Crossing, Death, Findings, GradeState, HandoffFigures,
+    HipDevice, HostPtr, Kind, Library, OpenClDevice, Pair, Pairing, RouteFigures, RouteState,
+    SCHEMA, State, Tried,
 };
 use tempfile::TempDir;
 
@@ -47,6 +48,39 @@ fn broken(name: &str, reason: &str, impossible: bool) -> RouteState {
     }
 }
 
+fn grade(name: &str, by: Result<[f64; 2], &str>) -> GradeState {
+    GradeState {
+        grade: name.into(),
+        route: "svm-coarse".into(),
+        works: by.is_ok(),
+        opencl_to_hip: by.is_ok().then(|| "clFinish".into()),
+        hip_to_opencl: by.is_ok().then(|| "hipStreamSynchronize".into()),
+        reason: by.err().map(Into::into),
+        figures: by.ok().map(|[there, back]| HandoffFigures {
+            opencl_to_hip_us: there,
+            hip_to_opencl_us: back,
+        }),
+        figures_missing: None,
+        died: None,
+    }
+}
+
+fn allocation(name: &str, call: &str, place: Option<(&str, &str)>) -> AllocationState {
+    AllocationState {
+        allocation: name.into(),
+        call: call.into(),
+        works: true,
+        residency: place.map(|place| place.0.into()),
+        known_by: place.map(|place| place.1.into()),
+        opencl_gb_s: Some(900.0),
+        opencl_missing: None,
+        hip_gb_s: None,
+        hip_missing: Some("the other API has no address".into()),
+        reason: None,
+        died: None,
+    }
+}
+
 fn library(name: &str, place: &str, detail: &str) -> Library {
     Library {
         name: name.into(),
@@ -72,6 +106,7 @@ fn mi100() -> Findings {
         taken: "2026-11-22T01:30:00Z".into(),
         platform: "amd".into(),
         platform_why: "it has a device".into(),
+        platform_failure: None,
         libraries: vec![
             library("HIP", "/opt/rocm-6.3.0/lib/libamdhip64.so.6", "475 functions"),
             library("HSA", "/opt/rocm-6.3.0/lib/libhsa-runtime64.so.1", "9 functions"),
@@ -112,6 +147,7 @@ fn mi100() -> Findings {
             proof: "PCI address 0000:03:00.0; a pattern written through each API was read through the other".into(),
             grade: "host".into(),
         }),
+        asked_routes: Vec::new(),
         routes: vec![
             route("svm-coarse", (900.0, 950.5)),
             broken("external-fd", "importing memory by opaque-fd is not possible on `gfx908:sramecc+:xnack-`: it lacks `cl_khr_external_memory`", true),
@@ -124,6 +160,19 @@ fn mi100() -> Findings {
             reason: Some("clCreateBuffer(CL_MEM_USE_HOST_PTR, 262144 bytes of route hip-pointer) failed: CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)".into()),
             died: None,
         }),
+        grades: vec![
+            grade("host", Ok([17.25, 12.0])),
+            grade("device", Err("hung, and was killed after 60 s in the probe of grade:device:svm-coarse, timing the hand-off")),
+        ],
+        allocations: vec![
+            allocation("cl-buffer", "clCreateBuffer", Some(("vram", "hsa_amd_pointer_info"))),
+            allocation("cl-alloc-host-ptr", "clCreateBuffer, ALLOC_HOST_PTR", None),
+            AllocationState {
+                works: false,
+                reason: Some("clSVMAlloc(256 bytes) gave no memory".into()),
+                ..allocation("cl-svm-fine", "clSVMAlloc, fine", None)
+            },
+        ],
         compiler: Compiler {
             works: true,
             detail: "HIPRTC, 130 ms for a small kernel".into(),
@@ -160,7 +209,9 @@ fn mi100() -> Findings {
             format!("route hip-pointer: {crash}; take another route (`--route`), and report this one with these findings"),
             "no large BAR".into(),
         ],
+        passed_over: false,
         healthy: true,
+        verdict: "healthy: OpenCL and HIP can work on the same bytes".into(),
         comparison: None,
     }
 }
@@ -295,6 +346,71 @@ fn each_difference_says_which_way_it_went() {
         back.changes
             .iter()
             .any(|change| change.what == "route staging" && change.kind == Kind::Better)
+    );
+}
+
+#[test]
+fn figures_of_the_software_device_change_and_are_never_worse() {
+    let (mut earlier, mut now) = (mi100(), mi100());
+    now.platform = "host".into();
+    earlier.platform = "host".into();
+    let figures = now.routes[0].figures.as_mut().unwrap();
+    figures.hip_gb_s = 14.0;
+    figures.opencl_to_hip_us = 600.0;
+    now.allocations[0].opencl_gb_s = Some(3.0);
+    now.grades[0].figures.as_mut().unwrap().hip_to_opencl_us = 500.0;
+    let comparison = now.since(&earlier);
+    assert!(!comparison.worse, "{comparison}");
+    let kinds: Vec<Kind> = comparison.changes.iter().map(|it| it.kind).collect();
+    assert_eq!(kinds, [Kind::Changed; 4], "{comparison}");
+    assert_eq!(comparison.changes[0].ratio, Some(34.78));
+    // on a card the same is worse
+    now.platform = "amd".into();
+    earlier.platform = "amd".into();
+    let comparison = now.since(&earlier);
+    let kinds: Vec<Kind> = comparison.changes.iter().map(|it| it.kind).collect();
+    assert_eq!(kinds, [Kind::Worse; 4], "{comparison}");
+    // what works no longer is worse anywhere
+    now.platform = "host".into();
+    earlier.platform = "host".into();
+    now.grades[0] = grade("host", Err("hung"));
+    assert!(now.since(&earlier).worse);
+}
+
+#[test]
+fn memory_that_moved_is_a_change_and_a_hand_off_that_hangs_is_worse() {
+    let (earlier, mut now) = (mi100(), mi100());
+    now.allocations[0].residency = Some("host-pinned".into());
+    now.grades[0] = grade("host", Err("hung"));
+    let comparison = now.since(&earlier);
+    let kind = |what: &str| {
+        let change = comparison.changes.iter().find(|change| change.what == what);
+        change.map(|change| change.kind)
+    };
+    assert_eq!(kind("memory of clCreateBuffer"), Some(Kind::Changed));
+    assert_eq!(kind("hand-off host"), Some(Kind::Worse));
+}
+
+#[test]
+fn routes_that_were_not_asked_for_are_neither_gone_nor_worse() {
+    let (earlier, mut now) = (mi100(), mi100());
+    now.asked_routes = vec!["staging".into()];
+    now.routes.retain(|route| route.route == "staging");
+    now.grades.clear();
+    now.allocations.clear();
+    now.loaded.clear();
+    now.healthy = false;
+    let comparison = now.since(&earlier);
+    assert_eq!(comparison.changes, [], "{comparison}");
+    // the one that both have is still compared
+    now.routes[0] = broken("staging", "died by SIGBUS", false);
+    assert!(now.since(&earlier).worse);
+    assert!(
+        earlier
+            .since(&now)
+            .changes
+            .iter()
+            .all(|it| it.kind != Kind::Worse)
     );
 }
 

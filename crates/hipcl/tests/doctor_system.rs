@@ -251,6 +251,53 @@ fn a_user_outside_the_group_is_told_which_one_to_join() {
     assert_eq!(machine.check("/dev/kfd").state, State::Good);
 }
 
+/// Two nodes that this user may not open, and the advice at both.
+fn denied(machine: &Machine) -> String {
+    let nodes = ["dev/kfd", "dev/dri/renderD128"];
+    for node in nodes {
+        machine.node(node, 0o660);
+    }
+    machine.user(&[4242]);
+    let advice = nodes.map(|node| {
+        let check = machine.check(&format!("/{node}"));
+        assert_eq!(check.state, State::Bad, "{check:?}");
+        check.advice.expect("an advice")
+    });
+    assert_eq!(advice[0], advice[1], "one advice, to be said once");
+    assert!(
+        advice[0].contains("/dev/kfd and /dev/dri/renderD128"),
+        "{}",
+        advice[0]
+    );
+    advice[0].clone()
+}
+
+#[test]
+fn nodes_of_one_group_share_an_advice_that_names_it() {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    let machine = Machine::new()
+        .card(1, "0000:03:00.0", PUBLIC)
+        .config(CONFIG);
+    let path = |node: &str| machine.folder.path().join(node);
+    // who runs this as root owns files of the group root, which gets another advice; anybody else may not give them away
+    for node in ["dev/kfd", "dev/dri/renderD128"] {
+        let _ = chown(path(node), None, Some(4343));
+    }
+    let group = fs::metadata(path("dev/kfd")).expect("a file").gid();
+    machine.write("etc/group", &format!("ada:x:4242:\nrender:x:{group}:\n"));
+    assert!(denied(&machine).contains("usermod -aG render"));
+    machine.write("etc/group", "ada:x:4242:\n");
+    assert!(denied(&machine).contains(&format!("groupadd -g {group} ")));
+    machine.write(".dockerenv", "");
+    assert!(denied(&machine).contains(&format!("`--group-add {group}`")));
+    machine.remove(".dockerenv");
+    // the group is of no use to its members
+    for node in ["dev/kfd", "dev/dri/renderD128"] {
+        machine.node(node, 0o600);
+    }
+    machine.bad("/dev/kfd", "udev rules");
+}
+
 #[test]
 fn a_container_without_device_nodes_is_told_how_to_be_started() {
     let machine = Machine::new()
@@ -259,9 +306,11 @@ fn a_container_without_device_nodes_is_told_how_to_be_started() {
     machine.write(".dockerenv", "");
     machine.remove("dev/kfd");
     machine.remove("dev/dri");
-    for name in ["/dev/kfd", "/dev/dri/renderD*"] {
-        machine.bad(name, "--device=/dev/kfd --device=/dev/dri");
-    }
+    let advice = ["/dev/kfd", "/dev/dri/renderD*"].map(|name| {
+        let check = machine.bad(name, "--device=/dev/kfd --device=/dev/dri");
+        check.advice.expect("an advice")
+    });
+    assert_eq!(advice[0], advice[1], "one advice, to be said once");
     assert!(machine.check("container").found.contains("/.dockerenv"));
     machine.remove(".dockerenv");
     machine.bad("/dev/kfd", "dmesg");
@@ -284,15 +333,35 @@ fn a_card_without_its_driver_or_without_the_kfd_is_told_of() {
 fn an_old_kernel_lacks_options_and_an_unknown_one_is_not_accused() {
     let old = "CONFIG_HSA_AMD=y\nCONFIG_HSA_AMD_SVM=y\n# CONFIG_PCI_P2PDMA is not set\n";
     let machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(old);
+    machine.remove("sys/module/amdgpu/version");
     machine.bad("CONFIG_PCI_P2PDMA", "dma-buf may be refused");
     machine.bad("CONFIG_DMABUF_MOVE_NOTIFY", "moved to host memory");
     // a single card has nobody to share with
     assert_eq!(machine.check("CONFIG_HSA_AMD_P2P").state, State::Told);
     let machine = machine.card(2, "0000:83:00.0", PUBLIC);
+    machine.remove("sys/module/amdgpu/version");
     machine.bad("CONFIG_HSA_AMD_P2P", "don't reach each other's memory");
     machine.remove(&format!("boot/config-{RELEASE}"));
     for option in ["CONFIG_HSA_AMD", "CONFIG_PCI_P2PDMA", "CONFIG_HSA_AMD_P2P"] {
         assert_eq!(machine.check(option).state, State::Unknown);
+    }
+}
+
+#[test]
+fn a_packaged_driver_is_not_held_against_the_kernels_options() {
+    let machine = Machine::new()
+        .card(1, "0000:03:00.0", PUBLIC)
+        .card(2, "0000:83:00.0", PUBLIC)
+        .config("CONFIG_PCI_P2PDMA=y\n");
+    for option in ["CONFIG_HSA_AMD", "CONFIG_HSA_AMD_SVM", "CONFIG_HSA_AMD_P2P"] {
+        let check = machine.check(option);
+        assert_eq!((check.state, check.advice), (State::Told, None), "{option}");
+    }
+    // of the kernel around the driver
+    machine.bad("CONFIG_DMABUF_MOVE_NOTIFY", "moved to host memory");
+    machine.remove("sys/module/amdgpu/version");
+    for option in ["CONFIG_HSA_AMD", "CONFIG_HSA_AMD_SVM", "CONFIG_HSA_AMD_P2P"] {
+        machine.bad(option, "use a kernel that has it");
     }
 }
 

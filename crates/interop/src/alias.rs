@@ -4,7 +4,7 @@
 //! its address, an allocation and its import. Each view remembers its own users; before a use is
 //! granted, the users of every overlapping view are waited for as well.
 
-use crate::handoff::Handoff;
+use crate::handoff::{Handoff, Outcome};
 use crate::uses::{Claim, User, Uses};
 use crate::{Error, Result};
 use parking_lot::Mutex;
@@ -135,6 +135,11 @@ impl View {
     /// The first failure of a hand-off that is known by now.
     pub(crate) fn check(&self) -> Result<()> {
         self.state.lock().uses.check()
+    }
+
+    /// Hand-offs that may still fail.
+    pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
+        self.state.lock().uses.on_their_way()
     }
 
     /// Waits for this view's users.

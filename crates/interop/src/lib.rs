@@ -64,6 +64,7 @@
 struct Readme;
 
 mod alias;
+mod allocation;
 mod backing;
 pub mod blas;
 mod bridge;
@@ -97,8 +98,10 @@ mod uses;
 pub mod vulkan;
 mod warm_up;
 
+pub use allocation::{Allocation, UnknownAllocation, Whereabouts, Witness};
 pub use bridge::{
-    Bridge, Bridges, Figures, ForeignObjects, HostPtrProof, NativeHandles, Options, Step, Trial,
+    AllocationTrial, Bridge, Bridges, Figures, ForeignObjects, GradeTrial, HostPtrProof,
+    NativeHandles, Options, Step, Trial,
 };
 pub use direction::Direction;
 pub use error::{Error, Result};

@@ -3,7 +3,7 @@
 use crate::alias::View;
 use crate::backing::{self, Backing, Side};
 use crate::core::Core;
-use crate::handoff::{Handoff, Host};
+use crate::handoff::{Handoff, Host, Outcome};
 use crate::report::Failover;
 use crate::uses::{Access, Claim, User};
 use crate::{Category, Error, Residency, Result, Route};
@@ -115,6 +115,11 @@ impl Place {
     /// Whether every hand-off so far that has come to an end went well.
     pub(crate) fn check_handoffs(&self) -> Result<()> {
         self.view.check()
+    }
+
+    /// Hand-offs that may still fail.
+    pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
+        self.view.on_their_way()
     }
 
     /// Whether changes of side are the host's, whatever grade was asked for.

@@ -22,7 +22,7 @@ pub(crate) struct Probe {
 pub(crate) struct ClKernels {
     program: clmgr::Program,
     pub(crate) fill: clmgr::Kernel,
-    check: clmgr::Kernel,
+    pub(crate) check: clmgr::Kernel,
     pub(crate) nothing: clmgr::Kernel,
     pub(crate) copy: clmgr::Kernel,
 }

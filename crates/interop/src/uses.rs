@@ -293,6 +293,11 @@ impl Uses {
         Ok(())
     }
 
+    /// The hand-offs whose outcome was not known when they were last looked at.
+    pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
+        self.on_their_way.iter().cloned().collect()
+    }
+
     /// Waits on the host for everyone, each within the time limit. Whoever was not waited for stays.
     pub(crate) fn drain(&mut self, handoff: &dyn Handoff) -> Result<()> {
         while let Some(user) = self

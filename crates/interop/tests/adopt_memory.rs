@@ -3,7 +3,6 @@
 mod common;
 
 use std::ffi::c_void;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -300,43 +299,6 @@ fn foreign_hip_memory_is_checked_and_used() {
     let mut data = unsafe { rig.bridge.adopt_hip(ptr, LEN, memory) }.expect("adopted");
     assert_eq!(data.route(), Route::HipPointer);
     both_use(&rig, &mut data);
-}
-
-#[test]
-fn two_imports_of_one_descriptor_are_the_same_bytes_in_order() {
-    let rig = Rig::open();
-    let memory = rig
-        .bridge
-        .hip_device()
-        .virtual_memory(LEN * 4)
-        .expect("memory");
-    let (one, two): (OwnedFd, OwnedFd) = (
-        memory.export().expect("a descriptor"),
-        memory.export().expect("a descriptor"),
-    );
-    // SAFETY: the memory has this size; the guards below are taken one after the other.
-    let (mut first, mut second) = unsafe {
-        (
-            rig.bridge.adopt_fd::<u32>(one, 0, LEN).expect("adopted"),
-            rig.bridge.adopt_fd::<u32>(two, 0, LEN).expect("adopted"),
-        )
-    };
-    drop(memory);
-    assert_ne!(first.addresses(), second.addresses());
-    both_use(&rig, &mut first);
-    let mut expected = downloaded(&first);
-    for k in 0..20 {
-        rig.hip_step(&mut first, k);
-        model_hip(&mut expected, k);
-        rig.cl_step(&mut second, k);
-        model_cl(&mut expected, k);
-        rig.cl_step(&mut first, k);
-        model_cl(&mut expected, k);
-    }
-    assert_eq!(downloaded(&second), expected);
-    let pipe: OwnedFd = std::io::pipe().expect("a pipe").0.into();
-    // SAFETY: refused: a pipe is no memory.
-    assert!(unsafe { rig.bridge.adopt_fd::<u32>(pipe, 0, 1) }.is_err());
 }
 
 #[test]

@@ -218,6 +218,60 @@ fn systems_are_solved_and_a_singular_one_is_told() {
 }
 
 #[test]
+fn the_solution_does_not_lie_where_the_factors_do() {
+    let rig = rig();
+    let mut working = rig.bridge.report().working();
+    if !working.any(|route| route == interop::Route::SvmCoarse) {
+        return common::skipped("OpenCL's SVM means nothing to HIP here");
+    }
+    let n = 6;
+    let owner = clmgr::SvmBuffer::<C32>::coarse(rig.bridge.cl_context(), 2 * n * n);
+    let owner = std::sync::Arc::new(owner.expect("memory"));
+    let begin = owner.as_ptr();
+    let adopt = |offset: usize, len: usize| {
+        let grain = clmgr::SvmGrain::Coarse;
+        // SAFETY: the memory lives as long as its owner, and the stretch lies in it; calls that would
+        // use both at once are what is refused.
+        unsafe {
+            rig.bridge
+                .adopt_svm(begin.add(offset), len, grain, owner.clone())
+        }
+        .expect("adopted")
+    };
+    // A model of a device is told of each allocation once.
+    let _all = adopt(0, 2 * n * n);
+    let mut a = adopt(0, n * n);
+    for (offset, meets) in [(n * n - 1, true), (n * n, false)] {
+        let mut b = adopt(offset, n * n);
+        b.upload(&numbers(n * n, 8)).expect("an upload");
+        a.upload(&hermitian(n, 7)).expect("an upload");
+        let check = |name: &str, result: interop::Result<solver::Findings>| match result {
+            Err(error) => {
+                assert!(meets, "{error}");
+                assert_eq!(
+                    error.to_string(),
+                    format!(
+                        "{name}: b shares memory with a; give the result a buffer of its own, the inputs may be one"
+                    )
+                );
+            }
+            Ok(found) => {
+                assert!(!meets, "{name}");
+                found.check().expect("regular");
+            }
+        };
+        let (from, to) = (Matrix::new(&mut a, n, n, n), Matrix::new(&mut b, n, n, n));
+        check("solve", solver::solve(&rig.handle, from, to));
+        a.upload(&hermitian(n, 7)).expect("an upload");
+        let (from, to) = (Matrix::new(&mut a, n, n, n), Matrix::new(&mut b, n, n, n));
+        check(
+            "hermitian_solve",
+            solver::hermitian_solve(&rig.handle, Fill::Upper, from, to),
+        );
+    }
+}
+
+#[test]
 fn what_is_not_square_or_does_not_go_together_is_refused() {
     let rig = rig();
     let (mut a, mut b) = (rig.filled(&numbers(12, 1)), rig.filled(&numbers(12, 2)));

@@ -24,12 +24,15 @@ const HIP: &str = r#"
 extern "C" __global__ void add(unsigned int *x, unsigned long long len, unsigned int *wrong)
 {
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= len)
-        return;
-    if (x[i] != (unsigned int)(i * 2654435761u >> 7))
-        atomicAdd(wrong, 1u);
-    x[i] += 1u;
+    for (; i < len; i += (unsigned long long)gridDim.x * blockDim.x) {
+        if (x[i] != (unsigned int)(i * 2654435761u >> 7))
+            atomicAdd(wrong, 1u);
+        x[i] += 1u;
+    }
 }"#;
+
+/// HIP has less than 2^32 threads in a grid.
+const THREADS: usize = 1 << 24;
 
 #[test]
 #[ignore = "needs 5 GiB of memory, on a card 33 GiB of its"]
@@ -77,7 +80,7 @@ fn every_word_above_4_gib_is_the_same_for_both_apis() {
         {
             let mut guard = data.hip_mut(&stream).expect("access");
             let mut told = count.hip_mut(&stream).expect("access");
-            let config = hip::LaunchConfig::linear(len, 256).expect("a grid");
+            let config = hip::LaunchConfig::linear(THREADS, 256).expect("a grid");
             let words = len as u64;
             // SAFETY: the kernel stays below `words`, and counts in one word.
             unsafe {

@@ -134,6 +134,31 @@ fn a_copy_comes_after_the_writer_and_before_the_next_one() {
 }
 
 #[test]
+fn memory_that_other_code_allocated_is_copied_and_not_reached_in_place() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let (here, there) = (
+        first.stream().expect("a stream"),
+        second.stream().expect("a stream"),
+    );
+    // A pool's: no enabling of peers covers it.
+    let pool = first.hip_device().default_mem_pool().expect("a pool");
+    let mut memory = pool.alloc::<u32>(&here, LEN).expect("memory");
+    let ptr = memory.on_mut(&here).expect("access").as_mut_ptr();
+    // SAFETY: the memory is the owner's, and nothing else uses it.
+    let mut source = unsafe { first.adopt_hip(ptr, LEN, memory) }.expect("adopted");
+    source.upload(&words(5)).expect("an upload");
+    let error = peer.hip(&source, &there).expect_err("not reached");
+    assert!(matches!(error, Error::NoPeer { .. }), "{error}");
+    let mut destination = second
+        .alloc_on::<u32>(Route::HipPointer, LEN)
+        .expect("memory");
+    peer.copy(&source, &mut destination, &there)
+        .expect("a copy");
+    assert_eq!(contents(&destination), words(5));
+}
+
+#[test]
 fn kernels_of_one_device_read_the_memory_of_the_other_in_place() {
     let [first, second] = open();
     let peer = first.peer(&second).expect("peers");

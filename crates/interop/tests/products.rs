@@ -412,26 +412,65 @@ fn an_output_over_an_input_is_refused_though_both_were_adopted() {
     };
     let (mut all, mut first) = (adopt(0, 2 * n * n), adopt(0, n * n));
     all.upload(&numbers(2 * n * n, 2)).expect("an upload");
-    let mut herk = |a: usize| {
+    let other = rig.filled(Route::SvmCoarse, &numbers(n * n, 3));
+    let handle = rig.handle();
+    // Its last number is the output's first.
+    let (meets, apart) = (n * n - 1, n * n);
+    let none = Op::None;
+    let mut call = |name: &str, a: usize| {
         let input = Matrix::new(&all, n, n, n).at(a);
+        let elsewhere = Matrix::new(&other, n, n, n);
         let output = Matrix::new(&mut first, n, n, n);
-        blas::herk(
-            &rig.handle(),
-            Fill::Upper,
-            Op::None,
-            1.0,
-            input,
-            0.0,
-            output,
-        )
+        let (one, zero) = (ONE, ZERO);
+        match name {
+            "herk" => blas::herk(&handle, Fill::Upper, none, 1.0, input, 0.0, output),
+            "gemm a" => blas::gemm(&handle, none, none, one, input, elsewhere, zero, output),
+            "gemm b" => blas::gemm(&handle, none, none, one, elsewhere, input, zero, output),
+            "gemm_ex a" => blas::gemm_ex(&handle, none, none, one, input, elsewhere, zero, output),
+            "gemm_ex b" => blas::gemm_ex(&handle, none, none, one, elsewhere, input, zero, output),
+            _ => unreachable!("{name}"),
+        }
     };
-    let error = herk(n * n - 1).expect_err("they share an element");
-    assert!(matches!(error, Error::OperandsOverlap { .. }), "{error}");
-    assert_eq!(
-        error.to_string(),
-        "herk: c shares memory with a; give the result a buffer of its own, the inputs may be one"
-    );
-    herk(n * n).expect("neighbours share nothing");
+    for name in ["herk", "gemm a", "gemm b", "gemm_ex a", "gemm_ex b"] {
+        let error = call(name, meets).expect_err(name);
+        assert!(matches!(error, Error::OperandsOverlap { .. }), "{error}");
+        let (routine, argument) = name.split_once(' ').unwrap_or((name, "a"));
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "{routine}: c shares memory with {argument}; give the result a buffer of its own, the inputs may be one"
+            )
+        );
+        call(name, apart).expect("neighbours share nothing");
+    }
+    let batch = |a: usize| Batch::new(&all, n, n, n, n * n, 1).at(a);
+    for a in [meets, apart] {
+        let output = Batch::new(&mut first, n, n, n, n * n, 1);
+        let done = blas::gemm_strided_batched(
+            &handle,
+            none,
+            none,
+            ONE,
+            batch(a),
+            batch(apart),
+            ZERO,
+            output,
+        );
+        assert_eq!(done.is_err(), a == meets, "{done:?}");
+        let [mut of_a, mut of_b, mut of_c] = [a, apart, 0].map(|at| Offsets::new([at], n, n, n));
+        let (left, right) = (of_a.of(&all), of_b.of(&all));
+        let done = blas::gemm_batched(
+            &handle,
+            none,
+            none,
+            ONE,
+            left,
+            right,
+            ZERO,
+            of_c.of(&mut first),
+        );
+        assert_eq!(done.is_err(), a == meets, "{done:?}");
+    }
 }
 
 #[test]

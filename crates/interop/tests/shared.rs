@@ -551,6 +551,40 @@ fn measurements_are_positive_and_ordered() {
 }
 
 #[test]
+fn two_imports_of_one_descriptor_are_the_same_bytes_in_order() {
+    let rig = Rig::open();
+    let device = rig.bridge.hip_device();
+    let memory = device.virtual_memory(LEN * 4).expect("memory");
+    let [one, two] = [(); 2].map(|()| memory.export().expect("a descriptor"));
+    // SAFETY: the memory has this size; the guards below are taken one after the other.
+    let (mut first, mut second) = unsafe {
+        (
+            rig.bridge.adopt_fd::<u32>(one, 0, LEN).expect("adopted"),
+            rig.bridge.adopt_fd::<u32>(two, 0, LEN).expect("adopted"),
+        )
+    };
+    drop(memory);
+    let addresses = |shared: &Shared<u32>| shared.hip(&rig.streams[0]).unwrap().slice().as_ptr();
+    assert_ne!(addresses(&first), addresses(&second));
+    let mut expected: Vec<u32> = (0..LEN as u32).collect();
+    first.upload(&expected).expect("an upload");
+    for k in 0..20 {
+        rig.hip_step(&mut first, 0, k, false);
+        model_hip(&mut expected, k);
+        rig.cl_step(&mut second, 0, k, false);
+        model_cl(&mut expected, k);
+        rig.cl_step(&mut first, 1, k, false);
+        model_cl(&mut expected, k);
+    }
+    let mut found = vec![0; LEN];
+    second.download(&mut found).expect("a download");
+    assert_eq!(found, expected);
+    let pipe = std::io::pipe().expect("a pipe").0.into();
+    // SAFETY: refused: a pipe is no memory.
+    assert!(unsafe { rig.bridge.adopt_fd::<u32>(pipe, 0, 1) }.is_err());
+}
+
+#[test]
 fn the_other_memory_model_agrees() {
     common::once_more_where_the_host_cannot_touch_device_memory(
         "the_other_memory_model_agrees",
@@ -559,6 +593,7 @@ fn the_other_memory_model_agrees() {
             "a_route_over_one_address_has_it_on_both_sides",
             "every_route_is_proven_and_reported",
             "residency_tells_device_memory_from_host_memory",
+            "two_imports_of_one_descriptor_are_the_same_bytes_in_order",
             "measurements_are_positive_and_ordered",
         ],
     );

@@ -100,6 +100,7 @@ impl Set {
                 Err(Error::MixedReleases {
                     first: self.hip.path.clone(),
                     second: file.path,
+                    libraries: std::mem::take(&mut self.libraries),
                 })
             }
             Ok((api, file)) => {

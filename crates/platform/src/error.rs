@@ -1,4 +1,4 @@
-use crate::Platform;
+use crate::{LibraryReport, LibraryState, Platform};
 use std::path::PathBuf;
 
 /// Why no platform could be chosen.
@@ -31,14 +31,19 @@ pub enum Error {
     },
     /// The library is there but reports no usable device.
     #[error(
-        "platform {platform} can't be used: {cause}; {}, or set HIPCL_PLATFORM=host",
-        devices_remedy(*.platform)
+        "platform {platform} can't be used: {cause}; {}{}",
+        devices_remedy(*.platform),
+        or_host(*.asked_by)
     )]
     NoDevice {
         /// The platform asked for.
         platform: Platform,
         /// What the library answered.
         cause: String,
+        /// What asked for the platform, such as `HIPCL_PLATFORM`; nothing, if it was only tried.
+        asked_by: Option<&'static str>,
+        /// The platform's libraries, found or missing.
+        libraries: Vec<LibraryReport>,
     },
     /// Two libraries of one set come from different installations.
     #[error(
@@ -49,7 +54,49 @@ pub enum Error {
         first: PathBuf,
         /// The library that does not match it.
         second: PathBuf,
+        /// The libraries that were looked at before the second one.
+        libraries: Vec<LibraryReport>,
     },
+}
+
+impl Error {
+    /// The platform that can't be used; `None` for a name that is none.
+    #[must_use]
+    pub fn platform(&self) -> Option<Platform> {
+        match self {
+            Self::Unknown { .. } => None,
+            Self::NotBuilt { platform, .. }
+            | Self::NoLibrary { platform, .. }
+            | Self::NoDevice { platform, .. } => Some(*platform),
+            Self::MixedReleases { .. } => Some(Platform::Amd),
+        }
+    }
+
+    /// The platform's libraries as far as they were looked at, found or missing.
+    #[must_use]
+    pub fn libraries(&self) -> Vec<LibraryReport> {
+        match self {
+            Self::Unknown { .. } | Self::NotBuilt { .. } => Vec::new(),
+            Self::NoLibrary { cause, .. } => vec![LibraryReport {
+                name: "HIP",
+                state: LibraryState::Missing(cause.clone()),
+                functions: 0,
+            }],
+            Self::NoDevice { libraries, .. } | Self::MixedReleases { libraries, .. } => {
+                libraries.clone()
+            }
+        }
+    }
+}
+
+/// How to have the software device instead, where a platform was asked for.
+fn or_host(asked_by: Option<&str>) -> String {
+    match asked_by {
+        None => String::new(),
+        Some("HIPCL_PLATFORM" | "HIP_PLATFORM") => ", or set HIPCL_PLATFORM=host".to_owned(),
+        Some(option) if option.starts_with('-') => format!(", or use {option} host"),
+        Some(_) => ", or ask for the platform host".to_owned(),
+    }
 }
 
 fn devices_remedy(platform: Platform) -> &'static str {

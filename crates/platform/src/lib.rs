@@ -30,7 +30,7 @@ mod select;
 pub use error::Error;
 pub use foreign::{ForeignHooks, ForeignKind};
 pub use library::{LibraryReport, LibraryState};
-pub use select::{Platform, Selection, select, select_named};
+pub use select::{Platform, Selection, select, select_asked, select_named};
 
 use std::sync::Arc;
 

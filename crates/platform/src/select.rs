@@ -72,6 +72,14 @@ pub fn select_named(name: Option<&str>) -> Result<Selection, Error> {
     name.map_or_else(automatic, |name| named(name, "the program's request"))
 }
 
+/// Chooses by name; `asked_by` says in messages where the name came from, such as the option `--platform` of a command.
+///
+/// # Errors
+/// As [`select`].
+pub fn select_asked(name: &str, asked_by: &'static str) -> Result<Selection, Error> {
+    named(name, asked_by)
+}
+
 fn named(name: &str, source_name: &'static str) -> Result<Selection, Error> {
     let platform = name.parse().map_err(|()| Error::Unknown {
         name: name.to_owned(),
@@ -81,16 +89,34 @@ fn named(name: &str, source_name: &'static str) -> Result<Selection, Error> {
     match platform {
         Platform::Amd => {
             let (tables, libraries) = amd::tables()?;
-            amd::device_count(&tables.hip).map_err(|cause| Error::NoDevice { platform, cause })?;
-            Ok(Selection {
-                platform,
-                tables,
-                why,
-                libraries,
-            })
+            with_device(platform, tables, libraries, why, Some(source_name))
         }
-        Platform::Nvidia => nvidia(why),
+        Platform::Nvidia => nvidia(why, Some(source_name)),
         Platform::Host => host(why),
+    }
+}
+
+/// The selection, if its HIP has a device.
+fn with_device(
+    platform: Platform,
+    tables: Tables,
+    libraries: Vec<LibraryReport>,
+    why: String,
+    asked_by: Option<&'static str>,
+) -> Result<Selection, Error> {
+    match amd::device_count(&tables.hip) {
+        Ok(_) => Ok(Selection {
+            platform,
+            tables,
+            why,
+            libraries,
+        }),
+        Err(cause) => Err(Error::NoDevice {
+            platform,
+            cause,
+            asked_by,
+            libraries,
+        }),
     }
 }
 
@@ -109,7 +135,8 @@ fn automatic() -> Result<Selection, Error> {
         },
         Err(error) => format!("amd passed over: {error}"),
     };
-    let nvidia_passed_over = match nvidia(format!("{amd_passed_over}; CUDA reports a device")) {
+    let why = format!("{amd_passed_over}; CUDA reports a device");
+    let nvidia_passed_over = match nvidia(why, None) {
         Ok(selection) => return Ok(selection),
         Err(Error::NotBuilt { .. }) => "nvidia is not in this build".to_owned(),
         Err(error) => format!("nvidia passed over: {error}"),
@@ -120,23 +147,16 @@ fn automatic() -> Result<Selection, Error> {
 }
 
 #[cfg(feature = "nvidia")]
-fn nvidia(why: String) -> Result<Selection, Error> {
-    let platform = Platform::Nvidia;
+fn nvidia(why: String, asked_by: Option<&'static str>) -> Result<Selection, Error> {
     let (tables, libraries) = crate::nvidia::tables()?;
-    amd::device_count(&tables.hip).map_err(|cause| Error::NoDevice { platform, cause })?;
-    Ok(Selection {
-        platform,
-        tables,
-        why,
-        libraries,
-    })
+    with_device(Platform::Nvidia, tables, libraries, why, asked_by)
 }
 
 #[cfg(not(feature = "nvidia"))]
-fn nvidia(_why: String) -> Result<Selection, Error> {
+fn nvidia(_why: String, _asked_by: Option<&'static str>) -> Result<Selection, Error> {
     Err(Error::NotBuilt {
         platform: Platform::Nvidia,
-        remedy: "build with the feature `nvidia`, or use HIPCL_PLATFORM=host or an AMD device with HIPCL_PLATFORM=amd",
+        remedy: "build with the feature `nvidia`, or ask for the platform amd or host",
     })
 }
 

@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use rocblas_sys::{rocblas_int, rocblas_stride};
 
 use crate::{Error, Result};
@@ -110,17 +112,35 @@ impl Layout {
     }
 
     /// Indices of two offsets at which matrices share an element, the lower index first.
+    ///
+    /// An offset is a row and a column of one matrix of `ld` rows, so that the matrices are rectangles of one size in it. On a
+    /// grid of that size two that begin in one cell meet; as long as none do, each has at most nine cells to look into.
     pub(crate) fn pair_that_meets(self, offsets: &[usize]) -> Option<(usize, usize)> {
-        let mut order: Vec<usize> = (0..offsets.len()).collect();
-        order.sort_unstable_by_key(|&index| offsets[index]);
-        for (at, &one) in order.iter().enumerate() {
-            let near = order[at + 1..]
-                .iter()
-                .take_while(|&&other| offsets[other] - offsets[one] < self.span());
-            for &other in near {
-                if self.meets(offsets[other] - offsets[one]) {
-                    return Some((one.min(other), one.max(other)));
+        if self.span() == 0 {
+            return None;
+        }
+        let (rows, cols, ld) = (self.rows as i128, self.cols as i128, self.ld as i128);
+        let mut cells = HashMap::with_capacity(offsets.len());
+        for (index, &offset) in offsets.iter().enumerate() {
+            let (column, row) = (offset as i128 / ld, offset as i128 % ld);
+            // What reaches beyond the last row goes on in the next column's first.
+            let again = (row + rows > ld).then_some((row - ld, column + 1));
+            let begins = [Some((row, column)), again];
+            for (row, column) in begins.into_iter().flatten() {
+                let (x, y) = (row.div_euclid(rows), column.div_euclid(cols));
+                for cell in (x - 1..=x + 1).flat_map(|x| (y - 1..=y + 1).map(move |y| (x, y))) {
+                    if let Some(&(other, at_row, at_column)) = cells.get(&cell)
+                        && other != index
+                        && i128::abs(row - at_row) < rows
+                        && i128::abs(column - at_column) < cols
+                    {
+                        return Some((other, index));
+                    }
                 }
+            }
+            for (row, column) in begins.into_iter().flatten() {
+                let cell = (row.div_euclid(rows), column.div_euclid(cols));
+                cells.insert(cell, (index, row, column));
             }
         }
         None

@@ -5,7 +5,7 @@ mod common;
 use common::{C64, Number, Setup, close, element, expected, numbers, op, setup, stored};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{Error, Op, PointerBatch, PointerBatchMut};
+use rocblas::{Error, Op, PointerArray, PointerBatch, PointerBatchMut};
 
 #[derive(Debug, Clone)]
 struct Case {
@@ -192,6 +192,52 @@ fn outputs_at_offsets_may_be_interleaved_but_not_overlap() {
     );
     assert!(at(&[1, 1]).is_err());
     assert_eq!(at(&[]).unwrap(), 0);
+}
+
+#[test]
+fn a_kept_array_is_for_the_memory_that_it_was_made_for_and_no_less() {
+    let setup = setup();
+    let stream = &setup.stream;
+    let mut buffer = setup.upload(&[0.0_f32; 12]);
+    let array = PointerArray::at_offsets(buffer.on(stream).unwrap(), &[4, 0], 2, 2, 2).unwrap();
+    let read = |slice| PointerBatch::from_array(&array, slice).map(|batch| batch.count());
+    let all = buffer.on(stream).unwrap();
+    assert_eq!(read(all).unwrap(), 2);
+    for range in [0..11, 1..12] {
+        let other = all.slice(range.clone()).unwrap();
+        let error = read(other).unwrap_err();
+        assert!(
+            matches!(error, Error::OtherMemory { len: 12, .. }),
+            "{range:?}: {error}"
+        );
+    }
+    for (range, fits) in [(0..12, true), (0..11, false), (1..12, false)] {
+        let mut all = buffer.on_mut(stream).unwrap();
+        let written = PointerBatchMut::from_array(&array, all.slice_mut(range.clone()).unwrap());
+        let refused = matches!(written, Err(Error::OtherMemory { .. }));
+        assert_eq!((written.is_ok(), refused), (fits, !fits), "{range:?}");
+    }
+}
+
+#[test]
+fn many_interleaved_matrices_are_told_apart_in_the_time_of_looking_at_each() {
+    let setup = setup();
+    // Columns of all in turn: each lies within the reach of every other.
+    let (count, rows, cols) = (200_000, 2, 8);
+    let ld = count * rows;
+    let buffer = setup.upload(&vec![0.0_f32; ld * cols]);
+    let mut offsets: Vec<usize> = (0..count).map(|matrix| matrix * rows).collect();
+    let start = std::time::Instant::now();
+    let make = |offsets: &[usize]| {
+        let slice = buffer.on(&setup.stream).unwrap();
+        PointerArray::at_offsets(slice, offsets, rows, cols, ld).unwrap()
+    };
+    make(&offsets);
+    offsets[count - 1] -= 1;
+    make(&offsets);
+    // Pairs would be 20 billion.
+    let took = start.elapsed();
+    assert!(took < std::time::Duration::from_secs(10), "{took:?}");
 }
 
 #[test]

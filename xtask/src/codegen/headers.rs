@@ -10,12 +10,13 @@ use super::archive::Archive;
 use super::releases::Release;
 
 /// Where [`unpack`] puts the `usr/include` of a release.
+#[cfg(feature = "codegen")]
 pub fn folder(work: &Path, release: &Release) -> PathBuf {
     tree(work, release).join("usr/include")
 }
 
-/// Fetches the release's header packages, unless they are here already, and unpacks them; gives their `usr/include`.
-pub fn unpack(shell: &Shell, work: &Path, release: &Release) -> Result<PathBuf> {
+/// Fetches the release's header packages, unless they are here already, and unpacks them to [`folder`].
+pub fn unpack(shell: &Shell, work: &Path, release: &Release) -> Result<()> {
     let files = Archive::new(shell, work, release.suite).fetch(release.headers)?;
     let tree = tree(work, release);
     if tree.exists() {
@@ -25,7 +26,7 @@ pub fn unpack(shell: &Shell, work: &Path, release: &Release) -> Result<PathBuf> 
     for file in files {
         cmd!(shell, "dpkg-deb -x {file} {tree}").quiet().run()?;
     }
-    Ok(folder(work, release))
+    Ok(())
 }
 
 fn tree(work: &Path, release: &Release) -> PathBuf {

@@ -98,7 +98,7 @@ pub fn run(root: &Path, args: &[String]) -> Result<()> {
     let mut prepared = Vec::new();
     for release in &RELEASES {
         match headers::unpack(&shell, &work, release) {
-            Ok(_) => prepared.push(release.name),
+            Ok(()) => prepared.push(release.name),
             Err(error) if check => {
                 println!("codegen: no headers of ROCm {}: {error}", release.name);
             }
@@ -108,7 +108,7 @@ pub fn run(root: &Path, args: &[String]) -> Result<()> {
         }
     }
     match opencl::unpack(&shell, &work) {
-        Ok(_) => prepared.push(opencl::NAME),
+        Ok(()) => prepared.push(opencl::NAME),
         Err(error) if check => println!("codegen: no headers of OpenCL: {error}"),
         Err(error) => return Err(format!("no headers of OpenCL: {error}").into()),
     }

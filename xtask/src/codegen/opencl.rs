@@ -1,7 +1,7 @@
 //! OpenCL's functions: the pinned package with Khronos' headers and, with the parser, what is generated from it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use xshell::{Shell, cmd};
 
@@ -26,8 +26,8 @@ const PACKAGE: Package = Package {
     sha256: "ccff8d4172284039730f510ef7bf928c0c1ef976848d98c30b1cffbd8c45e3c2",
 };
 
-/// Fetches the headers, unless they are here already, and unpacks them; gives their `usr/include`.
-pub fn unpack(shell: &Shell, work: &Path) -> Result<PathBuf> {
+/// Fetches the headers, unless they are here already, and unpacks them to [`folder`].
+pub fn unpack(shell: &Shell, work: &Path) -> Result<()> {
     let files = Archive::new(shell, work, SUITE).fetch(&[PACKAGE])?;
     let tree = work.join("headers").join(NAME);
     if tree.exists() {
@@ -37,9 +37,11 @@ pub fn unpack(shell: &Shell, work: &Path) -> Result<PathBuf> {
     for file in files {
         cmd!(shell, "dpkg-deb -x {file} {tree}").quiet().run()?;
     }
-    Ok(folder(work))
+    Ok(())
 }
 
-fn folder(work: &Path) -> PathBuf {
+/// Their `usr/include`.
+#[cfg(feature = "codegen")]
+fn folder(work: &Path) -> std::path::PathBuf {
     work.join("headers").join(NAME).join("usr/include")
 }

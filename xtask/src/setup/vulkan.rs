@@ -84,20 +84,44 @@ fn fill(sh: &Shell, folder: &Path) -> Result<Software, String> {
     let _ = fs::remove_dir_all(folder.join("apt"));
     let libraries = debian::libraries_folder(folder, DRIVER)?;
     debian::make_relocatable(sh, folder, &libraries)?;
-    let driver = std::path::absolute(libraries.join(DRIVER)).map_err(|error| error.to_string())?;
-    let manifest = serde_json::json!({
-        "file_format_version": "1.0.0",
-        "ICD": { "library_path": driver, "api_version": "1.1.0" },
-    });
+    let manifest = manifest(folder, &libraries.join(DRIVER))?;
     // Last: its presence says that the rest is complete.
     sh.write_file(folder.join(MANIFEST), manifest.to_string())
         .map_err(|error| error.to_string())?;
     Software::within(folder).ok_or_else(|| "the packages hold no libvulkan.so.1".to_string())
 }
 
+/// What names the driver to Vulkan's loader, which takes a path with a slash in it from the manifest's own folder on: so the folder may be
+/// moved.
+fn manifest(folder: &Path, driver: &Path) -> Result<serde_json::Value, String> {
+    let inside = driver.strip_prefix(folder).map_err(|_| {
+        format!(
+            "the driver {} is not in {}",
+            driver.display(),
+            folder.display()
+        )
+    })?;
+    Ok(serde_json::json!({
+        "file_format_version": "1.0.0",
+        "ICD": { "library_path": Path::new(".").join(inside), "api_version": "1.1.0" },
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_manifest_names_the_driver_from_its_own_folder_on() {
+        let folder = Path::new("/somewhere/target/hipcl-vulkan");
+        let driver = folder.join("usr/lib/arch").join(DRIVER);
+        let written = manifest(folder, &driver).unwrap();
+        assert_eq!(
+            written["ICD"]["library_path"],
+            format!("./usr/lib/arch/{DRIVER}")
+        );
+        assert!(manifest(Path::new("/other"), &driver).is_err());
+    }
 
     #[test]
     fn a_half_filled_folder_is_no_driver() {

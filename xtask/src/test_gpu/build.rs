@@ -30,37 +30,14 @@ pub struct Suite {
 
 /// Builds tests, examples and the command with every platform compiled in.
 pub fn build(workspace: &Workspace) -> Result<Suite> {
-    let mut packages: Vec<&str> = plan::PACKAGES.to_vec();
-    packages.push("hipcl");
-    let mut args = vec![
-        "test",
-        "--no-run",
-        "--message-format",
-        "json-render-diagnostics",
-    ];
-    for package in &packages {
-        args.extend(["--package", package]);
-    }
-    args.extend([
-        "--features",
-        "hipcl/nvidia",
-        "--tests",
-        "--examples",
-        "--bins",
-        "--lib",
-    ]);
     let text = step("build the suite", || {
-        let output = Command::new(cargo())
-            .args(&args)
-            .current_dir(workspace.root())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .output()
-            .map_err(|error| Error::io("cannot start cargo", error))?;
-        match output.status.success() {
-            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-            false => Err(Error::Failed("the suite does not build, see above".into())),
-        }
+        let tests = messages(
+            workspace,
+            &["test", "--no-run", "--tests", "--bins", "--lib"],
+        )?;
+        // `cargo test` would make tests of them.
+        let examples = messages(workspace, &["build", "--examples"])?;
+        Ok(tests + &examples)
     })?;
     let suite = collected(&text);
     if suite.programs.is_empty() || suite.command.as_os_str().is_empty() {
@@ -69,6 +46,25 @@ pub fn build(workspace: &Workspace) -> Result<Suite> {
         ));
     }
     Ok(suite)
+}
+
+/// What cargo says of the files that it has made.
+fn messages(workspace: &Workspace, args: &[&str]) -> Result<String> {
+    let packages = plan::PACKAGES.iter().chain(&["hipcl"]);
+    let output = Command::new(cargo())
+        .args(args)
+        .args(["--message-format", "json-render-diagnostics"])
+        .args(packages.flat_map(|package| ["--package", package]))
+        .args(["--features", "hipcl/nvidia"])
+        .current_dir(workspace.root())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| Error::io("cannot start cargo", error))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(Error::Failed("the suite does not build, see above".into())),
+    }
 }
 
 /// Reads cargo's messages, one JSON object a line.
@@ -88,7 +84,7 @@ fn collected(messages: &str) -> Suite {
         let is_test = message["profile"]["test"] == Value::Bool(true);
         let package = package_of(message["manifest_path"].as_str().unwrap_or_default());
         match (kind, is_test) {
-            ("example", _) => suite.examples.push((name.to_owned(), path.into())),
+            ("example", false) => suite.examples.push((name.to_owned(), path.into())),
             ("bin", false) if name == "hipcl" => suite.command = path.into(),
             ("test" | "lib", true) if plan::PACKAGES.contains(&package.as_str()) => {
                 suite.programs.push(Program {
@@ -130,6 +126,7 @@ mod tests {
         let messages = [
             line("hip", "memory", "test", true),
             line("hip", "01_simple_add", "example", false),
+            line("hip", "02_matrix_mul", "example", true),
             line("hipcl", "hipcl", "bin", false),
             line("hipcl", "doctor", "test", true),
             "not JSON".to_owned(),

@@ -134,6 +134,11 @@ const LACKS: &[Lack] = &[
         platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "the software device",
     },
+    // The two APIs take turns with the memory by the host alone.
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "the host hands over here in any case",
+    },
     // Its driver's `clEnqueueAcquireExternalMemObjectsKHR` returns when the user event ends.
     Lack {
         platforms: &[Platform::Nvidia],

@@ -3,6 +3,8 @@
 //! OpenCL forbids it, and drivers differ: Intel's and NVIDIA's refuse such an argument, PoCL
 //! takes it and does what one hopes for. So it is tried: first between two contexts made for the
 //! purpose, since a GPU that faults takes its context along, then between those of the bridge.
+//! Where a fault would take the process along it is not tried unasked: AMD's runtime ends the process at a
+//! memory fault of the card (ROCR-Runtime: runtime/hsa-runtime/core/runtime/runtime.cpp, `VMFaultHandler`).
 
 use bytemuck::Pod;
 
@@ -11,7 +13,7 @@ use crate::access::BufferAccess;
 use crate::api::slot;
 use crate::buffer::{Object, RegularBuffer};
 use crate::context::Context;
-use crate::device::Device;
+use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result, check};
 use crate::handle::Handle;
 use crate::kernel::{Arg, Kernel, NdRange};
@@ -37,13 +39,14 @@ pub(super) struct Kept {
 }
 
 impl Foreign {
-    /// The kernels, if a pattern goes from the context of `from` to that of `to`, else why not.
-    pub fn open(from: &Queue, to: &Queue) -> std::result::Result<Self, String> {
+    /// The kernels, if a pattern goes from the context of `from` to that of `to`, else why not. `anywhere`: also where the driver
+    /// is not known to bear the trial.
+    pub fn open(from: &Queue, to: &Queue, anywhere: bool) -> std::result::Result<Self, String> {
         let device = to.context().device();
         if from.context().device() != device || !device.shares_library(from.context().device()) {
             return Err("the contexts are of two devices".to_owned());
         }
-        device.takes_foreign_buffers(try_elsewhere)?;
+        device.takes_foreign_buffers(anywhere, try_elsewhere)?;
         let kernels = Self::build(to.context()).map_err(|error| error.to_string())?;
         // On queues of their own: nothing waits for what the caller's are busy with.
         let queues = || Ok((from.context().queue()?, to.context().queue()?));
@@ -179,6 +182,17 @@ fn try_elsewhere(device: &Device) -> Result<bool> {
     Foreign::build(&here)?.carries_patterns(&from, &to)
 }
 
+/// Whether another trial would end as this one did: what OpenCL calls invalid stays so, and want of memory need not.
+pub(super) fn is_lasting(carried: &Result<bool>) -> bool {
+    match carried {
+        Ok(_) => true,
+        Err(Error::Call { code, .. }) => (opencl_sys::CL_MAX_SIZE_RESTRICTION_EXCEEDED
+            ..=opencl_sys::CL_INVALID_VALUE)
+            .contains(code),
+        Err(_) => false,
+    }
+}
+
 fn verdict(carried: Result<bool>) -> std::result::Result<(), String> {
     match carried {
         Ok(true) => Ok(()),
@@ -188,24 +202,27 @@ fn verdict(carried: Result<bool>) -> std::result::Result<(), String> {
 }
 
 impl Device {
+    /// Whether its driver is known to refuse a kernel's argument of another context, or to take it, and do no harm: on a
+    /// processor any address of the process is as good as another, and NVIDIA's (driver 580) refuses.
+    fn bears_foreign_buffers(&self) -> bool {
+        self.kind() == DeviceKind::Cpu || self.platform_name() == "NVIDIA CUDA"
+    }
+
     /// Whether a kernel may take a buffer of another context of this device, found out once by
     /// `trial`. A trial that failed for want of memory or the like is made again.
     fn takes_foreign_buffers(
         &self,
+        anywhere: bool,
         trial: impl FnOnce(&Self) -> Result<bool>,
     ) -> std::result::Result<(), String> {
         if let Some(known) = &*self.foreign_buffers().lock() {
             return known.clone();
         }
+        if !anywhere && !self.bears_foreign_buffers() {
+            return Err("its driver is not known to refuse or to take a buffer of another context, and a fault would end the process; `BufferBridge::with_trial` tries all the same".to_owned());
+        }
         let carried = trial(self);
-        let lasting = match &carried {
-            Ok(_) => true,
-            // What OpenCL calls invalid stays so.
-            Err(Error::Call { code, .. }) => (opencl_sys::CL_MAX_SIZE_RESTRICTION_EXCEEDED
-                ..=opencl_sys::CL_INVALID_VALUE)
-                .contains(code),
-            Err(_) => false,
-        };
+        let lasting = is_lasting(&carried);
         let verdict = verdict(carried);
         if lasting {
             *self.foreign_buffers().lock() = Some(verdict.clone());

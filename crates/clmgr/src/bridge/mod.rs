@@ -16,12 +16,13 @@ mod svm;
 pub use copy::BridgeCopy;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use parking_lot::Mutex;
 
 use crate::buffer::{MemMut, MemRef, Object};
+use crate::device::Verdict;
 use crate::error::{Error, Result};
 use crate::queue::Queue;
 use foreign::Foreign;
@@ -37,7 +38,7 @@ pub enum BridgeRoute {
     /// Both queues are of one context: one copy on the device.
     Direct,
     /// A kernel of the target's context reads the buffer of the source's: one copy on the device.
-    /// Only after a pattern went that way; PoCL is known to take such a buffer.
+    /// Only after a pattern went that way; PoCL is known to take such a buffer. See [`BufferBridge::new`] for where it is tried.
     Foreign,
     /// Pieces go through pinned host memory, the next being read while the last is written.
     Staging,
@@ -63,7 +64,8 @@ pub struct BufferBridge {
     way: Way,
     /// Held while a copy is enqueued, so that the pieces of two copies do not mix.
     enqueuing: Mutex<()>,
-    svm: OnceLock<std::result::Result<(), String>>,
+    /// What is known for good of copies by address.
+    svm: Mutex<Option<Verdict>>,
 }
 
 enum Way {
@@ -80,17 +82,42 @@ impl BufferBridge {
     /// A bridge from the context of `from` to the context of `to`, by the best way there is.
     ///
     /// Between two contexts of one device it is tried whether a kernel of the one can read a buffer
-    /// of the other. The first bridge of a device makes two contexts for the trial and compiles a
-    /// small program; [`staged`](Self::staged) saves that.
+    /// of the other, where the driver is known to refuse or to bear that: on a processor, and on NVIDIA's.
+    /// Elsewhere see [`with_trial`](Self::with_trial).
+    ///
+    /// | bridge | what its making costs, besides its staging memory |
+    /// |---|---|
+    /// | within a context, [`staged`](Self::staged), between devices, or where nothing is tried | nothing |
+    /// | the first of a device | two contexts with a queue each, a small program compiled, two patterns of 64 KiB; until that has led to a verdict, each |
+    /// | a later one, where the driver refuses | nothing |
+    /// | each one, the first too, where the driver takes such buffers | the program compiled for the target's context, a queue in each, two patterns of 64 KiB |
     ///
     /// # Errors
     ///
     /// What the allocation and map of the staging memory answer.
     pub fn new(from: &Queue, to: &Queue) -> Result<Self> {
+        Self::open(from, to, false)
+    }
+
+    /// As [`new`](Self::new), and tries a kernel on the other context's buffer whatever the driver.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    ///
+    /// # Safety
+    ///
+    /// The driver refuses a kernel's argument of another context, or treats it like one of the kernel's own. OpenCL leaves open what
+    /// another driver does; AMD's runtime ends the process if the card faults. Try it in a process that may end.
+    pub unsafe fn with_trial(from: &Queue, to: &Queue) -> Result<Self> {
+        Self::open(from, to, true)
+    }
+
+    fn open(from: &Queue, to: &Queue, anywhere: bool) -> Result<Self> {
         if from.context() == to.context() {
             return Ok(Self::by(from, to, Way::Direct));
         }
-        match Foreign::open(from, to) {
+        match Foreign::open(from, to, anywhere) {
             Ok(kernels) => Ok(Self::by(from, to, Way::Foreign(kernels))),
             Err(reason) => Self::by_staging(from, to, PIECE_BYTES, reason),
         }
@@ -125,7 +152,7 @@ impl BufferBridge {
             to: to.clone(),
             way,
             enqueuing: Mutex::new(()),
-            svm: OnceLock::new(),
+            svm: Mutex::new(None),
         }
     }
 

@@ -3,9 +3,10 @@
 use bytemuck::Pod;
 
 use super::BufferBridge;
+use super::foreign::is_lasting;
 use crate::buffer::SvmBuffer;
 use crate::context::Context;
-use crate::device::{DeviceKind, SvmCapabilities};
+use crate::device::{DeviceKind, SvmCapabilities, Verdict};
 use crate::error::{Error, Result};
 use crate::queue::Queue;
 
@@ -33,45 +34,68 @@ impl BufferBridge {
                 what: "a buffer of the copy",
             });
         }
-        let probed = self.svm.get_or_init(|| self.probe_svm());
-        if let Err(reason) = probed {
+        if let Err(reason) = self.svm_verdict() {
             return Err(Error::NotSupported {
                 what: "a copy of shared virtual memory between contexts".to_owned(),
                 device: self.to.context().device().name().to_owned(),
-                reason: reason.clone(),
+                reason,
             });
         }
         source.settle_all(&self.from)?;
         target.copy_from_address(&self.to, source.as_ptr(), source.len())
     }
 
-    fn probe_svm(&self) -> std::result::Result<(), String> {
+    /// Found out once. A trial that failed for want of memory or the like is made again.
+    fn svm_verdict(&self) -> Verdict {
+        if let Some(known) = &*self.svm.lock() {
+            return known.clone();
+        }
+        let (verdict, lasting) = match self.svm_without_trial() {
+            Some(verdict) => (verdict, true),
+            None => {
+                let carried = self.try_svm();
+                let lasting = is_lasting(&carried);
+                let verdict = match carried {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err("a pattern did not arrive".to_owned()),
+                    Err(error) => Err(error.to_string()),
+                };
+                (verdict, lasting)
+            }
+        };
+        if lasting {
+            *self.svm.lock() = Some(verdict.clone());
+        }
+        verdict
+    }
+
+    /// What is known from what the devices are.
+    fn svm_without_trial(&self) -> Option<Verdict> {
+        let refused = |reason: &str| Some(Err(reason.to_owned()));
         let (from, to) = (self.from.context(), self.to.context());
         if from == to {
-            return Ok(());
+            return Some(Ok(()));
         }
         let device = to.device();
         if from.device() != device || !device.shares_library(from.device()) {
-            return Err("the contexts are of two devices".to_owned());
+            return refused("the contexts are of two devices");
         }
         let one_map = device.platform_version().contains("AMD-APP");
         if device.kind() != DeviceKind::Cpu && !one_map {
-            return Err("its driver is not known to take addresses of another context".to_owned());
+            return refused("its driver is not known to take addresses of another context");
         }
         if !to.device().svm().contains(SvmCapabilities::COARSE) {
-            return Err("it has no shared virtual memory".to_owned());
+            return refused("it has no shared virtual memory");
         }
-        // In contexts of its own first: a GPU that faults takes its context along.
-        let carried = || -> Result<bool> {
-            let (there, here) = (Context::new(device)?, Context::new(device)?);
-            Ok(carries_patterns(&there.queue()?, &here.queue()?)?
-                && carries_patterns(&self.from.context().queue()?, &self.to.context().queue()?)?)
-        };
-        match carried() {
-            Ok(true) => Ok(()),
-            Ok(false) => Err("a pattern did not arrive".to_owned()),
-            Err(error) => Err(error.to_string()),
-        }
+        None
+    }
+
+    /// In contexts of its own first: a GPU that faults takes its context along.
+    fn try_svm(&self) -> Result<bool> {
+        let device = self.to.context().device();
+        let (there, here) = (Context::new(device)?, Context::new(device)?);
+        Ok(carries_patterns(&there.queue()?, &here.queue()?)?
+            && carries_patterns(&self.from.context().queue()?, &self.to.context().queue()?)?)
     }
 }
 

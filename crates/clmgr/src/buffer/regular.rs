@@ -31,6 +31,20 @@ impl<T: Pod> RegularBuffer<T> {
         Self::with_access(context, len, BufferAccess::default())
     }
 
+    /// Memory for `len` elements that OpenCL places where the host reaches it quickly
+    /// (`CL_MEM_ALLOC_HOST_PTR`): on AMD's discrete GPUs pinned host memory, which the device reaches
+    /// over its link (rocclr/device/rocm/rocmemory.cpp, `Buffer::create`).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    #[doc(alias = "CL_MEM_ALLOC_HOST_PTR")]
+    pub fn on_host(context: &Context, len: usize) -> Result<Self> {
+        let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_ALLOC_HOST_PTR;
+        // SAFETY: there is no host memory of the caller's.
+        unsafe { Object::create(context, flags, len, std::ptr::null_mut()) }.map(Self)
+    }
+
     /// Memory for `len` elements that kernels and the host may use as `access` says. Host calls
     /// that it forbids are refused, and so are launches that give it to a parameter whose
     /// declaration (`const` or not) it forbids.

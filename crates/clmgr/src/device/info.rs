@@ -26,7 +26,7 @@ pub struct DeviceInfo {
     /// The device's version string.
     pub version: String,
     /// The version string of the language that it compiles.
-    pub language_version: String,
+    pub language_version: Option<String>,
     /// The driver's version string.
     pub driver_version: String,
     /// The name of its platform.
@@ -127,8 +127,8 @@ impl DeviceInfo {
         let ask = device.ask();
         let flag = |what| ask.value::<u32>(what).map(|answer| answer != 0);
         // Whoever asks early must know the answers that came later to be unknown, not failed.
-        let text = |what| -> Result<String> {
-            unless_unknown(ask.text(what)).map(Option::unwrap_or_default)
+        let text = |what| -> Result<Option<String>> {
+            Ok(unless_unknown(ask.text(what))?.filter(|text| !text.is_empty()))
         };
         let width = hardware_width(&ask);
         let multiple = opencl_sys::CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE;

@@ -12,7 +12,11 @@ impl fmt::Display for DeviceInfo {
             "version",
             &format!(
                 "{}; {}; driver {}",
-                self.version, self.language_version, self.driver_version
+                self.version,
+                self.language_version
+                    .as_deref()
+                    .unwrap_or("language unknown"),
+                self.driver_version
             ),
         )?;
         line(

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 
-/// The radices of a length, in the order of the passes; those of two are at most `largest`, which is
-/// 8 or 16.
+/// The radices of a length, in the order of the passes. Those of two are at most `largest`, a power of two from 2 on: 8 or 16
+/// where a pass goes through memory, up to 32 where a work-item holds the numbers.
 ///
 /// A large radix means fewer passes over the data, and the largest come first, where the runs of
 /// consecutive elements are shortest.

@@ -208,23 +208,18 @@ impl Product {
             types: [a, b, d],
             compute,
         };
+        let scalars = [alpha, beta];
         // SAFETY: the C caller's promise.
-        match unsafe { self.uneven(handle) }? {
+        if unsafe { self.is_even(handle) }? {
             // SAFETY: as above.
-            None => unsafe { self.at_once(handle, &codes, [alpha, beta]) },
-            // SAFETY: as above; each is a product of its own.
-            Some(each) => each.into_iter().try_for_each(|[a, b, d]| unsafe {
-                Self {
-                    a: Matrix::without_stride(pointer(a), self.a.ty, self.a.ld),
-                    b: Matrix::without_stride(pointer(b), self.b.ty, self.b.ld),
-                    d: Matrix::without_stride(pointer(d), self.d.ty, self.d.ld),
-                    batch: 1,
-                    listed: false,
-                    ..*self
-                }
-                .at_once(handle, &codes, [alpha, beta])
-            }),
+            match unsafe { self.at_once(handle, &codes, scalars) } {
+                // of some types cuBLAS takes no list
+                Err(Status::rocblas_status_not_implemented) if self.listed => {}
+                outcome => return outcome,
+            }
         }
+        // SAFETY: as above.
+        unsafe { self.one_by_one(handle, &codes, scalars) }
     }
 
     /// One call of cuBLAS.
@@ -267,41 +262,72 @@ impl Product {
         check(code, "cublasGemmStridedBatchedEx")
     }
 
-    /// The addresses of each product's matrices, if cuBLAS can't take them in one call: it looks at the first matrix of a row to
-    /// choose a kernel, and one for 16-bit numbers loads and stores several of them at once, which faults where a later matrix is aligned less.
-    /// (rocBLAS' are right for any address of an element.) Where the matrices are listed, this waits for the stream.
+    /// Whether cuBLAS can take the batch in one call: it looks at the first matrix of a row to choose a kernel, and one for 16-bit numbers
+    /// loads and stores several of them at once, which faults where a later matrix is aligned less. (rocBLAS' are right for any address
+    /// of an element.) Where such matrices are listed, this waits for the stream.
     ///
     /// # Safety
     /// As [`Product::places`].
-    unsafe fn uneven(&self, handle: &Handle) -> Result<Option<Vec<[u64; 3]>>> {
+    unsafe fn is_even(&self, handle: &Handle) -> Result<bool> {
         const WIDEST: u64 = 16;
-        let sizes = [
-            data_type(self.a.ty)?.1,
-            data_type(self.b.ty)?.1,
-            data_type(self.d.ty)?.1,
-        ];
-        if self.batch == 1 && !self.listed || sizes.iter().all(|size| *size >= 4) {
-            return Ok(None);
+        let types = [self.a.ty, self.b.ty, self.d.ty];
+        let narrow = |ty: &rocblas_datatype| data_type(*ty).is_ok_and(|(_, size)| size < 4);
+        if (self.batch == 1 && !self.listed) || !types.iter().any(narrow) {
+            return Ok(true);
         }
-        let first = [self.a.at, self.b.at, self.d.at.cast_const()];
-        let strides = [self.a.stride, self.b.stride, self.d.stride];
-        let mut places = [Vec::new(), Vec::new(), Vec::new()];
-        for (which, places) in places.iter_mut().enumerate() {
-            // SAFETY: the caller's promise.
-            *places = unsafe { self.places(handle, first[which], strides[which], sizes[which]) }?;
-        }
-        let [a, b, d] = &places;
+        // SAFETY: the caller's promise.
+        let places = unsafe { self.all_places(handle) }?;
         // Of a list it cannot see the first.
         let even = |places: &Vec<u64>| {
             let first = places.first().filter(|_| !self.listed).copied();
             let wanted = first.unwrap_or(0) % WIDEST;
             places.iter().all(|place| place % WIDEST == wanted)
         };
-        if places.iter().all(even) {
-            return Ok(None);
+        Ok(places.iter().all(even))
+    }
+
+    /// A call for each product of the batch.
+    ///
+    /// # Safety
+    /// As [`Product::at_once`].
+    unsafe fn one_by_one(
+        &self,
+        handle: &Handle,
+        codes: &Codes,
+        scalars: [*const c_void; 2],
+    ) -> Result {
+        // SAFETY: the caller's promise.
+        let [a, b, d] = unsafe { self.all_places(handle) }?;
+        for ((a, b), d) in a.into_iter().zip(b).zip(d) {
+            let one = Self {
+                a: Matrix::without_stride(pointer(a), self.a.ty, self.a.ld),
+                b: Matrix::without_stride(pointer(b), self.b.ty, self.b.ld),
+                d: Matrix::without_stride(pointer(d), self.d.ty, self.d.ld),
+                batch: 1,
+                listed: false,
+                ..*self
+            };
+            // SAFETY: the caller's promise for each.
+            unsafe { one.at_once(handle, codes, scalars) }?;
         }
-        let each = a.iter().zip(b).zip(d).map(|((a, b), d)| [*a, *b, *d]);
-        Ok(Some(each.collect()))
+        Ok(())
+    }
+
+    /// Where A, B and D of each product are.
+    ///
+    /// # Safety
+    /// As [`Product::places`].
+    unsafe fn all_places(&self, handle: &Handle) -> Result<[Vec<u64>; 3]> {
+        let size = |ty| data_type(ty).map(|(_, size)| size);
+        let (a, b, d) = (&self.a, &self.b, &self.d);
+        // SAFETY: the caller's promise.
+        unsafe {
+            Ok([
+                self.places(handle, a.at, a.stride, size(a.ty)?)?,
+                self.places(handle, b.at, b.stride, size(b.ty)?)?,
+                self.places(handle, d.at, d.stride, size(d.ty)?)?,
+            ])
+        }
     }
 
     /// Where the matrices of a batch are.

@@ -89,6 +89,18 @@ pub enum What {
     Cache,
 }
 
+impl What {
+    /// As on the command line.
+    pub fn name(self) -> String {
+        use clap::ValueEnum as _;
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// Iterations of `soak`.
+const SOAK: u32 = 1_000_000;
+
 /// Options of `hipcl bench`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
@@ -98,9 +110,9 @@ pub struct Options {
     /// Way to share memory; the best direct one if not given. `routes` takes all of them.
     #[arg(long, value_name = "ROUTE")]
     pub route: Option<Route>,
-    /// Iterations of `soak`; no other measurement asks.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1000..))]
-    pub iterations: u32,
+    /// Iterations of `soak`, 1 000 000 if not given; no other measurement takes them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1000..))]
+    pub iterations: Option<u32>,
     /// Write the figures to this file.
     #[arg(long, value_name = "F.json")]
     pub json: Option<PathBuf>,
@@ -146,6 +158,12 @@ impl From<Vec<Line>> for Found {
 /// # Errors
 /// Anything that keeps the measurement from being made, or a file that can't be read or written.
 pub fn main(options: &Options) -> Result<ExitCode> {
+    if options.iterations.is_some() && options.what != What::Soak {
+        return Err(Error::input(format!(
+            "`bench {}` takes as many samples as its figures need, and no --iterations; leave it out, or use `bench soak`",
+            options.what.name()
+        )));
+    }
     let earlier = options.compare.as_deref().map(Report::read).transpose()?;
     let json = options
         .json
@@ -187,7 +205,7 @@ fn measure(options: &Options) -> Result<Report> {
         What::Stream => stream::measure(&ground),
         What::Ipc => ipc::measure(&ground),
         What::Peers => gpus::measure(&ground, options.route),
-        What::Soak => soak::measure(&ground, options.iterations as usize),
+        What::Soak => soak::measure(&ground, options.iterations.unwrap_or(SOAK) as usize),
         What::Launch => launch::measure(&ground),
         What::Blas => blas::measure(&ground),
         What::Solver => solver::measure(&ground),

@@ -83,7 +83,7 @@ impl Report {
         let text = std::fs::read_to_string(path).map_err(|source| Error::read(path, source))?;
         serde_json::from_str(&text).map_err(|error| {
             Error::input(format!(
-                "`{}` is no file of `hipcl bench --json`: {error}",
+                "`{}` is no file of `hipcl bench --json`: {error}; name one, or take it again with this version",
                 path.display()
             ))
         })

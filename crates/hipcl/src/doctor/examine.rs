@@ -3,22 +3,27 @@
 
 use interop::Route;
 
-use super::findings::{Findings, HostPtr, Library, Pair, RouteState, SCHEMA, Tried};
-use super::probe::{Asker, Death, Hip, OpenCl, RouteTried, Sought, Subject, Told};
+use super::findings::{Findings, HostPtr, Pair, RouteState, SCHEMA};
+use super::probe::{Asker, Death, RouteTried, Sought, Subject, Told};
 use super::system::{self, Environment, Heard, Root};
-use super::{Options, pairing};
+use super::tables::NOT_TRIED;
+use super::{Options, allocations, grades, libraries, pairing};
 use crate::Result;
 
 pub(super) fn examine(options: &Options) -> Result<Findings> {
     let asker = Asker::new(options.platform.clone(), options.limit());
+    let environment = Environment::of_this_process();
     let mut findings = Findings {
         schema: SCHEMA,
         hipcl: env!("CARGO_PKG_VERSION").to_owned(),
         taken: super::clock::now(),
+        asked_routes: options.routes.iter().map(Route::to_string).collect(),
         ..Findings::default()
     };
-    hip(asker.ask(Subject::Hip)?, &mut findings);
-    opencl(asker.ask(Subject::OpenCl)?, &mut findings);
+    let asked = libraries::asked(options, &environment);
+    libraries::hip(asker.ask(Subject::Hip)?, asked, &mut findings);
+    let named = environment.get(libraries::OPENCL_VARIABLE);
+    libraries::opencl(asker.ask(Subject::OpenCl)?, named, &mut findings);
     findings.pairing = pairing::table(
         &findings.platform,
         &findings.hip_devices,
@@ -37,21 +42,46 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
             let told = asker.ask(Subject::HostPtr)?;
             findings.host_ptr = Some(host_ptr(told));
         }
+        // whoever names routes asks about these alone
+        if options.routes.is_empty() {
+            grades::examine(&asker, &mut findings)?;
+            allocations::examine(&asker, &mut findings)?;
+        }
     }
-    findings.checks = system::checks(
-        &Root::default(),
-        &Environment::of_this_process(),
-        &heard(&findings),
-    );
-    let checks = findings.checks.iter();
-    let advice: Vec<String> = checks.filter_map(|check| check.advice.clone()).collect();
-    findings.advice.extend(advice);
-    findings.healthy = findings.proven();
+    findings.checks = system::checks(&Root::default(), &environment, &heard(&findings));
+    for advice in findings.checks.iter().filter_map(|it| it.advice.as_ref()) {
+        if !findings.advice.contains(advice) {
+            findings.advice.push(advice.clone());
+        }
+    }
     if let Some(advice) = passed_over(&findings, &system::cards(&Root::default())) {
         findings.advice.insert(0, advice);
-        findings.healthy = false;
+        findings.passed_over = true;
     }
+    findings.healthy = findings.proven() && !findings.passed_over;
+    findings.verdict = verdict(&findings);
     Ok(findings)
+}
+
+/// Whether all is well, in a line with the reason. Where only some routes were tried, that none of them works says nothing of the others.
+fn verdict(findings: &Findings) -> String {
+    if findings.passed_over {
+        return "not healthy: there is a card, and it is not used".to_owned();
+    }
+    if findings.healthy {
+        return "healthy: OpenCL and HIP can work on the same bytes".to_owned();
+    }
+    if let Some(reason) = cannot_pair(findings) {
+        let missing = reason.strip_prefix(NOT_TRIED).unwrap_or(&reason);
+        return format!("not healthy: {missing}");
+    }
+    if findings.asked_routes.is_empty() {
+        return "not healthy: no direct route between OpenCL and HIP works".to_owned();
+    }
+    format!(
+        "undecided: no direct route works among those asked for ({}), and no other was tried; leave `--route` out",
+        findings.asked_routes.join(", ")
+    )
 }
 
 /// What to say if the software device stands in for a card that is there, and nobody asked for it.
@@ -84,79 +114,6 @@ fn heard(findings: &Findings) -> Heard {
     }
 }
 
-fn hip(told: std::result::Result<Told<Hip>, Death>, findings: &mut Findings) {
-    let found = match told {
-        Ok(told) => told.found,
-        Err(death) => {
-            lost(Subject::Hip, &death, findings);
-            findings.libraries.push(Library {
-                name: "HIP".to_owned(),
-                place: death.describe(Subject::Hip),
-                usable: false,
-                detail: death.stderr.join(" | "),
-            });
-            return;
-        }
-    };
-    findings.platform = found.platform;
-    findings.platform_why = found.why;
-    for library in &found.libraries {
-        if !library.usable {
-            findings.advice.push(format!(
-                "{} is missing: install it from the same ROCm release as HIP, or set ROCM_PATH to a complete one",
-                library.name
-            ));
-        }
-    }
-    findings.libraries = found.libraries;
-    match found.failure {
-        Some(reason) => findings.advice.push(format!("HIP: {reason}")),
-        None if found.devices.is_empty() => findings
-            .advice
-            .push("HIP has no device: check that the GPU's driver is loaded".into()),
-        None if !found.compiler.works => findings.advice.push(format!(
-            "HIP kernels can't be compiled: {}",
-            found.compiler.detail
-        )),
-        None => {}
-    }
-    findings.hip_devices = found.devices;
-    findings.compiler = found.compiler;
-}
-
-fn opencl(told: std::result::Result<Told<OpenCl>, Death>, findings: &mut Findings) {
-    let found = match told {
-        Ok(told) => told.found,
-        Err(death) => {
-            lost(Subject::OpenCl, &death, findings);
-            let stderr = death.stderr.iter().map(|line| format!(" | {line}"));
-            findings.opencl_tried.push(Tried {
-                what: "OpenCL".to_owned(),
-                reason: death.describe(Subject::OpenCl) + &stderr.collect::<String>(),
-            });
-            return;
-        }
-    };
-    if let Some(reason) = found.failure {
-        findings.advice.push(format!("OpenCL: {reason}"));
-    } else if found.devices.is_empty() {
-        findings.advice.push(
-            "no OpenCL device: run `cargo xtask setup`, install an OpenCL runtime, or set HIPCL_OPENCL to the path of one".into(),
-        );
-    }
-    findings.opencl_libraries = found.libraries;
-    findings.opencl_tried = found.tried;
-    findings.opencl_devices = found.devices;
-}
-
-/// A child that was lost while it looked for devices.
-fn lost(subject: Subject, death: &Death, findings: &mut Findings) {
-    findings.advice.push(format!(
-        "{}: name another library, or report this to whoever made the one that was loaded",
-        death.describe(subject)
-    ));
-}
-
 /// Why there is nothing to try: the same for every route, and said once.
 fn cannot_pair(findings: &Findings) -> Option<String> {
     let missing = match (
@@ -169,7 +126,7 @@ fn cannot_pair(findings: &Findings) -> Option<String> {
         (false, false) if !findings.compiler.works => "compiler for HIP kernels",
         (false, false) => return None,
     };
-    Some(format!("not tried: there is no {missing}"))
+    Some(format!("{NOT_TRIED}there is no {missing}"))
 }
 
 fn one_route(
@@ -301,6 +258,37 @@ fn state(route: Route, tried: std::result::Result<RouteTried, String>) -> RouteS
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn routes_that_were_not_tried_are_not_counted_as_broken() {
+        let device = |json: &str| serde_json::from_str(json).expect("a device");
+        let mut findings = Findings {
+            platform: "amd".into(),
+            hip_devices: vec![device(
+                r#"{"ordinal":0,"name":"n","arch":"a","pci":null,"memory_bytes":1}"#,
+            )],
+            routes: vec![state(Route::Staging, Err("died".into()))],
+            asked_routes: vec!["staging".into()],
+            ..Findings::default()
+        };
+        assert_eq!(verdict(&findings), "not healthy: there is no OpenCL device");
+        findings.opencl_devices.push(
+            serde_json::from_str(
+                r#"{"name":"n","kind":"GPU","platform":"p","driver":"d","svm":"s","pci":null,"memory_bytes":1,"library":"l"}"#,
+            )
+            .expect("a device"),
+        );
+        findings.compiler.works = true;
+        assert!(verdict(&findings).starts_with("undecided: "));
+        assert!(!findings.is_met());
+        findings.routes[0].works = true;
+        assert!(findings.is_met(), "the route that was asked for works");
+        findings.asked_routes.clear();
+        assert!(verdict(&findings).starts_with("not healthy: no direct route"));
+        assert!(!findings.is_met(), "a copy is no direct route");
+        findings.passed_over = true;
+        assert!(verdict(&findings).contains("it is not used"));
+    }
 
     #[test]
     fn a_card_that_nobody_asked_to_leave_out_is_no_healthy_silence() {

@@ -21,6 +21,9 @@ pub struct Findings {
     pub platform: String,
     /// Why it was.
     pub platform_why: String,
+    /// Why the platform can't be used, if it was asked for and can't.
+    #[serde(default)]
+    pub platform_failure: Option<String>,
     /// The platform's libraries.
     pub libraries: Vec<Library>,
     /// The OpenCL libraries that gave devices.
@@ -35,11 +38,20 @@ pub struct Findings {
     pub pairing: Vec<Pairing>,
     /// The two devices taken for the same one.
     pub pair: Option<Pair>,
+    /// The routes that were asked for; empty if all were.
+    #[serde(default)]
+    pub asked_routes: Vec<String>,
     /// The routes between them.
     pub routes: Vec<RouteState>,
     /// HIP's memory as a buffer object of OpenCL's; `None` if that was not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ptr: Option<HostPtr>,
+    /// The ways to hand over from one API to the other, each tried on the best direct route.
+    #[serde(default)]
+    pub grades: Vec<GradeState>,
+    /// The calls that allocate, and what is known of their memory.
+    #[serde(default)]
+    pub allocations: Vec<AllocationState>,
     /// What compiles HIP kernels.
     pub compiler: Compiler,
     /// Where compiled OpenCL programs are kept.
@@ -48,10 +60,16 @@ pub struct Findings {
     pub loaded: Vec<String>,
     /// The system: kernel, driver, devices, rights, environment.
     pub checks: Vec<Check>,
+    /// Whether the software device stands in for a card that is there.
+    #[serde(default)]
+    pub passed_over: bool,
     /// What to do, a line for each failure.
     pub advice: Vec<String>,
-    /// Whether at least one direct route works.
+    /// Whether at least one direct route works, of those that were tried, and no card is passed over.
     pub healthy: bool,
+    /// The same in a line, with the reason.
+    #[serde(default)]
+    pub verdict: String,
     /// What has changed since an earlier report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
@@ -61,6 +79,12 @@ impl Findings {
     /// Whether a direct route is among those tried so far that work.
     pub(super) fn proven(&self) -> bool {
         self.routes.iter().any(|route| route.works && !route.copies)
+    }
+
+    /// Whether what was asked for is there: a direct route, or, where routes were named, one of these.
+    pub(super) fn is_met(&self) -> bool {
+        let undecided = !self.asked_routes.is_empty() && !self.passed_over;
+        self.healthy || undecided && self.routes.iter().any(|route| route.works)
     }
 
     /// The findings as a JSON text.
@@ -209,19 +233,88 @@ pub struct RouteFigures {
 
 impl From<&interop::Figures> for RouteFigures {
     fn from(figures: &interop::Figures) -> Self {
-        // what a figure means ends long before its fifth digit
-        let round = |value: f64, digits: i32| {
-            let by = 10_f64.powi(digits);
-            (value * by).round() / by
-        };
+        let handoff = HandoffFigures::from(&figures.handoff);
         Self {
             grade: figures.grade.to_string(),
-            opencl_to_hip_us: round(figures.handoff.opencl_to_hip_us, 2),
-            hip_to_opencl_us: round(figures.handoff.hip_to_opencl_us, 2),
-            opencl_gb_s: round(figures.bandwidth.opencl_gb_s, 2),
-            hip_gb_s: round(figures.bandwidth.hip_gb_s, 2),
+            opencl_to_hip_us: handoff.opencl_to_hip_us,
+            hip_to_opencl_us: handoff.hip_to_opencl_us,
+            opencl_gb_s: rounded(figures.bandwidth.opencl_gb_s),
+            hip_gb_s: rounded(figures.bandwidth.hip_gb_s),
         }
     }
+}
+
+/// Two digits behind the point: what a figure means ends long before.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+/// What became of one way to hand over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GradeState {
+    /// "host", "callback" or "device".
+    pub grade: String,
+    /// The route whose memory was handed over.
+    pub route: String,
+    /// Whether a pattern went from each API to the other so.
+    pub works: bool,
+    /// What hands over from OpenCL to HIP, if it works.
+    pub opencl_to_hip: Option<String>,
+    /// What hands over from HIP to OpenCL.
+    pub hip_to_opencl: Option<String>,
+    /// Why it does not work.
+    pub reason: Option<String>,
+    /// What it costs, if it works.
+    pub figures: Option<HandoffFigures>,
+    /// Why there are no figures of a grade that works.
+    pub figures_missing: Option<String>,
+    /// How the process that probed it ended, if that was not well.
+    pub died: Option<Death>,
+}
+
+/// What it costs to hand over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HandoffFigures {
+    /// Microseconds from OpenCL to HIP, median.
+    pub opencl_to_hip_us: f64,
+    /// Microseconds from HIP to OpenCL, median.
+    pub hip_to_opencl_us: f64,
+}
+
+impl From<&interop::measure::DirectionCost> for HandoffFigures {
+    fn from(cost: &interop::measure::DirectionCost) -> Self {
+        Self {
+            opencl_to_hip_us: rounded(cost.opencl_to_hip_us),
+            hip_to_opencl_us: rounded(cost.hip_to_opencl_us),
+        }
+    }
+}
+
+/// What is known of the memory that one call gives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AllocationState {
+    /// Its name, such as `cl-alloc-host-ptr`.
+    pub allocation: String,
+    /// The call.
+    pub call: String,
+    /// Whether it gave memory.
+    pub works: bool,
+    /// Where the memory lies, as far as somebody can tell.
+    pub residency: Option<String>,
+    /// Who tells.
+    pub known_by: Option<String>,
+    /// 10^9 bytes a second, read and written, of an OpenCL kernel that copies within such memory.
+    pub opencl_gb_s: Option<f64>,
+    /// Why there is no such figure.
+    pub opencl_missing: Option<String>,
+    /// The same of a HIP kernel.
+    pub hip_gb_s: Option<f64>,
+    /// Why there is no such figure.
+    pub hip_missing: Option<String>,
+    /// Why the call gave no memory.
+    pub reason: Option<String>,
+    /// How the process that probed it ended, if that was not well.
+    pub died: Option<Death>,
 }
 
 /// Something of the system around the libraries.

@@ -5,34 +5,46 @@
 //! | `probe` | child processes, in which everything is done that may crash or hang |
 //! | [`system`] | the system around the libraries, which is only read |
 //! | `examine` | the questions asked of them, in order |
+//! | `libraries` | what was told of the libraries and their devices |
+//! | `grades`, `allocations` | what was told of ways to hand over, and of where memory lies |
 //! | [`findings`](Findings) | the answers as data, which are also the JSON file |
 //! | `compare` | what has changed since an earlier report |
-//! | `text` | the answers to read |
+//! | `text`, `tables` | the answers to read |
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use interop::Route;
 
 use crate::{Result, cli};
 
+mod allocations;
 mod clock;
 mod compare;
 mod examine;
 mod findings;
+mod grades;
+mod libraries;
 mod mapped;
 mod pairing;
 pub mod probe;
 pub mod system;
+mod tables;
 mod text;
 
 pub use compare::{Change, Comparison, Kind};
 pub use findings::{
-    Check, Compiler, Findings, HipDevice, HostPtr, Library, OpenClDevice, Pair, Pairing,
-    RouteFigures, RouteState, SCHEMA, State, Tried,
+    AllocationState, Check, Compiler, Findings, GradeState, HandoffFigures, HipDevice, HostPtr,
+    Library, OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State, Tried,
 };
 pub use probe::{Crossing, Death};
+
+/// The option that names a platform, here and in a probe.
+const PLATFORM_OPTION: &str = "--platform";
+/// What it may name.
+pub(crate) const PLATFORMS: [&str; 3] = ["amd", "nvidia", "host"];
 
 /// Options of `hipcl doctor`.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -44,7 +56,7 @@ pub struct Options {
     #[arg(long, value_name = "OLD.json")]
     pub compare: Option<PathBuf>,
     /// Examine this platform: amd, nvidia or host. Without it the environment chooses, see below.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(PLATFORMS))]
     pub platform: Option<String>,
     /// Try this route; may be given several times. Without it every route is tried.
     #[arg(long = "route", value_name = "ROUTE")]
@@ -66,8 +78,8 @@ impl Options {
     }
 }
 
-/// Examines the machine and prints what was found. Status 0 if a direct route works, else 1; also 1 if something became worse since the
-/// report that it is compared with.
+/// Examines the machine and prints what was found. Status 0 if a direct route works, or, where routes are named, one of these; else 1. Also
+/// 1 if something became worse since the report that it is compared with.
 ///
 /// The program that calls this is started again for each probe, as `PROGRAM doctor-probe SUBJECT`: it has to be `hipcl`.
 ///
@@ -90,5 +102,5 @@ pub fn main(options: &Options) -> Result<ExitCode> {
         file.commit(findings.to_json().as_bytes())?;
     }
     let worse = findings.comparison.as_ref().is_some_and(|it| it.worse);
-    Ok(ExitCode::from(u8::from(!findings.healthy || worse)))
+    Ok(ExitCode::from(u8::from(!findings.is_met() || worse)))
 }

@@ -2,9 +2,8 @@
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
-use super::findings::{
-    Check, Findings, HipDevice, Library, OpenClDevice, Pair, RouteState, State, Tried,
-};
+use super::findings::{Check, Findings, HipDevice, Library, OpenClDevice, Pair, State, Tried};
+use super::tables;
 
 /// Columns of the text.
 pub(crate) const WIDTH: usize = 100;
@@ -17,6 +16,9 @@ impl Display for Findings {
         self.opencl(&mut text)?;
         self.system(&mut text)?;
         self.shared(&mut text)?;
+        tables::routes(&mut text, &self.routes, self.host_ptr.as_ref())?;
+        tables::grades(&mut text, &self.grades)?;
+        tables::allocations(&mut text, &self.allocations)?;
         if let Some(comparison) = &self.comparison {
             write!(text, "\n{comparison}")?;
         }
@@ -45,6 +47,9 @@ impl Findings {
             "\nplatform   {platform}{}",
             brackets(&self.platform_why)
         )?;
+        if let Some(failure) = &self.platform_failure {
+            writeln!(out, "  {} {failure}", mark(false))?;
+        }
         for Library {
             name,
             place,
@@ -161,36 +166,6 @@ impl Findings {
             }
             None => writeln!(out, "  pair       none")?,
         }
-        if self.routes.is_empty() {
-            return Ok(());
-        }
-        writeln!(
-            out,
-            "\n     {:<13}{:<7} {:<11} {:>10} {:>10} {:>10} {:>10}  ROCm from",
-            "route", "kind", "memory", "CL>HIP us", "HIP>CL us", "CL GB/s", "HIP GB/s"
-        )?;
-        for route in self.routes.iter().filter(|route| route.works) {
-            works(out, route)?;
-        }
-        for route in self.routes.iter().filter(|route| !route.works) {
-            let reason = route.reason.as_deref().unwrap_or("not tried");
-            let kind = if route.impossible { "-  " } else { "no " };
-            writeln!(out, "  {kind}{:<13}{reason}", route.route)?;
-        }
-        if let Some(host_ptr) = &self.host_ptr {
-            let (kind, text) = match (&host_ptr.proof, &host_ptr.reason) {
-                (Some(proof), _) => ("ok ", proof.as_str()),
-                (None, reason) if host_ptr.impossible => ("-  ", reason.as_deref().unwrap_or("")),
-                (None, reason) => ("no ", reason.as_deref().unwrap_or("not tried")),
-            };
-            writeln!(out, "  {kind}HIP's memory as a cl_mem: {text}")?;
-        }
-        for route in &self.routes {
-            let Some(died) = &route.died else { continue };
-            for line in &died.stderr {
-                writeln!(out, "  stderr of {}: {line}", route.route)?;
-            }
-        }
         Ok(())
     }
 
@@ -199,38 +174,8 @@ impl Findings {
         for advice in &self.advice {
             writeln!(out, "advice: {advice}")?;
         }
-        match self.healthy {
-            true => writeln!(out, "healthy: OpenCL and HIP can work on the same bytes"),
-            false => writeln!(
-                out,
-                "not healthy: no direct route between OpenCL and HIP works"
-            ),
-        }
+        writeln!(out, "{}", self.verdict)
     }
-}
-
-fn works(out: &mut String, route: &RouteState) -> fmt::Result {
-    let kind = if route.copies { "copies" } else { "direct" };
-    let residency = route.residency.as_deref().unwrap_or("unknown");
-    write!(out, "  ok {:<13}{kind:<7} {residency:<11}", route.route)?;
-    match &route.figures {
-        Some(figures) => {
-            for value in [
-                figures.opencl_to_hip_us,
-                figures.hip_to_opencl_us,
-                figures.opencl_gb_s,
-                figures.hip_gb_s,
-            ] {
-                write!(out, " {value:>10.1}")?;
-            }
-        }
-        None => write!(out, " {0:>10} {0:>10} {0:>10} {0:>10}", "-")?,
-    }
-    writeln!(out, "  {}", route.oldest_rocm.as_deref().unwrap_or("none"))?;
-    if let Some(reason) = &route.figures_missing {
-        writeln!(out, "     {:<13}not measured: {reason}", "")?;
-    }
-    Ok(())
 }
 
 fn gib(bytes: u64) -> String {

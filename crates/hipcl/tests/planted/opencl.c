@@ -72,6 +72,20 @@ void *clSVMAlloc(void *context, uint64_t flags, size_t bytes, unsigned alignment
     return real(context, flags, bytes, alignment);
 }
 
+int clSetEventCallback(void *event, int type, void *notify, void *data)
+{
+    int (*real)(void *, int, void *, void *) =
+        (int (*)(void *, int, void *, void *))dlsym(RTLD_NEXT, "clSetEventCallback");
+    /* a driver that takes a lock in there which it holds already */
+    if (planted("deadlock-in-callback"))
+        for (;;)
+            pause();
+    /* one that never calls back */
+    if (planted("no-callback"))
+        return 0;
+    return real(event, type, notify, data);
+}
+
 int clEnqueueNDRangeKernel(void *queue, void *kernel, unsigned dimensions, const size_t *offset,
                            const size_t *global, const size_t *local, unsigned waits,
                            const void *wait_list, void *event)
@@ -84,8 +98,8 @@ int clEnqueueNDRangeKernel(void *queue, void *kernel, unsigned dimensions, const
         (int (*)(void *, unsigned, size_t, void *, size_t *))dlsym(RTLD_NEXT, "clGetKernelInfo");
     char name[64] = "";
     size_t one = 1;
-    if (planted("short") && info(kernel, KERNEL_FUNCTION_NAME, sizeof name, name, NULL) == 0 &&
-        strcmp(name, "probe_fill") == 0) {
+    if ((planted("short") || planted("short-copy")) && info(kernel, KERNEL_FUNCTION_NAME, sizeof name, name, NULL) == 0 &&
+        strcmp(name, planted("short") ? "probe_fill" : "probe_copy") == 0) {
         global = &one;
         local = NULL;
     }

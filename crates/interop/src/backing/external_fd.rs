@@ -45,6 +45,39 @@ struct ClSide {
     handed_back: Option<Event>,
     /// Since it was taken over.
     written: bool,
+    /// Queues were given it to read since, and may be given more work under those guards.
+    has_readers: bool,
+}
+
+impl ClSide {
+    /// Enqueues the release, after everything of OpenCL's.
+    fn hand_back(&mut self) -> Result<Option<Event>> {
+        if let Some(holder) = &self.held_by {
+            for other in &self.others {
+                holder.wait_for_queue(other)?;
+            }
+        }
+        Ok(self.import.hand_over()?)
+    }
+
+    /// The memory is handed back, for HIP to use it so. What HIP only reads is taken over again for the
+    /// guards of OpenCL's readers: both sides may read at once what neither has written since.
+    fn was_handed_back(&mut self, access: Access) -> Result<()> {
+        let (holder, others) = (self.held_by.take(), std::mem::take(&mut self.others));
+        self.written = false;
+        self.has_readers &= access == Access::Read;
+        if let Some(holder) = holder
+            && self.has_readers
+        {
+            self.import.take_over(&holder)?;
+            self.handed_back = None;
+            for other in &others {
+                other.wait_for_queue(&holder)?;
+            }
+            (self.held_by, self.others) = (Some(holder), others);
+        }
+        Ok(())
+    }
 }
 
 impl ExternalFd {
@@ -162,6 +195,7 @@ impl ExternalFd {
                 others: Vec::new(),
                 handed_back: None,
                 written: false,
+                has_readers: false,
             }),
             cl_mem,
             _memory: memory,
@@ -266,7 +300,10 @@ impl Backing for ExternalFd {
                 }
             }
         }
-        side.written |= access == Access::Write;
+        match access {
+            Access::Read => side.has_readers = true,
+            Access::Write => (side.written, side.has_readers) = (true, false),
+        }
         Ok(())
     }
 
@@ -280,32 +317,24 @@ impl Backing for ExternalFd {
         if !side.written && access == Access::Read {
             return Ok(());
         }
-        if let Some(holder) = &side.held_by {
-            for other in &side.others {
-                holder.wait_for_queue(other)?;
-            }
-        }
-        if let Some(event) = side.import.hand_over()? {
+        if let Some(event) = side.hand_back()? {
             // The hand-off that follows may be from any queue that had the memory.
             for other in &side.others {
                 other.wait_for(&event)?;
             }
             side.handed_back = Some(event);
         }
-        side.others.clear();
-        (side.held_by, side.written) = (None, false);
-        Ok(())
+        side.was_handed_back(access)
     }
 
     fn bring_to_hip(&self, _core: &Core, access: Access, _bytes: &Range<usize>) -> Result<()> {
         let side = &mut *self.cl.lock();
         if side.written || access == Access::Write {
             let earlier = side.handed_back.take();
-            if let Some(event) = side.import.hand_over()?.or(earlier) {
+            if let Some(event) = side.hand_back()?.or(earlier) {
                 event.wait()?;
             }
-            side.others.clear();
-            (side.held_by, side.written) = (None, false);
+            side.was_handed_back(access)?;
         }
         Ok(())
     }
@@ -326,18 +355,22 @@ impl Backing for ExternalFd {
 
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
         let side = self.cl.get_mut();
-        side.held_by = None;
+        side.hand_back()?;
         // A guard takes over anew and hands back at its end.
-        side.import.acquire(&core.queue)?.write(&core.queue, data)?;
-        side.written = false;
+        let acquired = side.import.acquire(&core.queue);
+        let written = acquired.and_then(|mut memory| memory.write(&core.queue, data));
+        side.was_handed_back(Access::Write)?;
+        written?;
         Ok(core.queue.finish()?)
     }
 
     fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
         let side = &mut *self.cl.lock();
-        side.held_by = None;
-        side.import.acquire(&core.queue)?.read(&core.queue, data)?;
-        side.written = false;
+        side.hand_back()?;
+        let acquired = side.import.acquire(&core.queue);
+        let read = acquired.and_then(|memory| memory.read(&core.queue, data));
+        side.was_handed_back(Access::Read)?;
+        read?;
         Ok(core.queue.finish()?)
     }
 }

@@ -28,7 +28,7 @@ impl GpuVa {
 
     /// HIP's way to an object that begins `offset` bytes into an allocation of `whole` bytes.
     pub(crate) fn over(core: &Core, object: ClObject, offset: usize, whole: usize) -> Result<Self> {
-        let address = reveal(core, &object)?;
+        let address = reveal(core, object.arg(), object.access().reads())?;
         let bytes = object.bytes();
         let base = address.checked_sub(offset).ok_or(Error::UnknownAddress {
             route: Route::GpuVa,
@@ -48,20 +48,16 @@ impl GpuVa {
     }
 }
 
-/// The object's address, by a kernel of one work-item.
-pub(super) fn reveal(core: &Core, object: &ClObject) -> Result<usize> {
+/// An object's address, by a kernel of one work-item; `readable` says whether kernels may read the object.
+pub(crate) fn reveal(core: &Core, object: clmgr::Arg<'_>, readable: bool) -> Result<usize> {
     let _scope = core.meter.scope(Category::Control);
     let program = core
         .programs
         .get(include_str!("../../kernels/reveal.cl"), "")?;
-    let kernel = program.kernel(if object.access().reads() {
-        "reveal"
-    } else {
-        "reveal_written"
-    })?;
+    let kernel = program.kernel(if readable { "reveal" } else { "reveal_written" })?;
     let mut told = [0_u64];
     let answer = clmgr::RegularBuffer::<u64>::new(&core.context, 1)?;
-    let args = [object.arg(), answer.arg()];
+    let args = [object, answer.arg()];
     // SAFETY: both kernels take two buffers, look at the address of the first only, and write one
     // number to the second.
     unsafe { kernel.launch(&core.queue, clmgr::NdRange::d1(1), &args) }?;

@@ -36,7 +36,10 @@ impl HipObject {
 
     /// That OpenCL's kernels get HIP's address, and no copy's.
     pub(crate) fn check_address(&self, core: &Core) -> Result<()> {
-        let (cl, hip) = (reveal(core, &self.object)?, self.memory.hip_ptr().addr());
+        let (cl, hip) = (
+            reveal(core, self.object.arg(), self.object.access().reads())?,
+            self.memory.hip_ptr().addr(),
+        );
         match cl == hip {
             true => Ok(()),
             false => Err(Error::AddressesDiffer {

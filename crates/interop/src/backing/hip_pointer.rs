@@ -28,6 +28,9 @@ pub(crate) struct HipPointer {
 enum Kind {
     /// `hipMalloc`.
     Malloc,
+    /// HIP, for other code: by `hipMalloc`, from a pool or as virtual memory, which ROCm does not tell
+    /// (hip/driver_types.h, `HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE`: not supported).
+    Adopted,
     /// HIP's virtual memory.
     Exportable(hip::Exporter),
     /// Another process, to which it belongs.
@@ -137,7 +140,7 @@ impl HipPointer {
             _owner: owner,
             address,
             bytes,
-            kind: Kind::Malloc,
+            kind: Kind::Adopted,
         })
     }
 
@@ -194,11 +197,12 @@ impl Backing for HipPointer {
         Side::Hip
     }
 
-    /// Enabling covers memory of `hipMalloc` (hipamd/src/hip_peer.cpp).
+    /// Enabling covers memory of `hipMalloc` (hipamd/src/hip_peer.cpp), and neither pools nor virtual
+    /// memory: a kernel of the peer's would fault on theirs.
     fn peer_access(&self) -> PeerAccess {
         match self.kind {
             Kind::Malloc => PeerAccess::Enabled,
-            Kind::Exportable(_) | Kind::Foreign | Kind::Unowned => PeerAccess::None,
+            Kind::Adopted | Kind::Exportable(_) | Kind::Foreign | Kind::Unowned => PeerAccess::None,
         }
     }
 
@@ -206,13 +210,18 @@ impl Backing for HipPointer {
         let refused = |reason: &str| Err(outgoing::refused(carrier, reason.into()));
         match (&self.kind, carrier) {
             (Kind::Exportable(exporter), Carrier::HipFd) => Outgoing::hip_fd(exporter),
-            (Kind::Malloc, Carrier::DmaBuf) => Outgoing::dma_buf(core, self.hip_ptr(), self.bytes),
+            // Where the runtime does not share memory of the owner's kind, it says so.
+            (Kind::Malloc | Kind::Adopted, Carrier::DmaBuf) => {
+                Outgoing::dma_buf(core, self.hip_ptr(), self.bytes)
+            }
             // SAFETY: the allocation is this value's or its owner's; whoever sends the handle keeps this value until the
             // other process has let go.
-            (Kind::Malloc, Carrier::IpcHandle) => unsafe { Outgoing::ipc(core, self.hip_ptr()) },
-            (Kind::Malloc, Carrier::HipFd) => {
-                refused("memory of hipMalloc has no descriptor; use Bridge::alloc_exportable")
-            }
+            (Kind::Malloc | Kind::Adopted, Carrier::IpcHandle) => unsafe {
+                Outgoing::ipc(core, self.hip_ptr())
+            },
+            (Kind::Malloc | Kind::Adopted, Carrier::HipFd) => refused(
+                "memory of hipMalloc, or of other code, has no descriptor here; use Bridge::alloc_exportable",
+            ),
             (Kind::Exportable(_), _) => {
                 refused("HIP's virtual memory goes by its own descriptor alone")
             }

@@ -25,7 +25,7 @@ pub(crate) use cl_object::ClObject;
 pub(crate) use cl_part::{ClPart, SubBuffer};
 pub(crate) use dma_buf::DmaBuf;
 pub(crate) use external_fd::ExternalFd;
-pub(crate) use gpu_va::GpuVa;
+pub(crate) use gpu_va::{GpuVa, reveal};
 pub(crate) use hip_object::HipObject;
 pub(crate) use hip_pointer::HipPointer;
 pub(crate) use imported::{Exported, Imported};

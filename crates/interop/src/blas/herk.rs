@@ -26,20 +26,12 @@ where
 {
     const CALL: &str = "herk";
     let stream = handle.stream();
-    let (at_a, a) = a.take(
-        Name {
-            call: CALL,
-            argument: "a",
-        },
-        stream,
-    )?;
-    let (at_c, c) = c.take_mut(
-        Name {
-            call: CALL,
-            argument: "c",
-        },
-        stream,
-    )?;
+    let name = |argument| Name {
+        call: CALL,
+        argument,
+    };
+    let (at_a, a) = a.take(name("a"), stream)?;
+    let (at_c, c) = c.take_mut(name("c"), stream)?;
     check_apart(CALL, &at_c, &[&at_a])?;
     Ok(handle.herk(fill, op, alpha, a, beta, c)?)
 }

@@ -32,27 +32,13 @@ where
 {
     const CALL: &str = "gemm";
     let stream = handle.stream();
-    let (at_a, a) = a.take(
-        Name {
-            call: CALL,
-            argument: "a",
-        },
-        stream,
-    )?;
-    let (at_b, b) = b.take(
-        Name {
-            call: CALL,
-            argument: "b",
-        },
-        stream,
-    )?;
-    let (at_c, c) = c.take_mut(
-        Name {
-            call: CALL,
-            argument: "c",
-        },
-        stream,
-    )?;
+    let name = |argument| Name {
+        call: CALL,
+        argument,
+    };
+    let (at_a, a) = a.take(name("a"), stream)?;
+    let (at_b, b) = b.take(name("b"), stream)?;
+    let (at_c, c) = c.take_mut(name("c"), stream)?;
     check_apart(CALL, &at_c, &[&at_a, &at_b])?;
     Ok(handle.gemm(op_a, op_b, alpha, a, b, beta, c)?)
 }
@@ -87,27 +73,13 @@ where
 {
     const CALL: &str = "gemm_ex";
     let stream = handle.stream();
-    let (at_a, a) = a.take(
-        Name {
-            call: CALL,
-            argument: "a",
-        },
-        stream,
-    )?;
-    let (at_b, b) = b.take(
-        Name {
-            call: CALL,
-            argument: "b",
-        },
-        stream,
-    )?;
-    let (at_c, c) = c.take_mut(
-        Name {
-            call: CALL,
-            argument: "c",
-        },
-        stream,
-    )?;
+    let name = |argument| Name {
+        call: CALL,
+        argument,
+    };
+    let (at_a, a) = a.take(name("a"), stream)?;
+    let (at_b, b) = b.take(name("b"), stream)?;
+    let (at_c, c) = c.take_mut(name("c"), stream)?;
     check_apart(CALL, &at_c, &[&at_a, &at_b])?;
     Ok(handle.gemm_ex(op_a, op_b, alpha, a, b, beta, c)?)
 }
@@ -146,27 +118,13 @@ where
 {
     const CALL: &str = "gemm_strided_batched";
     let stream = handle.stream();
-    let (at_a, a) = a.take(
-        Name {
-            call: CALL,
-            argument: "a",
-        },
-        stream,
-    )?;
-    let (at_b, b) = b.take(
-        Name {
-            call: CALL,
-            argument: "b",
-        },
-        stream,
-    )?;
-    let (at_c, c) = c.take_mut(
-        Name {
-            call: CALL,
-            argument: "c",
-        },
-        stream,
-    )?;
+    let name = |argument| Name {
+        call: CALL,
+        argument,
+    };
+    let (at_a, a) = a.take(name("a"), stream)?;
+    let (at_b, b) = b.take(name("b"), stream)?;
+    let (at_c, c) = c.take_mut(name("c"), stream)?;
     check_apart(CALL, &at_c, &[&at_a, &at_b])?;
     Ok(handle.gemm_strided_batched(op_a, op_b, alpha, a, b, beta, c)?)
 }
@@ -205,27 +163,13 @@ where
 {
     const CALL: &str = "gemm_batched";
     let stream = handle.stream();
-    let (at_a, a) = a.take(
-        Name {
-            call: CALL,
-            argument: "a",
-        },
-        stream,
-    )?;
-    let (at_b, b) = b.take(
-        Name {
-            call: CALL,
-            argument: "b",
-        },
-        stream,
-    )?;
-    let (at_c, mut c) = c.take_mut(
-        Name {
-            call: CALL,
-            argument: "c",
-        },
-        stream,
-    )?;
+    let name = |argument| Name {
+        call: CALL,
+        argument,
+    };
+    let (at_a, a) = a.take(name("a"), stream)?;
+    let (at_b, b) = b.take(name("b"), stream)?;
+    let (at_c, mut c) = c.take_mut(name("c"), stream)?;
     check_apart(CALL, &at_c, &[&at_a, &at_b])?;
     Ok(handle.gemm_batched(op_a, op_b, alpha, &a, &b, beta, &mut c)?)
 }

@@ -11,7 +11,7 @@ pub use adopt::ForeignObjects;
 pub use all::Bridges;
 pub use host_ptr::HostPtrProof;
 pub use native::NativeHandles;
-pub use trial::{Figures, Step, Trial};
+pub use trial::{AllocationTrial, Figures, GradeTrial, Step, Trial};
 
 use crate::backing::HipPointer;
 use crate::core::Core;

@@ -8,7 +8,7 @@ use crate::probe::Probe;
 use crate::process::Kept;
 use crate::report::{BridgeReport, Pairing, RouteReport};
 use crate::warm_up::{FirstCall, once};
-use crate::{Meter, Result, Route};
+use crate::{Grade, Meter, Result, Route};
 use parking_lot::Mutex;
 use platform::{LibraryState, Selection};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl<'a> Libraries<'a> {
             .into_iter()
             .map(|route| RouteReport::of(route, ready.probe.prove(&ready.core, route)))
             .collect();
-        self.finish(ready, routes, options)
+        self.finish(ready, routes, options, &Grade::ALL)
     }
 
     /// Compiles what the proofs need.
@@ -134,12 +134,13 @@ impl<'a> Libraries<'a> {
         })
     }
 
-    /// Chooses among routes that were looked at, and proves how to hand over on the one chosen.
+    /// Chooses among routes that were looked at, and proves these ways to hand over on the one chosen.
     pub(super) fn finish(
         &self,
         ready: Ready,
         routes: Vec<RouteReport>,
         options: &Options,
+        grades: &[Grade],
     ) -> Result<Bridge> {
         let Ready {
             core,
@@ -148,7 +149,7 @@ impl<'a> Libraries<'a> {
         } = ready;
         let device = core.context.device().clone();
         let permitted = choose::choose(&routes, options)?;
-        let grades = handoff::open(&core, &probe, permitted[0], options.handoff_limit);
+        let grades = handoff::open(&core, &probe, permitted[0], options.handoff_limit, grades);
         let handoff = grades.choose(options.grade)?;
         let report = BridgeReport {
             platform: self.selection.platform,

@@ -19,18 +19,19 @@ pub(crate) struct Grades {
     proven: Vec<Arc<dyn Handoff>>,
 }
 
-/// Proves every grade on `route`.
+/// Proves these grades on `route`.
 pub(crate) fn open(
     core: &Arc<Core>,
     probe: &Probe,
     route: Route,
     limit: Option<Duration>,
+    grades: &[Grade],
 ) -> Grades {
     let mut proven: Vec<Arc<dyn Handoff>> = Vec::new();
-    let reports = Grade::ALL
-        .into_iter()
-        .map(|grade| {
-            let outcome = prove(core, probe, route, grade)
+    let reports = grades
+        .iter()
+        .map(|&grade| {
+            let outcome = prove(core, probe, route, grade, limit)
                 .and_then(|()| start(core, probe, grade, limit, LIMIT))
                 .map(|handoff| {
                     let mechanisms = handoff.mechanisms();
@@ -44,8 +45,19 @@ pub(crate) fn open(
     Grades { reports, proven }
 }
 
-fn prove(core: &Arc<Core>, probe: &Probe, route: Route, grade: Grade) -> Result<()> {
-    let handoff = start(core, probe, grade, Some(PROBE_LIMIT), PROBE_LIMIT)?;
+fn prove(
+    core: &Arc<Core>,
+    probe: &Probe,
+    route: Route,
+    grade: Grade,
+    limit: Option<Duration>,
+) -> Result<()> {
+    let within = match grade {
+        // Without a limit the host waits by other calls than with one: what will be used is what is proven.
+        Grade::Host => limit.map(|limit| limit.min(PROBE_LIMIT)),
+        _ => Some(PROBE_LIMIT),
+    };
+    let handoff = start(core, probe, grade, within, PROBE_LIMIT)?;
     probe.prove_handoff(core, route, &handoff)
 }
 

@@ -48,6 +48,15 @@ impl Outcome {
         !matches!(*self.state.lock(), State::Pending)
     }
 
+    /// What went wrong, as far as it is known by now; whoever is told the error still is.
+    pub(crate) fn failure(&self) -> Option<String> {
+        match &*self.state.lock() {
+            State::Failed(Some(error)) => Some(error.to_string()),
+            State::Failed(None) => Some("a hand-off failed, and this was told already".to_owned()),
+            State::Pending | State::Done => None,
+        }
+    }
+
     /// The error, told once; `None` also while nothing is known.
     pub(crate) fn take_error(&self) -> Option<Error> {
         match &mut *self.state.lock() {

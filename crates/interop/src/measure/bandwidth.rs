@@ -1,5 +1,6 @@
 use super::median;
 use crate::{Bridge, Error, Joint, Result, Shared};
+use platform::Platform;
 use std::borrow::BorrowMut;
 use std::time::Instant;
 
@@ -27,7 +28,7 @@ pub struct Bandwidth {
 /// # Errors
 /// If an allocation or a launch fails.
 pub fn bandwidth(bridge: &Bridge) -> Result<Bandwidth> {
-    over(bridge, HOST_BYTES, CARD_BYTES)
+    over(bridge, whole_bytes(bridge.report().platform))
 }
 
 /// As [`bandwidth`], over a quarter of the memory: still more than a processor's caches, and quick
@@ -36,14 +37,22 @@ pub fn bandwidth(bridge: &Bridge) -> Result<Bandwidth> {
 /// # Errors
 /// As [`bandwidth`].
 pub fn bandwidth_briefly(bridge: &Bridge) -> Result<Bandwidth> {
-    over(bridge, HOST_BYTES / 4, CARD_BYTES / 4)
+    over(bridge, brief_bytes(bridge.report().platform))
 }
 
-fn over(bridge: &Bridge, host_bytes: usize, card_bytes: usize) -> Result<Bandwidth> {
-    let bytes = match bridge.report().platform {
-        platform::Platform::Host => host_bytes,
-        _ => card_bytes,
-    };
+/// The memory of a brief measurement.
+pub(crate) fn brief_bytes(platform: Platform) -> usize {
+    whole_bytes(platform) / 4
+}
+
+fn whole_bytes(platform: Platform) -> usize {
+    match platform {
+        Platform::Host => HOST_BYTES,
+        _ => CARD_BYTES,
+    }
+}
+
+fn over(bridge: &Bridge, bytes: usize) -> Result<Bandwidth> {
     let elements = bytes / size_of::<[f32; 4]>();
     let from = bridge.alloc::<[f32; 4]>(elements)?;
     let to = bridge.alloc::<[f32; 4]>(elements)?;
@@ -83,7 +92,7 @@ fn copies(
     let kernel = &bridge.probe().cl().copy;
     let opencl_gb_s = {
         let (from, to) = (from.cl(&queue)?, to.cl_mut(&queue)?);
-        repeat(bytes, || {
+        rate_of(bytes, || {
             // SAFETY: probe_copy takes two buffers of as many float4 as there are work-items.
             unsafe {
                 kernel.launch(
@@ -100,7 +109,7 @@ fn copies(
         let (from, mut to) = (from.hip(&stream)?, to.hip_mut(&stream)?);
         let config = hip::LaunchConfig::linear(elements, BLOCK)?;
         let (from, to, count) = (from.slice(), to.slice_mut(), elements as u64);
-        repeat(bytes, || {
+        rate_of(bytes, || {
             // SAFETY: probe_copy takes two pointers and a 64-bit count and stays below the count.
             unsafe { kernel.launch(&stream, config, &[&from, &to, &count]) }?;
             Ok(stream.synchronize()?)
@@ -124,7 +133,8 @@ fn touch(bridge: &Bridge, buffer: &mut Shared<[f32; 4]>, queue: &clmgr::Queue) -
     Ok(queue.finish()?)
 }
 
-fn repeat(bytes: usize, mut copy: impl FnMut() -> Result<()>) -> Result<f64> {
+/// 10^9 bytes a second, read and written, of what copies so many bytes and waits: the middle of several, after one to warm up.
+pub(crate) fn rate_of(bytes: usize, mut copy: impl FnMut() -> Result<()>) -> Result<f64> {
     copy()?;
     let mut rates = Vec::with_capacity(REPEATS);
     for _ in 0..REPEATS {

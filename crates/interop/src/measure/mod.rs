@@ -5,6 +5,7 @@ mod handoff;
 mod launch;
 
 pub use bandwidth::{Bandwidth, bandwidth, bandwidth_briefly, joint_bandwidth};
+pub(crate) use bandwidth::{brief_bytes, rate_of};
 pub use handoff::{DirectionCost, HandoffCost, handoff, handoff_busy, handoff_by_direction};
 pub use launch::{LaunchCost, launch};
 

@@ -5,7 +5,7 @@ use crate::backing::{Backing, ExternalFd, HipPointer, Imported};
 use crate::{Bridge, Error, Result, Shared};
 use bytemuck::Pod;
 use platform::Platform;
-use rustix::fs::{SeekFrom, seek};
+use rustix::fs::{FileType, SeekFrom, fstat, seek};
 use std::os::fd::OwnedFd;
 
 impl Bridge {
@@ -123,10 +123,15 @@ fn extent(offer: &Offer) -> Option<(usize, usize)> {
     (whole && isize::try_from(end).is_ok()).then_some((bytes, offset))
 }
 
-/// That the memory is as large as the offer says, where the system can tell: it can for files and dma-bufs.
+/// That the memory is as large as the offer says, where the system can tell: it can for files, which may
+/// be empty, and for dma-bufs. A driver's descriptor has no size, and the end of it is at 0 or nowhere.
 fn check_size(link: &Link, fd: &OwnedFd, offset: usize, bytes: usize) -> Result<()> {
-    let size = seek(fd, SeekFrom::End(0)).unwrap_or(0);
-    if size == 0 || (offset + bytes) as u64 <= size {
+    let is_file = fstat(fd).is_ok_and(|about| FileType::from_raw_mode(about.st_mode).is_file());
+    let size = match seek(fd, SeekFrom::End(0)) {
+        Ok(size) if size > 0 || is_file => size,
+        _ => return Ok(()),
+    };
+    if (offset + bytes) as u64 <= size {
         return Ok(());
     }
     let reason = format!("{bytes} bytes from byte {offset} on of memory that has {size}");

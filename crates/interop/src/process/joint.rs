@@ -79,21 +79,26 @@ impl<T: Pod> Joint<T> {
     /// As [`pass`](Self::pass), but returns at once: the turn goes when this side's work has ended. With a bridge of
     /// [`Grade::Callback`] or [`Grade::Device`] OpenCL's work is not waited for either.
     ///
-    /// If HIP's work fails, the other side's [`take`](Self::take) says so ([`PeerError::Failed`]). A failure of OpenCL's
-    /// comes from this side's next access.
+    /// If HIP's work fails, or OpenCL's fails or does not end within the hand-off's limit, the other side's
+    /// [`take`](Self::take) says so ([`PeerError::Failed`]). In the last case OpenCL may still be at work. Of OpenCL's
+    /// this side's next access tells too.
     ///
     /// # Errors
     /// As [`pass`](Self::pass), as far as it is known by then.
     pub fn pass_queued(&mut self) -> Result<()> {
         let stream = self.bring_together()?;
         let (socket, passed) = (Arc::clone(self.link.socket()), self.passed);
+        // Whatever lets a stream go notes first why. Not asked of the view, whose lock may be held by one who waits for this
+        // stream.
+        let handed = self.shared().place().on_their_way();
         stream.on_complete(move |result| {
-            let body = match result {
-                Ok(()) => Body::Turn { passed },
-                Err(error) => Body::FailedTurn {
-                    passed,
-                    reason: error.to_string(),
-                },
+            let failure = match result {
+                Ok(()) => handed.iter().find_map(|outcome| outcome.failure()),
+                Err(error) => Some(error.to_string()),
+            };
+            let body = match failure {
+                None => Body::Turn { passed },
+                Some(reason) => Body::FailedTurn { passed, reason },
             };
             // If the other side has hung up, this side's next `take` says so.
             let _ = socket.send(&Message::here(body), None, "the turn was passed to it");

@@ -110,20 +110,9 @@ where
     B: InPlace + 's,
 {
     let stream = handle.stream();
-    let (at_a, a) = a.take(
-        Name {
-            call,
-            argument: "a",
-        },
-        stream,
-    )?;
-    let (at_b, b) = b.take(
-        Name {
-            call,
-            argument: "b",
-        },
-        stream,
-    )?;
+    let name = |argument| Name { call, argument };
+    let (at_a, a) = a.take(name("a"), stream)?;
+    let (at_b, b) = b.take(name("b"), stream)?;
     check_apart(call, &at_b, &[&at_a])?;
     Ok((a, b))
 }

@@ -17,6 +17,7 @@ fn the_second_process() {
     match name {
         "work" => work(&open(), link),
         "queue" => queue(&open(), link),
+        "take-a-late-turn" => take_a_late_turn(&open(), link),
         "import-and-die" => import_and_die(&open(), link),
         "import-and-keep" => import_and_keep(&open(), link),
         "take-and-die" => take_and_die(&open(), link),
@@ -112,6 +113,19 @@ fn queue(bridge: &Bridge, link: Link) {
         joint.download(&mut [0; LEN]),
         Err(Error::Peer(PeerError::NotOurTurn { .. }))
     ));
+}
+
+/// The first process lets go of work that has not ended.
+fn take_a_late_turn(bridge: &Bridge, link: Link) {
+    let mut joint = import(bridge, link).expect("an import");
+    let error = joint.take().expect_err("OpenCL is at work there");
+    let text = error.to_string();
+    assert!(
+        matches!(error, Error::Peer(PeerError::Failed { .. }))
+            && text.contains("did not hand over to HIP stream"),
+        "{text}"
+    );
+    assert!(joint.has_turn());
 }
 
 fn import_and_die(bridge: &Bridge, link: Link) {

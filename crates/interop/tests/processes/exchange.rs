@@ -1,6 +1,8 @@
 //! Data crosses in both directions, and both APIs of both processes see it.
 
-use interop::{Bridge, Carrier, Error, Joint, Link, PeerError, Route, Shared};
+use std::time::Duration;
+
+use interop::{Bridge, Carrier, Error, Grade, Joint, Link, Options, PeerError, Route, Shared};
 
 use crate::child::{step, stepped};
 use crate::{LEN, Second, alone, open};
@@ -67,6 +69,31 @@ fn a_turn_that_is_queued_comes_after_the_work() {
     assert_eq!(contents(&joint), [stepped(5); LEN]);
     drop(joint);
     second.ended_well();
+}
+
+#[test]
+fn a_queued_turn_after_a_hand_off_that_was_given_up_says_so() {
+    let _alone = alone();
+    let options = Options {
+        grade: Some(Grade::Callback),
+        handoff_limit: Some(Duration::from_millis(300)),
+        ..Options::default()
+    };
+    let bridge = Bridge::open(&crate::common::host(), &options).expect("a bridge");
+    let (second, link) = Second::start("take-a-late-turn");
+    let mut joint = memory(&bridge, Carrier::HipFd)
+        .export(link)
+        .expect("an export");
+    let queue = bridge.queue().expect("a queue");
+    let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
+    queue.wait_for(held.event()).expect("a wait");
+    drop(joint.cl_mut(&queue).expect("access"));
+    joint.pass_queued().expect("passed");
+    // The queue stands still until the other process has been told.
+    second.ended_well();
+    held.complete().expect("an event");
+    drop(joint);
+    drop(bridge.take_deferred_errors());
 }
 
 #[test]

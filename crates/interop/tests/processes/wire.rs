@@ -86,6 +86,7 @@ fn what_cannot_be_true_is_refused_in_one_line_and_leaves_no_descriptor() {
     assert_eq!(offer[10..12], OFFER.to_le_bytes());
     let file = rustix::fs::memfd_create("memory", rustix::fs::MemfdFlags::CLOEXEC).expect("a file");
     rustix::fs::ftruncate(&file, 4096).expect("a size");
+    let empty = rustix::fs::memfd_create("empty", rustix::fs::MemfdFlags::CLOEXEC).expect("a file");
     let spoiled = |at: usize, bytes: &[u8]| {
         let mut offer = offer.clone();
         offer[at..at + bytes.len()].copy_from_slice(bytes);
@@ -120,6 +121,15 @@ fn what_cannot_be_true_is_refused_in_one_line_and_leaves_no_descriptor() {
         drop(theirs);
         assert_eq!(descriptors(), before, "{reason}");
     }
+    let (link, theirs) = pair();
+    send(&theirs, &offer, &[empty.as_fd()]);
+    // SAFETY: refused.
+    let error = unsafe { bridge.import::<u32>(link) }.expect_err("an empty file");
+    assert!(
+        error.to_string().contains("of memory that has 0"),
+        "{error}"
+    );
+    drop(theirs);
     // The other side's type and the other's memory.
     let (link, theirs) = pair();
     send(&theirs, &offer, &[file.as_fd()]);

@@ -64,6 +64,57 @@ fn both_apis_read_imported_memory_at_once() {
 }
 
 #[test]
+fn opencls_readers_keep_imported_memory_while_hip_or_the_host_reads_it_too() {
+    let _alone = alone();
+    let bridge = open();
+    let mut data = bridge
+        .alloc_on::<u32>(Route::ExternalFd, LEN)
+        .expect("memory");
+    let program = bridge
+        .programs()
+        .get(
+            "kernel void fill(global uint *x) { x[get_global_id(0)] = 3u; }
+             kernel void look(global const uint *x, global uint *y) { y[0] = x[get_global_id(0)]; }",
+            "",
+        )
+        .expect("a program");
+    let (fill, look) = (
+        program.kernel("fill").expect("a kernel"),
+        program.kernel("look").expect("a kernel"),
+    );
+    let queues = [(); 2].map(|()| bridge.queue().expect("a queue"));
+    let stream = bridge.stream().expect("a stream");
+    let guard = data.cl_mut(&queues[0]).expect("access");
+    // SAFETY: `fill` takes a buffer of as many words as work-items.
+    unsafe { fill.launch(&queues[0], clmgr::NdRange::d1(LEN), &[guard.arg()]) }.expect("a launch");
+    drop(guard);
+    let readers = [0, 1].map(|which| data.cl(&queues[which]).expect("access"));
+    let mut back = [0; LEN];
+    let hip = data.hip(&stream).expect("access");
+    hip.slice().copy_to_slice(&mut back).expect("a copy");
+    assert_eq!(back, [3; LEN]);
+    let look_again = || {
+        for (reader, queue) in readers.iter().zip(&queues) {
+            let found = clmgr::RegularBuffer::<u32>::new(bridge.cl_context(), 1).expect("a word");
+            let args = [reader.arg(), found.arg()];
+            // SAFETY: `look` reads the buffer and writes one word.
+            unsafe { look.launch(queue, clmgr::NdRange::d1(LEN), &args) }.expect("a launch");
+            let mut word = [0];
+            found.read(queue, &mut word).expect("a word");
+            assert_eq!(word, [3]);
+        }
+    };
+    look_again();
+    data.download(&mut back).expect("a download");
+    look_again();
+    drop(hip);
+    drop(data.hip_mut(&stream).expect("access"));
+    assert!(!external_memory::is_taken());
+    drop(data);
+    assert_eq!(external_memory::violations(), [""; 0]);
+}
+
+#[test]
 fn without_the_extension_its_name_is_the_reason() {
     let bridge = Bridge::open(&common::host(), &Options::default()).expect("a bridge");
     let error = bridge

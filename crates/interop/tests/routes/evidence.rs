@@ -34,15 +34,27 @@ pub fn all() -> Vec<Evidence> {
     all
 }
 
-/// The cell of a route, if a machine with this platform tells: the newest on which it works, else the newest.
-pub fn cell(all: &[Evidence], platform: &str, route: Route) -> Option<String> {
-    let told: Vec<(bool, String)> = all
+/// What a machine found of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub works: bool,
+    /// In a word or two.
+    pub state: String,
+    /// Why it does not work.
+    pub reason: Option<String>,
+    /// The card, its driver and the day.
+    pub place: String,
+}
+
+/// What is known of a route, if a machine with this platform tells: of the newest on which it works, else of the newest.
+pub fn seen(all: &[Evidence], platform: &str, route: Route) -> Option<Seen> {
+    let told: Vec<Seen> = all
         .iter()
         .filter(|evidence| evidence.platform == platform)
-        .filter_map(|evidence| evidence.cell(route))
+        .filter_map(|evidence| evidence.of(route))
         .collect();
-    let best = told.iter().find(|(works, _)| *works).or(told.first());
-    best.map(|(_, cell)| cell.clone())
+    let best = told.iter().find(|seen| seen.works).or(told.first());
+    best.cloned()
 }
 
 impl Evidence {
@@ -89,14 +101,21 @@ impl Evidence {
         })
     }
 
-    /// Whether the route works, and the cell.
-    fn cell(&self, route: Route) -> Option<(bool, String)> {
+    fn of(&self, route: Route) -> Option<Seen> {
         let found = |told: &&Value| told["route"] == route.name();
         let told = self.routes.iter().find(found)?;
-        let place = &self.place;
+        let place = self.place.clone();
         if told["works"] == true {
-            let residency = told["residency"].as_str().unwrap_or("unknown");
-            return Some((true, format!("real: {residency} ({place})")));
+            let state = match told["residency"].as_str() {
+                None | Some("unknown") => "works, place unknown".to_owned(),
+                Some(residency) => residency.to_owned(),
+            };
+            return Some(Seen {
+                works: true,
+                state,
+                reason: None,
+                place,
+            });
         }
         let reason = told["reason"].as_str().unwrap_or("no reason was told");
         // addresses differ from run to run, the last clause does not
@@ -105,7 +124,12 @@ impl Evidence {
             true => "not possible",
             false => "fails",
         };
-        Some((false, format!("real: {state}, {clause} ({place})")))
+        Some(Seen {
+            works: false,
+            state: state.to_owned(),
+            reason: Some(clause.to_owned()),
+            place,
+        })
     }
 }
 
@@ -129,17 +153,24 @@ fn a_route_that_worked_on_hardware_is_real_with_card_driver_and_day() {
     let old = Evidence::read(&report("amd", "2026-01-02T03:04:05Z", WORKS)).expect("evidence");
     let new = Evidence::read(&report("amd", "2026-03-01T00:00:00Z", FAILS)).expect("evidence");
     let newest_first = [new, old];
-    let of = |all: &[Evidence], platform| cell(all, platform, Route::SvmCoarse);
-    assert_eq!(
-        of(&newest_first, "amd").as_deref(),
-        Some("real: vram (Card, driver 9.1, 2026-01-02)")
-    );
-    assert_eq!(
-        of(&newest_first[..1], "amd").as_deref(),
-        Some("real: fails, no memory (Card, driver 9.1, 2026-03-01)")
-    );
+    let of = |all: &[Evidence], platform| seen(all, platform, Route::SvmCoarse);
+    let works = of(&newest_first, "amd").expect("evidence");
+    assert_eq!((works.works, &*works.state), (true, "vram"));
+    assert_eq!(works.place, "Card, driver 9.1, 2026-01-02");
+    let fails = of(&newest_first[..1], "amd").expect("evidence");
+    assert_eq!((fails.works, &*fails.state), (false, "fails"));
+    assert_eq!(fails.reason.as_deref(), Some("no memory"));
+    assert_eq!(fails.place, "Card, driver 9.1, 2026-03-01");
     assert_eq!(of(&newest_first, "nvidia"), None);
-    assert_eq!(cell(&newest_first, "amd", Route::Managed), None);
+    assert_eq!(seen(&newest_first, "amd", Route::Managed), None);
+}
+
+#[test]
+fn a_route_whose_place_nobody_knows_works_all_the_same() {
+    let unknown = WORKS.replace("vram", "unknown");
+    let all = [Evidence::read(&report("amd", "2026", &unknown)).expect("evidence")];
+    let told = seen(&all, "amd", Route::SvmCoarse).expect("evidence");
+    assert_eq!((told.works, &*told.state), (true, "works, place unknown"));
 }
 
 #[test]

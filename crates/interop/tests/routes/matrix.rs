@@ -7,30 +7,68 @@ use std::path::Path;
 
 use interop::{Bridge, BridgeReport, Carrier, Link, Options, PeerError, Residency, Route};
 
+use crate::evidence::Seen;
 use crate::{amd, common, descriptors, evidence};
 
 const BEGIN: &str = "<!-- routes: made by `HIPCL_WRITE_MATRIX=1 cargo test -p interop --test routes matrix`, do not edit -->\n";
 const END: &str = "<!-- routes: end -->\n";
 
-/// What is known of one route on one platform.
-fn cell(report: &BridgeReport, route: Route, state: &str) -> String {
-    let found = report.routes.iter().find(|report| report.route == route);
-    match &found.expect("every route is reported").outcome {
-        Ok(residency) => format!("{state}: {residency}"),
-        // Addresses and names of devices differ from machine to machine, the last clause does not.
-        Err(reason) => {
-            let clause = reason.rsplit(": ").next().unwrap_or(reason);
-            format!("skipped: {clause}")
-        }
+/// Below the table: what is too long for a cell, each once.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    fn number(&mut self, note: &str) -> String {
+        let known = self.0.iter().position(|known| known == note);
+        let index = known.unwrap_or_else(|| {
+            self.0.push(note.to_owned());
+            self.0.len() - 1
+        });
+        format!("[{}]", index + 1)
+    }
+
+    fn list(&self) -> String {
+        let lines = self.0.iter().enumerate();
+        lines
+            .map(|(index, note)| format!("- [{}] {note}\n", index + 1))
+            .collect()
     }
 }
 
+/// What is known of one route on one platform.
+fn cell(report: &BridgeReport, route: Route, state: &str, notes: &mut Notes) -> String {
+    let found = report.routes.iter().find(|report| report.route == route);
+    match &found.expect("every route is reported").outcome {
+        Ok(residency) => format!("{state}: {residency}"),
+        Err(reason) => skipped(reason, notes),
+    }
+}
+
+/// Addresses and names of devices differ from machine to machine, the last clause does not.
+fn skipped(reason: &str, notes: &mut Notes) -> String {
+    let clause = reason.rsplit(": ").next().unwrap_or(reason);
+    format!("skipped {}", notes.number(clause))
+}
+
+/// What was seen on hardware.
+fn real(seen: &Seen, notes: &mut Notes) -> String {
+    let reason = seen.reason.as_deref().map(|reason| notes.number(reason));
+    let place = notes.number(&seen.place);
+    match reason {
+        None => format!("real: {} {place}", seen.state),
+        Some(reason) => format!("real: {} {reason} {place}", seen.state),
+    }
+}
+
+const NO_DEVICE: &str = "no such device here";
+const TWO_CONTEXTS: &str = "OpenCL and CUDA are two contexts";
+
 /// Where the platform cannot run here: a shim's proof if there is one, else why not.
-fn nvidia(shim: &BridgeReport, route: Route) -> String {
+fn nvidia(shim: &BridgeReport, route: Route, notes: &mut Notes) -> String {
     match route {
-        Route::ExternalFd => cell(shim, route, "shim"),
-        Route::HostPinned | Route::Staging => "skipped: no such device here".into(),
-        _ => "skipped: OpenCL and CUDA are two contexts".into(),
+        Route::ExternalFd => cell(shim, route, "shim", notes),
+        Route::HostPinned | Route::Staging => skipped(NO_DEVICE, notes),
+        _ => skipped(TWO_CONTEXTS, notes),
     }
 }
 
@@ -119,20 +157,17 @@ fn crosses(platform: &str, carrier: Carrier) -> Result<Residency, String> {
 }
 
 /// The rows of memory of another process.
-fn across_processes() -> String {
+fn across_processes(notes: &mut Notes) -> String {
     let mut text = String::new();
     for carrier in Carrier::ALL {
-        let cell = |platform: &str, state: &str| match crosses(platform, carrier) {
+        let mut cell = |platform: &str, state: &str| match crosses(platform, carrier) {
             Ok(residency) => format!("{state}: {residency}"),
-            Err(reason) => {
-                let clause = reason.rsplit(": ").next().unwrap_or(&reason);
-                format!("skipped: {clause}")
-            }
+            Err(reason) => skipped(&reason, notes),
         };
         let (amd, host) = (cell("amd", "shim"), cell("host", "host"));
         let nvidia = match carrier {
-            Carrier::HipFd => "skipped: no such device here",
-            _ => "skipped: OpenCL and CUDA are two contexts",
+            Carrier::HipFd => skipped(NO_DEVICE, notes),
+            _ => skipped(TWO_CONTEXTS, notes),
         };
         writeln!(
             text,
@@ -151,17 +186,23 @@ fn table() -> String {
     let host = Bridge::open(&common::host(), &Options::default()).expect("a bridge");
     let mut text =
         "| route | oldest ROCm | amd | nvidia | host |\n|---|---|---|---|---|\n".to_owned();
+    let mut notes = Notes::default();
     for route in Route::ALL {
         // what was seen on hardware outweighs what was modelled
-        let amd = evidence::cell(&seen, "amd", route)
-            .unwrap_or_else(|| cell(strict.report(), route, "shim"));
-        let nvidia = evidence::cell(&seen, "nvidia", route)
-            .unwrap_or_else(|| nvidia(imports.report(), route));
-        let host = cell(host.report(), route, "host");
+        let amd = match evidence::seen(&seen, "amd", route) {
+            Some(seen) => real(&seen, &mut notes),
+            None => cell(strict.report(), route, "shim", &mut notes),
+        };
+        let nvidia = match evidence::seen(&seen, "nvidia", route) {
+            Some(seen) => real(&seen, &mut notes),
+            None => nvidia(imports.report(), route, &mut notes),
+        };
+        let host = cell(host.report(), route, "host", &mut notes);
         let oldest = route.oldest_rocm().unwrap_or("none");
         writeln!(text, "| `{route}` | {oldest} | {amd} | {nvidia} | {host} |").expect("a string");
     }
-    text + &across_processes()
+    text += &across_processes(&mut notes);
+    text + "\n" + &notes.list()
 }
 
 #[test]

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use platform::Selection;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, hip, host_ptr, opencl, route};
-use crate::doctor::mapped;
+use super::{Subject, allocation, grade, hip, host_ptr, opencl, route};
+use crate::doctor::{PLATFORM_OPTION, mapped};
 use crate::{Error, Result};
 
 /// Begins the lines on standard error that tell what the child is about to do.
@@ -28,11 +29,12 @@ pub(super) enum Answer<T> {
     Refused { refused: String },
 }
 
-/// Looks at `subject` and answers on standard output. Meant for `hipcl doctor`; the line's form is not promised.
+/// Looks at `subject`, on the platform of this name instead of the one that the environment chooses, and answers on standard output. Meant
+/// for `hipcl doctor`; the line's form is not promised.
 ///
 /// # Errors
 /// If the answer can't be written.
-pub fn main(subject: Subject) -> Result<ExitCode> {
+pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
     let mut out = quiet_stdout()?;
     // a probe must not outlive the examination; where the kernel can't do that it just may
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
@@ -43,12 +45,28 @@ pub fn main(subject: Subject) -> Result<ExitCode> {
     };
     let _ = setrlimit(Resource::Core, none);
     let line = match subject {
-        Subject::OpenCl => answer(Ok(opencl::look())),
-        Subject::Hip => answer(platform::select().map(|selection| hip::look(&selection))),
-        Subject::HostPtr => answer(platform::select().map(|selection| host_ptr::look(&selection))),
-        Subject::Route(route) => {
-            answer(platform::select().map(|selection| route::look(&selection, route)))
-        }
+        Subject::OpenCl => answer(opencl::look()),
+        Subject::Hip => match select(platform) {
+            Ok(selection) => answer(hip::look(&selection)),
+            Err(error) if is_senseless(&error) => refuse(error),
+            Err(error) => answer(hip::cannot(&error)),
+        },
+        Subject::HostPtr => match select(platform) {
+            Ok(selection) => answer(host_ptr::look(&selection)),
+            Err(error) => answer(host_ptr::Sought::not_begun(&error.to_string())),
+        },
+        Subject::Route(route) => match select(platform) {
+            Ok(selection) => answer(route::look(&selection, route)),
+            Err(error) => answer(route::Tried::not_begun(&error.to_string())),
+        },
+        Subject::Grade(grade, route) => match select(platform) {
+            Ok(selection) => answer(grade::look(&selection, grade, route)),
+            Err(error) => answer(grade::Tried::not_begun(&error.to_string())),
+        },
+        Subject::Allocation(allocation) => match select(platform) {
+            Ok(selection) => answer(allocation::look(&selection, allocation)),
+            Err(error) => answer(allocation::Tried::not_begun(&error.to_string())),
+        },
     };
     out.write_all(line.as_bytes())
         .and_then(|()| out.flush())
@@ -56,18 +74,37 @@ pub fn main(subject: Subject) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn answer<T: Serialize>(found: std::result::Result<T, platform::Error>) -> String {
-    let answer = match found {
-        Ok(found) => Answer::Found {
-            found,
-            mapped: mapped::of_this_process(),
-        },
-        Err(error) => Answer::Refused {
-            refused: Error::from(error).one_line(),
-        },
-    };
+fn select(platform: Option<&str>) -> std::result::Result<Selection, platform::Error> {
+    match platform {
+        Some(name) => platform::select_asked(name, PLATFORM_OPTION),
+        None => platform::select(),
+    }
+}
+
+/// A request that no machine could meet, other than one that this machine does not.
+fn is_senseless(error: &platform::Error) -> bool {
+    matches!(
+        error,
+        platform::Error::Unknown { .. } | platform::Error::NotBuilt { .. }
+    )
+}
+
+fn answer<T: Serialize>(found: T) -> String {
+    line(&Answer::Found {
+        found,
+        mapped: mapped::of_this_process(),
+    })
+}
+
+fn refuse(error: platform::Error) -> String {
+    line(&Answer::<()>::Refused {
+        refused: Error::from(error).one_line(),
+    })
+}
+
+fn line<T: Serialize>(answer: &Answer<T>) -> String {
     // strings, numbers and lists: there is no way to fail
-    let mut line = serde_json::to_string(&answer).unwrap_or_default();
+    let mut line = serde_json::to_string(answer).unwrap_or_default();
     line.push('\n');
     line
 }

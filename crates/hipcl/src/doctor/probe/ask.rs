@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Subject;
 use super::answer::{Answer, STEP};
 use super::child::{self, End, Ended};
+use crate::doctor::PLATFORM_OPTION;
 use crate::{Error, Result};
 
 /// Lines of standard error that a finding keeps.
@@ -79,7 +80,7 @@ impl Asker {
         let mut command = Command::new(&self.program);
         command.arg("doctor-probe").arg(subject.to_string());
         if let Some(platform) = &self.platform {
-            command.env("HIPCL_PLATFORM", platform);
+            command.arg(PLATFORM_OPTION).arg(platform);
         }
         match child::run(command, self.limit) {
             Ok(ended) => read(ended),

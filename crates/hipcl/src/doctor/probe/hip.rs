@@ -17,6 +17,25 @@ pub(in crate::doctor) struct Hip {
     pub(in crate::doctor) devices: Vec<HipDevice>,
     pub(in crate::doctor) compiler: Compiler,
     pub(in crate::doctor) failure: Option<String>,
+    /// Why the platform as a whole can't be used.
+    pub(in crate::doctor) unusable: Option<String>,
+}
+
+/// A platform that can't be used: what is there of it, and why.
+pub(super) fn cannot(error: &platform::Error) -> Hip {
+    let failure = match error {
+        // the list of places is in the row of the library
+        platform::Error::NoLibrary { .. } => "its HIP library can't be loaded".to_owned(),
+        other => one_line(&other.to_string()),
+    };
+    Hip {
+        platform: error
+            .platform()
+            .map_or_else(String::new, |it| it.to_string()),
+        libraries: error.libraries().iter().map(library).collect(),
+        unusable: Some(failure),
+        ..Hip::default()
+    }
 }
 
 pub(super) fn look(selection: &Selection) -> Hip {

@@ -18,6 +18,17 @@ pub(in crate::doctor) struct Sought {
     pub(in crate::doctor) impossible: bool,
 }
 
+impl Sought {
+    /// There is nothing to look with.
+    pub(super) fn not_begun(reason: &str) -> Self {
+        Self {
+            proof: None,
+            reason: Some(one_line(reason)),
+            impossible: false,
+        }
+    }
+}
+
 pub(super) fn look(selection: &Selection) -> Sought {
     match HostPtrProof::seek(selection, &interop::Options::default(), tell) {
         Ok(proof) => Sought {

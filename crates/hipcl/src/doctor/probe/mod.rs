@@ -5,28 +5,32 @@
 //! | `child` | parent: starts a process, waits for so long, says how it ended |
 //! | `ask` | parent: the question on the command line, the answer on one line of JSON |
 //! | `answer` | child: loads the libraries, looks, answers |
-//! | `opencl`, `hip`, `route`, `host_ptr` | the kinds of subject |
+//! | `opencl`, `hip`, `route`, `host_ptr`, `grade`, `allocation` | the kinds of subject |
 //! | `signal` | names of signals |
 
+mod allocation;
 mod answer;
 mod ask;
 mod child;
+mod grade;
 mod hip;
 mod host_ptr;
 mod opencl;
 mod route;
 mod signal;
 
+pub(super) use allocation::Tried as AllocationTried;
 pub use answer::main;
 pub use ask::Death;
 pub(super) use ask::{Asker, Told};
+pub(super) use grade::Tried as GradeTried;
 pub(super) use hip::Hip;
 pub(super) use host_ptr::Sought;
 pub(super) use opencl::OpenCl;
 pub use route::Crossing;
 pub(super) use route::Tried as RouteTried;
 
-use interop::Route;
+use interop::{Allocation, Grade, Route};
 use std::fmt;
 use std::str::FromStr;
 
@@ -41,7 +45,16 @@ pub enum Subject {
     HostPtr,
     /// One route.
     Route(Route),
+    /// One way to hand over, on memory of one route.
+    Grade(Grade, Route),
+    /// One call that allocates.
+    Allocation(Allocation),
 }
+
+/// Begins the name of a grade, which the name of a route follows.
+const GRADE: &str = "grade:";
+/// Begins the name of an allocation.
+const ALLOCATION: &str = "allocation:";
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,19 +63,62 @@ impl fmt::Display for Subject {
             Self::Hip => f.write_str("hip"),
             Self::HostPtr => f.write_str("host-ptr"),
             Self::Route(route) => write!(f, "{route}"),
+            Self::Grade(grade, route) => write!(f, "{GRADE}{grade}:{route}"),
+            Self::Allocation(allocation) => write!(f, "{ALLOCATION}{allocation}"),
         }
     }
 }
 
+/// The text is no subject.
+#[derive(Debug, thiserror::Error)]
+pub enum UnknownSubject {
+    /// Of the rest there are only routes.
+    #[error(transparent)]
+    Route(#[from] interop::UnknownRoute),
+    /// No grade.
+    #[error(transparent)]
+    Grade(#[from] interop::UnknownGrade),
+    /// No allocation.
+    #[error(transparent)]
+    Allocation(#[from] interop::UnknownAllocation),
+}
+
 impl FromStr for Subject {
-    type Err = interop::UnknownRoute;
+    type Err = UnknownSubject;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(rest) = text.strip_prefix(GRADE) {
+            let (grade, route) = rest.split_once(':').unwrap_or((rest, ""));
+            return Ok(Self::Grade(grade.parse()?, route.parse()?));
+        }
+        if let Some(name) = text.strip_prefix(ALLOCATION) {
+            return Ok(Self::Allocation(name.parse()?));
+        }
         Ok(match text {
             "opencl" => Self::OpenCl,
             "hip" => Self::Hip,
             "host-ptr" => Self::HostPtr,
             route => Self::Route(route.parse()?),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_subject_is_found_by_the_name_it_prints() {
+        let mut all = vec![Subject::OpenCl, Subject::Hip];
+        all.extend(Route::ALL.map(Subject::Route));
+        all.extend(Grade::ALL.map(|grade| Subject::Grade(grade, Route::GpuVa)));
+        all.extend(Allocation::ALL.map(Subject::Allocation));
+        for subject in all {
+            let found = subject.to_string().parse::<Subject>();
+            assert_eq!(found.expect("own name"), subject);
+        }
+        for text in ["grade:host", "grade:none:gpu-va", "allocation:", "nothing"] {
+            assert!(text.parse::<Subject>().is_err(), "{text}");
+        }
     }
 }

@@ -27,6 +27,22 @@ pub(in crate::doctor) struct Tried {
     pub(in crate::doctor) figures_missing: Option<String>,
 }
 
+impl Tried {
+    /// A route that was not come to, and why.
+    pub(super) fn not_begun(reason: &str) -> Self {
+        Self {
+            pair: None,
+            program_cache: None,
+            crossings: Vec::new(),
+            residency: None,
+            reason: Some(one_line(reason)),
+            impossible: false,
+            figures: None,
+            figures_missing: None,
+        }
+    }
+}
+
 /// A pattern written through one API and read through the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crossing {
@@ -42,16 +58,7 @@ pub(super) fn look(selection: &Selection, route: Route) -> Tried {
     let options = interop::Options::default();
     match Trial::run(selection, &options, route, tell) {
         Ok(trial) => tried(trial),
-        Err(error) => Tried {
-            pair: None,
-            program_cache: None,
-            crossings: Vec::new(),
-            residency: None,
-            reason: Some(one_line(&error.to_string())),
-            impossible: false,
-            figures: None,
-            figures_missing: None,
-        },
+        Err(error) => Tried::not_begun(&error.to_string()),
     }
 }
 

@@ -3,6 +3,9 @@
 use super::super::findings::Check;
 use super::Root;
 
+/// AMD's packaged driver has a version, the kernel's own has not.
+pub(super) const PACKAGED: &str = "/sys/module/amdgpu/version";
+
 const AMD: u32 = 0x1002;
 const NVIDIA: u32 = 0x10DE;
 
@@ -83,9 +86,7 @@ fn amdgpu(root: &Root) -> Check {
             "AMD's card has no driver: load it by `modprobe amdgpu`, and look into `dmesg` if it does not stay",
         );
     }
-    // AMD's packaged driver has a version, the kernel's own has not
-    let version = root.text(&format!("{MODULE}/version"));
-    let mut found = match version {
+    let mut found = match root.text(PACKAGED) {
         Some(version) => format!("version {version}"),
         None => "the kernel's own, without a version".to_owned(),
     };

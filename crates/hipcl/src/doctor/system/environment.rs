@@ -35,7 +35,8 @@ impl Environment {
         Self(variables.iter().map(own).collect())
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    /// The value, if it is set to something.
+    pub(in crate::doctor) fn get(&self, name: &str) -> Option<&str> {
         let value = self.0.get(name)?;
         (!value.is_empty()).then_some(value)
     }

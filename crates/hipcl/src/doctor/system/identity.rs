@@ -33,10 +33,20 @@ pub(super) enum Rights {
     /// With what is in the way: "mode 0660, owner root, group render; this is user 1000".
     Denied {
         detail: String,
-        group: String,
+        group: Group,
     },
     Missing,
     Unknown,
+}
+
+/// The group of a device node.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Group {
+    pub(super) number: u32,
+    /// `None` if the number has no name here, as in a container.
+    pub(super) name: Option<String>,
+    /// Whether its members may read and write.
+    pub(super) helps: bool,
 }
 
 impl Rights {
@@ -57,12 +67,17 @@ impl Rights {
         if granted {
             return Self::Granted;
         }
-        let group = name(root, "/etc/group", metadata.gid());
+        let group = Group {
+            number: metadata.gid(),
+            name: known(root, "/etc/group", metadata.gid()),
+            helps: metadata.mode() >> 3 & 0o6 == 0o6,
+        };
         Self::Denied {
             detail: format!(
-                "mode {:04o}, owner {}, group {group}; this is user {} in the groups {}",
+                "mode {:04o}, owner {}, group {}; this is user {} in the groups {}",
                 metadata.mode() & 0o7777,
                 name(root, "/etc/passwd", metadata.uid()),
+                name(root, "/etc/group", metadata.gid()),
                 name(root, "/etc/passwd", identity.uid),
                 identity
                     .groups
@@ -92,15 +107,18 @@ fn by_mode(identity: &Identity, mode: u32, uid: u32, gid: u32) -> bool {
 }
 
 /// The name of a number in `/etc/passwd` or `/etc/group`: name, password, number, ….
+fn known(root: &Root, table: &str, number: u32) -> Option<String> {
+    let text = root.text(table)?;
+    text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(number)).then(|| name.to_owned())
+    })
+}
+
+/// The same, or the number itself.
 fn name(root: &Root, table: &str, number: u32) -> String {
-    let text = root.text(table).unwrap_or_default();
-    text.lines()
-        .find_map(|line| {
-            let mut fields = line.split(':');
-            let name = fields.next()?;
-            (fields.nth(1)?.parse() == Ok(number)).then(|| name.to_owned())
-        })
-        .unwrap_or_else(|| number.to_string())
+    known(root, table, number).unwrap_or_else(|| number.to_string())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The kernel: release, options, IOMMU, limits.
 
 use super::super::findings::Check;
-use super::Root;
+use super::{Root, driver};
 
 pub(super) fn release(root: &Root) -> Check {
     match root.text("/proc/sys/kernel/osrelease") {
@@ -16,6 +16,8 @@ struct Needed {
     lost: &'static str,
     /// Of no use to a single card.
     for_several: bool,
+    /// An option of the driver rather than of the kernel around it.
+    of_driver: bool,
 }
 
 /// `drivers/gpu/drm/amd/amdkfd/Kconfig` has the dependencies among them.
@@ -24,26 +26,31 @@ const NEEDED: [Needed; 5] = [
         option: "CONFIG_HSA_AMD",
         lost: "ROCm has no /dev/kfd",
         for_several: false,
+        of_driver: true,
     },
     Needed {
         option: "CONFIG_PCI_P2PDMA",
         lost: "device memory can't be reached by other devices, and exporting it as a dma-buf may be refused",
         for_several: false,
+        of_driver: false,
     },
     Needed {
         option: "CONFIG_DMABUF_MOVE_NOTIFY",
         lost: "a dma-buf that another device uses is moved to host memory",
         for_several: false,
+        of_driver: false,
     },
     Needed {
         option: "CONFIG_HSA_AMD_SVM",
         lost: "managed memory does not move between host and card",
         for_several: false,
+        of_driver: true,
     },
     Needed {
         option: "CONFIG_HSA_AMD_P2P",
         lost: "cards don't reach each other's memory over PCIe",
         for_several: true,
+        of_driver: true,
     },
 ];
 
@@ -57,6 +64,11 @@ pub(super) fn options(root: &Root, gpus: usize) -> Vec<Check> {
                 return Check::unknown(name, "the kernel's configuration is not to be found");
             };
             match value(config, name) {
+                // AMD's package brings a driver of its own, whose options are set when it is built (DKMS)
+                None if needed.of_driver && root.exists(driver::PACKAGED) => Check::told(
+                    name,
+                    format!("not asked: the driver is AMD's package, not this kernel's ({from} has it not)"),
+                ),
                 Some(value @ ("y" | "m")) => Check::good(name, format!("{value} ({from})")),
                 _ if needed.for_several && gpus < 2 => {
                     Check::told(name, format!("not set; of no use to one card ({from})"))

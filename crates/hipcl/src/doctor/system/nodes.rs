@@ -3,7 +3,7 @@
 use super::super::findings::Check;
 use super::Root;
 use super::driver::Card;
-use super::identity::Rights;
+use super::identity::{Group, Rights};
 
 /// What container engines leave behind: Docker, Podman, systemd-nspawn and others.
 const SIGNS: [&str; 3] = [
@@ -24,56 +24,102 @@ pub(super) fn container(root: &Root) -> Check {
 }
 
 pub(super) fn checks(root: &Root, cards: &[Card]) -> Vec<Check> {
-    let mut checks = vec![node(root, "/dev/kfd")];
+    let mut paths = vec![KFD.to_owned()];
     let renders: Vec<String> = root
         .names("/dev/dri")
         .into_iter()
         .filter(|name| name.starts_with("renderD"))
         .collect();
     if renders.is_empty() {
-        checks.push(missing(root, "/dev/dri/renderD*"));
+        paths.push("/dev/dri/renderD*".to_owned());
     }
     // a card of another maker has its own, which need not be ours to open
     let only_amd = cards.iter().all(Card::is_amd);
     for name in renders {
-        let path = format!("/dev/dri/{name}");
         let vendor = root.text(&format!("/sys/class/drm/{name}/device/vendor"));
         if vendor.map_or(only_amd, |vendor| vendor == "0x1002") {
-            checks.push(node(root, &path));
+            paths.push(format!("/dev/dri/{name}"));
         }
     }
+    let nodes: Vec<(String, Rights)> = paths
+        .into_iter()
+        .map(|path| {
+            let rights = Rights::of(root, &path);
+            (path, rights)
+        })
+        .collect();
+    let checks = nodes.iter();
     checks
+        .map(|(path, rights)| check(root, path, rights, &nodes))
+        .collect()
 }
 
-fn node(root: &Root, path: &str) -> Check {
-    match Rights::of(root, path) {
+const KFD: &str = "/dev/kfd";
+
+/// `all` are the nodes: what helps several of them is one advice, in the same words at each.
+fn check(root: &Root, path: &str, rights: &Rights, all: &[(String, Rights)]) -> Check {
+    let alike = |like: &dyn Fn(&Rights) -> bool| -> String {
+        let paths = all.iter().filter(|(_, other)| like(other));
+        paths
+            .map(|(path, _)| path.as_str())
+            .collect::<Vec<_>>()
+            .join(" and ")
+    };
+    match rights {
         Rights::Granted => Check::good(path, "may be read and written"),
-        Rights::Missing => missing(root, path),
+        Rights::Missing => {
+            let paths = alike(&|other| *other == Rights::Missing);
+            Check::bad(path, "missing", missing(root, &paths))
+        }
         Rights::Unknown => Check::unknown(path, "/proc/self/status can't be read"),
-        Rights::Denied { detail, group } => Check::bad(
-            path,
-            format!("may not be read and written: {detail}"),
-            match (in_container(root), group.as_str()) {
-                (Some(_), group) => format!(
-                    "{path} may not be opened in this container: start it with `--group-add` and the host's number of the group (here {group})"
-                ),
-                (None, "root") => format!(
-                    "{path} belongs to the group root: install AMD's udev rules, which give it to `render`, and log in again"
-                ),
-                (None, group) => format!(
-                    "{path} may not be opened: become a member of its group by `sudo usermod -aG {group} $USER`, and log in again"
-                ),
-            },
+        Rights::Denied { detail, group } => {
+            let paths =
+                alike(&|other| matches!(other, Rights::Denied { group: its, .. } if its == group));
+            Check::bad(
+                path,
+                format!("may not be read and written: {detail}"),
+                join(root, &paths, group),
+            )
+        }
+    }
+}
+
+/// What a user namespace shows of a group that it does not map (`user_namespaces(7)`, the overflow group).
+const UNMAPPED: u32 = 65534;
+
+/// How to become one who may open them.
+fn join(root: &Root, paths: &str, group: &Group) -> String {
+    let number = group.number;
+    if !group.helps || number == 0 {
+        return format!(
+            "{paths} can't be opened by the members of any group: install AMD's udev rules, which give it to `render`, and log in again"
+        );
+    }
+    if in_container(root).is_some() {
+        return match number {
+            UNMAPPED => format!(
+                "{paths} may not be opened in this container, which does not have the host's group: start it with `--group-add keep-groups` (Podman), or as root"
+            ),
+            _ => format!(
+                "{paths} may not be opened in this container: start it with `--group-add {number}`"
+            ),
+        };
+    }
+    match &group.name {
+        Some(name) => format!(
+            "{paths} may not be opened: become a member of the group by `sudo usermod -aG {name} $USER`, and log in again"
+        ),
+        None => format!(
+            "{paths} may not be opened: their group {number} has no name here; give it one by `sudo groupadd -g {number} kfd`, become a member by `sudo usermod -aG kfd $USER`, and log in again"
         ),
     }
 }
 
-fn missing(root: &Root, path: &str) -> Check {
-    let advice = match in_container(root) {
+fn missing(root: &Root, paths: &str) -> String {
+    match in_container(root) {
         Some(_) => format!(
-            "{path} is missing in this container: start it with `--device=/dev/kfd --device=/dev/dri`"
+            "missing in this container: {paths}; start it with `--device=/dev/kfd --device=/dev/dri`"
         ),
-        None => format!("{path} is missing: the driver amdgpu made none; look into `dmesg`"),
-    };
-    Check::bad(path, "missing", advice)
+        None => format!("missing: {paths}; the driver amdgpu made none, look into `dmesg`"),
+    }
 }

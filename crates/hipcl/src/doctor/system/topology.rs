@@ -126,7 +126,7 @@ pub(super) fn checks(root: &Root, gpus: &[Gpu]) -> Vec<Check> {
         return vec![Check::bad(
             "KFD topology",
             "absent",
-            "the kernel shows no cards to ROCm: load amdgpu on a kernel with CONFIG_HSA_AMD, and let a container see /sys/class/kfd",
+            "the kernel shows no cards to ROCm: load amdgpu, AMD's package or that of a kernel with CONFIG_HSA_AMD, and let a container see /sys/class/kfd",
         )];
     }
     if gpus.is_empty() {

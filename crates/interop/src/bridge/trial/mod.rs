@@ -1,4 +1,10 @@
-//! One route tried by itself, for a process that may not survive it.
+//! One route, grade or allocation tried by itself, for a process that may not survive it.
+
+mod allocation;
+mod grade;
+
+pub use allocation::AllocationTrial;
+pub use grade::GradeTrial;
 
 use super::open::{Libraries, Pair, Ready};
 use super::{Bridge, Options};
@@ -63,6 +69,12 @@ pub enum Step {
     Handoff,
     /// Measure the memory's bandwidth.
     Bandwidth,
+    /// Ask where memory lies.
+    Locate,
+    /// Let OpenCL's kernels use it, and measure how fast.
+    UseByOpenCl,
+    /// Let HIP's kernels use it, and measure how fast.
+    UseByHip,
 }
 
 impl fmt::Display for Step {
@@ -76,6 +88,9 @@ impl fmt::Display for Step {
             Self::Release => f.write_str("letting go of the memory"),
             Self::Handoff => f.write_str("timing the hand-off"),
             Self::Bandwidth => f.write_str("timing the memory"),
+            Self::Locate => f.write_str("asking where the memory lies"),
+            Self::UseByOpenCl => f.write_str("using the memory by OpenCL"),
+            Self::UseByHip => f.write_str("using the memory by HIP"),
         }
     }
 }
@@ -96,21 +111,34 @@ impl Trial {
     ) -> Result<Self> {
         observe(Step::Pair);
         let libraries = Libraries::load(selection, |_| {})?;
-        let hip = libraries.hip.device(options.hip_device.unwrap_or(0))?;
-        let devices = libraries.manager.devices();
-        let candidates =
-            pairing::candidates(selection.platform, &hip, &devices, options.opencl_device)?;
-        let mut first = None;
-        for (device, paired_by) in candidates {
-            let trial = Pair::new(&device, &hip, paired_by)
-                .and_then(|pair| one(&libraries, pair, options, route, &mut observe));
-            match trial {
-                Ok(trial) if trial.report.works() => return Ok(trial),
-                other => first.get_or_insert(other),
-            };
-        }
-        first.unwrap_or(Err(Error::NotPossible { tried: Vec::new() }))
+        on_each_pair(
+            &libraries,
+            options,
+            |pair| one(&libraries, pair, options, route, &mut observe),
+            |trial| trial.report.works(),
+        )
     }
+}
+
+/// The first trial that is good, on the pairs in turn; else the first of all.
+fn on_each_pair<T>(
+    libraries: &Libraries<'_>,
+    options: &Options,
+    mut on: impl FnMut(Pair) -> Result<T>,
+    is_good: impl Fn(&T) -> bool,
+) -> Result<T> {
+    let hip = libraries.hip.device(options.hip_device.unwrap_or(0))?;
+    let devices = libraries.manager.devices();
+    let candidates =
+        pairing::candidates(libraries.platform(), &hip, &devices, options.opencl_device)?;
+    let mut first = None;
+    for (device, paired_by) in candidates {
+        match Pair::new(&device, &hip, paired_by).and_then(&mut on) {
+            Ok(trial) if is_good(&trial) => return Ok(trial),
+            other => first.get_or_insert(other),
+        };
+    }
+    first.unwrap_or(Err(Error::NotPossible { tried: Vec::new() }))
 }
 
 fn one(
@@ -160,7 +188,9 @@ fn measure(
         route: Some(report.route),
         ..options.clone()
     };
-    let bridge: Bridge = libraries.finish(ready, vec![report.clone()], &named)?;
+    // The other grades have trials of their own: one that hangs must not cost the route its figures.
+    let grades = [Grade::Host];
+    let bridge: Bridge = libraries.finish(ready, vec![report.clone()], &named, &grades)?;
     let handoff = measure::handoff_by_direction(&bridge)?;
     observe(Step::Bandwidth);
     Ok(Figures {

@@ -1,14 +1,17 @@
 //! What has changed since an earlier report.
 
+mod items;
+
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::findings::{Check, Findings, RouteState, SCHEMA, State};
+use super::findings::{Findings, SCHEMA};
 use super::text::{WIDTH, wrap};
 use crate::{Error, Result};
+use items::{Figure, Item, items};
 
 /// A rate that differs by less than this factor is the same.
 const RATE_BAND: f64 = 1.25;
@@ -59,21 +62,6 @@ pub enum Kind {
     Gone,
 }
 
-/// One thing that can differ.
-#[derive(Clone, Debug, PartialEq)]
-struct Item {
-    text: String,
-    /// How good it is, where that can be said: a higher number is better.
-    rank: Option<u8>,
-    figure: Option<Figure>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Figure {
-    Microseconds(f64),
-    Rate(f64),
-}
-
 impl Findings {
     /// Reads what [`to_json`](Self::to_json) wrote.
     ///
@@ -99,13 +87,20 @@ impl Findings {
     }
 
     /// What differs from `earlier`. Figures within the noise, addresses in messages and the time of a compilation don't.
+    ///
+    /// The figures of the software device are those of a processor that others use as well: beyond the noise they are
+    /// [`Changed`](Kind::Changed), and never worse. Of routes that only one of the two was asked for nothing is said.
     pub fn since(&self, earlier: &Self) -> Comparison {
-        let (before, now) = (items(earlier), items(self));
+        let (mut before, mut now) = (items(earlier), items(self));
+        if self.asked_routes != earlier.asked_routes {
+            drop_unasked(&mut before, &mut now);
+        }
+        let on_cards = [self, earlier].iter().all(|it| it.platform != "host");
         let old: BTreeMap<&str, &Item> = before.iter().map(|(key, item)| (&**key, item)).collect();
         let mut changes: Vec<Change> = now
             .iter()
             .filter_map(|(what, item)| match old.get(&**what) {
-                Some(old) => differ(what, old, item),
+                Some(old) => differ(what, old, item, on_cards),
                 None => Some(Change {
                     what: what.clone(),
                     // a check that there is only when it fails
@@ -141,7 +136,30 @@ impl Findings {
     }
 }
 
-fn differ(what: &str, old: &Item, new: &Item) -> Option<Change> {
+/// Leaves out what depends on the routes that were asked for, as far as only one of the reports has it.
+fn drop_unasked(before: &mut Vec<(String, Item)>, now: &mut Vec<(String, Item)>) {
+    let depends = |what: &str| {
+        let prefixes = [
+            "route ",
+            "hand-off ",
+            "HIP's memory ",
+            "memory of ",
+            "loaded ",
+            "check lib",
+        ];
+        what == "healthy" || prefixes.iter().any(|prefix| what.starts_with(prefix))
+    };
+    let names = |items: &[(String, Item)]| -> Vec<String> {
+        items.iter().map(|(what, _)| what.clone()).collect()
+    };
+    let (old, new) = (names(before), names(now));
+    before.retain(|(what, _)| !depends(what) || what != "healthy" && new.contains(what));
+    now.retain(|(what, _)| !depends(what) || what != "healthy" && old.contains(what));
+}
+
+/// `on_card`: whether a figure can be for the worse.
+fn differ(what: &str, old: &Item, new: &Item, on_card: bool) -> Option<Change> {
+    let judged = |kind| if on_card { kind } else { Kind::Changed };
     let (kind, ratio) = match (old.figure, new.figure) {
         (Some(Figure::Rate(old)), Some(Figure::Rate(new))) => {
             let ratio = new / old;
@@ -150,7 +168,7 @@ fn differ(what: &str, old: &Item, new: &Item) -> Option<Change> {
                 ratio if ratio > RATE_BAND => Kind::Better,
                 _ => return None,
             };
-            (kind, Some(ratio))
+            (judged(kind), Some(ratio))
         }
         (Some(Figure::Microseconds(old)), Some(Figure::Microseconds(new))) => {
             if (new - old).abs() < TIME_FLOOR_US {
@@ -164,7 +182,7 @@ fn differ(what: &str, old: &Item, new: &Item) -> Option<Change> {
                 _ => return None,
             };
             let meaningful = old >= TIME_FLOOR_US && new >= TIME_FLOOR_US;
-            (kind, meaningful.then_some(new / old))
+            (judged(kind), meaningful.then_some(new / old))
         }
         _ if old == new => return None,
         _ => match (old.rank, new.rank) {
@@ -180,140 +198,6 @@ fn differ(what: &str, old: &Item, new: &Item) -> Option<Change> {
         now: Some(new.text.clone()),
         ratio: ratio.map(|ratio| (ratio * 100.0).round() / 100.0),
     })
-}
-
-/// Everything that is compared, in the order of the report.
-fn items(findings: &Findings) -> Vec<(String, Item)> {
-    let mut items = Vec::new();
-    let mut add = |what: String, text: String, rank: Option<bool>| {
-        let rank = rank.map(u8::from);
-        let item = Item {
-            text: masked(&text),
-            rank,
-            figure: None,
-        };
-        items.push((what, item));
-    };
-    let health = if findings.healthy { "yes" } else { "no" };
-    add("healthy".into(), health.into(), Some(findings.healthy));
-    add("hipcl".into(), findings.hipcl.clone(), None);
-    add("platform".into(), findings.platform.clone(), None);
-    for library in &findings.libraries {
-        let text = format!("{} {}", library.place, library.detail);
-        let what = format!("library {}", library.name);
-        add(what, text.trim().to_owned(), Some(library.usable));
-    }
-    for device in &findings.hip_devices {
-        let pci = device.pci.as_deref().unwrap_or("no PCI address");
-        let text = format!("{} ({}, {pci})", device.name, device.arch);
-        add(format!("HIP device {}", device.ordinal), text, None);
-    }
-    for (i, device) in findings.opencl_devices.iter().enumerate() {
-        let text = format!(
-            "{} ({}, driver {}, SVM {})",
-            device.name, device.platform, device.driver, device.svm
-        );
-        add(format!("OpenCL device {i}"), text, None);
-    }
-    let compiler = match findings.compiler.works {
-        true => "works".to_owned(),
-        false => findings.compiler.detail.clone(),
-    };
-    add("compiler".into(), compiler, Some(findings.compiler.works));
-    for file in &findings.loaded {
-        add(format!("loaded {file}"), "in the process".into(), None);
-    }
-    for check in &findings.checks {
-        let Check {
-            name, state, found, ..
-        } = check;
-        let rank = match state {
-            State::Good | State::Told => Some(true),
-            State::Bad => Some(false),
-            State::Unknown => None,
-        };
-        add(format!("check {name}"), found.clone(), rank);
-    }
-    if let Some(host_ptr) = &findings.host_ptr {
-        let text = match (&host_ptr.proof, &host_ptr.reason) {
-            (Some(_), _) => "works",
-            (None, Some(reason)) => reason,
-            (None, None) => "does not work",
-        };
-        let name = "HIP's memory as a cl_mem".to_owned();
-        add(name, masked(text), Some(host_ptr.proof.is_some()));
-    }
-    for route in &findings.routes {
-        items.extend(of_route(route));
-    }
-    items
-}
-
-fn of_route(route: &RouteState) -> Vec<(String, Item)> {
-    let name = format!("route {}", route.route);
-    let text = match (&route.residency, &route.reason, &route.died) {
-        (Some(residency), _, Some(died)) => format!("works in {residency}, then {}", died.how),
-        (Some(residency), ..) => format!("works in {residency}"),
-        (None, Some(reason), _) => reason.clone(),
-        (None, None, _) => "does not work".to_owned(),
-    };
-    // what works without dying is better than what works, which is better than what does not
-    let rank = u8::from(route.works) + u8::from(route.works && route.died.is_none());
-    let mut items = vec![(
-        name.clone(),
-        Item {
-            text: masked(&text),
-            rank: Some(rank),
-            figure: None,
-        },
-    )];
-    let Some(figures) = &route.figures else {
-        return items;
-    };
-    let mut add = |what: &str, figure: Figure| {
-        let text = match figure {
-            Figure::Microseconds(us) => format!("{us:.1} us"),
-            Figure::Rate(rate) => format!("{rate:.1} GB/s"),
-        };
-        let item = Item {
-            text,
-            rank: None,
-            figure: Some(figure),
-        };
-        items.push((format!("{name}, {what}"), item));
-    };
-    add(
-        "OpenCL to HIP",
-        Figure::Microseconds(figures.opencl_to_hip_us),
-    );
-    add(
-        "HIP to OpenCL",
-        Figure::Microseconds(figures.hip_to_opencl_us),
-    );
-    add("OpenCL kernel", Figure::Rate(figures.opencl_gb_s));
-    add("HIP kernel", Figure::Rate(figures.hip_gb_s));
-    items
-}
-
-/// The text without addresses, which are others in every process.
-fn masked(text: &str) -> String {
-    /// Digits from which on a number is an address and no error code.
-    const ADDRESS: usize = 6;
-    let mut rest = text;
-    let mut masked = String::new();
-    while let Some(at) = rest.find("0x") {
-        let digits = rest[at + 2..]
-            .find(|c: char| !c.is_ascii_hexdigit())
-            .unwrap_or(rest.len() - at - 2);
-        masked.push_str(&rest[..at]);
-        match digits >= ADDRESS {
-            true => masked.push_str("0x…"),
-            false => masked.push_str(&rest[at..at + 2 + digits]),
-        }
-        rest = &rest[at + 2 + digits..];
-    }
-    masked.push_str(rest);
-    masked
 }
 
 impl Display for Comparison {
@@ -344,20 +228,5 @@ impl Display for Comparison {
             writeln!(f, "{}", wrap(&line, WIDTH))?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::masked;
-
-    #[test]
-    fn addresses_are_masked_and_error_codes_are_not() {
-        assert_eq!(
-            masked("export(0x7f8b5febf000, 4) answered 0x1003"),
-            "export(0x…, 4) answered 0x1003"
-        );
-        assert_eq!(masked("0xdeadbeef 0x12"), "0x… 0x12");
-        assert_eq!(masked("plain"), "plain");
     }
 }

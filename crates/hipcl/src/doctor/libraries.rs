@@ -1,0 +1,142 @@
+//! What the children that load the libraries told, and what to do about it.
+
+use super::findings::{Findings, Library, Tried};
+use super::probe::{Death, Hip, OpenCl, Subject, Told};
+use super::system::Environment;
+use super::{Options, PLATFORM_OPTION};
+
+/// Names the OpenCL library, and then no other is looked at.
+pub(super) const OPENCL_VARIABLE: &str = "HIPCL_OPENCL";
+
+/// The platform that was asked for, and by what.
+pub(super) fn asked(
+    options: &Options,
+    environment: &Environment,
+) -> Option<(String, &'static str)> {
+    if let Some(name) = &options.platform {
+        return Some((name.clone(), PLATFORM_OPTION));
+    }
+    ["HIPCL_PLATFORM", "HIP_PLATFORM"]
+        .into_iter()
+        .find_map(|variable| Some((environment.get(variable)?.to_owned(), variable)))
+}
+
+pub(super) fn hip(
+    told: std::result::Result<Told<Hip>, Death>,
+    asked: Option<(String, &str)>,
+    findings: &mut Findings,
+) {
+    // what a platform that can't be used does not tell itself
+    if let Some((name, by)) = asked {
+        findings.platform = name;
+        findings.platform_why = format!("asked for by {by}");
+    }
+    let found = match told {
+        Ok(told) => told.found,
+        Err(death) => {
+            lost(Subject::Hip, &death, None, findings);
+            findings.libraries.push(Library {
+                name: "HIP".to_owned(),
+                place: death.describe(Subject::Hip),
+                usable: false,
+                detail: death.stderr.join(" | "),
+            });
+            return;
+        }
+    };
+    findings.platform = found.platform;
+    if !found.why.is_empty() {
+        findings.platform_why = found.why;
+    }
+    for library in found.libraries.iter().filter(|library| !library.usable) {
+        findings
+            .advice
+            .push(library_advice(&findings.platform, &library.name));
+    }
+    findings.libraries = found.libraries;
+    if let Some(reason) = found.unusable {
+        // without its library there is an advice already
+        if findings.libraries.iter().any(|library| library.usable) {
+            findings.advice.push(reason.clone());
+        }
+        findings.platform_failure = Some(reason);
+        return;
+    }
+    match found.failure {
+        Some(reason) => findings.advice.push(format!("HIP: {reason}")),
+        None if found.devices.is_empty() => findings
+            .advice
+            .push("HIP has no device: check that the GPU's driver is loaded".into()),
+        None if !found.compiler.works => findings.advice.push(format!(
+            "HIP kernels can't be compiled: {}",
+            found.compiler.detail
+        )),
+        None => {}
+    }
+    findings.hip_devices = found.devices;
+    findings.compiler = found.compiler;
+}
+
+/// What to do about a library that is not there.
+fn library_advice(platform: &str, library: &str) -> String {
+    match (platform, library) {
+        ("nvidia", "HIP") => {
+            "NVIDIA's driver library can't be loaded, see HIP above: install the driver".to_owned()
+        }
+        (_, "HIP") => "HIP's library can't be loaded, see HIP above: install ROCm, or set ROCM_PATH to the folder of a complete installation".to_owned(),
+        ("nvidia", library) => format!(
+            "what stands for {library} can't be loaded, see above: install it from the CUDA toolkit"
+        ),
+        (_, library) => format!(
+            "{library} is missing: install it from the same ROCm release as HIP, or set ROCM_PATH to a complete one"
+        ),
+    }
+}
+
+pub(super) fn opencl(
+    told: std::result::Result<Told<OpenCl>, Death>,
+    named: Option<&str>,
+    findings: &mut Findings,
+) {
+    let found = match told {
+        Ok(told) => told.found,
+        Err(death) => {
+            lost(Subject::OpenCl, &death, named, findings);
+            let stderr = death.stderr.iter().map(|line| format!(" | {line}"));
+            findings.opencl_tried.push(Tried {
+                what: named.unwrap_or("OpenCL").to_owned(),
+                reason: death.describe(Subject::OpenCl) + &stderr.collect::<String>(),
+            });
+            return;
+        }
+    };
+    match (found.failure, named) {
+        (Some(reason), _) => findings.advice.push(format!("OpenCL: {reason}")),
+        (None, _) if !found.devices.is_empty() => {}
+        (None, Some(file)) => findings.advice.push(format!(
+            "no OpenCL device: {OPENCL_VARIABLE} names {file}, and no other library is looked at; unset it, or name an OpenCL library that works"
+        )),
+        (None, None) => findings.advice.push(format!(
+            "no OpenCL device: run `cargo xtask setup`, install an OpenCL runtime, or set {OPENCL_VARIABLE} to the path of one"
+        )),
+    }
+    findings.opencl_libraries = found.libraries;
+    findings.opencl_tried = found.tried;
+    findings.opencl_devices = found.devices;
+}
+
+/// A child that was lost while it looked for devices.
+fn lost(subject: Subject, death: &Death, named: Option<&str>, findings: &mut Findings) {
+    let remedy = match (subject, named) {
+        (Subject::OpenCl, Some(file)) => {
+            format!("unset {OPENCL_VARIABLE}, which names {file}, or name another library in it")
+        }
+        (Subject::OpenCl, None) => format!("name another library in {OPENCL_VARIABLE}"),
+        _ => "name another library in HIPCL_HIP_LIBRARY, or another installation in ROCM_PATH"
+            .to_owned(),
+    };
+    findings.advice.push(format!(
+        "{}: {remedy}, and report this to whoever made the one that was loaded",
+        death.describe(subject)
+    ));
+}

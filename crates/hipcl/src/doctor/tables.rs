@@ -1,0 +1,184 @@
+//! The tables of the text: routes, ways to hand over, allocations.
+
+use std::fmt::{self, Write as _};
+
+use super::findings::{AllocationState, GradeState, HostPtr, RouteState};
+use super::probe::Death;
+
+pub(super) fn routes(
+    out: &mut String,
+    routes: &[RouteState],
+    host_ptr: Option<&HostPtr>,
+) -> fmt::Result {
+    let Some(first) = routes.first() else {
+        return Ok(());
+    };
+    // what keeps all of them from being tried is said once
+    if let Some(why) = first
+        .reason
+        .as_deref()
+        .and_then(|it| it.strip_prefix(NOT_TRIED))
+        && routes.iter().all(|route| route.reason == first.reason)
+    {
+        return writeln!(out, "  no route was tried: {why}");
+    }
+    writeln!(
+        out,
+        "\n     {:<13}{:<7} {:<11} {:>10} {:>10} {:>10} {:>10}  ROCm from",
+        "route", "kind", "memory", "CL>HIP us", "HIP>CL us", "CL GB/s", "HIP GB/s"
+    )?;
+    for route in routes.iter().filter(|route| route.works) {
+        works(out, route)?;
+    }
+    for route in routes.iter().filter(|route| !route.works) {
+        let reason = route.reason.as_deref().unwrap_or("no reason was told");
+        let kind = if route.impossible { "-  " } else { "no " };
+        writeln!(out, "  {kind}{:<13}{reason}", route.route)?;
+    }
+    if let Some(host_ptr) = host_ptr {
+        let (kind, text) = match (&host_ptr.proof, &host_ptr.reason) {
+            (Some(proof), _) => ("ok ", proof.as_str()),
+            (None, reason) if host_ptr.impossible => ("-  ", reason.as_deref().unwrap_or("")),
+            (None, reason) => ("no ", reason.as_deref().unwrap_or("not tried")),
+        };
+        writeln!(out, "  {kind}HIP's memory as a cl_mem: {text}")?;
+    }
+    for route in routes {
+        stderr(out, &route.route, route.died.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Begins the reason of a route that no process was spent on.
+pub(super) const NOT_TRIED: &str = "not tried: ";
+
+fn works(out: &mut String, route: &RouteState) -> fmt::Result {
+    let kind = if route.copies { "copies" } else { "direct" };
+    let residency = route.residency.as_deref().unwrap_or("unknown");
+    write!(out, "  ok {:<13}{kind:<7} {residency:<11}", route.route)?;
+    match &route.figures {
+        Some(figures) => {
+            for value in [
+                figures.opencl_to_hip_us,
+                figures.hip_to_opencl_us,
+                figures.opencl_gb_s,
+                figures.hip_gb_s,
+            ] {
+                write!(out, " {value:>10.1}")?;
+            }
+        }
+        None => write!(out, " {0:>10} {0:>10} {0:>10} {0:>10}", "-")?,
+    }
+    writeln!(out, "  {}", route.oldest_rocm.as_deref().unwrap_or("none"))?;
+    if let Some(reason) = &route.figures_missing {
+        writeln!(out, "     {:<13}not measured: {reason}", "")?;
+    }
+    Ok(())
+}
+
+pub(super) fn grades(out: &mut String, grades: &[GradeState]) -> fmt::Result {
+    let Some(first) = grades.first() else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "\n     {:<9} {:>10} {:>10}  by (on {})",
+        "hand-off", "CL>HIP us", "HIP>CL us", first.route
+    )?;
+    for state in grades {
+        let name = &state.grade;
+        if !state.works {
+            let reason = state.reason.as_deref().unwrap_or("no reason was told");
+            writeln!(out, "  no {name:<9} {reason}")?;
+            continue;
+        }
+        write!(out, "  ok {name:<9}")?;
+        match &state.figures {
+            Some(figures) => write!(
+                out,
+                " {:>10.1} {:>10.1}",
+                figures.opencl_to_hip_us, figures.hip_to_opencl_us
+            )?,
+            None => write!(out, " {0:>10} {0:>10}", "-")?,
+        }
+        let by = |mechanism: &Option<String>| mechanism.clone().unwrap_or_default();
+        let (there, back) = (by(&state.opencl_to_hip), by(&state.hip_to_opencl));
+        writeln!(out, "  {there}; {back}")?;
+        if let Some(reason) = &state.figures_missing {
+            writeln!(out, "     {:<9} not measured: {reason}", "")?;
+        }
+    }
+    for state in grades {
+        stderr(out, &state.grade, state.died.as_ref())?;
+    }
+    Ok(())
+}
+
+pub(super) fn allocations(out: &mut String, allocations: &[AllocationState]) -> fmt::Result {
+    if allocations.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n     {:<31}{:<12}{:<24}{:>10} {:>10}",
+        "allocation", "memory", "known by", "CL GB/s", "HIP GB/s"
+    )?;
+    let mut notes = Notes::default();
+    for state in allocations {
+        let call = &state.call;
+        if !state.works {
+            let reason = state.reason.as_deref().unwrap_or("no reason was told");
+            writeln!(out, "  no {call:<31}{reason}")?;
+            continue;
+        }
+        let residency = state.residency.as_deref().unwrap_or("unknown");
+        let known_by = state.known_by.as_deref().unwrap_or("nobody");
+        write!(out, "  ok {call:<31}{residency:<12}{known_by:<24}")?;
+        for (api, rate, missing) in [
+            ("OpenCL", state.opencl_gb_s, &state.opencl_missing),
+            ("HIP", state.hip_gb_s, &state.hip_missing),
+        ] {
+            match (rate, missing) {
+                (Some(rate), _) => write!(out, "{rate:>10.1} ")?,
+                (None, None) => write!(out, "{:>10} ", "-")?,
+                (None, Some(reason)) => {
+                    let mark = format!("({})", notes.number(api, reason));
+                    write!(out, "{mark:>10} ")?;
+                }
+            }
+        }
+        writeln!(out)?;
+    }
+    for (index, note) in notes.0.iter().enumerate() {
+        writeln!(out, "     ({}) {note}", index + 1)?;
+    }
+    for state in allocations {
+        stderr(out, &state.call, state.died.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Reasons, each told once below the table.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    fn number(&mut self, api: &str, reason: &str) -> usize {
+        let note = format!("{api}: {reason}");
+        let known = self.0.iter().position(|known| *known == note);
+        known.map_or_else(
+            || {
+                self.0.push(note);
+                self.0.len()
+            },
+            |index| index + 1,
+        )
+    }
+}
+
+fn stderr(out: &mut String, what: &str, died: Option<&Death>) -> fmt::Result {
+    for line in died.iter().flat_map(|died| &died.stderr) {
+        writeln!(out, "  stderr of {what}: {line}")?;
+    }
+    Ok(())
+}

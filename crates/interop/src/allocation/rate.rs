@@ -1,0 +1,165 @@
+//! How fast kernels of each API use memory, and that they use it at all.
+
+use super::Memory;
+use crate::core::Core;
+use crate::measure::rate_of;
+use crate::probe::Probe;
+use crate::{Direction, Error, Result};
+
+const SEED: u32 = 0x0A11_0C8D;
+const BLOCK: u32 = 256;
+
+/// 10^9 bytes a second, read and written, of a kernel that copies `from` to `to`: OpenCL's, or HIP's if `by_hip`. The API that allocated
+/// the memory fills it first and looks at the copy afterwards.
+pub(crate) fn rate(
+    core: &Core,
+    probe: &Probe,
+    (from, to): (&Memory, &Memory),
+    by_hip: bool,
+) -> Result<f64> {
+    // Refused before anything is filled.
+    if by_hip {
+        from.hip_address(core)?;
+    } else {
+        from.cl_arg(core)?;
+    }
+    let owner: &dyn Api = if from.is_hips() {
+        &Hip(core, probe)
+    } else {
+        &Cl(core, probe)
+    };
+    let user: &dyn Api = if by_hip {
+        &Hip(core, probe)
+    } else {
+        &Cl(core, probe)
+    };
+    owner.fill(from, SEED)?;
+    // Pages that were never written may all be one page of zeros.
+    owner.fill(to, !SEED)?;
+    let rate = rate_of(from.bytes, || user.copy(from, to))?;
+    let mismatches = owner.check(to, SEED)?;
+    if mismatches == 0 {
+        return Ok(rate);
+    }
+    let (writer, reader) = match (by_hip, from.is_hips()) {
+        (true, false) => Direction::HipToOpenCl.ends(),
+        (false, true) => Direction::OpenClToHip.ends(),
+        (true, true) => ("HIP", "HIP"),
+        (false, false) => ("OpenCL", "OpenCL"),
+    };
+    Err(Error::PatternMismatch {
+        route: from.route(),
+        writer,
+        reader,
+        mismatches,
+        words: words(to),
+    })
+}
+
+fn words(memory: &Memory) -> usize {
+    memory.bytes / size_of::<u32>()
+}
+
+fn elements(memory: &Memory) -> usize {
+    memory.bytes / size_of::<[f32; 4]>()
+}
+
+/// Kernels of one API, waited for.
+trait Api {
+    fn fill(&self, memory: &Memory, seed: u32) -> Result<()>;
+    fn copy(&self, from: &Memory, to: &Memory) -> Result<()>;
+    /// The number of words that are not as `fill` left them.
+    fn check(&self, memory: &Memory, seed: u32) -> Result<u32>;
+}
+
+struct Cl<'a>(&'a Core, &'a Probe);
+
+impl Api for Cl<'_> {
+    fn fill(&self, memory: &Memory, seed: u32) -> Result<()> {
+        let Self(core, probe) = self;
+        let args = [memory.cl_arg(core)?, clmgr::Arg::scalar(&seed)];
+        let range = clmgr::NdRange::d1(words(memory));
+        // SAFETY: probe_fill takes a buffer and a uint and writes one word per work-item.
+        unsafe { probe.cl().fill.launch(&core.queue, range, &args) }?;
+        Ok(core.queue.finish()?)
+    }
+
+    fn copy(&self, from: &Memory, to: &Memory) -> Result<()> {
+        let Self(core, probe) = self;
+        let args = [from.cl_arg(core)?, to.cl_arg(core)?];
+        let range = clmgr::NdRange::d1(elements(from));
+        // SAFETY: probe_copy takes two buffers of as many float4 as there are work-items.
+        unsafe { probe.cl().copy.launch(&core.queue, range, &args) }?;
+        Ok(core.queue.finish()?)
+    }
+
+    fn check(&self, memory: &Memory, seed: u32) -> Result<u32> {
+        let Self(core, probe) = self;
+        let mut count = [0_u32];
+        let mut counter = clmgr::RegularBuffer::<u32>::new(&core.context, 1)?;
+        counter.write(&core.queue, &count)?;
+        let args = [
+            memory.cl_arg(core)?,
+            clmgr::Arg::scalar(&seed),
+            counter.arg(),
+        ];
+        let range = clmgr::NdRange::d1(words(memory));
+        // SAFETY: probe_check takes a buffer, a uint and a counter, and reads one word per work-item.
+        unsafe { probe.cl().check.launch(&core.queue, range, &args) }?;
+        counter.read(&core.queue, &mut count)?;
+        Ok(count[0])
+    }
+}
+
+struct Hip<'a>(&'a Core, &'a Probe);
+
+impl Hip<'_> {
+    /// The memory as elements of 16 bytes or less.
+    fn slice<T>(&self, memory: &Memory) -> Result<hip::DeviceSliceMut<'_, T>> {
+        let Self(core, _) = self;
+        let len = memory.bytes / size_of::<T>();
+        let address = memory.hip_address(core)?.cast();
+        // SAFETY: the memory has as many bytes, aligned as any allocation is, and outlives the kernel, which its caller waits for; nobody
+        // else uses it meanwhile.
+        Ok(unsafe { hip::DeviceSliceMut::from_raw_parts(address, len, &core.stream) })
+    }
+}
+
+impl Api for Hip<'_> {
+    fn fill(&self, memory: &Memory, seed: u32) -> Result<()> {
+        let Self(core, probe) = self;
+        let (slice, count) = (self.slice::<u32>(memory)?, words(memory) as u64);
+        let config = hip::LaunchConfig::linear(words(memory), BLOCK)?;
+        let kernel = &probe.hip().fill;
+        // SAFETY: probe_fill takes a pointer, a 64-bit count and a uint, and stays below the count.
+        unsafe { kernel.launch(&core.stream, config, &[&slice, &count, &seed]) }?;
+        Ok(core.stream.synchronize()?)
+    }
+
+    fn copy(&self, from: &Memory, to: &Memory) -> Result<()> {
+        let Self(core, probe) = self;
+        let (source, target) = (self.slice::<[f32; 4]>(from)?, self.slice::<[f32; 4]>(to)?);
+        let count = elements(from) as u64;
+        let config = hip::LaunchConfig::linear(elements(from), BLOCK)?;
+        let kernel = &probe.hip().copy;
+        // SAFETY: probe_copy takes two pointers and a 64-bit count and stays below the count.
+        unsafe { kernel.launch(&core.stream, config, &[&source, &target, &count]) }?;
+        Ok(core.stream.synchronize()?)
+    }
+
+    fn check(&self, memory: &Memory, seed: u32) -> Result<u32> {
+        let Self(core, probe) = self;
+        let mut count = [0_u32];
+        let mut counter = core.hip_device.alloc_from(&core.stream, &count)?;
+        {
+            let (slice, len) = (self.slice::<u32>(memory)?, words(memory) as u64);
+            let config = hip::LaunchConfig::linear(words(memory), BLOCK)?;
+            let mismatches = counter.on_mut(&core.stream)?;
+            let kernel = &probe.hip().check;
+            // SAFETY: probe_check takes a pointer, a 64-bit count, a uint and a counter, and stays below the count.
+            unsafe { kernel.launch(&core.stream, config, &[&slice, &len, &seed, &mismatches]) }?;
+        }
+        counter.copy_to_slice(&core.stream, &mut count)?;
+        Ok(count[0])
+    }
+}

@@ -1,0 +1,102 @@
+use super::super::Options;
+use super::super::open::{Libraries, Pair};
+use super::{Step, on_each_pair};
+use crate::allocation::{self, Memory};
+use crate::measure;
+use crate::{Allocation, Error, Result, Whereabouts};
+use platform::Selection;
+
+/// What was found of the memory that one call gives.
+///
+/// As with a [`Trial`](super::Trial), memory that a device can't reach may take the process along: whoever examines an unknown machine tries
+/// each call in a process of its own.
+#[derive(Clone, Debug)]
+pub struct AllocationTrial {
+    /// The call.
+    pub allocation: Allocation,
+    /// Where its memory lies, or why the call gave none.
+    pub whereabouts: Result<Whereabouts, String>,
+    /// 10^9 bytes a second, read and written, of an OpenCL kernel that copies within such memory; or why it can't.
+    pub opencl_gb_s: Result<f64, String>,
+    /// The same of a HIP kernel.
+    pub hip_gb_s: Result<f64, String>,
+}
+
+impl AllocationTrial {
+    /// Tries `allocation`, and no other, on the devices that `options` describes; its `route`, `grade` and `policy` play no part. `observe`
+    /// learns of each step before it is taken.
+    ///
+    /// # Errors
+    /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. That the call gives no memory, or that an
+    /// API can't use it, is no error.
+    pub fn run(
+        selection: &Selection,
+        options: &Options,
+        allocation: Allocation,
+        mut observe: impl FnMut(Step),
+    ) -> Result<Self> {
+        observe(Step::Pair);
+        let libraries = Libraries::load(selection, |_| {})?;
+        on_each_pair(
+            &libraries,
+            options,
+            |pair| one(&libraries, pair, options, allocation, &mut observe),
+            |trial| trial.whereabouts.is_ok(),
+        )
+    }
+}
+
+fn one(
+    libraries: &Libraries<'_>,
+    pair: Pair,
+    options: &Options,
+    allocation: Allocation,
+    observe: &mut impl FnMut(Step),
+) -> Result<AllocationTrial> {
+    observe(Step::Allocate);
+    let ready = libraries.ready(pair, options)?;
+    let core = &*ready.core;
+    let bytes = measure::brief_bytes(core.platform);
+    let memory = || Memory::allocate(core, allocation, bytes);
+    let (from, to) = match memory().and_then(|from| Ok((from, memory()?))) {
+        Ok(both) => both,
+        Err(error) => {
+            let none = || Err("there is no memory to use".to_owned());
+            return Ok(AllocationTrial {
+                allocation,
+                whereabouts: Err(told(error)),
+                opencl_gb_s: none(),
+                hip_gb_s: none(),
+            });
+        }
+    };
+    observe(Step::Locate);
+    let whereabouts = from.locate(core).map_err(told);
+    let mut rate = |by_hip, step| {
+        observe(step);
+        allocation::rate(core, &ready.probe, (&from, &to), by_hip).map_err(told)
+    };
+    Ok(AllocationTrial {
+        allocation,
+        whereabouts,
+        opencl_gb_s: rate(false, Step::UseByOpenCl),
+        hip_gb_s: rate(true, Step::UseByHip),
+    })
+}
+
+/// The reason without the route whose rules were asked: nobody took one here.
+fn told(error: Error) -> String {
+    match error {
+        Error::Unsupported { reason, .. } => reason,
+        Error::PatternMismatch {
+            writer,
+            reader,
+            mismatches,
+            words,
+            ..
+        } => format!(
+            "{mismatches} of {words} words written by {writer} were read differently by {reader}"
+        ),
+        other => other.to_string(),
+    }
+}

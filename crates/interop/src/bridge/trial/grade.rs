@@ -1,0 +1,89 @@
+use super::super::Options;
+use super::super::open::{Libraries, Pair};
+use super::{Step, on_each_pair};
+use crate::measure::{self, DirectionCost};
+use crate::report::RouteReport;
+use crate::{Error, Grade, Mechanisms, Result, Route};
+use platform::Selection;
+use std::time::Duration;
+
+/// A watchdog's time, for grades that have one: exchanges of empty kernels take microseconds.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// What became of one way to hand over, and what it costs.
+///
+/// As with a [`Trial`](super::Trial), a driver that hangs takes the process along: whoever examines an unknown machine tries each grade in a
+/// process of its own.
+#[derive(Clone, Debug)]
+pub struct GradeTrial {
+    /// The grade.
+    pub grade: Grade,
+    /// The route whose memory was handed over.
+    pub route: Route,
+    /// What hands over, if a pattern went from each API to the other so; else why it can't be had.
+    pub outcome: Result<Mechanisms, String>,
+    /// Microseconds to hand over, in each direction; or why that could not be measured. Nothing where the grade can't be had.
+    pub cost: Option<Result<DirectionCost, String>>,
+}
+
+impl GradeTrial {
+    /// Tries `grade`, and no other, on memory of `route`, between the devices that `options` describes; its `route`, `grade` and `policy`
+    /// play no part. `observe` learns of each step before it is taken.
+    ///
+    /// # Errors
+    /// If OpenCL or HIP is missing, no two devices pair, the probe's kernels do not compile, or the route does not work. That the
+    /// grade can't be had is no error.
+    pub fn run(
+        selection: &Selection,
+        options: &Options,
+        (route, grade): (Route, Grade),
+        mut observe: impl FnMut(Step),
+    ) -> Result<Self> {
+        observe(Step::Pair);
+        let libraries = Libraries::load(selection, |_| {})?;
+        on_each_pair(
+            &libraries,
+            options,
+            |pair| one(&libraries, pair, options, (route, grade), &mut observe),
+            |trial| trial.outcome.is_ok(),
+        )
+    }
+}
+
+fn one(
+    libraries: &Libraries<'_>,
+    pair: Pair,
+    options: &Options,
+    (route, grade): (Route, Grade),
+    observe: &mut impl FnMut(Step),
+) -> Result<GradeTrial> {
+    observe(Step::Allocate);
+    let ready = libraries.ready(pair, options)?;
+    let report = RouteReport::of(route, ready.probe.prove(&ready.core, route));
+    let limit = (grade != Grade::Host).then_some(LIMIT);
+    let named = Options {
+        route: Some(route),
+        grade: Some(grade),
+        handoff_limit: options.handoff_limit.or(limit),
+        ..options.clone()
+    };
+    observe(Step::Handoff);
+    let mut trial = GradeTrial {
+        grade,
+        route,
+        outcome: Err("it was not looked at".to_owned()),
+        cost: None,
+    };
+    match libraries.finish(ready, vec![report], &named, &[grade]) {
+        Ok(bridge) => {
+            if let Some(report) = bridge.grades().iter().find(|report| report.grade == grade) {
+                trial.outcome.clone_from(&report.outcome);
+            }
+            let cost = measure::handoff_by_direction(&bridge);
+            trial.cost = Some(cost.map_err(|error| error.to_string()));
+        }
+        Err(Error::NoGrade { reason, .. }) => trial.outcome = Err(reason),
+        Err(error) => return Err(error),
+    }
+    Ok(trial)
+}

@@ -1,0 +1,94 @@
+//! One grade or allocation tried by itself.
+
+mod common;
+
+use interop::{
+    Allocation, AllocationTrial, Grade, GradeTrial, Options, Residency, Route, Step, Witness,
+};
+
+#[test]
+fn every_allocation_tells_where_its_memory_lies_and_both_apis_use_it() {
+    use Residency::{HostPinned, Vram};
+    let selection = common::host();
+    for (allocation, residency, witness) in [
+        (Allocation::ClBuffer, Vram, Witness::Told),
+        (Allocation::ClAllocHostPtr, HostPinned, Witness::Told),
+        (Allocation::SvmCoarse, Vram, Witness::Told),
+        (Allocation::SvmFine, HostPinned, Witness::Told),
+        (Allocation::HipMalloc, Vram, Witness::Hsa),
+        (Allocation::HipHostMalloc, HostPinned, Witness::Hsa),
+        (Allocation::HipMallocManaged, HostPinned, Witness::Hsa),
+    ] {
+        let mut steps = Vec::new();
+        let trial = AllocationTrial::run(&selection, &Options::default(), allocation, |step| {
+            steps.push(step);
+        })
+        .expect("a trial");
+        let found = trial.whereabouts.expect("memory");
+        assert_eq!(
+            (found.residency, found.witness),
+            (residency, witness),
+            "{allocation}"
+        );
+        for rate in [trial.opencl_gb_s, trial.hip_gb_s] {
+            assert!(rate.expect("a rate") > 0.0, "{allocation}");
+        }
+        let expected = [
+            Step::Pair,
+            Step::Allocate,
+            Step::Locate,
+            Step::UseByOpenCl,
+            Step::UseByHip,
+        ];
+        assert_eq!(steps, expected, "{allocation}");
+    }
+}
+
+#[test]
+fn memory_out_of_an_apis_reach_has_a_reason_and_the_other_apis_rate() {
+    let mut selection = common::host();
+    let hooks = selection.tables.foreign.expect("the model has to be told");
+    selection.tables.foreign = Some(platform::ForeignHooks {
+        reaches_hip: || false,
+        ..hooks
+    });
+    let trial = AllocationTrial::run(
+        &selection,
+        &Options::default(),
+        Allocation::HipMalloc,
+        |_| {},
+    )
+    .expect("a trial");
+    let reason = trial.opencl_gb_s.expect_err("out of reach");
+    assert!(reason.starts_with("the software device keeps"), "{reason}");
+    assert!(trial.hip_gb_s.expect("a rate") > 0.0);
+    assert!(trial.whereabouts.is_ok());
+}
+
+#[test]
+fn a_grade_is_tried_by_itself_and_on_the_route_that_was_named() {
+    let selection = common::host();
+    for grade in Grade::ALL {
+        let on = (Route::HipPointer, grade);
+        let trial = GradeTrial::run(&selection, &Options::default(), on, |_| {}).expect("a trial");
+        assert_eq!((trial.route, trial.grade), on);
+        let by = trial.outcome.expect("every grade works here");
+        assert_eq!(by.cl_to_hip == "clFinish", grade == Grade::Host, "{by}");
+        let cost = trial.cost.expect("it works").expect("figures");
+        assert!(cost.opencl_to_hip_us.is_finite() && cost.hip_to_opencl_us.is_finite());
+    }
+}
+
+#[test]
+fn a_grade_that_the_host_has_a_part_in_is_none_on_a_route_that_copies() {
+    let trial = GradeTrial::run(
+        &common::host(),
+        &Options::default(),
+        (Route::Staging, Grade::Callback),
+        |_| {},
+    )
+    .expect("a trial");
+    let reason = trial.outcome.expect_err("the host copies");
+    assert!(reason.contains("the host takes part"), "{reason}");
+    assert!(trial.cost.is_none());
+}
