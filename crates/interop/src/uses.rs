@@ -329,3 +329,71 @@ impl Uses {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grade::Mechanisms;
+    use crate::{Bridge, Grade, Options};
+    use parking_lot::Mutex;
+    use std::time::Duration;
+
+    /// Notes who is put after whom, and does nothing else.
+    #[derive(Default)]
+    struct Noting(Mutex<Vec<(String, String)>>);
+
+    impl Handoff for Noting {
+        fn grade(&self) -> Grade {
+            Grade::Callback
+        }
+
+        fn mechanisms(&self) -> Mechanisms {
+            Mechanisms {
+                cl_to_hip: "noted",
+                hip_to_cl: "noted",
+            }
+        }
+
+        fn limit(&self) -> Option<Duration> {
+            None
+        }
+
+        fn order(&self, before: &User, after: &User, _: clmgr::Arg<'_>) -> Result<Ordered> {
+            let names = [before, after].map(|user| Side::of(user).to_string());
+            self.0.lock().push(names.into());
+            Ok(Ordered::Queued(None))
+        }
+    }
+
+    #[test]
+    fn who_follows_a_write_of_some_bytes_does_not_follow_all_of_them_when_stretches_become_one() {
+        let selection = platform::select_named(Some("host")).expect("the host platform");
+        let bridge = Bridge::open(&selection, &Options::default())
+            .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
+        let writer = User::Cl(bridge.queue().expect("a queue"));
+        let reader = User::Hip(bridge.stream().expect("a stream"));
+        let other = User::Cl(bridge.queue().expect("a queue"));
+        let (noting, mut uses) = (Noting::default(), Uses::default());
+        let mut admit = |user: &User, access, range: Range<usize>| {
+            let claim = Claim {
+                access,
+                range: &range,
+                is_handed_whole: false,
+            };
+            let subject = clmgr::Arg::Bytes(&[]);
+            uses.admit(&noting, subject, user, claim).expect("admitted");
+            std::mem::take(&mut *noting.0.lock())
+        };
+        admit(&writer, Access::Write, 0..4);
+        admit(&writer, Access::Write, 8..12);
+        assert_eq!(admit(&reader, Access::Read, 0..4).len(), 1);
+        assert_eq!(admit(&reader, Access::Read, 0..4), [], "it follows");
+        // Too many to be told apart, of bytes that nobody writes.
+        for place in 0..=STRETCHES {
+            let start = 100 + 2 * place;
+            assert_eq!(admit(&other, Access::Read, start..start + 1), []);
+        }
+        let names = [&writer, &reader].map(|user| Side::of(user).to_string());
+        assert_eq!(admit(&reader, Access::Read, 8..12), [names.into()]);
+    }
+}
