@@ -59,12 +59,14 @@ impl Place {
         Ok(new)
     }
 
-    /// Hands over this way from now on, if the host has no part in every change of side.
+    /// Hands over this way from now on; by the host, within the same limit, if that has a part in every change of side.
     pub(crate) fn hand_over_by(&mut self, handoff: &Arc<dyn Handoff>) {
-        if !self.backing.needs_host() || handoff.follows_queues() && self.backing.leaves_by_queue()
-        {
-            *self.handoff = Arc::clone(handoff);
-        }
+        let by_itself = !self.backing.needs_host()
+            || handoff.follows_queues() && self.backing.leaves_by_queue();
+        *self.handoff = match by_itself {
+            true => Arc::clone(handoff),
+            false => Arc::new(Host::new(handoff.limit())),
+        };
         self.wanted = Some(Arc::clone(handoff));
     }
 

@@ -256,6 +256,24 @@ fn a_stream_that_never_ends_is_an_error_that_names_both_sides() {
 }
 
 #[test]
+fn a_stream_that_never_ends_is_told_on_a_route_that_copies_too() {
+    for grade in common::grades().iter().copied() {
+        let rig = Rig::open(grade, Some(LIMIT));
+        let staging = interop::Route::Staging;
+        let mut shared = rig.bridge.alloc_on::<u32>(staging, LEN).expect("memory");
+        shared.upload(&[1; LEN]).expect("an upload");
+        let held = rig.hold_stream();
+        rig.times(&mut shared, 3).expect("access for HIP");
+        let error = rig.add(&mut shared, 1).expect_err("the stream is held");
+        assert_names_both(&error, "HIP stream", "OpenCL queue");
+        drop(held);
+        shared.upload(&[5; LEN]).expect("access after the wait");
+        rig.add(&mut shared, 2).expect("access for OpenCL");
+        assert_all(&shared, 7);
+    }
+}
+
+#[test]
 fn other_buffers_of_the_same_queue_keep_their_order_after_a_hand_off_was_given_up() {
     for grade in ahead() {
         let rig = Rig::open(grade, Some(LONG_LIMIT));
