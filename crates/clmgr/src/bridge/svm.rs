@@ -99,7 +99,8 @@ impl BufferBridge {
     }
 }
 
-/// Whether patterns arrive, the second one too: the first could be a copy that the driver keeps.
+/// Whether patterns arrive, the second one too: the first could be a copy that the driver keeps. The queues are the trial's own, and
+/// idle afterwards: a process that ends while a released queue unmaps memory makes Intel's OpenCL abort.
 fn carries_patterns(from: &Queue, to: &Queue) -> Result<bool> {
     const LEN: usize = 4096;
     let mut there = SvmBuffer::coarse(from.context(), LEN)?;
@@ -116,5 +117,7 @@ fn carries_patterns(from: &Queue, to: &Queue) -> Result<bool> {
             return Ok(false);
         }
     }
+    from.finish()?;
+    to.finish()?;
     Ok(true)
 }
