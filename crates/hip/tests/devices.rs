@@ -126,14 +126,15 @@ fn a_buffer_of_one_device_is_dropped_while_another_is_current() {
     let Some((runtime, first, second)) = two() else {
         return;
     };
+    // Far more than a first use takes for itself, or others of this program allocate beside it.
+    const BYTES: usize = 256 << 20;
     let before = second.memory_info().unwrap();
     let stream = second.stream().unwrap();
-    let buffer = second.alloc_from(&stream, &[0_u8; 1 << 20]).unwrap();
+    let buffer = second.alloc_zeroed::<u8>(BYTES).unwrap();
     first.make_current().unwrap();
     drop((buffer, stream));
     assert!(runtime.take_deferred_errors().is_empty());
-    // Others of this program allocate less than this beside it.
-    assert!(second.memory_info().unwrap().free + (1 << 19) > before.free);
+    assert!(second.memory_info().unwrap().free + BYTES / 2 > before.free);
 }
 
 #[test]
@@ -169,8 +170,11 @@ fn a_foreign_stream_is_used_on_its_device_alone_and_left_to_its_owner() {
             hip_sys::hipError_t::hipSuccess
         );
     }
-    // SAFETY: the host platform recognises a handle that was destroyed.
-    assert!(unsafe { hip::Stream::from_raw(&device, raw) }.is_err());
+    // CUDA follows any handle.
+    if !common::on_cuda() {
+        // SAFETY: HIP recognises a handle that was destroyed, and so does the host platform.
+        assert!(unsafe { hip::Stream::from_raw(&device, raw) }.is_err());
+    }
     // SAFETY: null is the default stream.
     let default = unsafe { hip::Stream::from_raw(&device, std::ptr::null_mut()) }.unwrap();
     assert!(default.is_idle().unwrap());
