@@ -14,12 +14,14 @@
 //! | `real-hip` | AMD's own HIP of each release loads and answers, on any machine |
 //! | `targets` | the raw layer compiles for other systems |
 //! | `msrv` | the oldest compiler that each crate states |
+//! | `bench` | what the layers cost on the host |
 //! | `compile-time` | seconds for each crate of the raw layer |
 //! | `docs` | API documentation and the book |
 //! | `ci` | what a change has to pass |
 //!
 //! Each task lies in the module of its name.
 
+mod bench;
 mod ci;
 mod codegen;
 mod compile_time;
@@ -43,7 +45,7 @@ use std::process::ExitCode;
 use error::{Error, Result};
 use workspace::Workspace;
 
-const TASKS: &str = "setup, demo, test, test-gpu, codegen, symbols, tidy, consumers, oclgrind, real-hip, targets, msrv, compile-time, docs, ci";
+const TASKS: &str = "setup, demo, test, test-gpu, codegen, symbols, tidy, consumers, oclgrind, real-hip, targets, msrv, compile-time, bench, docs, ci";
 
 const HELP: &str = "\
 usage: cargo xtask <task> [options]
@@ -70,6 +72,7 @@ usage: cargo xtask <task> [options]
   targets                compile the raw layer for other systems
   msrv                   build each crate with the oldest Rust that it states, fetched by rustup
   compile-time           print how long each crate of the raw layer takes to compile
+  bench [CRATE...]       what the layers cost on the host; for figures of devices see `hipcl bench`
   docs                   build the API documentation and the book
   ci                     format, tidy, codegen --check, clippy, consumers, oclgrind, real-hip, targets,
                          msrv, compile-time, docs, test";
@@ -117,6 +120,7 @@ fn run(args: &[String]) -> Result<()> {
         "msrv" => no_options("msrv", rest).and_then(|()| msrv::run(&Workspace::discover()?)),
         "compile-time" => no_options("compile-time", rest)
             .and_then(|()| compile_time::run(&Workspace::discover()?)),
+        "bench" => bench::run(&Workspace::discover()?, rest),
         "docs" => no_options("docs", rest).and_then(|()| docs::run(&Workspace::discover()?)),
         "ci" => no_options("ci", rest).and_then(|()| ci::run(&Workspace::discover()?)),
         other => Err(Error::Usage(format!(
