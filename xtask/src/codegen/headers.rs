@@ -15,7 +15,7 @@ pub fn folder(work: &Path, release: &Release) -> PathBuf {
     tree(work, release).join("usr/include")
 }
 
-/// Fetches the release's header packages, unless they are here already, and unpacks them to [`folder`].
+/// Fetches the release's header packages, unless they are here already, and unpacks them below `work`.
 pub fn unpack(shell: &Shell, work: &Path, release: &Release) -> Result<()> {
     let files = Archive::new(shell, work, release.suite).fetch(release.headers)?;
     let tree = tree(work, release);

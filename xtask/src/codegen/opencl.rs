@@ -26,7 +26,7 @@ const PACKAGE: Package = Package {
     sha256: "ccff8d4172284039730f510ef7bf928c0c1ef976848d98c30b1cffbd8c45e3c2",
 };
 
-/// Fetches the headers, unless they are here already, and unpacks them to [`folder`].
+/// Fetches the headers, unless they are here already, and unpacks them below `work`.
 pub fn unpack(shell: &Shell, work: &Path) -> Result<()> {
     let files = Archive::new(shell, work, SUITE).fetch(&[PACKAGE])?;
     let tree = work.join("headers").join(NAME);
