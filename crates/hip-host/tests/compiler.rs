@@ -122,6 +122,92 @@ fn a_kernel_is_compiled_once_and_a_damaged_file_again() {
     );
 }
 
+/// A compiler that logs each run, and the environment for processes that use it with a separate cache.
+fn noted(folder: &std::path::Path) -> [(&'static str, String); 3] {
+    let (script, notes) = (folder.join("cxx"), folder.join("notes"));
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] || echo run >> '{}'\nexec c++ \"$@\"\n",
+        notes.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let text = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
+    [
+        ("HIPCL_CXX", text(script)),
+        ("HIPCL_CACHE_DIR", text(folder.join("cache"))),
+        ("FILE_TO_READ", text(folder.join("value.h"))),
+    ]
+}
+
+fn run_noted(case: &str, environment: &[(&'static str, String)]) {
+    let environment: Vec<(&str, &str)> = environment
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let output = run_child(case, &environment);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn sources_that_read_files_are_cached_by_preprocessor_output() {
+    let case = "sources_that_read_files_are_cached_by_preprocessor_output";
+    if is_child() {
+        let file = std::env::var("FILE_TO_READ").unwrap();
+        let source = format!("/**/#include \"{file}\"\n{SOURCE}");
+        let (result, log, code) = compile_with(&source, &[], &[]);
+        assert_eq!(result, hiprtcResult::HIPRTC_SUCCESS, "{log}");
+        runs(&code);
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let environment = noted(folder.path());
+    let header = folder.path().join("value.h");
+    let notes = folder.path().join("notes");
+    let runs = |content: &str| {
+        std::fs::write(&header, content).unwrap();
+        let before = std::fs::read_to_string(&notes).unwrap_or_default().len();
+        run_noted(case, &environment);
+        let after = std::fs::read_to_string(&notes).unwrap().len();
+        (after - before) / "run\n".len()
+    };
+    // The preprocessor, and what follows it if the text is new.
+    assert_eq!((runs("int a;\n"), runs("int a;\n")), (2, 1));
+    assert_eq!((runs("int b;\n"), runs("int a;\n")), (2, 1));
+    // The time differs in each run.
+    assert_eq!(runs("const char *at = __TIME__;\n"), 2);
+}
+
+#[test]
+fn a_cache_writable_by_others_is_not_used() {
+    let case = "a_cache_writable_by_others_is_not_used";
+    if is_child() {
+        runs(&compile(SOURCE));
+        return;
+    }
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let environment = noted(folder.path());
+    let notes = folder.path().join("notes");
+    let runs = || {
+        let before = std::fs::read_to_string(&notes).unwrap_or_default().len();
+        run_noted(case, &environment);
+        std::fs::read_to_string(&notes).unwrap().len() > before
+    };
+    assert!(runs() && !runs());
+    let cache = folder.path().join("cache/host-kernels");
+    let entry = std::fs::read_dir(&cache).unwrap().next().unwrap();
+    let entry = entry.unwrap().path();
+    let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode(&cache), mode(&entry)), (0o700, 0o600));
+    let chmod = |path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    chmod(&entry, 0o666);
+    assert!(runs() && !runs());
+    chmod(&cache, 0o777);
+    assert!(runs() && runs());
+}
+
 /// Kernels of one line each, and the types that the scan makes of their index.
 const FORMS: &[(&str, &str, &str)] = &[
     ("int, unsigned int", "int n", "int i = SUM; if (i < n)"),

@@ -88,14 +88,16 @@ impl<T: Pod> DeviceBuffer<T> {
             };
             not_null(raw, "hipMalloc")?
         };
-        Ok(Self {
+        let buffer = Self {
             pointer,
             len,
             device: device.clone(),
             uses: Uses::default(),
             backing: Backing::Device,
             memory: PhantomData,
-        })
+        };
+        aligned(pointer, "hipMalloc")?;
+        Ok(buffer)
     }
 
     /// A buffer of memory that came from elsewhere than `hipMalloc`.
@@ -276,8 +278,9 @@ impl<T> DeviceBuffer<T> {
 impl<T> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         let may_free = match &self.backing {
-            // A release that is captured would be repeated with every run of the graph.
-            Backing::Ordered { home, .. } if home.is_capturing() => false,
+            // A captured release would repeat with every run of the graph. (Inside `Stream::capture` the stream itself gets
+            // it.)
+            Backing::Ordered { home, .. } if home.is_captured_by_handle() => false,
             Backing::Ordered { home, .. } => match self.uses.wait_on(home) {
                 Ok(()) => true,
                 Err(error) => {
@@ -315,6 +318,18 @@ pub(crate) fn byte_size<T>(len: usize) -> Result<usize> {
             element_bytes: size_of::<T>(),
         }),
     }
+}
+
+/// Refuses an address that is misaligned for the elements: a type may need more alignment than an allocator provides.
+pub(crate) fn aligned<T>(pointer: NonNull<T>, call: &'static str) -> Result<()> {
+    if pointer.is_aligned() {
+        return Ok(());
+    }
+    Err(Error::Alignment {
+        call,
+        address: pointer.addr().get(),
+        alignment: align_of::<T>(),
+    })
 }
 
 /// An allocator that reports success has to have given an address.

@@ -128,6 +128,20 @@ pub enum Error {
         alignment: usize,
     },
 
+    /// An allocator returned memory that is misaligned for the elements. The memory was
+    /// freed.
+    #[error(
+        "`{call}` returned memory at {address:#x}, which is not a multiple of {alignment}; use a type with a smaller alignment"
+    )]
+    Alignment {
+        /// The call that returned it.
+        call: &'static str,
+        /// Its start address.
+        address: usize,
+        /// The alignment of the elements.
+        alignment: usize,
+    },
+
     /// A rectangle does not lie in source or destination, or its rows overlap.
     #[error(
         "{call}: {rect:?} does not lie in {source_len} and {destination_len} elements; each pitch must be at least the width, and (height - 1) x pitch + width at most the length"

@@ -67,9 +67,16 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// [`Error::WrongDevice`] if the stream belongs to another device, or HIP refused.
+    /// [`Error::WrongDevice`] if the stream belongs to another device, or the HIP error. [`Error::NotSupported`] inside
+    /// [`Stream::capture`].
     #[doc(alias = "hipEventRecord")]
     pub fn record_on(&self, stream: &Stream) -> Result<()> {
+        stream.not_recording("recording an event")?;
+        self.record_at_once(stream)
+    }
+
+    /// Like [`Event::record_on`]; marks the stream itself even while its work is being recorded.
+    pub(crate) fn record_at_once(&self, stream: &Stream) -> Result<()> {
         self.device
             .check_same(stream.device(), "Event::record_on", "stream")?;
         self.device.make_current()?;

@@ -4,7 +4,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::buffer::not_null;
+use crate::buffer::{aligned, not_null};
 use crate::call::call;
 use crate::{Device, Result, Stream};
 
@@ -184,6 +184,7 @@ impl Device {
             device_address: ptr::null_mut(),
             device: self.clone(),
         };
+        aligned(memory.host, "hipHostMalloc")?;
         // SAFETY: eight fresh bytes that nobody else knows.
         unsafe { ptr::write_bytes(raw.cast::<u8>(), 0, 8) };
         // SAFETY: writes one pointer to the address given; the memory is HIP's own.
@@ -269,6 +270,7 @@ impl Stream {
     /// HIP refused the wait, memory that it cannot reach included.
     #[doc(alias("hipStreamWaitValue32", "hipStreamWaitValue64"))]
     pub unsafe fn wait_word<W: Word>(&self, word: *mut W, condition: Condition<W>) -> Result<()> {
+        self.not_recording("a wait for a word")?;
         self.device().make_current()?;
         // SAFETY: the caller's promise is the callee's demand.
         unsafe { W::queue_wait(self, word.cast(), condition.under(W::ALL)) }
@@ -286,6 +288,7 @@ impl Stream {
     /// HIP refused the write, memory that it cannot reach included.
     #[doc(alias("hipStreamWriteValue32", "hipStreamWriteValue64"))]
     pub unsafe fn write_word<W: Word>(&self, word: *mut W, value: W) -> Result<()> {
+        self.not_recording("a write of a word")?;
         self.device().make_current()?;
         // SAFETY: the caller's promise is the callee's demand.
         unsafe { W::queue_write(self, word.cast(), value) }
@@ -300,10 +303,9 @@ impl Stream {
         flag.memory
             .device
             .check_same(self.device(), call, "stream")?;
+        self.not_recording("a flag")?;
         self.device().make_current()?;
-        // Kept first: once it is queued, nothing may fail.
-        self.keep(&flag.memory);
-        queue(flag.memory.device_address)
+        self.queue_with(&flag.memory, || queue(flag.memory.device_address))
     }
 }
 

@@ -2,13 +2,14 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use hip_sys::{hipGraph_t, hipGraphExec_t, hipStreamCaptureMode, hipStreamCaptureStatus};
+use hip_sys::{hipGraph_t, hipGraphExec_t};
 use parking_lot::Mutex;
 
-use crate::call::{call, code};
+use crate::call::call;
+use crate::capture::Used;
 use crate::{Device, Error, KernelArg, Result, Stream, report};
 
-/// Work that was captured from a stream, and not done yet.
+/// Work that was captured from a stream, and not done yet. It keeps the modules of its kernels loaded.
 ///
 /// It may move to another thread, but two threads cannot use it at once:
 ///
@@ -21,6 +22,8 @@ use crate::{Device, Error, KernelArg, Result, Stream, report};
 pub struct Graph {
     device: Device,
     raw: hipGraph_t,
+    /// Modules, and graphs that were launched while it was captured. They go after the graph.
+    used: Vec<Used>,
 }
 
 /// A graph made ready to run, any number of times. Cloning is cheap; the last owner waits for the runs and destroys it.
@@ -43,6 +46,8 @@ struct Exec {
     raw: hipGraphExec_t,
     /// Streams that may still run it.
     launched: Mutex<Vec<Stream>>,
+    /// As [`Graph`] has it.
+    used: Vec<Used>,
 }
 
 // SAFETY: a graph is a handle that is not thread-safe to change ("not internally synchronized"), but may be moved.
@@ -52,119 +57,24 @@ unsafe impl Send for Exec {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Exec {}
 
-impl Stream {
-    /// Captures what `work` queues on this stream, instead of doing it. What other threads do is not affected.
-    ///
-    /// Waiting is no work: functions that wait for this stream fail and spoil the capture, among them copies from and to
-    /// slices of the host. Copy through [`PinnedBuffer`](crate::PinnedBuffer). Host functions and allocation in stream order are
-    /// refused, because they happen once and a graph runs many times.
-    ///
-    /// ```no_run
-    /// # fn f(stream: &hip::Stream, buffer: &mut hip::DeviceBuffer<f32>) -> hip::Result<()> {
-    /// let graph = stream.capture(|stream| buffer.on_mut(stream)?.fill_zero())?.instantiate()?;
-    /// for _ in 0..3 {
-    ///     let slice = buffer.on_mut(stream)?;
-    ///     // SAFETY: the graph fills this one buffer.
-    ///     unsafe { graph.launch(stream, &[&slice])? };
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// That of `work`, or HIP's if the capture was spoiled; nothing of it is left.
-    #[doc(alias("hipStreamBeginCapture", "hipStreamEndCapture"))]
-    pub fn capture(&self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
-        self.device().make_current()?;
-        let mode = hipStreamCaptureMode::hipStreamCaptureModeThreadLocal;
-        // SAFETY: the stream is alive, and not the null stream.
-        unsafe {
-            call!(
-                self.device().runtime(),
-                hipStreamBeginCapture(self.raw(), mode),
-                "hipStreamBeginCapture({mode:?})"
-            )?;
-        }
-        let capture = Capture { stream: self };
-        let outcome = work(self);
-        std::mem::forget(capture);
-        let graph = end(self);
-        outcome.and(graph)
-    }
-
-    /// Whether the stream is being captured. A library that cannot capture never is.
-    pub(crate) fn is_capturing(&self) -> bool {
-        let mut status = hipStreamCaptureStatus::hipStreamCaptureStatusNone;
-        // SAFETY: writes one number to the address given; the stream is alive.
-        let asked = unsafe {
-            code!(
-                self.device().runtime(),
-                hipStreamIsCapturing(self.raw(), &mut status)
-            )
-        };
-        asked.is_ok() && status != hipStreamCaptureStatus::hipStreamCaptureStatusNone
-    }
-
-    /// Refuses what must not be part of a graph.
-    pub(crate) fn not_capturing(&self, what: &'static str) -> Result<()> {
-        if self.is_capturing() {
-            return Err(Error::NotSupported {
-                what,
-                reason: "the stream is being captured, and a graph would do again what can be done once; do it outside of `capture`",
-            });
-        }
-        Ok(())
-    }
-}
-
-/// Ends the capture if `work` panics.
-struct Capture<'a> {
-    stream: &'a Stream,
-}
-
-impl Drop for Capture<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = end(self.stream) {
-            self.stream.device().runtime().defer(error);
-        }
-    }
-}
-
-/// Ends the capture, whatever became of it: a stream that stays captured is good for nothing.
-fn end(stream: &Stream) -> Result<Graph> {
-    let outcome = try_end(stream);
-    if outcome.is_err() && stream.is_capturing() {
-        drop(try_end(stream));
-    }
-    outcome
-}
-
-fn try_end(stream: &Stream) -> Result<Graph> {
-    stream.device().make_current()?;
-    let mut raw = ptr::null_mut();
-    // SAFETY: writes one handle to the address given; all callers began the capture in this thread.
-    unsafe {
-        call!(
-            stream.device().runtime(),
-            hipStreamEndCapture(stream.raw(), &mut raw),
-            "hipStreamEndCapture()"
-        )?;
-    }
-    if raw.is_null() {
-        return Err(Error::Answer {
-            call: "hipStreamEndCapture",
-            answer: "null".to_owned(),
-            expected: "a graph",
-        });
-    }
-    Ok(Graph {
-        device: stream.device().clone(),
-        raw,
-    })
-}
-
 impl Graph {
+    /// # Safety
+    ///
+    /// `raw` is a graph of this device's runtime that no other code destroys.
+    pub(crate) unsafe fn from_raw(device: &Device, raw: hipGraph_t) -> Self {
+        Self {
+            device: device.clone(),
+            raw,
+            used: Vec::new(),
+        }
+    }
+
+    /// The same graph, which keeps what it uses.
+    pub(crate) fn keeping(mut self, used: Vec<Used>) -> Self {
+        self.used = used;
+        self
+    }
+
     /// How many nodes it has.
     ///
     /// # Errors
@@ -208,6 +118,7 @@ impl Graph {
                 device: self.device.clone(),
                 raw,
                 launched: Mutex::default(),
+                used: self.used.clone(),
             }),
         })
     }
@@ -218,8 +129,8 @@ impl GraphExec {
     ///
     /// # Safety
     ///
-    /// - `slices` show all memory that the captured work uses, with the same access: they put this run in order with other uses.
-    /// - The modules of captured kernels are still loaded, and flags and events still there, until the run is done.
+    /// - `slices` show all memory that the captured work uses, with the same access: they order this run with other uses.
+    /// - Everything that captured library calls use of their handle stays valid until the run is done.
     /// - The captured work has the same values that were passed by value when it was captured, so what it does with them is
     ///   still within those slices.
     ///
@@ -246,11 +157,12 @@ impl GraphExec {
             launched.retain(|other| !other.is_only_owner() || !matches!(other.is_idle(), Ok(true)));
             launched.push(stream.clone());
         }
+        stream.keep_if_recording(|| vec![self.core.clone()]);
         // SAFETY: graph and stream are alive and of one device; the caller vouches for what the work uses.
         unsafe {
             call!(
                 device.runtime(),
-                hipGraphLaunch(self.core.raw, stream.raw()),
+                hipGraphLaunch(self.core.raw, stream.raw_for_work()),
                 "hipGraphLaunch()"
             )
         }
@@ -281,6 +193,8 @@ impl Drop for Exec {
         }
         if !settled {
             report::leaked("graph", 0);
+            // A run may be under way.
+            std::mem::forget(std::mem::take(&mut self.used));
             return;
         }
         // SAFETY: the handle is alive, this is its last use, and no run of it is left.

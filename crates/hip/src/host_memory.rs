@@ -2,7 +2,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::slice;
 
-use crate::buffer::not_null;
+use crate::buffer::{aligned, not_null};
 use crate::call::call;
 use crate::slice::Origin;
 use crate::uses::Uses;
@@ -23,7 +23,8 @@ impl<T> HostMemory<T> {
     ///
     /// # Safety
     ///
-    /// `len` initialised elements at `host`, page-locked for `device` by HIP (or 0 bytes), for as long as the result is used.
+    /// `len` initialised, aligned elements at `host`, page-locked for `device` by HIP (or 0 bytes), for as long as the result is in
+    /// use.
     pub(crate) unsafe fn new(device: &Device, host: NonNull<T>, len: usize) -> Result<Self> {
         let mut mapped = ptr::null_mut();
         let device_pointer = if len * size_of::<T>() == 0 {
@@ -38,7 +39,9 @@ impl<T> HostMemory<T> {
                     "hipHostGetDevicePointer({host:?})"
                 )?;
             }
-            not_null::<T>(mapped, "hipHostGetDevicePointer")?.as_ptr()
+            let mapped = not_null::<T>(mapped, "hipHostGetDevicePointer")?;
+            aligned(mapped, "hipHostGetDevicePointer")?;
+            mapped.as_ptr()
         };
         // SAFETY: the caller's promise is the callee's demand, and HIP just told the device's address.
         Ok(unsafe { Self::at(device, host, device_pointer, len) })
@@ -48,7 +51,7 @@ impl<T> HostMemory<T> {
     ///
     /// # Safety
     ///
-    /// `len` initialised elements at `host`, for the device the same at `device_pointer`, for as long as the result is used.
+    /// `len` initialised, aligned elements at `host`, which the device sees at `device_pointer`, for as long as the result is in use.
     pub(crate) unsafe fn at(
         device: &Device,
         host: NonNull<T>,
@@ -110,7 +113,7 @@ impl<T> HostMemory<T> {
 
     pub(crate) fn host(&self) -> Result<&[T]> {
         self.uses.wait_for_writer()?;
-        // SAFETY: initialised, and alive as long as `self`. The device has finished writing, and can only be let write again
+        // SAFETY: initialised, aligned, and alive as long as `self`. The device has finished writing, and can only be let write again
         // with `&mut self`.
         Ok(unsafe { slice::from_raw_parts(self.host.as_ptr(), self.len) })
     }

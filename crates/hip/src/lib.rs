@@ -83,6 +83,7 @@
 mod backing;
 mod buffer;
 mod call;
+mod capture;
 mod completion;
 mod deferred;
 mod device;

@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use bytemuck::Pod;
 use hip_sys::hipMemoryAdvise;
 
-use crate::buffer::{byte_size, not_null};
+use crate::buffer::{aligned, byte_size, not_null};
 use crate::call::call;
 use crate::host_memory::HostMemory;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
@@ -98,11 +98,14 @@ impl Device {
             }
             host = not_null::<T>(raw, "hipMallocManaged")?;
             // SAFETY: the memory was just allocated with this size, is the host's to write, and zero bytes are a `T`.
-            unsafe { ptr::write_bytes(host.as_ptr(), 0, len) };
+            unsafe { ptr::write_bytes(raw.cast::<u8>(), 0, bytes) };
         }
-        // SAFETY: initialised, of the device's too, and freed only when the buffer is dropped.
+        // SAFETY: initialised, of the device's too, and freed only when the buffer is dropped. It is not used before it is known to
+        // be aligned.
         let memory = unsafe { HostMemory::at(self, host, host.as_ptr(), len) };
-        Ok(ManagedBuffer { memory })
+        let buffer = ManagedBuffer { memory };
+        aligned(host, "hipMallocManaged")?;
+        Ok(buffer)
     }
 }
 
@@ -186,7 +189,12 @@ impl<T> ManagedBuffer<T> {
         unsafe {
             call!(
                 self.device().runtime(),
-                hipMemPrefetchAsync(slice.as_ptr().cast::<c_void>(), bytes, number, stream.raw()),
+                hipMemPrefetchAsync(
+                    slice.as_ptr().cast::<c_void>(),
+                    bytes,
+                    number,
+                    stream.raw_for_work()
+                ),
                 "hipMemPrefetchAsync({bytes} bytes to {number})"
             )
         }

@@ -208,6 +208,7 @@ impl Function {
             });
         }
         self.module.code.note(stream);
+        stream.keep_if_recording(|| vec![self.module.code.clone()]);
         device.make_current()?;
         let LaunchConfig {
             grid,
@@ -228,7 +229,7 @@ impl Function {
                     block.1,
                     block.2,
                     shared_bytes,
-                    stream.raw(),
+                    stream.raw_for_work(),
                     params.as_mut_ptr(),
                     ptr::null_mut()
                 ),

@@ -150,7 +150,7 @@ unsafe fn copy(
                 source,
                 from.index(),
                 bytes,
-                stream.raw()
+                stream.raw_for_work()
             ),
             "hipMemcpyPeerAsync({bytes} bytes, device {} to {})",
             from.ordinal(),

@@ -4,7 +4,7 @@ use std::ptr::{self, NonNull};
 
 use bytemuck::Pod;
 
-use crate::buffer::{byte_size, not_null};
+use crate::buffer::{aligned, byte_size, not_null};
 use crate::call::call;
 use crate::host_memory::HostMemory;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
@@ -58,9 +58,12 @@ impl<T: Pod> PinnedBuffer<T> {
         }
         let host = not_null::<T>(raw, "hipHostMalloc")?;
         // SAFETY: the memory was just allocated with this size, is the host's to write, and zero bytes are a `T`.
-        unsafe { ptr::write_bytes(host.as_ptr(), 0, len) };
-        // SAFETY: initialised, page-locked, and freed only when the buffer is dropped.
-        match unsafe { HostMemory::new(device, host, len) } {
+        unsafe { ptr::write_bytes(raw.cast::<u8>(), 0, bytes) };
+        let memory = aligned(host, "hipHostMalloc").and_then(|()| {
+            // SAFETY: initialised, aligned, page-locked, and freed only when the buffer is dropped.
+            unsafe { HostMemory::new(device, host, len) }
+        });
+        match memory {
             Ok(memory) => Ok(Self { memory }),
             Err(error) => {
                 if let Err(error) = free(device, host.as_ptr().cast()) {

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use hip_sys::{hipMemPool_t, hipMemPoolAttr, hipMemPoolProps};
 
 use crate::backing::Backing;
-use crate::buffer::{byte_size, not_null};
+use crate::buffer::{aligned, byte_size, not_null};
 use crate::call::call;
 use crate::uses::Uses;
 use crate::{Device, DeviceBuffer, Result, Stream};
@@ -270,7 +270,10 @@ fn alloc<T: Pod>(home: &Stream, len: usize, pool: Option<&MemPool>) -> Result<De
         pool: pool.cloned(),
     };
     // SAFETY: just allocated with this size; there once `home` gets here, which the uses say; any bytes are plain data.
-    Ok(unsafe { DeviceBuffer::from_backing(device, pointer, len, Uses::since(home), backing) })
+    let buffer =
+        unsafe { DeviceBuffer::from_backing(device, pointer, len, Uses::since(home), backing) };
+    aligned(pointer, "hipMallocAsync")?;
+    Ok(buffer)
 }
 
 impl Drop for Core {

@@ -65,6 +65,8 @@ impl<T: Pod> DeviceSlice<'_, T> {
     pub fn copy_rect_to_slice(&self, destination: &mut [T], rect: Rect) -> Result<()> {
         const CALL: &str = "copy_rect_to_slice";
         rect.check(CALL, self.len(), destination.len())?;
+        self.stream()
+            .not_recording("a copy to host memory that is not page-locked")?;
         let kind = kind(CALL, self.origin(), hipMemcpyKind::hipMemcpyDeviceToHost)?;
         // SAFETY: checked to lie in both, which are plain data and apart; neither moves before the stream is waited for.
         unsafe {
@@ -90,6 +92,8 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
     pub fn copy_rect_from_slice(&mut self, source: &[T], rect: Rect) -> Result<()> {
         const CALL: &str = "copy_rect_from_slice";
         rect.check(CALL, source.len(), self.len())?;
+        self.stream()
+            .not_recording("a copy from host memory that is not page-locked")?;
         let kind = kind(CALL, self.origin(), hipMemcpyKind::hipMemcpyHostToDevice)?;
         // SAFETY: checked to lie in both, which are plain data and apart; neither moves before the stream is waited for.
         unsafe {
@@ -146,7 +150,8 @@ unsafe fn copy<T>(
     stream: &Stream,
 ) -> Result<()> {
     let size = size_of::<T>();
-    if rect.width * size == 0 || rect.height == 0 {
+    // Only a rectangle with elements is known to fit in memory, so its sizes can be multiplied.
+    if [rect.width, rect.height, size].contains(&0) {
         return Ok(());
     }
     // A single row has no pitch that matters, and `check` says nothing about how large it is.
@@ -164,7 +169,7 @@ unsafe fn copy<T>(
                 rect.width * size,
                 rect.height,
                 kind,
-                stream.raw()
+                stream.raw_for_work()
             ),
             "hipMemcpy2DAsync({destination:?}, {source:?}, {rect:?} of {size} bytes, {kind:?})"
         )

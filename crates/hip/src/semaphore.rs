@@ -2,6 +2,7 @@ use std::ffi::c_uint;
 use std::fmt;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
+use std::sync::Arc;
 
 use hip_sys::{
     hipError_t, hipExternalSemaphore_t, hipExternalSemaphoreHandleDesc,
@@ -22,8 +23,16 @@ const NONE: Error = Error::NotSupported {
 /// ROCm on Linux has none. Importing is [`Error::NotSupported`] there. Should a release accept the import, signal and wait are
 /// refused all the same: they are queued and do nothing (rocclr/device/rocm/rocvirtual.hpp, `submitExternalSemaphoreCmd`), so what
 /// should wait would not. Only where HIP stands for CUDA, whose devices are called `sm_…`, they go through.
+///
+/// Streams that signal it or wait for it keep it alive, so it can be dropped at any time: it is destroyed once they have been
+/// waited for. (CUDA, `cuDestroyExternalSemaphore`: "Any outstanding signals or waits must have completed on the semaphore".)
 #[doc(alias = "hipExternalSemaphore_t")]
 pub struct ExternalSemaphore {
+    core: Arc<Core>,
+}
+
+/// The semaphore. Its last owner destroys it; queued signals and waits are owners.
+struct Core {
     device: Device,
     raw: hipExternalSemaphore_t,
     /// Whether signal and wait do what they say.
@@ -31,9 +40,9 @@ pub struct ExternalSemaphore {
 }
 
 // SAFETY: a handle without thread affinity, used on streams, which are used from any thread.
-unsafe impl Send for ExternalSemaphore {}
+unsafe impl Send for Core {}
 // SAFETY: as for `Send`.
-unsafe impl Sync for ExternalSemaphore {}
+unsafe impl Sync for Core {}
 
 impl Device {
     /// Imports an opaque descriptor of a semaphore.
@@ -54,9 +63,11 @@ impl Device {
         // SAFETY: writes one handle to the address given; the description is filled and the descriptor open.
         match unsafe { code!(self.runtime(), hipImportExternalSemaphore(&mut raw, &desc)) } {
             Ok(hipError_t::hipSuccess) => Ok(ExternalSemaphore {
-                device: self.clone(),
-                raw,
-                effective,
+                core: Arc::new(Core {
+                    device: self.clone(),
+                    raw,
+                    effective,
+                }),
             }),
             Ok(hipError_t::hipErrorNotSupported) | Err(Error::MissingSymbol { .. }) => Err(NONE),
             Ok(code) => {
@@ -76,21 +87,20 @@ impl ExternalSemaphore {
     /// [`Error::NotSupported`] where it would do nothing, a stream of another device, or HIP refused it.
     #[doc(alias = "hipSignalExternalSemaphoresAsync")]
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
-        self.device
-            .check_same(stream.device(), "ExternalSemaphore::signal", "stream")?;
-        self.is_effective()?;
-        self.device.make_current()?;
+        self.check(stream, "ExternalSemaphore::signal")?;
         let mut params = hipExternalSemaphoreSignalParams::default();
         params.params.fence.value = value;
         let count: c_uint = 1;
-        // SAFETY: one live semaphore with its parameters, which are copied; the stream is alive.
-        unsafe {
-            call!(
-                self.device.runtime(),
-                hipSignalExternalSemaphoresAsync(&self.raw, &params, count, stream.raw()),
-                "hipSignalExternalSemaphoresAsync({value})"
-            )
-        }
+        stream.queue_with(&self.core, || {
+            // SAFETY: one semaphore, which the stream keeps alive, with its parameters, which are copied; the stream is alive.
+            unsafe {
+                call!(
+                    self.core.device.runtime(),
+                    hipSignalExternalSemaphoresAsync(&self.core.raw, &params, count, stream.raw()),
+                    "hipSignalExternalSemaphoresAsync({value})"
+                )
+            }
+        })
     }
 
     /// Work queued on `stream` from now on waits for it; `value` counts for timeline semaphores.
@@ -100,34 +110,37 @@ impl ExternalSemaphore {
     /// [`Error::NotSupported`] where it would do nothing, a stream of another device, or HIP refused it.
     #[doc(alias = "hipWaitExternalSemaphoresAsync")]
     pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
-        self.device
-            .check_same(stream.device(), "ExternalSemaphore::wait", "stream")?;
-        self.is_effective()?;
-        self.device.make_current()?;
+        self.check(stream, "ExternalSemaphore::wait")?;
         let mut params = hipExternalSemaphoreWaitParams::default();
         params.params.fence.value = value;
         let count: c_uint = 1;
-        // SAFETY: as in `signal`.
-        unsafe {
-            call!(
-                self.device.runtime(),
-                hipWaitExternalSemaphoresAsync(&self.raw, &params, count, stream.raw()),
-                "hipWaitExternalSemaphoresAsync({value})"
-            )
+        stream.queue_with(&self.core, || {
+            // SAFETY: as in `signal`.
+            unsafe {
+                call!(
+                    self.core.device.runtime(),
+                    hipWaitExternalSemaphoresAsync(&self.core.raw, &params, count, stream.raw()),
+                    "hipWaitExternalSemaphoresAsync({value})"
+                )
+            }
+        })
+    }
+
+    fn check(&self, stream: &Stream, call: &'static str) -> Result<()> {
+        let device = &self.core.device;
+        device.check_same(stream.device(), call, "stream")?;
+        if !self.core.effective {
+            return Err(NONE);
         }
+        stream.not_recording("a semaphore")?;
+        device.make_current()
     }
 }
 
-impl ExternalSemaphore {
-    fn is_effective(&self) -> Result<()> {
-        if self.effective { Ok(()) } else { Err(NONE) }
-    }
-}
-
-impl Drop for ExternalSemaphore {
+impl Drop for Core {
     fn drop(&mut self) {
         let destroyed = self.device.make_current().and_then(|()| {
-            // SAFETY: the handle is alive, and this is its last use.
+            // SAFETY: the handle is alive, and this is its last use; no stream uses it, for each that may is an owner.
             unsafe {
                 call!(
                     self.device.runtime(),
@@ -145,7 +158,7 @@ impl Drop for ExternalSemaphore {
 impl fmt::Debug for ExternalSemaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExternalSemaphore")
-            .field("device", &self.device.ordinal())
+            .field("device", &self.core.device.ordinal())
             .finish_non_exhaustive()
     }
 }

@@ -160,6 +160,8 @@ impl<'a, T> DeviceSlice<'a, T> {
     {
         const CALL: &str = "copy_to_slice";
         same_len(CALL, self.len, destination.len())?;
+        self.stream
+            .not_recording("a copy to host memory that is not page-locked")?;
         let kind = kind(CALL, self.origin, hipMemcpyKind::hipMemcpyDeviceToHost)?;
         // SAFETY: `self` can be read for its length, `destination` written for the same, both by their types; neither moves
         // before the stream is waited for, and the host memory cannot overlap what a slice of the device may read.
@@ -308,6 +310,8 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     {
         const CALL: &str = "copy_from_slice";
         same_len(CALL, source.len(), self.len)?;
+        self.stream
+            .not_recording("a copy from host memory that is not page-locked")?;
         let kind = kind(CALL, self.origin, hipMemcpyKind::hipMemcpyHostToDevice)?;
         // SAFETY: `source` can be read for its length, `self` written for the same, both by their types; neither moves before
         // the stream is waited for, and the host memory cannot overlap what a slice of the device may write.
@@ -365,7 +369,12 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         unsafe {
             call!(
                 self.stream.device().runtime(),
-                hipMemsetAsync(self.pointer.cast::<c_void>(), 0, bytes, self.stream.raw()),
+                hipMemsetAsync(
+                    self.pointer.cast::<c_void>(),
+                    0,
+                    bytes,
+                    self.stream.raw_for_work()
+                ),
                 "hipMemsetAsync({:?}, 0, {bytes} bytes)",
                 self.pointer
             )
@@ -468,7 +477,7 @@ unsafe fn copy<T>(
                 source.cast::<c_void>(),
                 bytes,
                 kind,
-                stream.raw()
+                stream.raw_for_work()
             ),
             "hipMemcpyAsync({destination:?}, {source:?}, {bytes} bytes, {kind:?})"
         )

@@ -112,7 +112,8 @@ impl Stream {
 
     /// The handle, valid for as long as a clone of this stream lives.
     ///
-    /// Work that is queued through it is in order with this stream's, but no buffer knows of it.
+    /// Work queued through the handle is ordered with this stream's work, but buffers do not track it, and
+    /// [`capture`](Self::capture) does not record it.
     #[must_use]
     pub fn raw(&self) -> hipStream_t {
         self.core.raw
@@ -122,9 +123,11 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The work failed, or earlier work did and nobody asked since.
+    /// The work failed, or earlier work failed and the error was not yet reported.
+    /// [`Error::NotSupported`](crate::Error::NotSupported) inside [`capture`](Self::capture): recorded work does not run.
     #[doc(alias = "hipStreamSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
+        self.not_recording("waiting for a stream")?;
         self.core.synchronize()
     }
 
@@ -142,7 +145,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// HIP could not create or record the event.
+    /// HIP could not create or record the event. [`Error::NotSupported`](crate::Error::NotSupported) inside
+    /// [`capture`](Self::capture).
     pub fn record(&self) -> Result<Event> {
         let event = self.device().event()?;
         event.record_on(self)?;
@@ -156,8 +160,15 @@ impl Stream {
     /// # Errors
     ///
     /// [`Error::WrongDevice`](crate::Error::WrongDevice) if the event belongs to another runtime, or HIP refused the wait.
+    /// [`Error::NotSupported`](crate::Error::NotSupported) inside [`capture`](Self::capture).
     #[doc(alias = "hipStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
+        self.not_recording("waiting for an event")?;
+        self.wait_at_once(event)
+    }
+
+    /// Like [`Stream::wait`]; the stream itself waits even while its work is being recorded.
+    fn wait_at_once(&self, event: &Event) -> Result<()> {
         if !self.device().runtime().same(event.device().runtime()) {
             return self
                 .device()
@@ -176,13 +187,16 @@ impl Stream {
 
     /// Work queued here from now on starts after what is queued on `other` now. The host does not wait.
     ///
+    /// Inside [`capture`](Self::capture) this stream itself waits: ordering between streams is not recorded.
+    ///
     /// # Errors
     ///
-    /// As [`Stream::wait`].
+    /// As for [`Stream::wait`], if `other` is the captured stream.
     pub fn wait_for(&self, other: &Stream) -> Result<()> {
         if self == other {
             return Ok(());
         }
+        other.not_recording("ordering another stream's work after it")?;
         // Held until the wait is queued: another thread's record in between would make this one wait for more than it has to.
         let mut fence = other.core.fence.lock();
         let event = match &mut *fence {
@@ -192,12 +206,20 @@ impl Stream {
                 hip_sys::hipEventDisableTiming,
             )?),
         };
-        event.record_on(other)?;
-        self.wait(event)
+        event.record_at_once(other)?;
+        self.wait_at_once(event)
     }
 
-    /// Keeps `used` alive until the work queued until then is waited for.
-    pub(crate) fn keep<T: Any + Send + Sync>(&self, used: &Arc<T>) {
+    /// Queues work that uses `used`, which stays alive until the work has been waited for.
+    ///
+    /// Keeping and queueing are one step with respect to concurrent waits for the stream: a wait that ends before the work is
+    /// queued must not treat its resources as unused. They are kept even on an error, because HIP may have queued part of the
+    /// work.
+    pub(crate) fn queue_with<T: Any + Send + Sync>(
+        &self,
+        used: &Arc<T>,
+        queue: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let mut kept = self.core.kept.lock();
         let address = Arc::as_ptr(used).cast::<()>();
         if !kept
@@ -206,6 +228,7 @@ impl Stream {
         {
             kept.push(used.clone());
         }
+        queue()
     }
 
     /// Tells this stream from all others for as long as a clone of it lives.
@@ -226,6 +249,7 @@ impl Stream {
     /// of its work runs any more.
     #[must_use = "memory of a stream that may still run must not be freed"]
     pub fn settle(&self) -> bool {
+        // The stream itself, even while its work is being recorded: work queued earlier may still run.
         let Err(error) = self.wait_out() else {
             return true;
         };
@@ -236,7 +260,7 @@ impl Stream {
     /// Waits as [`Stream::synchronize`], and also if that fails before the work has ended: for work on memory that cannot be
     /// kept from its owner. If HIP does not even tell whether the stream is idle, the device is lost and runs nothing.
     pub(crate) fn wait_out(&self) -> Result<()> {
-        let outcome = self.synchronize();
+        let outcome = self.core.synchronize();
         if outcome.is_err() {
             while matches!(self.is_idle(), Ok(false)) {
                 std::thread::yield_now();

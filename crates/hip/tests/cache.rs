@@ -132,6 +132,93 @@ fn a_program_that_reads_files_is_never_kept() {
     assert!(!folder.path().join("cache").exists());
 }
 
+/// Both this crate's cache and the software device's cache, which every compilation here uses.
+#[test]
+fn every_way_to_name_a_file_counts() {
+    let (device, folder) = (device(), tempfile::tempdir().unwrap());
+    let cache = Cache::open_in(&folder.path().join("cache"));
+    let header = folder.path().join("value.h");
+    let path = header.display();
+    let has = |ask: &str| {
+        format!("#if {ask}(\"{path}.more\")\n#define VALUE 2\n#else\n#define VALUE 1\n#endif")
+    };
+    let forms = [
+        format!("#include \"{path}\""),
+        format!("/* */ #include \"{path}\""),
+        format!("/* one\n two */ #include \"{path}\""),
+        format!("# include \"{path}\""),
+        format!("#/**/include/**/<{path}>"),
+        format!("%:include \"{path}\""),
+        format!("#import \"{path}\""),
+        format!("#inc\\\nlude \"{path}\""),
+        format!("#include \\ \n\"{path}\""),
+        format!("#define HERE \"{path}\"\n#include HERE"),
+        "#include FILE".to_owned(),
+        "#include \"given.h\"\n".to_owned(),
+        has("__has_include"),
+        format!("#define ASK __has_include\n{}", has("ASK")),
+        format!("#define CAT(a, b) a##b\n{}", has("CAT(__has_inc, lude)")),
+    ];
+    for form in &forms {
+        let more = folder.path().join("value.h.more");
+        let kernel = "extern \"C\" __global__ void get(int *x) { *x = VALUE; }";
+        let program = Program::new(&format!("{form}\n{kernel}"))
+            .option(&format!("-DFILE=\"{path}\""))
+            .header("given.h", &format!("/**/#include \"{path}\"\n"));
+        fs::write(&header, "#pragma once\n#define VALUE 1\n").unwrap();
+        let _ = fs::remove_file(&more);
+        let value = |cache: &Cache| {
+            let module = cache.compile(&program, &device)?;
+            let stream = device.stream()?;
+            let mut x = device.alloc_zeroed::<i32>(1)?;
+            let config = LaunchConfig::linear(1, 1)?;
+            let get = module.function("get")?;
+            // SAFETY: one thread on one element.
+            unsafe { get.launch(&stream, config, &[&x.on_mut(&stream)?]) }?;
+            let mut seen = [0];
+            x.copy_to_slice(&stream, &mut seen)?;
+            Ok::<i32, hip::Error>(seen[0])
+        };
+        // What no compiler accepts, such as a pasted operator, can't be stale.
+        let Ok(first) = value(&cache) else { continue };
+        assert_eq!(first, 1, "{form}");
+        fs::write(&header, "#pragma once\n#define VALUE 2\n").unwrap();
+        fs::write(&more, "").unwrap();
+        assert_eq!(value(&cache).unwrap(), 2, "{form}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_or_file_writable_by_others_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (device, base) = (device(), tempfile::tempdir().unwrap());
+    let folder = base.path().join("cache");
+    let compiled = || {
+        let cache = Cache::open_in(&folder);
+        cache.compile(&program(), &device).unwrap();
+        cache.stats().compiled
+    };
+    assert_eq!((compiled(), compiled()), (1, 0));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let file = files(&folder).remove(0);
+    assert_eq!((mode(&folder), mode(&file)), (0o700, 0o600));
+    let chmod = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    chmod(&file, 0o602);
+    assert_eq!((compiled(), compiled()), (1, 0));
+    chmod(&folder, 0o777);
+    assert_eq!((compiled(), compiled()), (1, 1));
+    chmod(&folder, 0o700);
+    // A pipe: opening it would block until a writer appears.
+    fs::remove_file(&file).unwrap();
+    let (kind, all) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+    rustix::fs::mknodat(rustix::fs::CWD, &file, kind, all, 0).unwrap();
+    assert_eq!((compiled(), compiled()), (1, 0));
+}
+
 #[test]
 fn threads_that_compile_at_once_all_get_the_program() {
     let (device, folder) = (device(), tempfile::tempdir().unwrap());

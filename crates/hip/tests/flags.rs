@@ -2,8 +2,14 @@
 
 mod common;
 
-use common::device;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
+
+use common::{Gate, device, hip_api, runtime};
 use hip::{Condition, Device, Error};
+use hip_sys::{hipError_t, hipStream_t};
 
 /// Whether the library has these functions; the answer of one that has not is the error that names them.
 fn supported(device: &Device) -> bool {
@@ -98,4 +104,146 @@ fn a_flag_that_is_dropped_while_a_stream_waits_for_it_stays_until_the_wait_is_ov
     drop(other);
     stream.synchronize().unwrap();
     assert!(device.runtime().take_deferred_errors().is_empty());
+}
+
+/// Makes the next waits for a stream fail before they start waiting.
+static WAITS_FAIL: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" fn synchronize_or_fail(stream: hipStream_t) -> hipError_t {
+    if WAITS_FAIL.load(Ordering::Relaxed) {
+        return hipError_t::hipErrorUnknown;
+    }
+    // SAFETY: the caller's promise is the callee's demand.
+    unsafe { hip_api().hipStreamSynchronize.unwrap()(stream) }
+}
+
+static FREES: AtomicU32 = AtomicU32::new(0);
+
+/// Counts the calls. The memory is not freed: on some platforms freeing waits for the streams, which
+/// wait for the test.
+unsafe extern "C" fn count_free(_: *mut c_void) -> hipError_t {
+    FREES.fetch_add(1, Ordering::Relaxed);
+    hipError_t::hipSuccess
+}
+
+type Meanwhile = Box<dyn FnOnce() + Send>;
+
+/// What happens between the call that queues a write and its execution.
+static MEANWHILE: Mutex<Option<Meanwhile>> = Mutex::new(None);
+
+unsafe extern "C" fn write_late(
+    stream: hipStream_t,
+    pointer: *mut c_void,
+    value: u32,
+    flags: u32,
+) -> hipError_t {
+    if let Some(meanwhile) = MEANWHILE.lock().unwrap().take() {
+        meanwhile();
+    }
+    // SAFETY: the caller's promise is the callee's demand.
+    unsafe { hip_api().hipStreamWriteValue32.unwrap()(stream, pointer, value, flags) }
+}
+
+/// A device with a modified table. Tests use it one at a time, because they share its counters and
+/// actions.
+struct Tampered {
+    device: Device,
+    _alone: MutexGuard<'static, ()>,
+}
+
+fn tampered() -> Tampered {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    WAITS_FAIL.store(false, Ordering::Relaxed);
+    let api = hip_sys::Api {
+        hipStreamSynchronize: Some(synchronize_or_fail),
+        hipHostFree: Some(count_free),
+        hipStreamWriteValue32: hip_api().hipStreamWriteValue32.map(|_| write_late as _),
+        ..hip_api()
+    };
+    let device = runtime(api).device(0).unwrap();
+    Tampered {
+        device,
+        _alone: alone,
+    }
+}
+
+/// Flags freed so far.
+fn frees() -> u32 {
+    FREES.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_dropped_flag_is_freed_only_after_a_wait_for_its_work() {
+    let Tampered { device, _alone } = tampered();
+    if !supported(&device) {
+        return;
+    }
+    let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+    let flag = device.flag::<u32>().unwrap();
+    let gate = Gate::close(&stream);
+    stream.write_flag(&flag, 1).unwrap();
+    stream.wait_flag(&flag, Condition::Equal(1)).unwrap();
+    let before = frees();
+    drop(flag);
+    other.synchronize().unwrap();
+    assert_eq!(frees(), before, "the write is queued");
+    gate.open();
+    stream.synchronize().unwrap();
+    assert_eq!(frees(), before + 1);
+    assert!(device.runtime().take_deferred_errors().is_empty());
+}
+
+#[test]
+fn a_wait_that_fails_frees_nothing() {
+    let Tampered { device, _alone } = tampered();
+    if !supported(&device) {
+        return;
+    }
+    let stream = device.stream().unwrap();
+    let flag = device.flag::<u32>().unwrap();
+    let gate = Gate::close(&stream);
+    stream.write_flag(&flag, 1).unwrap();
+    let before = frees();
+    drop(flag);
+    WAITS_FAIL.store(true, Ordering::Relaxed);
+    for _ in 0..2 {
+        stream.synchronize().unwrap_err();
+        assert_eq!(frees(), before, "the write is queued");
+    }
+    WAITS_FAIL.store(false, Ordering::Relaxed);
+    gate.open();
+    stream.synchronize().unwrap();
+    assert_eq!(frees(), before + 1);
+}
+
+#[test]
+fn a_wait_on_another_thread_does_not_free_what_is_queued_after_it() {
+    let Tampered { device, _alone } = tampered();
+    if !supported(&device) {
+        return;
+    }
+    let stream = device.stream().unwrap();
+    let flag = device.flag::<u32>().unwrap();
+    let (waited, ended) = mpsc::channel();
+    let (close, closed) = mpsc::channel();
+    let (waiting, held) = (stream.clone(), stream.clone());
+    *MEANWHILE.lock().unwrap() = Some(Box::new(move || {
+        let waiter = std::thread::spawn(move || {
+            waiting.synchronize().unwrap();
+            let _ = waited.send(());
+        });
+        // Only a wait that correctly outlasts the queueing of the write takes this long.
+        let _ = ended.recv_timeout(Duration::from_millis(300));
+        close.send((Gate::close(&held), waiter)).unwrap();
+    }));
+    stream.write_flag(&flag, 1).unwrap();
+    let (gate, waiter) = closed.recv().unwrap();
+    let before = frees();
+    drop(flag);
+    assert_eq!(frees(), before, "the write is queued behind the gate");
+    gate.open();
+    waiter.join().unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(frees(), before + 1);
 }

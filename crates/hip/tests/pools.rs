@@ -2,7 +2,10 @@
 
 mod common;
 
-use common::{Gate, device};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use common::{Gate, device, unwatch, watch, watched_device};
 
 #[test]
 fn dropping_does_not_wait_and_gives_the_memory_back_in_order() {
@@ -68,6 +71,28 @@ fn a_pool_may_go_before_its_memory() {
     drop(pool);
     memory.copy_from_slice(&stream, &[1.0; 10]).unwrap();
     memory.close().unwrap();
+    stream.synchronize().unwrap();
+    assert!(device.runtime().take_deferred_errors().is_empty());
+}
+
+#[test]
+fn a_pool_is_destroyed_only_after_its_memory_is_freed() {
+    let device = watched_device();
+    let stream = device.stream().unwrap();
+    let pool = device.mem_pool().unwrap();
+    let memory = pool.alloc::<f32>(&stream, 10).unwrap();
+    let calls = Rc::new(RefCell::new(Vec::new()));
+    let heard = calls.clone();
+    watch(move |name| {
+        if ["hipFreeAsync", "hipMemPoolDestroy"].contains(&name) {
+            heard.borrow_mut().push(name);
+        }
+    });
+    drop(pool);
+    assert!(calls.borrow().is_empty(), "the memory is still there");
+    drop(memory);
+    unwatch();
+    assert_eq!(*calls.borrow(), ["hipFreeAsync", "hipMemPoolDestroy"]);
     stream.synchronize().unwrap();
     assert!(device.runtime().take_deferred_errors().is_empty());
 }

@@ -94,3 +94,23 @@ fn sizes_that_overflow_are_refused() {
         assert!(matches!(error, Error::Rect { .. }), "{error}");
     }
 }
+
+#[test]
+fn an_empty_rectangle_of_any_size_copies_nothing() {
+    let device = common::device();
+    let stream = device.stream().unwrap();
+    let mut memory = device.alloc_zeroed::<u16>(4).unwrap();
+    for (width, height) in [(usize::MAX, 0), (0, usize::MAX), (0, 0)] {
+        let rect = Rect {
+            width,
+            height,
+            source_pitch: usize::MAX,
+            destination_pitch: usize::MAX,
+        };
+        let mut slice = memory.on_mut(&stream).unwrap();
+        slice.copy_rect_from_slice(&[1; 4], rect).unwrap();
+    }
+    let mut seen = [9; 4];
+    memory.copy_to_slice(&stream, &mut seen).unwrap();
+    assert_eq!(seen, [0; 4]);
+}

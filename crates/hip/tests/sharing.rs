@@ -226,11 +226,16 @@ fn a_semaphore_is_not_signalled_where_that_would_do_nothing() {
     let device = common::runtime(cuda).device(0).unwrap();
     let stream = device.stream().unwrap();
     let effective = device.import_semaphore(file.as_fd()).unwrap();
+    let alive = || accepting::ALIVE.load(Ordering::Relaxed);
     effective.signal(&stream, 1).unwrap();
     effective.wait(&stream, 1).unwrap();
     assert_eq!(queued(), 2);
+    assert_eq!(alive(), 2);
+    // No stream uses the first; the second stays for the wait that may be pending.
     drop((semaphore, effective));
-    assert_eq!(accepting::ALIVE.load(Ordering::Relaxed), 0);
+    assert_eq!(alive(), 1);
+    stream.synchronize().unwrap();
+    assert_eq!(alive(), 0);
 }
 
 #[test]

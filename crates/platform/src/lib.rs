@@ -12,8 +12,8 @@
 //!
 //! ```
 //! let selection = platform::select_named(Some("host"))?;
-//! assert_eq!(selection.platform, platform::Platform::Host);
-//! assert!(selection.tables.rocblas.is_some());
+//! assert_eq!(selection.platform(), platform::Platform::Host);
+//! assert!(selection.tables().rocblas.is_some());
 //! # Ok::<(), platform::Error>(())
 //! ```
 

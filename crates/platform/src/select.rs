@@ -37,16 +37,58 @@ impl FromStr for Platform {
 }
 
 /// The chosen platform, its tables, and how it came to be chosen.
+///
+/// Safe code trusts the tables, so it cannot change them:
+///
+/// ```compile_fail,E0616
+/// let mut selection = platform::select()?;
+/// selection.tables.rocblas = None;
+/// # Ok::<(), platform::Error>(())
+/// ```
+///
+/// ```compile_fail,E0133
+/// let mut selection = platform::select()?;
+/// selection.tables_mut().rocblas = None;
+/// # Ok::<(), platform::Error>(())
+/// ```
+///
+/// ```compile_fail,E0616
+/// let mut selection = platform::select()?;
+/// selection.platform = platform::Platform::Amd;
+/// # Ok::<(), platform::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Selection {
-    /// The platform.
-    pub platform: Platform,
-    /// Its function tables.
-    pub tables: Tables,
+    platform: Platform,
+    tables: Tables,
     /// One line: what decided, and what was passed over.
     pub why: String,
     /// Every library of the platform, found or missing.
     pub libraries: Vec<LibraryReport>,
+}
+
+impl Selection {
+    /// The platform.
+    #[must_use]
+    pub fn platform(&self) -> Platform {
+        self.platform
+    }
+
+    /// Its function tables.
+    #[must_use]
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Its function tables. Functions can be replaced, for example to observe calls.
+    ///
+    /// # Safety
+    /// Each function that is put into a table can be called like the platform's function of that
+    /// name, from any thread and for the life of the process, and either does what that function
+    /// guarantees or returns an error. So does each of [`ForeignHooks`](crate::ForeignHooks).
+    pub unsafe fn tables_mut(&mut self) -> &mut Tables {
+        &mut self.tables
+    }
 }
 
 /// Chooses by `HIPCL_PLATFORM`, else `HIP_PLATFORM`, else by what is there.

@@ -77,9 +77,9 @@ fn a_missing_rocblas_leaves_hip_usable() {
         );
     }
     let selection = platform::select_named(Some("amd")).expect("HIP is there and has a device");
-    assert!(selection.tables.rocblas.is_none() && selection.tables.rocsolver.is_none());
-    assert!(selection.tables.rtc.is_none());
-    let count = selection.tables.hip.hipGetDeviceCount;
+    assert!(selection.tables().rocblas.is_none() && selection.tables().rocsolver.is_none());
+    assert!(selection.tables().rtc.is_none());
+    let count = selection.tables().hip.hipGetDeviceCount;
     let mut devices = 0;
     // SAFETY: `devices` outlives the call.
     let status = unsafe { count.expect("the library has it")(&mut devices) };

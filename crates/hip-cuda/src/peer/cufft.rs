@@ -87,11 +87,27 @@ impl Drop for Cufft {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
+
+    /// Reports that the running test cannot run here, also in the file that `HIPCL_SKIP_LOG` names.
+    fn skipped(reason: &str) {
+        let thread = std::thread::current();
+        let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
+        eprint!("skipped: {line}");
+        if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
+            let log = std::fs::File::options().append(true).create(true).open(log);
+            let mut log = log.expect("the skip log opens");
+            log.write_all(line.as_bytes())
+                .expect("the skip log takes a line");
+        }
+    }
 
     #[test]
     fn without_nvidias_libraries_the_error_says_which_one_is_missing() {
         if crate::cuda::opened_driver().is_ok() {
+            skipped("the CUDA driver is present, so no NVIDIA library has to be missing");
             return;
         }
         // SAFETY: no stream is used where there is no device.

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hip_sys::{hipError_t, hipEvent_t, hipIpcEventHandle_t};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::{DISABLE_TIMING, Event, INTERPROCESS, find, publish};
 use crate::error::{Result, entry};
 use crate::memory::RemoteFile;
+use crate::memory::backing::{EVENT, sealed_file};
 use crate::stream::poll;
 
 /// One page of a file that the processes share.
@@ -38,10 +38,8 @@ const BYTES: usize = 4096;
 
 impl Counters {
     pub(super) fn new() -> Result<Self> {
-        let out_of_memory = |_| hipError_t::hipErrorOutOfMemory;
-        let file = memfd_create("hip-host event", MemfdFlags::CLOEXEC).map_err(out_of_memory)?;
-        ftruncate(&file, BYTES as u64).map_err(out_of_memory)?;
-        Self::of(file)
+        let file = sealed_file(EVENT, BYTES as u64);
+        Self::of(file.map_err(|_| hipError_t::hipErrorOutOfMemory)?)
     }
 
     fn of(file: OwnedFd) -> Result<Self> {
@@ -165,7 +163,7 @@ pub(crate) unsafe extern "C" fn ipc_open_event_handle(
         }
         let file = shared
             .file
-            .open(CALL)
+            .open(CALL, EVENT, BYTES as u64)
             .ok_or(hipError_t::hipErrorInvalidValue)?;
         let counters = Arc::new(Counters::of(file)?);
         let event = Event::new(DISABLE_TIMING | INTERPROCESS, Some(counters))?;

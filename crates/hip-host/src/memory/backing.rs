@@ -10,7 +10,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use hip_sys::hipError_t;
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create,
+};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mprotect};
 
 use crate::error::Result;
@@ -20,6 +22,26 @@ use crate::log;
 const LEAD: u64 = 64 << 10;
 /// Memory is looked at in pieces, and what was never written stays a hole.
 const PIECE: usize = 1 << 20;
+
+/// The names of the files that other processes may share, as shown by the system.
+pub(crate) const MEMORY: &str = "hip-host memory";
+pub(crate) const EVENT: &str = "hip-host event";
+
+/// The size is fixed: truncating the file would kill every process that maps it with `SIGBUS`.
+const SIZE_STAYS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
+
+/// An unlinked, zeroed file whose size is sealed: no process can change it.
+pub(crate) fn sealed_file(name: &str, bytes: u64) -> rustix::io::Result<OwnedFd> {
+    let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&file, bytes)?;
+    fcntl_add_seals(&file, SIZE_STAYS | SealFlags::SEAL)?;
+    Ok(file)
+}
+
+/// Whether the file size is sealed. Only unlinked memory files can be sealed.
+pub(crate) fn is_sealed(file: impl AsFd) -> bool {
+    fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SIZE_STAYS))
+}
 
 /// A file and the place of some memory in it.
 pub(crate) struct Backing {
@@ -35,8 +57,7 @@ fn out_of_memory<E: std::fmt::Display>(error: E) -> hipError_t {
 impl Backing {
     /// A new file of `bytes` bytes, all zero, that is nothing but the memory.
     pub(crate) fn new(bytes: usize) -> Result<Self> {
-        let file = memfd_create("hip-host memory", MemfdFlags::CLOEXEC).map_err(out_of_memory)?;
-        ftruncate(&file, bytes as u64).map_err(out_of_memory)?;
+        let file = sealed_file(MEMORY, bytes as u64).map_err(out_of_memory)?;
         Ok(Self { file, offset: 0 })
     }
 

@@ -1,16 +1,18 @@
 //! Device memory shared with other processes.
 //!
 //! A handle says which file of which process the memory lies in; opening it goes through the system's process folder,
-//! with the system's permissions, and compares the file's identity, so that a handle that outlived its memory opens
-//! nothing.
+//! with the system's permissions. A handle's bytes are untrusted: before the file is opened for reading or writing, it must
+//! be known to belong to this model and this user and to have the identity that the handle names. So a stale or forged
+//! handle opens nothing.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use hip_sys::{hipError_t, hipIpcMemHandle_t, hipIpcMemLazyEnablePeerAccess};
-use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::fs::{FileType, Mode, OFlags, fstat, open, readlink};
 
+use super::backing::{MEMORY, is_sealed};
 use super::mapping::Mapping;
 use super::registry::{self, Allocation, Kind};
 use crate::device;
@@ -42,21 +44,42 @@ impl RemoteFile {
         self.process == std::process::id()
     }
 
-    /// Opens the file, if its process still has it.
-    pub(crate) fn open(&self, call: &str) -> Option<OwnedFd> {
+    /// Opens the file if its process still has it and its name and size match.
+    pub(crate) fn open(&self, call: &str, name: &str, bytes: u64) -> Option<OwnedFd> {
         let path = format!("/proc/{}/fd/{}", self.process, self.descriptor);
-        let file = match open(&*path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(file) => file,
-            Err(error) => {
-                log::refused(call, format_args!("{path}: {error}"));
-                return None;
-            }
-        };
-        let same = fstat(&file).is_ok_and(|status| status.st_ino == self.inode);
-        if !same {
-            log::refused(call, format_args!("{path} is no longer the shared memory"));
+        self.examine(&path, name, bytes)
+            .inspect_err(|reason| log::refused(call, format_args!("{path}: {reason}")))
+            .ok()
+    }
+
+    fn examine(&self, path: &str, name: &str, bytes: u64) -> std::result::Result<OwnedFd, String> {
+        let failed = |errno: rustix::io::Errno| errno.to_string();
+        if self.process == 0 || self.descriptor < 0 {
+            return Err("no process has such a descriptor".into());
         }
-        same.then_some(file)
+        // Opened only to inspect it: a full open of a pipe or a device may block or have side effects.
+        let seen = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        let status = fstat(&seen).map_err(failed)?;
+        if !FileType::from_raw_mode(status.st_mode).is_file() || status.st_ino != self.inode {
+            return Err("it is not, or no longer, what was shared".into());
+        }
+        if status.st_uid != rustix::process::geteuid().as_raw() {
+            return Err("it belongs to another user".into());
+        }
+        let again = format!("/proc/self/fd/{}", seen.as_raw_fd());
+        let shown = readlink(&*again, Vec::new()).map_err(failed)?;
+        if shown.to_bytes() != format!("/memfd:{name} (deleted)").as_bytes() {
+            return Err(format!("it is not a file named {name:?}"));
+        }
+        if u64::try_from(status.st_size).is_ok_and(|size| size < bytes) {
+            return Err(format!("it has {} bytes, not {bytes}", status.st_size));
+        }
+        // The same file, even if its process reuses the number meanwhile.
+        let file = open(&*again, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        if !is_sealed(&file) {
+            return Err("its size may change".into());
+        }
+        Ok(file)
     }
 }
 
@@ -125,16 +148,9 @@ pub(crate) unsafe extern "C" fn ipc_open_mem_handle(
             return Err(hipError_t::hipErrorInvalidContext);
         }
         let gone = hipError_t::hipErrorInvalidDevicePointer;
-        let file = shared.file.open(CALL).ok_or(gone)?;
         let bytes = usize::try_from(shared.bytes).map_err(|_| gone)?;
-        let size = fstat(&file).map_err(|_| gone)?.st_size;
-        if shared
-            .offset
-            .checked_add(shared.bytes)
-            .is_none_or(|end| i128::from(end) > i128::from(size))
-        {
-            return Err(gone);
-        }
+        let end = shared.offset.checked_add(shared.bytes).ok_or(gone)?;
+        let file = shared.file.open(CALL, MEMORY, end).ok_or(gone)?;
         let mapping = Mapping::of_file(file.as_fd(), shared.offset, bytes)
             .ok_or(hipError_t::hipErrorOutOfMemory)?;
         let address = mapping.base() + shared.inside as usize;

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 /// A compiler that answered.
 pub(crate) struct Compiler {
-    command: Vec<String>,
+    pub(crate) command: Vec<String>,
     /// What it says of itself, for cache keys and logs.
     pub(crate) version: String,
     is_clang: bool,
@@ -128,6 +128,12 @@ impl Compiler {
             && major
                 .and_then(|major| major.parse::<u32>().ok())
                 .is_some_and(|major| major >= wanted)
+    }
+
+    /// The options it was configured with.
+    pub(crate) fn options(&self) -> impl Iterator<Item = &str> {
+        let words = self.command.iter().skip(1).map(String::as_str);
+        words.filter(|word| word.starts_with(['-', '@']))
     }
 
     /// Options of both steps. Floating point as HIP has it: products and sums are fused, nothing sets `errno` or traps.

@@ -4,6 +4,7 @@ mod cache;
 mod compiler;
 pub(crate) mod container;
 mod index;
+mod kept;
 mod options;
 mod scan;
 
@@ -12,6 +13,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use hip_sys::{hiprtcProgram, hiprtcResult};
+use kernel_cache::KeyBuilder;
 use parking_lot::Mutex;
 
 use crate::frame::run as entry;
@@ -19,7 +21,6 @@ use crate::handles::Handles;
 use crate::launch::abi;
 use crate::module::Image;
 use crate::sanitizer;
-use cache::KeyBuilder;
 pub(crate) use compiler::CompileError;
 use index::IndexTypes;
 
@@ -236,6 +237,9 @@ fn terminated(text: &str) -> CString {
 }
 
 /// Compiles, or finds the result of an earlier compilation of the same.
+///
+/// If the source provably reads no file, it is the key. Otherwise the key is the output of the preprocessor, which
+/// runs first.
 fn build(
     program: &Program,
     expressions: &[String],
@@ -243,38 +247,25 @@ fn build(
 ) -> std::result::Result<(Vec<u8>, String), CompileError> {
     let compiler = compiler::find()?;
     let checked = sanitizer::wanted(|| compiler.sanitizer_library())?;
-    // What an include folder holds may change unseen, so only what is wholly known is kept.
-    let cacheable = !options
-        .preprocessor
-        .iter()
-        .any(|option| option.starts_with("-I") || option == "-isystem")
-        && !program.source.contains("#include \"/");
     let mut key = KeyBuilder::default();
     key.part(env!("CARGO_PKG_VERSION"))
         .part(abi::VERSION.to_le_bytes())
         .part(PRELUDE)
         .part(HALF)
         .part([u8::from(checked)])
-        .part(&compiler.version);
-    key.part(compiler::march())
+        .part(&compiler.version)
+        .list(&compiler.command)
+        .part(compiler::march())
         .part(compiler::processor())
         .part(&program.name)
-        .part(&program.source);
-    for list in [&options.preprocessor, &options.both] {
-        key.part((list.len() as u64).to_le_bytes());
-        for option in list {
-            key.part(option);
-        }
-    }
-    key.part((program.headers.len() as u64).to_le_bytes());
-    for (name, text) in &program.headers {
-        key.part(name).part(text);
-    }
-    for expression in expressions {
-        key.part(expression);
-    }
-    let key = key.finish();
-    if cacheable && let Some(code) = cache::get(&key) {
+        .part(&program.source)
+        .list(&options.preprocessor)
+        .list(&options.both)
+        .list(program.headers.iter().flat_map(|(name, text)| [name, text]))
+        .list(expressions);
+    let early = kept::reads_no_file(program, expressions, options, compiler).is_ok();
+    let early = early.then(|| key.finish());
+    if let Some(code) = early.and_then(cache::get) {
         return Ok((code, String::new()));
     }
     let folder = tempfile::Builder::new().prefix("hip-host-").tempdir()?;
@@ -299,6 +290,18 @@ fn build(
             .cloned()
             .collect::<Vec<_>>(),
     )?;
+    let late = early.is_none() && kept::is_all_in(&text, program, options, compiler);
+    let late = late.then(|| {
+        // The folder differs each time, and so do the file names in the text.
+        key.part(text.replace(&folder.display().to_string(), ""))
+            .finish()
+    });
+    // Warnings are not cached, so a program with warnings is compiled, and warns, every time.
+    if messages.is_empty()
+        && let Some(code) = late.and_then(cache::get)
+    {
+        return Ok((code, messages));
+    }
     let scanned = scan::scan(&text);
     let (library, more) = compiler.compile(
         folder,
@@ -308,9 +311,10 @@ fn build(
     )?;
     messages.push_str(&more);
     let code = container::wrap(&library);
-    // Warnings are not kept, so what gave some is compiled anew each time and warns each time.
-    if cacheable && messages.is_empty() {
-        cache::put(&key, &code);
+    if let Some(key) = early.or(late)
+        && messages.is_empty()
+    {
+        cache::put(key, &code);
     }
     Ok((code, messages))
 }
@@ -331,13 +335,11 @@ fn write_headers(folder: &Path, headers: &[(String, String)]) -> std::io::Result
     std::fs::create_dir_all(&given)?;
     let stubs = BUILT_IN.iter().map(|&name| (built_in.join(name), ""));
     let half = HALF_HEADERS.iter().map(|&name| (built_in.join(name), HALF));
-    let own = headers.iter().filter_map(|(name, text)| {
-        // A name that leads out of the folder is no header of ours to write; the compiler will say that it is missing.
-        let inside = Path::new(name)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-        inside.then(|| (given.join(name), text.as_str()))
-    });
+    // A name that leads out of the folder is not written; the compiler will report the header as missing.
+    let own = headers
+        .iter()
+        .filter(|(name, _)| is_inside(name))
+        .map(|(name, text)| (given.join(name), text.as_str()));
     for (path, text) in stubs.chain(half).chain(own) {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -345,6 +347,13 @@ fn write_headers(folder: &Path, headers: &[(String, String)]) -> std::io::Result
         std::fs::write(path, text)?;
     }
     Ok(())
+}
+
+/// Whether the headers folder contains a header with this name.
+fn is_inside(name: &str) -> bool {
+    Path::new(name)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
 /// The table of kernels that goes behind the source.

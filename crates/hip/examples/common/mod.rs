@@ -7,13 +7,13 @@ use std::error::Error;
 /// The first device of the chosen platform (`HIPCL_PLATFORM`), announced in one line.
 pub fn device() -> Result<hip::Device, Box<dyn Error>> {
     let selection = platform::select()?;
-    let tables = selection.tables;
+    let tables = selection.tables().clone();
     // SAFETY: both tables come from the one platform that was selected.
     let runtime = unsafe { hip::Runtime::from_tables(tables.hip, tables.rtc) }?;
     let device = runtime.device(0)?;
     println!(
         "platform {}: {} ({})",
-        selection.platform,
+        selection.platform(),
         device.name()?,
         device.arch()?
     );

@@ -1,15 +1,14 @@
 //! Compiled code objects on disk.
 //!
 //! The key is the content: source, headers, options, instances, architecture, compiler and driver. A file that is missing,
-//! truncated, altered or of another key means that the program is compiled; so does a folder that cannot be read or
-//! written. Readers take no lock: a file appears under its name only once it is complete.
+//! truncated, altered, untrusted or for another key is ignored, and the program is compiled. The same happens if the folder
+//! cannot be read or written, or if the program may read files.
 
 use std::fmt;
-use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kernel_cache::{Key, KeyBuilder, NotUnderstood, Scan, Store};
 use parking_lot::Mutex;
 
 use super::{Compiled, Program, Target};
@@ -17,9 +16,7 @@ use crate::call::rtc_call;
 use crate::{Device, Module, Result};
 
 /// Changed whenever the meaning of a key or the form of a file does.
-const FORMAT: &[u8; 16] = b"hipcl-hiprtc-001";
-const FOLDER_VARIABLE: &str = "HIPCL_CACHE_DIR";
-const DIGEST: usize = blake3::OUT_LEN;
+const FORMAT: &[u8; 16] = b"hipcl-hiprtc-002";
 
 /// Variables that change what a compiler makes of the same input: HIPRTC's own (rocclr/utils/flags.hpp) and the host
 /// platform's.
@@ -31,22 +28,22 @@ const VARIABLES: [&str; 5] = [
     "CXX",
 ];
 
-/// Options that name files, whose content is not in the key.
-const NAMING_FILES: [&str; 9] = [
-    "-I",
-    "-include",
-    "--include",
-    "-imacros",
-    "-isystem",
-    "-iquote",
-    "-idirafter",
-    "-isysroot",
-    "@",
+/// Headers that are built into the compiler, or that it takes from its own release if no option names a folder.
+const BUILT_IN: [&str; 8] = [
+    "hip/hip_runtime.h",
+    "hip/hip_runtime_api.h",
+    "hip/hip_fp16.h",
+    "hip/hip_complex.h",
+    "hip/hip_cooperative_groups.h",
+    "hip/hip_vector_types.h",
+    "hip/math_functions.h",
+    "hip/device_functions.h",
 ];
 
 /// Compiled programs in a folder, for use by several threads and processes at once.
 ///
-/// Whoever can write to the folder decides what code runs; it is created for its owner alone.
+/// Write access to the folder decides what code runs. So it is created with access for its owner only, and a folder or
+/// file that belongs to another user, or that others can write, is not used.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -64,7 +61,7 @@ const NAMING_FILES: [&str; 9] = [
 /// # Ok::<(), hip::Error>(())
 /// ```
 pub struct Cache {
-    folder: Option<PathBuf>,
+    store: Option<Store>,
     hits: AtomicU64,
     compiled: AtomicU64,
     trouble: Mutex<Option<String>>,
@@ -77,7 +74,7 @@ pub struct CacheStats {
     pub hits: u64,
     /// Requests that compiled.
     pub compiled: u64,
-    /// The last trouble with the disk; it cost a compilation and nothing else.
+    /// The last problem with the disk, or with a program that may read files; it only cost a compilation.
     pub trouble: Option<String>,
 }
 
@@ -86,12 +83,7 @@ impl Cache {
     /// compiled.
     #[must_use]
     pub fn open() -> Self {
-        let named = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty());
-        let folder = match named {
-            Some(folder) => Some(PathBuf::from(folder)),
-            None => directories::BaseDirs::new().map(|base| base.cache_dir().join("hipcl")),
-        };
-        Self::with_folder(folder.map(|folder| folder.join("hiprtc")))
+        Self::with_folder(kernel_cache::folder("hiprtc"))
     }
 
     /// A cache in `folder`, which is created when it is first written to.
@@ -102,7 +94,7 @@ impl Cache {
 
     fn with_folder(folder: Option<PathBuf>) -> Self {
         Self {
-            folder,
+            store: folder.map(|folder| Store::new(&folder, FORMAT, "hco")),
             hits: AtomicU64::new(0),
             compiled: AtomicU64::new(0),
             trouble: Mutex::default(),
@@ -111,36 +103,44 @@ impl Cache {
 
     /// As [`Program::compile`], unless the folder already has the result.
     ///
-    /// A program whose options name files (`-I`, `-include`) is always compiled: the key would not see those files change.
-    /// Give headers as [texts](Program::header) instead.
+    /// A program that may read files is always compiled, since the key would not see them change: its options name files
+    /// (`-I`, `-include`), it includes something that is not among its [headers](Program::header), or the scan cannot tell.
     ///
     /// # Errors
     ///
     /// As [`Program::compile`]. Trouble with the disk is no error, see [`stats`](Self::stats).
     pub fn compile(&self, program: &Program, device: &Device) -> Result<Module> {
         let target = program.target(device)?;
-        let place = self.folder.as_ref().filter(|_| !names_files(program));
-        let Some(folder) = place else {
-            self.compiled.fetch_add(1, Ordering::Relaxed);
-            return program.run(&target)?.load(device);
+        let Some(store) = &self.store else {
+            return self.run(program, &target)?.load(device);
         };
+        if let Err(reason) = reads_no_file(program) {
+            self.note(&format_args!("not kept: {reason}"));
+            return self.run(program, &target)?.load(device);
+        }
         let key = key(program, &target, device);
-        let path = folder.join(format!("{key}.hco"));
-        if let Some(kept) = self.read(key, &path) {
+        if let Some(kept) = self.read(store, key) {
             match kept.load(device) {
                 Ok(module) => {
                     self.hits.fetch_add(1, Ordering::Relaxed);
                     return Ok(module);
                 }
-                Err(error) => self.note(&path, &error),
+                Err(error) => {
+                    self.note(&format_args!("{}: {error}", store.path(key).display()));
+                }
             }
         }
-        let made = program.run(&target)?;
-        self.compiled.fetch_add(1, Ordering::Relaxed);
-        if let Err(error) = replace(folder, &path, &pack(key, &made)) {
-            self.note(&path, &error);
+        let made = self.run(program, &target)?;
+        if let Err(trouble) = store.write(key, &pack(&made)) {
+            self.note(&trouble);
         }
         made.load(device)
+    }
+
+    fn run(&self, program: &Program, target: &Target<'_>) -> Result<Compiled> {
+        let made = program.run(target)?;
+        self.compiled.fetch_add(1, Ordering::Relaxed);
+        Ok(made)
     }
 
     /// Where the programs came from so far.
@@ -156,67 +156,74 @@ impl Cache {
     /// The folder, if there is one.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
-        self.folder.as_deref()
+        self.store.as_ref().map(Store::folder)
     }
 
-    fn read(&self, key: blake3::Hash, path: &Path) -> Option<Compiled> {
-        let file = match fs::read(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(error) => {
-                self.note(path, &error);
-                return None;
+    fn read(&self, store: &Store, key: Key) -> Option<Compiled> {
+        match store.read(key) {
+            Ok(content) => unpack(&content?),
+            Err(trouble) => {
+                self.note(&trouble);
+                None
             }
-        };
-        let kept = unpack(key, &file);
-        if kept.is_none() {
-            self.note(path, &"not a complete program of this key");
         }
-        kept
     }
 
-    fn note(&self, path: &Path, what: &dyn fmt::Display) {
-        *self.trouble.lock() = Some(format!("{}: {what}", path.display()));
+    fn note(&self, what: &dyn fmt::Display) {
+        *self.trouble.lock() = Some(what.to_string());
     }
 }
 
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cache")
-            .field("folder", &self.folder)
+            .field("folder", &self.folder())
             .field("stats", &self.stats())
             .finish()
     }
 }
 
-fn names_files(program: &Program) -> bool {
-    program
-        .options
-        .iter()
-        .any(|option| NAMING_FILES.iter().any(|start| option.starts_with(start)))
+/// Checks that the key covers everything the compiler reads.
+fn reads_no_file(program: &Program) -> std::result::Result<(), NotUnderstood> {
+    kernel_cache::unset(&kernel_cache::INCLUDE_VARIABLES)?;
+    let mut scan = Scan::default();
+    scan.options(program.options.iter().map(String::as_str))?;
+    for variable in VARIABLES {
+        let value = std::env::var(variable).unwrap_or_default();
+        let words = kernel_cache::words(&value);
+        // The host platform's compiler is identified with its options.
+        let options = words.iter().filter(|word| word.starts_with(['-', '@']));
+        scan.options(options.map(String::as_str))?;
+    }
+    let headers = program.headers.iter().map(|(_, text)| text);
+    let texts = std::iter::once(&program.source).chain(headers);
+    for text in texts.chain(&program.instances) {
+        for name in scan.text(text)? {
+            if !BUILT_IN.contains(&name.as_str()) && !is_given(program, &name) {
+                return Err(NotUnderstood::new(format!(
+                    "the include `{name}` is not among the program's headers"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
-fn key(program: &Program, target: &Target<'_>, device: &Device) -> blake3::Hash {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(FORMAT);
-    let mut part = |bytes: &[u8]| {
-        // The length keeps two parts from being taken for another division of the same text.
-        hasher.update(&(bytes.len() as u64).to_le_bytes());
-        hasher.update(bytes);
-    };
-    part(program.source.as_bytes());
-    part(program.name.as_bytes());
-    for list in [&program.options, &program.instances] {
-        part(&(list.len() as u64).to_le_bytes());
-        list.iter().for_each(|text| part(text.as_bytes()));
-    }
-    for (name, text) in &program.headers {
-        part(name.as_bytes());
-        part(text.as_bytes());
-    }
-    part(target.arch.as_bytes());
+/// Whether the program provides this header, under a name that cannot match a file.
+fn is_given(program: &Program, name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    parts.all(|part| matches!(part, Component::Normal(_)))
+        && program.headers.iter().any(|(given, _)| given == name)
+}
+
+fn key(program: &Program, target: &Target<'_>, device: &Device) -> Key {
+    let mut key = KeyBuilder::default();
+    key.part(&program.source).part(&program.name);
+    key.list(&program.options).list(&program.instances);
+    key.list(program.headers.iter().flat_map(|(name, text)| [name, text]));
+    key.part(&target.arch);
     // What cannot be told is the same as not having it: then the rest of the key has to be enough.
-    part(device.name().unwrap_or_default().as_bytes());
+    key.part(device.name().unwrap_or_default());
     let (mut major, mut minor) = (0, 0);
     // SAFETY: writes one int to each of the addresses given.
     let told = unsafe {
@@ -228,15 +235,15 @@ fn key(program: &Program, target: &Target<'_>, device: &Device) -> blake3::Hash 
     };
     let compiler = told.ok().map(|()| (major, minor));
     let versions = device.runtime().versions().ok();
-    part(format!("{compiler:?} {versions:?}").as_bytes());
+    key.part(format!("{compiler:?} {versions:?}"));
     for variable in VARIABLES {
-        part(format!("{:?}", std::env::var_os(variable)).as_bytes());
+        key.part(format!("{:?}", std::env::var_os(variable)));
     }
-    hasher.finalize()
+    key.finish()
 }
 
-/// A file: format, key, digest of the rest, the rest: number of symbols, each name and symbol with its length, code.
-fn pack(key: blake3::Hash, program: &Compiled) -> Vec<u8> {
+/// An entry: the number of symbols, each name and symbol with its length, then the code.
+fn pack(program: &Compiled) -> Vec<u8> {
     let mut content = Vec::new();
     content.extend((program.symbols.len() as u64).to_le_bytes());
     for text in program.symbols.iter().flat_map(|(name, to)| [name, to]) {
@@ -244,21 +251,11 @@ fn pack(key: blake3::Hash, program: &Compiled) -> Vec<u8> {
         content.extend(text.as_bytes());
     }
     content.extend(&program.code);
-    let mut file = Vec::with_capacity(FORMAT.len() + 2 * DIGEST + content.len());
-    file.extend(FORMAT);
-    file.extend(key.as_bytes());
-    file.extend(blake3::hash(&content).as_bytes());
-    file.extend(content);
-    file
+    content
 }
 
-/// What a file holds, if it is whole and of this key.
-fn unpack(key: blake3::Hash, file: &[u8]) -> Option<Compiled> {
-    let rest = file.strip_prefix(FORMAT)?.strip_prefix(key.as_bytes())?;
-    let (digest, mut content) = rest.split_at_checked(DIGEST)?;
-    if blake3::hash(content).as_bytes() != digest {
-        return None;
-    }
+/// The contents of an entry.
+fn unpack(mut content: &[u8]) -> Option<Compiled> {
     let count = number(&mut content)?;
     let mut symbols = Vec::new();
     for _ in 0..count {
@@ -283,55 +280,21 @@ fn text(content: &mut &[u8]) -> Option<String> {
     String::from_utf8(text.to_vec()).ok()
 }
 
-/// Puts a complete file in place of `path`; other processes see the old one or the new one.
-fn replace(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
-    static SERIAL: AtomicU64 = AtomicU64::new(0);
-    create(folder)?;
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let temporary = folder.join(format!(".{}.{serial}.tmp", std::process::id()));
-    let written = fs::File::options()
-        .write(true)
-        .create_new(true)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(content))
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // Nothing is lost if this fails too: the name is never read.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
-
-fn create(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Compiled, pack, unpack};
 
     #[test]
-    fn a_file_that_is_not_whole_or_of_another_key_holds_nothing() {
-        let (key, other) = (blake3::hash(b"a"), blake3::hash(b"b"));
+    fn packed_entries_round_trip_and_truncated_ones_are_rejected() {
         let program = Compiled {
             code: b"code".to_vec(),
             symbols: vec![("f<int>".to_owned(), "_Z1fIiEvv".to_owned())],
         };
-        let file = pack(key, &program);
-        let kept = unpack(key, &file).unwrap();
+        let content = pack(&program);
+        let kept = unpack(&content).unwrap();
+        for length in 0..content.len() - program.code.len() {
+            assert!(unpack(&content[..length]).is_none(), "{length}");
+        }
         assert_eq!((kept.code, kept.symbols), (program.code, program.symbols));
-        assert!(unpack(other, &file).is_none());
-        for length in 0..file.len() {
-            assert!(unpack(key, &file[..length]).is_none(), "{length}");
-        }
-        for position in 0..file.len() {
-            let mut altered = file.clone();
-            altered[position] ^= 1;
-            assert!(unpack(key, &altered).is_none(), "{position}");
-        }
     }
 }

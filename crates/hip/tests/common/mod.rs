@@ -23,12 +23,12 @@ fn selection() -> &'static platform::Selection {
 
 /// The tables of the platform under test.
 pub fn tables() -> &'static platform::Tables {
-    &selection().tables
+    selection().tables()
 }
 
 /// Whether the tests run on CUDA, which differs from HIP where a test says so.
 pub fn on_cuda() -> bool {
-    selection().platform == platform::Platform::Nvidia
+    selection().platform() == platform::Platform::Nvidia
 }
 
 /// Two devices of one runtime; `None` after noting a skip if there is only one.
@@ -173,6 +173,9 @@ watched! {
     hipStreamDestroy(stream: hip_sys::hipStream_t);
     hipStreamWaitEvent(stream: hip_sys::hipStream_t, event: hip_sys::hipEvent_t, flags: u32);
     hipEventRecord(event: hip_sys::hipEvent_t, stream: hip_sys::hipStream_t);
+    hipFreeAsync(pointer: *mut c_void, stream: hip_sys::hipStream_t);
+    hipMemPoolDestroy(pool: hip_sys::hipMemPool_t);
+    hipGraphExecDestroy(graph: hip_sys::hipGraphExec_t);
     hipModuleUnload(module: hip_sys::hipModule_t);
     hipSetDevice(device: i32);
 }

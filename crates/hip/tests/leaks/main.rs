@@ -2,6 +2,8 @@
 //! turn, and each function that the crate wraps is among them.
 
 mod another_process;
+#[path = "../common/mod.rs"]
+mod common;
 mod ledger;
 mod operations;
 

@@ -1,0 +1,326 @@
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::sync::Arc;
+
+use hip_sys::{hipStream_t, hipStreamCaptureMode, hipStreamCaptureStatus};
+
+use crate::call::{call, code};
+use crate::{Device, Error, Graph, Result, Stream};
+
+/// What a graph uses and does not own.
+pub(crate) type Used = Arc<dyn Any + Send + Sync>;
+
+/// What a thread is recording. It lives on the thread's stack, in [`Stream::capture_told`].
+struct Recording {
+    /// [`Stream::address`] of the stream whose work is recorded.
+    stream: *mut (),
+    /// The HIP stream that records it.
+    recorder: hipStream_t,
+    /// The enclosing recording of this thread.
+    outer: *const Recording,
+    /// The graph keeps it: HIP looks at the code of kernels not only when it runs them, but also when it makes the graph ready
+    /// (hipamd/src/hip_graph_internal.cpp, `GraphExec::CaptureAQLPackets`).
+    used: RefCell<Vec<Used>>,
+}
+
+thread_local! {
+    /// This thread's innermost recording, or null. It needs no destructor, so the check is almost free.
+    static INNERMOST: Cell<*const Recording> = const { Cell::new(ptr::null()) };
+}
+
+impl Stream {
+    /// Captures what `work` queues on this stream, instead of running it.
+    ///
+    /// A HIP stream that is created for the capture, and destroyed after it, records the work. So the capture contains only what
+    /// the calling thread queues inside `work`. What other threads queue on this stream meanwhile runs as usual, work queued
+    /// earlier continues, and a failed capture leaves a usable stream. (On ROCm, invalidating a stream's own capture makes the
+    /// stream unusable.)
+    ///
+    /// Only work is recorded. Taking a slice inside `work` makes this stream itself wait for the memory's other users, so the
+    /// graph contains no ordering between streams, and other streams cannot join the capture. What cannot be recorded is
+    /// refused with [`Error::NotSupported`] before any HIP call:
+    ///
+    /// - waiting for this stream, and therefore copies from and to host slices: copy through [`PinnedBuffer`](crate::PinnedBuffer);
+    /// - events, flags, semaphores, and work on other streams that has to come after this stream's work;
+    /// - host functions and stream-ordered allocation, because they happen once and a graph runs many times.
+    ///
+    /// A library that holds this stream's handle does not know about the capture, and its work runs immediately: see
+    /// [`capture_told`](Self::capture_told).
+    ///
+    /// ```no_run
+    /// # fn f(stream: &hip::Stream, buffer: &mut hip::DeviceBuffer<f32>) -> hip::Result<()> {
+    /// let graph = stream.capture(|stream| buffer.on_mut(stream)?.fill_zero())?.instantiate()?;
+    /// for _ in 0..3 {
+    ///     let slice = buffer.on_mut(stream)?;
+    ///     // SAFETY: the graph fills this one buffer.
+    ///     unsafe { graph.launch(stream, &[&slice])? };
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The error from `work`, or the HIP error if the capture was invalidated; nothing is kept. Capturing this stream inside
+    /// `work` is an error too.
+    #[doc(alias("hipStreamBeginCapture", "hipStreamEndCapture"))]
+    pub fn capture(&self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
+        self.capture_told(|_| Ok(()), work)
+    }
+
+    /// Like [`Stream::capture`], for a library such as rocBLAS that is given its stream once and then works on it.
+    ///
+    /// `tell` is called with the recording stream's handle before the recording starts, and always with [`raw`](Self::raw)
+    /// after it stops. The first handle is invalid once this function returns.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::capture`], or the error from `tell`.
+    pub fn capture_told<E: From<Error>>(
+        &self,
+        tell: impl Fn(hipStream_t) -> Result<(), E>,
+        work: impl FnOnce(&Stream) -> Result<(), E>,
+    ) -> Result<Graph, E> {
+        self.not_capturing("a capture inside another capture of the same stream")?;
+        let recorder = Recorder::create(self.device())?;
+        tell(recorder.raw)?;
+        let told = Told {
+            tell: &tell,
+            raw: self.raw(),
+        };
+        recorder.begin()?;
+        let recording = Recording {
+            stream: self.address(),
+            recorder: recorder.raw,
+            outer: INNERMOST.get(),
+            used: RefCell::default(),
+        };
+        let running = Running {
+            recording: &recording,
+            recorder: &recorder,
+        };
+        INNERMOST.set(&raw const recording);
+        let outcome = work(self);
+        let graph = running.end();
+        let back = told.back();
+        outcome.and(graph.map_err(E::from)).and_then(|graph| {
+            back?;
+            Ok(graph.keeping(recording.used.take()))
+        })
+    }
+
+    /// Whether work that this thread queues here is recorded instead of run: inside [`Stream::capture`], or because other code
+    /// captures the stream through its handle. True even for a library that cannot capture.
+    #[must_use]
+    #[doc(alias = "hipStreamIsCapturing")]
+    pub fn is_capturing(&self) -> bool {
+        self.is_recording() || self.is_captured_by_handle()
+    }
+
+    /// Whether [`Stream::capture`] records what this thread queues here. Makes no call, so it is almost free.
+    #[must_use]
+    pub fn is_recording(&self) -> bool {
+        self.recorder().is_some()
+    }
+
+    /// Whether other code is capturing the stream.
+    pub(crate) fn is_captured_by_handle(&self) -> bool {
+        let mut status = hipStreamCaptureStatus::hipStreamCaptureStatusNone;
+        // SAFETY: writes one number to the address given; the stream is alive.
+        let asked = unsafe {
+            code!(
+                self.device().runtime(),
+                hipStreamIsCapturing(self.raw(), &mut status)
+            )
+        };
+        asked.is_ok() && status != hipStreamCaptureStatus::hipStreamCaptureStatusNone
+    }
+
+    /// The handle that receives work: this stream's own, or that of this thread's recording stream.
+    pub(crate) fn raw_for_work(&self) -> hipStream_t {
+        self.recorder().unwrap_or_else(|| self.raw())
+    }
+
+    /// Refuses what cannot be part of a graph.
+    pub(crate) fn not_capturing(&self, what: &'static str) -> Result<()> {
+        if self.is_capturing() {
+            return Err(refusal(what));
+        }
+        Ok(())
+    }
+
+    /// Refuses what [`Stream::capture`] cannot record. HIP itself refuses it if other code captures the stream.
+    pub(crate) fn not_recording(&self, what: &'static str) -> Result<()> {
+        if self.is_recording() {
+            return Err(refusal(what));
+        }
+        Ok(())
+    }
+
+    /// Lets the graph keep what it will use, if work that this thread queues here is recorded.
+    pub(crate) fn keep_if_recording(&self, used: impl FnOnce() -> Vec<Used>) {
+        self.with_recording(|recording| {
+            let mut kept = recording.used.borrow_mut();
+            for one in used() {
+                if !kept.iter().any(|other| Arc::ptr_eq(other, &one)) {
+                    kept.push(one);
+                }
+            }
+        });
+    }
+
+    /// The HIP stream that records this stream's work for this thread.
+    fn recorder(&self) -> Option<hipStream_t> {
+        self.with_recording(|recording| recording.recorder)
+    }
+
+    /// Looks at the recording of this stream's work by this thread, if there is one.
+    fn with_recording<R>(&self, look: impl FnOnce(&Recording) -> R) -> Option<R> {
+        let mut next = INNERMOST.get();
+        while !next.is_null() {
+            // SAFETY: a live value up this thread's stack: it leaves the list before it is dropped, also on unwinding.
+            let recording = unsafe { &*next };
+            if recording.stream == self.address() {
+                return Some(look(recording));
+            }
+            next = recording.outer;
+        }
+        None
+    }
+}
+
+fn refusal(what: &'static str) -> Error {
+    Error::NotSupported {
+        what,
+        reason: "the stream is being captured, and a graph would repeat what can be done only once; do it outside `capture`",
+    }
+}
+
+/// A HIP stream that only records. It never runs work, so there is nothing to wait for.
+struct Recorder<'a> {
+    device: &'a Device,
+    raw: hipStream_t,
+}
+
+impl<'a> Recorder<'a> {
+    fn create(device: &'a Device) -> Result<Self> {
+        device.make_current()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes one handle to the address given; the flag is a HIP constant.
+        unsafe {
+            call!(
+                device.runtime(),
+                hipStreamCreateWithFlags(&mut raw, hip_sys::hipStreamNonBlocking),
+                "hipStreamCreateWithFlags(hipStreamNonBlocking, device {}) for a capture",
+                device.ordinal()
+            )?;
+        }
+        Ok(Self { device, raw })
+    }
+
+    fn begin(&self) -> Result<()> {
+        // The stricter modes invalidate a capture on calls, by this thread or by any, that might wait for the capturing
+        // stream. None can: no other code has this stream.
+        let mode = hipStreamCaptureMode::hipStreamCaptureModeRelaxed;
+        // SAFETY: the stream is alive, and not the null stream.
+        unsafe {
+            call!(
+                self.device.runtime(),
+                hipStreamBeginCapture(self.raw, mode),
+                "hipStreamBeginCapture({mode:?})"
+            )
+        }
+    }
+
+    fn end(&self) -> Result<Graph> {
+        self.device.make_current()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes one handle to the address given; all callers began the capture.
+        unsafe {
+            call!(
+                self.device.runtime(),
+                hipStreamEndCapture(self.raw, &mut raw),
+                "hipStreamEndCapture()"
+            )?;
+        }
+        if raw.is_null() {
+            return Err(Error::Answer {
+                call: "hipStreamEndCapture",
+                answer: "null".to_owned(),
+                expected: "a graph",
+            });
+        }
+        // SAFETY: just captured, and not shared.
+        Ok(unsafe { Graph::from_raw(self.device, raw) })
+    }
+}
+
+impl Drop for Recorder<'_> {
+    fn drop(&mut self) {
+        let destroyed = self.device.make_current().and_then(|()| {
+            // SAFETY: the handle is alive, and this is its last use. Destroying it also discards a capture that could not be ended.
+            unsafe {
+                call!(
+                    self.device.runtime(),
+                    hipStreamDestroy(self.raw),
+                    "hipStreamDestroy({:?}) after a capture",
+                    self.raw
+                )
+            }
+        });
+        if let Err(error) = destroyed {
+            self.device.runtime().defer(error);
+        }
+    }
+}
+
+/// A recording, which ends on drop, also on a panic.
+struct Running<'a> {
+    recording: &'a Recording,
+    recorder: &'a Recorder<'a>,
+}
+
+impl Running<'_> {
+    fn end(self) -> Result<Graph> {
+        self.leave();
+        let graph = self.recorder.end();
+        std::mem::forget(self);
+        graph
+    }
+
+    /// From here on the thread's work runs again.
+    fn leave(&self) {
+        INNERMOST.set(self.recording.outer);
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.leave();
+        if let Err(error) = self.recorder.end() {
+            self.recorder.device.runtime().defer(error);
+        }
+    }
+}
+
+/// A library that works on the recording stream, and gets its own stream back on drop.
+struct Told<'a, E, F: Fn(hipStream_t) -> Result<(), E>> {
+    tell: &'a F,
+    raw: hipStream_t,
+}
+
+impl<E, F: Fn(hipStream_t) -> Result<(), E>> Told<'_, E, F> {
+    fn back(self) -> Result<(), E> {
+        let told = (self.tell)(self.raw);
+        std::mem::forget(self);
+        told
+    }
+}
+
+impl<E, F: Fn(hipStream_t) -> Result<(), E>> Drop for Told<'_, E, F> {
+    fn drop(&mut self) {
+        // Reaching this point means an error or a panic.
+        let _ = (self.tell)(self.raw);
+    }
+}

@@ -1,0 +1,73 @@
+//! Compiled kernels on disk, for the crates that compile kernels.
+//!
+//! | file | what |
+//! |---|---|
+//! | `key.rs` | [`KeyBuilder`]: everything that a compilation depends on, as one digest |
+//! | `store.rs` | [`Store`]: entries in a folder, each complete and stored under its key, or missing |
+//! | `folder.rs` | the folder, which only its user can write |
+//! | `scan.rs` | [`Scan`]: the files that a text includes, or an error if that is unknown |
+//! | `options.rs` | [`Scan::options`]: whether options may name files |
+//!
+//! # What this layer does
+//!
+//! * It accepts an entry only from a regular file in a folder that both belong to the process's user
+//!   and that no other user can write. An entry is code that runs.
+//! * It finds what a text includes when the compiler can't be asked. What it does not understand is
+//!   an error, and its caller caches nothing.
+//!
+//! # What it does not do
+//!
+//! * It does not protect against its own user: an entry holds no secret.
+//! * It deletes nothing.
+
+mod folder;
+mod key;
+mod options;
+mod scan;
+mod store;
+
+pub use key::{Key, KeyBuilder};
+pub use options::words;
+pub use scan::{NotUnderstood, Scan};
+pub use store::{Store, Trouble};
+
+use std::path::PathBuf;
+
+/// The environment variable that names the folder of the caches.
+pub const FOLDER_VARIABLE: &str = "HIPCL_CACHE_DIR";
+
+/// Environment variables from which compilers take include folders and options.
+pub const INCLUDE_VARIABLES: [&str; 5] = [
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+    "CCC_OVERRIDE_OPTIONS",
+    "GCC_EXEC_PREFIX",
+];
+
+/// The folder with this name under the one that `HIPCL_CACHE_DIR` names, else under the user's cache
+/// folder; `None` if there is neither.
+#[must_use]
+pub fn folder(name: &str) -> Option<PathBuf> {
+    let named = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty());
+    let base = match named {
+        Some(folder) => PathBuf::from(folder),
+        None => directories::BaseDirs::new()?.cache_dir().join("hipcl"),
+    };
+    Some(base.join(name))
+}
+
+/// Checks that none of these variables is set, since their effect is unknown.
+///
+/// # Errors
+///
+/// The first one that is set.
+pub fn unset(variables: &[&str]) -> Result<(), NotUnderstood> {
+    let is_set = |name: &&&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    match variables.iter().find(is_set) {
+        Some(name) => Err(NotUnderstood::new(format!(
+            "the variable {name} may include files"
+        ))),
+        None => Ok(()),
+    }
+}

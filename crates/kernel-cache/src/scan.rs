@@ -1,0 +1,413 @@
+//! Finds what a text makes a compiler read, without running the compiler.
+//!
+//! The texts are C, C++, OpenCL C or HIP. If compilers differ, or only macro expansion shows what is
+//! read, the text is refused; a directive in a skipped part counts.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Why it is unknown what a compilation reads.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotUnderstood(String);
+
+impl NotUnderstood {
+    /// For this reason.
+    #[must_use]
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+type Result<T, E = NotUnderstood> = std::result::Result<T, E>;
+
+/// Scans the texts of one compilation.
+///
+/// ```
+/// let mut scan = kernel_cache::Scan::default();
+/// let text = "/* why */ # include \"a.h\" // not <b.h>\n%:import <c.h>\n";
+/// assert_eq!(scan.text(text)?, ["a.h", "c.h"]);
+/// assert!(scan.text("#include FILE\n").is_err());
+/// assert!(scan.text("#if __has_include(<d.h>)\n").is_err());
+/// # Ok::<(), kernel_cache::NotUnderstood>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Whether a macro pastes tokens.
+    pastes: bool,
+    /// Whether token pasting could form `__has_include`.
+    has_a_begin: bool,
+}
+
+/// The operator that can appear without a directive.
+const HAS_INCLUDE: &str = "__has_include";
+
+/// A text without any of these reads no file and needs no closer look: programs are scanned on
+/// every request.
+const SUSPICIOUS: [&str; 10] = [
+    "include", "import", "embed", "incbin", "__has", "__DATE__", "__TIME", "\\u", "\\U", "\\N",
+];
+
+impl Scan {
+    /// The file names of the include directives of `text`, in order.
+    ///
+    /// # Errors
+    ///
+    /// It is unknown what the text makes a compiler read.
+    pub fn text(&mut self, text: &str) -> Result<Vec<String>> {
+        let text = joined(text)?;
+        let mut names = Vec::new();
+        if SUSPICIOUS.iter().any(|it| text.contains(it)) {
+            self.look(&text, &mut names)?;
+        } else {
+            self.pastes |= text.contains("##") || text.contains("%:%:");
+            let mut words = text.split(|c| !is_in_word(c));
+            self.has_a_begin = self.has_a_begin || words.any(begins_has_include);
+        }
+        if self.pastes && self.has_a_begin {
+            return refused("token pasting may form the word `__has_include`");
+        }
+        Ok(names)
+    }
+
+    /// Splits the text into tokens.
+    fn look(&mut self, text: &str, names: &mut Vec<String>) -> Result<()> {
+        let mut lexer = Lexer {
+            rest: text.chars().peekable(),
+        };
+        let mut begins_line = true;
+        while let Some(token) = lexer.next()? {
+            let is_first = std::mem::replace(&mut begins_line, false);
+            match token {
+                Token::LineEnd => begins_line = true,
+                Token::Hash if is_first => {
+                    if let Some(name) = self.directive(&mut lexer)? {
+                        names.push(name);
+                    }
+                }
+                Token::Paste => self.pastes = true,
+                Token::Word(word) => self.word(&word)?,
+                Token::Quoted(text) => quoted(&text)?,
+                Token::Hash | Token::Other => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The file of a directive, after its `#`.
+    fn directive(&mut self, lexer: &mut Lexer<'_>) -> Result<Option<String>> {
+        lexer.skip_blanks()?;
+        let name = lexer.word();
+        match name.as_str() {
+            "include" | "include_next" | "import" => {
+                lexer.skip_blanks()?;
+                match lexer.file_name() {
+                    Some(file) => Ok(Some(file)),
+                    None => refused(format!("`#{name} {}` names no file", lexer.line())),
+                }
+            }
+            "" => Ok(None),
+            name => self.word(name).map(|()| None),
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Result<()> {
+        self.has_a_begin |= begins_has_include(word);
+        let reads = word.starts_with(HAS_INCLUDE)
+            || word.starts_with("__has_embed")
+            || matches!(word, "include" | "include_next" | "import" | "embed");
+        if reads {
+            return refused(format!("`{word}` may test for files"));
+        }
+        if matches!(word, "__DATE__" | "__TIME__" | "__TIMESTAMP__") {
+            return refused(format!("`{word}` differs each time"));
+        }
+        Ok(())
+    }
+}
+
+fn refused<T>(reason: impl Into<String>) -> Result<T> {
+    Err(NotUnderstood::new(reason))
+}
+
+/// Assemblers can read files too.
+fn quoted(text: &str) -> Result<()> {
+    if text.contains("incbin") || text.contains(".include") {
+        return refused(format!("the text \"{text}\" may name a file"));
+    }
+    Ok(())
+}
+
+/// The text with its spliced lines joined. Compilers differ in whether blanks may follow the
+/// backslash at the end of a line. This joins such lines, so a directive on the second line becomes
+/// a token that is refused.
+fn joined(text: &str) -> Result<String> {
+    if text.contains("??/") || text.contains("??=") {
+        return refused("a trigraph, which only some compilers replace");
+    }
+    let text = text.replace("\r\n", "\n");
+    if text.contains('\r') {
+        return refused("a carriage return, which ends a line for some compilers only");
+    }
+    let mut joined = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find('\\') {
+        joined.push_str(&rest[..at]);
+        let behind = &rest[at + 1..];
+        let line_end = behind.trim_start_matches([' ', '\t', '\x0b', '\x0c']);
+        rest = match line_end.strip_prefix('\n') {
+            Some(next) => next,
+            None => {
+                joined.push('\\');
+                behind
+            }
+        };
+    }
+    joined.push_str(rest);
+    Ok(joined)
+}
+
+enum Token {
+    LineEnd,
+    /// `#` or `%:`.
+    Hash,
+    /// `##` or `%:%:`.
+    Paste,
+    Word(String),
+    /// The text between quotes.
+    Quoted(String),
+    Other,
+}
+
+struct Lexer<'a> {
+    rest: Peekable<Chars<'a>>,
+}
+
+impl Lexer<'_> {
+    /// The next token that is neither a blank nor a comment.
+    fn next(&mut self) -> Result<Option<Token>> {
+        self.skip_blanks()?;
+        let Some(&c) = self.rest.peek() else {
+            return Ok(None);
+        };
+        Ok(Some(match c {
+            '\n' => {
+                self.rest.next();
+                Token::LineEnd
+            }
+            '\\' => return refused("a backslash outside quotes"),
+            '"' | '\'' => Token::Quoted(self.quoted(c)?),
+            c if c.is_ascii_digit() => {
+                self.number();
+                Token::Other
+            }
+            c if is_in_word(c) => {
+                let word = self.word();
+                if word.ends_with('R') && self.rest.peek() == Some(&'"') {
+                    return refused("a raw string");
+                }
+                Token::Word(word)
+            }
+            '#' | '%' if self.takes("##") || self.takes("%:%:") => Token::Paste,
+            '#' | '%' if self.takes("#") || self.takes("%:") => Token::Hash,
+            _ => {
+                self.rest.next();
+                Token::Other
+            }
+        }))
+    }
+
+    /// Skips blanks and comments on this line; a comment over several lines is one blank.
+    fn skip_blanks(&mut self) -> Result<()> {
+        while let Some(&c) = self.rest.peek() {
+            match c {
+                '/' if self.takes("//") => while self.rest.next_if(|&c| c != '\n').is_some() {},
+                '/' if self.takes("/*") => {
+                    while !self.takes("*/") {
+                        if self.rest.next().is_none() {
+                            return refused("an unterminated comment");
+                        }
+                    }
+                }
+                c if c.is_whitespace() && c != '\n' => _ = self.rest.next(),
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Consumes these characters if they come next.
+    fn takes(&mut self, characters: &str) -> bool {
+        let mut ahead = self.rest.clone();
+        if characters.chars().all(|c| ahead.next() == Some(c)) {
+            self.rest = ahead;
+            return true;
+        }
+        false
+    }
+
+    fn word(&mut self) -> String {
+        let mut word = String::new();
+        while let Some(c) = self.rest.next_if(|&c| is_in_word(c)) {
+            word.push(c);
+        }
+        word
+    }
+
+    /// A preprocessing number, with its digit separators.
+    fn number(&mut self) {
+        loop {
+            if self.rest.next_if(|&c| is_in_word(c) || c == '.').is_some() {
+                continue;
+            }
+            let mut ahead = self.rest.clone();
+            if ahead.next() == Some('\'') && ahead.next().is_some_and(is_in_word) {
+                self.rest.next();
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<String> {
+        self.rest.next();
+        let mut text = String::new();
+        while let Some(c) = self.rest.next_if(|&c| c != '\n') {
+            match c {
+                c if c == quote => return Ok(text),
+                '\\' => {
+                    text.push(c);
+                    text.extend(self.rest.next_if(|&c| c != '\n'));
+                }
+                c => text.push(c),
+            }
+        }
+        refused(format!("an unmatched {quote}"))
+    }
+
+    /// The file name of an include directive, in which comments and escapes have no meaning.
+    fn file_name(&mut self) -> Option<String> {
+        let end = match self.rest.next_if(|c| ['"', '<'].contains(c))? {
+            '"' => '"',
+            _ => '>',
+        };
+        let mut name = String::new();
+        while let Some(c) = self.rest.next_if(|&c| c != '\n') {
+            if c == end {
+                return Some(name);
+            }
+            name.push(c);
+        }
+        None
+    }
+
+    /// The rest of the line.
+    fn line(&self) -> String {
+        self.rest.clone().take_while(|&c| c != '\n').collect()
+    }
+}
+
+fn begins_has_include(word: &str) -> bool {
+    !word.is_empty() && HAS_INCLUDE.starts_with(word)
+}
+
+fn is_in_word(c: char) -> bool {
+    c == '_' || c == '$' || c.is_alphanumeric()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Result<Vec<String>> {
+        Scan::default().text(text)
+    }
+
+    #[test]
+    fn every_spelling_of_a_directive_is_found() {
+        for directive in [
+            "#include \"a.h\"",
+            "  #\t include <a.h>// why",
+            "/* */ #include \"a.h\"",
+            "/* one\n * two */#/**/include/**/<a.h>",
+            "%:include \"a.h\"",
+            "#import \"a.h\"",
+            "#include_next <a.h>",
+            "#inc\\\nlude \"a.h\"",
+            "#include \\\n \"a.h\"",
+            "#if 0\n#include \"a.h\"\n#endif",
+            "#include <a.h> /* \" */",
+            "// it's \"\n#include \"a.h\"",
+            "int n = 1'000, m = 1'000'000; char c = '\\''; // */\n#include \"a.h\"",
+            "#define CONCAT(a, b) a##b\n#include \"a.h\"\n",
+        ] {
+            assert_eq!(names(directive).unwrap(), ["a.h"], "{directive}");
+            let windows = directive.replace('\n', "\r\n");
+            assert_eq!(names(&windows).unwrap(), ["a.h"], "{directive}");
+        }
+        assert_eq!(
+            names("#include </*a.h>\n#include <b.h>").unwrap(),
+            ["/*a.h", "b.h"]
+        );
+    }
+
+    #[test]
+    fn text_outside_directives_names_no_file() {
+        for text in [
+            "",
+            "// #include \"a.h\", which includes and imports",
+            "/*\n#include \"a.h\"\n*/",
+            "const char *text = \"#include <a.h>\";",
+            "int included, importance, _include; #define X includes",
+            "#pragma unroll\n#error it broke\n#\n#line 3 \"a.h\"",
+            "x = a % b; y = a ? b : c;",
+        ] {
+            assert_eq!(names(text).unwrap(), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_a_compiler_can_resolve_is_refused() {
+        for text in [
+            "#include FILE",
+            "#include \"a.h",
+            "#include",
+            "#embed \"a.bin\"",
+            "#if __has_include(<a.h>)",
+            "#if defined __has_include",
+            "#if __has_include_next(<a.h>)",
+            "#if __has_embed(\"a.bin\")",
+            "#define ASK __has_include",
+            "#if __has_\\\ninclude(<a.h>)",
+            "#define CAT(a, b) a##b\n#if CAT(__has_inc, lude)(<a.h>)",
+            "#define CAT(a, b) a%:%:b\n#if CAT(__has_inc, lude)(<a.h>)",
+            "import a;",
+            "??=include \"a.h\"",
+            "int x; ??/\n",
+            "R\"x(\" /* )x\"\n#include \"a.h\"\n// */",
+            "int x; \\ \n#include \"a.h\"",
+            "// one\r#include \"a.h\"",
+            "don't /* \n#include \"a.h\"\n */",
+            "/* \n#include \"a.h\"\n",
+            "asm(\".incbin \\\"a\\\"\");",
+            "const char *at = __TIME__;",
+            "const char *at = __DATE__;",
+            "const char *at = __TIMESTAMP__;",
+            "\\u0069nclude",
+        ] {
+            assert!(names(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn pasting_is_detected_across_texts() {
+        let mut scan = Scan::default();
+        assert!(scan.text("#define BEGIN __has_\n").is_ok());
+        assert!(scan.text("#define CAT(a, b) a##b\n").is_err());
+        // Also when no other word triggers a full scan.
+        let mut scan = Scan::default();
+        assert!(scan.text("#define CAT(a, b) a##b\n").is_ok());
+        assert!(scan.text("#define A _A\n#define B C__\n").is_ok());
+        assert!(scan.text("#define BEGIN __h\n").is_err());
+    }
+}

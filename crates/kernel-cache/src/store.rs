@@ -1,0 +1,192 @@
+//! Entries in a folder.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::key::Key;
+
+#[cfg(unix)]
+use crate::folder::Folder;
+
+const DIGEST: usize = blake3::OUT_LEN;
+
+/// A place for compiled code: a folder, and the format of its files.
+///
+/// Several threads and processes can share a folder. Readers take no lock: a file appears under its
+/// name only once it is complete.
+///
+/// ```
+/// # use kernel_cache::{KeyBuilder, Store};
+/// let folder = tempfile::tempdir()?;
+/// let store = Store::new(&folder.path().join("kernels"), b"an-example-00001", "bin");
+/// let key = KeyBuilder::default().part("source").part("options").finish();
+/// assert_eq!(store.read(key)?, None);
+/// store.write(key, b"code")?;
+/// assert_eq!(store.read(key)?.as_deref(), Some(&b"code"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+    format: &'static [u8; 16],
+    extension: &'static str,
+}
+
+/// Why an entry was not read or written; the code has to be compiled.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", path.display())]
+pub struct Trouble {
+    path: PathBuf,
+    reason: String,
+}
+
+impl Store {
+    /// A store in `folder`, which the first write creates. `format` changes whenever the meaning of a
+    /// key or of an entry changes.
+    #[must_use]
+    pub fn new(folder: &Path, format: &'static [u8; 16], extension: &'static str) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            format,
+            extension,
+        }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The path of the entry for `key`, whether or not it exists.
+    #[must_use]
+    pub fn path(&self, key: Key) -> PathBuf {
+        self.folder.join(self.name(key))
+    }
+
+    /// The entry for `key`, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The file is not a complete entry for this key, or is not trusted.
+    pub fn read(&self, key: Key) -> Result<Option<Vec<u8>>, Trouble> {
+        match self.read_file(key) {
+            Ok(file) => match unpack(self.format, key, &file) {
+                Some(content) => Ok(Some(content.to_vec())),
+                None => Err(self.trouble(key, &"not a complete program for this key")),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.trouble(key, &error)),
+        }
+    }
+
+    /// Stores an entry under `key`, replacing any earlier one.
+    ///
+    /// # Errors
+    ///
+    /// The folder can't be written, or is not trusted.
+    pub fn write(&self, key: Key, content: &[u8]) -> Result<(), Trouble> {
+        self.write_file(key, &pack(self.format, key, content))
+            .map_err(|error| self.trouble(key, &error))
+    }
+
+    #[cfg(unix)]
+    fn read_file(&self, key: Key) -> io::Result<Vec<u8>> {
+        Folder::open(&self.folder)?.read(&self.name(key))
+    }
+
+    #[cfg(unix)]
+    fn write_file(&self, key: Key, file: &[u8]) -> io::Result<()> {
+        Folder::create(&self.folder)?.replace(&self.name(key), file)
+    }
+
+    /// Other systems do not report a file's owner, so nothing is cached there.
+    #[cfg(not(unix))]
+    fn read_file(&self, _: Key) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    #[cfg(not(unix))]
+    fn write_file(&self, _: Key, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn name(&self, key: Key) -> String {
+        format!("{key}.{}", self.extension)
+    }
+
+    fn trouble(&self, key: Key, reason: &dyn fmt::Display) -> Trouble {
+        Trouble {
+            path: self.path(key),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// A file: format, key, digest of the rest, content.
+fn pack(format: &[u8; 16], key: Key, content: &[u8]) -> Vec<u8> {
+    [
+        format.as_slice(),
+        key.0.as_bytes(),
+        digest(format, key, content).as_bytes(),
+        content,
+    ]
+    .concat()
+}
+
+/// The content of a file, if it is complete and for this key.
+fn unpack<'a>(format: &[u8; 16], key: Key, file: &'a [u8]) -> Option<&'a [u8]> {
+    let rest = file.strip_prefix(format)?.strip_prefix(key.0.as_bytes())?;
+    let (found, content) = rest.split_at_checked(DIGEST)?;
+    let is_whole = digest(format, key, content).as_bytes() == found;
+    (is_whole && !content.is_empty()).then_some(content)
+}
+
+/// It includes the key, so content under another entry's header is rejected.
+fn digest(format: &[u8; 16], key: Key, content: &[u8]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher
+        .update(format)
+        .update(key.0.as_bytes())
+        .update(content);
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMAT: &[u8; 16] = b"a-test-000000001";
+    const HEAD: usize = FORMAT.len() + DIGEST;
+
+    fn key(text: &str) -> Key {
+        Key(blake3::hash(text.as_bytes()))
+    }
+
+    #[test]
+    fn incomplete_files_and_other_keys_or_formats_are_rejected() {
+        let file = pack(FORMAT, key("a"), b"code");
+        assert_eq!(unpack(FORMAT, key("a"), &file), Some(&b"code"[..]));
+        assert_eq!(unpack(FORMAT, key("b"), &file), None);
+        assert_eq!(unpack(b"a-test-000000002", key("a"), &file), None);
+        for length in 0..file.len() {
+            assert_eq!(unpack(FORMAT, key("a"), &file[..length]), None, "{length}");
+        }
+        for position in 0..file.len() {
+            let mut altered = file.clone();
+            altered[position] ^= 1;
+            assert_eq!(unpack(FORMAT, key("a"), &altered), None, "{position}");
+        }
+    }
+
+    #[test]
+    fn content_under_a_foreign_header_is_rejected() {
+        let (a, b) = (pack(FORMAT, key("a"), b"a"), pack(FORMAT, key("b"), b"b"));
+        let spliced = [&a[..HEAD], &b[HEAD..]].concat();
+        assert_eq!(unpack(FORMAT, key("a"), &spliced), None);
+        let other = pack(b"a-test-000000002", key("a"), b"a");
+        let spliced = [&a[..HEAD], &other[HEAD..]].concat();
+        assert_eq!(unpack(FORMAT, key("a"), &spliced), None);
+    }
+}
