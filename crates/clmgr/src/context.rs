@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use opencl_sys::{cl_context, cl_context_properties};
 
 use crate::api::{Api, slot};
+use crate::deferred::Deferred;
 use crate::device::Device;
-use crate::error::{Result, check};
+use crate::error::{Error, Result, check};
 use crate::handle::{Handle, Live};
 use crate::queue::Queue;
 use crate::usage::Registry;
@@ -23,6 +24,8 @@ struct Inner {
     raw: Handle,
     device: Device,
     registry: Registry,
+    /// Errors that queues and pools left behind.
+    deferred: Arc<Deferred>,
     /// Made when it is needed; none if it could not be had.
     order_token: OnceLock<Option<Handle>>,
 }
@@ -71,6 +74,7 @@ impl Context {
             raw,
             device: device.clone(),
             registry: Registry::default(),
+            deferred: Arc::default(),
             order_token: OnceLock::new(),
         });
         Self(LIVE.enter(raw, value))
@@ -140,6 +144,17 @@ impl Context {
             let start = unsafe { alloc(self.raw(), flags, TOKEN_BYTES, 0) };
             (!start.is_null()).then_some(Handle(start))
         })
+    }
+
+    /// The errors from releases in a `Drop`, oldest first, that no [`finish`](Queue::finish)
+    /// returned before the queue or its pool was dropped.
+    #[must_use]
+    pub fn take_deferred_errors(&self) -> Vec<Error> {
+        self.0.deferred.take()
+    }
+
+    pub(crate) fn deferred(&self) -> &Arc<Deferred> {
+        &self.0.deferred
     }
 
     pub(crate) fn registry(&self) -> &Registry {

@@ -9,11 +9,12 @@ use opencl_sys::{cl_device_id, cl_mem, cl_uint};
 use parking_lot::Mutex;
 
 use crate::api::{Api, slot};
-use crate::device::Device;
+use crate::device::{Device, platform_text};
 use crate::error::{Result, check};
 use crate::external::ExternalContexts;
 use crate::handle::Handle;
 use crate::loader::{self, Origin, Tried};
+use crate::pocl;
 use crate::queue::Queue;
 use crate::strict_amd::{self, StrictAmd};
 
@@ -77,7 +78,8 @@ impl Manager {
     /// [`Error::NoRuntime`](crate::Error::NoRuntime) with everything that was tried if no device
     /// was found, or if `HIPCL_OPENCL_STRICT` has another value.
     pub fn load() -> Result<Self> {
-        Self::load_with(|_| {})
+        // SAFETY: the hook changes no table.
+        unsafe { Self::load_with(|_| {}) }
     }
 
     /// As [`load`](Self::load); `hook` may replace functions in each library's table before the
@@ -86,7 +88,18 @@ impl Manager {
     /// # Errors
     ///
     /// As [`load`](Self::load).
-    pub fn load_with(hook: impl Fn(&mut Api)) -> Result<Self> {
+    ///
+    /// # Safety
+    ///
+    /// Each function that `hook` puts into a table can be called like the OpenCL function of that
+    /// name, from any thread and for the life of the process, and either does what that function
+    /// guarantees or returns an error.
+    ///
+    /// ```compile_fail,E0133
+    /// A function that does not do what its slot promises would make every safe call unsound.
+    /// let manager = clmgr::Manager::load_with(|api| api.clFinish = None);
+    /// ```
+    pub unsafe fn load_with(hook: impl Fn(&mut Api)) -> Result<Self> {
         // Drivers set themselves up on the first call, and not all can while two threads make it:
         // PoCL then answers that it has no device.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -103,7 +116,8 @@ impl Manager {
         };
         let (opened, mut tried) = loader::open_all(&|api| {
             if strict {
-                StrictAmd::wrap(api);
+                // SAFETY: the table was just filled from the library.
+                unsafe { StrictAmd::wrap(api) };
             }
             hook(api);
         });
@@ -122,9 +136,7 @@ impl Manager {
                     });
                 };
                 match device_ids(&api, platform) {
-                    Ok(ids) if ids.is_empty() => {
-                        refused("a platform of it has no device".to_owned())
-                    }
+                    Ok(ids) if ids.is_empty() => refused(without_device(&api, platform)),
                     Ok(ids) => {
                         for id in ids {
                             match Device::query(library.clone(), api, platform, id) {
@@ -217,6 +229,16 @@ impl fmt::Debug for Manager {
             .field("libraries", &self.0.libraries)
             .field("devices", &self.0.devices)
             .finish_non_exhaustive()
+    }
+}
+
+/// Says that a platform has no device, with the cause if known.
+fn without_device(api: &Api, platform: Handle) -> String {
+    let name = platform_text(api, platform, opencl_sys::CL_PLATFORM_NAME).unwrap_or_default();
+    let cause = pocl::without_device(&name, |variable| std::env::var_os(variable));
+    match cause {
+        Some(cause) => format!("its platform `{name}` has no device; {cause}"),
+        None => format!("its platform `{name}` has no device"),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::device;
 use crate::error::{BuildFailure, Error, Result, check, failing_line};
 use crate::handle::Handle;
 use crate::kernel::Kernel;
+use crate::kernel::name::Names;
 
 /// Makes the compiler keep what [`Kernel`] checks arguments by.
 pub(crate) const ARGUMENT_INFO: &str = "-cl-kernel-arg-info";
@@ -23,6 +24,7 @@ pub struct Program(Arc<Inner>);
 struct Inner {
     raw: Handle,
     context: Context,
+    names: Names,
 }
 
 impl Program {
@@ -67,8 +69,13 @@ impl Program {
         Self::link(context, raw, source, options)
     }
 
-    /// Loads what [`binary`](Self::binary) gave for the same device and driver.
-    pub(crate) fn from_binary(context: &Context, binary: &[u8], options: &str) -> Result<Self> {
+    /// Loads what [`binary`](Self::binary) returned for the same source, device and driver.
+    pub(crate) fn from_binary(
+        context: &Context,
+        binary: &[u8],
+        source: &str,
+        options: &str,
+    ) -> Result<Self> {
         let api = context.api();
         let create = slot!(api, clCreateProgramWithBinary)?;
         let device = context.device().raw();
@@ -92,7 +99,7 @@ impl Program {
         check(code, || {
             format!("clCreateProgramWithBinary({length} bytes)")
         })?;
-        Self::link(context, raw, "", options)
+        Self::link(context, raw, source, options)
     }
 
     /// Builds the program `raw` and owns it.
@@ -100,6 +107,7 @@ impl Program {
         let program = Self(Arc::new(Inner {
             raw: Handle(raw),
             context: context.clone(),
+            names: Names::new(context.device().platform_name(), source),
         }));
         let build = slot!(context.api(), clBuildProgram)?;
         let all = format!("{options} {ARGUMENT_INFO}");
@@ -133,7 +141,8 @@ impl Program {
         .into())
     }
 
-    /// The kernel of this name.
+    /// The kernel with this name in the source, even if the driver uses another name, as PoCL does
+    /// for kernels named like a built-in function.
     ///
     /// # Errors
     ///
@@ -143,7 +152,7 @@ impl Program {
         Kernel::new(self, name)
     }
 
-    /// The names of the program's kernels.
+    /// The names of the program's kernels, as written in the source.
     ///
     /// # Errors
     ///
@@ -159,7 +168,7 @@ impl Program {
         Ok(names
             .split(';')
             .filter(|name| !name.is_empty())
-            .map(str::to_owned)
+            .map(|name| self.0.names.written(name).to_owned())
             .collect())
     }
 
@@ -227,6 +236,10 @@ impl Program {
             format!("clGetProgramInfo(CL_PROGRAM_BINARIES, {size} bytes)")
         })?;
         Ok(binary)
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.0.names
     }
 
     /// The program's context.

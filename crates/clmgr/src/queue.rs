@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use crate::api::slot;
 use crate::context::Context;
+use crate::deferred::Deferred;
 use crate::error::{Error, Result, check};
 use crate::event::Event;
 use crate::event::UserEvent;
@@ -20,7 +21,11 @@ use crate::handle::{Handle, Live};
 /// commands have ended. Memory that the queue used can tell from the two whether it must still
 /// wait before it is freed.
 #[derive(Clone)]
-pub struct Queue(Arc<Inner>);
+pub struct Queue {
+    inner: Arc<Inner>,
+    /// The errors of this holder of the queue: each lease has its own.
+    deferred: Arc<Deferred>,
+}
 
 struct Inner {
     raw: Handle,
@@ -28,7 +33,8 @@ struct Inner {
     profiling: bool,
     enqueued: AtomicU64,
     ended: AtomicU64,
-    deferred: Mutex<Option<Error>>,
+    /// The errors of the holders without a lease.
+    deferred: Arc<Deferred>,
     held: Mutex<Held>,
 }
 
@@ -46,15 +52,23 @@ const SWEEP_AT_LEAST: usize = 64;
 static LIVE: Live<Inner> = Live::new();
 
 /// A queue that may be gone.
-pub(crate) struct WeakQueue(Weak<Inner>);
+#[derive(Clone)]
+pub struct WeakQueue(Weak<Inner>);
 
 impl WeakQueue {
+    /// The queue, if a clone of it is alive.
+    #[must_use]
     pub fn upgrade(&self) -> Option<Queue> {
-        self.0.upgrade().map(Queue)
+        self.0.upgrade().map(Queue::of)
     }
 }
 
 impl Queue {
+    fn of(inner: Arc<Inner>) -> Self {
+        let deferred = inner.deferred.clone();
+        Self { inner, deferred }
+    }
+
     pub(crate) fn create(context: &Context, profiling: bool) -> Result<Self> {
         let api = context.api();
         let create = slot!(api, clCreateCommandQueue)?;
@@ -87,10 +101,10 @@ impl Queue {
             profiling,
             enqueued: AtomicU64::new(0),
             ended: AtomicU64::new(0),
-            deferred: Mutex::new(None),
+            deferred: Deferred::with_heir(context.deferred()),
             held: Mutex::default(),
         });
-        Self(LIVE.enter(raw, value))
+        Self::of(LIVE.enter(raw, value))
     }
 
     /// The value for a queue that someone else created. It is retained, once for all its uses.
@@ -105,7 +119,7 @@ impl Queue {
     ) -> Result<Self> {
         let raw = Handle(raw);
         if let Some(known) = LIVE.find(raw) {
-            return Ok(Self(known));
+            return Ok(Self::of(known));
         }
         slot!(context.api(), clReleaseCommandQueue)?;
         let retain = slot!(context.api(), clRetainCommandQueue)?;
@@ -117,32 +131,35 @@ impl Queue {
     }
 
     /// A reference that does not keep the queue alive.
-    pub(crate) fn downgrade(&self) -> WeakQueue {
-        WeakQueue(Arc::downgrade(&self.0))
+    #[must_use]
+    pub fn downgrade(&self) -> WeakQueue {
+        WeakQueue(Arc::downgrade(&self.inner))
     }
 
     /// Waits until every command enqueued so far has ended.
     ///
     /// # Errors
     ///
-    /// What `clFinish` answers, or an error that a release in a `Drop` could not return earlier.
+    /// The error from `clFinish`, or [`Error::Deferred`] with the errors that releases in a `Drop`
+    /// could not return. Each [lease](crate::QueueLease) gets only its own.
     #[doc(alias = "clFinish")]
     pub fn finish(&self) -> Result<()> {
         self.drain()?;
-        match self.0.deferred.lock().take() {
-            Some(error) => Err(Error::Deferred(Box::new(error))),
-            None => Ok(()),
+        let deferred = self.deferred.take();
+        if deferred.is_empty() {
+            return Ok(());
         }
+        Err(Error::Deferred(deferred))
     }
 
     /// As [`finish`](Self::finish), and leaves deferred errors for the caller of that one.
     pub(crate) fn drain(&self) -> Result<()> {
-        let finish = slot!(self.0.context.api(), clFinish)?;
+        let finish = slot!(self.inner.context.api(), clFinish)?;
         let before = self.enqueued();
-        let held = std::mem::take(&mut *self.0.held.lock()).events;
+        let held = std::mem::take(&mut *self.inner.held.lock()).events;
         // SAFETY: the queue is alive.
         let finished = check(unsafe { finish(self.raw()) }, || "clFinish".to_owned());
-        self.0.release(held);
+        self.inner.release(held);
         finished?;
         self.mark_ended(before);
         Ok(())
@@ -155,7 +172,7 @@ impl Queue {
     /// What `clFlush` answers.
     #[doc(alias = "clFlush")]
     pub fn flush(&self) -> Result<()> {
-        let flush = slot!(self.0.context.api(), clFlush)?;
+        let flush = slot!(self.inner.context.api(), clFlush)?;
         // SAFETY: the queue is alive.
         check(unsafe { flush(self.raw()) }, || "clFlush".to_owned())
     }
@@ -176,7 +193,7 @@ impl Queue {
         if event.queue() != Some(self) {
             event.flush()?;
         }
-        let barrier = slot!(self.0.context.api(), clEnqueueBarrierWithWaitList)?;
+        let barrier = slot!(self.inner.context.api(), clEnqueueBarrierWithWaitList)?;
         let list = [event.raw()];
         let mut own: cl_event = std::ptr::null_mut();
         // PoCL 3.1 aborts the process if a barrier fails whose event nobody holds, and a user event
@@ -189,7 +206,7 @@ impl Queue {
         let code = unsafe { barrier(self.raw(), 1, list.as_ptr(), place) };
         check(code, || "clEnqueueBarrierWithWaitList(1 event)".to_owned())?;
         if !own.is_null() {
-            self.0.hold(Handle(own));
+            self.inner.hold(Handle(own));
         }
         self.note_enqueued();
         Ok(())
@@ -236,7 +253,7 @@ impl Queue {
     /// What `clEnqueueMarkerWithWaitList` answers.
     #[doc(alias = "clEnqueueMarkerWithWaitList")]
     pub fn record(&self) -> Result<Event> {
-        let marker = slot!(self.0.context.api(), clEnqueueMarkerWithWaitList)?;
+        let marker = slot!(self.inner.context.api(), clEnqueueMarkerWithWaitList)?;
         let before = self.enqueued();
         let mut event: cl_event = std::ptr::null_mut();
         // SAFETY: the queue is alive; an empty list means all earlier commands; `event` is a valid
@@ -258,24 +275,24 @@ impl Queue {
     /// [`SvmBuffer::note_use`](crate::SvmBuffer::note_use).
     #[must_use]
     pub fn raw(&self) -> cl_command_queue {
-        self.0.raw.0
+        self.inner.raw.0
     }
 
     /// The queue's context.
     #[must_use]
     pub fn context(&self) -> &Context {
-        &self.0.context
+        &self.inner.context
     }
 
     /// Whether the queue's events carry times.
     #[must_use]
     pub fn is_profiling(&self) -> bool {
-        self.0.profiling
+        self.inner.profiling
     }
 
     /// The number of the last command that is certainly enqueued.
     pub(crate) fn enqueued(&self) -> u64 {
-        self.0.enqueued.load(Ordering::SeqCst)
+        self.inner.enqueued.load(Ordering::SeqCst)
     }
 
     /// Takes the number of a command that was just enqueued.
@@ -283,28 +300,42 @@ impl Queue {
     /// It must come after the driver's call: a number taken before could be counted as ended by a
     /// `finish` that runs between the two.
     pub(crate) fn note_enqueued(&self) -> u64 {
-        self.0.enqueued.fetch_add(1, Ordering::SeqCst) + 1
+        self.inner.enqueued.fetch_add(1, Ordering::SeqCst) + 1
     }
 
     /// Notes that all commands up to `number` have ended.
     pub(crate) fn mark_ended(&self, number: u64) {
-        self.0.ended.fetch_max(number, Ordering::SeqCst);
+        self.inner.ended.fetch_max(number, Ordering::SeqCst);
     }
 
     /// Whether the command `number` is known to have ended.
     pub(crate) fn has_ended(&self, number: u64) -> bool {
-        self.0.ended.load(Ordering::SeqCst) >= number
+        self.inner.ended.load(Ordering::SeqCst) >= number
     }
 
     /// Keeps the error of a `Drop` until the next [`finish`](Self::finish).
     pub(crate) fn defer(&self, error: Error) {
-        self.0.deferred.lock().get_or_insert(error);
+        self.deferred.push(error);
+    }
+
+    /// The same queue for a separate holder, whose errors go to `heir` when it [leaves](Self::leave).
+    pub(crate) fn lend(&self, heir: &Arc<Deferred>) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            deferred: Deferred::with_heir(heir),
+        }
+    }
+
+    /// The same queue for holders without a lease, after this holder has gone.
+    pub(crate) fn leave(&self) -> Self {
+        self.deferred.leave();
+        Self::of(self.inner.clone())
     }
 }
 
 impl PartialEq for Queue {
     fn eq(&self, other: &Self) -> bool {
-        self.0.raw == other.0.raw
+        self.inner.raw == other.inner.raw
     }
 }
 
@@ -313,9 +344,15 @@ impl Eq for Queue {}
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue")
-            .field("raw", &self.0.raw.0)
+            .field("raw", &self.inner.raw.0)
             .field("enqueued", &self.enqueued())
             .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for WeakQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakQueue").field(&self.upgrade()).finish()
     }
 }
 

@@ -24,7 +24,8 @@ impl Usage {
         let mut uses = self.0.lock();
         uses.retain(|(used, last)| used == queue || !used.has_ended(*last));
         match uses.iter_mut().find(|(used, _)| used == queue) {
-            Some((_, last)) => *last = number.max(*last),
+            // The last user of the memory receives any error from freeing it.
+            Some((used, last)) => (*used, *last) = (queue.clone(), number.max(*last)),
             None => uses.push((queue.clone(), number)),
         }
     }

@@ -90,12 +90,13 @@ unsafe extern "C" fn wait(count: cl_uint, events: *const cl_event) -> cl_int {
 #[test]
 fn a_piece_is_not_read_over_before_an_earlier_copy_has_written_it() {
     const LEN: usize = 128;
-    let manager = Manager::load_with(|api| {
+    let hold = |api: &mut clmgr::Api| {
         let _ = REAL.set(*api);
         api.clSetEventCallback = Some(set_callback);
         api.clWaitForEvents = Some(wait);
-    })
-    .unwrap_or_else(|error| panic!("{error}"));
+    };
+    // SAFETY: the functions pass everything on, if later.
+    let manager = unsafe { Manager::load_with(hold) }.unwrap_or_else(|error| panic!("{error}"));
     let device = manager.devices().remove(0);
     let (here, there) = (
         Context::new(&device).unwrap(),

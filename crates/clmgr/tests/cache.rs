@@ -118,6 +118,103 @@ fn a_program_is_another_one_when_what_it_includes_changes() {
 }
 
 #[test]
+fn every_spelling_of_an_include_counts() {
+    let context = common::context();
+    let (folder, headers) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let header = headers.path().join("value.h");
+    let path = header.display();
+    let options = format!("-I {}", headers.path().display());
+    let by_macro = format!("{options} -DFILE=\\\"{path}\\\"");
+    let forms = [
+        ("/* */ #include \"value.h\"".to_owned(), &options),
+        ("/* one\n two */ #include \"value.h\"".to_owned(), &options),
+        ("# include \"value.h\"".to_owned(), &options),
+        ("#/**/include/**/<value.h>".to_owned(), &options),
+        ("%:include \"value.h\"".to_owned(), &options),
+        ("#import \"value.h\"".to_owned(), &options),
+        ("#inc\\\nlude \"value.h\"".to_owned(), &options),
+        ("#include \\ \n\"value.h\"".to_owned(), &options),
+        (format!("#include \"{path}\""), &options),
+        (format!("#define HERE \"{path}\"\n#include HERE"), &options),
+        ("#include FILE".to_owned(), &by_macro),
+        (
+            format!(
+                "#if __has_include(\"{path}.more\")\n#define VALUE 2\n#else\n#define VALUE 1\n#endif"
+            ),
+            &options,
+        ),
+        (
+            format!(
+                "#define ASK __has_include\n#if ASK(\"{path}.more\")\n#define VALUE 2\n#else\n#define VALUE 1\n#endif"
+            ),
+            &options,
+        ),
+    ];
+    let mut checked = 0;
+    for (form, options) in &forms {
+        let source = format!("{form}\n{SOURCE}");
+        let more = headers.path().join("value.h.more");
+        fs::write(&header, "#define VALUE 1\n").unwrap();
+        let _ = fs::remove_file(&more);
+        let cache = ProgramCache::open_in(&context, folder.path());
+        // Not every driver accepts every form.
+        let Ok(program) = cache.get(&source, options) else {
+            eprintln!("rejected by the driver: {form}");
+            continue;
+        };
+        assert_eq!(value_of(&context, &program), 1, "{form}");
+        fs::write(&header, "#define VALUE 2\n").unwrap();
+        fs::write(&more, "").unwrap();
+        for cache in [cache, ProgramCache::open_in(&context, folder.path())] {
+            let program = cache.get(&source, options).unwrap();
+            assert_eq!(value_of(&context, &program), 2, "{form}");
+        }
+        checked += 1;
+    }
+    assert!(checked >= 6, "{checked} forms");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_or_file_writable_by_others_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let context = common::context();
+    let base = tempfile::tempdir().unwrap();
+    let folder = base.path().join("cache");
+    let compiled = |trouble: &str| {
+        let cache = ProgramCache::open_in(&context, &folder);
+        assert_eq!(get(&cache, 9), 9);
+        let stats = cache.stats();
+        let found = stats.disk_trouble.clone().unwrap_or_default();
+        assert!(
+            found.contains(trouble) && trouble.is_empty() == found.is_empty(),
+            "{found}"
+        );
+        stats.compiled
+    };
+    assert_eq!((compiled(""), compiled("")), (1, 0));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let file = files(&folder).remove(0);
+    assert_eq!((mode(&folder), mode(&file)), (0o700, 0o600));
+    let chmod = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    chmod(&file, 0o602);
+    assert_eq!((compiled("others may write"), compiled("")), (1, 0));
+    chmod(&folder, 0o777);
+    assert_eq!(compiled("others may write"), 1);
+    chmod(&folder, 0o755);
+    assert_eq!(compiled(""), 0);
+    // A pipe: opening it would block until a writer appears.
+    fs::remove_file(&file).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&file).status();
+    if made.is_ok_and(|status| status.success()) {
+        assert_eq!((compiled("regular file"), compiled("")), (1, 0));
+    }
+}
+
+#[test]
 fn a_program_with_an_include_that_cannot_be_followed_is_compiled_each_time() {
     let context = common::context();
     let (folder, headers) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -176,6 +273,26 @@ fn a_file_that_was_damaged_costs_a_compilation_and_is_replaced() {
 }
 
 #[test]
+fn content_under_a_foreign_header_is_rejected() {
+    let context = common::context();
+    let folder = tempfile::tempdir().unwrap();
+    get(&ProgramCache::open_in(&context, folder.path()), 1);
+    let first = files(folder.path()).remove(0);
+    get(&ProgramCache::open_in(&context, folder.path()), 2);
+    let mut both = files(folder.path());
+    both.retain(|file| *file != first);
+    let content: Vec<_> = [first.clone(), both.remove(0)]
+        .map(|file| fs::read(file).unwrap())
+        .into();
+    // After the format and the key.
+    let spliced = [&content[0][..48], &content[1][48..]].concat();
+    fs::write(&first, spliced).unwrap();
+    let cache = ProgramCache::open_in(&context, folder.path());
+    assert_eq!(get(&cache, 1), 1);
+    assert_eq!(cache.stats().compiled, 1);
+}
+
+#[test]
 fn a_file_of_another_key_is_not_taken() {
     let context = common::context();
     let folder = tempfile::tempdir().unwrap();
@@ -201,7 +318,8 @@ fn a_file_whose_binary_the_driver_refuses_costs_a_compilation() {
     // A complete file with a right digest, written by someone else's hand.
     let mut content = fs::read(&file).unwrap();
     content.truncate(16 + 32);
-    content.extend_from_slice(blake3::hash(b"no binary").as_bytes());
+    let digest = blake3::hash(&[&content, &b"no binary"[..]].concat());
+    content.extend_from_slice(digest.as_bytes());
     content.extend_from_slice(b"no binary");
     fs::write(&file, content).unwrap();
     let cache = ProgramCache::open_in(&context, folder.path());

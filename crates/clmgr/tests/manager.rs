@@ -13,7 +13,8 @@ use clmgr::opencl_sys::{
     cl_bool, cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_mem, cl_uint,
 };
 use clmgr::{
-    Context, Error, FloatSupport, Manager, ProgramCache, RegularBuffer, SvmBuffer, SvmCapabilities,
+    CommandQueuePool, Context, Error, FloatSupport, Manager, ProgramCache, RegularBuffer,
+    SvmBuffer, SvmCapabilities,
 };
 
 #[test]
@@ -105,7 +106,8 @@ fn a_refused_question_leaves_its_field_empty_and_a_needed_one_is_an_error() {
         let _ = REAL_INFO.set(api.clGetDeviceInfo);
         api.clGetDeviceInfo = Some(old_device);
     };
-    let manager = Manager::load_with(device).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: the function refuses or passes on.
+    let manager = unsafe { Manager::load_with(device) }.unwrap_or_else(|error| panic!("{error}"));
     let info = manager.devices()[0].info().unwrap();
     assert!(info.svm.is_empty() && info.sub_groups.is_none() && info.uuid.is_none());
     assert_eq!((info.unified_memory, info.printf_bytes), (None, None));
@@ -301,12 +303,13 @@ unsafe extern "C" fn counted_write(
 
 #[test]
 fn a_replaced_function_sees_every_call() {
-    let manager = Manager::load_with(|api| {
+    let count = |api: &mut clmgr::Api| {
         // One device is used below, so that the first library's function is enough.
         let _ = ORIGINAL.set(api.clEnqueueWriteBuffer);
         api.clEnqueueWriteBuffer = Some(counted_write);
-    })
-    .unwrap_or_else(|error| panic!("{error}"));
+    };
+    // SAFETY: the function passes everything on.
+    let manager = unsafe { Manager::load_with(count) }.unwrap_or_else(|error| panic!("{error}"));
     let context = Context::new(&manager.devices()[0]).unwrap();
     let queue = context.queue().unwrap();
     let mut buffer = RegularBuffer::new(&context, 1000).unwrap();
@@ -328,8 +331,9 @@ unsafe extern "C" fn failing_unmap(
 
 #[test]
 fn an_error_in_a_drop_comes_with_the_next_finish() {
-    let manager = Manager::load_with(|api| api.clEnqueueUnmapMemObject = Some(failing_unmap))
-        .unwrap_or_else(|error| panic!("{error}"));
+    let fail = |api: &mut clmgr::Api| api.clEnqueueUnmapMemObject = Some(failing_unmap);
+    // SAFETY: the function refuses.
+    let manager = unsafe { Manager::load_with(fail) }.unwrap_or_else(|error| panic!("{error}"));
     let context = Context::new(&manager.devices()[0]).unwrap();
     let queue = context.queue().unwrap();
     let buffer = RegularBuffer::<u32>::new(&context, 10).unwrap();
@@ -356,13 +360,14 @@ unsafe extern "C" fn failing_finish(_: cl_command_queue) -> cl_int {
 #[test]
 fn memory_whose_last_use_cannot_be_waited_for_is_never_freed() {
     let load = |finish_fails: bool| {
-        Manager::load_with(|api| {
+        let hook = |api: &mut clmgr::Api| {
             api.clSVMFree = Some(counted_free);
             if finish_fails {
                 api.clFinish = Some(failing_finish);
             }
-        })
-        .unwrap_or_else(|error| panic!("{error}"))
+        };
+        // SAFETY: the functions refuse, or free nothing.
+        unsafe { Manager::load_with(hook) }.unwrap_or_else(|error| panic!("{error}"))
     };
     for (finish_fails, freed) in [(false, 1), (true, 0)] {
         let context = Context::new(&load(finish_fails).devices()[0]).unwrap();
@@ -376,4 +381,43 @@ fn memory_whose_last_use_cannot_be_waited_for_is_never_freed() {
         drop(buffer);
         assert_eq!(FREED.load(Ordering::Relaxed), freed);
     }
+}
+
+#[test]
+fn an_error_in_a_drop_reaches_its_lease_or_the_pool() {
+    let fail = |api: &mut clmgr::Api| api.clEnqueueUnmapMemObject = Some(failing_unmap);
+    // SAFETY: the function refuses.
+    let manager = unsafe { Manager::load_with(fail) }.unwrap_or_else(|error| panic!("{error}"));
+    let context = Context::new(&manager.devices()[0]).unwrap();
+    let pool = CommandQueuePool::new(&context, 1).unwrap();
+    let buffers: Vec<_> = (0..3)
+        .map(|_| RegularBuffer::<u32>::new(&context, 10).unwrap())
+        .collect();
+    let first = pool.lease().unwrap();
+    drop(buffers[0].map(&first).unwrap());
+    drop(buffers[1].map(&first).unwrap());
+    // Both errors, on the lease that owns the maps.
+    let Err(Error::Deferred(errors)) = first.finish() else {
+        panic!("no error")
+    };
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    first.finish().unwrap();
+    // One that the lease leaves behind, and one from a map that outlives it.
+    drop(buffers[0].map(&first).unwrap());
+    let late = buffers[2].map(&first).unwrap();
+    drop(first);
+    let second = pool.lease().unwrap();
+    drop(late);
+    second.finish().unwrap();
+    assert_eq!(pool.take_deferred_errors().len(), 2);
+    // The context gets what is left at the end.
+    drop(buffers[1].map(&second).unwrap());
+    drop(second);
+    drop(pool);
+    assert_eq!(context.take_deferred_errors().len(), 1);
+    let queue = context.queue().unwrap();
+    let buffer = RegularBuffer::<u32>::new(&context, 10).unwrap();
+    drop(buffer.map(&queue).unwrap());
+    drop((buffers, buffer, queue));
+    assert_eq!(context.take_deferred_errors().len(), 1);
 }

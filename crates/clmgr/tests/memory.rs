@@ -2,9 +2,13 @@
 
 mod common;
 
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use clmgr::opencl_sys::cl_context;
 use clmgr::{
-    Arg, Context, Error, Event, HostPtrBuffer, Kernel, NdRange, Program, Queue, RegularBuffer,
-    SvmBuffer, SvmCapabilities,
+    Arg, BufferStrategy, Context, Error, Event, HostPtrBuffer, Kernel, Manager, MemoryPool,
+    NdRange, Program, Queue, RegularBuffer, SvmBuffer, SvmCapabilities,
 };
 
 const SOURCE: &str = "
@@ -188,7 +192,8 @@ fn a_view_is_the_same_memory() {
         return;
     }
     let buffer = SvmBuffer::<u32>::coarse(&fixture.context, 256).unwrap();
-    let view = buffer.view().unwrap();
+    // SAFETY: only kernels receive it.
+    let view = unsafe { buffer.unbound_view() }.unwrap();
     fixture.fill(buffer.arg(), 256, 1);
     fixture.queue.finish().unwrap();
     // SAFETY: the memory holds the range and is used by this queue alone.
@@ -282,7 +287,8 @@ fn dropping_a_view_and_its_memory_waits_for_a_kernel_on_the_view() {
     }
     for view_first in [false, true] {
         let buffer = SvmBuffer::<u32>::coarse(&fixture.context, 1000).unwrap();
-        let view = buffer.view().unwrap();
+        // SAFETY: only kernels receive it.
+        let view = unsafe { buffer.unbound_view() }.unwrap();
         let event = fixture.slow(&fixture.queue, view.arg(), 1000);
         if view_first {
             drop(view);
@@ -421,4 +427,57 @@ fn sizes_that_no_device_has_are_refused() {
         SvmBuffer::<[u32; 0]>::coarse(context, 4),
         Err(Error::Zero { .. })
     ));
+}
+
+/// The offset by which the allocator below shifts its memory.
+const OFF: usize = 4;
+
+static REAL: OnceLock<clmgr::Api> = OnceLock::new();
+
+unsafe extern "C" fn misaligned_alloc(
+    context: cl_context,
+    flags: u64,
+    bytes: usize,
+    alignment: u32,
+) -> *mut c_void {
+    let alloc = REAL.get().unwrap().clSVMAlloc.unwrap();
+    // SAFETY: the caller's arguments, with room for the offset.
+    let start = unsafe { alloc(context, flags, bytes + 128, alignment) };
+    start.wrapping_byte_add(OFF)
+}
+
+unsafe extern "C" fn misaligned_free(context: cl_context, start: *mut c_void) {
+    let free = REAL.get().unwrap().clSVMFree.unwrap();
+    // SAFETY: the memory is from `misaligned_alloc`.
+    unsafe { free(context, start.wrapping_byte_sub(OFF)) };
+}
+
+#[test]
+fn misaligned_memory_is_refused() {
+    let misalign = |api: &mut clmgr::Api| {
+        let _ = REAL.set(*api);
+        api.clSVMAlloc = Some(misaligned_alloc);
+        api.clSVMFree = Some(misaligned_free);
+    };
+    // SAFETY: the functions keep their contracts but for the alignment.
+    let manager = unsafe { Manager::load_with(misalign) }.unwrap();
+    let context = Context::new(&manager.devices()[0]).unwrap();
+    if !common::has(&context, SvmCapabilities::COARSE) {
+        return;
+    }
+    let refused = SvmBuffer::<u64>::coarse(&context, 10).unwrap_err();
+    assert!(matches!(refused, Error::NotSupported { .. }), "{refused}");
+    assert!(refused.to_string().contains("8 bytes"), "{refused}");
+    let mut fits = SvmBuffer::<u32>::coarse(&context, 10).unwrap();
+    let queue = context.queue().unwrap();
+    fits.map_mut(&queue).unwrap()[9] = 1;
+    // A pool's blocks are bytes, so they can start anywhere.
+    let pool = MemoryPool::new(&context, BufferStrategy::SvmCoarse).unwrap();
+    let mut pooled = pool.acquire::<u64>(&queue, 10).unwrap();
+    let Err(refused) = pooled.map_mut(&queue).map(drop) else {
+        panic!("a misaligned map")
+    };
+    assert!(matches!(refused, Error::NotSupported { .. }), "{refused}");
+    assert!(pooled.map(&queue).is_err());
+    queue.finish().unwrap();
 }

@@ -89,7 +89,9 @@ fn watch(api: &mut Api) {
 }
 
 fn watched() -> (Context, Queue) {
-    let device = Manager::load_with(watch).unwrap().devices().remove(0);
+    // SAFETY: the functions count or refuse, and pass on.
+    let manager = unsafe { Manager::load_with(watch) }.unwrap();
+    let device = manager.devices().remove(0);
     let context = Context::new(&device).unwrap();
     let queue = context.queue().unwrap();
     (context, queue)

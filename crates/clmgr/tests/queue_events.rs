@@ -44,12 +44,13 @@ fn held() -> usize {
 
 #[test]
 fn a_queue_that_is_never_finished_keeps_no_more_events_than_wait() {
-    let manager = Manager::load_with(|api| {
+    let count = |api: &mut clmgr::Api| {
         let _ = REAL.set(*api);
         api.clEnqueueBarrierWithWaitList = Some(barrier);
         api.clReleaseEvent = Some(release);
-    })
-    .unwrap_or_else(|error| panic!("{error}"));
+    };
+    // SAFETY: the functions pass everything on.
+    let manager = unsafe { Manager::load_with(count) }.unwrap_or_else(|error| panic!("{error}"));
     let context = Context::new(&manager.devices()[0]).unwrap();
     let queue = context.queue().unwrap();
     let mut most = 0;

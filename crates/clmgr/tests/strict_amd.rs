@@ -32,7 +32,10 @@ struct Strict {
 
 fn open() -> Strict {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let manager = Manager::load_with(|api| assert!(StrictAmd::wrap(api))).unwrap();
+    // SAFETY: the tables are those of the libraries.
+    let wrap = |api: &mut clmgr::Api| assert!(unsafe { StrictAmd::wrap(api) });
+    // SAFETY: the shim does what the library does, or refuses.
+    let manager = unsafe { Manager::load_with(wrap) }.unwrap();
     let device = manager.devices().remove(0);
     let context = Context::new(&device).unwrap();
     let queue = context.queue().unwrap();
@@ -180,7 +183,8 @@ fn wrapping_twice_is_wrapping_once() {
     let strict = open();
     let mut api = *strict.device.api();
     let before = api;
-    assert!(StrictAmd::wrap(&mut api));
+    // SAFETY: the table is that of the library behind the shim.
+    assert!(unsafe { StrictAmd::wrap(&mut api) });
     assert_eq!(
         api.clFinish.map(|function| function as usize),
         before.clFinish.map(|function| function as usize)

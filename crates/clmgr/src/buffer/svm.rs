@@ -34,8 +34,9 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSupported`] where the device has none; [`Error::Zero`], [`Error::TooLarge`], or
-    /// that `clSVMAlloc` gave no memory.
+    /// [`Error::NotSupported`] if the device has no SVM, or returned memory that is misaligned for
+    /// the elements; [`Error::Zero`], [`Error::TooLarge`], or an error if `clSVMAlloc` returned no
+    /// memory.
     #[doc(alias = "clSVMAlloc")]
     pub fn coarse(context: &Context, len: usize) -> Result<Self> {
         Self::new(context, len, SvmGrain::Coarse)
@@ -76,10 +77,31 @@ impl<T: Pod> SvmBuffer<T> {
             });
         }
         let bytes = bytes_of::<T>("the length of a buffer", len)?;
-        Ok(Self {
+        let buffer = Self {
             allocation: Arc::new(Allocation::new(context, bytes, grain)?),
             len,
             element: PhantomData,
+        };
+        buffer.check_alignment()?;
+        Ok(buffer)
+    }
+
+    /// Checks that the memory suits the elements. Drivers have returned less alignment than OpenCL
+    /// guarantees, and a pool's memory was allocated for other elements.
+    fn check_alignment(&self) -> Result<()> {
+        if self.as_ptr().is_aligned() {
+            return Ok(());
+        }
+        Err(Error::NotSupported {
+            what: format!(
+                "shared virtual memory for elements that are aligned to {} bytes",
+                align_of::<T>()
+            ),
+            device: self.context().device().name().to_owned(),
+            reason: format!(
+                "`clSVMAlloc` returned memory at {:p}; use a regular buffer",
+                self.as_ptr()
+            ),
         })
     }
 
@@ -88,9 +110,11 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// What `clEnqueueSVMMap` or `clFinish` answers.
+    /// The error from `clEnqueueSVMMap` or `clFinish`; [`Error::NotSupported`] if the memory of a
+    /// [pool](crate::MemoryPool) is misaligned for the elements.
     #[doc(alias = "clEnqueueSVMMap")]
     pub fn map(&self, queue: &Queue) -> Result<SvmMap<'_, T>> {
+        self.check_alignment()?;
         self.allocation.map(queue, opencl_sys::CL_MAP_READ, false)?;
         Ok(SvmMap {
             buffer: self,
@@ -104,6 +128,7 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// As [`map`](Self::map).
     pub fn map_mut(&mut self, queue: &Queue) -> Result<SvmMapMut<'_, T>> {
+        self.check_alignment()?;
         let flags = opencl_sys::CL_MAP_READ | opencl_sys::CL_MAP_WRITE;
         self.allocation.map(queue, flags, true)?;
         Ok(SvmMapMut {
@@ -112,14 +137,44 @@ impl<T: Pod> SvmBuffer<T> {
         })
     }
 
-    /// The same memory as a buffer object, for code that takes a `cl_mem`. The memory lives for as
-    /// long as the buffer or a view of it does.
+    /// The same memory as a buffer object, for code that takes a `cl_mem`. It borrows the buffer the
+    /// way a reader does:
+    ///
+    /// ```compile_fail,E0502
+    /// # fn torn(mut buffer: clmgr::SvmBuffer<u32>, queue: &clmgr::Queue) -> clmgr::Result<()> {
+    /// let view = buffer.view()?;
+    /// let mut map = buffer.map_mut(queue)?;
+    /// map[0] = view.len() as u32;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// ```compile_fail,E0502
+    /// # fn overlapping(mut buffer: clmgr::SvmBuffer<u32>, queue: &clmgr::Queue) -> clmgr::Result<()> {
+    /// let view = buffer.view()?;
+    /// buffer.copy_from(queue, 1, &view, 0, 10)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
     /// [`Error::NotSupported`] for the host's own memory, which a buffer object may copy; what
     /// `clCreateBuffer` answers.
-    pub fn view(&self) -> Result<SvmView<T>> {
+    pub fn view(&self) -> Result<SvmView<'_, T>> {
+        // SAFETY: the view borrows the buffer for as long as it lives.
+        unsafe { self.unbound_view() }
+    }
+
+    /// Like [`view`](Self::view), for owners that keep the view beside the buffer. The memory lives
+    /// as long as the buffer or the view does.
+    ///
+    /// # Safety
+    ///
+    /// The view is not the source of a copy while the buffer is mutably borrowed or mapped for
+    /// writing, nor while work enqueued then is still running. Kernels that take it are subject to
+    /// [`Kernel::launch`](crate::Kernel::launch).
+    pub unsafe fn unbound_view<'a>(&self) -> Result<SvmView<'a, T>> {
         let allocation = &self.allocation;
         if allocation.grain == SvmGrain::System {
             return Err(Error::NotSupported {
@@ -145,6 +200,7 @@ impl<T: Pod> SvmBuffer<T> {
         Ok(SvmView {
             object,
             _allocation: allocation.clone(),
+            buffer: PhantomData,
         })
     }
 
@@ -231,14 +287,15 @@ impl<T> fmt::Debug for SvmBuffer<T> {
     }
 }
 
-/// A buffer object over the memory of an [`SvmBuffer`].
-pub struct SvmView<T> {
+/// A buffer object over the memory of an [`SvmBuffer`], which it borrows.
+pub struct SvmView<'a, T> {
     // Declared first, so that the object is released before its memory.
     pub(super) object: Object<T>,
     _allocation: Arc<Allocation>,
+    buffer: PhantomData<&'a SvmBuffer<T>>,
 }
 
-impl<T> SvmView<T> {
+impl<T> SvmView<'_, T> {
     /// The number of elements; never zero.
     #[must_use]
     #[allow(clippy::len_without_is_empty)]
@@ -259,13 +316,13 @@ impl<T> SvmView<T> {
     }
 }
 
-impl<'a, T> From<&'a SvmView<T>> for MemRef<'a, T> {
-    fn from(view: &'a SvmView<T>) -> Self {
+impl<'a, T> From<&'a SvmView<'_, T>> for MemRef<'a, T> {
+    fn from(view: &'a SvmView<'_, T>) -> Self {
         Self(&view.object)
     }
 }
 
-impl<T> fmt::Debug for SvmView<T> {
+impl<T> fmt::Debug for SvmView<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SvmView")
             .field("len", &self.len())

@@ -1,21 +1,19 @@
 //! Compiled programs kept in memory and on disk.
 //!
 //! The key is the content: source, what it includes, options, device, driver and platform. A file
-//! that is missing, truncated, altered or of another key means that the program is compiled; so does
-//! a folder that can't be read or written, and an include that can't be followed. Readers take no
-//! lock: a file appears under its name only once it is complete.
+//! that is missing, truncated, altered, untrusted or for another key is ignored, and the program is
+//! compiled. The same happens if the folder can't be read or written, or an include can't be resolved.
 
 mod includes;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use includes::Includes;
+use kernel_cache::{Key, KeyBuilder, Store};
 use parking_lot::Mutex;
 
 use crate::context::Context;
@@ -23,9 +21,7 @@ use crate::error::Result;
 use crate::program::{ARGUMENT_INFO, Program};
 
 /// Changed whenever the meaning of a key or the form of a file does.
-const FORMAT: &[u8; 16] = b"hipcl-clprog-002";
-const FOLDER_VARIABLE: &str = "HIPCL_CACHE_DIR";
-const DIGEST: usize = blake3::OUT_LEN;
+const FORMAT: &[u8; 16] = b"hipcl-clprog-003";
 
 /// Programs of one context, compiled at most once. A clone is the same cache.
 #[derive(Clone)]
@@ -33,8 +29,8 @@ pub struct ProgramCache(Arc<Inner>);
 
 struct Inner {
     context: Context,
-    folder: Option<PathBuf>,
-    memory: Mutex<HashMap<blake3::Hash, Arc<Mutex<Option<Program>>>>>,
+    store: Option<Store>,
+    memory: Mutex<HashMap<Key, Arc<Mutex<Option<Program>>>>>,
     memory_hits: AtomicU64,
     disk_hits: AtomicU64,
     compiled: AtomicU64,
@@ -60,15 +56,11 @@ impl ProgramCache {
     /// either, in memory only.
     #[must_use]
     pub fn open(context: &Context) -> Self {
-        let named = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty());
-        let folder = match named {
-            Some(folder) => Some(PathBuf::from(folder)),
-            None => directories::BaseDirs::new().map(|base| base.cache_dir().join("hipcl")),
-        };
-        Self::with_folder(context, folder.map(|folder| folder.join("opencl")))
+        Self::with_folder(context, kernel_cache::folder("opencl"))
     }
 
-    /// A cache in `folder`, which is created when it is first written to.
+    /// A cache in `folder`, which the first write creates with access for its owner only. A folder or
+    /// file that belongs to another user, or that others can write, is not used.
     #[must_use]
     pub fn open_in(context: &Context, folder: &Path) -> Self {
         Self::with_folder(context, Some(folder.to_owned()))
@@ -83,7 +75,7 @@ impl ProgramCache {
     fn with_folder(context: &Context, folder: Option<PathBuf>) -> Self {
         Self(Arc::new(Inner {
             context: context.clone(),
-            folder,
+            store: folder.map(|folder| Store::new(&folder, FORMAT, "bin")),
             memory: Mutex::default(),
             memory_hits: AtomicU64::new(0),
             disk_hits: AtomicU64::new(0),
@@ -94,17 +86,18 @@ impl ProgramCache {
 
     /// The program of this source and these options, compiled only if it is nowhere kept.
     ///
-    /// Threads that ask for the same program at once wait for one compilation. A program is another
-    /// one when a file that it includes has changed; one with an include that can't be followed, by a
-    /// macro or in a folder of the compiler's own, is compiled each time.
+    /// Threads that ask for the same program at once wait for one compilation. A change to an
+    /// included file makes it another program. A program is compiled every time if an include can't
+    /// be resolved (through a macro, or in a compiler-internal folder) or if it tests whether a file
+    /// exists (`__has_include`).
     ///
     /// # Errors
     ///
     /// As [`Program::build`]. Trouble with the disk is no error, see [`stats`](Self::stats).
     pub fn get(&self, source: &str, options: &str) -> Result<Program> {
         let inner = &*self.0;
-        let key = match includes::of(source, options) {
-            Ok(includes) => self.key(source, &includes, options),
+        let includes = match includes::of(source, options) {
+            Ok(includes) => includes,
             Err(reason) => {
                 *inner.disk_trouble.lock() = Some(format!("not kept: {reason}"));
                 let program = Program::build(&inner.context, source, options)?;
@@ -112,6 +105,7 @@ impl ProgramCache {
                 return Ok(program);
             }
         };
+        let key = self.key(source, &includes, options);
         let place = inner.memory.lock().entry(key).or_default().clone();
         // The compiler runs under the lock of this one key.
         let mut kept = place.lock();
@@ -119,7 +113,7 @@ impl ProgramCache {
             inner.memory_hits.fetch_add(1, Ordering::Relaxed);
             return Ok(program.clone());
         }
-        let program = match self.read(key, options) {
+        let program = match self.read(key, source, options) {
             Some(program) => {
                 inner.disk_hits.fetch_add(1, Ordering::Relaxed);
                 program
@@ -127,6 +121,11 @@ impl ProgramCache {
             None => {
                 let program = Program::build(&inner.context, source, options)?;
                 inner.compiled.fetch_add(1, Ordering::Relaxed);
+                if includes::of(source, options).as_ref() != Ok(&includes) {
+                    let reason = "not kept: a file changed while it was compiled";
+                    *inner.disk_trouble.lock() = Some(reason.to_owned());
+                    return Ok(program);
+                }
                 self.write(key, &program);
                 program
             }
@@ -156,19 +155,13 @@ impl ProgramCache {
     /// The cache's folder, if it has one.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
-        self.0.folder.as_deref()
+        self.0.store.as_ref().map(Store::folder)
     }
 
-    fn key(&self, source: &str, includes: &Includes, options: &str) -> blake3::Hash {
+    fn key(&self, source: &str, includes: &Includes, options: &str) -> Key {
         let device = self.0.context.device();
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(FORMAT);
-        // The length keeps two parts from being taken for another division of the same text.
-        let mut add = |part: &[u8]| {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
-        };
-        for part in [
+        let mut key = KeyBuilder::default();
+        key.list([
             source,
             options,
             ARGUMENT_INFO,
@@ -177,122 +170,55 @@ impl ProgramCache {
             device.driver_version(),
             device.platform_name(),
             device.platform_version(),
-        ] {
-            add(part.as_bytes());
-        }
+        ]);
         for (path, content) in includes {
-            add(path.as_os_str().as_encoded_bytes());
-            add(&[u8::from(content.is_some())]);
-            add(content.as_deref().unwrap_or_default());
+            key.part(path.as_os_str().as_encoded_bytes())
+                .part([u8::from(content.is_some())])
+                .part(content.as_deref().unwrap_or_default());
         }
-        hasher.finalize()
+        key.finish()
     }
 
-    fn path(&self, key: blake3::Hash) -> Option<PathBuf> {
-        Some(self.0.folder.as_ref()?.join(format!("{key}.bin")))
-    }
-
-    fn read(&self, key: blake3::Hash, options: &str) -> Option<Program> {
-        let path = self.path(key)?;
-        let file = match fs::read(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
-            Err(error) => {
-                self.trouble(&path, &error);
+    fn read(&self, key: Key, source: &str, options: &str) -> Option<Program> {
+        let store = self.0.store.as_ref()?;
+        let binary = match store.read(key) {
+            Ok(binary) => binary?,
+            Err(trouble) => {
+                self.trouble(&trouble);
                 return None;
             }
         };
-        let Some(binary) = unpack(key, &file) else {
-            self.trouble(&path, &"not a complete program of this key");
-            return None;
-        };
-        Program::from_binary(&self.0.context, binary, options)
-            .inspect_err(|error| self.trouble(&path, error))
+        let loaded = Program::from_binary(&self.0.context, &binary, source, options);
+        loaded
+            .inspect_err(|error| {
+                self.trouble(&format_args!("{}: {error}", store.path(key).display()));
+            })
             .ok()
     }
 
-    fn write(&self, key: blake3::Hash, program: &Program) {
-        let (Some(folder), Some(path)) = (self.0.folder.as_ref(), self.path(key)) else {
-            return;
-        };
+    fn write(&self, key: Key, program: &Program) {
+        let Some(store) = &self.0.store else { return };
         match program.binary() {
             Ok(binary) if binary.is_empty() => {}
             Ok(binary) => {
-                if let Err(error) = replace(folder, &path, &pack(key, &binary)) {
-                    self.trouble(&path, &error);
+                if let Err(trouble) = store.write(key, &binary) {
+                    self.trouble(&trouble);
                 }
             }
-            Err(error) => self.trouble(&path, &error),
+            Err(error) => self.trouble(&error),
         }
     }
 
-    fn trouble(&self, path: &Path, what: &dyn fmt::Display) {
-        *self.0.disk_trouble.lock() = Some(format!("{}: {what}", path.display()));
+    fn trouble(&self, what: &dyn fmt::Display) {
+        *self.0.disk_trouble.lock() = Some(what.to_string());
     }
 }
 
 impl fmt::Debug for ProgramCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProgramCache")
-            .field("folder", &self.0.folder)
+            .field("folder", &self.folder())
             .field("stats", &self.stats())
             .finish_non_exhaustive()
-    }
-}
-
-/// A file: format, key, digest of the binary, binary.
-fn pack(key: blake3::Hash, binary: &[u8]) -> Vec<u8> {
-    let mut file = Vec::with_capacity(FORMAT.len() + 2 * DIGEST + binary.len());
-    file.extend_from_slice(FORMAT);
-    file.extend_from_slice(key.as_bytes());
-    file.extend_from_slice(blake3::hash(binary).as_bytes());
-    file.extend_from_slice(binary);
-    file
-}
-
-/// The binary of a file, if the file is whole and of this key.
-fn unpack(key: blake3::Hash, file: &[u8]) -> Option<&[u8]> {
-    let rest = file.strip_prefix(FORMAT)?.strip_prefix(key.as_bytes())?;
-    let (digest, binary) = rest.split_at_checked(DIGEST)?;
-    (!binary.is_empty() && blake3::hash(binary).as_bytes() == digest).then_some(binary)
-}
-
-/// Puts a complete file in place of `path`; other processes see the old one or the new one.
-fn replace(folder: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
-    static SERIAL: AtomicU64 = AtomicU64::new(0);
-    fs::create_dir_all(folder)?;
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let temporary = folder.join(format!(".{}.{serial}.tmp", std::process::id()));
-    let written = fs::File::options()
-        .write(true)
-        .create_new(true)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(content))
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // Nothing is lost if this fails too: the name is never read.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_that_is_not_whole_or_of_another_key_holds_nothing() {
-        let (key, other) = (blake3::hash(b"a"), blake3::hash(b"b"));
-        let file = pack(key, b"binary");
-        assert_eq!(unpack(key, &file), Some(&b"binary"[..]));
-        assert_eq!(unpack(other, &file), None);
-        for length in 0..file.len() {
-            assert_eq!(unpack(key, &file[..length]), None, "{length}");
-        }
-        for position in 0..file.len() {
-            let mut altered = file.clone();
-            altered[position] ^= 1;
-            assert_eq!(unpack(key, &altered), None, "{position}");
-        }
     }
 }

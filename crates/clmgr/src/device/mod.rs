@@ -34,7 +34,8 @@ use crate::api::Api;
 use crate::error::Result;
 use crate::handle::Handle;
 use crate::manager::Library;
-use query::platform_text;
+use crate::pocl;
+pub(crate) use query::platform_text;
 
 /// An OpenCL device.
 ///
@@ -142,6 +143,14 @@ impl Device {
     #[must_use]
     pub fn version(&self) -> &str {
         &self.0.version
+    }
+
+    /// Whether the process survives when a user event that commands wait for fails.
+    ///
+    /// PoCL before 7.0 may end it.
+    #[must_use]
+    pub fn survives_failed_events(&self) -> bool {
+        !pocl::ends_process_on_failed_event(&self.0.platform_name, &self.0.driver_version)
     }
 
     /// The driver's version string.

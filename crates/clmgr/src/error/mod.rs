@@ -185,9 +185,9 @@ pub enum Error {
         /// The smallest supported length above.
         next: usize,
     },
-    /// An asynchronous release failed earlier; the error was kept until now.
-    #[error("an earlier release on this queue failed: {0}")]
-    Deferred(Box<Error>),
+    /// Earlier releases failed in a `Drop`; the errors were kept until now, oldest first.
+    #[error("an earlier release on this queue failed: {}", all(.0))]
+    Deferred(Vec<Error>),
 }
 
 impl Error {
@@ -198,16 +198,21 @@ impl Error {
         }
     }
 
-    /// OpenCL's code, if this error carries one.
+    /// The OpenCL error code, if this error carries one; the first if there are several.
     #[must_use]
     pub fn code(&self) -> Option<cl_int> {
         match self {
             Self::Call { code, .. } | Self::Command { code, .. } => Some(*code),
             Self::Build(failure) => Some(failure.code),
-            Self::Deferred(inner) => inner.code(),
+            Self::Deferred(errors) => errors.iter().find_map(Self::code),
             _ => None,
         }
     }
+}
+
+fn all(errors: &[Error]) -> String {
+    let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    texts.join("; and ")
 }
 
 fn list(tried: &[Tried]) -> String {

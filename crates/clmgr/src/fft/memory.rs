@@ -17,11 +17,11 @@ pub(super) enum Form {
 }
 
 /// Memory that can be given in the caller's form.
-pub(super) enum Memory<T> {
+pub(super) enum Memory<T: 'static> {
     Regular(RegularBuffer<T>),
     Shared {
         buffer: SvmBuffer<T>,
-        view: SvmView<T>,
+        view: SvmView<'static, T>,
     },
 }
 
@@ -29,7 +29,8 @@ impl<T: Pod> Memory<T> {
     pub fn new(context: &Context, len: usize) -> Result<Self> {
         if context.device().svm().contains(SvmCapabilities::COARSE) {
             let buffer = SvmBuffer::coarse(context, len)?;
-            let view = buffer.view()?;
+            // SAFETY: only kernels receive the view.
+            let view = unsafe { buffer.unbound_view() }?;
             Ok(Self::Shared { buffer, view })
         } else {
             Ok(Self::Regular(RegularBuffer::new(context, len)?))

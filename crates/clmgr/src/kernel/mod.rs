@@ -2,6 +2,7 @@
 
 mod arg;
 mod foreign;
+pub(crate) mod name;
 mod object;
 mod parameter;
 

@@ -34,6 +34,24 @@ type GetArgInfo = unsafe extern "C" fn(
 
 impl Object {
     pub fn create(program: &Program, name: &str) -> Result<Self> {
+        let is_unknown = |error: &Error| error.code() == Some(opencl_sys::CL_INVALID_KERNEL_NAME);
+        let mut created = Self::create_compiled(program, name);
+        if created.as_ref().is_err_and(is_unknown)
+            && let Some(compiled) = program.names().compiled(name)
+        {
+            created = Self::create_compiled(program, &compiled);
+        }
+        match created {
+            Err(error) if is_unknown(&error) => Err(Error::NoKernel {
+                name: name.to_owned(),
+                have: program.kernel_names().unwrap_or_default().join(", "),
+            }),
+            other => other,
+        }
+    }
+
+    /// The kernel that the driver calls `name`.
+    fn create_compiled(program: &Program, name: &str) -> Result<Self> {
         let api = *program.context().api();
         let create = slot!(api, clCreateKernel)?;
         let text = CString::new(name).map_err(|_| Error::Nul {
@@ -42,12 +60,6 @@ impl Object {
         let mut code = 0;
         // SAFETY: the program is alive and built; the name is a C string; `code` is a valid place.
         let raw = unsafe { create(program.raw(), text.as_ptr(), &raw mut code) };
-        if code == opencl_sys::CL_INVALID_KERNEL_NAME {
-            return Err(Error::NoKernel {
-                name: name.to_owned(),
-                have: program.kernel_names().unwrap_or_default().join(", "),
-            });
-        }
         check(code, || format!("clCreateKernel(`{name}`)"))?;
         Ok(Self {
             raw: Handle(raw),

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use turns::{Turn, Turns};
 
 use crate::context::Context;
+use crate::deferred::Deferred;
 use crate::error::{Error, Result};
 use crate::queue::Queue;
 
@@ -34,6 +35,8 @@ pub struct CommandQueuePool(Arc<Inner>);
 struct Inner {
     context: Context,
     queues: Turns<Queue>,
+    /// Errors that leases left behind.
+    deferred: Arc<Deferred>,
 }
 
 impl CommandQueuePool {
@@ -51,6 +54,7 @@ impl CommandQueuePool {
         Ok(Self(Arc::new(Inner {
             context: context.clone(),
             queues: Turns::new(cap),
+            deferred: Deferred::with_heir(context.deferred()),
         })))
     }
 
@@ -84,9 +88,16 @@ impl CommandQueuePool {
             }
         };
         Ok(QueueLease {
-            queue,
+            queue: queue.lend(&self.0.deferred),
             pool: self.0.clone(),
         })
+    }
+
+    /// The errors from releases in a `Drop`, oldest first, that no lease returned from its
+    /// [`finish`](Queue::finish).
+    #[must_use]
+    pub fn take_deferred_errors(&self) -> Vec<Error> {
+        self.0.deferred.take()
     }
 
     /// The number of queues that exist; never more than the cap.
@@ -109,6 +120,9 @@ impl fmt::Debug for CommandQueuePool {
 }
 
 /// A queue lent by a pool, returned on drop.
+///
+/// Only this lease's [`finish`](Queue::finish) returns an error from a release in a `Drop`. If the
+/// lease ends first, the [pool](CommandQueuePool::take_deferred_errors) keeps it.
 pub struct QueueLease {
     queue: Queue,
     pool: Arc<Inner>,
@@ -130,7 +144,7 @@ impl fmt::Debug for QueueLease {
 
 impl Drop for QueueLease {
     fn drop(&mut self) {
-        let queue = self.queue.clone();
+        let queue = self.queue.leave();
         self.pool.queues.put(queue.is_profiling(), queue);
     }
 }

@@ -39,7 +39,17 @@ impl StrictAmd {
     /// False, and an empty table, if more than four libraries were given.
     ///
     /// It suits [`Manager::load_with`](crate::Manager::load_with).
-    pub fn wrap(api: &mut Api) -> bool {
+    ///
+    /// # Safety
+    ///
+    /// The table's functions are those of an OpenCL library, or behave the same, for the life of the
+    /// process: every later table of that library calls them.
+    ///
+    /// ```compile_fail,E0133
+    /// let mut api = clmgr::Api::EMPTY;
+    /// clmgr::StrictAmd::wrap(&mut api);
+    /// ```
+    pub unsafe fn wrap(api: &mut Api) -> bool {
         for (lane, real) in REAL.iter().enumerate() {
             let known = real.get_or_init(|| *api);
             if same_library(known, api) {
