@@ -54,14 +54,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let before = bridge.meter().snapshot();
 
     // Step 2: OpenCL, in place.
-    {
-        // The plan's first use sends its tables of roots of unity, which are no part of the data set.
-        let _scope = bridge.meter().scope(interop::Category::Control);
+    // The plan's first use uploads its twiddle factors, which are not part of the data set.
+    bridge.meter().count_as(interop::Category::Control, || {
         let guard = data.cl_mut(&queue)?;
         // SAFETY: the buffer holds ANTENNAS blocks of SAMPLES numbers, as the plan says, and the
         // guard may write it.
         unsafe { plan.enqueue(&queue, Direction::Forward, guard.arg(), guard.arg()) }?;
-    }
+        Ok::<_, Box<dyn std::error::Error>>(())
+    })?;
 
     // Step 3: rocBLAS, C = S^H * S / SAMPLES. The call waits for what OpenCL has queued.
     let spectra = Matrix::new(&data, SAMPLES, ANTENNAS, SAMPLES);

@@ -208,10 +208,9 @@ fn work(bridge: &Bridge, sampler: &legacy::Sampler) -> Result<(), Box<dyn Error>
         blas::herk(&handle, Fill::Lower, Op::None, scale, input, 0.0, output)?;
 
         let mut found = vec![C32::default(); ANTENNAS * ANTENNAS];
-        {
-            let _scope = bridge.meter().scope(interop::Category::Result);
-            covariance.copy_to_slice(bridge.main_stream(), &mut found)?;
-        }
+        bridge.meter().count_as(interop::Category::Result, || {
+            covariance.copy_to_slice(bridge.main_stream(), &mut found)
+        })?;
         let off = difference(&found, block);
         println!("block {block}: greatest difference from the reference {off:.2e}");
         if off > 1e-5 {

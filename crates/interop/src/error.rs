@@ -296,6 +296,14 @@ pub enum Error {
         /// `context` or `device`.
         owner: &'static str,
     },
+    /// A stream that is being captured would have to be ordered against other work.
+    #[error(
+        "HIP stream {stream:#x} is being captured, and captured work runs later, without an order relative to other work; end the capture, or take the access before it begins"
+    )]
+    Capturing {
+        /// The stream's handle.
+        stream: usize,
+    },
     /// A device handle that no OpenCL library of this process gave.
     #[error(
         "the OpenCL device handed over is none of the {looked_at} that were found; name the library it came from in HIPCL_OPENCL"

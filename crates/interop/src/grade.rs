@@ -9,7 +9,8 @@ use std::str::FromStr;
 pub enum Grade {
     /// The calling thread waits: `clFinish` before HIP work, `hipStreamSynchronize` before OpenCL
     /// work. The one way that every pair of drivers offers, and the shortest when nothing else is
-    /// queued.
+    /// queued. It has no time limit unless [`Options::handoff_limit`](crate::Options::handoff_limit)
+    /// sets one: a side that never ends blocks its caller forever.
     Host,
     /// The drivers' own threads hand over and the calling thread goes on: OpenCL's event callback
     /// lets a waiting stream go, HIP's stream callback ends a user event that the queue waits for.

@@ -107,7 +107,7 @@ pub use direction::Direction;
 pub use error::{Error, Result};
 pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};
 pub use guard::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut};
-pub use meter::{CallCount, Category, Counts, Meter, Scope};
+pub use meter::{CallCount, Category, Counts, Meter};
 pub use part::{Part, PartMut};
 pub use peers::{Peer, PeerPath, PeerReport};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};

@@ -1,9 +1,9 @@
 //! One memory of a shared buffer, and everyone who was given access to it.
 
-use crate::alias::View;
+use crate::alias::{VIEWS, View};
 use crate::backing::{self, Backing, Side};
 use crate::core::Core;
-use crate::handoff::{Handoff, Host, Outcome};
+use crate::handoff::{By, Handoff, Host, Outcome};
 use crate::report::Failover;
 use crate::uses::{Access, Claim, User};
 use crate::{Category, Error, Residency, Result, Route};
@@ -17,7 +17,7 @@ pub(crate) struct Place {
     pub(crate) core: Arc<Core>,
     pub(crate) residency: Residency,
     backing: ManuallyDrop<Box<dyn Backing>>,
-    view: Arc<View>,
+    view: Arc<View<User>>,
     handoff: ManuallyDrop<Arc<dyn Handoff>>,
     /// The hand-off for memory of another route, should one take over.
     wanted: Option<Arc<dyn Handoff>>,
@@ -35,7 +35,7 @@ impl Place {
         Self {
             core: Arc::clone(core),
             residency: backing.residency(core),
-            view: View::enter(backing.spans()),
+            view: VIEWS.enter(backing.spans()),
             backing: ManuallyDrop::new(backing),
             handoff: ManuallyDrop::new(Arc::new(Host::new(None))),
             wanted: None,
@@ -109,9 +109,9 @@ impl Place {
         self
     }
 
-    /// Waits for everyone that was given access.
-    pub(crate) fn settle(&self) -> Result<()> {
-        self.view.drain(&**self.handoff)
+    /// Waits for every user that was granted access; no guard is alive.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.view.drain(&self.order())
     }
 
     /// Whether every hand-off so far that has come to an end went well.
@@ -149,6 +149,11 @@ impl Place {
         }
     }
 
+    /// Orders the users of the memory.
+    fn order(&self) -> By<'_> {
+        By::new(&**self.handoff, self.subject())
+    }
+
     fn admit<R>(
         &self,
         user: &User,
@@ -157,8 +162,7 @@ impl Place {
         then: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let claim = self.claim(access, range);
-        self.view
-            .admit(&**self.handoff, self.subject(), user, claim, then)
+        VIEWS.admit(&self.view, &self.order(), user, claim, then)
     }
 
     /// Lets in a stream of another GPU, which the memory's own hand-off knows nothing of.
@@ -170,7 +174,8 @@ impl Place {
     ) -> Result<()> {
         let range = self.bytes();
         let claim = self.claim(access, &range);
-        self.view.admit(handoff, self.subject(), user, claim, || {
+        let order = By::new(handoff, self.subject());
+        VIEWS.admit(&self.view, &order, user, claim, || {
             self.backing.bring_to_hip(&self.core, access, &range)
         })
     }
@@ -201,7 +206,9 @@ impl Place {
         access: Access,
         range: &Range<usize>,
     ) -> Result<Result<()>> {
-        if stream.device().ordinal() != self.core.hip_device.ordinal() {
+        // From the same runtime too: streams of another runtime, even of the same library, do not see what these
+        // streams wait for.
+        if stream.device() != &self.core.hip_device {
             return Err(Error::OtherOwner {
                 what: "stream",
                 owner: "device",
@@ -218,15 +225,13 @@ impl Place {
     /// Writes all bytes. The outer error is that of the waiting, the inner one of the route.
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<Result<()>> {
         let user = self.user_of(self.backing.transfers_by());
-        let subject = self.subject();
         let range = self.bytes();
         let claim = self.claim(Access::Write, &range);
+        let order = By::new(&**self.handoff, self.subject());
         let (core, backing) = (&self.core, &mut self.backing);
-        let written = self
-            .view
-            .admit(&**self.handoff, subject, &user, claim, || {
-                Ok(backing.write(core, data))
-            })?;
+        let written = VIEWS.admit(&self.view, &order, &user, claim, || {
+            Ok(backing.write(core, data))
+        })?;
         if written.is_ok() {
             // Some drivers run what waits for an event that failed.
             self.view.check()?;
@@ -394,9 +399,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let drained = self.view.drain(&**self.handoff);
+        let drained = self.view.drain(&self.order());
         match drained {
-            Ok(()) => self.view.leave(),
+            Ok(()) => VIEWS.leave(&self.view),
             // Its users may be at work yet, which other views of the bytes have to wait for. The address
             // comes to nobody else.
             Err(_) => std::mem::forget(Arc::clone(&self.view)),

@@ -189,9 +189,9 @@ impl<T: Pod> Shared<T> {
         self.place.collapse().give_way_to(&[]);
     }
 
-    /// Waits for everyone that was given access to the memory in use.
-    pub(crate) fn settle(&self) -> Result<()> {
-        self.place().settle()
+    /// Waits for every user that was granted access to the memory.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.place.collapse().settle()
     }
 
     /// Whether changes of side are the host's, whatever grade was asked for.

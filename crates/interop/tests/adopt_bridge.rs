@@ -101,11 +101,14 @@ fn a_context_of_several_devices_is_refused_with_the_reason() {
     let selection = common::host();
     let single = Foreign::new(&selection);
     let Some(part) = SubDevice::first(&single.device) else {
-        eprintln!("skipped: this OpenCL does not split its device");
-        return;
+        return common::skipped("this OpenCL does not partition its device");
     };
     let devices = [single.device.raw(), part.device];
     let several = Foreign::of_devices(&selection, &single.device, &devices);
+    // PoCL 3.1 treats the sub-device as the whole device.
+    if several.device_count() < 2 {
+        return common::skipped("this OpenCL has no context for a device and its sub-device");
+    }
     let error = refused(&several, several.objects(), &Options::default());
     assert!(
         matches!(error, Error::SeveralDevices { count: 2 }),

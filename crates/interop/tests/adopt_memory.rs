@@ -306,7 +306,8 @@ fn an_address_and_its_buffer_object_are_one_memory() {
     let rig = Rig::open();
     let context = rig.bridge.cl_context();
     let memory = clmgr::SvmBuffer::<u32>::coarse(context, LEN).expect("memory");
-    let view = memory.view().expect("a view");
+    // SAFETY: only its handle is used.
+    let view = unsafe { memory.unbound_view() }.expect("a view");
     let ptr: *mut c_void = memory.as_ptr().cast();
     let view_raw = view.raw();
     // SAFETY: both are alive; the guards below are taken one after the other.

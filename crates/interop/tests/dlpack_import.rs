@@ -175,7 +175,9 @@ unsafe fn refuse(_: *mut c_void, _: usize, _: ForeignKind, _: usize) -> Result<(
 #[test]
 fn device_memory_out_of_opencls_reach_is_copied_on_the_device_where_that_is_permitted() {
     let mut selection = common::host();
-    selection.tables.foreign = Some(ForeignHooks {
+    // SAFETY: these hooks take and release what they are given, or refuse it.
+    let tables = unsafe { selection.tables_mut() };
+    tables.foreign = Some(ForeignHooks {
         adopt: refuse,
         release: |_| Ok(()),
         // OpenCL can be given no address of HIP's, as with CUDA.

@@ -37,7 +37,9 @@ unsafe fn refuse(_: *mut c_void, _: usize, _: ForeignKind, _: usize) -> Result<(
 /// Where OpenCL's memory is out of HIP's reach, routes over HIP's own calls come first.
 fn bridge(policy: Policy) -> Bridge {
     let mut selection = common::host();
-    selection.tables.foreign = Some(ForeignHooks {
+    // SAFETY: these hooks take and release what they are given, or refuse it.
+    let tables = unsafe { selection.tables_mut() };
+    tables.foreign = Some(ForeignHooks {
         adopt: refuse,
         release: |_| Ok(()),
         reaches_hip: || true,
@@ -167,7 +169,9 @@ fn what_is_not_possible_is_told_from_what_failed() {
     let faults = Faults::alone();
     faults.set("hipMalloc:*,hipHostRegister:*,hipMallocManaged:*,hipHostMalloc:*");
     let mut selection = common::host();
-    selection.tables.foreign = Some(ForeignHooks {
+    // SAFETY: these hooks take and release what they are given, or refuse it.
+    let tables = unsafe { selection.tables_mut() };
+    tables.foreign = Some(ForeignHooks {
         adopt: refuse,
         release: |_| Ok(()),
         reaches_hip: || true,
@@ -413,12 +417,14 @@ unsafe extern "C" fn refuse_read(
 #[test]
 fn hip_reads_what_opencl_no_longer_can() {
     let _faults = Faults::alone();
-    let bridge = Bridge::open_with(&common::host(), &Options::default(), |api| {
+    let hook = |api: &mut clmgr::Api| {
         let read = api.clEnqueueReadBuffer.expect("clEnqueueReadBuffer");
         READ.get_or_init(|| read);
         api.clEnqueueReadBuffer = Some(refuse_read);
-    })
-    .expect("a bridge");
+    };
+    // SAFETY: a read either reads or is refused.
+    let bridge = unsafe { Bridge::open_with(&common::host(), &Options::default(), hook) };
+    let bridge = bridge.expect("a bridge");
     let mut data = bridge.alloc_on::<u32>(Route::GpuVa, LEN).expect("memory");
     let input: Vec<u32> = (0..LEN as u32).map(|i| i.wrapping_mul(97)).collect();
     data.upload(&input).expect("an upload");

@@ -111,7 +111,7 @@ fn ahead() -> impl Iterator<Item = Grade> {
 
 /// Notes a skip if not.
 fn queues_can_be_held() -> bool {
-    let held = common::selection().platform != platform::Platform::Nvidia;
+    let held = common::selection().platform() != platform::Platform::Nvidia;
     if !held {
         common::skipped("the caller waits too behind a user event");
     }
@@ -147,7 +147,16 @@ fn every_grade_is_proven_on_the_host_platform_and_the_default_needs_no_asking() 
     let bridge = Bridge::open(&selection, &Options::default()).expect("a bridge");
     assert_eq!(bridge.grade(), Grade::Host);
     assert_eq!(bridge.grades().len(), Grade::ALL.len());
+    let fails_events = bridge.cl_context().device().survives_failed_events();
     for report in bridge.grades() {
+        if !fails_events && report.grade != Grade::Host {
+            let reason = report
+                .outcome
+                .as_ref()
+                .expect_err("this driver can't fail events");
+            assert!(reason.contains("PoCL 7.0"), "{reason}");
+            continue;
+        }
         assert!(report.works(), "{}: {:?}", report.grade, report.outcome);
         let other = bridge.with_grade(report.grade).expect("it was proven");
         assert_eq!(other.grade(), report.grade);
@@ -157,6 +166,9 @@ fn every_grade_is_proven_on_the_host_platform_and_the_default_needs_no_asking() 
 
 #[test]
 fn a_route_that_copies_is_handed_over_by_the_host_whatever_the_grade() {
+    if !common::grade_or_skip(Grade::Callback) {
+        return;
+    }
     let selection = common::selection();
     let staging = |grade| Options {
         route: Some(interop::Route::Staging),

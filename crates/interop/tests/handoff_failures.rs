@@ -34,7 +34,8 @@ fn a_failure_of_hip_work_reaches_whoever_uses_the_buffer_next() {
         .compile(any.hip_device())
         .expect("a kernel");
     let fill = module.function("fill").expect("fill");
-    for grade in Grade::ALL {
+    let proven = any.grades().iter().filter(|report| report.works());
+    for grade in proven.map(|report| report.grade) {
         let bridge = any.with_grade(grade).expect("a proven grade");
         let (queue, stream) = (
             bridge.queue().expect("a queue"),

@@ -201,7 +201,7 @@ fn agents(selection: &Selection, address: usize) -> u32 {
             .as_mut_ptr()
             .cast()
     }
-    let hsa = selection.tables.hsa.clone().expect("HSA");
+    let hsa = selection.tables().hsa.clone().expect("HSA");
     let mut info = hsa_sys::hsa_amd_pointer_info_t {
         size: size_of::<hsa_sys::hsa_amd_pointer_info_t>() as u32,
         ..Default::default()
@@ -322,9 +322,10 @@ unsafe extern "C" fn lost(
 
 fn peer_of(change: impl FnOnce(&mut hip_sys::Api)) -> ([Bridge; 2], interop::Result<Peer>) {
     let mut selection = selection();
-    let mut hip = *selection.tables.hip;
+    let mut hip = *selection.tables().hip;
     change(&mut hip);
-    selection.tables.hip = Arc::new(hip);
+    // SAFETY: the tests replace functions by ones that refuse, or copy to no memory but their own.
+    unsafe { selection.tables_mut() }.hip = Arc::new(hip);
     let bridges = open_with(&selection);
     let peer = bridges[0].peer(&bridges[1]);
     (bridges, peer)

@@ -140,6 +140,31 @@ fn a_failing_block_is_named_and_the_others_come_through() {
     assert_eq!(*after.lock().expect("no panic"), [0, 1, 2, 4, 6, 7]);
 }
 
+/// A panic payload that panics again each time it is dropped.
+struct Stubborn(u32);
+
+impl Drop for Stubborn {
+    fn drop(&mut self) {
+        if let Some(left) = self.0.checked_sub(1) {
+            std::panic::panic_any(Self(left));
+        }
+    }
+}
+
+#[test]
+fn a_panic_whose_payload_panics_when_it_is_dropped_fails_its_block_only() {
+    let pipeline = Pipeline::new(vec![0; 2]).stage("stubborn", |_, block| {
+        if block == 1 {
+            std::panic::panic_any(Stubborn(2));
+        }
+        Ok(())
+    });
+    let (summary, results) = run(pipeline, 4);
+    assert_eq!((summary.blocks, summary.failed), (4, 1));
+    let failed = results[1].1.as_ref().expect_err("it panicked");
+    assert!(matches!(&failed.cause, Cause::Panicked(text) if text == "no message"));
+}
+
 #[test]
 fn after_a_stop_what_is_in_flight_comes_out_and_the_rest_stays_with_the_producer() {
     let mut producer = 0..100_u64;

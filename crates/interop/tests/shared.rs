@@ -152,9 +152,13 @@ impl Rig {
     }
 
     fn cl_sum(&self, shared: &Shared<u32>, queue: usize) -> u32 {
+        let meter = self.bridge.meter();
+        meter.count_as(Category::Control, || self.cl_sum_of(shared, queue))
+    }
+
+    fn cl_sum_of(&self, shared: &Shared<u32>, queue: usize) -> u32 {
         let queue = &self.queues[queue];
         let context = self.bridge.cl_context();
-        let _scope = self.bridge.meter().scope(Category::Control);
         let mut total = [0];
         let mut counter = clmgr::RegularBuffer::<u32>::new(context, 1).expect("a counter");
         counter.write(queue, &total).expect("a counter");
@@ -173,8 +177,12 @@ impl Rig {
     }
 
     fn hip_sum(&self, shared: &Shared<u32>, stream: usize) -> u32 {
+        let meter = self.bridge.meter();
+        meter.count_as(Category::Control, || self.hip_sum_of(shared, stream))
+    }
+
+    fn hip_sum_of(&self, shared: &Shared<u32>, stream: usize) -> u32 {
         let stream = &self.streams[stream];
-        let _scope = self.bridge.meter().scope(Category::Control);
         let mut total = [0];
         let mut counter = self
             .bridge

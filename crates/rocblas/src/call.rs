@@ -2,16 +2,46 @@
 
 use rocblas_sys::rocblas_status;
 
-use crate::{Error, Result, report};
+use crate::{Error, Handle, Result, report};
+
+/// What the library did with an accepted call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accepted {
+    /// Its work is queued.
+    Queued,
+    /// Nothing: the call only reported its workspace size.
+    Sized,
+}
+
+impl Handle {
+    /// Turns the status of a computing call into a result. The text is only formatted on failure.
+    ///
+    /// A size-query status is a success inside [`Handle::workspace_needed`], where nothing is computed. Anywhere else other code
+    /// has left the library in size-query mode, and the call has no result.
+    #[inline]
+    pub(crate) fn accept(
+        &self,
+        status: rocblas_status,
+        call: impl FnOnce() -> String,
+    ) -> Result<Accepted> {
+        match status {
+            rocblas_status::rocblas_status_size_increased
+            | rocblas_status::rocblas_status_size_unchanged
+                if self.is_asking() =>
+            {
+                report::accepted(call);
+                Ok(Accepted::Sized)
+            }
+            status => check(status, call).map(|()| Accepted::Queued),
+        }
+    }
+}
 
 /// Turns a status into a result. The text is only formatted on failure.
 #[inline]
 pub(crate) fn check(status: rocblas_status, call: impl FnOnce() -> String) -> Result<()> {
     match status {
-        rocblas_status::rocblas_status_success
-        // What a call answers while sizes are asked for, and only then.
-        | rocblas_status::rocblas_status_size_increased
-        | rocblas_status::rocblas_status_size_unchanged => {
+        rocblas_status::rocblas_status_success => {
             report::accepted(call);
             Ok(())
         }
@@ -39,6 +69,10 @@ fn remedy(status: rocblas_status) -> &'static str {
         }
         rocblas_status::rocblas_status_internal_error => {
             "; a HIP call inside failed: see earlier errors of this stream"
+        }
+        rocblas_status::rocblas_status_size_increased
+        | rocblas_status::rocblas_status_size_unchanged => {
+            "; nothing was computed, because a size query is active on the raw handle: use `Handle::workspace_needed`"
         }
         rocblas_status::rocblas_status_not_implemented => "; this platform does not have it",
         rocblas_status::rocblas_status_arch_mismatch => {

@@ -108,7 +108,7 @@ impl Handle {
         y.check_len(call, "y", x.len())?;
         let ([n, incx], [_, incy]) = (x.shape(), y.shape());
         if n == 0 {
-            return result.write_zero();
+            return result.write_zero(self);
         }
         call!(
             self,

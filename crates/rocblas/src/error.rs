@@ -223,6 +223,26 @@ pub enum Error {
         source: Box<Error>,
     },
 
+    /// The result of a call that only queried its workspace size.
+    #[error(
+        "{call}: {what} was not computed, because its call was inside `workspace_needed`; make that call outside"
+    )]
+    NotComputed {
+        /// The call that refused it.
+        call: &'static str,
+        /// The missing result.
+        what: &'static str,
+    },
+
+    /// A call that cannot be part of a graph.
+    #[error("{call} cannot be captured: {reason}")]
+    Captured {
+        /// The call.
+        call: &'static str,
+        /// Why, and what to do.
+        reason: &'static str,
+    },
+
     /// The library answered something that cannot be understood.
     #[error("`{call}` answered {answer}, which has no documented meaning")]
     Answer {

@@ -30,6 +30,12 @@ pub struct Handle {
     /// What the library was given by `set_workspace`; goes after the handle.
     pub(crate) workspace: Option<DeviceBuffer<u8>>,
     pub(crate) infos: InfoPool,
+    /// Between the start and stop of a size query: calls compute nothing.
+    pub(crate) asking: Cell<bool>,
+    /// Whether the library uses the recording stream of [`Handle::capture`].
+    recording: Cell<bool>,
+    /// Whether the library could not be told the handle's own stream after a capture: the one that it knows is gone.
+    astray: Cell<bool>,
     /// "The rocBLAS handle contains allocated device memory which must not be shared by multiple asynchronous streams at the
     /// same time", and its state is not locked: not `Sync`.
     one_thread_at_a_time: PhantomData<Cell<()>>,
@@ -54,7 +60,7 @@ impl Handle {
     pub fn new(library: &Library, stream: &Stream) -> Result<Self> {
         let api = library.api();
         let create = slot(api.rocblas_create_handle, "rocblas_create_handle")?;
-        let set_stream = slot(api.rocblas_set_stream, "rocblas_set_stream")?;
+        slot(api.rocblas_set_stream, "rocblas_set_stream")?;
         slot(api.rocblas_destroy_handle, "rocblas_destroy_handle")?;
         stream.device().make_current()?;
         let mut raw = ptr::null_mut();
@@ -73,12 +79,13 @@ impl Handle {
             pointer_mode: Cell::new(rocblas_pointer_mode(u32::MAX)),
             workspace: None,
             infos: InfoPool::default(),
+            asking: Cell::new(false),
+            recording: Cell::new(false),
+            astray: Cell::new(false),
             one_thread_at_a_time: PhantomData,
         };
-        // SAFETY: handle and stream are alive and of one device; the handle keeps the stream alive. The library's maker vouched
-        // that both are of one platform.
-        let status = unsafe { set_stream(raw, stream.raw().cast()) };
-        check(status, || format!("rocblas_set_stream({:?})", stream.raw()))?;
+        // SAFETY: the handle keeps the stream alive.
+        unsafe { handle.set_stream(stream.raw()) }?;
         handle.set_pointer_mode(rocblas_pointer_mode::rocblas_pointer_mode_host)?;
         handle.allow_atomics(false)?;
         Ok(handle)
@@ -125,6 +132,82 @@ impl Handle {
         })
     }
 
+    /// Captures the calls that `work` makes with this handle, and whatever else it queues on the handle's stream, instead of
+    /// running them: [`Stream::capture`] for rocBLAS, which has to be given the recording stream.
+    ///
+    /// The result of a captured call exists after a run of the graph, not before. So a call whose result is more than memory
+    /// contents is refused with [`Error::Captured`]: factorisations and inverses, and reductions to the host. Which calls
+    /// rocBLAS can capture depends on its release.
+    ///
+    /// The graph uses the handle's workspace, and captured solvers use the pivots of their factors: keep the handle and the factors
+    /// alive during a run, and order the handle's other calls with it.
+    ///
+    /// # Errors
+    ///
+    /// The error from `work`, or the HIP error if the capture was invalidated; nothing is kept, and handle and stream remain
+    /// usable.
+    #[doc(alias("hipStreamBeginCapture", "rocblas_set_stream"))]
+    pub fn capture(&self, work: impl FnOnce(&Self) -> Result<()>) -> Result<hip::Graph> {
+        let own = self.stream.raw();
+        self.stream.capture_told(
+            |stream| {
+                // SAFETY: `capture_told` tells a stream of the same device that lives until the next is told, which is the handle's
+                // own at last.
+                let told = unsafe { self.set_stream(stream) };
+                match &told {
+                    Ok(()) => {
+                        self.recording.set(stream != own);
+                        self.astray.set(false);
+                    }
+                    Err(_) if stream == own => {
+                        self.recording.set(false);
+                        self.astray.set(true);
+                    }
+                    Err(_) => {}
+                }
+                told
+            },
+            |_| work(self),
+        )
+    }
+
+    /// # Safety
+    ///
+    /// A stream of the handle's device that lives until another one is set.
+    unsafe fn set_stream<S>(&self, stream: *mut S) -> Result<()> {
+        let set = slot(self.library.api().rocblas_set_stream, "rocblas_set_stream")?;
+        self.stream.device().make_current()?;
+        // SAFETY: the handle is alive and the caller vouches for the stream. The library's maker vouched that both are of one
+        // platform.
+        check(unsafe { set(self.raw, stream.cast()) }, || {
+            format!("rocblas_set_stream({stream:?})")
+        })
+    }
+
+    /// Tells the library the handle's own stream again, if the end of a capture could not.
+    #[inline]
+    pub(crate) fn on_own_stream(&self) -> Result<()> {
+        if self.astray.get() {
+            // SAFETY: the handle keeps the stream alive.
+            unsafe { self.set_stream(self.stream.raw()) }?;
+            self.astray.set(false);
+        }
+        Ok(())
+    }
+
+    /// Refuses calls that a capture of their stream would miss, because the library does not know about it.
+    #[inline]
+    pub(crate) fn follows(&self) -> Result<()> {
+        self.on_own_stream()?;
+        if self.stream.is_recording() && !self.recording.get() {
+            return Err(Error::Captured {
+                call: "a call of this rocBLAS handle",
+                reason: "the library does not follow `Stream::capture`; use `Handle::capture`",
+            });
+        }
+        Ok(())
+    }
+
     /// The stream its calls run on.
     #[must_use]
     #[inline]
@@ -167,6 +250,7 @@ impl Handle {
         mode: rocblas_pointer_mode,
         call: impl FnOnce() -> rocblas_status,
     ) -> Result<rocblas_status> {
+        self.follows()?;
         self.stream.device().make_current()?;
         self.set_pointer_mode(mode)?;
         let status = call();
@@ -211,8 +295,8 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let runtime = self.stream.device().runtime();
-        // The workspace goes with the handle, so what uses it has to be done.
-        if !self.stream.settle() {
+        // The workspace goes with the handle, so what uses it has to be done. The library looks at its stream then.
+        if !self.stream.settle() || self.on_own_stream().is_err() {
             report::leaked_handle();
             return;
         }

@@ -96,7 +96,7 @@ impl Handle {
         self.check_stream(call, "x", x.stream())?;
         let [n, incx] = x.shape_in_any_order();
         if n == 0 {
-            return result.write_zero();
+            return result.write_zero(self);
         }
         call!(
             self,

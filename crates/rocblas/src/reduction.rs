@@ -21,6 +21,12 @@ impl<T> Target<'_, T> {
         call: &'static str,
     ) -> Result<rocblas_pointer_mode> {
         let Self::Device(slice) = self else {
+            if handle.stream().is_capturing() {
+                return Err(Error::Captured {
+                    call,
+                    reason: "its result goes to the host, which cannot wait for it; use the form that ends in `_into`",
+                });
+            }
             return Ok(rocblas_pointer_mode::rocblas_pointer_mode_host);
         };
         handle.check_stream(call, "result", slice.stream())?;
@@ -45,8 +51,9 @@ impl<T> Target<'_, T> {
 
 impl<T: bytemuck::Pod> Target<'_, T> {
     /// What a sum over nothing is. Not left to rocBLAS, which would fill device memory through HIP whoever owns it.
-    pub(crate) fn write_zero(self) -> Result<()> {
+    pub(crate) fn write_zero(self, handle: &Handle) -> Result<()> {
         match self {
+            Self::Device(_) if handle.is_asking() => {}
             Self::Host(value) => *value = T::zeroed(),
             Self::Device(mut slice) => slice.fill_zero()?,
         }

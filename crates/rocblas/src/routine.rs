@@ -93,7 +93,10 @@ macro_rules! call {
                 (routine.wide.0, handle.submit($mode, || $call)?)
             }
         };
-        $crate::call::check(status, || format!("{name}({})", format_args!($($text)+)))
+        // Either way there is no result that could be taken for written.
+        handle
+            .accept(status, || format!("{name}({})", format_args!($($text)+)))
+            .map(|_| ())
     }};
 }
 

@@ -148,7 +148,9 @@ macro_rules! describe {
             /// The same with a positive increment, for routines that do not look at the order: BLAS has them do nothing at all
             /// with a negative one.
             pub(crate) fn shape_in_any_order(&self) -> [i64; 2] {
-                [long(self.shape.n), (self.shape.inc as i64).abs()]
+                // An increment without a positive counterpart only occurs with one element or none.
+                let inc = (self.shape.inc as i64).checked_abs().unwrap_or(1);
+                [long(self.shape.n), inc]
             }
 
             pub(crate) fn check_len(

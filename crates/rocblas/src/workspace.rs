@@ -67,8 +67,9 @@ impl Handle {
         Ok(bytes)
     }
 
-    /// Bytes that the calls made by `calls` would need: the most that one of them does. They compute nothing meanwhile, and what
-    /// they return means nothing.
+    /// The bytes of workspace that the calls made by `calls` would need: the maximum over the calls. The calls compute nothing:
+    /// the numbers they return mean nothing, and factors and inverses can only be used by further calls inside `calls`. Elsewhere
+    /// they are [`Error::NotComputed`].
     ///
     /// # Errors
     ///
@@ -95,8 +96,14 @@ impl Handle {
             handle: self,
             open: Cell::new(true),
         };
+        self.asking.set(true);
         calls(self)?;
         query.stop()
+    }
+
+    /// Whether calls only query their workspace size.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.asking.get()
     }
 
     fn tell_workspace(&self, address: *mut u8, bytes: usize) -> Result<()> {
@@ -104,6 +111,7 @@ impl Handle {
             self.library().api().rocblas_set_workspace,
             "rocblas_set_workspace",
         )?;
+        self.on_own_stream()?;
         // The library frees its own memory, which waits for nobody.
         self.stream().device().make_current()?;
         // SAFETY: the handle is alive. The memory is as large as told, the handle's stream may use it, and the handle keeps it
@@ -123,6 +131,7 @@ struct Query<'a> {
 impl Query<'_> {
     fn stop(&self) -> Result<usize> {
         self.open.set(false);
+        self.handle.asking.set(false);
         let stop = slot(
             self.handle
                 .library()

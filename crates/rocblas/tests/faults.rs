@@ -345,3 +345,29 @@ fn modes_and_workspace_that_fail_say_so() {
         "it is still there"
     );
 }
+
+#[test]
+fn a_handle_finds_its_own_stream_again_after_a_capture_that_could_not_tell_it() {
+    let failures = Failures::new();
+    let setup = setup();
+    let (stream, blas) = (&setup.stream, &setup.blas);
+    let mut x = setup.upload(&[3.0_f32]);
+    let lose = || {
+        // The first call tells the stream that records.
+        let captured = failures.during("rocblas_set_stream:2", || blas.capture(|_| Ok(())));
+        assert!(matches!(captured, Err(Error::Status { .. })));
+    };
+    lose();
+    blas.scal(2.0, x.on_mut(stream).unwrap().into()).unwrap();
+    assert_eq!(setup.download(&x), [6.0]);
+    lose();
+    // Another capture is not the one that the library was told of.
+    let graph = stream.capture(|stream| {
+        let called = blas.scal(2.0, x.on_mut(stream)?.into());
+        assert!(matches!(called, Err(Error::Captured { .. })));
+        Ok(())
+    });
+    assert_eq!(graph.unwrap().node_count().unwrap(), 0);
+    lose();
+    drop(setup);
+}

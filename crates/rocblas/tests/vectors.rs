@@ -449,3 +449,18 @@ fn a_result_is_one_element_of_the_handles_stream() {
         })
     ));
 }
+
+#[test]
+fn one_element_may_have_any_increment() {
+    let setup = setup();
+    let mut x = setup.upload(&[3.0_f32]);
+    for inc in [isize::MIN, -1, 1] {
+        let slice = x.on(&setup.stream).unwrap();
+        let one = Vector::new(slice, 1, inc).unwrap();
+        assert_eq!(setup.blas.asum(one).unwrap(), 3.0, "{inc}");
+        let slice = x.on_mut(&setup.stream).unwrap();
+        let one = VectorMut::new(slice, 1, inc).unwrap();
+        setup.blas.scal(1.0, one).unwrap();
+    }
+    assert_eq!(setup.download(&x), [3.0]);
+}

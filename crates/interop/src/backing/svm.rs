@@ -20,7 +20,7 @@ pub(crate) struct Svm {
     // Dropped first: a model must forget the memory before OpenCL frees it.
     _known: Option<Known>,
     /// Made when it is asked for.
-    view: Mutex<Option<Arc<SvmView<u8>>>>,
+    view: Mutex<Option<Arc<SvmView<'static, u8>>>>,
     buffer: SvmBuffer<u8>,
     route: Route,
 }
@@ -77,7 +77,8 @@ impl Backing for Svm {
         let mut view = self.view.lock();
         let view = match &*view {
             Some(view) => view,
-            None => view.insert(Arc::new(self.buffer.view()?)),
+            // SAFETY: only kernels receive the view.
+            None => view.insert(Arc::new(unsafe { self.buffer.unbound_view() }?)),
         };
         // It stays until this backing is dropped.
         Ok(clmgr::Arg::Mem(view.raw()))

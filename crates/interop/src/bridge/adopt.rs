@@ -43,7 +43,7 @@ impl Bridge {
         objects: ForeignObjects,
         options: &Options,
     ) -> Result<Self> {
-        let libraries = Libraries::load(selection, |_| {})?;
+        let libraries = Libraries::load(selection)?;
         let devices = libraries.manager.devices();
         let device = devices
             .iter()

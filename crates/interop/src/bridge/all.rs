@@ -26,7 +26,7 @@ impl Bridge {
     /// If no bridge can be opened: the first device's error. [`Options::hip_device`] and [`Options::opencl_device`] are not
     /// used.
     pub fn open_all(selection: &Selection, options: &Options) -> Result<Bridges> {
-        let libraries = Libraries::load(selection, |_| {})?;
+        let libraries = Libraries::load(selection)?;
         let options = Options {
             hip_device: None,
             opencl_device: None,

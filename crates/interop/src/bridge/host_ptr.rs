@@ -42,25 +42,41 @@ impl HostPtrProof {
         options: &Options,
         observe: impl FnMut(Step),
     ) -> Result<Self> {
-        Self::seek_with(selection, options, |_| {}, observe)
+        // SAFETY: the hooks change no table.
+        unsafe { Self::seek_with(selection, options, |_| {}, observe) }
     }
 
     /// As [`seek`](Self::seek), with a hook as that of [`Bridge::open_with`].
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
-    pub fn seek_with(
+    ///
+    /// # Safety
+    /// As [`Bridge::open_with`].
+    ///
+    /// ```compile_fail,E0133
+    /// # use interop::{HostPtrProof, Options};
+    /// # let selection = platform::select().unwrap();
+    /// let proof = HostPtrProof::seek_with(
+    ///     &selection,
+    ///     &Options::default(),
+    ///     |api| api.clFinish = None,
+    ///     |_| {},
+    /// );
+    /// ```
+    pub unsafe fn seek_with(
         selection: &Selection,
         options: &Options,
         hook: impl Fn(&mut clmgr::Api),
         mut observe: impl FnMut(Step),
     ) -> Result<Self> {
         observe(Step::Pair);
-        let libraries = Libraries::load(selection, hook)?;
+        // SAFETY: the caller's promise.
+        let libraries = unsafe { Libraries::load_with(selection, hook) }?;
         let hip = libraries.hip.device(options.hip_device.unwrap_or(0))?;
         let devices = libraries.manager.devices();
         let candidates =
-            pairing::candidates(selection.platform, &hip, &devices, options.opencl_device)?;
+            pairing::candidates(selection.platform(), &hip, &devices, options.opencl_device)?;
         let mut refusal = None;
         for (device, paired_by) in candidates {
             let ready =

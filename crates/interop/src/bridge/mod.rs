@@ -38,10 +38,14 @@ pub struct Options {
     /// HIP device ordinal; `None` takes 0.
     pub hip_device: Option<usize>,
     /// Exactly this hand-off; `None` takes [`Grade::Host`] if it was proven, else [`Grade::Callback`].
+    ///
+    /// [`Grade::Host`] waits forever for a side that never ends, unless
+    /// [`handoff_limit`](Self::handoff_limit) sets a limit.
     pub grade: Option<Grade>,
     /// The longest that one side waits for the other before it is let go with
-    /// [`Error::HandoffTimeout`], counted from when the hand-off was queued. `None` is 60 s, and no
-    /// limit with [`Grade::Host`].
+    /// [`Error::HandoffTimeout`], measured from when the hand-off was queued. `None` is 60 s, but **no
+    /// limit with [`Grade::Host`]**, the default: `clFinish` and `hipStreamSynchronize` cannot be
+    /// cancelled. With a limit the host waits through callbacks, which uses a driver thread each time.
     pub handoff_limit: Option<Duration>,
     /// Try [`Route::DmaBuf`] on releases too that are known to crash after an export.
     pub force_dma_buf: bool,
@@ -68,7 +72,8 @@ impl Bridge {
     /// If OpenCL or HIP is missing, if no two devices pair, or if no permitted route works
     /// ([`Error::NotPossible`], with the reason for each).
     pub fn open(selection: &Selection, options: &Options) -> Result<Self> {
-        Self::open_with(selection, options, |_| {})
+        // SAFETY: the hooks change no table.
+        unsafe { Self::open_with(selection, options, |_| {}) }
     }
 
     /// As [`open`](Self::open); `hook` may replace functions of each OpenCL library's table before
@@ -77,12 +82,24 @@ impl Bridge {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_with(
+    ///
+    /// # Safety
+    /// As [`clmgr::Manager::load_with`].
+    ///
+    /// ```compile_fail,E0133
+    /// # let selection = platform::select().unwrap();
+    /// A function that does not do what its slot promises would make every safe call unsound.
+    /// let bridge = interop::Bridge::open_with(&selection, &interop::Options::default(), |api| {
+    ///     api.clFinish = None;
+    /// });
+    /// ```
+    pub unsafe fn open_with(
         selection: &Selection,
         options: &Options,
         hook: impl Fn(&mut clmgr::Api),
     ) -> Result<Self> {
-        let libraries = Libraries::load(selection, hook)?;
+        // SAFETY: the caller's promise.
+        let libraries = unsafe { Libraries::load_with(selection, hook) }?;
         let hip_device = libraries.hip.device(options.hip_device.unwrap_or(0))?;
         Self::open_on(&libraries, &hip_device, options)
     }

@@ -62,20 +62,33 @@ impl Pair {
 }
 
 impl<'a> Libraries<'a> {
+    pub(super) fn load(selection: &'a Selection) -> Result<Self> {
+        // SAFETY: the hooks change no table.
+        unsafe { Self::load_with(selection, |_| {}) }
+    }
+
     /// `hook` sees each OpenCL library's table before it is counted.
-    pub(super) fn load(selection: &'a Selection, hook: impl Fn(&mut clmgr::Api)) -> Result<Self> {
-        let (meter, counted) = Meter::wrap_hip(&selection.tables.hip)?;
+    ///
+    /// # Safety
+    /// As [`clmgr::Manager::load_with`].
+    pub(super) unsafe fn load_with(
+        selection: &'a Selection,
+        hook: impl Fn(&mut clmgr::Api),
+    ) -> Result<Self> {
+        let tables = selection.tables();
+        let (meter, counted) = Meter::wrap_hip(&tables.hip)?;
         // SAFETY: both tables are of the one platform that was selected; the copy calls are
         // replaced by functions of the same signatures that pass everything on.
-        let hip =
-            unsafe { hip::Runtime::from_tables(Arc::new(counted), selection.tables.rtc.clone()) }?;
+        let hip = unsafe { hip::Runtime::from_tables(Arc::new(counted), tables.rtc.clone()) }?;
         let opencl_counted = AtomicBool::new(true);
-        let manager = clmgr::Manager::load_with(|api| {
+        let count = |api: &mut clmgr::Api| {
             hook(api);
             if !meter.wrap_cl(api) {
                 opencl_counted.store(false, Ordering::Relaxed);
             }
-        })?;
+        };
+        // SAFETY: the caller's promise about `hook`; the meter's functions pass everything on.
+        let manager = unsafe { clmgr::Manager::load_with(count) }?;
         Ok(Self {
             selection,
             meter,
@@ -86,7 +99,7 @@ impl<'a> Libraries<'a> {
     }
 
     pub(super) fn platform(&self) -> platform::Platform {
-        self.selection.platform
+        self.selection.platform()
     }
 
     /// Proves every route between the two devices and chooses one.
@@ -101,11 +114,11 @@ impl<'a> Libraries<'a> {
 
     /// Compiles what the proofs need.
     pub(super) fn ready(&self, pair: Pair, options: &Options) -> Result<Ready> {
-        let tables = &self.selection.tables;
+        let tables = self.selection.tables();
         let device = pair.context.device().clone();
         let hip_device = pair.stream.device().clone();
         let core = Arc::new(Core {
-            platform: self.selection.platform,
+            platform: self.selection.platform(),
             meter: self.meter.clone(),
             hip: self.hip.clone(),
             external: self.manager.external(&device),
@@ -152,7 +165,7 @@ impl<'a> Libraries<'a> {
         let grades = handoff::open(&core, &probe, permitted[0], options.handoff_limit, grades);
         let handoff = grades.choose(options.grade)?;
         let report = BridgeReport {
-            platform: self.selection.platform,
+            platform: self.selection.platform(),
             platform_why: self.selection.why.clone(),
             hip_device: core.hip_device.name()?,
             hip_pci: core

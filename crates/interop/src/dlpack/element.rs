@@ -3,13 +3,36 @@ use bytemuck::Pod;
 use num_complex::Complex;
 
 /// An element that DLPack has a name for: integers, `f32`, `f64`, and complex numbers of both.
-pub trait Element: Pod {
+///
+/// Whoever reads a tensor believes the name, so that no other type can take one:
+///
+/// ```compile_fail,E0277
+/// # use interop::dlpack::{Element, abi::DataType};
+/// #[derive(Clone, Copy)]
+/// #[repr(transparent)]
+/// struct Wide([f32; 16]);
+/// // SAFETY: an array of numbers.
+/// unsafe impl bytemuck::Zeroable for Wide {}
+/// // SAFETY: as above.
+/// unsafe impl bytemuck::Pod for Wide {}
+/// impl Element for Wide {
+///     const DATA_TYPE: DataType = <f32 as Element>::DATA_TYPE;
+/// }
+/// ```
+pub trait Element: Pod + sealed::Element {
     /// Its name.
     const DATA_TYPE: DataType;
 }
 
+mod sealed {
+    /// Public in name only: the crate does not export this module.
+    pub trait Element {}
+}
+
 macro_rules! elements {
     ($($element:ty: $code:literal;)+) => {$(
+        impl sealed::Element for $element {}
+
         impl Element for $element {
             const DATA_TYPE: DataType = DataType {
                 code: $code,

@@ -44,9 +44,20 @@ pub(crate) struct Callback {
     device: hip::Device,
     gate: Gate,
     watchdog: Watchdog,
-    /// By queue. A handle may name a new queue later: the words only grow, so that is no harm.
-    lanes: Mutex<HashMap<usize, Arc<Numbered>>>,
+    lanes: Mutex<Lanes>,
 }
+
+/// The lanes of the live queues.
+#[derive(Default)]
+struct Lanes {
+    /// Keyed by handle, which may be reused for a later queue.
+    by_queue: HashMap<usize, (clmgr::WeakQueue, Arc<Numbered>)>,
+    /// The number of lanes at which to check whether their queues are gone.
+    sweep_at: usize,
+}
+
+/// The smallest number of lanes to check.
+const SWEEP_AT_LEAST: usize = 8;
 
 struct Numbered {
     lane: Arc<Lane>,
@@ -146,17 +157,39 @@ impl Callback {
     }
 
     fn lane(&self, queue: &clmgr::Queue) -> Result<Arc<Numbered>> {
-        let mut lanes = self.lanes.lock();
+        let lanes = &mut *self.lanes.lock();
         let key = queue.raw().addr();
-        if let Some(lane) = lanes.get(&key) {
+        if let Some((known, lane)) = lanes.by_queue.get(&key)
+            && known.upgrade().as_ref() == Some(queue)
+        {
             return Ok(Arc::clone(lane));
+        }
+        if lanes.by_queue.len() >= lanes.sweep_at.max(SWEEP_AT_LEAST) {
+            // Streams that wait for a word keep it alive.
+            lanes
+                .by_queue
+                .retain(|_, (queue, _)| queue.upgrade().is_some());
+            lanes.sweep_at = 2 * lanes.by_queue.len();
         }
         let lane = Arc::new(Numbered {
             lane: Arc::new(Lane::new(&self.device)?),
             next: Mutex::new(0),
         });
-        lanes.insert(key, Arc::clone(&lane));
+        let entry = (queue.downgrade(), Arc::clone(&lane));
+        lanes.by_queue.insert(key, entry);
         Ok(lane)
+    }
+
+    /// The number up to which everything that the queue hands over has ended.
+    #[cfg(test)]
+    pub(super) fn reached(&self, queue: &clmgr::Queue) -> u64 {
+        self.lane(queue).expect("a lane").lane.flag().load()
+    }
+
+    /// The number of words.
+    #[cfg(test)]
+    pub(super) fn lanes(&self) -> usize {
+        self.lanes.lock().by_queue.len()
     }
 }
 

@@ -26,13 +26,13 @@ use std::time::Duration;
 pub(super) struct Word {
     memory: Box<dyn Backing>,
     address: usize,
-    /// For [`give_up`](Self::give_up) alone, so that it waits behind nothing.
+    /// As [`Device::rescue`].
     rescue: hip::Stream,
     given_up: AtomicBool,
 }
 
 impl Word {
-    fn new(core: &Core) -> Result<Self> {
+    fn new(core: &Core, rescue: &hip::Stream) -> Result<Self> {
         // A cache line, so that no two words share one.
         let mut memory = backing::allocate(core, Route::SvmCoarse, 64)?;
         memory.write(core, &[0; 64])?;
@@ -40,7 +40,7 @@ impl Word {
         Ok(Self {
             address: memory.hip_ptr().expose_provenance(),
             memory,
-            rescue: core.hip_device.stream()?,
+            rescue: rescue.clone(),
             given_up: AtomicBool::new(false),
         })
     }
@@ -71,6 +71,8 @@ pub(crate) struct Device {
     /// For the other direction, and its watchdog for both.
     callback: Callback,
     lanes: Mutex<Lanes>,
+    /// Used only by [`Word::give_up`], so that it never queues behind other work.
+    rescue: hip::Stream,
 }
 
 /// No lane is freed before the grade itself: a stream may still have a wait queued for its word.
@@ -115,6 +117,7 @@ impl Device {
             },
             callback: Callback::start(core, Gate::Word, limit)?,
             lanes: Mutex::default(),
+            rescue: core.hip_device.stream()?,
         })
     }
 
@@ -168,7 +171,7 @@ impl Device {
             return Ok(Arc::clone(lane));
         }
         let lane = Arc::new(Lane {
-            word: Arc::new(Word::new(&self.core)?),
+            word: Arc::new(Word::new(&self.core, &self.rescue)?),
             last: Mutex::new(0),
         });
         let old = lanes.by_queue.insert(key, Arc::clone(&lane));

@@ -38,7 +38,7 @@ pub(crate) use ticket::Outcome;
 pub(crate) use wait::wait_within;
 
 use crate::grade::Mechanisms;
-use crate::uses::User;
+use crate::uses::{Order, User};
 use crate::{Grade, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,4 +71,35 @@ pub(crate) enum Ordered {
     Waited,
     /// The drivers hold the work after it. Between two APIs the outcome comes later.
     Queued(Option<Arc<Outcome>>),
+}
+
+/// Orders the users of some memory through a hand-off.
+pub(crate) struct By<'h> {
+    handoff: &'h dyn Handoff,
+    subject: clmgr::Arg<'h>,
+}
+
+impl<'h> By<'h> {
+    /// `subject` is the memory.
+    pub(crate) fn new(handoff: &'h dyn Handoff, subject: clmgr::Arg<'h>) -> Self {
+        Self { handoff, subject }
+    }
+}
+
+impl Order<User> for By<'_> {
+    fn put(&self, before: &User, after: &User) -> Result<Ordered> {
+        before.check_runs()?;
+        after.check_runs()?;
+        self.handoff.order(before, after, self.subject)
+    }
+
+    fn wait(&self, before: &User, after: Option<&User>) -> Result<()> {
+        before.check_runs()?;
+        let parties = Parties {
+            grade: self.handoff.grade(),
+            before: Side::of(before),
+            after: after.map_or(Side::Caller, Side::of),
+        };
+        wait_within(before, self.handoff.limit(), &parties)
+    }
 }

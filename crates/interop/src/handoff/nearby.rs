@@ -2,7 +2,7 @@
 
 use super::{Handoff, Host, Ordered};
 use crate::grade::Mechanisms;
-use crate::uses::User;
+use crate::uses::{User, Worker};
 use crate::{Grade, Result};
 use std::time::Duration;
 

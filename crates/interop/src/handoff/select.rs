@@ -72,6 +72,17 @@ fn start(
     Ok(match grade {
         // `clFinish` may take as long as it takes, unless the user says how long.
         Grade::Host => Arc::new(Host::new(asked)),
+        // Both fail the work that waits for a failed side.
+        Grade::Callback | Grade::Device if !core.context.device().survives_failed_events() => {
+            return Err(Error::NoGrade {
+                grade,
+                reason: format!(
+                    "PoCL {} ends the process when an event that commands wait for fails; use PoCL 7.0 or newer, \
+                     or another OpenCL runtime",
+                    core.context.device().driver_version()
+                ),
+            });
+        }
         Grade::Callback => {
             let gate = Gate::of(&core.hip_device);
             Arc::new(Callback::start(core, gate, limit)?)

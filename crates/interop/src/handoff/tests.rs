@@ -84,16 +84,67 @@ fn a_failed_queue_lets_its_stream_go_and_is_told_once() {
 }
 
 #[test]
-fn late_callbacks_of_a_lane_never_take_a_greater_number_back() {
+fn a_lane_reaches_a_number_after_all_earlier_ones() {
     let bridge = bridge();
     let lane = Arc::new(Lane::new(bridge.hip_device()).expect("a word"));
-    let tickets: Vec<_> = (1..=3)
+    let tickets: Vec<_> = (1..=4)
         .map(|number| Ticket::new(PARTIES, Hold::Lane(Arc::clone(&lane), number)))
         .collect();
-    for (place, reached) in [(1, 2), (0, 2), (2, 3)] {
+    for (place, reached) in [(1, 0), (3, 0), (0, 2), (2, 4)] {
         tickets[place].resolve(Ok(()));
         assert_eq!(lane.flag().load(), reached);
     }
+}
+
+#[test]
+fn a_refused_hand_off_does_not_release_an_earlier_one() {
+    let (bridge, elsewhere) = (bridge(), bridge());
+    let limit = Duration::from_secs(60);
+    let callback = Callback::start(bridge.core(), Gate::Word, limit).expect("a grade");
+    let queue = bridge.queue().expect("a queue");
+    let streams = [(); 2].map(|()| bridge.stream().expect("a stream"));
+    let held = clmgr::UserEvent::new(bridge.cl_context()).expect("a user event");
+    queue.wait_for(held.event()).expect("a wait");
+    let (before, word) = (User::Cl(queue.clone()), [0_u8; 4]);
+    let order = |stream: &hip::Stream| {
+        let after = User::Hip(stream.clone());
+        let ordered = callback.order(&before, &after, clmgr::Arg::Bytes(&word));
+        ordered.map(drop)
+    };
+    order(&streams[0]).expect("queued");
+    order(&elsewhere.stream().expect("a stream")).expect_err("another runtime's");
+    let captured = streams[1].capture(|stream| {
+        order(stream).expect_err("it is being captured");
+        Ok(())
+    });
+    drop(captured);
+    assert_eq!(callback.reached(&queue), 0, "the queue is held");
+    order(&streams[0]).expect("queued");
+    held.complete().expect("a user event");
+    streams[0].synchronize().expect("it is let go");
+    assert_eq!(callback.reached(&queue), 4);
+}
+
+#[test]
+fn words_of_released_queues_do_not_accumulate() {
+    let bridge = bridge();
+    let limit = Duration::from_secs(60);
+    let callback = Callback::start(bridge.core(), Gate::Word, limit).expect("a grade");
+    let stream = bridge.stream().expect("a stream");
+    let after = User::Hip(stream.clone());
+    let hand_over = |queue: clmgr::Queue| {
+        let ordered = callback.order(&User::Cl(queue), &after, clmgr::Arg::Bytes(&[0; 4]));
+        ordered.expect("queued");
+        stream.synchronize().expect("it is let go");
+    };
+    // All at once, so that their handles differ.
+    let queues = [(); 64].map(|()| bridge.queue().expect("a queue"));
+    queues.iter().cloned().for_each(hand_over);
+    assert_eq!(callback.lanes(), queues.len());
+    drop(queues);
+    hand_over(bridge.queue().expect("a queue"));
+    let lanes = callback.lanes();
+    assert!(lanes <= 8, "{lanes} of 65 are kept");
 }
 
 #[test]

@@ -2,6 +2,7 @@ use super::Parties;
 use super::device::Word;
 use crate::{Error, Result};
 use parking_lot::{Condvar, Mutex};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 #[cfg(feature = "vulkan")]
 use std::sync::Weak;
@@ -57,6 +58,12 @@ impl Outcome {
         }
     }
 
+    /// Whether it failed and the failure was reported.
+    #[cfg(test)]
+    pub(crate) fn is_told(&self) -> bool {
+        matches!(*self.state.lock(), State::Failed(None))
+    }
+
     /// The error, told once; `None` also while nothing is known.
     pub(crate) fn take_error(&self) -> Option<Error> {
         match &mut *self.state.lock() {
@@ -66,7 +73,7 @@ impl Outcome {
     }
 
     /// As a callback's end.
-    pub(super) fn told(&self, result: Result<()>) {
+    pub(crate) fn told(&self, result: Result<()>) {
         self.settle(result);
     }
 
@@ -95,16 +102,27 @@ impl Outcome {
 }
 
 /// A word that only grows, for streams to wait for.
+///
+/// The greatest number up to which all have been reached: a stream that waits for one must not
+/// continue because a later one was given up.
 pub(super) struct Lane {
     flag: hip::Flag<u64>,
-    last: Mutex<u64>,
+    reached: Mutex<Reached>,
+}
+
+#[derive(Default)]
+struct Reached {
+    /// All numbers up to this one.
+    last: u64,
+    /// Greater numbers.
+    ahead: BTreeSet<u64>,
 }
 
 impl Lane {
     pub(super) fn new(device: &hip::Device) -> Result<Self> {
         Ok(Self {
             flag: device.flag()?,
-            last: Mutex::new(0),
+            reached: Mutex::default(),
         })
     }
 
@@ -112,13 +130,14 @@ impl Lane {
         &self.flag
     }
 
-    /// Callbacks of one queue may come out of order, and a smaller number must not take back a
-    /// greater one.
+    /// Callbacks of one queue may arrive out of order, and a refused hand-off reaches its number while
+    /// earlier ones are still pending.
     fn reach(&self, number: u64) {
-        let mut last = self.last.lock();
-        if number > *last {
-            *last = number;
-            self.flag.store(number);
+        let reached = &mut *self.reached.lock();
+        reached.ahead.insert(number);
+        while reached.ahead.remove(&(reached.last + 1)) {
+            reached.last += 1;
+            self.flag.store(reached.last);
         }
     }
 }

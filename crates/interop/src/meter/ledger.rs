@@ -1,3 +1,5 @@
+use super::cl::Sizes;
+use super::graphs::Graphs;
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -36,9 +38,10 @@ thread_local! {
     static SCOPES: RefCell<Vec<(Category, Caller)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Holds a [`Category`] for the calling thread; made by [`Meter::scope`](super::Meter::scope).
+/// Holds a [`Category`] for the calling thread. It does not leave this crate, whose own functions drop it: a leaked one would
+/// apply its category to every later copy of the thread.
 #[derive(Debug)]
-pub struct Scope {
+pub(crate) struct Scope {
     depth: usize,
     // A scope belongs to the thread that opened it.
     not_send: PhantomData<*const ()>,
@@ -123,7 +126,7 @@ impl Counts {
             Category::Result => &mut self.result,
             Category::Control => &mut self.control,
         };
-        *total += call.bytes;
+        *total = total.saturating_add(call.bytes);
         self.calls.push(call);
     }
 }
@@ -150,11 +153,16 @@ struct Tally {
     bytes: u64,
 }
 
-#[derive(Default)]
-pub(super) struct Ledger(Mutex<BTreeMap<Kind, Tally>>);
+/// A copy that was made, or that a graph makes when it runs.
+#[derive(Clone)]
+pub(super) struct Copied {
+    kind: Kind,
+    bytes: usize,
+}
 
-impl Ledger {
-    pub(super) fn record(&self, function: &'static str, bytes: usize) {
+impl Copied {
+    /// In the category of the current scope.
+    pub(super) fn now(function: &'static str, bytes: usize) -> Self {
         let innermost = SCOPES
             .try_with(|scopes| scopes.borrow().last().copied())
             .ok()
@@ -164,25 +172,38 @@ impl Ledger {
                 (category, Some(caller))
             });
         let place = caller.map(|caller| (caller.file(), caller.line()));
-        let mut tallies = self.0.lock();
-        let tally = tallies
-            .entry(Kind {
-                function,
-                category,
-                place,
-            })
-            .or_default();
+        let kind = Kind {
+            function,
+            category,
+            place,
+        };
+        Self { kind, bytes }
+    }
+}
+
+/// What one bridge's tables copied, and the state needed to count it.
+#[derive(Default)]
+pub(super) struct Ledger {
+    tallies: Mutex<BTreeMap<Kind, Tally>>,
+    pub(super) graphs: Graphs,
+    pub(super) sizes: Sizes,
+}
+
+impl Ledger {
+    pub(super) fn add(&self, copied: &Copied) {
+        let mut tallies = self.tallies.lock();
+        let tally = tallies.entry(copied.kind).or_default();
         tally.calls += 1;
-        tally.bytes += bytes as u64;
+        tally.bytes = tally.bytes.saturating_add(copied.bytes as u64);
     }
 
     pub(super) fn clear(&self) {
-        self.0.lock().clear();
+        self.tallies.lock().clear();
     }
 
     pub(super) fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        for (kind, tally) in &*self.0.lock() {
+        for (kind, tally) in &*self.tallies.lock() {
             counts.add(CallCount {
                 function: kind.function,
                 category: kind.category,
@@ -198,6 +219,12 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Ledger {
+        fn record(&self, function: &'static str, bytes: usize) {
+            self.add(&Copied::now(function, bytes));
+        }
+    }
 
     #[test]
     fn the_innermost_scope_decides_and_none_means_data_set() {

@@ -7,17 +7,20 @@
 //! is not seen.
 //!
 //! A call counts when it succeeds, with its bytes, under the [`Category`] of the innermost
-//! [`Scope`] of the calling thread; without one it counts as a copy of the data set.
+//! [`Meter::count_as`] that the calling thread is in; outside of any it counts as a copy of the data set.
+//! A captured copy counts each time its graph runs, in the category in which it was captured.
 
 mod cl;
+mod graphs;
 mod hip;
 mod ledger;
 mod slots;
 
-pub use ledger::{CallCount, Category, Counts, Scope};
+pub use ledger::{CallCount, Category, Counts};
 
 use crate::{Error, Result};
 use ledger::Ledger;
+pub(crate) use ledger::Scope;
 use std::sync::Arc;
 
 /// The copy counter of one bridge. Clones count together.
@@ -54,11 +57,19 @@ impl Meter {
         counted
     }
 
-    /// Counts this thread's copies under `category` until the scope is dropped; scopes nest. The
+    /// Runs `work` and counts what this thread copies in it under `category`, unless a call in it says otherwise. The
     /// place of this call is what [`CallCount::caller`] names.
     #[track_caller]
+    pub fn count_as<R>(&self, category: Category, work: impl FnOnce() -> R) -> R {
+        let _scope = self.scope(category);
+        work()
+    }
+
+    /// Like [`count_as`](Self::count_as), until the scope is dropped. Private to this crate: see
+    /// [`Scope`].
+    #[track_caller]
     #[must_use = "the category holds only as long as the scope lives"]
-    pub fn scope(&self, category: Category) -> Scope {
+    pub(crate) fn scope(&self, category: Category) -> Scope {
         Scope::enter(category)
     }
 

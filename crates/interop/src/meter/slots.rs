@@ -28,10 +28,9 @@ impl<O> Slot<O> {
         self.originals.get()
     }
 
-    pub(super) fn record(&self, function: &'static str, bytes: usize) {
-        if let Some(ledger) = &*self.ledger.read() {
-            ledger.record(function, bytes);
-        }
+    /// The counter, if there is one.
+    pub(super) fn ledger(&self) -> Option<Arc<Ledger>> {
+        self.ledger.read().clone()
     }
 }
 
@@ -65,9 +64,10 @@ pub(super) trait Outcome {
 pub(super) static TAKING: Mutex<()> = Mutex::new(());
 
 /// Takes a slot for `originals`: a free one that has them already, else an unused one.
-pub(super) fn take<O: PartialEq>(
+pub(super) fn take<O>(
     slots: &'static [Slot<O>],
     originals: O,
+    is_same: fn(&O, &O) -> bool,
     ledger: &Arc<Ledger>,
     release: fn(usize),
 ) -> Option<Lease> {
@@ -75,7 +75,10 @@ pub(super) fn take<O: PartialEq>(
     let is_free = |slot: &Slot<O>| slot.ledger.read().is_none();
     let index = slots
         .iter()
-        .position(|slot| slot.originals.get() == Some(&originals) && is_free(slot))
+        .position(|slot| {
+            let has_them = slot.originals().is_some_and(|own| is_same(own, &originals));
+            has_them && is_free(slot)
+        })
         .or_else(|| slots.iter().position(|slot| slot.originals.get().is_none()))?;
     let slot = &slots[index];
     slot.originals.get_or_init(|| originals);
@@ -88,54 +91,103 @@ pub(super) fn give_back<O>(slot: &Slot<O>) {
     *slot.ledger.write() = None;
 }
 
-/// Declares the counting functions of one table: `name(arguments) -> result, bytes` for each.
+/// A call on its way through a counting function.
+pub(super) struct Call<'a, Api> {
+    pub(super) function: &'static str,
+    /// The original functions behind the counting ones.
+    pub(super) table: &'a Api,
+    pub(super) ledger: &'a Ledger,
+}
+
+impl<Api> Call<'_, Api> {
+    /// Counts if the call succeeded.
+    pub(super) fn after<R: Outcome>(&self, result: R, count: impl FnOnce()) -> R {
+        if result.is_success() {
+            count();
+        }
+        result
+    }
+}
+
+/// Declares the counting functions of one table.
 ///
-/// Expects in scope: `Api`, the table's type, and [`Outcome`] for each result type.
+/// | list | a line is | meaning |
+/// |---|---|---|
+/// | `copies` | `name(arguments) -> result, \|it\| work` | `work` counts when the call has succeeded |
+/// | `watched` | `name(arguments) -> result, \|it, call\| work` | `work` makes the call, and gives its result |
+/// | `excluded` | `name name ...: reason` | the function stays as it is |
+///
+/// `it` is a [`Call`]. Expects in scope: `Api`, the table's type, and [`Outcome`] for each result type.
 macro_rules! counted_table {
     ($count:literal slots: $($index:literal)*;
-     $($name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty, $bytes:expr;)*) => {
+     copies { $($name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty, |$it:ident| $work:expr;)* }
+     watched { $($other:ident($($given:ident: $kind:ty),* $(,)?) -> $result:ty, |$its:ident, $call:ident| $doing:expr;)* }
+     $(#[$note:meta])*
+     excluded { $($($left:ident)+: $reason:literal;)* }) => {
+        counted_table! { @table
+            $count slots: $($index)*;
+            $($name($($arg: $ty),*) -> $ret, |$it, call| {
+                let status = call();
+                $it.after(status, || $work)
+            };)*
+            $($other($($given: $kind),*) -> $result, |$its, $call| $doing;)*
+        }
+
+        $(#[$note])*
+        #[cfg(test)]
+        const EXCLUDED: &[(&str, &str)] = &[$($((stringify!($left), $reason),)+)*];
+    };
+    (@table $count:literal slots: $($index:literal)*;
+     $($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty, |$it:ident, $call:ident| $work:expr;)*) => {
         /// How many tables can be counted apart at once.
         pub(super) const SLOTS: usize = $count;
 
-        #[allow(non_snake_case, reason = "the fields have the C functions' names")]
-        #[derive(Clone, Copy)]
-        struct Originals {
-            $($name: Option<unsafe extern "C" fn($($ty),*) -> $ret>,)*
+        /// The replaced functions.
+        #[cfg(test)]
+        const COUNTED: &[&str] = &[$(stringify!($name)),*];
+
+        static TABLE: [Slot<Api>; SLOTS] = [const { Slot::new() }; SLOTS];
+
+        /// Whether the replaced functions are the same functions of the same library.
+        fn is_same(one: &Api, two: &Api) -> bool {
+            $(one.$name.map(|function| function as usize) == two.$name.map(|function| function as usize))&&*
         }
 
-        impl Originals {
-            fn addresses(&self) -> Vec<Option<usize>> {
-                vec![$(self.$name.map(|function| function as usize)),*]
-            }
-        }
-
-        // Equal addresses mean the same functions of the same library, which is what matters here.
-        impl PartialEq for Originals {
-            fn eq(&self, other: &Self) -> bool {
-                self.addresses() == other.addresses()
-            }
-        }
-
-        static TABLE: [Slot<Originals>; SLOTS] = [const { Slot::new() }; SLOTS];
-
+        // The function for each slot only names the slot, so that the rest is compiled once.
         mod counting {
             use super::*;
             $(
                 #[allow(non_snake_case, reason = "the C function's name")]
                 #[allow(clippy::too_many_arguments, reason = "the C function's arguments")]
                 pub(super) unsafe extern "C" fn $name<const S: usize>($($arg: $ty),*) -> $ret {
-                    let slot = &TABLE[S];
-                    let Some(original) = slot.originals().and_then(|table| table.$name) else {
+                    // SAFETY: the caller's promise about the function of this name.
+                    unsafe { counted::$name(&TABLE[S], $($arg),*) }
+                }
+            )*
+        }
+
+        mod counted {
+            use super::*;
+            $(
+                #[allow(non_snake_case, reason = "the C function's name")]
+                #[allow(clippy::too_many_arguments, reason = "the C function's arguments")]
+                pub(super) unsafe fn $name(slot: &'static Slot<Api>, $($arg: $ty),*) -> $ret {
+                    let Some((table, original)) = slot.originals().and_then(|table| Some((table, table.$name?))) else {
                         // A counting function is handed out only where there is an original.
                         return Outcome::MISSING;
                     };
                     // SAFETY: the arguments are the caller's, passed on unchanged to the function
                     // that the caller meant to call.
-                    let status = unsafe { original($($arg),*) };
-                    if status.is_success() {
-                        slot.record(stringify!($name), $bytes);
-                    }
-                    status
+                    let $call = || unsafe { original($($arg),*) };
+                    let Some(ledger) = slot.ledger() else {
+                        return $call();
+                    };
+                    let $it = Call {
+                        function: stringify!($name),
+                        table,
+                        ledger: &ledger,
+                    };
+                    $work
                 }
             )*
         }
@@ -150,11 +202,32 @@ macro_rules! counted_table {
 
         /// Puts counting functions in front of the copy calls of `api`; `None` if every slot is taken.
         pub(super) fn wrap(api: &mut Api, ledger: &Arc<Ledger>) -> Option<Lease> {
-            let originals = Originals { $($name: api.$name),* };
-            let lease = slots::take(&TABLE, originals, ledger, |index| slots::give_back(&TABLE[index]))?;
+            let lease = slots::take(&TABLE, *api, is_same, ledger, |index| slots::give_back(&TABLE[index]))?;
             INSTALL[lease.index()](api);
             Some(lease)
         }
     };
 }
 pub(super) use counted_table;
+
+/// Each function that moves data is in one of the two lists, and the lists name only functions in the table.
+#[cfg(test)]
+pub(super) fn check_lists(
+    symbols: &[&str],
+    counted: &[&str],
+    excluded: &[(&str, &str)],
+    moves: impl Fn(&str) -> bool,
+) {
+    for symbol in symbols.iter().filter(|symbol| moves(symbol)) {
+        let reasons = excluded.iter().filter(|(name, _)| name == symbol).count();
+        let counts = counted.iter().filter(|name| *name == symbol).count();
+        assert_eq!(
+            reasons + counts,
+            1,
+            "{symbol} must be counted or excluded with a reason, exactly once"
+        );
+    }
+    for name in counted.iter().chain(excluded.iter().map(|(name, _)| name)) {
+        assert!(symbols.contains(name), "the table has no {name}");
+    }
+}

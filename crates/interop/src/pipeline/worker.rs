@@ -1,4 +1,5 @@
 use super::{Cause, Span, StageError, StageTime};
+use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,13 +112,7 @@ impl<'a> Worker<'a> {
         let cause = match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(result)) => return Ok(result),
             Ok(Err(error)) => Cause::Failed(error),
-            Err(panic) => {
-                let text = panic
-                    .downcast_ref::<&str>()
-                    .map(|text| (*text).to_owned())
-                    .or_else(|| panic.downcast_ref::<String>().cloned());
-                Cause::Panicked(text.unwrap_or_else(|| "no message".into()))
-            }
+            Err(panic) => Cause::Panicked(words_of(panic)),
         };
         if self.failure_stops {
             self.stop.store(true, Ordering::Release);
@@ -137,4 +132,17 @@ impl<'a> Worker<'a> {
             spans: self.spans.into(),
         }
     }
+}
+
+/// The message of a panic. Its payload can be anything, and dropping it can panic again.
+fn words_of(panic: Box<dyn Any + Send>) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned());
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        // So can dropping the payload of that panic.
+        std::mem::forget(second);
+    }
+    text.unwrap_or_else(|| "no message".into())
 }

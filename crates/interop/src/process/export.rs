@@ -109,7 +109,7 @@ impl<T: Pod> Shared<T> {
         }
     }
 
-    fn outgoing(&self, carriers: &[Carrier]) -> Result<(Carrier, Outgoing)> {
+    fn outgoing(&mut self, carriers: &[Carrier]) -> Result<(Carrier, Outgoing)> {
         self.check_writable()?;
         // The host platform moves the bytes when it shares memory for the first time.
         self.settle()?;

@@ -66,7 +66,7 @@ impl<T: Pod> Joint<T> {
         let stream = self.bring_together()?;
         stream.synchronize()?;
         // Whoever let the stream go on may have done so because the other side failed, or took too long.
-        self.shared().settle()?;
+        self.shared_mut().settle()?;
         self.shared().check_handoffs()?;
         let turn = Message::here(Body::Turn {
             passed: self.passed,
@@ -274,6 +274,10 @@ impl<T: Pod> Joint<T> {
         self.shared.as_ref().expect("only the end takes it out")
     }
 
+    fn shared_mut(&mut self) -> &mut Shared<T> {
+        self.shared.as_mut().expect("only the end takes it out")
+    }
+
     fn granted(&self) -> Result<&Shared<T>> {
         self.check_turn()?;
         Ok(self.shared())
@@ -281,7 +285,7 @@ impl<T: Pod> Joint<T> {
 
     pub(crate) fn granted_mut(&mut self) -> Result<&mut Shared<T>> {
         self.check_turn()?;
-        Ok(self.shared.as_mut().expect("only the end takes it out"))
+        Ok(self.shared_mut())
     }
 
     fn check_turn(&self) -> Result<()> {
@@ -344,6 +348,10 @@ impl<T: Pod> Joint<T> {
                 let process = self.link.process();
                 return Err(PeerError::TakenBack { process }.into());
             }
+            // A side that keeps talking has not ended.
+            if Instant::now() >= deadline {
+                return Err(self.link.late(during).into());
+            }
         }
     }
 
@@ -357,19 +365,19 @@ impl<T: Pod> Joint<T> {
 
 impl<T: Pod> Drop for Joint<T> {
     fn drop(&mut self) {
-        let Some(shared) = self.shared.take() else {
+        let Some(mut shared) = self.shared.take() else {
             return;
         };
         // A turn that is queued goes first.
         let settled = shared.settle();
         match (self.role, &settled) {
             (Role::Importer, Ok(())) => drop(shared),
-            (Role::Importer, Err(_)) => {
-                // Work goes on in the other process's memory, which must not take this for the end.
+            (role, Err(_)) if role == Role::Importer || self.carrier.outlives_exporter() => {
+                // Work continues in memory that the other process shares, and it must not take this for the end.
                 std::mem::forget(Arc::clone(self.link.socket()));
                 drop(shared);
             }
-            (Role::Exporter, _) => {
+            _ => {
                 self.link.finish();
                 if !self.carrier.outlives_exporter()
                     && let Err(error) = self.wait_for_end()

@@ -177,17 +177,21 @@ impl Link {
     ) -> Result<(Message, Option<OwnedFd>)> {
         loop {
             if !self.socket.ready(deadline)? {
-                return Err(PeerError::Late {
-                    process: self.process(),
-                    during,
-                    limit: self.limit,
-                }
-                .into());
+                return Err(self.late(during).into());
             }
             // Something else may have taken what there was.
             if let Some(received) = self.socket.receive(during)? {
                 return Ok(received);
             }
+        }
+    }
+
+    /// Whether the limit has passed.
+    pub(super) fn late(&self, during: &'static str) -> PeerError {
+        PeerError::Late {
+            process: self.process(),
+            during,
+            limit: self.limit,
         }
     }
 

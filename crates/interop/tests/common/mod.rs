@@ -24,7 +24,7 @@ pub fn selection() -> Selection {
 }
 
 pub fn on_host() -> bool {
-    selection().platform == Platform::Host
+    selection().platform() == Platform::Host
 }
 
 /// Whether the tests run on the software device; notes a skip with this reason if not.
@@ -44,6 +44,15 @@ pub fn grades() -> &'static [Grade] {
         let proven = bridge.grades().iter().filter(|report| report.works());
         proven.map(|report| report.grade).collect()
     })
+}
+
+/// Whether this grade was proven here; records a skip if not.
+pub fn grade_or_skip(grade: Grade) -> bool {
+    let proven = grades().contains(&grade);
+    if !proven {
+        skipped(&format!("the grade `{grade}` does not work on this OpenCL"));
+    }
+    proven
 }
 
 /// Says that the running test can't do its work here, also in the file that `HIPCL_SKIP_LOG` names.
@@ -107,7 +116,7 @@ impl Foreign {
         device: &clmgr::Device,
         devices: &[cl_device_id],
     ) -> Self {
-        let (api, hip) = (*device.api(), selection.tables.hip.clone());
+        let (api, hip) = (*device.api(), selection.tables().hip.clone());
         let (mut code, mut stream) = (0, null_mut());
         // SAFETY: living devices of one platform, no properties, valid places; the queue is of the
         // context's first device; HIP's current device is there.
@@ -145,6 +154,14 @@ impl Foreign {
             queue: self.queue,
             stream: self.stream,
         }
+    }
+
+    /// The number of devices in the context, as counted by the driver.
+    pub fn device_count(&self) -> u32 {
+        let get = self.api.clGetContextInfo.expect("clGetContextInfo");
+        let what = opencl_sys::CL_CONTEXT_NUM_DEVICES;
+        // SAFETY: the context is alive; the property is a `cl_uint`.
+        count(|size, place| unsafe { get(self.context, what, size, place, null_mut()) })
     }
 
     pub fn buffer(&self, flags: cl_mem_flags, bytes: usize) -> cl_mem {

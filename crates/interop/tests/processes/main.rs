@@ -41,7 +41,8 @@ impl Second {
     pub fn start(role: &str) -> (Self, Link) {
         let (link, theirs) = Link::pair().expect("a link");
         let child = Command::new(std::env::current_exe().expect("a path"))
-            .args(["child::the_second_process", "--exact", "--nocapture"])
+            .args(["child::the_second_process", "--exact", "--ignored"])
+            .arg("--nocapture")
             .env(child::ROLE, role)
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())

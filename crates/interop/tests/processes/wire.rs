@@ -19,6 +19,7 @@ pub const ACCEPTED: u16 = 2;
 pub const REFUSED: u16 = 3;
 pub const TURN: u16 = 4;
 pub const FAILED_TURN: u16 = 5;
+pub const TAKEN_BACK: u16 = 6;
 
 /// A message of this kind that holds nothing else.
 pub fn message(kind: u16) -> [u8; 256] {
@@ -200,6 +201,58 @@ fn a_turn_that_is_not_due_is_refused() {
     turn[16] = 1;
     send(&theirs, &turn, &[]);
     joint.take().expect("the turn");
+}
+
+/// A buffer that was exported to the reader and writer at the other end.
+fn exported(bridge: &interop::Bridge) -> (interop::Joint<u32>, OwnedFd) {
+    let (link, theirs) = pair();
+    send(&theirs, &message(ACCEPTED), &[]);
+    let joint = memory(bridge, Carrier::HipFd).export(link);
+    receive(&theirs);
+    (joint.expect("an export"), theirs)
+}
+
+#[test]
+fn a_side_that_keeps_talking_does_not_extend_the_limit() {
+    let _alone = alone();
+    let bridge = open();
+    let (mut joint, theirs) = exported(&bridge);
+    joint.set_limit(std::time::Duration::ZERO);
+    for kind in [TURN, TURN, TAKEN_BACK] {
+        send(&theirs, &message(kind), &[]);
+    }
+    let error = joint.into_shared().expect_err("the other side is there");
+    // The last message is not read any more.
+    assert!(
+        matches!(error, Error::Peer(PeerError::Late { .. })),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_exporter_with_running_work_does_not_report_its_end() {
+    let _alone = alone();
+    let options = interop::Options {
+        handoff_limit: Some(std::time::Duration::from_millis(200)),
+        ..interop::Options::default()
+    };
+    let bridge = interop::Bridge::open(&crate::common::host(), &options).expect("a bridge");
+    let stream = bridge.stream().expect("a stream");
+    let (mut joint, theirs) = exported(&bridge);
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    drop(joint.hip_mut(&stream).expect("access"));
+    stream
+        .host_function(move || {
+            let _ = held.recv();
+        })
+        .expect("a host function");
+    drop(joint);
+    let mut bytes = [0; 8];
+    let nothing = rustix::net::recv(&theirs, &mut bytes[..], RecvFlags::DONTWAIT);
+    assert_eq!(nothing.expect_err("nothing came"), rustix::io::Errno::AGAIN);
+    drop(release);
+    stream.synchronize().expect("a stream");
+    assert!(!bridge.take_deferred_errors().is_empty());
 }
 
 #[test]

@@ -17,15 +17,21 @@ pub fn alone() -> MutexGuard<'static, ()> {
 /// The host model, with OpenCL's memory in files that it can export.
 pub fn selection() -> Selection {
     let mut selection = common::host();
-    selection.tables.foreign = Some(svm_in_file::HOOKS);
+    // SAFETY: these hooks take and release what they are given, or refuse it.
+    let tables = unsafe { selection.tables_mut() };
+    tables.foreign = Some(svm_in_file::HOOKS);
     selection
 }
 
+fn strict(api: &mut clmgr::Api) {
+    svm_in_file::wrap(api);
+    // SAFETY: the table is an OpenCL library's, with its memory in files.
+    assert!(unsafe { StrictAmd::wrap(api) });
+}
+
 pub fn open_as(selection: &Selection, options: &Options) -> interop::Result<Bridge> {
-    Bridge::open_with(selection, options, |api| {
-        svm_in_file::wrap(api);
-        assert!(StrictAmd::wrap(api));
-    })
+    // SAFETY: `strict` keeps every function's contract.
+    unsafe { Bridge::open_with(selection, options, strict) }
 }
 
 pub fn open() -> Bridge {
@@ -113,9 +119,10 @@ fn no_export_is_tried_on_releases_that_crash_after_one_unless_it_is_forced() {
         hip_sys::hipError_t::hipSuccess
     }
     let mut selection = selection();
-    let mut hip = *selection.tables.hip;
+    let mut hip = *selection.tables().hip;
     hip.hipRuntimeGetVersion = Some(of_7_2);
-    selection.tables.hip = std::sync::Arc::new(hip);
+    // SAFETY: the function writes its int.
+    unsafe { selection.tables_mut() }.hip = std::sync::Arc::new(hip);
     let bridge = open_as(&selection, &Options::default()).expect("a bridge");
     let error = bridge
         .alloc_on::<u8>(Route::DmaBuf, 64)
@@ -141,8 +148,9 @@ fn memory_of_the_host_has_no_dma_buf() {
     assert_eq!(fine.residency(), Residency::HostPinned);
     // The model answers as ROCm: only memory that the device owns is exported.
     let export = selection()
-        .tables
+        .tables()
         .hsa
+        .as_ref()
         .expect("HSA")
         .hsa_amd_portable_export_dmabuf;
     let (mut fd, mut offset) = (-1, 0);
@@ -160,16 +168,10 @@ fn memory_of_the_host_has_no_dma_buf() {
 fn hips_memory_as_a_buffer_object_passes_the_strict_shim_without_a_hazard() {
     let _alone = alone();
     drop(StrictAmd::take_hazards());
-    let proof = HostPtrProof::seek_with(
-        &selection(),
-        &Options::default(),
-        |api| {
-            svm_in_file::wrap(api);
-            assert!(StrictAmd::wrap(api));
-        },
-        |_| {},
-    )
-    .expect("a proof");
+    // SAFETY: `strict` keeps every function's contract.
+    let proof =
+        unsafe { HostPtrProof::seek_with(&selection(), &Options::default(), strict, |_| {}) };
+    let proof = proof.expect("a proof");
     assert_eq!(StrictAmd::take_hazards(), [], "seeking");
     let bridge = open();
     let data = bridge

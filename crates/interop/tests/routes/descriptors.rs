@@ -19,8 +19,9 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 pub fn open() -> Bridge {
-    Bridge::open_with(&common::host(), &Options::default(), external_memory::wrap)
-        .expect("a bridge")
+    let (host, options) = (common::host(), Options::default());
+    // SAFETY: the functions do what those of the extension do.
+    unsafe { Bridge::open_with(&host, &options, external_memory::wrap) }.expect("a bridge")
 }
 
 #[test]
@@ -249,12 +250,16 @@ unsafe fn refuse(_: *mut c_void, _: usize, _: ForeignKind, _: usize) -> Result<(
 /// As where OpenCL and HIP are two contexts on the GPU: no address of one means anything to the other.
 fn open_apart() -> Bridge {
     let mut selection = common::host();
-    selection.tables.foreign = Some(ForeignHooks {
+    // SAFETY: these hooks take and release what they are given, or refuse it.
+    let tables = unsafe { selection.tables_mut() };
+    tables.foreign = Some(ForeignHooks {
         adopt: refuse,
         release: |_| Ok(()),
         reaches_hip: || false,
     });
-    Bridge::open_with(&selection, &Options::default(), external_memory::wrap).expect("a bridge")
+    let options = Options::default();
+    // SAFETY: as in `open`.
+    unsafe { Bridge::open_with(&selection, &options, external_memory::wrap) }.expect("a bridge")
 }
 
 #[test]

@@ -62,7 +62,9 @@ fn two_devices_that_were_mixed_up_are_caught_before_a_kernel_runs() {
         return;
     }
     let mut selection = common::host();
-    selection.tables.foreign = Some(ForeignHooks {
+    // SAFETY: these hooks take and release what they are given, or refuse it.
+    let tables = unsafe { selection.tables_mut() };
+    tables.foreign = Some(ForeignHooks {
         adopt: on_device_0,
         release,
         reaches_hip: || true,
@@ -96,7 +98,9 @@ fn memory_that_the_model_does_not_take_is_no_route() {
         Err("refused for a test".into())
     }
     let mut selection = common::host();
-    selection.tables.foreign = Some(ForeignHooks {
+    // SAFETY: these hooks take and release what they are given, or refuse it.
+    let tables = unsafe { selection.tables_mut() };
+    tables.foreign = Some(ForeignHooks {
         adopt: refuse,
         release,
         reaches_hip: || true,

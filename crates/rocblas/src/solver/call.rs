@@ -4,7 +4,7 @@ use super::info::{Info, Meaning};
 use super::matrices::{Form, Matrices};
 use super::pivots::Pivots;
 use super::routines::{Called, Target};
-use crate::call::check;
+use crate::call::Accepted;
 use crate::size::int;
 use crate::{Error, Handle, Result};
 
@@ -73,6 +73,7 @@ impl<'a> Call<'a> {
 
     /// An integer for each matrix, or none for an empty call.
     pub(super) fn info(&self, meaning: Meaning, n: usize) -> Result<Info> {
+        self.not_capturing()?;
         let count = if n == 0 { 0 } else { self.count };
         Info::lease(
             &self.handle.infos,
@@ -83,8 +84,32 @@ impl<'a> Call<'a> {
         )
     }
 
+    /// Refuses a captured call that writes pivots or `info`: they would be written by each run of the graph, and not before. Until
+    /// then they could be mistaken for another matrix's, and their memory is reused by other calls.
+    fn not_capturing(&self) -> Result<()> {
+        if self.stream().is_capturing() {
+            return Err(Error::Captured {
+                call: self.name,
+                reason: "its output about the matrix would exist only once the graph runs; make the call before the capture",
+            });
+        }
+        Ok(())
+    }
+
+    /// Refuses the output of a call that only queried its workspace size, unless this call is a query too.
+    pub(super) fn computed(&self, what: &'static str, is_computed: bool) -> Result<()> {
+        if is_computed || self.handle.is_asking() {
+            return Ok(());
+        }
+        Err(Error::NotComputed {
+            call: self.name,
+            what,
+        })
+    }
+
     /// `len` pivots for each matrix.
     pub(super) fn pivots(&self, len: usize) -> Result<Pivots> {
+        self.not_capturing()?;
         Pivots::lease(&self.handle.infos, self.stream(), len, self.count)
     }
 
@@ -100,6 +125,7 @@ impl<'a> Call<'a> {
 
     /// Where to call the routine. Its handle is alive and of its stream.
     pub(super) fn target(&self) -> Result<Target<'a>> {
+        self.handle.follows()?;
         Ok(Target {
             api: self.api,
             handle: self.handle.raw(),
@@ -108,13 +134,13 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Turns what the routine returned into a result. The arguments are only formatted on failure.
+    /// Turns the routine's status into a result, and whether it computes. The arguments are only formatted on failure.
     pub(super) fn done(
         &self,
         (name, status): Called,
         arguments: impl FnOnce() -> String,
-    ) -> Result<()> {
-        check(status, || {
+    ) -> Result<Accepted> {
+        self.handle.accept(status, || {
             let arguments = arguments();
             if self.batched {
                 format!("{name}({arguments}, count {})", self.count)

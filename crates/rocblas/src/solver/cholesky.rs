@@ -110,9 +110,10 @@ pub fn potrf<A: Matrices>(handle: &Handle, fill: Fill, a: A) -> Result<Cholesky<
         let called = unsafe {
             A::Scalar::potrf(call.target()?, fill.raw(), n, operand, info.address_mut()?)?
         };
-        call.done(called, || {
+        let accepted = call.done(called, || {
             format!("{fill:?}, n {n}, {}", operand.distances("a"))
         })?;
+        info = info.of(accepted);
     }
     Ok(Cholesky {
         factor: a,
@@ -142,6 +143,7 @@ where
 {
     let call = Call::new(handle, "potrs", "cholesky", &cholesky.factor)?;
     let n = call.square("cholesky", &cholesky.factor)?;
+    call.computed("the factor of `cholesky`", is_computed(&cholesky.info))?;
     let nrhs = call.beside("b", &b, n)?;
     if call.is_empty(n.min(nrhs)) {
         return Ok(());
@@ -155,7 +157,8 @@ where
     call.done(called, || {
         let (a, b) = (from.distances("a"), to.distances("b"));
         format!("{fill:?}, n {n}, nrhs {nrhs}, {a}, {b}")
-    })
+    })?;
+    Ok(())
 }
 
 /// The inverse of a matrix from its Cholesky factor, in its place: one triangle of the Hermitian result, the factor's. The other
@@ -179,6 +182,11 @@ pub fn potri<A: Matrices>(handle: &Handle, cholesky: Cholesky<A>) -> Result<Info
     invert(handle, fill, &factor, factorised)
 }
 
+/// Whether there is a factor; a factor made elsewhere counts.
+fn is_computed(info: &Option<Info>) -> bool {
+    info.as_ref().is_none_or(Info::is_computed)
+}
+
 /// [`potri`] of a factor that nobody solves with any more.
 pub(super) fn invert<A: Matrices>(
     handle: &Handle,
@@ -188,6 +196,7 @@ pub(super) fn invert<A: Matrices>(
 ) -> Result<Info> {
     let call = Call::new(handle, "potri", "cholesky", factor)?;
     let n = call.square("cholesky", factor)?;
+    call.computed("the factor of `cholesky`", is_computed(&factorised))?;
     let mut info = call.info(Meaning::Singular, n)?;
     if !call.is_empty(n) {
         let n = int("n", n)?;
@@ -196,9 +205,10 @@ pub(super) fn invert<A: Matrices>(
         let called = unsafe {
             A::Scalar::potri(call.target()?, fill.raw(), n, operand, info.address_mut()?)?
         };
-        call.done(called, || {
+        let accepted = call.done(called, || {
             format!("{fill:?}, n {n}, {}", operand.distances("a"))
         })?;
+        info = info.of(accepted);
     }
     // A factorisation that stopped may leave a diagonal without zeros, which this call would call regular.
     Ok(match factorised {
@@ -242,10 +252,11 @@ where
             let info = info.address_mut()?;
             A::Scalar::posv(call.target()?, fill.raw(), n, nrhs, from, to, info)?
         };
-        call.done(called, || {
+        let accepted = call.done(called, || {
             let (a, b) = (from.distances("a"), to.distances("b"));
             format!("{fill:?}, n {n}, nrhs {nrhs}, {a}, {b}")
         })?;
+        info = info.of(accepted);
     }
     Ok(Cholesky {
         factor: a,

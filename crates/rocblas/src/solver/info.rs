@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hip::Stream;
 
 use super::integers::{InfoPool, Integers};
+use crate::call::Accepted;
 use crate::{Error, Result};
 
 /// What a solver call found, still on the device: one integer for each matrix.
@@ -20,6 +21,8 @@ pub struct Info {
     /// Of the call whose result this one worked on.
     earlier: Option<Box<Info>>,
     looked_at: AtomicBool,
+    /// Whether the call writes the values, or only queried its workspace size.
+    computed: bool,
 }
 
 /// A matrix of a batch that a solver call could not handle.
@@ -55,7 +58,19 @@ impl Info {
             meaning,
             earlier: None,
             looked_at: AtomicBool::new(false),
+            computed: true,
         })
+    }
+
+    /// Records the outcome of the call.
+    pub(super) fn of(mut self, accepted: Accepted) -> Self {
+        self.computed = accepted == Accepted::Queued;
+        self
+    }
+
+    /// Whether the call computes, so that its result exists once the stream has reached it.
+    pub(super) fn is_computed(&self) -> bool {
+        self.computed
     }
 
     /// The same, with what an earlier call found on the same matrices. Its failures come first.
@@ -74,7 +89,8 @@ impl Info {
     /// # Errors
     ///
     /// [`Error::NotPositiveDefinite`] or [`Error::Singular`]; for a batch, [`Error::InBatch`] with the first matrix that failed.
-    /// Or earlier work of the stream failed.
+    /// Or earlier work on the stream failed. [`Error::NotComputed`] for a call inside
+    /// [`Handle::workspace_needed`](crate::Handle::workspace_needed).
     pub fn check(&self) -> Result<()> {
         match self.failures()?.into_iter().next() {
             None => Ok(()),
@@ -91,13 +107,20 @@ impl Info {
     ///
     /// # Errors
     ///
-    /// Earlier work of the stream failed, so nothing is known of the matrices.
+    /// Earlier work on the stream failed, so the state of the matrices is unknown. [`Error::NotComputed`] for a call
+    /// inside [`Handle::workspace_needed`](crate::Handle::workspace_needed).
     pub fn failures(&self) -> Result<Vec<Failure>> {
         let mut failures = match &self.earlier {
             Some(earlier) => earlier.failures()?,
             None => Vec::new(),
         };
         self.looked_at.store(true, Ordering::Relaxed);
+        if !self.computed {
+            return Err(Error::NotComputed {
+                call: "Info::failures",
+                what: "the result of the solver call",
+            });
+        }
         let Some(values) = &self.values else {
             return Ok(failures);
         };
@@ -128,6 +151,7 @@ impl Info {
 impl Drop for Info {
     fn drop(&mut self) {
         if self.values.is_some()
+            && self.computed
             && !self.looked_at.load(Ordering::Relaxed)
             && !std::thread::panicking()
         {

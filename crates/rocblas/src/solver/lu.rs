@@ -118,9 +118,10 @@ pub fn getrf<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
             let (pivots, info) = (pivots.raw_mut()?, info.address_mut()?);
             A::Scalar::getrf(call.target()?, m, n, operand, pivots, info)?
         };
-        call.done(called, || {
+        let accepted = call.done(called, || {
             format!("m {m}, n {n}, {}", operand.distances("a"))
         })?;
+        (pivots, info) = (pivots.of(accepted), info.of(accepted));
     }
     Ok(Lu {
         factors: a,
@@ -157,9 +158,10 @@ pub fn getrf_npvt<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
         // SAFETY: as in `getrf`.
         let called =
             unsafe { A::Scalar::getrf_npvt(call.target()?, m, n, operand, info.address_mut()?)? };
-        call.done(called, || {
+        let accepted = call.done(called, || {
             format!("m {m}, n {n}, {}", operand.distances("a"))
         })?;
+        info = info.of(accepted);
     }
     Ok(Lu {
         factors: a,
@@ -190,6 +192,7 @@ where
 {
     let call = Call::new(handle, "getrs", "lu", &lu.factors)?;
     let n = call.square("lu", &lu.factors)?;
+    call.computed("the factors of `lu`", lu.info.is_computed())?;
     let nrhs = call.beside("b", &b, n)?;
     if call.is_empty(n.min(nrhs)) {
         return Ok(());
@@ -198,13 +201,15 @@ where
     let (n, nrhs) = (int("n", n)?, int("right-hand sides", nrhs)?);
     let (from, to) = (lu.factors.operand()?, b.operand()?);
     // SAFETY: the factors are n x n and `b` is n x nrhs, as often; both were checked when they were made and against the handle's
-    // stream, and `b` is exclusive. rocSOLVER wrote the pivots (or they name each row itself) and only reads them.
+    // stream, and `b` is exclusive. rocSOLVER wrote the pivots in earnest (or they name each row itself, or it computes nothing)
+    // and only reads them.
     let called =
         unsafe { A::Scalar::getrs(call.target()?, op.raw(), n, nrhs, from, pivots.raw()?, to)? };
     call.done(called, || {
         let (a, b) = (from.distances("a"), to.distances("b"));
         format!("{op:?}, n {n}, nrhs {nrhs}, {a}, {b}")
-    })
+    })?;
+    Ok(())
 }
 
 /// The inverse of an n x n matrix from its factors, in their place.
@@ -222,16 +227,18 @@ where
 pub fn getri<A: Matrices>(handle: &Handle, lu: Lu<A>) -> Result<Info> {
     let call = Call::new(handle, "getri", "lu", &lu.factors)?;
     let n = call.square("lu", &lu.factors)?;
+    call.computed("the factors of `lu`", lu.info.is_computed())?;
     let mut info = call.info(Meaning::Singular, n)?;
     if !call.is_empty(n) {
         let pivots = lu.spelt_out(&call, n)?.raw()?;
         let n = int("n", n)?;
         let operand = lu.factors.operand()?;
         // SAFETY: the factors are n x n, were checked when they were made and against the handle's stream, and are exclusive.
-        // rocSOLVER wrote the pivots (or they name each row itself) and only reads them; `info` has an integer for each matrix.
+        // rocSOLVER wrote the pivots in earnest (or they name each row itself, or it computes nothing) and only reads them; `info`
+        // has an integer for each matrix.
         let called =
             unsafe { A::Scalar::getri(call.target()?, n, operand, pivots, info.address_mut()?)? };
-        call.done(called, || format!("n {n}, {}", operand.distances("a")))?;
+        info = info.of(call.done(called, || format!("n {n}, {}", operand.distances("a")))?);
     }
     // The same zero on the diagonal of `U` is what this call reports.
     lu.info.superseded();
@@ -257,6 +264,7 @@ where
 {
     let call = Call::new(handle, "getri_outofplace", "lu", &lu.factors)?;
     let n = call.square("lu", &lu.factors)?;
+    call.computed("the factors of `lu`", lu.info.is_computed())?;
     call.square("c", &c)?;
     call.beside("c", &c, n)?;
     let mut info = call.info(Meaning::Singular, n)?;
@@ -269,9 +277,10 @@ where
             let info = info.address_mut()?;
             A::Scalar::getri_outofplace(call.target()?, n, from, pivots, to, info)?
         };
-        call.done(called, || {
+        let accepted = call.done(called, || {
             format!("n {n}, {}, {}", from.distances("a"), to.distances("c"))
         })?;
+        info = info.of(accepted);
     }
     Ok(info)
 }
@@ -312,10 +321,11 @@ where
             let (pivots, info) = (pivots.raw_mut()?, info.address_mut()?);
             A::Scalar::gesv(call.target()?, n, nrhs, from, pivots, to, info)?
         };
-        call.done(called, || {
+        let accepted = call.done(called, || {
             let (a, b) = (from.distances("a"), to.distances("b"));
             format!("n {n}, nrhs {nrhs}, {a}, {b}")
         })?;
+        (pivots, info) = (pivots.of(accepted), info.of(accepted));
     }
     Ok(Lu {
         factors: a,

@@ -4,8 +4,9 @@ use hip::{DeviceSlice, Stream};
 use rocblas_sys::rocblas_stride;
 
 use super::integers::{InfoPool, Integers};
-use crate::Result;
+use crate::call::Accepted;
 use crate::size::{int, stride};
+use crate::{Error, Result};
 
 /// The rows that an LU factorisation exchanged, in device memory: `min(m, n)` 32-bit integers for each m x n matrix, one matrix
 /// after the other. Step `k` exchanged row `k` with row `pivot[k]`; both count from 1, as in LAPACK.
@@ -16,6 +17,8 @@ pub struct Pivots {
     values: Option<Integers>,
     len: usize,
     count: usize,
+    /// Whether the pivots were written, or rocSOLVER only reported its workspace size.
+    computed: bool,
 }
 
 /// Pivots as the C functions take them.
@@ -37,7 +40,28 @@ impl Pivots {
         int("batch count", count)?;
         let all = len * count;
         let values = (all > 0).then(|| pool.lease(stream, all)).transpose()?;
-        Ok(Self { values, len, count })
+        Ok(Self {
+            values,
+            len,
+            count,
+            computed: true,
+        })
+    }
+
+    /// Records the outcome of the call that writes them.
+    pub(super) fn of(mut self, accepted: Accepted) -> Self {
+        self.computed = accepted == Accepted::Queued;
+        self
+    }
+
+    fn check(&self, call: &'static str) -> Result<()> {
+        if self.computed {
+            return Ok(());
+        }
+        Err(Error::NotComputed {
+            call,
+            what: "the order of the rows",
+        })
     }
 
     /// Pivots that exchange nothing, as factors without pivoting have them. Waits for the stream.
@@ -78,8 +102,10 @@ impl Pivots {
     ///
     /// # Errors
     ///
-    /// HIP refused to order the read.
+    /// HIP could not order the read. [`Error::NotComputed`] for pivots from a call inside
+    /// [`Handle::workspace_needed`](crate::Handle::workspace_needed).
     pub fn slice(&self) -> Result<Option<DeviceSlice<'_, i32>>> {
+        self.check("Pivots::slice")?;
         self.values.as_ref().map(Integers::slice).transpose()
     }
 
@@ -87,8 +113,9 @@ impl Pivots {
     ///
     /// # Errors
     ///
-    /// Earlier work of the stream failed.
+    /// Earlier work on the stream failed. [`Error::NotComputed`] as for [`Pivots::slice`].
     pub fn to_vec(&self) -> Result<Vec<i32>> {
+        self.check("Pivots::to_vec")?;
         match &self.values {
             Some(values) => values.to_vec(),
             None => Ok(Vec::new()),

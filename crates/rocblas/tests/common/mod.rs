@@ -31,7 +31,8 @@ pub fn tables() -> &'static platform::Tables {
         let name = std::env::var("HIPCL_PLATFORM").unwrap_or_default();
         let name = Some(name.as_str()).filter(|name| !name.is_empty());
         let chosen = platform::select_named(name.or(Some("host")));
-        chosen.unwrap_or_else(|error| panic!("{error}")).tables
+        let chosen = chosen.unwrap_or_else(|error| panic!("{error}"));
+        chosen.tables().clone()
     })
 }
 

@@ -110,7 +110,7 @@ impl Trial {
         mut observe: impl FnMut(Step),
     ) -> Result<Self> {
         observe(Step::Pair);
-        let libraries = Libraries::load(selection, |_| {})?;
+        let libraries = Libraries::load(selection)?;
         on_each_pair(
             &libraries,
             options,

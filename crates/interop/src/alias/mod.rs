@@ -1,0 +1,108 @@
+//! Which views show the same bytes, so that work on one is ordered after work on the others.
+//!
+//! Code may hand the same memory over twice: a buffer and a part of it, a `cl_mem` and its
+//! address, an allocation and its import. Each view tracks its own users; before a use is
+//! granted, the users of every overlapping view are waited for as well.
+
+#[cfg(test)]
+mod model;
+mod sync;
+mod view;
+
+pub(crate) use view::{View, Views};
+
+use crate::uses::User;
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::MetadataExt;
+
+/// How bytes are identified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// The address that a device of this process uses.
+    Address,
+    /// A place in a file, which may be mapped at several addresses.
+    File { device: u64, inode: u64 },
+}
+
+impl Space {
+    /// The file behind a descriptor. Descriptors of some drivers are all of one device file; their
+    /// memory is then taken for the same, which costs waits and no order.
+    pub(crate) fn of_file(fd: BorrowedFd<'_>) -> Option<Self> {
+        let file = File::from(fd.try_clone_to_owned().ok()?);
+        let data = file.metadata().ok()?;
+        Some(Self::File {
+            device: data.dev(),
+            inode: data.ino(),
+        })
+    }
+}
+
+/// Some bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Span {
+    pub(crate) space: Space,
+    pub(crate) range: Range<usize>,
+}
+
+impl Span {
+    /// Bytes at an address.
+    pub(crate) fn at(address: usize, bytes: usize) -> Self {
+        Self {
+            space: Space::Address,
+            range: address..address.saturating_add(bytes),
+        }
+    }
+
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.space == other.space
+            && self.range.start < other.range.end
+            && other.range.start < self.range.end
+    }
+}
+
+/// Every live view, of any bridge.
+pub(crate) static VIEWS: Views<User> = Views(sync::Mutex::new(Vec::new()));
+
+#[cfg(test)]
+#[expect(
+    clippy::single_range_in_vec_init,
+    reason = "a view may have several ranges; most have one"
+)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn enter(ranges: &[Range<usize>]) -> Arc<View<User>> {
+        let at = |range: &Range<usize>| Span::at(range.start, range.len());
+        VIEWS.enter(ranges.iter().map(at).collect())
+    }
+
+    fn is_aliased(view: &View<User>) -> bool {
+        view.is_aliased()
+    }
+
+    #[test]
+    fn views_alias_only_if_they_share_a_byte() {
+        // Addresses that no test memory has.
+        let low = enter(&[0x10..0x20]);
+        let next = enter(&[0x20..0x30]);
+        assert!(!is_aliased(&low) && !is_aliased(&next));
+        let across = enter(&[0x1F..0x21]);
+        assert!(is_aliased(&low) && is_aliased(&next) && is_aliased(&across));
+    }
+
+    #[test]
+    fn a_second_address_of_the_same_bytes_is_found() {
+        let original = enter(&[0x40..0x50, 0x140..0x150]);
+        let import = enter(&[0x148..0x149]);
+        assert!(is_aliased(&original) && is_aliased(&import));
+    }
+
+    #[test]
+    fn a_dropped_view_is_not_an_alias() {
+        drop(enter(&[0x60..0x70]));
+        assert!(!is_aliased(&enter(&[0x60..0x70])));
+    }
+}

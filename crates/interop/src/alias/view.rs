@@ -1,0 +1,138 @@
+use super::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
+use crate::alias::Span;
+use crate::handoff::Outcome;
+use crate::uses::{Claim, Order, Uses, Worker};
+use crate::{Error, Result};
+use std::sync::{Arc, Weak};
+
+/// The live views of some memory.
+///
+/// Its lock is held only for lookups, never during a wait.
+pub(crate) struct Views<W: Worker>(pub(super) Mutex<Vec<Weak<View<W>>>>);
+
+/// The users of some bytes, which may have several addresses.
+pub(crate) struct View<W: Worker> {
+    spans: Vec<Span>,
+    uses: Mutex<Uses<W>>,
+    /// Another view shows some of the same bytes.
+    aliased: AtomicBool,
+}
+
+impl<W: Worker> Views<W> {
+    /// A view of the bytes at these addresses.
+    pub(crate) fn enter(&self, spans: Vec<Span>) -> Arc<View<W>> {
+        let view = Arc::new(View {
+            spans,
+            uses: Mutex::new(Uses::default()),
+            aliased: AtomicBool::new(false),
+        });
+        let mut views = self.0.lock();
+        views.retain(|other| other.strong_count() > 0);
+        for other in overlapping(&views, &view) {
+            // Does not take the lock of the view, which may be held during a wait. This view's first use takes
+            // that lock too, so it finds a use that is being granted under it; a later use looks here itself.
+            other.aliased.store(true, Ordering::Release);
+            view.aliased.store(true, Ordering::Release);
+        }
+        views.push(Arc::downgrade(&view));
+        view
+    }
+
+    /// Removes the view from the list, before its memory is freed and the addresses are reused.
+    pub(crate) fn leave(&self, view: &View<W>) {
+        self.0
+            .lock()
+            .retain(|other| !std::ptr::eq(other.as_ptr(), view));
+    }
+
+    /// Puts `user` after every user whose access to these bytes of the view conflicts, enters it, and
+    /// does `then` before anyone else is admitted. The users of other views are waited for on the host.
+    ///
+    /// Meanwhile it holds the locks of the views that show these bytes, and no others.
+    pub(crate) fn admit<R>(
+        &self,
+        view: &View<W>,
+        order: &dyn Order<W>,
+        user: &W,
+        claim: Claim<'_>,
+        then: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let mut uses = view.uses.lock();
+        if !view.is_aliased() {
+            uses.admit(order, user, claim)?;
+            return then();
+        }
+        drop(uses);
+        loop {
+            let others = self.others_of(view);
+            let mut all: Vec<&View<W>> = others.iter().map(|other| &**other).collect();
+            all.push(view);
+            // Always in the same order, so that two grants cannot deadlock.
+            all.sort_by_key(|view| std::ptr::from_ref(*view).addr());
+            let mut locked: Vec<(&View<W>, MutexGuard<'_, Uses<W>>)> = all
+                .into_iter()
+                .map(|view| (view, view.uses.lock()))
+                .collect();
+            // A view entered before the locks were taken may have a user by now; a later one finds the locks held.
+            let is_known =
+                |other: &Arc<View<W>>| others.iter().any(|known| Arc::ptr_eq(known, other));
+            if !self.others_of(view).iter().all(is_known) {
+                continue;
+            }
+            for (other, uses) in &mut locked {
+                if !std::ptr::eq(*other, view) {
+                    uses.wait_before(order, user, claim.access)?;
+                }
+            }
+            for (own, uses) in &mut locked {
+                if std::ptr::eq(*own, view) {
+                    uses.admit(order, user, claim)?;
+                }
+            }
+            return then();
+        }
+    }
+
+    fn others_of(&self, view: &View<W>) -> Vec<Arc<View<W>>> {
+        overlapping(&self.0.lock(), view)
+    }
+}
+
+impl<W: Worker> View<W> {
+    pub(crate) fn is_aliased(&self) -> bool {
+        self.aliased.load(Ordering::Acquire)
+    }
+
+    /// The first hand-off failure known so far.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.uses.lock().check()
+    }
+
+    /// Hand-offs that may still fail.
+    pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
+        self.uses.lock().on_their_way()
+    }
+
+    /// Waits for this view's users and forgets them: no guard is alive.
+    pub(crate) fn drain(&self, order: &dyn Order<W>) -> Result<()> {
+        self.uses.lock().drain(order)
+    }
+
+    /// Hand-off failures that have not been reported.
+    pub(crate) fn take_errors(&self) -> Vec<Error> {
+        self.uses.lock().take_errors()
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        let shows = |span: &Span| other.spans.iter().any(|theirs| span.overlaps(theirs));
+        self.spans.iter().any(shows)
+    }
+}
+
+fn overlapping<W: Worker>(views: &[Weak<View<W>>], view: &View<W>) -> Vec<Arc<View<W>>> {
+    views
+        .iter()
+        .filter_map(Weak::upgrade)
+        .filter(|other| !std::ptr::eq(&**other, view) && other.overlaps(view))
+        .collect()
+}

@@ -1,0 +1,74 @@
+use super::Worker;
+use crate::Result;
+
+/// Users that precede every user that a later user may conflict with.
+///
+/// Nothing has to be ordered after them any more. They are kept until their work has ended,
+/// because the ordering may fail, and no longer, because a kept stream is a kept thread.
+pub(super) struct Behind<W: Worker> {
+    users: Vec<(W, Option<W::Mark>)>,
+    /// The number of users at which to check which have ended.
+    sweep_at: usize,
+    /// The minimum of that number.
+    pub(super) at_least: usize,
+}
+
+/// [`Behind::at_least`] outside tests.
+const SWEEP_AT_LEAST: usize = 8;
+
+impl<W: Worker> Behind<W> {
+    pub(super) fn new() -> Self {
+        Self {
+            users: Vec::new(),
+            sweep_at: 0,
+            at_least: SWEEP_AT_LEAST,
+        }
+    }
+
+    pub(super) fn push(&mut self, user: W) {
+        match self
+            .users
+            .iter_mut()
+            .find(|(known, _)| known.is_same(&user))
+        {
+            // What it did since then is not marked.
+            Some((_, mark)) => *mark = None,
+            None => self.users.push((user, None)),
+        }
+    }
+
+    pub(super) fn last(&self) -> Option<&W> {
+        self.users.last().map(|(user, _)| user)
+    }
+
+    pub(super) fn pop(&mut self) {
+        self.users.pop();
+    }
+
+    /// Drops users that have ended, if there are many. The check costs a call per user, so it runs only
+    /// when as many new ones have arrived as were left.
+    ///
+    /// # Errors
+    /// If the work of one failed.
+    pub(super) fn sweep(&mut self) -> Result<()> {
+        if self.users.len() < self.sweep_at.max(self.at_least) {
+            return Ok(());
+        }
+        let mut outcome = Ok(());
+        self.users.retain_mut(|(user, mark)| {
+            let ended = user.has_ended(mark).unwrap_or_else(|error| {
+                *mark = None;
+                outcome = Err(error);
+                false
+            });
+            !ended
+        });
+        self.sweep_at = 2 * self.users.len();
+        outcome
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.users.len()
+    }
+}

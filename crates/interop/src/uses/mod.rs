@@ -1,0 +1,328 @@
+//! The ledger of a buffer: which users may be working on its memory, and in which order.
+//!
+//! It does not depend on a driver: a [`Worker`] is a queue or a stream, and an [`Order`] orders one after
+//! another. The tests use numbers instead.
+
+mod behind;
+#[cfg(test)]
+mod model;
+mod record;
+#[cfg(test)]
+mod tests;
+mod user;
+
+pub(crate) use user::User;
+
+use crate::handoff::{Ordered, Outcome};
+use crate::{Error, Result};
+use behind::Behind;
+use record::{Use, covers};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A worker receives work and runs it in order.
+pub(crate) trait Worker: Clone {
+    /// Tells when the work that a worker had at some moment has ended.
+    type Mark;
+
+    fn is_same(&self, other: &Self) -> bool;
+
+    fn shares_api(&self, other: &Self) -> bool;
+
+    /// Whether work on one view of some bytes is ordered with its own work on another view of them.
+    fn orders_any_memory(&self) -> bool;
+
+    /// Whether the work that it had at the first call with this mark has ended, and dropping the worker would
+    /// not block. Does not block.
+    ///
+    /// # Errors
+    /// If the work failed.
+    fn has_ended(&self, mark: &mut Option<Self::Mark>) -> Result<bool>;
+}
+
+/// Orders workers.
+pub(crate) trait Order<W> {
+    /// Work given to `after` from now on starts only after the work that `before` has so far. On failure
+    /// nothing is left waiting.
+    fn put(&self, before: &W, after: &W) -> Result<Ordered>;
+
+    /// Blocks until the work that `before` has so far has ended. `after` is the next user, or the calling
+    /// thread.
+    fn wait(&self, before: &W, after: Option<&W>) -> Result<()>;
+}
+
+/// What a user may do with the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// What a user asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Claim<'r> {
+    pub(crate) access: Access,
+    /// The bytes it may touch. No guard for any of them is alive, except readers' guards if this is a reader.
+    pub(crate) range: &'r Range<usize>,
+    /// The memory is one API's or the other's as a whole: a user comes after the other API's on
+    /// every byte. What holds of `range` then holds of every byte that the other API had
+    /// ([`Sides`](crate::sides::Sides)).
+    pub(crate) is_handed_whole: bool,
+}
+
+impl Claim<'_> {
+    /// The bytes of `other` that it must not be at work on.
+    fn against<W: Worker>(&self, other: &Use<W>, user: &W) -> Range<usize> {
+        match self.is_handed_whole && !other.user.shares_api(user) {
+            true => other.range.clone(),
+            false => self.range.clone(),
+        }
+    }
+}
+
+/// Who may still be working on a buffer.
+///
+/// A use is entered when access is *granted*, not when a guard is dropped, so a guard that is
+/// leaked leaves an entry that a later user waits for: it costs time, never order. Waiting for a user does not
+/// end its entry while one of its guards may be alive: it may receive more work.
+///
+/// An order between two drivers can fail or be given up. So being followed by another user does not remove a
+/// user: the memory is freed only once the host has waited for each.
+pub(crate) struct Uses<W: Worker> {
+    /// The users that a conflicting user must come after.
+    current: VecDeque<Use<W>>,
+    /// Every user in `current` that matters to a later user comes after these.
+    behind: Behind<W>,
+    /// Hand-offs whose outcome was unknown when last checked, oldest first.
+    on_their_way: VecDeque<Arc<Outcome>>,
+    /// A hand-off failed: the order is unknown.
+    disordered: bool,
+    /// How many stretches are kept apart. Beyond that, each user's stretches are merged.
+    stretches: usize,
+}
+
+/// The initial limit on separate stretches.
+const STRETCHES: usize = 64;
+
+impl<W: Worker> Default for Uses<W> {
+    fn default() -> Self {
+        Self {
+            current: VecDeque::new(),
+            behind: Behind::new(),
+            on_their_way: VecDeque::new(),
+            disordered: false,
+            stretches: STRETCHES,
+        }
+    }
+}
+
+impl<W: Worker> Uses<W> {
+    /// Puts `user` after every other user whose access to these bytes conflicts with its own, then
+    /// enters it.
+    ///
+    /// Two readers never conflict, nor do users of disjoint bytes (but see
+    /// [`Claim::is_handed_whole`]). One queue or stream is in order, so it never waits for itself.
+    ///
+    /// # Errors
+    /// If an order can't be had, or with the failure of an earlier hand-off. After a failure the
+    /// host waits for every user before it admits another.
+    pub(crate) fn admit(&mut self, order: &dyn Order<W>, user: &W, claim: Claim<'_>) -> Result<()> {
+        let Claim { access, range, .. } = claim;
+        self.check()?;
+        // A user that was waited for has nothing left on these bytes: guards that could give it more work are over,
+        // except readers' guards, and only a writer waits for those.
+        let mut waited = match self.disordered {
+            true => self.wait_for_all(order)?,
+            false => Vec::new(),
+        };
+        self.sweep()?;
+        // No user leaves the list before all are ordered, so that a failure loses none of them.
+        let mut place = 0;
+        let mut queued: Vec<W> = Vec::new();
+        while let Some(other) = self.current.get(place) {
+            let reach = claim.against(other, user);
+            if !other.conflicts(user, access, &reach) {
+                place += 1;
+                continue;
+            }
+            // One ordering covers all stretches of one user.
+            if !is_among(&waited, &other.user) && !is_among(&queued, &other.user) {
+                match order.put(&other.user, user)? {
+                    Ordered::Waited => waited.push(other.user.clone()),
+                    Ordered::Queued(outcome) => {
+                        self.on_their_way.extend(outcome);
+                        queued.push(other.user.clone());
+                    }
+                }
+            }
+            let outside = self.current[place].split(&reach);
+            self.current.extend(outside.into_iter().flatten());
+            let other = &mut self.current[place];
+            match is_among(&waited, &other.user) {
+                true => drop(self.current.remove(place)),
+                false => {
+                    other.followers.push(user.clone());
+                    place += 1;
+                }
+            }
+        }
+        if access == Access::Write {
+            // What touches these bytes after this user comes after these users too.
+            let behind = &mut self.behind;
+            self.current.retain(|other| {
+                let stays = other.user.is_same(user) || !covers(range, &other.range);
+                if !stays {
+                    behind.push(other.user.clone());
+                }
+                stays
+            });
+        }
+        self.enter(user, access, range);
+        Ok(())
+    }
+
+    /// Records that `user` may touch these bytes from now on.
+    fn enter(&mut self, user: &W, access: Access, range: &Range<usize>) {
+        let mut own = self.current.iter_mut();
+        let own = own.find(|known| {
+            known.access == access && known.user.is_same(user) && covers(&known.range, range)
+        });
+        let is_known = own.is_some();
+        if let Some(known) = own {
+            // They follow its earlier write, not its later one.
+            known.followers.clear();
+        }
+        // Its smaller uses are part of the new one; but a reader's claim is not a writer's claim.
+        self.current.retain(|known| {
+            let told = known.access == Access::Read || access == Access::Write;
+            let stands_for_it = is_known && known.access == access && covers(&known.range, range);
+            stands_for_it || !(told && known.user.is_same(user) && covers(range, &known.range))
+        });
+        if is_known {
+            return;
+        }
+        self.current.push_back(Use {
+            user: user.clone(),
+            access,
+            range: range.clone(),
+            followers: Vec::new(),
+        });
+        if self.current.len() > self.stretches {
+            self.coalesce();
+            self.stretches = self.stretches.max(2 * self.current.len());
+        }
+    }
+
+    /// One stretch for what each user writes, and one for what it reads, spanning all its stretches. This also
+    /// claims unused bytes, which costs waits but not order.
+    fn coalesce(&mut self) {
+        for known in std::mem::take(&mut self.current) {
+            let mut merged = self.current.iter_mut();
+            let alike = |other: &&mut Use<W>| {
+                other.access == known.access && other.user.is_same(&known.user)
+            };
+            match merged.find(alike) {
+                Some(other) => {
+                    other.range.start = other.range.start.min(known.range.start);
+                    other.range.end = other.range.end.max(known.range.end);
+                    other.followers.clear();
+                }
+                None => self.current.push_back(known),
+            }
+        }
+    }
+
+    /// Waits on the host for every user that `user` must come after, without entering it: these are
+    /// the users of another view of the same bytes.
+    ///
+    /// Guards of that view may be alive, so its users stay.
+    pub(crate) fn wait_before(
+        &mut self,
+        order: &dyn Order<W>,
+        user: &W,
+        access: Access,
+    ) -> Result<()> {
+        self.check()?;
+        if self.disordered {
+            self.wait_for_all(order)?;
+            return Ok(());
+        }
+        let mut waited = Vec::new();
+        for other in &self.current {
+            let in_order = user.orders_any_memory() && other.user.is_same(user);
+            let conflicts = access == Access::Write || other.access == Access::Write;
+            if conflicts && !in_order && !is_among(&waited, &other.user) {
+                order.wait(&other.user, Some(user))?;
+                waited.push(other.user.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// The first hand-off failure known so far.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        while let Some(outcome) = self.on_their_way.front()
+            && outcome.is_known()
+        {
+            let error = outcome.take_error();
+            self.on_their_way.pop_front();
+            if let Some(error) = error {
+                self.disordered = true;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops users whose work has ended and that no user has to come after.
+    fn sweep(&mut self) -> Result<()> {
+        self.behind.sweep().inspect_err(|_| self.disordered = true)
+    }
+
+    /// The hand-offs whose outcome was unknown when last checked.
+    pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
+        self.on_their_way.iter().cloned().collect()
+    }
+
+    /// Waits on the host for every user, each within the time limit, and returns them. Afterwards the recorded
+    /// order holds for all, also where a hand-off failed. Users whose guard may be alive are kept.
+    fn wait_for_all(&mut self, order: &dyn Order<W>) -> Result<Vec<W>> {
+        let mut waited: Vec<W> = Vec::new();
+        for known in &self.current {
+            if !is_among(&waited, &known.user) {
+                order.wait(&known.user, None)?;
+                waited.push(known.user.clone());
+            }
+        }
+        while let Some(user) = self.behind.last() {
+            if !is_among(&waited, user) {
+                order.wait(user, None)?;
+            }
+            self.behind.pop();
+        }
+        self.disordered = false;
+        Ok(waited)
+    }
+
+    /// Waits on the host for every user, each within the time limit, and forgets them: no guard is alive. Users
+    /// that were not waited for stay.
+    pub(crate) fn drain(&mut self, order: &dyn Order<W>) -> Result<()> {
+        self.wait_for_all(order)?;
+        self.current.clear();
+        Ok(())
+    }
+
+    /// Hand-off failures that have not been reported.
+    pub(crate) fn take_errors(&mut self) -> Vec<Error> {
+        let outcomes = std::mem::take(&mut self.on_their_way);
+        outcomes
+            .iter()
+            .filter_map(|outcome| outcome.take_error())
+            .collect()
+    }
+}
+
+fn is_among<W: Worker>(users: &[W], user: &W) -> bool {
+    users.iter().any(|known| known.is_same(user))
+}

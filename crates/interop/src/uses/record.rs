@@ -1,0 +1,59 @@
+use super::{Access, Worker};
+use std::ops::Range;
+
+/// How a user may access some bytes.
+///
+/// Each byte of the range is independent: what is known of some of them says nothing about the
+/// others, whose guard may be alive and about to enqueue more.
+///
+/// A write record ends once its user has been waited for: while a guard that writes the bytes is
+/// alive, no other user is granted them, so that user has nothing more to write. A read record ends
+/// only when a writer is granted its bytes, because until then a guard that reads them may be alive
+/// and its user may receive more work. So one user's writes and reads of the same bytes are two
+/// records.
+pub(super) struct Use<W> {
+    pub(super) user: W,
+    pub(super) access: Access,
+    /// The bytes it may touch.
+    pub(super) range: Range<usize>,
+    /// The users already ordered after this one's writes.
+    pub(super) followers: Vec<W>,
+}
+
+impl<W: Worker> Use<W> {
+    pub(super) fn conflicts(&self, user: &W, access: Access, range: &Range<usize>) -> bool {
+        if self.user.is_same(user) || !meets(&self.range, range) {
+            return false;
+        }
+        match access {
+            Access::Write => true,
+            Access::Read => {
+                self.access == Access::Write && !self.followers.iter().any(|f| f.is_same(user))
+            }
+        }
+    }
+
+    /// Keeps the bytes of `range`, and returns the rest: before it and after it.
+    pub(super) fn split(&mut self, range: &Range<usize>) -> [Option<Self>; 2] {
+        let Range { start, end } = self.range.clone();
+        let part = |range: Range<usize>| {
+            (!range.is_empty()).then(|| Self {
+                user: self.user.clone(),
+                access: self.access,
+                range,
+                followers: self.followers.clone(),
+            })
+        };
+        let outside = [part(start..range.start), part(range.end.max(start)..end)];
+        self.range = start.max(range.start)..end.min(range.end);
+        outside
+    }
+}
+
+fn meets(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+pub(super) fn covers(whole: &Range<usize>, part: &Range<usize>) -> bool {
+    whole.start <= part.start && part.end <= whole.end
+}

@@ -1,0 +1,210 @@
+use super::*;
+use parking_lot::Mutex;
+
+/// A queue or stream that is only a number and does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    Queue(usize),
+    Stream(usize),
+}
+use Number::{Queue, Stream};
+
+/// The stream whose work has failed.
+const FAILED: usize = 13;
+
+impl Worker for Number {
+    type Mark = ();
+
+    fn is_same(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    fn shares_api(&self, other: &Self) -> bool {
+        matches!(self, Queue(_)) == matches!(other, Queue(_))
+    }
+
+    fn orders_any_memory(&self) -> bool {
+        matches!(self, Stream(_))
+    }
+
+    fn has_ended(&self, mark: &mut Option<()>) -> Result<bool> {
+        match self {
+            Self::Stream(FAILED) => Err(Error::Empty),
+            _ => Ok(mark.replace(()).is_some()),
+        }
+    }
+}
+
+/// Records which users are ordered and which are waited for, and does nothing else.
+#[derive(Default)]
+struct Noting {
+    waits: bool,
+    noted: Mutex<Vec<(Number, Option<Number>)>>,
+    outcome: Option<Arc<Outcome>>,
+}
+
+impl Noting {
+    fn waiting() -> Self {
+        Self {
+            waits: true,
+            ..Self::default()
+        }
+    }
+
+    fn take(&self) -> Vec<(Number, Option<Number>)> {
+        std::mem::take(&mut *self.noted.lock())
+    }
+}
+
+impl Order<Number> for Noting {
+    fn put(&self, before: &Number, after: &Number) -> Result<Ordered> {
+        self.noted.lock().push((*before, Some(*after)));
+        Ok(match self.waits {
+            true => Ordered::Waited,
+            false => Ordered::Queued(self.outcome.clone()),
+        })
+    }
+
+    fn wait(&self, before: &Number, after: Option<&Number>) -> Result<()> {
+        self.noted.lock().push((*before, after.copied()));
+        Ok(())
+    }
+}
+
+/// The users that were waited for before this one was admitted.
+fn admit(
+    uses: &mut Uses<Number>,
+    noting: &Noting,
+    user: Number,
+    access: Access,
+    range: Range<usize>,
+) -> Vec<Number> {
+    let claim = Claim {
+        access,
+        range: &range,
+        is_handed_whole: false,
+    };
+    uses.admit(noting, &user, claim).expect("admitted");
+    noting
+        .take()
+        .into_iter()
+        .map(|(before, _)| before)
+        .collect()
+}
+
+#[test]
+fn a_reader_that_wrote_before_is_kept_when_another_reader_waits_for_its_write() {
+    for noting in [Noting::waiting(), Noting::default()] {
+        let mut uses = Uses::default();
+        admit(&mut uses, &noting, Stream(1), Access::Write, 0..8);
+        // Its guard stays alive.
+        admit(&mut uses, &noting, Stream(1), Access::Read, 0..8);
+        let waited = admit(&mut uses, &noting, Queue(1), Access::Read, 0..8);
+        assert_eq!(waited, [Stream(1)]);
+        let mut waited = admit(&mut uses, &noting, Queue(2), Access::Write, 0..8);
+        waited.sort_by_key(|user| matches!(user, Queue(_)));
+        assert_eq!(waited, [Stream(1), Queue(1)]);
+        uses.drain(&noting).expect("drained");
+        let waited = noting.take();
+        assert!(waited.contains(&(Queue(2), None)), "{waited:?}");
+    }
+}
+
+#[test]
+fn a_writer_without_readers_of_its_own_is_waited_for_once() {
+    let (noting, mut uses) = (Noting::waiting(), Uses::default());
+    admit(&mut uses, &noting, Stream(1), Access::Write, 0..8);
+    let waited = admit(&mut uses, &noting, Queue(1), Access::Read, 0..8);
+    assert_eq!(waited, [Stream(1)]);
+    assert_eq!(admit(&mut uses, &noting, Queue(2), Access::Read, 0..8), []);
+    let waited = admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
+    assert_eq!(waited, [Queue(2)]);
+}
+
+#[test]
+fn readers_are_kept_when_all_are_waited_for_after_a_failure() {
+    let outcome = Arc::<Outcome>::default();
+    let noting = Noting {
+        outcome: Some(Arc::clone(&outcome)),
+        ..Noting::default()
+    };
+    let mut uses = Uses::default();
+    admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
+    // Its guard stays alive.
+    admit(&mut uses, &noting, Stream(1), Access::Read, 0..8);
+    outcome.told(Err(Error::Empty));
+    let claim = |access| Claim {
+        access,
+        range: &(0..8),
+        is_handed_whole: false,
+    };
+    let read = claim(Access::Read);
+    uses.admit(&noting, &Stream(2), read)
+        .expect_err("the hand-off failed");
+    let noting = Noting::default();
+    let waited = admit(&mut uses, &noting, Stream(2), Access::Read, 0..8);
+    assert_eq!(waited, [Queue(1), Stream(1)]);
+    let waited = admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
+    assert_eq!(waited, [Stream(1), Stream(2)]);
+}
+
+#[test]
+fn a_reader_of_one_part_does_not_become_a_writer_of_it_when_it_writes_another() {
+    let (noting, mut uses) = (Noting::waiting(), Uses::default());
+    admit(&mut uses, &noting, Stream(1), Access::Read, 0..8);
+    // A guard of 4..8 stays alive, from a part that was split off.
+    admit(&mut uses, &noting, Stream(1), Access::Read, 4..8);
+    admit(&mut uses, &noting, Stream(1), Access::Write, 0..4);
+    assert_eq!(admit(&mut uses, &noting, Queue(1), Access::Read, 4..8), []);
+    let waited = admit(&mut uses, &noting, Queue(1), Access::Write, 4..8);
+    assert_eq!(waited, [Stream(1)]);
+}
+
+#[test]
+fn following_a_write_of_some_bytes_does_not_cover_merged_stretches() {
+    let (noting, mut uses) = (Noting::default(), Uses::default());
+    let (writer, reader, other) = (Queue(1), Stream(1), Queue(2));
+    admit(&mut uses, &noting, writer, Access::Write, 0..4);
+    admit(&mut uses, &noting, writer, Access::Write, 8..12);
+    let waited = admit(&mut uses, &noting, reader, Access::Read, 0..4);
+    assert_eq!(waited, [writer]);
+    let waited = admit(&mut uses, &noting, reader, Access::Read, 0..4);
+    assert_eq!(waited, [], "it follows");
+    // Too many to be kept apart, on bytes that are not written.
+    for place in 0..=STRETCHES {
+        let start = 100 + 2 * place;
+        let waited = admit(&mut uses, &noting, other, Access::Read, start..start + 1);
+        assert_eq!(waited, []);
+    }
+    let waited = admit(&mut uses, &noting, reader, Access::Read, 8..12);
+    assert_eq!(waited, [writer]);
+}
+
+#[test]
+fn ended_users_without_later_users_are_dropped() {
+    let (noting, mut uses) = (Noting::default(), Uses::default());
+    for stream in 100..1100 {
+        admit(&mut uses, &noting, Stream(stream), Access::Write, 0..8);
+    }
+    let kept = uses.current.len() + uses.behind.len();
+    assert!(kept <= 32, "{kept} of 1000 are kept");
+}
+
+#[test]
+fn a_failed_user_without_later_users_is_reported_and_waited_for() {
+    let (noting, mut uses) = (Noting::default(), Uses::default());
+    let mut stream = FAILED;
+    let claim = Claim {
+        access: Access::Write,
+        range: &(0..8),
+        is_handed_whole: false,
+    };
+    while uses.admit(&noting, &Stream(stream), claim).is_ok() {
+        stream += 1;
+        assert!(stream < 100, "the failure was not reported");
+    }
+    noting.take();
+    uses.admit(&noting, &Stream(stream), claim)
+        .expect("everyone was waited for");
+    assert!(noting.take().contains(&(Stream(FAILED), None)));
+}

@@ -1,0 +1,72 @@
+use super::Worker;
+use crate::Result;
+
+/// A queue or stream that was given access to memory.
+#[derive(Clone)]
+pub(crate) enum User {
+    Cl(clmgr::Queue),
+    Hip(hip::Stream),
+}
+
+impl User {
+    /// Blocks until everything that was given to the queue or stream so far has run.
+    pub(crate) fn wait(&self) -> Result<()> {
+        match self {
+            Self::Cl(queue) => queue.finish().map_err(Into::into),
+            Self::Hip(stream) => stream.synchronize().map_err(Into::into),
+        }
+    }
+
+    /// Refuses a stream that is being captured: it does not run now, waiting for one of its events
+    /// would draw the waiting stream into the graph, and waiting for the stream invalidates the
+    /// capture.
+    pub(crate) fn check_runs(&self) -> Result<()> {
+        match self {
+            Self::Hip(stream) if stream.is_capturing() => Err(crate::Error::Capturing {
+                stream: stream.raw().addr(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Worker for User {
+    type Mark = clmgr::Event;
+
+    /// Handles do not identify streams: every device has a default stream, and its handle is null.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Cl(a), Self::Cl(b)) => a.raw() == b.raw(),
+            (Self::Hip(a), Self::Hip(b)) => a.raw() == b.raw() && a.device() == b.device(),
+            _ => false,
+        }
+    }
+
+    fn shares_api(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::Cl(_), Self::Cl(_)) | (Self::Hip(_), Self::Hip(_))
+        )
+    }
+
+    /// OpenCL orders the commands of one queue by the objects and addresses they use, and may treat
+    /// two views as unrelated (clr: rocclr/device/rocm/rocvirtual.cpp, the dependency tracking of
+    /// dispatches); a HIP stream keeps its order whatever the memory.
+    fn orders_any_memory(&self) -> bool {
+        matches!(self, Self::Hip(_))
+    }
+
+    /// The last owner of a stream waits for all of its work, so the stream is idle here; a released
+    /// queue continues on its own.
+    fn has_ended(&self, mark: &mut Option<clmgr::Event>) -> Result<bool> {
+        match (self, mark) {
+            (Self::Hip(stream), _) => Ok(!stream.is_capturing() && stream.is_idle()?),
+            (Self::Cl(_), Some(event)) => Ok(event.is_complete()?),
+            (Self::Cl(queue), mark) => {
+                *mark = Some(queue.record()?);
+                queue.flush()?;
+                Ok(false)
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Captures contain the calls of a handle that follows them, and a result that only a run of the graph computes is not
+//! available before.
+
+mod common;
+
+use common::{Setup, setup};
+use hip::DeviceBuffer;
+use rocblas::{Error, Fill, Handle, Matrix, MatrixMut, Op, Result, Vector, solver};
+
+const A: [f32; 4] = [4.0, 1.0, 1.0, 3.0];
+
+fn square<'a>(setup: &'a Setup, a: &'a mut DeviceBuffer<f32>) -> Result<MatrixMut<'a, f32>> {
+    MatrixMut::new(a.on_mut(&setup.stream)?, 2, 2, 2)
+}
+
+fn column<'a>(setup: &'a Setup, b: &'a mut DeviceBuffer<f32>) -> Result<MatrixMut<'a, f32>> {
+    MatrixMut::new(b.on_mut(&setup.stream)?, 2, 1, 2)
+}
+
+fn refused<T>(outcome: Result<T>) {
+    match outcome {
+        Err(error @ Error::Captured { .. }) => assert!(!error.to_string().contains('\n')),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it was not refused"),
+    }
+}
+
+#[test]
+fn each_run_computes_a_captured_product() {
+    let setup = setup();
+    let stream = &setup.stream;
+    let x = setup.upload(&[3.0_f32]);
+    let mut y = setup.upload(&[1.0_f32]);
+    let captured = setup.blas.capture(|blas| {
+        let x = Matrix::new(x.on(stream)?, 1, 1, 1)?;
+        let y = MatrixMut::new(y.on_mut(stream)?, 1, 1, 1)?;
+        blas.gemm(Op::None, Op::None, 1.0, x, x, 1.0, y)
+    });
+    let graph = captured.unwrap().instantiate().unwrap();
+    assert_eq!(setup.download(&y), [1.0]);
+    for run in 1..=2 {
+        let slices = (x.on(stream).unwrap(), y.on_mut(stream).unwrap());
+        // SAFETY: the graph reads the one and writes the other; the handle lives and does nothing else.
+        unsafe { graph.launch(stream, &[&slices.0, &slices.1]) }.unwrap();
+        assert_eq!(setup.download(&y), [1.0 + 9.0 * run as f32]);
+    }
+    // The handle is on its own stream again.
+    setup
+        .blas
+        .scal(0.0, y.on_mut(stream).unwrap().into())
+        .unwrap();
+    assert_eq!(setup.download(&y), [0.0]);
+}
+
+#[test]
+fn a_handle_is_on_its_own_stream_again_after_an_error() {
+    let setup = setup();
+    let stream = &setup.stream;
+    let mut x = setup.upload(&[3.0_f32]);
+    let failed = setup.blas.capture(|blas| {
+        blas.scal(2.0, x.on_mut(stream)?.into())?;
+        Err(Error::Increment)
+    });
+    assert!(matches!(failed, Err(Error::Increment)));
+    setup
+        .blas
+        .scal(5.0, x.on_mut(stream).unwrap().into())
+        .unwrap();
+    assert_eq!(setup.download(&x), [15.0]);
+}
+
+#[test]
+fn calls_that_a_capture_would_miss_are_refused() {
+    let setup = setup();
+    let stream = &setup.stream;
+    let other = Handle::new(setup.blas.library(), stream).unwrap();
+    let mut x = setup.upload(&[3.0_f32]);
+    let mut a = setup.upload(&A);
+    let factor = solver::potrf(&other, Fill::Lower, square(&setup, &mut a).unwrap()).unwrap();
+    let graph = stream.capture(|stream| {
+        refused(setup.blas.scal(2.0, x.on_mut(stream)?.into()));
+        Ok(())
+    });
+    assert_eq!(graph.unwrap().node_count().unwrap(), 0);
+    let mut b = setup.upload(&[1.0_f32; 2]);
+    let graph = setup.blas.capture(|blas| {
+        refused(solver::potrs(&other, &factor, column(&setup, &mut b)?));
+        solver::potrs(blas, &factor, column(&setup, &mut b)?)
+    });
+    assert_eq!(graph.unwrap().node_count().unwrap(), 1);
+    assert_eq!(setup.download(&x), [3.0]);
+    assert_eq!(setup.download(&b), [1.0; 2]);
+    factor.check().unwrap();
+}
+
+/// Memory for calls that are refused.
+struct Room {
+    a: DeviceBuffer<f32>,
+    b: DeviceBuffer<f32>,
+}
+
+impl Room {
+    fn new(setup: &Setup) -> Self {
+        Self {
+            a: setup.upload(&A),
+            b: setup.upload(&[1.0; 2]),
+        }
+    }
+
+    fn refuses(mut self, setup: &Setup, blas: &Handle) -> Result<()> {
+        let stream = &setup.stream;
+        let x: Vector<'_, f32> = self.a.on(stream)?.into();
+        refused(blas.dot(x, x));
+        refused(blas.nrm2(x));
+        let (a, b) = (&mut self.a, &mut self.b);
+        refused(solver::getrf(blas, square(setup, a)?));
+        refused(solver::getrf_npvt(blas, square(setup, a)?));
+        refused(solver::gesv(blas, square(setup, a)?, column(setup, b)?));
+        refused(solver::potrf(blas, Fill::Lower, square(setup, a)?));
+        refused(solver::posv(
+            blas,
+            Fill::Lower,
+            square(setup, a)?,
+            column(setup, b)?,
+        ));
+        let factor = solver::Cholesky::from_factor(Fill::Lower, square(setup, a)?)?;
+        refused(solver::potri(blas, factor));
+        Ok(())
+    }
+}
+
+#[test]
+fn results_that_only_a_run_computes_are_refused() {
+    let setup = setup();
+    let mut a = setup.upload(&A);
+    let mut c = setup.upload(&A);
+    let lu = solver::getrf(&setup.blas, square(&setup, &mut a).unwrap()).unwrap();
+    // Uploads would not be recorded either, so they come first.
+    let room = Room::new(&setup);
+    let graph = setup.blas.capture(|blas| {
+        refused(solver::getri_outofplace(blas, &lu, square(&setup, &mut c)?));
+        refused(solver::getri(blas, lu));
+        room.refuses(&setup, blas)
+    });
+    assert_eq!(graph.unwrap().node_count().unwrap(), 0);
+    let api = setup.device.runtime().api();
+    let mode = hip_sys::hipStreamCaptureMode::hipStreamCaptureModeRelaxed;
+    let room = Room::new(&setup);
+    let raw = setup.stream.raw();
+    // SAFETY: the stream is alive, and this thread ends what it begins.
+    let begun = unsafe { api.hipStreamBeginCapture.unwrap()(raw, mode) };
+    assert_eq!(begun, hip_sys::hipError_t::hipSuccess);
+    let outcome = room.refuses(&setup, &setup.blas);
+    let mut graph = std::ptr::null_mut();
+    // Memory that was dropped meanwhile waited for the stream, which spoils a capture by its handle, so there may be no graph.
+    // SAFETY: as above; writes one handle, which is given back.
+    unsafe {
+        if api.hipStreamEndCapture.unwrap()(raw, &mut graph) == hip_sys::hipError_t::hipSuccess {
+            let _ = api.hipGraphDestroy.unwrap()(graph);
+        }
+    }
+    outcome.unwrap();
+}
