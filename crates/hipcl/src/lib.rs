@@ -15,6 +15,7 @@ pub mod cli;
 pub mod doctor;
 pub mod error;
 pub mod input;
+mod npy;
 pub mod outcome;
 pub mod output;
 pub mod pipeline;

@@ -1,6 +1,6 @@
 //! One run of a preset: open the bridge, run, judge, report, draw.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use interop::{Bridge, Route};
 
@@ -52,10 +52,7 @@ pub struct Request {
 /// Anything that kept the run from finishing; no file is written then.
 pub fn run(request: &Request) -> Result<Report> {
     if let (Some(json), true) = (&request.json, request.json == request.plot) {
-        return Err(Error::Input(format!(
-            "--json and --plot both name `{}`; give each a file of its own",
-            json.display()
-        )));
+        return Err(both_name(json));
     }
     // a run of minutes must not end in "can't write"
     let json = request
@@ -68,6 +65,11 @@ pub fn run(request: &Request) -> Result<Report> {
         .as_deref()
         .map(OutputFile::reserve)
         .transpose()?;
+    if let (Some(json), Some(plot)) = (&json, &plot)
+        && json.is_same(plot)
+    {
+        return Err(both_name(json.path()));
+    }
 
     let selection = platform::select()?;
     let options = interop::Options {
@@ -83,7 +85,7 @@ pub fn run(request: &Request) -> Result<Report> {
     // after the job: whoever gave bad input need not wait for it
     let bandwidth = interop::measure::bandwidth(&bridge)?;
     let handoff = interop::measure::handoff(&bridge)?;
-    let platform = selection.platform.to_string();
+    let platform = selection.platform().to_string();
     let report = Report::new(
         request.preset.name(),
         &platform,
@@ -104,4 +106,11 @@ pub fn run(request: &Request) -> Result<Report> {
         file.commit(&bytes)?;
     }
     Ok(report)
+}
+
+fn both_name(path: &Path) -> Error {
+    Error::Input(format!(
+        "--json and --plot both name `{}`; give each a file of its own",
+        path.display()
+    ))
 }

@@ -53,6 +53,25 @@ fn refused(path: &Path, format: Option<Format>, rate: Option<f64>, parts: &[&str
 
 const RATE: Option<f64> = Some(4e6);
 
+/// The sizes in a header are untrusted: nothing is allocated for bytes that are not there.
+#[test]
+fn a_npy_header_that_promises_terabytes_is_refused() {
+    let folder = folder();
+    for shape in ["(68719476736,)", "(137438953472,)", "(1099511627776,)"] {
+        let path = file(&folder, "huge.npy", &npy("<c8", shape, &[0; 72]));
+        refused(
+            &path,
+            None,
+            RATE,
+            &["huge.npy", "EOF before reading all data"],
+        );
+    }
+    let mut long = b"\x93NUMPY\x02\x00".to_vec();
+    long.extend([0xff; 64]);
+    let path = file(&folder, "long.npy", &long);
+    refused(&path, None, RATE, &["long.npy", "4294967295 bytes"]);
+}
+
 #[test]
 fn every_format_gives_the_same_samples() {
     let folder = folder();

@@ -80,7 +80,7 @@ impl Report {
     /// # Errors
     /// A file that can't be read, or holds something else.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::read(path, source))?;
+        let text = crate::input::text(path)?;
         serde_json::from_str(&text).map_err(|error| {
             Error::input(format!(
                 "`{}` is no file of `hipcl bench --json`: {error}; name one, or take it again with this version",

@@ -1,6 +1,6 @@
 //! A change of side by copying, against its own two copies, and beside a shared buffer's.
 
-use interop::{Category, Route};
+use interop::{Bridge, Category, Route};
 
 use super::line::{Better, Line};
 use super::{Found, Ground, per_second, seconds};
@@ -17,7 +17,12 @@ const SAMPLES: usize = 20;
 
 pub(super) fn measure(ground: &Ground) -> Result<Found> {
     let staged = ground.on_route(Route::Staging)?;
-    let _scope = staged.meter().scope(Category::Control);
+    staged
+        .meter()
+        .count_as(Category::Control, || compare(ground, &staged))
+}
+
+fn compare(ground: &Ground, staged: &Bridge) -> Result<Found> {
     let (queue, stream) = (staged.queue()?, staged.stream()?);
     let mut found = Found::default();
     let on_host = ground.bridge.report().platform == platform::Platform::Host;

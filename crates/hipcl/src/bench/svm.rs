@@ -123,11 +123,11 @@ fn on_route(bridge: &Bridge) -> Result<(Vec<f64>, String)> {
 }
 
 fn in_two(ground: &Ground) -> Result<Measured> {
-    if ground.selection.platform == platform::Platform::Nvidia {
+    if ground.selection.platform() == platform::Platform::Nvidia {
         return Ok(Err("OpenCL and CUDA are two contexts on the GPU".into()));
     }
     let bridge = &ground.bridge;
-    let foreign = ground.selection.tables.foreign;
+    let foreign = ground.selection.tables().foreign;
     let samples = note::Options::default().samples;
     Ok(
         match two_devices::run(bridge, foreign, samples, ITERATIONS)? {

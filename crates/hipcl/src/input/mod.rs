@@ -17,6 +17,8 @@ mod npy;
 mod raw;
 mod sigmf;
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 pub(crate) use check::{rate as check_rate, samples as check_signal};
@@ -42,6 +44,24 @@ pub struct Recording {
 /// an infinity or nothing but one value, or if the rate is missing or not a positive number.
 pub fn read(path: &Path, format: Option<Format>, rate_hz: Option<f64>) -> Result<Recording> {
     read_first(path, format, rate_hz, |_| Ok(usize::MAX))
+}
+
+/// The text of a file that a person or this project wrote: metadata, a report. An endless device or pipe is refused like any other
+/// overlong file.
+pub(crate) fn text(path: &Path) -> Result<String> {
+    const MOST: u64 = 64 << 20;
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(MOST + 1).read_to_string(&mut text))
+        .map_err(|error| Error::read(path, error))?;
+    if text.len() as u64 > MOST {
+        return Err(Error::input(format!(
+            "`{}` has more than {} MiB of text: name another file",
+            path.display(),
+            MOST >> 20
+        )));
+    }
+    Ok(text)
 }
 
 /// As [`read`], but takes no more samples from a raw file than `most` says for its rate: recordings can be larger than the memory.

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use ndarray::Array1;
-use ndarray_npy::ReadNpyExt as _;
+use ndarray::Ix1;
 
 use crate::{C32, Error, Result};
 
@@ -23,7 +22,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<C32>> {
             path.display()
         )));
     }
-    let array = Array1::<C32>::read_npy(BufReader::new(file)).map_err(|error| {
+    let array = crate::npy::read::<Ix1>(BufReader::new(file)).map_err(|error| {
         Error::input(format!(
             "`{}` can't be used as .npy: {}; it must be whole and hold a one-dimensional complex64 array: `numpy.save(f, x.astype(numpy.complex64))`",
             path.display(),

@@ -34,7 +34,11 @@ pub(super) fn read(path: &Path, layout: Layout, most: usize) -> Result<Vec<C32>>
     let most = (most as u64).saturating_mul(size);
     // a pipe has no length, its bytes are counted as they come
     let length = file.metadata().map_err(failed)?.len();
-    let mut bytes = Vec::with_capacity(usize::try_from(length.min(most)).unwrap_or(0));
+    let mut bytes = Vec::new();
+    // A sparse file may be larger than any memory.
+    bytes
+        .try_reserve(usize::try_from(length.min(most)).unwrap_or(usize::MAX))
+        .map_err(|error| failed(std::io::Error::new(std::io::ErrorKind::OutOfMemory, error)))?;
     file.take(most).read_to_end(&mut bytes).map_err(failed)?;
     check_whole(path, (bytes.len() as u64).max(length), size)?;
     decode(path, &bytes, layout)
@@ -137,6 +141,18 @@ mod tests {
         std::fs::write(&path, [1, 2, 3, 4, 5, 6, 7]).unwrap();
         let error = read(&path, Layout::Ci8, 2).unwrap_err().to_string();
         assert!(error.contains("7 bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_holes_larger_than_any_memory_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("holes.cf32");
+        let file = File::create(&path).unwrap();
+        // Where the file system has no such files there is nothing to refuse.
+        if file.set_len(1 << 62).is_ok() {
+            let error = read(&path, Layout::Cf32, usize::MAX).unwrap_err();
+            assert!(error.to_string().contains("holes.cf32"), "{error}");
+        }
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! SigMF recordings: `NAME.sigmf-meta` (JSON) beside `NAME.sigmf-data` (raw samples).
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -52,9 +51,9 @@ pub(super) struct Described {
 /// Reads the metadata of the recording that `path` names: its metadata file, its data file, or both without the ending.
 pub(super) fn read(path: &Path) -> Result<Described> {
     let meta_path = sibling(path, "sigmf-meta");
-    let text = fs::read(&meta_path).map_err(|error| Error::read(&meta_path, error))?;
+    let text = super::text(&meta_path)?;
     let wrong = |cause: String| Error::input(format!("`{}`: {cause}", meta_path.display()));
-    let meta: Meta = serde_json::from_slice(&text).map_err(|error| {
+    let meta: Meta = serde_json::from_str(&text).map_err(|error| {
         wrong(format!(
             "no SigMF metadata: {error}; check the file, or read the data with --format and --rate"
         ))

@@ -68,7 +68,7 @@ impl Findings {
     /// # Errors
     /// A file that can't be read, holds something else, or was written in another form.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::read(path, source))?;
+        let text = crate::input::text(path)?;
         let other = |why: String| {
             Error::input(format!(
                 "`{}` is no file of `hipcl doctor --json` in form {SCHEMA}: {why}; take it again with this version",

@@ -40,16 +40,15 @@ pub(super) fn cannot(error: &platform::Error) -> Hip {
 
 pub(super) fn look(selection: &Selection) -> Hip {
     let mut found = Hip {
-        platform: selection.platform.to_string(),
+        platform: selection.platform().to_string(),
         why: one_line(&selection.why),
         libraries: selection.libraries.iter().map(library).collect(),
         ..Hip::default()
     };
     tell("asking HIP for its devices");
+    let tables = selection.tables();
     // SAFETY: all tables come from one selection.
-    let runtime = unsafe {
-        hip::Runtime::from_tables(selection.tables.hip.clone(), selection.tables.rtc.clone())
-    };
+    let runtime = unsafe { hip::Runtime::from_tables(tables.hip.clone(), tables.rtc.clone()) };
     let devices = runtime.and_then(|runtime| {
         let count = runtime.device_count()?;
         (0..count)
@@ -61,7 +60,7 @@ pub(super) fn look(selection: &Selection) -> Hip {
             found.devices = devices.iter().map(device).collect();
             if let Some(device) = devices.first() {
                 tell("compiling a HIP kernel");
-                found.compiler = compiler(selection.platform, device);
+                found.compiler = compiler(selection.platform(), device);
             }
         }
         Err(error) => found.failure = Some(one_line(&error.to_string())),

@@ -2,6 +2,9 @@ use std::fs::Metadata;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+/// A few bytes of gzip may expand to gigabytes.
+const LONGEST_UNPACKED: u64 = 16 << 20;
+
 /// The file system as it is, or a folder that stands for it.
 #[derive(Clone, Debug)]
 pub struct Root {
@@ -55,6 +58,7 @@ impl Root {
         let packed = self.bytes(path)?;
         let mut text = String::new();
         flate2::read::GzDecoder::new(&*packed)
+            .take(LONGEST_UNPACKED)
             .read_to_string(&mut text)
             .ok()?;
         Some(text)

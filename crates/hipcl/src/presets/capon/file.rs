@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use ndarray::Array2;
-use ndarray_npy::{ReadNpyError, ReadNpyExt as _};
+use ndarray::Ix2;
+use ndarray_npy::ReadNpyError;
 
 use crate::{C32, Error, Result};
 
@@ -40,7 +40,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Samples> {
             "it has more than the {most} samples that the device can hold in one buffer; cut it"
         ));
     }
-    let array = match Array2::<C32>::read_npy(BufReader::new(file)) {
+    let array = match crate::npy::read::<Ix2>(BufReader::new(file)) {
         Ok(array) => array,
         Err(error) => return refuse(explain(&error)),
     };
@@ -110,7 +110,7 @@ fn explain(error: &ReadNpyError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::{Array1, ShapeBuilder as _};
+    use ndarray::{Array1, Array2, ShapeBuilder as _};
     use ndarray_npy::write_npy;
 
     const MOST: u64 = 1 << 20;

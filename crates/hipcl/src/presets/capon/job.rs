@@ -330,11 +330,8 @@ impl HipSide {
         };
         let mut device_sines = search.sines.on_mut(stream)?;
         let mut device_sines = device_sines.slice_mut(..sines.len())?;
-        {
-            // which directions to look in is a parameter of the job, not a part of the data set
-            let _scope = meter.scope(Category::Control);
-            device_sines.copy_from_slice(sines)?;
-        }
+        // the search directions are a parameter of the job, not part of the data set
+        meter.count_as(Category::Control, || device_sines.copy_from_slice(sines))?;
         let mut responses = search.responses.on_mut(stream)?;
         let grid = LaunchConfig::linear(sines.len() * elements, BLOCK)?;
         let (directions, elements) = (sines.len() as i32, elements as i32);
@@ -364,8 +361,7 @@ impl HipSide {
             kept,
             ..
         } = self;
-        timer.stage("invert", ApiName::Hip, traffic, || {
-            let _scope = meter.scope(Category::Control);
+        let invert = || {
             let order = n as i32;
             let mut matrix = matrix.on_mut(stream)?;
             let mut kept = kept.on_mut(stream)?;
@@ -402,6 +398,9 @@ impl HipSide {
             // SAFETY: the arguments are of the kernel's types; it touches an n x n matrix.
             unsafe { kernels.fill_upper.launch(stream, whole, &[&matrix, &order]) }?;
             Ok(stream.synchronize()?)
+        };
+        timer.stage("invert", ApiName::Hip, traffic, || {
+            meter.count_as(Category::Control, invert)
         })
     }
 
@@ -470,11 +469,9 @@ impl HipSide {
             kernels.power.launch(stream, grid, &args)?;
         }
         let mut values = vec![0.0; directions];
-        let _scope = meter.scope(Category::Result);
-        power
-            .as_slice()
-            .slice(..directions)?
-            .copy_to_slice(&mut values)?;
+        let power = power.as_slice();
+        let power = power.slice(..directions)?;
+        meter.count_as(Category::Result, || power.copy_to_slice(&mut values))?;
         Ok(values)
     }
 }

@@ -101,11 +101,12 @@ impl Search {
                 "the correlations take {bytes} bytes, the OpenCL device's largest buffer has {most}: give fewer --blocks, a larger --doppler-step or a smaller --doppler-max"
             )));
         }
+        let meter = bridge.meter();
         Ok(Self {
-            meter: bridge.meter().clone(),
-            opencl: OpenCl::new(bridge, geometry)?,
+            meter: meter.clone(),
+            opencl: meter.count_as(Category::Input, || OpenCl::new(bridge, geometry))?,
             correlations: bridge.alloc(geometry.correlations())?,
-            hip: Hip::new(bridge, geometry)?,
+            hip: meter.count_as(Category::Input, || Hip::new(bridge, geometry))?,
             geometry: geometry.clone(),
             scale: 0.0,
         })
@@ -148,8 +149,10 @@ impl Search {
         }
         let block = self.geometry.block() as f64;
         self.scale = (1.0 / (block * (power * block * self.geometry.sub() as f64).sqrt())) as f32;
-        let _scope = self.meter.scope(Category::Input);
-        self.opencl.samples.write(&self.opencl.queue, samples)?;
+        let opencl = &mut self.opencl;
+        self.meter.count_as(Category::Input, || {
+            opencl.samples.write(&opencl.queue, samples)
+        })?;
         Ok(())
     }
 
@@ -414,11 +417,11 @@ impl Search {
     /// # Errors
     /// What HIP says.
     pub fn peaks(&self) -> Result<Vec<Peak>> {
-        let _scope = self.meter.scope(Category::Result);
         let mut records = vec![PeakRecord::zeroed(); PRNS];
-        self.hip
-            .peaks
-            .copy_to_slice(&self.hip.stream, &mut records)?;
+        let Hip { peaks, stream, .. } = &self.hip;
+        self.meter.count_as(Category::Result, || {
+            peaks.copy_to_slice(stream, &mut records)
+        })?;
         let last = self.geometry.rows() as u32 - 1;
         Ok(records
             .into_iter()
@@ -441,9 +444,10 @@ impl Search {
     /// # Errors
     /// What HIP says.
     pub fn power_map(&self) -> Result<Vec<f32>> {
-        let _scope = self.meter.scope(Category::Result);
-        let mut map = vec![0.0; self.hip.power.len()];
-        self.hip.power.copy_to_slice(&self.hip.stream, &mut map)?;
+        let Hip { power, stream, .. } = &self.hip;
+        let mut map = vec![0.0; power.len()];
+        self.meter
+            .count_as(Category::Result, || power.copy_to_slice(stream, &mut map))?;
         Ok(map)
     }
 }
@@ -464,7 +468,6 @@ impl OpenCl {
             Ok::<_, Error>(plan)
         };
 
-        let _scope = bridge.meter().scope(Category::Input);
         let steps: Vec<u64> = coarse_hz
             .iter()
             .map(|hz| phase_step(hz / geometry.rate_hz()))
@@ -515,7 +518,6 @@ impl Hip {
             .name("gps.hip")
             .compile(device)?;
         let map = PRNS * geometry.cells();
-        let _scope = bridge.meter().scope(Category::Input);
         Ok(Self {
             blas: rocblas::Handle::new(&bridge.blas()?, &stream)?,
             kernels: Kernels {
