@@ -56,6 +56,9 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     step("msrv", || if_it_can_be_had(msrv::run(workspace)))?;
     step("compile-time", || compile_time::run(workspace))?;
     step("docs", || docs::run(workspace))?;
+    println!("==> test --opencl pocl");
+    let on_pocl = ["--opencl", "pocl"].map(str::to_string);
+    if_it_can_be_had(test::run(workspace, &on_pocl))?;
     println!("==> test");
     test::run(workspace, &[])
 }

@@ -14,6 +14,7 @@
 //! | `real-hip` | AMD's own HIP of each release loads and answers, on any machine |
 //! | `targets` | the raw layer compiles for other systems |
 //! | `msrv` | the oldest compiler that each crate states |
+//! | `mutants` | whether the tests notice changes of the code that orders work |
 //! | `bench` | what the layers cost on the host |
 //! | `compile-time` | seconds for each crate of the raw layer |
 //! | `docs` | API documentation and the book |
@@ -30,6 +31,7 @@ mod demo;
 mod docs;
 mod error;
 mod msrv;
+mod mutants;
 mod oclgrind;
 mod real_hip;
 mod setup;
@@ -45,7 +47,7 @@ use std::process::ExitCode;
 use error::{Error, Result};
 use workspace::Workspace;
 
-const TASKS: &str = "setup, demo, test, test-gpu, codegen, symbols, tidy, consumers, oclgrind, real-hip, targets, msrv, compile-time, bench, docs, ci";
+const TASKS: &str = "setup, demo, test, test-gpu, codegen, symbols, tidy, consumers, oclgrind, real-hip, targets, msrv, compile-time, mutants, bench, docs, ci";
 
 const HELP: &str = "\
 usage: cargo xtask <task> [options]
@@ -56,6 +58,7 @@ usage: cargo xtask <task> [options]
     --with intel|pocl    install this one
   demo                   set up, build the release program, run the main job
   test [cargo test args] set up, run every test, end with `N passed, N failed, N skipped`
+    --opencl intel|pocl  on this OpenCL runtime, installed beside the one that programs find (the first option)
   test-gpu               the tests of HIP, rocBLAS and OpenCL, and the command's jobs, on one platform
     --platform P         amd, nvidia or host (default)
     --report DIR         where report.json and report.txt go
@@ -72,10 +75,12 @@ usage: cargo xtask <task> [options]
   targets                compile the raw layer for other systems
   msrv                   build each crate with the oldest Rust that it states, fetched by rustup
   compile-time           print how long each crate of the raw layer takes to compile
+  mutants [PACKAGE...]   change the code that orders work, bit by bit, and see whether the tests notice (hours)
+    --shard K/N          every Nth change only, from the Kth on, counted from 0
   bench [CRATE...]       what the layers cost on the host; for figures of devices see `hipcl bench`
   docs                   build the API documentation and the book
   ci                     format, tidy, codegen --check, clippy, consumers, oclgrind, real-hip, targets,
-                         msrv, compile-time, docs, test";
+                         msrv, compile-time, docs, test --opencl pocl, test";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -120,6 +125,7 @@ fn run(args: &[String]) -> Result<()> {
         "msrv" => no_options("msrv", rest).and_then(|()| msrv::run(&Workspace::discover()?)),
         "compile-time" => no_options("compile-time", rest)
             .and_then(|()| compile_time::run(&Workspace::discover()?)),
+        "mutants" => mutants::run(&Workspace::discover()?, rest),
         "bench" => bench::run(&Workspace::discover()?, rest),
         "docs" => no_options("docs", rest).and_then(|()| docs::run(&Workspace::discover()?)),
         "ci" => no_options("ci", rest).and_then(|()| ci::run(&Workspace::discover()?)),
@@ -178,12 +184,25 @@ mod tests {
             "targets",
             "msrv",
             "compile-time",
+            "mutants",
             "docs",
             "ci",
             "setup",
         ] {
             let error = run(&args(&[task, "--frobnicate"])).unwrap_err();
             assert_eq!(error.status(), 2, "{task}: {error}");
+        }
+    }
+
+    #[test]
+    fn tests_on_a_runtime_that_is_not_known_are_refused_with_the_known_ones() {
+        for named in [
+            ["test", "--opencl", "frob"].as_slice(),
+            &["test", "--opencl"],
+        ] {
+            let error = run(&args(named)).unwrap_err();
+            assert_eq!(error.status(), 2, "{error}");
+            assert!(error.to_string().contains("intel"), "{error}");
         }
     }
 }

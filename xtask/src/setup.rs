@@ -6,8 +6,11 @@
 
 mod compiler;
 mod debian;
+mod download;
+mod index;
 mod install;
 mod opencl;
+mod pip;
 pub mod probe;
 mod vulkan;
 mod wheels;
@@ -20,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::workspace::{Workspace, step};
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// What to do about OpenCL.
 #[derive(Clone, Copy)]
@@ -52,6 +56,19 @@ pub fn main(workspace: &Workspace, args: &[String]) -> Result<()> {
 /// Finds or installs what is needed; a second call finds what the first one installed.
 pub fn run(workspace: &Workspace) -> Result<()> {
     ensure(workspace, Wish::Any)
+}
+
+/// The driver of the named runtime, installed beside the one that programs find.
+pub fn runtime(workspace: &Workspace, name: &str) -> Result<PathBuf> {
+    let source = opencl::source(name)?;
+    step("set-up", || {
+        let compiler = compiler::find(workspace)?;
+        let machine = Machine {
+            workspace,
+            compiler,
+        };
+        opencl::beside(&machine, source)
+    })
 }
 
 fn ensure(workspace: &Workspace, wish: Wish) -> Result<()> {

@@ -25,14 +25,31 @@ struct Summary {
 /// What is off by default and tested all the same.
 const FEATURES: [&str; 2] = ["--features", "interop/vulkan"];
 
-/// Runs `cargo test --workspace`; `args` go to cargo as they are.
+/// Runs `cargo test --workspace` on the OpenCL runtime that programs find, or first installs and uses the one named
+/// by `--opencl NAME`; all other arguments go to cargo unchanged.
 pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    setup::run(workspace)?;
+    match args {
+        [option, rest @ ..] if option == "--opencl" => {
+            let [name, rest @ ..] = rest else {
+                return Err(Error::Usage("`--opencl` takes intel or pocl".into()));
+            };
+            let driver = setup::runtime(workspace, name)?;
+            run_on(workspace, Some(&driver), rest)
+        }
+        _ => {
+            setup::run(workspace)?;
+            run_on(workspace, None, args)
+        }
+    }
+}
+
+/// With only this OpenCL library, if one is named.
+fn run_on(workspace: &Workspace, opencl: Option<&Path>, args: &[String]) -> Result<()> {
     let log = workspace.target().join("skipped-tests.log");
     fs::write(&log, "").map_err(|error| Error::io(log.display(), error))?;
 
     println!("==> cargo test --workspace {}", FEATURES.join(" "));
-    let (mut summary, succeeded) = cargo_test(workspace, args, &log)?;
+    let (mut summary, succeeded) = cargo_test(workspace, opencl, args, &log)?;
     let skipped = skipped_tests(&log)?;
     if !skipped.is_empty() {
         println!("\nskipped:");
@@ -57,7 +74,12 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 }
 
 /// Streams cargo's output and reads the summaries out of it.
-fn cargo_test(workspace: &Workspace, args: &[String], log: &Path) -> Result<(Summary, bool)> {
+fn cargo_test(
+    workspace: &Workspace,
+    opencl: Option<&Path>,
+    args: &[String],
+    log: &Path,
+) -> Result<(Summary, bool)> {
     let software = SoftwareVulkan::find(workspace);
     let mut child = Command::new(cargo())
         .args(["test", "--workspace", "--no-fail-fast"])
@@ -65,6 +87,7 @@ fn cargo_test(workspace: &Workspace, args: &[String], log: &Path) -> Result<(Sum
         .args(args)
         .current_dir(workspace.root())
         .env(SKIP_LOG, log)
+        .envs(opencl.map(|library| ("HIPCL_OPENCL", library)))
         // what the user names comes first
         .envs(
             software

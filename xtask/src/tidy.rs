@@ -2,6 +2,7 @@
 
 mod arrows;
 mod text;
+mod untested;
 
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
@@ -9,6 +10,7 @@ use crate::workspace::Workspace;
 /// Reports every violation at once.
 pub fn run(workspace: &Workspace) -> Result<()> {
     let mut problems = arrows::violations(&arrows::Graph::of(workspace.metadata()));
+    problems.extend(untested::violations(workspace.metadata()));
     match text::tracked_files(workspace)? {
         Some(files) => problems.extend(text::violations(workspace.root(), &files)),
         None => println!("tidy: no git checkout, so the files' text is not checked"),

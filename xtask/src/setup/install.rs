@@ -95,21 +95,6 @@ pub fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Moves the content of `from` into `to`, folder by folder; a file that is there already is replaced.
-pub fn merge(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            merge(&entry.path(), &target)?;
-        } else {
-            fs::rename(entry.path(), target)?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,23 +163,5 @@ mod tests {
         .unwrap_err();
 
         assert_eq!(error, "0 files");
-    }
-
-    #[test]
-    fn merging_keeps_what_both_trees_hold() {
-        let base = tempfile::tempdir().unwrap();
-        let (from, to) = (base.path().join("from"), base.path().join("to"));
-        fs::create_dir_all(from.join("lib/deep")).unwrap();
-        fs::create_dir_all(to.join("lib")).unwrap();
-        fs::write(from.join("lib/deep/new"), "new").unwrap();
-        fs::write(from.join("lib/both"), "from").unwrap();
-        fs::write(to.join("lib/both"), "to").unwrap();
-        fs::write(to.join("lib/old"), "old").unwrap();
-
-        merge(&from, &to).unwrap();
-
-        assert_eq!(fs::read_to_string(to.join("lib/deep/new")).unwrap(), "new");
-        assert_eq!(fs::read_to_string(to.join("lib/both")).unwrap(), "from");
-        assert_eq!(fs::read_to_string(to.join("lib/old")).unwrap(), "old");
     }
 }

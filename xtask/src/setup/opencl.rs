@@ -30,7 +30,7 @@ static SOURCES: [Source; 2] = [
     },
     Source {
         name: "pocl",
-        about: "PoCL from Debian packages",
+        about: "PoCL from the distribution's packages",
         icd: "pocl-cpu.icd",
         fill: debian::fill,
     },
@@ -84,6 +84,20 @@ pub fn ensure(machine: &Machine<'_>, wish: Wish) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The driver of this runtime in a separate folder, which no program finds by itself: for a test run on that runtime.
+pub fn beside(machine: &Machine<'_>, source: &'static Source) -> Result<PathBuf> {
+    let target = machine.workspace.target();
+    let folder = target.join(format!("{FOLDER}-{}", source.name));
+    let _lock = lock(target)?;
+    let found = match installed(&folder, &[source]) {
+        Ok(found) => found,
+        Err(_) => install_one(machine, &folder, &[source])?,
+    };
+    println!("OpenCL: {found} (in {})", folder.display());
+    install::driver(&folder, source.icd)
+        .ok_or_else(|| Error::Failed(format!("{} names no driver", folder.display())))
 }
 
 /// Held while the folder is looked at or written, so that two set-ups at once install one runtime.

@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -28,9 +28,18 @@ pub fn in_child(library: &Path) -> std::result::Result<String, String> {
         .arg(library)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("cannot start the check: {error}"))?;
+    // Read while the child runs, so that a driver with much output does not block.
+    let said = child.stderr.take().map(|mut stderr| {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            // What was printed before a read error still counts.
+            let _ = stderr.read_to_end(&mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        })
+    });
     let started = Instant::now();
     let status = loop {
         match child.try_wait() {
@@ -53,7 +62,24 @@ pub fn in_child(library: &Path) -> std::result::Result<String, String> {
         // What was printed before a read error still counts.
         let _ = stdout.read_to_string(&mut text);
     }
-    answer(&text).unwrap_or_else(|| Err(format!("the process that loaded it ended with {status}")))
+    answer(&text).unwrap_or_else(|| {
+        let said = said.and_then(|reader| reader.join().ok());
+        Err(crashed(status, &said.unwrap_or_default()))
+    })
+}
+
+/// Why the child ended without an answer: its last output, and what to try.
+fn crashed(status: ExitStatus, said: &str) -> String {
+    let mut reason = format!("the process that loaded it ended with {status}");
+    if let Some(last) = said.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+        reason += &format!(" after \"{last}\"");
+    }
+    // PoCL reads the processor's topology there, and aborts if it finds none.
+    if !Path::new("/sys/devices/system/cpu").exists() {
+        reason += "; /sys is not mounted, without which some drivers abort: mount it into the container \
+            (`--volume /sys:/sys:ro`), or try the other runtime (`cargo xtask setup --with intel`)";
+    }
+    reason
 }
 
 /// Drivers print too, so the answer is the last line with one of the two marks.
@@ -376,6 +402,21 @@ mod tests {
     fn a_library_without_opencl_is_refused_by_the_missing_name() {
         let reason = try_library("libc.so.6").unwrap_err();
         assert_eq!(reason, "has no clGetPlatformIDs");
+    }
+
+    #[test]
+    fn a_crashed_child_is_reported_with_its_last_output() {
+        use std::os::unix::process::ExitStatusExt;
+        let aborted = ExitStatus::from_raw(6);
+        let reason = crashed(aborted, "loading\nno topology!\n\n");
+        assert!(
+            reason.contains("signal: 6") && reason.contains("\"no topology!\""),
+            "{reason}"
+        );
+        assert!(
+            !reason.contains('\n') && !crashed(aborted, "").contains('"'),
+            "{reason}"
+        );
     }
 
     #[test]

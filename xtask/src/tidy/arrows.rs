@@ -7,13 +7,20 @@ use serde_json::Value;
 /// What each crate of the workspace may use of the others. Tests may use more, see [`FOR_TESTS`].
 const MAY_USE: &[(&str, &[&str])] = &[
     ("rocm-loader", &[]),
+    ("kernel-cache", &[]),
     ("hip-sys", &["rocm-loader"]),
     ("rocblas-sys", &["rocm-loader", "hip-sys"]),
     ("rocsolver-sys", &["rocm-loader", "hip-sys", "rocblas-sys"]),
     ("hsa-sys", &["rocm-loader"]),
     (
         "hip-host",
-        &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"],
+        &[
+            "kernel-cache",
+            "hip-sys",
+            "rocblas-sys",
+            "rocsolver-sys",
+            "hsa-sys",
+        ],
     ),
     (
         "hip-cuda",
@@ -41,7 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hip-cuda",
         ],
     ),
-    ("hip", &["rocm-loader", "hip-sys"]),
+    ("hip", &["kernel-cache", "rocm-loader", "hip-sys"]),
     (
         "rocblas",
         &[
@@ -52,7 +59,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rocsolver-sys",
         ],
     ),
-    ("clmgr", &[]),
+    ("clmgr", &["kernel-cache"]),
     (
         "interop",
         &[

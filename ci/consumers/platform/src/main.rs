@@ -2,7 +2,7 @@
 
 fn main() -> Result<(), platform::Error> {
     let selection = platform::select()?;
-    println!("{}: {}", selection.platform, selection.why);
+    println!("{}: {}", selection.platform(), selection.why);
     for library in &selection.libraries {
         println!("{}: {}", library.name, library.state);
     }

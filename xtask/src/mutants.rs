@@ -1,0 +1,524 @@
+//! `cargo xtask mutants`: whether the tests notice changes to the code that orders work.
+//!
+//! cargo-mutants changes one expression at a time and runs tests. For each file below, the tests of its own package run first;
+//! interop's ordering tests then try the survivors. A mutant that survives these too must be in the list of known survivors,
+//! with a reason, or the task fails.
+//!
+//! The task mutates the working tree itself, so that build outputs are reused, and reverts each change afterwards. It refuses a
+//! tree with uncommitted changes in these files, so that `git checkout` restores them however the task ends.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::{Error, Result};
+use crate::setup;
+use crate::workspace::{Workspace, cargo, step};
+
+/// Files of one package, and the package's tests that check the order of work.
+struct Group {
+    package: &'static str,
+    files: &'static [&'static str],
+    tests: &'static [&'static str],
+}
+
+const GROUPS: [Group; 3] = [
+    Group {
+        package: "hip",
+        files: &[
+            "crates/hip/src/uses.rs",
+            "crates/hip/src/stream.rs",
+            "crates/hip/src/flag.rs",
+            "crates/hip/src/capture.rs",
+            "crates/hip/src/graph.rs",
+            "crates/hip/src/pool.rs",
+        ],
+        tests: &[
+            "flags",
+            "graphs",
+            "host_functions",
+            "leaks",
+            "memory",
+            "ordering",
+            "pools",
+            "random_lives",
+            "random_streams",
+            "threads",
+        ],
+    },
+    Group {
+        package: "clmgr",
+        files: &[
+            "crates/clmgr/src/usage.rs",
+            "crates/clmgr/src/queue.rs",
+            "crates/clmgr/src/pool/*.rs",
+        ],
+        tests: &[
+            "event",
+            "external",
+            "faults",
+            "launch",
+            "manager",
+            "memory",
+            "queue_events",
+            "transfer",
+        ],
+    },
+    Group {
+        package: "interop",
+        files: &[
+            "crates/interop/src/uses/mod.rs",
+            "crates/interop/src/uses/behind.rs",
+            "crates/interop/src/uses/record.rs",
+            "crates/interop/src/uses/user.rs",
+            "crates/interop/src/alias/mod.rs",
+            "crates/interop/src/alias/view.rs",
+            "crates/interop/src/sides.rs",
+            "crates/interop/src/handoff/*.rs",
+            "crates/interop/src/guard.rs",
+            "crates/interop/src/part.rs",
+        ],
+        tests: &ORDER,
+    },
+];
+
+/// Interop's ordering tests.
+const ORDER: [&str; 7] = [
+    "adopt_memory",
+    "grades",
+    "handoff_failures",
+    "ledger",
+    "parts",
+    "shared",
+    "trials",
+];
+
+/// Formatting code does not order work.
+const WORDS: &str = r"impl (fmt::|std::fmt::)?(Debug|Display) for|::fmt ->";
+
+/// Known survivors, relative to the root.
+const KNOWN: &str = "xtask/mutants.txt";
+
+const TOOL: &str = "cargo-mutants";
+
+const USAGE: &str = "`cargo xtask mutants` takes --shard K/N and names of packages";
+
+/// The parsed arguments.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked {
+    shard: Option<String>,
+    packages: Vec<String>,
+}
+
+/// Runs the mutants of every group, or of those whose packages are named.
+///
+/// # Errors
+/// [`Error::Missing`] without cargo-mutants; [`Error::Failed`] for survivors that are not in the list, and for tests that fail
+/// without any change.
+pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
+    let asked = Asked::parse(args)?;
+    let root = workspace.root();
+    let groups: Vec<&Group> = GROUPS
+        .iter()
+        .filter(|group| asked.takes(group.package))
+        .collect();
+    check_tool()?;
+    check_clean(root, &groups)?;
+    setup::run(workspace)?;
+    let known = Known::read(&root.join(KNOWN))?;
+
+    let mut all = Found::default();
+    for group in groups {
+        let found = step(&format!("mutants of {}", group.package), || {
+            of_group(workspace, group, asked.shard.as_deref())
+        })?;
+        println!("{}: {}", group.package, found.line());
+        all.add(found);
+    }
+    println!("all: {}", all.line());
+    known.judge(&all)
+}
+
+impl Asked {
+    fn parse(args: &[String]) -> Result<Self> {
+        let mut asked = Self::default();
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            if arg == "--shard" {
+                let shard = args.next().filter(|shard| is_shard(shard));
+                let wrong = || Error::Usage(format!("{USAGE}; --shard is 0/8, 1/8, ... 7/8"));
+                asked.shard = Some(shard.ok_or_else(wrong)?.clone());
+            } else if GROUPS.iter().any(|group| group.package == arg) {
+                asked.packages.push(arg.clone());
+            } else {
+                let packages = GROUPS.map(|group| group.package).join(", ");
+                return Err(Error::Usage(format!("{USAGE} ({packages}), got {arg:?}")));
+            }
+        }
+        Ok(asked)
+    }
+
+    fn takes(&self, package: &str) -> bool {
+        self.packages.is_empty() || self.packages.iter().any(|name| name == package)
+    }
+}
+
+fn is_shard(text: &str) -> bool {
+    text.split_once('/')
+        .and_then(|(k, n)| Some((k.parse::<u32>().ok()?, n.parse::<u32>().ok()?)))
+        .is_some_and(|(k, n)| k < n)
+}
+
+fn check_tool() -> Result<()> {
+    let found = Command::new(cargo())
+        .args(["mutants", "--version"])
+        .output();
+    if found.is_ok_and(|output| output.status.success()) {
+        return Ok(());
+    }
+    Err(Error::Missing(format!(
+        "{TOOL} is not installed: run `cargo install {TOOL} --locked`"
+    )))
+}
+
+/// Git restores whatever an interrupted run leaves changed.
+fn check_clean(root: &Path, groups: &[&Group]) -> Result<()> {
+    let output = Command::new("git")
+        .args(["status", "--porcelain", "--"])
+        .args(groups.iter().flat_map(|group| group.files))
+        .current_dir(root)
+        .output()
+        .map_err(|error| Error::io("cannot start git", error))?;
+    if !output.status.success() {
+        return Err(Error::Missing(
+            "this is not a git working tree, so changes could not be reverted: clone it".into(),
+        ));
+    }
+    match String::from_utf8_lossy(&output.stdout).lines().next() {
+        None => Ok(()),
+        Some(line) => Err(Error::Failed(format!(
+            "`{}` has uncommitted changes: commit them, or `git checkout` what an interrupted run left",
+            line.get(3..).unwrap_or(line)
+        ))),
+    }
+}
+
+fn of_group(workspace: &Workspace, group: &Group, shard: Option<&str>) -> Result<Found> {
+    let out = workspace.target().join("mutants").join(group.package);
+    let mut filter: Vec<String> = Vec::new();
+    for file in group.files {
+        filter.extend(["--file".into(), (*file).into()]);
+    }
+    filter.extend(["--exclude-re".into(), WORDS.into()]);
+    if let Some(shard) = shard {
+        // Round robin, so that a shard does not hold a single file.
+        filter.extend(["--shard".into(), shard.into()]);
+        filter.extend(["--sharding".into(), "round-robin".into()]);
+    }
+    let mut found = tried(
+        workspace,
+        &out.join("own"),
+        group.package,
+        &filter,
+        group.tests,
+        false,
+    )?;
+    if group.package != "interop" && !found.missed.is_empty() {
+        let again: Vec<String> = found
+            .missed
+            .iter()
+            .flat_map(|name| ["--re".into(), format!("^{}$", escaped(name))])
+            .chain(
+                group
+                    .files
+                    .iter()
+                    .flat_map(|file| ["--file".into(), (*file).into()]),
+            )
+            .collect();
+        let second = tried(
+            workspace,
+            &out.join("order"),
+            "interop",
+            &again,
+            &ORDER,
+            true,
+        )?;
+        found.missed.clone_from(&second.missed);
+        found.caught.extend(second.caught);
+        found.late.extend(second.late);
+    }
+    Ok(found)
+}
+
+/// Has cargo-mutants run these tests of the package on the mutants that `filter` selects.
+fn tried(
+    workspace: &Workspace,
+    out: &Path,
+    package: &str,
+    filter: &[String],
+    tests: &[&str],
+    is_again: bool,
+) -> Result<Found> {
+    fs::create_dir_all(out).map_err(|error| Error::io(out.display(), error))?;
+    let status = Command::new(cargo())
+        .args(["mutants", "--in-place", "--no-shuffle", "--colors", "never"])
+        .args(["--test-package", package, "--minimum-test-timeout", "60"])
+        .arg("--output")
+        .arg(out)
+        .args(filter)
+        // Otherwise cargo-mutants first builds the unchanged tree as the mutants' package, which has no such tests. It has just
+        // been tested.
+        .args(if is_again {
+            &["--baseline", "skip", "--timeout", "600"][..]
+        } else {
+            &[]
+        })
+        // For the builds too: arguments after `--` only reach the tests, and every test of the package would be built.
+        .arg("--cargo-arg=--lib")
+        .args(
+            tests
+                .iter()
+                .map(|test| format!("--cargo-arg=--test={test}")),
+        )
+        .current_dir(workspace.root())
+        .status()
+        .map_err(|error| Error::io("cannot start cargo", error))?;
+    match status.code() {
+        // All caught; some missed; some timed out.
+        Some(0 | 2 | 3) => Found::read(&out.join("mutants.out")),
+        Some(4) => Err(Error::Failed(format!(
+            "the tests of {package} fail without any change, see {}",
+            out.join("mutants.out/log").display()
+        ))),
+        _ => Err(Error::Failed(format!(
+            "{TOOL} ended with {status}, see above"
+        ))),
+    }
+}
+
+/// A pattern that matches exactly this text.
+fn escaped(text: &str) -> String {
+    let mut pattern = String::new();
+    for c in text.chars() {
+        if r"\.+*?()|[]{}^$#&-~".contains(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}
+
+/// The outcomes of the mutants, by name.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    caught: Vec<String>,
+    /// The tests timed out, which a person would have noticed.
+    late: Vec<String>,
+    missed: Vec<String>,
+    /// They did not compile.
+    unviable: usize,
+}
+
+impl Found {
+    fn read(folder: &Path) -> Result<Self> {
+        let lines = |name: &str| -> Result<Vec<String>> {
+            let path: PathBuf = folder.join(name);
+            match fs::read_to_string(&path) {
+                Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
+                // Written with the first mutant of its kind.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+                Err(error) => Err(Error::io(path.display(), error)),
+            }
+        };
+        Ok(Self {
+            caught: lines("caught.txt")?,
+            late: lines("timeout.txt")?,
+            missed: lines("missed.txt")?,
+            unviable: lines("unviable.txt")?.len(),
+        })
+    }
+
+    fn add(&mut self, other: Self) {
+        self.caught.extend(other.caught);
+        self.late.extend(other.late);
+        self.missed.extend(other.missed);
+        self.unviable += other.unviable;
+    }
+
+    fn line(&self) -> String {
+        let (noticed, missed) = (self.caught.len() + self.late.len(), self.missed.len());
+        let score = match noticed + missed {
+            0 => "nothing to try".to_owned(),
+            all => format!("{:.1} % caught", 100.0 * noticed as f64 / all as f64),
+        };
+        format!(
+            "{} tried, {} caught, {} out of time, {missed} survived, {} did not compile: {score}",
+            noticed + missed,
+            self.caught.len(),
+            self.late.len(),
+            self.unviable
+        )
+    }
+}
+
+/// Survivors, with the reason why no test has to notice them.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Known(BTreeMap<String, String>);
+
+impl Known {
+    fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(|error| Error::io(path.display(), error))?;
+        Self::parse(&text)
+    }
+
+    /// The line format is `FILE: CHANGE | REASON`.
+    fn parse(text: &str) -> Result<Self> {
+        let mut known = BTreeMap::new();
+        let lines = text.lines().map(str::trim);
+        for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let (name, reason) = line
+                .rsplit_once(" | ")
+                .filter(|(_, reason)| !reason.trim().is_empty())
+                .ok_or_else(|| {
+                    Error::Failed(format!(
+                        "{KNOWN}: no reason in {line:?}; write `FILE: CHANGE | REASON`"
+                    ))
+                })?;
+            known.insert(name.trim().to_owned(), reason.trim().to_owned());
+        }
+        Ok(Self(known))
+    }
+
+    fn judge(&self, found: &Found) -> Result<()> {
+        let noticed: Vec<String> = found
+            .caught
+            .iter()
+            .chain(&found.late)
+            .map(placeless)
+            .collect();
+        let missed: Vec<String> = found.missed.iter().map(placeless).collect();
+        for name in self.0.keys() {
+            if noticed.contains(name) && !missed.contains(name) {
+                println!("{KNOWN}: {name} is caught now: remove it");
+            }
+        }
+        let new: Vec<&String> = found
+            .missed
+            .iter()
+            .filter(|name| !self.0.contains_key(&placeless(name)))
+            .collect();
+        for name in &new {
+            println!("survived: {name}");
+        }
+        match new.len() {
+            0 => Ok(()),
+            n => Err(Error::Failed(format!(
+                "{n} mutants survived that {KNOWN} does not list: write a test that catches them, or add them with a reason"
+            ))),
+        }
+    }
+}
+
+/// The name without line and column, which change with every edit: `FILE: CHANGE`.
+fn placeless(name: impl AsRef<str>) -> String {
+    let name = name.as_ref();
+    let Some((place, change)) = name.split_once(": ") else {
+        return name.to_owned();
+    };
+    let file = place.split(':').next().unwrap_or(place);
+    format!("{file}: {change}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(list: &[&str]) -> Vec<String> {
+        list.iter().map(|arg| arg.to_string()).collect()
+    }
+
+    fn found(caught: &[&str], missed: &[&str]) -> Found {
+        Found {
+            caught: args(caught),
+            missed: args(missed),
+            ..Found::default()
+        }
+    }
+
+    #[test]
+    fn only_a_shard_and_packages_are_accepted() {
+        let asked = Asked::parse(&args(&["hip", "--shard", "3/8"])).unwrap();
+        assert!(asked.takes("hip") && !asked.takes("clmgr"));
+        assert_eq!(asked.shard.as_deref(), Some("3/8"));
+        assert!(Asked::parse(&[]).unwrap().takes("clmgr"));
+        for wrong in [
+            &["--shard"][..],
+            &["--shard", "8/8"],
+            &["--shard", "eight"],
+            &["rocblas"],
+            &["--frobnicate"],
+        ] {
+            let error = Asked::parse(&args(wrong)).unwrap_err();
+            assert_eq!(error.status(), 2, "{wrong:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_survivor_is_known_by_its_file_and_change_wherever_its_line_is() {
+        let known =
+            Known::parse("# why\n\na.rs: replace x -> u8 with 0 | it is 0 anyway\n").unwrap();
+        let moved = found(&[], &["a.rs:77:5: replace x -> u8 with 0"]);
+        assert!(known.judge(&moved).is_ok());
+        let new = found(
+            &["a.rs:77:5: replace x -> u8 with 0"],
+            &["b.rs:1:1: delete ! in y"],
+        );
+        let error = known.judge(&new).unwrap_err().to_string();
+        assert!(error.starts_with("1 mutants"), "{error}");
+        for line in ["a.rs: delete ! in y", "a.rs: delete ! in y | "] {
+            assert!(Known::parse(line).is_err(), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn timeouts_count_as_caught_and_build_failures_do_not_count() {
+        let mut all = found(&["a", "b"], &["c"]);
+        all.add(Found {
+            late: args(&["d"]),
+            unviable: 9,
+            ..Found::default()
+        });
+        assert_eq!(
+            all.line(),
+            "4 tried, 2 caught, 1 out of time, 1 survived, 9 did not compile: 75.0 % caught"
+        );
+        assert!(Found::default().line().ends_with("nothing to try"));
+    }
+
+    #[test]
+    fn an_escaped_name_matches_only_itself() {
+        assert_eq!(
+            escaped("a.rs:1:2: replace | with ^ in X<T>::y"),
+            r"a\.rs:1:2: replace \| with \^ in X<T>::y"
+        );
+    }
+
+    #[test]
+    fn every_listed_file_and_test_exists() {
+        let workspace = Workspace::discover().unwrap();
+        let root = workspace.root();
+        for group in &GROUPS {
+            for file in group.files {
+                let path = root.join(file.trim_end_matches("/*.rs"));
+                assert!(path.exists(), "{file}");
+            }
+            for test in group.tests {
+                let tests = root.join("crates").join(group.package).join("tests");
+                let one = tests.join(format!("{test}.rs")).exists();
+                assert!(one || tests.join(test).join("main.rs").exists(), "{test}");
+            }
+        }
+        Known::read(&root.join(KNOWN)).unwrap();
+    }
+}
