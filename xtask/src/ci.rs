@@ -3,6 +3,7 @@
 use xshell::cmd;
 
 use crate::error::{Error, Result};
+use crate::setup::remove_folder;
 use crate::workspace::{Workspace, cargo, step};
 use crate::{
     codegen, codegen_task, compile_time, consumers, docs, msrv, oclgrind, real_hip, targets, test,
@@ -51,16 +52,26 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     })?;
     step("consumers", || consumers::run(workspace, &[]))?;
     step("oclgrind", || if_it_can_be_had(oclgrind::run(workspace)))?;
+    free(workspace, "oclgrind")?;
     step("real-hip", || if_it_can_be_had(real_hip::run(workspace)))?;
+    free(workspace, "real-hip")?;
     step("targets", || if_it_can_be_had(targets::run(workspace)))?;
     step("msrv", || if_it_can_be_had(msrv::run(workspace)))?;
+    free(workspace, "msrv")?;
     step("compile-time", || compile_time::run(workspace))?;
+    free(workspace, "compile-time")?;
     step("docs", || docs::run(workspace))?;
     println!("==> test --opencl pocl");
     let on_pocl = ["--opencl", "pocl"].map(str::to_string);
     if_it_can_be_had(test::run(workspace, &on_pocl))?;
     println!("==> test");
     test::run(workspace, &[])
+}
+
+/// Removes the folder that only the step before has used: all steps together would fill a small disk.
+fn free(workspace: &Workspace, folder: &str) -> Result<()> {
+    let folder = workspace.target().join(folder);
+    remove_folder(&folder).map_err(|error| Error::io(folder.display(), error))
 }
 
 /// Without a network, or on another distribution, some things are not there; then the line printed is all that is claimed.
