@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use crate::call::call;
 use crate::capture::Used;
+use crate::launched::Launched;
 use crate::{Device, Error, KernelArg, Result, Stream, report};
 
 /// Work that was captured from a stream, and not done yet. It keeps the modules of its kernels loaded.
@@ -45,7 +46,7 @@ struct Exec {
     device: Device,
     raw: hipGraphExec_t,
     /// Streams that may still run it.
-    launched: Mutex<Vec<Stream>>,
+    launched: Mutex<Launched>,
     /// As [`Graph`] has it.
     used: Vec<Used>,
 }
@@ -154,8 +155,7 @@ impl GraphExec {
         device.make_current()?;
         let mut launched = self.core.launched.lock();
         if !launched.contains(stream) {
-            launched.retain(|other| !other.is_only_owner() || !matches!(other.is_idle(), Ok(true)));
-            launched.push(stream.clone());
+            launched.push(stream);
         }
         stream.keep_if_recording(|| vec![self.core.clone()]);
         // SAFETY: graph and stream are alive and of one device; the caller vouches for what the work uses.
@@ -187,11 +187,7 @@ impl Drop for Graph {
 
 impl Drop for Exec {
     fn drop(&mut self) {
-        let mut settled = true;
-        for stream in std::mem::take(self.launched.get_mut()) {
-            settled &= stream.settle();
-        }
-        if !settled {
+        if !self.launched.get_mut().settle() {
             report::leaked("graph", 0);
             // A run may be under way.
             std::mem::forget(std::mem::take(&mut self.used));

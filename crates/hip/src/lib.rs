@@ -97,6 +97,7 @@ mod host_memory;
 mod ipc;
 mod kernel;
 mod launch;
+mod launched;
 mod managed;
 mod module;
 mod occupancy;

@@ -9,6 +9,7 @@ use hip_sys::{hipFunction_t, hipModule_t};
 use parking_lot::Mutex;
 
 use crate::call::call;
+use crate::launched::Launched;
 use crate::{Device, Error, KernelArg, LaunchConfig, Result, Stream, report};
 
 /// Parameters of a launch whose addresses need no allocation. Kernels rarely have more; longer lists go to the heap.
@@ -26,7 +27,7 @@ struct Code {
     /// What the instances of templates are called in the code, by their name in C++.
     symbols: HashMap<String, String>,
     /// Streams that may still run a kernel of this module.
-    launched: Mutex<Vec<Stream>>,
+    launched: Mutex<Launched>,
     /// The address of the stream that was last found in the list, or null.
     latest: AtomicPtr<()>,
     /// HIP may keep pointing into the image it was given.
@@ -250,11 +251,8 @@ impl Code {
         }
         let mut launched = self.launched.lock();
         if !launched.contains(stream) {
-            // A stream that nobody else has and that is idle has nothing of this module left; keeping it would keep it alive as
-            // long as the module. One that somebody has may be about to get a kernel.
             self.latest.store(ptr::null_mut(), Ordering::Relaxed);
-            launched.retain(|other| !other.is_only_owner() || !matches!(other.is_idle(), Ok(true)));
-            launched.push(stream.clone());
+            launched.push(stream);
         }
         self.latest.store(stream.address(), Ordering::Relaxed);
     }
@@ -274,12 +272,7 @@ impl Code {
 
 impl Drop for Code {
     fn drop(&mut self) {
-        let streams = std::mem::take(self.launched.get_mut());
-        let mut settled = true;
-        for stream in &streams {
-            settled &= stream.settle();
-        }
-        if !settled {
+        if !self.launched.get_mut().settle() {
             std::mem::forget(std::mem::take(&mut self._image));
             report::leaked("module", 0);
         } else if let Err(error) = self.unload() {

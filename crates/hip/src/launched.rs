@@ -1,0 +1,82 @@
+//! The streams that something was launched on.
+
+use crate::Stream;
+
+/// What must not be destroyed before these streams are idle keeps them here.
+#[derive(Debug, Default)]
+pub(crate) struct Launched(Vec<Stream>);
+
+impl Launched {
+    /// Whether the stream is on the list.
+    pub(crate) fn contains(&self, stream: &Stream) -> bool {
+        self.0.contains(stream)
+    }
+
+    /// Adds a stream that is not on the list, before something is launched on it. Streams that have nothing left leave the
+    /// list: those that are idle and have no other owner. Another owner may be about to launch something.
+    pub(crate) fn push(&mut self, stream: &Stream) {
+        self.0
+            .retain(|other| !other.is_only_owner() || !matches!(other.is_idle(), Ok(true)));
+        self.0.push(stream.clone());
+    }
+
+    /// Waits for all of them. Returns whether it is certain that none of their work runs any more.
+    #[must_use = "what a stream may still run must not be destroyed"]
+    pub(crate) fn settle(&mut self) -> bool {
+        let streams = std::mem::take(&mut self.0);
+        streams
+            .iter()
+            .fold(true, |settled, stream| stream.settle() && settled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Device, Runtime};
+
+    fn device() -> Device {
+        let host = platform::select_named(Some("host")).unwrap();
+        let hip = std::sync::Arc::new(*host.tables().hip);
+        // SAFETY: one platform's functions.
+        let runtime = unsafe { Runtime::from_tables(hip, None) };
+        runtime.unwrap().device(0).unwrap()
+    }
+
+    #[test]
+    fn a_stream_leaves_once_it_is_idle_and_has_no_other_owner() {
+        let device = device();
+        let (given_up, held) = (device.stream().unwrap(), device.stream().unwrap());
+        let mut launched = Launched::default();
+        launched.push(&given_up);
+        launched.push(&held);
+        assert!(launched.contains(&given_up) && launched.contains(&held));
+        drop(given_up);
+        launched.push(&device.stream().unwrap());
+        assert!(
+            launched.contains(&held),
+            "its owner may be about to launch something"
+        );
+        assert_eq!(launched.0.len(), 2);
+        assert!(launched.settle());
+        assert!(launched.0.is_empty());
+    }
+
+    #[test]
+    fn a_stream_that_is_still_at_work_stays_without_an_owner() {
+        let device = device();
+        let busy = device.stream().unwrap();
+        let (open, gate) = std::sync::mpsc::channel::<()>();
+        busy.host_function(move || {
+            let _ = gate.recv();
+        })
+        .unwrap();
+        let mut launched = Launched::default();
+        launched.push(&busy);
+        drop(busy);
+        launched.push(&device.stream().unwrap());
+        assert_eq!(launched.0.len(), 2);
+        drop(open);
+        assert!(launched.settle());
+    }
+}
