@@ -208,3 +208,28 @@ fn a_failed_user_without_later_users_is_reported_and_waited_for() {
         .expect("everyone was waited for");
     assert!(noting.take().contains(&(Stream(FAILED), None)));
 }
+
+#[test]
+fn a_user_of_another_view_waits_for_every_user_after_a_failure() {
+    let outcome = Arc::<Outcome>::default();
+    let noting = Noting {
+        outcome: Some(Arc::clone(&outcome)),
+        ..Noting::default()
+    };
+    let mut uses = Uses::default();
+    admit(&mut uses, &noting, Queue(1), Access::Read, 0..8);
+    admit(&mut uses, &noting, Stream(1), Access::Write, 0..8);
+    outcome.told(Err(Error::Empty));
+    uses.wait_before(&noting, &Stream(1), Access::Read)
+        .expect_err("the hand-off failed");
+    assert_eq!(noting.take(), []);
+    // In order it would come after its own work, and after nothing that only reads.
+    uses.wait_before(&noting, &Stream(1), Access::Read)
+        .expect("everyone was waited for");
+    let mut waited = noting.take();
+    waited.sort_by_key(|(user, _)| matches!(user, Stream(_)));
+    assert_eq!(waited, [(Queue(1), None), (Stream(1), None)]);
+    uses.wait_before(&noting, &Stream(1), Access::Read)
+        .expect("the order is known again");
+    assert_eq!(noting.take(), []);
+}
