@@ -15,12 +15,13 @@
 //! | `targets` | the raw layer compiles for other systems |
 //! | `msrv` | the oldest compiler that each crate states |
 //! | `mutants` | whether the tests notice changes of the code that orders work |
+//! | `miri`, `tsan` | Miri and ThreadSanitizer over what needs no driver |
 //! | `bench` | what the layers cost on the host |
 //! | `compile-time` | seconds for each crate of the raw layer |
 //! | `docs` | API documentation and the book |
 //! | `ci` | what a change has to pass |
 //!
-//! Each task lies in the module of its name.
+//! Each task lies in the module of its name; `miri` and `tsan` share `nightly`.
 
 mod bench;
 mod ci;
@@ -32,6 +33,7 @@ mod docs;
 mod error;
 mod msrv;
 mod mutants;
+mod nightly;
 mod oclgrind;
 mod real_hip;
 mod setup;
@@ -47,7 +49,7 @@ use std::process::ExitCode;
 use error::{Error, Result};
 use workspace::Workspace;
 
-const TASKS: &str = "setup, demo, test, test-gpu, codegen, symbols, tidy, consumers, oclgrind, real-hip, targets, msrv, compile-time, mutants, bench, docs, ci";
+const TASKS: &str = "setup, demo, test, test-gpu, codegen, symbols, tidy, consumers, oclgrind, real-hip, targets, msrv, compile-time, mutants, miri, tsan, bench, docs, ci";
 
 const HELP: &str = "\
 usage: cargo xtask <task> [options]
@@ -77,6 +79,8 @@ usage: cargo xtask <task> [options]
   compile-time           print how long each crate of the raw layer takes to compile
   mutants [PACKAGE...]   change the code that orders work, bit by bit, and see whether the tests notice (hours)
     --shard K/N          every Nth change only, from the Kth on, counted from 0
+  miri                   interpret the tests that need no driver, on the nightly toolchain's Miri
+  tsan                   run those with threads under ThreadSanitizer, on the nightly toolchain
   bench [CRATE...]       what the layers cost on the host; for figures of devices see `hipcl bench`
   docs                   build the API documentation and the book
   ci                     format, tidy, codegen --check, clippy, consumers, oclgrind, real-hip, targets,
@@ -126,6 +130,8 @@ fn run(args: &[String]) -> Result<()> {
         "compile-time" => no_options("compile-time", rest)
             .and_then(|()| compile_time::run(&Workspace::discover()?)),
         "mutants" => mutants::run(&Workspace::discover()?, rest),
+        "miri" => no_options("miri", rest).and_then(|()| nightly::miri(&Workspace::discover()?)),
+        "tsan" => no_options("tsan", rest).and_then(|()| nightly::tsan(&Workspace::discover()?)),
         "bench" => bench::run(&Workspace::discover()?, rest),
         "docs" => no_options("docs", rest).and_then(|()| docs::run(&Workspace::discover()?)),
         "ci" => no_options("ci", rest).and_then(|()| ci::run(&Workspace::discover()?)),

@@ -1,0 +1,143 @@
+//! `cargo xtask miri` and `cargo xtask tsan`: the checkers of Rust's nightly toolchain, over what needs no driver.
+//!
+//! Miri interprets the tests and reports undefined behaviour. ThreadSanitizer instruments them, the standard library
+//! included, and reports data races. Both are used by hand: a driver or a foreign library in the process is either refused
+//! (Miri) or not instrumented and reported wrongly (ThreadSanitizer).
+
+use xshell::{Cmd, Shell, cmd};
+
+use crate::error::{Error, Result};
+use crate::workspace::Workspace;
+
+const TOOLCHAIN: &str = "nightly";
+
+/// Tests in the library of a package, by parts of their names.
+struct Part {
+    package: &'static str,
+    tests: &'static [&'static str],
+}
+
+/// Libraries whose tests call no foreign function, or those of their tests that do not.
+const MIRI: [Part; 4] = [
+    Part {
+        package: "interop",
+        tests: &[
+            "alias::",
+            "deadline::",
+            "grade::",
+            "handoff::ticket",
+            "meter::ledger",
+            "meter::slots",
+            "pipeline::timeline",
+            "route::",
+            "sides::",
+            "stretches::",
+            "uses::",
+        ],
+    },
+    Part {
+        package: "kernel-cache",
+        tests: &[""],
+    },
+    Part {
+        package: "clmgr",
+        tests: &[
+            "access::",
+            "deferred::",
+            "memory_pool::",
+            "pool::",
+            "usage::",
+        ],
+    },
+    Part {
+        package: "hip",
+        tests: &["slice::", "uuid::", "view::"],
+    },
+];
+
+/// Those that use several threads.
+const TSAN: [Part; 2] = [
+    Part {
+        package: "interop",
+        tests: &["alias::", "handoff::", "meter::", "uses::"],
+    },
+    Part {
+        package: "clmgr",
+        tests: &["pool::", "usage::"],
+    },
+];
+
+/// # Errors
+/// [`Error::Missing`] without Miri; [`Error::Failed`] for undefined behaviour.
+pub fn miri(workspace: &Workspace) -> Result<()> {
+    let sh = workspace.shell()?;
+    need(&sh, "miri")?;
+    for Part { package, tests } in MIRI {
+        cargo(&sh)
+            .args(["miri", "test", "--package", package, "--lib", "--"])
+            .args(tests)
+            // Tests read files and the clock.
+            .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+            // An interpreter is a thousand times slower.
+            .env("HIPCL_MODEL_OPERATIONS", "2000")
+            .env("PROPTEST_CASES", "8")
+            .run()
+            .map_err(|_| {
+                Error::Failed(format!("Miri has complaints about {package}, see above"))
+            })?;
+    }
+    Ok(())
+}
+
+/// # Errors
+/// [`Error::Missing`] without the standard library's source; [`Error::Failed`] for a data race.
+pub fn tsan(workspace: &Workspace) -> Result<()> {
+    let sh = workspace.shell()?;
+    need(&sh, "rust-src")?;
+    let folder = workspace.target().join("tsan");
+    for Part { package, tests } in TSAN {
+        cargo(&sh)
+            .args([
+                "test",
+                "-Zbuild-std",
+                "--target",
+                "x86_64-unknown-linux-gnu",
+            ])
+            .args(["--package", package, "--lib", "--target-dir"])
+            .arg(&folder)
+            .arg("--")
+            .args(tests)
+            .env("RUSTFLAGS", "-Zsanitizer=thread")
+            .env("TSAN_OPTIONS", "halt_on_error=1")
+            .run()
+            .map_err(|_| {
+                let reported = "ThreadSanitizer has complaints about";
+                Error::Failed(format!("{reported} {package}, see above"))
+            })?;
+    }
+    Ok(())
+}
+
+/// The nightly cargo, without what the cargo that started this program set for its own toolchain.
+fn cargo(sh: &Shell) -> Cmd<'_> {
+    cmd!(sh, "rustup run {TOOLCHAIN} cargo")
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .env_remove("CARGO")
+        .env_remove("RUSTC")
+}
+
+fn need(sh: &Shell, component: &str) -> Result<()> {
+    let listed = cmd!(
+        sh,
+        "rustup component list --installed --toolchain {TOOLCHAIN}"
+    )
+    .quiet()
+    .ignore_stderr()
+    .read();
+    match listed.is_ok_and(|list| list.lines().any(|line| line.starts_with(component))) {
+        true => Ok(()),
+        false => Err(Error::Missing(format!(
+            "no {component} here: run `rustup toolchain install {TOOLCHAIN} --component {component}`"
+        ))),
+    }
+}
