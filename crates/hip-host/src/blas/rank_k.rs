@@ -1,8 +1,8 @@
 //! The arithmetic of herk and syrk: a product of a matrix with its own (conjugate) transpose, of
 //! which one triangle is stored.
 
-use faer::linalg::matmul::triangular::{BlockStructure, matmul_with_conj};
-use faer::{Accum, Par};
+use faer::linalg::matmul::matmul_with_conj;
+use faer::{Accum, Mat, MatMut, Par};
 
 use super::product::{Operands, Product};
 use super::scalar::Scalar;
@@ -12,6 +12,10 @@ use super::view::{Fill, Op, Source, Target};
 /// The triangle is cut into squares of this side; a fixed number for the reason that
 /// `product` has.
 const TILE: usize = 256;
+
+/// The squares on the diagonal, of which only a triangle is stored, have this side: the whole square is computed beside it.
+/// `faer`'s own product into a triangle writes outside of it with AVX2 (0.24.4, complex doubles, 3 x 3).
+const BLOCK: usize = 32;
 
 /// `C := alpha op(A) op(A)^H + beta C` (`^T` if not `hermitian`), the triangle `fill` of an `n` x
 /// `n` matrix; `op(A)` is `n` x `k`.
@@ -79,37 +83,76 @@ impl<T: Scalar> RankK<T> {
     /// # Safety
     /// As for `run`; `part.c` is a square on the diagonal, of which only the triangle is touched.
     unsafe fn on_diagonal(&self, product: &Product<T>, part: Operands<T>) {
+        let n = product.n;
+        let side = BLOCK.min(n);
+        let mut scratch = Mat::<T>::zeros(side, side);
+        for at in (0..n).step_by(BLOCK) {
+            let side = BLOCK.min(n - at);
+            // What the triangle has of these columns beside the block.
+            let rows = match self.fill {
+                Fill::Lower => at + side..n,
+                Fill::Upper => 0..at,
+            };
+            let from = |row: usize| Operands {
+                a: part.a.from(row, 0),
+                b: part.b.from(0, at),
+                c: part.c.from(row, at),
+            };
+            let (beside, block) = (from(rows.start), from(at));
+            let shape = |m| Product {
+                m,
+                n: side,
+                ..*product
+            };
+            // SAFETY: the caller's promise; both lie in the triangle's square.
+            unsafe {
+                if !rows.is_empty() {
+                    shape(rows.len()).run(1, |_| beside);
+                }
+                let scratch = scratch.as_mut().submatrix_mut(0, 0, side, side);
+                self.block(&shape(side), block, scratch);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`on_diagonal`](Self::on_diagonal).
+    unsafe fn block(&self, product: &Product<T>, part: Operands<T>, mut scratch: MatMut<'_, T>) {
         let Product {
             n, k, alpha, beta, ..
         } = *product;
-        let (rows, structure): (fn(usize, usize) -> _, _) = match self.fill {
-            Fill::Lower => (|col, n| col..n, BlockStructure::TriangularLower),
-            Fill::Upper => (|col, _| 0..col + 1, BlockStructure::TriangularUpper),
+        let fill = self.fill;
+        let rows = |col: usize| match fill {
+            Fill::Lower => col..n,
+            Fill::Upper => 0..col + 1,
         };
         let Operands { a, b, c } = part;
         // SAFETY: the caller's promise.
         unsafe {
             if beta != T::ZERO || !product.reads_operands() {
-                c.scale(beta, n, |col| rows(col, n));
+                c.scale(beta, n, rows);
             }
             if product.reads_operands() {
                 matmul_with_conj(
-                    c.mat(n, n),
-                    structure,
-                    if beta == T::ZERO {
-                        Accum::Replace
-                    } else {
-                        Accum::Add
-                    },
+                    scratch.as_mut(),
+                    Accum::Replace,
                     a.mat(n, k),
-                    BlockStructure::Rectangular,
                     a.op.conj(),
                     b.mat(k, n),
-                    BlockStructure::Rectangular,
                     b.op.conj(),
                     alpha,
                     Par::Seq,
                 );
+                for col in 0..n {
+                    for row in rows(col) {
+                        let (place, value) = (c.from(row, col).ptr, scratch[(row, col)]);
+                        place.write(if beta == T::ZERO {
+                            value
+                        } else {
+                            place.read() + value
+                        });
+                    }
+                }
             }
             if self.hermitian {
                 for i in 0..n {
