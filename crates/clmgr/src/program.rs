@@ -2,6 +2,8 @@
 
 use std::ffi::{CString, c_char};
 use std::fmt;
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use opencl_sys::{cl_int, cl_program};
@@ -69,13 +71,37 @@ impl Program {
         Self::link(context, raw, source, options)
     }
 
-    /// Loads what [`binary`](Self::binary) returned for the same source, device and driver.
-    pub(crate) fn from_binary(
+    /// Loads what [`binary`](Self::binary) returned: code for this device and driver. A driver may also
+    /// take other code, such as NVIDIA's PTX or an AMD code object from HIPRTC.
+    ///
+    /// A driver need not keep the parameters' types in a binary. Launches then check less.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Zero`] for an empty binary, `CL_INVALID_BINARY` in [`Error::Call`] for one that is not for
+    /// this device or is damaged, [`Error::Build`].
+    ///
+    /// # Safety
+    ///
+    /// The binary is complete and what the driver, or a compiler for it, produced: drivers check little and
+    /// run what they get.
+    #[doc(alias = "clCreateProgramWithBinary")]
+    pub unsafe fn from_binary(context: &Context, binary: &[u8], options: &str) -> Result<Self> {
+        Self::load_binary(context, binary, "", options)
+    }
+
+    /// Loads a binary that the driver made of this source, with these options.
+    pub(crate) fn load_binary(
         context: &Context,
         binary: &[u8],
         source: &str,
         options: &str,
     ) -> Result<Self> {
+        if binary.is_empty() {
+            return Err(Error::Zero {
+                what: "the length of a program's binary",
+            });
+        }
         let api = context.api();
         let create = slot!(api, clCreateProgramWithBinary)?;
         let device = context.device().raw();
@@ -100,6 +126,81 @@ impl Program {
             format!("clCreateProgramWithBinary({length} bytes)")
         })?;
         Self::link(context, raw, source, options)
+    }
+
+    /// Builds a program from SPIR-V.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSupported`] if this is no SPIR-V module or the device takes none, [`Error::Build`].
+    ///
+    /// # Safety
+    ///
+    /// The module is valid SPIR-V for OpenCL's environment: drivers need not check it.
+    #[doc(alias = "clCreateProgramWithIL")]
+    pub unsafe fn from_spirv(context: &Context, module: &[u8], options: &str) -> Result<Self> {
+        let device = context.device();
+        let refused = |reason: String| Error::NotSupported {
+            what: format!("a program of {} bytes of SPIR-V", module.len()),
+            device: device.name().to_owned(),
+            reason,
+        };
+        if !is_spirv(module) {
+            let magic = "a SPIR-V module begins with the number 0x07230203 and has whole words";
+            return Err(refused(magic.to_owned()));
+        }
+        let versions = device
+            .ask()
+            .text(opencl_sys::CL_DEVICE_IL_VERSION)
+            .unwrap_or_default();
+        if !versions.contains("SPIR-V") {
+            return Err(refused(
+                "the device takes no intermediate language; build the source, or load a binary"
+                    .to_owned(),
+            ));
+        }
+        let create = slot!(context.api(), clCreateProgramWithIL)?;
+        let mut code = 0;
+        // SAFETY: the module is given with its length, and OpenCL copies it; `code` is a valid place.
+        let raw = unsafe {
+            create(
+                context.raw(),
+                module.as_ptr().cast(),
+                module.len(),
+                &raw mut code,
+            )
+        };
+        check(code, || {
+            format!("clCreateProgramWithIL({} bytes)", module.len())
+        })?;
+        Self::link(context, raw, "", options)
+    }
+
+    /// Builds the program in a file: SPIR-V by its first number, a source if it is text without a nul
+    /// character, otherwise a binary.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if it cannot be read, and what [`build`](Self::build),
+    /// [`from_spirv`](Self::from_spirv) and [`from_binary`](Self::from_binary) answer.
+    ///
+    /// # Safety
+    ///
+    /// As [`from_spirv`](Self::from_spirv) and [`from_binary`](Self::from_binary).
+    pub unsafe fn from_file(context: &Context, path: &Path, options: &str) -> Result<Self> {
+        let content = fs::read(path).map_err(|error| Error::File {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })?;
+        if is_spirv(&content) {
+            // SAFETY: the caller's promise.
+            return unsafe { Self::from_spirv(context, &content, options) };
+        }
+        match std::str::from_utf8(&content) {
+            Ok(source) if !source.contains('\0') => Self::build(context, source, options),
+            // SAFETY: the caller's promise.
+            _ => unsafe { Self::from_binary(context, &content, options) },
+        }
     }
 
     /// Builds the program `raw` and owns it.
@@ -253,6 +354,12 @@ impl Program {
     pub fn raw(&self) -> cl_program {
         self.0.raw.0
     }
+}
+
+/// Whether these bytes begin as a SPIR-V module, in the byte order of this machine, and are whole words.
+fn is_spirv(bytes: &[u8]) -> bool {
+    const MAGIC: u32 = 0x0723_0203;
+    bytes.starts_with(&MAGIC.to_ne_bytes()) && bytes.len().is_multiple_of(4)
 }
 
 impl fmt::Debug for Program {

@@ -188,7 +188,7 @@ impl ProgramCache {
                 return None;
             }
         };
-        let loaded = Program::from_binary(&self.0.context, &binary, source, options);
+        let loaded = Program::load_binary(&self.0.context, &binary, source, options);
         loaded
             .inspect_err(|error| {
                 self.trouble(&format_args!("{}: {error}", store.path(key).display()));

@@ -173,6 +173,14 @@ pub enum Error {
         /// Which text.
         what: &'static str,
     },
+    /// A program's file cannot be read.
+    #[error("the program in {} cannot be read: {reason}", path.display())]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        reason: String,
+    },
     /// An FFT length has a prime factor other than 2, 3 and 5.
     #[error(
         "no FFT of length {len}: it has the factor {factor}; only lengths of the form 2^a*3^b*5^c are supported, the next is {next}"

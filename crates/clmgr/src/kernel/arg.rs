@@ -51,6 +51,8 @@ pub struct NdRange {
     pub local: Option<[usize; 3]>,
     /// The number of dimensions, 1 to 3. The entries behind it are not used.
     pub dims: u32,
+    /// What `get_global_id` begins with in each dimension.
+    pub offset: [usize; 3],
 }
 
 impl NdRange {
@@ -60,6 +62,7 @@ impl NdRange {
         Self {
             global: [x, 1, 1],
             local: None,
+            offset: [0; 3],
             dims: 1,
         }
     }
@@ -70,6 +73,7 @@ impl NdRange {
         Self {
             global: [x, y, 1],
             local: None,
+            offset: [0; 3],
             dims: 2,
         }
     }
@@ -80,6 +84,7 @@ impl NdRange {
         Self {
             global: [x, y, z],
             local: None,
+            offset: [0; 3],
             dims: 3,
         }
     }
@@ -97,6 +102,13 @@ impl NdRange {
         self
     }
 
+    /// The same range with global ids that begin at `offset`.
+    #[must_use]
+    pub const fn with_offset(mut self, offset: [usize; 3]) -> Self {
+        self.offset = offset;
+        self
+    }
+
     pub(super) fn check(&self) -> std::result::Result<(), String> {
         let dims = self.dims as usize;
         if !(1..=3).contains(&dims) {
@@ -105,6 +117,16 @@ impl NdRange {
         let global = &self.global[..dims];
         if global.contains(&0) {
             return Err(format!("a range of {global:?} has no work-item"));
+        }
+        let offset = &self.offset[..dims];
+        if global
+            .iter()
+            .zip(offset)
+            .any(|(g, o)| g.checked_add(*o).is_none())
+        {
+            return Err(format!(
+                "the offset {offset:?} with the range {global:?} exceeds the largest index"
+            ));
         }
         if let Some(local) = &self.local {
             let local = &local[..dims];
@@ -143,6 +165,18 @@ mod tests {
             }
             .check()
             .is_err()
+        );
+        assert!(
+            NdRange::d1(8)
+                .with_offset([usize::MAX, 0, 0])
+                .check()
+                .is_err()
+        );
+        assert!(
+            NdRange::d1(8)
+                .with_offset([8, usize::MAX, 0])
+                .check()
+                .is_ok()
         );
         assert!(NdRange::d1_local(8, 4).check().is_ok());
         assert!(NdRange::d3(2, 3, 4).check().is_ok());

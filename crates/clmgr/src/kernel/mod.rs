@@ -2,11 +2,13 @@
 
 mod arg;
 mod foreign;
+mod info;
 pub(crate) mod name;
 mod object;
 mod parameter;
 
 pub use arg::{Arg, NdRange};
+pub use info::{AddressSpace, KernelInfo, ObjectKind, ParameterInfo};
 
 use std::collections::HashMap;
 use std::fmt;
@@ -156,7 +158,7 @@ impl Kernel {
                 unsafe { object.set(index, arg) }
                     .map_err(|error| self.argument_refusal(index, arg, error))?;
             }
-            // SAFETY: queue and kernel are alive and of one context; the ranges hold `dims`
+            // SAFETY: queue and kernel are alive and of one context; offset and ranges hold `dims`
             // entries; no event is waited for; `event` is a valid place. The caller answers for
             // what the kernel touches.
             let code = unsafe {
@@ -164,7 +166,7 @@ impl Kernel {
                     queue.raw(),
                     object.raw.0,
                     range.dims,
-                    std::ptr::null(),
+                    range.offset.as_ptr(),
                     range.global.as_ptr(),
                     range
                         .local
