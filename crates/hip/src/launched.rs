@@ -23,10 +23,11 @@ impl Launched {
     /// Waits for all of them. Returns whether it is certain that none of their work runs any more.
     #[must_use = "what a stream may still run must not be destroyed"]
     pub(crate) fn settle(&mut self) -> bool {
-        let streams = std::mem::take(&mut self.0);
-        streams
-            .iter()
-            .fold(true, |settled, stream| stream.settle() && settled)
+        let mut settled = true;
+        for stream in std::mem::take(&mut self.0) {
+            settled &= stream.settle();
+        }
+        settled
     }
 }
 
