@@ -27,7 +27,8 @@ fn skipped(reason: &str) {
     println!("skipped: {reason}");
     if let Some(path) = std::env::var_os("HIPCL_SKIP_LOG") {
         let log = std::fs::OpenOptions::new().append(true).open(path);
-        let _ = log.and_then(|mut log| writeln!(log, "vulkan::{test}: {reason}"));
+        let line = format!("vulkan::{test}: {reason}\n");
+        let _ = log.and_then(|mut log| log.write_all(line.as_bytes()));
     }
 }
 

@@ -43,12 +43,13 @@ pub fn tables() -> Option<&'static Tables> {
 /// Says that the running test can't do its work here, also in the file that `HIPCL_SKIP_LOG` names.
 fn skipped(reason: &str) {
     let thread = std::thread::current();
-    let line = format!("{}: {reason}", thread.name().unwrap_or("a test"));
-    eprintln!("skipped: {line}");
+    let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
+    eprint!("skipped: {line}");
     if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
         let log = std::fs::File::options().append(true).create(true).open(log);
         let mut log = log.expect("the skip log opens");
-        writeln!(log, "{line}").expect("the skip log takes a line");
+        log.write_all(line.as_bytes())
+            .expect("the skip log takes a line");
     }
 }
 
