@@ -3,22 +3,24 @@
 # ordinary user, no Python, and a fresh clone of this repository's HEAD. By hand, as root, on a machine with Rust and debootstrap.
 set -euo pipefail
 
-usage="usage: ci/fresh/machine.sh FOLDER [--suite NAME] [--with PACKAGE,...] [--offline]
+usage="usage: ci/fresh/machine.sh FOLDER [--suite NAME] [--with PACKAGE,...] [--keep] [--offline]
 
   FOLDER           where the machine is made; one that is there is used again, with a new clone
   --suite NAME     of Debian (default: bookworm, which is Debian 12)
   --with PACKAGES  what else is installed, for example python3-pip or pocl-opencl-icd,ocl-icd-libopencl1
+  --keep           go on with the clone that is there and what was built in it, brought to HEAD
   --offline        fetch Rust's packages, then try the demo with neither network nor runtime: one sentence, exit status 2
 
 Ends with the exit status of the first command that failed."
 
 fail() { echo "error: $*" >&2; exit 2; }
 
-folder='' suite=bookworm packages=ca-certificates,g++,git offline=no
+folder='' suite=bookworm packages=ca-certificates,g++,git keep=no offline=no
 while [ $# -gt 0 ]; do
     case $1 in
         --suite) suite=${2:?$usage}; shift ;;
         --with) packages+=,${2:?$usage}; shift ;;
+        --keep) keep=yes ;;
         --offline) offline=yes ;;
         -*) fail "$usage" ;;
         *) folder=$1 ;;
@@ -34,7 +36,7 @@ command -v rustup >/dev/null || fail "needs rustup, whose toolchain the machine 
 if [ "${FRESH_IN_NAMESPACE:-}" != yes ]; then
     with=${packages#ca-certificates,g++,git}
     exec env FRESH_IN_NAMESPACE=yes unshare --mount "$0" "$folder" --suite "$suite" \
-        ${with:+--with "${with#,}"} $([ "$offline" = no ] || echo --offline)
+        ${with:+--with "${with#,}"} $([ "$keep" = no ] || echo --keep) $([ "$offline" = no ] || echo --offline)
 fi
 
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -50,10 +52,20 @@ if [ ! -e "$root/made" ]; then
     chroot "$root" useradd --create-home --home-dir /srv/user user
     touch "$root/made"
 fi
+# Packages that were asked for later.
+missing=$(for name in ${packages//,/ }; do
+    chroot "$root" dpkg -s "$name" >/dev/null 2>&1 || echo "$name"
+done)
+
 # How this machine reaches the network, and which certificates it trusts.
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 for kind in proc sys dev; do mount --rbind "/$kind" "$root/$kind"; done
+if [ -n "$missing" ]; then
+    chroot "$root" apt-get -q update
+    # shellcheck disable=SC2086
+    chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install $missing
+fi
 
 # The toolchain of rust-toolchain.toml, as rustup would install it.
 toolchain=$(cd "$here" && rustup show active-toolchain | cut -d ' ' -f 1)
@@ -67,8 +79,13 @@ fi
 chroot "$root" chown -R user:user /opt/rust
 
 clone=$root/srv/user/hipcl
-rm -rf "$clone"
-git clone --quiet "$here" "$clone"
+if [ "$keep" = yes ] && [ -e "$clone" ]; then
+    git -C "$clone" -c safe.directory="*" fetch --quiet origin HEAD
+    git -C "$clone" -c safe.directory="*" reset --quiet --hard FETCH_HEAD
+else
+    rm -rf "$clone"
+    git clone --quiet "$here" "$clone"
+fi
 chroot "$root" chown -R user:user /srv/user/hipcl
 
 # The user's path does not lead there.
