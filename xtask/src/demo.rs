@@ -10,6 +10,7 @@ use xshell::cmd;
 
 use crate::error::{Error, Result};
 use crate::setup;
+use crate::test;
 use crate::workspace::{Workspace, cargo, seconds, step};
 
 /// One run of `hipcl pipeline`: the preset and the options that keep it short.
@@ -47,14 +48,20 @@ struct Done {
 /// Sets up, builds, runs the presets and sums them up.
 pub fn run(workspace: &Workspace) -> Result<()> {
     setup::run(workspace)?;
-    step("build hipcl (release)", || {
+    step("build hipcl", || {
         let sh = workspace.shell()?;
         let cargo = cargo();
-        cmd!(sh, "{cargo} build --release --package hipcl")
-            .run()
-            .map_err(|_| Error::Failed("hipcl does not build, see above".into()))
+        // With the tests' features, so that they build nothing again. Cargo counts those of `[dev-dependencies]` only if a
+        // target that may use them is selected: any example will do.
+        let (crates, example) = (test::CRATES, "devices");
+        cmd!(
+            sh,
+            "{cargo} build {crates...} --bin hipcl --example {example}"
+        )
+        .run()
+        .map_err(|_| Error::Failed("hipcl does not build, see above".into()))
     })?;
-    let program = workspace.target().join("release").join("hipcl");
+    let program = workspace.target().join("debug").join("hipcl");
     let folder = workspace.target().join("demo");
     fs::create_dir_all(&folder).map_err(|error| Error::io(folder.display(), error))?;
 

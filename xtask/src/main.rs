@@ -58,7 +58,7 @@ usage: cargo xtask <task> [options]
     --force-local        install it even if the system has a runtime
     --vulkan             put Mesa's software Vulkan driver into target/, for the tests of interop::vulkan
     --with intel|pocl    install this one
-  demo                   set up, build the release program, run the main job
+  demo                   set up, build the program, run the three jobs
   test [cargo test args] set up, run every test, end with `N passed, N failed, N skipped`
     --opencl intel|pocl  on this OpenCL runtime, installed beside the one that programs find (the first option)
   test-gpu               the tests of HIP, rocBLAS and OpenCL, and the command's jobs, on one platform

@@ -22,11 +22,21 @@ struct Summary {
     skipped: u64,
 }
 
-/// What is off by default and tested all the same.
-const FEATURES: [&str; 2] = ["--features", "interop/vulkan"];
+/// Every test but this program's own, with what is off by default and tested all the same.
+pub const CRATES: [&str; 5] = [
+    "--workspace",
+    "--exclude",
+    "xtask",
+    "--features",
+    "interop/vulkan",
+];
 
-/// Runs `cargo test --workspace` on the OpenCL runtime that programs find, or first installs and uses the one named
-/// by `--opencl NAME`; all other arguments go to cargo unchanged.
+/// This program's own tests, apart: together with the others it would be built with more features than it was started with,
+/// and so would all that it downloads files with.
+const XTASK: [&str; 2] = ["--package", "xtask"];
+
+/// Runs `cargo test` on the OpenCL runtime that programs find, or first installs and uses the one named by `--opencl NAME`.
+/// All other arguments go to cargo unchanged, and with any of them this program's own tests are left out.
 pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     match args {
         [option, rest @ ..] if option == "--opencl" => {
@@ -48,8 +58,15 @@ fn run_on(workspace: &Workspace, opencl: Option<&Path>, args: &[String]) -> Resu
     let log = workspace.target().join("skipped-tests.log");
     fs::write(&log, "").map_err(|error| Error::io(log.display(), error))?;
 
-    println!("==> cargo test --workspace {}", FEATURES.join(" "));
-    let (mut summary, succeeded) = cargo_test(workspace, opencl, args, &log)?;
+    let selections: &[&[&str]] = match args {
+        [] => &[&CRATES, &XTASK],
+        _ => &[&CRATES],
+    };
+    let (mut summary, mut succeeded) = (Summary::default(), true);
+    for selection in selections {
+        println!("==> cargo test {}", selection.join(" "));
+        succeeded &= cargo_test(workspace, opencl, selection, args, &log, &mut summary)?;
+    }
     let skipped = skipped_tests(&log)?;
     if !skipped.is_empty() {
         println!("\nskipped:");
@@ -73,17 +90,19 @@ fn run_on(workspace: &Workspace, opencl: Option<&Path>, args: &[String]) -> Resu
     }
 }
 
-/// Streams cargo's output and reads the summaries out of it.
+/// Streams cargo's output and adds the summaries in it; returns whether cargo succeeded.
 fn cargo_test(
     workspace: &Workspace,
     opencl: Option<&Path>,
+    selection: &[&str],
     args: &[String],
     log: &Path,
-) -> Result<(Summary, bool)> {
+    summary: &mut Summary,
+) -> Result<bool> {
     let software = SoftwareVulkan::find(workspace);
     let mut child = Command::new(cargo())
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .args(FEATURES)
+        .args(["test", "--no-fail-fast"])
+        .args(selection)
         .args(args)
         .current_dir(workspace.root())
         .env(SKIP_LOG, log)
@@ -98,7 +117,6 @@ fn cargo_test(
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| Error::io("cannot start cargo", error))?;
-    let mut summary = Summary::default();
     if let Some(stdout) = child.stdout.take() {
         let mut out = std::io::stdout().lock();
         for line in BufReader::new(stdout).split(b'\n') {
@@ -111,7 +129,7 @@ fn cargo_test(
     let status = child
         .wait()
         .map_err(|error| Error::io("cannot wait for cargo", error))?;
-    Ok((summary, status.success()))
+    Ok(status.success())
 }
 
 /// The log's lines, each once: a test that several programs run is still one test that did not run.

@@ -39,16 +39,17 @@ fn measured_with(what: &str, prepare: impl FnOnce(&mut Prepared)) -> Option<serd
     Some(report)
 }
 
-#[test]
-fn every_figure_has_a_spread_and_is_held_against_something() {
-    for what in [
-        "launch", "pool", "cache", "staging", "blas", "solver", "fft", "routes", "pipeline",
-        "note", "stream",
-    ] {
-        if measured(what).is_none() {
-            return;
-        }
+/// A test for each bench, so that they run side by side.
+mod every_figure_has_a_spread_and_is_held_against_something {
+    macro_rules! benches {
+        ($($what:ident)*) => {$(
+            #[test]
+            fn $what() {
+                super::measured(stringify!($what));
+            }
+        )*};
     }
+    benches! { launch pool cache staging blas solver fft routes pipeline note stream }
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn measure(options: &Options) -> Result<Report> {
     let bridge = Bridge::open(&selection, &interop_options)?;
     let first_calls = bridge.warm_up()?;
     let ground = Ground { selection, bridge };
-    let found = match options.what {
+    let mut found = match options.what {
         What::Handoff => handoff::measure(&ground),
         What::Routes => routes::measure(&ground),
         What::Staging => staging::measure(&ground),
@@ -213,6 +213,10 @@ fn measure(options: &Options) -> Result<Report> {
         What::Pool => pool::measure(&ground),
         What::Cache => cache::measure(&ground),
     }?;
+    if cfg!(debug_assertions) {
+        let note = "a development build, whose host times are too long; measure with `cargo build --release --package hipcl`";
+        found.notes.push(note.to_owned());
+    }
     Report::new(
         options.what,
         &ground.bridge,
