@@ -38,7 +38,11 @@ const PAIRS: &[(&[&str], &[&str])] = &[
     (&["hipModuleLoadData"], &["hipModuleUnload"]),
     (&["hipImportExternalMemory"], &["hipDestroyExternalMemory"]),
     (
-        &["hipMemCreate", "hipMemImportFromShareableHandle"],
+        &[
+            "hipMemCreate",
+            "hipMemImportFromShareableHandle",
+            "hipMemRetainAllocationHandle",
+        ],
         &["hipMemRelease"],
     ),
     (&["hipMemAddressReserve"], &["hipMemAddressFree"]),
