@@ -189,6 +189,14 @@ impl<T: Pod> Shared<T> {
         self.place.collapse().give_way_to(&[]);
     }
 
+    /// Puts the bridge's own stream, which it returns, after everyone who was given access, also by other views of the bytes,
+    /// and the memory on HIP's side.
+    pub(crate) fn bring_together(&mut self) -> Result<hip::Stream> {
+        let stream = self.core().stream.clone();
+        drop(self.hip_mut(&stream)?);
+        Ok(stream)
+    }
+
     /// Waits for every user that was granted access to the memory.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.place.collapse().settle()

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clmgr::SvmGrain;
 use clmgr::opencl_sys::{self, cl_mem};
 use common::Foreign;
-use interop::{Bridge, Error, Options, Policy, Route, Shared};
+use interop::{Bridge, Error, Link, Options, Policy, Route, Shared};
 
 const LEN: usize = 4096;
 
@@ -419,4 +419,28 @@ fn virtual_memory_and_an_import_of_its_descriptor_are_one_memory() {
         "the writer is at work: {late:?}"
     );
     drop(open);
+}
+
+#[test]
+fn an_export_comes_after_the_users_of_other_views() {
+    let bridge = Bridge::open(&common::host(), &soon()).expect("a bridge");
+    let queue = bridge.queue().expect("a queue");
+    let device = bridge.hip_device();
+    let mut memory = device.alloc_zeroed::<u32>(LEN).expect("memory");
+    let stream = bridge.main_stream();
+    let ptr = memory.on_mut(stream).expect("access").as_mut_ptr();
+    let memory = Arc::new(memory);
+    // SAFETY: `memory` outlives both views; the guards below are taken one after the other.
+    let adopt = || unsafe { bridge.adopt_hip(ptr, LEN, memory.clone()) }.expect("adopted");
+    let (mut one, two) = (adopt(), adopt());
+    let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
+    queue.wait_for(held.event()).expect("a wait");
+    drop(one.cl_mut(&queue).expect("access"));
+    let (link, _other) = Link::pair().expect("a link");
+    let not = two
+        .export(link.with_limit(Duration::from_millis(100)))
+        .expect_err("the writer is at work");
+    assert!(matches!(not.error, Error::HandoffTimeout { .. }), "{not}");
+    assert!(not.buffer.is_some());
+    held.complete().expect("an event");
 }

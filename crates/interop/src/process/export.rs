@@ -112,6 +112,7 @@ impl<T: Pod> Shared<T> {
     fn outgoing(&mut self, carriers: &[Carrier]) -> Result<(Carrier, Outgoing)> {
         self.check_writable()?;
         // The host platform moves the bytes when it shares memory for the first time.
+        self.bring_together()?;
         self.settle()?;
         let mut tried = Vec::new();
         for &carrier in carriers {

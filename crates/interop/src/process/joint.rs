@@ -63,7 +63,7 @@ impl<T: Pod> Joint<T> {
     /// # Errors
     /// [`PeerError::NotOurTurn`]; the failure of this side's work, in which case the turn stays here; [`PeerError::Gone`].
     pub fn pass(&mut self) -> Result<()> {
-        let stream = self.bring_together()?;
+        let stream = self.granted_mut()?.bring_together()?;
         stream.synchronize()?;
         // Whoever let the stream go on may have done so because the other side failed, or took too long.
         self.shared_mut().settle()?;
@@ -86,7 +86,7 @@ impl<T: Pod> Joint<T> {
     /// # Errors
     /// As [`pass`](Self::pass), as far as it is known by then.
     pub fn pass_queued(&mut self) -> Result<()> {
-        let stream = self.bring_together()?;
+        let stream = self.granted_mut()?.bring_together()?;
         let (socket, passed) = (Arc::clone(self.link.socket()), self.passed);
         // Whatever lets a stream go notes first why. Not asked of the view, whose lock may be held by one who waits for this
         // stream.
@@ -300,13 +300,6 @@ impl<T: Pod> Joint<T> {
             return Err(self.memory_gone());
         }
         Ok(())
-    }
-
-    /// Puts the bridge's own stream after everyone who was given access here, and the memory on HIP's side.
-    fn bring_together(&mut self) -> Result<hip::Stream> {
-        let stream = self.shared().core().stream.clone();
-        drop(self.granted_mut()?.hip_mut(&stream)?);
-        Ok(stream)
     }
 
     fn gave_away(&mut self) {
