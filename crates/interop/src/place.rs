@@ -31,18 +31,27 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn new(core: &Arc<Core>, backing: Box<dyn Backing>) -> Self {
-        Self {
+    /// # Errors
+    /// If another buffer has some of the bytes and one of the two keeps a copy of them, whose changes the other would not
+    /// see.
+    pub(crate) fn new(core: &Arc<Core>, backing: Box<dyn Backing>) -> Result<Self> {
+        let route = backing.route();
+        let view = VIEWS.enter(backing.spans(), route.is_copy());
+        let view = view.ok_or_else(|| Error::Unsupported {
+            route,
+            reason: "another shared buffer has some of the bytes, and one of the two keeps a copy of them that the other does not see; drop the other first".into(),
+        })?;
+        Ok(Self {
             core: Arc::clone(core),
             residency: backing.residency(core),
-            view: VIEWS.enter(backing.spans()),
+            view,
             backing: ManuallyDrop::new(backing),
             handoff: ManuallyDrop::new(Arc::new(Host::new(None))),
             wanted: None,
             next: Arc::default(),
             successor: OnceLock::new(),
             succession: Mutex::default(),
-        }
+        })
     }
 
     /// New memory of this route that holds `data`, to be used as the old one was.
@@ -51,7 +60,7 @@ impl Place {
         let mut memory = backing::allocate(&self.core, route, data.len())?;
         // Nobody else knows the memory yet.
         memory.write(&self.core, data)?;
-        let mut new = Self::new(&self.core, memory);
+        let mut new = Self::new(&self.core, memory)?;
         new.next = next;
         if let Some(handoff) = &self.wanted {
             new.hand_over_by(handoff);

@@ -122,7 +122,7 @@ impl<T: Pod> Shared<T> {
             });
         }
         Ok(Self {
-            place: Place::new(core, backing),
+            place: Place::new(core, backing)?,
             len: bytes / element,
             writable,
             sides: Mutex::default(),

@@ -422,6 +422,40 @@ fn virtual_memory_and_an_import_of_its_descriptor_are_one_memory() {
 }
 
 #[test]
+fn bytes_that_a_copy_shows_are_no_other_buffers() {
+    let rig = Rig::open();
+    let raw = rig.foreign.buffer(0, LEN * 4);
+    let region = opencl_sys::cl_buffer_region {
+        origin: LEN * 2,
+        size: LEN * 2,
+    };
+    let create = rig
+        .foreign
+        .api
+        .clCreateSubBuffer
+        .expect("clCreateSubBuffer");
+    let (mut code, kind) = (0, opencl_sys::CL_BUFFER_CREATE_TYPE_REGION);
+    // SAFETY: the region lies in the buffer; a valid place for the code.
+    let part = unsafe { create(raw, 0, kind, (&raw const region).cast(), &raw mut code) };
+    assert_eq!(code, 0);
+    // SAFETY: both are alive; no guards are taken.
+    let adopt = |raw, route| unsafe { rig.bridge.adopt_cl_mem::<u32>(raw, Some(route)) };
+    for (first, second) in [
+        (Route::Staging, Route::Staging),
+        (Route::Staging, Route::GpuVa),
+        (Route::GpuVa, Route::Staging),
+    ] {
+        let kept = adopt(part, first).expect("adopted");
+        let refused = adopt(raw, second).expect_err("the other would not see what is written");
+        assert!(refused.to_string().contains("keeps a copy"), "{refused}");
+        drop(kept);
+        drop(adopt(raw, second).expect("nobody else"));
+    }
+    rig.foreign.release(part);
+    rig.foreign.release(raw);
+}
+
+#[test]
 fn an_export_comes_after_the_users_of_other_views() {
     let bridge = Bridge::open(&common::host(), &soon()).expect("a bridge");
     let queue = bridge.queue().expect("a queue");

@@ -76,7 +76,8 @@ mod tests {
 
     fn enter(ranges: &[Range<usize>]) -> Arc<View<User>> {
         let at = |range: &Range<usize>| Span::at(range.start, range.len());
-        VIEWS.enter(ranges.iter().map(at).collect())
+        let view = VIEWS.enter(ranges.iter().map(at).collect(), false);
+        view.expect("none is alone")
     }
 
     fn is_aliased(view: &View<User>) -> bool {
@@ -98,6 +99,17 @@ mod tests {
         let original = enter(&[0x40..0x50, 0x140..0x150]);
         let import = enter(&[0x148..0x149]);
         assert!(is_aliased(&original) && is_aliased(&import));
+    }
+
+    #[test]
+    fn a_view_that_must_be_alone_is() {
+        let enter = |at: usize, alone| VIEWS.enter(vec![Span::at(at, 0x10)], alone);
+        let shared = enter(0x80, false).expect("nobody else");
+        assert!(enter(0x88, true).is_none() && !is_aliased(&shared));
+        drop(shared);
+        let alone = enter(0x88, true).expect("nobody else");
+        assert!(enter(0x80, false).is_none() && !is_aliased(&alone));
+        drop(enter(0x98, false).expect("beside it"));
     }
 
     #[test]

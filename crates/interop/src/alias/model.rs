@@ -119,7 +119,9 @@ fn views_that_overlap() {
             let (views, world, spans) = (Arc::clone(&views), Arc::clone(&world), spans.clone());
             thread::spawn(move || {
                 let span = &spans[own];
-                let view = views.enter(vec![Span::at(span.start, span.len())]);
+                let view = views
+                    .enter(vec![Span::at(span.start, span.len())], false)
+                    .expect("none is alone");
                 for _ in 0..2 {
                     let granted = || {
                         let mut work = world.work.lock().unwrap();
@@ -184,7 +186,10 @@ impl Order<Number> for Gate {
 /// One waits for work that ends only after another view has been granted.
 fn views_that_do_not() {
     let (views, gate) = (views(), Arc::new(Gate::default()));
-    let enter = |at: usize| views.enter(vec![Span::at(at, 4)]);
+    let enter = |at: usize| {
+        let view = views.enter(vec![Span::at(at, 4)], false);
+        view.expect("none is alone")
+    };
     let (first, second, far, beside) = (enter(0), enter(0), enter(100), enter(100));
     let admit = |view, order: &dyn Order<Number>, worker| {
         views.admit(view, order, &Number(worker), write(&(0..4)), || Ok(()))

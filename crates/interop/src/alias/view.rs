@@ -16,26 +16,34 @@ pub(crate) struct View<W: Worker> {
     uses: Mutex<Uses<W>>,
     /// Another view shows some of the same bytes.
     aliased: AtomicBool,
+    /// No other view may show any of the bytes.
+    alone: bool,
 }
 
 impl<W: Worker> Views<W> {
-    /// A view of the bytes at these addresses.
-    pub(crate) fn enter(&self, spans: Vec<Span>) -> Arc<View<W>> {
+    /// A view of the bytes at these addresses; `None` if another view shows some of them, and one of the two must be
+    /// `alone`.
+    pub(crate) fn enter(&self, spans: Vec<Span>, alone: bool) -> Option<Arc<View<W>>> {
         let view = Arc::new(View {
             spans,
             uses: Mutex::new(Uses::default()),
             aliased: AtomicBool::new(false),
+            alone,
         });
         let mut views = self.0.lock();
         views.retain(|other| other.strong_count() > 0);
-        for other in overlapping(&views, &view) {
+        let others = overlapping(&views, &view);
+        if others.iter().any(|other| alone || other.alone) {
+            return None;
+        }
+        for other in others {
             // Does not take the lock of the view, which may be held during a wait. This view's first use takes
             // that lock too, so it finds a use that is being granted under it; a later use looks here itself.
             other.aliased.store(true, Ordering::Release);
             view.aliased.store(true, Ordering::Release);
         }
         views.push(Arc::downgrade(&view));
-        view
+        Some(view)
     }
 
     /// Removes the view from the list, before its memory is freed and the addresses are reused.

@@ -6,6 +6,7 @@
 
 use super::Backing;
 use super::cl_object::ClObject;
+use super::gpu_va::reveal;
 use super::stretches::Stretches;
 use crate::alias::Span;
 use crate::core::Core;
@@ -17,6 +18,8 @@ use std::ops::Range;
 pub(crate) struct Staging {
     sides: Mutex<Sides>,
     bytes: usize,
+    /// Where OpenCL's memory is, if other code knows it.
+    known_at: Option<usize>,
     // Valid as long as the buffers above, which never move their memory.
     cl_mem: usize,
     hip_address: usize,
@@ -39,15 +42,16 @@ enum Current {
 
 impl Staging {
     pub(crate) fn allocate(core: &Core, bytes: usize) -> Result<Self> {
-        Self::new(core, ClObject::allocate(core, bytes)?, Current::Both)
+        Self::new(core, ClObject::allocate(core, bytes)?, None, Current::Both)
     }
 
     /// HIP's copy of an object that other code has filled.
     pub(crate) fn over(core: &Core, cl: ClObject) -> Result<Self> {
-        Self::new(core, cl, Current::Cl)
+        let address = reveal(core, cl.arg(), cl.access().reads())?;
+        Self::new(core, cl, Some(address), Current::Cl)
     }
 
-    fn new(core: &Core, cl: ClObject, current: Current) -> Result<Self> {
+    fn new(core: &Core, cl: ClObject, known_at: Option<usize>, current: Current) -> Result<Self> {
         let bytes = cl.bytes();
         let mut hip = core.hip_device.alloc::<u8>(bytes)?;
         let between = core.hip_device.alloc_pinned(bytes)?;
@@ -65,6 +69,7 @@ impl Staging {
         Ok(Self {
             sides,
             bytes,
+            known_at,
             cl_mem,
             hip_address,
         })
@@ -97,9 +102,10 @@ impl Backing for Staging {
         None
     }
 
-    /// Bytes of this buffer alone.
+    /// Nobody else knows the memory, unless it is that of a foreign object.
     fn spans(&self) -> Vec<Span> {
-        Vec::new()
+        let foreign = self.known_at.map(|address| Span::at(address, self.bytes));
+        foreign.into_iter().collect()
     }
 
     fn needs_host(&self) -> bool {

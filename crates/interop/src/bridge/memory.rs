@@ -20,6 +20,9 @@ impl Bridge {
     /// named, [`Route::DmaBuf`] being the third. It is retained until the result is dropped. A part
     /// of a buffer is fine; its length is that of the object in whole elements.
     ///
+    /// With a copy, what HIP writes is in the object once OpenCL was given the buffer again. Bytes that one shared buffer has
+    /// by a copy are refused to every other one.
+    ///
     /// # Errors
     /// [`Error::NotPossible`] with a reason per route; [`Error::OtherOwner`] for an object of
     /// another context; what OpenCL answers for a handle that is no buffer. The object is then as
