@@ -21,6 +21,8 @@ pub(crate) struct Place {
     handoff: ManuallyDrop<Arc<dyn Handoff>>,
     /// The hand-off for memory of another route, should one take over.
     wanted: Option<Arc<dyn Handoff>>,
+    /// Of the elements.
+    alignment: usize,
     /// The routes that may be taken if this one fails, best first.
     next: Arc<[Route]>,
     /// Memory of another route with the same bytes, which took over while readers were alive. They
@@ -32,10 +34,20 @@ pub(crate) struct Place {
 
 impl Place {
     /// # Errors
-    /// If another buffer has some of the bytes and one of the two keeps a copy of them, whose changes the other would not
-    /// see.
-    pub(crate) fn new(core: &Arc<Core>, backing: Box<dyn Backing>) -> Result<Self> {
-        let route = backing.route();
+    /// If the memory is less aligned than the elements have to be, or if another buffer has some of its bytes and one of
+    /// the two keeps a copy of them, whose changes the other would not see.
+    pub(crate) fn new(
+        core: &Arc<Core>,
+        backing: Box<dyn Backing>,
+        alignment: usize,
+    ) -> Result<Self> {
+        let (route, address) = (backing.route(), backing.hip_ptr().addr());
+        if !address.is_multiple_of(alignment) {
+            return Err(Error::Alignment {
+                alignment,
+                limit: 1 << address.trailing_zeros(),
+            });
+        }
         let view = VIEWS.enter(backing.spans(), route.is_copy());
         let view = view.ok_or_else(|| Error::Unsupported {
             route,
@@ -48,6 +60,7 @@ impl Place {
             backing: ManuallyDrop::new(backing),
             handoff: ManuallyDrop::new(Arc::new(Host::new(None))),
             wanted: None,
+            alignment,
             next: Arc::default(),
             successor: OnceLock::new(),
             succession: Mutex::default(),
@@ -60,7 +73,7 @@ impl Place {
         let mut memory = backing::allocate(&self.core, route, data.len())?;
         // Nobody else knows the memory yet.
         memory.write(&self.core, data)?;
-        let mut new = Self::new(&self.core, memory)?;
+        let mut new = Self::new(&self.core, memory, self.alignment)?;
         new.next = next;
         if let Some(handoff) = &self.wanted {
             new.hand_over_by(handoff);

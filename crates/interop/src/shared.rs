@@ -115,14 +115,8 @@ impl<T: Pod> Shared<T> {
         if element == 0 || bytes < element {
             return Err(Error::Empty);
         }
-        if !backing.hip_ptr().addr().is_multiple_of(align_of::<T>()) {
-            return Err(Error::Alignment {
-                alignment: align_of::<T>(),
-                limit: 1 << backing.hip_ptr().addr().trailing_zeros(),
-            });
-        }
         Ok(Self {
-            place: Place::new(core, backing)?,
+            place: Place::new(core, backing, align_of::<T>())?,
             len: bytes / element,
             writable,
             sides: Mutex::default(),

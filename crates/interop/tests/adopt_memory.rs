@@ -478,3 +478,38 @@ fn an_export_comes_after_the_users_of_other_views() {
     assert!(not.buffer.is_some());
     held.complete().expect("an event");
 }
+
+/// As large as it is aligned: more than allocations are by themselves.
+#[derive(Clone, Copy)]
+#[repr(C, align(65536))]
+struct Block([u8; 65536]);
+
+// SAFETY: bytes, and as many as the alignment.
+unsafe impl bytemuck::Zeroable for Block {}
+// SAFETY: as above.
+unsafe impl bytemuck::Pod for Block {}
+
+#[test]
+fn memory_that_takes_over_is_aligned_for_the_elements() {
+    let rig = Rig::open();
+    let memory = clmgr::HostPtrBuffer::<u8>::new(rig.bridge.cl_context(), 4 * size_of::<Block>())
+        .expect("memory");
+    let begin = memory.as_ptr().align_offset(align_of::<Block>());
+    let part = memory
+        .part(begin..begin + 2 * size_of::<Block>())
+        .expect("a part");
+    let mut refused = 0;
+    for route in Route::ALL {
+        // SAFETY: the part outlives the view, and nothing else uses it.
+        let data = unsafe { rig.bridge.adopt_cl_mem::<Block>(part.raw(), None) };
+        let mut data = data.expect("adopted");
+        match data.move_to(route) {
+            Ok(()) => {
+                let guard = data.hip(&rig.stream).expect("access");
+                assert!(guard.slice().as_ptr().is_aligned(), "{route}");
+            }
+            Err(error) => refused += usize::from(matches!(error, Error::Alignment { .. })),
+        }
+    }
+    assert!(refused > 0, "every route is aligned to 64 KiB by chance");
+}
