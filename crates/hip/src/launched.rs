@@ -13,11 +13,11 @@ impl Launched {
     }
 
     /// Adds a stream that is not on the list, before something is launched on it. Streams that have nothing left leave the
-    /// list: those that are idle and have no other owner. Another owner may be about to launch something.
+    /// list: those that are idle and that nobody holds. A holder may be about to launch something.
     pub(crate) fn push(&mut self, stream: &Stream) {
         self.0
-            .retain(|other| !other.is_only_owner() || !matches!(other.is_idle(), Ok(true)));
-        self.0.push(stream.clone());
+            .retain(|other| other.is_held() || !matches!(other.is_idle(), Ok(true)));
+        self.0.push(stream.kept());
     }
 
     /// Waits for all of them. Returns whether it is certain that none of their work runs any more.

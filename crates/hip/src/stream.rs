@@ -2,7 +2,7 @@ use std::any::Any;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hip_sys::{hipError_t, hipStream_t};
 use parking_lot::Mutex;
@@ -14,9 +14,10 @@ use crate::{Device, Error, Event, Result, report};
 ///
 /// Memory keeps the streams it was used on alive until that work is waited for. The last owner waits for the stream's work
 /// and destroys it, unless it is someone else's ([`Stream::from_raw`]).
-#[derive(Clone)]
 pub struct Stream {
     core: Arc<Core>,
+    /// Whether it is one of the core's holders.
+    holds: bool,
 }
 
 struct Core {
@@ -24,6 +25,8 @@ struct Core {
     raw: hipStream_t,
     /// Whether the stream is destroyed with its last owner.
     owned: bool,
+    /// The clones that may queue work.
+    holders: AtomicUsize,
     /// Recorded here, waited for elsewhere, and recorded again: a wait keeps to the record it saw when it was queued.
     fence: Mutex<Option<Event>>,
     /// What queued work uses, until a wait has shown that it is done.
@@ -60,9 +63,11 @@ impl Stream {
                 device: device.clone(),
                 raw,
                 owned,
+                holders: AtomicUsize::new(1),
                 fence: Mutex::new(None),
                 kept: Mutex::default(),
             }),
+            holds: true,
         }
     }
 
@@ -117,6 +122,12 @@ impl Stream {
     #[must_use]
     pub fn raw(&self) -> hipStream_t {
         self.core.raw
+    }
+
+    /// Whether it is someone else's stream ([`Stream::from_raw`]), which other values may stand for, too.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        !self.core.owned
     }
 
     /// Waits until all work queued so far has completed.
@@ -236,12 +247,38 @@ impl Stream {
         Arc::as_ptr(&self.core).cast_mut().cast()
     }
 
-    /// Whether this is the only clone, so that nobody else can queue anything.
-    pub(crate) fn is_only_owner(&self) -> bool {
-        let only = Arc::strong_count(&self.core) == 1;
+    /// The same stream for a record of who used something. It keeps the stream alive as a clone does, and does not count as
+    /// [held](Self::is_held). For layers above, whose records are like those of this one.
+    ///
+    /// ```compile_fail,E0133
+    /// fn unseen(stream: &hip::Stream) -> hip::Stream {
+    ///     stream.for_record()
+    /// }
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// No slice is taken for the result, and no work that uses memory is queued through it: records may forget such a stream
+    /// once it is idle.
+    #[must_use]
+    pub unsafe fn for_record(&self) -> Self {
+        self.kept()
+    }
+
+    /// As [`for_record`](Self::for_record), in this crate.
+    pub(crate) fn kept(&self) -> Self {
+        Self {
+            core: self.core.clone(),
+            holds: false,
+        }
+    }
+
+    /// Whether there is a clone that was not made by [`for_record`](Self::for_record). If there is none, no slice that was
+    /// taken for this value is alive, and nobody can queue anything by it.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
         // What the others queued came before they let go.
-        fence(Ordering::Acquire);
-        only
+        self.core.holders.load(Ordering::Acquire) > 0
     }
 
     /// For destructors: waits until the stream is idle, defers the error if there is one
@@ -267,6 +304,24 @@ impl Stream {
             }
         }
         outcome
+    }
+}
+
+impl Clone for Stream {
+    fn clone(&self) -> Self {
+        self.core.holders.fetch_add(1, Ordering::Relaxed);
+        Self {
+            core: self.core.clone(),
+            holds: true,
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if self.holds {
+            self.core.holders.fetch_sub(1, Ordering::Release);
+        }
     }
 }
 

@@ -15,7 +15,8 @@ pub(crate) struct Uses {
 #[derive(Default)]
 struct State {
     writer: Option<Stream>,
-    /// Streams that read since the last write; each of them waited for that write.
+    /// Streams that read since the last write; each of them waited for that write. Those that nobody holds leave once they
+    /// are idle.
     readers: Vec<Stream>,
 }
 
@@ -29,7 +30,11 @@ impl Uses {
         if let Some(writer) = &state.writer {
             stream.wait_for(writer)?;
         }
-        state.readers.push(stream.clone());
+        // Memory that is written once may have any number of readers.
+        state
+            .readers
+            .retain(|other| other.is_held() || !matches!(other.is_idle(), Ok(true)));
+        state.readers.push(stream.kept());
         Ok(())
     }
 
@@ -49,7 +54,7 @@ impl Uses {
             stream.wait_for(other)?;
         }
         state.readers.clear();
-        state.writer = Some(stream.clone());
+        state.writer = Some(stream.kept());
         Ok(())
     }
 
@@ -57,7 +62,7 @@ impl Uses {
     pub(crate) fn since(stream: &Stream) -> Self {
         Self {
             state: Mutex::new(State {
-                writer: Some(stream.clone()),
+                writer: Some(stream.kept()),
                 readers: Vec::new(),
             }),
         }
@@ -75,7 +80,7 @@ impl Uses {
     /// Blocks until the last write has completed. Slices of readers may be alive.
     pub(crate) fn wait_for_writer(&self) -> Result<()> {
         // The lock is not held while waiting. No new writer can appear meanwhile: that needs `&mut self`.
-        let writer = self.state.lock().writer.clone();
+        let writer = self.state.lock().writer.as_ref().map(Stream::kept);
         if let Some(writer) = writer {
             writer.synchronize()?;
             self.state.lock().writer = None;
@@ -106,5 +111,39 @@ impl Uses {
             settled &= stream.settle();
         }
         settled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Device, Runtime};
+
+    fn device() -> Device {
+        let host = platform::select_named(Some("host")).unwrap();
+        let hip = std::sync::Arc::new(*host.tables().hip);
+        // SAFETY: one platform's functions.
+        let runtime = unsafe { Runtime::from_tables(hip, None) };
+        runtime.unwrap().device(0).unwrap()
+    }
+
+    #[test]
+    fn readers_that_nobody_holds_leave_once_they_are_idle() {
+        let (device, uses) = (device(), Uses::default());
+        let (held, busy) = (device.stream().unwrap(), device.stream().unwrap());
+        let (open, gate) = std::sync::mpsc::channel::<()>();
+        busy.host_function(move || {
+            let _ = gate.recv();
+        })
+        .unwrap();
+        uses.read_on(&held).unwrap();
+        uses.read_on(&busy).unwrap();
+        drop(busy);
+        for _ in 0..100 {
+            uses.read_on(&device.stream().unwrap()).unwrap();
+        }
+        assert_eq!(uses.state.lock().readers.len(), 3, "and the last one");
+        assert!(uses.state.lock().readers.contains(&held));
+        drop(open);
     }
 }

@@ -239,7 +239,7 @@ impl Place {
         if self.handoff.follows_queues() {
             self.backing.leave_cl(access)?;
         }
-        self.admit(&User::Hip(stream.clone()), access, range, || {
+        self.admit(&User::of(stream), access, range, || {
             Ok(self.backing.bring_to_hip(&self.core, access, range))
         })
     }
@@ -287,7 +287,7 @@ impl Place {
     fn user_of(&self, side: Side) -> User {
         match side {
             Side::Cl => User::Cl(self.core.queue.clone()),
-            Side::Hip => User::Hip(self.core.stream.clone()),
+            Side::Hip => User::of(&self.core.stream),
         }
     }
 

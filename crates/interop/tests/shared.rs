@@ -4,7 +4,8 @@ mod common;
 
 use interop::{Bridge, Category, Error, Grade, Options, Policy, Residency, Route, Shared};
 use proptest::prelude::*;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
+use std::time::Duration;
 
 const CL: &str = "
 __kernel void step(__global uint *x, uint k)
@@ -605,4 +606,42 @@ fn the_other_memory_model_agrees() {
             "measurements_are_positive_and_ordered",
         ],
     );
+}
+
+#[test]
+fn two_values_for_one_foreign_stream_are_one_reader() {
+    let options = Options {
+        handoff_limit: Some(Duration::from_millis(100)),
+        ..Options::default()
+    };
+    let bridge = Bridge::open(&common::host(), &options).expect("a bridge");
+    let mut data = bridge.alloc::<u32>(64).expect("memory");
+    data.upload(&[1; 64]).expect("an upload");
+    // SAFETY: the default stream is there for ever.
+    let default = || unsafe { hip::Stream::from_raw(bridge.hip_device(), std::ptr::null_mut()) };
+    let (first, second) = (default().expect("a stream"), default().expect("a stream"));
+    drop(data.hip(&first).expect("access"));
+    let guard = data.hip(&second).expect("access");
+    drop(first);
+    // Many readers, so that those that are gone are looked for.
+    let others: Vec<_> = (0..32)
+        .map(|_| bridge.stream().expect("a stream"))
+        .collect();
+    for other in &others {
+        drop(data.hip(other).expect("access"));
+    }
+    let (open, opened) = mpsc::channel::<()>();
+    second
+        .host_function(move || {
+            let _: Result<(), _> = opened.recv();
+        })
+        .expect("a gate");
+    drop(guard);
+    let queue = bridge.queue().expect("a queue");
+    let late = data.cl_mut(&queue).map(drop);
+    assert!(
+        matches!(late, Err(Error::HandoffTimeout { .. })),
+        "the reader is at work: {late:?}"
+    );
+    drop(open);
 }

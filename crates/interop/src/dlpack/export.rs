@@ -95,6 +95,8 @@ struct Context<T: Element, F> {
     shape: Box<[i64]>,
     strides: Box<[i64]>,
     shared: Shared<T>,
+    /// The consumer has its handle, and may queue more.
+    _stream: hip::Stream,
     slot: Weak<Slot<T>>,
 }
 
@@ -137,6 +139,7 @@ impl<T: Element> Shared<T> {
             shape: numbers(&layout.shape),
             strides: numbers(&layout.strides),
             shared: self,
+            _stream: stream.clone(),
             slot: Arc::downgrade(&slot),
         }));
         // SAFETY: nobody else knows the allocation yet.

@@ -96,7 +96,7 @@ impl Callback {
     fn cl_to_hip(&self, queue: &clmgr::Queue, stream: &hip::Stream) -> Result<Arc<Outcome>> {
         let parties = Self::parties(
             Side::of(&User::Cl(queue.clone())),
-            Side::of(&User::Hip(stream.clone())),
+            Side::of(&User::of(stream)),
         );
         let (event, hold) = match self.gate {
             Gate::Function => (queue.record()?, Hold::Function),

@@ -107,7 +107,7 @@ fn a_refused_hand_off_does_not_release_an_earlier_one() {
     queue.wait_for(held.event()).expect("a wait");
     let (before, word) = (User::Cl(queue.clone()), [0_u8; 4]);
     let order = |stream: &hip::Stream| {
-        let after = User::Hip(stream.clone());
+        let after = User::of(stream);
         let ordered = callback.order(&before, &after, clmgr::Arg::Bytes(&word));
         ordered.map(drop)
     };
@@ -131,7 +131,7 @@ fn words_of_released_queues_do_not_accumulate() {
     let limit = Duration::from_secs(60);
     let callback = Callback::start(bridge.core(), Gate::Word, limit).expect("a grade");
     let stream = bridge.stream().expect("a stream");
-    let after = User::Hip(stream.clone());
+    let after = User::of(&stream);
     let hand_over = |queue: clmgr::Queue| {
         let ordered = callback.order(&User::Cl(queue), &after, clmgr::Arg::Bytes(&[0; 4]));
         ordered.expect("queued");
@@ -244,7 +244,7 @@ fn opencl_waits_on_the_host_for_a_stream_that_nothing_was_imported_for() {
                 let _: std::result::Result<(), _> = opened.recv();
             })
             .expect("a gate");
-        let (cl, hip) = (User::Cl(queue.clone()), User::Hip(stream.clone()));
+        let (cl, hip) = (User::Cl(queue.clone()), User::of(&stream));
         let word = [0_u8; 4];
         let order = |before, after| nearby.order(before, after, clmgr::Arg::Bytes(&word));
         let held = order(&hip, &cl);

@@ -152,7 +152,7 @@ impl Peer {
 
     fn admit(&self, place: &Place, stream: &hip::Stream, access: Access) -> Result<()> {
         let across = Across::new(place.handoff().limit());
-        place.admit_across(&across, &User::Hip(stream.clone()), access)
+        place.admit_across(&across, &User::of(stream), access)
     }
 
     /// # Safety

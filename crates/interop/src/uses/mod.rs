@@ -33,6 +33,11 @@ pub(crate) trait Worker: Clone {
     /// Whether work on one view of some bytes is ordered with its own work on another view of them.
     fn orders_any_memory(&self) -> bool;
 
+    /// Whether somebody may give it more work.
+    fn is_held(&self) -> bool {
+        true
+    }
+
     /// Whether the work that it had at the first call with this mark has ended, and dropping the worker would
     /// not block. Does not block.
     ///
@@ -100,6 +105,8 @@ pub(crate) struct Uses<W: Worker> {
     disordered: bool,
     /// How many stretches are kept apart. Beyond that, each user's stretches are merged.
     stretches: usize,
+    /// The number of users in `current` at which to check which readers are gone.
+    sweep_at: usize,
 }
 
 /// The initial limit on separate stretches.
@@ -113,6 +120,7 @@ impl<W: Worker> Default for Uses<W> {
             on_their_way: VecDeque::new(),
             disordered: false,
             stretches: STRETCHES,
+            sweep_at: 0,
         }
     }
 }
@@ -277,7 +285,34 @@ impl<W: Worker> Uses<W> {
 
     /// Drops users whose work has ended and that no user has to come after.
     fn sweep(&mut self) -> Result<()> {
-        self.behind.sweep().inspect_err(|_| self.disordered = true)
+        let swept = self.behind.sweep().and_then(|()| self.sweep_readers());
+        swept.inspect_err(|_| self.disordered = true)
+    }
+
+    /// Drops readers that nobody holds and whose work has ended: bytes that are written once may have any number of readers,
+    /// and a kept stream is a kept thread. The check runs only when as many new users have arrived as were left.
+    ///
+    /// # Errors
+    /// If the work of one failed.
+    fn sweep_readers(&mut self) -> Result<()> {
+        if self.current.len() < self.sweep_at.max(self.behind.at_least) {
+            return Ok(());
+        }
+        let mut outcome = Ok(());
+        let mut is_over = |user: &W| {
+            !user.is_held()
+                && user.has_ended(&mut None).unwrap_or_else(|error| {
+                    outcome = Err(error);
+                    false
+                })
+        };
+        self.current
+            .retain(|known| known.access == Access::Write || !is_over(&known.user));
+        for known in &mut self.current {
+            known.followers.retain(|follower| !is_over(follower));
+        }
+        self.sweep_at = 2 * self.current.len();
+        outcome
     }
 
     /// The hand-offs whose outcome was unknown when last checked.

@@ -11,6 +11,9 @@ use Number::{Queue, Stream};
 
 /// The stream whose work has failed.
 const FAILED: usize = 13;
+/// Streams from here on have no holder; the first one's work does not end.
+const GONE: usize = 2000;
+const AT_WORK: usize = GONE;
 
 impl Worker for Number {
     type Mark = ();
@@ -27,9 +30,15 @@ impl Worker for Number {
         matches!(self, Stream(_))
     }
 
+    fn is_held(&self) -> bool {
+        !matches!(self, Self::Stream(GONE..))
+    }
+
     fn has_ended(&self, mark: &mut Option<()>) -> Result<bool> {
         match self {
             Self::Stream(FAILED) => Err(Error::Empty),
+            Self::Stream(AT_WORK) => Ok(false),
+            Self::Stream(GONE..) => Ok(true),
             _ => Ok(mark.replace(()).is_some()),
         }
     }
@@ -188,6 +197,22 @@ fn ended_users_without_later_users_are_dropped() {
     }
     let kept = uses.current.len() + uses.behind.len();
     assert!(kept <= 32, "{kept} of 1000 are kept");
+}
+
+#[test]
+fn readers_that_nobody_holds_are_dropped_when_they_have_ended() {
+    let (noting, mut uses) = (Noting::default(), Uses::default());
+    admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
+    admit(&mut uses, &noting, Stream(1), Access::Read, 0..8);
+    for stream in GONE..GONE + 1000 {
+        let waited = admit(&mut uses, &noting, Stream(stream), Access::Read, 0..8);
+        assert_eq!(waited, [Queue(1)]);
+    }
+    let kept = uses.current.len() + uses.current[0].followers.len();
+    assert!(kept <= 64, "{kept} of 1000 are kept");
+    let waited = admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
+    assert!(waited.contains(&Stream(1)), "it may be given more work");
+    assert!(waited.contains(&Stream(AT_WORK)), "it has not ended");
 }
 
 #[test]

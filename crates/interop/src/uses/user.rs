@@ -2,13 +2,27 @@ use super::Worker;
 use crate::Result;
 
 /// A queue or stream that was given access to memory.
-#[derive(Clone)]
 pub(crate) enum User {
     Cl(clmgr::Queue),
+    /// [For records](hip::Stream::for_record) only, as its clones are.
     Hip(hip::Stream),
 }
 
+impl Clone for User {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Cl(queue) => Self::Cl(queue.clone()),
+            Self::Hip(stream) => Self::of(stream),
+        }
+    }
+}
+
 impl User {
+    pub(crate) fn of(stream: &hip::Stream) -> Self {
+        // SAFETY: users are waited for and ordered, and receive no work that uses memory.
+        Self::Hip(unsafe { stream.for_record() })
+    }
+
     /// Blocks until everything that was given to the queue or stream so far has run.
     pub(crate) fn wait(&self) -> Result<()> {
         match self {
@@ -54,6 +68,15 @@ impl Worker for User {
     /// dispatches); a HIP stream keeps its order whatever the memory.
     fn orders_any_memory(&self) -> bool {
         matches!(self, Self::Hip(_))
+    }
+
+    /// What else keeps a queue, the records of its OpenCL memory for example, cannot be told from a holder.
+    fn is_held(&self) -> bool {
+        match self {
+            Self::Cl(_) => true,
+            // A user of a foreign stream may have come by another value for it.
+            Self::Hip(stream) => stream.is_foreign() || stream.is_held(),
+        }
     }
 
     /// The last owner of a stream waits for all of its work, so the stream is idle here; a released
