@@ -28,13 +28,22 @@ pub(crate) struct Core {
     pub(crate) kept: Kept,
 }
 
+/// Of each list: a program that never asks must not grow without end.
+const MOST: usize = 64;
+
 impl Core {
     /// Keeps an error of a destructor for whoever asks.
     pub(crate) fn defer(&self, error: Error) {
-        self.deferred.lock().push(error);
+        let mut deferred = self.deferred.lock();
+        if deferred.len() < MOST {
+            deferred.push(error);
+        }
     }
 
     pub(crate) fn note_failover(&self, failover: Failover) {
-        self.failovers.lock().push(failover);
+        let mut failovers = self.failovers.lock();
+        if failovers.len() < MOST {
+            failovers.push(failover);
+        }
     }
 }

@@ -81,6 +81,24 @@ fn a_failed_allocation_is_made_on_the_next_route_and_the_report_says_so() {
 }
 
 #[test]
+fn what_nobody_asks_for_does_not_grow_without_end() {
+    let faults = Faults::alone();
+    let bridge = bridge(Policy::DirectOnly);
+    for _ in 0..100 {
+        faults.set("hipMalloc:1:2");
+        let mut data = bridge.alloc::<u32>(LEN).expect("the next route has memory");
+        assert_eq!(data.route(), Route::HostPinned);
+        let stream = bridge.stream().expect("a stream");
+        drop(data.hip_mut(&stream).expect("access"));
+        // The drop cannot wait for the stream.
+        faults.set("hipStreamSynchronize:1");
+        drop(data);
+    }
+    assert_eq!(bridge.failovers().len(), 64);
+    assert_eq!(bridge.take_deferred_errors().len(), 64);
+}
+
+#[test]
 fn a_failed_upload_goes_to_the_next_route_with_all_data() {
     let faults = Faults::alone();
     let bridge = bridge(Policy::DirectOnly);

@@ -268,7 +268,7 @@ impl Bridge {
         Shared::on_first_of(&self.core, &self.permitted, &self.handoff, len)
     }
 
-    /// Every time that a route failed and another one was taken, oldest first.
+    /// Every time that a route failed and another one was taken, oldest first. No more than 64 are kept.
     #[must_use]
     pub fn failovers(&self) -> Vec<Failover> {
         self.core.failovers.lock().clone()
@@ -303,7 +303,7 @@ impl Bridge {
         self.core.kept.sweep()
     }
 
-    /// Errors that destructors met since the last call.
+    /// Errors that destructors met since the last call. No more than 64 are kept.
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
         std::mem::take(&mut self.core.deferred.lock())
