@@ -15,8 +15,7 @@ impl Launched {
     /// Adds a stream that is not on the list, before something is launched on it. Streams that have nothing left leave the
     /// list: those that are idle and that nobody holds. A holder may be about to launch something.
     pub(crate) fn push(&mut self, stream: &Stream) {
-        self.0
-            .retain(|other| other.is_held() || !matches!(other.is_idle(), Ok(true)));
+        self.0.retain(|other| !other.is_over());
         self.0.push(stream.kept());
     }
 

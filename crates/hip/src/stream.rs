@@ -281,6 +281,16 @@ impl Stream {
         self.core.holders.load(Ordering::Acquire) > 0
     }
 
+    /// For records: whether nobody holds it and its work has ended. An error of the work is deferred, for asking takes it from
+    /// the stream.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.is_held()
+            && self.is_idle().unwrap_or_else(|error| {
+                self.device().runtime().defer(error);
+                false
+            })
+    }
+
     /// For destructors: waits until the stream is idle, defers the error if there is one
     /// ([`Runtime::take_deferred_errors`](crate::Runtime::take_deferred_errors)), and tells whether it is certain that none
     /// of its work runs any more.

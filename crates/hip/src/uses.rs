@@ -31,9 +31,7 @@ impl Uses {
             stream.wait_for(writer)?;
         }
         // Memory that is written once may have any number of readers.
-        state
-            .readers
-            .retain(|other| other.is_held() || !matches!(other.is_idle(), Ok(true)));
+        state.readers.retain(|other| !other.is_over());
         state.readers.push(stream.kept());
         Ok(())
     }

@@ -319,3 +319,49 @@ fn no_device_is_a_count_of_zero() {
         })
     ));
 }
+
+#[test]
+fn the_error_of_a_stream_that_only_records_keep_is_deferred() {
+    let failures = failures("");
+    let device = device();
+    let nothing = hip::rtc::Program::new("extern \"C\" __global__ void nothing() {}");
+    let nothing = nothing
+        .compile(&device)
+        .unwrap()
+        .function("nothing")
+        .unwrap();
+    let source = device.alloc_zeroed::<u32>(4).unwrap();
+    let launch = |stream: &hip::Stream| {
+        let config = hip::LaunchConfig::linear(1, 1).unwrap();
+        // SAFETY: the kernel takes nothing and does nothing.
+        unsafe { nothing.launch(stream, config, &[]) }.unwrap();
+    };
+    let read = |stream: &hip::Stream| {
+        let mut target = device.alloc::<u32>(4).unwrap();
+        let slice = source.on(stream).unwrap();
+        target.on_mut(stream).unwrap().copy_from(slice).unwrap();
+        // Its drop would wait for the stream.
+        std::mem::forget(target);
+    };
+    let work: [&dyn Fn(&hip::Stream); 2] = [&launch, &read];
+    let rules = ["async/hipModuleLaunchKernel:1", "async/hipMemcpyAsync:1"];
+    for (rule, work) in rules.into_iter().zip(work) {
+        drop(device.runtime().take_deferred_errors());
+        failures.now(rule);
+        let gone = device.stream().unwrap();
+        work(&gone);
+        let (tell, told) = std::sync::mpsc::channel();
+        gone.on_complete(move |outcome| tell.send(outcome.is_err()).unwrap())
+            .unwrap();
+        drop(gone);
+        assert!(told.recv().unwrap(), "{rule}");
+        failures.now("");
+        for _ in 0..20 {
+            let other = device.stream().unwrap();
+            work(&other);
+            other.synchronize().unwrap();
+        }
+        let deferred = device.runtime().take_deferred_errors();
+        assert_eq!(deferred.len(), 1, "{rule}: {deferred:?}");
+    }
+}

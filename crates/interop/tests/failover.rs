@@ -3,9 +3,9 @@
 mod common;
 
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 
-use interop::{Bridge, Carrier, Error, Link, Options, Policy, Route, Shared};
+use interop::{Bridge, Carrier, Error, Grade, Link, Options, Policy, Route, Shared};
 use platform::{ForeignHooks, ForeignKind};
 
 const LEN: usize = 1000;
@@ -96,6 +96,39 @@ fn what_nobody_asks_for_does_not_grow_without_end() {
     }
     assert_eq!(bridge.failovers().len(), 64);
     assert_eq!(bridge.take_deferred_errors().len(), 64);
+}
+
+#[test]
+fn each_of_several_failed_streams_is_told() {
+    if !common::grade_or_skip(Grade::Callback) {
+        return;
+    }
+    let faults = Faults::alone();
+    let bridge = bridge(Policy::DirectOnly).with_grade(Grade::Callback);
+    let bridge = bridge.expect("proven");
+    let mut data = bridge.alloc::<u32>(LEN).expect("memory");
+    faults.set("async/hipMemsetAsync:1,async/hipMemsetAsync:2");
+    let mut streams = Vec::new();
+    for _ in 0..2 {
+        let stream = bridge.stream().expect("a stream");
+        let mut guard = data.hip_mut(&stream).expect("access");
+        guard.slice_mut().fill_zero().expect("a fill");
+        drop(guard);
+        let (tell, told) = mpsc::channel();
+        let done = stream.on_complete(move |outcome| {
+            let _: Result<(), _> = tell.send(outcome.is_err());
+        });
+        done.expect("a callback");
+        assert!(told.recv().expect("called"), "the fill failed");
+        streams.push(stream);
+    }
+    let mut told = 0;
+    for _ in 0..32 {
+        let stream = bridge.stream().expect("a stream");
+        told += usize::from(data.hip_mut(&stream).is_err());
+        streams.push(stream);
+    }
+    assert_eq!(told, 2);
 }
 
 #[test]

@@ -56,11 +56,13 @@ impl<W: Worker> Behind<W> {
         }
         let mut outcome = Ok(());
         self.users.retain_mut(|(user, mark)| {
-            let ended = user.has_ended(mark).unwrap_or_else(|error| {
-                *mark = None;
-                outcome = Err(error);
-                false
-            });
+            // Asking takes an error from its stream: after the first, the others are for later.
+            let ended = outcome.is_ok()
+                && user.has_ended(mark).unwrap_or_else(|error| {
+                    *mark = None;
+                    outcome = Err(error);
+                    false
+                });
             !ended
         });
         self.sweep_at = 2 * self.users.len();

@@ -299,8 +299,10 @@ impl<W: Worker> Uses<W> {
             return Ok(());
         }
         let mut outcome = Ok(());
+        // Asking takes an error from its stream: after the first, the others are for later.
         let mut is_over = |user: &W| {
-            !user.is_held()
+            outcome.is_ok()
+                && !user.is_held()
                 && user.has_ended(&mut None).unwrap_or_else(|error| {
                     outcome = Err(error);
                     false
