@@ -11,35 +11,103 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::access::BufferAccess;
 use crate::error::Result;
+use crate::event::Event;
 use crate::handle::Handle;
 use crate::queue::Queue;
 
 /// The queues that used one allocation, each with its last command.
 #[derive(Default)]
-pub(crate) struct Usage(Mutex<Vec<(Queue, u64)>>);
+pub(crate) struct Usage(Mutex<Uses>);
+
+#[derive(Default)]
+struct Uses {
+    list: Vec<Use>,
+    /// The number of queues at which to ask which commands have ended: their owners may never wait for them.
+    sweep_at: usize,
+}
+
+struct Use {
+    queue: Queue,
+    last: u64,
+    /// A marker behind the last command.
+    mark: Option<(u64, Event)>,
+}
+
+/// The fewest queues that are worth asking for.
+const SWEEP_AT_LEAST: usize = 16;
+
+impl Use {
+    fn has_ended(&self) -> bool {
+        self.queue.has_ended(self.last)
+    }
+
+    /// Finds out whether the last command has ended, or marks it for the next time.
+    fn ask(&mut self) {
+        match &self.mark {
+            Some((last, event)) if *last == self.last => {
+                // The queue learns of a good end here. A failure is told to those who wait for the queue.
+                let _ = event.is_complete();
+            }
+            _ => {
+                let marked = self.queue.record();
+                self.mark = marked.ok().map(|event| (self.last, event));
+                let _ = self.queue.flush();
+            }
+        }
+    }
+}
+
+impl Uses {
+    fn sweep(&mut self) {
+        self.list.retain(|known| !known.has_ended());
+        if self.list.len() < self.sweep_at.max(SWEEP_AT_LEAST) {
+            return;
+        }
+        self.list.iter_mut().for_each(Use::ask);
+        self.list.retain(|known| !known.has_ended());
+        self.sweep_at = 2 * self.list.len();
+    }
+}
 
 impl Usage {
     /// Notes that the command `number` of `queue` uses the allocation.
     pub fn note(&self, queue: &Queue, number: u64) {
-        let mut uses = self.0.lock();
-        uses.retain(|(used, last)| used == queue || !used.has_ended(*last));
-        match uses.iter_mut().find(|(used, _)| used == queue) {
+        let uses = &mut *self.0.lock();
+        let known = uses.list.iter_mut().find(|known| known.queue == *queue);
+        match known {
             // The last user of the memory receives any error from freeing it.
-            Some((used, last)) => (*used, *last) = (queue.clone(), number.max(*last)),
-            None => uses.push((queue.clone(), number)),
+            Some(known) => {
+                known.queue = queue.clone();
+                known.last = number.max(known.last);
+            }
+            None => {
+                uses.sweep();
+                uses.list.push(Use {
+                    queue: queue.clone(),
+                    last: number,
+                    mark: None,
+                });
+            }
         }
     }
 
     /// The uses that are not known to have ended.
     pub fn pending(&self) -> Vec<(Queue, u64)> {
-        let mut uses = self.0.lock();
-        uses.retain(|(used, last)| !used.has_ended(*last));
-        uses.clone()
+        let uses = &mut *self.0.lock();
+        uses.list.retain(|known| !known.has_ended());
+        let pending = uses.list.iter();
+        pending
+            .map(|known| (known.queue.clone(), known.last))
+            .collect()
     }
 
     /// Forgets every use but `queue`'s, which waits for all of them from now on.
     pub fn replace(&self, queue: &Queue) {
-        *self.0.lock() = vec![(queue.clone(), queue.enqueued())];
+        self.0.lock().list = vec![Use {
+            queue: queue.clone(),
+            last: queue.enqueued(),
+            mark: None,
+        }];
     }
 
     /// Waits for every use.
@@ -70,9 +138,10 @@ impl Usage {
         let pending: Vec<_> = self
             .0
             .lock()
+            .list
             .iter()
-            .filter(|(used, last)| which(used) && !used.has_ended(*last))
-            .map(|(used, _)| used.clone())
+            .filter(|known| which(&known.queue) && !known.has_ended())
+            .map(|known| known.queue.clone())
             .collect();
         pending.iter().try_for_each(Queue::drain)
     }

@@ -481,3 +481,31 @@ fn misaligned_memory_is_refused() {
     assert!(pooled.map(&queue).is_err());
     queue.finish().unwrap();
 }
+
+#[test]
+fn queues_that_are_gone_do_not_stay_with_the_memory_they_used() {
+    let context = common::context();
+    if !common::has(&context, SvmCapabilities::COARSE) {
+        return;
+    }
+    let program = clmgr::Program::build(&context, "kernel void nothing(global uint *x) {}", "");
+    let kernel = program.unwrap().kernel("nothing").unwrap();
+    let memory = SvmBuffer::<u32>::coarse(&context, 10).unwrap();
+    let gone: Vec<_> = (0..200)
+        .map(|_| {
+            let queue = context.queue().unwrap();
+            let range = clmgr::NdRange::d1(1);
+            // SAFETY: the kernel takes a buffer and leaves it alone.
+            let event = unsafe { kernel.launch(&queue, range, &[memory.arg()]) }.unwrap();
+            let (tell, told) = std::sync::mpsc::channel();
+            event
+                .on_complete(move |_| tell.send(()).unwrap_or_default())
+                .unwrap();
+            told.recv().unwrap();
+            queue.downgrade()
+        })
+        .collect();
+    let kept = gone.iter().filter(|queue| queue.upgrade().is_some());
+    let kept = kept.count();
+    assert!(kept <= 64, "{kept} of 200");
+}

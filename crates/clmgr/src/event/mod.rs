@@ -106,7 +106,11 @@ impl Event {
     /// As [`wait`](Self::wait).
     #[doc(alias = "clGetEventInfo")]
     pub fn is_complete(&self) -> Result<bool> {
-        Ok(self.status()? == opencl_sys::CL_COMPLETE)
+        let complete = self.status()? == opencl_sys::CL_COMPLETE;
+        if complete && let Source::Command { queue, after } = &self.0.source {
+            queue.mark_ended(*after);
+        }
+        Ok(complete)
     }
 
     /// The command's times; the event must be of a [profiling queue](Context::profiling_queue) and
