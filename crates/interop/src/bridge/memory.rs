@@ -161,6 +161,8 @@ impl Bridge {
     ///
     /// # Safety
     /// * As [`adopt_cl_mem`](Self::adopt_cl_mem) about other uses, by other processes too.
+    /// * It is no dma-buf that the HSA runtime exported of memory which another shared buffer has by its address: these two
+    ///   are not known to be one memory, as HIP's virtual memory and its import are.
     /// * The memory has at least `offset` bytes and `len` elements; where OpenCL imports it and it is
     ///   not virtual memory, exactly as many (CUDA, `cuImportExternalMemory`).
     pub unsafe fn adopt_fd<T: Pod>(
