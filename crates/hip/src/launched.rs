@@ -13,7 +13,7 @@ impl Launched {
     }
 
     /// Adds a stream that is not on the list, before something is launched on it. Streams that have nothing left leave the
-    /// list: those that are idle and that nobody holds. A holder may be about to launch something.
+    /// list: those that are idle and have no holder. A holder may be about to launch something.
     pub(crate) fn push(&mut self, stream: &Stream) {
         self.0.retain(|other| !other.is_over());
         self.0.push(stream.kept());

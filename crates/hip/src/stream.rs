@@ -274,14 +274,14 @@ impl Stream {
     }
 
     /// Whether there is a clone that was not made by [`for_record`](Self::for_record). If there is none, no slice that was
-    /// taken for this value is alive, and nobody can queue anything by it.
+    /// taken for this value is alive, and nothing can be queued by it.
     #[must_use]
     pub fn is_held(&self) -> bool {
         // What the others queued came before they let go.
         self.core.holders.load(Ordering::Acquire) > 0
     }
 
-    /// For records: whether nobody holds it and its work has ended. An error of the work is deferred, for asking takes it from
+    /// For records: whether it has no holder and its work has ended. An error of the work is deferred, for asking takes it from
     /// the stream.
     pub(crate) fn is_over(&self) -> bool {
         !self.is_held()

@@ -15,7 +15,7 @@ pub(crate) struct Uses {
 #[derive(Default)]
 struct State {
     writer: Option<Stream>,
-    /// Streams that read since the last write; each of them waited for that write. Those that nobody holds leave once they
+    /// Streams that read since the last write; each of them waited for that write. Those without a holder leave once they
     /// are idle.
     readers: Vec<Stream>,
 }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_that_nobody_holds_leave_once_they_are_idle() {
+    fn readers_without_a_holder_leave_once_they_are_idle() {
         let (device, uses) = (device(), Uses::default());
         let (held, busy) = (device.stream().unwrap(), device.stream().unwrap());
         let (open, gate) = std::sync::mpsc::channel::<()>();

@@ -449,7 +449,7 @@ fn bytes_that_a_copy_shows_are_no_other_buffers() {
         let refused = adopt(raw, second).expect_err("the other would not see what is written");
         assert!(refused.to_string().contains("keeps a copy"), "{refused}");
         drop(kept);
-        drop(adopt(raw, second).expect("nobody else"));
+        drop(adopt(raw, second).expect("no other view"));
     }
     rig.foreign.release(part);
     rig.foreign.release(raw);

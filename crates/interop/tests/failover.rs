@@ -81,7 +81,7 @@ fn a_failed_allocation_is_made_on_the_next_route_and_the_report_says_so() {
 }
 
 #[test]
-fn what_nobody_asks_for_does_not_grow_without_end() {
+fn what_is_never_asked_for_does_not_grow_without_end() {
     let faults = Faults::alone();
     let bridge = bridge(Policy::DirectOnly);
     for _ in 0..100 {

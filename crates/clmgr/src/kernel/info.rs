@@ -46,7 +46,7 @@ pub struct ParameterInfo {
     pub address_space: Option<AddressSpace>,
     /// Whether what it points to is declared `const` or `constant`.
     pub is_const: Option<bool>,
-    /// The bytes of a value of one of OpenCL's own types.
+    /// The bytes of a value of a built-in OpenCL C type.
     pub size: Option<usize>,
     /// An object other than a buffer that it takes.
     pub object: Option<ObjectKind>,

@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn a_view_that_must_be_alone_is() {
         let enter = |at: usize, alone| VIEWS.enter(vec![Span::at(at, 0x10)], alone);
-        let shared = enter(0x80, false).expect("nobody else");
+        let shared = enter(0x80, false).expect("no other view");
         assert!(enter(0x88, true).is_none() && !is_aliased(&shared));
         drop(shared);
-        let alone = enter(0x88, true).expect("nobody else");
+        let alone = enter(0x88, true).expect("no other view");
         assert!(enter(0x80, false).is_none() && !is_aliased(&alone));
         drop(enter(0x98, false).expect("beside it"));
     }

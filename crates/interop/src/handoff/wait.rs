@@ -26,7 +26,7 @@ pub(crate) fn wait_within(before: &User, limit: Option<Duration>, parties: &Part
         User::Hip(stream) => {
             stream.on_complete(move |result| theirs.told(result.map_err(Error::from)))?;
             if let Err(error) = outcome.wait_for(limit, parties) {
-                // What a callback is told stays with the stream until it is asked after the callback, and would fail whoever
+                // What a callback is told stays with the stream until it is asked after the callback, and would fail the caller who
                 // waits next, too.
                 while outcome.is_known()
                     && matches!(stream.is_idle(), Ok(false))

@@ -289,7 +289,7 @@ impl<W: Worker> Uses<W> {
         swept.inspect_err(|_| self.disordered = true)
     }
 
-    /// Drops readers that nobody holds and whose work has ended: bytes that are written once may have any number of readers,
+    /// Drops readers without a holder whose work has ended: bytes that are written once may have any number of readers,
     /// and a kept stream is a kept thread. The check runs only when as many new users have arrived as were left.
     ///
     /// # Errors

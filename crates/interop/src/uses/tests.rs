@@ -200,7 +200,7 @@ fn ended_users_without_later_users_are_dropped() {
 }
 
 #[test]
-fn readers_that_nobody_holds_are_dropped_when_they_have_ended() {
+fn readers_without_a_holder_are_dropped_when_they_have_ended() {
     let (noting, mut uses) = (Noting::default(), Uses::default());
     admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
     admit(&mut uses, &noting, Stream(1), Access::Read, 0..8);
