@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use hip_sys::{
-    hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemAllocationGranularity_flags,
+    hipMemAccessDesc, hipMemAccessFlags, hipMemAllocationGranularity_flags,
     hipMemAllocationHandleType, hipMemAllocationProp, hipMemGenericAllocationHandle_t,
 };
 
 use crate::buffer::not_null;
-use crate::call::{call, code};
+use crate::call::call;
 use crate::external::view;
 use crate::{Device, DeviceBuffer, Error, Result};
 
@@ -126,55 +126,6 @@ impl Device {
             )?;
         }
         VirtualMemory::map(self, handle, bytes, rounded)
-    }
-
-    /// A new descriptor for the virtual memory that is mapped at an address, as [`VirtualMemory::export`] gives one; `None`
-    /// if other memory is there, or memory that was not made to be exported. The address is not followed.
-    ///
-    /// # Errors
-    ///
-    /// HIP cannot tell for another reason than that.
-    #[doc(alias = "hipMemRetainAllocationHandle")]
-    pub fn export_mapped(&self, address: *const c_void) -> Result<Option<OwnedFd>> {
-        self.make_current()?;
-        let mut handle = ptr::null_mut();
-        // SAFETY: writes one handle to the address given; the other address is only looked up.
-        let found = unsafe {
-            code!(
-                self.runtime(),
-                hipMemRetainAllocationHandle(&mut handle, address.cast_mut())
-            )
-        };
-        match found {
-            Ok(hipError_t::hipSuccess) => {}
-            Ok(
-                hipError_t::hipErrorInvalidValue
-                | hipError_t::hipErrorNotFound
-                | hipError_t::hipErrorInvalidDevicePointer
-                | hipError_t::hipErrorNotSupported,
-            ) => {
-                self.runtime().forget_last_error();
-                return Ok(None);
-            }
-            Ok(code) => {
-                let call = format!("hipMemRetainAllocationHandle({address:?})");
-                return Err(self.runtime().failure(code, call));
-            }
-            // Without the function there is no such memory.
-            Err(Error::MissingSymbol { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        }
-        // SAFETY: the handle was just retained.
-        let exported = unsafe { export(self, handle) };
-        // SAFETY: the reference of the call above, given back once.
-        unsafe { call!(self.runtime(), hipMemRelease(handle), "hipMemRelease()") }?;
-        match exported {
-            Err(error) if error.code() == Some(hipError_t::hipErrorInvalidValue) => {
-                self.runtime().forget_last_error();
-                Ok(None)
-            }
-            exported => exported.map(Some),
-        }
     }
 
     fn granularity(&self) -> Result<(hipMemAllocationProp, usize)> {
@@ -323,38 +274,30 @@ impl Exporter {
 
 impl Core {
     fn export(&self) -> Result<OwnedFd> {
-        // SAFETY: the handle is alive.
-        unsafe { export(&self.device, self.handle) }
+        let mut fd = -1_i32;
+        // SAFETY: writes one descriptor to the address given; the handle is alive and was made for this.
+        unsafe {
+            call!(
+                self.device.runtime(),
+                hipMemExportToShareableHandle(
+                    (&raw mut fd).cast::<c_void>(),
+                    self.handle,
+                    FILE_DESCRIPTOR,
+                    0
+                ),
+                "hipMemExportToShareableHandle()"
+            )?;
+        }
+        if fd < 0 {
+            return Err(Error::Answer {
+                call: "hipMemExportToShareableHandle",
+                answer: fd.to_string(),
+                expected: "a file descriptor",
+            });
+        }
+        // SAFETY: a new descriptor that is ours.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
-}
-
-/// # Safety
-///
-/// `handle` is alive.
-unsafe fn export(device: &Device, handle: hipMemGenericAllocationHandle_t) -> Result<OwnedFd> {
-    let mut fd = -1_i32;
-    // SAFETY: writes one descriptor to the address given, or nothing; the caller vouches for the handle.
-    unsafe {
-        call!(
-            device.runtime(),
-            hipMemExportToShareableHandle(
-                (&raw mut fd).cast::<c_void>(),
-                handle,
-                FILE_DESCRIPTOR,
-                0
-            ),
-            "hipMemExportToShareableHandle()"
-        )?;
-    }
-    if fd < 0 {
-        return Err(Error::Answer {
-            call: "hipMemExportToShareableHandle",
-            answer: fd.to_string(),
-            expected: "a file descriptor",
-        });
-    }
-    // SAFETY: a new descriptor that is ours.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 impl Drop for Core {

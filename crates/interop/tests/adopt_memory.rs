@@ -376,49 +376,12 @@ fn a_view_whose_work_does_not_end_is_waited_for_after_it_was_dropped() {
     drop(two.hip(&other).expect("it has ended"));
 }
 
-/// Nobody waits for longer than this.
+/// No wait is longer than this.
 fn soon() -> Options {
     Options {
         handoff_limit: Some(Duration::from_millis(100)),
         ..Options::default()
     }
-}
-
-#[test]
-fn virtual_memory_and_an_import_of_its_descriptor_are_one_memory() {
-    let bridge = Bridge::open(&common::host(), &soon()).expect("a bridge");
-    let (held, other) = (
-        bridge.stream().expect("a stream"),
-        bridge.stream().expect("a stream"),
-    );
-    let memory = bridge.hip_device().virtual_memory(LEN * 4).expect("memory");
-    let exporter = memory.exporter();
-    let mut memory = memory.into_buffer::<u32>().expect("a buffer");
-    let ptr = memory.on_mut(&other).expect("access").as_mut_ptr();
-    let fd = exporter.export().expect("a descriptor");
-    let half = LEN / 2;
-    // SAFETY: the memory is the owner's; the guards below are taken one after the other.
-    let (upper, import) = unsafe {
-        (
-            bridge.adopt_hip(ptr.add(half), half, memory),
-            bridge.adopt_fd::<u32>(fd, 0, LEN),
-        )
-    };
-    let (mut upper, import) = (upper.expect("adopted"), import.expect("adopted"));
-    upper.upload(&[3; LEN / 2]).expect("an upload");
-    assert_eq!(downloaded(&import)[half..], [3; LEN / 2]);
-    let (open, opened) = mpsc::channel::<()>();
-    held.host_function(move || {
-        let _: Result<(), _> = opened.recv();
-    })
-    .expect("a gate");
-    drop(upper.hip_mut(&held).expect("access"));
-    let late = import.hip(&other).map(drop);
-    assert!(
-        matches!(late, Err(Error::HandoffTimeout { .. })),
-        "the writer is at work: {late:?}"
-    );
-    drop(open);
 }
 
 #[test]

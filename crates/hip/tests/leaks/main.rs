@@ -38,11 +38,7 @@ const PAIRS: &[(&[&str], &[&str])] = &[
     (&["hipModuleLoadData"], &["hipModuleUnload"]),
     (&["hipImportExternalMemory"], &["hipDestroyExternalMemory"]),
     (
-        &[
-            "hipMemCreate",
-            "hipMemImportFromShareableHandle",
-            "hipMemRetainAllocationHandle",
-        ],
+        &["hipMemCreate", "hipMemImportFromShareableHandle"],
         &["hipMemRelease"],
     ),
     (&["hipMemAddressReserve"], &["hipMemAddressFree"]),

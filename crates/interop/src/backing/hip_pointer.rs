@@ -8,12 +8,11 @@
 
 use super::rescue::{read_by_kernel, write_by_kernel};
 use super::{Backing, Outgoing, PeerAccess, Side, check_place, outgoing};
-use crate::alias::{Space, Span};
 use crate::core::Core;
 use crate::process::Carrier;
 use crate::{Error, Result, Route};
 use std::any::Any;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 /// What keeps memory of other code, or this crate's own allocation.
 pub(crate) type Owner = Box<dyn Any + Send + Sync>;
@@ -23,8 +22,6 @@ pub(crate) struct HipPointer {
     address: usize,
     bytes: usize,
     kind: Kind,
-    /// The place in virtual memory, by which an import of its descriptor is recognised.
-    file: Option<Span>,
 }
 
 /// Where the memory came from, which decides how another process may open it.
@@ -53,7 +50,6 @@ impl HipPointer {
             _owner: Box::new(memory),
             bytes,
             kind: Kind::Malloc,
-            file: None,
         })
     }
 
@@ -110,7 +106,6 @@ impl HipPointer {
             _owner: Box::new(memory),
             bytes,
             kind,
-            file: in_file(core, first, offset, bytes)?,
         })
     }
 
@@ -146,7 +141,6 @@ impl HipPointer {
             address,
             bytes,
             kind: Kind::Adopted,
-            file: in_file(core, ptr, address - base, bytes)?,
         })
     }
 
@@ -168,7 +162,6 @@ impl HipPointer {
                 address,
                 bytes,
                 kind: Kind::Unowned,
-                file: None,
             }),
             _ => Err(unknown),
         }
@@ -198,11 +191,6 @@ impl Backing for HipPointer {
 
     fn cl_address(&self) -> Option<usize> {
         Some(self.address)
-    }
-
-    fn spans(&self) -> Vec<Span> {
-        let address = Span::at(self.address, self.bytes);
-        [address].into_iter().chain(self.file.clone()).collect()
     }
 
     fn transfers_by(&self) -> Side {
@@ -262,16 +250,6 @@ impl Backing for HipPointer {
         // SAFETY: as `write`; the caller was admitted as a reader.
         unsafe { read_by_hip(core, self.hip_ptr(), data) }
     }
-}
-
-/// The bytes from `offset` on as a place in the virtual memory at `ptr`, if they lie in such.
-fn in_file(core: &Core, ptr: *const u8, offset: usize, bytes: usize) -> Result<Option<Span>> {
-    let fd = core.hip_device.export_mapped(ptr.cast())?;
-    let space = fd.and_then(|fd| Space::of_file(fd.as_fd()));
-    Ok(space.map(|space| Span {
-        space,
-        range: offset..offset + bytes,
-    }))
 }
 
 /// # Safety

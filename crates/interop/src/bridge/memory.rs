@@ -161,8 +161,9 @@ impl Bridge {
     ///
     /// # Safety
     /// * As [`adopt_cl_mem`](Self::adopt_cl_mem) about other uses, by other processes too.
-    /// * It is no dma-buf that the HSA runtime exported of memory which another shared buffer has by its address: these two
-    ///   are not known to be one memory, as HIP's virtual memory and its import are.
+    /// * No other shared buffer has the same memory by its address: a descriptor and an address are not known to be one memory.
+    ///   HIP cannot be asked: before July 2026 `hipMemRetainAllocationHandle` crashes on memory that is not virtual and retains
+    ///   nothing (clr: hipamd/src/hip_vm.cpp).
     /// * The memory has at least `offset` bytes and `len` elements; where OpenCL imports it and it is
     ///   not virtual memory, exactly as many (CUDA, `cuImportExternalMemory`).
     pub unsafe fn adopt_fd<T: Pod>(
