@@ -206,7 +206,11 @@ fn the_cache_folder_follows_the_environment() {
         })
     };
     assert!(folder(&[("HIPCL_CACHE_DIR", "/somewhere")]).contains("\"/somewhere/opencl\""));
-    assert!(folder(&[("XDG_CACHE_HOME", "/elsewhere")]).contains("\"/elsewhere/hipcl/opencl\""));
+    // PoCL writes there, too, and has no device if it cannot.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let printed = folder(&[("XDG_CACHE_HOME", elsewhere.path().to_str().unwrap())]);
+    let expected = format!("{:?}", elsewhere.path().join("hipcl/opencl"));
+    assert!(printed.contains(&expected), "{printed}");
 }
 
 #[test]

@@ -176,7 +176,9 @@ fn a_kernel_tells_its_parameters_and_needs() {
     let program = Program::build(&context, source, "").unwrap();
     let info = program.kernel("f").unwrap().info().unwrap();
     assert_eq!(info.required_work_group, Some([4, 2, 1]));
-    assert!(info.local_bytes >= 256, "{info:?}");
+    let compiles_late =
+        context.device().platform_name() == "Portable Computing Language" && info.local_bytes == 0;
+    assert!(info.local_bytes >= 256 || compiles_late, "{info:?}");
 }
 
 #[test]

@@ -27,7 +27,8 @@ pub struct KernelInfo {
     pub max_work_group: usize,
     /// The number that the work-items of a work-group should be a multiple of.
     pub preferred_multiple: usize,
-    /// Bytes of local memory for each work-group, without `local` pointer arguments.
+    /// Bytes of local memory for each work-group, without `local` pointer arguments. Newer releases of PoCL
+    /// compile a kernel when it is launched and tell 0.
     pub local_bytes: u64,
     /// Bytes of private memory for each work-item, at least.
     pub private_bytes: u64,
