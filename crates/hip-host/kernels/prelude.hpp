@@ -593,8 +593,8 @@ template <class... A, void (*Kernel)(A...), class Index, class Product> struct _
                     for (Index i = start; i < (Index)(start + bx); ++i) {
                         const Product tx = (Product)i - base;
                         if (i > (Index)0x7fffffff) __builtin_unreachable();
-                        if (tx < (Product)0) __builtin_unreachable();
-                        if (tx > (Product)1023) __builtin_unreachable();
+                        // One comparison: GCC 13 and later keep the second of two in the loop, which is then no vector code.
+                        if ((unsigned long)tx > 1023ul) __builtin_unreachable();
                         threadIdx.x = (unsigned int)tx;
                         Kernel(a...);
                     }
