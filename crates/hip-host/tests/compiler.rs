@@ -208,6 +208,28 @@ fn a_cache_writable_by_others_is_not_used() {
     assert!(runs() && runs());
 }
 
+#[test]
+fn halves_need_no_option_that_the_compiler_lacks_or_warns_of() {
+    let case = "halves_need_no_option_that_the_compiler_lacks_or_warns_of";
+    if is_child() {
+        let source = "#include <hip/hip_fp16.h>\n\
+            extern \"C\" __global__ void k(int* p) { const __half six = (__half)6; *p = (int)(six * six + six); }";
+        let (result, log, code) = compile_with(source, &[], &[]);
+        assert_eq!((result, log.as_str()), (hiprtcResult::HIPRTC_SUCCESS, ""));
+        runs(&code);
+        return;
+    }
+    for reply in ["echo no >&2; exit 1", "echo ignored >&2"] {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = noted(folder.path());
+        let text = format!(
+            "#!/bin/sh\nfor word; do [ \"$word\" != -fexcess-precision=16 ] || {{ {reply}; }}; done\nexec c++ \"$@\"\n"
+        );
+        std::fs::write(&environment[0].1, text).unwrap();
+        run_noted(case, &environment);
+    }
+}
+
 /// Kernels of one line each, and the types that the scan makes of their index.
 const FORMS: &[(&str, &str, &str)] = &[
     ("int, unsigned int", "int n", "int i = SUM; if (i < n)"),

@@ -11,7 +11,13 @@ pub(crate) struct Compiler {
     /// What it says of itself, for cache keys and logs.
     pub(crate) version: String,
     is_clang: bool,
+    /// Whether it takes `ROUND_HALVES`, asked once.
+    rounds_halves: OnceLock<bool>,
 }
+
+/// Each operation on halves rounds, as on a GPU. Without it GCC (13 and later) and Clang compute a whole expression in
+/// `float` where the processor has no arithmetic on halves; GCC 12 rounds either way.
+const ROUND_HALVES: &str = "-fexcess-precision=16";
 
 /// Why a compiler produced nothing.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +52,7 @@ fn answers(command: Vec<String>) -> Result<Compiler, String> {
         command,
         version,
         is_clang,
+        rounds_halves: OnceLock::new(),
     })
 }
 
@@ -165,6 +172,22 @@ impl Compiler {
         options
     }
 
+    /// Whether it compiles with `ROUND_HALVES` and has nothing to say about it: kernels with messages are not cached.
+    fn rounds_halves(&self) -> bool {
+        *self.rounds_halves.get_or_init(|| {
+            let answer = self.command.split_first().and_then(|(program, fixed)| {
+                Command::new(program)
+                    .args(fixed)
+                    .args(self.common())
+                    .args([ROUND_HALVES, "-x", "c++", "-fsyntax-only", "/dev/null"])
+                    .stdin(Stdio::null())
+                    .output()
+                    .ok()
+            });
+            answer.is_some_and(|output| output.status.success() && output.stderr.is_empty())
+        })
+    }
+
     fn run(&self, folder: &Path, arguments: Vec<OsString>) -> Result<String, CompileError> {
         let (program, fixed) = self
             .command
@@ -261,6 +284,12 @@ impl Compiler {
         let (source, out) = (folder.join("kernel.ii"), folder.join("kernel.so"));
         std::fs::write(&source, text)?;
         let mut arguments: Vec<OsString> = self.common().into_iter().map(OsString::from).collect();
+        let has_halves = ["_Float16", "__bf16"]
+            .iter()
+            .any(|name| text.contains(name));
+        if has_halves && self.rounds_halves() {
+            arguments.push(ROUND_HALVES.into());
+        }
         arguments.extend(options.iter().map(OsString::from));
         if checked {
             arguments.extend(self.checks().into_iter().map(OsString::from));
