@@ -23,7 +23,7 @@ typedef __half2 half2;
 
 static inline __half min(__half a, __half b) { return b < a || a != a ? b : a; }
 static inline __half max(__half a, __half b) { return a < b || a != a ? b : a; }
-static inline __half abs(__half a) { return __builtin_fabsf(a); }
+static inline __half abs(__half a) { return (__half)__builtin_fabsf(a); }
 
 // ---- conversions -----------------------------------------------------------------------------------------------------
 
