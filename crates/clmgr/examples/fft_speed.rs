@@ -241,7 +241,7 @@ impl Bench {
         self.fill(x)?;
         // SAFETY: both buffers hold the plan's data, and nothing else uses them.
         unsafe { plan.enqueue(&self.queue, self.settings.direction, x.arg(), y.arg()) }?;
-        let mut planner = rustfft::FftPlanner::<f64>::new();
+        let mut planner = rustfft::FftPlannerScalar::<f64>::new();
         let fft = match self.settings.direction {
             Direction::Forward => planner.plan_fft_forward(plan.len()),
             Direction::Inverse => planner.plan_fft_inverse(plan.len()),

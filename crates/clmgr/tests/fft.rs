@@ -77,7 +77,7 @@ fn noise(seed: u64, len: usize) -> Vec<C32> {
 }
 
 fn reference(len: usize, direction: Direction, data: &[C32]) -> Vec<Complex<f64>> {
-    let mut planner = rustfft::FftPlanner::new();
+    let mut planner = rustfft::FftPlannerScalar::new();
     let fft = match direction {
         Direction::Forward => planner.plan_fft_forward(len),
         Direction::Inverse => planner.plan_fft_inverse(len),

@@ -4,7 +4,7 @@ mod common;
 
 use clmgr::fft::{Direction, Plan, Way};
 use clmgr::{Arg, C32, Context, NdRange, Program, ProgramCache, Queue, RegularBuffer};
-use rustfft::FftPlanner;
+use rustfft::FftPlannerScalar;
 use rustfft::num_complex::Complex;
 
 struct Bench {
@@ -46,7 +46,7 @@ fn check(bench: &Bench, len: usize, batch: usize, way: Way) {
         let mut result = vec![C32::default(); data.len()];
         target.read(&bench.queue, &mut result).unwrap();
 
-        let mut planner = FftPlanner::<f64>::new();
+        let mut planner = FftPlannerScalar::<f64>::new();
         let exact = match direction {
             Direction::Forward => planner.plan_fft_forward(len),
             Direction::Inverse => planner.plan_fft_inverse(len),
