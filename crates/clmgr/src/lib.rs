@@ -95,7 +95,9 @@ pub use event::{Completion, Event, Profile, UserEvent};
 pub use external::{
     ExternalBuffer, ExternalBufferInfo, ExternalContexts, ExternalQueue, HandleKind, Needs,
 };
-pub use kernel::{AddressSpace, Arg, Kernel, KernelInfo, NdRange, ObjectKind, ParameterInfo};
+pub use kernel::{
+    AddressSpace, Arg, BoundKernel, Kernel, KernelInfo, NdRange, ObjectKind, ParameterInfo,
+};
 pub use loader::Tried;
 pub use manager::{LibraryInfo, LibraryKind, Manager};
 pub use memory_pool::{MemoryPool, PoolStats, PooledBuffer};

@@ -1,4 +1,4 @@
-//! Memory that OpenCL owns, made known to the model's HSA.
+//! OpenCL's part in the model: its memory, made known to HSA, and its kernels, launched on HIP's streams.
 //!
 //! On ROCm the HSA runtime is shared by HIP and OpenCL, so HIP can ask it about OpenCL's allocations. Here the OpenCL
 //! library is a stranger's, so whoever pairs the two tells the model. What HIP then makes of such memory follows ROCm:
@@ -8,9 +8,15 @@ use std::ffi::c_void;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use hip_sys::{hipError_t, hipStream_t};
+
 use crate::device;
+use crate::error::entry;
+use crate::graph::{Operation, Routine};
+use crate::log;
 use crate::memory::backing::Backing;
 use crate::memory::registry::{self, Allocation, Kind};
+use crate::stream::{self, Task};
 
 /// Where OpenCL's memory lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,4 +163,44 @@ pub fn release(ptr: *mut c_void) -> Result<(), Error> {
     } else {
         Err(Error::NotAdopted { ptr: start })
     }
+}
+
+/// A kernel of OpenCL's, as work of a stream: called once for each run, on the stream's thread. Why it failed becomes a line of
+/// the log, and the stream's error.
+pub type ForeignKernel = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+const LAUNCH: &str = "hipModuleLaunchKernel";
+
+/// Queues a kernel of OpenCL's on `stream` like one of HIP's: in order with everything else there, recorded where the stream
+/// captures. `pointers` are its pointer arguments.
+///
+/// `hipErrorInvalidValue` for a pointer that leads to no memory of the device's, as for HIP's own kernels.
+///
+/// # Safety
+/// `kernel` touches only memory that these pointers lead to, and may do so whenever the stream gets there.
+pub unsafe fn launch(stream: hipStream_t, kernel: ForeignKernel, pointers: &[usize]) -> hipError_t {
+    entry(LAUNCH, || {
+        let found = stream::find(stream)?;
+        let mut touched = Vec::with_capacity(pointers.len());
+        for address in pointers {
+            let Some(memory) = registry::find(*address) else {
+                log::refused(
+                    LAUNCH,
+                    format_args!(
+                        "argument {address:#x} of an OpenCL kernel is no memory of the device"
+                    ),
+                );
+                return Err(hipError_t::hipErrorInvalidValue);
+            };
+            touched.push(memory);
+        }
+        let task: Task = Arc::new(move || {
+            kernel().map_err(|reason| {
+                log::refused(LAUNCH, format_args!("in the stream: {reason}"));
+                hipError_t::hipErrorLaunchFailure
+            })
+        });
+        let routine = Routine::new(LAUNCH, task, touched);
+        found.issue(LAUNCH, Operation::Routine(routine)).map(|_| ())
+    })
 }

@@ -242,6 +242,29 @@ impl Stream {
         queue()
     }
 
+    /// Queues work by a call that this crate does not have. It is given the handle that takes this stream's work now: inside
+    /// [`capture`](Self::capture) that of the stream which records it.
+    ///
+    /// # Errors
+    ///
+    /// The code that `queue` returned, told as one of `call`.
+    ///
+    /// # Safety
+    ///
+    /// `queue` queues work on this handle and does not keep it. What the work uses stays alive until it has run, and in a capture
+    /// for as long as the graph.
+    pub unsafe fn queue_by_handle(
+        &self,
+        call: &'static str,
+        queue: impl FnOnce(hipStream_t) -> hipError_t,
+    ) -> Result<()> {
+        self.device().make_current()?;
+        match queue(self.raw_for_work()) {
+            hipError_t::hipSuccess => Ok(()),
+            code => Err(self.device().runtime().failure(code, call.to_owned())),
+        }
+    }
+
     /// Tells this stream from all others for as long as a clone of it lives.
     pub(crate) fn address(&self) -> *mut () {
         Arc::as_ptr(&self.core).cast_mut().cast()

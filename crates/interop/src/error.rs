@@ -40,6 +40,24 @@ pub enum Error {
         /// What is read, or written too.
         input: &'static str,
     },
+    /// OpenCL's code that HIP cannot load.
+    #[error(
+        "HIP cannot load this OpenCL program: {reason}; launch its kernels on an OpenCL queue, with `Shared::cl` and `Shared::cl_mut`"
+    )]
+    NoStreamProgram {
+        /// Why.
+        reason: String,
+    },
+    /// An OpenCL kernel that cannot run on a HIP stream.
+    #[error(
+        "kernel `{kernel}` cannot run on a HIP stream: {reason}; launch it on an OpenCL queue, with `Shared::cl` and `Shared::cl_mut`"
+    )]
+    NotOnStream {
+        /// The kernel's name.
+        kernel: String,
+        /// What it uses that does not work there.
+        reason: String,
+    },
     /// A tensor that cannot be lent or taken.
     #[error("DLPack: {reason}")]
     DlPack {

@@ -7,6 +7,7 @@ use crate::backing::{Backing, ClPart, SubBuffer};
 use crate::core::Core;
 use crate::part::check_range;
 use crate::place::Place;
+use crate::stream_program::StreamArg;
 use crate::{Result, Shared};
 use bytemuck::Pod;
 use std::fmt;
@@ -189,6 +190,12 @@ impl<'a, T: Pod> HipGuard<'a, T> {
         }
     }
 
+    /// The argument for an OpenCL kernel on the guard's stream ([`StreamKernel`](crate::StreamKernel)).
+    #[must_use]
+    pub fn arg(&self) -> StreamArg<'_> {
+        self.slice.into()
+    }
+
     /// The elements, to be read on the guard's stream.
     #[must_use]
     pub fn slice(&self) -> hip::DeviceSlice<'_, T> {
@@ -225,6 +232,12 @@ impl<'a, T: Pod> HipGuardMut<'a, T> {
             slice,
             buffer: PhantomData,
         }
+    }
+
+    /// The argument for an OpenCL kernel on the guard's stream ([`StreamKernel`](crate::StreamKernel)).
+    #[must_use]
+    pub fn arg(&mut self) -> StreamArg<'_> {
+        self.slice.reborrow().into()
     }
 
     /// The elements, to be read and written on the guard's stream.

@@ -182,6 +182,7 @@ fn device_memory_out_of_opencls_reach_is_copied_on_the_device_where_that_is_perm
         release: |_| Ok(()),
         // OpenCL can be given no address of HIP's, as with CUDA.
         reaches_hip: || false,
+        launch: hip_host::foreign::launch,
     });
     for (policy, copies) in [(Policy::DirectOnly, false), (Policy::AllowCopy, true)] {
         let options = Options {

@@ -43,6 +43,7 @@ fn bridge(policy: Policy) -> Bridge {
         adopt: refuse,
         release: |_| Ok(()),
         reaches_hip: || true,
+        launch: hip_host::foreign::launch,
     });
     let options = Options {
         policy,
@@ -226,6 +227,7 @@ fn what_is_not_possible_is_told_from_what_failed() {
         adopt: refuse,
         release: |_| Ok(()),
         reaches_hip: || true,
+        launch: hip_host::foreign::launch,
     });
     let error = Bridge::open(&selection, &Options::default()).expect_err("nothing works");
     faults.set("");

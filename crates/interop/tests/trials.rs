@@ -55,6 +55,7 @@ fn memory_out_of_an_apis_reach_has_a_reason_and_the_other_apis_rate() {
     let tables = unsafe { selection.tables_mut() };
     tables.foreign = Some(platform::ForeignHooks {
         reaches_hip: || false,
+        launch: hip_host::foreign::launch,
         ..hooks
     });
     let trial = AllocationTrial::run(

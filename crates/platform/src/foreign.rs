@@ -1,4 +1,7 @@
 use std::ffi::c_void;
+use std::sync::Arc;
+
+use hip_sys::{hipError_t, hipStream_t};
 
 /// Where memory that OpenCL owns lives on the device that is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,10 +12,13 @@ pub enum ForeignKind {
     HostFine,
 }
 
-/// How a software platform learns of memory that OpenCL owns.
+/// A kernel of OpenCL's as work of a HIP stream; the text says why a run failed.
+pub type ForeignKernel = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// How a software platform learns of OpenCL's memory and kernels.
 ///
-/// On real hardware the HSA runtime sees OpenCL's allocations by itself; a model that shares
-/// nothing with the OpenCL implementation has to be told.
+/// On real hardware the HSA runtime sees OpenCL's allocations by itself, and HIP loads the code of
+/// OpenCL's kernels; a model that shares nothing with the OpenCL implementation has to be told.
 #[derive(Clone, Copy)]
 pub struct ForeignHooks {
     /// Makes `bytes` bytes at the pointer known, as memory of the HIP device with this ordinal. The
@@ -22,4 +28,8 @@ pub struct ForeignHooks {
     pub release: fn(*mut c_void) -> Result<(), String>,
     /// Whether OpenCL's kernels may touch device memory that HIP allocated, as the model is set.
     pub reaches_hip: fn() -> bool,
+    /// Queues a kernel on a stream, or records it where the stream captures. The addresses are its
+    /// pointer arguments, each in memory that the platform knows; the kernel touches no other
+    /// memory, and may be called whenever the stream gets there.
+    pub launch: unsafe fn(hipStream_t, ForeignKernel, &[usize]) -> hipError_t,
 }

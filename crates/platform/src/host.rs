@@ -32,6 +32,7 @@ pub(crate) fn tables() -> (Tables, Vec<LibraryReport>) {
             adopt,
             release,
             reaches_hip: hip_host::foreign::reaches_hip,
+            launch: hip_host::foreign::launch,
         }),
     };
     (tables, libraries.into())

@@ -28,7 +28,7 @@ mod nvidia;
 mod select;
 
 pub use error::Error;
-pub use foreign::{ForeignHooks, ForeignKind};
+pub use foreign::{ForeignHooks, ForeignKernel, ForeignKind};
 pub use library::{LibraryReport, LibraryState};
 pub use select::{Platform, Selection, select, select_asked, select_named};
 

@@ -109,7 +109,13 @@ impl NdRange {
         self
     }
 
-    pub(super) fn check(&self) -> std::result::Result<(), String> {
+    /// Refuses a range that OpenCL cannot launch, with the reason: no work-items, work-groups that do not divide it, or indices
+    /// beyond the largest number.
+    ///
+    /// # Errors
+    ///
+    /// The reason, and the remedy.
+    pub fn check(&self) -> std::result::Result<(), String> {
         let dims = self.dims as usize;
         if !(1..=3).contains(&dims) {
             return Err(format!("a range of {dims} dimensions; OpenCL has 1 to 3"));

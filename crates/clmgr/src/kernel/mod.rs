@@ -1,6 +1,7 @@
 //! Kernels and their launch.
 
 mod arg;
+mod bound;
 mod foreign;
 mod info;
 pub(crate) mod name;
@@ -8,6 +9,7 @@ mod object;
 mod parameter;
 
 pub use arg::{Arg, NdRange};
+pub use bound::BoundKernel;
 pub use info::{AddressSpace, KernelInfo, ObjectKind, ParameterInfo};
 
 use std::collections::HashMap;
@@ -110,12 +112,9 @@ impl Kernel {
     ///   what it writes; no map guard of such memory is alive or was leaked.
     #[doc(alias = "clEnqueueNDRangeKernel")]
     pub unsafe fn launch(&self, queue: &Queue, range: NdRange, args: &[Arg<'_>]) -> Result<Event> {
-        self.check_call(queue, range, args)?;
-        for (index, (arg, parameter)) in args.iter().zip(&self.0.parameters).enumerate() {
-            if let Arg::Mem(object) = arg {
-                self.check_object(index, *object, *parameter)?;
-            }
-        }
+        self.check_queue(queue)?;
+        self.check(range, args)?;
+        self.check_objects(args)?;
         // SAFETY: the caller's promise, and range and arguments fit.
         unsafe { self.enqueue(queue, range, args) }
     }
@@ -133,64 +132,87 @@ impl Kernel {
         range: NdRange,
         args: &[Arg<'_>],
     ) -> Result<Event> {
-        self.check_call(queue, range, args)?;
+        self.check_queue(queue)?;
+        self.check(range, args)?;
         // SAFETY: the caller's promise, and range and arguments fit.
         unsafe { self.enqueue(queue, range, args) }
     }
 
     /// # Safety
     ///
-    /// As [`launch_across`](Self::launch_across), after [`check_call`](Self::check_call).
+    /// As [`launch_across`](Self::launch_across), after [`check`](Self::check).
     unsafe fn enqueue(&self, queue: &Queue, range: NdRange, args: &[Arg<'_>]) -> Result<Event> {
         let context = self.0.program.context();
-        let enqueue = slot!(context.api(), clEnqueueNDRangeKernel)?;
         let object = self.object_for(args)?;
+        let _one_at_a_time = object.launch.lock();
+        if foreign::loses_order(context, args) && !object.take_token(context)? {
+            queue.drain()?;
+        }
+        // SAFETY: the caller's promise about handles and pointers; the object is locked.
+        unsafe { self.set(&object, args) }?;
+        let used = args.iter().filter_map(|arg| self.usage_of(arg));
+        // SAFETY: every argument is set, and the object is locked; the caller answers for what the kernel touches.
+        unsafe { self.enqueue_object(&object, queue, range, used) }
+    }
 
+    /// # Safety
+    ///
+    /// The object is locked or used by one thread only; handles and pointers are alive.
+    unsafe fn set(&self, object: &Object, args: &[Arg<'_>]) -> Result<()> {
+        for (index, arg) in args.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { object.set(index, arg) }
+                .map_err(|error| self.argument_refusal(index, arg, error))?;
+        }
+        Ok(())
+    }
+
+    /// Enqueues the object with the arguments that it has, and notes this use of what it uses.
+    ///
+    /// # Safety
+    ///
+    /// The object is locked or its arguments stay as they are, every one is set, and its memory is alive. The kernel stays
+    /// within it, and nothing else touches it meanwhile.
+    unsafe fn enqueue_object(
+        &self,
+        object: &Object,
+        queue: &Queue,
+        range: NdRange,
+        used: impl Iterator<Item = Arc<Usage>>,
+    ) -> Result<Event> {
+        let enqueue = slot!(object.api, clEnqueueNDRangeKernel)?;
         let before = queue.enqueued();
         let mut event: cl_event = std::ptr::null_mut();
-        {
-            let _one_at_a_time = object.launch.lock();
-            if foreign::loses_order(context, args) && !object.take_token(context)? {
-                queue.drain()?;
-            }
-            for (index, arg) in args.iter().enumerate() {
-                // SAFETY: the caller's promise about handles and pointers; the object is locked.
-                unsafe { object.set(index, arg) }
-                    .map_err(|error| self.argument_refusal(index, arg, error))?;
-            }
-            // SAFETY: queue and kernel are alive and of one context; offset and ranges hold `dims`
-            // entries; no event is waited for; `event` is a valid place. The caller answers for
-            // what the kernel touches.
-            let code = unsafe {
-                enqueue(
-                    queue.raw(),
-                    object.raw.0,
-                    range.dims,
-                    range.offset.as_ptr(),
-                    range.global.as_ptr(),
-                    range
-                        .local
-                        .as_ref()
-                        .map_or(std::ptr::null(), |local| local.as_ptr()),
-                    0,
-                    std::ptr::null(),
-                    &raw mut event,
-                )
-            };
-            check(code, || {
-                let dims = range.dims as usize;
-                format!(
-                    "clEnqueueNDRangeKernel(`{}`, global {:?}, local {:?})",
-                    self.name(),
-                    &range.global[..dims],
-                    range.local.as_ref().map(|local| &local[..dims])
-                )
-            })?;
-        }
+        // SAFETY: queue and kernel are alive and of one context; offset and ranges hold `dims`
+        // entries; no event is waited for; `event` is a valid place. The caller answers for
+        // what the kernel touches.
+        let code = unsafe {
+            enqueue(
+                queue.raw(),
+                object.raw.0,
+                range.dims,
+                range.offset.as_ptr(),
+                range.global.as_ptr(),
+                range
+                    .local
+                    .as_ref()
+                    .map_or(std::ptr::null(), |local| local.as_ptr()),
+                0,
+                std::ptr::null(),
+                &raw mut event,
+            )
+        };
+        check(code, || {
+            let dims = range.dims as usize;
+            format!(
+                "clEnqueueNDRangeKernel(`{}`, global {:?}, local {:?})",
+                self.name(),
+                &range.global[..dims],
+                range.local.as_ref().map(|local| &local[..dims])
+            )
+        })?;
         let number = queue.note_enqueued();
-        for usage in args.iter().filter_map(|arg| self.usage_of(arg)) {
-            usage.note(queue, number);
-        }
+        used.for_each(|usage| usage.note(queue, number));
         Ok(Event::new(event, queue, before, "clEnqueueNDRangeKernel"))
     }
 
@@ -203,11 +225,20 @@ impl Kernel {
         }
     }
 
-    /// That queue, range and arguments fit the kernel, without a look at who owns the memory.
-    fn check_call(&self, queue: &Queue, range: NdRange, args: &[Arg<'_>]) -> Result<()> {
+    fn check_queue(&self, queue: &Queue) -> Result<()> {
         if queue.context() != self.0.program.context() {
             return Err(Error::ContextMismatch { what: "the queue" });
         }
+        Ok(())
+    }
+
+    /// Refuses what a launch with this range and these arguments refuses before it calls OpenCL, without a look at who owns
+    /// the memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Launch`].
+    pub fn check(&self, range: NdRange, args: &[Arg<'_>]) -> Result<()> {
         range.check().map_err(|reason| self.refusal(reason))?;
         let parameters = &self.0.parameters;
         if args.len() != parameters.len() {
@@ -220,6 +251,15 @@ impl Kernel {
         for (index, (arg, parameter)) in args.iter().zip(parameters).enumerate() {
             if let Err(reason) = parameter.accepts(arg) {
                 return Err(self.refusal(format!("argument {index}: {reason}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_objects(&self, args: &[Arg<'_>]) -> Result<()> {
+        for (index, (arg, parameter)) in args.iter().zip(&self.0.parameters).enumerate() {
+            if let Arg::Mem(object) = arg {
+                self.check_object(index, *object, *parameter)?;
             }
         }
         Ok(())

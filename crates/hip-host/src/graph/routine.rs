@@ -1,4 +1,4 @@
-//! A call of rocBLAS or rocSOLVER, kept to be done again.
+//! A call of rocBLAS or rocSOLVER, or a kernel of OpenCL's, kept to be done again.
 
 use std::sync::{Arc, Weak};
 

@@ -256,6 +256,7 @@ fn open_apart() -> Bridge {
         adopt: refuse,
         release: |_| Ok(()),
         reaches_hip: || false,
+        launch: hip_host::foreign::launch,
     });
     let options = Options::default();
     // SAFETY: as in `open`.

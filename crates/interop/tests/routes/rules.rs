@@ -68,6 +68,7 @@ fn two_devices_that_were_mixed_up_are_caught_before_a_kernel_runs() {
         adopt: on_device_0,
         release,
         reaches_hip: || true,
+        launch: hip_host::foreign::launch,
     });
     let options = Options {
         hip_device: Some(1),
@@ -104,6 +105,7 @@ fn memory_that_the_model_does_not_take_is_no_route() {
         adopt: refuse,
         release,
         reaches_hip: || true,
+        launch: hip_host::foreign::launch,
     });
     let bridge = Bridge::open(&selection, &Options::default()).expect("other routes remain");
     assert_eq!(bridge.route(), Route::HipPointer);

@@ -101,6 +101,7 @@ pub const HOOKS: ForeignHooks = ForeignHooks {
     adopt,
     release,
     reaches_hip: || true,
+    launch: hip_host::foreign::launch,
 };
 
 unsafe fn adopt(
