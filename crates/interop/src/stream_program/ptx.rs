@@ -14,6 +14,8 @@
 //! | a `.ptr .shared` parameter | an offset into one array of dynamic shared memory |
 //! | `ld.const` through a register | a generic `ld` |
 //! | the address of a `.const` array | made generic, so that both kinds of `constant` pointer are ordinary addresses |
+//! | `.func vprintf`, declared | `.extern`, as CUDA's own compiler declares it |
+//! | `.metadata_section` | dropped |
 //!
 //! A text with anything of these in another form is refused.
 
@@ -33,16 +35,15 @@ type Refused = String;
 
 /// Reads the PTX that OpenCL's compiler made, and makes CUDA's of it.
 pub(super) fn image(binary: &[u8]) -> Result<Image, Refused> {
-    let end = binary
-        .iter()
-        .rposition(|byte| *byte != 0)
-        .map_or(0, |last| last + 1);
-    let text = std::str::from_utf8(&binary[..end]).map_err(|_| not_ptx())?;
-    if !text.contains("\n.version ") && !text.starts_with(".version ") {
+    let end = binary.iter().position(|byte| *byte == 0);
+    let text =
+        std::str::from_utf8(&binary[..end.unwrap_or(binary.len())]).map_err(|_| not_ptx())?;
+    if !text.lines().any(|line| line.starts_with(".version ")) {
         return Err(not_ptx());
     }
-    if !text.trim_end().ends_with('}') {
-        return Err("its PTX ends before its last kernel does".to_owned());
+    // The driver gives a C string.
+    if end.is_none() {
+        return Err("its PTX is cut off".to_owned());
     }
     let mut change = Change::of(text)?;
     for line in text.lines() {
@@ -63,8 +64,10 @@ enum Place {
     Parameters,
     /// Behind a kernel's parameter list, or in its body.
     Kernel,
-    /// In a function that is no kernel.
+    /// In a function that is no kernel, or in the declaration of one.
     Function,
+    /// What OpenCL's runtime reads about the kernels' parameters; CUDA does not.
+    Metadata,
 }
 
 struct Change<'t> {
@@ -77,6 +80,10 @@ struct Change<'t> {
     shared: HashSet<&'t str>,
     /// Braces that are open.
     depth: usize,
+    /// Functions that were declared and not yet defined.
+    declared: HashSet<&'t str>,
+    /// The function that the line belongs to.
+    function: &'t str,
     /// The module's `.const` arrays.
     constants: HashSet<&'t str>,
     /// What each kernel of the module reads of its launch; known before its parameter list is written.
@@ -95,7 +102,6 @@ impl<'t> Change<'t> {
                 kernel = Some(name);
             } else if words(line).any(|word| word == ".func") {
                 kernel = None;
-                check_extern(line)?;
             }
             if let Some(name) = constant_name(line) {
                 constants.insert(name);
@@ -125,6 +131,8 @@ impl<'t> Change<'t> {
             layout: Layout::default(),
             shared: HashSet::new(),
             depth: 0,
+            declared: HashSet::new(),
+            function: "",
             constants,
             reads,
             kernels: HashMap::new(),
@@ -152,6 +160,7 @@ impl<'t> Change<'t> {
             Place::Outside => self.outside(line, code)?,
             Place::Parameters => self.parameter(line, code)?,
             Place::Kernel | Place::Function => self.statement(line, code)?,
+            Place::Metadata => {}
         }
         self.depth += code.matches('{').count();
         self.depth = self
@@ -163,6 +172,7 @@ impl<'t> Change<'t> {
             && code.trim_end().ends_with(';')
         {
             // It was a declaration.
+            self.declared.insert(self.function);
             self.place = Place::Outside;
         }
         if code.contains('}') && self.depth == 0 {
@@ -172,7 +182,11 @@ impl<'t> Change<'t> {
                     self.kernels.insert(self.name.to_owned(), layout);
                     self.place = Place::Outside;
                 }
-                Place::Function => self.place = Place::Outside,
+                Place::Function => {
+                    self.declared.remove(self.function);
+                    self.place = Place::Outside;
+                }
+                Place::Metadata => self.place = Place::Outside,
                 // The end of an initial value.
                 Place::Outside => {}
                 Place::Parameters => return Err(unknown(line)),
@@ -211,7 +225,14 @@ impl<'t> Change<'t> {
             }
         } else if words(code).any(|word| word == ".func") {
             self.place = Place::Function;
-            self.push(line);
+            self.function = function_name(code).ok_or_else(|| unknown(line))?;
+            let is_extern = words(code).any(|word| word == ".extern");
+            match PROVIDED.contains(&self.function) && !is_extern {
+                true => self.push(&format!(".extern {line}")),
+                false => self.push(line),
+            }
+        } else if words(code).next() == Some(".metadata_section") {
+            self.place = Place::Metadata;
         } else {
             self.push(line);
         }
@@ -363,7 +384,10 @@ impl<'t> Change<'t> {
 
     fn finish(self) -> Result<Image, Refused> {
         if !matches!(self.place, Place::Outside) || self.depth != 0 {
-            return Err("its PTX ends before its last kernel does".to_owned());
+            return Err("its PTX is cut off".to_owned());
+        }
+        if let Some(name) = self.declared.iter().find(|name| !PROVIDED.contains(*name)) {
+            return Err(format!("it calls a function of OpenCL's runtime, `{name}`"));
         }
         if self.kernels.is_empty() {
             return Err("its binary has no kernel".to_owned());
@@ -397,20 +421,6 @@ fn unknown(line: &str) -> Refused {
     )
 }
 
-/// A function that the module does not define.
-fn check_extern(line: &str) -> Result<(), Refused> {
-    if !words(line).any(|word| word == ".extern") {
-        return Ok(());
-    }
-    match symbols(line).find(|symbol| PROVIDED.contains(symbol)) {
-        Some(_) => Ok(()),
-        None => Err(format!(
-            "it calls a function of OpenCL's runtime, `{}`",
-            line.trim()
-        )),
-    }
-}
-
 fn without_comment(line: &str) -> &str {
     line.split_once("//").map_or(line, |(code, _)| code)
 }
@@ -431,6 +441,17 @@ fn entry_name(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once(".entry ")?;
     let name = rest.split('(').next()?.trim();
     (!name.is_empty()).then_some(name)
+}
+
+/// The function that a line begins: `.func (.param .b32 result) name` or `.func name(`.
+fn function_name(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once(".func")?;
+    let rest = rest.trim_start();
+    let rest = match rest.strip_prefix('(') {
+        Some(result) => result.split_once(')')?.1,
+        None => rest,
+    };
+    symbols(rest).next()
 }
 
 /// The array of constant memory that a line declares.

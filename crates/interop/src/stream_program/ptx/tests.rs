@@ -9,12 +9,15 @@ fn module(head: &str, parameters: &str, body: &str) -> String {
     )
 }
 
+/// A text as the driver gives it.
+fn read(text: &str) -> Result<Image, Refused> {
+    image(&[text.as_bytes(), &[0, 0]].concat())
+}
+
 const GLOBAL: &str = "\t.param .u64 .ptr .global .align 4 k_param_0";
 
 fn changed(head: &str, parameters: &str, body: &str) -> Result<(String, Layout), Refused> {
-    let mut text = module(head, parameters, body).into_bytes();
-    text.push(0);
-    let mut image = image(&text)?;
+    let mut image = read(&module(head, parameters, body))?;
     assert_eq!(image.code.pop(), Some(0), "HIP is given a C string");
     let layout = image.kernels.remove("k").unwrap_or_default();
     Ok((String::from_utf8(image.code).unwrap(), layout))
@@ -84,7 +87,7 @@ fn offsets_and_dimensions_become_parameters_of_the_kernels_that_read_them() {
 fn a_kernel_without_parameters_gets_those_of_its_launch() {
     let text = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n\tmov.b32 \t%r1, %envreg3;\n}\n\
                 .visible .entry none()\n{\n\tret;\n}\n";
-    let image = image(text.as_bytes()).unwrap();
+    let image = read(text).unwrap();
     let text = std::str::from_utf8(&image.code).unwrap();
     assert!(
         text.contains(".entry k(\n\t.param .u32 k_hipcl_offset_0\n)\n{"),
@@ -146,8 +149,8 @@ fn constants_are_ordinary_addresses() {
 }
 
 #[test]
-fn a_printing_kernel_is_left_as_it_is() {
-    let head = ".extern .func  (.param .b32 func_retval0) vprintf\n(\n\t.param .b64 vprintf_param_0,\n\t.param .b64 vprintf_param_1\n)\n;\n\
+fn printf_is_declared_as_cudas() {
+    let head = ".func  (.param .b32 func_retval0) vprintf\n(\n\t.param .b64 vprintf_param_0,\n\t.param .b64 vprintf_param_1\n)\n;\n\
                 .global .align 1 .b8 $str[3] = {72, 105};";
     let (text, _) = changed(
         head,
@@ -155,7 +158,22 @@ fn a_printing_kernel_is_left_as_it_is() {
         "\tmov.u64 \t%rd1, $str;\n\tcvta.global.u64 \t%rd2, %rd1;",
     )
     .unwrap();
-    assert!(text.contains(head), "{text}");
+    assert!(text.contains(&format!("\n.extern {head}")), "{text}");
+}
+
+#[test]
+fn what_tells_opencls_runtime_about_parameters_is_dropped() {
+    let text = module("", GLOBAL, "")
+        + ".metadata_section {\n\n.metadata 0 {\n\t\"cl_kernel_arg_addr_space\",\n\t\"global\"\n}\n\n\
+                                       } // end of .metadata_section\n\n";
+    let image = read(&text).unwrap();
+    let text = std::str::from_utf8(&image.code).unwrap();
+    assert!(
+        text.contains(".entry k(") && !text.contains("cl_kernel"),
+        "{text}"
+    );
+    let helper = ".func (.param .b32 r) helper(\n\t.param .b32 a\n)\n;\n.func (.param .b32 r) helper(\n\t.param .b32 a\n)\n{\n\tret;\n}";
+    assert!(changed(helper, GLOBAL, "").is_ok(), "declared and defined");
 }
 
 #[test]
@@ -224,7 +242,12 @@ fn what_is_not_understood_is_refused() {
             "an image or a sampler",
         ),
         (".global .samplerref s;", GLOBAL, "", "samplerref"),
-        (".extern .func cudaCDPLaunch", GLOBAL, "", "cudaCDPLaunch"),
+        (
+            ".extern .func cudaCDPLaunch\n(\n\t.param .b64 a\n)\n;",
+            GLOBAL,
+            "",
+            "cudaCDPLaunch",
+        ),
         (
             ".func helper()\n{\n\tmov.u32 \t%r1, %envreg3;\n}",
             GLOBAL,
@@ -243,8 +266,8 @@ fn what_is_not_understood_is_refused() {
 #[test]
 fn a_text_that_is_cut_off_or_something_else_is_refused() {
     let whole = module("", GLOBAL, "\tmov.u32 \t%r1, %r2;");
-    assert!(image(whole.as_bytes()).is_ok());
-    for end in 0..whole.trim_end().len() {
+    assert!(read(&whole).is_ok());
+    for end in 0..=whole.len() {
         assert!(
             image(&whole.as_bytes()[..end]).is_err(),
             "{}",
@@ -252,11 +275,12 @@ fn a_text_that_is_cut_off_or_something_else_is_refused() {
         );
     }
     for other in [
-        &b""[..],
-        b"\x7fELF\x02\x01\x01",
-        &[0xFF; 16],
-        b".version 9.0\n}",
+        "",
+        "\x7fELF\x02\x01\x01",
+        ".version 9.0\n",
+        ".version 9.0\n}",
     ] {
-        assert!(image(other).is_err());
+        assert!(read(other).is_err());
     }
+    assert!(image(&[0xFF; 16]).is_err());
 }
