@@ -27,6 +27,8 @@ struct Inner {
     raw: Handle,
     context: Context,
     names: Names,
+    /// Source and options, where the driver did not get the source.
+    unread: Option<(String, String)>,
 }
 
 impl Program {
@@ -125,7 +127,30 @@ impl Program {
         check(code, || {
             format!("clCreateProgramWithBinary({length} bytes)")
         })?;
-        Self::link(context, raw, source, options)
+        let mut program = Self::link(context, raw, source, options)?;
+        if let Some(inner) = Arc::get_mut(&mut program.0).filter(|_| !source.is_empty()) {
+            inner.unread = Some((source.to_owned(), options.to_owned()));
+        }
+        Ok(program)
+    }
+
+    /// The same program, and its kernels tell what their parameters are: this one, or if its driver kept nothing of that in
+    /// the cached binary that it was loaded from, one that is built from the source.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build) and [`Kernel::info`].
+    pub fn with_parameters(&self) -> Result<Self> {
+        let Some((source, options)) = &self.0.unread else {
+            return Ok(self.clone());
+        };
+        for name in self.kernel_names()? {
+            let parameters = self.kernel(&name)?.info()?.parameters;
+            if parameters.iter().any(|it| it.address_space.is_none()) {
+                return Self::build(self.context(), source, options);
+            }
+        }
+        Ok(self.clone())
     }
 
     /// Builds a program from SPIR-V.
@@ -209,6 +234,7 @@ impl Program {
             raw: Handle(raw),
             context: context.clone(),
             names: Names::new(context.device().platform_name(), source),
+            unread: None,
         }));
         let build = slot!(context.api(), clBuildProgram)?;
         let all = format!("{options} {ARGUMENT_INFO}");

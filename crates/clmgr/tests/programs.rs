@@ -220,3 +220,20 @@ fn global_ids_begin_at_the_offset() {
     out.read(&queue, &mut seen).unwrap();
     assert_eq!(seen, [705, 706, 707, 708, 805, 806, 807, 808]);
 }
+
+#[test]
+fn a_program_from_the_cache_tells_its_parameters() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = common::context();
+    for _ in 0..2 {
+        let cache = clmgr::ProgramCache::open_in(&context, folder.path());
+        let program = cache.get(SOURCE, "").unwrap().with_parameters().unwrap();
+        let info = program.kernel("fill").unwrap().info().unwrap();
+        let spaces: Vec<_> = info.parameters.iter().map(|it| it.address_space).collect();
+        assert_eq!(
+            spaces,
+            [Some(AddressSpace::Global), Some(AddressSpace::Private)]
+        );
+        assert_eq!(filled(&context, &program), [13, 23, 13, 23]);
+    }
+}

@@ -158,14 +158,14 @@ impl Stream {
         Ok(())
     }
 
-    /// Lets the graph keep what it will use, if work that this thread queues here is recorded.
-    pub(crate) fn keep_if_recording(&self, used: impl FnOnce() -> Vec<Used>) {
+    /// Lets the graph keep what its work uses, if [`Stream::capture`] records what this thread queues here; nothing if not. It is
+    /// dropped after the last run of the graph.
+    pub fn keep_if_recording<T: Any + Send + Sync>(&self, used: &Arc<T>) {
         self.with_recording(|recording| {
+            let used: Used = used.clone();
             let mut kept = recording.used.borrow_mut();
-            for one in used() {
-                if !kept.iter().any(|other| Arc::ptr_eq(other, &one)) {
-                    kept.push(one);
-                }
+            if !kept.iter().any(|other| Arc::ptr_eq(other, &used)) {
+                kept.push(used);
             }
         });
     }

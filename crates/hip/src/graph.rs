@@ -157,7 +157,7 @@ impl GraphExec {
         if !launched.contains(stream) {
             launched.push(stream);
         }
-        stream.keep_if_recording(|| vec![self.core.clone()]);
+        stream.keep_if_recording(&self.core);
         // SAFETY: graph and stream are alive and of one device; the caller vouches for what the work uses.
         unsafe {
             call!(

@@ -209,7 +209,7 @@ impl Function {
             });
         }
         self.module.code.note(stream);
-        stream.keep_if_recording(|| vec![self.module.code.clone()]);
+        stream.keep_if_recording(&self.module.code);
         device.make_current()?;
         let LaunchConfig {
             grid,

@@ -93,6 +93,7 @@ mod route;
 mod shared;
 mod sides;
 pub mod solver;
+mod stream_fft;
 mod stream_program;
 mod uses;
 #[cfg(feature = "vulkan")]
@@ -119,5 +120,6 @@ pub use report::{BridgeReport, Failover, Pairing, RouteReport};
 pub use residency::Residency;
 pub use route::{Policy, Route, UnknownRoute};
 pub use shared::Shared;
+pub use stream_fft::StreamFft;
 pub use stream_program::{StreamArg, StreamKernel, StreamProgram};
 pub use warm_up::FirstCall;

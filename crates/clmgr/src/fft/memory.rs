@@ -53,6 +53,16 @@ impl<T: Pod> Memory<T> {
         }
     }
 
+    /// Its bytes.
+    pub fn read(&self, queue: &Queue) -> Result<Vec<u8>> {
+        let mut content = vec![T::zeroed(); self.len()];
+        match self {
+            Self::Regular(buffer) => buffer.read(queue, &mut content)?,
+            Self::Shared { buffer, .. } => buffer.read(queue, &mut content)?,
+        }
+        Ok(bytemuck::cast_slice(&content).to_vec())
+    }
+
     pub fn arg(&self, form: Form) -> Arg<'_> {
         match (self, form) {
             (Self::Regular(buffer), _) => buffer.arg(),

@@ -17,6 +17,7 @@ mod factor;
 mod memory;
 mod plan;
 mod route;
+mod schedule;
 mod scratch;
 mod source;
 mod steps;
@@ -26,6 +27,7 @@ mod tuning;
 mod way;
 
 pub use plan::Plan;
+pub use schedule::{Launch, Operand, Schedule};
 pub use tuning::Tuning;
 pub use way::Way;
 

@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 use super::Direction;
 use super::factor::radices;
 use super::memory::Form;
-use super::route::{Place, Route};
+use super::schedule::{Launch, Operand, Prepared, Schedule, Shape, Stages};
 use super::scratch::{self, Scratches, grown};
-use super::steps::{Maker, Steps};
+use super::steps::Maker;
 use super::tuning::Tuning;
 use super::way::{Way, choose, suits};
 use crate::C32;
@@ -33,10 +33,19 @@ struct Inner {
     batch: usize,
     way: Way,
     tuning: Tuning,
-    forward: Mutex<Option<Arc<Steps>>>,
-    inverse: Mutex<Option<Arc<Steps>>>,
+    forward: Mutex<Option<Arc<Prepared>>>,
+    inverse: Mutex<Option<Arc<Prepared>>>,
     scratch: Scratches,
 }
+
+/// The memory of one transform.
+#[derive(Clone, Copy)]
+struct Places<'a> {
+    form: Form,
+    data: Arg<'a>,
+    out: Arg<'a>,
+}
+
 impl Plan {
     /// Plans `batch` transforms of length `len`, in the way that suits the device.
     ///
@@ -138,7 +147,7 @@ impl Plan {
     ///
     /// As [`Program::build`](crate::Program::build).
     pub fn prepare(&self, direction: Direction) -> Result<()> {
-        self.steps(direction).map(drop)
+        self.prepared(direction).map(drop)
     }
 
     /// Enqueues the transform of `data` into `out`; the same argument for both transforms in place.
@@ -177,87 +186,80 @@ impl Plan {
                 });
             }
         };
-        let steps = self.steps(direction)?;
-        let batch = inner.batch as u64;
-        match inner.way {
-            Way::Rows | Way::Columns | Way::Local | Way::Registers => {
-                let mut args = vec![data, out];
-                args.extend(steps.tables[0].iter().map(|table| table.arg(form)));
-                args.push(Arg::scalar(&batch));
-                // SAFETY: the caller's promise; the kernel stays within `batch` rows.
-                unsafe { steps.kernels[0].launch(queue, steps.ranges[0], &args) }?;
-                Ok(())
-            }
-            Way::Split { .. } | Way::Stages { .. } | Way::Passes => {
-                // SAFETY: the caller's promise.
-                unsafe { self.enqueue_steps(queue, &steps, form, data, out, in_place) }
-            }
-        }
+        let prepared = self.prepared(direction)?;
+        let stages = prepared.stages(in_place);
+        let places = Places { form, data, out };
+        // SAFETY: the caller's promise.
+        unsafe { self.enqueue_stages(queue, &prepared, stages, places) }
     }
 
-    /// Enqueues several kernels that hand the data on, a chunk of the batch at a time.
-    ///
     /// # Safety
     ///
     /// As [`enqueue`](Self::enqueue).
-    unsafe fn enqueue_steps(
+    unsafe fn enqueue_stages(
         &self,
         queue: &Queue,
-        steps: &Steps,
-        form: Form,
-        data: Arg<'_>,
-        out: Arg<'_>,
-        in_place: bool,
+        prepared: &Prepared,
+        stages: &Stages,
+        places: Places<'_>,
     ) -> Result<()> {
         let inner = &*self.0;
-        let count = steps.kernels.len();
-        let route = Route::of(inner.way, count, in_place);
-        let chunk = if route.scratches == 0 {
-            inner.batch
-        } else {
-            let bytes = inner.len * size_of::<C32>() * route.scratches;
-            (scratch::bytes(&inner.context) / bytes).clamp(1, inner.batch)
-        };
-        let scratch = (route.scratches > 0).then(|| inner.scratch.of(queue));
+        let scratch = (stages.scratch > 0).then(|| inner.scratch.of(queue));
         let mut scratch = scratch.as_ref().map(|scratch| scratch.0.lock());
         let scratch = match &mut scratch {
-            Some(kept) => Some(grown(
-                kept,
-                &inner.context,
-                inner.len * chunk * route.scratches,
-            )?),
+            Some(kept) => Some(grown(kept, &inner.context, stages.scratch)?),
             None => None,
         };
-        // The places lie in one allocation; a kernel takes the offset of its place in elements.
-        let second = (inner.len * chunk) as u64;
-        let mut begin = 0;
-        while begin < inner.batch {
-            let rows = chunk.min(inner.batch - begin);
-            let start = (begin * inner.len) as u64;
-            for (index, kernel) in steps.kernels.iter().enumerate() {
-                let place = |place: Place| match (place, scratch) {
-                    (Place::Data, _) => (data, start),
-                    (Place::Out, _) => (out, start),
-                    (Place::First, Some(memory)) => (memory.arg(form), 0),
-                    (Place::Second, Some(memory)) => (memory.arg(form), second),
-                    (Place::First | Place::Second, None) => (out, start),
-                };
-                let (from, from_offset) = place(route.places[index]);
-                let (to, to_offset) = place(route.places[index + 1]);
-                let mut args = vec![from, to];
-                args.extend(steps.tables[index].iter().map(|table| table.arg(form)));
-                args.push(Arg::scalar(&from_offset));
-                args.push(Arg::scalar(&to_offset));
-                let mut range = steps.ranges[index];
-                range.global[1] = rows;
-                // SAFETY: the caller's promise; the kernel stays within `rows` rows from the
-                // offsets on, which lie in data, out and scratch memory. The queue's order keeps
-                // a chunk from overwriting scratch memory that the one before still reads.
-                unsafe { kernel.launch(queue, range, &args) }?;
-            }
-            begin += rows;
+        let Places { form, data, out } = places;
+        for stage in &stages.list {
+            let arg = |operand: &'_ Operand| match (operand, scratch) {
+                (Operand::Data, _) => data,
+                (Operand::Scratch, Some(memory)) => memory.arg(form),
+                (Operand::Out | Operand::Scratch, _) => out,
+                (Operand::Table(index), _) => prepared.tables[*index].arg(form),
+                (Operand::Number(_), _) => unreachable!("a number is no memory"),
+            };
+            let args: Vec<Arg<'_>> = stage
+                .operands
+                .iter()
+                .map(|operand| match operand {
+                    Operand::Number(number) => Arg::scalar(number),
+                    memory => arg(memory),
+                })
+                .collect();
+            let kernel = &prepared.kernels[stage.kernel];
+            // SAFETY: the caller's promise; the kernel stays within its rows of data, out and scratch memory.
+            unsafe { kernel.launch(queue, stage.range, &args) }?;
         }
         Ok(())
+    }
+
+    /// The launches of a transform, for code that launches OpenCL's kernels itself, on a HIP stream for
+    /// example.
+    ///
+    /// # Errors
+    ///
+    /// As [`prepare`](Self::prepare), and what reading the tables answers.
+    pub fn schedule(&self, direction: Direction, in_place: bool) -> Result<Schedule> {
+        let prepared = self.prepared(direction)?;
+        let queue = self.0.context.queue()?;
+        let stages = prepared.stages(in_place);
+        let tables = prepared.tables.iter();
+        Ok(Schedule {
+            launches: stages
+                .list
+                .iter()
+                .map(|stage| Launch {
+                    kernel: prepared.kernels[stage.kernel].clone(),
+                    range: stage.range,
+                    operands: stage.operands.clone(),
+                })
+                .collect(),
+            tables: tables
+                .map(|table| table.read(&queue))
+                .collect::<Result<_>>()?,
+            scratch: stages.scratch,
+        })
     }
 
     /// The least memory traffic of the transform in bytes: each number read once and written once.
@@ -283,9 +285,15 @@ impl Plan {
     ///
     /// As [`prepare`](Self::prepare) and [`Program::build_log`](crate::Program::build_log).
     pub fn build_logs(&self, direction: Direction) -> Result<Vec<String>> {
-        let steps = self.steps(direction)?;
-        let logs = steps.kernels.iter();
+        let prepared = self.prepared(direction)?;
+        let logs = prepared.kernels.iter();
         logs.map(|kernel| kernel.program().build_log()).collect()
+    }
+
+    /// The context of its memory and kernels.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.0.context
     }
 
     /// The length of a transform.
@@ -307,28 +315,33 @@ impl Plan {
         self.0.way
     }
 
-    fn steps(&self, direction: Direction) -> Result<Arc<Steps>> {
+    fn prepared(&self, direction: Direction) -> Result<Arc<Prepared>> {
         let inner = &*self.0;
         let place = match direction {
             Direction::Forward => &inner.forward,
             Direction::Inverse => &inner.inverse,
         };
         let mut kept = place.lock();
-        if let Some(steps) = &*kept {
-            return Ok(steps.clone());
+        if let Some(prepared) = &*kept {
+            return Ok(prepared.clone());
         }
-        let steps = Arc::new(
-            Maker {
-                context: &inner.context,
-                programs: &inner.programs,
-                len: inner.len,
-                batch: inner.batch,
-                tuning: &inner.tuning,
-            }
-            .make(inner.way, direction)?,
-        );
-        *kept = Some(steps.clone());
-        Ok(steps)
+        let steps = Maker {
+            context: &inner.context,
+            programs: &inner.programs,
+            len: inner.len,
+            batch: inner.batch,
+            tuning: &inner.tuning,
+        }
+        .make(inner.way, direction)?;
+        let shape = Shape {
+            way: inner.way,
+            len: inner.len,
+            batch: inner.batch,
+            scratch: scratch::bytes(&inner.context),
+        };
+        let prepared = Arc::new(Prepared::new(steps, shape));
+        *kept = Some(prepared.clone());
+        Ok(prepared)
     }
 }
 

@@ -43,6 +43,14 @@ impl Table {
             Self::Complex(memory) => memory.arg(form),
         }
     }
+
+    /// The factors' bytes.
+    pub fn read(&self, queue: &Queue) -> Result<Vec<u8>> {
+        match self {
+            Self::Floats(memory) => memory.read(queue),
+            Self::Complex(memory) => memory.read(queue),
+        }
+    }
 }
 
 /// Makes the steps of a plan.

@@ -101,6 +101,7 @@ impl Bridge {
             }
             .into());
         }
+        let program = program.with_parameters()?;
         let refused = |reason: String| Error::NoStreamProgram { reason };
         let way = match (core.platform, core.foreign) {
             (Platform::Host, Some(hooks)) => Way::Host(Host::new(hooks, &core.context)),
@@ -118,7 +119,7 @@ impl Bridge {
             }
         };
         Ok(StreamProgram(Arc::new(Loaded {
-            program: program.clone(),
+            program,
             core: Arc::clone(core),
             way,
         })))

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod fft;
 mod programs;
 
 use std::ffi::c_void;
