@@ -157,3 +157,15 @@ fn blocks_divided_between_gpus_are_right_with_one_and_with_two() {
         "{text}"
     );
 }
+
+#[test]
+fn fft_product_and_kernel_share_a_stream() {
+    let text = output("13_one_stream");
+    assert!(text.contains("the covariance is right"), "{text}");
+}
+
+#[test]
+fn a_job_is_one_graph() {
+    let text = output("14_graph");
+    assert!(text.contains("20 blocks, one call each"), "{text}");
+}

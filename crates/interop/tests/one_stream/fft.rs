@@ -4,6 +4,8 @@ use clmgr::C32;
 use clmgr::fft::{Direction, Plan, Way};
 use interop::{Bridge, Error};
 
+use super::common;
+
 /// Numbers without a pattern, between -1 and 1.
 fn noise(len: usize) -> Vec<C32> {
     let part = |i: usize| ((i.wrapping_mul(0x9E37_79B9) >> 7) & 0xFFFF) as f32 / 32_768.0 - 1.0;
@@ -39,7 +41,11 @@ fn a_plan_does_the_same_on_a_queue_and_on_a_stream() {
     let stream = bridge.stream().expect("a stream");
     let device = bridge.hip_device();
     let (context, programs) = (bridge.cl_context(), bridge.programs());
-    let mut plans = vec![(360, Way::Passes, 3), (4096, Way::Passes, 700)];
+    let mut plans = vec![(360, Way::Passes, 3)];
+    // A processor's scratch memory takes the batch in chunks; a GPU's is larger than a test should be.
+    if common::on_host() {
+        plans.push((4096, Way::Passes, 700));
+    }
     for (len, batch) in [
         (8, 5),
         (96, 7),
