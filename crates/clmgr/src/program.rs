@@ -306,8 +306,20 @@ impl Program {
     /// What `clGetProgramBuildInfo` answers.
     #[doc(alias = "clGetProgramBuildInfo")]
     pub fn build_log(&self) -> Result<String> {
+        self.build_text(opencl_sys::CL_PROGRAM_BUILD_LOG)
+    }
+
+    /// The options that it was built with.
+    ///
+    /// # Errors
+    ///
+    /// What `clGetProgramBuildInfo` answers.
+    pub fn build_options(&self) -> Result<String> {
+        self.build_text(opencl_sys::CL_PROGRAM_BUILD_OPTIONS)
+    }
+
+    fn build_text(&self, what: opencl_sys::cl_uint) -> Result<String> {
         let get = slot!(self.0.context.api(), clGetProgramBuildInfo)?;
-        let what = opencl_sys::CL_PROGRAM_BUILD_LOG;
         device::text("clGetProgramBuildInfo", what, |size, value, needed| {
             // SAFETY: as in `kernel_names`, and the device is the context's.
             unsafe {

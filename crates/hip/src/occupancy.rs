@@ -1,5 +1,7 @@
 use std::ffi::c_int;
 
+use hip_sys::hipFunction_attribute;
+
 use crate::call::call;
 use crate::{Error, Function, Result};
 
@@ -13,6 +15,28 @@ pub struct BlockSuggestion {
 }
 
 impl Function {
+    /// The largest number of threads that a block of this kernel can have, by the registers and shared memory that it needs.
+    ///
+    /// # Errors
+    ///
+    /// HIP cannot tell.
+    #[doc(alias = "hipFuncGetAttribute")]
+    pub fn max_threads_per_block(&self) -> Result<u32> {
+        self.module().device().make_current()?;
+        let what = hipFunction_attribute::HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+        let mut threads = 0;
+        // SAFETY: writes one int to the address given; the function is alive.
+        unsafe {
+            call!(
+                self.module().device().runtime(),
+                hipFuncGetAttribute(&mut threads, what, self.raw()),
+                "hipFuncGetAttribute({what:?}, {})",
+                self.name()
+            )?;
+        }
+        Ok(u32::try_from(threads).unwrap_or(0))
+    }
+
     /// How many blocks of `block` threads with `shared_bytes` bytes of dynamic shared memory each one multiprocessor runs at
     /// once.
     ///

@@ -60,6 +60,7 @@ fn more_threads_or_shared_memory_leave_room_for_fewer_blocks() {
         assert!(blocks >= 1 && blocks <= before, "{block}: {blocks}");
         before = blocks;
     }
+    assert_eq!(k.max_threads_per_block().unwrap(), threads);
     assert!(k.active_blocks(64, 0).unwrap() > k.active_blocks(threads, 0).unwrap());
     assert_eq!(k.active_blocks(64, shared).unwrap(), 1);
     assert!(

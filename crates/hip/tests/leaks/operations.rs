@@ -162,6 +162,7 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
             .instance("k<int>")
             .compile(device)?;
         let k = module.function("k<int>")?;
+        k.max_threads_per_block()?;
         k.active_blocks(64, 0)?;
         k.suggested_block(0, 0).map(drop)
     }),

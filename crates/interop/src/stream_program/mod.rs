@@ -110,7 +110,8 @@ impl Bridge {
                 Way::load(&core.hip_device, image)?
             }
             (Platform::Nvidia, _) => {
-                let image = ptx::image(&program.binary()?).map_err(refused)?;
+                let image =
+                    ptx::image(&program.binary()?, &program.build_options()?).map_err(refused)?;
                 Way::load(&core.hip_device, image)?
             }
             (platform, _) => {
@@ -144,7 +145,7 @@ impl StreamProgram {
     /// [`clmgr::Error::NoKernel`] if there is none, [`Error::NotOnStream`] if it uses what does not work on a HIP stream.
     pub fn kernel(&self, name: &str) -> Result<StreamKernel> {
         let kernel = self.0.program.kernel(name)?;
-        let info = kernel.info()?;
+        let mut info = kernel.info()?;
         let refused = |reason: String| Error::NotOnStream {
             kernel: name.to_owned(),
             reason,
@@ -161,7 +162,10 @@ impl StreamProgram {
                 if let Some(reason) = &layout.refused {
                     return Err(refused(reason.clone()));
                 }
-                Some(Arc::new((module.function(name)?, layout.clone())))
+                let function = module.function(name)?;
+                // OpenCL's number is what its own compiler counts on, and NVIDIA's takes more than it tells.
+                info.max_work_group = function.max_threads_per_block()? as usize;
+                Some(Arc::new((function, layout.clone())))
             }
         };
         Ok(StreamKernel {

@@ -16,6 +16,7 @@
 //! | the address of a `.const` array | made generic, so that both kinds of `constant` pointer are ordinary addresses |
 //! | `.func vprintf`, declared | `.extern`, as CUDA's own compiler declares it |
 //! | `.metadata_section` | dropped |
+//! | the build option `-cl-nv-maxrregcount=64` | `.maxnreg 64` for kernels without a size of their own, as OpenCL counts it |
 //!
 //! A text with anything of these in another form is refused.
 
@@ -33,8 +34,8 @@ const PROVIDED: [&str; 1] = ["vprintf"];
 /// Why code cannot be loaded.
 type Refused = String;
 
-/// Reads the PTX that OpenCL's compiler made, and makes CUDA's of it.
-pub(super) fn image(binary: &[u8]) -> Result<Image, Refused> {
+/// Reads the PTX that OpenCL's compiler made with these options, and makes CUDA's of it.
+pub(super) fn image(binary: &[u8], options: &str) -> Result<Image, Refused> {
     let end = binary.iter().position(|byte| *byte == 0);
     let text =
         std::str::from_utf8(&binary[..end.unwrap_or(binary.len())]).map_err(|_| not_ptx())?;
@@ -46,6 +47,7 @@ pub(super) fn image(binary: &[u8]) -> Result<Image, Refused> {
         return Err("its PTX is cut off".to_owned());
     }
     let mut change = Change::of(text)?;
+    change.registers = registers(options);
     for line in text.lines() {
         change.line(line)?;
     }
@@ -80,6 +82,10 @@ struct Change<'t> {
     shared: HashSet<&'t str>,
     /// Braces that are open.
     depth: usize,
+    /// The most registers that a work-item may have.
+    registers: Option<u32>,
+    /// Whether the kernel demands a size of its work-groups.
+    is_sized: bool,
     /// Functions that were declared and not yet defined.
     declared: HashSet<&'t str>,
     /// The function that the line belongs to.
@@ -131,6 +137,8 @@ impl<'t> Change<'t> {
             layout: Layout::default(),
             shared: HashSet::new(),
             depth: 0,
+            registers: None,
+            is_sized: false,
             declared: HashSet::new(),
             function: "",
             constants,
@@ -205,6 +213,7 @@ impl<'t> Change<'t> {
             ));
         } else if let Some(name) = entry_name(code) {
             self.name = name;
+            self.is_sized = false;
             self.shared.clear();
             self.layout = Layout::default();
             let list = code.split_once('(').map(|(_, list)| list.trim());
@@ -309,8 +318,17 @@ impl<'t> Change<'t> {
         }
     }
 
-    /// A line of a body.
+    /// A line of a body, or before it.
     fn statement(&mut self, line: &'t str, code: &'t str) -> Result<(), Refused> {
+        if self.depth == 0 && matches!(self.place, Place::Kernel) {
+            self.is_sized |= code.contains(".reqntid");
+            if let Some(registers) = self
+                .registers
+                .filter(|_| code.contains('{') && !self.is_sized)
+            {
+                self.push(&format!(".maxnreg {registers}"));
+            }
+        }
         if environment(code).next().is_some() {
             return self.environment_read(line, code);
         }
@@ -484,6 +502,12 @@ fn parameter_name(kernel: &str, what: What) -> String {
         What::Offset(axis) => format!("{kernel}_hipcl_offset_{axis}"),
         What::Dimensions => format!("{kernel}_hipcl_work_dim"),
     }
+}
+
+/// The limit that NVIDIA's OpenCL compiler was given.
+fn registers(options: &str) -> Option<u32> {
+    let given = words(options).filter_map(|option| option.strip_prefix("-cl-nv-maxrregcount="));
+    given.last()?.parse().ok()
 }
 
 /// Target and source of an instruction that only moves.

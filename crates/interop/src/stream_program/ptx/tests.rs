@@ -11,7 +11,7 @@ fn module(head: &str, parameters: &str, body: &str) -> String {
 
 /// A text as the driver gives it.
 fn read(text: &str) -> Result<Image, Refused> {
-    image(&[text.as_bytes(), &[0, 0]].concat())
+    image(&[text.as_bytes(), &[0, 0]].concat(), "")
 }
 
 const GLOBAL: &str = "\t.param .u64 .ptr .global .align 4 k_param_0";
@@ -177,6 +177,18 @@ fn what_tells_opencls_runtime_about_parameters_is_dropped() {
 }
 
 #[test]
+fn the_limit_of_registers_holds_for_kernels_without_a_demanded_size() {
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n.entry a()\n{\n\tret;\n}\n.entry b()\n.reqntid 16, 1, 1\n{\n\tret;\n}\n\0";
+    let image = image(text.as_bytes(), "-DX=1 -cl-nv-maxrregcount=40").unwrap();
+    let text = std::str::from_utf8(&image.code).unwrap();
+    assert!(text.contains(".entry a(\n)\n.maxnreg 40\n{"), "{text}");
+    assert!(
+        text.contains(".entry b(\n)\n.reqntid 16, 1, 1\n{"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_comment_is_no_code() {
     let text = body("\t// mov.u32 %r1, %envreg11; .ptr texref");
     assert!(text.is_ok(), "{text:?}");
@@ -269,7 +281,7 @@ fn a_text_that_is_cut_off_or_something_else_is_refused() {
     assert!(read(&whole).is_ok());
     for end in 0..=whole.len() {
         assert!(
-            image(&whole.as_bytes()[..end]).is_err(),
+            image(&whole.as_bytes()[..end], "").is_err(),
             "{}",
             &whole[..end]
         );
@@ -282,5 +294,5 @@ fn a_text_that_is_cut_off_or_something_else_is_refused() {
     ] {
         assert!(read(other).is_err());
     }
-    assert!(image(&[0xFF; 16]).is_err());
+    assert!(image(&[0xFF; 16], "").is_err());
 }
