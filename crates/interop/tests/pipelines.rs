@@ -166,6 +166,33 @@ fn a_panic_whose_payload_panics_when_it_is_dropped_fails_its_block_only() {
 }
 
 #[test]
+fn an_error_that_panics_when_it_is_dropped_fails_its_block_only() {
+    let fails = |harmless| {
+        move |_: &mut (), block| match block {
+            1 => Err(Stubborn(harmless)),
+            _ => Ok(()),
+        }
+    };
+    // The second failure of a block is told to nobody.
+    let mut pipeline = Pipeline::new(vec![(); 2]).batched_stage("both", 2, fails(0), fails(2));
+    let mut failed = Vec::new();
+    let summary = pipeline
+        .run(
+            &mut (0..4_u64),
+            |(), _| Ok(()),
+            |()| Ok(()),
+            |block, result: Result<(), StageError<Stubborn>>| {
+                if let Err(StageError { cause, .. }) = result {
+                    assert!(matches!(cause, Cause::Failed(Stubborn(0))));
+                    failed.push(block);
+                }
+            },
+        )
+        .expect("there are slots");
+    assert_eq!((summary.blocks, failed), (4, vec![1]));
+}
+
+#[test]
 fn after_a_stop_what_is_in_flight_comes_out_and_the_rest_stays_with_the_producer() {
     let mut producer = 0..100_u64;
     let mut pipeline = Pipeline::new(vec![0_u64; 2]).on_error(OnError::Stop).stage(

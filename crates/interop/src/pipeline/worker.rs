@@ -87,7 +87,11 @@ impl<'a> Worker<'a> {
             let Some(begin) = begin else { continue };
             // Also where the queueing failed: part of its work may be on its way.
             let waited = self.attempt(*block, || wait(slot, *block)).err();
-            *failure = failure.take().or(waited);
+            match (&failure, waited) {
+                (Some(_), Some(second)) => discard(second),
+                (None, second) => *failure = second,
+                (Some(_), None) => {}
+            }
             let end = self.begin.elapsed();
             let block = *block;
             self.keep(Span { block, begin, end });
@@ -140,9 +144,13 @@ fn words_of(panic: Box<dyn Any + Send>) -> String {
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned());
-    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        // So can dropping the payload of that panic.
+    discard(panic);
+    text.unwrap_or_else(|| "no message".into())
+}
+
+/// Drops what a stage made. That can panic, and so can dropping the payload of that panic.
+fn discard<T>(value: T) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         std::mem::forget(second);
     }
-    text.unwrap_or_else(|| "no message".into())
 }
