@@ -51,7 +51,9 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// The memory has at least `bytes` bytes: ROCm believes it and faults later.
+    /// The memory has at least `bytes` bytes, and keeps them for as long as it is mapped: ROCm believes it and faults later. A
+    /// dma-buf keeps its size. A file that stands for one on the host platform may be cut by others that have it, which ends
+    /// this process with `SIGBUS`; the platform seals it against that where its maker permits seals (`MFD_ALLOW_SEALING`).
     ///
     /// # Errors
     ///

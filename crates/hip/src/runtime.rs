@@ -232,6 +232,15 @@ fn failure(code: hipError_t, call: String, remedy: String) -> Error {
     }
 }
 
+/// Two runtimes are equal if they are clones of one.
+impl PartialEq for Runtime {
+    fn eq(&self, other: &Self) -> bool {
+        self.same(other)
+    }
+}
+
+impl Eq for Runtime {}
+
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtime")

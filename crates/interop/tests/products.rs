@@ -501,3 +501,20 @@ fn the_other_memory_model_agrees() {
         &["addresses_are_sent_once_for_as_long_as_the_memory_stays"],
     );
 }
+
+#[test]
+fn a_bridge_lends_its_rocblas_to_no_stream_of_another_runtime() {
+    let open = || Bridge::open(&common::selection(), &Options::default()).expect("a bridge");
+    let (own, other) = (open(), open());
+    let (blas, stream) = (
+        own.blas().expect("rocBLAS"),
+        other.stream().expect("a stream"),
+    );
+    let error = Handle::new(&blas, &stream)
+        .map(drop)
+        .expect_err("it is of another runtime");
+    assert!(
+        matches!(error, rocblas::Error::OtherRuntime { .. }),
+        "{error}"
+    );
+}

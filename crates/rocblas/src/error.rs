@@ -196,6 +196,15 @@ pub enum Error {
         argument: &'static str,
     },
 
+    /// A stream belongs to another HIP runtime than the library's, perhaps to another platform.
+    #[error(
+        "{call}: the stream belongs to another HIP runtime than this rocBLAS; use a stream of the runtime that the library is for"
+    )]
+    OtherRuntime {
+        /// The call that refused it.
+        call: &'static str,
+    },
+
     /// The factorisation stopped: the matrix is not positive definite.
     #[error(
         "the matrix is not positive definite: its leading minor of order {minor} is not positive; check the data, or add to the diagonal"

@@ -50,7 +50,8 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// rocBLAS could not create or set it up; nothing stays behind then.
+    /// [`Error::OtherRuntime`] if the library is [only for](Library::only_for) another runtime than the stream's; rocBLAS could
+    /// not create or set it up. Nothing stays behind then.
     #[doc(alias(
         "rocblas_create_handle",
         "rocblas_set_stream",
@@ -58,6 +59,7 @@ impl Handle {
         "rocblas_set_atomics_mode"
     ))]
     pub fn new(library: &Library, stream: &Stream) -> Result<Self> {
+        library.check_runtime("Handle::new", stream.device().runtime())?;
         let api = library.api();
         let create = slot(api.rocblas_create_handle, "rocblas_create_handle")?;
         slot(api.rocblas_set_stream, "rocblas_set_stream")?;
@@ -178,7 +180,7 @@ impl Handle {
         let set = slot(self.library.api().rocblas_set_stream, "rocblas_set_stream")?;
         self.stream.device().make_current()?;
         // SAFETY: the handle is alive and the caller vouches for the stream. The library's maker vouched that both are of one
-        // platform.
+        // platform, or the library is only for the stream's runtime.
         check(unsafe { set(self.raw, stream.cast()) }, || {
             format!("rocblas_set_stream({stream:?})")
         })

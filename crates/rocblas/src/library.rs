@@ -10,6 +10,8 @@ use crate::{Error, Result};
 pub struct Library {
     rocblas: Arc<rocblas_sys::Api>,
     rocsolver: Option<Arc<rocsolver_sys::Api>>,
+    /// The only runtime whose streams it takes, if there is one.
+    runtime: Option<hip::Runtime>,
 }
 
 impl Library {
@@ -19,13 +21,35 @@ impl Library {
     ///
     /// Every filled slot must be a function that does what rocBLAS's or rocSOLVER's documentation says of that name, and stay
     /// callable for the rest of the process. Both tables, and the [`hip::Runtime`] of every stream that a handle of this library
-    /// is made for, must belong to one platform and release.
+    /// is made for, must belong to one platform and release; [`only_for`](Self::only_for) leaves one runtime to check.
     #[must_use]
     pub unsafe fn from_tables(
         rocblas: Arc<rocblas_sys::Api>,
         rocsolver: Option<Arc<rocsolver_sys::Api>>,
     ) -> Self {
-        Self { rocblas, rocsolver }
+        Self {
+            rocblas,
+            rocsolver,
+            runtime: None,
+        }
+    }
+
+    /// The library for streams of this runtime only: a [`Handle`](crate::Handle) is refused for any other. For a library that
+    /// is given to code which may have streams of several platforms.
+    #[must_use]
+    pub fn only_for(self, runtime: &hip::Runtime) -> Self {
+        Self {
+            runtime: Some(runtime.clone()),
+            ..self
+        }
+    }
+
+    /// That streams of this runtime are the library's.
+    pub(crate) fn check_runtime(&self, call: &'static str, runtime: &hip::Runtime) -> Result<()> {
+        match &self.runtime {
+            Some(own) if own != runtime => Err(Error::OtherRuntime { call }),
+            _ => Ok(()),
+        }
     }
 
     /// rocBLAS's function table.

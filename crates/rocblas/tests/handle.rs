@@ -113,6 +113,15 @@ fn a_handle_can_go_while_its_calls_run() {
 }
 
 #[test]
+fn a_stream_of_another_runtime_is_refused() {
+    let (own, other) = (device(), device());
+    let library = library().only_for(own.runtime());
+    Handle::new(&library, &own.stream().unwrap()).unwrap();
+    let error = Handle::new(&library, &other.stream().unwrap()).unwrap_err();
+    assert!(matches!(error, Error::OtherRuntime { .. }), "{error}");
+}
+
+#[test]
 fn a_missing_function_is_named_with_its_library() {
     let device = device();
     let stream = device.stream().unwrap();

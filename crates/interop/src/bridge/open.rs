@@ -136,7 +136,9 @@ impl<'a> Libraries<'a> {
         });
         let blas = tables.rocblas.clone().map(|rocblas| {
             // SAFETY: the tables are of the one platform that was selected.
-            unsafe { rocblas::Library::from_tables(rocblas, tables.rocsolver.clone()) }
+            let blas = unsafe { rocblas::Library::from_tables(rocblas, tables.rocsolver.clone()) };
+            // Safe code may have streams of a bridge on another platform.
+            blas.only_for(&self.hip)
         });
         let blas = (blas, missing(self.selection, "rocBLAS"));
         let probe = Arc::new(Probe::new(&core, blas, pair.first_calls)?);
