@@ -1,13 +1,14 @@
 //! Access to a [`Shared`](crate::Shared) buffer for as long as a borrow lasts.
 //!
 //! Work may be enqueued while the guard lives; it need not have run when the guard goes. Leaking a
-//! guard is harmless: the buffer noted the access when it granted it.
+//! guard is harmless: the buffer noted the access when it granted it, and keeps the note.
 
 use crate::backing::{Backing, ClPart, SubBuffer};
 use crate::core::Core;
 use crate::part::check_range;
 use crate::place::Place;
 use crate::stream_program::StreamArg;
+use crate::uses::Hold;
 use crate::{Result, Shared};
 use bytemuck::Pod;
 use std::fmt;
@@ -22,16 +23,18 @@ struct Cl<'a> {
     range: Range<usize>,
     element: usize,
     part: ClPart,
+    _hold: Hold,
 }
 
 impl<'a> Cl<'a> {
-    fn new<T: Pod>(place: &'a Place, range: Range<usize>, part: ClPart) -> Self {
+    fn new<T: Pod>(place: &'a Place, range: Range<usize>, part: ClPart, hold: Hold) -> Self {
         Self {
             core: &place.core,
             backing: place.backing(),
             range,
             element: size_of::<T>(),
             part,
+            _hold: hold,
         }
     }
 
@@ -83,9 +86,14 @@ impl ClRange<'_> {
 macro_rules! cl_guard {
     ($guard:ident, $rule:literal) => {
         impl<'a, T: Pod> $guard<'a, T> {
-            pub(crate) fn new(place: &'a Place, range: Range<usize>, part: ClPart) -> Self {
+            pub(crate) fn new(
+                place: &'a Place,
+                range: Range<usize>,
+                part: ClPart,
+                hold: Hold,
+            ) -> Self {
                 Self {
-                    cl: Cl::new::<T>(place, range, part),
+                    cl: Cl::new::<T>(place, range, part, hold),
                     buffer: PhantomData,
                 }
             }

@@ -2,7 +2,7 @@
 
 use crate::backing::{ClPart, Side};
 use crate::place::Place;
-use crate::uses::Access;
+use crate::uses::{Access, Hold};
 use crate::{ClGuard, ClGuardMut, Error, HipGuard, HipGuardMut, Result, Shared};
 use bytemuck::Pod;
 use std::fmt;
@@ -121,8 +121,8 @@ impl<'a, T: Pod> PartMut<'a, T> {
     /// As [`cl`](Self::cl), or [`Error::ReadOnly`].
     pub fn cl_mut<'g>(&'g mut self, queue: &'g clmgr::Queue) -> Result<ClGuardMut<'g, T>> {
         self.whole.check_writable()?;
-        let (place, part) = self.take_cl(queue, Access::Write)?;
-        Ok(ClGuardMut::new(place, self.range.clone(), part))
+        let (place, part, hold) = self.take_cl(queue, Access::Write)?;
+        Ok(ClGuardMut::new(place, self.range.clone(), part, hold))
     }
 
     /// Read and write access for HIP work on `stream`, as [`Shared::hip_mut`].
@@ -157,16 +157,16 @@ impl<'a, T: Pod> PartMut<'a, T> {
     }
 
     /// Others may write next to it, so that the memory stays where it is.
-    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&Place, ClPart)> {
+    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&Place, ClPart, Hold)> {
         let bytes = bytes::<T>(&self.range);
         self.whole.check_side(Side::Cl, access, &self.range)?;
         let place = self.whole.place();
         // Before anyone is made to wait for a user that never comes.
         let part = ClPart::of(&place.core, place.backing(), bytes.clone())?;
-        place
+        let hold = place
             .grant_cl(queue, access, &bytes)?
             .map_err(|error| place.under_reader("hand-over of a part to OpenCL", error))?;
-        Ok((place, part))
+        Ok((place, part, hold))
     }
 
     fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<&Place> {
@@ -181,15 +181,16 @@ impl<'a, T: Pod> PartMut<'a, T> {
 
 /// While one of these lives, others read at most, on either side.
 impl<T: Pod> Part<'_, T> {
-    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&Place, ClPart)> {
+    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&Place, ClPart, Hold)> {
         let bytes = bytes::<T>(&self.range);
         let during = "hand-over of a part to OpenCL";
-        self.whole.as_reader(during, |place| {
+        let (place, (part, hold)) = self.whole.as_reader(during, |place| {
             place.backing().check_part(&place.core, &bytes)?;
             let part = ClPart::of(&place.core, place.backing(), bytes.clone())?;
             let granted = place.grant_cl(queue, access, &bytes)?;
-            Ok(granted.map(|()| part))
-        })
+            Ok(granted.map(|hold| (part, hold)))
+        })?;
+        Ok((place, part, hold))
     }
 
     fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<&Place> {
@@ -227,8 +228,8 @@ macro_rules! part {
             /// As [`Shared::cl`], or [`Error::SubBufferStart`] on a route where OpenCL has a buffer
             /// object.
             pub fn cl<'g>(&'g self, queue: &'g clmgr::Queue) -> Result<ClGuard<'g, T>> {
-                let (place, part) = self.take_cl(queue, Access::Read)?;
-                Ok(ClGuard::new(place, self.range.clone(), part))
+                let (place, part, hold) = self.take_cl(queue, Access::Read)?;
+                Ok(ClGuard::new(place, self.range.clone(), part, hold))
             }
 
             /// Read access for HIP work on `stream`, as [`Shared::hip`].

@@ -5,7 +5,7 @@ use crate::backing::{self, Backing, Side};
 use crate::core::Core;
 use crate::handoff::{By, Handoff, Host, Outcome};
 use crate::report::Failover;
-use crate::uses::{Access, Claim, User};
+use crate::uses::{Access, Claim, Hold, User};
 use crate::{Category, Error, Residency, Result, Route};
 use parking_lot::Mutex;
 use std::mem::ManuallyDrop;
@@ -182,7 +182,7 @@ impl Place {
         access: Access,
         range: &Range<usize>,
         then: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
+    ) -> Result<(R, Hold)> {
         let claim = self.claim(access, range);
         VIEWS.admit(&self.view, &self.order(), user, claim, then)
     }
@@ -197,31 +197,32 @@ impl Place {
         let range = self.bytes();
         let claim = self.claim(access, &range);
         let order = By::new(handoff, self.subject());
-        VIEWS.admit(&self.view, &order, user, claim, || {
-            self.backing.bring_to_hip(&self.core, access, &range)
-        })
+        let bring = || self.backing.bring_to_hip(&self.core, access, &range);
+        let ((), _) = VIEWS.admit(&self.view, &order, user, claim, bring)?;
+        Ok(())
     }
 
     /// The lock of the view is held while the driver works, so that two readers do not stage twice.
-    /// The outer error is that of the waiting, the inner one of the route.
+    /// The outer error is that of the waiting, the inner one of the route. The guard keeps the result.
     pub(crate) fn grant_cl(
         &self,
         queue: &clmgr::Queue,
         access: Access,
         range: &Range<usize>,
-    ) -> Result<Result<()>> {
+    ) -> Result<Result<Hold>> {
         if queue.context() != &self.core.context {
             return Err(Error::OtherOwner {
                 what: "queue",
                 owner: "context",
             });
         }
-        self.admit(&User::Cl(queue.clone()), access, range, || {
+        let (brought, hold) = self.admit(&User::Cl(queue.clone()), access, range, || {
             Ok(self.backing.bring_to_cl(&self.core, queue, access, range))
-        })
+        })?;
+        Ok(brought.map(|()| hold))
     }
 
-    /// As [`grant_cl`](Self::grant_cl).
+    /// As [`grant_cl`](Self::grant_cl), but the stream itself tells whether it is held.
     pub(crate) fn grant_hip(
         &self,
         stream: &hip::Stream,
@@ -239,9 +240,10 @@ impl Place {
         if self.handoff.follows_queues() {
             self.backing.leave_cl(access)?;
         }
-        self.admit(&User::of(stream), access, range, || {
+        let (brought, _) = self.admit(&User::of(stream), access, range, || {
             Ok(self.backing.bring_to_hip(&self.core, access, range))
-        })
+        })?;
+        Ok(brought)
     }
 
     /// Writes all bytes. The outer error is that of the waiting, the inner one of the route.
@@ -251,7 +253,7 @@ impl Place {
         let claim = self.claim(Access::Write, &range);
         let order = By::new(&**self.handoff, self.subject());
         let (core, backing) = (&self.core, &mut self.backing);
-        let written = VIEWS.admit(&self.view, &order, &user, claim, || {
+        let (written, _) = VIEWS.admit(&self.view, &order, &user, claim, || {
             Ok(backing.write(core, data))
         })?;
         if written.is_ok() {
@@ -264,7 +266,7 @@ impl Place {
     /// Reads all bytes, as [`write`](Self::write).
     pub(crate) fn read(&self, data: &mut [u8]) -> Result<Result<()>> {
         let user = self.user_of(self.backing.transfers_by());
-        let read = self.admit(&user, Access::Read, &self.bytes(), || {
+        let (read, _) = self.admit(&user, Access::Read, &self.bytes(), || {
             Ok(self.backing.read(&self.core, data))
         })?;
         if read.is_ok() {
@@ -277,7 +279,7 @@ impl Place {
     fn read_otherwise(&self, data: &mut [u8]) -> Result<()> {
         let side = backing::other(self.backing.transfers_by());
         let user = self.user_of(side);
-        self.admit(&user, Access::Read, &self.bytes(), || {
+        let ((), _) = self.admit(&user, Access::Read, &self.bytes(), || {
             backing::read_by_kernel(&self.core, &**self.backing, side, data)
         })?;
         self.view.check()

@@ -255,10 +255,10 @@ impl<T: Pod> Shared<T> {
     /// If the queue is of another context, or if waiting for HIP's writers fails;
     /// [`Error::UnderReader`] if the route does and no other is permitted.
     pub fn cl<'a>(&'a self, queue: &'a clmgr::Queue) -> Result<ClGuard<'a, T>> {
-        let (place, ()) = self.as_reader("hand-over to OpenCL", |place| {
+        let (place, hold) = self.as_reader("hand-over to OpenCL", |place| {
             place.grant_cl(queue, Access::Read, &place.bytes())
         })?;
-        Ok(ClGuard::new(place, 0..self.len, ClPart::Whole))
+        Ok(ClGuard::new(place, 0..self.len, ClPart::Whole, hold))
     }
 
     /// Read and write access for kernels on `queue`.
@@ -269,11 +269,14 @@ impl<T: Pod> Shared<T> {
     pub fn cl_mut<'a>(&'a mut self, queue: &'a clmgr::Queue) -> Result<ClGuardMut<'a, T>> {
         self.check_writable()?;
         let place = self.place.collapse();
-        if let Err(error) = place.grant_cl(queue, Access::Write, &place.bytes())? {
-            *place = place.failed_over("hand-over to OpenCL", error, None)?;
-            place.grant_cl(queue, Access::Write, &place.bytes())??;
-        }
-        Ok(ClGuardMut::new(place, 0..self.len, ClPart::Whole))
+        let hold = match place.grant_cl(queue, Access::Write, &place.bytes())? {
+            Ok(hold) => hold,
+            Err(error) => {
+                *place = place.failed_over("hand-over to OpenCL", error, None)?;
+                place.grant_cl(queue, Access::Write, &place.bytes())??
+            }
+        };
+        Ok(ClGuardMut::new(place, 0..self.len, ClPart::Whole, hold))
     }
 
     /// Read access for HIP work on `stream`.

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod model;
 mod sync;
+#[cfg(test)]
+mod threads;
 mod view;
 
 pub(crate) use view::{View, Views};

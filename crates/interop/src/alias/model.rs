@@ -57,6 +57,10 @@ impl Worker for Number {
         true
     }
 
+    fn may_read_more(&self, _: bool) -> bool {
+        true
+    }
+
     fn has_ended(&self, _: &mut Option<()>) -> Result<bool> {
         Ok(false)
     }
@@ -138,6 +142,7 @@ fn views_that_overlap() {
                     };
                     views
                         .admit(&view, &*world, &Number(own), write(&(0..6)), granted)
+                        .map(drop)
                         .expect("granted");
                 }
                 // Its work has not been waited for.
@@ -192,7 +197,8 @@ fn views_that_do_not() {
     };
     let (first, second, far, beside) = (enter(0), enter(0), enter(100), enter(100));
     let admit = |view, order: &dyn Order<Number>, worker| {
-        views.admit(view, order, &Number(worker), write(&(0..4)), || Ok(()))
+        let granted = views.admit(view, order, &Number(worker), write(&(0..4)), || Ok(()));
+        granted.map(drop)
     };
     admit(&first, &World::default(), 0).expect("there are no other users");
     let waiting = thread::spawn({
@@ -201,6 +207,7 @@ fn views_that_do_not() {
             let claim = write(&(0..4));
             views
                 .admit(&second, &*gate, &Number(1), claim, || Ok(()))
+                .map(drop)
                 .expect("the gate opens");
         }
     });

@@ -1,7 +1,7 @@
 use super::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::alias::Span;
 use crate::handoff::Outcome;
-use crate::uses::{Claim, Order, Uses, Worker};
+use crate::uses::{Claim, Hold, Order, Uses, Worker};
 use crate::{Error, Result};
 use std::sync::{Arc, Weak};
 
@@ -54,7 +54,8 @@ impl<W: Worker> Views<W> {
     }
 
     /// Puts `user` after every user whose access to these bytes of the view conflicts, enters it, and
-    /// does `then` before anyone else is admitted. The users of other views are waited for on the host.
+    /// does `then` before anyone else is admitted. The users of other views are waited for on the host. The hold is for the
+    /// guard to keep.
     ///
     /// Meanwhile it holds the locks of the views that show these bytes, and no others.
     pub(crate) fn admit<R>(
@@ -64,11 +65,11 @@ impl<W: Worker> Views<W> {
         user: &W,
         claim: Claim<'_>,
         then: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
+    ) -> Result<(R, Hold)> {
         let mut uses = view.uses.lock();
         if !view.is_aliased() {
-            uses.admit(order, user, claim)?;
-            return then();
+            let hold = uses.admit(order, user, claim)?;
+            return Ok((then()?, hold));
         }
         drop(uses);
         loop {
@@ -92,12 +93,11 @@ impl<W: Worker> Views<W> {
                     uses.wait_before(order, user, claim.access)?;
                 }
             }
-            for (own, uses) in &mut locked {
-                if std::ptr::eq(*own, view) {
-                    uses.admit(order, user, claim)?;
-                }
-            }
-            return then();
+            let mut own = locked.iter_mut();
+            let own = own.find(|(own, _)| std::ptr::eq(*own, view));
+            let (_, uses) = own.expect("it is locked with the others");
+            let hold = uses.admit(order, user, claim)?;
+            return Ok((then()?, hold));
         }
     }
 

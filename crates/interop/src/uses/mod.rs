@@ -4,6 +4,7 @@
 //! another. The tests use numbers instead.
 
 mod behind;
+mod hold;
 #[cfg(test)]
 mod model;
 mod record;
@@ -11,11 +12,13 @@ mod record;
 mod tests;
 mod user;
 
+pub(crate) use hold::Hold;
 pub(crate) use user::User;
 
 use crate::handoff::{Ordered, Outcome};
 use crate::{Error, Result};
 use behind::Behind;
+use hold::Holds;
 use record::{Use, covers};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -33,10 +36,9 @@ pub(crate) trait Worker: Clone {
     /// Whether work on one view of some bytes is ordered with its own work on another view of them.
     fn orders_any_memory(&self) -> bool;
 
-    /// Whether somebody may give it more work.
-    fn is_held(&self) -> bool {
-        true
-    }
+    /// Whether it may be given more work on bytes that it was granted to read. `held` tells whether a [`Hold`] of one of the
+    /// grants is alive.
+    fn may_read_more(&self, held: bool) -> bool;
 
     /// Whether the work that it had at the first call with this mark has ended, and dropping the worker would
     /// not block. Does not block.
@@ -90,7 +92,8 @@ impl Claim<'_> {
 ///
 /// A use is entered when access is *granted*, not when a guard is dropped, so a guard that is
 /// leaked leaves an entry that a later user waits for: it costs time, never order. Waiting for a user does not
-/// end its entry while one of its guards may be alive: it may receive more work.
+/// end its entry while one of its guards may be alive: it may receive more work. A reader's guard counts as alive for as long
+/// as the [`Hold`] of its grant, which a leaked guard keeps for ever.
 ///
 /// An order between two drivers can fail or be given up. So being followed by another user does not remove a
 /// user: the memory is freed only once the host has waited for each.
@@ -105,7 +108,7 @@ pub(crate) struct Uses<W: Worker> {
     disordered: bool,
     /// How many stretches are kept apart. Beyond that, each user's stretches are merged.
     stretches: usize,
-    /// The number of users in `current` at which to check which readers are gone.
+    /// The number of users in `current` at which to check which readers have ended.
     sweep_at: usize,
 }
 
@@ -127,7 +130,7 @@ impl<W: Worker> Default for Uses<W> {
 
 impl<W: Worker> Uses<W> {
     /// Puts `user` after every other user whose access to these bytes conflicts with its own, then
-    /// enters it.
+    /// enters it. The result is for the guard to keep.
     ///
     /// Two readers never conflict, nor do users of disjoint bytes (but see
     /// [`Claim::is_handed_whole`]). One queue or stream is in order, so it never waits for itself.
@@ -135,7 +138,12 @@ impl<W: Worker> Uses<W> {
     /// # Errors
     /// If an order can't be had, or with the failure of an earlier hand-off. After a failure the
     /// host waits for every user before it admits another.
-    pub(crate) fn admit(&mut self, order: &dyn Order<W>, user: &W, claim: Claim<'_>) -> Result<()> {
+    pub(crate) fn admit(
+        &mut self,
+        order: &dyn Order<W>,
+        user: &W,
+        claim: Claim<'_>,
+    ) -> Result<Hold> {
         let Claim { access, range, .. } = claim;
         self.check()?;
         // A user that was waited for has nothing left on these bytes: guards that could give it more work are over,
@@ -186,40 +194,48 @@ impl<W: Worker> Uses<W> {
                 stays
             });
         }
-        self.enter(user, access, range);
-        Ok(())
+        Ok(self.enter(user, access, range))
     }
 
     /// Records that `user` may touch these bytes from now on.
-    fn enter(&mut self, user: &W, access: Access, range: &Range<usize>) {
-        let mut own = self.current.iter_mut();
-        let own = own.find(|known| {
+    fn enter(&mut self, user: &W, access: Access, range: &Range<usize>) -> Hold {
+        let stands_for_it = |known: &Use<W>| {
             known.access == access && known.user.is_same(user) && covers(&known.range, range)
-        });
-        let is_known = own.is_some();
-        if let Some(known) = own {
-            // They follow its earlier write, not its later one.
-            known.followers.clear();
-        }
+        };
+        let mut holds = Holds::default();
         // Its smaller uses are part of the new one; but a reader's claim is not a writer's claim.
-        self.current.retain(|known| {
+        self.current.retain_mut(|known| {
             let told = known.access == Access::Read || access == Access::Write;
-            let stands_for_it = is_known && known.access == access && covers(&known.range, range);
-            stands_for_it || !(told && known.user.is_same(user) && covers(range, &known.range))
+            let is_part = told && known.user.is_same(user) && covers(range, &known.range);
+            let stays = stands_for_it(known) || !is_part;
+            if !stays {
+                holds.join(std::mem::take(&mut known.holds));
+            }
+            stays
         });
-        if is_known {
-            return;
-        }
-        self.current.push_back(Use {
-            user: user.clone(),
-            access,
-            range: range.clone(),
-            followers: Vec::new(),
-        });
+        let place = match self.current.iter().position(stands_for_it) {
+            Some(place) => place,
+            None => {
+                self.current
+                    .push_back(Use::new(user.clone(), access, range.clone()));
+                self.current.len() - 1
+            }
+        };
+        let own = &mut self.current[place];
+        // They follow its earlier write, not its later one.
+        own.followers.clear();
+        // What it does from now on is not marked.
+        own.mark = None;
+        own.holds.join(holds);
+        let hold = match access {
+            Access::Read => own.holds.add(),
+            Access::Write => Hold::none(),
+        };
         if self.current.len() > self.stretches {
             self.coalesce();
             self.stretches = self.stretches.max(2 * self.current.len());
         }
+        hold
     }
 
     /// One stretch for what each user writes, and one for what it reads, spanning all its stretches. This also
@@ -235,6 +251,8 @@ impl<W: Worker> Uses<W> {
                     other.range.start = other.range.start.min(known.range.start);
                     other.range.end = other.range.end.max(known.range.end);
                     other.followers.clear();
+                    other.mark = None;
+                    other.holds.join(known.holds);
                 }
                 None => self.current.push_back(known),
             }
@@ -289,8 +307,8 @@ impl<W: Worker> Uses<W> {
         swept.inspect_err(|_| self.disordered = true)
     }
 
-    /// Drops readers without a holder whose work has ended: bytes that are written once may have any number of readers,
-    /// and a kept stream is a kept thread. The check runs only when as many new users have arrived as were left.
+    /// Drops readers that receive no more work and whose work has ended: bytes that are written once may have any number of
+    /// readers, and a kept stream is a kept thread. The check runs only when as many new users have arrived as were left.
     ///
     /// # Errors
     /// If the work of one failed.
@@ -299,21 +317,39 @@ impl<W: Worker> Uses<W> {
             return Ok(());
         }
         let mut outcome = Ok(());
-        // Asking takes an error from its stream: after the first, the others are for later.
-        let mut is_over = |user: &W| {
-            outcome.is_ok()
-                && !user.is_held()
-                && user.has_ended(&mut None).unwrap_or_else(|error| {
-                    outcome = Err(error);
-                    false
-                })
-        };
-        self.current
-            .retain(|known| known.access == Access::Write || !is_over(&known.user));
+        let mut marked = 0;
+        self.current.retain_mut(|known| {
+            // Asking takes an error from its stream: after the first, the others are for later.
+            if known.access == Access::Write
+                || outcome.is_err()
+                || known.user.may_read_more(known.holds.any())
+            {
+                return true;
+            }
+            let was_marked = known.mark.is_some();
+            let ended = known.user.has_ended(&mut known.mark);
+            let ended = ended.unwrap_or_else(|error| {
+                known.mark = None;
+                outcome = Err(error);
+                false
+            });
+            marked += usize::from(!ended && !was_marked && known.mark.is_some());
+            !ended
+        });
+        // To follow a write matters only to users with a record: another that comes is put after it again.
+        let users: Vec<W> = self
+            .current
+            .iter()
+            .map(|known| known.user.clone())
+            .collect();
         for known in &mut self.current {
-            known.followers.retain(|follower| !is_over(follower));
+            known
+                .followers
+                .retain(|follower| is_among(&users, follower));
         }
-        self.sweep_at = 2 * self.current.len();
+        // Those that were marked just now were not asked yet whether they have ended.
+        let asked = self.current.len() - marked;
+        self.sweep_at = self.current.len() + asked.max(self.behind.at_least);
         outcome
     }
 

@@ -4,7 +4,7 @@
 //! `HIPCL_MODEL_OPERATIONS=1000000 cargo test -p interop --lib uses::model` sets the number of
 //! operations, and `HIPCL_MODEL_SEED` the seed.
 
-use super::{Access, Claim, Order, Uses, Worker};
+use super::{Access, Claim, Hold, Order, Uses, Worker};
 use crate::backing::Side;
 use crate::handoff::{Ordered, Outcome};
 use crate::sides::Sides;
@@ -195,6 +195,10 @@ impl Worker for Number {
         is_stream(self.worker)
     }
 
+    fn may_read_more(&self, held: bool) -> bool {
+        is_stream(self.worker) || held
+    }
+
     fn has_ended(&self, mark: &mut Option<Clock>) -> Result<bool> {
         let mut world = self.world.borrow_mut();
         world.refused()?;
@@ -228,6 +232,7 @@ struct Guard {
     worker: usize,
     access: Access,
     range: Range<usize>,
+    hold: Hold,
 }
 
 struct Model {
@@ -314,10 +319,11 @@ impl Model {
             is_handed_whole,
         };
         match self.uses.admit(&self.order, &self.number(worker), claim) {
-            Ok(()) => self.guards.push(Guard {
+            Ok(hold) => self.guards.push(Guard {
                 worker,
                 access,
                 range,
+                hold,
             }),
             Err(_) => return,
         }
@@ -348,11 +354,19 @@ impl Model {
         world.launch(guard.worker, guard.access, &guard.range);
     }
 
-    /// Drops or leaks a guard: the ledger sees neither.
+    /// Drops or leaks a guard: the ledger does not see a guard that is leaked.
     fn end(&mut self) {
         if !self.guards.is_empty() {
             let place = self.roll(self.guards.len());
-            self.guards.swap_remove(place);
+            self.end_of(place);
+        }
+    }
+
+    fn end_of(&mut self, place: usize) {
+        let Guard { hold, .. } = self.guards.swap_remove(place);
+        match self.roll(4) {
+            0 => std::mem::forget(hold),
+            _ => drop(hold),
         }
     }
 
@@ -361,7 +375,9 @@ impl Model {
         if !self.guards.is_empty() && self.roll(4) > 0 {
             return;
         }
-        self.guards.clear();
+        while !self.guards.is_empty() {
+            self.end_of(0);
+        }
         self.sides = Sides::default();
         if self.roll(4) == 0 && self.uses.drain(&self.order).is_ok() {
             self.world.borrow().assert_all_ended();

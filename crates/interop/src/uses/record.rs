@@ -1,3 +1,4 @@
+use super::hold::Holds;
 use super::{Access, Worker};
 use std::ops::Range;
 
@@ -8,19 +9,34 @@ use std::ops::Range;
 ///
 /// A write record ends once its user has been waited for: while a guard that writes the bytes is
 /// alive, no other user is granted them, so that user has nothing more to write. A read record ends
-/// only when a writer is granted its bytes, because until then a guard that reads them may be alive
-/// and its user may receive more work. So one user's writes and reads of the same bytes are two
-/// records.
-pub(super) struct Use<W> {
+/// when a writer is granted its bytes, because until then a guard that reads them may be alive
+/// and its user may receive more work; or earlier, when none is alive and that work has ended. So one user's writes and reads
+/// of the same bytes are two records.
+pub(super) struct Use<W: Worker> {
     pub(super) user: W,
     pub(super) access: Access,
     /// The bytes it may touch.
     pub(super) range: Range<usize>,
     /// The users already ordered after this one's writes.
     pub(super) followers: Vec<W>,
+    /// The guards that read the bytes.
+    pub(super) holds: Holds,
+    /// Set once no guard was left, at the end of what its user was given under them.
+    pub(super) mark: Option<W::Mark>,
 }
 
 impl<W: Worker> Use<W> {
+    pub(super) fn new(user: W, access: Access, range: Range<usize>) -> Self {
+        Self {
+            user,
+            access,
+            range,
+            followers: Vec::new(),
+            holds: Holds::default(),
+            mark: None,
+        }
+    }
+
     pub(super) fn conflicts(&self, user: &W, access: Access, range: &Range<usize>) -> bool {
         if self.user.is_same(user) || !meets(&self.range, range) {
             return false;
@@ -38,10 +54,9 @@ impl<W: Worker> Use<W> {
         let Range { start, end } = self.range.clone();
         let part = |range: Range<usize>| {
             (!range.is_empty()).then(|| Self {
-                user: self.user.clone(),
-                access: self.access,
-                range,
                 followers: self.followers.clone(),
+                holds: self.holds.clone(),
+                ..Self::new(self.user.clone(), self.access, range)
             })
         };
         let outside = [part(start..range.start), part(range.end.max(start)..end)];

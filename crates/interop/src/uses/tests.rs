@@ -30,13 +30,16 @@ impl Worker for Number {
         matches!(self, Stream(_))
     }
 
-    fn is_held(&self) -> bool {
-        !matches!(self, Self::Stream(GONE..))
+    fn may_read_more(&self, held: bool) -> bool {
+        match self {
+            Self::Queue(_) => held,
+            Self::Stream(number) => *number < GONE,
+        }
     }
 
     fn has_ended(&self, mark: &mut Option<()>) -> Result<bool> {
         match self {
-            Self::Stream(FAILED) => Err(Error::Empty),
+            Self::Stream(FAILED) | Self::Queue(FAILED) => Err(Error::Empty),
             Self::Stream(AT_WORK) => Ok(false),
             Self::Stream(GONE..) => Ok(true),
             _ => Ok(mark.replace(()).is_some()),
@@ -80,7 +83,7 @@ impl Order<Number> for Noting {
     }
 }
 
-/// The users that were waited for before this one was admitted.
+/// The users that were waited for before this one was admitted. Its guard is leaked.
 fn admit(
     uses: &mut Uses<Number>,
     noting: &Noting,
@@ -88,17 +91,46 @@ fn admit(
     access: Access,
     range: Range<usize>,
 ) -> Vec<Number> {
+    let (waited, hold) = grant(uses, noting, user, access, range);
+    std::mem::forget(hold);
+    waited
+}
+
+/// As [`admit`], with what the guard keeps.
+fn grant(
+    uses: &mut Uses<Number>,
+    noting: &Noting,
+    user: Number,
+    access: Access,
+    range: Range<usize>,
+) -> (Vec<Number>, Hold) {
     let claim = Claim {
         access,
         range: &range,
         is_handed_whole: false,
     };
-    uses.admit(noting, &user, claim).expect("admitted");
-    noting
-        .take()
-        .into_iter()
-        .map(|(before, _)| before)
-        .collect()
+    let hold = uses.admit(noting, &user, claim).expect("admitted");
+    let waited = noting.take().into_iter().map(|(before, _)| before);
+    (waited.collect(), hold)
+}
+
+/// A reader whose guard lives until the result is dropped.
+fn read(uses: &mut Uses<Number>, user: Number, range: Range<usize>) -> Hold {
+    let (_, hold) = grant(uses, &Noting::default(), user, Access::Read, range);
+    hold
+}
+
+/// Checks which readers have ended; the first check of a reader marks what it was given.
+fn sweep(uses: &mut Uses<Number>) {
+    let usual = std::mem::take(&mut uses.behind.at_least);
+    uses.sweep_at = 0;
+    uses.sweep_readers().expect("no reader fails");
+    uses.behind.at_least = usual;
+}
+
+/// The users that a writer of these bytes waits for.
+fn before_a_writer(uses: &mut Uses<Number>, range: Range<usize>) -> Vec<Number> {
+    admit(uses, &Noting::default(), Stream(77), Access::Write, range)
 }
 
 #[test]
@@ -216,6 +248,107 @@ fn readers_without_a_holder_are_dropped_when_they_have_ended() {
 }
 
 #[test]
+fn readers_without_a_guard_are_dropped_when_they_have_ended() {
+    let (noting, mut uses) = (Noting::default(), Uses::default());
+    admit(&mut uses, &noting, Stream(1), Access::Write, 0..8);
+    let hold = read(&mut uses, Queue(1), 0..8);
+    std::mem::forget(read(&mut uses, Queue(2), 0..8));
+    for queue in 100..1100 {
+        drop(read(&mut uses, Queue(queue), 0..8));
+    }
+    let kept = uses.current.len() + uses.current[0].followers.len();
+    assert!(kept <= 64, "{kept} of 1000 are kept");
+    let waited = before_a_writer(&mut uses, 0..8);
+    for alive in [Queue(1), Queue(2)] {
+        assert!(waited.contains(&alive), "it may be given more work");
+    }
+    drop(hold);
+}
+
+#[test]
+fn a_reader_is_asked_anew_once_it_was_given_more_work() {
+    let mut uses = Uses::default();
+    drop(read(&mut uses, Queue(1), 0..8));
+    sweep(&mut uses);
+    // Its end is marked now, but more work follows.
+    drop(read(&mut uses, Queue(1), 2..4));
+    sweep(&mut uses);
+    assert_eq!(before_a_writer(&mut uses, 0..8), [Queue(1)]);
+}
+
+#[test]
+fn a_reader_that_fails_is_reported_and_kept() {
+    let mut uses = Uses::default();
+    drop(read(&mut uses, Queue(FAILED), 0..8));
+    uses.behind.at_least = 0;
+    let noting = Noting::default();
+    let claim = Claim {
+        access: Access::Read,
+        range: &(0..8),
+        is_handed_whole: false,
+    };
+    uses.admit(&noting, &Stream(1), claim)
+        .expect_err("its work failed");
+    uses.admit(&noting, &Stream(1), claim)
+        .map(std::mem::forget)
+        .expect("everyone was waited for");
+    assert_eq!(noting.take(), [(Queue(FAILED), None)]);
+}
+
+#[test]
+fn a_guard_counts_in_the_record_that_takes_over_its_bytes() {
+    let mut uses = Uses::default();
+    let hold = read(&mut uses, Queue(1), 2..4);
+    drop(read(&mut uses, Queue(1), 0..8));
+    sweep(&mut uses);
+    sweep(&mut uses);
+    let beside = before_a_writer(&mut uses, 6..8);
+    assert_eq!(beside, [Queue(1)], "a record is as old as its guards");
+    drop(hold);
+    sweep(&mut uses);
+    sweep(&mut uses);
+    assert_eq!(before_a_writer(&mut uses, 0..6), []);
+}
+
+#[test]
+fn a_guard_counts_in_what_is_left_of_its_record() {
+    let mut uses = Uses::default();
+    drop(read(&mut uses, Queue(1), 0..8));
+    let hold = read(&mut uses, Queue(1), 4..8);
+    // The writer has the other half.
+    assert_eq!(before_a_writer(&mut uses, 0..4), [Queue(1)]);
+    sweep(&mut uses);
+    sweep(&mut uses);
+    let reads = |uses: &Uses<Number>| {
+        let of_it = |known: &&Use<Number>| known.user.is_same(&Queue(1));
+        uses.current.iter().filter(of_it).count()
+    };
+    assert_eq!(reads(&uses), 1);
+    drop(hold);
+    sweep(&mut uses);
+    sweep(&mut uses);
+    assert_eq!(reads(&uses), 0);
+}
+
+#[test]
+fn a_guard_counts_in_merged_stretches() {
+    let mut uses = Uses {
+        stretches: 1,
+        ..Uses::default()
+    };
+    drop(read(&mut uses, Queue(1), 0..2));
+    let hold = read(&mut uses, Queue(1), 4..6);
+    assert_eq!(uses.current.len(), 1);
+    sweep(&mut uses);
+    sweep(&mut uses);
+    assert_eq!(uses.current.len(), 1);
+    drop(hold);
+    sweep(&mut uses);
+    sweep(&mut uses);
+    assert_eq!(uses.current.len(), 0);
+}
+
+#[test]
 fn a_failed_user_without_later_users_is_reported_and_waited_for() {
     let (noting, mut uses) = (Noting::default(), Uses::default());
     let mut stream = FAILED;
@@ -230,6 +363,7 @@ fn a_failed_user_without_later_users_is_reported_and_waited_for() {
     }
     noting.take();
     uses.admit(&noting, &Stream(stream), claim)
+        .map(drop)
         .expect("everyone was waited for");
     assert!(noting.take().contains(&(Stream(FAILED), None)));
 }

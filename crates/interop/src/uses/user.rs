@@ -70,10 +70,11 @@ impl Worker for User {
         matches!(self, Self::Hip(_))
     }
 
-    /// What else keeps a queue, the records of its OpenCL memory for example, cannot be told from a holder.
-    fn is_held(&self) -> bool {
+    /// A guard for HIP gives slices that outlive it within this crate, and what else keeps a queue, the records of its OpenCL
+    /// memory for example, cannot be told from a holder: so guards are counted for queues, and holders for streams.
+    fn may_read_more(&self, held: bool) -> bool {
         match self {
-            Self::Cl(_) => true,
+            Self::Cl(_) => held,
             // A user of a foreign stream may have come by another value for it.
             Self::Hip(stream) => stream.is_foreign() || stream.is_held(),
         }

@@ -282,3 +282,34 @@ fn dropped_streams_that_used_a_buffer_do_not_accumulate() {
         assert!(more < STREAMS / 2, "{grade}: {more} more threads");
     }
 }
+
+#[test]
+fn dropped_queues_that_read_a_buffer_do_not_accumulate() {
+    const QUEUES: usize = 200;
+    for grade in common::grades().iter().copied() {
+        let rig = Rig::open(grade, Duration::from_secs(60));
+        for route in direct(&rig) {
+            let mut shared = ones(&rig, route);
+            let writer = &rig.queues[0];
+            let written = shared.cl_mut(writer).expect("access for OpenCL");
+            rig.cl_step(writer, written.arg(), LEN, 1);
+            let mut used = Vec::new();
+            let leaking = rig.bridge.queue().expect("a queue");
+            std::mem::forget(shared.cl(&leaking).expect("access for OpenCL"));
+            for _ in 0..QUEUES {
+                let queue = rig.bridge.queue().expect("a queue");
+                let reader = shared.cl(&queue).expect("access for OpenCL");
+                let sum = rig.cl_sum(&queue, reader.arg(), LEN);
+                drop(reader);
+                // What has not run keeps its queue.
+                let _ = sum.read();
+                used.push(queue.downgrade());
+            }
+            let kept = used
+                .iter()
+                .filter(|queue| queue.upgrade().is_some())
+                .count();
+            assert!(kept < QUEUES / 2, "{grade}, {route}: {kept} are kept");
+        }
+    }
+}
