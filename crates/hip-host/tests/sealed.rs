@@ -4,14 +4,19 @@ mod common;
 
 use std::ffi::c_void;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::ptr::null_mut;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use common::{OK, download, hip, ok, upload};
-use hip_sys::{hipError_t, hipIpcEventHandle_t, hipIpcMemHandle_t};
+use hip_sys::{
+    hipError_t, hipEvent_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc,
+    hipExternalMemoryHandleType, hipIpcEventHandle_t, hipIpcMemHandle_t,
+};
 use hsa_sys::hsa_status_t;
 
 const WORDS: usize = 100_000;
@@ -70,6 +75,122 @@ fn another_process_cannot_cut_an_event() {
     ok!(hipEventCreateWithFlags(&mut event, INTERPROCESS));
     ok!(hipIpcGetEventHandle(&mut handle, event));
     assert!(!cut_by_another_process(descriptor(&bytes(&handle))));
+    ok!(hipEventRecord(event, null_mut()));
+    ok!(hipEventSynchronize(event));
+    ok!(hipEventDestroy(event));
+}
+
+#[test]
+fn another_process_cannot_cut_memory_that_was_imported_from_it() {
+    let allows = rustix::fs::MemfdFlags::CLOEXEC | rustix::fs::MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create("made elsewhere", allows);
+    let file = File::from(file.expect("a file"));
+    let bytes = WORDS * size_of::<u32>();
+    file.set_len(bytes as u64).expect("a size");
+    let (mut memory, mut ptr) = (null_mut(), null_mut());
+    let mut desc = hipExternalMemoryHandleDesc {
+        type_: hipExternalMemoryHandleType::hipExternalMemoryHandleTypeOpaqueFd,
+        size: bytes as u64,
+        ..Default::default()
+    };
+    desc.handle.fd = file.as_raw_fd();
+    ok!(hipImportExternalMemory(&mut memory, &desc));
+    let buffer = hipExternalMemoryBufferDesc {
+        size: bytes as u64,
+        ..Default::default()
+    };
+    ok!(hipExternalMemoryGetMappedBuffer(&mut ptr, memory, &buffer));
+    assert!(!cut_by_another_process(file.as_raw_fd()), "it was cut");
+    assert_eq!(download::<u32>(ptr, WORDS), vec![0; WORDS]);
+    file.set_len(2 * bytes as u64).expect("it may grow");
+    ok!(hipFree(ptr));
+    ok!(hipDestroyExternalMemory(memory));
+}
+
+const EVENT: &str = "HIP_HOST_TEST_EVENT";
+
+/// A second process that has recorded an event behind work that does not end.
+fn stuck(handle: &hipIpcEventHandle_t) -> Child {
+    let handle: Vec<String> = bytes(handle).iter().map(u8::to_string).collect();
+    let mut child = Command::new(std::env::current_exe().expect("this program"))
+        .args([
+            "--exact",
+            "a_process_that_gets_stuck",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env(EVENT, handle.join(","))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a second process");
+    let told = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let mut told = told.map(|line| line.expect("a line"));
+    assert!(told.any(|line| line.contains("it is recorded")));
+    child
+}
+
+#[test]
+#[ignore = "run by another test in a process of its own"]
+fn a_process_that_gets_stuck() {
+    unsafe extern "C" fn until_the_input_ends(_: *mut c_void) {
+        let _ = std::io::stdin().lines().count();
+    }
+    let text = std::env::var(EVENT).expect("another test sets it");
+    let mut handle = hipIpcEventHandle_t::default();
+    for (place, byte) in text.split(',').enumerate() {
+        // SAFETY: as `bytes`, which there are as many of.
+        unsafe {
+            let raw = (&raw mut handle).cast::<u8>();
+            raw.add(place).write(byte.parse().expect("a byte"));
+        }
+    }
+    let (mut event, stream) = (null_mut(), common::stream());
+    ok!(hipIpcOpenEventHandle(&mut event, handle));
+    ok!(hipLaunchHostFunc(
+        stream,
+        Some(until_the_input_ends),
+        null_mut()
+    ));
+    ok!(hipEventRecord(event, stream));
+    println!("it is recorded");
+    ok!(hipStreamSynchronize(stream));
+}
+
+#[test]
+fn a_wait_for_a_process_that_was_killed_fails() {
+    const GONE: hipError_t = hipError_t::hipErrorContextIsDestroyed;
+    let (mut event, mut handle) = (null_mut(), hipIpcEventHandle_t::default());
+    ok!(hipEventCreateWithFlags(&mut event, 4 | 2));
+    ok!(hipIpcGetEventHandle(&mut handle, event));
+    let mut process = stuck(&handle);
+    assert_eq!(hip!(hipEventQuery(event)), hipError_t::hipErrorNotReady);
+    let stream = common::stream();
+    ok!(hipStreamWaitEvent(stream, event, 0));
+    // Waiting threads: one began before the process ended, and one begins after it.
+    let (tell, told) = mpsc::channel();
+    let wait = |event: usize| {
+        let tell = tell.clone();
+        std::thread::spawn(move || {
+            let code = hip!(hipEventSynchronize(event as hipEvent_t));
+            tell.send(code).expect("the test waits");
+        });
+        told.recv_timeout(Duration::from_secs(60))
+    };
+    let early = std::thread::scope(|scope| {
+        let killer = scope.spawn(|| process.kill().expect("it is killed"));
+        let early = wait(event as usize);
+        killer.join().expect("it is killed");
+        early
+    });
+    assert_eq!(early, Ok(GONE));
+    // Nobody has asked for its status yet.
+    assert_eq!(wait(event as usize), Ok(GONE));
+    process.wait().expect("it has ended");
+    assert_eq!(wait(event as usize), Ok(GONE));
+    assert_eq!(hip!(hipEventQuery(event)), GONE);
+    assert_eq!(hip!(hipStreamSynchronize(stream)), GONE);
+    // A later recording is another matter.
     ok!(hipEventRecord(event, null_mut()));
     ok!(hipEventSynchronize(event));
     ok!(hipEventDestroy(event));

@@ -66,6 +66,8 @@ mod tests {
     fn a_stream_that_is_still_at_work_stays_without_an_owner() {
         let device = device();
         let busy = device.stream().unwrap();
+        // Otherwise a stream that left too early would be waited for here.
+        let _kept = busy.kept();
         let (open, gate) = std::sync::mpsc::channel::<()>();
         busy.host_function(move || {
             let _ = gate.recv();

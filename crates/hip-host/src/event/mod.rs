@@ -1,5 +1,6 @@
 //! Events: a point in a stream, with the time it was reached.
 
+mod process;
 mod shared;
 
 pub(crate) use shared::{ipc_get_event_handle, ipc_open_event_handle};
@@ -16,7 +17,7 @@ use crate::error::{Result, entry, store};
 use crate::graph::capture::{self, Captured};
 use crate::handles::Handles;
 use crate::stream::{self, Mark, Stream};
-use shared::Counters;
+use shared::{Counters, Taken};
 
 static EVENTS: Handles<Event> = Handles::new();
 
@@ -50,11 +51,10 @@ impl Event {
     /// What has to be done before everything that was recorded is.
     fn point(&self) -> Option<Point> {
         match &self.shared {
-            Some(counters) => {
-                let number = counters.last();
-                let counters = counters.clone();
-                (number > 0).then_some(Point::Shared { counters, number })
-            }
+            Some(counters) => counters.last().map(|taken| Point::Shared {
+                counters: counters.clone(),
+                taken,
+            }),
             None => {
                 let recorded = self.recorded.lock();
                 let mark = recorded.as_ref().map(|recorded| recorded.mark.clone());
@@ -71,7 +71,7 @@ pub(crate) enum Point {
     /// By whichever process.
     Shared {
         counters: Arc<Counters>,
-        number: u64,
+        taken: Taken,
     },
 }
 
@@ -88,28 +88,28 @@ impl Point {
                 after.push(mark);
                 stream.submit(call, after, Box::new(|| Ok(())))
             }
-            shared => stream.submit_waiting(
-                call,
-                after,
-                Box::new(move || {
-                    shared.wait();
-                    Ok(())
-                }),
-            ),
+            shared => stream.submit_waiting(call, after, Box::new(move || shared.wait())),
         }
     }
 
-    fn is_done(&self) -> bool {
+    /// # Errors
+    /// If another process recorded it, and ended before it got there.
+    fn is_done(&self) -> Result<bool> {
         match self {
-            Self::Here(mark) => mark.is_done(),
-            Self::Shared { counters, number } => counters.is_reached(*number),
+            Self::Here(mark) => Ok(mark.is_done()),
+            Self::Shared { counters, taken } => counters.is_done(*taken),
         }
     }
 
-    pub(crate) fn wait(&self) {
+    /// # Errors
+    /// As [`is_done`](Self::is_done).
+    fn wait(&self) -> Result {
         match self {
-            Self::Here(mark) => mark.wait(),
-            Self::Shared { counters, number } => counters.wait_for(*number),
+            Self::Here(mark) => {
+                mark.wait();
+                Ok(())
+            }
+            Self::Shared { counters, taken } => counters.wait_for(*taken),
         }
     }
 }
@@ -266,7 +266,7 @@ pub(crate) unsafe extern "C" fn event_query(event: hipEvent_t) -> hipError_t {
     entry("hipEventQuery", || {
         not_captured(event)?;
         match point(event)? {
-            Some(point) if !point.is_done() => Err(hipError_t::hipErrorNotReady),
+            Some(point) if !point.is_done()? => Err(hipError_t::hipErrorNotReady),
             _ => Ok(()),
         }
     })
@@ -275,10 +275,10 @@ pub(crate) unsafe extern "C" fn event_query(event: hipEvent_t) -> hipError_t {
 pub(crate) unsafe extern "C" fn event_synchronize(event: hipEvent_t) -> hipError_t {
     entry("hipEventSynchronize", || {
         not_captured(event)?;
-        if let Some(point) = point(event)? {
-            point.wait();
+        match point(event)? {
+            Some(point) => point.wait(),
+            None => Ok(()),
         }
-        Ok(())
     })
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Each recording takes a number; when its stream gets there, the number is what is reached. Who waits, waits for the
 //! number that was last taken when the wait began (hipamd/src/hip_event_ipc.cpp has signals in shared memory likewise).
+//!
+//! A process that ends leaves its recordings unreached for ever. So each number comes with the process that took it, and a
+//! wait fails once that process has ended.
 
 use std::ffi::c_void;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,8 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hip_sys::{hipError_t, hipEvent_t, hipIpcEventHandle_t};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use super::process::{Peer, Process};
 use super::{DISABLE_TIMING, Event, INTERPROCESS, find, publish};
 use crate::error::{Result, entry};
+use crate::log;
 use crate::memory::RemoteFile;
 use crate::memory::backing::{EVENT, sealed_file};
 use crate::stream::poll;
@@ -21,6 +26,8 @@ use crate::stream::poll;
 pub(crate) struct Counters {
     page: *mut c_void,
     file: OwnedFd,
+    /// This process's place in the page.
+    place: u64,
 }
 
 // SAFETY: the page is only accessed atomically.
@@ -30,11 +37,38 @@ unsafe impl Sync for Counters {}
 
 #[repr(C)]
 struct Page {
+    /// A [`Taken`].
     taken: AtomicU64,
     reached: AtomicU64,
+    /// The processes that may record, each for good; 0 for none.
+    processes: [AtomicU64; PROCESSES],
 }
 
 const BYTES: usize = 4096;
+const PROCESSES: usize = 510;
+const _: () = assert!(size_of::<Page>() == BYTES);
+
+/// A recording's number, counted from 1, and the place of the process that took it. One word, so that nobody sees the number
+/// of one and the process of another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Taken(u64);
+
+impl Taken {
+    const PLACE: u64 = 0x1FF;
+
+    fn number(self) -> u64 {
+        self.0 >> 9
+    }
+
+    fn place(self) -> usize {
+        (self.0 & Self::PLACE) as usize
+    }
+
+    /// The recording after this one, by the process at `place`.
+    fn next(self, place: u64) -> Self {
+        Self((self.number() + 1) << 9 | place)
+    }
+}
 
 impl Counters {
     pub(super) fn new() -> Result<Self> {
@@ -56,7 +90,25 @@ impl Counters {
             )
         };
         let page = page.map_err(|_| hipError_t::hipErrorOutOfMemory)?;
-        Ok(Self { page, file })
+        let mut counters = Self {
+            page,
+            file,
+            place: 0,
+        };
+        counters.place = counters
+            .settle_in()
+            .ok_or(hipError_t::hipErrorOutOfMemory)?;
+        Ok(counters)
+    }
+
+    /// Enters this process in the page; `None` if there is no room.
+    fn settle_in(&self) -> Option<u64> {
+        let own = Process::this().word();
+        let place = self.page().processes.iter().position(|entry| {
+            let entered = entry.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire);
+            entered.is_ok() || entered == Err(own)
+        });
+        place.map(|place| place as u64)
     }
 
     fn page(&self) -> &Page {
@@ -66,23 +118,73 @@ impl Counters {
 
     /// A new recording, reached when the answer is dropped.
     pub(super) fn take(self: &Arc<Self>) -> Recording {
+        let taken = &self.page().taken;
+        let mut last = taken.load(Ordering::Acquire);
+        let own = loop {
+            let own = Taken(last).next(self.place);
+            match taken.compare_exchange(last, own.0, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => break own,
+                Err(other) => last = other,
+            }
+        };
         Recording {
-            number: self.page().taken.fetch_add(1, Ordering::AcqRel) + 1,
+            number: own.number(),
             counters: self.clone(),
         }
     }
 
-    /// The last recording's number, 0 if there is none.
-    pub(super) fn last(&self) -> u64 {
-        self.page().taken.load(Ordering::Acquire)
+    /// The last recording, if there is one.
+    pub(super) fn last(&self) -> Option<Taken> {
+        let taken = Taken(self.page().taken.load(Ordering::Acquire));
+        (taken.number() > 0).then_some(taken)
     }
 
-    pub(super) fn is_reached(&self, number: u64) -> bool {
-        self.page().reached.load(Ordering::Acquire) >= number
+    fn is_reached(&self, taken: Taken) -> bool {
+        self.page().reached.load(Ordering::Acquire) >= taken.number()
     }
 
-    pub(super) fn wait_for(&self, number: u64) {
-        poll(|| self.is_reached(number));
+    /// The process that took the number.
+    fn peer(&self, taken: Taken) -> Peer {
+        let entry = self.page().processes.get(taken.place());
+        Peer::of(Process::from_word(
+            entry.map_or(0, |entry| entry.load(Ordering::Acquire)),
+        ))
+    }
+
+    /// Whether the recording is reached.
+    ///
+    /// # Errors
+    /// If it never will be, because its process has ended.
+    pub(super) fn is_done(&self, taken: Taken) -> Result<bool> {
+        let ended = !self.is_reached(taken) && self.peer(taken).has_ended();
+        self.outcome(taken, ended)
+    }
+
+    /// Waits until the recording is reached.
+    ///
+    /// # Errors
+    /// As [`is_done`](Self::is_done).
+    pub(super) fn wait_for(&self, taken: Taken) -> Result {
+        let peer = self.peer(taken);
+        let ended = std::cell::Cell::new(false);
+        poll(|| {
+            ended.set(!self.is_reached(taken) && peer.has_ended());
+            ended.get() || self.is_reached(taken)
+        });
+        self.outcome(taken, ended.get()).map(|_| ())
+    }
+
+    /// A process may reach its recording just before it ends.
+    fn outcome(&self, taken: Taken, ended: bool) -> Result<bool> {
+        match self.is_reached(taken) {
+            false if ended => {
+                let reason =
+                    "the process that recorded the event ended before the event was reached";
+                log::refused("a shared event", format_args!("{reason}"));
+                Err(hipError_t::hipErrorContextIsDestroyed)
+            }
+            is_reached => Ok(is_reached),
+        }
     }
 }
 
@@ -114,7 +216,7 @@ struct Shared {
     file: RemoteFile,
 }
 
-const MAGIC: u64 = u64::from_le_bytes(*b"hcl-evt1");
+const MAGIC: u64 = u64::from_le_bytes(*b"hcl-evt2");
 const _: () = assert!(size_of::<Shared>() <= size_of::<hipIpcEventHandle_t>());
 
 pub(crate) unsafe extern "C" fn ipc_get_event_handle(

@@ -43,6 +43,17 @@ pub(crate) fn is_sealed(file: impl AsFd) -> bool {
     fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SIZE_STAYS))
 }
 
+/// Keeps others from cutting a file that they made, where seals are possible. It may still grow.
+pub(super) fn keep_size(file: impl AsFd) {
+    let sealed = fcntl_add_seals(&file, SealFlags::SHRINK);
+    if let Err(error) = sealed
+        && !fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK))
+    {
+        let reason = "whoever made the file can cut it, which ends this process with SIGBUS";
+        log::refused("sealing imported memory", format_args!("{error}; {reason}"));
+    }
+}
+
 /// A file and the place of some memory in it.
 pub(crate) struct Backing {
     file: OwnedFd,

@@ -3,6 +3,10 @@
 //! On Linux every handle type is a descriptor, and it stays the caller's (hipamd/src/hip_memory.cpp,
 //! `hipImportExternalMemory`; rocclr/device/rocm/rocmemory.cpp, the interop map). Each mapped pointer is a mapping of its
 //! own, freed by `hipFree`; the imported memory itself is given back by `hipDestroyExternalMemory`. Both are needed.
+//!
+//! A dma-buf keeps its size. A file that stands for one here may be cut by whoever else has it, and then every process that
+//! touches the missing pages gets `SIGBUS`. So an imported memory file is sealed against that, unless its maker excluded seals
+//! (`memfd_create` without `MFD_ALLOW_SEALING`): then the importer depends on its maker.
 
 use std::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,6 +19,7 @@ use hip_sys::{
 };
 use rustix::fs::fstat;
 
+use super::backing::keep_size;
 use super::mapping::Mapping;
 use super::registry::{self, Allocation, Kind};
 use crate::device::{self, Device};
@@ -47,7 +52,10 @@ pub(in crate::memory) fn duplicate(call: &str, fd: i32) -> Result<(OwnedFd, u64)
         .map_err(|error| refuse(&error))?;
     let size = fstat(&file).map_err(|error| refuse(&error))?.st_size;
     match u64::try_from(size) {
-        Ok(bytes) if bytes > 0 => Ok((file, bytes)),
+        Ok(bytes) if bytes > 0 => {
+            keep_size(&file);
+            Ok((file, bytes))
+        }
         _ => Err(refuse(&"not memory")),
     }
 }
