@@ -197,7 +197,8 @@ impl Bridge {
         &self.core.programs
     }
 
-    /// rocBLAS and rocSOLVER.
+    /// rocBLAS and rocSOLVER, for streams of this bridge's runtime: a handle for any other stream is refused
+    /// ([`rocblas::Error::OtherRuntime`]).
     ///
     /// # Errors
     /// If the platform has no rocBLAS.
