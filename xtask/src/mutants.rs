@@ -1,8 +1,9 @@
 //! `cargo xtask mutants`: whether the tests notice changes to the code that orders work.
 //!
-//! cargo-mutants changes one expression at a time and runs tests. For each file below, the tests of its own package run first;
-//! interop's ordering tests then try the survivors. A mutant that survives these too must be in the list of known survivors,
-//! with a reason, or the task fails.
+//! cargo-mutants changes one expression at a time and runs tests. Most of the time goes into building them, so each file has
+//! a list of stages: the few test programs that most likely notice a change come first, and only what they miss is built for
+//! the next stage. The first test that fails ends a mutant. One that survives the last stage must be in the list of known
+//! survivors, with a reason, or the task fails.
 //!
 //! The task mutates the working tree itself, so that build outputs are reused, and reverts each change afterwards. It refuses a
 //! tree with uncommitted changes in these files, so that `git checkout` restores them however the task ends.
@@ -11,87 +12,150 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::setup;
 use crate::workspace::{Workspace, cargo, step};
 
-/// Files of one package, and the package's tests that check the order of work.
+/// Files of one package that the same tests hold.
 struct Group {
     package: &'static str,
     files: &'static [&'static str],
+    /// Each tries what survived those before it.
+    stages: &'static [Stage],
+}
+
+/// Test programs of one package.
+struct Stage {
+    package: &'static str,
+    /// Parts of names of the library's own tests, if they belong to it.
+    lib: Option<&'static [&'static str]>,
     tests: &'static [&'static str],
 }
 
-const GROUPS: [Group; 3] = [
-    Group {
-        package: "hip",
-        files: &[
-            "crates/hip/src/uses.rs",
-            "crates/hip/src/stream.rs",
-            "crates/hip/src/flag.rs",
-            "crates/hip/src/capture.rs",
-            "crates/hip/src/graph.rs",
-            "crates/hip/src/pool.rs",
-        ],
-        tests: &[
-            "flags",
-            "graphs",
-            "host_functions",
-            "leaks",
-            "memory",
-            "ordering",
-            "pools",
-            "random_lives",
-            "random_streams",
-            "threads",
-        ],
-    },
-    Group {
-        package: "clmgr",
-        files: &[
-            "crates/clmgr/src/usage.rs",
-            "crates/clmgr/src/queue.rs",
-            "crates/clmgr/src/pool/*.rs",
-        ],
-        tests: &[
-            "event",
-            "external",
-            "faults",
-            "launch",
-            "manager",
-            "memory",
-            "queue_events",
-            "transfer",
-        ],
-    },
+const fn lib(package: &'static str, names: &'static [&'static str]) -> Stage {
+    Stage {
+        package,
+        lib: Some(names),
+        tests: &[],
+    }
+}
+
+const fn tests(package: &'static str, tests: &'static [&'static str]) -> Stage {
+    Stage {
+        package,
+        lib: None,
+        tests,
+    }
+}
+
+static GROUPS: [Group; 9] = [
     Group {
         package: "interop",
         files: &[
             "crates/interop/src/uses/mod.rs",
             "crates/interop/src/uses/behind.rs",
+            "crates/interop/src/uses/hold.rs",
             "crates/interop/src/uses/record.rs",
-            "crates/interop/src/uses/user.rs",
-            "crates/interop/src/alias/mod.rs",
             "crates/interop/src/alias/view.rs",
             "crates/interop/src/sides.rs",
-            "crates/interop/src/handoff/*.rs",
+        ],
+        stages: &[
+            lib("interop", &["uses::", "alias::", "sides::"]),
+            tests("interop", &["adopt_memory", "ledger", "parts"]),
+        ],
+    },
+    Group {
+        package: "interop",
+        files: &[
+            "crates/interop/src/uses/user.rs",
             "crates/interop/src/guard.rs",
             "crates/interop/src/part.rs",
         ],
-        tests: &ORDER,
+        stages: &[
+            tests("interop", &["ledger", "parts"]),
+            tests("interop", &["shared", "handoff_failures"]),
+        ],
     },
-];
-
-/// Interop's ordering tests.
-const ORDER: [&str; 7] = [
-    "adopt_memory",
-    "grades",
-    "handoff_failures",
-    "ledger",
-    "parts",
-    "shared",
-    "trials",
+    Group {
+        package: "interop",
+        files: &[
+            "crates/interop/src/alias/mod.rs",
+            "crates/interop/src/handoff/ticket.rs",
+            "crates/interop/src/handoff/wait.rs",
+            "crates/interop/src/handoff/watchdog.rs",
+        ],
+        stages: &[
+            lib("interop", &["alias::", "handoff::"]),
+            tests("interop", &["adopt_memory", "grades", "handoff_failures"]),
+        ],
+    },
+    Group {
+        package: "interop",
+        files: &["crates/interop/src/handoff/*.rs"],
+        stages: &[
+            tests("interop", &["grades"]),
+            tests("interop", &["handoff_failures", "ledger", "trials"]),
+            lib("interop", &["handoff::"]),
+        ],
+    },
+    Group {
+        package: "clmgr",
+        files: &["crates/clmgr/src/pool/*.rs"],
+        stages: &[
+            lib("clmgr", &["pool::"]),
+            tests("clmgr", &["launch", "manager"]),
+        ],
+    },
+    Group {
+        package: "clmgr",
+        files: &["crates/clmgr/src/usage.rs"],
+        stages: &[
+            lib("clmgr", &["usage::"]),
+            tests("clmgr", &["memory", "queue_events"]),
+            tests("clmgr", &["external", "launch", "transfer"]),
+        ],
+    },
+    Group {
+        package: "clmgr",
+        files: &["crates/clmgr/src/queue.rs"],
+        stages: &[
+            tests("clmgr", &["launch", "queue_events"]),
+            tests("clmgr", &["event", "external", "faults", "memory"]),
+            tests("interop", &["ledger"]),
+        ],
+    },
+    Group {
+        package: "hip",
+        files: &[
+            "crates/hip/src/launched.rs",
+            "crates/hip/src/stream.rs",
+            "crates/hip/src/uses.rs",
+        ],
+        stages: &[
+            tests("hip", &["ordering", "random_streams"]),
+            tests(
+                "hip",
+                &["host_functions", "leaks", "random_lives", "threads"],
+            ),
+            lib("hip", &["launched::"]),
+            tests("interop", &["ledger"]),
+        ],
+    },
+    Group {
+        package: "hip",
+        files: &[
+            "crates/hip/src/flag.rs",
+            "crates/hip/src/capture.rs",
+            "crates/hip/src/graph.rs",
+            "crates/hip/src/pool.rs",
+        ],
+        stages: &[
+            tests("hip", &["flags", "graphs", "pools"]),
+            tests("hip", &["leaks", "random_lives"]),
+        ],
+    },
 ];
 
 /// Formatting code does not order work.
@@ -129,11 +193,12 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let known = Known::read(&root.join(KNOWN))?;
 
     let mut all = Found::default();
-    for group in groups {
-        let found = step(&format!("mutants of {}", group.package), || {
-            of_group(workspace, group, asked.shard.as_deref())
+    for (number, group) in groups.into_iter().enumerate() {
+        let name = format!("{}-{number}", group.package);
+        let found = step(&format!("mutants of {}", group.files.join(", ")), || {
+            of_group(workspace, group, &name, asked.shard.as_deref())
         })?;
-        println!("{}: {}", group.package, found.line());
+        println!("{name}: {}", found.line());
         all.add(found);
     }
     println!("all: {}", all.line());
@@ -152,7 +217,9 @@ impl Asked {
             } else if GROUPS.iter().any(|group| group.package == arg) {
                 asked.packages.push(arg.clone());
             } else {
-                let packages = GROUPS.map(|group| group.package).join(", ");
+                let mut packages: Vec<_> = GROUPS.iter().map(|group| group.package).collect();
+                packages.dedup();
+                let packages = packages.join(", ");
                 return Err(Error::Usage(format!("{USAGE} ({packages}), got {arg:?}")));
             }
         }
@@ -204,93 +271,122 @@ fn check_clean(root: &Path, groups: &[&Group]) -> Result<()> {
     }
 }
 
-fn of_group(workspace: &Workspace, group: &Group, shard: Option<&str>) -> Result<Found> {
-    let out = workspace.target().join("mutants").join(group.package);
+fn of_group(
+    workspace: &Workspace,
+    group: &Group,
+    name: &str,
+    shard: Option<&str>,
+) -> Result<Found> {
     let mut filter: Vec<String> = Vec::new();
     for file in group.files {
         filter.extend(["--file".into(), (*file).into()]);
     }
-    filter.extend(["--exclude-re".into(), WORDS.into()]);
-    if let Some(shard) = shard {
-        // Round robin, so that a shard does not hold a single file.
-        filter.extend(["--shard".into(), shard.into()]);
-        filter.extend(["--sharding".into(), "round-robin".into()]);
+    // Files with stages of their own.
+    for other in GROUPS.iter().filter(|other| !std::ptr::eq(*other, group)) {
+        for file in other.files.iter().filter(|file| !file.contains('*')) {
+            filter.extend(["--exclude".into(), (*file).into()]);
+        }
     }
-    let mut found = tried(
-        workspace,
-        &out.join("own"),
-        group.package,
-        &filter,
-        group.tests,
-        false,
-    )?;
-    if group.package != "interop" && !found.missed.is_empty() {
-        let again: Vec<String> = found
-            .missed
-            .iter()
-            .flat_map(|name| ["--re".into(), format!("^{}$", escaped(name))])
-            .chain(
-                group
-                    .files
-                    .iter()
-                    .flat_map(|file| ["--file".into(), (*file).into()]),
-            )
-            .collect();
-        let second = tried(
-            workspace,
-            &out.join("order"),
-            "interop",
-            &again,
-            &ORDER,
-            true,
-        )?;
-        found.missed.clone_from(&second.missed);
-        found.caught.extend(second.caught);
-        found.late.extend(second.late);
+    filter.extend(["--exclude-re".into(), WORDS.into()]);
+    let mut found = Found::default();
+    for (number, stage) in group.stages.iter().enumerate() {
+        let out = workspace.target().join("mutants").join(name);
+        let out = out.join(number.to_string());
+        let mut chosen = filter.clone();
+        if number == 0 {
+            if let Some(shard) = shard {
+                // Round robin, so that a shard does not hold a single file.
+                chosen.extend(["--shard".into(), shard.into()]);
+                chosen.extend(["--sharding".into(), "round-robin".into()]);
+            }
+        } else if found.missed.is_empty() {
+            break;
+        } else {
+            let missed = found.missed.iter();
+            chosen.extend(missed.flat_map(|name| ["--re".into(), format!("^{}$", escaped(name))]));
+        }
+        let limit = stage.check(workspace)?;
+        let tried = tried(workspace, &out, &chosen, stage, limit)?;
+        found.missed.clear();
+        found.add(tried);
     }
     Ok(found)
 }
 
-/// Has cargo-mutants run these tests of the package on the mutants that `filter` selects.
+impl Stage {
+    /// What selects the tests, for the builds too.
+    fn selection(&self) -> Vec<String> {
+        let mut selection: Vec<String> = Vec::new();
+        if self.lib.is_some() {
+            selection.push("--lib".into());
+        }
+        selection.extend(self.tests.iter().map(|test| format!("--test={test}")));
+        // A mutant is one changed line, and most of its cost would be to compile all others again.
+        for package in ["clmgr", "hip", "interop"] {
+            selection.push(format!(
+                "--config=profile.dev.package.{package}.incremental=true"
+            ));
+        }
+        selection
+    }
+
+    /// Runs the tests on the unchanged tree, and returns the time that a mutant's tests may take.
+    fn check(&self, workspace: &Workspace) -> Result<Duration> {
+        let run = |more: &[&str]| {
+            let status = Command::new(cargo())
+                .args(["test", "--quiet", "--package", self.package])
+                .args(self.selection())
+                .args(more)
+                .current_dir(workspace.root())
+                .status()
+                .map_err(|error| Error::io("cannot start cargo", error))?;
+            match status.success() {
+                true => Ok(()),
+                false => Err(Error::Failed(format!(
+                    "the tests of {} fail without any change, see above",
+                    self.package
+                ))),
+            }
+        };
+        run(&["--no-run"])?;
+        let begin = Instant::now();
+        let mut names = vec!["--"];
+        names.extend(self.lib.unwrap_or_default());
+        run(&names)?;
+        // The machine may have other work, and a mutant that only slows its tests down is not caught.
+        Ok(4 * begin.elapsed() + Duration::from_secs(20))
+    }
+}
+
+/// Has cargo-mutants run the tests of a stage on the mutants that `filter` selects.
 fn tried(
     workspace: &Workspace,
     out: &Path,
-    package: &str,
     filter: &[String],
-    tests: &[&str],
-    is_again: bool,
+    stage: &Stage,
+    limit: Duration,
 ) -> Result<Found> {
     fs::create_dir_all(out).map_err(|error| Error::io(out.display(), error))?;
+    let selection = stage.selection();
     let status = Command::new(cargo())
         .args(["mutants", "--in-place", "--no-shuffle", "--colors", "never"])
-        .args(["--test-package", package, "--minimum-test-timeout", "60"])
+        // `check` was it.
+        .args(["--baseline", "skip"])
+        .args(["--timeout", &limit.as_secs().to_string()])
+        .args(["--test-package", stage.package])
         .arg("--output")
         .arg(out)
         .args(filter)
-        // Otherwise cargo-mutants first builds the unchanged tree as the mutants' package, which has no such tests. It has just
-        // been tested.
-        .args(if is_again {
-            &["--baseline", "skip", "--timeout", "600"][..]
-        } else {
-            &[]
-        })
-        // For the builds too: arguments after `--` only reach the tests, and every test of the package would be built.
-        .arg("--cargo-arg=--lib")
-        .args(
-            tests
-                .iter()
-                .map(|test| format!("--cargo-arg=--test={test}")),
-        )
+        // Arguments after `--` only reach the tests, and every test of the package would be built.
+        .args(selection.iter().map(|arg| format!("--cargo-arg={arg}")))
+        .args(["--", "--"])
+        .args(stage.lib.unwrap_or_default())
         .current_dir(workspace.root())
         .status()
         .map_err(|error| Error::io("cannot start cargo", error))?;
     match status.code() {
         // All caught; some missed; some timed out.
         Some(0 | 2 | 3) => Found::read(&out.join("mutants.out")),
-        Some(4) => Err(Error::Failed(format!(
-            "the tests of {package} fail without any change, see {}",
-            out.join("mutants.out/log").display()
-        ))),
         _ => Err(Error::Failed(format!(
             "{TOOL} ended with {status}, see above"
         ))),
@@ -513,10 +609,12 @@ mod tests {
                 let path = root.join(file.trim_end_matches("/*.rs"));
                 assert!(path.exists(), "{file}");
             }
-            for test in group.tests {
-                let tests = root.join("crates").join(group.package).join("tests");
-                let one = tests.join(format!("{test}.rs")).exists();
-                assert!(one || tests.join(test).join("main.rs").exists(), "{test}");
+            for stage in group.stages {
+                let tests = root.join("crates").join(stage.package).join("tests");
+                for test in stage.tests {
+                    let one = tests.join(format!("{test}.rs")).exists();
+                    assert!(one || tests.join(test).join("main.rs").exists(), "{test}");
+                }
             }
         }
         Known::read(&root.join(KNOWN)).unwrap();
