@@ -89,8 +89,11 @@ pub fn miri(workspace: &Workspace) -> Result<()> {
             .args(["miri", "test", "--package", package, "--lib", "--"])
             .args(tests)
             .args(SHUTTLE)
-            // Tests read files and the clock.
-            .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+            // Tests read files and the clock, and the locks of parking_lot keep addresses as numbers.
+            .env(
+                "MIRIFLAGS",
+                "-Zmiri-disable-isolation -Zmiri-permissive-provenance",
+            )
             // An interpreter is a thousand times slower.
             .env("HIPCL_MODEL_OPERATIONS", "2000")
             .env("PROPTEST_CASES", "8")
