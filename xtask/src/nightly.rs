@@ -71,7 +71,7 @@ const MIRI: [Part; 4] = [
 const TSAN: [Part; 2] = [
     Part {
         package: "interop",
-        tests: &["alias::", "handoff::", "meter::", "uses::"],
+        tests: &["alias::", "handoff::ticket", "meter::", "uses::"],
     },
     Part {
         package: "clmgr",

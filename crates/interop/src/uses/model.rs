@@ -409,7 +409,10 @@ fn run(ways: Ways) {
         told += model.told;
     }
     assert!(granted > operations / 16, "only {granted} were let in");
-    assert_eq!(told > 0, ways.fails < usize::MAX, "{told} failures");
+    // A few thousand operations, as under Miri, may meet none.
+    if operations >= 20_000 || told > 0 {
+        assert_eq!(told > 0, ways.fails < usize::MAX, "{told} failures");
+    }
 }
 
 const BY_WAITING: Ways = Ways {
