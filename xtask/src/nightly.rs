@@ -71,7 +71,13 @@ const MIRI: [Part; 4] = [
 const TSAN: [Part; 2] = [
     Part {
         package: "interop",
-        tests: &["alias::", "handoff::ticket", "meter::", "uses::"],
+        tests: &[
+            "alias::",
+            "meter::",
+            "the_watchdog_ends",
+            "tickets_that_have_ended",
+            "uses::",
+        ],
     },
     Part {
         package: "clmgr",
