@@ -121,6 +121,7 @@ impl Run {
             self.route
         };
         let common = Common {
+            route,
             iterations: self.iterations.map(|n| n as usize),
             seed: self.seed,
             plant_copy: self.plant_copy.map(|api| match api {
@@ -131,7 +132,6 @@ impl Run {
         Request {
             preset,
             common,
-            route,
             json: self.json,
             plot: self.plot,
         }

@@ -27,6 +27,16 @@ pub struct Emitter {
     pub power_db: f64,
 }
 
+/// Where a job launches OpenCL's kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Kernels {
+    /// On the HIP stream that HIP's kernels are on: nothing is handed over.
+    Stream,
+    /// On an OpenCL queue: the data changes sides, and is handed over.
+    Queue,
+}
+
 /// The result of a preset.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -34,6 +44,8 @@ pub struct Outcome {
     pub route: Route,
     /// Where they live.
     pub residency: Residency,
+    /// Where OpenCL's kernels were launched (`note` only), and why there if the user did not say.
+    pub kernels: Option<(Kernels, Option<String>)>,
     /// The clock, after the loop.
     pub timer: StageTimer,
     /// What was copied inside the timed loop.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use interop::{Bridge, Route};
+use interop::Bridge;
 
 use crate::output::OutputFile;
 use crate::presets::{Common, capon, gps, note};
@@ -38,8 +38,6 @@ pub struct Request {
     pub preset: Preset,
     /// What all jobs share.
     pub common: Common,
-    /// The route to use; `None` takes the best direct one.
-    pub route: Option<Route>,
     /// Where to write the report as JSON.
     pub json: Option<PathBuf>,
     /// Where to write the picture.
@@ -73,7 +71,7 @@ pub fn run(request: &Request) -> Result<Report> {
 
     let selection = platform::select()?;
     let options = interop::Options {
-        route: request.route,
+        route: request.common.route,
         ..Default::default()
     };
     let bridge = Bridge::open(&selection, &options)?;

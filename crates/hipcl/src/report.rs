@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::outcome::Outcome;
-pub use crate::outcome::{Emitter, Satellite};
+pub use crate::outcome::{Emitter, Kernels, Satellite};
 use crate::timing::Stage;
 
 /// Everything a run reports; the names of the fields are the keys of the JSON file.
@@ -28,6 +28,12 @@ pub struct Report {
     pub residency: String,
     /// How work is handed from one API to the other.
     pub grade: String,
+    /// Where OpenCL's kernels were launched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<Kernels>,
+    /// Why there, if the user did not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernels_why: Option<String>,
     /// The stages of one iteration.
     pub stages: Vec<Stage>,
     /// Median cost of one hand-off in microseconds.
@@ -83,6 +89,7 @@ impl Report {
         handoff: &HandoffCost,
         bandwidth: &Bandwidth,
     ) -> Result<Self> {
+        let (kernels, kernels_why) = outcome.kernels.clone().unzip();
         Ok(Self {
             preset: preset.to_owned(),
             platform: platform.to_owned(),
@@ -91,6 +98,8 @@ impl Report {
             route: outcome.route.to_string(),
             residency: outcome.residency.to_string(),
             grade: bridge.grade().to_string(),
+            kernels,
+            kernels_why: kernels_why.flatten(),
             stages: outcome.timer.stages(bandwidth.limit_gb_s),
             handoff_us: handoff.median_us,
             handoff_p99_us: handoff.p99_us,
@@ -141,6 +150,16 @@ impl Display for Report {
                 self.route, self.residency, self.grade
             ),
         )?;
+        if let Some(kernels) = self.kernels {
+            let on = match kernels {
+                Kernels::Stream => "stream (OpenCL's and HIP's on one HIP stream, no hand-off)",
+                Kernels::Queue => "queue (OpenCL's on a queue, HIP's on a stream, with hand-offs)",
+            };
+            match &self.kernels_why {
+                Some(why) => line("kernels", &format_args!("{on}: {why}"))?,
+                None => line("kernels", &on)?,
+            }
+        }
         writeln!(f)?;
 
         let width = self
@@ -325,6 +344,8 @@ mod tests {
             route: "svm-coarse".into(),
             residency: "host-pinned".into(),
             grade: "host".into(),
+            kernels: None,
+            kernels_why: None,
             stages: vec![Stage {
                 name: "fft".into(),
                 api: ApiName::OpenCl,

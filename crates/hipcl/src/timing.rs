@@ -55,6 +55,8 @@ struct Samples {
 pub struct StageTimer {
     iterations: usize,
     warmup: usize,
+    /// Iterations that a call of the body makes.
+    at_once: u32,
     done: usize,
     stages: Vec<Samples>,
     whole: Vec<Duration>,
@@ -68,6 +70,7 @@ impl StageTimer {
         Self {
             iterations: iterations.max(1),
             warmup,
+            at_once: 1,
             done: 0,
             stages: Vec::new(),
             whole: Vec::new(),
@@ -83,9 +86,23 @@ impl StageTimer {
         self
     }
 
+    /// For a body that makes `count` iterations a call (at least one): times are kept as those of one iteration, and the number of
+    /// iterations is rounded up to whole calls.
+    #[must_use]
+    pub fn at_once(mut self, count: u32) -> Self {
+        self.at_once = count.max(1);
+        self.iterations = self.iterations.div_ceil(self.at_once as usize);
+        self
+    }
+
     /// How many iterations are kept.
     pub fn iterations(&self) -> usize {
-        self.iterations
+        self.iterations * self.at_once as usize
+    }
+
+    /// How many iterations were made so far, those to warm up included.
+    pub fn steps(&self) -> usize {
+        self.done * self.at_once as usize
     }
 
     /// Runs the whole loop: `warmup` calls of `body`, then the timed ones; returns what was copied during the timed ones.
@@ -130,7 +147,7 @@ impl StageTimer {
     ) -> Result<R> {
         let start = Instant::now();
         let result = work()?;
-        let elapsed = start.elapsed();
+        let elapsed = start.elapsed() / self.at_once;
         if self.done >= self.warmup {
             match self
                 .stages
@@ -152,7 +169,7 @@ impl StageTimer {
     /// Marks the end of an iteration ([`run`](Self::run) does it by itself).
     pub fn iteration_done(&mut self) {
         if self.done >= self.warmup {
-            self.whole.push(self.started.elapsed());
+            self.whole.push(self.started.elapsed() / self.at_once);
         }
         self.done += 1;
         self.started = Instant::now();
@@ -240,6 +257,20 @@ mod tests {
         assert_eq!(timer.stages[0].times.len(), 2);
         assert_eq!(timer.whole.len(), 2);
         assert_eq!(timer.iteration_bytes(), 8);
+    }
+
+    #[test]
+    fn two_iterations_at_once_count_as_two_of_half_the_time() {
+        let mut timer = StageTimer::new(3, 1).at_once(2);
+        assert_eq!((timer.iterations(), timer.steps()), (4, 0));
+        for _ in 0..3 {
+            timer.started = Instant::now() - Duration::from_secs(20);
+            timer.stage("work", ApiName::Hip, 8, || Ok(())).unwrap();
+            timer.iteration_done();
+        }
+        assert_eq!((timer.iteration_bytes(), timer.steps()), (8, 6));
+        let half = Duration::from_secs(10)..Duration::from_secs(20);
+        assert!(timer.whole.iter().all(|time| half.contains(time)));
     }
 
     #[test]

@@ -35,6 +35,19 @@ fn nonsense_on_the_command_line_is_refused_on_one_line() {
         ),
         (&["pipeline", "note", "--colour"], &["--colour"]),
         (
+            &["pipeline", "note", "--kernels", "card"],
+            &["card", "--kernels", "stream", "queue"],
+        ),
+        (
+            &["pipeline", "gps", "--generate", "--kernels", "stream"],
+            &["--kernels"],
+        ),
+        (
+            &["pipeline", "capon", "--kernels", "stream"],
+            &["--kernels"],
+        ),
+        (&["pipeline", "capon", "--graph"], &["--graph"]),
+        (
             &["pipeline", "capon", "--input", "a.npy", "--elements", "4"],
             &["--input", "--elements"],
         ),
@@ -215,6 +228,15 @@ fn recordings_that_cannot_be_used_are_refused() {
         &["singular", "order 4", "--loading"],
         &|path| write_npy(path, &twins).unwrap(),
     );
+}
+
+#[test]
+fn a_graph_of_kernels_on_a_queue_is_refused() {
+    if !ready("a_graph_of_kernels_on_a_queue_is_refused") {
+        return;
+    }
+    let args = ["pipeline", "note", "--graph", "--kernels", "queue"];
+    Run::new(&with_outputs(&args)).assert_refused(&["--graph", "--kernels queue", "leave one"]);
 }
 
 #[test]

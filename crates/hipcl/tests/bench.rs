@@ -49,7 +49,26 @@ mod every_figure_has_a_spread_and_is_held_against_something {
             }
         )*};
     }
-    benches! { launch pool cache staging blas solver fft routes pipeline note stream }
+    benches! { launch pool cache staging blas solver fft routes pipeline stream }
+}
+
+#[test]
+fn four_small_kernels_are_measured_on_two_sides_and_on_one_stream() {
+    let Some(report) = measured("note") else {
+        return;
+    };
+    let lines = report["lines"].as_array().expect("a list");
+    let names: Vec<_> = lines.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert_eq!(
+        names[..5],
+        [
+            "strictly alternating, an iteration",
+            "one stream, waiting after each kernel, an iteration",
+            "one stream, one wait an iteration",
+            "one stream, a graph of two iterations, an iteration",
+            "1 in flight, an iteration",
+        ]
+    );
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn tally(bridge: &interop::Bridge, options: &Options, seeds: std::ops::Range<u64
         let common = Common {
             iterations: Some(1),
             seed,
-            plant_copy: None,
+            ..Common::default()
         };
         let outcome = capon::run(bridge, &common, options)
             .unwrap_or_else(|error| panic!("seed {seed}: {error}"));

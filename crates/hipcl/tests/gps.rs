@@ -337,6 +337,7 @@ fn common(plant_copy: Option<ApiName>) -> Common {
         iterations: Some(2),
         seed: 1,
         plant_copy,
+        ..Common::default()
     }
 }
 

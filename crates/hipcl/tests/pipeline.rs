@@ -105,6 +105,55 @@ fn note_and_capon_verify_without_copying_and_write_report_and_picture() {
     }
 }
 
+/// Both ways of `note`, and the graph: options, where the kernels run, stages and iterations.
+#[test]
+fn note_verifies_on_a_queue_on_a_stream_and_as_a_graph() {
+    if !ready("note_verifies_on_a_queue_on_a_stream_and_as_a_graph") {
+        return;
+    }
+    for (options, kernels, stages, iterations) in [
+        (&["--kernels", "queue"][..], "queue", 4, 3),
+        (&["--kernels", "stream"], "stream", 4, 3),
+        (&["--kernels", "stream", "--graph"], "stream", 1, 4),
+        (&["--graph"], "stream", 1, 4),
+    ] {
+        let run = Run::new(&[&NOTE[..], &OUTPUTS, options].concat());
+        assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+        let report = run.json("r.json");
+        check_report(&report, None);
+        assert_eq!(report["kernels"], kernels, "{options:?}");
+        assert!(report["kernels_why"].is_null(), "{options:?}: {report}");
+        assert_eq!(report["stages"].as_array().map(Vec::len), Some(stages));
+        assert_eq!(report["iterations"], iterations, "{options:?}");
+        // 60 bytes for each sample
+        assert_eq!(report["iteration_bytes"], 60 * 100_000, "{options:?}");
+        assert!(
+            run.stdout().contains(&format!("kernels         {kernels}")),
+            "{}",
+            run.stdout()
+        );
+    }
+}
+
+#[test]
+fn note_takes_the_stream_unless_a_route_is_named() {
+    if !ready("note_takes_the_stream_unless_a_route_is_named") {
+        return;
+    }
+    let report = Run::new(&[&NOTE[..], &OUTPUTS].concat()).json("r.json");
+    assert_eq!(report["kernels"], "stream", "{report}");
+    let staging = [&NOTE[..], &OUTPUTS, &["--staging"]].concat();
+    let report = Run::new(&staging).json("r.json");
+    assert_eq!(report["kernels"], "queue");
+    let why = report["kernels_why"].as_str().expect("a reason");
+    assert!(why.contains("a route was named"), "{why}");
+    // On one stream the data stays on one side, whatever the route.
+    let report = Run::new(&[&staging[..], &["--kernels", "stream"]].concat()).json("r.json");
+    assert_eq!(report["kernels"], "stream");
+    assert_eq!(report["verified"], true);
+    assert_eq!(report["host_copies_bytes"], 0);
+}
+
 #[test]
 fn staging_copies_exactly_what_it_says_and_still_verifies() {
     if !ready("staging_copies_exactly_what_it_says_and_still_verifies") {

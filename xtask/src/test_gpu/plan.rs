@@ -174,6 +174,14 @@ pub fn is_known_lack(platform: Platform, reason: &str) -> bool {
 pub const JOBS: &[&[&str]] = &[
     &["doctor"],
     &["pipeline", "note", "--iterations", "5"],
+    &[
+        "pipeline",
+        "note",
+        "--iterations",
+        "5",
+        "--kernels",
+        "queue",
+    ],
     &["pipeline", "capon", "--iterations", "3"],
     &["pipeline", "gps", "--generate"],
 ];

@@ -1,11 +1,11 @@
-//! The four kernels of `pipeline note`: strictly alternating, and on several data sets in flight.
+//! The four kernels of `pipeline note`: strictly alternating with two sides, the same on one stream, and on several data sets in flight.
 
 use interop::Bridge;
 
 use super::line::{Better, Line};
 use super::{Found, Ground};
 use crate::presets::note::{self, in_flight};
-use crate::presets::{Common, Outcome};
+use crate::presets::{Common, Kernels, Outcome};
 use crate::{Error, Result};
 
 const SLOTS: [usize; 5] = [1, 2, 8, 16, 32];
@@ -24,18 +24,48 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
     let is = "its memory traffic at a copy kernel's bandwidth";
 
     let mut found = Found::default();
-    let (alternating, bytes) = (0..RUNS)
-        .map(|seed| strictly(bridge, iterations.min(100), seed as u64))
-        .collect::<Result<(Vec<_>, Vec<_>)>>()?;
-    found.lines.push(
-        Line::of(
-            "strictly alternating, an iteration",
-            "ms",
-            Better::Lower,
-            alternating,
-        )
-        .against(limit_ms(bytes[0]), is),
-    );
+    let two_sides = note::Options {
+        kernels: Some(Kernels::Queue),
+        ..note::Options::default()
+    };
+    let one_stream = note::Options {
+        kernels: Some(Kernels::Stream),
+        ..note::Options::default()
+    };
+    let mut ways = vec![("strictly alternating, an iteration", two_sides)];
+    match note::works_on_stream(bridge) {
+        Err(why) => {
+            let note = format!("one stream: skipped: {}", why.one_line());
+            found.notes.push(note);
+        }
+        Ok(()) => ways.extend([
+            (
+                "one stream, waiting after each kernel, an iteration",
+                one_stream.clone(),
+            ),
+            (
+                "one stream, one wait an iteration",
+                note::Options {
+                    one_wait: true,
+                    ..one_stream.clone()
+                },
+            ),
+            (
+                "one stream, a graph of two iterations, an iteration",
+                note::Options {
+                    graph: true,
+                    ..one_stream
+                },
+            ),
+        ]),
+    }
+    for (name, options) in ways {
+        let (times, bytes) = (0..RUNS)
+            .map(|seed| strictly(bridge, &options, iterations.min(100), seed as u64))
+            .collect::<Result<(Vec<_>, Vec<_>)>>()?;
+        let line = Line::of(name, "ms", Better::Lower, times);
+        found.lines.push(line.against(limit_ms(bytes[0]), is));
+    }
     // On the host platform both sides are the same processors, whose memory is not for dozens of data sets.
     for slots in SLOTS.into_iter().filter(|slots| !on_host || *slots <= 8) {
         let (mut times, mut bytes) = (Vec::new(), 0);
@@ -66,18 +96,23 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
 }
 
 /// Milliseconds and memory traffic of one iteration.
-fn strictly(bridge: &Bridge, iterations: usize, seed: u64) -> Result<(f64, u64)> {
+fn strictly(
+    bridge: &Bridge,
+    options: &note::Options,
+    iterations: usize,
+    seed: u64,
+) -> Result<(f64, u64)> {
     let common = Common {
         iterations: Some(iterations),
         seed,
-        plant_copy: None,
+        ..Common::default()
     };
     let Outcome {
         timer,
         max_rel_error,
         tolerance,
         ..
-    } = note::run(bridge, &common, &note::Options::default())?;
+    } = note::run(bridge, &common, options)?;
     if max_rel_error <= tolerance {
         Ok((timer.iteration_median_us() / 1e3, timer.iteration_bytes()))
     } else {

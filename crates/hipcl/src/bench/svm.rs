@@ -6,7 +6,7 @@ use interop::{Bridge, Route};
 use super::line::{Better, Line};
 use super::{Found, Ground};
 use crate::presets::note::{self, two_devices};
-use crate::presets::{Common, Outcome};
+use crate::presets::{Common, Kernels, Outcome};
 use crate::{Error, Result};
 
 const ITERATIONS: usize = 20;
@@ -106,7 +106,12 @@ fn on_route(bridge: &Bridge) -> Result<(Vec<f64>, String)> {
     let common = Common {
         iterations: Some(ITERATIONS),
         seed: 1,
-        plant_copy: None,
+        ..Common::default()
+    };
+    // Each side reaches the memory by itself.
+    let options = note::Options {
+        kernels: Some(Kernels::Queue),
+        ..note::Options::default()
     };
     let Outcome {
         timer,
@@ -114,7 +119,7 @@ fn on_route(bridge: &Bridge) -> Result<(Vec<f64>, String)> {
         tolerance,
         residency,
         ..
-    } = note::run(bridge, &common, &note::Options::default())?;
+    } = note::run(bridge, &common, &options)?;
     if max_rel_error <= tolerance {
         let times = timer.iterations_us().map(|us| us / 1e3).collect();
         return Ok((times, format!("residency {residency}")));

@@ -1,7 +1,7 @@
 //! The jobs of `hipcl pipeline`, and the options that all of them share.
 
 use bytemuck::Pod;
-use interop::Shared;
+use interop::{Route, Shared};
 
 use crate::timing::{ApiName, StageTimer};
 
@@ -10,7 +10,7 @@ pub mod gps;
 pub mod note;
 mod plant;
 
-pub use crate::outcome::{Emitter, Outcome, Picture, Satellite};
+pub use crate::outcome::{Emitter, Kernels, Outcome, Picture, Satellite};
 pub(crate) use plant::Plant;
 
 /// Data-set bytes that are copied when this buffer, changed on one side, is used on the other: none on a direct route; on `Staging`
@@ -26,6 +26,8 @@ pub fn crossing_bytes<T: Pod>(buffer: &Shared<T>) -> u64 {
 /// What every preset is told.
 #[derive(Clone, Debug, Default)]
 pub struct Common {
+    /// The route to use; `None` takes the best direct one.
+    pub route: Option<Route>,
     /// Timed iterations; `None` leaves it to the preset.
     pub iterations: Option<usize>,
     /// Seed of everything that is generated.

@@ -171,6 +171,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
     Ok(Outcome {
         route: snapshots.route(),
         residency: snapshots.residency(),
+        kernels: None,
         // OpenCL writes the snapshots, HIP reads them, once an iteration
         expected_copies_bytes: super::crossing_bytes(snapshots) * timer.iterations() as u64,
         timer,

@@ -110,6 +110,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
     Ok(Outcome {
         route: search.route(),
         residency: search.residency(),
+        kernels: None,
         expected_copies_bytes: search.expected_copies_bytes() * timer.iterations() as u64,
         timer,
         copies,

@@ -1,10 +1,10 @@
-//! The four kernels: the half that OpenCL runs, and the half that HIP runs. Nothing here waits.
+//! The four kernels: OpenCL's half, for its own queue and for a HIP stream, and HIP's half. Nothing here waits.
 
 use std::f64::consts::PI;
 
 use clmgr::{Arg, NdRange};
 use hip::{DeviceSliceMut, LaunchConfig};
-use interop::Bridge;
+use interop::{Bridge, StreamArg, StreamKernel};
 
 use crate::{C32, Result};
 
@@ -17,6 +17,17 @@ pub(super) fn factor(step: usize) -> f32 {
     if step.is_multiple_of(2) { 2.0 } else { 0.5 }
 }
 
+fn program(bridge: &Bridge) -> Result<clmgr::Program> {
+    let source = include_str!("../../../kernels/note.cl");
+    Ok(bridge.programs().get(source, "")?)
+}
+
+/// What `rotate_by` takes.
+fn cosine_and_sine() -> (f32, f32) {
+    let (sine, cosine) = (PI / 6.0).sin_cos();
+    (cosine as f32, sine as f32)
+}
+
 /// `x += c`, `x *= e^(i 30 deg)`.
 pub(super) struct ClHalf {
     pub queue: clmgr::Queue,
@@ -27,9 +38,7 @@ pub(super) struct ClHalf {
 
 impl ClHalf {
     pub fn new(bridge: &Bridge, count: usize) -> Result<Self> {
-        let program = bridge
-            .programs()
-            .get(include_str!("../../../kernels/note.cl"), "")?;
+        let program = program(bridge)?;
         Ok(Self {
             queue: bridge.queue()?,
             add: program.kernel("add")?,
@@ -51,11 +60,48 @@ impl ClHalf {
     /// # Safety
     /// As for [`add`](Self::add).
     pub unsafe fn rotate(&self, x: Arg<'_>) -> Result<()> {
-        let (sine, cosine) = (PI / 6.0).sin_cos();
-        let (sine, cosine) = (sine as f32, cosine as f32);
+        let (cosine, sine) = cosine_and_sine();
         let args = [x, Arg::scalar(&cosine), Arg::scalar(&sine)];
         // SAFETY: as for `add`.
         unsafe { self.rotate.launch(&self.queue, self.range, &args) }?;
+        Ok(())
+    }
+}
+
+/// The same two kernels, launched by HIP.
+pub(super) struct ClOnStream {
+    add: StreamKernel,
+    rotate: StreamKernel,
+    range: NdRange,
+}
+
+impl ClOnStream {
+    /// Fails where HIP can't run OpenCL's kernels.
+    pub fn new(bridge: &Bridge, count: usize) -> Result<Self> {
+        let program = bridge.stream_program(&program(bridge)?)?;
+        Ok(Self {
+            add: program.kernel("add")?,
+            rotate: program.kernel("rotate_by")?,
+            range: NdRange::d1(count),
+        })
+    }
+
+    /// # Safety
+    /// `x` holds the number of complex samples that this was made for.
+    pub unsafe fn add(&self, stream: &hip::Stream, x: StreamArg<'_>) -> Result<()> {
+        let (re, im) = (StreamArg::scalar(&OFFSET.re), StreamArg::scalar(&OFFSET.im));
+        // SAFETY: as in `ClHalf`.
+        unsafe { self.add.launch(stream, self.range, &[x, re, im]) }?;
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for [`add`](Self::add).
+    pub unsafe fn rotate(&self, stream: &hip::Stream, x: StreamArg<'_>) -> Result<()> {
+        let (cosine, sine) = cosine_and_sine();
+        let args = [x, StreamArg::scalar(&cosine), StreamArg::scalar(&sine)];
+        // SAFETY: as in `ClHalf`.
+        unsafe { self.rotate.launch(stream, self.range, &args) }?;
         Ok(())
     }
 }

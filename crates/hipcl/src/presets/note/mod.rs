@@ -13,7 +13,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | the job: strictly alternating, each stage timed |
+//! | `mod` | the job: its options, its data and what that must become |
+//! | `ways` | an iteration, strictly alternating, with two sides or on one stream |
 //! | `kernels` | the four kernels, as OpenCL's half and HIP's half |
 //! | `two_devices` | the same on memory of a context with two devices, which ROCm puts elsewhere |
 //! | `in_flight` | the same on several data sets at once, as a program with a stream of blocks has them |
@@ -21,6 +22,7 @@
 pub mod in_flight;
 mod kernels;
 pub mod two_devices;
+mod ways;
 
 use std::f64::consts::PI;
 
@@ -29,10 +31,10 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::Common;
-use crate::outcome::{Outcome, Picture};
-use crate::timing::{ApiName, StageTimer};
+use crate::outcome::{Kernels, Outcome, Picture};
 use crate::{C32, C64, Error, Result};
-use kernels::{ClHalf, HipHalf, OFFSET, factor};
+use kernels::{ClOnStream, OFFSET, factor};
+use ways::{by_queue, by_stream, choose};
 
 /// Timed iterations unless told otherwise.
 const ITERATIONS: usize = 20;
@@ -49,20 +51,41 @@ pub struct Options {
     /// Complex samples to work on.
     #[arg(long, value_name = "N", default_value_t = PUBLISHED_SAMPLES)]
     pub samples: usize,
+    /// Where OpenCL's kernels are launched: on HIP's stream, or on an OpenCL queue with hand-offs. If not given: on the stream where that
+    /// works, and on the queue where it does not or a route is named.
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub kernels: Option<Kernels>,
+    /// Capture two iterations as one HIP graph, and replay it with one wait. An odd number of iterations becomes the next even one.
+    #[arg(long)]
+    pub graph: bool,
+    /// Queue the four kernels of an iteration on one stream with one wait.
+    #[arg(skip)]
+    pub one_wait: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             samples: PUBLISHED_SAMPLES,
+            kernels: None,
+            graph: false,
+            one_wait: false,
         }
     }
+}
+
+/// Tries whether HIP runs the kernels of OpenCL's half.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn works_on_stream(bridge: &Bridge) -> Result<()> {
+    ClOnStream::new(bridge, PUBLISHED_SAMPLES).map(drop)
 }
 
 /// Runs the four kernels over and over and verifies the last state against the closed form.
 ///
 /// # Errors
-/// A size that the device can't hold, or a failed call.
+/// A size that the device can't hold, options that exclude each other, kernels that can't be launched as asked for, or a failed call.
 pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
     let count = options.samples;
     let most = bridge.cl_device().max_alloc_bytes() / size_of::<C32>() as u64;
@@ -71,20 +94,37 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
             "--samples {count} is not between 1 and {most}, the most that the device can hold"
         )));
     }
+    let (on_stream, why) = choose(options, common.route.is_some(), || {
+        ClOnStream::new(bridge, count)
+    })?;
+
     let input = generate(count, common.seed);
     let mut x: Shared<C32> = bridge.alloc(count)?;
     let mut squared: Shared<f32> = bridge.alloc(count)?;
     x.upload(&input)?;
 
-    let mut job = Alternating::new(bridge, count)?;
     let mut timer = common.timer(ITERATIONS);
-    let copies = timer.run(bridge, |timer| job.iteration(timer, &mut x, &mut squared))?;
+    if options.graph {
+        timer = timer.at_once(ways::GRAPH_STEPS);
+    }
+    // On two sides HIP works after the rotation on what OpenCL wrote, and the next `add` on what HIP wrote.
+    let (kernels, copies, crossings) = match &on_stream {
+        Some(opencl) => {
+            let copies = by_stream(bridge, &mut timer, opencl, options, &mut x, &mut squared)?;
+            (Kernels::Stream, copies, 0)
+        }
+        None => {
+            let copies = by_queue(bridge, &mut timer, &mut x, &mut squared)?;
+            (Kernels::Queue, copies, 2 * timer.iterations() as u64)
+        }
+    };
+    let steps = timer.steps();
 
     let mut last = vec![C32::default(); count];
     x.download(&mut last)?;
     let mut last_squared = vec![0.0; count];
     squared.download(&mut last_squared)?;
-    let max_rel_error = error(&input, &last, &last_squared, job.steps);
+    let max_rel_error = error(&input, &last, &last_squared, steps);
 
     let iteration_ms = timer.iteration_median_us() / 1e3;
     let megabytes = timer.iteration_bytes() as f64 / 1e6;
@@ -95,16 +135,15 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
             PUBLISHED_MS / iteration_ms
         ));
     }
-    // after the rotation HIP works on what OpenCL wrote, and the next `add` on what HIP wrote
-    let crossings = 2 * timer.iterations() as u64;
     Ok(Outcome {
         route: x.route(),
         residency: x.residency(),
+        kernels: Some((kernels, why)),
         expected_copies_bytes: super::crossing_bytes(&x) * crossings,
         timer,
         copies,
         max_rel_error,
-        tolerance: TOLERANCE + TOLERANCE_PER_STEP * job.steps as f64,
+        tolerance: TOLERANCE + TOLERANCE_PER_STEP * steps as f64,
         satellites: None,
         emitters: None,
         truth_ok: None,
@@ -123,60 +162,6 @@ fn generate(count: usize, seed: u64) -> Vec<C32> {
             )
         })
         .collect()
-}
-
-/// One iteration after the other on one data set, each stage waited for and timed.
-struct Alternating {
-    opencl: ClHalf,
-    hip: HipHalf,
-    steps: usize,
-}
-
-impl Alternating {
-    fn new(bridge: &Bridge, count: usize) -> Result<Self> {
-        Ok(Self {
-            opencl: ClHalf::new(bridge, count)?,
-            hip: HipHalf::new(bridge, count)?,
-            steps: 0,
-        })
-    }
-
-    fn iteration(
-        &mut self,
-        timer: &mut StageTimer,
-        x: &mut Shared<C32>,
-        squared: &mut Shared<f32>,
-    ) -> Result<()> {
-        let Self { opencl, hip, steps } = self;
-        let count = x.len() as u64;
-        let both_ways = 2 * count * size_of::<C32>() as u64;
-        {
-            let x = x.cl_mut(&opencl.queue)?;
-            timer.stage("add", ApiName::OpenCl, both_ways, || {
-                // SAFETY: the guard is of this queue, and the buffer of the length that the half was made for.
-                unsafe { opencl.add(x.arg()) }?;
-                Ok(opencl.queue.finish()?)
-            })?;
-            timer.stage("rotate 30 deg", ApiName::OpenCl, both_ways, || {
-                // SAFETY: as above.
-                unsafe { opencl.rotate(x.arg()) }?;
-                Ok(opencl.queue.finish()?)
-            })?;
-        }
-        let mut x = x.hip_mut(&hip.stream)?;
-        let mut squared = squared.hip_mut(&hip.stream)?;
-        timer.stage("scale", ApiName::Hip, both_ways, || {
-            hip.scale(&mut x.slice_mut(), *steps)?;
-            Ok(hip.stream.synchronize()?)
-        })?;
-        let read_and_half = count * (size_of::<C32>() + size_of::<f32>()) as u64;
-        timer.stage("magnitude", ApiName::Hip, read_and_half, || {
-            hip.magnitude(&mut x.slice_mut(), &mut squared.slice_mut())?;
-            Ok(hip.stream.synchronize()?)
-        })?;
-        *steps += 1;
-        Ok(())
-    }
 }
 
 /// The memory traffic of one iteration in bytes: seven reads and writes of all samples, and one of half their size.
