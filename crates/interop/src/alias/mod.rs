@@ -90,8 +90,8 @@ mod tests {
     fn views_alias_only_if_they_share_a_byte() {
         // Addresses that no test memory has.
         let low = enter(&[0x10..0x20]);
-        let next = enter(&[0x20..0x30]);
-        assert!(!is_aliased(&low) && !is_aliased(&next));
+        let (next, before) = (enter(&[0x20..0x30]), enter(&[0x8..0x10]));
+        assert!(!is_aliased(&low) && !is_aliased(&next) && !is_aliased(&before));
         let across = enter(&[0x1F..0x21]);
         assert!(is_aliased(&low) && is_aliased(&next) && is_aliased(&across));
     }
