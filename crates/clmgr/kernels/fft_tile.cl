@@ -124,12 +124,14 @@ static inline void twist_from(float2 *a, uint radix, float2 start, float2 w) {
                 work[WORD(PADDED(k, BLOCK, PAD) + S * j)] = a[e][j] PART;                          \
     }
 
+// A work-item without the butterfly gets zeros: it transforms them too, and AMD's compiler takes the
+// use of a number without a value as proof that the work-item has one.
 #define GET(WORD, READER, a, R, EACH, NEXT, BLOCK, PAD, PART)                                      \
     UNROLL for (uint e = 0; e < EACH; ++e) {                                                       \
         const uint b = READER + e * ITEMS;                                                         \
-        if (HAS(b, R))                                                                             \
-            UNROLL for (uint j = 0; j < R; ++j)                                                    \
-                a[e][j] PART = work[WORD(PADDED(b, BLOCK, PAD) + NEXT * j)];                       \
+        UNROLL for (uint j = 0; j < R; ++j)                                                        \
+            a[e][j] PART =                                                                         \
+                HAS(b, R) ? work[WORD(PADDED(b, BLOCK, PAD) + NEXT * j)] : (Word)(0.0f);           \
     }
 
 // In place, what one work-item read another one overwrites: the first exchange orders that too.
