@@ -40,6 +40,11 @@ pub(crate) trait Worker: Clone {
     /// grants is alive.
     fn may_read_more(&self, held: bool) -> bool;
 
+    /// Whether the answer depends on `held`. Counting the guards costs an allocation.
+    fn counts_guards(&self) -> bool {
+        true
+    }
+
     /// Whether the work that it had at the first call with this mark has ended, and dropping the worker would
     /// not block. Does not block.
     ///
@@ -228,8 +233,8 @@ impl<W: Worker> Uses<W> {
         own.mark = None;
         own.holds.join(holds);
         let hold = match access {
-            Access::Read => own.holds.add(),
-            Access::Write => Hold::none(),
+            Access::Read if user.counts_guards() => own.holds.add(),
+            Access::Read | Access::Write => Hold::none(),
         };
         if self.current.len() > self.stretches {
             self.coalesce();

@@ -80,6 +80,14 @@ impl Worker for User {
         }
     }
 
+    fn counts_guards(&self) -> bool {
+        match self {
+            Self::Cl(_) => true,
+            // A stream counts its own holders.
+            Self::Hip(_) => false,
+        }
+    }
+
     /// The last owner of a stream waits for all of its work, so the stream is idle here; a released
     /// queue continues on its own.
     fn has_ended(&self, mark: &mut Option<clmgr::Event>) -> Result<bool> {
