@@ -165,16 +165,16 @@ pub fn release(ptr: *mut c_void) -> Result<(), Error> {
     }
 }
 
-/// A kernel of OpenCL's, as work of a stream: called once for each run, on the stream's thread. Why it failed becomes a line of
-/// the log, and the stream's error.
+/// An OpenCL kernel as work of a stream. The stream's thread calls it once for each run. A failure goes to the log with its reason
+/// and becomes the stream's error.
 pub type ForeignKernel = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 const LAUNCH: &str = "hipModuleLaunchKernel";
 
-/// Queues a kernel of OpenCL's on `stream` like one of HIP's: in order with everything else there, recorded where the stream
+/// Queues an OpenCL kernel on `stream` as `hipModuleLaunchKernel` queues a HIP kernel: in stream order, and recorded if the stream
 /// captures. `pointers` are its pointer arguments.
 ///
-/// `hipErrorInvalidValue` for a pointer that leads to no memory of the device's, as for HIP's own kernels.
+/// Answers `hipErrorInvalidValue` for a pointer outside of the memory that the device knows.
 ///
 /// # Safety
 /// `kernel` touches only memory that these pointers lead to, and may do so whenever the stream gets there.
@@ -187,7 +187,7 @@ pub unsafe fn launch(stream: hipStream_t, kernel: ForeignKernel, pointers: &[usi
                 log::refused(
                     LAUNCH,
                     format_args!(
-                        "argument {address:#x} of an OpenCL kernel is no memory of the device"
+                        "argument {address:#x} of an OpenCL kernel points outside of the memory that the device knows"
                     ),
                 );
                 return Err(hipError_t::hipErrorInvalidValue);

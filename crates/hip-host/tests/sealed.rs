@@ -184,7 +184,7 @@ fn a_wait_for_a_process_that_was_killed_fails() {
         early
     });
     assert_eq!(early, Ok(GONE));
-    // Nobody has asked for its status yet.
+    // Its status has not been collected yet.
     assert_eq!(wait(event as usize), Ok(GONE));
     process.wait().expect("it has ended");
     assert_eq!(wait(event as usize), Ok(GONE));

@@ -173,7 +173,7 @@ fn an_error_that_panics_when_it_is_dropped_fails_its_block_only() {
             _ => Ok(()),
         }
     };
-    // The second failure of a block is told to nobody.
+    // The pipeline reports only the first failure of a block.
     let mut pipeline = Pipeline::new(vec![(); 2]).batched_stage("both", 2, fails(0), fails(2));
     let mut failed = Vec::new();
     let summary = pipeline

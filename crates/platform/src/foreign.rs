@@ -12,10 +12,10 @@ pub enum ForeignKind {
     HostFine,
 }
 
-/// A kernel of OpenCL's as work of a HIP stream; the text says why a run failed.
+/// An OpenCL kernel as work of a HIP stream; the text says why a run failed.
 pub type ForeignKernel = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
-/// How a software platform learns of OpenCL's memory and kernels.
+/// How OpenCL's memory and kernels reach a software platform.
 ///
 /// On real hardware the HSA runtime sees OpenCL's allocations by itself, and HIP loads the code of
 /// OpenCL's kernels; a model that shares nothing with the OpenCL implementation has to be told.

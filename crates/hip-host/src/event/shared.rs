@@ -48,8 +48,8 @@ const BYTES: usize = 4096;
 const PROCESSES: usize = 510;
 const _: () = assert!(size_of::<Page>() == BYTES);
 
-/// A recording's number, counted from 1, and the place of the process that took it. One word, so that nobody sees the number
-/// of one and the process of another.
+/// A recording's number, counted from 1, and the place of the process that took it. One word, so that a reader
+/// never sees the number of one and the process of another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taken(u64);
 

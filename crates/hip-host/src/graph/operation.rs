@@ -25,7 +25,7 @@ use crate::stream::{HostCall, Mark, Stream, UserData};
 pub(crate) enum Operation {
     Empty,
     Kernel(Kernel),
-    /// A call of rocBLAS or rocSOLVER, which on ROCm is one kernel or several, or a kernel of OpenCL's.
+    /// A call of rocBLAS or rocSOLVER, which on ROCm is one kernel or several, or an OpenCL kernel.
     Routine(Routine),
     Copy(Transfer),
     Set(Filling),

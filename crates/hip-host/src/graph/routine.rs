@@ -1,4 +1,4 @@
-//! A call of rocBLAS or rocSOLVER, or a kernel of OpenCL's, kept to be done again.
+//! A rocBLAS or rocSOLVER call, or an OpenCL kernel, that can run again.
 
 use std::sync::{Arc, Weak};
 

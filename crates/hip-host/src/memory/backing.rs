@@ -49,7 +49,7 @@ pub(super) fn keep_size(file: impl AsFd) {
     if let Err(error) = sealed
         && !fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK))
     {
-        let reason = "whoever made the file can cut it, which ends this process with SIGBUS";
+        let reason = "the process that made the file can still truncate it, which ends this process with SIGBUS";
         log::refused("sealing imported memory", format_args!("{error}; {reason}"));
     }
 }

@@ -4,9 +4,9 @@
 //! `hipImportExternalMemory`; rocclr/device/rocm/rocmemory.cpp, the interop map). Each mapped pointer is a mapping of its
 //! own, freed by `hipFree`; the imported memory itself is given back by `hipDestroyExternalMemory`. Both are needed.
 //!
-//! A dma-buf keeps its size. A file that stands for one here may be cut by whoever else has it, and then every process that
-//! touches the missing pages gets `SIGBUS`. So an imported memory file is sealed against that, unless its maker excluded seals
-//! (`memfd_create` without `MFD_ALLOW_SEALING`): then the importer depends on its maker.
+//! A dma-buf keeps its size. Here a file stands for one. Any process that has the file may truncate it, and then every process that
+//! touches the missing pages gets `SIGBUS`. So the importer seals the file against truncation. It cannot if the exporter made the file
+//! without `MFD_ALLOW_SEALING`; then it depends on the exporter.
 
 use std::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -143,7 +143,7 @@ impl Memory {
     }
 
     fn step(&self) {
-        // SAFETY: nobody else is at work, if the ledger is right.
+        // SAFETY: no other lane is at work, if the ledger is right.
         let words = unsafe { &mut *self.0.get() };
         words.iter_mut().for_each(|word| *word += 1);
     }

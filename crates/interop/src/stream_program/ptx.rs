@@ -405,7 +405,7 @@ impl<'t> Change<'t> {
             return Err("its PTX is cut off".to_owned());
         }
         if let Some(name) = self.declared.iter().find(|name| !PROVIDED.contains(*name)) {
-            return Err(format!("it calls a function of OpenCL's runtime, `{name}`"));
+            return Err(format!("it calls `{name}`, which CUDA does not provide"));
         }
         if self.kernels.is_empty() {
             return Err("its binary has no kernel".to_owned());

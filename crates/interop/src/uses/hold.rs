@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Kept by a reader's guard for as long as it lives. A writer needs none: nobody else is granted its bytes meanwhile.
+/// Kept by a reader's guard for as long as it lives. A writer needs none: no other user gets its bytes meanwhile.
 #[must_use = "without it the guard counts as dropped"]
 #[derive(Debug)]
 pub(crate) struct Hold(Option<Arc<AtomicUsize>>);

@@ -1,4 +1,4 @@
-//! The four kernels: OpenCL's half, for its own queue and for a HIP stream, and HIP's half. Nothing here waits.
+//! The four kernels: two OpenCL kernels, for an OpenCL queue and for a HIP stream, and two HIP kernels. Nothing here waits.
 
 use std::f64::consts::PI;
 

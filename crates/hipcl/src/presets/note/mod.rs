@@ -74,7 +74,7 @@ impl Default for Options {
     }
 }
 
-/// Tries whether HIP runs the kernels of OpenCL's half.
+/// Whether HIP can run the two OpenCL kernels.
 ///
 /// # Errors
 /// Why not.
