@@ -60,10 +60,11 @@ fn four_small_kernels_are_measured_on_two_sides_and_on_one_stream() {
     let lines = report["lines"].as_array().expect("a list");
     let names: Vec<_> = lines.iter().filter_map(|it| it["name"].as_str()).collect();
     assert_eq!(
-        names[..5],
+        names[..6],
         [
             "strictly alternating, an iteration",
             "one stream, waiting after each kernel, an iteration",
+            "one stream, waiting after each side, an iteration",
             "one stream, one wait an iteration",
             "one stream, a graph of two iterations, an iteration",
             "1 in flight, an iteration",

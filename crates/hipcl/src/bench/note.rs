@@ -4,7 +4,7 @@ use interop::Bridge;
 
 use super::line::{Better, Line};
 use super::{Found, Ground};
-use crate::presets::note::{self, in_flight};
+use crate::presets::note::{self, Waits, in_flight};
 use crate::presets::{Common, Kernels, Outcome};
 use crate::{Error, Result};
 
@@ -44,9 +44,16 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
                 one_stream.clone(),
             ),
             (
+                "one stream, waiting after each side, an iteration",
+                note::Options {
+                    waits: Waits::Side,
+                    ..one_stream.clone()
+                },
+            ),
+            (
                 "one stream, one wait an iteration",
                 note::Options {
-                    one_wait: true,
+                    waits: Waits::Iteration,
                     ..one_stream.clone()
                 },
             ),

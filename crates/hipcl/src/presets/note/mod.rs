@@ -45,6 +45,18 @@ const PUBLISHED_SAMPLES: usize = 4_194_304;
 const TOLERANCE: f64 = 1e-6;
 const TOLERANCE_PER_STEP: f64 = 2e-7;
 
+/// When the host waits for kernels on one stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waits {
+    /// After each kernel, as with two sides.
+    #[default]
+    Kernel,
+    /// After the two OpenCL kernels, and after the two HIP kernels.
+    Side,
+    /// After all four.
+    Iteration,
+}
+
 /// Options of `hipcl pipeline note`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
@@ -58,9 +70,9 @@ pub struct Options {
     /// Capture two iterations as one HIP graph, and replay it with one wait. An odd number of iterations becomes the next even one.
     #[arg(long)]
     pub graph: bool,
-    /// Queue the four kernels of an iteration on one stream with one wait.
+    /// When the host waits for one stream.
     #[arg(skip)]
-    pub one_wait: bool,
+    pub waits: Waits,
 }
 
 impl Default for Options {
@@ -69,7 +81,7 @@ impl Default for Options {
             samples: PUBLISHED_SAMPLES,
             kernels: None,
             graph: false,
-            one_wait: false,
+            waits: Waits::default(),
         }
     }
 }

@@ -5,10 +5,10 @@
 //! | `queue` | an OpenCL queue | a HIP stream | changes sides twice an iteration |
 //! | `stream` | the same HIP stream as HIP's | that stream | stays with HIP |
 
-use interop::{Bridge, Counts, Shared};
+use interop::{Bridge, Counts, HipGuardMut, Shared};
 
 use super::kernels::{ClHalf, ClOnStream, HipHalf};
-use super::{Options, traffic};
+use super::{Options, Waits, traffic};
 use crate::outcome::Kernels;
 use crate::timing::{ApiName, StageTimer};
 use crate::{C32, Error, Result};
@@ -22,7 +22,7 @@ pub(super) fn choose<S>(
     route_is_named: bool,
     on_stream: impl FnOnce() -> Result<S>,
 ) -> Result<Chosen<S>> {
-    let only_on_stream = options.graph || options.one_wait;
+    let only_on_stream = options.graph || options.waits != Waits::Kernel;
     match options.kernels {
         Some(Kernels::Queue) if only_on_stream => Err(Error::input(
             "--graph is for kernels on one HIP stream, and --kernels queue has two sides; leave one of them out",
@@ -68,14 +68,26 @@ pub(super) fn by_queue(
         }
         let mut x = x.hip_mut(stream)?;
         let mut squared = squared.hip_mut(stream)?;
-        timer.stage("scale", ApiName::Hip, in_place(count), || {
-            hip.scale(&mut x.slice_mut(), step)?;
-            Ok(stream.synchronize()?)
-        })?;
-        timer.stage("magnitude", ApiName::Hip, to_magnitude(count), || {
-            hip.magnitude(&mut x.slice_mut(), &mut squared.slice_mut())?;
-            Ok(stream.synchronize()?)
-        })
+        hip_stages(timer, &hip, step, &mut x, &mut squared)
+    })
+}
+
+/// The two HIP kernels, each waited for.
+fn hip_stages(
+    timer: &mut StageTimer,
+    hip: &HipHalf,
+    step: usize,
+    x: &mut HipGuardMut<'_, C32>,
+    squared: &mut HipGuardMut<'_, f32>,
+) -> Result<()> {
+    let count = x.slice_mut().len();
+    timer.stage("scale", ApiName::Hip, in_place(count), || {
+        hip.scale(&mut x.slice_mut(), step)?;
+        Ok(hip.stream.synchronize()?)
+    })?;
+    timer.stage("magnitude", ApiName::Hip, to_magnitude(count), || {
+        hip.magnitude(&mut x.slice_mut(), &mut squared.slice_mut())?;
+        Ok(hip.stream.synchronize()?)
     })
 }
 
@@ -93,9 +105,8 @@ pub(super) fn by_stream(
     let stream = &hip.stream;
     // HIP's for the whole loop.
     let (mut x, mut squared) = (x.hip_mut(stream)?, squared.hip_mut(stream)?);
-    if !options.graph && !options.one_wait {
+    if !options.graph && options.waits == Waits::Kernel {
         return timer.run(bridge, |timer| {
-            let step = timer.steps();
             timer.stage("add", ApiName::OpenCl, in_place(count), || {
                 // SAFETY: the guard's buffer is of the length that the kernels were made for.
                 unsafe { opencl.add(stream, x.arg()) }?;
@@ -106,35 +117,47 @@ pub(super) fn by_stream(
                 unsafe { opencl.rotate(stream, x.arg()) }?;
                 Ok(stream.synchronize()?)
             })?;
-            timer.stage("scale", ApiName::Hip, in_place(count), || {
-                hip.scale(&mut x.slice_mut(), step)?;
-                Ok(stream.synchronize()?)
-            })?;
-            timer.stage("magnitude", ApiName::Hip, to_magnitude(count), || {
-                hip.magnitude(&mut x.slice_mut(), &mut squared.slice_mut())?;
-                Ok(stream.synchronize()?)
-            })
+            hip_stages(timer, &hip, timer.steps(), &mut x, &mut squared)
         });
     }
 
-    let mut queue_all = |step: usize| {
+    let opencl_half = |x: &mut HipGuardMut<'_, C32>| {
         // SAFETY: as above.
         unsafe {
             opencl.add(stream, x.arg())?;
-            opencl.rotate(stream, x.arg())?;
+            opencl.rotate(stream, x.arg())
         }
-        hip.scale(&mut x.slice_mut(), step)?;
-        hip.magnitude(&mut x.slice_mut(), &mut squared.slice_mut())
     };
+    let hip_half =
+        |x: &mut HipGuardMut<'_, C32>, squared: &mut HipGuardMut<'_, f32>, step: usize| {
+            hip.scale(&mut x.slice_mut(), step)?;
+            hip.magnitude(&mut x.slice_mut(), &mut squared.slice_mut())
+        };
     if !options.graph {
         return timer.run(bridge, |timer| {
             let step = timer.steps();
+            if options.waits == Waits::Side {
+                timer.stage("OpenCL's two", ApiName::OpenCl, 2 * in_place(count), || {
+                    opencl_half(&mut x)?;
+                    Ok(stream.synchronize()?)
+                })?;
+                let bytes = in_place(count) + to_magnitude(count);
+                return timer.stage("HIP's two", ApiName::Hip, bytes, || {
+                    hip_half(&mut x, &mut squared, step)?;
+                    Ok(stream.synchronize()?)
+                });
+            }
             timer.stage("four kernels", ApiName::Hip, traffic(count), || {
-                queue_all(step)?;
+                opencl_half(&mut x)?;
+                hip_half(&mut x, &mut squared, step)?;
                 Ok(stream.synchronize()?)
             })
         });
     }
+    let mut queue_all = |step: usize| {
+        opencl_half(&mut x)?;
+        hip_half(&mut x, &mut squared, step)
+    };
     let graph = stream
         .capture_told::<Error>(
             |_| Ok(()),
