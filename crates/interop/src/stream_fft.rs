@@ -145,13 +145,13 @@ impl StreamFft {
         out: StreamArg<'_>,
     ) -> Result<()> {
         let loaded = self.loaded(direction, in_place)?;
-        // A graph runs whenever its owner likes, so it gets scratch memory of its own.
+        // A graph runs whenever its owner likes, so it gets scratch memory of its own. It keeps all of this from the start: a
+        // capture may go on after a launch that failed.
         if stream.is_recording() {
-            let mut own = loaded.new_scratch(self.0.bridge.core())?;
-            loaded.launch(stream, own.as_mut(), data, out)?;
+            let own = Arc::new(Mutex::new(loaded.new_scratch(self.0.bridge.core())?));
             stream.keep_if_recording(&loaded);
-            stream.keep_if_recording(&Arc::new(own));
-            return Ok(());
+            stream.keep_if_recording(&own);
+            return loaded.launch(stream, own.lock().as_mut(), data, out);
         }
         let mut scratch = loaded.scratch.lock();
         if scratch.is_none() {

@@ -143,6 +143,37 @@ fn a_captured_transform_lives_as_long_as_its_graph() {
     }
 }
 
+/// All of them use the plan's one scratch memory.
+#[test]
+fn several_threads_and_streams_use_one_plan() {
+    let bridge = super::bridge();
+    let (len, batch) = (4096, 8);
+    let (context, programs) = (bridge.cl_context(), bridge.programs());
+    let plan = Plan::with_way(context, programs, len, batch, Way::Passes).expect("a plan");
+    let fft = bridge.stream_fft(&plan).expect("it runs on streams");
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (bridge, fft, plan) = (&bridge, &fft, &plan);
+            scope.spawn(move || {
+                let stream = bridge.stream().expect("a stream");
+                let mut input = noise(len * batch + thread);
+                input.drain(..thread);
+                let [_, expected] = by_queue(bridge, plan, Direction::Forward, &input);
+                for _ in 0..20 {
+                    let device = bridge.hip_device();
+                    let mut data = device.alloc_from(&stream, &input).expect("memory");
+                    let slice = data.on_mut(&stream).expect("data");
+                    fft.enqueue_in_place(&stream, Direction::Forward, slice)
+                        .expect("an FFT");
+                    let mut seen = vec![C32::default(); input.len()];
+                    data.copy_to_slice(&stream, &mut seen).expect("a copy");
+                    assert!(seen == expected, "thread {thread}");
+                }
+            });
+        }
+    });
+}
+
 #[test]
 fn memory_that_is_too_short_is_refused() {
     let bridge = super::bridge();
