@@ -204,7 +204,7 @@ impl StreamKernel {
     ///
     /// # Errors
     /// [`clmgr::Error::Launch`] if range or arguments do not fit the kernel: number, kind, size, memory for reading only where the
-    /// kernel writes. [`hip::Error::WrongStream`] for memory that was granted to another stream, [`hip::Error::WrongDevice`] for
+    /// kernel writes, more local memory than the device has. [`hip::Error::WrongStream`] for memory that was granted to another stream, [`hip::Error::WrongDevice`] for
     /// a stream of another device, or what HIP answers. Nothing was queued then.
     ///
     /// # Safety
@@ -222,6 +222,7 @@ impl StreamKernel {
         for (index, arg) in args.iter().enumerate() {
             self.check_memory(stream, index, arg)?;
         }
+        self.check_local(args)?;
         range.check().map_err(|reason| self.refusal(reason))?;
         let geometry = Geometry::of(&range, &self.info).map_err(|reason| self.refusal(reason))?;
         match (&self.function, &self.program.0.way) {
@@ -240,6 +241,22 @@ impl StreamKernel {
             }
             (None, Way::Module { .. }) => unreachable!("a module's kernels have their function"),
         }
+    }
+
+    /// That a work-group's memory has room for the kernel's own arrays and its arguments.
+    fn check_local(&self, args: &[StreamArg<'_>]) -> Result<()> {
+        let most = self.program.0.program.context().device().local_bytes();
+        let own = usize::try_from(self.info.local_bytes).unwrap_or(usize::MAX);
+        let needed = args.iter().fold(own, |sum, arg| match arg.0 {
+            Kind::Local(bytes) => sum.saturating_add(bytes),
+            Kind::Memory { .. } | Kind::Bytes(_) => sum,
+        });
+        if needed as u64 <= most {
+            return Ok(());
+        }
+        Err(self.refusal(format!(
+            "{needed} bytes of local memory; the device has {most} for a work-group"
+        )))
     }
 
     fn check_device(&self, stream: &hip::Stream) -> Result<()> {

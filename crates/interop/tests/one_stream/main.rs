@@ -6,6 +6,7 @@ mod fft;
 mod programs;
 
 use std::ffi::c_void;
+use std::sync::mpsc;
 
 use clmgr::NdRange;
 use hip::LaunchConfig;
@@ -340,7 +341,13 @@ fn bad_launches_are_refused_before_they_are_queued() {
             launched.expect_err("a bad launch").to_string()
         };
         let large = plain.info().max_work_group * 2;
-        let cases: [(&str, NdRange, &[StreamArg<'_>]); 13] = [
+        let most = usize::try_from(bridge.cl_device().local_bytes()).expect("a size");
+        let cases: [(&str, NdRange, &[StreamArg<'_>]); 14] = [
+            (
+                "bytes of local memory; the device has",
+                range,
+                &[o, x, number, StreamArg::local(most + 1)],
+            ),
             ("3 arguments given, it takes 4", range, &[o, x, number]),
             (
                 "5 arguments given, it takes 4",
@@ -475,4 +482,74 @@ fn memory_that_was_freed_is_refused_on_the_host_platform() {
     let error = error.expect_err("freed memory");
     assert!(matches!(error, Error::Hip(_)), "{error}");
     stream.synchronize().expect("nothing was queued");
+}
+
+#[test]
+fn programs_and_kernels_may_go_while_their_launches_are_queued() {
+    let bridge = bridge();
+    let stream = bridge.stream().expect("a stream");
+    let start = vec![5_u32; LEN];
+    let mut data = bridge
+        .hip_device()
+        .alloc_from(&stream, &start)
+        .expect("memory");
+    let (open, gate) = mpsc::channel::<()>();
+    stream
+        .host_function(move || {
+            let _ = gate.recv();
+        })
+        .expect("a host function");
+    {
+        let (cl, hip) = (loaded(&bridge, STEP, "step"), hip_step(&bridge));
+        in_turns(&stream, &cl, &hip, &mut data, 3);
+        // The last owners wait for the stream, so the gate opens before they go.
+        drop(open);
+    }
+    let mut seen = vec![0; LEN];
+    data.copy_to_slice(&stream, &mut seen).expect("a copy");
+    assert_eq!(seen, stepped(|i| start[i], 3));
+}
+
+/// An OpenCL kernel on two queues and the same one on two streams, in turns on one shared buffer, beside readers that never end.
+#[test]
+fn launches_on_a_stream_are_handed_over_like_other_work_there() {
+    for grade in common::grades() {
+        let bridge = bridge().with_grade(*grade).expect("a proven grade");
+        let on_stream = loaded(&bridge, STEP, "step");
+        let built = bridge.programs().get(STEP, "").expect("it compiles");
+        let on_queue = built.kernel("step").expect("the kernel");
+        let queues = [0, 1].map(|_| bridge.queue().expect("a queue"));
+        let streams = [0, 1].map(|_| bridge.stream().expect("a stream"));
+        let mut data = bridge.alloc::<u32>(LEN).expect("memory");
+        let start: Vec<u32> = (0..LEN as u32).collect();
+        data.upload(&start).expect("an upload");
+        let mut expected = start;
+        for k in 0..40_u32 {
+            let which = (k / 2 % 2) as usize;
+            let range = NdRange::d1_local(LEN, 64);
+            if k % 2 == 0 {
+                let guard = data.cl_mut(&queues[which]).expect("the buffer");
+                let args = [guard.arg(), clmgr::Arg::scalar(&k)];
+                // SAFETY: a pointer to LEN numbers, and a number.
+                unsafe { on_queue.launch(&queues[which], range, &args) }.expect("a launch");
+            } else {
+                let mut guard = data.hip_mut(&streams[which]).expect("the buffer");
+                let args = [guard.arg(), StreamArg::scalar(&k)];
+                // SAFETY: as above.
+                unsafe { on_stream.launch(&streams[which], range, &args) }.expect("a launch");
+            }
+            if k % 3 == 0 {
+                // A reader whose guard never ends.
+                std::mem::forget(data.cl(&queues[1 - which]).expect("the buffer"));
+            }
+            for word in &mut expected {
+                for _ in 0..64 {
+                    *word = word.wrapping_mul(1_664_525).wrapping_add(k);
+                }
+            }
+        }
+        let mut seen = vec![0; LEN];
+        data.download(&mut seen).expect("a download");
+        assert_eq!(seen, expected, "{grade}");
+    }
 }
