@@ -12,7 +12,7 @@
 //! in place of a `local` pointer. The note keeps its size: a MessagePack number or length may be written with more bytes than
 //! it needs.
 
-use super::layout::{Hidden, Image, Layout, Parameter, What};
+use super::layout::{Hidden, Image, Layout, Parameter, STRICTEST, What};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, elf};
 use rmpv::Value;
@@ -22,8 +22,6 @@ use std::ops::Range;
 /// The type of the note that holds the metadata.
 const METADATA: u32 = 32;
 const KERNELS: &str = "amdhsa.kernels";
-/// The strictest alignment of any type of OpenCL C, that of `double16`.
-const STRICTEST: usize = 128;
 
 /// Why code cannot be loaded.
 type Refused = String;
@@ -179,7 +177,6 @@ impl Map {
             "dynamic_shared_pointer" => {
                 let alignment = self.number(".pointee_align").unwrap_or(STRICTEST);
                 layout.parameters.push(Parameter::Local {
-                    bytes,
                     alignment: alignment.clamp(1, STRICTEST).next_power_of_two(),
                 });
                 return self.by_value().map(Some);
@@ -467,10 +464,7 @@ mod tests {
             [
                 Parameter::Memory,
                 Parameter::Value { bytes: 12 },
-                Parameter::Local {
-                    bytes: 4,
-                    alignment: 4
-                },
+                Parameter::Local { alignment: 4 },
             ]
         );
         let (y, dims) = (What::Offset(1), What::Dimensions);

@@ -11,7 +11,7 @@ pub(super) struct Geometry {
 
 /// Work-items of a work-group where the caller leaves the choice.
 const PREFERRED: usize = 256;
-/// HIP's devices take no more in the third dimension.
+/// CUDA takes no more in the third dimension.
 const MOST_IN_Z: usize = 64;
 
 impl Geometry {

@@ -13,6 +13,9 @@ pub(super) struct Image {
     pub(super) kernels: HashMap<String, Layout>,
 }
 
+/// The strictest alignment of any type of OpenCL C, that of `double16`.
+pub(super) const STRICTEST: usize = 128;
+
 /// A kernel's parameters as its code has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layout {
@@ -30,8 +33,8 @@ pub(super) struct Layout {
 pub(super) enum Parameter {
     /// A pointer.
     Memory,
-    /// An offset into the work-group's memory: its own size in bytes, and the alignment of what lies there.
-    Local { bytes: usize, alignment: usize },
+    /// An offset into the work-group's memory, at this alignment.
+    Local { alignment: usize },
     /// A value of this many bytes.
     Value { bytes: usize },
 }
@@ -109,7 +112,7 @@ impl Parameter {
         match (self, arg.0) {
             (Self::Memory, Kind::Memory { address, .. }) => Ok(Entry::Word(address.addr() as u64)),
             (Self::Local { .. }, Kind::Local(0)) => Err("local memory of no bytes".to_owned()),
-            (Self::Local { alignment, .. }, Kind::Local(bytes)) => {
+            (Self::Local { alignment }, Kind::Local(bytes)) => {
                 let start = local_end.next_multiple_of(alignment);
                 let end = start.checked_add(bytes);
                 *local_end = end.ok_or_else(|| format!("{bytes} bytes of local memory"))?;
@@ -160,15 +163,9 @@ mod tests {
     fn layout() -> Layout {
         Layout {
             parameters: vec![
-                Parameter::Local {
-                    bytes: 4,
-                    alignment: 16,
-                },
+                Parameter::Local { alignment: 16 },
                 Parameter::Value { bytes: 4 },
-                Parameter::Local {
-                    bytes: 4,
-                    alignment: 8,
-                },
+                Parameter::Local { alignment: 8 },
             ],
             hidden: vec![
                 Hidden {

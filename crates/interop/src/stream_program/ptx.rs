@@ -20,14 +20,12 @@
 //!
 //! A text with anything of these in another form is refused.
 
-use super::layout::{Hidden, Image, Layout, Parameter, What};
+use super::layout::{Hidden, Image, Layout, Parameter, STRICTEST, What};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 /// The array of dynamic shared memory that `local` arguments lie in.
 const LOCAL: &str = "hipcl_local";
-/// The strictest alignment of any type of OpenCL C, that of `double16`.
-const STRICTEST: usize = 128;
 /// What CUDA offers to a module of the functions that it does not define itself.
 const PROVIDED: [&str; 1] = ["vprintf"];
 
@@ -277,7 +275,6 @@ impl<'t> Change<'t> {
             [".u64", ".ptr", ".shared", ref align @ ..] => {
                 self.shared.insert(name);
                 Parameter::Local {
-                    bytes: 8,
                     alignment: alignment(align).ok_or_else(|| unknown(line))?,
                 }
             }

@@ -198,6 +198,13 @@ fn memories() -> Vec<Program> {
                 float4 a = list[i & 1].a;
                 o[i] = (uint)(a.x * 1000 + a.y * 100 + a.z * 10 + a.w) + list[i >> 1 & 1].b;
              }"),
+        Program {
+            refused: Some(("nvidia", "address of a `constant`")),
+            ..program("addresses of constants in a constant", NdRange::d1_local(16, 8), vec![zeros(16)],
+                "constant uint first[4] = { 1, 2, 3, 4 }, second[4] = { 50, 60, 70, 80 };
+                 constant uint *constant list[2] = { first, second };
+                 kernel void k(global uint *o) { uint i = get_global_id(0); o[i] = list[i & 1][i >> 1 & 3]; }")
+        },
         program("private arrays", NdRange::d1_local(32, 8), vec![zeros(32), Given::Read(noise(32))],
             "kernel void k(global uint *o, global const uint *x) {
                 uint i = get_global_id(0), p[9];

@@ -112,10 +112,7 @@ fn local_arguments_are_offsets_into_one_array() {
         );
         assert!(text.contains(&added), "{text}");
     }
-    let local = |alignment| Parameter::Local {
-        bytes: 8,
-        alignment,
-    };
+    let local = |alignment| Parameter::Local { alignment };
     assert_eq!(layout.parameters, [local(4), local(16)]);
 }
 
