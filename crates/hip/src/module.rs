@@ -144,7 +144,11 @@ impl Function {
         &self.name
     }
 
-    pub(crate) fn raw(&self) -> hipFunction_t {
+    /// The handle, valid for as long as a clone of this function or its module lives.
+    ///
+    /// A launch through the handle keeps neither the module nor the arguments' memory alive.
+    #[must_use]
+    pub fn raw(&self) -> hipFunction_t {
         self.raw
     }
 

@@ -3,7 +3,9 @@
 use crate::core::Core;
 use crate::handoff::Handoff;
 use crate::warm_up::{FirstCall, once};
-use crate::{Category, Direction, Error, Grade, Residency, Result, Route, Shared};
+use crate::{
+    Bridge, Category, Direction, Error, Grade, Residency, Result, Route, Shared, StreamKernel,
+};
 use std::sync::Arc;
 
 /// 256 KiB: more than a page and more than a 64 KiB fragment, and quick to check.
@@ -39,6 +41,11 @@ impl ClKernels {
     /// A kernel object of the caller's own.
     pub(crate) fn kernel(&self, name: &str) -> Result<clmgr::Kernel> {
         Ok(self.program.kernel(name)?)
+    }
+
+    /// The kernel, loaded by HIP.
+    pub(crate) fn on_stream(&self, bridge: &Bridge, name: &str) -> Result<StreamKernel> {
+        bridge.stream_program(&self.program)?.kernel(name)
     }
 }
 

@@ -5,7 +5,7 @@ use interop::Shared;
 
 use super::line::{Better, Line};
 use super::peer::{self, Transform};
-use super::{Found, Ground, in_turns, per_second, same_result};
+use super::{Found, Ground, in_turns, not_on_stream, per_second, same_result};
 use crate::{C32, Result};
 
 const SIZES: [(usize, usize); 6] = [
@@ -25,6 +25,9 @@ const ON_A_CARD: [(usize, usize); 5] = [
     (1 << 22, 32),
 ];
 const SAMPLES: usize = 15;
+
+/// A transform from the first to the second, and the wait for it.
+type Way<'a> = dyn Fn(&Shared<C32>, &mut Shared<C32>) -> Result<()> + 'a;
 
 pub(super) fn measure(ground: &Ground) -> Result<Found> {
     let bridge = &ground.bridge;
@@ -61,13 +64,23 @@ fn transforms(
         from: from.hip_mut(&stream)?.slice_mut().as_mut_ptr(),
         to: to.hip_mut(&stream)?.slice_mut().as_mut_ptr(),
     };
-    let run = |from: &Shared<C32>, to: &mut Shared<C32>| {
+    let on_queue = |from: &Shared<C32>, to: &mut Shared<C32>| {
         let (from, to) = (from.cl(&queue)?, to.cl_mut(&queue)?);
         // SAFETY: both hold the plan's data, and nothing else uses them.
         unsafe { plan.enqueue(&queue, Direction::Forward, from.arg(), to.arg()) }?;
         Ok(queue.finish()?)
     };
-    let mut ours = || run(&from, &mut to);
+    let fft = bridge.stream_fft(&plan)?;
+    let on_stream = |from: &Shared<C32>, to: &mut Shared<C32>| {
+        let (from, mut to) = (from.hip(&stream)?, to.hip_mut(&stream)?);
+        fft.enqueue(&stream, Direction::Forward, from.slice(), to.slice_mut())?;
+        Ok(stream.synchronize()?)
+    };
+    let mut ways: Vec<(&str, &Way<'_>)> = vec![("OpenCL queue", &on_queue)];
+    match fft.prepare(Direction::Forward) {
+        Ok(()) => ways.push(("HIP stream", &on_stream)),
+        Err(why) => found.notes.push(not_on_stream(&why)),
+    }
     let peers = peer::transforms(bridge, &stream, len, batch);
     let mut theirs: Vec<_> = peers
         .found
@@ -81,16 +94,54 @@ fn transforms(
             }
         })
         .collect();
-    let mut turns: Vec<&mut dyn FnMut() -> Result<()>> = vec![&mut ours];
-    turns.extend(theirs.iter_mut().map(|turn| turn as _));
-    let mut times = in_turns(SAMPLES, &mut turns)?.into_iter();
-    drop(turns);
-    // A peer may use its input as scratch memory.
-    from.upload(&numbers)?;
-    run(&from, &mut to)?;
+    let passes = plan.passes();
+    let line = |name: &str, times: Vec<f64>| {
+        let rates = per_second(plan.bytes_moved() as f64, &times);
+        Line::of(
+            format!("{len} x {batch}, {name}"),
+            "GB/s",
+            Better::Higher,
+            rates,
+        )
+    };
+    // Each way in turns with the peers, and not with the other: an OpenCL queue costs a stream that follows a change of contexts.
+    for (number, (way, run)) in ways.iter().enumerate() {
+        let mut ours = || run(&from, &mut to);
+        let mut turns: Vec<&mut dyn FnMut() -> Result<()>> = vec![&mut ours];
+        turns.extend(theirs.iter_mut().map(|turn| turn as _));
+        let mut times = in_turns(SAMPLES, &mut turns)?.into_iter();
+        drop(turns);
+        let name = format!("{} on a {way}", plan.way());
+        found
+            .lines
+            .push(line(&name, times.next().unwrap_or_default()).against(
+                limit / passes as f64,
+                format!("a copy kernel on this memory for each of {passes} passes"),
+            ));
+        if number + 1 == ways.len() {
+            let peers = peers.found.iter().zip(times);
+            let lines = peers.map(|(peer, times)| {
+                line(&peer.name(), times).against(limit, "a copy kernel on this memory")
+            });
+            found.lines.extend(lines);
+        }
+    }
     let mut result = vec![C32::default(); len * batch];
-    to.download(&mut result)?;
     let mut other = vec![C32::default(); len * batch];
+    for (number, (way, run)) in ways.iter().enumerate() {
+        // A peer may use its input as scratch memory.
+        from.upload(&numbers)?;
+        to.upload(&other)?;
+        run(&from, &mut to)?;
+        match number {
+            0 => to.download(&mut result)?,
+            _ => {
+                to.download(&mut other)?;
+                same_result("fft", way, &result, &other)?;
+            }
+        }
+    }
+    other.fill(C32::default());
     for (turn, peer) in theirs.iter_mut().zip(&peers.found) {
         from.upload(&numbers)?;
         to.upload(&other)?;
@@ -98,18 +149,7 @@ fn transforms(
         to.download(&mut other)?;
         same_result("fft", &peer.name(), &result, &other)?;
     }
-    let line = |name: String, times: Vec<f64>| {
-        let rates = per_second(plan.bytes_moved() as f64, &times);
-        Line::of(name, "GB/s", Better::Higher, rates).against(limit, "a copy kernel on this memory")
-    };
-    found.lines.push(line(
-        format!("{len} x {batch}, {} ({} passes)", plan.way(), plan.passes()),
-        times.next().unwrap_or_default(),
-    ));
-    let peers_times = peers.found.iter().zip(times);
-    let lines =
-        peers_times.map(|(peer, times)| line(format!("{len} x {batch}, {}", peer.name()), times));
-    found.lines.extend(lines);
+    drop(theirs);
     found.notes.extend(peers.missing);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use interop::measure;
 
 use super::line::{Better, Line};
-use super::{Found, Ground};
+use super::{Found, Ground, not_on_stream};
 use crate::Result;
 
 pub(super) fn measure(ground: &Ground) -> Result<Found> {
@@ -51,6 +51,17 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
                 "{grade}: cannot queue ahead, so its queues are never busy"
             )),
         }
+    }
+    match measure::handoff_on_stream(bridge) {
+        Ok(cost) => found.lines.push(
+            Line::known("one stream", "us", Better::Lower, cost.median_us)
+                .up_to(cost.p99_us)
+                .against(
+                    cost.kernel_us,
+                    "an empty kernel of the stream, mean of both APIs",
+                ),
+        ),
+        Err(why) => found.notes.push(not_on_stream(&why)),
     }
     Ok(found)
 }

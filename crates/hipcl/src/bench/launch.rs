@@ -1,9 +1,9 @@
 //! Empty kernels: one and the wait for it, and one among many.
 
-use interop::measure::{self, LaunchCost};
+use interop::measure::{self, LaunchCost, StreamLaunchCost};
 
 use super::line::{Better, Line};
-use super::{Found, Ground};
+use super::{Found, Ground, not_on_stream};
 use crate::Result;
 
 pub(super) fn measure(ground: &Ground) -> Result<Found> {
@@ -40,5 +40,43 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
             ),
         );
     }
+    match measure::launch_on_stream(&ground.bridge) {
+        Ok(cost) => on_stream(&cost, &hip, &mut found),
+        Err(why) => found.notes.push(not_on_stream(&why)),
+    }
     Ok(found)
+}
+
+/// OpenCL's kernel on a HIP stream, against HIP's own.
+fn on_stream(cost: &StreamLaunchCost, hip: &LaunchCost, found: &mut Found) {
+    let line = |name: &str, us, p99_us| Line::known(name, "us", Better::Lower, us).up_to(p99_us);
+    let StreamLaunchCost { launch, call } = cost;
+    found.lines.push(
+        line(
+            "OpenCL's kernel on a stream, and the wait",
+            launch.waited_us,
+            launch.waited_p99_us,
+        )
+        .against(hip.waited_us, "HIP's own kernel"),
+    );
+    found.lines.push(
+        line(
+            "OpenCL's kernel on a stream, of 64 queued",
+            launch.queued_us,
+            launch.queued_p99_us,
+        )
+        .against(hip.queued_us, "HIP's own kernel"),
+    );
+    if let Some(call) = call {
+        let name = "the launch call of OpenCL's kernel on a stream";
+        found.lines.push(
+            Line::known(name, "ns", Better::Lower, call.ns)
+                .against(call.raw_ns, "hipModuleLaunchKernel of the same code"),
+        );
+        let added = format!(
+            "{name} takes {:.0} ns more than hipModuleLaunchKernel",
+            call.added_ns
+        );
+        found.notes.push(added);
+    }
 }

@@ -226,6 +226,14 @@ fn measure(options: &Options) -> Result<Report> {
     )
 }
 
+/// Why there are no figures of one stream.
+fn not_on_stream(why: &interop::Error) -> String {
+    format!(
+        "one stream: skipped: {}",
+        crate::error::one_line(&why.to_string())
+    )
+}
+
 /// Seconds of each of `count` runs of `work`, after some to warm up.
 fn seconds(count: usize, mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
     for _ in 0..(count / 10).max(1) {

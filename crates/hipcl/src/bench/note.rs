@@ -34,10 +34,9 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
     };
     let mut ways = vec![("strictly alternating, an iteration", two_sides)];
     match note::works_on_stream(bridge) {
-        Err(why) => {
-            let note = format!("one stream: skipped: {}", why.one_line());
-            found.notes.push(note);
-        }
+        Err(why) => found
+            .notes
+            .push(format!("one stream: skipped: {}", why.one_line())),
         Ok(()) => ways.extend([
             (
                 "one stream, waiting after each kernel, an iteration",

@@ -1,5 +1,5 @@
 use super::{median, quantile};
-use crate::{Bridge, Grade, Result, Shared};
+use crate::{Bridge, Error, Grade, Result, Shared, StreamArg};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -47,6 +47,57 @@ pub fn handoff_busy(bridge: &Bridge) -> Result<Option<HandoffCost>> {
         return Ok(None);
     }
     Ping::new(bridge)?.measure(Load::Busy).map(Some)
+}
+
+/// What alternating costs where there is nothing to hand over: HIP's kernels and OpenCL's on one HIP stream
+/// ([`Bridge::stream_program`]), against chains of each.
+///
+/// # Errors
+/// As [`Bridge::stream_program`], or if an allocation or a launch fails.
+pub fn handoff_on_stream(bridge: &Bridge) -> Result<HandoffCost> {
+    let stream = bridge.stream()?;
+    let opencl = bridge.probe().cl().on_stream(bridge, "probe_nothing")?;
+    let hip = &bridge.probe().hip().nothing;
+    let device = bridge.hip_device();
+    let (mut for_cl, mut for_hip) = (device.alloc::<u32>(1024)?, device.alloc::<u32>(1024)?);
+    let arg: StreamArg<'_> = for_cl.on_mut(&stream)?.into();
+    let slice = for_hip.on_mut(&stream)?;
+    let (range, config) = (clmgr::NdRange::d1(1), hip::LaunchConfig::linear(1, 1)?);
+    let opencl = || {
+        // SAFETY: probe_nothing takes one buffer and touches nothing.
+        unsafe { opencl.launch(&stream, range, &[arg]) }
+    };
+    let hip = || {
+        // SAFETY: probe_nothing takes one pointer and touches nothing.
+        unsafe { hip.launch(&stream, config, &[&slice]) }.map_err(Error::Hip)
+    };
+    let chain = |kernels: [&dyn Fn() -> Result<()>; 2]| {
+        let start = Instant::now();
+        (0..ROUNDS).try_for_each(|_| kernels.iter().try_for_each(|launch| launch()))?;
+        stream.synchronize()?;
+        Ok::<_, Error>(start.elapsed())
+    };
+    let (mut costs, mut kernels) = (Vec::new(), Vec::new());
+    for sample in 0..WARM_UP + SAMPLES {
+        let together = chain([&hip, &opencl])?;
+        let alone = (chain([&hip, &hip])? + chain([&opencl, &opencl])?) / 2;
+        if sample >= WARM_UP {
+            costs.push(per_kernel(together) - per_kernel(alone));
+            kernels.push(per_kernel(alone));
+        }
+    }
+    let median_us = median(&mut costs);
+    Ok(HandoffCost {
+        median_us,
+        p99_us: quantile(&costs, 0.99),
+        kernel_us: median(&mut kernels),
+        by_hand_us: None,
+    })
+}
+
+/// Microseconds of each of the kernels that a sample has.
+fn per_kernel(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6 / (2 * ROUNDS) as f64
 }
 
 /// The cost of passing a buffer on, in microseconds, by direction: the middle of many samples.
@@ -153,7 +204,6 @@ impl<'a> Ping<'a> {
             let bare = bare.as_mut().map(|(cl, hip)| self.by_hand(cl, hip));
             let bare = bare.transpose()?;
             if sample >= WARM_UP {
-                let per_kernel = |time: Duration| time.as_secs_f64() * 1e6 / (2 * ROUNDS) as f64;
                 by_hand.extend(bare.map(|bare| per_kernel(bare) - per_kernel(alone)));
                 costs.push(per_kernel(together) - per_kernel(alone));
                 kernels.push(per_kernel(alone));

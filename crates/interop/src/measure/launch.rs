@@ -1,11 +1,18 @@
 use super::{median, quantile};
-use crate::{Bridge, Result};
+use crate::{Bridge, Error, Result, StreamArg, StreamKernel};
+use hip_sys::hipError_t;
+use std::ffi::c_void;
+use std::ptr;
 use std::time::{Duration, Instant};
 
 const SAMPLES: usize = 200;
 const WARM_UP: usize = 10;
 /// Kernels that are queued before the wait.
 const QUEUED: usize = 64;
+/// Calls of one sample of a call's cost: few enough that the device's queue never fills.
+const BURST: usize = 32;
+/// Samples of a call's cost.
+const CALLS: usize = 1000;
 
 /// What an empty kernel costs one API, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +25,26 @@ pub struct LaunchCost {
     pub queued_us: f64,
     /// The sample that 99 of 100 do not exceed.
     pub queued_p99_us: f64,
+}
+
+/// What an empty OpenCL kernel costs on a HIP stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StreamLaunchCost {
+    /// The kernel, and the wait for it.
+    pub launch: LaunchCost,
+    /// The launch call alone. `None` on the host platform, where OpenCL's runtime launches the kernel.
+    pub call: Option<CallCost>,
+}
+
+/// What a launch call costs the thread that makes it, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CallCost {
+    /// [`StreamKernel::launch`](crate::StreamKernel::launch), the middle sample.
+    pub ns: f64,
+    /// `hipModuleLaunchKernel` of the same code, called directly in turns with it, the middle sample.
+    pub raw_ns: f64,
+    /// The middle of the differences between a sample of one and the next of the other.
+    pub added_ns: f64,
 }
 
 /// Measures launches of OpenCL, then of HIP.
@@ -52,6 +79,96 @@ pub fn launch(bridge: &Bridge) -> Result<(LaunchCost, LaunchCost)> {
         || Ok(stream.synchronize()?),
     )?;
     Ok((opencl, hip))
+}
+
+/// Measures launches of an OpenCL kernel on a HIP stream.
+///
+/// # Errors
+/// As [`Bridge::stream_program`], or if an allocation or a launch fails.
+pub fn launch_on_stream(bridge: &Bridge) -> Result<StreamLaunchCost> {
+    let stream = bridge.stream()?;
+    let kernel = bridge.probe().cl().on_stream(bridge, "probe_nothing")?;
+    let mut buffer = bridge.hip_device().alloc::<u32>(1024)?;
+    let slice: StreamArg<'_> = buffer.on_mut(&stream)?.into();
+    let launch = || {
+        // SAFETY: probe_nothing takes one buffer and touches nothing.
+        unsafe { kernel.launch(&stream, clmgr::NdRange::d1(1), &[slice]) }
+    };
+    Ok(StreamLaunchCost {
+        launch: cost(launch, || Ok(stream.synchronize()?))?,
+        call: call_cost(&kernel, &stream, slice)?,
+    })
+}
+
+fn call_cost(
+    kernel: &StreamKernel,
+    stream: &hip::Stream,
+    slice: StreamArg<'_>,
+) -> Result<Option<CallCost>> {
+    let (Some((function, entries)), Some(address)) = (kernel.loaded(), slice.address()) else {
+        return Ok(None);
+    };
+    let runtime = stream.device().runtime();
+    let Some(raw) = runtime.api().hipModuleLaunchKernel else {
+        return Ok(None);
+    };
+    // Behind the buffer come values that OpenCL's runtime would pass; the kernel reads none of them.
+    let mut values = vec![0_u64; entries];
+    values[0] = address as u64;
+    let mut parameters: Vec<*mut c_void> = values
+        .iter_mut()
+        .map(|value| ptr::from_mut(value).cast())
+        .collect();
+    let range = clmgr::NdRange::d1(1);
+    let mut burst = |through_layer: bool| -> Result<f64> {
+        let start = Instant::now();
+        for _ in 0..BURST {
+            if through_layer {
+                // SAFETY: probe_nothing takes one buffer and touches nothing.
+                unsafe { kernel.launch(stream, range, &[slice]) }?;
+                continue;
+            }
+            // SAFETY: the same kernel with as many parameters as its code has, on a stream of its device.
+            let code = unsafe {
+                raw(
+                    function.raw(),
+                    1,
+                    1,
+                    1,
+                    1,
+                    1,
+                    1,
+                    0,
+                    stream.raw(),
+                    parameters.as_mut_ptr(),
+                    ptr::null_mut(),
+                )
+            };
+            if code != hipError_t::hipSuccess {
+                return Err(Error::Hip(hip::Error::Launch {
+                    function: function.name().to_owned(),
+                    reason: format!("hipModuleLaunchKernel: {code:?}"),
+                }));
+            }
+        }
+        let elapsed = start.elapsed();
+        stream.synchronize()?;
+        Ok(elapsed.as_secs_f64() * 1e9 / BURST as f64)
+    };
+    let (mut ours, mut raws, mut added) = (Vec::new(), Vec::new(), Vec::new());
+    for sample in 0..WARM_UP + CALLS {
+        let (layer, raw) = (burst(true)?, burst(false)?);
+        if sample >= WARM_UP {
+            ours.push(layer);
+            raws.push(raw);
+            added.push(layer - raw);
+        }
+    }
+    Ok(Some(CallCost {
+        ns: median(&mut ours),
+        raw_ns: median(&mut raws),
+        added_ns: median(&mut added),
+    }))
 }
 
 fn cost(

@@ -6,8 +6,10 @@ mod launch;
 
 pub use bandwidth::{Bandwidth, bandwidth, bandwidth_briefly, joint_bandwidth};
 pub(crate) use bandwidth::{brief_bytes, rate_of};
-pub use handoff::{DirectionCost, HandoffCost, handoff, handoff_busy, handoff_by_direction};
-pub use launch::{LaunchCost, launch};
+pub use handoff::{
+    DirectionCost, HandoffCost, handoff, handoff_busy, handoff_by_direction, handoff_on_stream,
+};
+pub use launch::{CallCost, LaunchCost, StreamLaunchCost, launch, launch_on_stream};
 
 /// The middle of `values`, or the mean of the two middle ones; NaN for none.
 fn median(values: &mut [f64]) -> f64 {

@@ -40,7 +40,7 @@ impl<'a> StreamArg<'a> {
     }
 
     /// Where the memory lies, if it is memory.
-    pub(super) fn address(&self) -> Option<usize> {
+    pub(crate) fn address(&self) -> Option<usize> {
         match self.0 {
             Kind::Memory { address, .. } => Some(address.addr()),
             Kind::Bytes(_) | Kind::Local(_) => None,

@@ -196,6 +196,12 @@ impl StreamKernel {
         &self.program
     }
 
+    /// What HIP has loaded, and how many parameters its code takes.
+    pub(crate) fn loaded(&self) -> Option<(&hip::Function, usize)> {
+        let (function, layout) = self.function.as_deref()?;
+        Some((function, layout.len()))
+    }
+
     /// Queues the kernel on `stream`, or records it inside [`hip::Stream::capture`]. The host does not wait; values are copied
     /// before it returns.
     ///
