@@ -25,7 +25,11 @@ fn a_healthy_machine_has_a_pair_and_a_direct_route() {
         host_ptr["proof"].is_string() != host_ptr["reason"].is_string(),
         "{host_ptr}"
     );
+    let one_stream = &findings["one_stream"];
+    assert_eq!(one_stream["works"], true, "{one_stream}");
+    assert!(one_stream["figures"]["queued_us"].is_number());
     for part in [
+        "OpenCL's kernels on HIP streams",
         "platform",
         "HIP",
         "OpenCL",

@@ -2,8 +2,8 @@
 
 use hipcl::doctor::{
     AllocationState, Check, Compiler, Crossing, Death, Findings, GradeState, HandoffFigures,
-    HipDevice, HostPtr, Kind, Library, OpenClDevice, Pair, Pairing, RouteFigures, RouteState,
-    SCHEMA, State, Tried,
+    HipDevice, HostPtr, Kind, Library, OneStream, OpenClDevice, Pair, Pairing, RouteFigures,
+    RouteState, SCHEMA, State, StreamFigures, Tried,
 };
 use tempfile::TempDir;
 
@@ -164,6 +164,17 @@ fn mi100() -> Findings {
             grade("host", Ok([17.25, 12.0])),
             grade("device", Err("hung, and was killed after 60 s in the probe of grade:device:svm-coarse, timing the hand-off")),
         ],
+        one_stream: Some(OneStream {
+            works: true,
+            how: Some("HIP launches OpenCL's code".into()),
+            reason: None,
+            figures: Some(StreamFigures {
+                waited_us: 11.5,
+                queued_us: 2.25,
+            }),
+            figures_missing: None,
+            died: None,
+        }),
         allocations: vec![
             allocation("cl-buffer", "clCreateBuffer", Some(("vram", "hsa_amd_pointer_info"))),
             allocation("cl-alloc-host-ptr", "clCreateBuffer, ALLOC_HOST_PTR", None),

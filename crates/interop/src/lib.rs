@@ -103,7 +103,7 @@ mod warm_up;
 pub use allocation::{Allocation, UnknownAllocation, Whereabouts, Witness};
 pub use bridge::{
     AllocationTrial, Bridge, Bridges, Figures, ForeignObjects, GradeTrial, HostPtrProof,
-    NativeHandles, Options, Step, Trial,
+    NativeHandles, Options, Step, StreamTrial, Trial,
 };
 pub use direction::Direction;
 pub use error::{Error, Result};

@@ -7,7 +7,7 @@ use super::findings::{Findings, HostPtr, Pair, RouteState, SCHEMA};
 use super::probe::{Asker, Death, RouteTried, Sought, Subject, Told};
 use super::system::{self, Environment, Heard, Root};
 use super::tables::NOT_TRIED;
-use super::{Options, allocations, grades, libraries, pairing};
+use super::{Options, allocations, grades, libraries, one_stream, pairing};
 use crate::Result;
 
 pub(super) fn examine(options: &Options) -> Result<Findings> {
@@ -45,6 +45,7 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
         // whoever names routes asks about these alone
         if options.routes.is_empty() {
             grades::examine(&asker, &mut findings)?;
+            one_stream::examine(&asker, &mut findings)?;
             allocations::examine(&asker, &mut findings)?;
         }
     }

@@ -49,6 +49,9 @@ pub struct Findings {
     /// The ways to hand over from one API to the other, each tried on the best direct route.
     #[serde(default)]
     pub grades: Vec<GradeState>,
+    /// OpenCL's kernels on HIP streams; `None` if that was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_stream: Option<OneStream>,
     /// The calls that allocate, and what is known of their memory.
     #[serde(default)]
     pub allocations: Vec<AllocationState>,
@@ -286,6 +289,41 @@ impl From<&interop::measure::DirectionCost> for HandoffFigures {
         Self {
             opencl_to_hip_us: rounded(cost.opencl_to_hip_us),
             hip_to_opencl_us: rounded(cost.hip_to_opencl_us),
+        }
+    }
+}
+
+/// Whether OpenCL's kernels run on HIP streams.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OneStream {
+    /// Whether one with local arguments, an offset and constants came out right.
+    pub works: bool,
+    /// What ran on the stream, if it works.
+    pub how: Option<String>,
+    /// Why it does not work.
+    pub reason: Option<String>,
+    /// What it costs, if it works.
+    pub figures: Option<StreamFigures>,
+    /// Why there are no figures although it works.
+    pub figures_missing: Option<String>,
+    /// How the process that tried it ended, if that was not well.
+    pub died: Option<Death>,
+}
+
+/// What an empty OpenCL kernel costs on a HIP stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamFigures {
+    /// Microseconds of the launch and the wait for it, median.
+    pub waited_us: f64,
+    /// Microseconds of one of 64 that are queued before the wait, median.
+    pub queued_us: f64,
+}
+
+impl From<&interop::measure::StreamLaunchCost> for StreamFigures {
+    fn from(cost: &interop::measure::StreamLaunchCost) -> Self {
+        Self {
+            waited_us: rounded(cost.launch.waited_us),
+            queued_us: rounded(cost.launch.queued_us),
         }
     }
 }

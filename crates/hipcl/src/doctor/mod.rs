@@ -28,6 +28,7 @@ mod findings;
 mod grades;
 mod libraries;
 mod mapped;
+mod one_stream;
 mod pairing;
 pub mod probe;
 pub mod system;
@@ -37,7 +38,8 @@ mod text;
 pub use compare::{Change, Comparison, Kind};
 pub use findings::{
     AllocationState, Check, Compiler, Findings, GradeState, HandoffFigures, HipDevice, HostPtr,
-    Library, OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State, Tried,
+    Library, OneStream, OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State,
+    StreamFigures, Tried,
 };
 pub use probe::{Crossing, Death};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::findings::{AllocationState, GradeState, HostPtr, RouteState};
+use super::findings::{AllocationState, GradeState, HostPtr, OneStream, RouteState};
 use super::probe::Death;
 
 pub(super) fn routes(
@@ -112,6 +112,32 @@ pub(super) fn grades(out: &mut String, grades: &[GradeState]) -> fmt::Result {
         stderr(out, &state.grade, state.died.as_ref())?;
     }
     Ok(())
+}
+
+/// A line, for there is nothing to compare.
+pub(super) fn one_stream(out: &mut String, state: &OneStream) -> fmt::Result {
+    let title = "OpenCL's kernels on HIP streams";
+    match &state.how {
+        None => {
+            let reason = state.reason.as_deref().unwrap_or("no reason was told");
+            writeln!(out, "\n  no {title}: {reason}")?;
+        }
+        Some(how) => {
+            write!(out, "\n  ok {title}: {how}")?;
+            if let Some(figures) = &state.figures {
+                write!(
+                    out,
+                    "; an empty one takes {:.1} us with the wait, {:.1} us among others",
+                    figures.waited_us, figures.queued_us
+                )?;
+            }
+            writeln!(out)?;
+            if let Some(reason) = &state.figures_missing {
+                writeln!(out, "     not measured: {reason}")?;
+            }
+        }
+    }
+    stderr(out, "one-stream", state.died.as_ref())
 }
 
 pub(super) fn allocations(out: &mut String, allocations: &[AllocationState]) -> fmt::Result {

@@ -18,6 +18,9 @@ impl Display for Findings {
         self.shared(&mut text)?;
         tables::routes(&mut text, &self.routes, self.host_ptr.as_ref())?;
         tables::grades(&mut text, &self.grades)?;
+        if let Some(state) = &self.one_stream {
+            tables::one_stream(&mut text, state)?;
+        }
         tables::allocations(&mut text, &self.allocations)?;
         if let Some(comparison) = &self.comparison {
             write!(text, "\n{comparison}")?;

@@ -11,7 +11,7 @@ pub use adopt::ForeignObjects;
 pub use all::Bridges;
 pub use host_ptr::HostPtrProof;
 pub use native::NativeHandles;
-pub use trial::{AllocationTrial, Figures, GradeTrial, Step, Trial};
+pub use trial::{AllocationTrial, Figures, GradeTrial, Step, StreamTrial, Trial};
 
 use crate::backing::HipPointer;
 use crate::core::Core;

@@ -15,6 +15,7 @@ mod code_object;
 mod geometry;
 mod host;
 mod layout;
+mod proof;
 mod ptx;
 
 pub use arg::StreamArg;

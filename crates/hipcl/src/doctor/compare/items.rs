@@ -1,6 +1,8 @@
 //! What is compared of a report: a list of things with a name each.
 
-use super::super::findings::{AllocationState, Check, Findings, GradeState, RouteState, State};
+use super::super::findings::{
+    AllocationState, Check, Findings, GradeState, OneStream, RouteState, State,
+};
 use super::super::probe::Death;
 
 /// One thing that can differ.
@@ -85,6 +87,7 @@ pub(super) fn items(findings: &Findings) -> Vec<(String, Item)> {
     for grade in &findings.grades {
         items.extend(of_grade(grade));
     }
+    items.extend(findings.one_stream.iter().flat_map(of_one_stream));
     for allocation in &findings.allocations {
         items.extend(of_allocation(allocation));
     }
@@ -162,6 +165,23 @@ fn of_grade(grade: &GradeState) -> Vec<(String, Item)> {
         for (what, us) in [
             ("OpenCL to HIP", figures.opencl_to_hip_us),
             ("HIP to OpenCL", figures.hip_to_opencl_us),
+        ] {
+            items.push((format!("{name}, {what}"), figure(Figure::Microseconds(us))));
+        }
+    }
+    items
+}
+
+fn of_one_stream(state: &OneStream) -> Vec<(String, Item)> {
+    let name = "one stream";
+    let text = state.how.as_deref().or(state.reason.as_deref());
+    let text = text.unwrap_or("do not work");
+    let rank = rank(state.works, state.died.as_ref());
+    let mut items = vec![(name.to_owned(), self::state(text, rank))];
+    if let Some(figures) = &state.figures {
+        for (what, us) in [
+            ("one and the wait", figures.waited_us),
+            ("one among others", figures.queued_us),
         ] {
             items.push((format!("{name}, {what}"), figure(Figure::Microseconds(us))));
         }

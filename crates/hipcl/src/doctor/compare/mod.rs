@@ -142,6 +142,7 @@ fn drop_unasked(before: &mut Vec<(String, Item)>, now: &mut Vec<(String, Item)>)
         let prefixes = [
             "route ",
             "hand-off ",
+            "one stream",
             "HIP's memory ",
             "memory of ",
             "loaded ",

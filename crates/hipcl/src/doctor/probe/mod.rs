@@ -5,7 +5,7 @@
 //! | `child` | parent: starts a process, waits for so long, says how it ended |
 //! | `ask` | parent: the question on the command line, the answer on one line of JSON |
 //! | `answer` | child: loads the libraries, looks, answers |
-//! | `opencl`, `hip`, `route`, `host_ptr`, `grade`, `allocation` | the kinds of subject |
+//! | `opencl`, `hip`, `route`, `host_ptr`, `grade`, `one_stream`, `allocation` | the kinds of subject |
 //! | `signal` | names of signals |
 
 mod allocation;
@@ -15,6 +15,7 @@ mod child;
 mod grade;
 mod hip;
 mod host_ptr;
+mod one_stream;
 mod opencl;
 mod route;
 mod signal;
@@ -26,6 +27,7 @@ pub(super) use ask::{Asker, Told};
 pub(super) use grade::Tried as GradeTried;
 pub(super) use hip::Hip;
 pub(super) use host_ptr::Sought;
+pub(super) use one_stream::Tried as OneStreamTried;
 pub(super) use opencl::OpenCl;
 pub use route::Crossing;
 pub(super) use route::Tried as RouteTried;
@@ -47,6 +49,8 @@ pub enum Subject {
     Route(Route),
     /// One way to hand over, on memory of one route.
     Grade(Grade, Route),
+    /// OpenCL's kernels on HIP streams.
+    OneStream,
     /// One call that allocates.
     Allocation(Allocation),
 }
@@ -62,6 +66,7 @@ impl fmt::Display for Subject {
             Self::OpenCl => f.write_str("opencl"),
             Self::Hip => f.write_str("hip"),
             Self::HostPtr => f.write_str("host-ptr"),
+            Self::OneStream => f.write_str("one-stream"),
             Self::Route(route) => write!(f, "{route}"),
             Self::Grade(grade, route) => write!(f, "{GRADE}{grade}:{route}"),
             Self::Allocation(allocation) => write!(f, "{ALLOCATION}{allocation}"),
@@ -98,6 +103,7 @@ impl FromStr for Subject {
             "opencl" => Self::OpenCl,
             "hip" => Self::Hip,
             "host-ptr" => Self::HostPtr,
+            "one-stream" => Self::OneStream,
             route => Self::Route(route.parse()?),
         })
     }
@@ -109,7 +115,12 @@ mod tests {
 
     #[test]
     fn every_subject_is_found_by_the_name_it_prints() {
-        let mut all = vec![Subject::OpenCl, Subject::Hip];
+        let mut all = vec![
+            Subject::OpenCl,
+            Subject::Hip,
+            Subject::HostPtr,
+            Subject::OneStream,
+        ];
         all.extend(Route::ALL.map(Subject::Route));
         all.extend(Grade::ALL.map(|grade| Subject::Grade(grade, Route::GpuVa)));
         all.extend(Allocation::ALL.map(Subject::Allocation));

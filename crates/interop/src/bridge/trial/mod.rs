@@ -1,10 +1,12 @@
-//! One route, grade or allocation tried by itself, for a process that may not survive it.
+//! One route, grade or allocation, or one stream, tried by itself, for a process that may not survive it.
 
 mod allocation;
 mod grade;
+mod stream;
 
 pub use allocation::AllocationTrial;
 pub use grade::GradeTrial;
+pub use stream::StreamTrial;
 
 use super::open::{Libraries, Pair, Ready};
 use super::{Bridge, Options};
@@ -75,6 +77,10 @@ pub enum Step {
     UseByOpenCl,
     /// Let HIP's kernels use it, and measure how fast.
     UseByHip,
+    /// Load OpenCL's code into HIP and run it.
+    Load,
+    /// Measure launches of it.
+    Launch,
 }
 
 impl fmt::Display for Step {
@@ -91,6 +97,8 @@ impl fmt::Display for Step {
             Self::Locate => f.write_str("asking where the memory lies"),
             Self::UseByOpenCl => f.write_str("using the memory by OpenCL"),
             Self::UseByHip => f.write_str("using the memory by HIP"),
+            Self::Load => f.write_str("running an OpenCL kernel on a HIP stream"),
+            Self::Launch => f.write_str("timing OpenCL kernels on a HIP stream"),
         }
     }
 }
