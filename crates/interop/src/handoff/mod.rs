@@ -11,6 +11,7 @@
 
 mod callback;
 mod device;
+mod exit;
 mod host;
 #[cfg(any(test, feature = "vulkan"))]
 mod nearby;

@@ -1,5 +1,6 @@
 //! A thread that ends hand-offs which do not come to an end, and releases those that have.
 
+use super::exit::CALLS;
 use super::ticket::Ticket;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -38,6 +39,7 @@ const SELDOM: Duration = Duration::from_secs(1);
 
 impl Watchdog {
     pub(super) fn start(limit: Duration) -> std::io::Result<Self> {
+        CALLS.end_with_the_process();
         let shared = Arc::<Shared>::default();
         let theirs = Arc::clone(&shared);
         std::thread::Builder::new()
@@ -123,7 +125,7 @@ impl Shared {
         loop {
             let retired = state.retire();
             if !retired.is_empty() {
-                parking_lot::MutexGuard::unlocked(&mut state, || drop(retired));
+                parking_lot::MutexGuard::unlocked(&mut state, || CALLS.make(move || drop(retired)));
                 continue;
             }
             if std::mem::take(&mut state.rescues) {
@@ -134,9 +136,7 @@ impl Shared {
                     .cloned()
                     .collect();
                 parking_lot::MutexGuard::unlocked(&mut state, || {
-                    for ticket in all {
-                        ticket.rescue();
-                    }
+                    CALLS.make(move || all.iter().for_each(|ticket| ticket.rescue()));
                 });
                 continue;
             }
@@ -144,10 +144,13 @@ impl Shared {
             match next {
                 Some(deadline) if deadline <= Instant::now() => {
                     if let Some((_, ticket)) = state.watched.pop_front() {
+                        let late = Arc::clone(&ticket);
                         parking_lot::MutexGuard::unlocked(&mut state, || {
-                            if ticket.resolve(Err(ticket.parties().late(limit))) {
-                                ticket.rescue();
-                            }
+                            CALLS.make(move || {
+                                if late.resolve(Err(late.parties().late(limit))) {
+                                    late.rescue();
+                                }
+                            });
                         });
                         state.late.push(ticket);
                     }

@@ -1,0 +1,124 @@
+//! The end of the process, for a thread that calls drivers.
+//!
+//! When `main` has returned, the drivers' static destructors run, and a call that comes into them crashes (seen with AMD's OpenCL:
+//! `clSVMFree` of a hand-off that ended as late as the program). So the calls of this crate's own thread end before.
+
+use parking_lot::RwLock;
+use std::ffi::c_int;
+use std::mem;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Calls that may be made until the process ends.
+pub(super) struct Calls {
+    /// Read for as long as one is under way.
+    under_way: RwLock<()>,
+    ended: AtomicBool,
+}
+
+/// The calls of this process's threads.
+pub(super) static CALLS: Calls = Calls::new();
+
+/// The longest that the process waits for a call that is under way when it ends.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+unsafe extern "C" {
+    safe fn atexit(handler: extern "C" fn()) -> c_int;
+}
+
+impl Calls {
+    const fn new() -> Self {
+        Self {
+            under_way: RwLock::new(()),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on the end of the process ends the calls. To be called when the drivers are loaded: what was registered last runs
+    /// first.
+    pub(super) fn end_with_the_process(&'static self) {
+        extern "C" fn at_exit() {
+            CALLS.end();
+        }
+        static REGISTERED: Once = Once::new();
+        // Without memory for one more handler the process ends as it would without this.
+        REGISTERED.call_once(|| {
+            let _ = atexit(at_exit);
+        });
+    }
+
+    /// Does `work`, which calls a driver; once the process ends, it is forgotten with all that it owns.
+    pub(super) fn make(&self, work: impl FnOnce()) {
+        let under_way = self.under_way.read();
+        if self.ended.load(Ordering::Acquire) {
+            mem::forget(work);
+        } else {
+            work();
+        }
+        drop(under_way);
+    }
+
+    fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        let _ = self.under_way.try_write_for(PATIENCE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+
+    /// Tells when it is dropped.
+    struct Owned(mpsc::Sender<&'static str>);
+
+    impl Drop for Owned {
+        fn drop(&mut self) {
+            let _ = self.0.send("dropped");
+        }
+    }
+
+    #[test]
+    fn the_end_waits_for_a_call_under_way_and_forgets_those_behind_it() {
+        let calls = Calls::new();
+        let (tell, told) = mpsc::channel();
+        let (open, gate) = mpsc::channel::<()>();
+        let (begin, began) = mpsc::channel();
+        thread::scope(|scope| {
+            let (calls, done) = (&calls, tell.clone());
+            scope.spawn(move || {
+                calls.make(|| {
+                    begin.send(()).expect("heard");
+                    let _ = gate.recv();
+                    done.send("called").expect("heard");
+                });
+            });
+            began.recv().expect("the call began");
+            let done = tell.clone();
+            scope.spawn(move || {
+                calls.end();
+                done.send("ended").expect("heard");
+            });
+            while !calls.ended.load(Ordering::Acquire) {
+                thread::yield_now();
+            }
+            drop(open);
+        });
+        assert_eq!([told.recv(), told.recv()], [Ok("called"), Ok("ended")]);
+        let owned = Owned(tell.clone());
+        calls.make(move || drop(owned));
+        drop(tell);
+        assert!(told.try_recv().is_err(), "neither called nor dropped");
+    }
+
+    #[test]
+    fn calls_are_made_until_the_end() {
+        let calls = Calls::new();
+        let (tell, told) = mpsc::channel();
+        let owned = Owned(tell);
+        calls.make(move || drop(owned));
+        assert_eq!(told.recv(), Ok("dropped"));
+    }
+}
