@@ -186,8 +186,6 @@ impl Function {
         config: LaunchConfig,
         args: &[&dyn KernelArg],
     ) -> Result<()> {
-        let device = self.module.device();
-        device.check_same(stream.device(), "Function::launch", "stream")?;
         let mut few = [ptr::null_mut(); PARAMS_ON_STACK];
         let mut many = Vec::new();
         let params = match few.get_mut(..args.len()) {
@@ -203,6 +201,30 @@ impl Function {
             }
             *param = arg.as_param();
         }
+        // SAFETY: an address of a live value for each of the kernel's parameters, as the caller vouches.
+        unsafe { self.launch_params(stream, config, params) }
+    }
+
+    /// As [`launch`](Self::launch), with the addresses of the arguments' values as the C call takes them. Which stream memory was
+    /// granted to is not looked at.
+    ///
+    /// # Safety
+    ///
+    /// As for [`launch`](Self::launch): `params` has an address of a live value for each of the kernel's parameters, in their
+    /// order and of their type.
+    ///
+    /// # Errors
+    ///
+    /// As for [`launch`](Self::launch).
+    #[doc(alias = "hipModuleLaunchKernel")]
+    pub unsafe fn launch_params(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        params: &mut [*mut c_void],
+    ) -> Result<()> {
+        let device = self.module.device();
+        device.check_same(stream.device(), "Function::launch", "stream")?;
         let limits = device.limits();
         if !limits.admit(&config)
             && let Some(reason) = limits.refuse(&config)

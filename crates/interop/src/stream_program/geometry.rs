@@ -51,16 +51,16 @@ impl Geometry {
             grid: [1; 3],
             block: [1; 3],
         };
-        for axis in 0..3 {
-            let number = |value: usize| {
-                u32::try_from(value).map_err(|_| {
-                    format!(
-                        "the range {global:?}; HIP takes fewer than 2^32 work-items in a dimension"
-                    )
-                })
+        for axis in 0..range.dims as usize {
+            let Ok(items) = u32::try_from(global[axis]) else {
+                return Err(format!(
+                    "the range {global:?}; HIP takes fewer than 2^32 work-items in a dimension"
+                ));
             };
-            geometry.grid[axis] = number(global[axis] / local[axis])?;
-            geometry.block[axis] = number(local[axis])?;
+            // At most the number of work-items of a group, and a divisor.
+            let group = local[axis] as u32;
+            geometry.grid[axis] = items / group;
+            geometry.block[axis] = group;
         }
         Ok(geometry)
     }
@@ -79,6 +79,9 @@ fn chosen(global: [usize; 3], most: usize) -> [usize; 3] {
     let mut room = PREFERRED.min(most.max(1));
     let mut local = [1; 3];
     for (axis, (size, global)) in local.iter_mut().zip(global).enumerate() {
+        if global == 1 {
+            continue;
+        }
         let most = if axis == 2 { room.min(MOST_IN_Z) } else { room };
         *size = (1..=most.min(global))
             .rev()

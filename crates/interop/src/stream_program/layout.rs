@@ -61,9 +61,9 @@ pub(super) enum Entry {
     Word(u64),
 }
 
-// SAFETY: both lead to a value of the parameter's type, as `entries` made them.
-unsafe impl hip::KernelArg for Entry {
-    fn as_param(&self) -> *mut c_void {
+impl Entry {
+    /// The address of the value, for as long as the entry stays where it is.
+    pub(super) fn address(&self) -> *mut c_void {
         match self {
             Self::At(address) => address.cast_mut(),
             Self::Word(word) => (&raw const *word).cast_mut().cast(),

@@ -30,6 +30,7 @@ use layout::{Entry, Image, Layout};
 use platform::Platform;
 use std::collections::HashMap;
 use std::fmt;
+use std::ptr;
 use std::sync::Arc;
 
 /// An OpenCL program that HIP has loaded, from [`Bridge::stream_program`]. Cloning is cheap.
@@ -316,13 +317,14 @@ impl StreamKernel {
         geometry: Geometry,
         args: &[StreamArg<'_>],
     ) -> Result<()> {
-        let mut few = [Entry::Word(0); ENTRIES];
-        let mut many;
-        let entries = match few.get_mut(..layout.len()) {
-            Some(entries) => entries,
-            None => {
-                many = vec![Entry::Word(0); layout.len()];
-                &mut many[..]
+        let (mut few_entries, mut few_params) =
+            ([Entry::Word(0); ENTRIES], [ptr::null_mut(); ENTRIES]);
+        let (mut entries, mut params);
+        let (entries, params) = match layout.len() {
+            count @ ..=ENTRIES => (&mut few_entries[..count], &mut few_params[..count]),
+            count => {
+                (entries, params) = (vec![Entry::Word(0); count], vec![ptr::null_mut(); count]);
+                (&mut entries[..], &mut params[..])
             }
         };
         let local = layout
@@ -330,6 +332,9 @@ impl StreamKernel {
             .map_err(|reason| self.refusal(reason))?;
         let shared_bytes = u32::try_from(local)
             .map_err(|_| self.refusal(format!("{local} bytes of local memory")))?;
+        for (param, entry) in params.iter_mut().zip(&*entries) {
+            *param = entry.address();
+        }
         let [x, y, z] = geometry.grid;
         let [block_x, block_y, block_z] = geometry.block;
         let config = hip::LaunchConfig {
@@ -338,25 +343,7 @@ impl StreamKernel {
             shared_bytes,
         };
         // SAFETY: the entries are what the code takes, in its order; the caller's promise for the rest.
-        let launch =
-            |list: &[&dyn hip::KernelArg]| unsafe { function.launch(stream, config, list) };
-        let queued = match entries.len() {
-            count @ ..=ENTRIES => {
-                let mut list: [&dyn hip::KernelArg; ENTRIES] = [&NONE; ENTRIES];
-                for (place, entry) in list.iter_mut().zip(&*entries) {
-                    *place = entry;
-                }
-                launch(&list[..count])
-            }
-            _ => {
-                let list: Vec<&dyn hip::KernelArg> = entries
-                    .iter()
-                    .map(|entry| entry as &dyn hip::KernelArg)
-                    .collect();
-                launch(&list)
-            }
-        };
-        queued.map_err(Error::Hip)
+        unsafe { function.launch_params(stream, config, params) }.map_err(Error::Hip)
     }
 
     fn refusal(&self, reason: String) -> Error {
@@ -367,7 +354,6 @@ impl StreamKernel {
 
 /// Entries of a launch that need no allocation.
 const ENTRIES: usize = 16;
-const NONE: Entry = Entry::Word(0);
 const CALL: &str = "StreamKernel::launch";
 
 impl fmt::Debug for StreamProgram {
