@@ -76,9 +76,9 @@ fn transforms(
         fft.enqueue(&stream, Direction::Forward, from.slice(), to.slice_mut())?;
         Ok(stream.synchronize()?)
     };
-    let mut ways: Vec<(&str, &Way<'_>)> = vec![("OpenCL queue", &on_queue)];
+    let mut ways: Vec<(&str, &Way<'_>)> = vec![("an OpenCL queue", &on_queue)];
     match fft.prepare(Direction::Forward) {
-        Ok(()) => ways.push(("HIP stream", &on_stream)),
+        Ok(()) => ways.push(("a HIP stream", &on_stream)),
         Err(why) => found.notes.push(not_on_stream(&why)),
     }
     let peers = peer::transforms(bridge, &stream, len, batch);
@@ -111,7 +111,7 @@ fn transforms(
         turns.extend(theirs.iter_mut().map(|turn| turn as _));
         let mut times = in_turns(SAMPLES, &mut turns)?.into_iter();
         drop(turns);
-        let name = format!("{} on a {way}", plan.way());
+        let name = format!("{} on {way}", plan.way());
         found
             .lines
             .push(line(&name, times.next().unwrap_or_default()).against(
