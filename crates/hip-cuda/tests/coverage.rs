@@ -40,10 +40,6 @@ const PARTIAL: &[(&str, &str)] = &[
         "rocblas_gemm_strided_batched_ex",
         "C and D of one type; solution and flags are ignored",
     ),
-    (
-        "rocsolver_cpotri_strided_batched",
-        "one matrix after another: cuSOLVER has no batch of it",
-    ),
 ];
 
 /// All names of a table, each with a mark whether it is built.

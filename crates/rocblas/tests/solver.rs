@@ -471,3 +471,131 @@ fn a_whole_inverse_has_both_triangles() {
     check::<Complex<f64>>(&setup, 17, 17, Fill::Upper, 2);
     check::<Complex<f32>>(&setup, 1, 1, Fill::Upper, 2);
 }
+
+/// A batch of positive definite matrices whose other triangle and gaps hold patterns: not numbers, each with bits of its own. The
+/// matrix `bad` of them stops at its second minor.
+fn patterned(n: usize, ld: usize, stride: usize, count: usize, fill: Fill, bad: usize) -> Vec<C32> {
+    let mut all: Vec<C32> = (0..stride * count)
+        .map(|i| {
+            let bits = 0x7fc0_0000 | (i as u32 & 0xffff);
+            C32::new(f32::from_bits(bits), f32::from_bits(bits ^ 0x8000_0000))
+        })
+        .collect();
+    for matrix in 0..count {
+        let mut numbers = numbers::<C32>(n * n, matrix as u64 + 3).into_iter();
+        let to = &mut all[matrix * stride..];
+        for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))) {
+            if i == j {
+                // more than the rest of its row together
+                to[i + j * ld] = C32::new(2.0 * n as f32, 0.0);
+            } else if inside(fill, i, j) {
+                to[i + j * ld] = numbers.next().unwrap();
+            }
+        }
+        if matrix == bad && n > 1 {
+            to[1 + ld] = C32::new(-1e4, 0.0);
+        }
+    }
+    all
+}
+
+fn bits(values: &[C32]) -> Vec<[u32; 2]> {
+    values
+        .iter()
+        .map(|value| [value.re.to_bits(), value.im.to_bits()])
+        .collect()
+}
+
+/// The inverse of one matrix of a batch, of which some columns are looked at.
+fn some_columns_are_the_identitys(n: usize, ld: usize, fill: Fill, a: &[C32], inverse: &[C32]) {
+    let entry = |of: &[C32], i: usize, j: usize| match inside(fill, i, j) {
+        true => of[i + j * ld].wide(),
+        false => of[j + i * ld].wide().conj(),
+    };
+    for j in (0..n).step_by(n / 8 + 1) {
+        for i in 0..n {
+            let product: C64 = (0..n).map(|k| entry(a, i, k) * entry(inverse, k, j)).sum();
+            let off = (product - C64::new(f64::from(i == j), 0.0)).norm();
+            assert!(
+                off < 100.0 * n as f64 * C32::EPSILON,
+                "({i}, {j}) of {n}: off by {off}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_batch_leaves_the_other_triangle_to_the_bit_and_names_the_matrix_that_fails() {
+    const BAD: usize = 2;
+    let setup = setup();
+    let sizes = [(1, 3), (2, 4), (33, 5), (341, 4)];
+    for ((n, count), fill) in sizes
+        .into_iter()
+        .flat_map(|size| [(size, Fill::Lower), (size, Fill::Upper)])
+    {
+        let ld = n + 2;
+        let stride = ld * n + 3;
+        let all = patterned(n, ld, stride, count, fill, BAD);
+        let mut buffer = setup.upload(&all);
+        let a = BatchMut::new(
+            buffer.on_mut(&setup.stream).unwrap(),
+            n,
+            n,
+            ld,
+            stride,
+            count,
+        );
+        let factor = solver::potrf(&setup.blas, fill, a.unwrap()).unwrap();
+        let failures = factor.failures().unwrap();
+        let failed: Vec<_> = failures.iter().map(|failure| failure.matrix).collect();
+        let expected = if n > 1 { vec![BAD] } else { Vec::new() };
+        assert_eq!(failed, expected, "n {n}, {fill:?}");
+        for failure in &failures {
+            assert!(matches!(
+                failure.error,
+                Error::NotPositiveDefinite { minor: 2 }
+            ));
+        }
+        let named = |index: usize| {
+            let at = index % stride;
+            let (i, j) = (at % ld, at / ld);
+            i < n && j < n && inside(fill, i, j)
+        };
+        let untouched = |found: &[C32]| {
+            let (before, after) = (bits(&all), bits(found));
+            let changed =
+                (0..all.len()).find(|&index| !named(index) && before[index] != after[index]);
+            assert_eq!(
+                changed, None,
+                "n {n}, {fill:?}: an element outside of the triangle"
+            );
+        };
+        let infos = solver::potri(&setup.blas, factor).unwrap();
+        let failed: Vec<_> = infos
+            .failures()
+            .unwrap()
+            .iter()
+            .map(|failure| failure.matrix)
+            .collect();
+        assert_eq!(failed, expected);
+        let inverses = setup.download(&buffer);
+        untouched(&inverses);
+        for matrix in (0..count).filter(|matrix| !expected.contains(matrix)) {
+            let part = matrix * stride..matrix * stride + ld * n;
+            some_columns_are_the_identitys(n, ld, fill, &all[part.clone()], &inverses[part]);
+        }
+        let mut buffer = setup.upload(&all);
+        let a = BatchMut::new(
+            buffer.on_mut(&setup.stream).unwrap(),
+            n,
+            n,
+            ld,
+            stride,
+            count,
+        );
+        let factor = solver::potrf(&setup.blas, fill, a.unwrap()).unwrap();
+        assert_eq!(factor.failures().unwrap().len(), expected.len());
+        drop(factor);
+        untouched(&setup.download(&buffer));
+    }
+}

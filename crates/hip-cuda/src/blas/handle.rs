@@ -24,6 +24,8 @@ pub(crate) type Raw = *mut c_void;
 pub(crate) struct Handle {
     cublas: Raw,
     pub(crate) solver: OnceLock<crate::solver::Solver>,
+    /// Memory of rocSOLVER's routines.
+    pub(crate) scratch: OnceLock<crate::solver::Pool>,
     device: &'static Device,
     modes: Mutex<Modes>,
     pub(super) workspace: Mutex<Workspace>,
@@ -131,6 +133,29 @@ impl Handle {
     }
 }
 
+/// Lets cuBLAS read scalars on the host, whatever the caller's mode is, until it is dropped.
+pub(crate) struct HostScalars<'a>(Option<&'a Handle>);
+
+impl<'a> HostScalars<'a> {
+    pub(crate) fn new(handle: &'a Handle) -> Result<Self> {
+        if handle.scalars_on_host() {
+            return Ok(Self(None));
+        }
+        // SAFETY: a live handle, and the number of the host's mode.
+        unsafe { cublasSetPointerMode_v2(handle.cublas, 0) }?;
+        Ok(Self(Some(handle)))
+    }
+}
+
+impl Drop for HostScalars<'_> {
+    fn drop(&mut self) {
+        if let Some(handle) = self.0 {
+            // SAFETY: as above, with the device's mode. A failure leaves nothing to do.
+            let _ = unsafe { cublasSetPointerMode_v2(handle.cublas, 1) };
+        }
+    }
+}
+
 unsafe extern "C" fn rocblas_create_handle(out: *mut rocblas_handle) -> Status {
     entry(|| {
         if out.is_null() {
@@ -144,6 +169,7 @@ unsafe extern "C" fn rocblas_create_handle(out: *mut rocblas_handle) -> Status {
         let handle = Handle {
             cublas,
             solver: OnceLock::new(),
+            scratch: OnceLock::new(),
             device,
             modes: Mutex::new(Modes {
                 stream: ptr::null_mut(),
@@ -167,8 +193,14 @@ unsafe extern "C" fn rocblas_destroy_handle(handle: rocblas_handle) -> Status {
         unsafe { Handle::of(handle)? }.make_current()?;
         // SAFETY: a box of `rocblas_create_handle`, taken back once by the C caller's promise.
         let handle = unsafe { Box::from_raw(handle.cast::<Handle>()) };
-        let Handle { cublas, solver, .. } = *handle;
+        let Handle {
+            cublas,
+            solver,
+            scratch,
+            ..
+        } = *handle;
         drop(solver);
+        drop(scratch);
         // SAFETY: destroyed once, with the box.
         unsafe { cublasDestroy_v2(cublas) }
     })

@@ -400,6 +400,33 @@ unsafe extern "C" fn get_error_string(code: hiprtcResult) -> *const c_char {
     .as_ptr()
 }
 
+/// The machine code of a source of ours, which is in CUDA's own dialect; `options` are NVRTC's and name the architecture.
+pub(crate) fn machine_code(source: &CStr, name: &CStr, options: &[&CStr]) -> Result<Vec<u8>> {
+    let nvrtc = compiler()?;
+    let mut raw = ptr::null_mut();
+    let (none, empty) = (ptr::null(), 0);
+    // SAFETY: both strings live until the call returns; there are no headers.
+    unsafe {
+        nvrtc.nvrtcCreateProgram(&mut raw, source.as_ptr(), name.as_ptr(), empty, none, none)
+    }?;
+    let program = Program {
+        raw,
+        state: Mutex::default(),
+    };
+    let list: Vec<_> = options.iter().map(|option| option.as_ptr()).collect();
+    let count = c_int::try_from(list.len()).map_err(|_| INVALID)?;
+    let mut bytes = 0;
+    // SAFETY: a live program; the options live until the call returns, and the size is written to the address given.
+    unsafe {
+        nvrtc.nvrtcCompileProgram(program.raw, count, list.as_ptr())?;
+        nvrtc.nvrtcGetCUBINSize(program.raw, &mut bytes)?;
+    }
+    let mut code = vec![0; bytes];
+    // SAFETY: as above, and room for as many bytes as the program says.
+    unsafe { nvrtc.nvrtcGetCUBIN(program.raw, code.as_mut_ptr().cast()) }?;
+    Ok(code)
+}
+
 /// The table of HIPRTC's functions.
 pub(crate) const fn api() -> hip_sys::RtcApi {
     let mut api = hip_sys::RtcApi::EMPTY;

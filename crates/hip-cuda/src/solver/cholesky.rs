@@ -9,7 +9,7 @@ use rocblas_sys::{
 use super::diagonal;
 use super::operand::{Operand, batch_size, check_sizes};
 use super::scratch::{Scratch, clear};
-use super::{Scalar, check, library, slots, solver, typed};
+use super::{Scalar, blocked, check, library, slots, solver, typed};
 use crate::blas::convert::Argument;
 use crate::blas::handle::{Handle, Raw};
 use crate::blas::{Result, entry};
@@ -33,11 +33,42 @@ impl<T: Scalar> Triangles<T> {
         }
     }
 
-    /// Runs a routine of the shape of potrf: with work space, and one `info` for each matrix, which names the first zero of the
-    /// diagonal where `zeros` are looked for.
+    /// Looks at the arguments of a routine that works in place; `None` if there is nothing left to do.
     ///
     /// # Safety
-    /// The matrices and `info` are valid device memory.
+    /// As [`Triangles::factor`].
+    unsafe fn together(
+        &self,
+        handle: &Handle,
+        info: *mut rocblas_int,
+    ) -> Result<Option<blocked::Batch<'_, T>>> {
+        check_sizes(&[self.n], &[(self.lda, self.n)])?;
+        self.triangle()?;
+        if self.batch == 0 {
+            return Ok(None);
+        }
+        if info.is_null() || (self.n > 0 && self.a.has_null()) {
+            return Err(Status::rocblas_status_invalid_pointer);
+        }
+        if self.n == 0 {
+            // SAFETY: the caller's promise: one number for each matrix.
+            unsafe { clear(handle, info, self.batch) }?;
+            return Ok(None);
+        }
+        Ok(Some(blocked::Batch {
+            upper: self.uplo == rocblas_fill::rocblas_fill_upper,
+            n: self.n,
+            a: &self.a,
+            lda: self.lda,
+            count: self.batch,
+        }))
+    }
+
+    /// Runs a routine of the shape of potrf, one matrix after another: with work space, and one `info` for each matrix, which names the
+    /// first zero of the diagonal where `zeros` are looked for.
+    ///
+    /// # Safety
+    /// The matrices and `info` are valid device memory, and neither the matrices nor the batch are empty.
     unsafe fn in_place(
         &self,
         handle: &Handle,
@@ -46,18 +77,7 @@ impl<T: Scalar> Triangles<T> {
         zeros: bool,
         info: *mut rocblas_int,
     ) -> Result {
-        check_sizes(&[self.n], &[(self.lda, self.n)])?;
         let triangle = self.triangle()?;
-        if self.batch == 0 {
-            return Ok(());
-        }
-        if info.is_null() || (self.n > 0 && self.a.has_null()) {
-            return Err(Status::rocblas_status_invalid_pointer);
-        }
-        if self.n == 0 {
-            // SAFETY: the caller's promise: one number for each matrix.
-            return unsafe { clear(handle, info, self.batch) };
-        }
         handle.begin()?;
         let raw = solver(handle)?;
         let size = typed!(
@@ -92,11 +112,17 @@ impl<T: Scalar> Triangles<T> {
     }
 
     /// # Safety
-    /// As [`Triangles::in_place`].
+    /// The matrices and `info` are valid device memory.
     unsafe fn factor(&self, handle: &Handle, info: *mut rocblas_int) -> Result {
         let names = T::names();
         // SAFETY: the caller's promise.
         unsafe {
+            let Some(batch) = self.together(handle, info)? else {
+                return Ok(());
+            };
+            if let Some(kernels) = batch.kernels(handle)? {
+                return batch.factor(handle, kernels, info);
+            }
             self.in_place(
                 handle,
                 (&names.potrf_size, &names.potrf),
@@ -107,14 +133,21 @@ impl<T: Scalar> Triangles<T> {
         }
     }
 
-    /// cuSOLVER does not look at what it divides by: a singular factor's `info` is ours, and its matrix is left full of infinities.
+    /// cuSOLVER does not look at what it divides by: a singular factor's `info` is ours, and a matrix that went through cuSOLVER is left
+    /// full of infinities.
     ///
     /// # Safety
-    /// As [`Triangles::in_place`].
+    /// As [`Triangles::factor`].
     unsafe fn invert(&self, handle: &Handle, info: *mut rocblas_int) -> Result {
         let names = T::names();
         // SAFETY: the caller's promise.
         unsafe {
+            let Some(batch) = self.together(handle, info)? else {
+                return Ok(());
+            };
+            if let Some(kernels) = batch.kernels(handle)? {
+                return batch.invert(handle, kernels, info);
+            }
             self.in_place(
                 handle,
                 (&names.potri_size, &names.potri),

@@ -1,10 +1,12 @@
 //! rocSOLVER on cuSOLVER and cuBLAS.
 //!
 //! cuSOLVER has no batches that keep rocSOLVER's promises (its `potrfBatched` destroys the other triangle, its
-//! `potrsBatched` takes one column), no inverse from LU factors and no batched inverse from Cholesky factors. So a batch is
+//! `potrsBatched` takes one column), no inverse from LU factors and no batched inverse from Cholesky factors. So Cholesky factors
+//! and inverses of matrices that do not fill the device by themselves are made of products (`blocked`). Any other batch is
 //! its matrices one after another on the handle's stream, and the inverse from LU factors is cuBLAS' `getriBatched` and a
 //! copy back. Batches given as device arrays of pointers are read back for that, which waits for the stream.
 
+mod blocked;
 mod cholesky;
 mod diagonal;
 mod lu;
@@ -25,6 +27,7 @@ use crate::cuda::{Symbol, c_name, opened_cusolver};
 use crate::log;
 
 pub(crate) use scalar::Scalar;
+pub(crate) use scratch::Pool;
 
 fn library() -> Result<&'static Opened> {
     opened_cusolver().map_err(|cause| {

@@ -9,8 +9,8 @@ use crate::blas::handle::Handle;
 pub(super) enum Operand<T> {
     /// From this address on, at this distance in elements.
     Strided(*mut T, rocblas_stride),
-    /// Each at its own address.
-    Listed(Vec<*mut T>),
+    /// Each at its own address, with the list of them on the device.
+    Listed(Vec<*mut T>, *const *mut T),
 }
 
 impl<T> Operand<T> {
@@ -29,7 +29,7 @@ impl<T> Operand<T> {
     ) -> Result<Self> {
         let batch = usize::try_from(batch).map_err(|_| Status::rocblas_status_invalid_size)?;
         if batch == 0 {
-            return Ok(Self::Listed(Vec::new()));
+            return Ok(Self::Listed(Vec::new(), list));
         }
         if list.is_null() {
             return Err(Status::rocblas_status_invalid_pointer);
@@ -39,7 +39,7 @@ impl<T> Operand<T> {
         let pointers = addresses
             .into_iter()
             .map(|address| crate::memory::pointer(address).cast());
-        Ok(Self::Listed(pointers.collect()))
+        Ok(Self::Listed(pointers.collect(), list))
     }
 
     /// The matrix with this index, which is below the batch's size.
@@ -49,7 +49,15 @@ impl<T> Operand<T> {
                 let step = isize::try_from(*stride).unwrap_or(0);
                 first.wrapping_offset(step.wrapping_mul(index as isize))
             }
-            Self::Listed(list) => list.get(index).copied().unwrap_or(std::ptr::null_mut()),
+            Self::Listed(list, _) => list.get(index).copied().unwrap_or(std::ptr::null_mut()),
+        }
+    }
+
+    /// The matrices from this index on, for a kernel: the first and the distance, or the rest of the list.
+    pub(super) fn from(&self, index: usize) -> (*mut T, rocblas_stride, *const *mut T) {
+        match self {
+            Self::Strided(_, stride) => (self.at(index), *stride, std::ptr::null()),
+            Self::Listed(_, list) => (std::ptr::null_mut(), 0, list.wrapping_add(index)),
         }
     }
 
@@ -57,7 +65,7 @@ impl<T> Operand<T> {
     pub(super) fn has_null(&self) -> bool {
         match self {
             Self::Strided(first, _) => first.is_null(),
-            Self::Listed(list) => list.iter().any(|at| at.is_null()),
+            Self::Listed(list, _) => list.iter().any(|at| at.is_null()),
         }
     }
 }
@@ -87,7 +95,14 @@ mod tests {
         let operand = Operand::Strided(first, 3);
         assert_eq!(operand.at(2), first.wrapping_add(6));
         assert!(!operand.has_null());
-        assert!(Operand::Listed(vec![first, std::ptr::null_mut()]).has_null());
+        assert_eq!(
+            operand.from(1),
+            (first.wrapping_add(3), 3, std::ptr::null())
+        );
+        let list = [first, std::ptr::null_mut()];
+        let listed = Operand::Listed(list.to_vec(), list.as_ptr());
+        assert!(listed.has_null());
+        assert_eq!(listed.from(1).2, list.as_ptr().wrapping_add(1));
     }
 
     #[test]

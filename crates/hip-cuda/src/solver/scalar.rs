@@ -14,8 +14,9 @@ pub(crate) struct Names {
     pub(super) getrf_size: Symbol,
     pub(super) getrf: Symbol,
     pub(super) getrs: Symbol,
-    /// cuBLAS'.
+    /// cuBLAS', as all below.
     pub(super) getri_batched: Symbol,
+    pub(super) gemm_strided_batched: Symbol,
 }
 
 /// An element of a matrix.
@@ -24,12 +25,19 @@ pub(crate) trait Scalar: Copy + 'static {
     const DOUBLE: bool;
 
     fn names() -> &'static Names;
+
+    /// A small whole number.
+    fn whole(value: i8) -> Self;
 }
 
 macro_rules! scalar {
-    ($ty:ty, $letter:literal, $double:literal) => {
+    ($ty:ty, $letter:literal, $double:literal, $value:ident => $whole:expr) => {
         impl Scalar for $ty {
             const DOUBLE: bool = $double;
+
+            fn whole($value: i8) -> Self {
+                $whole
+            }
 
             fn names() -> &'static Names {
                 macro_rules! symbol {
@@ -47,6 +55,7 @@ macro_rules! scalar {
                     getrf: symbol!("cusolverDn", "getrf"),
                     getrs: symbol!("cusolverDn", "getrs"),
                     getri_batched: symbol!("cublas", "getriBatched"),
+                    gemm_strided_batched: symbol!("cublas", "gemmStridedBatched"),
                 };
                 &NAMES
             }
@@ -54,7 +63,7 @@ macro_rules! scalar {
     };
 }
 
-scalar!(f32, "S", false);
-scalar!(f64, "D", true);
-scalar!(C32, "C", false);
-scalar!(C64, "Z", true);
+scalar!(f32, "S", false, value => value.into());
+scalar!(f64, "D", true, value => value.into());
+scalar!(C32, "C", false, value => C32 { x: value.into(), y: 0.0 });
+scalar!(C64, "Z", true, value => C64 { x: value.into(), y: 0.0 });

@@ -1,14 +1,64 @@
 //! Memory that a routine needs while it runs, in the order of its stream.
 
-use std::ffi::c_void;
+use std::ffi::{c_uint, c_void};
 use std::marker::PhantomData;
 
-use hip_sys::hipStream_t;
+use hip_sys::{
+    hipMemAllocationType, hipMemLocation, hipMemLocationType, hipMemPool_t, hipMemPoolProps,
+    hipStream_t,
+};
 
 use crate::blas::handle::Handle;
 use crate::blas::{Result, from_hip};
 use crate::cuda::driver::Driver;
 use crate::memory::{address, pointer};
+
+/// Bytes that a handle keeps for its next routine: the device's own pool gives everything back whenever a stream is waited for, and
+/// mapping a large piece anew takes longer than the work that needs it.
+const KEPT: u64 = 512 << 20;
+/// CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+const RELEASE_THRESHOLD: c_uint = 4;
+
+/// The pool of a handle. What is not freed yet when it is dropped stays until it is.
+pub(crate) struct Pool {
+    driver: &'static Driver,
+    raw: hipMemPool_t,
+}
+
+// SAFETY: a handle that belongs to no thread ("the CUDA driver API is thread-safe").
+unsafe impl Send for Pool {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Pool {}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: destroyed once. A failure leaves nothing to do.
+        let _ = unsafe { self.driver.cuMemPoolDestroy(self.raw) };
+    }
+}
+
+fn pool(handle: &Handle, driver: &'static Driver) -> Result<hipMemPool_t> {
+    if let Some(pool) = handle.scratch.get() {
+        return Ok(pool.raw);
+    }
+    let properties = hipMemPoolProps {
+        allocType: hipMemAllocationType::hipMemAllocationTypePinned,
+        location: hipMemLocation {
+            type_: hipMemLocationType::hipMemLocationTypeDevice,
+            id: handle.device().ordinal,
+        },
+        ..hipMemPoolProps::default()
+    };
+    let mut raw = std::ptr::null_mut();
+    // SAFETY: writes one handle to the address given; the properties outlive the call.
+    unsafe { driver.cuMemPoolCreate(&mut raw, &properties) }.map_err(from_hip)?;
+    let pool = Pool { driver, raw };
+    let mut kept = KEPT;
+    // SAFETY: the pool is alive, and this attribute is a number of 64 bits.
+    unsafe { driver.cuMemPoolSetAttribute(raw, RELEASE_THRESHOLD, (&raw mut kept).cast()) }
+        .map_err(from_hip)?;
+    Ok(handle.scratch.get_or_init(|| pool).raw)
+}
 
 /// Freed in stream order when dropped: work that was queued before may still use it.
 pub(super) struct Scratch<T> {
@@ -23,9 +73,11 @@ impl<T> Scratch<T> {
     pub(super) fn new(handle: &Handle, len: usize) -> Result<Self> {
         let driver = handle.begin()?;
         let stream = handle.stream();
+        let bytes = len.max(1) * size_of::<T>();
+        let pool = pool(handle, driver)?;
         let mut found = 0;
-        // SAFETY: writes one address to the place given; the stream is the handle's.
-        unsafe { driver.cuMemAllocAsync(&mut found, len.max(1) * size_of::<T>(), stream) }
+        // SAFETY: writes one address to the place given; the stream and the pool are the handle's.
+        unsafe { driver.cuMemAllocFromPoolAsync(&mut found, bytes, pool, stream) }
             .map_err(from_hip)?;
         Ok(Self {
             driver,

@@ -196,7 +196,8 @@ fn solving_with_the_factors_of_the_transpose_is_right() {
     );
 }
 
-/// A diagonal of `n` ones but for zeros (one of them negative) in two places, beyond one block of threads; `potri` names the first.
+/// A diagonal of `n` ones but for zeros (one of them negative) in two places, beyond one block of threads; `potri` names the first, for few
+/// rows and for those that cuSOLVER takes.
 macro_rules! zeros_are_named {
     ($($test:ident: $ty:ty, $one:expr, $zeros:expr, $function:ident;)*) => {
         $(
@@ -204,22 +205,23 @@ macro_rules! zeros_are_named {
             fn $test() {
                 let Some(tables) = tables() else { return };
                 let handle = Handle::new();
-                let n = 300_usize;
-                let mut factor = vec![<$ty>::default(); n * n];
-                (0..n).for_each(|i| factor[i + i * n] = $one);
-                let places = [(170, $zeros[0]), (290, $zeros[1]), (290, $zeros[0]), (170, $zeros[1])];
-                let info = Memory::of(&[-1]);
-                let order = n as rocblas_sys::rocblas_int;
-                for pair in places.chunks(2) {
-                    let mut singular = factor.clone();
-                    pair.iter().for_each(|(at, zero)| singular[at + at * n] = *zero);
-                    let a = Memory::of(&singular);
+                for n in [300_usize, 1100] {
+                    let mut factor = vec![<$ty>::default(); n * n];
+                    (0..n).for_each(|i| factor[i + i * n] = $one);
+                    let places = [(170, $zeros[0]), (290, $zeros[1]), (290, $zeros[0]), (170, $zeros[1])];
+                    let info = Memory::of(&[-1]);
+                    let order = n as rocblas_sys::rocblas_int;
+                    for pair in places.chunks(2) {
+                        let mut singular = factor.clone();
+                        pair.iter().for_each(|(at, zero)| singular[at + at * n] = *zero);
+                        let a = Memory::of(&singular);
+                        let status = call!(tables.solver, $function(handle.0, LOWER, order, a.at, order, info.at));
+                        assert_eq!((status, info.read()), (DONE, vec![171]));
+                    }
+                    let a = Memory::of(&factor);
                     let status = call!(tables.solver, $function(handle.0, LOWER, order, a.at, order, info.at));
-                    assert_eq!((status, info.read()), (DONE, vec![171]));
+                    assert_eq!((status, info.read()), (DONE, vec![0]));
                 }
-                let a = Memory::of(&factor);
-                let status = call!(tables.solver, $function(handle.0, LOWER, order, a.at, order, info.at));
-                assert_eq!((status, info.read()), (DONE, vec![0]));
             }
         )*
     };
@@ -230,6 +232,34 @@ zeros_are_named! {
     the_first_zero_of_a_factor_is_named_f64: f64, 1.0, [0.0, -0.0], rocsolver_dpotri;
     the_first_zero_of_a_factor_is_named_c32: C, C { x: 1.0, y: 0.0 }, [C { x: 0.0, y: -0.0 }, C { x: -0.0, y: 0.0 }], rocsolver_cpotri;
     the_first_zero_of_a_factor_is_named_c64: Z, Z { x: 1.0, y: 0.0 }, [Z { x: 0.0, y: -0.0 }, Z { x: -0.0, y: 0.0 }], rocsolver_zpotri;
+}
+
+#[test]
+fn a_factor_needs_no_scalars_of_the_callers_and_leaves_its_mode() {
+    let Some(tables) = tables() else { return };
+    let handle = Handle::new();
+    let device = rocblas_sys::rocblas_pointer_mode::rocblas_pointer_mode_device;
+    let mode = call!(tables.blas, rocblas_set_pointer_mode(handle.0, device));
+    assert_eq!(mode, DONE);
+    let n = 40_usize;
+    let mut matrix = vec![0.0_f32; n * n];
+    (0..n).for_each(|i| matrix[i + i * n] = 4.0);
+    // beyond the first tile
+    matrix[35 + 2 * n] = 2.0;
+    let (a, info) = (Memory::of(&matrix), Memory::of(&[-1]));
+    let order = n as rocblas_sys::rocblas_int;
+    let status = call!(
+        tables.solver,
+        rocsolver_spotrf(handle.0, LOWER, order, a.at, order, info.at)
+    );
+    assert_eq!((status, info.read()), (DONE, vec![0]));
+    let found = a.read();
+    assert_eq!((found[0], found[35 + 2 * n]), (2.0, 1.0));
+    assert!((found[35 + 35 * n] - 3.0_f32.sqrt()).abs() < 1e-6);
+    // cuBLAS would read the host's address as one of the device's otherwise
+    let (factor, x) = (Memory::of(&[3.0_f32]), Memory::of(&[5.0_f32]));
+    let status = call!(tables.blas, rocblas_sscal(handle.0, 1, factor.at, x.at, 1));
+    assert_eq!((status, x.read()), (DONE, vec![15.0]));
 }
 
 #[test]
