@@ -180,6 +180,17 @@ impl Device {
         Ok(MemoryInfo { free, total })
     }
 
+    /// Units that each run blocks of their own: AMD's compute units, NVIDIA's multiprocessors, the host platform's threads.
+    ///
+    /// # Errors
+    ///
+    /// The library cannot tell.
+    #[doc(alias = "hipDeviceAttributeMultiprocessorCount")]
+    pub fn compute_units(&self) -> Result<u32> {
+        let units = self.attribute(hipDeviceAttribute_t::hipDeviceAttributeMultiprocessorCount)?;
+        Ok(units.unsigned_abs())
+    }
+
     /// One attribute.
     ///
     /// # Errors
