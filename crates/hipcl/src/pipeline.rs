@@ -82,6 +82,10 @@ pub fn run(request: &Request) -> Result<Report> {
     };
     // after the job: whoever gave bad input need not wait for it
     let bandwidth = interop::measure::bandwidth(&bridge)?;
+    let gflop_s = match outcome.timer.counts_operations() {
+        true => Some(interop::measure::arithmetic(&bridge)?),
+        false => None,
+    };
     let handoff = interop::measure::handoff(&bridge)?;
     let platform = selection.platform().to_string();
     let report = Report::new(
@@ -91,6 +95,7 @@ pub fn run(request: &Request) -> Result<Report> {
         &outcome,
         &handoff,
         &bandwidth,
+        gflop_s,
     )?;
 
     // both are made before either is written

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::outcome::Outcome;
 pub use crate::outcome::{Emitter, Kernels, Satellite};
-use crate::timing::Stage;
+use crate::timing::{Limit, Rates, Stage};
 
 /// Everything a run reports; the names of the fields are the keys of the JSON file.
 #[derive(Clone, Debug, Serialize)]
@@ -58,6 +58,8 @@ pub struct Report {
     pub iteration_bytes: u64,
     /// Measured memory bandwidth, in 10^9 bytes per second: the better of the two APIs on this memory.
     pub limit_gb_s: f64,
+    /// Measured rate of a large complex product, in 10^9 operations per second, if a stage counts operations.
+    pub limit_gflop_s: Option<f64>,
     /// Largest relative error against the double-precision reference.
     pub max_rel_error: f64,
     /// What it may be.
@@ -88,6 +90,7 @@ impl Report {
         outcome: &Outcome,
         handoff: &HandoffCost,
         bandwidth: &Bandwidth,
+        gflop_s: Option<f64>,
     ) -> Result<Self> {
         let (kernels, kernels_why) = outcome.kernels.clone().unzip();
         Ok(Self {
@@ -100,7 +103,10 @@ impl Report {
             grade: bridge.grade().to_string(),
             kernels,
             kernels_why: kernels_why.flatten(),
-            stages: outcome.timer.stages(bandwidth.limit_gb_s),
+            stages: outcome.timer.stages(Rates {
+                gb_s: bandwidth.limit_gb_s,
+                gflop_s,
+            }),
             handoff_us: handoff.median_us,
             handoff_p99_us: handoff.p99_us,
             host_copies_bytes: outcome.copies.data_set,
@@ -112,6 +118,7 @@ impl Report {
             iteration_us: outcome.timer.iteration_median_us(),
             iteration_bytes: outcome.timer.iteration_bytes(),
             limit_gb_s: bandwidth.limit_gb_s,
+            limit_gflop_s: gflop_s,
             max_rel_error: outcome.max_rel_error,
             tolerance: outcome.tolerance,
             truth_ok: outcome.truth_ok,
@@ -180,12 +187,17 @@ impl Display for Report {
             api,
             median_us,
             gb_s,
+            limit,
             percent_of_limit,
         } in &self.stages
         {
+            let of = match limit {
+                Limit::Memory => "",
+                Limit::Arithmetic => " of cgemm",
+            };
             writeln!(
                 f,
-                "{name:<width$}{api:<8}{median_us:>12.1}{gb_s:>10.2}{percent_of_limit:>11.1}%"
+                "{name:<width$}{api:<8}{median_us:>12.1}{gb_s:>10.2}{percent_of_limit:>11.1}%{of}"
             )?;
         }
         let whole_gb_s = if self.iteration_us > 0.0 {
@@ -213,6 +225,12 @@ impl Display for Report {
             "memory limit",
             &format_args!("{:.1} GB/s, measured", self.limit_gb_s),
         )?;
+        if let Some(gflop_s) = self.limit_gflop_s {
+            line(
+                "arithmetic",
+                &format_args!("{gflop_s:.1} GFLOP/s of a large cgemm, measured"),
+            )?;
+        }
         line(
             "hand-off",
             &format_args!(
@@ -333,7 +351,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timing::ApiName;
+    use crate::timing::{ApiName, Limit};
 
     fn sample() -> Report {
         Report {
@@ -351,6 +369,7 @@ mod tests {
                 api: ApiName::OpenCl,
                 median_us: 10.0,
                 gb_s: 2.0,
+                limit: Limit::Memory,
                 percent_of_limit: 5.0,
             }],
             handoff_us: 1.0,
@@ -364,6 +383,7 @@ mod tests {
             iteration_us: 10.0,
             iteration_bytes: 20_000,
             limit_gb_s: 40.0,
+            limit_gflop_s: None,
             max_rel_error: 1e-6,
             tolerance: 1e-4,
             truth_ok: Some(true),
@@ -421,7 +441,14 @@ mod tests {
         };
         assert_eq!(
             sorted(&value["stages"][0]),
-            ["api", "gb_s", "median_us", "name", "percent_of_limit"]
+            [
+                "api",
+                "gb_s",
+                "limit",
+                "median_us",
+                "name",
+                "percent_of_limit"
+            ]
         );
         assert_eq!(
             sorted(&value["satellites"][0]),

@@ -38,15 +38,54 @@ pub struct Stage {
     pub median_us: f64,
     /// Memory traffic of the stage's algorithm (one read and one write of what it touches) per second, in 10^9 bytes.
     pub gb_s: f64,
-    /// `gb_s` as a percentage of the measured memory bandwidth.
+    /// What the limit is a limit of.
+    pub limit: Limit,
+    /// The time that the limit leaves for the stage, as a percentage of `median_us`.
     pub percent_of_limit: f64,
+}
+
+/// What a stage cannot be faster than: of its memory traffic and its operations, each at the rate measured, the one that takes longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    /// The memory's bandwidth.
+    Memory,
+    /// The rate of a large complex product.
+    Arithmetic,
+}
+
+/// Rates measured on the device that the stages ran on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rates {
+    /// Memory traffic in 10^9 bytes a second.
+    pub gb_s: f64,
+    /// Operations of a large complex product in 10^9 a second; `None` where no stage counts any.
+    pub gflop_s: Option<f64>,
+}
+
+/// What a stage's algorithm cannot do without.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Work {
+    /// Memory traffic: one read and one write of whatever is touched.
+    pub bytes: u64,
+    /// Additions and multiplications of real numbers; 0 where the traffic always takes longer.
+    pub operations: u64,
+}
+
+impl From<u64> for Work {
+    fn from(bytes: u64) -> Self {
+        Self {
+            bytes,
+            operations: 0,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 struct Samples {
     name: &'static str,
     api: ApiName,
-    bytes: u64,
+    work: Work,
     times: Vec<Duration>,
 }
 
@@ -131,22 +170,22 @@ impl StageTimer {
         Ok(bridge.meter().snapshot().since(&before))
     }
 
-    /// Runs `work` as the stage `name` and keeps its wall time.
+    /// Runs `run` as the stage `name` and keeps its wall time.
     ///
-    /// `work` must leave `api` idle (finish or synchronise inside), or its time lands in another stage. `bytes` is the memory traffic
-    /// of the stage's algorithm: one read and one write of whatever it touches.
+    /// `run` must leave `api` idle (finish or synchronise inside), or its time lands in another stage. `work` is what the stage's
+    /// algorithm has to do; a number is its memory traffic in bytes.
     ///
     /// # Errors
-    /// That of `work`.
+    /// That of `run`.
     pub fn stage<R>(
         &mut self,
         name: &'static str,
         api: ApiName,
-        bytes: u64,
-        work: impl FnOnce() -> Result<R>,
+        work: impl Into<Work>,
+        run: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let start = Instant::now();
-        let result = work()?;
+        let result = run()?;
         let elapsed = start.elapsed() / self.at_once;
         if self.done >= self.warmup {
             match self
@@ -158,7 +197,7 @@ impl StageTimer {
                 None => self.stages.push(Samples {
                     name,
                     api,
-                    bytes,
+                    work: work.into(),
                     times: vec![elapsed],
                 }),
             }
@@ -175,29 +214,46 @@ impl StageTimer {
         self.started = Instant::now();
     }
 
-    /// The stages in the order in which they first ran. `limit_gb_s` is the measured bandwidth of the memory they work on.
-    pub fn stages(&self, limit_gb_s: f64) -> Vec<Stage> {
+    /// Whether a stage counts operations, so that their rate is a limit.
+    pub fn counts_operations(&self) -> bool {
+        self.stages.iter().any(|stage| stage.work.operations > 0)
+    }
+
+    /// The stages in the order in which they first ran, against the rates measured where they did.
+    pub fn stages(&self, rates: Rates) -> Vec<Stage> {
+        // 10^9 a second is 10^3 a microsecond; a rate that is not known leaves no time
+        let at_least_us = |amount: u64, rate: f64| {
+            if rate > 0.0 {
+                amount as f64 / rate / 1e3
+            } else {
+                0.0
+            }
+        };
         self.stages
             .iter()
             .map(|stage| {
                 let median_us = median_us(&stage.times);
-                // bytes per microsecond is 10^6 bytes per second
-                let gb_s = if median_us > 0.0 {
-                    stage.bytes as f64 / median_us / 1e3
-                } else {
-                    0.0
-                };
-                let percent_of_limit = if limit_gb_s > 0.0 {
-                    100.0 * gb_s / limit_gb_s
-                } else {
-                    0.0
+                let memory_us = at_least_us(stage.work.bytes, rates.gb_s);
+                let arithmetic_us =
+                    at_least_us(stage.work.operations, rates.gflop_s.unwrap_or(0.0));
+                let of = |amount: f64| {
+                    if median_us > 0.0 {
+                        amount / median_us
+                    } else {
+                        0.0
+                    }
                 };
                 Stage {
                     name: stage.name.to_owned(),
                     api: stage.api,
                     median_us,
-                    gb_s,
-                    percent_of_limit,
+                    gb_s: of(stage.work.bytes as f64 / 1e3),
+                    limit: if arithmetic_us > memory_us {
+                        Limit::Arithmetic
+                    } else {
+                        Limit::Memory
+                    },
+                    percent_of_limit: 100.0 * of(memory_us.max(arithmetic_us)),
                 }
             })
             .collect()
@@ -217,7 +273,7 @@ impl StageTimer {
     pub fn iteration_bytes(&self) -> u64 {
         self.stages
             .iter()
-            .map(|stage| stage.bytes * stage.times.len() as u64)
+            .map(|stage| stage.work.bytes * stage.times.len() as u64)
             .sum::<u64>()
             / self.whole.len().max(1) as u64
     }
@@ -248,10 +304,57 @@ mod tests {
     }
 
     #[test]
+    fn a_stage_is_held_against_what_takes_longer() {
+        let mut timer = StageTimer::new(1, 0);
+        let work = |operations| Work {
+            bytes: 4_000_000,
+            operations,
+        };
+        for (name, operations) in [("little", 5_000_000), ("much", 40_000_000)] {
+            timer
+                .stage(name, ApiName::Hip, work(operations), || Ok(()))
+                .unwrap();
+        }
+        timer
+            .stages
+            .iter_mut()
+            .for_each(|stage| stage.times = vec![Duration::from_micros(8000)]);
+        assert!(timer.counts_operations());
+        // 2 ms of traffic; 1 and 8 ms of operations
+        let both = Rates {
+            gb_s: 2.0,
+            gflop_s: Some(5.0),
+        };
+        let found: Vec<_> = timer
+            .stages(both)
+            .iter()
+            .map(|s| (s.limit, s.percent_of_limit.round()))
+            .collect();
+        assert_eq!(found, [(Limit::Memory, 25.0), (Limit::Arithmetic, 100.0)]);
+        assert_eq!(timer.stages(both)[0].gb_s, 0.5);
+        let memory = Rates {
+            gflop_s: None,
+            ..both
+        };
+        assert!(
+            timer
+                .stages(memory)
+                .iter()
+                .all(|s| s.limit == Limit::Memory && s.percent_of_limit.round() == 25.0)
+        );
+        assert!(
+            timer
+                .stages(Rates::default())
+                .iter()
+                .all(|s| s.percent_of_limit == 0.0)
+        );
+    }
+
+    #[test]
     fn warm_up_iterations_are_not_kept() {
         let mut timer = StageTimer::new(2, 1);
         for _ in 0..3 {
-            timer.stage("work", ApiName::Hip, 8, || Ok(())).unwrap();
+            timer.stage("work", ApiName::Hip, 8_u64, || Ok(())).unwrap();
             timer.iteration_done();
         }
         assert_eq!(timer.stages[0].times.len(), 2);
@@ -265,7 +368,7 @@ mod tests {
         assert_eq!((timer.iterations(), timer.steps()), (4, 0));
         for _ in 0..3 {
             timer.started = Instant::now() - Duration::from_secs(20);
-            timer.stage("work", ApiName::Hip, 8, || Ok(())).unwrap();
+            timer.stage("work", ApiName::Hip, 8_u64, || Ok(())).unwrap();
             timer.iteration_done();
         }
         assert_eq!((timer.iteration_bytes(), timer.steps()), (8, 6));
@@ -278,7 +381,9 @@ mod tests {
         let mut timer = StageTimer::new(2, 0);
         for _ in 0..2 {
             for _ in 0..2 {
-                timer.stage("work", ApiName::OpenCl, 8, || Ok(())).unwrap();
+                timer
+                    .stage("work", ApiName::OpenCl, 8_u64, || Ok(()))
+                    .unwrap();
             }
             timer.iteration_done();
         }

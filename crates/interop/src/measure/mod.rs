@@ -1,8 +1,9 @@
-//! What a hand-off and a launch cost and how fast the memory is, measured on the bridge itself.
+//! What a hand-off and a launch cost and how fast the memory and the arithmetic are, measured on the bridge itself.
 
 mod bandwidth;
 mod handoff;
 mod launch;
+mod products;
 
 pub use bandwidth::{Bandwidth, bandwidth, bandwidth_briefly, joint_bandwidth};
 pub(crate) use bandwidth::{brief_bytes, rate_of};
@@ -10,6 +11,7 @@ pub use handoff::{
     DirectionCost, HandoffCost, handoff, handoff_busy, handoff_by_direction, handoff_on_stream,
 };
 pub use launch::{CallCost, LaunchCost, StreamLaunchCost, launch, launch_on_stream};
+pub use products::arithmetic;
 
 /// The middle of `values`, or the mean of the two middle ones; NaN for none.
 fn median(values: &mut [f64]) -> f64 {
