@@ -8,6 +8,21 @@ __device__ static long long thread_index() {
     return (long long)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
+// The lower triangle of a covariance matrix from products over parts of the segments: their sum, scaled.
+extern "C" __global__ void sum_parts(const c32 *parts, c32 *matrix, int n, int count, float scale) {
+    const long long index = thread_index();
+    const long long row = index % n, column = index / n;
+    if (column >= n || row < column) return;
+    float re = 0.0f, im = 0.0f;
+    for (long long part = 0; part < count; part++) {
+        const c32 x = parts[part * n * n + index];
+        re += x.re;
+        im += x.im;
+    }
+    matrix[index].re = scale * re;
+    matrix[index].im = row == column ? 0.0f : scale * im;
+}
+
 // Keeps the diagonal of a covariance matrix.
 extern "C" __global__ void diagonal(const c32 *matrix, float *kept, int n) {
     const long long i = thread_index();

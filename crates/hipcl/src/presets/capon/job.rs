@@ -4,11 +4,12 @@ use clmgr::fft::{Direction, Plan};
 use clmgr::{Arg, NdRange};
 use hip::{DeviceBuffer, LaunchConfig};
 use interop::{Bridge, Category, Meter, Shared, blas};
+use platform::Platform;
 use rocblas::{Fill, Handle, Matrix, MatrixMut, Op, solver};
 
 use super::scene::Shape;
 use super::{Options, detect, singular};
-use crate::timing::{ApiName, StageTimer};
+use crate::timing::{ApiName, StageTimer, Work};
 use crate::{C32, Error, Result};
 
 const BLOCK: u32 = 64;
@@ -52,6 +53,8 @@ struct HipSide {
     stream: hip::Stream,
     blas: Handle,
     kernels: Kernels,
+    /// Products over parts of the segments, none where one call makes the whole covariance.
+    parts: DeviceBuffer<C32>,
     /// Covariance, then its Cholesky factor, then its inverse.
     matrix: DeviceBuffer<C32>,
     /// Diagonal of the covariance, then what elimination left of it.
@@ -71,6 +74,7 @@ struct Search {
 }
 
 struct Kernels {
+    sum_parts: hip::Function,
     diagonal: hip::Function,
     load_diagonal: hip::Function,
     pivots: hip::Function,
@@ -110,7 +114,7 @@ impl<'a> Job<'a> {
             select: program.kernel("select_channel")?,
             spectrum: bridge.alloc(elements * shape.samples())?,
             snapshots: bridge.alloc(elements * segments)?,
-            hip: HipSide::new(bridge, elements, grid.len())?,
+            hip: HipSide::new(bridge, shape, grid.len())?,
         };
         job.hip.aim(job.meter, Which::Coarse, grid)?;
         Ok(job)
@@ -128,8 +132,11 @@ impl<'a> Job<'a> {
 
         let directions = self.grid.len();
         let n = self.shape.elements as u64;
-        let traffic = (2 * directions as u64 * n + n * n) * COMPLEX;
-        timer.stage("steer", ApiName::Hip, traffic, || {
+        let work = Work {
+            bytes: (2 * directions as u64 * n + n * n) * COMPLEX,
+            operations: 8 * directions as u64 * n * n,
+        };
+        timer.stage("steer", ApiName::Hip, work, || {
             self.hip.steer(Which::Coarse, directions)?;
             Ok(self.hip.stream.synchronize()?)
         })?;
@@ -228,6 +235,7 @@ impl<'a> Job<'a> {
             stream,
             blas: handle,
             kernels,
+            parts,
             matrix,
             kept,
             ..
@@ -236,12 +244,53 @@ impl<'a> Job<'a> {
         timer.stage(
             "covariance",
             ApiName::Hip,
-            (n * segments as u64 + n * n) * COMPLEX,
+            Work {
+                bytes: (n * segments as u64 + n * n) * COMPLEX,
+                // of a complex product, of which one triangle is needed
+                operations: 4 * n * n * segments as u64,
+            },
             || {
-                let z = blas::Matrix::new(&self.snapshots, elements, segments, elements);
-                let r = blas::Matrix::new(&mut *matrix, elements, elements, elements);
                 let scale = 1.0 / segments as f32;
-                blas::herk(handle, Fill::Lower, Op::None, scale, z, 0.0, r)?;
+                if parts.is_empty() {
+                    let z = blas::Matrix::new(&self.snapshots, elements, segments, elements);
+                    let r = blas::Matrix::new(&mut *matrix, elements, elements, elements);
+                    blas::herk(handle, Fill::Lower, Op::None, scale, z, 0.0, r)?;
+                } else {
+                    let each = elements * elements;
+                    let count = parts.len() / each;
+                    let (columns, stride) = (segments / count, elements * segments / count);
+                    let z = blas::Batch::new(
+                        &self.snapshots,
+                        elements,
+                        columns,
+                        elements,
+                        stride,
+                        count,
+                    );
+                    let p =
+                        blas::Batch::new(&mut *parts, elements, elements, elements, each, count);
+                    let (one, zero) = (C32::new(1.0, 0.0), C32::new(0.0, 0.0));
+                    blas::gemm_strided_batched(
+                        handle,
+                        Op::None,
+                        Op::ConjTranspose,
+                        one,
+                        z,
+                        z,
+                        zero,
+                        p,
+                    )?;
+                    let args: [&dyn hip::KernelArg; 5] = [
+                        &parts.on(stream)?,
+                        &matrix.on_mut(stream)?,
+                        &(elements as i32),
+                        &(count as i32),
+                        &scale,
+                    ];
+                    let whole = LaunchConfig::linear(each, BLOCK)?;
+                    // SAFETY: the arguments are of the kernel's types; it reads `count` matrices of elements x elements and writes one.
+                    unsafe { kernels.sum_parts.launch(stream, whole, &args) }?;
+                }
                 let matrix = matrix.on_mut(stream)?;
                 let mut kept = kept.on_mut(stream)?;
                 let order = elements as i32;
@@ -268,6 +317,25 @@ impl<'a> Job<'a> {
     }
 }
 
+/// In how many parts of the segments the covariance is made. A card's libraries give each block a tile of the result, of which a matrix
+/// of a few hundred rows has too few to occupy the card; products over parts of the sum have as many each.
+fn parts(platform: Platform, shape: Shape) -> usize {
+    const TILE: usize = 64;
+    const MOST: usize = 16;
+    /// A few for each compute unit of a large card.
+    const TILES: usize = 640;
+    let tiles = shape.elements.div_ceil(TILE).pow(2);
+    let most = match platform {
+        Platform::Host => 1,
+        _ => (TILES / tiles).clamp(1, MOST),
+    };
+    // there is always 1
+    (1..=most)
+        .rev()
+        .find(|&count| shape.segments.is_multiple_of(count))
+        .unwrap_or(1)
+}
+
 /// Which set of directions.
 #[derive(Clone, Copy)]
 enum Which {
@@ -276,13 +344,19 @@ enum Which {
 }
 
 impl HipSide {
-    fn new(bridge: &Bridge, elements: usize, directions: usize) -> Result<Self> {
+    fn new(bridge: &Bridge, shape: Shape, directions: usize) -> Result<Self> {
+        let elements = shape.elements;
+        let parts = match parts(bridge.report().platform, shape) {
+            1 => 0,
+            parts => parts,
+        };
         let device = bridge.hip_device();
         let module = hip::rtc::Program::new(include_str!("../../../kernels/capon.hip"))
             .name("capon.hip")
             .option("-O3")
             .compile(device)?;
         let kernels = Kernels {
+            sum_parts: module.function("sum_parts")?,
             diagonal: module.function("diagonal")?,
             load_diagonal: module.function("load_diagonal")?,
             pivots: module.function("pivots")?,
@@ -302,6 +376,7 @@ impl HipSide {
         Ok(Self {
             blas: Handle::new(&bridge.blas()?, &stream)?,
             kernels,
+            parts: device.alloc(parts * elements * elements)?,
             matrix: device.alloc(elements * elements)?,
             kept: device.alloc(elements)?,
             coarse: search(directions)?,
@@ -352,7 +427,11 @@ impl HipSide {
     fn invert(&mut self, timer: &mut StageTimer, meter: &Meter) -> Result<()> {
         let n = self.elements();
         // a Cholesky factorisation, an inversion, and the other triangle: the matrix is read and written three times at least
-        let traffic = 6 * (n * n) as u64 * COMPLEX;
+        let work = Work {
+            bytes: 6 * (n * n) as u64 * COMPLEX,
+            // n^3 / 3 and 2 n^3 / 3 complex multiplications and additions of halves of a matrix
+            operations: 4 * (n as u64).pow(3),
+        };
         let Self {
             stream,
             blas,
@@ -399,7 +478,7 @@ impl HipSide {
             unsafe { kernels.fill_upper.launch(stream, whole, &[&matrix, &order]) }?;
             Ok(stream.synchronize()?)
         };
-        timer.stage("invert", ApiName::Hip, traffic, || {
+        timer.stage("invert", ApiName::Hip, work, || {
             meter.count_as(Category::Control, invert)
         })
     }
@@ -484,5 +563,27 @@ fn explain(error: rocblas::Error) -> Error {
         }
         rocblas::Error::Singular { pivot } => Error::Input(singular(pivot, "a zero pivot")),
         other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(elements: usize, segments: usize) -> Shape {
+        Shape {
+            elements,
+            segments,
+            channels: 32,
+        }
+    }
+
+    #[test]
+    fn a_small_covariance_is_made_in_parts_on_a_card() {
+        assert_eq!(parts(Platform::Nvidia, shape(341, 1024)), 16);
+        assert_eq!(parts(Platform::Amd, shape(341, 1000)), 10);
+        assert_eq!(parts(Platform::Nvidia, shape(341, 1021)), 1);
+        assert_eq!(parts(Platform::Nvidia, shape(4000, 1024)), 1);
+        assert_eq!(parts(Platform::Host, shape(341, 1024)), 1);
     }
 }
