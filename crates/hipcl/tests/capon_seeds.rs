@@ -166,3 +166,25 @@ fn noise_alone_gives_no_emitter() {
     // one scene in 1000 is allowed; three of 200 would be a threshold that is too low
     assert!(alarms < 3, "{alarms} false alarms");
 }
+
+#[test]
+fn a_covariance_made_in_parts_gives_the_same_emitters() {
+    let bridge = match common::open(None) {
+        Ok(bridge) => bridge,
+        Err(reason) => return common::skip("a covariance in parts", &reason),
+    };
+    let options = Options {
+        elements: 65,
+        segments: 240,
+        channels: 8,
+        channel: 3,
+        ..Options::default()
+    };
+    let common = Common {
+        iterations: Some(1),
+        ..Common::default()
+    };
+    let card = platform::Platform::Nvidia;
+    let outcome = capon::run_as_for(card, &bridge, &common, &options).unwrap();
+    assert!(outcome.verified(), "error {:e}", outcome.max_rel_error);
+}

@@ -85,6 +85,7 @@ struct Kernels {
 
 impl<'a> Job<'a> {
     pub(super) fn new(
+        platform: Platform,
         bridge: &'a Bridge,
         shape: Shape,
         options: &Options,
@@ -114,7 +115,7 @@ impl<'a> Job<'a> {
             select: program.kernel("select_channel")?,
             spectrum: bridge.alloc(elements * shape.samples())?,
             snapshots: bridge.alloc(elements * segments)?,
-            hip: HipSide::new(bridge, shape, grid.len())?,
+            hip: HipSide::new(platform, bridge, shape, grid.len())?,
         };
         job.hip.aim(job.meter, Which::Coarse, grid)?;
         Ok(job)
@@ -344,9 +345,9 @@ enum Which {
 }
 
 impl HipSide {
-    fn new(bridge: &Bridge, shape: Shape, directions: usize) -> Result<Self> {
+    fn new(platform: Platform, bridge: &Bridge, shape: Shape, directions: usize) -> Result<Self> {
         let elements = shape.elements;
-        let parts = match parts(bridge.report().platform, shape) {
+        let parts = match parts(platform, shape) {
             1 => 0,
             parts => parts,
         };

@@ -26,6 +26,7 @@
 use std::path::PathBuf;
 
 use interop::Bridge;
+use platform::Platform;
 
 use self::reference::Reference;
 use self::scene::{Shape, Truth};
@@ -113,6 +114,19 @@ impl Default for Options {
 /// # Errors
 /// Unusable input or options, a singular covariance matrix, or a failed call.
 pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
+    run_as_for(bridge.report().platform, bridge, common, options)
+}
+
+/// As [`run`], with the shapes of products that suit `platform`, whichever the bridge's is: the same results.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_as_for(
+    platform: Platform,
+    bridge: &Bridge,
+    common: &Common,
+    options: &Options,
+) -> Result<Outcome> {
     let recording = Recording::obtain(bridge, common, options)?;
     let shape = recording.shape;
     let step = options
@@ -122,7 +136,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
 
     let mut raw = bridge.alloc(recording.samples.len())?;
     raw.upload(&recording.samples)?;
-    let mut job = job::Job::new(bridge, shape, options, &grid)?;
+    let mut job = job::Job::new(platform, bridge, shape, options, &grid)?;
     let mut timer = common.timer(ITERATIONS);
     let mut found = job::Found::default();
     let copies = timer.run(bridge, |timer| {
