@@ -112,63 +112,109 @@ struct Selection {
     unsigned int rank;    // how many of the powers that agree with them lie below the median
 };
 
-// Grid: chunks of the powers, satellite.
-extern "C" __global__ void count_digits(const float* power, const Selection* selections,
-                                        unsigned int* histograms, unsigned int cells,
-                                        unsigned int shift, unsigned int fixed_mask)
+// Four powers that lie on 16 bytes: one wide load.
+struct alignas(16) Four {
+    unsigned int keys[4];
+};
+
+// Histograms that the threads of a block keep, at most: neighbours count into different ones, since most powers have one of few digits
+// and neighbours would wait for each other.
+#define MOST_COPIES 4
+
+__device__ static void tally(unsigned int* counts, unsigned int key, unsigned int prefix, unsigned int fixed_mask, unsigned int shift,
+                             unsigned int copies, unsigned int copy)
 {
-    __shared__ unsigned int counts[2048];
-    for (unsigned int digit = threadIdx.x; digit < 2048; digit += blockDim.x) counts[digit] = 0;
+    if ((key & fixed_mask) == prefix) atomicAdd(&counts[((key >> shift) & 2047) * copies + copy], 1u);
+}
+
+// Grid: chunks of the powers, satellite.
+extern "C" __global__ void count_digits(const float* __restrict__ power, const Selection* selections,
+                                        unsigned int* histograms, unsigned int cells,
+                                        unsigned int shift, unsigned int fixed_mask, unsigned int copies)
+{
+    __shared__ unsigned int counts[2048 * MOST_COPIES];
+    for (unsigned int i = threadIdx.x; i < 2048 * copies; i += blockDim.x) counts[i] = 0;
     __syncthreads();
 
     const unsigned long long satellite = blockIdx.y;
     const unsigned int prefix = selections[satellite].prefix;
-    const unsigned int* keys = (const unsigned int*)power + satellite * cells;
-    // four neighbours a thread: whole cache lines for a CPU, wide loads for a GPU
-    const unsigned int chunk = (cells / gridDim.x / 4 + 1) * 4;
-    const unsigned int begin = blockIdx.x * chunk;
-    const unsigned int end = begin + chunk < cells ? begin + chunk : cells;
-    for (unsigned int i = begin + 4 * threadIdx.x; i < end; i += 4 * blockDim.x) {
-        for (unsigned int j = i; j < i + 4 && j < end; ++j) {
-            const unsigned int key = keys[j];
-            if ((key & fixed_mask) == prefix) atomicAdd(&counts[(key >> shift) & 2047], 1u);
-        }
+    const unsigned int copy = threadIdx.x % copies;
+    // a satellite's powers begin anywhere, the fours within them on 16 bytes
+    const unsigned long long first = satellite * cells;
+    const unsigned long long last = first + cells;
+    const unsigned int* keys = (const unsigned int*)power;
+    const Four* fours = (const Four*)power;
+    const unsigned long long all_begin = (first + 3) / 4;
+    const unsigned long long all_end = last / 4;
+    const unsigned long long chunk = (all_end - all_begin + gridDim.x - 1) / gridDim.x;
+    const unsigned long long begin = all_begin + blockIdx.x * chunk;
+    const unsigned long long end = begin + chunk < all_end ? begin + chunk : all_end;
+    const unsigned long long step = blockDim.x;
+    unsigned long long i = begin + threadIdx.x;
+    // several loads on their way before the first of them is counted
+    for (; i + 3 * step < end; i += 4 * step) {
+        const Four a = fours[i], b = fours[i + step], c = fours[i + 2 * step], d = fours[i + 3 * step];
+        for (int j = 0; j < 4; ++j) tally(counts, a.keys[j], prefix, fixed_mask, shift, copies, copy);
+        for (int j = 0; j < 4; ++j) tally(counts, b.keys[j], prefix, fixed_mask, shift, copies, copy);
+        for (int j = 0; j < 4; ++j) tally(counts, c.keys[j], prefix, fixed_mask, shift, copies, copy);
+        for (int j = 0; j < 4; ++j) tally(counts, d.keys[j], prefix, fixed_mask, shift, copies, copy);
+    }
+    for (; i < end; i += step) {
+        const Four a = fours[i];
+        for (int j = 0; j < 4; ++j) tally(counts, a.keys[j], prefix, fixed_mask, shift, copies, copy);
+    }
+    // at most three before the first four and three behind the last
+    if (blockIdx.x == 0 && threadIdx.x < 6) {
+        const unsigned int beside = threadIdx.x % 3;
+        const bool before = threadIdx.x < 3;
+        const unsigned long long at = before ? first + beside : 4 * all_end + beside;
+        if (at < (before ? 4 * all_begin : last)) tally(counts, keys[at], prefix, fixed_mask, shift, copies, copy);
     }
     __syncthreads();
 
     unsigned int* histogram = histograms + satellite * 2048;
     for (unsigned int digit = threadIdx.x; digit < 2048; digit += blockDim.x) {
-        if (counts[digit] != 0) atomicAdd(&histogram[digit], counts[digit]);
+        unsigned int count = 0;
+        for (unsigned int k = 0; k < copies; ++k) count += counts[digit * copies + k];
+        if (count != 0) atomicAdd(&histogram[digit], count);
     }
 }
 
-// Grid: satellite. Leaves the histogram empty for the next pass; the last pass (shift 0) stores the median.
-extern "C" __global__ void select_digit(Selection* selections, unsigned int* histograms, Peak* peaks,
-                                        unsigned int satellites, unsigned int shift)
+// Threads that select, and how many digits each looks at.
+#define SELECTORS 64
+#define DIGITS_EACH (2048 / SELECTORS)
+
+// One block of SELECTORS threads a satellite. Leaves the histogram empty for the next pass; the last pass (shift 0) stores the median.
+extern "C" __global__ void select_digit(Selection* selections, unsigned int* histograms, Peak* peaks, unsigned int shift)
 {
-    const unsigned int satellite = blockIdx.x * blockDim.x + threadIdx.x;
-    if (satellite >= satellites) return;
-    unsigned int* histogram = histograms + satellite * 2048;
-    unsigned int rank = selections[satellite].rank;
-    unsigned int chosen = 0;
-    bool found = false;
-    for (unsigned int digit = 0; digit < 2048; ++digit) {
-        const unsigned int count = histogram[digit];
-        histogram[digit] = 0;
-        if (!found && rank < count) {
-            chosen = digit;
-            found = true;
-        }
-        if (!found) rank -= count;
+    __shared__ unsigned int sums[SELECTORS];
+    const unsigned int thread = threadIdx.x;
+    const unsigned long long satellite = blockIdx.x;
+    Selection* selection = selections + satellite;
+    unsigned int* histogram = histograms + satellite * 2048 + thread * DIGITS_EACH;
+    unsigned int sum = 0;
+    for (unsigned int digit = 0; digit < DIGITS_EACH; ++digit) sum += histogram[digit];
+    sums[thread] = sum;
+    const unsigned int rank = selection->rank;
+    const unsigned int prefix = selection->prefix;
+    __syncthreads();
+
+    unsigned int below = 0;
+    for (unsigned int other = 0; other < thread; ++other) below += sums[other];
+    // the wanted rank is among the digits of exactly one thread
+    if (rank >= below && rank < below + sum) {
+        unsigned int digit = 0;
+        while (rank >= below + histogram[digit]) below += histogram[digit++];
+        union {
+            unsigned int bits;
+            float value;
+        } median;
+        median.bits = prefix | ((thread * DIGITS_EACH + digit) << shift);
+        selection->prefix = median.bits;
+        selection->rank = rank - below;
+        if (shift == 0) peaks[satellite].median = median.value;
     }
-    union {
-        unsigned int bits;
-        float value;
-    } median;
-    median.bits = selections[satellite].prefix | (chosen << shift);
-    selections[satellite].prefix = median.bits;
-    selections[satellite].rank = rank;
-    if (shift == 0) peaks[satellite].median = median.value;
+    for (unsigned int digit = 0; digit < DIGITS_EACH; ++digit) histogram[digit] = 0;
 }
 
 // Grid: satellite. Starts a selection of the power with `rank` others below it.

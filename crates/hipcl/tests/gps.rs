@@ -17,6 +17,7 @@ use hipcl::presets::gps::truth::Verdict;
 use hipcl::presets::gps::{self, TOLERANCE, ca_code, reference};
 use hipcl::timing::{ApiName, StageTimer};
 use interop::{Bridge, Route};
+use platform::Platform;
 
 const PFA: f64 = 1e-3;
 
@@ -59,9 +60,13 @@ struct Bench {
 
 impl Bench {
     fn new(bridge: &Bridge, parameters: &Parameters) -> Self {
+        Self::as_for(bridge.report().platform, bridge, parameters)
+    }
+
+    fn as_for(platform: Platform, bridge: &Bridge, parameters: &Parameters) -> Self {
         let geometry = Geometry::new(parameters).unwrap();
         Self {
-            search: Search::new(bridge, &geometry).unwrap(),
+            search: Search::as_for(platform, bridge, &geometry).unwrap(),
             geometry,
         }
     }
@@ -384,6 +389,31 @@ fn staging_copies_the_correlations_out_of_opencl_and_into_hip() {
         "two iterations, two copies, 8 bytes a value"
     );
     assert!(outcome.verified());
+}
+
+#[test]
+fn the_shapes_that_suit_a_card_give_the_same_peaks_and_medians() {
+    let Some(bridge) = bridge("the_shapes_that_suit_a_card_give_the_same_peaks_and_medians") else {
+        return;
+    };
+    for (blocks, sub) in [(10, 5), (6, 2)] {
+        let parameters = Parameters {
+            rate_hz: 2.025e6,
+            doppler_max_hz: 900.0,
+            blocks,
+            sub,
+            ..parameters()
+        };
+        let mut bench = Bench::as_for(Platform::Nvidia, bridge, &parameters);
+        let samples = Scene::random(5, parameters.rate_hz, 900.0, blocks, &[50.0, 45.0])
+            .samples(bench.geometry.samples())
+            .unwrap();
+        let peaks = bench.peaks(&samples);
+        let map = bench.search.power_map().unwrap();
+        let error = reference::max_rel_error(&parameters, &samples, &map);
+        assert!(error <= 0.1 * TOLERANCE, "{error} with {parameters:?}");
+        check_peaks(&bench.geometry, &map, &peaks);
+    }
 }
 
 #[test]

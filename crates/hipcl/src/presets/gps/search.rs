@@ -5,22 +5,22 @@ use clmgr::{Arg, NdRange, RegularBuffer, fft};
 use hip::{DeviceBuffer, LaunchConfig};
 use interop::blas::{self, Batch};
 use interop::{Bridge, Category, Residency, Route, Shared};
+use platform::Platform;
 use rocblas::Op;
 
 use super::ca_code::{self, PRNS};
 use super::detect::Peak;
 use super::geometry::Geometry;
 use crate::presets::crossing_bytes;
-use crate::timing::{ApiName, StageTimer};
+use crate::timing::{ApiName, StageTimer, Work};
 use crate::{C32, Error, Result};
 
 /// Threads of a HIP block. `peak_delays` counts on exactly this number.
 const THREADS: u32 = 256;
-/// Blocks that count the digits of one satellite's powers together, and their threads: few, because each block adds its whole histogram.
-const CHUNKS: u32 = 16;
-const CHUNK_THREADS: u32 = 64;
 /// Values of a digit of the selection.
 const DIGITS: usize = 2048;
+/// Threads of the block that selects one of them, on which `select_digit` counts.
+const SELECTORS: u32 = 64;
 
 /// A satellite's peak as the kernels write it.
 #[repr(C)]
@@ -66,7 +66,9 @@ struct Hip {
     stream: hip::Stream,
     blas: rocblas::Handle,
     kernels: Kernels,
-    /// Blocks of a sub-interval x fine Doppler bins.
+    /// Sub-intervals that one product takes.
+    together: usize,
+    /// Blocks of a sub-interval x fine Doppler bins, for each of these sub-intervals on the diagonal.
     steering: DeviceBuffer<C32>,
     /// `[prn][coarse Doppler][sub-interval][fine Doppler][delay]`.
     fine: DeviceBuffer<C32>,
@@ -77,6 +79,37 @@ struct Hip {
     peaks: DeviceBuffer<PeakRecord>,
     selections: DeviceBuffer<[u32; 2]>,
     histograms: DeviceBuffer<u32>,
+    counting: Counting,
+}
+
+/// How the digits of one satellite's powers are counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Counting {
+    /// Blocks that share a satellite: few, because each adds its whole histogram.
+    chunks: u32,
+    threads: u32,
+    /// Histograms of a block.
+    copies: u32,
+}
+
+impl Counting {
+    /// For a device with so many compute units, all of them busy.
+    fn new(platform: Platform, units: u32) -> Self {
+        match platform {
+            // its threads take turns: none waits for another's histogram
+            Platform::Host => Self {
+                chunks: 16,
+                threads: 64,
+                copies: 1,
+            },
+            // as many threads as a unit of an H200 holds: four of these blocks
+            _ => Self {
+                chunks: (4 * units).div_ceil(PRNS as u32).max(1),
+                threads: 512,
+                copies: 4,
+            },
+        }
+    }
 }
 
 struct Kernels {
@@ -94,6 +127,14 @@ impl Search {
     /// # Errors
     /// [`Error::Input`] if the devices can't hold a search of this size, else what the APIs say.
     pub fn new(bridge: &Bridge, geometry: &Geometry) -> Result<Self> {
+        Self::as_for(bridge.report().platform, bridge, geometry)
+    }
+
+    /// As [`new`](Self::new), with the shapes of products and launches that suit `platform`, whichever the bridge's is: the same results.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn as_for(platform: Platform, bridge: &Bridge, geometry: &Geometry) -> Result<Self> {
         let bytes = geometry.correlations() * size_of::<C32>();
         let most = bridge.cl_device().max_alloc_bytes();
         if bytes as u64 > most || i32::try_from(geometry.cells()).is_err() {
@@ -106,7 +147,7 @@ impl Search {
             meter: meter.clone(),
             opencl: meter.count_as(Category::Input, || OpenCl::new(bridge, geometry))?,
             correlations: bridge.alloc(geometry.correlations())?,
-            hip: meter.count_as(Category::Input, || Hip::new(bridge, geometry))?,
+            hip: meter.count_as(Category::Input, || Hip::new(platform, bridge, geometry))?,
             geometry: geometry.clone(),
             scale: 0.0,
         })
@@ -266,13 +307,19 @@ impl Search {
         } = self;
         let (delays, sub, bins) = (geometry.block(), geometry.sub(), geometry.fine_hz().len());
         let segments = PRNS * geometry.coarse_hz().len();
-        let batches = segments * geometry.sub_intervals();
+        let together = hip.together;
+        let batches = segments * geometry.sub_intervals() / together;
         let fine_bytes = bytes::<C32>(hip.fine.len());
+        // columns of the correlations, of the steering matrix and of what comes out, all without gaps
+        let (sub, bins) = (sub * together, bins * together);
 
         timer.stage(
             "fine doppler",
             ApiName::Hip,
-            bytes::<C32>(correlations.len()) + fine_bytes,
+            Work {
+                bytes: bytes::<C32>(correlations.len()) + fine_bytes,
+                operations: 8 * correlations.len() as u64 * geometry.fine_hz().len() as u64,
+            },
             || {
                 blas::gemm_strided_batched(
                     &hip.blas,
@@ -293,7 +340,7 @@ impl Search {
             fine_bytes + bytes::<f32>(hip.power.len()),
             || {
                 let stream = &hip.stream;
-                let length = (bins * delays) as u32;
+                let length = (geometry.fine_hz().len() * delays) as u32;
                 let config = grid(length as usize, segments as u32)?;
                 let args: [&dyn hip::KernelArg; 4] = [
                     &hip.fine.on(stream)?,
@@ -358,7 +405,16 @@ impl Search {
         })?;
 
         timer.stage("median", ApiName::Hip, 3 * map_bytes, || {
-            let per_satellite = LaunchConfig::linear(PRNS, 32)?;
+            let per_satellite = LaunchConfig {
+                grid: (satellites, 1, 1),
+                block: (SELECTORS, 1, 1),
+                shared_bytes: 0,
+            };
+            let Counting {
+                chunks,
+                threads,
+                copies,
+            } = hip.counting;
             {
                 let args: [&dyn hip::KernelArg; 4] = [
                     &hip.selections.on_mut(stream)?,
@@ -378,30 +434,30 @@ impl Search {
             for (shift, fixed) in [(21u32, 0u32), (10, 0xffe0_0000), (0, 0xffff_fc00)] {
                 {
                     let config = LaunchConfig {
-                        grid: (CHUNKS, satellites, 1),
-                        block: (CHUNK_THREADS, 1, 1),
+                        grid: (chunks, satellites, 1),
+                        block: (threads, 1, 1),
                         shared_bytes: 0,
                     };
-                    let args: [&dyn hip::KernelArg; 6] = [
+                    let args: [&dyn hip::KernelArg; 7] = [
                         &hip.power.on(stream)?,
                         &hip.selections.on(stream)?,
                         &hip.histograms.on_mut(stream)?,
                         &cells,
                         &shift,
                         &fixed,
+                        &copies,
                     ];
                     // SAFETY: the kernel reads `cells` powers a satellite, which is what `power` holds, and adds to one histogram a
                     // satellite; a digit is below the histogram's length.
                     unsafe { hip.kernels.count_digits.launch(stream, config, &args)? };
                 }
-                let args: [&dyn hip::KernelArg; 5] = [
+                let args: [&dyn hip::KernelArg; 4] = [
                     &hip.selections.on_mut(stream)?,
                     &hip.histograms.on_mut(stream)?,
                     &hip.peaks.on_mut(stream)?,
-                    &satellites,
                     &shift,
                 ];
-                // SAFETY: the kernel touches one selection, histogram and peak a satellite, and leaves out threads beyond them.
+                // SAFETY: one block of the size the kernel is written for a satellite, and one selection, histogram and peak each.
                 unsafe {
                     hip.kernels
                         .select_digit
@@ -511,13 +567,14 @@ impl OpenCl {
 }
 
 impl Hip {
-    fn new(bridge: &Bridge, geometry: &Geometry) -> Result<Self> {
+    fn new(platform: Platform, bridge: &Bridge, geometry: &Geometry) -> Result<Self> {
         let device = bridge.hip_device();
         let stream = bridge.stream()?;
         let module = hip::rtc::Program::new(include_str!("../../../kernels/gps.hip"))
             .name("gps.hip")
             .compile(device)?;
         let map = PRNS * geometry.cells();
+        let together = together(platform, geometry);
         Ok(Self {
             blas: rocblas::Handle::new(&bridge.blas()?, &stream)?,
             kernels: Kernels {
@@ -528,7 +585,11 @@ impl Hip {
                 count_digits: module.function("count_digits")?,
                 select_digit: module.function("select_digit")?,
             },
-            steering: device.alloc_from(&stream, &steering(geometry))?,
+            together,
+            steering: device.alloc_from(
+                &stream,
+                &on_diagonal(&steering(geometry), geometry, together),
+            )?,
             fine: device.alloc(map * geometry.sub_intervals())?,
             power: device.alloc(map)?,
             best: device.alloc(PRNS * geometry.block())?,
@@ -536,6 +597,7 @@ impl Hip {
             peaks: device.alloc(PRNS)?,
             selections: device.alloc(PRNS)?,
             histograms: device.alloc(PRNS * DIGITS)?,
+            counting: Counting::new(platform, device.compute_units()?),
             stream,
         })
     }
@@ -562,6 +624,34 @@ fn steering(geometry: &Geometry) -> Vec<C32> {
         .collect()
 }
 
+/// How many sub-intervals one product takes, each with zeros for the others: a card's libraries compute tiles of 32 columns and more, and
+/// with the few columns of one sub-interval they spend their time on beginning and ending. The software device computes what it is given.
+fn together(platform: Platform, geometry: &Geometry) -> usize {
+    const TILE: usize = 32;
+    let columns = geometry.sub().max(geometry.fine_hz().len());
+    let most = match platform {
+        Platform::Host => 1,
+        _ => (TILE / columns).max(1),
+    };
+    let all = PRNS * geometry.coarse_hz().len() * geometry.sub_intervals();
+    // there is always 1
+    (1..=most)
+        .rev()
+        .find(|&count| all.is_multiple_of(count))
+        .unwrap_or(1)
+}
+
+/// The steering matrix on the diagonal of one for `together` sub-intervals.
+fn on_diagonal(steering: &[C32], geometry: &Geometry, together: usize) -> Vec<C32> {
+    let (sub, bins) = (geometry.sub(), geometry.fine_hz().len());
+    let mut all = vec![C32::ZERO; steering.len() * together * together];
+    for (column, values) in (0..together * bins).zip(steering.chunks(sub).cycle()) {
+        let from = column * sub * together + column / bins * sub;
+        all[from..from + sub].copy_from_slice(values);
+    }
+    all
+}
+
 /// A grid over `items` values in x and `lines` lines in y.
 fn grid(items: usize, lines: u32) -> Result<LaunchConfig> {
     let mut config = LaunchConfig::linear(items, THREADS)?;
@@ -576,6 +666,59 @@ fn bytes<T>(len: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn geometry(blocks: usize, sub: usize) -> Geometry {
+        Geometry::new(&super::super::geometry::Parameters {
+            rate_hz: 4e6,
+            doppler_max_hz: 5000.0,
+            doppler_step_hz: 500.0,
+            blocks,
+            sub,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn sub_intervals_go_together_as_a_tile_takes_them() {
+        assert_eq!(together(Platform::Nvidia, &geometry(10, 5)), 6);
+        assert_eq!(together(Platform::Amd, &geometry(20, 10)), 3);
+        assert_eq!(together(Platform::Nvidia, &geometry(40, 20)), 1);
+        assert_eq!(together(Platform::Host, &geometry(10, 5)), 1);
+    }
+
+    #[test]
+    fn each_of_several_sub_intervals_has_its_steering_matrix() {
+        let geometry = geometry(8, 4);
+        let one = steering(&geometry);
+        let (sub, bins) = (4, geometry.fine_hz().len());
+        assert_eq!(on_diagonal(&one, &geometry, 1), one);
+        let all = on_diagonal(&one, &geometry, 3);
+        for (column, row) in
+            (0..3 * bins).flat_map(|column| (0..3 * sub).map(move |row| (column, row)))
+        {
+            let here = row / sub == column / bins;
+            let wanted = if here {
+                one[row % sub + column % bins * sub]
+            } else {
+                C32::ZERO
+            };
+            assert_eq!(all[row + column * 3 * sub], wanted, "({row}, {column})");
+        }
+    }
+
+    #[test]
+    fn the_digits_are_counted_by_every_unit_of_a_card() {
+        for units in [1, 80, 120, 132] {
+            let Counting {
+                chunks,
+                threads,
+                copies,
+            } = Counting::new(Platform::Nvidia, units);
+            assert!(chunks * PRNS as u32 >= 4 * units && chunks < units.max(2));
+            // what the kernel has room for
+            assert!(threads <= 1024 && copies <= 4);
+        }
+    }
 
     #[test]
     fn phase_steps_of_opposite_frequencies_cancel() {
