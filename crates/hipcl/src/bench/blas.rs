@@ -4,7 +4,7 @@ use rocblas::{Batch, BatchMut, Handle, Matrix, MatrixMut, Op};
 
 use super::line::{Better, Line};
 use super::peer::{self, Product};
-use super::{Found, Ground, in_turns, per_second, same_result};
+use super::{Found, Ground, in_turns, per_second, same_result, shapes};
 use crate::{C32, Result};
 
 /// Rows of the square matrices, and how many of them.
@@ -49,6 +49,7 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
             *line = line.clone().against(fastest, "the best of these");
         }
     }
+    shapes::measure(ground, fastest, &mut found)?;
     Ok(found)
 }
 

@@ -33,6 +33,7 @@ mod pipeline;
 mod pool;
 pub mod report;
 mod routes;
+mod shapes;
 mod soak;
 mod solver;
 mod stages;
