@@ -134,6 +134,39 @@ fn a_batch_of_341_x_341_is_inverted_in_place_and_tells_of_each_matrix_alone() {
 }
 
 #[test]
+fn a_hermitian_inverse_never_looks_at_the_triangle_that_is_not_named() {
+    let rig = rig();
+    let mirror = Mirror::new(rig.bridge.hip_device()).expect("a kernel");
+    for (n, count) in [(1, 2), (2, 3), (33, 5), (341, 2)] {
+        for fill in [Fill::Lower, Fill::Upper] {
+            let data: Vec<C32> = (0..count).flat_map(|i| hermitian(n, i)).collect();
+            let mut given = data.clone();
+            for (index, entry) in given.iter_mut().enumerate() {
+                let (i, j) = (index % n, index / n % n);
+                if i != j && (i > j) == (fill == Fill::Upper) {
+                    *entry = C32::new(f32::NAN, f32::NAN);
+                }
+            }
+            let mut a = rig.filled(&given);
+            let count = count as usize;
+            let batch = Batch::new(&mut a, n, n, n, n * n, count);
+            let found = solver::hermitian_inverse(&rig.handle, &mirror, fill, batch);
+            found.expect("queued").check().expect("inverses");
+            let inverse = downloaded(&a);
+            // the first and the last, since a large one takes long to check
+            for matrix in [0, count - 1] {
+                let at = matrix * n * n..(matrix + 1) * n * n;
+                let off = residual(&data[at.clone()], &inverse[at], identity, n);
+                assert!(
+                    off < 1e-4,
+                    "matrix {matrix} of {n}, {fill:?}, is off by {off}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn every_form_of_a_general_inverse_is_right() {
     let rig = rig();
     let (n, size, ld) = (17, 17 * 17, 20);
