@@ -44,8 +44,8 @@ pub struct Outcome {
     pub route: Route,
     /// Where they live.
     pub residency: Residency,
-    /// Where OpenCL's kernels were launched (`note` only), and why there if the user did not say.
-    pub kernels: Option<(Kernels, Option<String>)>,
+    /// Where OpenCL's kernels were launched, and why there if the user did not say.
+    pub kernels: (Kernels, Option<String>),
     /// The clock, after the loop.
     pub timer: StageTimer,
     /// What was copied inside the timed loop.

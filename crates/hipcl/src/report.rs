@@ -29,8 +29,7 @@ pub struct Report {
     /// How work is handed from one API to the other.
     pub grade: String,
     /// Where OpenCL's kernels were launched.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kernels: Option<Kernels>,
+    pub kernels: Kernels,
     /// Why there, if the user did not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernels_why: Option<String>,
@@ -92,7 +91,7 @@ impl Report {
         bandwidth: &Bandwidth,
         gflop_s: Option<f64>,
     ) -> Result<Self> {
-        let (kernels, kernels_why) = outcome.kernels.clone().unzip();
+        let (kernels, kernels_why) = outcome.kernels.clone();
         Ok(Self {
             preset: preset.to_owned(),
             platform: platform.to_owned(),
@@ -102,7 +101,7 @@ impl Report {
             residency: outcome.residency.to_string(),
             grade: bridge.grade().to_string(),
             kernels,
-            kernels_why: kernels_why.flatten(),
+            kernels_why,
             stages: outcome.timer.stages(Rates {
                 gb_s: bandwidth.limit_gb_s,
                 gflop_s,
@@ -157,15 +156,13 @@ impl Display for Report {
                 self.route, self.residency, self.grade
             ),
         )?;
-        if let Some(kernels) = self.kernels {
-            let on = match kernels {
-                Kernels::Stream => "stream (OpenCL's and HIP's on one HIP stream, no hand-off)",
-                Kernels::Queue => "queue (OpenCL's on a queue, HIP's on a stream, with hand-offs)",
-            };
-            match &self.kernels_why {
-                Some(why) => line("kernels", &format_args!("{on}: {why}"))?,
-                None => line("kernels", &on)?,
-            }
+        let on = match self.kernels {
+            Kernels::Stream => "stream (OpenCL's and HIP's on one HIP stream, no hand-off)",
+            Kernels::Queue => "queue (OpenCL's on a queue, HIP's on a stream, with hand-offs)",
+        };
+        match &self.kernels_why {
+            Some(why) => line("kernels", &format_args!("{on}: {why}"))?,
+            None => line("kernels", &on)?,
         }
         writeln!(f)?;
 
@@ -362,7 +359,7 @@ mod tests {
             route: "svm-coarse".into(),
             residency: "host-pinned".into(),
             grade: "host".into(),
-            kernels: None,
+            kernels: Kernels::Queue,
             kernels_why: None,
             stages: vec![Stage {
                 name: "fft".into(),

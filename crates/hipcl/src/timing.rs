@@ -1,5 +1,6 @@
 //! The stage clock: wall time of every stage of every iteration, and the copies counted meanwhile.
 
+use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 use interop::{Bridge, Counts};
@@ -81,9 +82,16 @@ impl From<u64> for Work {
     }
 }
 
+impl AddAssign for Work {
+    fn add_assign(&mut self, more: Self) {
+        self.bytes += more.bytes;
+        self.operations += more.operations;
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Samples {
-    name: &'static str,
+    name: String,
     api: ApiName,
     work: Work,
     times: Vec<Duration>,
@@ -179,30 +187,42 @@ impl StageTimer {
     /// That of `run`.
     pub fn stage<R>(
         &mut self,
-        name: &'static str,
+        name: &str,
         api: ApiName,
         work: impl Into<Work>,
         run: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let start = Instant::now();
         let result = run()?;
-        let elapsed = start.elapsed() / self.at_once;
-        if self.done >= self.warmup {
-            match self
-                .stages
-                .iter_mut()
-                .find(|stage| stage.name == name && stage.api == api)
-            {
-                Some(stage) => stage.times.push(elapsed),
-                None => self.stages.push(Samples {
-                    name,
-                    api,
-                    work: work.into(),
-                    times: vec![elapsed],
-                }),
-            }
-        }
+        self.keep(name, api, work, start.elapsed());
         Ok(result)
+    }
+
+    /// Keeps the wall time of a stage.
+    pub(crate) fn keep(
+        &mut self,
+        name: &str,
+        api: ApiName,
+        work: impl Into<Work>,
+        elapsed: Duration,
+    ) {
+        if self.done < self.warmup {
+            return;
+        }
+        let elapsed = elapsed / self.at_once;
+        match self
+            .stages
+            .iter_mut()
+            .find(|stage| stage.name == name && stage.api == api)
+        {
+            Some(stage) => stage.times.push(elapsed),
+            None => self.stages.push(Samples {
+                name: name.to_owned(),
+                api,
+                work: work.into(),
+                times: vec![elapsed],
+            }),
+        }
     }
 
     /// Marks the end of an iteration ([`run`](Self::run) does it by itself).
@@ -244,7 +264,7 @@ impl StageTimer {
                     }
                 };
                 Stage {
-                    name: stage.name.to_owned(),
+                    name: stage.name.clone(),
                     api: stage.api,
                     median_us,
                     gb_s: of(stage.work.bytes as f64 / 1e3),

@@ -73,6 +73,33 @@ fn four_small_kernels_are_measured_on_two_sides_and_on_one_stream() {
 }
 
 #[test]
+fn gps_and_capon_are_measured_on_a_queue_on_one_stream_and_as_graphs() {
+    let Some(report) = measured("jobs") else {
+        return;
+    };
+    let lines = report["lines"].as_array().expect("a list");
+    let names: Vec<_> = lines.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "gps, queue, waiting after each stage",
+            "gps, stream, waiting after each stage",
+            "gps, stream, waiting once",
+            "gps, stream, graph",
+            "capon, queue, waiting after each stage",
+            "capon, stream, waiting after each stage",
+            "capon, stream, waiting once",
+            "capon, stream, graph",
+        ]
+    );
+    for lines in lines.chunks(4) {
+        for line in &lines[1..] {
+            assert_eq!(line["limit"], lines[0]["value"], "{line}");
+        }
+    }
+}
+
+#[test]
 fn four_kinds_of_memory_stand_beside_their_predictions_or_say_why_not() {
     let Some(report) = measured("svm") else {
         return;

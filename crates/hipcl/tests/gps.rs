@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use hipcl::C32;
-use hipcl::presets::Common;
 use hipcl::presets::gps::detect::{Detector, Peak};
 use hipcl::presets::gps::geometry::{Geometry, Parameters};
 use hipcl::presets::gps::scene::{Scene, Transmitter};
 use hipcl::presets::gps::search::Search;
 use hipcl::presets::gps::truth::Verdict;
 use hipcl::presets::gps::{self, TOLERANCE, ca_code, reference};
+use hipcl::presets::{Common, Kernels, Launch, Waits};
 use hipcl::timing::{ApiName, StageTimer};
 use interop::{Bridge, Route};
 use platform::Platform;
@@ -60,20 +60,39 @@ struct Bench {
 
 impl Bench {
     fn new(bridge: &Bridge, parameters: &Parameters) -> Self {
-        Self::as_for(bridge.report().platform, bridge, parameters)
+        Self::as_for(
+            bridge.report().platform,
+            bridge,
+            parameters,
+            Kernels::Stream,
+        )
     }
 
-    fn as_for(platform: Platform, bridge: &Bridge, parameters: &Parameters) -> Self {
+    fn on(bridge: &Bridge, parameters: &Parameters, kernels: Kernels) -> Self {
+        Self::as_for(bridge.report().platform, bridge, parameters, kernels)
+    }
+
+    fn as_for(
+        platform: Platform,
+        bridge: &Bridge,
+        parameters: &Parameters,
+        kernels: Kernels,
+    ) -> Self {
         let geometry = Geometry::new(parameters).unwrap();
         Self {
-            search: Search::as_for(platform, bridge, &geometry).unwrap(),
+            search: Search::as_for(platform, bridge, &geometry, kernels).unwrap(),
             geometry,
         }
     }
 
     fn peaks(&mut self, samples: &[C32]) -> Vec<Peak> {
+        self.peaks_with(samples, Waits::Stage)
+    }
+
+    fn peaks_with(&mut self, samples: &[C32], waits: Waits) -> Vec<Peak> {
         self.search.load(samples).unwrap();
-        self.search.run(&mut StageTimer::new(1, 0)).unwrap();
+        let mut timer = StageTimer::new(1, 0);
+        self.search.run(&mut timer, waits).unwrap();
         self.search.peaks().unwrap()
     }
 
@@ -353,6 +372,17 @@ fn small() -> gps::Options {
     }
 }
 
+fn launched(kernels: Option<Kernels>, graph: bool, waits: Waits) -> gps::Options {
+    gps::Options {
+        launch: Launch {
+            kernels,
+            graph,
+            waits,
+        },
+        ..small()
+    }
+}
+
 #[test]
 fn a_direct_route_copies_nothing_and_verifies_until_a_copy_is_planted() {
     let Some(bridge) = bridge("a_direct_route_copies_nothing_and_verifies_until_a_copy_is_planted")
@@ -381,7 +411,8 @@ fn staging_copies_the_correlations_out_of_opencl_and_into_hip() {
         return;
     }
     let staging = open(Some(Route::Staging)).unwrap();
-    let outcome = gps::run(&staging, &common(None), &small()).unwrap();
+    let options = launched(Some(Kernels::Queue), false, Waits::Stage);
+    let outcome = gps::run(&staging, &common(None), &options).unwrap();
     let correlations = Geometry::new(&parameters()).unwrap().correlations() as u64;
     assert_eq!(
         outcome.copies.data_set,
@@ -404,7 +435,7 @@ fn the_shapes_that_suit_a_card_give_the_same_peaks_and_medians() {
             sub,
             ..parameters()
         };
-        let mut bench = Bench::as_for(Platform::Nvidia, bridge, &parameters);
+        let mut bench = Bench::as_for(Platform::Nvidia, bridge, &parameters, Kernels::Stream);
         let samples = Scene::random(5, parameters.rate_hz, 900.0, blocks, &[50.0, 45.0])
             .samples(bench.geometry.samples())
             .unwrap();
@@ -431,6 +462,25 @@ fn a_search_gives_the_same_bits_again() {
         .unwrap();
     assert_ne!(bench.peaks(&other), first);
     assert_eq!(bench.peaks(&samples), first);
+}
+
+#[test]
+fn a_search_gives_the_same_bits_on_a_queue_and_on_a_stream_however_it_is_waited_for() {
+    const TEST: &str =
+        "a_search_gives_the_same_bits_on_a_queue_and_on_a_stream_however_it_is_waited_for";
+    let Some(bridge) = bridge(TEST) else { return };
+    let samples = Scene::random(3, 2e6, 5000.0, 10, &[50.0, 45.0])
+        .samples(20_000)
+        .unwrap();
+    let mut queue = Bench::on(bridge, &parameters(), Kernels::Queue);
+    let expected = queue.peaks(&samples);
+    let map = queue.search.power_map().unwrap();
+    let mut stream = Bench::on(bridge, &parameters(), Kernels::Stream);
+    for waits in [Waits::Stage, Waits::Side, Waits::Iteration] {
+        let peaks = stream.peaks_with(&samples, waits);
+        assert_eq!(peaks, expected, "{waits:?}");
+        assert_eq!(stream.search.power_map().unwrap(), map, "{waits:?}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The presets `note` and `capon`, run as a user runs them.
+//! The presets, run as a user runs them.
 
 mod common;
 
@@ -21,6 +21,16 @@ const CAPON: [&str; 8] = [
     "48",
     "--segments",
     "256",
+    "--iterations",
+    "2",
+];
+const GPS: [&str; 8] = [
+    "pipeline",
+    "gps",
+    "--rate",
+    "2e6",
+    "--doppler-max",
+    "1000",
     "--iterations",
     "2",
 ];
@@ -105,53 +115,75 @@ fn note_and_capon_verify_without_copying_and_write_report_and_picture() {
     }
 }
 
-/// Both ways of `note`, and the graph: options, where the kernels run, stages and iterations.
+/// Both ways of each job, and the graph: options, where the kernels run, stages, iterations and traffic.
 #[test]
-fn note_verifies_on_a_queue_on_a_stream_and_as_a_graph() {
-    if !ready("note_verifies_on_a_queue_on_a_stream_and_as_a_graph") {
+fn each_job_verifies_on_a_queue_on_a_stream_and_as_a_graph() {
+    if !ready("each_job_verifies_on_a_queue_on_a_stream_and_as_a_graph") {
         return;
     }
-    for (options, kernels, stages, iterations) in [
-        (&["--kernels", "queue"][..], "queue", 4, 3),
-        (&["--kernels", "stream"], "stream", 4, 3),
-        (&["--kernels", "stream", "--graph"], "stream", 1, 4),
-        (&["--graph"], "stream", 1, 4),
-    ] {
-        let run = Run::new(&[&NOTE[..], &OUTPUTS, options].concat());
-        assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
-        let report = run.json("r.json");
-        check_report(&report, None);
-        assert_eq!(report["kernels"], kernels, "{options:?}");
-        assert!(report["kernels_why"].is_null(), "{options:?}: {report}");
-        assert_eq!(report["stages"].as_array().map(Vec::len), Some(stages));
-        assert_eq!(report["iterations"], iterations, "{options:?}");
-        // 60 bytes for each sample
-        assert_eq!(report["iteration_bytes"], 60 * 100_000, "{options:?}");
-        assert!(
-            run.stdout().contains(&format!("kernels         {kernels}")),
-            "{}",
-            run.stdout()
-        );
+    // One by one, and as a graph: `note` holds two iterations in one; `capon` refines where it found peaks.
+    let jobs = [
+        (&NOTE[..], 4, &["add to magnitude, graph"][..], 4),
+        (&GPS, 8, &["wipe-off to median, graph"], 2),
+        (&CAPON, 7, &["channelize to power, 2 graphs", "refine"], 2),
+    ];
+    for (args, stages, graph, graph_iterations) in jobs {
+        let mut bytes = None;
+        for (options, kernels) in [
+            (&["--kernels", "queue"][..], "queue"),
+            (&["--kernels", "stream"], "stream"),
+            (&["--kernels", "stream", "--graph"], "stream"),
+            (&["--graph"], "stream"),
+        ] {
+            let what = format!("{} {options:?}", args[1]);
+            let run = Run::new(&[args, &OUTPUTS, options].concat());
+            assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
+            let report = run.json("r.json");
+            check_report(&report, None);
+            assert_eq!(report["verified"], true, "{what}");
+            assert_eq!(report["kernels"], kernels, "{what}");
+            assert!(report["kernels_why"].is_null(), "{what}: {report}");
+            assert_eq!(report["host_copies_bytes"], 0, "{what}");
+            let list = report["stages"].as_array().expect("a list");
+            let names: Vec<_> = list.iter().filter_map(|it| it["name"].as_str()).collect();
+            if options.contains(&"--graph") {
+                assert_eq!(names, graph, "{what}");
+                assert_eq!(report["iterations"], graph_iterations, "{what}");
+            } else {
+                assert_eq!(names.len(), stages, "{what}: {names:?}");
+            }
+            // The algorithm is the same everywhere.
+            let traffic = report["iteration_bytes"].clone();
+            assert_eq!(*bytes.get_or_insert(traffic.clone()), traffic, "{what}");
+            let line = format!("kernels         {kernels}");
+            assert!(run.stdout().contains(&line), "{}", run.stdout());
+        }
+        if args[1] == "note" {
+            // 60 bytes for each sample
+            assert_eq!(bytes, Some((60 * 100_000).into()));
+        }
     }
 }
 
 #[test]
-fn note_takes_the_stream_unless_a_route_is_named() {
-    if !ready("note_takes_the_stream_unless_a_route_is_named") {
+fn each_job_takes_the_stream_unless_a_route_is_named() {
+    if !ready("each_job_takes_the_stream_unless_a_route_is_named") {
         return;
     }
-    let report = Run::new(&[&NOTE[..], &OUTPUTS].concat()).json("r.json");
-    assert_eq!(report["kernels"], "stream", "{report}");
-    let staging = [&NOTE[..], &OUTPUTS, &["--staging"]].concat();
-    let report = Run::new(&staging).json("r.json");
-    assert_eq!(report["kernels"], "queue");
-    let why = report["kernels_why"].as_str().expect("a reason");
-    assert!(why.contains("a route was named"), "{why}");
-    // On one stream the data stays on one side, whatever the route.
-    let report = Run::new(&[&staging[..], &["--kernels", "stream"]].concat()).json("r.json");
-    assert_eq!(report["kernels"], "stream");
-    assert_eq!(report["verified"], true);
-    assert_eq!(report["host_copies_bytes"], 0);
+    for args in [&NOTE[..], &GPS, &CAPON] {
+        let report = Run::new(&[args, &OUTPUTS].concat()).json("r.json");
+        assert_eq!(report["kernels"], "stream", "{report}");
+        let staging = [args, &OUTPUTS, &["--staging"]].concat();
+        let report = Run::new(&staging).json("r.json");
+        assert_eq!(report["kernels"], "queue");
+        let why = report["kernels_why"].as_str().expect("a reason");
+        assert!(why.contains("a route was named"), "{why}");
+        // On one stream the data stays on one side, whatever the route.
+        let report = Run::new(&[&staging[..], &["--kernels", "stream"]].concat()).json("r.json");
+        assert_eq!(report["kernels"], "stream");
+        assert_eq!(report["verified"], true);
+        assert_eq!(report["host_copies_bytes"], 0);
+    }
 }
 
 #[test]

@@ -182,8 +182,20 @@ pub const JOBS: &[&[&str]] = &[
         "--kernels",
         "queue",
     ],
+    &["pipeline", "note", "--iterations", "6", "--graph"],
     &["pipeline", "capon", "--iterations", "3"],
+    &[
+        "pipeline",
+        "capon",
+        "--iterations",
+        "3",
+        "--kernels",
+        "queue",
+    ],
+    &["pipeline", "capon", "--iterations", "3", "--graph"],
     &["pipeline", "gps", "--generate"],
+    &["pipeline", "gps", "--generate", "--kernels", "queue"],
+    &["pipeline", "gps", "--generate", "--graph"],
 ];
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! | `routes` | the bandwidth of each route's memory, by API |
 //! | `staging` | what a change of side costs without sharing |
 //! | `pipeline` | blocks through upload, OpenCL, HIP and download, by number of slots |
+//! | `jobs` | `pipeline gps` and `capon`: OpenCL's kernels on a queue, on one stream, and as graphs |
 //! | `note` | four small kernels: strictly alternating, and with data sets in flight |
 //! | `svm` | the four small kernels on four kinds of memory, beside what is predicted |
 //! | `stream` | blocks that arrive like a network's, through pinned memory |
@@ -25,6 +26,7 @@ mod fft;
 mod gpus;
 mod handoff;
 pub mod ipc;
+mod jobs;
 mod launch;
 pub mod line;
 mod note;
@@ -64,6 +66,8 @@ pub enum What {
     Staging,
     /// Blocks through stages that overlap.
     Pipeline,
+    /// The jobs gps and capon: OpenCL's kernels on a queue, on one stream, and as graphs.
+    Jobs,
     /// Four small kernels: strictly alternating, and with data sets in flight.
     Note,
     /// The four small kernels on fine and coarse shared virtual memory, on the latter in a context of two devices, and on HIP's memory.
@@ -201,6 +205,7 @@ fn measure(options: &Options) -> Result<Report> {
         What::Routes => routes::measure(&ground),
         What::Staging => staging::measure(&ground),
         What::Pipeline => pipeline::measure(&ground),
+        What::Jobs => jobs::measure(&ground),
         What::Note => note::measure(&ground),
         What::Svm => svm::measure(&ground),
         What::Stream => stream::measure(&ground),

@@ -4,8 +4,8 @@ use interop::Bridge;
 
 use super::line::{Better, Line};
 use super::{Found, Ground};
-use crate::presets::note::{self, Waits, in_flight};
-use crate::presets::{Common, Kernels, Outcome};
+use crate::presets::note::{self, in_flight};
+use crate::presets::{Common, Kernels, Launch, Outcome, Waits};
 use crate::{Error, Result};
 
 const SLOTS: [usize; 5] = [1, 2, 8, 16, 32];
@@ -24,13 +24,14 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
     let is = "its memory traffic at a copy kernel's bandwidth";
 
     let mut found = Found::default();
-    let two_sides = note::Options {
+    let two_sides = Launch {
         kernels: Some(Kernels::Queue),
-        ..note::Options::default()
+        ..Launch::default()
     };
-    let one_stream = note::Options {
+    let one_stream = |waits, graph| Launch {
         kernels: Some(Kernels::Stream),
-        ..note::Options::default()
+        graph,
+        waits,
     };
     let mut ways = vec![("strictly alternating, an iteration", two_sides)];
     match note::works_on_stream(bridge) {
@@ -40,34 +41,25 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
         Ok(()) => ways.extend([
             (
                 "one stream, waiting after each kernel, an iteration",
-                one_stream.clone(),
+                one_stream(Waits::Stage, false),
             ),
             (
                 "one stream, waiting after each side, an iteration",
-                note::Options {
-                    waits: Waits::Side,
-                    ..one_stream.clone()
-                },
+                one_stream(Waits::Side, false),
             ),
             (
                 "one stream, one wait an iteration",
-                note::Options {
-                    waits: Waits::Iteration,
-                    ..one_stream.clone()
-                },
+                one_stream(Waits::Iteration, false),
             ),
             (
                 "one stream, a graph of two iterations, an iteration",
-                note::Options {
-                    graph: true,
-                    ..one_stream
-                },
+                one_stream(Waits::Iteration, true),
             ),
         ]),
     }
-    for (name, options) in ways {
+    for (name, launch) in ways {
         let (times, bytes) = (0..RUNS)
-            .map(|seed| strictly(bridge, &options, iterations.min(100), seed as u64))
+            .map(|seed| strictly(bridge, &launch, iterations.min(100), seed as u64))
             .collect::<Result<(Vec<_>, Vec<_>)>>()?;
         let line = Line::of(name, "ms", Better::Lower, times);
         found.lines.push(line.against(limit_ms(bytes[0]), is));
@@ -102,23 +94,22 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
 }
 
 /// Milliseconds and memory traffic of one iteration.
-fn strictly(
-    bridge: &Bridge,
-    options: &note::Options,
-    iterations: usize,
-    seed: u64,
-) -> Result<(f64, u64)> {
+fn strictly(bridge: &Bridge, launch: &Launch, iterations: usize, seed: u64) -> Result<(f64, u64)> {
     let common = Common {
         iterations: Some(iterations),
         seed,
         ..Common::default()
+    };
+    let options = note::Options {
+        launch: launch.clone(),
+        ..note::Options::default()
     };
     let Outcome {
         timer,
         max_rel_error,
         tolerance,
         ..
-    } = note::run(bridge, &common, options)?;
+    } = note::run(bridge, &common, &options)?;
     if max_rel_error <= tolerance {
         Ok((timer.iteration_median_us() / 1e3, timer.iteration_bytes()))
     } else {

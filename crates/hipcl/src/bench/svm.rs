@@ -6,7 +6,7 @@ use interop::{Bridge, Route};
 use super::line::{Better, Line};
 use super::{Found, Ground};
 use crate::presets::note::{self, two_devices};
-use crate::presets::{Common, Kernels, Outcome};
+use crate::presets::{Common, Kernels, Launch, Outcome};
 use crate::{Error, Result};
 
 const ITERATIONS: usize = 20;
@@ -110,7 +110,10 @@ fn on_route(bridge: &Bridge) -> Result<(Vec<f64>, String)> {
     };
     // Each side reaches the memory by itself.
     let options = note::Options {
-        kernels: Some(Kernels::Queue),
+        launch: Launch {
+            kernels: Some(Kernels::Queue),
+            ..Launch::default()
+        },
         ..note::Options::default()
     };
     let Outcome {

@@ -7,10 +7,14 @@ use crate::timing::{ApiName, StageTimer};
 
 pub mod capon;
 pub mod gps;
+mod launch;
 pub mod note;
 mod plant;
+mod sides;
+mod stages;
 
 pub use crate::outcome::{Emitter, Kernels, Outcome, Picture, Satellite};
+pub use launch::{Launch, Waits};
 pub(crate) use plant::Plant;
 
 /// Data-set bytes that are copied when this buffer, changed on one side, is used on the other: none on a direct route; on `Staging`

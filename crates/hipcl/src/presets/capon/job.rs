@@ -1,14 +1,21 @@
 //! The pipeline on the devices.
 
-use clmgr::fft::{Direction, Plan};
-use clmgr::{Arg, NdRange};
-use hip::{DeviceBuffer, LaunchConfig};
+use std::rc::Rc;
+use std::time::Instant;
+
+use clmgr::NdRange;
+use clmgr::fft::Direction;
+use hip::{DeviceBuffer, LaunchConfig, PinnedBuffer};
 use interop::{Bridge, Category, Meter, Shared, blas};
 use platform::Platform;
 use rocblas::{Fill, Handle, Matrix, MatrixMut, Op, solver};
 
 use super::scene::Shape;
 use super::{Options, detect, singular};
+use crate::outcome::Kernels as Where;
+use crate::presets::sides::{Fft, Kernel, KernelArg, Sides};
+use crate::presets::stages::{Recorded, Stages};
+use crate::presets::{Waits, crossing_bytes};
 use crate::timing::{ApiName, StageTimer, Work};
 use crate::{C32, Error, Result};
 
@@ -40,18 +47,22 @@ pub(super) struct Job<'a> {
     channel: u32,
     loading: f32,
     grid: &'a [f64],
-    queue: clmgr::Queue,
-    plan: Plan,
-    select: clmgr::Kernel,
+    sides: Sides,
+    channelizer: Fft,
+    select: Kernel,
+    raw: Shared<C32>,
     spectrum: Shared<C32>,
     snapshots: Shared<C32>,
     hip: HipSide,
+    /// The stages before the inverse and those after it, if they are graphs.
+    graphs: Option<[Recorded; 2]>,
 }
 
 /// What only HIP works on.
 struct HipSide {
     stream: hip::Stream,
-    blas: Handle,
+    /// Shared with the closure that records its calls.
+    blas: Rc<Handle>,
     kernels: Kernels,
     /// Products over parts of the segments, none where one call makes the whole covariance.
     parts: DeviceBuffer<C32>,
@@ -59,18 +70,24 @@ struct HipSide {
     matrix: DeviceBuffer<C32>,
     /// Diagonal of the covariance, then what elimination left of it.
     kept: DeviceBuffer<f32>,
+    /// What elimination left, for the host.
+    left: PinnedBuffer<f32>,
     coarse: Search,
     fine: Search,
 }
 
 /// One set of directions on the device.
 struct Search {
-    sines: DeviceBuffer<f64>,
+    /// From the host.
+    sines: PinnedBuffer<f64>,
+    device_sines: DeviceBuffer<f64>,
     /// Directions x elements.
     responses: DeviceBuffer<C32>,
     /// `R^-1 a`, the same way round.
     steered: DeviceBuffer<C32>,
-    power: DeviceBuffer<f32>,
+    device_power: DeviceBuffer<f32>,
+    /// For the host.
+    power: PinnedBuffer<f32>,
 }
 
 struct Kernels {
@@ -87,8 +104,10 @@ impl<'a> Job<'a> {
     pub(super) fn new(
         platform: Platform,
         bridge: &'a Bridge,
+        kernels: Where,
         shape: Shape,
         options: &Options,
+        samples: &[C32],
         grid: &'a [f64],
     ) -> Result<Self> {
         let Shape {
@@ -96,28 +115,30 @@ impl<'a> Job<'a> {
             segments,
             channels,
         } = shape;
-        let program = bridge
-            .programs()
-            .get(include_str!("../../../kernels/capon.cl"), "")?;
+        let sides = Sides::new(bridge, kernels)?;
+        let program = sides.program(bridge, include_str!("../../../kernels/capon.cl"))?;
+        let transforms = elements * segments;
         let mut job = Self {
             meter: bridge.meter(),
             shape,
             channel: options.channel as u32,
             loading: options.loading,
             grid,
-            queue: bridge.queue()?,
-            plan: Plan::new(
-                bridge.cl_context(),
-                bridge.programs(),
-                channels,
-                elements * segments,
-            )?,
+            channelizer: sides.fft(bridge, channels, transforms, Direction::Forward)?,
             select: program.kernel("select_channel")?,
+            raw: bridge.alloc(samples.len())?,
             spectrum: bridge.alloc(elements * shape.samples())?,
             snapshots: bridge.alloc(elements * segments)?,
-            hip: HipSide::new(platform, bridge, shape, grid.len())?,
+            hip: HipSide::new(platform, bridge, &sides.stream, shape, grid.len())?,
+            sides,
+            graphs: None,
         };
         job.hip.aim(job.meter, Which::Coarse, grid)?;
+        if options.launch.graph {
+            job.record(samples)?;
+        } else {
+            job.raw.upload(samples)?;
+        }
         Ok(job)
     }
 
@@ -126,28 +147,132 @@ impl<'a> Job<'a> {
         &self.snapshots
     }
 
-    pub(super) fn iteration(&mut self, timer: &mut StageTimer, raw: &Shared<C32>) -> Result<Found> {
-        self.channelize(timer, raw)?;
-        self.covariance(timer)?;
-        self.hip.invert(timer, self.meter)?;
+    /// Bytes that an iteration has to copy because of the route.
+    pub(super) fn expected_copies_bytes(&self) -> u64 {
+        match self.sides.queue {
+            Some(_) => crossing_bytes(&self.snapshots),
+            None => 0,
+        }
+    }
 
-        let directions = self.grid.len();
-        let n = self.shape.elements as u64;
+    /// The host looks at the spectrum before it knows where to refine, so it waits there, however seldom it waits else.
+    pub(super) fn iteration(&mut self, timer: &mut StageTimer, waits: Waits) -> Result<Found> {
+        let inverse = if self.graphs.is_some() {
+            self.replay(timer)?
+        } else {
+            let sides = self.sides.clone();
+            Stages::timed(timer, &sides, waits, |stages| {
+                self.before_inverse(stages)?;
+                let inverse = self.hip.invert(stages, self.meter)?;
+                self.after_inverse(stages)?;
+                Ok(inverse)
+            })?
+        };
+        let start = Instant::now();
+        self.meter
+            .count_as(Category::Control, || inverse.check())
+            .map_err(explain)?;
+        self.hip.check_pivots()?;
+        let (found, traffic) = self.refine()?;
+        timer.keep("refine", ApiName::Hip, traffic, start.elapsed());
+        Ok(found)
+    }
+
+    fn before_inverse(&mut self, stages: &mut Stages<'_>) -> Result<()> {
+        self.channelize(stages)?;
+        self.covariance(stages)
+    }
+
+    fn after_inverse(&mut self, stages: &mut Stages<'_>) -> Result<()> {
+        let (directions, n) = (self.grid.len(), self.shape.elements as u64);
         let work = Work {
             bytes: (2 * directions as u64 * n + n * n) * COMPLEX,
             operations: 8 * directions as u64 * n * n,
         };
-        timer.stage("steer", ApiName::Hip, work, || {
-            self.hip.steer(Which::Coarse, directions)?;
-            Ok(self.hip.stream.synchronize()?)
+        stages.stage("steer", ApiName::Hip, work, || {
+            self.hip.steer(Which::Coarse, directions)
         })?;
         let traffic = 2 * directions as u64 * n * COMPLEX;
-        let power = timer.stage("power", ApiName::Hip, traffic, || {
+        stages.stage("power", ApiName::Hip, traffic, || {
             self.hip.power(self.meter, Which::Coarse, directions)
-        })?;
+        })
+    }
 
+    /// Takes the samples, and records the stages as two graphs. Between them stays the inverse: what its calls find about the matrix
+    /// belongs to one call, and can't be recorded.
+    fn record(&mut self, samples: &[C32]) -> Result<()> {
+        // What is loaded or allocated on first use can't be recorded, so an iteration comes first: over other samples, so that what is
+        // found later is the graphs' own.
+        let doubled: Vec<C32> = samples.iter().map(|sample| sample * 2.0).collect();
+        self.raw.upload(&doubled)?;
+        self.iteration(&mut StageTimer::new(1, 0), Waits::Iteration)?;
+        self.raw.upload(samples)?;
+        // The stream comes after the upload before it is recorded: a graph holds no order among streams.
+        drop(self.raw.hip(&self.sides.stream)?);
+        let (sides, blas) = (self.sides.clone(), Rc::clone(&self.hip.blas));
+        self.graphs = Some([
+            Stages::record(&sides, Some(&blas), |stages| self.before_inverse(stages))?,
+            Stages::record(&sides, Some(&blas), |stages| self.after_inverse(stages))?,
+        ]);
+        Ok(())
+    }
+
+    /// The stages up to the spectrum by the graphs, with one wait.
+    fn replay(&mut self, timer: &mut StageTimer) -> Result<solver::Info> {
+        let Self {
+            meter,
+            sides,
+            raw,
+            spectrum,
+            snapshots,
+            hip,
+            graphs: Some([before, after]),
+            ..
+        } = self
+        else {
+            unreachable!("the graphs were recorded")
+        };
+        let stream = &sides.stream;
+        Stages::timed(timer, sides, Waits::Iteration, |stages| {
+            stages.replay(before.span, || {
+                let raw = raw.hip(stream)?;
+                let (mut spectrum, mut snapshots) =
+                    (spectrum.hip_mut(stream)?, snapshots.hip_mut(stream)?);
+                let slices: [&dyn hip::KernelArg; 6] = [
+                    &raw.slice(),
+                    &spectrum.slice_mut(),
+                    &snapshots.slice_mut(),
+                    &hip.parts.on_mut(stream)?,
+                    &hip.matrix.on_mut(stream)?,
+                    &hip.kept.on_mut(stream)?,
+                ];
+                // SAFETY: this is all memory that these stages touch, and what they were recorded with stays as it is: a job owns both.
+                // The rocBLAS handle is used on this stream only.
+                Ok(unsafe { before.graph.launch(stream, &slices) }?)
+            })?;
+            let inverse = hip.invert(stages, meter)?;
+            stages.replay(after.span, || {
+                let coarse = &mut hip.coarse;
+                let slices: [&dyn hip::KernelArg; 5] = [
+                    &hip.matrix.on(stream)?,
+                    &coarse.responses.on(stream)?,
+                    &coarse.steered.on_mut(stream)?,
+                    &coarse.device_power.on_mut(stream)?,
+                    &coarse.power.on_mut(stream)?,
+                ];
+                // SAFETY: as above.
+                Ok(unsafe { after.graph.launch(stream, &slices) }?)
+            })?;
+            Ok(inverse)
+        })
+    }
+
+    /// The findings, and the memory traffic of the search around the peaks.
+    fn refine(&mut self) -> Result<(Found, u64)> {
+        let n = self.shape.elements as u64;
+        let power = self.hip.coarse.power.host()?.to_vec();
         let limit = detect::floor(&power)
-            * detect::threshold(self.shape.elements, self.shape.segments, directions);
+            * detect::threshold(self.shape.elements, self.shape.segments, power.len());
         let peaks = detect::peaks(&power, limit);
         let fine_grid: Vec<f64> = peaks
             .iter()
@@ -160,15 +285,13 @@ impl<'a> Job<'a> {
             ..Found::default()
         };
         if peaks.is_empty() {
-            return Ok(found);
+            return Ok((found, 0));
         }
         let directions = found.fine_grid.len();
-        let traffic = (4 * directions as u64 * n + n * n) * COMPLEX;
-        found.fine_power = timer.stage("refine", ApiName::Hip, traffic, || {
-            self.hip.aim(self.meter, Which::Fine, &found.fine_grid)?;
-            self.hip.steer(Which::Fine, directions)?;
-            self.hip.power(self.meter, Which::Fine, directions)
-        })?;
+        self.hip.aim(self.meter, Which::Fine, &found.fine_grid)?;
+        self.hip.steer(Which::Fine, directions)?;
+        self.hip.power(self.meter, Which::Fine, directions)?;
+        found.fine_power = self.hip.fine.power.host()?[..directions].to_vec();
         let searches = found
             .fine_grid
             .chunks(detect::FINE)
@@ -177,58 +300,53 @@ impl<'a> Job<'a> {
             .map(|(grid, power)| detect::top(grid, power))
             .collect();
         found.tops = detect::distinct(tops, self.shape.elements);
-        Ok(found)
+        Ok((found, (4 * directions as u64 * n + n * n) * COMPLEX))
     }
 
     /// OpenCL's part: the transforms, and one channel of them.
-    fn channelize(&mut self, timer: &mut StageTimer, raw: &Shared<C32>) -> Result<()> {
+    fn channelize(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         let Shape {
             elements,
             segments,
             channels,
         } = self.shape;
-        let queue = &self.queue;
-        let raw = raw.cl(queue)?;
-        let spectrum = self.spectrum.cl_mut(queue)?;
-        timer.stage(
+        let sides = &self.sides;
+        let raw = sides.read(&self.raw)?;
+        let mut spectrum = sides.write(&mut self.spectrum)?;
+        stages.stage(
             "channelize",
             ApiName::OpenCl,
-            self.plan.bytes_moved(),
+            self.channelizer.bytes_moved(),
             || {
-                // SAFETY: both buffers hold elements * segments transforms of `channels` samples, which is what the plan was made for.
-                unsafe {
-                    self.plan
-                        .enqueue(queue, Direction::Forward, raw.arg(), spectrum.arg())
-                }?;
-                Ok(queue.finish()?)
+                // SAFETY: both buffers hold elements * segments transforms of `channels` samples, for which the FFT was made.
+                unsafe { self.channelizer.enqueue(sides, &raw, &mut spectrum) }
             },
         )?;
-        let snapshots = self.snapshots.cl_mut(queue)?;
+        let mut snapshots = sides.write(&mut self.snapshots)?;
         let traffic = 2 * (elements * segments) as u64 * COMPLEX;
-        timer.stage("select channel", ApiName::OpenCl, traffic, || {
+        stages.stage("select channel", ApiName::OpenCl, traffic, || {
             let [e, s, c] = [elements, segments, channels].map(|n| n as u32);
             let scale = 1.0 / channels as f32;
             let args = [
                 spectrum.arg(),
                 snapshots.arg(),
-                Arg::scalar(&e),
-                Arg::scalar(&s),
-                Arg::scalar(&c),
-                Arg::scalar(&self.channel),
-                Arg::scalar(&scale),
+                KernelArg::scalar(&e),
+                KernelArg::scalar(&s),
+                KernelArg::scalar(&c),
+                KernelArg::scalar(&self.channel),
+                KernelArg::scalar(&scale),
             ];
             // SAFETY: the arguments are of the kernel's types; it reads one bin of each of the elements * segments transforms
             // (`channel` is below `channels`) and writes as many snapshots, which is the length of that buffer.
             unsafe {
                 self.select
-                    .launch(queue, NdRange::d2(elements, segments), &args)
-            }?;
-            Ok(queue.finish()?)
+                    .launch(sides, NdRange::d2(elements, segments), args)
+            }
         })
     }
 
     /// `R = Z Z^H / K`, lower triangle.
-    fn covariance(&mut self, timer: &mut StageTimer) -> Result<()> {
+    fn covariance(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         let Shape {
             elements, segments, ..
         } = self.shape;
@@ -242,7 +360,7 @@ impl<'a> Job<'a> {
             ..
         } = &mut self.hip;
         let n = elements as u64;
-        timer.stage(
+        stages.stage(
             "covariance",
             ApiName::Hip,
             Work {
@@ -312,7 +430,7 @@ impl<'a> Job<'a> {
                         )?;
                     }
                 }
-                Ok(stream.synchronize()?)
+                Ok(())
             },
         )
     }
@@ -345,7 +463,13 @@ enum Which {
 }
 
 impl HipSide {
-    fn new(platform: Platform, bridge: &Bridge, shape: Shape, directions: usize) -> Result<Self> {
+    fn new(
+        platform: Platform,
+        bridge: &Bridge,
+        stream: &hip::Stream,
+        shape: Shape,
+        directions: usize,
+    ) -> Result<Self> {
         let elements = shape.elements;
         let parts = match parts(platform, shape) {
             1 => 0,
@@ -365,24 +489,26 @@ impl HipSide {
             steering: module.function("steering")?,
             power: module.function("power")?,
         };
-        let stream = bridge.stream()?;
         let search = |directions: usize| -> Result<Search> {
             Ok(Search {
-                sines: device.alloc(directions)?,
+                sines: device.alloc_pinned(directions)?,
+                device_sines: device.alloc(directions)?,
                 responses: device.alloc(directions * elements)?,
                 steered: device.alloc(directions * elements)?,
-                power: device.alloc(directions)?,
+                device_power: device.alloc(directions)?,
+                power: device.alloc_pinned(directions)?,
             })
         };
         Ok(Self {
-            blas: Handle::new(&bridge.blas()?, &stream)?,
+            blas: Rc::new(Handle::new(&bridge.blas()?, stream)?),
             kernels,
             parts: device.alloc(parts * elements * elements)?,
             matrix: device.alloc(elements * elements)?,
             kept: device.alloc(elements)?,
+            left: device.alloc_pinned(elements)?,
             coarse: search(directions)?,
             fine: search(detect::MOST_PEAKS * detect::FINE)?,
-            stream,
+            stream: stream.clone(),
         })
     }
 
@@ -404,10 +530,12 @@ impl HipSide {
             Which::Coarse => coarse,
             Which::Fine => fine,
         };
-        let mut device_sines = search.sines.on_mut(stream)?;
+        search.sines.host_mut()?[..sines.len()].copy_from_slice(sines);
+        let mut device_sines = search.device_sines.on_mut(stream)?;
         let mut device_sines = device_sines.slice_mut(..sines.len())?;
+        let pinned_sines = search.sines.on(stream)?.slice(..sines.len())?;
         // the search directions are a parameter of the job, not part of the data set
-        meter.count_as(Category::Control, || device_sines.copy_from_slice(sines))?;
+        meter.count_as(Category::Control, || device_sines.copy_from(pinned_sines))?;
         let mut responses = search.responses.on_mut(stream)?;
         let grid = LaunchConfig::linear(sines.len() * elements, BLOCK)?;
         let (directions, elements) = (sines.len() as i32, elements as i32);
@@ -424,8 +552,9 @@ impl HipSide {
         Ok(())
     }
 
-    /// Replaces the covariance by its inverse, both triangles.
-    fn invert(&mut self, timer: &mut StageTimer, meter: &Meter) -> Result<()> {
+    /// Replaces the covariance by its inverse, both triangles. Whether there is one is in what it returns, and in what
+    /// [`check_pivots`](Self::check_pivots) looks at.
+    fn invert(&mut self, stages: &mut Stages<'_>, meter: &Meter) -> Result<solver::Info> {
         let n = self.elements();
         // a Cholesky factorisation, an inversion, and the other triangle: the matrix is read and written three times at least
         let work = Work {
@@ -439,6 +568,7 @@ impl HipSide {
             kernels,
             matrix,
             kept,
+            left,
             ..
         } = self;
         let invert = || {
@@ -447,7 +577,6 @@ impl HipSide {
             let mut kept = kept.on_mut(stream)?;
             let covariance = MatrixMut::new(matrix.reborrow(), n, n, n)?;
             let factor = solver::potrf(blas, Fill::Lower, covariance)?;
-            factor.check().map_err(explain)?;
             let diagonal = LaunchConfig::linear(n, BLOCK)?;
             // SAFETY: as for the covariance stage's kernels.
             unsafe {
@@ -461,27 +590,32 @@ impl HipSide {
                     ],
                 )
             }?;
-            let mut left = vec![0.0; n];
-            kept.as_slice().copy_to_slice(&mut left)?;
-            // single precision may carry a singular matrix through with pivots of pure rounding
-            if let Some(row) = left
-                .iter()
-                .position(|left| left.is_nan() || *left < SMALLEST_PIVOT)
-            {
-                return Err(Error::Input(singular(
-                    row + 1,
-                    "its pivot is zero within single precision",
-                )));
-            }
-            solver::potri(blas, factor)?.check().map_err(explain)?;
+            left.on_mut(stream)?.copy_from(kept.as_slice())?;
+            let info = solver::potri(blas, factor)?;
             let whole = LaunchConfig::linear(n * n, BLOCK)?;
             // SAFETY: the arguments are of the kernel's types; it touches an n x n matrix.
             unsafe { kernels.fill_upper.launch(stream, whole, &[&matrix, &order]) }?;
-            Ok(stream.synchronize()?)
+            Ok(info)
         };
-        timer.stage("invert", ApiName::Hip, work, || {
+        stages.stage("invert", ApiName::Hip, work, || {
             meter.count_as(Category::Control, invert)
         })
+    }
+
+    /// Refuses a matrix that single precision may have carried through with pivots of pure rounding.
+    fn check_pivots(&self) -> Result<()> {
+        let singular_row = self
+            .left
+            .host()?
+            .iter()
+            .position(|left| left.is_nan() || *left < SMALLEST_PIVOT);
+        match singular_row {
+            None => Ok(()),
+            Some(row) => Err(Error::Input(singular(
+                row + 1,
+                "its pivot is zero within single precision",
+            ))),
+        }
     }
 
     /// `R^-1 a` for the first `directions` directions.
@@ -523,8 +657,8 @@ impl HipSide {
         Ok(())
     }
 
-    /// Power in the first `directions` directions, brought to the host.
-    fn power(&mut self, meter: &Meter, which: Which, directions: usize) -> Result<Vec<f32>> {
+    /// Power in the first `directions` directions, brought to the host's memory.
+    fn power(&mut self, meter: &Meter, which: Which, directions: usize) -> Result<()> {
         let elements = self.elements() as i32;
         let Self {
             stream,
@@ -538,7 +672,7 @@ impl HipSide {
             Which::Fine => fine,
         };
         let (responses, steered) = (search.responses.on(stream)?, search.steered.on(stream)?);
-        let mut power = search.power.on_mut(stream)?;
+        let mut power = search.device_power.on_mut(stream)?;
         let grid = LaunchConfig::linear(directions, BLOCK)?;
         let count = directions as i32;
         // SAFETY: the arguments are of the kernel's types; it reads directions * elements entries of both matrices and writes
@@ -548,11 +682,11 @@ impl HipSide {
                 [&responses, &steered, &power.reborrow(), &count, &elements];
             kernels.power.launch(stream, grid, &args)?;
         }
-        let mut values = vec![0.0; directions];
-        let power = power.as_slice();
-        let power = power.slice(..directions)?;
-        meter.count_as(Category::Result, || power.copy_to_slice(&mut values))?;
-        Ok(values)
+        let power = power.as_slice().slice(..directions)?;
+        let mut pinned = search.power.on_mut(stream)?;
+        let mut pinned = pinned.slice_mut(..directions)?;
+        meter.count_as(Category::Result, || pinned.copy_from(power))?;
+        Ok(())
     }
 }
 

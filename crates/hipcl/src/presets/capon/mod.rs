@@ -30,7 +30,7 @@ use platform::Platform;
 
 use self::reference::Reference;
 use self::scene::{Shape, Truth};
-use super::Common;
+use super::{Common, Launch};
 use crate::outcome::{Emitter, Outcome, Picture};
 use crate::{C32, Error, Result};
 
@@ -93,6 +93,9 @@ pub struct Options {
     /// Step of the search in degrees; a sixth of a beamwidth, at most 0.1, if not given.
     #[arg(long, value_name = "DEG")]
     pub step: Option<f64>,
+    /// Where OpenCL's kernels are launched.
+    #[command(flatten)]
+    pub launch: Launch,
 }
 
 impl Default for Options {
@@ -105,6 +108,7 @@ impl Default for Options {
             channel: 5,
             loading: 0.0,
             step: None,
+            launch: Launch::default(),
         }
     }
 }
@@ -134,13 +138,23 @@ pub fn run_as_for(
         .unwrap_or((array::beamwidth(shape.elements).to_degrees() / STEPS_PER_BEAM).min(0.1));
     let grid = detect::coarse_grid(step);
 
-    let mut raw = bridge.alloc(recording.samples.len())?;
-    raw.upload(&recording.samples)?;
-    let mut job = job::Job::new(platform, bridge, shape, options, &grid)?;
+    let launch = &options.launch;
+    let make = |kernels| {
+        job::Job::new(
+            platform,
+            bridge,
+            kernels,
+            shape,
+            options,
+            &recording.samples,
+            &grid,
+        )
+    };
+    let (mut job, kernels) = launch.choose(common.route.is_some(), make)?;
     let mut timer = common.timer(ITERATIONS);
     let mut found = job::Found::default();
     let copies = timer.run(bridge, |timer| {
-        found = job.iteration(timer, &raw)?;
+        found = job.iteration(timer, launch.waits)?;
         Ok(())
     })?;
     let snapshots = job.snapshots();
@@ -185,9 +199,9 @@ pub fn run_as_for(
     Ok(Outcome {
         route: snapshots.route(),
         residency: snapshots.residency(),
-        kernels: None,
+        kernels,
         // OpenCL writes the snapshots, HIP reads them, once an iteration
-        expected_copies_bytes: super::crossing_bytes(snapshots) * timer.iterations() as u64,
+        expected_copies_bytes: job.expected_copies_bytes() * timer.iterations() as u64,
         timer,
         copies,
         max_rel_error,

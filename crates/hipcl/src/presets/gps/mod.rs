@@ -62,11 +62,17 @@ pub const TOLERANCE: f64 = 1e-4;
 pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
     let signal = options.signal(common.seed)?;
     let geometry = &signal.geometry;
-    let mut search = Search::new(bridge, geometry)?;
-    search.load(&signal.samples)?;
-
+    let launch = &options.launch;
+    let make = |kernels| Search::new(bridge, geometry, kernels);
+    let (mut search, kernels) = launch.choose(common.route.is_some(), make)?;
     let mut timer = common.timer(DEFAULT_ITERATIONS);
-    let copies = timer.run(bridge, |timer| search.run(timer))?;
+    let copies = if launch.graph {
+        let recorded = search.record(&signal.samples)?;
+        timer.run(bridge, |timer| search.replay(timer, &recorded))
+    } else {
+        search.load(&signal.samples)?;
+        timer.run(bridge, |timer| search.run(timer, launch.waits))
+    }?;
 
     let peaks = search.peaks()?;
     let map = search.power_map()?;
@@ -110,7 +116,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
     Ok(Outcome {
         route: search.route(),
         residency: search.residency(),
-        kernels: None,
+        kernels,
         expected_copies_bytes: search.expected_copies_bytes() * timer.iterations() as u64,
         timer,
         copies,

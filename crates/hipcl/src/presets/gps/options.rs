@@ -6,6 +6,7 @@ use super::geometry::{Geometry, Parameters};
 use super::period::{self, Period};
 use super::scene::{DEFAULT_CN0_DB_HZ, Scene};
 use crate::input::{self, Format};
+use crate::presets::Launch;
 use crate::{C32, Error, Result};
 
 /// Sample rate of a generated signal if none is given.
@@ -56,6 +57,9 @@ pub struct Options {
         allow_negative_numbers = true
     )]
     pub pfa: f64,
+    /// Where OpenCL's kernels are launched.
+    #[command(flatten)]
+    pub launch: Launch,
 }
 
 impl Default for Options {
@@ -70,6 +74,7 @@ impl Default for Options {
             blocks: 10,
             sub: 5,
             pfa: 1e-3,
+            launch: Launch::default(),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! The search on the devices: OpenCL makes the correlations, HIP works on the same bytes.
 
+use std::rc::Rc;
+
 use bytemuck::{Pod, Zeroable};
-use clmgr::{Arg, NdRange, RegularBuffer, fft};
+use clmgr::NdRange;
+use clmgr::fft::Direction;
 use hip::{DeviceBuffer, LaunchConfig};
 use interop::blas::{self, Batch};
 use interop::{Bridge, Category, Residency, Route, Shared};
@@ -11,7 +14,10 @@ use rocblas::Op;
 use super::ca_code::{self, PRNS};
 use super::detect::Peak;
 use super::geometry::Geometry;
-use crate::presets::crossing_bytes;
+use crate::outcome::Kernels as Where;
+use crate::presets::sides::{Fft, Kernel, KernelArg, Sides};
+use crate::presets::stages::{Recorded, Stages};
+use crate::presets::{Waits, crossing_bytes};
 use crate::timing::{ApiName, StageTimer, Work};
 use crate::{C32, Error, Result};
 
@@ -40,6 +46,9 @@ struct PeakRecord {
 pub struct Search {
     geometry: Geometry,
     meter: interop::Meter,
+    sides: Sides,
+    /// Shared with the closure that records its calls.
+    blas: Rc<rocblas::Handle>,
     opencl: OpenCl,
     /// `[prn][coarse Doppler][block][delay]`: written by OpenCL, read by HIP.
     correlations: Shared<C32>,
@@ -49,22 +58,19 @@ pub struct Search {
 }
 
 struct OpenCl {
-    queue: clmgr::Queue,
-    wipe_off: clmgr::Kernel,
-    product: clmgr::Kernel,
-    forward: fft::Plan,
-    inverse: fft::Plan,
-    samples: RegularBuffer<C32>,
-    steps: RegularBuffer<u64>,
+    wipe_off: Kernel,
+    product: Kernel,
+    forward: Fft,
+    inverse: Fft,
+    samples: Shared<C32>,
+    steps: Shared<u64>,
     /// `[coarse Doppler][block][sample or frequency]`.
-    baseband: RegularBuffer<C32>,
+    baseband: Shared<C32>,
     /// `[prn][frequency]`.
-    codes: RegularBuffer<C32>,
+    codes: Shared<C32>,
 }
 
 struct Hip {
-    stream: hip::Stream,
-    blas: rocblas::Handle,
     kernels: Kernels,
     /// Sub-intervals that one product takes.
     together: usize,
@@ -122,19 +128,25 @@ struct Kernels {
 }
 
 impl Search {
-    /// Allocates, compiles, and transforms the codes.
+    /// Allocates, compiles, and transforms the codes. OpenCL's kernels are launched where `kernels` says.
     ///
     /// # Errors
-    /// [`Error::Input`] if the devices can't hold a search of this size, else what the APIs say.
-    pub fn new(bridge: &Bridge, geometry: &Geometry) -> Result<Self> {
-        Self::as_for(bridge.report().platform, bridge, geometry)
+    /// [`Error::Input`] if the devices can't hold a search of this size, [`interop::Error::NoStreamProgram`] if HIP can't launch OpenCL's
+    /// kernels, else what the APIs say.
+    pub fn new(bridge: &Bridge, geometry: &Geometry, kernels: Where) -> Result<Self> {
+        Self::as_for(bridge.report().platform, bridge, geometry, kernels)
     }
 
     /// As [`new`](Self::new), with the shapes of products and launches that suit `platform`, whichever the bridge's is: the same results.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn as_for(platform: Platform, bridge: &Bridge, geometry: &Geometry) -> Result<Self> {
+    pub fn as_for(
+        platform: Platform,
+        bridge: &Bridge,
+        geometry: &Geometry,
+        kernels: Where,
+    ) -> Result<Self> {
         let bytes = geometry.correlations() * size_of::<C32>();
         let most = bridge.cl_device().max_alloc_bytes();
         if bytes as u64 > most || i32::try_from(geometry.cells()).is_err() {
@@ -143,11 +155,16 @@ impl Search {
             )));
         }
         let meter = bridge.meter();
+        let sides = Sides::new(bridge, kernels)?;
         Ok(Self {
             meter: meter.clone(),
-            opencl: meter.count_as(Category::Input, || OpenCl::new(bridge, geometry))?,
+            blas: Rc::new(rocblas::Handle::new(&bridge.blas()?, &sides.stream)?),
+            opencl: meter.count_as(Category::Input, || OpenCl::new(bridge, geometry, &sides))?,
             correlations: bridge.alloc(geometry.correlations())?,
-            hip: meter.count_as(Category::Input, || Hip::new(platform, bridge, geometry))?,
+            hip: meter.count_as(Category::Input, || {
+                Hip::new(platform, bridge, geometry, &sides.stream)
+            })?,
+            sides,
             geometry: geometry.clone(),
             scale: 0.0,
         })
@@ -169,9 +186,12 @@ impl Search {
     }
 
     /// Bytes that one [`run`](Self::run) has to copy because of the route: on a copying one, the correlations from OpenCL to the host
-    /// and from there to HIP.
+    /// and from there to HIP. On one stream they stay with HIP.
     pub fn expected_copies_bytes(&self) -> u64 {
-        crossing_bytes(&self.correlations)
+        match self.sides.queue {
+            Some(_) => crossing_bytes(&self.correlations),
+            None => 0,
+        }
     }
 
     /// Takes the samples of the next search.
@@ -190,34 +210,89 @@ impl Search {
         }
         let block = self.geometry.block() as f64;
         self.scale = (1.0 / (block * (power * block * self.geometry.sub() as f64).sqrt())) as f32;
-        let opencl = &mut self.opencl;
-        self.meter.count_as(Category::Input, || {
-            opencl.samples.write(&opencl.queue, samples)
-        })?;
-        Ok(())
+        Ok(self.opencl.samples.upload(samples)?)
     }
 
-    /// One search, stage by stage.
+    /// One search. Two sides have to be waited for after each stage.
     ///
     /// # Errors
     /// What the APIs say.
-    pub fn run(&mut self, timer: &mut StageTimer) -> Result<()> {
-        self.correlate(timer)?;
-        self.fine_doppler(timer)?;
-        self.peaks_and_medians(timer)
+    pub fn run(&mut self, timer: &mut StageTimer, waits: Waits) -> Result<()> {
+        let sides = self.sides.clone();
+        Stages::timed(timer, &sides, waits, |stages| self.queue(stages))
+    }
+
+    /// Takes the samples, and a graph of the search in them, for [`replay`](Self::replay).
+    pub(super) fn record(&mut self, samples: &[C32]) -> Result<Recorded> {
+        // What is loaded or allocated on first use can't be recorded, so a search comes first: in silence, so that what is found later
+        // is the graph's own.
+        self.opencl
+            .samples
+            .upload(&vec![C32::ZERO; samples.len()])?;
+        self.run(&mut StageTimer::new(1, 0), Waits::Iteration)?;
+        self.load(samples)?;
+        // The stream comes after the upload before it is recorded: a graph holds no order among streams.
+        drop(self.opencl.samples.hip(&self.sides.stream)?);
+        let (sides, blas) = (self.sides.clone(), Rc::clone(&self.blas));
+        Stages::record(&sides, Some(&blas), |stages| self.queue(stages))
+    }
+
+    /// One search by the graph.
+    pub(super) fn replay(&mut self, timer: &mut StageTimer, recorded: &Recorded) -> Result<()> {
+        let Self {
+            sides,
+            opencl,
+            correlations,
+            hip,
+            ..
+        } = self;
+        let stream = &sides.stream;
+        let launch = || {
+            let (samples, steps) = (opencl.samples.hip(stream)?, opencl.steps.hip(stream)?);
+            let codes = opencl.codes.hip(stream)?;
+            let mut baseband = opencl.baseband.hip_mut(stream)?;
+            let mut correlations = correlations.hip_mut(stream)?;
+            let slices: [&dyn hip::KernelArg; 13] = [
+                &samples.slice(),
+                &steps.slice(),
+                &codes.slice(),
+                &baseband.slice_mut(),
+                &correlations.slice_mut(),
+                &hip.steering.on(stream)?,
+                &hip.fine.on_mut(stream)?,
+                &hip.power.on_mut(stream)?,
+                &hip.best.on_mut(stream)?,
+                &hip.best_row.on_mut(stream)?,
+                &hip.peaks.on_mut(stream)?,
+                &hip.selections.on_mut(stream)?,
+                &hip.histograms.on_mut(stream)?,
+            ];
+            // SAFETY: this is all memory that the stages touch, and what they were recorded with stays as it is: a search owns both. The
+            // rocBLAS handle is used by nothing else meanwhile.
+            Ok(unsafe { recorded.graph.launch(stream, &slices) }?)
+        };
+        Stages::timed(timer, sides, Waits::Iteration, |stages| {
+            stages.replay(recorded.span, launch)
+        })
+    }
+
+    fn queue(&mut self, stages: &mut Stages<'_>) -> Result<()> {
+        self.correlate(stages)?;
+        self.fine_doppler(stages)?;
+        self.peaks_and_medians(stages)
     }
 
     /// OpenCL: samples to correlations.
-    fn correlate(&mut self, timer: &mut StageTimer) -> Result<()> {
+    fn correlate(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         let Self {
             geometry,
+            sides,
             opencl,
             correlations,
             scale,
             ..
         } = self;
         let OpenCl {
-            queue,
             wipe_off,
             product,
             forward,
@@ -232,79 +307,65 @@ impl Search {
         let baseband_bytes = bytes::<C32>(baseband.len());
         let correlation_bytes = bytes::<C32>(correlations.len());
 
-        timer.stage(
+        stages.stage(
             "wipe-off",
             ApiName::OpenCl,
             bytes::<C32>(samples.len()) + baseband_bytes,
             || {
+                let (samples, steps) = (sides.read(samples)?, sides.read(steps)?);
+                let mut baseband = sides.write(baseband)?;
                 let range = NdRange::d2(geometry.samples(), coarse);
+                let args = [samples.arg(), steps.arg(), baseband.arg()];
                 // SAFETY: the kernel reads `samples` at its first index, `steps` at its second, and writes `baseband` at
-                // second * samples + first; the buffers have these lengths, belong to `self`, and only this in-order queue uses them.
-                unsafe {
-                    wipe_off.launch(queue, range, &[samples.arg(), steps.arg(), baseband.arg()])?
-                };
-                Ok(queue.finish()?)
+                // second * samples + first; the buffers have these lengths, and the guards give access to them.
+                unsafe { wipe_off.launch(sides, range, args) }
             },
         )?;
-        timer.stage("fft", ApiName::OpenCl, 2 * baseband_bytes, || {
-            // SAFETY: the plan is for blocks of `block` values, as many as `baseband` holds; only this queue uses it.
-            unsafe {
-                forward.enqueue(
-                    queue,
-                    fft::Direction::Forward,
-                    baseband.arg(),
-                    baseband.arg(),
-                )?
-            };
-            Ok(queue.finish()?)
+        stages.stage("fft", ApiName::OpenCl, 2 * baseband_bytes, || {
+            // SAFETY: the transforms are of blocks of `block` values, as many as `baseband` holds.
+            unsafe { forward.enqueue_in_place(sides, &mut sides.write(baseband)?) }
         })?;
-        timer.stage(
+        stages.stage(
             "product",
             ApiName::OpenCl,
             baseband_bytes + bytes::<C32>(codes.len()) + correlation_bytes,
             || {
-                let correlations = correlations.cl_mut(queue)?;
+                let (baseband, codes) = (sides.read(baseband)?, sides.read(codes)?);
+                let mut correlations = sides.write(correlations)?;
                 let args = [
                     baseband.arg(),
                     codes.arg(),
-                    Arg::scalar(scale),
+                    KernelArg::scalar(scale),
                     correlations.arg(),
                 ];
                 let range = NdRange::d3(block, coarse * geometry.blocks(), PRNS);
                 // SAFETY: the indices run over a block's frequencies, the blocks of `baseband` and the codes; the kernel writes one value
-                // for each triple, as many as `correlations` holds, to which the guard gives write access on this queue.
-                unsafe { product.launch(queue, range, &args)? };
-                Ok(queue.finish()?)
+                // for each triple, as many as `correlations` holds, to which the guard gives write access.
+                unsafe { product.launch(sides, range, args) }
             },
         )?;
-        timer.stage(
+        stages.stage(
             "inverse fft",
             ApiName::OpenCl,
             2 * correlation_bytes,
             || {
-                let correlations = correlations.cl_mut(queue)?;
-                // SAFETY: the plan is for blocks of `block` values, as many as the correlations hold; the guard gives write access.
-                unsafe {
-                    inverse.enqueue(
-                        queue,
-                        fft::Direction::Inverse,
-                        correlations.arg(),
-                        correlations.arg(),
-                    )?
-                };
-                Ok(queue.finish()?)
+                // SAFETY: the transforms are of blocks of `block` values, as many as the correlations hold.
+                unsafe { inverse.enqueue_in_place(sides, &mut sides.write(correlations)?) }
             },
         )
     }
 
     /// HIP: correlations to the power map.
-    fn fine_doppler(&mut self, timer: &mut StageTimer) -> Result<()> {
+    fn fine_doppler(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         let Self {
             geometry,
+            sides,
+            blas: handle,
             correlations,
             hip,
             ..
         } = self;
+        let stream = &sides.stream;
         let (delays, sub, bins) = (geometry.block(), geometry.sub(), geometry.fine_hz().len());
         let segments = PRNS * geometry.coarse_hz().len();
         let together = hip.together;
@@ -313,7 +374,7 @@ impl Search {
         // columns of the correlations, of the steering matrix and of what comes out, all without gaps
         let (sub, bins) = (sub * together, bins * together);
 
-        timer.stage(
+        stages.stage(
             "fine doppler",
             ApiName::Hip,
             Work {
@@ -322,7 +383,7 @@ impl Search {
             },
             || {
                 blas::gemm_strided_batched(
-                    &hip.blas,
+                    handle,
                     Op::None,
                     Op::None,
                     C32::ONE,
@@ -331,15 +392,14 @@ impl Search {
                     C32::ZERO,
                     Batch::new(&mut hip.fine, delays, bins, delays, delays * bins, batches),
                 )?;
-                Ok(hip.stream.synchronize()?)
+                Ok(())
             },
         )?;
-        timer.stage(
+        stages.stage(
             "power",
             ApiName::Hip,
             fine_bytes + bytes::<f32>(hip.power.len()),
             || {
-                let stream = &hip.stream;
                 let length = (geometry.fine_hz().len() * delays) as u32;
                 let config = grid(length as usize, segments as u32)?;
                 let args: [&dyn hip::KernelArg; 4] = [
@@ -351,22 +411,27 @@ impl Search {
                 // SAFETY: the grid covers `length` values of each segment, and the kernel leaves out what lies beyond; `fine` holds them for
                 // every sub-interval, `power` once.
                 unsafe { hip.kernels.power.launch(stream, config, &args)? };
-                Ok(stream.synchronize()?)
+                Ok(())
             },
         )
     }
 
     /// HIP: each satellite's peak and median.
-    fn peaks_and_medians(&mut self, timer: &mut StageTimer) -> Result<()> {
-        let Self { geometry, hip, .. } = self;
-        let stream = &hip.stream;
+    fn peaks_and_medians(&mut self, stages: &mut Stages<'_>) -> Result<()> {
+        let Self {
+            geometry,
+            sides,
+            hip,
+            ..
+        } = self;
+        let stream = &sides.stream;
         let delays = geometry.block() as u32;
         let rows = geometry.rows() as u32;
         let cells = geometry.cells() as u32;
         let satellites = PRNS as u32;
         let map_bytes = bytes::<f32>(hip.power.len());
 
-        timer.stage("peak", ApiName::Hip, map_bytes, || {
+        stages.stage("peak", ApiName::Hip, map_bytes, || {
             {
                 let args: [&dyn hip::KernelArg; 5] = [
                     &hip.power.on(stream)?,
@@ -401,10 +466,10 @@ impl Search {
             // SAFETY: one block of the size the kernel is written for a satellite; the buffers are as above, `peaks` holds a record a
             // satellite, and rows and delays in them come from the kernel before.
             unsafe { hip.kernels.peak_delays.launch(stream, config, &args)? };
-            Ok(stream.synchronize()?)
+            Ok(())
         })?;
 
-        timer.stage("median", ApiName::Hip, 3 * map_bytes, || {
+        stages.stage("median", ApiName::Hip, 3 * map_bytes, || {
             let per_satellite = LaunchConfig {
                 grid: (satellites, 1, 1),
                 block: (SELECTORS, 1, 1),
@@ -464,7 +529,7 @@ impl Search {
                         .launch(stream, per_satellite, &args)?
                 };
             }
-            Ok(stream.synchronize()?)
+            Ok(())
         })
     }
 
@@ -474,7 +539,7 @@ impl Search {
     /// What HIP says.
     pub fn peaks(&self) -> Result<Vec<Peak>> {
         let mut records = vec![PeakRecord::zeroed(); PRNS];
-        let Hip { peaks, stream, .. } = &self.hip;
+        let (peaks, stream) = (&self.hip.peaks, &self.sides.stream);
         self.meter.count_as(Category::Result, || {
             peaks.copy_to_slice(stream, &mut records)
         })?;
@@ -500,7 +565,7 @@ impl Search {
     /// # Errors
     /// What HIP says.
     pub fn power_map(&self) -> Result<Vec<f32>> {
-        let Hip { power, stream, .. } = &self.hip;
+        let (power, stream) = (&self.hip.power, &self.sides.stream);
         let mut map = vec![0.0; power.len()];
         self.meter
             .count_as(Category::Result, || power.copy_to_slice(stream, &mut map))?;
@@ -509,74 +574,61 @@ impl Search {
 }
 
 impl OpenCl {
-    fn new(bridge: &Bridge, geometry: &Geometry) -> Result<Self> {
-        let context = bridge.cl_context();
+    fn new(bridge: &Bridge, geometry: &Geometry, sides: &Sides) -> Result<Self> {
         let block = geometry.block();
         let coarse_hz = geometry.coarse_hz();
-        let queue = bridge.queue()?;
-        let program = bridge
-            .programs()
-            .get(include_str!("../../../kernels/gps.cl"), "")?;
-        let plan = |batch, direction| {
-            let plan = fft::Plan::new(context, bridge.programs(), block, batch)?;
-            // its tables are written now, not inside a loop whose copies are counted
-            plan.prepare(direction)?;
-            Ok::<_, Error>(plan)
-        };
+        let program = sides.program(bridge, include_str!("../../../kernels/gps.cl"))?;
+        let fft = |batch, direction| sides.fft(bridge, block, batch, direction);
 
         let steps: Vec<u64> = coarse_hz
             .iter()
             .map(|hz| phase_step(hz / geometry.rate_hz()))
             .collect();
-        let mut steps_buffer = RegularBuffer::new(context, steps.len())?;
-        steps_buffer.write(&queue, &steps)?;
+        let mut steps_buffer: Shared<u64> = bridge.alloc(steps.len())?;
+        steps_buffer.upload(&steps)?;
 
         let replicas: Vec<C32> = (1..=PRNS as u8)
             .filter_map(|prn| ca_code::sampled(prn, block))
             .flatten()
             .map(C32::from)
             .collect();
-        let mut codes = RegularBuffer::new(context, replicas.len())?;
-        codes.write(&queue, &replicas)?;
-        // SAFETY: the plan is for as many blocks as `codes` holds, and only this queue uses them.
-        unsafe {
-            plan(PRNS, fft::Direction::Forward)?.enqueue(
-                &queue,
-                fft::Direction::Forward,
-                codes.arg(),
-                codes.arg(),
-            )?
-        };
-        queue.finish()?;
+        let mut codes: Shared<C32> = bridge.alloc(replicas.len())?;
+        codes.upload(&replicas)?;
+        let transform = fft(PRNS, Direction::Forward)?;
+        // SAFETY: the transforms are as many as `codes` holds.
+        unsafe { transform.enqueue_in_place(sides, &mut sides.write(&mut codes)?) }?;
+        sides.wait(ApiName::OpenCl)?;
 
         Ok(Self {
             wipe_off: program.kernel("wipe_off")?,
             product: program.kernel("product")?,
-            forward: plan(coarse_hz.len() * geometry.blocks(), fft::Direction::Forward)?,
-            inverse: plan(
+            forward: fft(coarse_hz.len() * geometry.blocks(), Direction::Forward)?,
+            inverse: fft(
                 PRNS * coarse_hz.len() * geometry.blocks(),
-                fft::Direction::Inverse,
+                Direction::Inverse,
             )?,
-            samples: RegularBuffer::new(context, geometry.samples())?,
-            baseband: RegularBuffer::new(context, coarse_hz.len() * geometry.samples())?,
+            samples: bridge.alloc(geometry.samples())?,
+            baseband: bridge.alloc(coarse_hz.len() * geometry.samples())?,
             steps: steps_buffer,
             codes,
-            queue,
         })
     }
 }
 
 impl Hip {
-    fn new(platform: Platform, bridge: &Bridge, geometry: &Geometry) -> Result<Self> {
+    fn new(
+        platform: Platform,
+        bridge: &Bridge,
+        geometry: &Geometry,
+        stream: &hip::Stream,
+    ) -> Result<Self> {
         let device = bridge.hip_device();
-        let stream = bridge.stream()?;
         let module = hip::rtc::Program::new(include_str!("../../../kernels/gps.hip"))
             .name("gps.hip")
             .compile(device)?;
         let map = PRNS * geometry.cells();
         let together = together(platform, geometry);
         Ok(Self {
-            blas: rocblas::Handle::new(&bridge.blas()?, &stream)?,
             kernels: Kernels {
                 power: module.function("power")?,
                 peak_rows: module.function("peak_rows")?,
@@ -587,7 +639,7 @@ impl Hip {
             },
             together,
             steering: device.alloc_from(
-                &stream,
+                stream,
                 &on_diagonal(&steering(geometry), geometry, together),
             )?,
             fine: device.alloc(map * geometry.sub_intervals())?,
@@ -598,7 +650,6 @@ impl Hip {
             selections: device.alloc(PRNS)?,
             histograms: device.alloc(PRNS * DIGITS)?,
             counting: Counting::new(platform, device.compute_units()?),
-            stream,
         })
     }
 }

@@ -10,6 +10,9 @@ use interop::{Bridge, Pipeline, Shared};
 
 use super::kernels::{ClHalf, HipHalf};
 use super::{TOLERANCE, TOLERANCE_PER_STEP, error, generate};
+use crate::outcome::Kernels;
+use crate::presets::sides::Sides;
+use crate::timing::ApiName;
 use crate::{C32, Error, Result};
 
 /// How it went.
@@ -70,11 +73,9 @@ pub fn run(
             })
         })
         .collect::<Result<Vec<_>>>()?;
-    let (opencl, hip) = (
-        ClHalf::new(bridge, samples)?,
-        HipHalf::new(bridge, samples)?,
-    );
-    let (opencl, hip) = (&opencl, &hip);
+    let sides = &Sides::new(bridge, Kernels::Queue)?;
+    let opencl = &ClHalf::new(bridge, sides, samples)?;
+    let hip = &HipHalf::new(bridge, &sides.stream, samples)?;
     // One batch on each side.
     let most = slots.div_ceil(2);
     let mut pipeline = Pipeline::new(sets)
@@ -82,27 +83,27 @@ pub fn run(
             "opencl",
             most,
             |set: &mut DataSet, _| {
-                let x = set.x.cl_mut(&opencl.queue)?;
-                // SAFETY: the guard is of this queue, and the buffer of the length that the half was made for.
+                let mut x = sides.write(&mut set.x)?;
+                // SAFETY: the buffer is of the length that the half was made for.
                 unsafe {
-                    opencl.add(x.arg())?;
-                    opencl.rotate(x.arg())
+                    opencl.add(sides, x.arg())?;
+                    opencl.rotate(sides, x.arg())
                 }
             },
-            |_, _| Ok(opencl.queue.finish()?),
+            |_, _| sides.wait(ApiName::OpenCl),
         )
         .batched_stage(
             "hip",
             most,
             |set, _| {
-                let mut x = set.x.hip_mut(&hip.stream)?;
-                let mut squared = set.squared.hip_mut(&hip.stream)?;
+                let mut x = set.x.hip_mut(&sides.stream)?;
+                let mut squared = set.squared.hip_mut(&sides.stream)?;
                 hip.scale(&mut x.slice_mut(), set.steps)?;
                 hip.magnitude(&mut x.slice_mut(), &mut squared.slice_mut())?;
                 set.steps += 1;
                 Ok(())
             },
-            |_, _| Ok(hip.stream.synchronize()?),
+            |_, _| sides.wait(ApiName::Hip),
         );
     let mut elapsed = Duration::ZERO;
     for rounds in [1, rounds] {

@@ -1,11 +1,12 @@
-//! The four kernels: two OpenCL kernels, for an OpenCL queue and for a HIP stream, and two HIP kernels. Nothing here waits.
+//! The four kernels: two OpenCL kernels and two HIP kernels. Nothing here waits.
 
 use std::f64::consts::PI;
 
-use clmgr::{Arg, NdRange};
+use clmgr::NdRange;
 use hip::{DeviceSliceMut, LaunchConfig};
-use interop::{Bridge, StreamArg, StreamKernel};
+use interop::Bridge;
 
+use crate::presets::sides::{Kernel, KernelArg, Sides};
 use crate::{C32, Result};
 
 /// The constant that `add` adds.
@@ -17,30 +18,17 @@ pub(super) fn factor(step: usize) -> f32 {
     if step.is_multiple_of(2) { 2.0 } else { 0.5 }
 }
 
-fn program(bridge: &Bridge) -> Result<clmgr::Program> {
-    let source = include_str!("../../../kernels/note.cl");
-    Ok(bridge.programs().get(source, "")?)
-}
-
-/// What `rotate_by` takes.
-fn cosine_and_sine() -> (f32, f32) {
-    let (sine, cosine) = (PI / 6.0).sin_cos();
-    (cosine as f32, sine as f32)
-}
-
 /// `x += c`, `x *= e^(i 30 deg)`.
 pub(super) struct ClHalf {
-    pub queue: clmgr::Queue,
-    add: clmgr::Kernel,
-    rotate: clmgr::Kernel,
+    add: Kernel,
+    rotate: Kernel,
     range: NdRange,
 }
 
 impl ClHalf {
-    pub fn new(bridge: &Bridge, count: usize) -> Result<Self> {
-        let program = program(bridge)?;
+    pub fn new(bridge: &Bridge, sides: &Sides, count: usize) -> Result<Self> {
+        let program = sides.program(bridge, include_str!("../../../kernels/note.cl"))?;
         Ok(Self {
-            queue: bridge.queue()?,
             add: program.kernel("add")?,
             rotate: program.kernel("rotate_by")?,
             range: NdRange::d1(count),
@@ -48,80 +36,41 @@ impl ClHalf {
     }
 
     /// # Safety
-    /// `x` holds the number of complex samples that this half was made for, and this queue's turn it is.
-    pub unsafe fn add(&self, x: Arg<'_>) -> Result<()> {
-        let args = [x, Arg::scalar(&OFFSET.re), Arg::scalar(&OFFSET.im)];
+    /// `x` holds the number of complex samples that this half was made for.
+    pub unsafe fn add(&self, sides: &Sides, x: KernelArg<'_>) -> Result<()> {
+        let (re, im) = (KernelArg::scalar(&OFFSET.re), KernelArg::scalar(&OFFSET.im));
         // SAFETY: `add` takes a float2 pointer and two floats, and touches one element for each of the range's items; the rest is
         // the caller's promise.
-        unsafe { self.add.launch(&self.queue, self.range, &args) }?;
-        Ok(())
+        unsafe { self.add.launch(sides, self.range, [x, re, im]) }
     }
 
     /// # Safety
     /// As for [`add`](Self::add).
-    pub unsafe fn rotate(&self, x: Arg<'_>) -> Result<()> {
-        let (cosine, sine) = cosine_and_sine();
-        let args = [x, Arg::scalar(&cosine), Arg::scalar(&sine)];
+    pub unsafe fn rotate(&self, sides: &Sides, x: KernelArg<'_>) -> Result<()> {
+        let (sine, cosine) = (PI / 6.0).sin_cos();
+        let (sine, cosine) = (sine as f32, cosine as f32);
+        let args = [x, KernelArg::scalar(&cosine), KernelArg::scalar(&sine)];
         // SAFETY: as for `add`.
-        unsafe { self.rotate.launch(&self.queue, self.range, &args) }?;
-        Ok(())
-    }
-}
-
-/// The same two kernels, launched by HIP.
-pub(super) struct ClOnStream {
-    add: StreamKernel,
-    rotate: StreamKernel,
-    range: NdRange,
-}
-
-impl ClOnStream {
-    /// Fails where HIP can't run OpenCL's kernels.
-    pub fn new(bridge: &Bridge, count: usize) -> Result<Self> {
-        let program = bridge.stream_program(&program(bridge)?)?;
-        Ok(Self {
-            add: program.kernel("add")?,
-            rotate: program.kernel("rotate_by")?,
-            range: NdRange::d1(count),
-        })
-    }
-
-    /// # Safety
-    /// `x` holds the number of complex samples that this was made for.
-    pub unsafe fn add(&self, stream: &hip::Stream, x: StreamArg<'_>) -> Result<()> {
-        let (re, im) = (StreamArg::scalar(&OFFSET.re), StreamArg::scalar(&OFFSET.im));
-        // SAFETY: as in `ClHalf`.
-        unsafe { self.add.launch(stream, self.range, &[x, re, im]) }?;
-        Ok(())
-    }
-
-    /// # Safety
-    /// As for [`add`](Self::add).
-    pub unsafe fn rotate(&self, stream: &hip::Stream, x: StreamArg<'_>) -> Result<()> {
-        let (cosine, sine) = cosine_and_sine();
-        let args = [x, StreamArg::scalar(&cosine), StreamArg::scalar(&sine)];
-        // SAFETY: as in `ClHalf`.
-        unsafe { self.rotate.launch(stream, self.range, &args) }?;
-        Ok(())
+        unsafe { self.rotate.launch(sides, self.range, args) }
     }
 }
 
 /// `x *= s`, `y = |x|^2`.
 pub(super) struct HipHalf {
-    pub stream: hip::Stream,
+    stream: hip::Stream,
     scale: hip::Function,
     magnitude: hip::Function,
     grid: LaunchConfig,
 }
 
 impl HipHalf {
-    pub fn new(bridge: &Bridge, count: usize) -> Result<Self> {
+    pub fn new(bridge: &Bridge, stream: &hip::Stream, count: usize) -> Result<Self> {
         let module = hip::rtc::Program::new(include_str!("../../../kernels/note.hip"))
             .name("note.hip")
             .option("-O3")
             .compile(bridge.hip_device())?;
         Ok(Self {
-            stream: bridge.stream()?,
+            stream: stream.clone(),
             scale: module.function("scale")?,
             magnitude: module.function("magnitude")?,
             grid: LaunchConfig::linear(count, BLOCK)?,

@@ -14,27 +14,28 @@
 //! | file | what |
 //! |---|---|
 //! | `mod` | the job: its options, its data and what that must become |
-//! | `ways` | an iteration, strictly alternating, with two sides or on one stream |
+//! | `job` | an iteration, strictly alternating |
 //! | `kernels` | the four kernels, as OpenCL's half and HIP's half |
 //! | `two_devices` | the same on memory of a context with two devices, which ROCm puts elsewhere |
 //! | `in_flight` | the same on several data sets at once, as a program with a stream of blocks has them |
 
 pub mod in_flight;
+mod job;
 mod kernels;
 pub mod two_devices;
-mod ways;
 
 use std::f64::consts::PI;
 
-use interop::{Bridge, Shared};
+use interop::Bridge;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::Common;
+use super::sides::Sides;
+use super::{Common, Launch};
 use crate::outcome::{Kernels, Outcome, Picture};
 use crate::{C32, C64, Error, Result};
-use kernels::{ClOnStream, OFFSET, factor};
-use ways::{by_queue, by_stream, choose};
+use job::Job;
+use kernels::{ClHalf, OFFSET, factor};
 
 /// Timed iterations unless told otherwise.
 const ITERATIONS: usize = 20;
@@ -45,43 +46,22 @@ const PUBLISHED_SAMPLES: usize = 4_194_304;
 const TOLERANCE: f64 = 1e-6;
 const TOLERANCE_PER_STEP: f64 = 2e-7;
 
-/// When the host waits for kernels on one stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Waits {
-    /// After each kernel, as with two sides.
-    #[default]
-    Kernel,
-    /// After the two OpenCL kernels, and after the two HIP kernels.
-    Side,
-    /// After all four.
-    Iteration,
-}
-
 /// Options of `hipcl pipeline note`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
     /// Complex samples to work on.
     #[arg(long, value_name = "N", default_value_t = PUBLISHED_SAMPLES)]
     pub samples: usize,
-    /// Where OpenCL's kernels are launched: on HIP's stream, or on an OpenCL queue with hand-offs. If not given: on the stream where that
-    /// works, and on the queue where it does not or a route is named.
-    #[arg(long, value_enum, value_name = "WHERE")]
-    pub kernels: Option<Kernels>,
-    /// Capture two iterations as one HIP graph, and replay it with one wait. An odd number of iterations becomes the next even one.
-    #[arg(long)]
-    pub graph: bool,
-    /// When the host waits for one stream.
-    #[arg(skip)]
-    pub waits: Waits,
+    /// Where OpenCL's kernels are launched. A graph holds two iterations, so that an odd number of them becomes the next even one.
+    #[command(flatten)]
+    pub launch: Launch,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             samples: PUBLISHED_SAMPLES,
-            kernels: None,
-            graph: false,
-            waits: Waits::default(),
+            launch: Launch::default(),
         }
     }
 }
@@ -91,7 +71,8 @@ impl Default for Options {
 /// # Errors
 /// Why not.
 pub(crate) fn works_on_stream(bridge: &Bridge) -> Result<()> {
-    ClOnStream::new(bridge, PUBLISHED_SAMPLES).map(drop)
+    let sides = Sides::new(bridge, Kernels::Stream)?;
+    ClHalf::new(bridge, &sides, PUBLISHED_SAMPLES).map(drop)
 }
 
 /// Runs the four kernels over and over and verifies the last state against the closed form.
@@ -106,30 +87,25 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
             "--samples {count} is not between 1 and {most}, the most that the device can hold"
         )));
     }
-    let (on_stream, why) = choose(options, common.route.is_some(), || {
-        ClOnStream::new(bridge, count)
-    })?;
-
     let input = generate(count, common.seed);
-    let mut x: Shared<C32> = bridge.alloc(count)?;
-    let mut squared: Shared<f32> = bridge.alloc(count)?;
-    x.upload(&input)?;
+    let launch = &options.launch;
+    let make = |kernels| Job::new(bridge, kernels, &input);
+    let (mut job, kernels) = launch.choose(common.route.is_some(), make)?;
 
     let mut timer = common.timer(ITERATIONS);
-    if options.graph {
-        timer = timer.at_once(ways::GRAPH_STEPS);
-    }
-    // On two sides HIP works after the rotation on what OpenCL wrote, and the next `add` on what HIP wrote.
-    let (kernels, copies, crossings) = match &on_stream {
-        Some(opencl) => {
-            let copies = by_stream(bridge, &mut timer, opencl, options, &mut x, &mut squared)?;
-            (Kernels::Stream, copies, 0)
-        }
-        None => {
-            let copies = by_queue(bridge, &mut timer, &mut x, &mut squared)?;
-            (Kernels::Queue, copies, 2 * timer.iterations() as u64)
-        }
+    let copies = if launch.graph {
+        let recorded = job.record()?;
+        timer = timer.at_once(job::GRAPH_STEPS);
+        timer.run(bridge, |timer| job.replay(timer, &recorded))
+    } else {
+        timer.run(bridge, |timer| job.run(timer, launch.waits))
+    }?;
+    // The data set changes sides twice an iteration, or stays with HIP.
+    let crossings = match kernels.0 {
+        Kernels::Queue => 2 * timer.iterations() as u64,
+        Kernels::Stream => 0,
     };
+    let Job { x, squared, .. } = job;
     let steps = timer.steps();
 
     let mut last = vec![C32::default(); count];
@@ -150,7 +126,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
     Ok(Outcome {
         route: x.route(),
         residency: x.residency(),
-        kernels: Some((kernels, why)),
+        kernels,
         expected_copies_bytes: super::crossing_bytes(&x) * crossings,
         timer,
         copies,

@@ -55,21 +55,21 @@ pub fn run(
     // SAFETY: the whole of both.
     unsafe { cl.copy(cl.svm, input.as_ptr().cast(), size_of_val(&*input)) }?;
 
-    let hip = HipHalf::new(bridge, count)?;
+    let stream = bridge.stream()?;
+    let hip = HipHalf::new(bridge, &stream, count)?;
     let mut squared: Shared<f32> = bridge.alloc(count)?;
     let mut times_ms = Vec::with_capacity(iterations);
     // the first one warms up
     for step in 0..=iterations {
         let start = Instant::now();
         cl.iteration()?;
-        let mut guard = squared.hip_mut(&hip.stream)?;
+        let mut guard = squared.hip_mut(&stream)?;
         // SAFETY: the allocation has this length and lives on; OpenCL has finished, and waits for the stream below.
-        let mut x =
-            unsafe { DeviceSliceMut::<C32>::from_raw_parts(cl.svm.cast(), count, &hip.stream) };
+        let mut x = unsafe { DeviceSliceMut::<C32>::from_raw_parts(cl.svm.cast(), count, &stream) };
         hip.scale(&mut x, step)?;
-        hip.stream.synchronize()?;
+        stream.synchronize()?;
         hip.magnitude(&mut x, &mut guard.slice_mut())?;
-        hip.stream.synchronize()?;
+        stream.synchronize()?;
         if step > 0 {
             times_ms.push(start.elapsed().as_secs_f64() * 1e3);
         }
