@@ -1,7 +1,7 @@
 //! Memory that a handle has for intermediate results, and the question how much calls would need.
 //!
-//! cuBLAS answers no such question. Its routines take less where there is less, so none *needs* any, and those of cuSOLVER get
-//! theirs from the stream's pool, not from the handle: the answer is 0.
+//! cuBLAS answers no such question. Its routines take less where there is less, so none *needs* any, and those of rocSOLVER get
+//! theirs in stream order from a pool, not from what the user gives: the answer is 0.
 
 use std::ffi::{c_int, c_void};
 
