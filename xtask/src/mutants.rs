@@ -7,10 +7,13 @@
 //!
 //! The task mutates the working tree itself, so that build outputs are reused, and reverts each change afterwards. It refuses a
 //! tree with uncommitted changes in these files, so that `git checkout` restores them however the task ends.
+//!
+//! What was caught is kept in `target/mutants` and not tried again until its file changes: an interrupted run goes on where it was.
+//! Survivors are always tried again, because a new test may catch them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -166,13 +169,28 @@ const KNOWN: &str = "xtask/mutants.txt";
 
 const TOOL: &str = "cargo-mutants";
 
-const USAGE: &str = "`cargo xtask mutants` takes --shard K/N and names of packages";
+const USAGE: &str = "`cargo xtask mutants` takes --most N, --shard K/N and names of packages";
+
+/// What is kept of earlier runs, in the folder of the task.
+const KEPT: &str = "kept.txt";
+
+/// The contents of the files that a run of cargo-mutants changes, beside what it writes.
+const CONTENTS: &str = "contents.txt";
 
 /// The parsed arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Asked {
-    shard: Option<String>,
+    /// Of each file.
+    most: Option<usize>,
+    shard: Option<Shard>,
     packages: Vec<String>,
+}
+
+/// Every `of`th mutant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shard {
+    place: usize,
+    of: usize,
 }
 
 /// Runs the mutants of every group, or of those whose packages are named.
@@ -196,7 +214,7 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     for (number, group) in groups.into_iter().enumerate() {
         let name = format!("{}-{number}", group.package);
         let found = step(&format!("mutants of {}", group.files.join(", ")), || {
-            of_group(workspace, group, &name, asked.shard.as_deref())
+            of_group(workspace, group, &name, &asked)
         })?;
         println!("{name}: {}", found.line());
         all.add(found);
@@ -211,9 +229,13 @@ impl Asked {
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             if arg == "--shard" {
-                let shard = args.next().filter(|shard| is_shard(shard));
+                let shard = args.next().and_then(|shard| Shard::parse(shard));
                 let wrong = || Error::Usage(format!("{USAGE}; --shard is 0/8, 1/8, ... 7/8"));
-                asked.shard = Some(shard.ok_or_else(wrong)?.clone());
+                asked.shard = Some(shard.ok_or_else(wrong)?);
+            } else if arg == "--most" {
+                let most = args.next().and_then(|most| most.parse().ok());
+                let wrong = || Error::Usage(format!("{USAGE}; --most is a number"));
+                asked.most = Some(most.ok_or_else(wrong)?);
             } else if GROUPS.iter().any(|group| group.package == arg) {
                 asked.packages.push(arg.clone());
             } else {
@@ -231,10 +253,12 @@ impl Asked {
     }
 }
 
-fn is_shard(text: &str) -> bool {
-    text.split_once('/')
-        .and_then(|(k, n)| Some((k.parse::<u32>().ok()?, n.parse::<u32>().ok()?)))
-        .is_some_and(|(k, n)| k < n)
+impl Shard {
+    fn parse(text: &str) -> Option<Self> {
+        let (place, of) = text.split_once('/')?;
+        let (place, of) = (place.parse().ok()?, of.parse().ok()?);
+        (place < of).then_some(Self { place, of })
+    }
 }
 
 fn check_tool() -> Result<()> {
@@ -271,46 +295,183 @@ fn check_clean(root: &Path, groups: &[&Group]) -> Result<()> {
     }
 }
 
-fn of_group(
-    workspace: &Workspace,
-    group: &Group,
-    name: &str,
-    shard: Option<&str>,
-) -> Result<Found> {
-    let mut filter: Vec<String> = Vec::new();
-    for file in group.files {
-        filter.extend(["--file".into(), (*file).into()]);
+fn of_group(workspace: &Workspace, group: &Group, name: &str, asked: &Asked) -> Result<Found> {
+    let folder = workspace.target().join("mutants");
+    let mut chosen = asked.choose(group.listed(workspace)?);
+    // An interrupted run kept nothing itself.
+    for number in 0..group.stages.len() {
+        keep(&folder, &folder.join(name).join(number.to_string()))?;
     }
-    // Files with stages of their own.
-    for other in GROUPS.iter().filter(|other| !std::ptr::eq(*other, group)) {
-        for file in other.files.iter().filter(|file| !file.contains('*')) {
-            filter.extend(["--exclude".into(), (*file).into()]);
-        }
-    }
-    filter.extend(["--exclude-re".into(), WORDS.into()]);
-    let mut found = Found::default();
+    let kept = Kept::read(&folder)?;
+    let mut found = kept.of(&chosen, |file| content(workspace.root(), file))?;
+    chosen.retain(|mutant| !found.judged().any(|judged| judged == mutant));
     for (number, stage) in group.stages.iter().enumerate() {
-        let out = workspace.target().join("mutants").join(name);
-        let out = out.join(number.to_string());
-        let mut chosen = filter.clone();
-        if number == 0 {
-            if let Some(shard) = shard {
-                // Round robin, so that a shard does not hold a single file.
-                chosen.extend(["--shard".into(), shard.into()]);
-                chosen.extend(["--sharding".into(), "round-robin".into()]);
-            }
-        } else if found.missed.is_empty() {
+        if chosen.is_empty() {
             break;
-        } else {
-            let missed = found.missed.iter();
-            chosen.extend(missed.flat_map(|name| ["--re".into(), format!("^{}$", escaped(name))]));
         }
         let limit = stage.check(workspace)?;
+        let out = folder.join(name).join(number.to_string());
+        note_contents(workspace.root(), &chosen, &out)?;
         let tried = tried(workspace, &out, &chosen, stage, limit)?;
+        keep(&folder, &out)?;
+        chosen = tried.missed.clone();
         found.missed.clear();
         found.add(tried);
     }
     Ok(found)
+}
+
+impl Group {
+    /// What selects its mutants.
+    fn filter(&self) -> Vec<String> {
+        let mut filter: Vec<String> = Vec::new();
+        for file in self.files {
+            filter.extend(["--file".into(), (*file).into()]);
+        }
+        // Files with stages of their own.
+        for other in GROUPS.iter().filter(|other| !std::ptr::eq(*other, self)) {
+            for file in other.files.iter().filter(|file| !file.contains('*')) {
+                filter.extend(["--exclude".into(), (*file).into()]);
+            }
+        }
+        filter.extend(["--exclude-re".into(), WORDS.into()]);
+        filter
+    }
+
+    /// The names of its mutants.
+    fn listed(&self, workspace: &Workspace) -> Result<Vec<String>> {
+        let output = Command::new(cargo())
+            .args(["mutants", "--list", "--colors", "never"])
+            .args(self.filter())
+            .current_dir(workspace.root())
+            .output()
+            .map_err(|error| Error::io("cannot start cargo", error))?;
+        match output.status.success() {
+            true => Ok(lines(&String::from_utf8_lossy(&output.stdout))),
+            false => Err(Error::Failed(format!(
+                "{TOOL} cannot list the mutants of {}: {}",
+                self.files.join(", "),
+                String::from_utf8_lossy(&output.stderr).trim()
+            ))),
+        }
+    }
+}
+
+impl Asked {
+    /// The mutants to try, the same on every run.
+    fn choose(&self, mut listed: Vec<String>) -> Vec<String> {
+        if let Some(most) = self.most {
+            // Spread over the file, wherever its lines are.
+            listed.sort_by_cached_key(|name| *blake3::hash(placeless(name).as_bytes()).as_bytes());
+            let mut chosen: BTreeMap<String, usize> = BTreeMap::new();
+            listed.retain(|name| {
+                let of_file = chosen.entry(file_of(name).into()).or_default();
+                *of_file += 1;
+                *of_file <= most
+            });
+        }
+        match self.shard {
+            None => listed,
+            // Round robin, so that a shard does not hold a single file.
+            Some(Shard { place, of }) => listed.into_iter().skip(place).step_by(of).collect(),
+        }
+    }
+}
+
+/// A number that stands for a file's content.
+fn content(root: &Path, file: &str) -> Result<String> {
+    let path = root.join(file);
+    let bytes = fs::read(&path).map_err(|error| Error::io(path.display(), error))?;
+    Ok(blake3::hash(&bytes).to_hex()[..16].to_owned())
+}
+
+/// Writes which contents the outcomes in `out` will be of.
+fn note_contents(root: &Path, mutants: &[String], out: &Path) -> Result<()> {
+    fs::create_dir_all(out).map_err(|error| Error::io(out.display(), error))?;
+    let files: BTreeSet<&str> = mutants.iter().map(|name| file_of(name)).collect();
+    let mut text = String::new();
+    for file in files {
+        text += &format!("{} {file}\n", content(root, file)?);
+    }
+    // Of other contents, maybe.
+    let earlier = out.join("mutants.out");
+    match fs::remove_dir_all(&earlier) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Error::io(earlier.display(), error));
+        }
+        _ => {}
+    }
+    let path = out.join(CONTENTS);
+    fs::write(&path, text).map_err(|error| Error::io(path.display(), error))
+}
+
+/// Moves what cargo-mutants found into the outcomes that are kept.
+fn keep(folder: &Path, out: &Path) -> Result<()> {
+    let contents = read_or_empty(&out.join(CONTENTS))?;
+    let contents: BTreeMap<&str, &str> = contents
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(content, file)| (file, content))
+        .collect();
+    let found = Found::read(&out.join("mutants.out"))?;
+    let path = folder.join(KEPT);
+    let mut text = read_or_empty(&path)?;
+    for (outcome, names) in found.kinds() {
+        for name in names {
+            if let Some(content) = contents.get(file_of(name)) {
+                let line = format!("{content} {outcome} {name}\n");
+                if !text.contains(&line) {
+                    text += &line;
+                }
+            }
+        }
+    }
+    if text.is_empty() {
+        return Ok(());
+    }
+    fs::write(&path, text).map_err(|error| Error::io(path.display(), error))
+}
+
+/// The outcomes of earlier runs, which hold while a mutant's file is the same.
+#[derive(Debug, Default)]
+struct Kept(Vec<String>);
+
+impl Kept {
+    fn read(folder: &Path) -> Result<Self> {
+        Ok(Self(lines(&read_or_empty(&folder.join(KEPT))?)))
+    }
+
+    /// Those of these mutants.
+    fn of(&self, mutants: &[String], content: impl Fn(&str) -> Result<String>) -> Result<Found> {
+        let mut found = Found::default();
+        let mut contents = BTreeMap::new();
+        for name in mutants {
+            let file = file_of(name);
+            if !contents.contains_key(file) {
+                contents.insert(file, content(file)?);
+            }
+            let line = |outcome: &str| format!("{} {outcome} {name}", contents[file]);
+            for (outcome, names) in found.kinds_mut() {
+                if self.0.contains(&line(outcome)) {
+                    names.push(name.clone());
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Empty for a file that does not exist.
+fn read_or_empty(path: &Path) -> Result<String> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        text => text.map_err(|error| Error::io(path.display(), error)),
+    }
 }
 
 impl Stage {
@@ -358,15 +519,15 @@ impl Stage {
     }
 }
 
-/// Has cargo-mutants run the tests of a stage on the mutants that `filter` selects.
+/// Has cargo-mutants run the tests of a stage on these mutants.
 fn tried(
     workspace: &Workspace,
     out: &Path,
-    filter: &[String],
+    mutants: &[String],
     stage: &Stage,
     limit: Duration,
 ) -> Result<Found> {
-    fs::create_dir_all(out).map_err(|error| Error::io(out.display(), error))?;
+    let files: BTreeSet<&str> = mutants.iter().map(|name| file_of(name)).collect();
     let selection = stage.selection();
     let status = Command::new(cargo())
         .args(["mutants", "--in-place", "--no-shuffle", "--colors", "never"])
@@ -376,7 +537,12 @@ fn tried(
         .args(["--test-package", stage.package])
         .arg("--output")
         .arg(out)
-        .args(filter)
+        .args(files.iter().map(|file| format!("--file={file}")))
+        .args(
+            mutants
+                .iter()
+                .map(|name| format!("--re=^{}$", escaped(name))),
+        )
         // Arguments after `--` only reach the tests, and every test of the package would be built.
         .args(selection.iter().map(|arg| format!("--cargo-arg={arg}")))
         .args(["--", "--"])
@@ -413,33 +579,47 @@ struct Found {
     late: Vec<String>,
     missed: Vec<String>,
     /// They did not compile.
-    unviable: usize,
+    unviable: Vec<String>,
 }
 
 impl Found {
+    /// What cargo-mutants wrote; each file comes with the first mutant of its kind.
     fn read(folder: &Path) -> Result<Self> {
-        let lines = |name: &str| -> Result<Vec<String>> {
-            let path: PathBuf = folder.join(name);
-            match fs::read_to_string(&path) {
-                Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
-                // Written with the first mutant of its kind.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-                Err(error) => Err(Error::io(path.display(), error)),
-            }
-        };
+        let lines = |name: &str| read_or_empty(&folder.join(name)).map(|text| lines(&text));
         Ok(Self {
             caught: lines("caught.txt")?,
             late: lines("timeout.txt")?,
             missed: lines("missed.txt")?,
-            unviable: lines("unviable.txt")?.len(),
+            unviable: lines("unviable.txt")?,
         })
+    }
+
+    /// What needs not be tried again, with a word for each kind.
+    fn kinds(&self) -> [(&'static str, &Vec<String>); 3] {
+        [
+            ("caught", &self.caught),
+            ("late", &self.late),
+            ("unviable", &self.unviable),
+        ]
+    }
+
+    fn kinds_mut(&mut self) -> [(&'static str, &mut Vec<String>); 3] {
+        [
+            ("caught", &mut self.caught),
+            ("late", &mut self.late),
+            ("unviable", &mut self.unviable),
+        ]
+    }
+
+    fn judged(&self) -> impl Iterator<Item = &String> {
+        self.kinds().into_iter().flat_map(|(_, names)| names)
     }
 
     fn add(&mut self, other: Self) {
         self.caught.extend(other.caught);
         self.late.extend(other.late);
         self.missed.extend(other.missed);
-        self.unviable += other.unviable;
+        self.unviable.extend(other.unviable);
     }
 
     fn line(&self) -> String {
@@ -453,7 +633,7 @@ impl Found {
             noticed + missed,
             self.caught.len(),
             self.late.len(),
-            self.unviable
+            self.unviable.len()
         )
     }
 }
@@ -519,11 +699,14 @@ impl Known {
 /// The name without line and column, which change with every edit: `FILE: CHANGE`.
 fn placeless(name: impl AsRef<str>) -> String {
     let name = name.as_ref();
-    let Some((place, change)) = name.split_once(": ") else {
+    let Some((_, change)) = name.split_once(": ") else {
         return name.to_owned();
     };
-    let file = place.split(':').next().unwrap_or(place);
-    format!("{file}: {change}")
+    format!("{}: {change}", file_of(name))
+}
+
+fn file_of(mutant: &str) -> &str {
+    mutant.split(':').next().unwrap_or(mutant)
 }
 
 #[cfg(test)]
@@ -546,12 +729,16 @@ mod tests {
     fn only_a_shard_and_packages_are_accepted() {
         let asked = Asked::parse(&args(&["hip", "--shard", "3/8"])).unwrap();
         assert!(asked.takes("hip") && !asked.takes("clmgr"));
-        assert_eq!(asked.shard.as_deref(), Some("3/8"));
+        assert_eq!(asked.shard, Some(Shard { place: 3, of: 8 }));
+        let asked = Asked::parse(&args(&["--most", "12"])).unwrap();
+        assert_eq!((asked.most, asked.shard), (Some(12), None));
         assert!(Asked::parse(&[]).unwrap().takes("clmgr"));
         for wrong in [
             &["--shard"][..],
             &["--shard", "8/8"],
             &["--shard", "eight"],
+            &["--most"],
+            &["--most", "few"],
             &["rocblas"],
             &["--frobnicate"],
         ] {
@@ -582,7 +769,7 @@ mod tests {
         let mut all = found(&["a", "b"], &["c"]);
         all.add(Found {
             late: args(&["d"]),
-            unviable: 9,
+            unviable: vec!["e".into(); 9],
             ..Found::default()
         });
         assert_eq!(
@@ -590,6 +777,67 @@ mod tests {
             "4 tried, 2 caught, 1 out of time, 1 survived, 9 did not compile: 75.0 % caught"
         );
         assert!(Found::default().line().ends_with("nothing to try"));
+    }
+
+    #[test]
+    fn a_number_of_mutants_is_chosen_of_each_file_and_a_shard_of_those() {
+        let names = |file: char| (0..40).map(move |n| format!("{file}.rs:{n}:1: delete {n}"));
+        let listed: Vec<String> = names('a').chain(names('b')).collect();
+        let choose = |most, shard| {
+            let asked = Asked {
+                most,
+                shard,
+                packages: Vec::new(),
+            };
+            asked.choose(listed.clone())
+        };
+        assert_eq!(choose(None, None), listed);
+        let some = choose(Some(8), None);
+        for file in ["a.rs", "b.rs"] {
+            assert_eq!(some.iter().filter(|name| file_of(name) == file).count(), 8);
+        }
+        assert_eq!(choose(Some(8), None), some, "the same every time");
+        let mut shards: Vec<String> = Vec::new();
+        for place in 0..3 {
+            shards.extend(choose(Some(8), Some(Shard { place, of: 3 })));
+        }
+        shards.sort_unstable();
+        let mut all = some;
+        all.sort_unstable();
+        assert_eq!(shards, all);
+    }
+
+    #[test]
+    fn what_was_caught_is_kept_until_its_file_changes_and_survivors_are_not() {
+        let target = tempfile::tempdir().unwrap();
+        let out = target.path().join("some-0").join("0");
+        let found = out.join("mutants.out");
+        fs::create_dir_all(&found).unwrap();
+        fs::write(out.join(CONTENTS), "one a.rs\ntwo b.rs\n").unwrap();
+        fs::write(found.join("caught.txt"), "a.rs:1:1: delete ! in x\n").unwrap();
+        fs::write(found.join("missed.txt"), "a.rs:2:1: delete ! in y\n").unwrap();
+        fs::write(found.join("unviable.txt"), "b.rs:3:1: delete ! in z\n").unwrap();
+        let asked = args(&[
+            "a.rs:1:1: delete ! in x",
+            "a.rs:2:1: delete ! in y",
+            "b.rs:3:1: delete ! in z",
+        ]);
+        let now = |a: &str| {
+            // Twice: an interrupted run is found again.
+            for _ in 0..2 {
+                keep(target.path(), &out).unwrap();
+            }
+            let content = |file: &str| Ok(if file == "a.rs" { a } else { "two" }.to_owned());
+            let kept = Kept::read(target.path()).unwrap();
+            kept.of(&asked, content).unwrap()
+        };
+        let same = now("one");
+        assert_eq!(
+            (same.caught.as_slice(), same.missed.len()),
+            (&asked[..1], 0)
+        );
+        assert_eq!(same.unviable, asked[2..]);
+        assert_eq!(now("changed").judged().collect::<Vec<_>>(), [&asked[2]]);
     }
 
     #[test]
