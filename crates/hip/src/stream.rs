@@ -442,3 +442,48 @@ impl Drop for Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Runtime;
+
+    unsafe extern "C" fn lost(_: hipStream_t) -> hipError_t {
+        hipError_t::hipErrorUnknown
+    }
+
+    fn device(change: impl FnOnce(&mut hip_sys::Api)) -> Device {
+        let host = platform::select_named(Some("host")).unwrap();
+        let mut hip = *host.tables().hip;
+        change(&mut hip);
+        // SAFETY: one platform's functions, or one that gives no work.
+        let runtime = unsafe { Runtime::from_tables(Arc::new(hip), None) };
+        runtime.unwrap().device(0).unwrap()
+    }
+
+    #[test]
+    fn what_queued_work_uses_is_kept_once_until_a_wait() {
+        let stream = device(|_| ()).stream().unwrap();
+        let (one, other) = (Arc::new(1), Arc::new(2));
+        for _ in 0..2 {
+            for used in [&one, &other] {
+                stream.queue_with(used, || Ok(())).unwrap();
+            }
+        }
+        assert_eq!(stream.core.kept.lock().len(), 2);
+        assert_eq!([&one, &other].map(Arc::strong_count), [2, 2]);
+        stream.synchronize().unwrap();
+        assert_eq!([&one, &other].map(Arc::strong_count), [1, 1]);
+    }
+
+    #[test]
+    fn what_a_lost_stream_may_use_is_kept_for_ever() {
+        let stream = device(|hip| hip.hipStreamSynchronize = Some(lost))
+            .stream()
+            .unwrap();
+        let used = Arc::new(1);
+        stream.queue_with(&used, || Ok(())).unwrap();
+        drop(stream);
+        assert_eq!(Arc::strong_count(&used), 2);
+    }
+}

@@ -144,4 +144,51 @@ mod tests {
         assert!(uses.state.lock().readers.contains(&held));
         drop(open);
     }
+
+    #[test]
+    fn memory_in_order_of_a_stream_is_used_after_it() {
+        let device = device();
+        let (before, after) = (device.stream().unwrap(), device.stream().unwrap());
+        let (open, gate) = std::sync::mpsc::channel::<()>();
+        before
+            .host_function(move || {
+                let _ = gate.recv();
+            })
+            .unwrap();
+        Uses::since(&before).read_on(&after).unwrap();
+        assert!(!after.is_idle().unwrap());
+        drop(open);
+        after.synchronize().unwrap();
+    }
+
+    #[test]
+    fn memory_stays_if_it_is_uncertain_of_one_stream_whether_it_has_ended() {
+        use hip_sys::{hipError_t, hipStream_t};
+        static LOST: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        unsafe extern "C" fn lost(stream: hipStream_t) -> hipError_t {
+            match stream.addr() == LOST.load(std::sync::atomic::Ordering::Relaxed) {
+                true => hipError_t::hipErrorUnknown,
+                false => hipError_t::hipSuccess,
+            }
+        }
+        let host = platform::select_named(Some("host")).unwrap();
+        let mut hip = *host.tables().hip;
+        hip.hipStreamSynchronize = Some(lost);
+        hip.hipStreamQuery = Some(lost);
+        // SAFETY: one platform's functions, and two that give no work.
+        let runtime = unsafe { Runtime::from_tables(std::sync::Arc::new(hip), None) }.unwrap();
+        let device = runtime.device(0).unwrap();
+        let streams = [(); 3].map(|()| device.stream().unwrap());
+        for stream in &streams {
+            let mut uses = Uses::default();
+            streams
+                .iter()
+                .for_each(|stream| uses.read_on(stream).unwrap());
+            LOST.store(stream.raw().addr(), std::sync::atomic::Ordering::Relaxed);
+            assert!(!uses.settle());
+            LOST.store(0, std::sync::atomic::Ordering::Relaxed);
+        }
+        assert!(Uses::since(&streams[0]).settle());
+        assert_eq!(runtime.take_deferred_errors().len(), streams.len());
+    }
 }
