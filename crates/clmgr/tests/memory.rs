@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use clmgr::opencl_sys::cl_context;
 use clmgr::{
     Arg, BufferStrategy, Context, Error, Event, HostPtrBuffer, Kernel, Manager, MemoryPool,
-    NdRange, Program, Queue, RegularBuffer, SvmBuffer, SvmCapabilities,
+    NdRange, Program, Queue, RegularBuffer, SvmBuffer, SvmCapabilities, UserEvent,
 };
 
 const SOURCE: &str = "
@@ -323,6 +323,30 @@ fn a_noted_use_through_raw_handles_counts() {
     buffer.note_use(&fixture.queue);
     drop(buffer);
     assert!(event.is_complete().unwrap());
+}
+
+#[test]
+fn memory_waits_for_every_queue_that_used_it() {
+    let fixture = fixture();
+    if !fixture.svm(SvmCapabilities::COARSE) {
+        return;
+    }
+    let buffer = SvmBuffer::<u32>::coarse(&fixture.context, 16).unwrap();
+    let busy = fixture.context.queue().unwrap();
+    let work = RegularBuffer::<u32>::new(&fixture.context, 16).unwrap();
+    let gate = UserEvent::new(&fixture.context).unwrap();
+    busy.wait_for(gate.event()).unwrap();
+    let event = fixture.slow(&busy, work.arg(), 16);
+    buffer.note_use(&busy);
+    // More queues than the memory keeps without asking whether they have ended.
+    for _ in 0..100 {
+        let idle = fixture.context.queue().unwrap();
+        idle.record().unwrap().wait().unwrap();
+        buffer.note_use(&idle);
+    }
+    gate.complete().unwrap();
+    buffer.wait_unused().unwrap();
+    assert!(event.is_complete().unwrap(), "a queue was forgotten");
 }
 
 #[test]

@@ -77,12 +77,16 @@ fn check(
     kind: fn(usize, usize) -> Kind,
     can_make: fn(usize, usize) -> bool,
 ) {
+    let mut turns = (0..threads).flat_map(|worker| (0..rounds).map(move |round| (worker, round)));
+    let is_simple =
+        turns.all(|(worker, round)| kind(worker, round) == kind(0, 0) && can_make(worker, round));
     let run = move || {
         let turns = Arc::new(Turns::<Thing>::new(cap));
         let alive = Arc::new(AtomicUsize::new(0));
+        let made = Arc::new(AtomicUsize::new(0));
         let workers: Vec<_> = (0..threads)
             .map(|worker| {
-                let (turns, alive) = (turns.clone(), alive.clone());
+                let (turns, alive, made) = (turns.clone(), alive.clone(), made.clone());
                 thread::spawn(move || {
                     for round in 0..rounds {
                         let kind = kind(worker, round);
@@ -94,6 +98,7 @@ fn check(
                                     turns.give_up();
                                     continue;
                                 }
+                                made.fetch_add(1, Ordering::SeqCst);
                                 Thing::make(kind, &alive, cap)
                             }
                         };
@@ -114,6 +119,10 @@ fn check(
         );
         assert_eq!(counts.all, alive.load(Ordering::SeqCst));
         assert!(counts.all <= cap && counts.cap == cap);
+        if is_simple {
+            let made = made.load(Ordering::SeqCst);
+            assert_eq!(made, counts.all, "one that could be passed on was replaced");
+        }
     };
     shuttle::check_random(run, ORDERS);
     shuttle::check_pct(run, ORDERS, 3);
