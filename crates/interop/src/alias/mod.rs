@@ -74,6 +74,7 @@ pub(crate) static VIEWS: Views<User> = Views(sync::Mutex::new(Vec::new()));
 )]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd;
     use std::sync::Arc;
 
     fn enter(ranges: &[Range<usize>]) -> Arc<View<User>> {
@@ -118,5 +119,36 @@ mod tests {
     fn a_dropped_view_is_not_an_alias() {
         drop(enter(&[0x60..0x70]));
         assert!(!is_aliased(&enter(&[0x60..0x70])));
+    }
+
+    #[test]
+    fn a_view_that_left_is_not_an_alias_even_while_it_lives() {
+        let views = Views::<User>(sync::Mutex::new(Vec::new()));
+        let enter = |alone| views.enter(vec![Span::at(0x10, 0x10)], alone);
+        let left = enter(false).expect("no other view");
+        views.leave(&left);
+        let alone = enter(true).expect("the other has left");
+        assert!(enter(false).is_none());
+        assert!(!is_aliased(&left) && !is_aliased(&alone));
+    }
+
+    #[test]
+    fn dropped_views_do_not_accumulate() {
+        let views = Views::<User>(sync::Mutex::new(Vec::new()));
+        for at in 0..100 {
+            views.enter(vec![Span::at(at, 1)], false);
+        }
+        assert_eq!(views.0.lock().len(), 1, "the last one");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri's files have no numbers")]
+    fn descriptors_of_one_file_are_one_space() {
+        let [file, other] = [(); 2].map(|()| tempfile::tempfile().expect("a file"));
+        let again = file.try_clone().expect("a descriptor");
+        let space = |file: &File| Space::of_file(file.as_fd()).expect("a file");
+        assert_eq!(space(&file), space(&again));
+        assert_ne!(space(&file), space(&other));
+        assert_ne!(space(&file), Space::Address);
     }
 }
