@@ -147,6 +147,7 @@ fn a_hand_off_is_measured_by_grade_on_idle_and_on_busy_queues() {
             "device, busy queues",
         ]);
     }
+    expected.push("one stream");
     assert_eq!(names, expected);
 }
 
