@@ -269,7 +269,7 @@ impl Display for Report {
         if self
             .stages
             .iter()
-            .any(|stage| stage.percent_of_limit > 105.0)
+            .any(|stage| stage.limit == Limit::Memory && stage.percent_of_limit > 105.0)
         {
             line(
                 "note",
