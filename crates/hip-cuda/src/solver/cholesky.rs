@@ -221,6 +221,8 @@ impl<T: Scalar> Triangles<T> {
         info: *mut rocblas_int,
     ) -> Result {
         check_sizes(&[self.n, nrhs], &[(self.lda, self.n), (ldb, self.n)])?;
+        // Without cuSOLVER nothing is solved, and then nothing is to be factored.
+        solver(handle)?;
         // SAFETY: the caller's promise.
         unsafe {
             self.factor(handle, info)?;

@@ -119,7 +119,8 @@ fn solver(handle: &Handle) -> Result<Raw> {
     Ok(handle.solver.get_or_init(|| solver).0)
 }
 
-/// The table of rocSOLVER's functions. Without cuSOLVER they answer `rocblas_status_not_implemented`.
+/// The table of rocSOLVER's functions. Without cuSOLVER all but Cholesky factors and inverses of up to 1024 rows
+/// answer `rocblas_status_not_implemented`.
 #[must_use]
 pub const fn rocsolver_api() -> rocsolver_sys::Api {
     let mut api = rocsolver_sys::Api::EMPTY;

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int, c_uint, c_void};
+use std::fmt::Debug;
 
 use hip_sys::hipFunction_t;
 use parking_lot::Mutex;
+use rocblas_sys::rocblas_status as Status;
 
 use super::super::Scalar;
 use super::steps::TILE;
@@ -34,7 +36,7 @@ pub(in crate::solver) struct Kernels {
 unsafe impl Send for Kernels {}
 
 impl Kernels {
-    /// Those for this type on the handle's device, which this makes current; `None` if they cannot be compiled here.
+    /// Those for this type on the handle's device, which this makes current; `None` if they cannot be compiled or loaded here.
     pub(super) fn of<T: Scalar>(handle: &Handle) -> Result<Option<Self>> {
         static KNOWN: Mutex<BTreeMap<(c_int, usize, bool), Option<Kernels>>> =
             Mutex::new(BTreeMap::new());
@@ -45,12 +47,26 @@ impl Kernels {
             return Ok(*kernels);
         }
         let architecture = handle.device().architecture().map_err(from_hip)?;
+        let unusable = |error: &dyn Debug| {
+            log::driver("rocsolver", format_args!("cholesky.hip: {error:?}"));
+        };
         let kernels = match code::<T>(&architecture) {
-            Ok(code) => Some(Self::load(driver, &code)?),
             Err(error) => {
-                log::driver("rocsolver", format_args!("cholesky.hip: {error:?}"));
+                unusable(&error);
                 None
             }
+            Ok(code) => match Self::load(driver, &code) {
+                // There may be memory for it another time.
+                Err(Status::rocblas_status_memory_error) => {
+                    return Err(Status::rocblas_status_memory_error);
+                }
+                // NVRTC may be newer than the driver.
+                Err(error) => {
+                    unusable(&error);
+                    None
+                }
+                Ok(kernels) => Some(kernels),
+            },
         };
         known.insert(key, kernels);
         Ok(kernels)
@@ -85,6 +101,10 @@ impl Kernels {
                 first_zeros: find(c"first_zeros")?,
             })
         });
+        if found.is_err() && !module.is_null() {
+            // SAFETY: the module was loaded, and nothing of it is used. That it stays if this fails is all that there is to say.
+            let _ = unsafe { driver.cuModuleUnload(module) };
+        }
         // SAFETY: as above, with what it answered.
         unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) }.map_err(from_hip)?;
         found.map_err(from_hip)

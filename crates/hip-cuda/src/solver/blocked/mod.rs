@@ -9,7 +9,7 @@ mod steps;
 
 use std::ffi::{c_int, c_uint};
 
-use rocblas_sys::rocblas_int;
+use rocblas_sys::{rocblas_int, rocblas_status as Status};
 
 use self::kernels::{Kernels, Launch};
 use self::steps::{Grid, Product, Room, Step, TILE};
@@ -122,18 +122,27 @@ impl<T: Scalar> Batch<'_, T> {
         work: impl Fn(&Copies<'_, T>, *mut rocblas_int) -> Result,
     ) -> Result {
         let tiles = (self.n.unsigned_abs() as usize).div_ceil(TILE);
-        let most = at_once(size_of::<T>(), tiles).min(self.count);
+        let mut most = at_once(size_of::<T>(), tiles).min(self.count);
         let grid = |batch| Grid { tiles, batch };
-        let elements = grid(most).elements() * most;
+        let rooms = |most| -> Result<_> {
+            let elements = grid(most).elements() * most;
+            Ok([
+                Scratch::new(handle, elements)?,
+                Scratch::new(handle, elements)?,
+                Scratch::new(handle, TILE * TILE * most)?,
+            ])
+        };
+        let rooms = loop {
+            match rooms(most) {
+                Err(Status::rocblas_status_memory_error) if most > 1 => most /= 2,
+                rooms => break rooms?,
+            }
+        };
         let mut copies = Copies {
             handle,
             kernels,
             grid: grid(most),
-            rooms: [
-                Scratch::new(handle, elements)?,
-                Scratch::new(handle, elements)?,
-                Scratch::new(handle, TILE * TILE * most)?,
-            ],
+            rooms,
         };
         let _scalars = HostScalars::new(handle)?;
         for first in (0..self.count).step_by(most) {
