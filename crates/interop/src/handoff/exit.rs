@@ -3,10 +3,10 @@
 //! When `main` has returned, the drivers' static destructors run, and a call that comes into them crashes (seen with AMD's OpenCL:
 //! `clSVMFree` of a hand-off that ended as late as the program). So the calls of this crate's own thread end before.
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use platform::Platform;
 use std::ffi::c_int;
 use std::mem;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -23,6 +23,21 @@ pub(super) static CALLS: Calls = Calls::new();
 /// The longest that the process waits for a call that is under way when it ends.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// From now on the end of the process ends [`CALLS`], before the destructors of this platform's drivers: they are loaded by now, and
+/// what was registered last runs first.
+pub(super) fn end_with_the_process(platform: Platform) {
+    extern "C" fn at_exit() {
+        CALLS.end();
+    }
+    static REGISTERED: Mutex<Vec<Platform>> = Mutex::new(Vec::new());
+    let mut registered = REGISTERED.lock();
+    if !registered.contains(&platform) {
+        registered.push(platform);
+        // Without memory for one more handler the process ends as it would without this.
+        let _ = atexit(at_exit);
+    }
+}
+
 unsafe extern "C" {
     safe fn atexit(handler: extern "C" fn()) -> c_int;
 }
@@ -33,19 +48,6 @@ impl Calls {
             under_way: RwLock::new(()),
             ended: AtomicBool::new(false),
         }
-    }
-
-    /// From now on the end of the process ends the calls. To be called when the drivers are loaded: what was registered last runs
-    /// first.
-    pub(super) fn end_with_the_process(&'static self) {
-        extern "C" fn at_exit() {
-            CALLS.end();
-        }
-        static REGISTERED: Once = Once::new();
-        // Without memory for one more handler the process ends as it would without this.
-        REGISTERED.call_once(|| {
-            let _ = atexit(at_exit);
-        });
     }
 
     /// Does `work`, which calls a driver; once the process ends, it is forgotten with all that it owns.
@@ -61,7 +63,8 @@ impl Calls {
 
     fn end(&self) {
         self.ended.store(true, Ordering::Release);
-        let _ = self.under_way.try_write_for(PATIENCE);
+        // Taken for the wait alone.
+        drop(self.under_way.try_write_for(PATIENCE));
     }
 }
 

@@ -115,7 +115,7 @@ impl Semaphores {
     /// [`Error::NoGrade`] if one of the drivers does not take Vulkan's semaphores.
     pub(crate) fn start(core: &Arc<Core>, link: &Arc<Link>, limit: Duration) -> Result<Self> {
         let first = Shared::new(core, link).map_err(|error| no_grade(error.to_string()))?;
-        let watchdog = Watchdog::start(limit)
+        let watchdog = Watchdog::start(core.platform, limit)
             .map_err(|error| no_grade(format!("its watchdog's thread does not start: {error}")))?;
         Ok(Self {
             pool: Mutex::new(Pool {

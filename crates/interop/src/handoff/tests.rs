@@ -6,6 +6,7 @@ use super::{Handoff, Ordered, Parties, Side};
 use crate::grade::Mechanisms;
 use crate::uses::User;
 use crate::{Bridge, Error, Grade, Options, Result};
+use platform::Platform;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -67,7 +68,7 @@ fn a_function_that_waits_for_a_queue_that_never_ends_is_let_go() {
 #[test]
 fn a_failed_queue_lets_its_stream_go_and_is_told_once() {
     let bridge = bridge();
-    let watchdog = Watchdog::start(Duration::from_secs(20)).expect("a thread");
+    let watchdog = Watchdog::start(Platform::Host, Duration::from_secs(20)).expect("a thread");
     let lane = Arc::new(Lane::new(bridge.hip_device()).expect("a word"));
     let stream = bridge.stream().expect("a stream");
     let ticket = Ticket::new(PARTIES, Hold::Lane(Arc::clone(&lane), 1));
@@ -149,7 +150,7 @@ fn words_of_released_queues_do_not_accumulate() {
 
 #[test]
 fn the_watchdog_ends_and_keeps_what_a_driver_still_holds() {
-    let watchdog = Watchdog::start(Duration::from_millis(20)).expect("a thread");
+    let watchdog = Watchdog::start(Platform::Host, Duration::from_millis(20)).expect("a thread");
     let ticket = Ticket::new(PARTIES, Hold::Function);
     watchdog.watch(&ticket);
     let resolve = watchdog.resolver(&ticket);
@@ -169,7 +170,7 @@ fn the_watchdog_ends_and_keeps_what_a_driver_still_holds() {
 
 #[test]
 fn tickets_that_have_ended_do_not_pile_up() {
-    let watchdog = Watchdog::start(Duration::from_secs(3600)).expect("a thread");
+    let watchdog = Watchdog::start(Platform::Host, Duration::from_secs(3600)).expect("a thread");
     let stuck = Ticket::new(PARTIES, Hold::Function);
     watchdog.watch(&stuck);
     let mut alive = Vec::new();

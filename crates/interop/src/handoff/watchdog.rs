@@ -1,8 +1,9 @@
 //! A thread that ends hand-offs which do not come to an end, and releases those that have.
 
-use super::exit::CALLS;
+use super::exit::{CALLS, end_with_the_process};
 use super::ticket::Ticket;
 use parking_lot::{Condvar, Mutex};
+use platform::Platform;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,8 +39,9 @@ const SOON: Duration = Duration::from_millis(1);
 const SELDOM: Duration = Duration::from_secs(1);
 
 impl Watchdog {
-    pub(super) fn start(limit: Duration) -> std::io::Result<Self> {
-        CALLS.end_with_the_process();
+    /// For hand-offs between the drivers of this platform, which are loaded.
+    pub(super) fn start(platform: Platform, limit: Duration) -> std::io::Result<Self> {
+        end_with_the_process(platform);
         let shared = Arc::<Shared>::default();
         let theirs = Arc::clone(&shared);
         std::thread::Builder::new()
