@@ -43,7 +43,8 @@ impl Bridge {
             .filter(|&place| seen[place] != expected(place))
             .count();
         if wrong > 0 {
-            return Err(Error::NoStreamProgram {
+            return Err(Error::NotOnStream {
+                kernel: "probe_stream".to_owned(),
                 reason: format!("{wrong} of {LEN} words came out wrong"),
             });
         }
