@@ -210,8 +210,10 @@ impl Function {
     ///
     /// # Safety
     ///
-    /// As for [`launch`](Self::launch): `params` has an address of a live value for each of the kernel's parameters, in their
-    /// order and of their type.
+    /// - `params` has an address of a live value for each of the kernel's parameters, in their order and of their type.
+    /// - Memory that a value points to was granted for `stream`, if it was granted, and stays allocated until the kernel has ended. The
+    ///   kernel stays inside of it, and what it writes overlaps no other argument.
+    /// - Block size and shared memory are what the kernel was written for, and it ends.
     ///
     /// # Errors
     ///
@@ -224,7 +226,7 @@ impl Function {
         params: &mut [*mut c_void],
     ) -> Result<()> {
         let device = self.module.device();
-        device.check_same(stream.device(), "Function::launch", "stream")?;
+        device.check_same(stream.device(), "a launch", "stream")?;
         let limits = device.limits();
         if !limits.admit(&config)
             && let Some(reason) = limits.refuse(&config)
