@@ -71,6 +71,7 @@ fn on_stream(cost: &StreamLaunchCost, hip: &LaunchCost, found: &mut Found) {
         let name = "the launch call of OpenCL's kernel on a stream";
         found.lines.push(
             Line::known(name, "ns", Better::Lower, call.ns)
+                .up_to(call.p99_ns)
                 .against(call.raw_ns, "hipModuleLaunchKernel of the same code"),
         );
         let added = format!(

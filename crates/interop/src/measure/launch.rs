@@ -41,6 +41,8 @@ pub struct StreamLaunchCost {
 pub struct CallCost {
     /// [`StreamKernel::launch`](crate::StreamKernel::launch), the middle sample.
     pub ns: f64,
+    /// The sample that 99 of 100 do not exceed.
+    pub p99_ns: f64,
     /// `hipModuleLaunchKernel` of the same code, called directly in turns with it, the middle sample.
     pub raw_ns: f64,
     /// The middle of the differences between a sample of one and the next of the other.
@@ -164,8 +166,10 @@ fn call_cost(
             added.push(layer - raw);
         }
     }
+    let ns = median(&mut ours);
     Ok(Some(CallCost {
-        ns: median(&mut ours),
+        ns,
+        p99_ns: quantile(&ours, 0.99),
         raw_ns: median(&mut raws),
         added_ns: median(&mut added),
     }))

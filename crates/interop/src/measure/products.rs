@@ -11,7 +11,7 @@ const ON_A_CARD: usize = 2048;
 const REPEATS: usize = 7;
 
 /// What rocBLAS computes at best on this device, in 10^9 operations a second: a square `cgemm`, of which each
-/// complex multiplication and addition is 8; median.
+/// complex multiplication and addition counts as 8 operations; median.
 ///
 /// # Errors
 /// There is no rocBLAS, or an allocation or a call fails.
