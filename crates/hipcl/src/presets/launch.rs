@@ -22,7 +22,8 @@ pub struct Launch {
     /// works, and on the queue where it does not or a route is named.
     #[arg(long, value_enum, value_name = "WHERE")]
     pub kernels: Option<Kernels>,
-    /// Capture the stages on HIP's stream once, and replay them as a HIP graph with one wait.
+    /// Capture the stages on HIP's stream once, and replay them as a HIP graph. `note` puts two iterations into it (an odd number becomes
+    /// the next even one), `capon` two graphs around the inverse.
     #[arg(long)]
     pub graph: bool,
     /// When the host waits for stages that are no graph.
@@ -42,9 +43,14 @@ impl Launch {
     ) -> Result<(J, Choice)> {
         let only_on_stream = self.graph || self.waits != Waits::Stage;
         let kernels = match self.kernels {
-            Some(Kernels::Queue) if only_on_stream => {
+            Some(Kernels::Queue) if self.graph => {
                 return Err(Error::input(
                     "--graph is for kernels on one HIP stream, and --kernels queue has two sides; leave one of them out",
+                ));
+            }
+            Some(Kernels::Queue) if only_on_stream => {
+                return Err(Error::input(
+                    "kernels on an OpenCL queue are waited for one stage at a time; wait so, or launch them on one stream",
                 ));
             }
             Some(kernels) => kernels,
@@ -123,6 +129,13 @@ mod tests {
         }
         let (job, choice) = asked(QUEUE, false).choose(false, works).expect("it");
         assert_eq!((job, choice), (Kernels::Queue, (Kernels::Queue, None)));
-        assert!(asked(QUEUE, true).choose(false, works).is_err());
+        let refused = asked(QUEUE, true).choose(false, works);
+        assert!(refused.is_err_and(|error| error.one_line().contains("--graph")));
+        let together = Launch {
+            waits: Waits::Side,
+            ..asked(QUEUE, false)
+        };
+        let refused = together.choose(false, works);
+        assert!(refused.is_err_and(|error| error.one_line().contains("one stage at a time")));
     }
 }

@@ -1,6 +1,6 @@
 //! The stages of an iteration: each waited for and timed, several with one wait, or recorded as a graph.
 //!
-//! A job says what its stages are once, and this is told by [`Waits`](super::Waits) which of them the host waits for together.
+//! A job says what its stages are once; [`Waits`](super::Waits) decides which of them the host waits for together.
 
 use std::fmt::{self, Display, Formatter};
 use std::time::Instant;

@@ -175,7 +175,7 @@ fn of_grade(grade: &GradeState) -> Vec<(String, Item)> {
 fn of_one_stream(state: &OneStream) -> Vec<(String, Item)> {
     let name = "one stream";
     let text = state.how.as_deref().or(state.reason.as_deref());
-    let text = text.unwrap_or("do not work");
+    let text = text.unwrap_or("does not work");
     let rank = rank(state.works, state.died.as_ref());
     let mut items = vec![(name.to_owned(), self::state(text, rank))];
     if let Some(figures) = &state.figures {

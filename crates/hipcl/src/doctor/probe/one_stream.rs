@@ -21,7 +21,7 @@ pub(in crate::doctor) struct Tried {
 }
 
 impl Tried {
-    /// It was not come to, and why.
+    /// The trial did not begin, and why.
     pub(super) fn not_begun(reason: &str) -> Self {
         Self {
             how: None,

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | channelize | OpenCL | FFT of every segment of every element |
 //! | select channel | OpenCL | one channel's bins become the snapshot matrix (elements x segments), **the shared data set** |
-//! | covariance | HIP | `R = Z Z^H / K` by `rocblas_cherk`, loading of the diagonal |
+//! | covariance | HIP | `R = Z Z^H / K` by `rocblas_cherk`, or on a card by `rocblas_cgemm_strided_batched` and a sum; loading of the diagonal |
 //! | invert | HIP | `rocsolver_cpotrf`, `rocsolver_cpotri`, both with `info` checked; the other triangle is filled in |
 //! | steer | HIP | `R^-1 a` for every direction by `rocblas_cgemm` |
 //! | power | HIP | `1 / (a^H R^-1 a)` |

@@ -1,4 +1,4 @@
-//! Four pointwise kernels over one data set, two by OpenCL and two by HIP, each followed by a wait.
+//! Four pointwise kernels over one data set, two by OpenCL and two by HIP.
 //!
 //! | stage | API | what it does | bytes read, written (4 194 304 samples) |
 //! |---|---|---|---|
@@ -14,7 +14,7 @@
 //! | file | what |
 //! |---|---|
 //! | `mod` | the job: its options, its data and what that must become |
-//! | `job` | an iteration, strictly alternating |
+//! | `job` | an iteration, on two sides or on one stream |
 //! | `kernels` | the four kernels, as OpenCL's half and HIP's half |
 //! | `two_devices` | the same on memory of a context with two devices, which ROCm puts elsewhere |
 //! | `in_flight` | the same on several data sets at once, as a program with a stream of blocks has them |
@@ -52,7 +52,7 @@ pub struct Options {
     /// Complex samples to work on.
     #[arg(long, value_name = "N", default_value_t = PUBLISHED_SAMPLES)]
     pub samples: usize,
-    /// Where OpenCL's kernels are launched. A graph holds two iterations, so that an odd number of them becomes the next even one.
+    /// Where OpenCL's kernels are launched.
     #[command(flatten)]
     pub launch: Launch,
 }
