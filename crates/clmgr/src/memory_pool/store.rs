@@ -352,19 +352,19 @@ mod tests {
             block.busy = busy;
             assert!(store.lock().put(256, 256, block, usize::MAX).is_none());
         }
-        let mut order = Vec::new();
-        for _ in 0..3 {
-            let block = acquire(
-                &store,
-                256,
-                256,
-                |b: &Block| !b.busy,
-                |n| allocate(&device, n),
-            )
-            .unwrap();
-            order.push(block.id);
-            std::mem::forget(block);
-        }
+        let taken: Vec<Block> = (0..3)
+            .map(|_| {
+                acquire(
+                    &store,
+                    256,
+                    256,
+                    |b: &Block| !b.busy,
+                    |n| allocate(&device, n),
+                )
+                .unwrap()
+            })
+            .collect();
+        let order: Vec<u64> = taken.iter().map(|block| block.id).collect();
         assert_eq!(order, [2, 1, 3]);
     }
 }
