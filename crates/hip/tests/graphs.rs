@@ -276,6 +276,27 @@ fn a_spoiled_capture_is_an_error_and_leaves_a_usable_stream() {
 }
 
 #[test]
+fn a_library_that_does_not_take_its_own_stream_back_is_an_error() {
+    let stream = device().stream().unwrap();
+    let told = Cell::new(0);
+    let outcome = stream.capture_told(
+        |raw| {
+            told.set(told.get() + 1);
+            match raw == stream.raw() {
+                true => Err(Error::NotSupported {
+                    what: "it",
+                    reason: "no",
+                }),
+                false => Ok(()),
+            }
+        },
+        |_| Ok(()),
+    );
+    assert!(outcome.is_err());
+    assert_eq!(told.get(), 2);
+}
+
+#[test]
 fn a_library_always_gets_its_own_stream_back() {
     let device = device();
     let stream = device.stream().unwrap();
