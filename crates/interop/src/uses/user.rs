@@ -102,3 +102,96 @@ impl Worker for User {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bridge, Options};
+
+    fn bridge() -> Bridge {
+        let selection = platform::select_named(Some("host")).expect("the host platform");
+        Bridge::open(&selection, &Options::default())
+            .expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
+    }
+
+    #[test]
+    fn a_queue_or_stream_is_the_same_as_its_clones_only() {
+        let bridge = bridge();
+        let [queue, other_queue] = [(); 2].map(|()| bridge.queue().expect("a queue"));
+        let [stream, other_stream] = [(); 2].map(|()| bridge.stream().expect("a stream"));
+        let users = || {
+            [
+                User::Cl(queue.clone()),
+                User::Cl(other_queue.clone()),
+                User::of(&stream),
+                User::of(&other_stream),
+            ]
+        };
+        for (one, user) in users().iter().enumerate() {
+            for (two, other) in users().iter().enumerate() {
+                assert_eq!(user.is_same(other), one == two, "{one} and {two}");
+                assert_eq!(user.shares_api(other), one / 2 == two / 2);
+            }
+        }
+        assert_eq!(
+            users().map(|user| user.orders_any_memory()),
+            [false, false, true, true]
+        );
+        assert_eq!(
+            users().map(|user| user.counts_guards()),
+            [true, true, false, false]
+        );
+    }
+
+    #[test]
+    fn a_reader_may_read_more_while_it_has_a_guard_or_a_holder() {
+        let bridge = bridge();
+        let queue = User::Cl(bridge.queue().expect("a queue"));
+        assert!(queue.may_read_more(true) && !queue.may_read_more(false));
+        let stream = bridge.stream().expect("a stream");
+        let user = User::of(&stream);
+        assert!(user.may_read_more(false));
+        drop(stream);
+        assert!(!user.may_read_more(true));
+        // SAFETY: the default stream is never destroyed.
+        let foreign = unsafe { hip::Stream::from_raw(bridge.hip_device(), std::ptr::null_mut()) };
+        let user = User::of(&foreign.expect("the default stream"));
+        assert!(user.may_read_more(false), "it has another value for it");
+    }
+
+    #[test]
+    fn a_user_has_ended_with_the_work_that_it_had() {
+        let bridge = bridge();
+        let (queue, stream) = (
+            bridge.queue().expect("a queue"),
+            bridge.stream().expect("a stream"),
+        );
+        let held = clmgr::UserEvent::new(bridge.cl_context()).expect("a user event");
+        queue.wait_for(held.event()).expect("a wait");
+        let (user, mut mark) = (User::Cl(queue), None);
+        for _ in 0..3 {
+            assert!(!user.has_ended(&mut mark).expect("no failure"));
+        }
+        assert!(mark.is_some());
+        held.complete().expect("a user event");
+        mark.as_ref()
+            .map(clmgr::Event::wait)
+            .expect("a mark")
+            .expect("no failure");
+        assert!(user.has_ended(&mut mark).expect("no failure"));
+
+        let (open, gate) = std::sync::mpsc::channel::<()>();
+        let wait = move || drop(gate.recv());
+        stream.host_function(wait).expect("a host function");
+        let user = User::of(&stream);
+        assert!(!user.has_ended(&mut None).expect("no failure"));
+        drop(open);
+        stream.synchronize().expect("no failure");
+        assert!(user.has_ended(&mut None).expect("no failure"));
+        let captured = stream.capture(|_| {
+            assert!(!user.has_ended(&mut None).expect("no failure"));
+            Ok(())
+        });
+        drop(captured);
+    }
+}
