@@ -2,7 +2,7 @@ use super::callback::{Callback, Gate};
 use super::nearby::Nearby;
 use super::ticket::{Hold, Lane, Ticket};
 use super::watchdog::Watchdog;
-use super::{Handoff, Ordered, Parties, Side};
+use super::{Handoff, Host, Ordered, Outcome, Parties, Side};
 use crate::grade::Mechanisms;
 use crate::uses::User;
 use crate::{Bridge, Error, Grade, Options, Result};
@@ -159,22 +159,67 @@ fn the_watchdog_ends_and_keeps_what_a_driver_still_holds() {
     let error = ticket.outcome().take_error().expect("it was late");
     assert!(matches!(error, Error::HandoffTimeout { .. }), "{error}");
     let weak = Arc::downgrade(&ticket);
+    let shared = watchdog.shared();
     drop((ticket, watchdog));
     assert!(weak.upgrade().is_some(), "the driver still holds it");
     // The driver's call comes after all: it changes nothing and releases nothing itself.
     resolve(Ok(()));
-    while weak.upgrade().is_some() {
+    while weak.upgrade().is_some() || shared.upgrade().is_some() {
         std::thread::yield_now();
     }
 }
 
 #[test]
+fn an_outcome_tells_its_error_once_and_its_words_always() {
+    let outcome = Outcome::default();
+    assert!(!outcome.is_known() && outcome.failure().is_none());
+    outcome.told(Err(Error::Empty));
+    outcome.told(Ok(()));
+    assert!(outcome.is_known());
+    assert_eq!(outcome.failure(), Some(Error::Empty.to_string()));
+    assert!(matches!(outcome.take_error(), Some(Error::Empty)));
+    assert!(outcome.take_error().is_none() && outcome.failure().is_some());
+    let outcome = Outcome::default();
+    outcome.told(Ok(()));
+    assert!(outcome.is_known() && outcome.failure().is_none());
+}
+
+#[test]
+fn grades_are_given_once_they_are_proven() {
+    let bridge = bridge();
+    let open =
+        |grades: &[Grade]| super::open(bridge.core(), bridge.probe(), bridge.route(), None, grades);
+    let grades = open(&[Grade::Host, Grade::Callback]);
+    let reported = |grades: &super::Grades| -> Vec<Grade> {
+        grades.reports().iter().map(|report| report.grade).collect()
+    };
+    assert_eq!(reported(&grades), [Grade::Host, Grade::Callback]);
+    let survives = bridge.cl_context().device().survives_failed_events();
+    assert_eq!(grades.choose(Some(Grade::Callback)).is_ok(), survives);
+    assert_eq!(grades.choose(None).expect("a grade").grade(), Grade::Host);
+    let absent = grades.choose(Some(Grade::Device)).map(drop);
+    let absent = absent.expect_err("not proven").to_string();
+    assert!(absent.ends_with("it was not looked at"), "{absent}");
+    #[cfg(feature = "vulkan")]
+    {
+        let limit = Some(Duration::from_secs(7));
+        let other = grades.with(Arc::new(Host::new(limit)));
+        assert_eq!(reported(&other), [Grade::Callback, Grade::Host]);
+        let host = other.choose(Some(Grade::Host)).expect("a grade");
+        assert_eq!(host.limit(), limit);
+        assert_eq!(other.choose(Some(Grade::Callback)).is_ok(), survives);
+    }
+}
+
+#[test]
 fn tickets_that_have_ended_do_not_pile_up() {
+    // Miri is slow.
+    const MANY: usize = if cfg!(miri) { 300 } else { 1000 };
     let watchdog = Watchdog::start(Platform::Host, Duration::from_secs(3600)).expect("a thread");
     let stuck = Ticket::new(PARTIES, Hold::Function);
     watchdog.watch(&stuck);
     let mut alive = Vec::new();
-    for _ in 0..1000 {
+    for _ in 0..MANY {
         let ticket = Ticket::new(PARTIES, Hold::Function);
         watchdog.watch(&ticket);
         ticket.withdraw();
@@ -186,9 +231,34 @@ fn tickets_that_have_ended_do_not_pile_up() {
         .count();
     assert!(
         left <= 128,
-        "{left} of 1000 are kept behind one that is stuck"
+        "{left} of {MANY} are kept behind one that is stuck"
     );
     stuck.withdraw();
+}
+
+#[test]
+fn each_of_many_tickets_is_ended_in_time() {
+    let watchdog = Watchdog::start(Platform::Host, Duration::from_millis(100)).expect("a thread");
+    let tickets = [(); 200].map(|()| Ticket::new(PARTIES, Hold::Function));
+    tickets.iter().for_each(|ticket| watchdog.watch(ticket));
+    for ticket in &tickets {
+        ticket.outcome().wait();
+        let error = ticket.outcome().take_error().expect("it was late");
+        assert!(matches!(error, Error::HandoffTimeout { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_watchdog_that_had_nothing_to_do_still_watches() {
+    let watchdog = Watchdog::start(Platform::Host, Duration::from_millis(20)).expect("a thread");
+    while !watchdog.sleeps() {
+        assert!(watchdog.runs(), "its thread has ended");
+        std::thread::yield_now();
+    }
+    let ticket = Ticket::new(PARTIES, Hold::Function);
+    watchdog.watch(&ticket);
+    ticket.outcome().wait();
+    ticket.outcome().take_error().expect("it was late");
 }
 
 /// Counts what it is asked to order, and orders nothing.
@@ -239,6 +309,11 @@ fn opencl_waits_on_the_host_for_a_stream_that_nothing_was_imported_for() {
             (nearby.grade(), nearby.follows_queues()),
             (Grade::Device, true)
         );
+        let by_host = Nearby {
+            inner: Host::new(None),
+            device,
+        };
+        assert!(!by_host.follows_queues());
         let (open, opened) = mpsc::channel::<()>();
         stream
             .host_function(move || {

@@ -181,3 +181,22 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+impl Watchdog {
+    /// Whether its thread sleeps until there is something to watch.
+    pub(super) fn sleeps(&self) -> bool {
+        self.shared.state.lock().sleeps
+    }
+
+    /// Whether its thread, or a driver's call, holds on to it.
+    pub(super) fn runs(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
+    }
+
+    /// Gone once its thread has ended.
+    pub(super) fn shared(&self) -> std::sync::Weak<dyn Send + Sync> {
+        let shared: Arc<dyn Send + Sync> = Arc::clone(&self.shared) as _;
+        Arc::downgrade(&shared)
+    }
+}
