@@ -462,6 +462,15 @@ mod tests {
     }
 
     #[test]
+    fn only_a_stream_that_other_code_made_is_foreign() {
+        let device = device(|_| ());
+        assert!(!device.stream().unwrap().is_foreign());
+        // SAFETY: the default stream is never destroyed.
+        let default = unsafe { Stream::from_raw(&device, ptr::null_mut()) };
+        assert!(default.unwrap().is_foreign());
+    }
+
+    #[test]
     fn what_queued_work_uses_is_kept_once_until_a_wait() {
         let stream = device(|_| ()).stream().unwrap();
         let (one, other) = (Arc::new(1), Arc::new(2));

@@ -74,6 +74,9 @@ pub(crate) static VIEWS: Views<User> = Views(sync::Mutex::new(Vec::new()));
 )]
 mod tests {
     use super::*;
+    use crate::handoff::{Ordered, Outcome};
+    use crate::uses::{Access, Claim, Order, Worker};
+    use crate::{Error, Result};
     use std::os::fd::AsFd;
     use std::sync::Arc;
 
@@ -150,5 +153,75 @@ mod tests {
         assert_eq!(space(&file), space(&again));
         assert_ne!(space(&file), space(&other));
         assert_ne!(space(&file), Space::Address);
+    }
+
+    /// A queue that is only a number.
+    #[derive(Clone)]
+    struct Number(u8);
+
+    impl Worker for Number {
+        type Mark = ();
+
+        fn is_same(&self, other: &Self) -> bool {
+            self.0 == other.0
+        }
+
+        fn shares_api(&self, _: &Self) -> bool {
+            true
+        }
+
+        fn orders_any_memory(&self) -> bool {
+            false
+        }
+
+        fn may_read_more(&self, _: bool) -> bool {
+            true
+        }
+
+        fn has_ended(&self, _: &mut Option<()>) -> Result<bool> {
+            Ok(false)
+        }
+    }
+
+    /// Each hand-off has this outcome.
+    struct Queueing(Arc<Outcome>);
+
+    impl Order<Number> for Queueing {
+        fn put(&self, _: &Number, _: &Number) -> Result<Ordered> {
+            Ok(Ordered::Queued(Some(Arc::clone(&self.0))))
+        }
+
+        fn wait(&self, _: &Number, _: Option<&Number>) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_hand_off_that_fails_is_told_once_by_its_view() {
+        let views = Views(sync::Mutex::new(Vec::new()));
+        for is_checked in [true, false] {
+            let view = views.enter(vec![Span::at(0x10, 8)], true).expect("alone");
+            let outcome = Arc::<Outcome>::default();
+            let order = Queueing(Arc::clone(&outcome));
+            for user in [1, 2] {
+                let claim = Claim {
+                    access: Access::Write,
+                    range: &(0..8),
+                    is_handed_whole: false,
+                };
+                let granted = views.admit(&view, &order, &Number(user), claim, || Ok(()));
+                granted.map(drop).expect("granted");
+            }
+            assert!(matches!(&*view.on_their_way(), [known] if Arc::ptr_eq(known, &outcome)));
+            view.check().expect("nothing is known");
+            outcome.told(Err(Error::Empty));
+            if is_checked {
+                assert!(matches!(view.check(), Err(Error::Empty)));
+            } else {
+                assert!(matches!(&*view.take_errors(), [Error::Empty]));
+            }
+            assert!(view.on_their_way().is_empty() && view.take_errors().is_empty());
+            view.check().expect("it was told");
+        }
     }
 }

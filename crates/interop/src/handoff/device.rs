@@ -215,3 +215,11 @@ impl Handoff for Device {
         }
     }
 }
+
+#[cfg(test)]
+impl Device {
+    /// The address of the word that the queue's next hand-off is told by.
+    pub(super) fn word(&self, queue: &clmgr::Queue) -> usize {
+        self.lane(queue).expect("a lane").word.address
+    }
+}

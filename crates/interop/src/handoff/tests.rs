@@ -1,4 +1,5 @@
 use super::callback::{Callback, Gate};
+use super::device::Device;
 use super::nearby::Nearby;
 use super::ticket::{Hold, Lane, Ticket};
 use super::watchdog::Watchdog;
@@ -33,6 +34,7 @@ fn a_stream_that_cannot_wait_for_words_is_held_by_a_function() {
     let callback = Callback::start(bridge.core(), Gate::Function, limit).expect("a grade");
     let handoff: Arc<dyn Handoff> = Arc::new(callback);
     assert!(handoff.mechanisms().cl_to_hip.contains("hipLaunchHostFunc"));
+    assert_eq!(handoff.limit(), Some(limit));
     for _ in 0..20 {
         bridge
             .probe()
@@ -124,6 +126,33 @@ fn a_refused_hand_off_does_not_release_an_earlier_one() {
     held.complete().expect("a user event");
     streams[0].synchronize().expect("it is let go");
     assert_eq!(callback.reached(&queue), 4);
+}
+
+#[test]
+fn a_word_that_was_given_up_holds_no_later_stream() {
+    let bridge = bridge();
+    if !bridge.cl_context().device().survives_failed_events() {
+        return;
+    }
+    let limit = Duration::from_millis(100);
+    let device = Device::start(bridge.core(), bridge.probe(), limit).expect("a grade");
+    let (queue, stream) = (
+        bridge.queue().expect("a queue"),
+        bridge.stream().expect("a stream"),
+    );
+    let word = device.word(&queue);
+    assert_eq!(device.word(&queue), word);
+    let memory = clmgr::RegularBuffer::<u32>::new(bridge.cl_context(), 4).expect("memory");
+    let held = clmgr::UserEvent::new(bridge.cl_context()).expect("a user event");
+    queue.wait_for(held.event()).expect("a wait");
+    let users = (User::Cl(queue.clone()), User::of(&stream));
+    let ordered = device.order(&users.0, &users.1, memory.arg()).map(drop);
+    ordered.expect("queued");
+    // Let go by the watchdog alone.
+    stream.synchronize().expect("it was let go");
+    assert_ne!(device.word(&queue), word);
+    held.complete().expect("a user event");
+    queue.finish().expect("the kernel runs after all");
 }
 
 #[test]
