@@ -181,7 +181,9 @@ mod tests {
         assert!(user.has_ended(&mut mark).expect("no failure"));
 
         let (open, gate) = std::sync::mpsc::channel::<()>();
-        let wait = move || drop(gate.recv());
+        let wait = move || {
+            let _: Result<(), _> = gate.recv();
+        };
         stream.host_function(wait).expect("a host function");
         let user = User::of(&stream);
         assert!(!user.has_ended(&mut None).expect("no failure"));
