@@ -188,8 +188,15 @@ fn the_watchdog_ends_and_keeps_what_a_driver_still_holds() {
     let error = ticket.outcome().take_error().expect("it was late");
     assert!(matches!(error, Error::HandoffTimeout { .. }), "{error}");
     let weak = Arc::downgrade(&ticket);
+    while !watchdog.sleeps() {
+        std::thread::yield_now();
+    }
+    let ended = Ticket::new(PARTIES, Hold::Function);
+    watchdog.watch(&ended);
+    ended.withdraw();
+    assert_eq!(Arc::strong_count(&ticket), 3, "it forgot the late one");
     let shared = watchdog.shared();
-    drop((ticket, watchdog));
+    drop((ended, ticket, watchdog));
     assert!(weak.upgrade().is_some(), "the driver still holds it");
     // The driver's call comes after all: it changes nothing and releases nothing itself.
     resolve(Ok(()));
