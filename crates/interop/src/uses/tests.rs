@@ -395,3 +395,20 @@ fn a_user_of_another_view_waits_for_every_user_after_a_failure() {
         .expect("the order is known again");
     assert_eq!(noting.take(), []);
 }
+
+#[test]
+fn a_user_of_another_view_waits_for_users_that_conflict() {
+    use Access::{Read, Write};
+    for (theirs, own, waits) in [
+        (Read, Read, false),
+        (Read, Write, true),
+        (Write, Read, true),
+        (Write, Write, true),
+    ] {
+        let (noting, mut uses) = (Noting::default(), Uses::default());
+        admit(&mut uses, &noting, Queue(1), theirs, 0..8);
+        uses.wait_before(&noting, &Queue(2), own).expect("waited");
+        let waited = noting.take().len();
+        assert_eq!(waited, usize::from(waits), "{own:?} after {theirs:?}");
+    }
+}
