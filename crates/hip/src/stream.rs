@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lost_stream_may_use_is_kept_for_ever() {
+    fn what_a_lost_stream_may_use_is_kept_forever() {
         let stream = device(|hip| hip.hipStreamSynchronize = Some(lost))
             .stream()
             .unwrap();

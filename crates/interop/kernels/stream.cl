@@ -1,5 +1,5 @@
-/* What HIP passes to no kernel of its own: two local arguments, an offset, the number of dimensions. `data` has the words of HIP's
-   probe_fill before, and these here added to them after. */
+/* Uses what HIP has no name for: two local arguments, an offset, the number of dimensions. Adds to the words that the HIP kernel probe_fill
+   wrote to `data`. */
 constant uint primes[4] = {3, 5, 7, 11};
 
 __kernel void probe_stream(__global uint *data, __local uint *places, __local uint *factors, uint seed)

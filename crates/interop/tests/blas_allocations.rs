@@ -1,43 +1,15 @@
 //! A product on shared memory asks the host's allocator for nothing: guards, checks and the call.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "common/counting.rs"]
+mod counting;
+
 use std::sync::Arc;
 
+use counting::allocations_of;
 use interop::blas::{self, Batch, Matrix, Offsets};
 use interop::{Bridge, Options};
 use rocblas::{Handle, Op};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_status, rocblas_stride};
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // A thread that is ending has no counter left, and nothing to count.
-        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is the callee's demand.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is the callee's demand.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations_of(work: impl FnOnce()) -> u64 {
-    let before = COUNT.get();
-    work();
-    COUNT.get() - before
-}
 
 const GOOD: rocblas_status = rocblas_status::rocblas_status_success;
 

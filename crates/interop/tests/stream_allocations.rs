@@ -1,37 +1,13 @@
 //! A launch of an OpenCL kernel on a HIP stream asks the host's allocator for nothing.
 
 mod common;
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "common/counting.rs"]
+mod counting;
 
 use clmgr::NdRange;
+use counting::allocations_of;
 use interop::{Bridge, Options, StreamArg};
 use platform::Platform;
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // A thread that is ending has no counter left, and nothing to count.
-        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is the callee's demand.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is the callee's demand.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const SOURCE: &str = "kernel void add(global uint *x, local uint *tile, uint by) {
     tile[get_local_id(0)] = x[get_global_id(0)];
@@ -62,9 +38,8 @@ fn launches_do_not_allocate() {
             unsafe { add.launch(&stream, range, &args) }.expect("a launch");
         };
         launch();
-        let before = COUNT.get();
-        (0..100).for_each(|_| launch());
-        assert_eq!(COUNT.get() - before, 0, "allocations of 100 launches");
+        let of_100 = allocations_of(|| (0..100).for_each(|_| launch()));
+        assert_eq!(of_100, 0, "allocations of 100 launches");
     }
     let mut seen = vec![0; 1024];
     data.download(&mut seen).expect("a download");

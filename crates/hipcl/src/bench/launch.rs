@@ -68,7 +68,7 @@ fn on_stream(cost: &StreamLaunchCost, hip: &LaunchCost, found: &mut Found) {
         .against(hip.queued_us, "HIP's own kernel"),
     );
     if let Some(call) = call {
-        let name = "the launch call of OpenCL's kernel on a stream";
+        let name = "StreamKernel::launch, the call alone";
         found.lines.push(
             Line::known(name, "ns", Better::Lower, call.ns)
                 .up_to(call.p99_ns)

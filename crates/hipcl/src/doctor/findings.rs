@@ -298,7 +298,7 @@ impl From<&interop::measure::DirectionCost> for HandoffFigures {
 pub struct OneStream {
     /// Whether one with local arguments, an offset and constants came out right.
     pub works: bool,
-    /// What ran on the stream, if it works.
+    /// What the stream ran, if it works.
     pub how: Option<String>,
     /// Why it does not work.
     pub reason: Option<String>,

@@ -42,3 +42,41 @@ fn state(told: std::result::Result<Told<OneStreamTried>, Death>) -> OneStream {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worked(died: Option<Death>) -> Told<OneStreamTried> {
+        Told {
+            found: OneStreamTried {
+                how: Some("by a test".to_owned()),
+                reason: None,
+                figures: None,
+                figures_missing: None,
+            },
+            mapped: Vec::new(),
+            died,
+        }
+    }
+
+    fn death() -> Death {
+        Death {
+            how: "died by SIGSEGV".to_owned(),
+            step: None,
+            stderr: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_process_that_dies_proves_nothing_even_after_its_answer() {
+        assert!(state(Ok(worked(None))).works);
+        for told in [Err(death()), Ok(worked(Some(death())))] {
+            let state = state(told);
+            assert!(!state.works && state.how.is_none());
+            let reason = state.reason.expect("a reason");
+            assert_eq!(reason, "died by SIGSEGV in the probe of one-stream");
+            assert_eq!(state.died, Some(death()));
+        }
+    }
+}

@@ -11,7 +11,7 @@ use crate::error::one_line;
 /// What a child found.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::doctor) struct Tried {
-    /// What ran on the stream, if it did so rightly.
+    /// What the stream ran, if the result is right.
     pub(in crate::doctor) how: Option<String>,
     /// Why it did not.
     pub(in crate::doctor) reason: Option<String>,

@@ -12,8 +12,8 @@ use platform::Selection;
 /// own.
 #[derive(Clone, Debug)]
 pub struct StreamTrial {
-    /// What ran on the stream, if a kernel with local arguments, an offset and constants did so rightly behind one of HIP's; else
-    /// why not.
+    /// What the stream ran, if every word is right that a HIP kernel and an OpenCL kernel with local arguments, an offset and constants
+    /// left; else why not.
     pub outcome: Result<&'static str, String>,
     /// What an empty kernel costs; or why that could not be measured. Nothing where it does not work.
     pub cost: Option<Result<StreamLaunchCost, String>>,
