@@ -487,6 +487,10 @@ impl Stage {
             selection.push("--lib".into());
         }
         selection.extend(self.tests.iter().map(|test| format!("--test={test}")));
+        // Code of a feature that the tests do not have would only survive.
+        if self.package == "interop" {
+            selection.push("--features=interop/vulkan".into());
+        }
         // A mutant is one changed line, and most of its cost would be to compile all others again.
         for package in ["clmgr", "hip", "interop"] {
             selection.push(format!(

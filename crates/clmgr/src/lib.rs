@@ -75,6 +75,7 @@ mod program;
 mod queue;
 mod share;
 mod strict_amd;
+mod sweep;
 mod usage;
 
 pub use access::{Access, BufferAccess};
@@ -106,6 +107,8 @@ pub use program::Program;
 pub use queue::{Queue, WeakQueue};
 pub use share::{AcquiredBuffer, ImportedBuffer, Semaphore, SemaphoreKind};
 pub use strict_amd::{Hazard, HazardKind, StrictAmd};
+#[doc(hidden)]
+pub use sweep::Sweep;
 
 pub use opencl_sys;
 

@@ -14,6 +14,7 @@ use crate::error::{Error, Result, check};
 use crate::event::Event;
 use crate::event::UserEvent;
 use crate::handle::{Handle, Live};
+use crate::sweep::Sweep;
 
 /// An in-order command queue. A clone is the same queue.
 ///
@@ -39,15 +40,23 @@ struct Inner {
 }
 
 /// The events of barriers that wait for user events, until they have ended.
-#[derive(Default)]
 struct Held {
     events: Vec<Handle>,
-    /// The number at which those that have ended are let go: a queue may never be finished.
-    sweep_at: usize,
+    /// When to let those go that have ended: a queue may never be finished.
+    sweep: Sweep,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self {
+            events: Vec::new(),
+            sweep: Sweep::every(FEW),
+        }
+    }
 }
 
 /// The fewest events that are worth asking for.
-const SWEEP_AT_LEAST: usize = 64;
+const FEW: usize = 64;
 
 static LIVE: Live<Inner> = Live::new();
 
@@ -362,15 +371,15 @@ impl Inner {
         let ended: Vec<Handle> = {
             let mut held = self.held.lock();
             held.events.push(event);
-            if held.events.len() < held.sweep_at.max(SWEEP_AT_LEAST) {
+            if !held.sweep.is_due(held.events.len()) {
                 return;
             }
-            let (ended, rest) = held
+            let (ended, rest): (Vec<_>, Vec<_>) = held
                 .events
                 .drain(..)
                 .partition(|&event| self.is_over(event));
+            held.sweep.done(rest.len(), rest.len());
             held.events = rest;
-            held.sweep_at = 2 * held.events.len();
             ended
         };
         self.release(ended);

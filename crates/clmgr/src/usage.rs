@@ -14,16 +14,25 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::handle::Handle;
 use crate::queue::Queue;
+use crate::sweep::Sweep;
 
 /// The queues that used one allocation, each with its last command.
 #[derive(Default)]
 pub(crate) struct Usage(Mutex<Uses>);
 
-#[derive(Default)]
 struct Uses {
     list: Vec<Use>,
-    /// The number of queues at which to ask which commands have ended: their owners may never wait for them.
-    sweep_at: usize,
+    /// When to ask which commands have ended: the owners of the queues may never wait for them.
+    sweep: Sweep,
+}
+
+impl Default for Uses {
+    fn default() -> Self {
+        Self {
+            list: Vec::new(),
+            sweep: Sweep::every(FEW),
+        }
+    }
 }
 
 struct Use {
@@ -34,7 +43,7 @@ struct Use {
 }
 
 /// The fewest queues that are worth asking for.
-const SWEEP_AT_LEAST: usize = 16;
+const FEW: usize = 16;
 
 impl Use {
     fn has_ended(&self) -> bool {
@@ -60,12 +69,13 @@ impl Use {
 impl Uses {
     fn sweep(&mut self) {
         self.list.retain(|known| !known.has_ended());
-        if self.list.len() < self.sweep_at.max(SWEEP_AT_LEAST) {
+        if !self.sweep.is_due(self.list.len()) {
             return;
         }
         self.list.iter_mut().for_each(Use::ask);
         self.list.retain(|known| !known.has_ended());
-        self.sweep_at = 2 * self.list.len();
+        let left = self.list.len();
+        self.sweep.done(left, left);
     }
 }
 

@@ -48,16 +48,15 @@ pub(crate) struct Callback {
 }
 
 /// The lanes of the live queues.
-#[derive(Default)]
 struct Lanes {
     /// Keyed by handle, which may be reused for a later queue.
     by_queue: HashMap<usize, (clmgr::WeakQueue, Arc<Numbered>)>,
-    /// The number of lanes at which to check whether their queues are gone.
-    sweep_at: usize,
+    /// When to check whether their queues are gone.
+    sweep: clmgr::Sweep,
 }
 
-/// The smallest number of lanes to check.
-const SWEEP_AT_LEAST: usize = 8;
+/// So many lanes are kept whether their queues are gone or not.
+const FEW: usize = 8;
 
 struct Numbered {
     lane: Arc<Lane>,
@@ -77,7 +76,10 @@ impl Callback {
             device: core.hip_device.clone(),
             gate,
             watchdog,
-            lanes: Mutex::default(),
+            lanes: Mutex::new(Lanes {
+                by_queue: HashMap::new(),
+                sweep: clmgr::Sweep::every(FEW),
+            }),
         })
     }
 
@@ -164,12 +166,13 @@ impl Callback {
         {
             return Ok(Arc::clone(lane));
         }
-        if lanes.by_queue.len() >= lanes.sweep_at.max(SWEEP_AT_LEAST) {
+        if lanes.sweep.is_due(lanes.by_queue.len()) {
             // Streams that wait for a word keep it alive.
             lanes
                 .by_queue
                 .retain(|_, (queue, _)| queue.upgrade().is_some());
-            lanes.sweep_at = 2 * lanes.by_queue.len();
+            let left = lanes.by_queue.len();
+            lanes.sweep.done(left, left);
         }
         let lane = Arc::new(Numbered {
             lane: Arc::new(Lane::new(&self.device)?),

@@ -32,7 +32,7 @@ pub(super) struct Word {
 }
 
 impl Word {
-    fn new(core: &Core, rescue: &hip::Stream) -> Result<Self> {
+    pub(super) fn new(core: &Core, rescue: &hip::Stream) -> Result<Self> {
         // A cache line, so that no two words share one.
         let mut memory = backing::allocate(core, Route::SvmCoarse, 64)?;
         memory.write(core, &[0; 64])?;

@@ -52,13 +52,17 @@ fn prove(
     grade: Grade,
     limit: Option<Duration>,
 ) -> Result<()> {
-    let within = match grade {
+    let handoff = start(core, probe, grade, proven_within(grade, limit), PROBE_LIMIT)?;
+    probe.prove_handoff(core, route, &handoff)
+}
+
+/// The limit of a grade's proof, where `limit` is its user's.
+fn proven_within(grade: Grade, limit: Option<Duration>) -> Option<Duration> {
+    match grade {
         // Without a limit the host waits by other calls than with one: what will be used is what is proven.
         Grade::Host => limit.map(|limit| limit.min(PROBE_LIMIT)),
         _ => Some(PROBE_LIMIT),
-    };
-    let handoff = start(core, probe, grade, within, PROBE_LIMIT)?;
-    probe.prove_handoff(core, route, &handoff)
+    }
 }
 
 fn start(
@@ -135,5 +139,24 @@ impl Grades {
             .find(|report| report.grade == grade)
             .and_then(|report| report.outcome.clone().err())
             .unwrap_or_else(|| "it was not looked at".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_is_proven_with_a_limit_only_if_its_user_sets_one() {
+        assert_eq!(proven_within(Grade::Host, None), None);
+        let short = PROBE_LIMIT / 2;
+        assert_eq!(proven_within(Grade::Host, Some(short)), Some(short));
+        for (grade, limit) in [
+            (Grade::Host, Some(2 * PROBE_LIMIT)),
+            (Grade::Callback, None),
+            (Grade::Device, Some(short)),
+        ] {
+            assert_eq!(proven_within(grade, limit), Some(PROBE_LIMIT), "{grade}");
+        }
     }
 }

@@ -1,6 +1,8 @@
 use super::callback::{Callback, Gate};
-use super::device::Device;
+use super::device::{Device, Word};
 use super::nearby::Nearby;
+#[cfg(feature = "vulkan")]
+use super::ticket::LetGo;
 use super::ticket::{Hold, Lane, Ticket};
 use super::watchdog::Watchdog;
 use super::{Handoff, Host, Ordered, Outcome, Parties, Side};
@@ -218,6 +220,62 @@ fn an_outcome_tells_its_error_once_and_its_words_always() {
     let outcome = Outcome::default();
     outcome.told(Ok(()));
     assert!(outcome.is_known() && outcome.failure().is_none());
+}
+
+#[test]
+fn a_hand_off_whose_word_was_given_up_fails() {
+    let bridge = bridge();
+    let rescue = bridge.stream().expect("a stream");
+    let word = Arc::new(Word::new(bridge.core(), &rescue).expect("a word"));
+    let resolved = |result| {
+        let ticket = Ticket::new(PARTIES, Hold::Word(Arc::clone(&word)));
+        let is_stuck = ticket.resolve(result);
+        (is_stuck, ticket.outcome().take_error())
+    };
+    assert!(matches!(resolved(Ok(())), (false, None)));
+    let (is_stuck, error) = resolved(Err(Error::Ungated));
+    assert!(is_stuck && error.is_some(), "its stream waits for the word");
+
+    word.give_up().expect("the word is written");
+    let (is_stuck, error) = resolved(Ok(()));
+    let error = error.expect("its stream did not wait for its queue");
+    assert!(
+        !is_stuck && matches!(error, Error::HandoffFailed { .. }),
+        "{error}"
+    );
+    let late = || PARTIES.late(Duration::from_secs(1));
+    let (_, error) = resolved(Err(late()));
+    assert_eq!(
+        error.map(|error| error.to_string()),
+        Some(late().to_string())
+    );
+}
+
+#[cfg(feature = "vulkan")]
+#[test]
+fn a_failed_hand_off_signals_once_in_the_place_of_the_side_that_failed() {
+    struct Signals(AtomicUsize);
+    impl LetGo for Signals {
+        fn let_go(&self) -> Result<()> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+    let signals = Arc::new(Signals(AtomicUsize::new(0)));
+    let given = || signals.0.load(Ordering::Relaxed);
+    let weak = Arc::downgrade(&signals);
+    let ticket = || Ticket::new(PARTIES, Hold::Signal(weak.clone()));
+
+    let good = ticket();
+    assert!(!good.resolve(Ok(())));
+    good.rescue();
+    assert_eq!(given(), 0);
+
+    let failed = ticket();
+    assert!(failed.resolve(Err(Error::Ungated)));
+    failed.rescue();
+    failed.rescue();
+    assert_eq!(given(), 1);
 }
 
 #[test]

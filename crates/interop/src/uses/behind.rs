@@ -7,21 +7,15 @@ use crate::Result;
 /// because the ordering may fail, and no longer, because a kept stream is a kept thread.
 pub(super) struct Behind<W: Worker> {
     users: Vec<(W, Option<W::Mark>)>,
-    /// The number of users at which to check which have ended.
-    sweep_at: usize,
-    /// The minimum of that number.
-    pub(super) at_least: usize,
+    /// When to check which have ended.
+    pub(super) sweep: clmgr::Sweep,
 }
 
-/// [`Behind::at_least`] outside tests.
-const SWEEP_AT_LEAST: usize = 8;
-
 impl<W: Worker> Behind<W> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(sweep: clmgr::Sweep) -> Self {
         Self {
             users: Vec::new(),
-            sweep_at: 0,
-            at_least: SWEEP_AT_LEAST,
+            sweep,
         }
     }
 
@@ -45,13 +39,12 @@ impl<W: Worker> Behind<W> {
         self.users.pop();
     }
 
-    /// Drops users that have ended, if there are many. The check costs a call per user, so it runs only
-    /// when as many new ones have arrived as were left.
+    /// Drops users that have ended, if there are many.
     ///
     /// # Errors
     /// If the work of one failed.
     pub(super) fn sweep(&mut self) -> Result<()> {
-        if self.users.len() < self.sweep_at.max(self.at_least) {
+        if !self.sweep.is_due(self.users.len()) {
             return Ok(());
         }
         let mut outcome = Ok(());
@@ -65,7 +58,7 @@ impl<W: Worker> Behind<W> {
                 });
             !ended
         });
-        self.sweep_at = 2 * self.users.len();
+        self.sweep.done(self.users.len(), self.users.len());
         outcome
     }
 

@@ -18,6 +18,7 @@ pub(crate) use user::User;
 use crate::handoff::{Ordered, Outcome};
 use crate::{Error, Result};
 use behind::Behind;
+use clmgr::Sweep;
 use hold::Holds;
 use record::{Use, covers};
 use std::collections::VecDeque;
@@ -111,24 +112,34 @@ pub(crate) struct Uses<W: Worker> {
     on_their_way: VecDeque<Arc<Outcome>>,
     /// A hand-off failed: the order is unknown.
     disordered: bool,
-    /// How many stretches are kept apart. Beyond that, each user's stretches are merged.
-    stretches: usize,
-    /// The number of users in `current` at which to check which readers have ended.
-    sweep_at: usize,
+    /// When each user's stretches are merged.
+    merge: Sweep,
+    /// When to check which readers have ended.
+    sweep: Sweep,
 }
 
-/// The initial limit on separate stretches.
+/// So many users are kept whether they have ended or not.
+const USERS: usize = 8;
+
+/// So many stretches are kept apart.
 const STRETCHES: usize = 64;
 
 impl<W: Worker> Default for Uses<W> {
     fn default() -> Self {
+        Self::keeping(USERS, STRETCHES)
+    }
+}
+
+impl<W: Worker> Uses<W> {
+    /// Keeps so many users that have ended, and so many stretches apart.
+    fn keeping(users: usize, stretches: usize) -> Self {
         Self {
             current: VecDeque::new(),
-            behind: Behind::new(),
+            behind: Behind::new(Sweep::every(users)),
             on_their_way: VecDeque::new(),
             disordered: false,
-            stretches: STRETCHES,
-            sweep_at: 0,
+            merge: Sweep::every(stretches),
+            sweep: Sweep::every(users),
         }
     }
 }
@@ -236,9 +247,9 @@ impl<W: Worker> Uses<W> {
             Access::Read if user.counts_guards() => own.holds.add(),
             Access::Read | Access::Write => Hold::none(),
         };
-        if self.current.len() > self.stretches {
+        if self.merge.is_due(self.current.len()) {
             self.coalesce();
-            self.stretches = self.stretches.max(2 * self.current.len());
+            self.merge.done(self.current.len(), self.current.len());
         }
         hold
     }
@@ -313,12 +324,12 @@ impl<W: Worker> Uses<W> {
     }
 
     /// Drops readers that receive no more work and whose work has ended: bytes that are written once may have any number of
-    /// readers, and a kept stream is a kept thread. The check runs only when as many new users have arrived as were left.
+    /// readers, and a kept stream is a kept thread.
     ///
     /// # Errors
     /// If the work of one failed.
     fn sweep_readers(&mut self) -> Result<()> {
-        if self.current.len() < self.sweep_at.max(self.behind.at_least) {
+        if !self.sweep.is_due(self.current.len()) {
             return Ok(());
         }
         let mut outcome = Ok(());
@@ -353,8 +364,8 @@ impl<W: Worker> Uses<W> {
                 .retain(|follower| is_among(&users, follower));
         }
         // Those that were marked just now were not asked yet whether they have ended.
-        let asked = self.current.len() - marked;
-        self.sweep_at = self.current.len() + asked.max(self.behind.at_least);
+        let left = self.current.len();
+        self.sweep.done(left, left - marked);
         outcome
     }
 

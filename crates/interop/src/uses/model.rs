@@ -258,11 +258,7 @@ impl Model {
             ways,
         }));
         // Few, so that stretches are often merged and rechecked.
-        let mut uses = Uses {
-            stretches: 8,
-            ..Uses::default()
-        };
-        uses.behind.at_least = 2;
+        let uses = Uses::keeping(2, 8);
         Self {
             order: Ordering(Rc::clone(&world)),
             world,

@@ -125,10 +125,9 @@ fn read(uses: &mut Uses<Number>, user: Number, range: Range<usize>) -> Hold {
 
 /// Checks which readers have ended; the first check of a reader marks what it was given.
 fn sweep(uses: &mut Uses<Number>) {
-    let usual = std::mem::take(&mut uses.behind.at_least);
-    uses.sweep_at = 0;
+    let usual = std::mem::replace(&mut uses.sweep, Sweep::every(0));
     uses.sweep_readers().expect("no reader fails");
-    uses.behind.at_least = usual;
+    uses.sweep = usual;
 }
 
 /// The users that a writer of these bytes waits for.
@@ -281,9 +280,8 @@ fn a_reader_is_asked_anew_once_it_was_given_more_work() {
 
 #[test]
 fn a_reader_that_fails_is_reported_and_kept() {
-    let mut uses = Uses::default();
+    let mut uses = Uses::keeping(1, STRETCHES);
     drop(read(&mut uses, Queue(FAILED), 0..8));
-    uses.behind.at_least = 0;
     let noting = Noting::default();
     let claim = Claim {
         access: Access::Read,
@@ -335,10 +333,7 @@ fn a_guard_counts_in_what_is_left_of_its_record() {
 
 #[test]
 fn a_guard_counts_in_merged_stretches() {
-    let mut uses = Uses {
-        stretches: 1,
-        ..Uses::default()
-    };
+    let mut uses = Uses::keeping(USERS, 2);
     drop(read(&mut uses, Queue(1), 0..2));
     let hold = read(&mut uses, Queue(1), 4..6);
     assert_eq!(uses.current.len(), 1);

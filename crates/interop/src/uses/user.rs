@@ -160,6 +160,25 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_that_is_captured_does_not_run() {
+        let bridge = bridge();
+        let stream = bridge.stream().expect("a stream");
+        let other = bridge.stream().expect("a stream");
+        let queue = User::Cl(bridge.queue().expect("a queue"));
+        let captured = stream.capture(|_| {
+            let refused = User::of(&stream).check_runs();
+            assert!(matches!(refused, Err(crate::Error::Capturing { .. })));
+            User::of(&other).check_runs().expect("it is not captured");
+            queue.check_runs().expect("a queue");
+            Ok(())
+        });
+        drop(captured);
+        User::of(&stream)
+            .check_runs()
+            .expect("it is captured no more");
+    }
+
+    #[test]
     fn a_user_has_ended_with_the_work_that_it_had() {
         let bridge = bridge();
         let (queue, stream) = (

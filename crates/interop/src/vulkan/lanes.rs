@@ -9,15 +9,15 @@ const FEW: usize = 16;
 /// dropped have to be found.
 pub(super) struct Lanes<L> {
     by_stream: HashMap<usize, L>,
-    /// With so many it is looked again for some that can go.
-    look_at: usize,
+    /// When to look for some that can go.
+    sweep: clmgr::Sweep,
 }
 
 impl<L> Default for Lanes<L> {
     fn default() -> Self {
         Self {
             by_stream: HashMap::new(),
-            look_at: FEW,
+            sweep: clmgr::Sweep::every(FEW),
         }
     }
 }
@@ -31,9 +31,9 @@ impl<L> Lanes<L> {
         self.by_stream.insert(stream, lane);
     }
 
-    /// Takes out those that are not in use, once there are twice as many as were in use the last time.
+    /// Takes out those that are not in use, if there are many.
     pub(super) fn spare(&mut self, is_spare: impl Fn(&L) -> bool) -> Vec<L> {
-        if self.by_stream.len() < self.look_at {
+        if !self.sweep.is_due(self.by_stream.len()) {
             return Vec::new();
         }
         let spare = self
@@ -41,7 +41,8 @@ impl<L> Lanes<L> {
             .extract_if(|_, lane| is_spare(lane))
             .map(|(_, lane)| lane)
             .collect();
-        self.look_at = FEW.max(2 * self.by_stream.len());
+        let left = self.by_stream.len();
+        self.sweep.done(left, left);
         spare
     }
 
