@@ -2,7 +2,7 @@
 
 use super::Memory;
 use crate::core::Core;
-use crate::measure::rate_of;
+use crate::measure::{BRIEF, affordable_copy, rate_of};
 use crate::probe::Probe;
 use crate::{Direction, Error, Result};
 
@@ -33,11 +33,14 @@ pub(crate) fn rate(
     } else {
         &Cl(core, probe)
     };
-    owner.fill(from, SEED)?;
+    let bytes = affordable_copy(BRIEF, from.bytes.min(to.bytes), |bytes| {
+        user.copy(from, to, bytes)
+    })?;
+    owner.fill(from, SEED, bytes)?;
     // Pages that were never written may all be one page of zeros.
-    owner.fill(to, !SEED)?;
-    let rate = rate_of(from.bytes, || user.copy(from, to))?;
-    let mismatches = owner.check(to, SEED)?;
+    owner.fill(to, !SEED, bytes)?;
+    let rate = rate_of(bytes, || user.copy(from, to, bytes))?;
+    let mismatches = owner.check(to, SEED, bytes)?;
     if mismatches == 0 {
         return Ok(rate);
     }
@@ -52,48 +55,48 @@ pub(crate) fn rate(
         writer,
         reader,
         mismatches,
-        words: words(to),
+        words: words(bytes),
     })
 }
 
-fn words(memory: &Memory) -> usize {
-    memory.bytes / size_of::<u32>()
+fn words(bytes: usize) -> usize {
+    bytes / size_of::<u32>()
 }
 
-fn elements(memory: &Memory) -> usize {
-    memory.bytes / size_of::<[f32; 4]>()
+fn elements(bytes: usize) -> usize {
+    bytes / size_of::<[f32; 4]>()
 }
 
-/// Kernels of one API, waited for.
+/// Kernels of one API on the first `bytes` of memory, waited for.
 trait Api {
-    fn fill(&self, memory: &Memory, seed: u32) -> Result<()>;
-    fn copy(&self, from: &Memory, to: &Memory) -> Result<()>;
+    fn fill(&self, memory: &Memory, seed: u32, bytes: usize) -> Result<()>;
+    fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<()>;
     /// The number of words that are not as `fill` left them.
-    fn check(&self, memory: &Memory, seed: u32) -> Result<u32>;
+    fn check(&self, memory: &Memory, seed: u32, bytes: usize) -> Result<u32>;
 }
 
 struct Cl<'a>(&'a Core, &'a Probe);
 
 impl Api for Cl<'_> {
-    fn fill(&self, memory: &Memory, seed: u32) -> Result<()> {
+    fn fill(&self, memory: &Memory, seed: u32, bytes: usize) -> Result<()> {
         let Self(core, probe) = self;
         let args = [memory.cl_arg(core)?, clmgr::Arg::scalar(&seed)];
-        let range = clmgr::NdRange::d1(words(memory));
+        let range = clmgr::NdRange::d1(words(bytes));
         // SAFETY: probe_fill takes a buffer and a uint and writes one word per work-item.
         unsafe { probe.cl().fill.launch(&core.queue, range, &args) }?;
         Ok(core.queue.finish()?)
     }
 
-    fn copy(&self, from: &Memory, to: &Memory) -> Result<()> {
+    fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<()> {
         let Self(core, probe) = self;
         let args = [from.cl_arg(core)?, to.cl_arg(core)?];
-        let range = clmgr::NdRange::d1(elements(from));
+        let range = clmgr::NdRange::d1(elements(bytes));
         // SAFETY: probe_copy takes two buffers of as many float4 as there are work-items.
         unsafe { probe.cl().copy.launch(&core.queue, range, &args) }?;
         Ok(core.queue.finish()?)
     }
 
-    fn check(&self, memory: &Memory, seed: u32) -> Result<u32> {
+    fn check(&self, memory: &Memory, seed: u32, bytes: usize) -> Result<u32> {
         let Self(core, probe) = self;
         let mut count = [0_u32];
         let mut counter = clmgr::RegularBuffer::<u32>::new(&core.context, 1)?;
@@ -103,7 +106,7 @@ impl Api for Cl<'_> {
             clmgr::Arg::scalar(&seed),
             counter.arg(),
         ];
-        let range = clmgr::NdRange::d1(words(memory));
+        let range = clmgr::NdRange::d1(words(bytes));
         // SAFETY: probe_check takes a buffer, a uint and a counter, and reads one word per work-item.
         unsafe { probe.cl().check.launch(&core.queue, range, &args) }?;
         counter.read(&core.queue, &mut count)?;
@@ -114,10 +117,10 @@ impl Api for Cl<'_> {
 struct Hip<'a>(&'a Core, &'a Probe);
 
 impl Hip<'_> {
-    /// The memory as elements of 16 bytes or less.
-    fn slice<T>(&self, memory: &Memory) -> Result<hip::DeviceSliceMut<'_, T>> {
+    /// The first bytes of the memory as elements of 16 bytes or less.
+    fn slice<T>(&self, memory: &Memory, bytes: usize) -> Result<hip::DeviceSliceMut<'_, T>> {
         let Self(core, _) = self;
-        let len = memory.bytes / size_of::<T>();
+        let len = bytes / size_of::<T>();
         let address = memory.hip_address(core)?.cast();
         // SAFETY: the memory has as many bytes, aligned as any allocation is, and outlives the kernel, which its caller waits for; nobody
         // else uses it meanwhile.
@@ -126,34 +129,37 @@ impl Hip<'_> {
 }
 
 impl Api for Hip<'_> {
-    fn fill(&self, memory: &Memory, seed: u32) -> Result<()> {
+    fn fill(&self, memory: &Memory, seed: u32, bytes: usize) -> Result<()> {
         let Self(core, probe) = self;
-        let (slice, count) = (self.slice::<u32>(memory)?, words(memory) as u64);
-        let config = hip::LaunchConfig::linear(words(memory), BLOCK)?;
+        let (slice, count) = (self.slice::<u32>(memory, bytes)?, words(bytes) as u64);
+        let config = hip::LaunchConfig::linear(words(bytes), BLOCK)?;
         let kernel = &probe.hip().fill;
         // SAFETY: probe_fill takes a pointer, a 64-bit count and a uint, and stays below the count.
         unsafe { kernel.launch(&core.stream, config, &[&slice, &count, &seed]) }?;
         Ok(core.stream.synchronize()?)
     }
 
-    fn copy(&self, from: &Memory, to: &Memory) -> Result<()> {
+    fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<()> {
         let Self(core, probe) = self;
-        let (source, target) = (self.slice::<[f32; 4]>(from)?, self.slice::<[f32; 4]>(to)?);
-        let count = elements(from) as u64;
-        let config = hip::LaunchConfig::linear(elements(from), BLOCK)?;
+        let (source, target) = (
+            self.slice::<[f32; 4]>(from, bytes)?,
+            self.slice::<[f32; 4]>(to, bytes)?,
+        );
+        let count = elements(bytes) as u64;
+        let config = hip::LaunchConfig::linear(elements(bytes), BLOCK)?;
         let kernel = &probe.hip().copy;
         // SAFETY: probe_copy takes two pointers and a 64-bit count and stays below the count.
         unsafe { kernel.launch(&core.stream, config, &[&source, &target, &count]) }?;
         Ok(core.stream.synchronize()?)
     }
 
-    fn check(&self, memory: &Memory, seed: u32) -> Result<u32> {
+    fn check(&self, memory: &Memory, seed: u32, bytes: usize) -> Result<u32> {
         let Self(core, probe) = self;
         let mut count = [0_u32];
         let mut counter = core.hip_device.alloc_from(&core.stream, &count)?;
         {
-            let (slice, len) = (self.slice::<u32>(memory)?, words(memory) as u64);
-            let config = hip::LaunchConfig::linear(words(memory), BLOCK)?;
+            let (slice, len) = (self.slice::<u32>(memory, bytes)?, words(bytes) as u64);
+            let config = hip::LaunchConfig::linear(words(bytes), BLOCK)?;
             let mismatches = counter.on_mut(&core.stream)?;
             let kernel = &probe.hip().check;
             // SAFETY: probe_check takes a pointer, a 64-bit count, a uint and a counter, and stays below the count.

@@ -1,15 +1,22 @@
-use super::median;
+use super::{median, pace};
 use crate::{Bridge, Error, Joint, Result, Shared};
 use platform::Platform;
 use std::borrow::BorrowMut;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Each of the two buffers: larger than a processor's caches.
 const HOST_BYTES: usize = 256 << 20;
 /// The same on a card, whose caches and bandwidth are larger.
 const CARD_BYTES: usize = 1 << 30;
+/// What a slow device begins with.
+const LEAST_BYTES: usize = 1 << 20;
+/// What the copies of one measurement may take. Over a PCIe link they need a third of it.
+const WHOLE: Duration = Duration::from_secs(4);
+/// The same over a quarter of the memory.
+pub(crate) const BRIEF: Duration = Duration::from_secs(1);
 const REPEATS: usize = 7;
 const BLOCK: u32 = 256;
+const ELEMENT: usize = size_of::<[f32; 4]>();
 
 /// Memory bandwidth, counting bytes read and bytes written, in 10^9 bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,13 +29,13 @@ pub struct Bandwidth {
     pub limit_gb_s: f64,
 }
 
-/// Copies 256 MiB (on a card 1 GiB) within the memory of the bridge's route, by a kernel of each API;
+/// Copies 256 MiB (on a card 1 GiB; less where that would take seconds) within the memory of the bridge's route, by a kernel of each API;
 /// medians.
 ///
 /// # Errors
 /// If an allocation or a launch fails.
 pub fn bandwidth(bridge: &Bridge) -> Result<Bandwidth> {
-    over(bridge, whole_bytes(bridge.report().platform))
+    over(bridge, whole_bytes(bridge.report().platform), WHOLE)
 }
 
 /// As [`bandwidth`], over a quarter of the memory: still more than a processor's caches, and quick
@@ -37,7 +44,7 @@ pub fn bandwidth(bridge: &Bridge) -> Result<Bandwidth> {
 /// # Errors
 /// As [`bandwidth`].
 pub fn bandwidth_briefly(bridge: &Bridge) -> Result<Bandwidth> {
-    over(bridge, brief_bytes(bridge.report().platform))
+    over(bridge, brief_bytes(bridge.report().platform), BRIEF)
 }
 
 /// The memory of a brief measurement.
@@ -52,11 +59,11 @@ fn whole_bytes(platform: Platform) -> usize {
     }
 }
 
-fn over(bridge: &Bridge, bytes: usize) -> Result<Bandwidth> {
-    let elements = bytes / size_of::<[f32; 4]>();
+fn over(bridge: &Bridge, bytes: usize, time: Duration) -> Result<Bandwidth> {
+    let elements = bytes / ELEMENT;
     let from = bridge.alloc::<[f32; 4]>(elements)?;
     let to = bridge.alloc::<[f32; 4]>(elements)?;
-    copies(bridge, from, to)
+    copies(bridge, time, from, to)
 }
 
 /// As [`bandwidth`], from one buffer of another process to one of the same length, in this side's turn.
@@ -68,11 +75,12 @@ pub fn joint_bandwidth(
     from: &mut Joint<[f32; 4]>,
     to: &mut Joint<[f32; 4]>,
 ) -> Result<Bandwidth> {
-    copies(bridge, from.granted_mut()?, to.granted_mut()?)
+    copies(bridge, WHOLE, from.granted_mut()?, to.granted_mut()?)
 }
 
 fn copies(
     bridge: &Bridge,
+    time: Duration,
     mut from: impl BorrowMut<Shared<[f32; 4]>>,
     mut to: impl BorrowMut<Shared<[f32; 4]>>,
 ) -> Result<Bandwidth> {
@@ -85,33 +93,37 @@ fn copies(
             expected: to.len(),
         });
     }
-    let bytes = elements * size_of::<[f32; 4]>();
     let (queue, stream) = (bridge.queue()?, bridge.stream()?);
-    touch(bridge, from, &queue)?;
+    let (probe_cl, probe_hip) = (bridge.probe().cl(), bridge.probe().hip());
 
-    let kernel = &bridge.probe().cl().copy;
-    let opencl_gb_s = {
-        let (from, to) = (from.cl(&queue)?, to.cl_mut(&queue)?);
-        rate_of(bytes, || {
-            // SAFETY: probe_copy takes two buffers of as many float4 as there are work-items.
-            unsafe {
-                kernel.launch(
-                    &queue,
-                    clmgr::NdRange::d1(elements),
-                    &[from.arg(), to.arg()],
-                )
-            }?;
+    let (bytes, opencl_gb_s) = {
+        let (from, to) = (from.cl_mut(&queue)?, to.cl_mut(&queue)?);
+        let copy = |bytes: usize| {
+            let range = clmgr::NdRange::d1(bytes / ELEMENT);
+            // SAFETY: probe_copy takes two buffers of at least as many float4 as there are work-items.
+            unsafe { probe_cl.copy.launch(&queue, range, &[from.arg(), to.arg()]) }?;
             Ok(queue.finish()?)
-        })?
+        };
+        let bytes = affordable_copy(time, elements * ELEMENT, copy)?;
+        // Gives every page a frame of its own: pages never written may all be one page of zeros.
+        let range = clmgr::NdRange::d1(bytes / size_of::<u32>());
+        let args = [from.arg(), clmgr::Arg::scalar(&1_u32)];
+        // SAFETY: probe_fill writes one 32-bit word per work-item.
+        unsafe { probe_cl.fill.launch(&queue, range, &args) }?;
+        queue.finish()?;
+        (bytes, rate_of(bytes, || copy(bytes))?)
     };
-    let kernel = &bridge.probe().hip().copy;
     let hip_gb_s = {
         let (from, mut to) = (from.hip(&stream)?, to.hip_mut(&stream)?);
-        let config = hip::LaunchConfig::linear(elements, BLOCK)?;
-        let (from, to, count) = (from.slice(), to.slice_mut(), elements as u64);
+        let config = hip::LaunchConfig::linear(bytes / ELEMENT, BLOCK)?;
+        let (from, to, count) = (from.slice(), to.slice_mut(), (bytes / ELEMENT) as u64);
         rate_of(bytes, || {
             // SAFETY: probe_copy takes two pointers and a 64-bit count and stays below the count.
-            unsafe { kernel.launch(&stream, config, &[&from, &to, &count]) }?;
+            unsafe {
+                probe_hip
+                    .copy
+                    .launch(&stream, config, &[&from, &to, &count])
+            }?;
             Ok(stream.synchronize()?)
         })?
     };
@@ -122,25 +134,25 @@ fn copies(
     })
 }
 
-/// Gives every page a frame of its own: pages never written may all be one page of zeros.
-fn touch(bridge: &Bridge, buffer: &mut Shared<[f32; 4]>, queue: &clmgr::Queue) -> Result<()> {
-    let len = buffer.len();
-    let guard = buffer.cl_mut(queue)?;
-    let kernel = &bridge.probe().cl().fill;
-    let args = [guard.arg(), clmgr::Arg::scalar(&1_u32)];
-    // SAFETY: probe_fill writes one 32-bit word per work-item; four of them make an element.
-    unsafe { kernel.launch(queue, clmgr::NdRange::d1(len * 4), &args) }?;
-    Ok(queue.finish()?)
+/// As many of `most` bytes as can be copied often enough within `time` by what copies so many of them and waits. Whole elements.
+pub(crate) fn affordable_copy(
+    time: Duration,
+    most: usize,
+    copy: impl FnMut(usize) -> Result<()>,
+) -> Result<usize> {
+    // By both APIs.
+    pace::affordable(time, LEAST_BYTES, most, 2 * (REPEATS + 1), copy)
 }
 
 /// 10^9 bytes a second, read and written, of what copies so many bytes and waits: the middle of several, after one to warm up.
 pub(crate) fn rate_of(bytes: usize, mut copy: impl FnMut() -> Result<()>) -> Result<f64> {
-    copy()?;
     let mut rates = Vec::with_capacity(REPEATS);
-    for _ in 0..REPEATS {
+    for counts in pace::samples(1, REPEATS) {
         let start = Instant::now();
         copy()?;
-        rates.push(2.0 * bytes as f64 / start.elapsed().as_secs_f64() / 1e9);
+        if counts {
+            rates.push(2.0 * bytes as f64 / start.elapsed().as_secs_f64() / 1e9);
+        }
     }
     Ok(median(&mut rates))
 }

@@ -1,4 +1,4 @@
-use super::{median, quantile};
+use super::{median, pace, quantile};
 use crate::{Bridge, Error, Grade, Result, Shared, StreamArg};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -78,10 +78,10 @@ pub fn handoff_on_stream(bridge: &Bridge) -> Result<HandoffCost> {
         Ok::<_, Error>(start.elapsed())
     };
     let (mut costs, mut kernels) = (Vec::new(), Vec::new());
-    for sample in 0..WARM_UP + SAMPLES {
+    for counts in pace::samples(WARM_UP, SAMPLES) {
         let together = chain([&hip, &opencl])?;
         let alone = (chain([&hip, &hip])? + chain([&opencl, &opencl])?) / 2;
-        if sample >= WARM_UP {
+        if counts {
             costs.push(per_kernel(together) - per_kernel(alone));
             kernels.push(per_kernel(alone));
         }
@@ -121,7 +121,7 @@ pub fn handoff_by_direction(bridge: &Bridge) -> Result<DirectionCost> {
     let ping = Ping::new(bridge)?;
     let mut buffer = bridge.alloc::<u32>(1024)?;
     let (mut to_hip, mut to_opencl) = (Vec::new(), Vec::new());
-    for sample in 0..WARM_UP + SAMPLES {
+    for counts in pace::samples(WARM_UP, SAMPLES) {
         // The buffer begins on the side of the first kernel.
         ping.cl_kernel(&mut buffer)?;
         let there = ping.two(|| {
@@ -140,7 +140,7 @@ pub fn handoff_by_direction(bridge: &Bridge) -> Result<DirectionCost> {
             ping.cl_kernel(&mut buffer)?;
             ping.cl_kernel(&mut buffer)
         })?;
-        if sample >= WARM_UP {
+        if counts {
             let alone = f64::midpoint(hip, opencl);
             to_hip.push(there - alone);
             to_opencl.push(back - alone);
@@ -197,13 +197,13 @@ impl<'a> Ping<'a> {
             Load::Busy => None,
         };
         let (mut costs, mut kernels, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
-        for sample in 0..WARM_UP + SAMPLES {
+        for counts in pace::samples(WARM_UP, SAMPLES) {
             let together = self.ping_pong(load, &mut buffer)?;
             let alone =
                 (self.cl_chain(load, &mut buffer)? + self.hip_chain(load, &mut buffer)?) / 2;
             let bare = bare.as_mut().map(|(cl, hip)| self.by_hand(cl, hip));
             let bare = bare.transpose()?;
-            if sample >= WARM_UP {
+            if counts {
                 by_hand.extend(bare.map(|bare| per_kernel(bare) - per_kernel(alone)));
                 costs.push(per_kernel(together) - per_kernel(alone));
                 kernels.push(per_kernel(alone));

@@ -1,4 +1,4 @@
-use super::{median, quantile};
+use super::{median, pace, quantile};
 use crate::{Bridge, Error, Result, StreamArg, StreamKernel};
 use hip_sys::hipError_t;
 use std::ffi::c_void;
@@ -158,9 +158,9 @@ fn call_cost(
         Ok(elapsed.as_secs_f64() * 1e9 / BURST as f64)
     };
     let (mut ours, mut raws, mut added) = (Vec::new(), Vec::new(), Vec::new());
-    for sample in 0..WARM_UP + CALLS {
+    for counts in pace::samples(WARM_UP, CALLS) {
         let (layer, raw) = (burst(true)?, burst(false)?);
-        if sample >= WARM_UP {
+        if counts {
             ours.push(layer);
             raws.push(raw);
             added.push(layer - raw);
@@ -180,7 +180,7 @@ fn cost(
     mut wait: impl FnMut() -> Result<()>,
 ) -> Result<LaunchCost> {
     let (mut waited, mut queued) = (Vec::new(), Vec::new());
-    for sample in 0..WARM_UP + SAMPLES {
+    for counts in pace::samples(WARM_UP, SAMPLES) {
         let start = Instant::now();
         launch()?;
         wait()?;
@@ -189,7 +189,7 @@ fn cost(
         (0..QUEUED).try_for_each(|_| launch())?;
         wait()?;
         let many = start.elapsed() / QUEUED as u32;
-        if sample >= WARM_UP {
+        if counts {
             let us = |time: Duration| time.as_secs_f64() * 1e6;
             waited.push(us(one));
             queued.push(us(many));

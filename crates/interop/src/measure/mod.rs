@@ -1,12 +1,16 @@
 //! What a hand-off and a launch cost and how fast the memory and the arithmetic are, measured on the bridge itself.
+//!
+//! Each measurement scales itself to the device. A device so slow that a figure would take more than about two seconds, such as
+//! an emulated one, moves fewer bytes and takes fewer samples.
 
 mod bandwidth;
 mod handoff;
 mod launch;
+mod pace;
 mod products;
 
+pub(crate) use bandwidth::{BRIEF, affordable_copy, brief_bytes, rate_of};
 pub use bandwidth::{Bandwidth, bandwidth, bandwidth_briefly, joint_bandwidth};
-pub(crate) use bandwidth::{brief_bytes, rate_of};
 pub use handoff::{
     DirectionCost, HandoffCost, handoff, handoff_busy, handoff_by_direction, handoff_on_stream,
 };

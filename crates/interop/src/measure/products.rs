@@ -1,13 +1,17 @@
-use super::median;
+use super::{median, pace};
 use crate::{Bridge, Result};
 use num_complex::Complex;
 use platform::Platform;
 use rocblas::{Handle, Matrix, MatrixMut, Op};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Rows of the matrices: enough work to hide what a call costs.
 const ON_HOST: usize = 512;
 const ON_A_CARD: usize = 2048;
+/// The matrices that a slow device begins with.
+const LEAST: usize = 64;
+/// What the products may take.
+const TIME: Duration = Duration::from_secs(4);
 const REPEATS: usize = 7;
 
 /// What rocBLAS computes at best on this device, in 10^9 operations a second: a square `cgemm`, of which each
@@ -16,23 +20,20 @@ const REPEATS: usize = 7;
 /// # Errors
 /// There is no rocBLAS, or an allocation or a call fails.
 pub fn arithmetic(bridge: &Bridge) -> Result<f64> {
-    let size = match bridge.report().platform {
+    let most = match bridge.report().platform {
         Platform::Host => ON_HOST,
         _ => ON_A_CARD,
     };
     let (device, stream) = (bridge.hip_device(), bridge.stream()?);
     let handle = Handle::new(&bridge.blas()?, &stream)?;
     // zeros would need less power than numbers do
-    let numbers: Vec<_> = (0..size * size)
+    let numbers: Vec<_> = (0..most * most)
         .map(|i| Complex::new((i % 17) as f32 - 8.0, (i % 13) as f32 - 6.0))
         .collect();
     let a = device.alloc_from(&stream, &numbers)?;
-    let mut c = device.alloc::<Complex<f32>>(size * size)?;
+    let mut c = device.alloc::<Complex<f32>>(most * most)?;
     let (one, zero) = (Complex::new(1.0, 0.0), Complex::new(0.0, 0.0));
-    let mut rates = Vec::with_capacity(REPEATS);
-    for repeat in 0..=REPEATS {
-        stream.synchronize()?;
-        let start = Instant::now();
+    let mut product = |size: usize| -> Result<()> {
         handle.gemm(
             Op::None,
             Op::None,
@@ -42,10 +43,19 @@ pub fn arithmetic(bridge: &Bridge) -> Result<f64> {
             zero,
             MatrixMut::new(c.on_mut(&stream)?, size, size, size)?,
         )?;
-        stream.synchronize()?;
-        // the first call loads what the library needs
-        if repeat > 0 {
-            rates.push(8.0 * (size as f64).powi(3) / start.elapsed().as_secs_f64() / 1e9);
+        Ok(stream.synchronize()?)
+    };
+    // The work is the third power of the size.
+    let size_of = |work: usize| (work as f64).cbrt().round() as usize;
+    let work = pace::affordable(TIME, LEAST.pow(3), most.pow(3), REPEATS + 1, |work| {
+        product(size_of(work))
+    })?;
+    let mut rates = Vec::with_capacity(REPEATS);
+    for counts in pace::samples(1, REPEATS) {
+        let start = Instant::now();
+        product(size_of(work))?;
+        if counts {
+            rates.push(8.0 * work as f64 / start.elapsed().as_secs_f64() / 1e9);
         }
     }
     Ok(median(&mut rates))
