@@ -3,6 +3,7 @@ use crate::process::Kept;
 use crate::{Error, Failover, Meter};
 use parking_lot::Mutex;
 use platform::{ForeignHooks, Platform};
+use std::sync::OnceLock;
 
 /// What shared buffers need of their bridge.
 pub(crate) struct Core {
@@ -22,6 +23,8 @@ pub(crate) struct Core {
     pub(crate) foreign: Option<ForeignHooks>,
     /// Whether memory is exported even by releases that are known to crash afterwards.
     pub(crate) force_dma_buf: bool,
+    /// Whether a process has exported memory here and lived, once that was looked up.
+    pub(crate) survives_exports: OnceLock<bool>,
     pub(crate) deferred: Mutex<Vec<Error>>,
     pub(crate) failovers: Mutex<Vec<Failover>>,
     /// What other processes may still have open.

@@ -21,7 +21,7 @@ pub struct BridgeReport {
     pub opencl_library: PathBuf,
     /// Why the two are taken for the same device.
     pub pairing: Pairing,
-    /// Every route, best first.
+    /// Every route that was tried, best first: the one that [`Options::route`](crate::Options::route) names, or all.
     pub routes: Vec<RouteReport>,
     /// OpenCL devices that were looked at and not taken, with the reason.
     pub passed_over: Vec<(String, String)>,

@@ -63,6 +63,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "interop",
         &[
+            "kernel-cache",
             "hip",
             "rocblas",
             "clmgr",

@@ -3,6 +3,7 @@
 //! HIP knows an import as memory of its own, with bounds, so that its copies, peers and processes
 //! may use it, which they must not do with a bare address of OpenCL's.
 
+use super::survival::Survival;
 use super::{Backing, Outgoing};
 use crate::alias::{Space, Span};
 use crate::core::Core;
@@ -15,8 +16,8 @@ use std::os::fd::AsFd;
 /// Imports are whole pages.
 const PAGE: usize = 4096;
 
-/// The first release after whose export ROCr was seen to crash at its next allocation
-/// (rocm-systems issue 8517), as HIP numbers it; none is known to be free of it again.
+/// The first release on which programs crashed after an export (see [`survival`](super::survival)), as HIP numbers it; none is
+/// known to be free of it again.
 const CRASHES_SINCE: i32 = 7 * 10_000_000 + 2 * 100_000;
 
 pub(crate) struct DmaBuf {
@@ -35,9 +36,14 @@ pub(super) fn refusal(core: &Core) -> Option<String> {
         return Some("there is no HSA runtime to export memory".into());
     }
     let version = core.hip.versions().ok()?.runtime;
-    (version >= CRASHES_SINCE && !core.force_dma_buf).then(|| {
+    let is_known = || {
+        *core
+            .survives_exports
+            .get_or_init(|| Survival::of(core).is_known())
+    };
+    (version >= CRASHES_SINCE && !core.force_dma_buf && !is_known()).then(|| {
         format!(
-            "HIP {}.{} may crash at the next allocation after an export (rocm-systems issue 8517); set Options::force_dma_buf to try",
+            "HIP {}.{} may crash after an export (rocm-systems issue 8517), and no process has shown that it does not here; run `hipcl doctor`, which tries it in a process of its own and remembers, or set Options::force_dma_buf",
             version / 10_000_000,
             version / 100_000 % 100
         )

@@ -18,6 +18,7 @@ mod outgoing;
 mod rescue;
 mod staging;
 mod stretches;
+pub(crate) mod survival;
 mod svm;
 
 pub(crate) use adopted_svm::AdoptedSvm;

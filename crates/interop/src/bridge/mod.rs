@@ -29,7 +29,7 @@ use std::time::Duration;
 /// What to pair and which routes to permit.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Exactly this route, [`Route::Staging`] included; `None` takes the best that works.
+    /// Exactly this route, [`Route::Staging`] included, and no other is tried; `None` tries all and takes the best that works.
     pub route: Option<Route>,
     /// What may be done where no direct route works. Ignored when `route` names one.
     pub policy: Policy,
@@ -47,7 +47,8 @@ pub struct Options {
     /// limit with [`Grade::Host`]**, the default: `clFinish` and `hipStreamSynchronize` cannot be
     /// cancelled. With a limit the host waits through callbacks, which uses a driver thread each time.
     pub handoff_limit: Option<Duration>,
-    /// Try [`Route::DmaBuf`] on releases too that are known to crash after an export.
+    /// Export memory ([`Route::DmaBuf`]) also where that may end the process: on ROCm 7.2 and later, unless a
+    /// [`Trial`](crate::Trial) of the route has shown on this machine that it does not.
     pub force_dma_buf: bool,
 }
 
@@ -66,7 +67,8 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Pairs the devices, builds a single-device OpenCL context, and proves every route.
+    /// Pairs the devices, builds a single-device OpenCL context, and proves every route, or the one that
+    /// [`Options::route`] names.
     ///
     /// # Errors
     /// If OpenCL or HIP is missing, if no two devices pair, or if no permitted route works

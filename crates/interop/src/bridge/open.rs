@@ -11,8 +11,8 @@ use crate::warm_up::{FirstCall, once};
 use crate::{Grade, Meter, Result, Route};
 use parking_lot::Mutex;
 use platform::{LibraryState, Selection};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Both APIs' libraries, their copy calls counted.
 pub(super) struct Libraries<'a> {
@@ -102,11 +102,12 @@ impl<'a> Libraries<'a> {
         self.selection.platform()
     }
 
-    /// Proves every route between the two devices and chooses one.
+    /// Proves the route that is named, or every route between the two devices, and chooses one.
     pub(super) fn join(&self, pair: Pair, options: &Options) -> Result<Bridge> {
         let ready = self.ready(pair, options)?;
         let routes: Vec<_> = Route::ALL
             .into_iter()
+            .filter(|&route| options.route.is_none_or(|named| named == route))
             .map(|route| RouteReport::of(route, ready.probe.prove(&ready.core, route)))
             .collect();
         self.finish(ready, routes, options, &Grade::ALL)
@@ -130,6 +131,7 @@ impl<'a> Libraries<'a> {
             hsa: tables.hsa.clone().and_then(Hsa::start),
             foreign: tables.foreign,
             force_dma_buf: options.force_dma_buf,
+            survives_exports: OnceLock::new(),
             deferred: Mutex::default(),
             failovers: Mutex::default(),
             kept: Kept::default(),

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clmgr::StrictAmd;
-use interop::{Bridge, Error, HostPtrProof, Options, Residency, Route};
+use interop::{Bridge, Error, HostPtrProof, Options, Residency, Route, Step, Trial};
 use platform::Selection;
 
 use crate::{LEN, common, svm_in_file, works};
@@ -110,9 +110,8 @@ fn hips_own_copies_refuse_a_bare_address_of_opencls() {
     }
 }
 
-#[test]
-fn no_export_is_tried_on_releases_that_crash_after_one_unless_it_is_forced() {
-    let _alone = alone();
+/// The model as ROCm 7.2, on which programs crashed after an export.
+fn selection_of_7_2() -> Selection {
     unsafe extern "C" fn of_7_2(version: *mut i32) -> hip_sys::hipError_t {
         // SAFETY: the caller's place for one int.
         unsafe { *version = 7 * 10_000_000 + 2 * 100_000 };
@@ -123,21 +122,92 @@ fn no_export_is_tried_on_releases_that_crash_after_one_unless_it_is_forced() {
     hip.hipRuntimeGetVersion = Some(of_7_2);
     // SAFETY: the function writes its int.
     unsafe { selection.tables_mut() }.hip = std::sync::Arc::new(hip);
-    let bridge = open_as(&selection, &Options::default()).expect("a bridge");
-    let error = bridge
-        .alloc_on::<u8>(Route::DmaBuf, 64)
-        .expect_err("off by default");
-    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
-    assert!(error.to_string().contains("8517"), "{error}");
-    assert!(!bridge.permitted().contains(&Route::DmaBuf));
+    selection
+}
+
+/// Names the variable of the folder in which an earlier process keeps what it survived.
+const CACHE: &str = "HIPCL_CACHE_DIR";
+
+#[test]
+fn an_export_is_tried_on_releases_that_crash_after_one_where_a_trial_survived_it_or_if_it_is_forced()
+ {
+    let folder = tempfile::tempdir().expect("a folder");
+    let child = std::process::Command::new(std::env::current_exe().expect("a path"))
+        .args([
+            "amd::in_a_process_with_its_own_cache",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env(CACHE, folder.path())
+        .status();
+    assert!(child.expect("a child").success());
+}
+
+#[test]
+#[ignore = "run by another test in a process of its own"]
+fn in_a_process_with_its_own_cache() {
+    if std::env::var_os(CACHE).is_none() {
+        return common::skipped("it runs only in a process which another test starts");
+    }
+    let _alone = alone();
+    let selection = selection_of_7_2();
+    let open = |options: &Options| open_as(&selection, options).expect("a bridge");
+    let refused = |bridge: &Bridge| {
+        let error = bridge
+            .alloc_on::<u8>(Route::DmaBuf, 64)
+            .expect_err("nothing is known");
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.contains("8517") && text.contains("hipcl doctor"),
+            "{text}"
+        );
+        assert!(!bridge.permitted().contains(&Route::DmaBuf));
+    };
+    refused(&open(&Options::default()));
     let forced = Options {
         force_dma_buf: true,
         ..Options::default()
     };
-    works(
-        &open_as(&selection, &forced).expect("a bridge"),
-        Route::DmaBuf,
-    );
+    works(&open(&forced), Route::DmaBuf);
+    refused(&open(&Options::default()));
+
+    let mut steps = Vec::new();
+    // SAFETY: `strict` keeps every function's contract.
+    let trial = unsafe {
+        Trial::run_with(
+            &selection,
+            &Options::default(),
+            Route::DmaBuf,
+            strict,
+            |step| {
+                steps.push(step);
+                if step == Step::Survive {
+                    // As if the process ended here.
+                    refused(&open(&Options::default()));
+                }
+            },
+        )
+    };
+    let trial = trial.expect("a trial");
+    assert!(trial.report.works(), "{:?}", trial.report);
+    assert!(steps.contains(&Step::Survive));
+    let bridge = open(&Options::default());
+    works(&bridge, Route::DmaBuf);
+    assert!(bridge.permitted().contains(&Route::DmaBuf));
+}
+
+#[test]
+fn a_bridge_tries_the_route_that_is_named_and_no_other() {
+    let _alone = alone();
+    let named = Options {
+        route: Some(Route::SvmCoarse),
+        ..Options::default()
+    };
+    let bridge = open_as(&selection(), &named).expect("a bridge");
+    let tried = bridge.report().routes.iter().map(|report| report.route);
+    assert_eq!(tried.collect::<Vec<_>>(), [Route::SvmCoarse]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub use stream::StreamTrial;
 
 use super::open::{Libraries, Pair, Ready};
 use super::{Bridge, Options};
+use crate::backing::{self, survival::Survival};
 use crate::measure::{self, Bandwidth, DirectionCost};
 use crate::report::{Pairing, RouteReport};
 use crate::{Direction, Error, Grade, Result, Route, pairing};
@@ -63,6 +64,8 @@ pub enum Step {
     Cross(Direction),
     /// Make a buffer object of HIP's memory.
     Wrap,
+    /// Allocate and work on streams after an export of memory.
+    Survive,
     /// Write and read by OpenCL's transfers.
     Transfer,
     /// Let go of the memory.
@@ -90,6 +93,7 @@ impl fmt::Display for Step {
             Self::Allocate => f.write_str("allocating"),
             Self::Cross(direction) => write!(f, "passing a pattern from {direction}"),
             Self::Wrap => f.write_str("making a buffer object of HIP's memory"),
+            Self::Survive => f.write_str("allocating after an export"),
             Self::Transfer => f.write_str("transferring by OpenCL"),
             Self::Release => f.write_str("letting go of the memory"),
             Self::Handoff => f.write_str("timing the hand-off"),
@@ -115,10 +119,29 @@ impl Trial {
         selection: &Selection,
         options: &Options,
         route: Route,
+        observe: impl FnMut(Step),
+    ) -> Result<Self> {
+        // SAFETY: the hook changes no table.
+        unsafe { Self::run_with(selection, options, route, |_| {}, observe) }
+    }
+
+    /// As [`run`](Self::run); `hook` sees each OpenCL library's table, as in [`Bridge::open_with`].
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    ///
+    /// # Safety
+    /// As [`clmgr::Manager::load_with`].
+    pub unsafe fn run_with(
+        selection: &Selection,
+        options: &Options,
+        route: Route,
+        hook: impl Fn(&mut clmgr::Api),
         mut observe: impl FnMut(Step),
     ) -> Result<Self> {
         observe(Step::Pair);
-        let libraries = Libraries::load(selection)?;
+        // SAFETY: the caller's promise.
+        let libraries = unsafe { Libraries::load_with(selection, hook) }?;
         on_each_pair(
             &libraries,
             options,
@@ -157,7 +180,16 @@ fn one(
     observe: &mut impl FnMut(Step),
 ) -> Result<Trial> {
     observe(Step::Allocate);
-    let ready = libraries.ready(pair, options)?;
+    // The process was started to find out.
+    let forced = Options {
+        force_dma_buf: true,
+        ..options.clone()
+    };
+    let ready = libraries.ready(pair, &forced)?;
+    let survival = (route == Route::DmaBuf).then(|| Survival::of(&ready.core));
+    if let Some(survival) = &survival {
+        survival.begin();
+    }
     let mut crossings = Vec::new();
     let proof = ready
         .probe
@@ -168,6 +200,16 @@ fn one(
             crossings.push((direction, told));
             outcome
         });
+    let proof = match (&survival, proof) {
+        (Some(survival), Ok(residency)) => {
+            observe(Step::Survive);
+            backing::survival::exercise(&ready.core).map(|()| {
+                survival.survived();
+                residency
+            })
+        }
+        (_, proof) => proof,
+    };
     let mut trial = Trial {
         hip_device: ready.core.hip_device.name()?,
         opencl_device: ready.core.context.device().name().trim().to_owned(),
