@@ -1,4 +1,4 @@
-//! What `hipcl doctor --json` found on real hardware, see `evidence/README.md`.
+//! What `hipcl doctor --json` found on real hardware and on emulated GPUs, see `evidence/README.md`.
 
 use std::path::Path;
 
@@ -13,9 +13,27 @@ const SCHEMA: u64 = 1;
 pub struct Evidence {
     platform: String,
     taken: String,
+    grade: Grade,
     /// The card, its driver and the day.
     place: String,
     routes: Vec<Value>,
+}
+
+/// How much a finding is worth, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// The vendor's libraries on an emulated GPU.
+    Emulated,
+    Real,
+}
+
+impl std::fmt::Display for Grade {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Emulated => "emulated",
+            Self::Real => "real",
+        })
+    }
 }
 
 /// Every report that is kept, newest first.
@@ -37,6 +55,7 @@ pub fn all() -> Vec<Evidence> {
 /// What a machine found of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
+    pub grade: Grade,
     pub works: bool,
     /// In a word or two.
     pub state: String,
@@ -46,15 +65,21 @@ pub struct Seen {
     pub place: String,
 }
 
-/// What is known of a route, if a machine with this platform tells: of the newest on which it works, else of the newest.
+/// What is known of a route, if a machine with this platform tells: hardware before emulated GPUs; of each the newest on which it
+/// works, else the newest.
 pub fn seen(all: &[Evidence], platform: &str, route: Route) -> Option<Seen> {
     let told: Vec<Seen> = all
         .iter()
         .filter(|evidence| evidence.platform == platform)
         .filter_map(|evidence| evidence.of(route))
         .collect();
-    let best = told.iter().find(|seen| seen.works).or(told.first());
-    best.cloned()
+    let grade = told.iter().map(|seen| seen.grade).max()?;
+    let mut told = told.into_iter().filter(|seen| seen.grade == grade);
+    let first = told.next()?;
+    match first.works {
+        true => Some(first),
+        false => Some(told.find(|seen| seen.works).unwrap_or(first)),
+    }
 }
 
 impl Evidence {
@@ -93,8 +118,18 @@ impl Evidence {
             .and_then(|device| device["driver"].as_str())
             .ok_or("no driver of the pair's OpenCL device")?;
         let day = taken.split('T').next().unwrap_or_default();
+        let (grade, place) = match report["emulator"].as_str() {
+            None => (Grade::Real, format!("{card}, driver {driver}, {day}")),
+            Some(emulator) => {
+                let hip = text(&report["hip_file"], "file of HIP's library")?;
+                let arch = text(&report["arch"], "architecture")?;
+                let place = format!("{hip} on {emulator}'s {arch}, an emulated GPU, {day}");
+                (Grade::Emulated, place)
+            }
+        };
         Ok(Self {
-            place: format!("{card}, driver {driver}, {day}"),
+            grade,
+            place,
             platform,
             taken,
             routes,
@@ -111,6 +146,7 @@ impl Evidence {
                 Some(residency) => residency.to_owned(),
             };
             return Some(Seen {
+                grade: self.grade,
                 works: true,
                 state,
                 reason: None,
@@ -125,6 +161,7 @@ impl Evidence {
             false => "fails",
         };
         Some(Seen {
+            grade: self.grade,
             works: false,
             state: state.to_owned(),
             reason: Some(clause.to_owned()),
@@ -163,6 +200,37 @@ fn a_route_that_worked_on_hardware_is_real_with_card_driver_and_day() {
     assert_eq!(fails.place, "Card, driver 9.1, 2026-03-01");
     assert_eq!(of(&newest_first, "nvidia"), None);
     assert_eq!(seen(&newest_first, "amd", Route::Managed), None);
+}
+
+#[test]
+fn an_emulated_gpu_counts_where_no_hardware_was_seen() {
+    let emulated = |taken, routes| {
+        let text = report("amd", taken, routes).replacen(
+            '{',
+            "{\"emulator\":\"rocjitsu\",\"hip_file\":\"libamdhip64.so.7.2\",\"arch\":\"gfx908\",",
+            1,
+        );
+        Evidence::read(&text).expect("evidence")
+    };
+    let of = |all: &[Evidence]| seen(all, "amd", Route::SvmCoarse).expect("evidence");
+    let alone = of(&[
+        emulated("2026-05-01T00:00:00Z", FAILS),
+        emulated("2026-04-01", WORKS),
+    ]);
+    assert_eq!((alone.grade, alone.works), (Grade::Emulated, true));
+    assert_eq!(
+        alone.place,
+        "libamdhip64.so.7.2 on rocjitsu's gfx908, an emulated GPU, 2026-04-01"
+    );
+    let real = Evidence::read(&report("amd", "2026-03-01", FAILS)).expect("evidence");
+    let both = of(&[emulated("2026-05-01", WORKS), real]);
+    assert_eq!((both.grade, both.works), (Grade::Real, false));
+    let nameless = report("amd", "2026", WORKS).replacen('{', "{\"emulator\":\"rocjitsu\",", 1);
+    assert!(
+        Evidence::read(&nameless)
+            .expect_err("refused")
+            .contains("HIP's library")
+    );
 }
 
 #[test]

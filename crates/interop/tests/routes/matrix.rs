@@ -50,13 +50,13 @@ fn skipped(reason: &str, notes: &mut Notes) -> String {
     format!("skipped {}", notes.number(clause))
 }
 
-/// What was seen on hardware.
-fn real(seen: &Seen, notes: &mut Notes) -> String {
+/// What was seen on hardware, or on an emulated GPU.
+fn told_by(seen: &Seen, notes: &mut Notes) -> String {
     let reason = seen.reason.as_deref().map(|reason| notes.number(reason));
     let place = notes.number(&seen.place);
     match reason {
-        None => format!("real: {} {place}", seen.state),
-        Some(reason) => format!("real: {} {reason} {place}", seen.state),
+        None => format!("{}: {} {place}", seen.grade, seen.state),
+        Some(reason) => format!("{}: {} {reason} {place}", seen.grade, seen.state),
     }
 }
 
@@ -190,13 +190,13 @@ fn table() -> String {
         "| route | oldest ROCm | amd | nvidia | host |\n|---|---|---|---|---|\n".to_owned();
     let mut notes = Notes::default();
     for route in Route::ALL {
-        // what was seen on hardware outweighs what was modelled
+        // what was seen outweighs what was modelled
         let amd = match evidence::seen(&seen, "amd", route) {
-            Some(seen) => real(&seen, &mut notes),
+            Some(seen) => told_by(&seen, &mut notes),
             None => cell(strict.report(), route, "shim", &mut notes),
         };
         let nvidia = match evidence::seen(&seen, "nvidia", route) {
-            Some(seen) => real(&seen, &mut notes),
+            Some(seen) => told_by(&seen, &mut notes),
             None => nvidia(imports.report(), route, &mut notes),
         };
         let host = cell(host.report(), route, "host", &mut notes);
