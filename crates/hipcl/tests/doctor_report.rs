@@ -107,6 +107,7 @@ fn mi100() -> Findings {
         platform: "amd".into(),
         platform_why: "it has a device".into(),
         platform_failure: None,
+        emulator: None,
         libraries: vec![
             library("HIP", "/opt/rocm-6.3.0/lib/libamdhip64.so.6", "475 functions"),
             library("HSA", "/opt/rocm-6.3.0/lib/libhsa-runtime64.so.1", "9 functions"),

@@ -42,7 +42,7 @@ pub enum Error {
         since: &'static str,
     },
     /// A call failed.
-    #[error("`{call}` failed: {} ({code}){}", code_name(*code), hint(*code))]
+    #[error("`{call}` failed: {} ({code}){}", code_name(*code), hint(call, *code))]
     Call {
         /// The function and its key arguments.
         call: String,
@@ -50,7 +50,7 @@ pub enum Error {
         code: cl_int,
     },
     /// An enqueued command ended with an error.
-    #[error("the command enqueued by `{call}` ended with {} ({code}){}", code_name(*code), hint(*code))]
+    #[error("the command enqueued by `{call}` ended with {} ({code}){}", code_name(*code), hint(call, *code))]
     Command {
         /// What enqueued the command.
         call: &'static str,

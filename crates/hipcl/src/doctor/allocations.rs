@@ -14,7 +14,11 @@ const BEHIND_LINK: f64 = 0.2;
 pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
     for allocation in Allocation::ALL {
         let told = asker.ask(Subject::Allocation(allocation))?;
-        findings.allocations.push(state(allocation, told));
+        let mut state = state(allocation, told);
+        if findings.emulator.is_some() {
+            (state.opencl_gb_s, state.hip_gb_s) = (None, None);
+        }
+        findings.allocations.push(state);
     }
     if findings.platform != "host" {
         by_speed(&mut findings.allocations);

@@ -7,7 +7,7 @@ use super::findings::{Findings, HostPtr, Pair, RouteState, SCHEMA};
 use super::probe::{Asker, Death, RouteTried, Sought, Subject, Told};
 use super::system::{self, Environment, Heard, Root};
 use super::tables::NOT_TRIED;
-use super::{Options, allocations, grades, libraries, one_stream, pairing};
+use super::{Options, allocations, grades, libraries, mapped, one_stream, pairing};
 use crate::Result;
 
 pub(super) fn examine(options: &Options) -> Result<Findings> {
@@ -21,7 +21,12 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
         ..Findings::default()
     };
     let asked = libraries::asked(options, &environment);
-    libraries::hip(asker.ask(Subject::Hip)?, asked, &mut findings);
+    let told = asker.ask(Subject::Hip)?;
+    findings.emulator = told
+        .as_ref()
+        .ok()
+        .and_then(|told| mapped::emulator(&told.mapped));
+    libraries::hip(told, asked, &mut findings);
     let named = environment.get(libraries::OPENCL_VARIABLE);
     libraries::opencl(asker.ask(Subject::OpenCl)?, named, &mut findings);
     findings.pairing = pairing::table(
@@ -70,7 +75,11 @@ fn verdict(findings: &Findings) -> String {
         return "not healthy: there is a card, and it is not used".to_owned();
     }
     if findings.healthy {
-        return "healthy: OpenCL and HIP can work on the same bytes".to_owned();
+        let well = "healthy: OpenCL and HIP can work on the same bytes";
+        return match findings.crashed().as_slice() {
+            [] => well.to_owned(),
+            crashed => format!("{well}, but not every way: {}", crashed.join("; ")),
+        };
     }
     if let Some(reason) = cannot_pair(findings) {
         let missing = reason.strip_prefix(NOT_TRIED).unwrap_or(&reason);
@@ -112,6 +121,7 @@ fn heard(findings: &Findings) -> Heard {
         hip: hip.filter_map(|device| device.pci.clone()).collect(),
         opencl: gpus.filter_map(|device| device.pci.clone()).collect(),
         loaded: findings.loaded.clone(),
+        works: findings.platform == "amd" && findings.proven(),
     }
 }
 
@@ -177,6 +187,10 @@ fn one_route(
                 },
             });
         }
+    }
+    if findings.emulator.is_some() {
+        // An emulator's times are its own.
+        state.figures = None;
     }
     if let Some(death) = told.died {
         findings.advice.push(format!(

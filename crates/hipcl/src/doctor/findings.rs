@@ -30,6 +30,9 @@ pub struct Findings {
     pub opencl_libraries: Vec<Library>,
     /// OpenCL libraries that gave none.
     pub opencl_tried: Vec<Tried>,
+    /// What plays the GPU, if it is emulated: "rocjitsu".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulator: Option<String>,
     /// All OpenCL devices.
     pub opencl_devices: Vec<OpenClDevice>,
     /// All HIP devices.
@@ -88,6 +91,38 @@ impl Findings {
     pub(super) fn is_met(&self) -> bool {
         let undecided = !self.asked_routes.is_empty() && !self.passed_over;
         self.healthy || undecided && self.routes.iter().any(|route| route.works)
+    }
+
+    /// The probes that did not end well, each with how it ended.
+    pub(super) fn crashed(&self) -> Vec<String> {
+        let routes = self
+            .routes
+            .iter()
+            .map(|it| (format!("route {}", it.route), &it.died));
+        let grades = self
+            .grades
+            .iter()
+            .map(|it| (format!("hand-off {}", it.grade), &it.died));
+        let allocations = self
+            .allocations
+            .iter()
+            .map(|it| (it.call.clone(), &it.died));
+        let others = [
+            self.host_ptr
+                .as_ref()
+                .map(|it| ("HIP's memory as a cl_mem", &it.died)),
+            self.one_stream.as_ref().map(|it| ("one stream", &it.died)),
+        ];
+        let others = others
+            .into_iter()
+            .flatten()
+            .map(|(name, died)| (name.to_owned(), died));
+        routes
+            .chain(grades)
+            .chain(others)
+            .chain(allocations)
+            .filter_map(|(name, died)| Some(format!("{name} {}", died.as_ref()?.how)))
+            .collect()
     }
 
     /// The findings as a JSON text.

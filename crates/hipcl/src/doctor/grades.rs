@@ -17,7 +17,10 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
     };
     for grade in Grade::ALL {
         let told = asker.ask(Subject::Grade(grade, route))?;
-        let state = state(grade, route, told);
+        let mut state = state(grade, route, told);
+        if findings.emulator.is_some() {
+            state.figures = None;
+        }
         if let Some(advice) = advice(&state) {
             findings.advice.push(advice);
         }

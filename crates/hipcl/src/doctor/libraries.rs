@@ -121,7 +121,13 @@ pub(super) fn opencl(
         )),
     }
     findings.opencl_libraries = found.libraries;
-    findings.opencl_tried = found.tried;
+    // The project's own driver is of use to the software device, and to a machine without any other.
+    let is_missed = |tried: &Tried| {
+        findings.platform == "host"
+            || found.devices.is_empty()
+            || !tried.what.contains("hipcl-opencl")
+    };
+    findings.opencl_tried = found.tried.into_iter().filter(is_missed).collect();
     findings.opencl_devices = found.devices;
 }
 

@@ -9,8 +9,11 @@ pub(crate) const SINGLE: [&str; 4] = [
     "libamdocl64",
     "libOpenCL",
 ];
+/// AMD's emulator of GPUs, which a process has loaded before HIP.
+pub(crate) const EMULATOR: &str = "librocjitsu";
 /// Further ones that tell what a process works with.
-const TOLD: [&str; 10] = [
+const TOLD: [&str; 11] = [
+    EMULATOR,
     "libhiprtc",
     "librocblas",
     "librocsolver",
@@ -40,6 +43,12 @@ pub(crate) fn of_maps(maps: &str) -> Vec<String> {
     files.into_iter().map(str::to_owned).collect()
 }
 
+/// What emulates the GPU of a process with these files, if that is known.
+pub(crate) fn emulator(files: &[String]) -> Option<String> {
+    let name = |file: &String| is(file.rsplit('/').next().unwrap_or_default(), EMULATOR);
+    files.iter().any(name).then(|| "rocjitsu".to_owned())
+}
+
 /// Whether `name` is a file of the library: `libOpenCL.so.1`, and not `libOpenCLextra.so`.
 pub(crate) fn is(name: &str, library: &str) -> bool {
     name.strip_prefix(library)
@@ -49,6 +58,16 @@ pub(crate) fn is(name: &str, library: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_emulated_gpu_is_known_by_its_emulator() {
+        let files = |name: &str| vec!["/opt/lib/libamdhip64.so.7".to_owned(), format!("/x/{name}")];
+        assert_eq!(
+            emulator(&files("librocjitsu.so")).as_deref(),
+            Some("rocjitsu")
+        );
+        assert_eq!(emulator(&files("librocjitsus.so")), None);
+    }
 
     #[test]
     fn each_runtime_file_of_the_maps_is_named_once() {

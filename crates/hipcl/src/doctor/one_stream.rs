@@ -5,7 +5,10 @@ use super::probe::{Asker, Death, OneStreamTried, Subject, Told};
 use crate::Result;
 
 pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
-    let state = state(asker.ask(Subject::OneStream)?);
+    let mut state = state(asker.ask(Subject::OneStream)?);
+    if findings.emulator.is_some() {
+        state.figures = None;
+    }
     if let Some(death) = &state.died {
         findings.advice.push(format!(
             "one stream: {}; keep OpenCL's kernels on OpenCL queues (`--kernels queue`), and report this with these findings",

@@ -12,6 +12,7 @@ impl Display for Findings {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
         self.head(&mut text)?;
+        self.verdict(&mut text)?;
         self.hip(&mut text)?;
         self.opencl(&mut text)?;
         self.system(&mut text)?;
@@ -25,7 +26,6 @@ impl Display for Findings {
         if let Some(comparison) = &self.comparison {
             write!(text, "\n{comparison}")?;
         }
-        self.verdict(&mut text)?;
         for line in text.lines() {
             f.write_str(&wrap(line, WIDTH))?;
             f.write_str("\n")?;
@@ -36,7 +36,14 @@ impl Display for Findings {
 
 impl Findings {
     fn head(&self, out: &mut String) -> fmt::Result {
-        writeln!(out, "hipcl {} doctor, {}", self.hipcl, self.taken)
+        writeln!(out, "hipcl {} doctor, {}", self.hipcl, self.taken)?;
+        if let Some(emulator) = &self.emulator {
+            writeln!(
+                out,
+                "the GPU is emulated by {emulator}: results are those of the libraries below, times mean nothing"
+            )?;
+        }
+        Ok(())
     }
 
     fn hip(&self, out: &mut String) -> fmt::Result {
@@ -173,11 +180,11 @@ impl Findings {
     }
 
     fn verdict(&self, out: &mut String) -> fmt::Result {
-        writeln!(out)?;
+        writeln!(out, "\n{}", self.verdict)?;
         for advice in &self.advice {
             writeln!(out, "advice: {advice}")?;
         }
-        writeln!(out, "{}", self.verdict)
+        Ok(())
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Heard {
     pub opencl: Vec<String>,
     /// The runtimes' library files in a process that used both APIs.
     pub loaded: Vec<String>,
+    /// Whether OpenCL and HIP reach each other's memory on a card of AMD's.
+    pub works: bool,
 }
 
 /// The cards on the bus that one of the platforms could use.
@@ -55,9 +57,15 @@ pub fn checks(root: &Root, environment: &Environment, heard: &Heard) -> Vec<Chec
     let mut checks = vec![kernel::release(root), nodes::container(root)];
     checks.extend(driver::checks(root, &cards));
     if amd {
-        checks.extend(nodes::checks(root, &cards));
-        checks.extend(topology::checks(root, &gpus));
-        checks.extend(kernel::options(root, gpus.len()));
+        let mut ways = nodes::checks(root, &cards);
+        ways.extend(topology::visible(root, &gpus));
+        ways.extend(kernel::options(root, gpus.len()));
+        if heard.works {
+            // What a card needs is no failure where a card works without it.
+            ways = ways.into_iter().map(Check::only_told).collect();
+        }
+        checks.extend(ways);
+        checks.extend(topology::checks(&gpus));
         checks.push(environment::xnack(root, environment, heard));
     }
     checks.push(kernel::iommu(root, if amd { gpus.len() } else { 0 }));
@@ -87,6 +95,14 @@ impl Check {
 
     fn unknown(name: impl Into<String>, found: impl Into<String>) -> Self {
         Self::new(name, State::Unknown, found)
+    }
+
+    /// The same without a verdict if it is bad.
+    fn only_told(self) -> Self {
+        match self.state {
+            State::Bad => Self::told(self.name, self.found),
+            _ => self,
+        }
     }
 
     fn bad(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Self {

@@ -121,20 +121,27 @@ impl Gpu {
     }
 }
 
-pub(super) fn checks(root: &Root, gpus: &[Gpu]) -> Vec<Check> {
+/// Whether the kernel shows cards at all.
+pub(super) fn visible(root: &Root, gpus: &[Gpu]) -> Option<Check> {
     if !root.exists(NODES) {
-        return vec![Check::bad(
+        return Some(Check::bad(
             "KFD topology",
             "absent",
             "the kernel shows no cards to ROCm: load amdgpu, AMD's package or that of a kernel with CONFIG_HSA_AMD, and let a container see /sys/class/kfd",
-        )];
+        ));
     }
-    if gpus.is_empty() {
-        return vec![Check::bad(
+    gpus.is_empty().then(|| {
+        Check::bad(
             "KFD topology",
             "no GPU among the nodes",
             "the kernel's driver takes no card for ROCm: look for `kfd` in `dmesg`; the card may be too old, or hidden from a container",
-        )];
+        )
+    })
+}
+
+pub(super) fn checks(gpus: &[Gpu]) -> Vec<Check> {
+    if gpus.is_empty() {
+        return Vec::new();
     }
     let mut checks: Vec<Check> = gpus.iter().map(card).collect();
     checks.push(large_bar(gpus));
