@@ -67,7 +67,8 @@ impl Device {
         &self.runtime
     }
 
-    /// The marketing name, e.g. "AMD Instinct MI100".
+    /// The marketing name, e.g. "AMD Instinct MI100". Where the driver gives an empty name, as ROCm does for cards that
+    /// its tables lack, the name that the architecture is sold under, or else the architecture.
     ///
     /// # Errors
     ///
@@ -88,7 +89,10 @@ impl Device {
                 self.ordinal
             )?;
         }
-        until_nul(&text, "hipDeviceGetName")
+        match until_nul(&text, "hipDeviceGetName")? {
+            name if name.trim().is_empty() => Ok(named_by(&self.arch()?)),
+            name => Ok(name),
+        }
     }
 
     /// The instruction set with its features, as the compiler wants it, e.g. `gfx908:sramecc+:xnack-`.
@@ -407,9 +411,34 @@ fn until_nul(bytes: &[u8], call: &'static str) -> Result<String> {
     }
 }
 
+/// A name for a device of this architecture.
+fn named_by(arch: &str) -> String {
+    let target = arch.split(':').next().unwrap_or(arch);
+    match PRODUCTS.iter().find(|(known, _)| *known == target) {
+        Some((_, product)) => (*product).to_owned(),
+        None => target.to_owned(),
+    }
+}
+
+/// What AMD's compute cards are sold as (LLVM, "User Guide for AMDGPU Backend", table of processors).
+const PRODUCTS: [(&str, &str); 6] = [
+    ("gfx900", "AMD Radeon Instinct MI25"),
+    ("gfx906", "AMD Radeon Instinct MI50 or MI60"),
+    ("gfx908", "AMD Instinct MI100"),
+    ("gfx90a", "AMD Instinct MI200 series"),
+    ("gfx942", "AMD Instinct MI300 series"),
+    ("gfx950", "AMD Instinct MI350 series"),
+];
+
 #[cfg(test)]
 mod tests {
-    use super::PciAddress;
+    use super::{PciAddress, named_by};
+
+    #[test]
+    fn a_device_without_a_name_has_that_of_its_architecture() {
+        assert_eq!(named_by("gfx908:sramecc+:xnack-"), "AMD Instinct MI100");
+        assert_eq!(named_by("gfx1201"), "gfx1201");
+    }
 
     #[test]
     fn pci_address_reads_what_it_prints() {
