@@ -374,7 +374,8 @@ fn spin_then_copy(
     let mut source = RegularBuffer::<u32>::new(context, 1000).unwrap();
     source.write(first, &[0; 1000]).unwrap();
     let target = RegularBuffer::<u32>::new(context, 1000).unwrap();
-    let args = [source.arg(), Arg::scalar(&ROUNDS), Arg::scalar(&999u32)];
+    let rounds = common::rounds(ROUNDS);
+    let args = [source.arg(), Arg::scalar(&rounds), Arg::scalar(&999u32)];
     // SAFETY: the buffer holds 1000 elements, and the copy is ordered after the kernel.
     let kernel = unsafe {
         program
@@ -417,7 +418,8 @@ fn queues_of_two_contexts_are_ordered_by_a_callback() {
     let ours = here.queue().unwrap();
     let program = Program::build(theirs.context(), SOURCE, "").unwrap();
     let buffer = RegularBuffer::<u32>::new(theirs.context(), 1000).unwrap();
-    let args = [buffer.arg(), Arg::scalar(&ROUNDS), Arg::scalar(&999u32)];
+    let rounds = common::rounds(ROUNDS);
+    let args = [buffer.arg(), Arg::scalar(&rounds), Arg::scalar(&999u32)];
     // SAFETY: the buffer holds 1000 elements, which nothing else uses.
     let kernel = unsafe {
         program

@@ -57,7 +57,8 @@ impl Fixture {
 
     fn slow(&self, queue: &Queue, arg: Arg<'_>, len: usize) -> Event {
         let last = len as u32 - 1;
-        let args = [arg, Arg::scalar(&ROUNDS), Arg::scalar(&last)];
+        let rounds = common::rounds(ROUNDS);
+        let args = [arg, Arg::scalar(&rounds), Arg::scalar(&last)];
         // SAFETY: the memory holds `len` elements; the tests do not touch it before the event.
         let event = unsafe { self.kernel("slow").launch(queue, NdRange::d1(1), &args) }.unwrap();
         queue.flush().unwrap();

@@ -101,7 +101,8 @@ fn watched() -> (Context, Queue) {
 fn spin(context: &Context, queue: &Queue, arg: Arg<'_>, len: usize) -> (clmgr::Event, Program) {
     let program = Program::build(context, SOURCE, "").unwrap();
     let last = len as u32 - 1;
-    let args = [arg, Arg::scalar(&ROUNDS), Arg::scalar(&last)];
+    let rounds = common::rounds(ROUNDS);
+    let args = [arg, Arg::scalar(&rounds), Arg::scalar(&last)];
     // SAFETY: the memory holds `len` elements; the pool orders what comes after.
     let event = unsafe {
         program

@@ -129,7 +129,8 @@ fn a_semaphore_orders_two_queues() {
     let program = Program::build(&context, SOURCE, "").unwrap();
     let mut memory = RegularBuffer::<u32>::new(&context, 1).unwrap();
     memory.write(&one, &[0]).unwrap();
-    let args = [memory.arg(), Arg::scalar(&ROUNDS)];
+    let rounds = common::rounds(ROUNDS);
+    let args = [memory.arg(), Arg::scalar(&rounds)];
     let spin = program.kernel("spin").unwrap();
     // SAFETY: the kernel touches the one element of `memory`, which nothing else uses meanwhile.
     let long = unsafe { spin.launch(&one, NdRange::d1(1), &args) }.unwrap();

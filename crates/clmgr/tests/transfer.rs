@@ -164,7 +164,8 @@ fn a_read_of_the_whole_waits_for_a_kernel_on_a_part() {
     whole.write(&queue, &[0; 4096]).unwrap();
     {
         let part = whole.part(0..1024).unwrap();
-        let args = [part.arg(), Arg::scalar(&ROUNDS), Arg::scalar(&1023u32)];
+        let rounds = common::rounds(ROUNDS);
+        let args = [part.arg(), Arg::scalar(&rounds), Arg::scalar(&1023u32)];
         // SAFETY: the part holds 1024 elements, which nothing touches before the kernel ends.
         unsafe {
             program
@@ -344,7 +345,8 @@ fn a_pending_read_owns_its_memory_until_the_device_is_done() {
     buffer.write(&queue, &[0; 1000]).unwrap();
     let spin = program.kernel("spin").unwrap();
     let spin = |buffer: &RegularBuffer<u32>| {
-        let args = [buffer.arg(), Arg::scalar(&ROUNDS), Arg::scalar(&999u32)];
+        let rounds = common::rounds(ROUNDS);
+        let args = [buffer.arg(), Arg::scalar(&rounds), Arg::scalar(&999u32)];
         // SAFETY: the buffer holds 1000 elements and is used by this queue alone.
         unsafe { spin.launch(&queue, NdRange::d1(1), &args) }.unwrap()
     };

@@ -213,10 +213,19 @@ fn float(ask: &Query<'_>, what: cl_device_info) -> Option<FloatSupport> {
 }
 
 fn sub_groups(device: &Device, ask: &Query<'_>, width: Option<usize>) -> Option<SubGroups> {
-    let max_per_work_group = ask
+    let told = ask
         .value::<u32>(opencl_sys::CL_DEVICE_MAX_NUM_SUB_GROUPS)
         .ok()
-        .filter(|&most| most > 0)?;
+        .filter(|&most| most > 0);
+    // AMD's OpenCL has sub-groups and answers this question of OpenCL 2.1 with an error.
+    let counted = || {
+        let work_group = ask
+            .value::<usize>(opencl_sys::CL_DEVICE_MAX_WORK_GROUP_SIZE)
+            .ok()?;
+        let has = device.has_extension("cl_khr_subgroups");
+        u32::try_from(work_group / width.filter(|&width| has && width > 0)?).ok()
+    };
+    let max_per_work_group = told.or_else(counted)?;
     let progress = opencl_sys::CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS;
     let intel = device.has_extension("cl_intel_required_subgroup_size");
     let sizes = intel.then(|| ask.list::<usize>(opencl_sys::CL_DEVICE_SUB_GROUP_SIZES_INTEL));
