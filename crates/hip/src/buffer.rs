@@ -127,23 +127,19 @@ impl<T: Pod> DeviceBuffer<T> {
         let buffer = Self::alloc(device, len)?;
         let bytes = len * size_of::<T>();
         if bytes > 0 {
-            let null = ptr::null_mut();
-            // SAFETY: the memory was just allocated with this size, and nothing else uses it; the null stream always exists and
-            // is waited for, so the fill is not left behind (should the wait fail: `hipFree` "performs an implicit
+            let stream = Stream::create_urgent(device)?;
+            // SAFETY: the memory was just allocated with this size, and nothing else uses it; the stream is waited for, so the
+            // fill is not left behind (should the wait fail: the stream's drop waits, too, and `hipFree` "performs an implicit
             // hipDeviceSynchronize()"). Zero bytes are a value of plain data.
             unsafe {
                 let raw = buffer.pointer.as_ptr().cast::<c_void>();
                 call!(
                     device.runtime(),
-                    hipMemsetAsync(raw, 0, bytes, null),
+                    hipMemsetAsync(raw, 0, bytes, stream.raw()),
                     "hipMemsetAsync(0, {bytes} bytes)"
                 )?;
-                call!(
-                    device.runtime(),
-                    hipStreamSynchronize(null),
-                    "hipStreamSynchronize(null)"
-                )?;
             }
+            stream.synchronize()?;
         }
         Ok(buffer)
     }

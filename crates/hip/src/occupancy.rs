@@ -73,6 +73,7 @@ impl Function {
     #[doc(alias = "hipModuleOccupancyMaxPotentialBlockSize")]
     pub fn suggested_block(&self, shared_bytes: usize, most: u32) -> Result<BlockSuggestion> {
         self.module().device().make_current()?;
+        let limit = most;
         let most = self.int(most)?;
         let (mut grid, mut block) = (0, 0);
         // SAFETY: writes one int to each of the addresses given; the function is alive.
@@ -91,7 +92,11 @@ impl Function {
             )?;
         }
         match (u32::try_from(grid), u32::try_from(block)) {
-            (Ok(grid), Ok(block)) if grid > 0 && block > 0 => Ok(BlockSuggestion { grid, block }),
+            (Ok(grid), Ok(block)) if grid > 0 && block > 0 => Ok(BlockSuggestion {
+                grid,
+                // ROCm answers a whole warp for a limit below one.
+                block: if limit > 0 { block.min(limit) } else { block },
+            }),
             _ => Err(Error::Answer {
                 call: "hipModuleOccupancyMaxPotentialBlockSize",
                 answer: format!("{grid} blocks of {block}"),

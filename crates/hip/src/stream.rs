@@ -57,6 +57,38 @@ impl Stream {
         Ok(Self::with(device, raw, true))
     }
 
+    /// A stream of the greatest priority.
+    ///
+    /// ROCm maps all streams of one priority, the default stream among them, to four hardware queues (`GPU_MAX_HW_QUEUES`), and
+    /// a stream that waits stops the others of its queue. Streams of another priority have queues of their own.
+    pub(crate) fn create_urgent(device: &Device) -> Result<Self> {
+        let api = device.runtime().api();
+        if api.hipDeviceGetStreamPriorityRange.is_none()
+            || api.hipStreamCreateWithPriority.is_none()
+        {
+            return Self::create(device);
+        }
+        device.make_current()?;
+        let (mut least, mut greatest) = (0, 0);
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes two numbers, and then one handle, to the addresses given; the flag is one of HIP's.
+        unsafe {
+            call!(
+                device.runtime(),
+                hipDeviceGetStreamPriorityRange(&mut least, &mut greatest),
+                "hipDeviceGetStreamPriorityRange(device {})",
+                device.ordinal()
+            )?;
+            call!(
+                device.runtime(),
+                hipStreamCreateWithPriority(&mut raw, hip_sys::hipStreamNonBlocking, greatest),
+                "hipStreamCreateWithPriority(hipStreamNonBlocking, {greatest}, device {})",
+                device.ordinal()
+            )?;
+        }
+        Ok(Self::with(device, raw, true))
+    }
+
     fn with(device: &Device, raw: hipStream_t, owned: bool) -> Self {
         Self {
             core: Arc::new(Core {

@@ -441,8 +441,10 @@ fn residency_tells_device_memory_from_host_memory() {
         let expected = match route {
             Route::HostPinned | Route::SvmFine => Residency::HostPinned,
             Route::Managed => Residency::Managed,
-            // no address of OpenCL's that HIP could be asked about
-            Route::Staging if !common::on_host() => Residency::Unknown,
+            // No runtime tells where CUDA's memory lies.
+            Route::Staging if rig.bridge.report().platform == platform::Platform::Nvidia => {
+                Residency::Unknown
+            }
             _ => Residency::Vram,
         };
         assert_eq!(memory.residency(), expected, "{route}");

@@ -7,9 +7,11 @@
 //! | `bundle.rs` | packs them into a folder with a script |
 //! | `run.rs` | runs them and reads what they say |
 //! | `report.rs` | the report: JSON to keep, text to read |
+//! | `emulated.rs` | runs programs on an emulated GPU |
 
 mod build;
 mod bundle;
+mod emulated;
 mod plan;
 mod report;
 mod run;
@@ -19,6 +21,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
+use emulated::Emulator;
 
 /// The task's name inside a bundle, where the runner is this program.
 pub const RUNNER_TASK: &str = "gpu-run";
@@ -60,6 +63,8 @@ struct Options {
     bundle: Option<PathBuf>,
     report: Option<PathBuf>,
     limit: Option<Duration>,
+    emulated: Option<PathBuf>,
+    gpu: Option<String>,
 }
 
 impl Options {
@@ -75,15 +80,32 @@ impl Options {
                 "--platform" => options.platform = Some(Platform::parse(value()?)?),
                 "--bundle" => options.bundle = Some(value()?.into()),
                 "--report" => options.report = Some(value()?.into()),
+                "--emulated" => options.emulated = Some(value()?.into()),
+                "--gpu" => options.gpu = Some(value()?.clone()),
                 "--limit" => options.limit = Some(seconds(value()?)?),
                 _ => {
                     return Err(Error::Usage(format!(
-                        "`test-gpu` takes --platform amd|nvidia|host, --bundle DIR, --report DIR and --limit SECONDS, got {option:?}"
+                        "`test-gpu` takes --platform amd|nvidia|host, --bundle DIR, --report DIR, --limit SECONDS, --emulated DIR and --gpu NAME, got {option:?}"
                     )));
                 }
             }
         }
+        options.check_emulated()?;
         Ok(options)
+    }
+
+    fn check_emulated(&self) -> Result<()> {
+        let amd = self.platform == Some(Platform::Amd);
+        match (&self.emulated, &self.gpu) {
+            (None, None) => Ok(()),
+            (None, Some(_)) => Err(Error::Usage(
+                "--gpu names what is emulated: it goes with --emulated DIR".into(),
+            )),
+            (Some(_), _) if amd && self.bundle.is_none() => Ok(()),
+            (Some(_), _) => Err(Error::Usage(
+                "--emulated goes with --platform amd, and without --bundle".into(),
+            )),
+        }
     }
 }
 
@@ -99,6 +121,11 @@ fn seconds(text: &str) -> Result<Duration> {
 /// Builds, then either packs or runs.
 pub fn run(workspace: impl FnOnce() -> Result<Workspace>, args: &[String]) -> Result<()> {
     let options = Options::parse(args)?;
+    let emulator = options
+        .emulated
+        .as_deref()
+        .map(|folder| Emulator::at(folder, options.gpu.as_deref()))
+        .transpose()?;
     let workspace = workspace()?;
     let suite = build::build(&workspace)?;
     if let Some(folder) = &options.bundle {
@@ -108,7 +135,7 @@ pub fn run(workspace: impl FnOnce() -> Result<Workspace>, args: &[String]) -> Re
     let report = options
         .report
         .unwrap_or_else(|| workspace.target().join("test-gpu"));
-    finish(&suite, platform, &report, options.limit)
+    finish(&suite, platform, &report, options.limit, emulator.as_ref())
 }
 
 /// What the bundle's script calls: runs the programs that lie beside it.
@@ -124,6 +151,7 @@ pub fn run_bundle(args: &[String]) -> Result<()> {
         platform,
         &report,
         options.limit,
+        None,
     )
 }
 
@@ -132,9 +160,14 @@ fn finish(
     platform: Platform,
     folder: &Path,
     limit: Option<Duration>,
+    emulator: Option<&Emulator>,
 ) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|error| Error::io(folder.display(), error))?;
-    let results = run::run(suite, platform, folder, limit.unwrap_or(run::LIMIT))?;
+    let limit = limit.unwrap_or(match emulator {
+        None => run::LIMIT,
+        Some(_) => emulated::LIMIT,
+    });
+    let results = run::run(suite, platform, folder, limit, emulator)?;
     let report = report::Report::new(platform, results);
     report.write(folder)?;
     print!("{}", report.text());
@@ -167,6 +200,9 @@ mod tests {
             &["--frobnicate"],
             &["--limit", "0"],
             &["--limit", "soon"],
+            &["--gpu", "gfx908"],
+            &["--emulated", "dir"],
+            &["--platform", "amd", "--emulated", "dir", "--bundle", "out"],
         ] {
             assert_eq!(parsed(wrong).unwrap_err().status(), 2, "{wrong:?}");
         }

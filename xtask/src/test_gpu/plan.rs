@@ -68,6 +68,9 @@ const INTEROP: &[&str] = &[
     "grades",
     "pipelines",
     "large",
+    "one_stream",
+    "meter",
+    "stream_allocations",
 ];
 
 /// Whether a program's ignored tests run on cards: those that a processor takes too long for, or too much memory.
@@ -169,6 +172,93 @@ pub fn is_known_lack(platform: Platform, reason: &str) -> bool {
             .iter()
             .any(|lack| lack.platforms.contains(&platform) && reason.contains(lack.reason))
 }
+
+/// A test that an emulated GPU cannot pass, though a card may.
+pub struct Beyond {
+    package: &'static str,
+    program: &'static str,
+    pub test: &'static str,
+    pub why: &'static str,
+}
+
+impl Beyond {
+    pub fn is_in(&self, package: &str, program: &str) -> bool {
+        (self.package, self.program) == (package, program)
+    }
+}
+
+/// Raw C programs fail in the same way for each of these.
+pub const BEYOND_EMULATOR: &[Beyond] = &[
+    Beyond {
+        package: "clmgr",
+        program: "launch",
+        test: "one_kernel_serves_many_threads_without_mixing_their_arguments",
+        why: "emulated gfx908: kernels of several queues and transfers of SVM at once give stale data in plain OpenCL too",
+    },
+    Beyond {
+        package: "clmgr",
+        program: "fft",
+        test: "one_plan_serves_several_threads_on_their_own_and_on_one_queue",
+        why: "emulated gfx908: kernels of several queues at once give stale data in plain OpenCL too",
+    },
+];
+
+/// The solvers: Debian, whose ROCm the set-up uses, has no rocSOLVER 7.2.
+const SOLVERS: &[(&str, &str)] = &[
+    ("rocblas", "solver"),
+    ("rocblas", "solver_lu"),
+    ("rocblas", "solver_pointers"),
+    ("rocblas", "uncomputed"),
+    ("rocblas", "captures"),
+    ("interop", "inverses"),
+];
+
+/// Why a program is left out on an emulated GPU that runs on a card.
+pub fn left_out_emulated(package: &str, program: &str) -> Option<&'static str> {
+    if SOLVERS.contains(&(package, program)) {
+        return Some("needs rocSOLVER, which the emulated system lacks");
+    }
+    ((package, program) == ("interop", "large"))
+        .then_some("allocates more than an emulated GPU has")
+}
+
+/// The jobs with as little data as they take.
+pub const EMULATED_JOBS: &[&[&str]] = &[
+    &["doctor"],
+    &[
+        "pipeline",
+        "note",
+        "--samples",
+        "4096",
+        "--iterations",
+        "2",
+        "--route",
+        "svm-coarse",
+    ],
+    &[
+        "pipeline",
+        "note",
+        "--samples",
+        "4096",
+        "--iterations",
+        "2",
+        "--kernels",
+        "queue",
+        "--route",
+        "gpu-va",
+    ],
+    &[
+        "pipeline",
+        "note",
+        "--samples",
+        "4096",
+        "--iterations",
+        "2",
+        "--graph",
+        "--route",
+        "dma-buf",
+    ],
+];
 
 /// Commands that prove themselves: exit status 0 is a pass.
 pub const JOBS: &[&[&str]] = &[

@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use super::build::Suite;
+use super::emulated::Emulator;
 use super::{Platform, plan};
 use crate::error::{Error, Result};
 
@@ -45,11 +46,18 @@ pub struct Results {
 }
 
 /// Runs all; `folder` takes the logs.
-pub fn run(suite: &Suite, platform: Platform, folder: &Path, limit: Duration) -> Result<Results> {
+pub fn run(
+    suite: &Suite,
+    platform: Platform,
+    folder: &Path,
+    limit: Duration,
+    emulator: Option<&Emulator>,
+) -> Result<Results> {
     let skip_log = folder.join("skips.txt");
     fs::write(&skip_log, "").map_err(|error| Error::io(skip_log.display(), error))?;
     let skip_log = std::path::absolute(&skip_log).map_err(|error| Error::io("skips.txt", error))?;
     let place = Place {
+        emulator,
         platform,
         skip_log: &skip_log,
         folder,
@@ -58,7 +66,10 @@ pub fn run(suite: &Suite, platform: Platform, folder: &Path, limit: Duration) ->
     let mut results = Results::default();
     for program in &suite.programs {
         let name = format!("{} {}", program.package, program.name);
-        if let Some(why) = plan::left_out(platform, &program.package, &program.name) {
+        let why = plan::left_out(platform, &program.package, &program.name).or_else(|| {
+            emulator.and_then(|_| plan::left_out_emulated(&program.package, &program.name))
+        });
+        if let Some(why) = why {
             results.outcomes.push(Outcome {
                 name,
                 left_out: Some(why.to_owned()),
@@ -73,13 +84,29 @@ pub fn run(suite: &Suite, platform: Platform, folder: &Path, limit: Duration) ->
             Platform::Amd | Platform::Nvidia => "1",
         };
         command.args(["--test-threads", threads]);
-        if plan::runs_ignored(platform, &program.package, &program.name) {
+        if plan::runs_ignored(platform, &program.package, &program.name) && emulator.is_none() {
             command.arg("--include-ignored");
+        }
+        let beyond = emulator.map_or(&[][..], |_| plan::BEYOND_EMULATOR);
+        for limit in beyond
+            .iter()
+            .filter(|limit| limit.is_in(&program.package, &program.name))
+        {
+            command.args(["--skip", limit.test]);
+            results.skips.push(Skip {
+                test: limit.test.to_owned(),
+                reason: limit.why.to_owned(),
+                known: true,
+            });
         }
         let outcome = one(name, command, &place, tests_of)?;
         results.outcomes.push(outcome);
     }
-    for job in plan::JOBS {
+    let jobs = match emulator {
+        None => plan::JOBS,
+        Some(_) => plan::EMULATED_JOBS,
+    };
+    for job in jobs {
         let mut command = Command::new(&suite.command);
         let work = folder.join("job");
         fs::create_dir_all(&work).map_err(|error| Error::io(work.display(), error))?;
@@ -88,14 +115,16 @@ pub fn run(suite: &Suite, platform: Platform, folder: &Path, limit: Duration) ->
         let outcome = one(name, command, &place, |_, _| ())?;
         results.outcomes.push(outcome);
     }
-    let text =
+    let mut text =
         fs::read_to_string(&skip_log).map_err(|error| Error::io(skip_log.display(), error))?;
-    results.skips = skips(&text, platform);
+    text += &emulator.map_or_else(String::new, Emulator::take_skips);
+    results.skips.extend(skips(&text, platform));
     Ok(results)
 }
 
 /// What all programs are run with.
 struct Place<'a> {
+    emulator: Option<&'a Emulator>,
     platform: Platform,
     skip_log: &'a Path,
     folder: &'a Path,
@@ -114,10 +143,14 @@ fn one(
     let copy = file
         .try_clone()
         .map_err(|error| Error::io(log.display(), error))?;
+    command
+        .env("HIPCL_PLATFORM", place.platform.name())
+        .env("HIPCL_SKIP_LOG", place.skip_log);
+    if let Some(emulator) = place.emulator {
+        command = emulator.command(&command)?;
+    }
     let started = Instant::now();
     let mut child = command
-        .env("HIPCL_PLATFORM", place.platform.name())
-        .env("HIPCL_SKIP_LOG", place.skip_log)
         .stdout(file)
         .stderr(copy)
         .spawn()

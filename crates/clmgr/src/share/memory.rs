@@ -50,6 +50,21 @@ fn extension(kind: HandleKind) -> Option<&'static str> {
     }
 }
 
+impl Device {
+    /// That memory can be imported by this kind of handle, as far as the device tells.
+    ///
+    /// # Errors
+    /// [`Error::NotSupported`](crate::Error::NotSupported) with the extension that is missing.
+    pub fn check_memory_import(&self, kind: HandleKind) -> Result<()> {
+        let what = format!("importing memory by {kind}");
+        let Some(needed) = extension(kind) else {
+            return Err(refused(self, what, "this crate knows no such handle"));
+        };
+        require(self, &what, "cl_khr_external_memory")?;
+        require(self, &what, needed)
+    }
+}
+
 impl<T: Pod> ImportedBuffer<T> {
     /// Imports `len` elements for the context's device. The descriptor is consumed; if the import is
     /// refused, it is closed.
@@ -105,18 +120,13 @@ impl<T: Pod> ImportedBuffer<T> {
                 what: "the number of devices that memory is imported for",
             });
         }
-        let what = format!("importing memory by {kind}");
         for device in devices {
             if !device.shares_library(context.device()) {
                 return Err(Error::ContextMismatch {
                     what: "a device that memory is imported for",
                 });
             }
-            let Some(needed) = extension(kind) else {
-                return Err(refused(device, what, "this crate knows no such handle"));
-            };
-            require(device, &what, "cl_khr_external_memory")?;
-            require(device, &what, needed)?;
+            device.check_memory_import(kind)?;
         }
         let device = context.device();
         let create = slot!(context.api(), clCreateBufferWithProperties)?;

@@ -24,6 +24,8 @@ impl<'a> Compilation<'a> {
         let mut header_texts = Vec::new();
         for (name, text) in &program.headers {
             header_names.push(c_text(name, "header name")?);
+            // HIPRTC refuses a header without a character.
+            let text = if text.is_empty() { "\n" } else { text };
             header_texts.push(c_text(text, "header source")?);
         }
         let mut header_names = pointers(&header_names);

@@ -82,6 +82,9 @@ impl ClSide {
 
 impl ExternalFd {
     pub(crate) fn allocate(core: &Core, bytes: usize) -> Result<Self> {
+        // Before anything is allocated: a full device is not the reason where OpenCL imports nothing.
+        let device = core.context.device();
+        device.check_memory_import(HandleKind::OPAQUE_FD)?;
         let memory = core.hip_device.virtual_memory(bytes)?;
         let fd = memory.export()?;
         let exporter = Some(memory.exporter());

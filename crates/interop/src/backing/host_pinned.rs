@@ -6,7 +6,7 @@
 
 use super::Backing;
 use crate::core::Core;
-use crate::{Result, Route};
+use crate::{Residency, Result, Route};
 use clmgr::HostPtrBuffer;
 
 pub(crate) struct HostPinned {
@@ -50,6 +50,11 @@ impl Backing for HostPinned {
 
     fn cl_address(&self) -> Option<usize> {
         Some(self.buffer.as_ptr().addr())
+    }
+
+    /// By construction: ROCr does not know memory of `hipHostRegister` where the kernel registers it by its SVM interface.
+    fn residency(&self, _: &Core) -> Residency {
+        Residency::HostPinned
     }
 
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {

@@ -62,7 +62,7 @@ pub fn rocsolver_api() -> rocsolver_sys::Api {
 
 pub fn library() -> Library {
     // SAFETY: all functions are one platform's.
-    unsafe { Library::from_tables(Arc::new(rocblas_api()), Some(Arc::new(rocsolver_api()))) }
+    unsafe { Library::from_tables(Arc::new(rocblas_api()), tables().rocsolver.clone()) }
 }
 
 pub fn device() -> Device {

@@ -1,0 +1,201 @@
+//! Programs on a GPU that AMD's emulator rocjitsu plays, under AMD's own libraries.
+//!
+//! The set-up is a folder, made by `ci/emulated/`: `root`, a system with ROCm, rocjitsu in `usr/local/rj`, and configurations of
+//! GPUs in `cfg`. A program runs inside by `chroot`, which takes root's rights.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+
+/// What a program may take unless it is told otherwise: an emulated GPU is thousands of times slower than a card.
+pub const LIMIT: Duration = Duration::from_secs(900);
+
+/// The GPU that is emulated unless another is named: an MI100 of 8 compute units, which starts faster than one of 120.
+const GPU: &str = "gfx908s";
+
+/// What tests with long kernels divide their lengths by.
+const SLOWER: &str = "100";
+
+/// Where the programs lie inside.
+const INSIDE: &str = "/opt/hipcl-suite";
+
+pub struct Emulator {
+    root: PathBuf,
+    gpu: String,
+}
+
+impl Emulator {
+    /// The emulator in `folder`, playing the GPU of this name.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for what the folder lacks, with what is there.
+    pub fn at(folder: &Path, gpu: Option<&str>) -> Result<Self> {
+        let root = folder.join("root");
+        let gpu = gpu.unwrap_or(GPU);
+        let missing = |what: String| {
+            Err(Error::Missing(format!(
+                "{what}; make the set-up as ci/README.md says, and name its folder after --emulated"
+            )))
+        };
+        if !root.join("usr/local/rj/bin/rocjitsu").is_file() {
+            return missing(format!("{} holds no emulator", folder.display()));
+        }
+        if !root.join(format!("cfg/{gpu}.json")).is_file() {
+            let known = names(&root.join("cfg")).join(", ");
+            return missing(format!("no GPU named {gpu:?} is configured, but {known}"));
+        }
+        let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+        if !is_root {
+            return Err(Error::Missing(
+                "the emulated system is entered by chroot: run this as root".into(),
+            ));
+        }
+        let inside = root.join(&INSIDE[1..]);
+        fs::create_dir_all(&inside).map_err(|error| Error::io(inside.display(), error))?;
+        Ok(Self {
+            root,
+            gpu: gpu.to_owned(),
+        })
+    }
+
+    /// What runs `command` inside: a copy of its program, with its arguments and variables.
+    ///
+    /// # Errors
+    /// If the program cannot be copied.
+    pub fn command(&self, command: &Command) -> Result<Command> {
+        let program = Path::new(command.get_program());
+        let name = program.file_name().unwrap_or_default();
+        let inside = Path::new(INSIDE).join(name);
+        let copy = self.root.join(inside.strip_prefix("/").unwrap_or(&inside));
+        install(program, &copy)?;
+        let mut within = Command::new("chroot");
+        within.arg(&self.root).args([
+            "/usr/bin/env",
+            "-i",
+            "HOME=/root",
+            "PATH=/usr/bin:/bin",
+            "RUST_BACKTRACE=0",
+            "ROCJITSU_RUNTIME_DIR=/tmp/hipcl-suite",
+        ]);
+        within.arg(format!("HIPCL_SLOW_DEVICE={SLOWER}"));
+        for (name, value) in command.get_envs() {
+            let Some(value) = value else { continue };
+            // The logs lie outside.
+            let value = match name == "HIPCL_SKIP_LOG" {
+                true => Path::new(INSIDE).join("skips.txt").into_os_string(),
+                false => value.to_owned(),
+            };
+            let mut pair = name.to_owned();
+            pair.push("=");
+            pair.push(value);
+            within.arg(pair);
+        }
+        within
+            .args(["/usr/local/rj/bin/rocjitsu", "--config"])
+            .arg(format!("/cfg/{}.json", self.gpu))
+            .arg("--")
+            .arg(&inside)
+            .args(command.get_args());
+        Ok(within)
+    }
+
+    /// The skips that programs noted inside, and forgets them.
+    pub fn take_skips(&self) -> String {
+        let log = self.root.join(&INSIDE[1..]).join("skips.txt");
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        // Where there is none, there is nothing to forget.
+        let _ = fs::remove_file(log);
+        text
+    }
+}
+
+/// Copies a program unless the copy is the newer one.
+fn install(program: &Path, copy: &Path) -> Result<()> {
+    let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+    if changed(copy) > changed(program) {
+        return Ok(());
+    }
+    // A program that still runs from an earlier copy keeps its file.
+    let _ = fs::remove_file(copy);
+    fs::copy(program, copy)
+        .map(|_| ())
+        .map_err(|error| Error::io(program.display(), error))
+}
+
+/// The configurations in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            name.strip_suffix(".json").map(str::to_owned)
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set_up() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for part in ["root/usr/local/rj/bin", "root/cfg"] {
+            fs::create_dir_all(folder.path().join(part)).unwrap();
+        }
+        fs::write(folder.path().join("root/usr/local/rj/bin/rocjitsu"), "").unwrap();
+        for gpu in ["gfx1100", "gfx908s"] {
+            fs::write(folder.path().join(format!("root/cfg/{gpu}.json")), "{}").unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn what_a_set_up_lacks_is_told_before_anything_is_built() {
+        let empty = tempfile::tempdir().unwrap();
+        let told = |folder: &Path, gpu| Emulator::at(folder, gpu).err().unwrap().to_string();
+        assert!(told(empty.path(), None).contains("no emulator"));
+        let folder = set_up();
+        let text = told(folder.path(), Some("gfx90a"));
+        assert!(text.contains("but gfx1100, gfx908s;"), "{text}");
+    }
+
+    #[test]
+    fn a_program_runs_inside_with_its_arguments_and_variables() {
+        let folder = set_up();
+        let emulator = Emulator {
+            root: folder.path().join("root"),
+            gpu: "gfx1100".into(),
+        };
+        fs::create_dir_all(emulator.root.join(&INSIDE[1..])).unwrap();
+        let program = folder.path().join("program");
+        fs::write(&program, "one").unwrap();
+        let mut command = Command::new(&program);
+        command
+            .args(["--test-threads", "1"])
+            .env("HIPCL_PLATFORM", "amd")
+            .env("HIPCL_SKIP_LOG", "elsewhere");
+        let within = emulator.command(&command).unwrap();
+        let args: Vec<_> = within.get_args().map(|arg| arg.to_str().unwrap()).collect();
+        for part in [
+            "HIPCL_PLATFORM=amd",
+            "HIPCL_SLOW_DEVICE=100",
+            "HIPCL_SKIP_LOG=/opt/hipcl-suite/skips.txt",
+            "/cfg/gfx1100.json",
+        ] {
+            assert!(args.contains(&part), "{args:?}");
+        }
+        assert!(args.ends_with(&["--", "/opt/hipcl-suite/program", "--test-threads", "1"]));
+        let copy = emulator.root.join("opt/hipcl-suite/program");
+        assert_eq!(fs::read_to_string(copy).unwrap(), "one");
+
+        fs::write(emulator.root.join("opt/hipcl-suite/skips.txt"), "a: b\n").unwrap();
+        assert_eq!(emulator.take_skips(), "a: b\n");
+        assert_eq!(emulator.take_skips(), "");
+    }
+}
