@@ -226,8 +226,14 @@ fn every_shape_of_a_work_group_gives_the_same_transform() {
             (60 * 18, stages(60, 18)),
         ] {
             let (context, programs) = (&bench.context, &bench.programs);
-            let plan = Plan::with_tuning(context, programs, len, 7, way, tuning.clone()).unwrap();
-            check_plan(bench, &plan, FORWARD);
+            match Plan::with_tuning(context, programs, len, 7, way, tuning.clone()) {
+                Ok(plan) => check_plan(bench, &plan, FORWARD),
+                // AMD's OpenCL has work-groups of 256.
+                Err(Error::NotSupported { reason, .. }) if reason.contains("the device takes") => {
+                    common::skipped(&format!("{values} x {columns}: {reason}"));
+                }
+                Err(error) => panic!("{error}"),
+            }
         }
     }
 }

@@ -69,6 +69,9 @@ pub fn run(request: &Request) -> Result<Report> {
         return Err(both_name(json.path()));
     }
 
+    if let Preset::Capon(options) = &request.preset {
+        options.check()?;
+    }
     let selection = platform::select()?;
     let options = interop::Options {
         route: request.common.route,

@@ -129,6 +129,15 @@ const LACKS: &[Lack] = &[
         platforms: &[Platform::Amd],
         reason: "the device lacks cl_khr_",
     },
+    // ROCm's OpenCL has work-groups of 256 and in-order queues only.
+    Lack {
+        platforms: &[Platform::Amd],
+        reason: "and the device takes 256",
+    },
+    Lack {
+        platforms: &[Platform::Amd],
+        reason: "the device has no out-of-order queues",
+    },
     Lack {
         platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "needs two devices",

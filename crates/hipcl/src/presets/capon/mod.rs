@@ -131,6 +131,7 @@ pub fn run_as_for(
     common: &Common,
     options: &Options,
 ) -> Result<Outcome> {
+    options.check()?;
     let recording = Recording::obtain(bridge, common, options)?;
     let shape = recording.shape;
     let step = options
@@ -249,22 +250,10 @@ struct Recording {
 
 impl Recording {
     fn obtain(bridge: &Bridge, common: &Common, options: &Options) -> Result<Self> {
-        check(options)?;
         let most = bridge.cl_device().max_alloc_bytes() / size_of::<C32>() as u64;
         let Some(path) = &options.input else {
-            let shape = Shape {
-                elements: options.elements,
-                segments: options.segments,
-                channels: options.channels,
-            };
-            if shape.elements < FEWEST_GENERATED {
-                return Err(Error::input(format!(
-                    "--elements {} is too few for a generated scene; use {FEWEST_GENERATED} or more",
-                    shape.elements
-                )));
-            }
+            let shape = options.generated();
             check_size(shape, most)?;
-            check_rank(shape, options.loading)?;
             let scene = scene::generate(shape, options.channel, common.seed);
             return Ok(Self {
                 shape,
@@ -312,6 +301,35 @@ impl Recording {
             truth: None,
             notes,
         })
+    }
+}
+
+impl Options {
+    /// The shape of a generated recording.
+    fn generated(&self) -> Shape {
+        Shape {
+            elements: self.elements,
+            segments: self.segments,
+            channels: self.channels,
+        }
+    }
+
+    /// What can be told before a device is looked for.
+    ///
+    /// # Errors
+    /// Options that no run could meet.
+    pub fn check(&self) -> Result<()> {
+        check(self)?;
+        if self.input.is_some() {
+            return Ok(());
+        }
+        if self.elements < FEWEST_GENERATED {
+            return Err(Error::input(format!(
+                "--elements {} is too few for a generated scene; use {FEWEST_GENERATED} or more",
+                self.elements
+            )));
+        }
+        check_rank(self.generated(), self.loading)
     }
 }
 
