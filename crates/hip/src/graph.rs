@@ -137,7 +137,8 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// [`Error::WrongStream`] for a slice of another stream, a stream of another device, or HIP refused it.
+    /// [`Error::WrongStream`] for a slice of another stream, a stream of another device, or HIP refused it. A stream that is being
+    /// captured is refused: CUDA makes the graph part of the new one, but ROCm (7.2) runs it at once and records nothing.
     #[doc(alias = "hipGraphLaunch")]
     pub unsafe fn launch(&self, stream: &Stream, slices: &[&dyn KernelArg]) -> Result<()> {
         const CALL: &str = "GraphExec::launch";
@@ -152,17 +153,17 @@ impl GraphExec {
                 argument: format!("slice {position}"),
             });
         }
+        stream.not_capturing("launching a graph in a capture")?;
         device.make_current()?;
         let mut launched = self.core.launched.lock();
         if !launched.contains(stream) {
             launched.push(stream);
         }
-        stream.keep_if_recording(&self.core);
         // SAFETY: graph and stream are alive and of one device; the caller vouches for what the work uses.
         unsafe {
             call!(
                 device.runtime(),
-                hipGraphLaunch(self.core.raw, stream.raw_for_work()),
+                hipGraphLaunch(self.core.raw, stream.raw()),
                 "hipGraphLaunch()"
             )
         }
