@@ -205,6 +205,18 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
         why: "emulated gfx908: kernels of several queues and transfers of SVM at once give stale data in plain OpenCL too",
     },
     Beyond {
+        package: "hip",
+        program: "alignment",
+        test: "memory_is_aligned_for_its_elements",
+        why: "emulated: no hardware queue can be made after `hipMemCreate`, and ROCr 7.2 aborts then (pull request 2850)",
+    },
+    Beyond {
+        package: "hip",
+        program: "launch",
+        test: "a_kernel_gets_its_arguments_in_order_and_as_they_are",
+        why: "emulated gfx908: a kernel of 16 arguments of all types writes nothing; right on gfx1100",
+    },
+    Beyond {
         package: "clmgr",
         program: "fft",
         test: "one_plan_serves_several_threads_on_their_own_and_on_one_queue",
@@ -227,8 +239,16 @@ pub fn left_out_emulated(package: &str, program: &str) -> Option<&'static str> {
     if SOLVERS.contains(&(package, program)) {
         return Some("needs rocSOLVER, which the emulated system lacks");
     }
-    ((package, program) == ("interop", "large"))
-        .then_some("allocates more than an emulated GPU has")
+    match (package, program) {
+        ("interop", "large") => Some("allocates more than an emulated GPU has"),
+        ("hip", "pools") => {
+            Some("no hardware queue can be made there after `hipMemCreate`, which pools call")
+        }
+        ("hip", "rects" | "random_streams" | "random_lives") => {
+            Some("takes longer than an emulated GPU is given")
+        }
+        _ => None,
+    }
 }
 
 /// The jobs with as little data as they take.
