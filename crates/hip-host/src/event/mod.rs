@@ -23,9 +23,13 @@ static EVENTS: Handles<Event> = Handles::new();
 
 const DISABLE_TIMING: c_uint = 0x2;
 const INTERPROCESS: c_uint = 0x4;
-/// Blocking sync, disable timing, interprocess, and ROCm's two release scopes.
-const KNOWN_FLAGS: c_uint =
-    0x1 | DISABLE_TIMING | INTERPROCESS | 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
+const NO_RELEASE: c_uint = 0x2000_0000;
+const RELEASE_TO_DEVICE: c_uint = 0x4000_0000;
+const RELEASE_TO_SYSTEM: c_uint = 0x8000_0000;
+/// ROCm's own: how far a recording makes writes visible.
+const SCOPES: c_uint = NO_RELEASE | RELEASE_TO_DEVICE | RELEASE_TO_SYSTEM;
+/// Blocking sync, disable timing, interprocess, and the scopes.
+const KNOWN_FLAGS: c_uint = 0x1 | DISABLE_TIMING | INTERPROCESS | SCOPES;
 
 struct Event {
     device: &'static Device,
@@ -143,8 +147,12 @@ unsafe fn publish(out: *mut hipEvent_t, event: Event) -> Result {
 
 fn create(out: *mut hipEvent_t, flags: c_uint) -> Result {
     let interprocess = flags & INTERPROCESS != 0;
-    // Shared events have no times (hipamd/src/hip_event.cpp, `ihipEventCreateWithFlags`).
-    if out.is_null() || flags & !KNOWN_FLAGS != 0 || (interprocess && flags & DISABLE_TIMING == 0) {
+    // Shared events have no times, and an event has one scope (hipamd/src/hip_event.cpp, `ihipEventCreateWithFlags`).
+    if out.is_null()
+        || flags & !KNOWN_FLAGS != 0
+        || (flags & SCOPES).count_ones() > 1
+        || (interprocess && flags & DISABLE_TIMING == 0)
+    {
         return Err(hipError_t::hipErrorInvalidValue);
     }
     let counters = if interprocess {
@@ -295,9 +303,10 @@ pub(crate) unsafe extern "C" fn event_elapsed_time(
         if !start.timed || !stop.timed || !std::ptr::eq(start.device, stop.device) {
             return Err(hipError_t::hipErrorInvalidHandle);
         }
-        let (Some(start), Some(stop)) =
-            (start.recorded.lock().clone(), stop.recorded.lock().clone())
-        else {
+        // One after the other: both may be the same event.
+        let start = start.recorded.lock().clone();
+        let stop = stop.recorded.lock().clone();
+        let (Some(start), Some(stop)) = (start, stop) else {
             return Err(hipError_t::hipErrorInvalidHandle);
         };
         if !start.mark.is_done() || !stop.mark.is_done() {
