@@ -33,7 +33,7 @@ const PARTIAL: &[(&str, &str)] = &[
     ("hipDrvMemcpy3DAsync", NO_ARRAYS),
     (
         "hipDrvPointerGetAttributes",
-        "four attributes are `hipErrorNotSupported`",
+        "four attributes are `hipErrorNotSupported`, as on ROCm",
     ),
     ("hipExtStreamCreateWithCUMask", "the mask is without effect"),
     (
@@ -95,7 +95,11 @@ const PARTIAL: &[(&str, &str)] = &[
     ("hipOccupancyMaxPotentialBlockSize", NOT_REGISTERED),
     (
         "hipPointerGetAttribute",
-        "four attributes are `hipErrorNotSupported`",
+        "four attributes are `hipErrorNotSupported`, as on ROCm",
+    ),
+    (
+        "hipPointerSetAttribute",
+        "kept and told again: copies are in stream order either way",
     ),
     ("hipSetDeviceFlags", KEPT),
     (

@@ -22,6 +22,9 @@
 //! destroyed handle, OpenCL's device memory in `hipMemcpy`), the model answers an error; set `HIP_HOST_LOG=1` to read
 //! why. Pointers *inside* kernels are raw, as on a GPU: allocations lie between guard pages, so an overrun faults.
 //!
+//! ROCm also does some things that HIP's documentation calls errors, such as freeing pinned memory with `hipFree`. The model
+//! refuses those too, unless `HIP_HOST_STRICT=0` asks for what ROCm does.
+//!
 //! Another device's memory needs peer access where kernels would touch it: in rocBLAS, rocSOLVER and the words of streams.
 //!
 //! Fresh memory of up to 64 KiB holds the byte 0xa5 throughout, so that reading what nobody wrote shows.
@@ -43,7 +46,7 @@
 //! | `HIP_HOST_LOG` | 1: say on standard error why a call was refused; 2: also every call with its answer |
 //! | `HIP_HOST_FAIL`, `HIP_HOST_DELAY` | see [`faults`] |
 //! | `HIPCL_CXX`, `CXX` | the C++ compiler; else `c++`, `g++`, `clang++` |
-//! | `HIP_HOST_STRICT` | 2: device memory faults when the host touches it while no stream works on memory; 1 if unset |
+//! | `HIP_HOST_STRICT` | 0: what ROCm only documents as wrong, but does, is done; 2: device memory faults when the host touches it while no stream works on memory; 1 if unset |
 //! | `HIP_HOST_MARCH` | the processor kernels are compiled for, this one if unset |
 //! | `HIP_HOST_SANITIZE` | `address`: kernels report the first byte outside of an allocation; needs the sanitizer preloaded |
 //! | `HIPCL_CACHE_DIR` | where compiled kernels are kept, the user's cache folder if unset |

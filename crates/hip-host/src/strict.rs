@@ -1,4 +1,10 @@
-//! `HIP_HOST_STRICT=2`: device memory that the host cannot touch.
+//! `HIP_HOST_STRICT`: how much more than ROCm the model refuses.
+//!
+//! | level | what |
+//! |---|---|
+//! | 0 | what HIP's documentation calls an error and ROCm does all the same is done |
+//! | 1 | it is refused; so is what is undefined |
+//! | 2 | and device memory cannot be touched by the host |
 //!
 //! On a card without a large PCI window a host access to device memory faults; here it is the host's own memory and
 //! would go unnoticed. At level 2 the memory of `hipMalloc` and its kin is open only while a stream works on memory, so
@@ -17,18 +23,35 @@ use crate::memory::registry;
 /// Commands at work.
 static AT_WORK: Mutex<usize> = Mutex::new(0);
 
-pub(crate) fn is_on() -> bool {
-    static ON: OnceLock<bool> = OnceLock::new();
-    *ON.get_or_init(|| match std::env::var("HIP_HOST_STRICT").as_deref() {
-        Ok("2") => true,
-        Err(_) | Ok("1") => false,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    AsRocm,
+    Documented,
+    Sealed,
+}
+
+fn level() -> Level {
+    static LEVEL: OnceLock<Level> = OnceLock::new();
+    *LEVEL.get_or_init(|| match std::env::var("HIP_HOST_STRICT").as_deref() {
+        Ok("0") => Level::AsRocm,
+        Ok("2") => Level::Sealed,
+        Err(_) | Ok("1") => Level::Documented,
         Ok(other) => {
             log::warn(&format!(
-                "HIP_HOST_STRICT=`{other}` is neither 1 nor 2: checking at level 1"
+                "HIP_HOST_STRICT=`{other}` is none of 0, 1 and 2: checking at level 1"
             ));
-            false
+            Level::Documented
         }
     })
+}
+
+/// Whether what ROCm does against HIP's documentation is done.
+pub(crate) fn is_off() -> bool {
+    level() == Level::AsRocm
+}
+
+pub(crate) fn is_on() -> bool {
+    level() == Level::Sealed
 }
 
 /// Pages, whole.

@@ -83,6 +83,7 @@ pub const fn hip_api() -> hip_sys::Api {
         hipMemGetAddressRange: Some(memory::mem_get_address_range),
         hipMemPtrGetInfo: Some(memory::mem_ptr_get_info),
         hipPointerGetAttribute: Some(memory::pointer_get_attribute),
+        hipPointerSetAttribute: Some(memory::pointer_set_attribute),
         hipDrvPointerGetAttributes: Some(memory::drv_pointer_get_attributes),
         hipExtMallocWithFlags: Some(memory::ext_malloc_with_flags),
         hipCreateChannelDesc: Some(memory::create_channel_desc),
@@ -247,8 +248,6 @@ pub const fn hip_api() -> hip_sys::Api {
         hipLaunchCooperativeKernel_spt: Some(registered::launch_cooperative_kernel_spt),
         hipFuncGetAttributes: Some(registered::func_get_attributes),
         hipFuncSetAttribute: Some(registered::func_set_attribute),
-        hipFuncSetCacheConfig: Some(registered::func_set_cache_config),
-        hipFuncSetSharedMemConfig: Some(registered::func_set_shared_mem_config),
         hipGetFuncBySymbol: Some(registered::get_func_by_symbol),
         hipOccupancyMaxActiveBlocksPerMultiprocessor: Some(registered::occupancy_max_active_blocks),
         hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags: Some(

@@ -261,6 +261,7 @@ const FINE_WITH_ONE: &[&str] = &[
     "hipDeviceReset",
     "hipDeviceSynchronize",
     "hipDriverGetVersion",
+    "hipDrvPointerGetAttributes",
     "hipEventCreate",
     "hipEventCreateWithFlags",
     "hipExtMallocWithFlags",

@@ -16,7 +16,7 @@ thread_local! {
     static STACK: RefCell<Vec<&'static Device>> = const { RefCell::new(Vec::new()) };
 }
 
-fn handle(device: &'static Device) -> hipCtx_t {
+pub(crate) fn context_of(device: &'static Device) -> hipCtx_t {
     std::ptr::from_ref(device).cast_mut().cast()
 }
 
@@ -24,7 +24,7 @@ fn handle(device: &'static Device) -> hipCtx_t {
 fn find(context: hipCtx_t) -> Result<&'static Device> {
     all()
         .iter()
-        .find(|device| handle(device) == context)
+        .find(|device| context_of(device) == context)
         .ok_or(hipError_t::hipErrorInvalidContext)
 }
 
@@ -54,7 +54,7 @@ pub(crate) unsafe extern "C" fn ctx_create(
         set_current(device);
         STACK.with_borrow_mut(|stack| stack.push(device));
         // SAFETY: not null; room for a handle by the C caller's promise.
-        unsafe { store(out, handle(device)) }
+        unsafe { store(out, context_of(device)) }
     })
 }
 
@@ -98,7 +98,7 @@ pub(crate) unsafe extern "C" fn ctx_set_current(context: hipCtx_t) -> hipError_t
 pub(crate) unsafe extern "C" fn ctx_get_current(out: *mut hipCtx_t) -> hipError_t {
     // SAFETY: null is refused by `store`; otherwise room for a handle by the C caller's promise.
     entry("hipCtxGetCurrent", || unsafe {
-        store(out, handle(current()?))
+        store(out, context_of(current()?))
     })
 }
 
@@ -121,7 +121,7 @@ pub(crate) unsafe extern "C" fn ctx_pop_current(out: *mut hipCtx_t) -> hipError_
             return Ok(());
         }
         // SAFETY: not null; room for a handle by the C caller's promise.
-        unsafe { store(out, handle(device)) }
+        unsafe { store(out, context_of(device)) }
     })
 }
 
@@ -180,7 +180,7 @@ pub(crate) unsafe extern "C" fn device_primary_ctx_retain(
     entry("hipDevicePrimaryCtxRetain", || {
         let device = device(ordinal, hipError_t::hipErrorInvalidDevice)?;
         // SAFETY: as in `ctx_get_current`.
-        unsafe { store(out, handle(device)) }
+        unsafe { store(out, context_of(device)) }
     })
 }
 

@@ -9,18 +9,28 @@ use super::registry::{self, Allocation, Kind};
 use super::{allocate, free};
 use crate::device;
 use crate::error::{Result, entry, store};
+use crate::graph::capture;
 use crate::log;
 use crate::stream;
+use crate::strict;
 
 const PORTABLE: c_uint = 0x1;
 const MAPPED: c_uint = 0x2;
 const WRITE_COMBINED: c_uint = 0x4;
+/// Known to ROCm 7, and without a meaning here.
+const EXPORTABLE: c_uint = 0x8;
 const UNCACHED: c_uint = 0x1000_0000;
 const NUMA_USER: c_uint = 0x2000_0000;
 const COHERENT: c_uint = 0x4000_0000;
 const NON_COHERENT: c_uint = 0x8000_0000;
-const HOST_FLAGS: c_uint =
-    PORTABLE | MAPPED | WRITE_COMBINED | UNCACHED | NUMA_USER | COHERENT | NON_COHERENT;
+const HOST_FLAGS: c_uint = PORTABLE
+    | MAPPED
+    | WRITE_COMBINED
+    | EXPORTABLE
+    | UNCACHED
+    | NUMA_USER
+    | COHERENT
+    | NON_COHERENT;
 /// Portable, mapped, I/O memory, read-only.
 const REGISTER_FLAGS: c_uint = 0xf;
 
@@ -32,6 +42,10 @@ fn allocate_pinned(
 ) -> Result {
     // Coherent and non-coherent exclude each other, and uncached excludes both (hipamd/src/hip_memory.cpp,
     // `ihipHostMalloc`).
+    capture::forbid(call)?;
+    if bytes == 0 {
+        return allocate(call, out, bytes, Kind::Pinned, flags);
+    }
     let coherence = flags & (COHERENT | NON_COHERENT);
     if flags & !HOST_FLAGS != 0
         || coherence == COHERENT | NON_COHERENT
@@ -94,6 +108,7 @@ pub(crate) unsafe extern "C" fn host_register(
     flags: c_uint,
 ) -> hipError_t {
     entry("hipHostRegister", || {
+        capture::forbid("hipHostRegister")?;
         let start = ptr as usize;
         if ptr.is_null() || bytes == 0 || flags & !REGISTER_FLAGS != 0 {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -129,6 +144,7 @@ pub(crate) unsafe extern "C" fn host_register(
 
 pub(crate) unsafe extern "C" fn host_unregister(ptr: *mut c_void) -> hipError_t {
     entry("hipHostUnregister", || {
+        capture::forbid("hipHostUnregister")?;
         if ptr.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
         }
@@ -147,10 +163,8 @@ pub(crate) unsafe extern "C" fn host_unregister(ptr: *mut c_void) -> hipError_t 
 fn reachable(ptr: *mut c_void) -> Result<std::sync::Arc<Allocation>> {
     registry::find(ptr as usize)
         .filter(|allocation| {
-            matches!(
-                allocation.kind,
-                Kind::Pinned | Kind::Registered | Kind::Managed
-            )
+            let on_host = [Kind::Pinned, Kind::Registered, Kind::Managed];
+            on_host.contains(&allocation.kind)
         })
         .ok_or(hipError_t::hipErrorInvalidValue)
 }
@@ -164,7 +178,10 @@ pub(crate) unsafe extern "C" fn host_get_device_pointer(
         if out.is_null() || flags != 0 {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        reachable(ptr)?;
+        // ROCm finds device memory too, which is at the same address.
+        if !strict::is_off() || registry::find(ptr as usize).is_none() {
+            reachable(ptr)?;
+        }
         // SAFETY: not null; room for a pointer by the C caller's promise.
         unsafe { store(out, ptr) }
     })
@@ -172,7 +189,12 @@ pub(crate) unsafe extern "C" fn host_get_device_pointer(
 
 pub(crate) unsafe extern "C" fn host_get_flags(out: *mut c_uint, ptr: *mut c_void) -> hipError_t {
     entry("hipHostGetFlags", || {
+        // Of memory that HIP made: what was registered has none to tell.
+        let memory = reachable(ptr)?;
+        if memory.kind == Kind::Registered {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
         // SAFETY: null is refused by `store`; otherwise room for the flags by the C caller's promise.
-        unsafe { store(out, reachable(ptr)?.flags) }
+        unsafe { store(out, memory.flags) }
     })
 }

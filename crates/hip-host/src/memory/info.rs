@@ -65,6 +65,8 @@ pub(crate) unsafe extern "C" fn mem_get_address_range(
         let (start, length) = match allocation.kind {
             // The arena's own extent, which says nothing about the pointer (rocclr/platform/memory.hpp, `ArenaMemory`).
             Kind::ForeignVram | Kind::ForeignHost => (0x100, usize::MAX),
+            // The device's own address of it, which ROCm does not tell.
+            Kind::Registered => (0, allocation.bytes),
             _ => (allocation.base, allocation.bytes),
         };
         // SAFETY: neither is null; room for a pointer and a size by the C caller's promise.

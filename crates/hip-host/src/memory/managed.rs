@@ -16,6 +16,7 @@ use crate::device;
 use crate::error::{Result, entry, store};
 use crate::log;
 use crate::stream;
+use crate::strict;
 
 /// What was said about some bytes.
 #[derive(Clone, PartialEq, Eq)]
@@ -116,7 +117,7 @@ fn changed(said: &Said, change: impl Fn(&mut Said)) -> Said {
 fn find(call: &str, ptr: *const c_void, bytes: usize) -> Result<Arc<Allocation>> {
     let managed = registry::device_range(ptr as usize, bytes)
         .ok()
-        .filter(|allocation| allocation.kind == Kind::Managed);
+        .filter(|allocation| allocation.kind == Kind::Managed || strict::is_off());
     if ptr.is_null() || bytes == 0 {
         return Err(hipError_t::hipErrorInvalidValue);
     }
@@ -158,9 +159,7 @@ pub(crate) unsafe extern "C" fn mem_advise(
         // The advice that speaks of no place ignores the device (hipamd/src/hip_hmm.cpp, `hipMemAdvise`).
         if !matches!(
             advice,
-            Advice::hipMemAdviseSetReadMostly
-                | Advice::hipMemAdviseUnsetReadMostly
-                | Advice::hipMemAdviseUnsetPreferredLocation
+            Advice::hipMemAdviseSetReadMostly | Advice::hipMemAdviseUnsetReadMostly
         ) {
             place(device)?;
         }
@@ -213,7 +212,12 @@ pub(crate) unsafe extern "C" fn mem_prefetch_async(
         let start = ptr as usize;
         let work = Box::new(move || {
             change(&allocation, start as *const c_void, bytes, |said| {
-                said.prefetched = device;
+                // The host is told as no place at all (`hipMemRangeGetAttribute` after a prefetch to it).
+                said.prefetched = if device == hipCpuDeviceId {
+                    hipInvalidDeviceId
+                } else {
+                    device
+                };
             });
             Ok(())
         });
@@ -346,6 +350,10 @@ pub(crate) unsafe extern "C" fn stream_attach_mem_async(
         stream::find(stream)?;
         // Global, host, single (hipamd/src/hip_hmm.cpp, `hipStreamAttachMemAsync`); every stream sees all memory here.
         if ptr.is_null() || !matches!(flags, 1 | 2 | 4) {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        // Memory of a single stream is not the default stream's.
+        if flags == 4 && stream::is_null_handle(stream) {
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let allocation = find(CALL, ptr, bytes.max(1))?;

@@ -39,6 +39,7 @@ use crate::error::{Result, entry, store};
 use crate::graph::{self, capture};
 use crate::log;
 use crate::stream;
+use crate::strict;
 use mapping::Mapping;
 use registry::{Allocation, Kind};
 
@@ -111,6 +112,12 @@ fn allocate_on(
     unsafe { store(out, base as *mut c_void) }
 }
 
+/// Whether memory of this kind is freed by whichever call, as ROCm does it.
+fn can_free_any(kind: Kind) -> bool {
+    let own = [Kind::Device, Kind::Managed, Kind::Imported, Kind::Pinned];
+    strict::is_off() && own.contains(&kind)
+}
+
 /// Frees what `hipMalloc` and its kin gave out, after all work of its device is done.
 fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
     if ptr.is_null() {
@@ -140,7 +147,7 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
             );
             Ok(())
         }
-        kind if !freeable.contains(&kind) || !allocation.is_owned() => {
+        kind if !(freeable.contains(&kind) || can_free_any(kind)) || !allocation.is_owned() => {
             // ROCm looks only at the address; by HIP's documentation each kind has its own call, and a module's
             // variables have none.
             log::refused(
@@ -154,8 +161,8 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
             graph::free_for_program(ptr as usize)
         }
         _ => {
-            // An address inside an allocation is not one that was handed out; undefined on ROCm.
-            if allocation.base != ptr as usize {
+            // An address inside an allocation is not one that was handed out; ROCm frees it all the same.
+            if allocation.base != ptr as usize && !strict::is_off() {
                 log::refused(
                     call,
                     format_args!(
@@ -215,13 +222,15 @@ pub(crate) unsafe extern "C" fn malloc_managed(
     flags: c_uint,
 ) -> hipError_t {
     entry("hipMallocManaged", || {
+        capture::forbid("hipMallocManaged")?;
         // Zero bytes and other flags are refused (hipamd/src/hip_hmm.cpp, `hipMallocManaged`).
         if out.is_null() || bytes == 0 || !matches!(flags, ATTACH_GLOBAL | ATTACH_HOST) {
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let ranges: registry::Keeps = Arc::new(managed::Ranges::default());
         let device = device::current()?;
-        let what = (Kind::Managed, flags);
+        // The flags are not told again.
+        let what = (Kind::Managed, 0);
         allocate_on(device, "hipMallocManaged", out, bytes, what, Some(ranges))
     })
 }

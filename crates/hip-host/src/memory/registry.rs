@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_uint;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use hip_sys::hipError_t;
 use parking_lot::RwLock;
@@ -60,11 +60,20 @@ pub(crate) struct Allocation {
     access: AtomicU32,
     /// The devices that HSA was told to let reach it, a bit each.
     allowed: AtomicU64,
+    /// No other memory of the process has or had it.
+    pub(crate) number: u32,
+    /// `HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS` as the program set it.
+    pub(crate) synchronous: AtomicBool,
     /// What lives as long as the memory: a pool's account, a file.
     keeps: Option<Keeps>,
 }
 
 const READ_WRITE: u32 = 3;
+
+fn next_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
 
 /// Something that an allocation keeps alive.
 pub(crate) type Keeps = Arc<dyn std::any::Any + Send + Sync>;
@@ -88,6 +97,8 @@ impl Allocation {
             mapping: Some(mapping),
             access: AtomicU32::new(READ_WRITE),
             allowed: AtomicU64::new(0),
+            number: next_number(),
+            synchronous: AtomicBool::new(false),
             keeps: None,
         }
     }
@@ -110,6 +121,8 @@ impl Allocation {
             mapping: None,
             access: AtomicU32::new(READ_WRITE),
             allowed: AtomicU64::new(0),
+            number: next_number(),
+            synchronous: AtomicBool::new(false),
             keeps: None,
         }
     }

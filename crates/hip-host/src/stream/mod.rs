@@ -383,7 +383,7 @@ pub(crate) fn find(stream: hipStream_t) -> Result<Arc<Stream>> {
     }
 }
 
-fn is_null_handle(stream: hipStream_t) -> bool {
+pub(crate) fn is_null_handle(stream: hipStream_t) -> bool {
     matches!(stream as usize, 0 | LEGACY)
 }
 

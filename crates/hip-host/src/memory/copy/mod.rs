@@ -31,6 +31,7 @@ use crate::error::Result;
 use crate::graph::{Operation, capture};
 use crate::log;
 use crate::stream::{self, Task};
+use crate::strict;
 pub(crate) use shape::{Layout, Shape};
 
 /// One side of a copy, checked.
@@ -87,6 +88,13 @@ fn side(call: &str, address: usize, bytes: usize, stated: Stated) -> Result<Side
             });
         }
     };
+    // ROCm goes by the addresses alone.
+    if strict::is_off() && kind != Some(registry::Kind::ForeignVram) {
+        return Ok(Side {
+            address,
+            allocation,
+        });
+    }
     log::refused(call, format_args!("{address:#x} {reason}"));
     Err(hipError_t::hipErrorInvalidValue)
 }
@@ -147,6 +155,12 @@ impl Transfer {
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let from = side(call, self.from, shape.extent(shape.from)?, from_stated)?;
+        // A device has part in every copy that is said to be one of a device, even where ROCm goes by the addresses.
+        let of_device = to_stated == Stated::Device || from_stated == Stated::Device;
+        let is_wrong = of_device && to.is_pageable() && from.is_pageable();
+        if is_wrong {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
         Ok(Some(Prepared {
             between_devices: to.is_device() && from.is_device(),
             touches_pageable: to.is_pageable() || from.is_pageable(),
@@ -174,7 +188,12 @@ fn copy(call: &'static str, transfer: Transfer, stream: hipStream_t, when: Retur
         capture::forbid(call)?;
     }
     let Some(prepared) = transfer.prepare(call)? else {
-        return Ok(());
+        // A node that copies nothing is none.
+        return if capture::is_active(&stream) {
+            Err(hipError_t::hipErrorInvalidValue)
+        } else {
+            Ok(())
+        };
     };
     // A blocking copy between device ranges does not wait for the host's sake (hipamd/src/hip_memory.cpp,
     // `ihipMemcpy`); a queued one that touches pageable memory does, because it goes through a staging buffer.

@@ -27,6 +27,7 @@ macro_rules! rows {
             $($stream: hipStream_t,)?
         ) -> hipError_t {
             entry($name, || {
+                super::stated(kind)?;
                 let shape = Shape::rows(width, height, to_pitch, from_pitch)?;
                 let (to, from) = (to as usize, from as usize);
                 copy($name, Transfer { to, from, shape, kind }, $chosen, $when)

@@ -27,7 +27,7 @@ use crate::error::{Result, entry, store};
 use crate::handles::Handles;
 
 /// What sizes and addresses are multiples of: ROCr's granule for device memory.
-const GRANULE: usize = 2 << 20;
+const GRANULE: usize = 4096;
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
 

@@ -42,14 +42,13 @@ pub(crate) unsafe extern "C" fn mem_address_reserve(
     flags: c_ulonglong,
 ) -> hipError_t {
     entry("hipMemAddressReserve", || {
-        if out.is_null() || flags != 0 {
-            return Err(INVALID);
-        }
-        if bytes == 0
+        if out.is_null()
+            || flags != 0
+            || bytes == 0
             || !bytes.is_multiple_of(GRANULE)
             || (alignment != 0 && !alignment.is_power_of_two())
         {
-            return Err(hipError_t::hipErrorOutOfMemory);
+            return Err(INVALID);
         }
         let alignment = alignment.max(GRANULE);
         let start = reserve_addresses(bytes, alignment, wish as usize)
