@@ -104,6 +104,10 @@ pub const fn hip_api() -> hip_sys::Api {
         hipMemPoolGetAttribute: Some(memory::mem_pool_get_attribute),
         hipMemPoolSetAttribute: Some(memory::mem_pool_set_attribute),
         hipMemPoolSetAccess: Some(memory::mem_pool_set_access),
+        hipMemPoolExportToShareableHandle: Some(memory::mem_pool_export_to_shareable_handle),
+        hipMemPoolImportFromShareableHandle: Some(memory::mem_pool_import_from_shareable_handle),
+        hipMemPoolExportPointer: Some(memory::mem_pool_export_pointer),
+        hipMemPoolImportPointer: Some(memory::mem_pool_import_pointer),
         hipMemPoolGetAccess: Some(memory::mem_pool_get_access),
 
         hipMemAdvise: Some(memory::mem_advise),

@@ -86,7 +86,7 @@ impl RemoteFile {
 /// What a memory handle holds.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Shared {
+pub(super) struct Shared {
     magic: u64,
     file: RemoteFile,
     /// Of the allocation in the file, in bytes.
@@ -94,6 +94,44 @@ struct Shared {
     bytes: u64,
     /// Of the address in the allocation, in bytes.
     inside: u64,
+}
+
+impl Shared {
+    /// What other processes have to know of the memory at an address.
+    pub(super) fn of(address: usize) -> Result<Self> {
+        // Only HIP's own memory; OpenCL's is not looked for (rocclr/device/device.cpp, `IpcCreate`).
+        let allocation = registry::find(address)
+            .filter(|allocation| allocation.kind == Kind::Device && allocation.is_owned())
+            .ok_or(hipError_t::hipErrorInvalidValue)?;
+        let backing = allocation.backing()?;
+        Ok(Self {
+            magic: MAGIC,
+            file: RemoteFile::here(&*backing)?,
+            offset: backing.offset(),
+            bytes: allocation.bytes as u64,
+            inside: (address - allocation.base) as u64,
+        })
+    }
+
+    /// Whether the bytes, which anyone may have written, can be what [`of`](Self::of) made.
+    pub(super) fn is_plausible(&self) -> bool {
+        self.magic == MAGIC && self.inside < self.bytes
+    }
+
+    /// Maps the memory as of `kind`; its address.
+    pub(super) fn open(&self, call: &str, kind: Kind) -> Result<usize> {
+        let gone = hipError_t::hipErrorInvalidDevicePointer;
+        let bytes = usize::try_from(self.bytes).map_err(|_| gone)?;
+        let end = self.offset.checked_add(self.bytes).ok_or(gone)?;
+        let file = self.file.open(call, MEMORY, end).ok_or(gone)?;
+        let mapping = Mapping::of_file(file.as_fd(), self.offset, bytes)
+            .ok_or(hipError_t::hipErrorOutOfMemory)?;
+        let address = mapping.base() + self.inside as usize;
+        let device = device::current()?;
+        let allocation = Allocation::owned(mapping, bytes, kind, device, 0, 0);
+        registry::add(Arc::new(allocation));
+        Ok(address)
+    }
 }
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hcl-mem1");
@@ -107,18 +145,7 @@ pub(crate) unsafe extern "C" fn ipc_get_mem_handle(
         if out.is_null() || ptr.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        // Only HIP's own memory; OpenCL's is not looked for (rocclr/device/device.cpp, `IpcCreate`).
-        let allocation = registry::find(ptr as usize)
-            .filter(|allocation| allocation.kind == Kind::Device && allocation.is_owned())
-            .ok_or(hipError_t::hipErrorInvalidValue)?;
-        let backing = allocation.backing()?;
-        let shared = Shared {
-            magic: MAGIC,
-            file: RemoteFile::here(&*backing)?,
-            offset: backing.offset(),
-            bytes: allocation.bytes as u64,
-            inside: (ptr as usize - allocation.base) as u64,
-        };
+        let shared = Shared::of(ptr as usize)?;
         let mut handle = hipIpcMemHandle_t::default();
         // SAFETY: the handle has room for the value, asserted above; the caller's handle is not null and has room.
         unsafe {
@@ -140,23 +167,14 @@ pub(crate) unsafe extern "C" fn ipc_open_mem_handle(
         }
         // SAFETY: the handle has room for the value, and any bytes are numbers.
         let shared = unsafe { (&raw const handle).cast::<Shared>().read_unaligned() };
-        if shared.magic != MAGIC || shared.inside >= shared.bytes {
+        if !shared.is_plausible() {
             return Err(hipError_t::hipErrorInvalidValue);
         }
         // The process that shares the memory cannot open it (hipamd/src/hip_memory.cpp, `hipIpcOpenMemHandle`).
         if shared.file.is_here() {
             return Err(hipError_t::hipErrorInvalidContext);
         }
-        let gone = hipError_t::hipErrorInvalidDevicePointer;
-        let bytes = usize::try_from(shared.bytes).map_err(|_| gone)?;
-        let end = shared.offset.checked_add(shared.bytes).ok_or(gone)?;
-        let file = shared.file.open(CALL, MEMORY, end).ok_or(gone)?;
-        let mapping = Mapping::of_file(file.as_fd(), shared.offset, bytes)
-            .ok_or(hipError_t::hipErrorOutOfMemory)?;
-        let address = mapping.base() + shared.inside as usize;
-        let device = device::current()?;
-        let allocation = Allocation::owned(mapping, bytes, Kind::Opened, device, 0, 0);
-        registry::add(Arc::new(allocation));
+        let address = shared.open(CALL, Kind::Opened)?;
         // SAFETY: not null; room for a pointer by the C caller's promise.
         unsafe { store(out, address as *mut c_void) }
     })

@@ -5,8 +5,10 @@
 //! that are queued.
 
 mod settings;
+mod share;
 
 pub(crate) use settings::*;
+pub(crate) use share::*;
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -14,8 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hip_sys::{
-    hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemAllocNodeParams, hipMemAllocationType,
-    hipMemLocation, hipMemLocationType, hipMemPool_t, hipMemPoolProps, hipStream_t,
+    hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemAllocNodeParams,
+    hipMemAllocationHandleType, hipMemAllocationType, hipMemLocation, hipMemLocationType,
+    hipMemPool_t, hipMemPoolProps, hipStream_t,
 };
 use parking_lot::Mutex;
 
@@ -35,6 +38,10 @@ pub(crate) struct Pool {
     device: &'static Device,
     used: AtomicUsize,
     most_used: AtomicUsize,
+    /// As what the pool may be handed to other processes.
+    handle: hipMemAllocationHandleType,
+    /// Another's, of which this process may only open memory.
+    is_imported: bool,
     settings: Mutex<Settings>,
 }
 
@@ -85,9 +92,15 @@ impl Drop for Share {
 }
 
 impl Pool {
-    fn new(device: &'static Device) -> Arc<Self> {
+    fn new(
+        device: &'static Device,
+        handle: hipMemAllocationHandleType,
+        is_imported: bool,
+    ) -> Arc<Self> {
         Arc::new(Self {
             device,
+            handle,
+            is_imported,
             used: AtomicUsize::new(0),
             most_used: AtomicUsize::new(0),
             settings: Mutex::new(Settings {
@@ -104,6 +117,10 @@ impl Pool {
         out: *mut *mut c_void,
         bytes: usize,
     ) -> Result {
+        if self.is_imported {
+            log::refused(call, format_args!("the pool is another process's"));
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
         let once = || {
             let share: Keeps = Arc::new(Share::new(self, bytes));
             allocate_on(
@@ -135,7 +152,8 @@ fn of_device(device: &Device) -> &'static OfDevice {
     static ALL: OnceLock<Vec<OfDevice>> = OnceLock::new();
     let all = ALL.get_or_init(|| {
         let own = |device| {
-            let default = POOLS.insert(Pool::new(device));
+            let none = hipMemAllocationHandleType::hipMemHandleTypeNone;
+            let default = POOLS.insert(Pool::new(device, none, false));
             OfDevice {
                 default,
                 current: Mutex::new(default),
@@ -269,7 +287,8 @@ pub(crate) unsafe extern "C" fn free_async(ptr: *mut c_void, stream: hipStream_t
             return graph::free_for_program(base);
         }
         let freeable = registry::find(base).filter(|allocation| {
-            allocation.base == base && allocation.kind == Kind::Device && allocation.is_owned()
+            let kinds = [Kind::Device, Kind::Imported];
+            allocation.base == base && kinds.contains(&allocation.kind) && allocation.is_owned()
         });
         let mut queued = QUEUED.lock();
         let (Some(allocation), false) = (freeable, queued.contains(&base)) else {
@@ -351,7 +370,9 @@ pub(crate) unsafe extern "C" fn mem_pool_create(
         if props.allocType != hipMemAllocationType::hipMemAllocationTypePinned {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        let pool = Pool::new(location(&props.location)?);
+        let device = location(&props.location)?;
+        capture::forbid("hipMemPoolCreate")?;
+        let pool = Pool::new(device, props.handleTypes, false);
         // SAFETY: not null; room for a handle by the C caller's promise.
         unsafe { store(out, POOLS.insert(pool) as hipMemPool_t) }
     })
