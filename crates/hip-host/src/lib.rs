@@ -5,7 +5,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `device`, `error` | devices, their attributes; codes and the thread's last error |
+//! | `device`, `error`, `api_names` | devices, their attributes; codes and the thread's last error; names of functions by number |
 //! | `memory` | an address registry, allocation between guard pages, copies and fills |
 //! | `stream`, `event` | a thread for each stream, and points in it |
 //! | `graph` | work as a graph: made by hand, or captured from streams |
@@ -52,6 +52,7 @@
 //! | `HIPCL_CACHE_DIR` | where compiled kernels are kept, the user's cache folder if unset |
 
 pub mod absent;
+mod api_names;
 mod blas;
 pub mod coverage;
 mod device;

@@ -1,7 +1,9 @@
 //! HIP's functions, slot by slot.
 
 use crate::launch::occupancy;
-use crate::{device, error, event, graph, launch, lookup, memory, module, registered, stream};
+use crate::{
+    api_names, device, error, event, graph, launch, lookup, memory, module, registered, stream,
+};
 
 /// The table of HIP's functions.
 #[must_use]
@@ -18,6 +20,7 @@ pub const fn hip_api() -> hip_sys::Api {
         hipGetLastError: Some(error::get_last_error),
         hipPeekAtLastError: Some(error::peek_at_last_error),
         hipExtGetLastError: Some(error::ext_get_last_error),
+        hipApiName: Some(api_names::api_name),
         hipGetProcAddress: Some(lookup::get_proc_address),
 
         hipGetDeviceCount: Some(device::get_device_count),
@@ -31,9 +34,11 @@ pub const fn hip_api() -> hip_sys::Api {
         hipDeviceTotalMem: Some(device::device_total_mem),
         hipDeviceComputeCapability: Some(device::device_compute_capability),
         hipDeviceGetAttribute: Some(device::device_get_attribute),
+        hipGetDevicePropertiesR0000: Some(device::get_device_properties_r0000),
         hipGetDevicePropertiesR0600: Some(device::get_device_properties),
         hipDeviceSynchronize: Some(device::device_synchronize),
         hipMemGetInfo: Some(device::mem_get_info),
+        hipChooseDeviceR0000: Some(device::choose_device_r0000),
         hipChooseDeviceR0600: Some(device::choose_device),
         hipDeviceReset: Some(device::device_reset),
         hipSetDeviceFlags: Some(device::set_device_flags),

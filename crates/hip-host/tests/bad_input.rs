@@ -220,6 +220,7 @@ const FINE_WITH_NOTHING: &[&str] = &[
 
 /// These only write a result, or take an extent or mode of zero from the memory they are given.
 const FINE_WITH_ROOM: &[&str] = &[
+    "hipChooseDeviceR0000",
     "hipChooseDeviceR0600",
     "hipCtxGetCurrent",
     "hipCtxGetDevice",
@@ -250,6 +251,7 @@ const FINE_WITH_ROOM: &[&str] = &[
 
 /// Those, and one byte, one row or one flag is a good argument too; two equal device numbers are not peers.
 const FINE_WITH_ONE: &[&str] = &[
+    "hipChooseDeviceR0000",
     "hipChooseDeviceR0600",
     "hipCtxGetCurrent",
     "hipCtxGetDevice",

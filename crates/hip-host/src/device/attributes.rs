@@ -2,12 +2,17 @@
 
 use std::ffi::{c_char, c_int};
 
-use hip_sys::{hipDeviceAttribute_t as Attribute, hipDeviceProp_tR0600};
+use hip_sys::{hipDeviceAttribute_t as Attribute, hipDeviceProp_tR0000, hipDeviceProp_tR0600};
+
+use crate::memory::ROW_ALIGNMENT;
 
 use super::{
     CAPABILITY, Device, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, PCI_DOMAIN, WARP,
     architecture,
 };
+
+/// `wall_clock64` counts in kernels as many thousand ticks a second, as on AMD's cards.
+const CLOCK_KHZ: c_int = 100_000;
 
 impl Device {
     pub(super) fn attribute(&self, attribute: Attribute) -> Option<c_int> {
@@ -16,8 +21,7 @@ impl Device {
             Attribute::hipDeviceAttributeMaxThreadsPerBlock
             | Attribute::hipDeviceAttributeMaxBlockDimX
             | Attribute::hipDeviceAttributeMaxBlockDimY
-            | Attribute::hipDeviceAttributeMaxBlockDimZ
-            | Attribute::hipDeviceAttributeMaxThreadsDim => MAX_THREADS_PER_BLOCK as c_int,
+            | Attribute::hipDeviceAttributeMaxBlockDimZ => MAX_THREADS_PER_BLOCK as c_int,
             Attribute::hipDeviceAttributeMaxGridDimX => MAX_GRID[0] as c_int,
             Attribute::hipDeviceAttributeMaxGridDimY => MAX_GRID[1] as c_int,
             Attribute::hipDeviceAttributeMaxGridDimZ => MAX_GRID[2] as c_int,
@@ -76,8 +80,40 @@ impl Device {
             | Attribute::hipDeviceAttributeMemoryBusWidth
             | Attribute::hipDeviceAttributeL2CacheSize
             | Attribute::hipDeviceAttributeIsMultiGpuBoard
-            | Attribute::hipDeviceAttributeTccDriver
+            | Attribute::hipDeviceAttributeAccessPolicyMaxWindowSize
+            | Attribute::hipDeviceAttributeComputePreemptionSupported
+            | Attribute::hipDeviceAttributeLuidDeviceNodeMask
+            | Attribute::hipDeviceAttributeMultiGpuBoardGroupID
+            | Attribute::hipDeviceAttributePersistingL2CacheMaxSize
+            | Attribute::hipDeviceAttributeReservedSharedMemPerBlock
+            | Attribute::hipDeviceAttributeHostNumaId
+            | Attribute::hipDeviceAttributeMaxTextureCubemap
+            | Attribute::hipDeviceAttributeHdpMemFlushCntl
+            | Attribute::hipDeviceAttributeHdpRegFlushCntl
+            | Attribute::hipDeviceAttributePciChipId
             | Attribute::hipDeviceAttributeAsicRevision => 0,
+            Attribute::hipDeviceAttributeGlobalL1CacheSupported
+            | Attribute::hipDeviceAttributeLocalL1CacheSupported
+            | Attribute::hipDeviceAttributeCooperativeMultiDeviceUnmatchedFunc
+            | Attribute::hipDeviceAttributeCooperativeMultiDeviceUnmatchedGridDim
+            | Attribute::hipDeviceAttributeCooperativeMultiDeviceUnmatchedBlockDim
+            | Attribute::hipDeviceAttributeCooperativeMultiDeviceUnmatchedSharedMem
+            | Attribute::hipDeviceAttributeNumberOfXccs => 1,
+            // The limits of images stand for gfx9's; `ImageSupport` says that there are none here.
+            Attribute::hipDeviceAttributeMaxSurface1D
+            | Attribute::hipDeviceAttributeMaxTexture1DWidth
+            | Attribute::hipDeviceAttributeMaxTexture2DWidth
+            | Attribute::hipDeviceAttributeMaxTexture2DHeight
+            | Attribute::hipDeviceAttributeMaxTexture3DWidth
+            | Attribute::hipDeviceAttributeMaxTexture3DHeight => 16384,
+            Attribute::hipDeviceAttributeMaxTexture3DDepth => 8192,
+            Attribute::hipDeviceAttributeMaxTexture1DLinear
+            | Attribute::hipDeviceAttributeMaxTexture1DMipmap => c_int::MAX,
+            Attribute::hipDeviceAttributeSurfaceAlignment
+            | Attribute::hipDeviceAttributeTextureAlignment
+            | Attribute::hipDeviceAttributeTexturePitchAlignment => ROW_ALIGNMENT as c_int,
+            Attribute::hipDeviceAttributeWallClockRate => CLOCK_KHZ,
+            Attribute::hipDeviceAttributeMaxAvailableVgprsPerThread => 256,
             Attribute::hipDeviceAttributeFineGrainSupport => 1,
             _ => return None,
         })
@@ -117,6 +153,42 @@ impl Device {
         p.pciDomainID = c_int::from(PCI_DOMAIN);
         p.pciBusID = self.ordinal as c_int;
         p
+    }
+}
+
+impl Device {
+    /// The properties in the layout of HIP 5.
+    pub(super) fn old_properties(&self) -> hipDeviceProp_tR0000 {
+        let new = self.properties();
+        hipDeviceProp_tR0000 {
+            name: new.name,
+            totalGlobalMem: new.totalGlobalMem,
+            sharedMemPerBlock: new.sharedMemPerBlock,
+            regsPerBlock: new.regsPerBlock,
+            warpSize: new.warpSize,
+            maxThreadsPerBlock: new.maxThreadsPerBlock,
+            maxThreadsDim: new.maxThreadsDim,
+            maxGridSize: new.maxGridSize,
+            totalConstMem: new.totalConstMem,
+            major: new.major,
+            minor: new.minor,
+            multiProcessorCount: new.multiProcessorCount,
+            maxThreadsPerMultiProcessor: new.maxThreadsPerMultiProcessor,
+            clockInstructionRate: CLOCK_KHZ,
+            concurrentKernels: new.concurrentKernels,
+            pciDomainID: new.pciDomainID,
+            pciBusID: new.pciBusID,
+            pciDeviceID: new.pciDeviceID,
+            maxSharedMemoryPerMultiProcessor: new.maxSharedMemoryPerMultiProcessor,
+            canMapHostMemory: new.canMapHostMemory,
+            gcnArchName: new.gcnArchName,
+            cooperativeLaunch: new.cooperativeLaunch,
+            memPitch: new.memPitch,
+            textureAlignment: ROW_ALIGNMENT,
+            texturePitchAlignment: ROW_ALIGNMENT,
+            managedMemory: new.managedMemory,
+            ..hipDeviceProp_tR0000::default()
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
 use hip_sys::{
-    hipDevice_t, hipDeviceAttribute_t as Attribute, hipDeviceProp_tR0600, hipError_t, hipUUID,
+    hipDevice_t, hipDeviceAttribute_t as Attribute, hipDeviceProp_tR0000, hipDeviceProp_tR0600,
+    hipError_t, hipUUID,
 };
 
 use super::{CAPABILITY, all, by_ordinal, current, set_current};
@@ -106,12 +107,15 @@ pub(crate) unsafe extern "C" fn device_get_pci_bus_id(
     entry("hipDeviceGetPCIBusId", || {
         let device = by_ordinal(device)?;
         let address = device.pci_address();
-        // A cut address would name another device, so too little room is an error.
-        if out.is_null() || len <= 0 || (len as usize) <= address.len() {
+        if out.is_null() || len <= 0 {
             return Err(hipError_t::hipErrorInvalidValue);
         }
         // SAFETY: not null, and the C caller promises `len` bytes.
         unsafe { write_text(out, len as usize, &address) };
+        // What fits is written, but a cut address names another device.
+        if len as usize <= address.len() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
         Ok(())
     })
 }
@@ -207,6 +211,19 @@ pub(crate) unsafe extern "C" fn get_device_properties(
         }
         // SAFETY: not null; the C caller promises room for the structure.
         unsafe { store(out, by_ordinal(device)?.properties()) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn get_device_properties_r0000(
+    out: *mut hipDeviceProp_tR0000,
+    device: c_int,
+) -> hipError_t {
+    entry("hipGetDevicePropertiesR0000", || {
+        if out.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        // SAFETY: not null; the C caller promises room for the structure.
+        unsafe { store(out, by_ordinal(device)?.old_properties()) }
     })
 }
 

@@ -28,6 +28,14 @@ fn find(context: hipCtx_t) -> Result<&'static Device> {
         .ok_or(hipError_t::hipErrorInvalidContext)
 }
 
+/// # Errors
+/// `hipErrorInvalidValue` if it is no context.
+pub(crate) fn check_context(context: hipCtx_t) -> Result {
+    find(context)
+        .map(|_| ())
+        .map_err(|_| hipError_t::hipErrorInvalidValue)
+}
+
 /// As [`by_ordinal`], with the code that context calls answer for a device that is not there.
 fn device(ordinal: hipDevice_t, otherwise: hipError_t) -> Result<&'static Device> {
     by_ordinal(ordinal).map_err(|_| otherwise)
@@ -42,7 +50,7 @@ fn replace_top(device: Option<&'static Device>) {
 
 pub(crate) unsafe extern "C" fn ctx_create(
     out: *mut hipCtx_t,
-    _flags: c_uint,
+    flags: c_uint,
     ordinal: hipDevice_t,
 ) -> hipError_t {
     entry("hipCtxCreate", || {
@@ -51,6 +59,7 @@ pub(crate) unsafe extern "C" fn ctx_create(
         }
         let device = device(ordinal, hipError_t::hipErrorInvalidValue)?;
         device.contexts.fetch_add(1, Ordering::AcqRel);
+        device.keep_flags(flags);
         set_current(device);
         STACK.with_borrow_mut(|stack| stack.push(device));
         // SAFETY: not null; room for a handle by the C caller's promise.

@@ -3,8 +3,9 @@
 use std::ffi::{c_int, c_uint};
 
 use hip_sys::{
-    hipDeviceLmemResizeToMax, hipDeviceMapHost, hipDeviceProp_tR0600, hipDeviceScheduleMask,
-    hipError_t, hipFuncCache_t, hipLimit_t, hipSharedMemConfig,
+    hipDeviceLmemResizeToMax, hipDeviceMapHost, hipDeviceProp_tR0000, hipDeviceProp_tR0600,
+    hipDeviceScheduleMask, hipDeviceScheduleSpin, hipError_t, hipFuncCache_t, hipLimit_t,
+    hipSharedMemConfig,
 };
 
 use super::{Device, all, current, peer};
@@ -15,21 +16,26 @@ use crate::stream;
 /// Settings that the model keeps but that change nothing in it: it has no spinning host, and stacks that grow.
 pub(super) struct Settings {
     flags: c_uint,
-    /// Bytes, by the number of the limit.
-    limits: [usize; 3],
+    /// Bytes of a thread's stack, and of the heap of `malloc` in kernels.
+    limits: [usize; 2],
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            flags: 0,
-            // A thread's stack, the buffer of `printf`, the heap of `malloc` in kernels.
-            limits: [1024, 1 << 20, 8 << 20],
+            // The host spins, until the program says otherwise.
+            flags: hipDeviceScheduleSpin,
+            limits: [1024, 8 << 20],
         }
     }
 }
 
 impl Device {
+    /// What `hipGetDeviceFlags` tells from now on.
+    pub(super) fn keep_flags(&self, flags: c_uint) {
+        self.settings.lock().flags = flags;
+    }
+
     /// Whether the program has done anything with the device.
     pub(super) fn is_in_use(&self) -> bool {
         use std::sync::atomic::Ordering;
@@ -47,7 +53,8 @@ pub(crate) unsafe extern "C" fn set_device_flags(flags: c_uint) -> hipError_t {
         if flags & !known != 0 || schedule.count_ones() > 1 {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        current()?.settings.lock().flags = flags;
+        // Only the way of waiting is kept.
+        current()?.keep_flags(schedule);
         Ok(())
     })
 }
@@ -59,13 +66,20 @@ pub(crate) unsafe extern "C" fn get_device_flags(out: *mut c_uint) -> hipError_t
     })
 }
 
+const UNSUPPORTED: hipError_t = hipError_t::hipErrorUnsupportedLimit;
+
+/// Where the limit is kept, if a program may ask for it and set it.
+///
+/// ROCm has no size for `printf` to set, tells the bounds of scratch memory and sets none, and calls anything from
+/// `hipLimitRange` on invalid, which it compares as a signed number.
 fn limit_index(limit: hipLimit_t) -> Result<usize> {
-    // Stack, printf buffer and heap count from 0. `hipLimitRange`, one beyond the last, differs from release to release.
     match limit {
-        hipLimit_t::hipLimitStackSize
-        | hipLimit_t::hipLimitPrintfFifoSize
-        | hipLimit_t::hipLimitMallocHeapSize => Ok(limit.0 as usize),
-        _ => Err(hipError_t::hipErrorUnsupportedLimit),
+        hipLimit_t::hipLimitStackSize => Ok(0),
+        hipLimit_t::hipLimitMallocHeapSize => Ok(1),
+        _ if limit.0.cast_signed() > hipLimit_t::hipExtLimitScratchCurrent.0.cast_signed() => {
+            Err(hipError_t::hipErrorInvalidValue)
+        }
+        _ => Err(UNSUPPORTED),
     }
 }
 
@@ -74,7 +88,12 @@ pub(crate) unsafe extern "C" fn device_get_limit(out: *mut usize, limit: hipLimi
         if out.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        let value = current()?.settings.lock().limits[limit_index(limit)?];
+        let value = match limit {
+            // Stacks grow here, so no scratch memory is set aside.
+            hipLimit_t::hipExtLimitScratchMin | hipLimit_t::hipExtLimitScratchCurrent => 0,
+            hipLimit_t::hipExtLimitScratchMax => 4 << 30,
+            _ => current()?.settings.lock().limits[limit_index(limit)?],
+        };
         // SAFETY: not null; room for a size by the C caller's promise.
         unsafe { store(out, value) }
     })
@@ -82,6 +101,10 @@ pub(crate) unsafe extern "C" fn device_get_limit(out: *mut usize, limit: hipLimi
 
 pub(crate) unsafe extern "C" fn device_set_limit(limit: hipLimit_t, value: usize) -> hipError_t {
     entry("hipDeviceSetLimit", || {
+        if limit == hipLimit_t::hipExtLimitScratchCurrent {
+            // Beyond the most that scratch memory may be, or, without any, beyond none.
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
         let index = limit_index(limit)?;
         if value > current()?.total_bytes {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -140,6 +163,39 @@ pub(crate) unsafe extern "C" fn device_reset() -> hipError_t {
         peer::forget(device);
         *device.settings.lock() = Settings::default();
         Ok(())
+    })
+}
+
+/// ROCm's older form for programs that look the function up by its plain name: it checks its arguments and, with what the
+/// program wishes for left open, chooses none.
+pub(crate) unsafe extern "C" fn choose_device_r0000(
+    out: *mut c_int,
+    wish: *const hipDeviceProp_tR0000,
+) -> hipError_t {
+    entry("hipChooseDeviceR0000", || {
+        if out.is_null() || wish.is_null() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
+        // SAFETY: not null; the C caller promises a structure it has filled.
+        let wish = unsafe { wish.read_unaligned() };
+        let fits = |device: &&Device| {
+            let has = device.properties();
+            (has.major, has.minor) >= (wish.major, wish.minor)
+                && has.totalGlobalMem >= wish.totalGlobalMem
+                && has.sharedMemPerBlock >= wish.sharedMemPerBlock
+                && has.maxThreadsPerBlock >= wish.maxThreadsPerBlock
+        };
+        let wishes = wish.major != 0
+            || wish.totalGlobalMem != 0
+            || wish.sharedMemPerBlock != 0
+            || wish.maxThreadsPerBlock != 0;
+        current()?;
+        if !wishes {
+            return Ok(());
+        }
+        let best = all().iter().find(fits).map_or(0, |device| device.ordinal);
+        // SAFETY: not null; room for an int by the C caller's promise.
+        unsafe { store(out, best as c_int) }
     })
 }
 
