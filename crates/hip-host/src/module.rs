@@ -266,6 +266,9 @@ pub(crate) unsafe extern "C" fn module_load(
         device::current()?;
         // SAFETY: not null; the C caller promises a terminated string.
         let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
+        if path.is_empty() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
         let bytes = std::fs::read(&*path).map_err(|_| hipError_t::hipErrorFileNotFound)?;
         load("hipModuleLoad", out, container::unwrap(&bytes))
     })
@@ -339,6 +342,9 @@ pub(crate) unsafe extern "C" fn module_get_global(
             .ok_or(hipError_t::hipErrorInvalidResourceHandle)?;
         // SAFETY: not null; the C caller promises a terminated string.
         let name = unsafe { CStr::from_ptr(name) };
+        if name.is_empty() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
         let (address, size) = module
             .image
             .variable(name)
@@ -377,6 +383,9 @@ pub(crate) unsafe extern "C" fn module_get_function(
             .ok_or(hipError_t::hipErrorInvalidResourceHandle)?;
         // SAFETY: not null; the C caller promises a terminated string.
         let name = unsafe { CStr::from_ptr(name) };
+        if name.is_empty() {
+            return Err(hipError_t::hipErrorInvalidValue);
+        }
         let index = module.image.index_of(name).ok_or_else(|| {
             log::refused(
                 "hipModuleGetFunction",

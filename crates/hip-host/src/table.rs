@@ -251,12 +251,17 @@ pub const fn hip_api() -> hip_sys::Api {
             occupancy::module_occupancy_max_potential_block_size_with_flags,
         ),
 
+        hipConfigureCall: Some(registered::configure_call),
+        hipSetupArgument: Some(registered::setup_argument),
+        hipLaunchByPtr: Some(registered::launch_by_ptr),
         hipLaunchKernel: Some(registered::launch_kernel),
         hipLaunchKernel_spt: Some(registered::launch_kernel_spt),
         hipLaunchCooperativeKernel: Some(registered::launch_cooperative_kernel),
         hipLaunchCooperativeKernel_spt: Some(registered::launch_cooperative_kernel_spt),
         hipFuncGetAttributes: Some(registered::func_get_attributes),
         hipFuncSetAttribute: Some(registered::func_set_attribute),
+        hipFuncSetCacheConfig: Some(registered::func_set_cache_config),
+        hipFuncSetSharedMemConfig: Some(registered::func_set_shared_mem_config),
         hipGetFuncBySymbol: Some(registered::get_func_by_symbol),
         hipOccupancyMaxActiveBlocksPerMultiprocessor: Some(registered::occupancy_max_active_blocks),
         hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags: Some(

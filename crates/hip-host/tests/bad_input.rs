@@ -162,6 +162,7 @@ hip_sys::for_each_function!(call_everything);
 
 /// Zero is a device, a size of nothing or the default of each of these; null the default stream, or what may be freed.
 const FINE_WITH_NOTHING: &[&str] = &[
+    "hipConfigureCall",
     "hipCtxSetCurrent",
     "hipDeviceGetStreamPriorityRange",
     "hipDevicePrimaryCtxGetState",
@@ -174,6 +175,8 @@ const FINE_WITH_NOTHING: &[&str] = &[
     "hipDeviceSynchronize",
     "hipFree",
     "hipFreeHost",
+    "hipFuncSetCacheConfig",
+    "hipFuncSetSharedMemConfig",
     "hipHostFree",
     "hipInit",
     "hipMemcpy",
@@ -222,6 +225,7 @@ const FINE_WITH_NOTHING: &[&str] = &[
 const FINE_WITH_ROOM: &[&str] = &[
     "hipChooseDeviceR0000",
     "hipChooseDeviceR0600",
+    "hipConfigureCall",
     "hipCtxGetCurrent",
     "hipCtxGetDevice",
     "hipCtxGetSharedMemConfig",
@@ -234,6 +238,7 @@ const FINE_WITH_ROOM: &[&str] = &[
     "hipDriverGetVersion",
     "hipEventCreate",
     "hipExtStreamCreateWithCUMask",
+    "hipFuncSetSharedMemConfig",
     "hipGetDevice",
     "hipGetDeviceCount",
     "hipGetDeviceFlags",
@@ -253,6 +258,7 @@ const FINE_WITH_ROOM: &[&str] = &[
 const FINE_WITH_ONE: &[&str] = &[
     "hipChooseDeviceR0000",
     "hipChooseDeviceR0600",
+    "hipConfigureCall",
     "hipCtxGetCurrent",
     "hipCtxGetDevice",
     "hipCtxGetSharedMemConfig",
@@ -268,6 +274,7 @@ const FINE_WITH_ONE: &[&str] = &[
     "hipEventCreateWithFlags",
     "hipExtMallocWithFlags",
     "hipExtStreamCreateWithCUMask",
+    "hipFuncSetSharedMemConfig",
     "hipGetDevice",
     "hipGetDeviceCount",
     "hipGetDeviceFlags",

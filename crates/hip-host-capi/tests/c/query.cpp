@@ -19,7 +19,10 @@ static void occupancy(hipFunction_t function) {
     CHECK(block == 1024 && grid > 0 && grid % 2 == 0);
     OK(hipModuleOccupancyMaxPotentialBlockSize(&grid, &block, function, 0, 300));
     CHECK(block > 0 && block <= 320 && block % 64 == 0);
-    INVALID(hipModuleOccupancyMaxPotentialBlockSize(&grid, &block, function, 0, -1));
+    OK(hipModuleOccupancyMaxPotentialBlockSize(&grid, &block, function, 0, -1));
+    CHECK(block == 1024);
+    OK(hipModuleOccupancyMaxPotentialBlockSize(&grid, &block, function, 0, 32));
+    CHECK(block == 64);
     OK(hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
     CHECK(value == 1024);
     INVALID(hipFuncGetAttribute(&value, (hipFunction_attribute)99, function));
@@ -77,10 +80,10 @@ static void nothing_is_registered(void) {
     RETURNS(hipErrorInvalidDeviceFunction,
             hipLaunchKernel((const void*)function, dim3(1), dim3(1), NULL, 0, NULL));
     hipFuncAttributes attributes;
-    RETURNS(hipErrorInvalidDeviceFunction, hipFuncGetAttributes(&attributes, (const void*)function));
+    RETURNS(hipErrorInvalidSymbol, hipFuncGetAttributes(&attributes, (const void*)function));
     // Later successes do not hide the last failure from this call.
     OK(hipSetDevice(0));
-    RETURNS(hipErrorInvalidDeviceFunction, hipExtGetLastError());
+    RETURNS(hipErrorInvalidSymbol, hipExtGetLastError());
     RETURNS(hipSuccess, hipExtGetLastError());
 }
 

@@ -91,17 +91,18 @@ fn best_block(
     flags: c_uint,
 ) -> hipError_t {
     entry(call, || {
-        if grid.is_null() || block.is_null() || flags > 1 || limit < 0 {
+        if grid.is_null() || block.is_null() || flags > 1 {
             return Err(INVALID);
         }
         known(function)?;
         let limit = match limit {
-            0 => MAX_THREADS_PER_BLOCK as usize,
+            // Less than none is no limit either.
+            ..=0 => MAX_THREADS_PER_BLOCK as usize,
             limit => (limit as usize).min(MAX_THREADS_PER_BLOCK as usize),
         };
         let warp = WARP as usize;
-        // The largest of those that keep most threads at work; a limit below a wavefront is a block of its own.
-        let sizes = (1..=limit / warp).map(|warps| warps * warp);
+        // The largest of those that keep most threads at work; a limit is rounded up to wavefronts.
+        let sizes = (1..=limit.div_ceil(warp)).map(|warps| warps * warp);
         let best = sizes
             .max_by_key(|&threads| (threads * blocks_of_a_unit(threads, shared), threads))
             .unwrap_or(limit);

@@ -21,7 +21,7 @@ pub(crate) fn wrap(library: &[u8]) -> Vec<u8> {
 /// The shared library in a code object.
 pub(crate) fn unwrap(code: &[u8]) -> Result<&[u8], LoadError> {
     if !code.starts_with(&MAGIC) {
-        return Err(LoadError::OtherPlatform);
+        return Err(foreign(|at| code.get(at).copied()));
     }
     let (header, rest) = code.split_at_checked(HEADER).ok_or(LoadError::Damaged)?;
     let library = rest.get(..length(header)?).ok_or(LoadError::Damaged)?;
@@ -29,6 +29,26 @@ pub(crate) fn unwrap(code: &[u8]) -> Result<&[u8], LoadError> {
         return Err(LoadError::Damaged);
     }
     Ok(library)
+}
+
+/// What code for AMD's processors begins with: an ELF file, a bundle of several, a compressed bundle.
+const FOREIGN: [&[u8]; 3] = [b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"];
+
+/// Whether the bytes begin so; none after the first that differs is looked at.
+fn begins_with(magic: &[u8], byte: impl Fn(usize) -> Option<u8>) -> bool {
+    magic
+        .iter()
+        .enumerate()
+        .all(|(at, wanted)| byte(at) == Some(*wanted))
+}
+
+/// Why bytes that are not this platform's are refused.
+fn foreign(byte: impl Fn(usize) -> Option<u8> + Copy) -> LoadError {
+    if FOREIGN.iter().any(|magic| begins_with(magic, byte)) {
+        LoadError::OtherPlatform
+    } else {
+        LoadError::Damaged
+    }
 }
 
 fn length(header: &[u8]) -> Result<usize, LoadError> {
@@ -47,12 +67,13 @@ fn length(header: &[u8]) -> Result<usize, LoadError> {
 /// As [`unwrap`], where only the address is known.
 ///
 /// # Safety
-/// `code` points to a code object of whatever platform: at least eight readable bytes and, if they are this platform's
-/// magic, as many as the header says.
+/// `code` points to a code object of whatever platform, or to bytes that differ from every platform's first ones: readable as
+/// far as they agree with one and, if they are this platform's magic, as far as the header says.
 pub(crate) unsafe fn unwrap_at<'a>(code: *const u8) -> Result<&'a [u8], LoadError> {
-    // SAFETY: eight bytes are readable by this function's contract.
-    if unsafe { std::slice::from_raw_parts(code, MAGIC.len()) } != MAGIC {
-        return Err(LoadError::OtherPlatform);
+    // SAFETY: read byte by byte up to the first that differs, which this function's contract allows.
+    let byte = |at| Some(unsafe { *code.add(at) });
+    if !begins_with(&MAGIC, byte) {
+        return Err(foreign(byte));
     }
     // SAFETY: the magic says that a header follows, by this function's contract readable.
     let length = length(unsafe { std::slice::from_raw_parts(code, HEADER) })?;
