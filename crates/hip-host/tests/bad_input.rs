@@ -165,6 +165,7 @@ const FINE_WITH_NOTHING: &[&str] = &[
     "hipConfigureCall",
     "hipCtxSetCurrent",
     "hipDeviceGetStreamPriorityRange",
+    "hipDeviceGraphMemTrim",
     "hipDevicePrimaryCtxGetState",
     "hipDevicePrimaryCtxRelease",
     "hipDevicePrimaryCtxReset",

@@ -11,7 +11,6 @@ use hip_sys::{
 use super::nodes::{Graph, Node};
 use super::operation::Operation;
 use crate::error::{Result, entry, store};
-use crate::memory::copy::Transfer;
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
 
@@ -85,6 +84,9 @@ pub(crate) unsafe extern "C" fn graph_clone(
         if out.is_null() {
             return Err(INVALID);
         }
+        if original.has_memory() {
+            return Err(hipError_t::hipErrorNotSupported);
+        }
         // SAFETY: not null; room for a handle by the C caller's promise.
         unsafe { store(out, original.duplicate().handle()) }
     })
@@ -151,7 +153,7 @@ nodes! {
     graph_add_memcpy_node "hipGraphAddMemcpyNode" (params: *const hipMemcpy3DParms) Operation::copy(params);
     graph_add_memcpy_node_1d "hipGraphAddMemcpyNode1D"
         (to: *mut c_void, from: *const c_void, bytes: usize, kind: hipMemcpyKind)
-        Ok(Operation::Copy(Transfer::row(to as usize, from as usize, bytes, kind)));
+        Operation::row(to, from, bytes, kind);
     graph_add_memset_node "hipGraphAddMemsetNode" (params: *const hipMemsetParams) Operation::set(params);
     graph_add_host_node "hipGraphAddHostNode" (params: *const hipHostNodeParams) Operation::host(params);
     graph_add_event_record_node "hipGraphAddEventRecordNode" (event: hipEvent_t) Operation::of_event(event, true);
@@ -165,7 +167,7 @@ pub(crate) unsafe extern "C" fn graph_add_child_graph_node(
     count: usize,
     child: hipGraph_t,
 ) -> hipError_t {
-    let operation = || child_of(graph, child).map(Operation::Child);
+    let operation = || child_of(child).map(Operation::Child);
     // SAFETY: the C caller promises room for a handle and the list of nodes.
     unsafe {
         add(
@@ -178,17 +180,17 @@ pub(crate) unsafe extern "C" fn graph_add_child_graph_node(
     }
 }
 
-/// A copy of `child` as it is now, which is what the node holds. A graph cannot be its own child.
-pub(super) fn child_of(graph: hipGraph_t, child: hipGraph_t) -> Result<std::sync::Arc<Graph>> {
-    if graph == child {
-        return Err(INVALID);
-    }
+/// A copy of `child` as it is now, which is what the node holds; so a graph may be its own child.
+pub(super) fn child_of(child: hipGraph_t) -> Result<std::sync::Arc<Graph>> {
     Ok(Graph::find(child)?.duplicate())
 }
 
 pub(crate) unsafe extern "C" fn graph_destroy_node(node: hipGraphNode_t) -> hipError_t {
     entry("hipGraphDestroyNode", || {
         let node = Node::find(node)?;
+        if node.operation().is_of_memory() {
+            return Err(hipError_t::hipErrorNotSupported);
+        }
         node.graph()?.remove(node.token);
         Ok(())
     })

@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use super::build::child_of;
 use super::memory::refuse_live;
 use super::nodes::{Graph, Node};
+use super::object::Objects;
 use super::operation::Operation;
 use super::plan::Plan;
 use crate::error::{Result, entry, store};
 use crate::handles::Handles;
-use crate::memory::copy::Transfer;
 use crate::stream;
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
@@ -28,6 +28,7 @@ static EXECS: Handles<Exec> = Handles::new();
 struct Exec {
     parts: Mutex<Parts>,
     flags: c_ulonglong,
+    _objects: Objects,
 }
 
 struct Parts {
@@ -82,15 +83,19 @@ fn steps(graph: &Graph) -> Result<Vec<Step>> {
 }
 
 fn instantiate(out: *mut hipGraphExec_t, graph: hipGraph_t, flags: c_ulonglong) -> Result {
-    // Free memory on launch, upload, launch from the device, use the nodes' priorities.
-    const KNOWN: c_ulonglong = 0xf;
+    // Free memory on launch, launch from the device, use the nodes' priorities; uploading (2) is no flag of this call.
+    const KNOWN: c_ulonglong = 0xd;
     if out.is_null() || graph.is_null() || flags & !KNOWN != 0 {
         return Err(INVALID);
     }
-    let steps = steps(&*Graph::find(graph)?)?;
+    let graph = Graph::find(graph)?;
+    let steps = steps(&graph)?;
+    graph.make_ready()?;
+    let objects = graph.objects.lock().share();
     let exec = Exec {
         parts: Mutex::new(Parts { steps, plan: None }),
         flags,
+        _objects: objects,
     };
     // SAFETY: not null; room for a handle by the C caller's promise.
     unsafe { store(out, EXECS.insert(Arc::new(exec)) as hipGraphExec_t) }
@@ -214,7 +219,7 @@ fn put(
         let operation = operation()?.frozen()?;
         operation.check(call)?;
         change(exec, node, |step| {
-            if step.operation.kind() != operation.kind() {
+            if !step.operation.can_become(&operation) {
                 return Err(INVALID);
             }
             step.operation = operation;
@@ -241,10 +246,14 @@ set! {
     graph_exec_kernel_node_set_params "hipGraphExecKernelNodeSetParams" (params: *const hipKernelNodeParams)
         Operation::kernel(params);
     graph_exec_memcpy_node_set_params "hipGraphExecMemcpyNodeSetParams" (params: *mut hipMemcpy3DParms)
-        Operation::copy(params);
+        Operation::copy(params).map_err(|code| match code {
+            // Here a pitch is an argument like another.
+            hipError_t::hipErrorInvalidPitchValue => INVALID,
+            code => code,
+        });
     graph_exec_memcpy_node_set_params_1d "hipGraphExecMemcpyNodeSetParams1D"
         (to: *mut c_void, from: *const c_void, bytes: usize, kind: hipMemcpyKind)
-        Ok(Operation::Copy(Transfer::row(to as usize, from as usize, bytes, kind)));
+        Operation::changed_row(to, from, bytes, kind);
     graph_exec_memset_node_set_params "hipGraphExecMemsetNodeSetParams" (params: *const hipMemsetParams)
         Operation::set(params);
     graph_exec_host_node_set_params "hipGraphExecHostNodeSetParams" (params: *const hipHostNodeParams)
@@ -253,13 +262,32 @@ set! {
         Operation::of_event(event, true);
     graph_exec_event_wait_node_set_event "hipGraphExecEventWaitNodeSetEvent" (event: hipEvent_t)
         Operation::of_event(event, false);
-    graph_exec_child_graph_node_set_params "hipGraphExecChildGraphNodeSetParams" (child: hipGraph_t)
-        frozen_child(child);
+}
+
+pub(crate) unsafe extern "C" fn graph_exec_child_graph_node_set_params(
+    exec: hipGraphExec_t,
+    node: hipGraphNode_t,
+    child: hipGraph_t,
+) -> hipError_t {
+    entry("hipGraphExecChildGraphNodeSetParams", || {
+        let operation = frozen_child(child)?;
+        change(exec, node, |step| {
+            if step.operation.kind() != operation.kind() {
+                return Err(INVALID);
+            }
+            // Nodes and waits must be those the graph was made ready with; ROCm's word for it is this one.
+            if !step.operation.is_alike(&operation) {
+                return Err(hipError_t::hipErrorUnknown);
+            }
+            step.operation = operation;
+            Ok(())
+        })
+    })
 }
 
 /// The operations of a graph as they are now; its handle is not kept.
 fn frozen_child(child: hipGraph_t) -> Result<Operation> {
-    let copy = child_of(std::ptr::null_mut(), child)?;
+    let copy = child_of(child)?;
     let frozen = Operation::Child(copy.clone()).frozen();
     copy.destroy();
     frozen
@@ -319,12 +347,15 @@ pub(crate) unsafe extern "C" fn graph_exec_update(
         parts.plan = None;
         let old = &mut parts.steps;
         let differs = |(old, new): &(&Step, &Step)| old.operation.kind() != new.operation.kind();
+        let is_changed = |(old, new): &(&Step, &Step)| !old.operation.can_become(&new.operation);
         let is_shaped = |(old, new): (&Step, &Step)| old.after == new.after;
         let same_shape = old.len() == fresh.len() && old.iter().zip(&fresh).all(is_shaped);
         let (node, outcome) = if !same_shape {
             (0, Update::hipGraphExecUpdateErrorTopologyChanged)
         } else if let Some((_, new)) = old.iter().zip(&fresh).find(differs) {
             (new.node, Update::hipGraphExecUpdateErrorNodeTypeChanged)
+        } else if let Some((_, new)) = old.iter().zip(&fresh).find(is_changed) {
+            (new.node, Update::hipGraphExecUpdateErrorParametersChanged)
         } else {
             (0, Update::hipGraphExecUpdateSuccess)
         };

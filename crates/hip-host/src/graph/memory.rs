@@ -6,19 +6,20 @@
 //! outlives the graph; until it is freed the graph cannot be launched again (hipamd/src/hip_graph_internal.cpp, `GraphExec::Run`).
 
 use std::collections::HashMap;
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
 use hip_sys::{
-    hipDeviceptr_t, hipError_t, hipGraph_t, hipGraphNode_t, hipMemAccessDesc,
-    hipMemAllocNodeParams, hipMemAllocationType,
+    hipDeviceptr_t, hipError_t, hipGraph_t, hipGraphMemAttributeType as Attribute, hipGraphNode_t,
+    hipMemAccessDesc, hipMemAllocNodeParams, hipMemAllocationType,
 };
 use parking_lot::Mutex;
 
 use super::build::add;
 use super::nodes::Node;
 use super::operation::Operation;
+use crate::device;
 use crate::error::{Result, entry, store};
 use crate::log;
 use crate::memory::registry::{self, Allocation, Kind};
@@ -105,13 +106,25 @@ impl GraphMemory {
 
     /// Releases it as a launch with `hipGraphInstantiateFlagAutoFreeOnLaunch` does before it allocates again.
     pub(super) fn release(&self) -> bool {
-        self.live.swap(false, Ordering::AcqRel)
+        let was_live = self.live.swap(false, Ordering::AcqRel);
+        if was_live {
+            self.account().remove(self.params.given.bytesize);
+        }
+        was_live
+    }
+
+    /// Of the device that the memory was asked for on.
+    fn account(&self) -> &'static Account {
+        let ordinal = self.params.given.poolProps.location.id;
+        &accounts()[usize::try_from(ordinal).unwrap_or(0)]
     }
 
     /// The work of the allocating node: what was there before is not to be relied on.
     pub(super) fn allocate(&self) -> Result<Task> {
         let allocation = self.allocation()?;
-        self.live.store(true, Ordering::Release);
+        if !self.live.swap(true, Ordering::AcqRel) {
+            self.account().add(self.params.given.bytesize);
+        }
         Ok(Arc::new(move || {
             allocation.poison();
             Ok(())
@@ -130,7 +143,8 @@ impl Drop for GraphMemory {
             all.remove(&self.base);
         }
         drop(all);
-        if self.is_live() {
+        // Memory that a launch left is the program's from here on.
+        if self.release() {
             return;
         }
         if let Ok(allocation) = self.allocation() {
@@ -138,6 +152,82 @@ impl Drop for GraphMemory {
             registry::remove(self.base);
         }
     }
+}
+
+/// The memory of graphs that launches allocated and nothing released, and the most there was.
+#[derive(Default)]
+struct Account {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Account {
+    fn add(&self, bytes: usize) {
+        let now = self.now.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        self.most.fetch_max(now, Ordering::AcqRel);
+    }
+
+    fn remove(&self, bytes: usize) {
+        self.now.fetch_sub(bytes, Ordering::AcqRel);
+    }
+}
+
+/// By device.
+fn accounts() -> &'static [Account] {
+    static ALL: LazyLock<Vec<Account>> =
+        LazyLock::new(|| device::all().iter().map(|_| Account::default()).collect());
+    &ALL
+}
+
+fn account_of(ordinal: c_int) -> Result<&'static Account> {
+    Ok(&accounts()[device::by_ordinal(ordinal)?.ordinal])
+}
+
+pub(crate) unsafe extern "C" fn device_get_graph_mem_attribute(
+    ordinal: c_int,
+    attribute: Attribute,
+    out: *mut c_void,
+) -> hipError_t {
+    entry("hipDeviceGetGraphMemAttribute", || {
+        let account = account_of(ordinal)?;
+        // Nothing is set aside, so what is reserved is what is used.
+        let value = match attribute {
+            Attribute::hipGraphMemAttrUsedMemCurrent
+            | Attribute::hipGraphMemAttrReservedMemCurrent => &account.now,
+            Attribute::hipGraphMemAttrUsedMemHigh | Attribute::hipGraphMemAttrReservedMemHigh => {
+                &account.most
+            }
+            _ => return Err(INVALID),
+        };
+        // SAFETY: null is refused by `store`; otherwise room for a 64-bit number by the C caller's promise.
+        unsafe { store(out.cast(), value.load(Ordering::Acquire) as u64) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn device_set_graph_mem_attribute(
+    ordinal: c_int,
+    attribute: Attribute,
+    value: *mut c_void,
+) -> hipError_t {
+    entry("hipDeviceSetGraphMemAttribute", || {
+        let account = account_of(ordinal)?;
+        let is_mark = matches!(
+            attribute,
+            Attribute::hipGraphMemAttrUsedMemHigh | Attribute::hipGraphMemAttrReservedMemHigh
+        );
+        // SAFETY: null is refused first; otherwise a 64-bit number by the C caller's promise.
+        if value.is_null() || !is_mark || unsafe { value.cast::<u64>().read_unaligned() } != 0 {
+            return Err(INVALID);
+        }
+        let now = account.now.load(Ordering::Acquire);
+        account.most.store(now, Ordering::Release);
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn device_graph_mem_trim(ordinal: c_int) -> hipError_t {
+    // Nothing is set aside, so there is nothing to give back.
+    entry("hipDeviceGraphMemTrim", || account_of(ordinal).map(|_| ()))
 }
 
 /// Whether memory that begins at `base` is a graph's.
@@ -209,6 +299,23 @@ unsafe fn read(params: *mut hipMemAllocNodeParams) -> Result<Params> {
     Ok(Params { given, access })
 }
 
+/// An allocation as described; its address is stored in the description.
+///
+/// # Safety
+/// `params` is null, or readable with its list and writable.
+pub(super) unsafe fn allocation(
+    call: &'static str,
+    params: *mut hipMemAllocNodeParams,
+) -> Result<Operation> {
+    // SAFETY: this function's contract.
+    let Params { given, access } = unsafe { read(params) }?;
+    let pool = pool_of_location(&given.poolProps.location)?;
+    let memory = GraphMemory::new(call, &pool, given, access)?;
+    // SAFETY: `read` refused null; writable by this function's contract.
+    unsafe { (&raw mut (*params).dptr).write_unaligned(memory.base as *mut c_void) };
+    Ok(Operation::Allocate(memory))
+}
+
 pub(crate) unsafe extern "C" fn graph_add_mem_alloc_node(
     out: *mut hipGraphNode_t,
     graph: hipGraph_t,
@@ -217,15 +324,8 @@ pub(crate) unsafe extern "C" fn graph_add_mem_alloc_node(
     params: *mut hipMemAllocNodeParams,
 ) -> hipError_t {
     const CALL: &str = "hipGraphAddMemAllocNode";
-    let operation = || {
-        // SAFETY: the C caller promises a description it has filled.
-        let Params { given, access } = unsafe { read(params) }?;
-        let pool = pool_of_location(&given.poolProps.location)?;
-        let memory = GraphMemory::new(CALL, &pool, given, access)?;
-        // SAFETY: `read` refused null; the C caller promises that the address can be stored.
-        unsafe { (&raw mut (*params).dptr).write_unaligned(memory.base as *mut c_void) };
-        Ok(Operation::Allocate(memory))
-    };
+    // SAFETY: the C caller promises a description it has filled, in which the address can be stored.
+    let operation = || unsafe { allocation(CALL, params) };
     // SAFETY: the C caller promises room for a handle and the list of nodes.
     unsafe { add(CALL, out, graph, (after, count), operation) }
 }

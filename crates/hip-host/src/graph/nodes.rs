@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use hip_sys::{hipError_t, hipGraph_t, hipGraphNode_t, hipKernelNodeParams};
 use parking_lot::Mutex;
 
+use super::object::Objects;
 use super::operation::Operation;
 use crate::error::Result;
 use crate::handles::{self, Handles};
@@ -22,6 +24,10 @@ pub(crate) struct Graph {
     parts: Mutex<Parts>,
     /// Memory that was told to a caller who asked for a node's parameters.
     told: Mutex<Vec<Told>>,
+    /// Whether something was made ready from it, which a graph with memory of its own allows once.
+    was_made_ready: AtomicBool,
+    /// Kept alive for the program as long as the graph or what was made ready from it.
+    pub(super) objects: Mutex<Objects>,
 }
 
 #[derive(Default)]
@@ -89,6 +95,8 @@ impl Graph {
             token: handles::fresh(),
             parts: Mutex::default(),
             told: Mutex::default(),
+            was_made_ready: AtomicBool::new(false),
+            objects: Mutex::default(),
         });
         GRAPHS.insert_as(graph.token, graph.clone());
         graph
@@ -107,6 +115,9 @@ impl Graph {
         GRAPHS.remove(self.token);
         let nodes = std::mem::take(&mut self.parts.lock().nodes);
         nodes.iter().for_each(|node| node.forget());
+        let objects = std::mem::take(&mut *self.objects.lock());
+        // What ends with its last reference is the program's, and may take its time.
+        drop(objects);
     }
 
     /// Adds a node that waits for `after`, which must be nodes of this graph, each once.
@@ -222,6 +233,7 @@ impl Graph {
     /// A graph like this one, child graphs included.
     pub(super) fn duplicate(&self) -> Arc<Self> {
         let copy = Self::publish();
+        *copy.objects.lock() = self.objects.lock().share();
         let parts = self.parts.lock();
         let mut names = HashMap::new();
         let mut copied = copy.parts.lock();
@@ -246,6 +258,24 @@ impl Graph {
             .collect();
         drop(copied);
         copy
+    }
+
+    /// Whether nodes of it allocate or release memory; those of child graphs do not count.
+    pub(super) fn has_memory(&self) -> bool {
+        let nodes = self.nodes();
+        nodes.iter().any(|node| node.operation().is_of_memory())
+    }
+
+    /// Something is made ready from the graph.
+    ///
+    /// # Errors
+    /// `hipErrorNotSupported` if something was before, and the graph has memory of its own.
+    pub(super) fn make_ready(&self) -> Result {
+        let again = self.was_made_ready.swap(true, Ordering::AcqRel);
+        if again && self.has_memory() {
+            return Err(hipError_t::hipErrorNotSupported);
+        }
+        Ok(())
     }
 
     /// In a clone, the node made from `original`.

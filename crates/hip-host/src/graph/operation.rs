@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hip_sys::{
     hipError_t, hipEvent_t, hipExtent, hipFunction_t, hipGraphNodeType, hipHostNodeParams,
-    hipKernelNodeParams, hipMemcpy3DParms, hipMemsetParams, hipPitchedPtr,
+    hipKernelNodeParams, hipMemcpy3DParms, hipMemcpyKind, hipMemsetParams, hipPitchedPtr,
 };
 
 use super::memory::{self, GraphMemory};
@@ -77,6 +77,11 @@ impl Operation {
                 .try_for_each(|operation| operation.check(call)),
             Self::Empty | Self::Host(_) | Self::Child(_) => Ok(()),
         }
+    }
+
+    /// Whether it allocates or releases memory.
+    pub(super) fn is_of_memory(&self) -> bool {
+        matches!(self, Self::Allocate(_) | Self::Release(_))
     }
 
     /// What it allocates, if that is what it does.
@@ -164,6 +169,49 @@ impl Operation {
                 Err(hipError_t::hipErrorInvalidDeviceFunction)
             }
             kernel => Ok(Self::Kernel(kernel?)),
+        }
+    }
+
+    /// A copy of one row, which is not empty.
+    pub(crate) fn row(
+        to: *mut c_void,
+        from: *const c_void,
+        bytes: usize,
+        kind: hipMemcpyKind,
+    ) -> Result<Self> {
+        if bytes == 0 {
+            return Err(INVALID);
+        }
+        let transfer = Transfer::row(to as usize, from as usize, bytes, kind);
+        Ok(Self::Copy(transfer))
+    }
+
+    /// As [`row`](Self::row), in the place of another: that it does nothing is refused only here.
+    pub(crate) fn changed_row(
+        to: *mut c_void,
+        from: *const c_void,
+        bytes: usize,
+        kind: hipMemcpyKind,
+    ) -> Result<Self> {
+        if to.cast_const() == from {
+            return Err(INVALID);
+        }
+        Self::row(to, from, bytes, kind)
+    }
+
+    /// What a graph that was made ready refuses to change: a copy goes on in its direction.
+    pub(super) fn can_become(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Copy(now), Self::Copy(new)) => now.kind == new.kind,
+            _ => self.kind() == other.kind(),
+        }
+    }
+
+    /// Whether two child graphs differ in no more than what their nodes work on.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Frozen(now), Self::Frozen(new)) => now.is_alike(new),
+            _ => self.kind() == other.kind(),
         }
     }
 

@@ -10,7 +10,6 @@ use hip_sys::{
 use super::nodes::Node;
 use super::operation::{Operation, copy_params, set_params};
 use crate::error::{Result, entry, store};
-use crate::memory::copy::Transfer;
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
 
@@ -102,7 +101,7 @@ set! {
     graph_memcpy_node_set_params "hipGraphMemcpyNodeSetParams" (params: *const hipMemcpy3DParms) Operation::copy(params);
     graph_memcpy_node_set_params_1d "hipGraphMemcpyNodeSetParams1D"
         (to: *mut c_void, from: *const c_void, bytes: usize, kind: hipMemcpyKind)
-        Ok(Operation::Copy(Transfer::row(to as usize, from as usize, bytes, kind)));
+        Operation::changed_row(to, from, bytes, kind);
     graph_memset_node_set_params "hipGraphMemsetNodeSetParams" (params: *const hipMemsetParams) Operation::set(params);
     graph_host_node_set_params "hipGraphHostNodeSetParams" (params: *const hipHostNodeParams) Operation::host(params);
     graph_event_record_node_set_event "hipGraphEventRecordNodeSetEvent" (event: hipEvent_t) Operation::of_event(event, true);

@@ -85,6 +85,14 @@ impl Plan {
         self.steps.iter().map(|step| &step.operation)
     }
 
+    /// Whether the other plan has the same kinds of operations, with the same waits between them.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        let alike = |(now, new): (&Step, &Step)| {
+            now.lane == new.lane && now.after == new.after && now.operation.is_alike(&new.operation)
+        };
+        self.steps.len() == other.steps.len() && self.steps.iter().zip(&other.steps).all(alike)
+    }
+
     /// Queues all of it behind everything in `stream` and behind `after`; the mark says when all is done.
     pub(super) fn submit(
         &self,

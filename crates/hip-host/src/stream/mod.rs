@@ -145,6 +145,11 @@ impl Stream {
         self.kind == Kind::Null
     }
 
+    /// Whether its work is ordered against the default stream's.
+    pub(crate) fn is_blocking(&self) -> bool {
+        self.kind == Kind::Blocking
+    }
+
     pub(crate) fn device(&self) -> &'static Device {
         self.device
     }

@@ -13,17 +13,17 @@ use super::{Captured, MODE, Session};
 use crate::error::{Result, entry, store};
 use crate::graph::build::tokens;
 use crate::graph::nodes::Graph;
-use crate::stream;
+use crate::stream::{self, Stream};
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
 
 fn begin(stream: hipStream_t, mode: Mode, graph: Option<(Arc<Graph>, Vec<usize>)>) -> Result {
     let stream = stream::find(stream)?;
-    if mode.0 > Mode::hipStreamCaptureModeRelaxed.0 {
-        return Err(INVALID);
-    }
     if stream.is_null() {
         return Err(hipError_t::hipErrorStreamCaptureUnsupported);
+    }
+    if mode.0 > Mode::hipStreamCaptureModeRelaxed.0 {
+        return Err(INVALID);
     }
     let mut capture = stream.capture.lock();
     if capture.is_some() {
@@ -89,12 +89,12 @@ fn is_joined(session: &Session, origin: &Captured) -> bool {
 }
 
 fn end(stream: hipStream_t, out: *mut hipGraph_t) -> Result {
-    if out.is_null() {
-        return Err(INVALID);
-    }
     let stream = stream::find(stream)?;
     let captured = stream.capture.lock().clone();
     let captured = captured.ok_or(hipError_t::hipErrorIllegalState)?;
+    if out.is_null() {
+        return Err(INVALID);
+    }
     let session = captured.session.clone();
     let origin = session.streams.lock().first().cloned();
     let is_origin = origin
@@ -139,6 +139,16 @@ pub(crate) unsafe extern "C" fn stream_end_capture_spt(
     entry("hipStreamEndCapture_spt", || end(stream::own(stream), out))
 }
 
+/// The default stream waits for blocking streams, so it has no state to tell while one of them captures.
+fn not_implicit(stream: &Stream) -> Result {
+    let captures =
+        |stream: &std::sync::Arc<Stream>| stream.is_blocking() && super::is_active(stream);
+    if stream.is_null() && stream.device().streams.living().iter().any(captures) {
+        return Err(hipError_t::hipErrorStreamCaptureImplicit);
+    }
+    Ok(())
+}
+
 fn status(captured: Option<&Captured>) -> Status {
     match captured {
         None => Status::hipStreamCaptureStatusNone,
@@ -153,6 +163,7 @@ pub(crate) unsafe extern "C" fn stream_is_capturing(
 ) -> hipError_t {
     entry("hipStreamIsCapturing", || {
         let stream = stream::find(stream)?;
+        not_implicit(&stream)?;
         let status = status(stream.capture.lock().as_ref());
         // SAFETY: null is refused by `store`; otherwise room for the status by the C caller's promise.
         unsafe { store(out, status) }
@@ -185,6 +196,7 @@ pub(crate) unsafe extern "C" fn stream_get_capture_info_v2(
             return Err(INVALID);
         }
         let stream = stream::find(stream)?;
+        not_implicit(&stream)?;
         let captured = stream.capture.lock().clone();
         // SAFETY: `out` is not null; each other pointer is null and skipped, or has room by the C caller's promise.
         unsafe {

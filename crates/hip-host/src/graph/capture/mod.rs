@@ -180,6 +180,10 @@ pub(crate) fn join(stream: &Arc<Stream>, event: hipEvent_t) -> Result<bool> {
         (None, None) => Ok(false),
         // The event was recorded in work that is not part of the graph.
         (Some(captured), None) => {
+            // One that was never recorded is none to wait for.
+            if event::point(event)?.is_none() {
+                return Ok(true);
+            }
             captured.session.break_off();
             Err(hipError_t::hipErrorStreamCaptureIsolation)
         }
