@@ -51,69 +51,247 @@ extern "C" int printf(const char*, ...);
 
 // ---- vector types --------------------------------------------------------------------------------------------------
 
-#define __HIPCL_OPS(V, T, EACH)                                                                                        \
-    static inline V operator+(V a, V b) { V r; EACH(r, a., +, b.) return r; }                                          \
-    static inline V operator-(V a, V b) { V r; EACH(r, a., -, b.) return r; }                                          \
-    static inline V operator*(V a, V b) { V r; EACH(r, a., *, b.) return r; }                                          \
-    static inline V operator/(V a, V b) { V r; EACH(r, a., /, b.) return r; }                                          \
-    static inline V& operator+=(V& a, V b) { return a = a + b; }                                                       \
-    static inline V& operator-=(V& a, V b) { return a = a - b; }                                                       \
-    static inline V& operator*=(V& a, V b) { return a = a * b; }                                                       \
-    static inline V& operator/=(V& a, V b) { return a = a / b; }
+// The types that a single number for all members may have.
+template <class T> struct __hipcl_number {};
+#define __HIPCL_NUMBER(T) template <> struct __hipcl_number<T> { typedef int type; };
+__HIPCL_NUMBER(bool) __HIPCL_NUMBER(char) __HIPCL_NUMBER(signed char) __HIPCL_NUMBER(unsigned char)
+__HIPCL_NUMBER(short) __HIPCL_NUMBER(unsigned short) __HIPCL_NUMBER(int) __HIPCL_NUMBER(unsigned int)
+__HIPCL_NUMBER(long) __HIPCL_NUMBER(unsigned long) __HIPCL_NUMBER(long long) __HIPCL_NUMBER(unsigned long long)
+__HIPCL_NUMBER(float) __HIPCL_NUMBER(double)
 
-#define __HIPCL_EACH1(r, a, op, b) r.x = a x op b x;
-#define __HIPCL_EACH2(r, a, op, b) __HIPCL_EACH1(r, a, op, b) r.y = a y op b y;
-#define __HIPCL_EACH3(r, a, op, b) __HIPCL_EACH2(r, a, op, b) r.z = a z op b z;
-#define __HIPCL_EACH4(r, a, op, b) __HIPCL_EACH3(r, a, op, b) r.w = a w op b w;
+// A number for every member, one for each, or, as in C, none: then nothing is written.
+#define __HIPCL_MEMBERS1(V, T)                                                                                         \
+    T x;                                                                                                               \
+    V() = default;                                                                                                     \
+    template <class U, typename __hipcl_number<U>::type = 0> constexpr V(U v) : x((T)v) {}
 
-#define __HIPCL_SCALED2(V, T)                                                                                          \
-    static inline V operator*(V a, T s) { return V{(T)(a.x * s), (T)(a.y * s)}; }                                      \
-    static inline V operator*(T s, V a) { return a * s; }                                                              \
-    static inline V operator/(V a, T s) { return V{(T)(a.x / s), (T)(a.y / s)}; }                                      \
-    static inline V operator-(V a) { return V{(T)-a.x, (T)-a.y}; }                                                     \
+#define __HIPCL_MEMBERS2(V, T)                                                                                         \
+    T x, y;                                                                                                            \
+    V() = default;                                                                                                     \
+    template <class U, typename __hipcl_number<U>::type = 0> explicit constexpr V(U v) : x((T)v), y((T)v) {}           \
+    template <class X, class Y> constexpr V(X x, Y y) : x((T)x), y((T)y) {}
+
+#define __HIPCL_MEMBERS3(V, T)                                                                                         \
+    T x, y, z;                                                                                                         \
+    V() = default;                                                                                                     \
+    template <class U, typename __hipcl_number<U>::type = 0> explicit constexpr V(U v) : x((T)v), y((T)v), z((T)v) {}  \
+    template <class X, class Y, class Z> constexpr V(X x, Y y, Z z) : x((T)x), y((T)y), z((T)z) {}
+
+#define __HIPCL_MEMBERS4(V, T)                                                                                         \
+    T x, y, z, w;                                                                                                      \
+    V() = default;                                                                                                     \
+    template <class U, typename __hipcl_number<U>::type = 0> explicit constexpr V(U v) : x((T)v), y((T)v), z((T)v), w((T)v) {} \
+    template <class X, class Y, class Z, class W> constexpr V(X x, Y y, Z z, W w) : x((T)x), y((T)y), z((T)z), w((T)w) {}
+
+#define __HIPCL_OPS1(V, T)                                                                                             \
+    static inline V operator+(V a, V b) { return V((T)(a.x + b.x)); }                                                  \
+    static inline V operator-(V a, V b) { return V((T)(a.x - b.x)); }                                                  \
+    static inline V operator*(V a, V b) { return V((T)(a.x * b.x)); }                                                  \
+    static inline V operator/(V a, V b) { return V((T)(a.x / b.x)); }                                                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator+(V a, U s) { return a + V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator+(U s, V a) { return V((T)s) + a; } \
+    template <class U> static inline V& operator+=(V& a, U b) { return a = a + b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator-(V a, U s) { return a - V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator-(U s, V a) { return V((T)s) - a; } \
+    template <class U> static inline V& operator-=(V& a, U b) { return a = a - b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator*(V a, U s) { return a * V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator*(U s, V a) { return V((T)s) * a; } \
+    template <class U> static inline V& operator*=(V& a, U b) { return a = a * b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator/(V a, U s) { return a / V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator/(U s, V a) { return V((T)s) / a; } \
+    template <class U> static inline V& operator/=(V& a, U b) { return a = a / b; }                                    \
+    static inline V operator-(V a) { return V((T)(-a.x)); }                                                            \
+    static inline V& operator++(V& a) { return a = a + V((T)1); }                                                      \
+    static inline V& operator--(V& a) { return a = a - V((T)1); }                                                      \
+    static inline V operator++(V& a, int) { V old = a; ++a; return old; }                                              \
+    static inline V operator--(V& a, int) { V old = a; --a; return old; }                                              \
+    static inline bool operator==(V a, V b) { return a.x == b.x; }                                                     \
+    static inline bool operator!=(V a, V b) { return !(a == b); }
+
+#define __HIPCL_BITS1(V, T)                                                                                            \
+    static inline V operator%(V a, V b) { return V((T)(a.x % b.x)); }                                                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator%(V a, U s) { return a % V((T)s); } \
+    template <class U> static inline V& operator%=(V& a, U b) { return a = a % b; }                                    \
+    static inline V operator&(V a, V b) { return V((T)(a.x & b.x)); }                                                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator&(V a, U s) { return a & V((T)s); } \
+    template <class U> static inline V& operator&=(V& a, U b) { return a = a & b; }                                    \
+    static inline V operator|(V a, V b) { return V((T)(a.x | b.x)); }                                                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator|(V a, U s) { return a | V((T)s); } \
+    template <class U> static inline V& operator|=(V& a, U b) { return a = a | b; }                                    \
+    static inline V operator^(V a, V b) { return V((T)(a.x ^ b.x)); }                                                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator^(V a, U s) { return a ^ V((T)s); } \
+    template <class U> static inline V& operator^=(V& a, U b) { return a = a ^ b; }                                    \
+    static inline V operator<<(V a, V b) { return V((T)(a.x << b.x)); }                                                \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator<<(V a, U s) { return a << V((T)s); } \
+    template <class U> static inline V& operator<<=(V& a, U b) { return a = a << b; }                                  \
+    static inline V operator>>(V a, V b) { return V((T)(a.x >> b.x)); }                                                \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator>>(V a, U s) { return a >> V((T)s); } \
+    template <class U> static inline V& operator>>=(V& a, U b) { return a = a >> b; }                                  \
+    static inline V operator~(V a) { return V((T)(~a.x)); }
+
+#define __HIPCL_OPS2(V, T)                                                                                             \
+    static inline V operator+(V a, V b) { return V((T)(a.x + b.x), (T)(a.y + b.y)); }                                  \
+    static inline V operator-(V a, V b) { return V((T)(a.x - b.x), (T)(a.y - b.y)); }                                  \
+    static inline V operator*(V a, V b) { return V((T)(a.x * b.x), (T)(a.y * b.y)); }                                  \
+    static inline V operator/(V a, V b) { return V((T)(a.x / b.x), (T)(a.y / b.y)); }                                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator+(V a, U s) { return a + V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator+(U s, V a) { return V((T)s) + a; } \
+    template <class U> static inline V& operator+=(V& a, U b) { return a = a + b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator-(V a, U s) { return a - V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator-(U s, V a) { return V((T)s) - a; } \
+    template <class U> static inline V& operator-=(V& a, U b) { return a = a - b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator*(V a, U s) { return a * V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator*(U s, V a) { return V((T)s) * a; } \
+    template <class U> static inline V& operator*=(V& a, U b) { return a = a * b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator/(V a, U s) { return a / V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator/(U s, V a) { return V((T)s) / a; } \
+    template <class U> static inline V& operator/=(V& a, U b) { return a = a / b; }                                    \
+    static inline V operator-(V a) { return V((T)(-a.x), (T)(-a.y)); }                                                 \
+    static inline V& operator++(V& a) { return a = a + V((T)1); }                                                      \
+    static inline V& operator--(V& a) { return a = a - V((T)1); }                                                      \
+    static inline V operator++(V& a, int) { V old = a; ++a; return old; }                                              \
+    static inline V operator--(V& a, int) { V old = a; --a; return old; }                                              \
     static inline bool operator==(V a, V b) { return a.x == b.x && a.y == b.y; }                                       \
     static inline bool operator!=(V a, V b) { return !(a == b); }
-#define __HIPCL_SCALED3(V, T)                                                                                          \
-    static inline V operator*(V a, T s) { return V{(T)(a.x * s), (T)(a.y * s), (T)(a.z * s)}; }                        \
-    static inline V operator*(T s, V a) { return a * s; }                                                              \
-    static inline V operator/(V a, T s) { return V{(T)(a.x / s), (T)(a.y / s), (T)(a.z / s)}; }                        \
-    static inline V operator-(V a) { return V{(T)-a.x, (T)-a.y, (T)-a.z}; }                                            \
+
+#define __HIPCL_BITS2(V, T)                                                                                            \
+    static inline V operator%(V a, V b) { return V((T)(a.x % b.x), (T)(a.y % b.y)); }                                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator%(V a, U s) { return a % V((T)s); } \
+    template <class U> static inline V& operator%=(V& a, U b) { return a = a % b; }                                    \
+    static inline V operator&(V a, V b) { return V((T)(a.x & b.x), (T)(a.y & b.y)); }                                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator&(V a, U s) { return a & V((T)s); } \
+    template <class U> static inline V& operator&=(V& a, U b) { return a = a & b; }                                    \
+    static inline V operator|(V a, V b) { return V((T)(a.x | b.x), (T)(a.y | b.y)); }                                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator|(V a, U s) { return a | V((T)s); } \
+    template <class U> static inline V& operator|=(V& a, U b) { return a = a | b; }                                    \
+    static inline V operator^(V a, V b) { return V((T)(a.x ^ b.x), (T)(a.y ^ b.y)); }                                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator^(V a, U s) { return a ^ V((T)s); } \
+    template <class U> static inline V& operator^=(V& a, U b) { return a = a ^ b; }                                    \
+    static inline V operator<<(V a, V b) { return V((T)(a.x << b.x), (T)(a.y << b.y)); }                               \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator<<(V a, U s) { return a << V((T)s); } \
+    template <class U> static inline V& operator<<=(V& a, U b) { return a = a << b; }                                  \
+    static inline V operator>>(V a, V b) { return V((T)(a.x >> b.x), (T)(a.y >> b.y)); }                               \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator>>(V a, U s) { return a >> V((T)s); } \
+    template <class U> static inline V& operator>>=(V& a, U b) { return a = a >> b; }                                  \
+    static inline V operator~(V a) { return V((T)(~a.x), (T)(~a.y)); }
+
+#define __HIPCL_OPS3(V, T)                                                                                             \
+    static inline V operator+(V a, V b) { return V((T)(a.x + b.x), (T)(a.y + b.y), (T)(a.z + b.z)); }                  \
+    static inline V operator-(V a, V b) { return V((T)(a.x - b.x), (T)(a.y - b.y), (T)(a.z - b.z)); }                  \
+    static inline V operator*(V a, V b) { return V((T)(a.x * b.x), (T)(a.y * b.y), (T)(a.z * b.z)); }                  \
+    static inline V operator/(V a, V b) { return V((T)(a.x / b.x), (T)(a.y / b.y), (T)(a.z / b.z)); }                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator+(V a, U s) { return a + V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator+(U s, V a) { return V((T)s) + a; } \
+    template <class U> static inline V& operator+=(V& a, U b) { return a = a + b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator-(V a, U s) { return a - V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator-(U s, V a) { return V((T)s) - a; } \
+    template <class U> static inline V& operator-=(V& a, U b) { return a = a - b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator*(V a, U s) { return a * V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator*(U s, V a) { return V((T)s) * a; } \
+    template <class U> static inline V& operator*=(V& a, U b) { return a = a * b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator/(V a, U s) { return a / V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator/(U s, V a) { return V((T)s) / a; } \
+    template <class U> static inline V& operator/=(V& a, U b) { return a = a / b; }                                    \
+    static inline V operator-(V a) { return V((T)(-a.x), (T)(-a.y), (T)(-a.z)); }                                      \
+    static inline V& operator++(V& a) { return a = a + V((T)1); }                                                      \
+    static inline V& operator--(V& a) { return a = a - V((T)1); }                                                      \
+    static inline V operator++(V& a, int) { V old = a; ++a; return old; }                                              \
+    static inline V operator--(V& a, int) { V old = a; --a; return old; }                                              \
     static inline bool operator==(V a, V b) { return a.x == b.x && a.y == b.y && a.z == b.z; }                         \
     static inline bool operator!=(V a, V b) { return !(a == b); }
-#define __HIPCL_SCALED4(V, T)                                                                                          \
-    static inline V operator*(V a, T s) { return V{(T)(a.x * s), (T)(a.y * s), (T)(a.z * s), (T)(a.w * s)}; }          \
-    static inline V operator*(T s, V a) { return a * s; }                                                              \
-    static inline V operator/(V a, T s) { return V{(T)(a.x / s), (T)(a.y / s), (T)(a.z / s), (T)(a.w / s)}; }          \
-    static inline V operator-(V a) { return V{(T)-a.x, (T)-a.y, (T)-a.z, (T)-a.w}; }                                   \
+
+#define __HIPCL_BITS3(V, T)                                                                                            \
+    static inline V operator%(V a, V b) { return V((T)(a.x % b.x), (T)(a.y % b.y), (T)(a.z % b.z)); }                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator%(V a, U s) { return a % V((T)s); } \
+    template <class U> static inline V& operator%=(V& a, U b) { return a = a % b; }                                    \
+    static inline V operator&(V a, V b) { return V((T)(a.x & b.x), (T)(a.y & b.y), (T)(a.z & b.z)); }                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator&(V a, U s) { return a & V((T)s); } \
+    template <class U> static inline V& operator&=(V& a, U b) { return a = a & b; }                                    \
+    static inline V operator|(V a, V b) { return V((T)(a.x | b.x), (T)(a.y | b.y), (T)(a.z | b.z)); }                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator|(V a, U s) { return a | V((T)s); } \
+    template <class U> static inline V& operator|=(V& a, U b) { return a = a | b; }                                    \
+    static inline V operator^(V a, V b) { return V((T)(a.x ^ b.x), (T)(a.y ^ b.y), (T)(a.z ^ b.z)); }                  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator^(V a, U s) { return a ^ V((T)s); } \
+    template <class U> static inline V& operator^=(V& a, U b) { return a = a ^ b; }                                    \
+    static inline V operator<<(V a, V b) { return V((T)(a.x << b.x), (T)(a.y << b.y), (T)(a.z << b.z)); }              \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator<<(V a, U s) { return a << V((T)s); } \
+    template <class U> static inline V& operator<<=(V& a, U b) { return a = a << b; }                                  \
+    static inline V operator>>(V a, V b) { return V((T)(a.x >> b.x), (T)(a.y >> b.y), (T)(a.z >> b.z)); }              \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator>>(V a, U s) { return a >> V((T)s); } \
+    template <class U> static inline V& operator>>=(V& a, U b) { return a = a >> b; }                                  \
+    static inline V operator~(V a) { return V((T)(~a.x), (T)(~a.y), (T)(~a.z)); }
+
+#define __HIPCL_OPS4(V, T)                                                                                             \
+    static inline V operator+(V a, V b) { return V((T)(a.x + b.x), (T)(a.y + b.y), (T)(a.z + b.z), (T)(a.w + b.w)); }  \
+    static inline V operator-(V a, V b) { return V((T)(a.x - b.x), (T)(a.y - b.y), (T)(a.z - b.z), (T)(a.w - b.w)); }  \
+    static inline V operator*(V a, V b) { return V((T)(a.x * b.x), (T)(a.y * b.y), (T)(a.z * b.z), (T)(a.w * b.w)); }  \
+    static inline V operator/(V a, V b) { return V((T)(a.x / b.x), (T)(a.y / b.y), (T)(a.z / b.z), (T)(a.w / b.w)); }  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator+(V a, U s) { return a + V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator+(U s, V a) { return V((T)s) + a; } \
+    template <class U> static inline V& operator+=(V& a, U b) { return a = a + b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator-(V a, U s) { return a - V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator-(U s, V a) { return V((T)s) - a; } \
+    template <class U> static inline V& operator-=(V& a, U b) { return a = a - b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator*(V a, U s) { return a * V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator*(U s, V a) { return V((T)s) * a; } \
+    template <class U> static inline V& operator*=(V& a, U b) { return a = a * b; }                                    \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator/(V a, U s) { return a / V((T)s); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator/(U s, V a) { return V((T)s) / a; } \
+    template <class U> static inline V& operator/=(V& a, U b) { return a = a / b; }                                    \
+    static inline V operator-(V a) { return V((T)(-a.x), (T)(-a.y), (T)(-a.z), (T)(-a.w)); }                           \
+    static inline V& operator++(V& a) { return a = a + V((T)1); }                                                      \
+    static inline V& operator--(V& a) { return a = a - V((T)1); }                                                      \
+    static inline V operator++(V& a, int) { V old = a; ++a; return old; }                                              \
+    static inline V operator--(V& a, int) { V old = a; --a; return old; }                                              \
     static inline bool operator==(V a, V b) { return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w; }           \
     static inline bool operator!=(V a, V b) { return !(a == b); }
 
-#define __HIPCL_VECTORS(N, T)                                                                                          \
-    struct N##1 { T x; };                                                                                              \
-    struct alignas(2 * sizeof(T)) N##2 { T x, y; };                                                                    \
-    struct N##3 { T x, y, z; };                                                                                        \
-    struct alignas(4 * sizeof(T)) N##4 { T x, y, z, w; };                                                              \
-    static inline N##1 make_##N##1(T x) { return N##1{x}; }                                                            \
-    static inline N##2 make_##N##2(T x, T y) { return N##2{x, y}; }                                                    \
-    static inline N##3 make_##N##3(T x, T y, T z) { return N##3{x, y, z}; }                                            \
-    static inline N##4 make_##N##4(T x, T y, T z, T w) { return N##4{x, y, z, w}; }                                    \
-    __HIPCL_OPS(N##2, T, __HIPCL_EACH2)                                                                                \
-    __HIPCL_OPS(N##3, T, __HIPCL_EACH3)                                                                                \
-    __HIPCL_OPS(N##4, T, __HIPCL_EACH4)                                                                                \
-    __HIPCL_SCALED2(N##2, T)                                                                                           \
-    __HIPCL_SCALED3(N##3, T)                                                                                           \
-    __HIPCL_SCALED4(N##4, T)
+#define __HIPCL_BITS4(V, T)                                                                                            \
+    static inline V operator%(V a, V b) { return V((T)(a.x % b.x), (T)(a.y % b.y), (T)(a.z % b.z), (T)(a.w % b.w)); }  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator%(V a, U s) { return a % V((T)s); } \
+    template <class U> static inline V& operator%=(V& a, U b) { return a = a % b; }                                    \
+    static inline V operator&(V a, V b) { return V((T)(a.x & b.x), (T)(a.y & b.y), (T)(a.z & b.z), (T)(a.w & b.w)); }  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator&(V a, U s) { return a & V((T)s); } \
+    template <class U> static inline V& operator&=(V& a, U b) { return a = a & b; }                                    \
+    static inline V operator|(V a, V b) { return V((T)(a.x | b.x), (T)(a.y | b.y), (T)(a.z | b.z), (T)(a.w | b.w)); }  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator|(V a, U s) { return a | V((T)s); } \
+    template <class U> static inline V& operator|=(V& a, U b) { return a = a | b; }                                    \
+    static inline V operator^(V a, V b) { return V((T)(a.x ^ b.x), (T)(a.y ^ b.y), (T)(a.z ^ b.z), (T)(a.w ^ b.w)); }  \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator^(V a, U s) { return a ^ V((T)s); } \
+    template <class U> static inline V& operator^=(V& a, U b) { return a = a ^ b; }                                    \
+    static inline V operator<<(V a, V b) { return V((T)(a.x << b.x), (T)(a.y << b.y), (T)(a.z << b.z), (T)(a.w << b.w)); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator<<(V a, U s) { return a << V((T)s); } \
+    template <class U> static inline V& operator<<=(V& a, U b) { return a = a << b; }                                  \
+    static inline V operator>>(V a, V b) { return V((T)(a.x >> b.x), (T)(a.y >> b.y), (T)(a.z >> b.z), (T)(a.w >> b.w)); } \
+    template <class U, typename __hipcl_number<U>::type = 0> static inline V operator>>(V a, U s) { return a >> V((T)s); } \
+    template <class U> static inline V& operator>>=(V& a, U b) { return a = a >> b; }                                  \
+    static inline V operator~(V a) { return V((T)(~a.x), (T)(~a.y), (T)(~a.z), (T)(~a.w)); }
 
-__HIPCL_VECTORS(char, signed char)
-__HIPCL_VECTORS(uchar, unsigned char)
-__HIPCL_VECTORS(short, short)
-__HIPCL_VECTORS(ushort, unsigned short)
-__HIPCL_VECTORS(int, int)
-__HIPCL_VECTORS(uint, unsigned int)
-__HIPCL_VECTORS(long, long)
-__HIPCL_VECTORS(ulong, unsigned long)
-__HIPCL_VECTORS(longlong, long long)
-__HIPCL_VECTORS(ulonglong, unsigned long long)
+#define __HIPCL_VECTORS(N, T)                                                                                          \
+    struct N##1 { __HIPCL_MEMBERS1(N##1, T) };                                                                         \
+    struct alignas(2 * sizeof(T)) N##2 { __HIPCL_MEMBERS2(N##2, T) };                                                  \
+    struct N##3 { __HIPCL_MEMBERS3(N##3, T) };                                                                         \
+    struct alignas(4 * sizeof(T)) N##4 { __HIPCL_MEMBERS4(N##4, T) };                                                  \
+    static inline N##1 make_##N##1(T x) { return N##1(x); }                                                            \
+    static inline N##2 make_##N##2(T x, T y) { return N##2(x, y); }                                                    \
+    static inline N##3 make_##N##3(T x, T y, T z) { return N##3(x, y, z); }                                            \
+    static inline N##4 make_##N##4(T x, T y, T z, T w) { return N##4(x, y, z, w); }                                    \
+    __HIPCL_OPS1(N##1, T) __HIPCL_OPS2(N##2, T) __HIPCL_OPS3(N##3, T) __HIPCL_OPS4(N##4, T)
+
+#define __HIPCL_WHOLE_VECTORS(N, T)                                                                                    \
+    __HIPCL_VECTORS(N, T)                                                                                              \
+    __HIPCL_BITS1(N##1, T) __HIPCL_BITS2(N##2, T) __HIPCL_BITS3(N##3, T) __HIPCL_BITS4(N##4, T)
+
+__HIPCL_WHOLE_VECTORS(char, signed char)
+__HIPCL_WHOLE_VECTORS(uchar, unsigned char)
+__HIPCL_WHOLE_VECTORS(short, short)
+__HIPCL_WHOLE_VECTORS(ushort, unsigned short)
+__HIPCL_WHOLE_VECTORS(int, int)
+__HIPCL_WHOLE_VECTORS(uint, unsigned int)
+__HIPCL_WHOLE_VECTORS(long, long)
+__HIPCL_WHOLE_VECTORS(ulong, unsigned long)
+__HIPCL_WHOLE_VECTORS(longlong, long long)
+__HIPCL_WHOLE_VECTORS(ulonglong, unsigned long long)
 __HIPCL_VECTORS(float, float)
 __HIPCL_VECTORS(double, double)
 
@@ -463,9 +641,164 @@ static inline int __float2int_rz(float x) { return (int)x; }
 static inline float __int2float_rn(int x) { return (float)x; }
 #if defined(__x86_64__)
 static inline long long clock64() { return (long long)__builtin_ia32_rdtsc(); }
-static inline long long wall_clock64() { return clock64(); }
 #endif
+// Ticks of 10 ns, as hipDeviceAttributeWallClockRate says. Declared as the C library does.
+struct timespec;
+extern "C" int clock_gettime(int, timespec*) noexcept;
+static inline long long wall_clock64() {
+    long now[2] = {0, 0};
+    clock_gettime(1, (timespec*)now);
+    return now[0] * 100000000ll + now[1] / 10;
+}
 template <class T> static inline T __ldg(const T* p) { return *p; }
+
+// ---- constants -----------------------------------------------------------------------------------------------------
+
+// What hip/hip_math_constants.h names: each number rounded to its type, and for some how much is missing (LO).
+#define HIP_INF_F __builtin_inff()
+#define HIP_NAN_F __builtin_nanf("0x3fffff")
+#define HIP_MIN_DENORM_F 0x1p-149f
+#define HIP_MAX_NORMAL_F 0x1.fffffep127f
+#define HIP_NORM_HUGE_F HIP_MAX_NORMAL_F
+#define HIP_NEG_ZERO_F (-0.0f)
+#define HIP_ZERO_F 0.0f
+#define HIP_ONE_F 1.0f
+#define HIP_TWO_TO_M126_F 0x1p-126f
+#define HIP_TWO_TO_126_F 0x1p126f
+#define HIP_TWO_TO_23_F 0x1p23f
+#define HIP_TWO_TO_24_F 0x1p24f
+#define HIP_TWO_TO_31_F 0x1p31f
+#define HIP_TWO_TO_32_F 0x1p32f
+#define HIP_INF __builtin_inf()
+#define HIP_NAN (-__builtin_nan(""))
+#define HIP_MIN_DENORM 0x1p-1074
+#define HIP_NEG_ZERO (-0.0)
+#define HIP_ZERO 0.0
+#define HIP_ONE 1.0
+#define HIP_TWO_TO_M1022 0x1p-1022
+#define HIP_TWO_TO_M54 0x1p-54
+#define HIP_TWO_TO_23 0x1p23
+#define HIP_TWO_TO_52 0x1p52
+#define HIP_TWO_TO_53 0x1p53
+#define HIP_TWO_TO_54 0x1p54
+#define HIP_SQRT_HALF 7.071067811865475244008e-1
+#define HIP_SQRT_HALF_F 7.071067811865475244008e-1f
+#define HIP_SQRT_TWO 1.414213562373095048802
+#define HIP_SQRT_TWO_F 1.414213562373095048802f
+#define HIP_THIRD 3.333333333333333333333e-1
+#define HIP_THIRD_F 3.333333333333333333333e-1f
+#define HIP_TWOTHIRD 6.666666666666666666667e-1
+#define HIP_PIO4 7.853981633974483096157e-1
+#define HIP_PIO4_F 7.853981633974483096157e-1f
+#define HIP_PIO2 1.570796326794896619231
+#define HIP_PIO2_F 1.570796326794896619231f
+#define HIP_3PIO4 2.356194490192344928847
+#define HIP_3PIO4_F 2.356194490192344928847f
+#define HIP_2_OVER_PI 6.366197723675813430755e-1
+#define HIP_2_OVER_PI_F 6.366197723675813430755e-1f
+#define HIP_PI 3.141592653589793238463
+#define HIP_PI_F 3.141592653589793238463f
+#define HIP_L2E 1.442695040888963407360
+#define HIP_L2E_F 1.442695040888963407360f
+#define HIP_L2T 3.321928094887362347870
+#define HIP_L2T_F 3.321928094887362347870f
+#define HIP_LG2 3.010299956639811952137e-1
+#define HIP_LG2_F 3.010299956639811952137e-1f
+#define HIP_LGE 4.342944819032518276511e-1
+#define HIP_LGE_F 4.342944819032518276511e-1f
+#define HIP_LN2 6.931471805599453094172e-1
+#define HIP_LN2_F 6.931471805599453094172e-1f
+#define HIP_LNT 2.302585092994045684018
+#define HIP_LNT_F 2.302585092994045684018f
+#define HIP_LNPI 1.144729885849400174143
+#define HIP_LNPI_F 1.144729885849400174143f
+#define HIP_SQRT_2_OVER_PI_F 7.978845608028653558799e-1f
+#define HIP_SQRT_2PI 2.506628274631000502416
+#define HIP_SQRT_PIO2 1.253314137315500251208
+#define HIP_SQRT_2OPI 7.978845608028653558799e-1
+#define HIP_LN2_X_1024 7.097827128933839968432e2
+#define HIP_LN2_X_1025 7.104758600739439421527e2
+#define HIP_LN2_X_1075 7.451332191019412076235e2
+#define HIP_LG2_X_1024 3.082547155599167438989e2
+#define HIP_LG2_X_1075 3.236072453387797848548e2
+#define HIP_SQRT_HALF_HI HIP_SQRT_HALF
+#define HIP_SQRT_HALF_LO (-4.833646656726456518594e-17)
+#define HIP_PIO4_HI HIP_PIO4
+#define HIP_PIO4_LO (3.061616997868382943065e-17)
+#define HIP_PIO2_HI HIP_PIO2
+#define HIP_PIO2_LO (6.123233995736765886130e-17)
+#define HIP_PI_HI HIP_PI
+#define HIP_PI_LO (1.224646799147353177226e-16)
+#define HIP_SQRT_2PI_HI HIP_SQRT_2PI
+#define HIP_SQRT_2PI_LO (-1.832857998045916750791e-16)
+#define HIP_SQRT_PIO2_HI HIP_SQRT_PIO2
+#define HIP_SQRT_PIO2_LO (-9.164289990229583753957e-17)
+#define HIP_L2E_HI HIP_L2E
+#define HIP_L2E_LO (2.035527374093103204956e-17)
+#define HIP_LG2_HI HIP_LG2
+#define HIP_LG2_LO (-2.803728127785170339013e-18)
+#define HIP_LGE_HI HIP_LGE
+#define HIP_LGE_LO (1.098319650216765109911e-17)
+#define HIP_LN2_HI HIP_LN2
+#define HIP_LN2_LO (2.319046813846299615495e-17)
+#define HIP_LNT_HI HIP_LNT
+#define HIP_LNT_LO (-2.170756223382249450604e-16)
+#define HIP_SQRT_HALF_HI_F HIP_SQRT_HALF_F
+#define HIP_SQRT_HALF_LO_F 1.210161710447896936210e-8f
+
+// ---- bfloat16 ------------------------------------------------------------------------------------------------------
+
+// The upper half of a float, to the nearest even; arithmetic is the float's.
+struct hip_bfloat16 {
+    unsigned short data;
+    enum truncate_t { truncate };
+
+    hip_bfloat16() = default;
+    explicit hip_bfloat16(float f) : data(nearest(f)) {}
+    explicit hip_bfloat16(float f, truncate_t) : data(cut(f)) {}
+    operator float() const { return __uint_as_float((unsigned int)data << 16); }
+    hip_bfloat16& operator=(float f) {
+        data = nearest(f);
+        return *this;
+    }
+    static hip_bfloat16 round_to_bfloat16(float f) { return hip_bfloat16(f); }
+    static hip_bfloat16 round_to_bfloat16(float f, truncate_t) { return hip_bfloat16(f, truncate); }
+
+private:
+    // A number that is none stays none: its payload must not be cut to that of infinity.
+    static unsigned short cut(float f) {
+        unsigned int bits = __float_as_uint(f);
+        return (unsigned short)(bits >> 16 | (__builtin_isnan(f) ? 0x40 : 0));
+    }
+    static unsigned short nearest(float f) {
+        if (__builtin_isnan(f)) return cut(f);
+        unsigned int bits = __float_as_uint(f);
+        return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    }
+};
+#define __HIPCL_BFLOAT(OP)                                                                                             \
+    static inline hip_bfloat16 operator OP(hip_bfloat16 a, hip_bfloat16 b) { return hip_bfloat16((float)a OP(float) b); } \
+    static inline hip_bfloat16& operator OP##=(hip_bfloat16& a, hip_bfloat16 b) { return a = a OP b; }
+__HIPCL_BFLOAT(+)
+__HIPCL_BFLOAT(-)
+__HIPCL_BFLOAT(*)
+__HIPCL_BFLOAT(/)
+static inline hip_bfloat16 operator-(hip_bfloat16 a) {
+    a.data ^= 0x8000;
+    return a;
+}
+static inline hip_bfloat16 operator+(hip_bfloat16 a) { return a; }
+static inline bool operator<(hip_bfloat16 a, hip_bfloat16 b) { return (float)a < (float)b; }
+static inline bool operator>(hip_bfloat16 a, hip_bfloat16 b) { return b < a; }
+static inline bool operator==(hip_bfloat16 a, hip_bfloat16 b) { return (float)a == (float)b; }
+static inline bool operator!=(hip_bfloat16 a, hip_bfloat16 b) { return !(a == b); }
+static inline bool operator<=(hip_bfloat16 a, hip_bfloat16 b) { return (float)a <= (float)b; }
+static inline bool operator>=(hip_bfloat16 a, hip_bfloat16 b) { return b <= a; }
+static inline hip_bfloat16& operator++(hip_bfloat16& a) { return a += hip_bfloat16(1.0f); }
+static inline hip_bfloat16& operator--(hip_bfloat16& a) { return a -= hip_bfloat16(1.0f); }
+static inline bool isinf(hip_bfloat16 a) { return (a.data & 0x7fff) == 0x7f80; }
+static inline bool isnan(hip_bfloat16 a) { return (a.data & 0x7fff) > 0x7f80; }
+static inline bool iszero(hip_bfloat16 a) { return (a.data & 0x7fff) == 0; }
 
 // ---- complex numbers ---------------------------------------------------------------------------------------------------------
 
@@ -493,6 +826,8 @@ __HIPCL_COMPLEX(double2, double, , __builtin_sqrt)
 static inline hipFloatComplex make_hipFloatComplex(float re, float im) { return float2{re, im}; }
 static inline hipFloatComplex make_hipComplex(float re, float im) { return float2{re, im}; }
 static inline hipDoubleComplex make_hipDoubleComplex(double re, double im) { return double2{re, im}; }
+static inline hipDoubleComplex hipComplexFloatToDouble(hipFloatComplex z) { return double2{z.x, z.y}; }
+static inline hipFloatComplex hipComplexDoubleToFloat(hipDoubleComplex z) { return float2{(float)z.x, (float)z.y}; }
 
 // ---- launching ---------------------------------------------------------------------------------------------------------------
 

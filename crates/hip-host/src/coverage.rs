@@ -113,6 +113,18 @@ const PARTIAL: &[(&str, &str)] = &[
     ("hipStreamWriteValue32", "cannot be captured"),
     ("hipStreamWriteValue64", "cannot be captured"),
     (
+        "hiprtcGetBitcode",
+        "there is no bitcode, so always the error for a program without any",
+    ),
+    (
+        "hiprtcGetBitcodeSize",
+        "there is no bitcode, so always the error for a program without any",
+    ),
+    (
+        "hiprtcLinkComplete",
+        "one input, which is the output: several are `HIPRTC_ERROR_LINKING`",
+    ),
+    (
         "hsa_amd_portable_export_dmabuf",
         "HIP's device memory only: OpenCL's lies in no file",
     ),

@@ -5,6 +5,7 @@ mod compiler;
 pub(crate) mod container;
 mod index;
 mod kept;
+mod link;
 mod options;
 mod scan;
 
@@ -21,6 +22,7 @@ use crate::handles::Handles;
 use crate::launch::abi;
 use crate::module::Image;
 use crate::sanitizer;
+use crate::strict;
 pub(crate) use compiler::CompileError;
 use index::IndexTypes;
 
@@ -36,6 +38,9 @@ const BUILT_IN: &[&str] = &[
     "hip/hip_runtime.h",
     "hip/hip_runtime_api.h",
     "hip/hip_complex.h",
+    "hip/hip_bfloat16.h",
+    "hip/amd_detail/amd_hip_bfloat16.h",
+    "hip/hip_math_constants.h",
     "hip/hip_cooperative_groups.h",
     "hip/amd_detail/amd_hip_cooperative_groups.h",
     "cooperative_groups.h",
@@ -139,6 +144,9 @@ unsafe extern "C" fn create_program(
                 strings(names, count)?,
             )
         };
+        if source.is_empty() {
+            return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
+        }
         let name = if name.is_empty() {
             "CompileSource".to_owned()
         } else {
@@ -160,13 +168,12 @@ unsafe extern "C" fn destroy_program(program: *mut hiprtcProgram) -> hiprtcResul
         if program.is_null() {
             return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
         }
-        // SAFETY: not null; the C caller promises a handle there.
+        // SAFETY: not null; the C caller promises a handle there, which stays as it is.
         let token = unsafe { program.read() } as usize;
         PROGRAMS
             .remove(token)
-            .ok_or(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM)?;
-        // SAFETY: as above, for writing.
-        unsafe { store(program, std::ptr::null_mut()) }
+            .map(|_| ())
+            .ok_or(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM)
     })
 }
 
@@ -179,7 +186,8 @@ unsafe extern "C" fn add_name_expression(
         // SAFETY: the C caller promises a terminated string.
         let expression = unsafe { string(expression) }?;
         let mut state = program.state.lock();
-        if state.compiled {
+        // ROCm takes it, and knows no name for it afterwards.
+        if state.compiled && !strict::is_off() {
             return Err(hiprtcResult::HIPRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION);
         }
         if !state.expressions.contains(&expression) {
@@ -206,7 +214,8 @@ unsafe extern "C" fn compile_program(
             Ok(sorted) => sorted,
             Err(error) => {
                 state.log = terminated(&format!("{error}\n"));
-                return Err(hiprtcResult::HIPRTC_ERROR_INVALID_OPTION);
+                // ROCm's compiler is the one that does not know an option.
+                return Err(hiprtcResult::HIPRTC_ERROR_COMPILATION);
             }
         };
         match build(&program, &state.expressions, &sorted) {
@@ -404,9 +413,10 @@ unsafe extern "C" fn get_program_log(program: hiprtcProgram, out: *mut c_char) -
 unsafe extern "C" fn get_code_size(program: hiprtcProgram, out: *mut usize) -> hiprtcResult {
     entry("hiprtcGetCodeSize", || {
         let program = find(program)?;
-        let size = program.state.lock().code.as_ref().map(Vec::len);
+        // Before a compilation there are no bytes, which is an answer.
+        let size = program.state.lock().code.as_ref().map_or(0, Vec::len);
         // SAFETY: null is refused; otherwise room for a size by the C caller's promise.
-        unsafe { store(out, size.ok_or(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM)?) }
+        unsafe { store(out, size) }
     })
 }
 
@@ -539,6 +549,12 @@ pub(crate) const fn api() -> hip_sys::RtcApi {
         hiprtcGetLoweredName: Some(get_lowered_name),
         hiprtcGetErrorString: Some(get_error_string),
         hiprtcVersion: Some(version),
-        ..hip_sys::RtcApi::EMPTY
+        hiprtcGetBitcodeSize: Some(link::get_bitcode_size),
+        hiprtcGetBitcode: Some(link::get_bitcode),
+        hiprtcLinkCreate: Some(link::link_create),
+        hiprtcLinkAddData: Some(link::link_add_data),
+        hiprtcLinkAddFile: Some(link::link_add_file),
+        hiprtcLinkComplete: Some(link::link_complete),
+        hiprtcLinkDestroy: Some(link::link_destroy),
     }
 }
