@@ -100,7 +100,7 @@ static void managed(void) {
     INVALID(hipMemPrefetchAsync(NULL, 1, 0, NULL));
     INVALID(hipMemAdvise(p, 8192, (hipMemoryAdvise)55, 0));
     INVALID(hipMemAdvise(p, 0, hipMemAdviseSetReadMostly, 0));
-    OK(hipStreamAttachMemAsync(NULL, p, 0, hipMemAttachSingle));
+    INVALID(hipStreamAttachMemAsync(NULL, p, 0, hipMemAttachSingle));
     INVALID(hipStreamAttachMemAsync(NULL, p, 0, 77));
     OK(hipFree(p));
     INVALID(hipMemAdvise(p, 4096, hipMemAdviseSetReadMostly, 0));

@@ -7,6 +7,7 @@ use hip_sys::{hipDeviceptr_t, hipError_t, hipExtent, hipPitchedPtr};
 use super::allocate;
 use super::registry::Kind;
 use crate::error::{Result, entry, store};
+use crate::graph::capture;
 
 /// Rows begin at multiples of this: what gfx9 wants of an image made from a buffer.
 pub(crate) const ROW_ALIGNMENT: usize = 256;
@@ -17,6 +18,7 @@ fn allocate_rows(
     width: usize,
     rows: Option<usize>,
 ) -> Result<(*mut c_void, usize)> {
+    capture::forbid(call)?;
     let invalid = hipError_t::hipErrorInvalidValue;
     let rows = rows.ok_or(invalid)?;
     let mut ptr = std::ptr::null_mut();
