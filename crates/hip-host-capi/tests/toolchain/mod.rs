@@ -1,5 +1,7 @@
 //! Compiling and running one C program.
 
+mod library;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -69,7 +71,7 @@ impl Program {
     fn compile(&self, test: &str, headers: &Path) -> PathBuf {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-        let library = library();
+        let library = library::folder();
         let output = Command::new("g++")
             .args([
                 "-std=c++17",
@@ -94,32 +96,6 @@ impl Program {
         assert!(output.status.success(), "{}:\n{errors}", self.source);
         program
     }
-}
-
-/// The folder of the library, which is built first: for tests cargo builds only libraries that Rust can link.
-fn library() -> &'static Path {
-    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-        let program = std::env::current_exe().expect("this program has a path");
-        // <target>/<profile>/deps/<program>
-        let folder = program.ancestors().nth(2).expect("cargo's layout");
-        let target = folder.parent().expect("cargo's layout");
-        let profile = match folder.file_name().and_then(|name| name.to_str()) {
-            Some("debug") => "dev",
-            Some(profile) => profile,
-            None => panic!("{}: no profile's folder", folder.display()),
-        };
-        let output = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME")])
-            .args(["--profile", profile, "--target-dir"])
-            .arg(target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo starts");
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "libhip_host.so: {errors}");
-        folder.to_path_buf()
-    });
-    &FOLDER
 }
 
 /// The include folder of the unpacked header packages.
