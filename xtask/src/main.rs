@@ -12,6 +12,7 @@
 //! | `consumers` | each published crate in a program outside of the workspace |
 //! | `oclgrind` | every OpenCL kernel on a device that checks each access to memory |
 //! | `real-hip` | AMD's own HIP of each release loads and answers, on any machine |
+//! | `differences` | the host platform beside AMD's own HIP, on random sequences of calls |
 //! | `targets` | the raw layer compiles for other systems |
 //! | `msrv` | the oldest compiler that each crate states |
 //! | `mutants` | whether the tests notice changes of the code that orders work |
@@ -29,6 +30,7 @@ mod codegen;
 mod compile_time;
 mod consumers;
 mod demo;
+mod differences;
 mod docs;
 mod error;
 mod msrv;
@@ -49,7 +51,7 @@ use std::process::ExitCode;
 use error::{Error, Result};
 use workspace::Workspace;
 
-const TASKS: &str = "setup, demo, test, test-gpu, codegen, symbols, tidy, consumers, oclgrind, real-hip, targets, msrv, compile-time, mutants, miri, tsan, bench, docs, ci";
+const TASKS: &str = "setup, demo, test, test-gpu, codegen, symbols, tidy, consumers, oclgrind, real-hip, differences, targets, msrv, compile-time, mutants, miri, tsan, bench, docs, ci";
 
 const HELP: &str = "\
 usage: cargo xtask <task> [options]
@@ -74,6 +76,10 @@ usage: cargo xtask <task> [options]
                          (--bless: write the lists of the crates that come with it)
   oclgrind               run every OpenCL kernel on Oclgrind, fetched into target/, which checks each access
   real-hip               load AMD's own HIP of each release, fetched into target/, and see it answer
+  differences            compare the host platform with AMD's HIP on an emulated card, call by call
+    --real FOLDER        where the emulator was set up
+    --sequences A..B     these random sequences (0..5200)
+    --record             write AMD's answers for machines without the emulator
   targets                compile the raw layer for other systems
   msrv                   build each crate with the oldest Rust that it states, fetched by rustup
   compile-time           print how long each crate of the raw layer takes to compile
@@ -123,6 +129,7 @@ fn run(args: &[String]) -> Result<()> {
         "real-hip" => {
             no_options("real-hip", rest).and_then(|()| real_hip::run(&Workspace::discover()?))
         }
+        "differences" => differences::run(&Workspace::discover()?, rest),
         "targets" => {
             no_options("targets", rest).and_then(|()| targets::run(&Workspace::discover()?))
         }
