@@ -27,8 +27,13 @@ const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 pub fn run(workspace: &Workspace) -> Result<()> {
     let sh = workspace.shell()?;
     let program = test_program(&sh)?;
-    for release in RELEASES.iter().filter(|release| release.supported) {
-        let tree = unpacked(&sh, workspace.target(), release)
+    // Of a release that is read from bindings there is no library to be had.
+    let with_library = RELEASES
+        .iter()
+        .filter(|release| release.supported)
+        .filter_map(|release| Some((release, release.suite()?)));
+    for (release, suite) in with_library {
+        let tree = unpacked(&sh, workspace.target(), release, suite)
             .map_err(|error| Error::Missing(format!("no HIP of ROCm {}: {error}", release.name)))?;
         let lines = test(&sh, &program, &tree).map_err(|output| {
             Error::Failed(format!(
@@ -63,7 +68,12 @@ fn test_program(sh: &Shell) -> Result<PathBuf> {
 type Trouble = Box<dyn std::error::Error>;
 
 /// The folder with the release's HIP and all that it needs.
-fn unpacked(sh: &Shell, target: &Path, release: &Release) -> std::result::Result<PathBuf, Trouble> {
+fn unpacked(
+    sh: &Shell,
+    target: &Path,
+    release: &Release,
+    suite: &str,
+) -> std::result::Result<PathBuf, Trouble> {
     let folder = target.join("real-hip").join(release.name);
     let packages: Vec<String> = release
         .libraries
@@ -78,7 +88,7 @@ fn unpacked(sh: &Shell, target: &Path, release: &Release) -> std::result::Result
         return Ok(tree);
     }
     println!("fetching the HIP of ROCm {} (60 MB)", release.name);
-    let (config, suite) = (apt(sh, release, &folder)?, release.suite);
+    let config = apt(sh, suite, &folder)?;
     cmd!(
         sh,
         "apt-get -qq -y --no-install-recommends --download-only --target-release {suite} install {packages...}"
@@ -103,10 +113,10 @@ fn unpacked(sh: &Shell, target: &Path, release: &Release) -> std::result::Result
 }
 
 /// A private apt configuration for which nothing is installed, so that it fetches the C library too.
-fn apt(sh: &Shell, release: &Release, folder: &Path) -> std::result::Result<PathBuf, Trouble> {
+fn apt(sh: &Shell, suite: &str, folder: &Path) -> std::result::Result<PathBuf, Trouble> {
     let mirror = Mirror::of_this_machine(sh)?;
-    let mut lines = mirror.line(release.suite);
-    if release.suite == "experimental" {
+    let mut lines = mirror.line(suite);
+    if suite == "experimental" {
         // That suite holds only what is ahead of the unstable one.
         lines += &mirror.line("unstable");
     }

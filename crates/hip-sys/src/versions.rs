@@ -12,9 +12,11 @@
 //! | `hipIpcMemLazyEnablePeerAccess` was 0 | 6.0 | [`ipc_lazy_peer_access`] |
 //! | driver-style memset nodes take [`hipMemsetParams`] instead of [`HIP_MEMSET_NODE_PARAMS`] | 7.0 | [`HIP_MEMSET_NODE_PARAMS`]`::from` |
 //! | `hipDeviceAttributePciChipId` is 10020, was 10019 in 7.0 and absent before | 7.1 | [`pci_chip_id_attribute`], [`attribute_name`] |
-//! | `hipErrorTbd` is 1055, was 1054 | 7.14 | [`error_name`] |
+//! | `hipErrorTbd` is 1055, was 1054, which is `hipErrorInvalidClusterSize` now | 7.14 | [`error_name`] |
 //! | HIPRTC takes `const char* const*`, was `const char**`; called alike | 7.0 | nothing to do |
 //! | [`hipMemAllocationProp`]'s `requestedHandleType` lies in a union with its newer name, at the same place | 7.0 | nothing to do |
+//!
+//! The releases are HIP's own numbers, which are ROCm's up to 7.14; ROCm 10.0 has HIP 7.15.
 //!
 //! Where the header sets leave open which release between two made a change, it is taken to be the one with the new major number,
 //! as AMD's rule for the SONAME has it.
@@ -32,6 +34,16 @@ use crate::*;
 /// 5.7 is the oldest whose headers and libraries these bindings were made from and are checked against. Older ones lack what handing
 /// memory over needs: HSA's dma-buf export came with 5.6, `hipLaunchHostFunc` and the memory nodes of graphs with 5.3.
 pub const OLDEST: Release = Release::new(5, 7);
+
+/// The newest release whose declarations these bindings were made from: the HIP of ROCm 10.0.
+pub const NEWEST: Release = Release::new(7, 15);
+
+/// Whether nothing is known here of what this release added or changed. Its library is used all the same: AMD only adds
+/// functions within a major release.
+#[must_use]
+pub const fn is_newer_than_known(release: Release) -> bool {
+    NEWEST.is_before(release)
+}
 
 #[cfg(feature = "load")]
 pub(crate) const FLOOR: Floor = Floor {
@@ -153,14 +165,14 @@ pub fn attribute_name(attribute: hipDeviceAttribute_t, release: Release) -> Opti
     }
 }
 
-/// The C name that an error code has in this release. Only the place holder `hipErrorTbd` ever moved, to make room for a new
-/// code; that code is not known here.
+/// The C name that an error code has in this release. Only the place holder `hipErrorTbd` ever moved, to make room for
+/// `hipErrorInvalidClusterSize`.
 #[must_use]
 pub fn error_name(error: hipError_t, release: Release) -> Option<&'static str> {
-    let moved = !release.is_before(Release::new(7, 14));
     match error.0 {
-        1054 if moved => None,
-        1055 if moved => Some("hipErrorTbd"),
+        1054 | 1055 if release.is_before(Release::new(7, 14)) => {
+            (error.0 == 1054).then_some("hipErrorTbd")
+        }
         _ => error.name(),
     }
 }

@@ -21,6 +21,26 @@ fn error_codes_are_those_of_the_abi() {
 }
 
 #[test]
+fn what_rocm_10_added_has_its_numbers_and_its_layout() {
+    assert_eq!(hipError_t::hipErrorInvalidResourceType.0, 914);
+    assert_eq!(hipError_t::hipErrorStreamDetached.0, 916);
+    assert_eq!(hipError_t::hipErrorInvalidClusterSize.0, 1054);
+    assert_eq!(hipError_t::hipErrorTbd.0, 1055);
+    assert_eq!(
+        hipLaunchAttributeID::hipLaunchAttributeClusterDimension.0,
+        4
+    );
+    assert_eq!(hipDevResourceType::hipDevResourceTypeWorkqueue.0, 10_000);
+    assert_eq!(size_of::<hipDevResource>(), 144);
+    // The resource itself, a union without a name, lies behind 92 bytes of the library's own.
+    assert_eq!(offset_of!(hipDevResource_st, __bindgen_anon_1), 96);
+    assert_eq!(offset_of!(hipDevResource_st, nextResource), 136);
+    assert_eq!(size_of::<hipDevSmResourceGroupParams>(), 64);
+    assert_eq!(size_of::<hipMemcpy3DBatchOp>(), 112);
+    assert_eq!(size_of::<hipLaunchAttributeValue>(), 64);
+}
+
+#[test]
 fn a_known_value_has_its_c_name_and_an_unknown_one_none() {
     assert_eq!(hipError_t(2).name(), Some("hipErrorOutOfMemory"));
     assert_eq!(hiprtcResult(6).name(), Some("HIPRTC_ERROR_COMPILATION"));

@@ -10,21 +10,35 @@ use hip_sys::*;
 const ROCM_5: Release = Release::new(5, 7);
 const ROCM_6: Release = Release::new(6, 4);
 const ROCM_7: Release = Release::new(7, 2);
+/// HIP's number in ROCm 10.0.
+const ROCM_10: Release = Release::new(7, 15);
 
 #[test]
 fn the_release_is_read_from_the_numbers_that_real_libraries_give() {
-    // What hipRuntimeGetVersion of Debian's 5.2.3, 5.7.1, 6.4.3 and 7.2.4 answers.
+    // What hipRuntimeGetVersion of Debian's 5.2.3, 5.7.1, 6.4.3 and 7.2.4 answers, and HIP_VERSION of 10.0's declarations.
     for (number, release) in [
         (50_221_153, Release::new(5, 2)),
         (50_731_921, ROCM_5),
         (60_443_484, ROCM_6),
         (70_253_211, ROCM_7),
+        (71_526_333, ROCM_10),
     ] {
         assert_eq!(release_of(number), Some(release));
     }
     assert_eq!(release_of(0), None);
     assert_eq!(release_of(-1), None);
     assert_eq!(release_of(404), None);
+}
+
+#[test]
+fn a_release_beyond_the_declarations_is_told_from_a_known_one() {
+    assert_eq!(NEWEST, ROCM_10);
+    for known in [ROCM_5, ROCM_6, ROCM_7, ROCM_10, Release::new(7, 9)] {
+        assert!(!is_newer_than_known(known), "{known}");
+    }
+    for newer in [Release::new(7, 16), Release::new(7, 99), Release::new(8, 0)] {
+        assert!(is_newer_than_known(newer), "{newer}");
+    }
 }
 
 #[test]
@@ -107,7 +121,10 @@ fn the_place_holder_among_the_errors_moves_with_7_14() {
     let later = Release::new(7, 14);
     assert_eq!(error_name(hipError_t(1054), ROCM_7), Some("hipErrorTbd"));
     assert_eq!(error_name(hipError_t(1055), ROCM_7), None);
-    assert_eq!(error_name(hipError_t(1054), later), None);
+    assert_eq!(
+        error_name(hipError_t(1054), later),
+        Some("hipErrorInvalidClusterSize")
+    );
     assert_eq!(error_name(hipError_t(1055), later), Some("hipErrorTbd"));
     assert_eq!(
         error_name(hipError_t(2), later),
@@ -266,11 +283,18 @@ fn hiprtc_takes_a_list_of_texts_that_it_does_not_write() {
 fn every_renumbered_value_is_handled_here_or_only_counts_the_others() {
     // Ends of enums: they name no value of their own.
     let ends = [
+        "hipFuncAttribute::hipFuncAttributeMax",
+        "hipFunction_attribute::HIP_FUNC_ATTRIBUTE_MAX",
         "hipGraphNodeType::hipGraphNodeTypeCount",
         "hipJitOption::hipJitOptionNumOptions",
+        "hipLaunchAttributeID::hipLaunchAttributeMax",
         "hipLimit_t::hipLimitRange",
     ];
-    let handled = ["hipMemoryType::", "hipIpcMemLazyEnablePeerAccess"];
+    let handled = [
+        "hipMemoryType::",
+        "hipIpcMemLazyEnablePeerAccess",
+        "hipError_t::hipErrorTbd",
+    ];
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/symbols/hip/renumbered.txt");
     let text = std::fs::read_to_string(path).expect("the list is in the repository");
     for line in text.lines() {

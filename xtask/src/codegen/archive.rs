@@ -62,7 +62,11 @@ impl<'a> Archive<'a> {
                 continue;
             }
             let digest = cmd!(shell, "sha256sum --binary {file}").quiet().read()?;
-            if digest.starts_with(package.sha256) {
+            if package
+                .sha256
+                .iter()
+                .any(|pinned| digest.starts_with(pinned))
+            {
                 return Ok(Some(file));
             }
             if name.starts_with(&pinned) {

@@ -140,7 +140,7 @@ pub fn major(release: &str) -> u32 {
 }
 
 /// Between the names of an owner and of a structure inside it that has no name of its own.
-const PART: &str = "__bindgen_ty_";
+pub const PART: &str = "__bindgen_ty_";
 
 /// Whether bindgen made the name for a structure that has none.
 pub fn is_part(name: &str) -> bool {

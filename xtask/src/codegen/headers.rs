@@ -7,24 +7,40 @@ use xshell::{Shell, cmd};
 
 use super::Result;
 use super::archive::Archive;
-use super::releases::Release;
+use super::releases::{Origin, Package, Release};
+use super::wheels;
+
+/// As the packages have it.
+const INCLUDE: &str = "usr/include";
 
 /// Where [`unpack`] puts the `usr/include` of a release.
 #[cfg(feature = "codegen")]
 pub fn folder(work: &Path, release: &Release) -> PathBuf {
-    tree(work, release).join("usr/include")
+    tree(work, release).join(INCLUDE)
 }
 
 /// Fetches the release's header packages, unless they are here already, and unpacks them below `work`.
 pub fn unpack(shell: &Shell, work: &Path, release: &Release) -> Result<()> {
-    let files = Archive::new(shell, work, release.suite).fetch(release.headers)?;
     let tree = tree(work, release);
-    if tree.exists() {
-        fs::remove_dir_all(&tree)?;
-    }
-    fs::create_dir_all(&tree)?;
-    for file in files {
-        cmd!(shell, "dpkg-deb -x {file} {tree}").quiet().run()?;
+    let empty_tree = || -> Result<()> {
+        if tree.exists() {
+            fs::remove_dir_all(&tree)?;
+        }
+        Ok(fs::create_dir_all(&tree)?)
+    };
+    match release.origin {
+        Origin::Debian(suite) => {
+            let files = Archive::new(shell, work, suite).fetch(release.headers)?;
+            empty_tree()?;
+            for file in files {
+                cmd!(shell, "dpkg-deb -x {file} {tree}").quiet().run()?;
+            }
+        }
+        Origin::Python { hip, imports } => {
+            let packages: Vec<&Package> = release.headers.iter().chain(imports).collect();
+            empty_tree()?;
+            wheels::unpack(shell, work, &packages, hip, &tree.join(INCLUDE))?;
+        }
     }
     Ok(())
 }

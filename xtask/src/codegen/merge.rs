@@ -3,6 +3,9 @@
 //! What the releases agree on is there once, as the newest spells it. Where they disagree on how a type lies in memory or how a
 //! function is called, the newest form has the plain name and an older one ends in `_until_N`, N the last major release that has it:
 //! AMD changes its binary interface with the major number, which is also the library's SONAME.
+//!
+//! Declarations that were rebuilt from bindings have lost AMD's names of types. So what they say the same way as real headers do is
+//! spelled as in the newest of these.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -12,7 +15,8 @@ use syn::{ForeignItemFn, Item, ItemConst};
 
 use super::Result;
 use super::abi::Signature;
-use super::forms::{Forms, identifiers, is_part, last_major, major, opaque};
+use super::forms::{Forms, PART, identifiers, is_part, last_major, major, opaque};
+use super::layout::leaves;
 use super::parsed::{Named, Parsed, Value, rename, rename_with_text};
 
 #[cfg(test)]
@@ -86,11 +90,13 @@ pub fn merge(releases: &[Parsed], may_grow: &[&str]) -> Result<Merged> {
     };
     let mut done = HashSet::new();
     let mut known_constants = HashSet::new();
-    for (at, parsed) in releases.iter().enumerate().rev() {
+    for (at, parsed) in best_spelled_first(releases) {
         for named in &parsed.types {
             let name = forms.emitted(at, &named.name);
             if done.insert(name.clone()) {
                 let values = values(releases, &named.name, &mut merged.renumbered);
+                let at = speller(releases, &forms, at, &named.name);
+                let named = releases[at].named(&named.name).unwrap_or(named);
                 merged
                     .types
                     .push(merged_type(forms.renamed(at), named, name, values));
@@ -98,7 +104,11 @@ pub fn merge(releases: &[Parsed], may_grow: &[&str]) -> Result<Merged> {
         }
         for constant in &parsed.constants {
             if known_constants.insert(constant.ident.to_string()) {
-                merged.constants.push(constant.clone());
+                let newest = releases.iter().rev().find_map(|parsed| {
+                    let mut constants = parsed.constants.iter();
+                    constants.find(|other| other.ident == constant.ident)
+                });
+                merged.constants.push(newest.unwrap_or(constant).clone());
                 merged
                     .renumbered
                     .extend(renumbered_constant(releases, &constant.ident));
@@ -111,6 +121,32 @@ pub fn merge(releases: &[Parsed], may_grow: &[&str]) -> Result<Merged> {
     drop_unused_parts(&mut merged.types);
     merged.renumbered.sort();
     Ok(merged)
+}
+
+/// The releases that were read from real headers, newest first, then those that were rebuilt.
+fn best_spelled_first(releases: &[Parsed]) -> impl Iterator<Item = (usize, &Parsed)> {
+    let newest_first = || releases.iter().enumerate().rev();
+    newest_first()
+        .filter(|(_, parsed)| !parsed.rebuilt)
+        .chain(newest_first().filter(|(_, parsed)| parsed.rebuilt))
+}
+
+/// Which release spells the form of a type that release `at` has: the newest one, or if that was rebuilt and has the same fields as
+/// real headers, the newest of these. A part is spelled by the release that spells its owner.
+fn speller(releases: &[Parsed], forms: &Forms, at: usize, name: &str) -> usize {
+    let owner = name.split(PART).next().unwrap_or(name);
+    let form = forms.emitted(at, owner);
+    let mut of_this_form = (0..releases.len())
+        .rev()
+        .filter(|at| releases[*at].named(owner).is_some() && forms.emitted(*at, owner) == form);
+    let Some(newest) = of_this_form.next() else {
+        return at;
+    };
+    let real = of_this_form.find(|at| !releases[*at].rebuilt);
+    match real.filter(|_| releases[newest].rebuilt) {
+        Some(real) if leaves(&releases[real], owner) == leaves(&releases[newest], owner) => real,
+        _ => newest,
+    }
 }
 
 /// A type in the form that this release has; `names` are the release's older forms.
@@ -167,6 +203,8 @@ fn function(
 ) -> Result<Vec<MergedFunction>> {
     let mut found: Vec<MergedFunction> = Vec::new();
     let mut newest: Option<Signature> = None;
+    // Whether the last form is spelled as bindings have it.
+    let mut rebuilt = false;
     for (at, parsed) in releases.iter().enumerate().rev() {
         let Some(declaration) = parsed.functions.get(name) else {
             continue;
@@ -175,6 +213,10 @@ fn function(
         if let Some(current) = found.last_mut() {
             if newest.as_ref().is_some_and(|newer| newer.same(&signature)) {
                 current.declared.insert(0, parsed.release);
+                if rebuilt && !parsed.rebuilt {
+                    current.function = renamed_function(declaration, forms.renamed(at))?;
+                    rebuilt = false;
+                }
                 continue;
             }
             let next = current.declared.first().copied();
@@ -204,6 +246,7 @@ fn function(
             });
         }
         newest = Some(signature);
+        rebuilt = parsed.rebuilt;
     }
     Ok(found)
 }

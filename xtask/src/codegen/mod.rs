@@ -6,6 +6,7 @@
 //! | the tables and their libraries | [`tables`] |
 //! | the packages, fetched without root | [`archive`], from the mirror that [`sources`] finds |
 //! | the headers of each release in a folder of its own | [`headers`] |
+//! | headers made again from AMD's bindings for Python | [`wheels`], [`pxd`] |
 //! | the C parser | [`libclang`] |
 //! | headers to Rust types, for each release | `bindings`, taken apart by `parsed` |
 //! | the releases as one set of declarations | `merge`, `forms`, which ask `layout` and `abi` what agrees |
@@ -38,6 +39,7 @@ mod merge;
 mod opencl;
 #[cfg(feature = "codegen")]
 mod parsed;
+mod pxd;
 mod record;
 pub mod releases;
 #[cfg(feature = "codegen")]
@@ -48,6 +50,7 @@ pub mod sources;
 #[cfg(feature = "codegen")]
 mod table;
 pub mod tables;
+mod wheels;
 
 use std::error::Error;
 use std::ffi::OsStr;

@@ -23,7 +23,7 @@ const SUITE: &str = "trixie";
 const PACKAGE: Package = Package {
     name: "opencl-c-headers",
     version: "3.0~2024.10.24-2",
-    sha256: "ccff8d4172284039730f510ef7bf928c0c1ef976848d98c30b1cffbd8c45e3c2",
+    sha256: &["ccff8d4172284039730f510ef7bf928c0c1ef976848d98c30b1cffbd8c45e3c2"],
 };
 
 /// Fetches the headers, unless they are here already, and unpacks them below `work`.

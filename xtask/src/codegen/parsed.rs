@@ -15,6 +15,8 @@ use super::layout::Layout;
 pub struct Parsed {
     /// The release of the package that the headers come from.
     pub release: &'static str,
+    /// Whether the headers were made again from bindings, which have other names for some types.
+    pub rebuilt: bool,
     /// In the order of the headers.
     pub types: Vec<Named>,
     /// Numbers that belong to no enum.
@@ -67,6 +69,7 @@ impl Parsed {
         file = syn::parse2(rename_with_text(file.into_token_stream(), &renamed))?;
         let mut parsed = Self {
             release,
+            rebuilt: false,
             types: Vec::new(),
             constants: Vec::new(),
             functions: BTreeMap::new(),

@@ -167,6 +167,6 @@ fn notes(function: &MergedFunction, lists: &Lists) -> Vec<String> {
     if let Some(until) = function.until {
         notes.push(format!("as called up to ROCm {until}, empty later"));
     }
-    notes.extend(lists.describe(&symbol));
+    notes.extend(lists.describe(&symbol, &function.declared));
     notes
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::facts::Facts;
 use super::list::SymbolList;
 use crate::codegen::Result;
-use crate::codegen::releases::RELEASES;
+use crate::codegen::releases::{Origin, RELEASES};
 use crate::codegen::tables::{TABLES, Table, table_of};
 
 /// Functions that a release's headers declare and its library does not export. AMD wrote the declaration first.
@@ -51,11 +51,13 @@ pub fn run(root: &Path) -> Result<()> {
         let bound = bound(root, table)?;
         let mut declared_somewhere = BTreeSet::new();
         for release in RELEASES.iter().filter(|release| release.supported) {
-            let (Some(headers), Some(library)) = (
-                release.header_package(table.package),
-                release.library(table),
-            ) else {
-                return Err(format!("ROCm {} lacks {}", release.name, table.what).into());
+            let headers = release.header_package(table.package);
+            let (headers, library) = match (headers, release.library(table), &release.origin) {
+                (Some(headers), library @ Some(_), _) => (headers, library),
+                // The bindings of a release are of HIP alone, and declare what a library has that was not read.
+                (Some(headers), None, Origin::Python { .. }) => (headers, None),
+                (None, None, Origin::Python { .. }) => continue,
+                _ => return Err(format!("ROCm {} lacks {}", release.name, table.what).into()),
             };
             let facts = Facts::read(root, table.headers, headers)?;
             let declared: BTreeSet<&str> = facts
@@ -63,12 +65,16 @@ pub fn run(root: &Path) -> Result<()> {
                 .map(|(name, _)| name)
                 .filter(|name| table_of(table.owner, name).is_some_and(|of| of.file == table.file))
                 .collect();
-            let exported = SymbolList::read(root, library.name, &library.package)?;
-            let exported = exported.functions.keys().map(String::as_str).collect();
+            let list = library
+                .map(|library| SymbolList::read(root, library.name, &library.package))
+                .transpose()?;
+            let exported = list
+                .as_ref()
+                .map(|list| list.functions.keys().map(String::as_str).collect());
             problems.extend(disagreements(
                 &format!("{} of ROCm {}", table.what, headers.release()),
                 &declared,
-                &exported,
+                exported.as_ref(),
                 &bound,
                 declared_only(release.name),
             ));
@@ -110,11 +116,11 @@ fn bound_in(source: &str) -> Option<BTreeSet<String>> {
     Some(names.collect())
 }
 
-/// What does not fit together in one release of one library.
+/// What does not fit together in one release of one library; `exported` is absent where the library was not read.
 fn disagreements(
     what: &str,
     declared: &BTreeSet<&str>,
-    exported: &BTreeSet<&str>,
+    exported: Option<&BTreeSet<&str>>,
     bound: &BTreeSet<String>,
     declared_only: &[&str],
 ) -> Vec<String> {
@@ -123,6 +129,9 @@ fn disagreements(
         if !bound.contains(*name) {
             problems.push(format!("{what}: `{name}` is declared and has no slot"));
         }
+        let Some(exported) = exported else {
+            continue;
+        };
         match (exported.contains(name), declared_only.contains(name)) {
             (false, false) => {
                 problems.push(format!("{what}: `{name}` is declared and not exported"));
@@ -139,12 +148,13 @@ fn disagreements(
 /// Values of the newest headers that the bindings have with another number, or not at all.
 fn wrong_values(root: &Path) -> Result<Vec<String>> {
     let mut problems = Vec::new();
-    let Some(newest) = RELEASES.last() else {
-        return Ok(problems);
-    };
     for table in &TABLES {
-        let Some(package) = newest.header_package(table.package) else {
-            continue;
+        let newest = RELEASES
+            .iter()
+            .rev()
+            .find_map(|release| release.header_package(table.package));
+        let Some(package) = newest else {
+            return Err(format!("no release has {}", table.what).into());
         };
         let facts = Facts::read(root, table.headers, package)?;
         let path = format!("crates/{}/src/types.rs", table.owner);
@@ -193,7 +203,13 @@ mod tests {
     fn a_wrong_symbol_anywhere_is_found() {
         let good = ["hipFree", "hipMalloc"];
         let check = |declared: &[&str], exported: &[&str], bound: &[&str]| {
-            disagreements("HIP", &set(declared), &set(exported), &slots(bound), &[])
+            disagreements(
+                "HIP",
+                &set(declared),
+                Some(&set(exported)),
+                &slots(bound),
+                &[],
+            )
         };
         assert!(check(&good, &good, &good).is_empty());
         for (declared, exported, bound) in [
@@ -207,10 +223,27 @@ mod tests {
     }
 
     #[test]
+    fn of_a_library_that_was_not_read_only_the_slots_are_asked_for() {
+        let declared = set(&["hipFree", "hipNovelty"]);
+        let problems = |bound| disagreements("HIP", &declared, None, &slots(bound), &[]);
+        assert!(problems(&["hipFree", "hipNovelty"]).is_empty());
+        assert_eq!(
+            problems(&["hipFree"]),
+            ["HIP: `hipNovelty` is declared and has no slot"]
+        );
+    }
+
+    #[test]
     fn an_exception_that_is_none_any_more_is_found() {
         let names = set(&["hipLate"]);
         let problems = |exported: &BTreeSet<&str>| {
-            disagreements("HIP", &names, exported, &slots(&["hipLate"]), &["hipLate"])
+            disagreements(
+                "HIP",
+                &names,
+                Some(exported),
+                &slots(&["hipLate"]),
+                &["hipLate"],
+            )
         };
         assert!(problems(&BTreeSet::new()).is_empty());
         assert_eq!(problems(&names).len(), 1);

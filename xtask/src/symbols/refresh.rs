@@ -19,10 +19,12 @@ const PREFIXES: [&str; 5] = ["hip", "__hip", "hsa_", "rocblas_", "rocsolver_"];
 pub fn run(root: &Path, work: &Path) -> Result<()> {
     let shell = Shell::new()?;
     for release in &RELEASES {
+        let Some(suite) = release.suite() else {
+            continue;
+        };
         for library in release.libraries {
             let package = &library.package;
-            let fetched =
-                Archive::new(&shell, work, release.suite).fetch(std::slice::from_ref(package))?;
+            let fetched = Archive::new(&shell, work, suite).fetch(std::slice::from_ref(package))?;
             let [file] = fetched.as_slice() else {
                 return Err("one package was asked for".into());
             };

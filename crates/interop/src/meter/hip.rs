@@ -38,6 +38,9 @@ counted_table! {
             |it| it.copied(unsafe { of_old_driver_3d(p_copy) });
         hipMemPrefetchAsync(dev_ptr: *const c_void, count: usize, device: c_int, stream: hipStream_t) -> hipError_t, |it| it.queued(stream, count);
         hipMemPrefetchAsync_v2(dev_ptr: *const c_void, count: usize, location: hipMemLocation, flags: c_uint, stream: hipStream_t) -> hipError_t, |it| it.queued(stream, count);
+        hipMemPrefetchBatchAsync(dev_ptrs: *mut *mut c_void, sizes: *mut usize, count: usize, prefetch_locs: *mut hipMemLocation, prefetch_loc_idxs: *mut usize, num_prefetch_locs: usize, flags: c_ulonglong, stream: hipStream_t) -> hipError_t,
+            // SAFETY: HIP accepted the call, so it was given what it reads.
+            |it| it.queued(stream, unsafe { total(sizes, count) });
         hipMemcpy(dst: *mut c_void, src: *const c_void, size_bytes: usize, kind: hipMemcpyKind) -> hipError_t, |it| it.copied(size_bytes);
         hipMemcpy2D(dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: hipMemcpyKind) -> hipError_t, |it| it.copied(area(width, height));
         hipMemcpy2DArrayToArray(dst: hipArray_t, w_offset_dst: usize, h_offset_dst: usize, src: hipArray_const_t, w_offset_src: usize, h_offset_src: usize, width: usize, height: usize, kind: hipMemcpyKind) -> hipError_t, |it| it.copied(area(width, height));
@@ -265,6 +268,8 @@ counted_table! {
             "a fill writes a constant and reads no data";
         hipMemAdvise hipMemAdvise_v2 hipStreamAttachMemAsync:
             "a hint: pages move on access, which no call in the table shows";
+        hipMemDiscardAndPrefetchBatchAsync hipDrvMemDiscardAndPrefetchBatchAsync:
+            "the contents are given up first, so that none move";
         hipStreamBatchMemOp hipGraphAddBatchMemOpNode hipGraphBatchMemOpNodeGetParams hipGraphBatchMemOpNodeSetParams
         hipGraphExecBatchMemOpNodeSetParams:
             "words that order work, not data";

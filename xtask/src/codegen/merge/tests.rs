@@ -209,3 +209,56 @@ fn a_function_of_cplusplus_linkage_is_left_out() {
     let merged = merge(&[release("6.4", &[source.into()])], &[]).expect("one release");
     assert_eq!(slots(&merged), ["g"]);
 }
+
+/// As [`release`], rebuilt from bindings.
+fn bindings(name: &'static str, source: &[String]) -> Parsed {
+    let mut parsed = release(name, source);
+    parsed.rebuilt = true;
+    parsed
+}
+
+#[test]
+fn what_bindings_say_alike_is_spelled_as_in_real_headers() {
+    let real = release(
+        "7.2",
+        &[
+            "pub type old_t = *mut c_void;".into(),
+            structure("same", 8, &[("handle", "old_t", 0)]),
+            structure("grown", 16, &[("handle", "old_t", 0)]),
+            function("f(a: old_t) -> c_int"),
+            "pub const LIMIT: u32 = 1;".into(),
+        ],
+    );
+    let rebuilt = bindings(
+        "10.0",
+        &[
+            structure("same", 8, &[("handle", "*mut c_void", 0)]),
+            structure(
+                "grown",
+                16,
+                &[("handle", "*mut c_void", 0), ("added", "*mut c_void", 8)],
+            ),
+            structure("novel", 8, &[("handle", "*mut c_void", 0)]),
+            function("f(renamed: *mut c_void) -> c_int"),
+            function("g(a: *mut c_void) -> c_int"),
+            "pub const LIMIT: u32 = 2;".into(),
+        ],
+    );
+    let merged = merge(&[real, rebuilt], &[]).expect("they agree");
+    assert_eq!(slots(&merged), ["f", "g"]);
+    let function = merged.functions[0].function.to_token_stream().to_string();
+    assert!(function.contains("a : old_t"), "{function}");
+    assert_eq!(merged.functions[0].declared, ["7.2", "10.0"]);
+    let definition = |name: &str| {
+        let ty = merged.types.iter().find(|ty| ty.name == name);
+        let definition = &ty.expect("it is there").definition;
+        definition.to_token_stream().to_string()
+    };
+    assert!(definition("same").contains("handle : old_t"));
+    assert!(definition("grown").contains("added"), "a new field counts");
+    assert!(definition("novel").contains("handle"));
+    // Only the spelling is the older one's.
+    let limit = merged.constants[0].expr.to_token_stream().to_string();
+    assert_eq!(limit, "2");
+    assert_eq!(merged.renumbered.len(), 1);
+}
