@@ -12,7 +12,12 @@ rocm_loader::library! {
     Search {
         library: "libamdhip64",
         env: "HIPCL_HIP_LIBRARY",
-        sonames: &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"],
+        sonames: &[
+            "libamdhip64.so.7",
+            "libamdhip64.so.8",
+            "libamdhip64.so.6",
+            "libamdhip64.so.5",
+        ],
         key_symbol: c"hipGetDeviceCount",
         once: ONCE,
         fallback: None,
@@ -25,7 +30,12 @@ rocm_loader::library! {
     Search {
         library: "libhiprtc",
         env: "HIPCL_HIPRTC_LIBRARY",
-        sonames: &["libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5"],
+        sonames: &[
+            "libhiprtc.so.7",
+            "libhiprtc.so.8",
+            "libhiprtc.so.6",
+            "libhiprtc.so.5",
+        ],
         key_symbol: c"hiprtcCompileProgram",
         once: ONCE,
         // Releases before 7.0 have HIPRTC inside HIP's own library too.

@@ -1,4 +1,5 @@
-//! The tables against what the real libraries of each release export (`cargo xtask symbols` keeps the lists).
+//! The tables against what the real libraries of each release export (`cargo xtask symbols` keeps the lists), and of ROCm 10.0, whose
+//! library was not read, against what AMD declares.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
@@ -20,6 +21,17 @@ fn exported(library: &str, release: &str) -> BTreeSet<String> {
         .skip(1)
         .map(|line| line.split(' ').next().expect("a name").to_owned())
         .collect()
+}
+
+/// The functions that ROCm 10.0 declares, HIPRTC's apart.
+fn declared_by_10() -> (BTreeSet<String>, BTreeSet<String>) {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/symbols/hip/10.0.headers.txt");
+    let text = std::fs::read_to_string(&path).expect("the facts are in the repository");
+    let functions = text.lines().filter_map(|line| line.strip_prefix("fn "));
+    functions
+        .map(|line| line.split('(').next().expect("a name").to_owned())
+        .partition(|name| !name.starts_with("hiprtc"))
 }
 
 /// A slot for an older form of a function has the function's symbol.
@@ -57,6 +69,47 @@ fn every_release_fills_exactly_the_slots_of_its_functions() {
         check(&exported, Api::SYMBOLS, &filled);
         println!("HIP {release}: {} slots", filled.len());
         assert!(filled.len() > 400, "{release}: {}", filled.len());
+    }
+}
+
+#[test]
+fn every_function_that_rocm_10_declares_fills_the_slot_of_its_newest_form() {
+    let (declared, of_hiprtc) = declared_by_10();
+    let api = table(&declared);
+    let filled: BTreeSet<&str> = api.present().collect();
+    assert_eq!(filled, declared.iter().map(String::as_str).collect());
+    assert!(filled.len() >= 530, "{}", filled.len());
+    assert!(api.hipLaunchKernelExC.is_some() && api.hipDrvLaunchKernelEx.is_some());
+    assert!(api.hipGetDevicePropertiesR0600.is_some() && api.hipGetDeviceProperties.is_none());
+    assert_eq!(
+        of_hiprtc.iter().map(String::as_str).collect::<Vec<_>>(),
+        RtcApi::SYMBOLS
+    );
+}
+
+#[test]
+fn what_came_after_7_2_is_empty_there_and_the_slot_says_since_when() {
+    let (declared, _) = declared_by_10();
+    let exported = exported("hip", "7.2");
+    let novel: Vec<&String> = declared
+        .iter()
+        .filter(|name| !exported.contains(*name))
+        .filter(|name| *name != "hipExternalMemoryGetMappedMipmappedArray")
+        .collect();
+    assert_eq!(novel.len(), 36, "{novel:?}");
+    let old = table(&exported);
+    assert!(old.hipGreenCtxCreate.is_none() && old.hipKernelGetAttribute.is_none());
+    let source = include_str!("../src/api.rs");
+    for name in novel {
+        let doc = source.lines().find(|line| {
+            let begins = line.trim_start().strip_prefix("/// `");
+            begins.is_some_and(|rest| rest.starts_with(&format!("{name}(")))
+        });
+        let doc = doc.expect("each slot has one");
+        assert!(
+            doc.ends_with("not in ROCm 7.2, but declared by 10.0 (HIP 7.15)"),
+            "{doc}"
+        );
     }
 }
 
@@ -100,6 +153,20 @@ fn a_function_with_other_arguments_is_only_offered_in_the_form_of_its_release() 
     assert_eq!(forms("5.7"), (older, absent, older));
     assert_eq!(forms("6.4"), (newer, older, newer));
     assert_eq!(forms("7.2"), (newer, newer, newer));
+}
+
+#[test]
+fn the_library_after_the_newest_known_one_is_tried_second() {
+    for (library, sonames) in [
+        ("libamdhip64", Api::SEARCH.sonames),
+        ("libhiprtc", RtcApi::SEARCH.sonames),
+    ] {
+        let numbers: Vec<_> = sonames
+            .iter()
+            .map(|name| name.strip_prefix(&format!("{library}.so.")))
+            .collect();
+        assert_eq!(numbers, [Some("7"), Some("8"), Some("6"), Some("5")]);
+    }
 }
 
 #[test]

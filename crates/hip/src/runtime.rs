@@ -35,7 +35,8 @@ pub struct Versions {
 }
 
 impl Runtime {
-    /// Finds and opens AMD's HIP library and its compiler (`HIPCL_HIP_LIBRARY`, `$ROCM_PATH`, versioned names, `/opt/rocm`).
+    /// Finds and opens AMD's HIP library and its compiler (`HIPCL_HIP_LIBRARY`, `$ROCM_PATH`, versioned names, the installations
+    /// in `/opt`, Python's wheels).
     ///
     /// # Errors
     ///

@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::installations;
+
 /// Variables that name the root of a ROCm installation, in their order.
 const ROOTS: [&str; 2] = ["ROCM_PATH", "HIP_PATH"];
 
 /// Prints what Cargo needs to link the program with these libraries (`amdhip64` for `libamdhip64.so`), in this order.
 ///
 /// Each is looked for in the `lib` folders of `$ROCM_PATH` and `$HIP_PATH`, then, unless the build is for another
-/// machine, in `/opt/rocm/lib` and the system's own folders. If one is nowhere the build fails with one line that lists
+/// machine, in `/opt/rocm/lib`, in the releases below `/opt` (the newest first) and in the system's own folders. If one is nowhere the build fails with one line that lists
 /// the places. Documentation is built without any library (`DOCS_RS`).
 pub fn link(libraries: &[&str]) {
     for root in ROOTS {
@@ -19,7 +21,8 @@ pub fn link(libraries: &[&str]) {
     if variable("DOCS_RS").is_some() {
         return;
     }
-    match plan(libraries, &variable, &|file| file.exists()) {
+    let installed = installations::roots(Path::new(installations::OPT));
+    match plan(libraries, &variable, &installed, &|file| file.exists()) {
         Ok(lines) => lines.iter().for_each(|line| println!("cargo::{line}")),
         Err(problem) => println!("cargo::error={problem}"),
     }
@@ -28,6 +31,7 @@ pub fn link(libraries: &[&str]) {
 fn plan(
     libraries: &[&str],
     variable: &dyn Fn(&str) -> Option<OsString>,
+    installed: &[PathBuf],
     exists: &dyn Fn(&Path) -> bool,
 ) -> Result<Vec<String>, String> {
     let family = variable("CARGO_CFG_TARGET_FAMILY").unwrap_or_default();
@@ -45,7 +49,7 @@ fn plan(
         .filter_map(|root| Some(Path::new(&variable(root)?).join("lib")))
         .collect();
     if variable("HOST") == variable("TARGET") {
-        folders.push("/opt/rocm/lib".into());
+        folders.extend(installed.iter().map(|root| root.join("lib")));
         let processor = variable("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
         folders.push(format!("/usr/lib/{}-linux-gnu", processor.to_string_lossy()).into());
         folders.extend(["/usr/lib64", "/usr/lib"].map(PathBuf::from));
@@ -93,7 +97,8 @@ mod tests {
             let found = more.iter().chain(&NATIVE).find(|(key, _)| *key == name);
             found.map(|(_, value)| value.into())
         };
-        plan(libraries, &variable, &|file| {
+        let installed = ["/opt/rocm", "/opt/rocm/core-10.1"].map(PathBuf::from);
+        plan(libraries, &variable, &installed, &|file| {
             files.iter().any(|known| Path::new(known) == file)
         })
     }
@@ -112,6 +117,20 @@ mod tests {
         );
         assert_eq!(
             planned(&["x"], &[], &files).expect("it is there")[0],
+            "rustc-link-search=native=/opt/rocm/lib"
+        );
+    }
+
+    #[test]
+    fn a_release_that_is_linked_nowhere_is_found_after_the_chosen_one() {
+        let newest = "/opt/rocm/core-10.1/lib/libx.so";
+        assert_eq!(
+            planned(&["x"], &[], &[newest]).expect("it is there")[0],
+            "rustc-link-search=native=/opt/rocm/core-10.1/lib"
+        );
+        let both = [newest, "/opt/rocm/lib/libx.so"];
+        assert_eq!(
+            planned(&["x"], &[], &both).expect("both are there")[0],
             "rustc-link-search=native=/opt/rocm/lib"
         );
     }

@@ -5,6 +5,7 @@
 //! | `table.rs` | [`function_table!`]: the half of every `-sys` crate's `Api` that needs `core` only |
 //! | `library.rs` | `library!` and `linked!`: the half that finds a library |
 //! | `search.rs` | where a library is looked for, in which order |
+//! | `installations.rs` | where ROCm lies, the newest release first, and which files belong together |
 //! | `loaded.rs` | an open library; it is never closed |
 //! | `once.rs` | two files of one runtime in a process are told, not endured |
 //! | `elf.rs` | why a file can't be a library of this machine, told before the dynamic linker is asked |
@@ -32,6 +33,8 @@ pub mod build;
 mod elf;
 #[cfg(feature = "load")]
 mod error;
+#[cfg(any(feature = "load", feature = "build", test))]
+mod installations;
 #[cfg(feature = "load")]
 #[doc(hidden)]
 pub mod library;

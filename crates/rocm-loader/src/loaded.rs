@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
+use crate::installations;
+
 /// A shared library that stays open until the process ends.
 ///
 /// Closing ROCm's libraries is never sound: their worker threads and exit handlers run code that `dlclose` would unmap.
@@ -52,6 +54,16 @@ impl Loaded {
             self.path = real;
         }
         Some(self)
+    }
+
+    /// Whether both libraries lie in one installation, hence are of one release.
+    #[must_use]
+    pub fn is_together_with(&self, other: &Self) -> bool {
+        let folder = |loaded: &Self| loaded.path.parent().map(Path::to_path_buf);
+        match (folder(self), folder(other)) {
+            (Some(first), Some(second)) => installations::together(&first, &second),
+            _ => false,
+        }
     }
 
     /// The address of a symbol; `None` if the library has none of that name.

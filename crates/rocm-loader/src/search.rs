@@ -6,13 +6,17 @@ use std::path::{Path, PathBuf};
 use libloading::Library;
 
 use crate::elf::{self, Verdict};
-use crate::{Floor, LoadError, Loaded, Tried, once};
+use crate::{Floor, LoadError, Loaded, Tried, installations, once};
 
 /// How one library is found.
 ///
 /// Order: the file that `env` names (then nothing else is tried); a copy that this process already has; the `lib` folders of
-/// `$ROCM_PATH` and `$HIP_PATH`; the names in `sonames`, left to the dynamic linker; the bare name; `/opt/rocm/lib`; all that
-/// for `fallback`. A file that is found but can't be used is passed over, and its reason kept.
+/// `$ROCM_PATH` and `$HIP_PATH`; the names in `sonames` and the bare name, left to the dynamic linker; `/opt/rocm/lib`; the releases
+/// in `/opt/rocm/core-*` and in `/opt/rocm-*`, the newest of each first; AMD's wheels in the active Python environment; all that for
+/// `fallback`. A file that is found but can't be used is passed over, and its reason kept.
+///
+/// In a folder the names in `sonames` are tried first, then the bare name, then versioned names with a greater number: a library
+/// that is newer than any known here is taken where no known one is.
 ///
 /// What is found is in the process for good, so two failures end the search: a release below `floor`, and a second file of a
 /// library in `once`.
@@ -22,7 +26,7 @@ pub struct Search {
     pub library: &'static str,
     /// The environment variable that names the file explicitly.
     pub env: &'static str,
-    /// Versioned names, newest first.
+    /// Versioned names, in the order in which they are tried: the newest known first, the one that comes after it second.
     pub sonames: &'static [&'static str],
     /// A function that every release has: a file without it is another library.
     pub key_symbol: &'static CStr,
@@ -42,38 +46,40 @@ impl Search {
     /// [`LoadError::NotFound`] with every place that was tried; the particular error of the file that `env` names;
     /// [`LoadError::TooOld`] and [`LoadError::TwoCopies`].
     pub fn load(&self) -> Result<Loaded, LoadError> {
-        self.load_with(&|name| std::env::var_os(name))
+        self.load_on(&Machine {
+            env: &|name| std::env::var_os(name),
+            opt: Path::new(installations::OPT),
+        })
     }
 
-    /// As [`Search::load`], with the environment given.
-    fn load_with(&self, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Loaded, LoadError> {
-        match value(env, self.env) {
+    /// As [`Search::load`], with the machine given.
+    fn load_on(&self, machine: &Machine<'_>) -> Result<Loaded, LoadError> {
+        match machine.value(self.env) {
             Some(path) => self
                 .load_from(Path::new(&path))
                 .map_err(|error| error.named_by(self.env)),
-            None => self.find(env).and_then(|loaded| self.accept(loaded)),
+            None => self.find(machine).and_then(|loaded| self.accept(loaded)),
         }
     }
 
-    fn find(&self, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Loaded, LoadError> {
+    fn find(&self, machine: &Machine<'_>) -> Result<Loaded, LoadError> {
         if let Some(loaded) = self.already_in_process() {
             return Ok(loaded);
         }
         let mut attempts = Attempts::default();
         for variable in ["ROCM_PATH", "HIP_PATH"] {
-            if let Some(root) = value(env, variable) {
-                let folder = Path::new(&root).join("lib");
-                attempts.all(self.names().map(|name| folder.join(name)), |path| {
-                    self.open_file(path)
-                });
+            if let Some(root) = machine.value(variable) {
+                attempts.folder(self, &Path::new(&root).join("lib"));
             }
         }
         attempts.all(self.names().map(PathBuf::from), |name| self.open(name));
-        let folder = Path::new("/opt/rocm/lib");
-        attempts.all(self.names().map(|name| folder.join(name)), |path| {
-            self.open_file(path)
-        });
-        attempts.finish(self, |fallback| fallback.load_with(env))
+        for root in installations::roots(machine.opt) {
+            attempts.folder(self, &root.join("lib"));
+        }
+        for folder in installations::wheels(&|name| machine.value(name)) {
+            attempts.folder(self, &folder);
+        }
+        attempts.finish(self, |fallback| fallback.load_on(machine))
     }
 
     /// Loads one file.
@@ -109,10 +115,11 @@ impl Search {
         }
     }
 
-    /// Loads the copy in the folder of another library, so that both are of one release.
+    /// Loads the copy in the folder of another library, or in the wheel that belongs to that one's, so that both are of one
+    /// release.
     ///
     /// # Errors
-    /// [`LoadError::NotFound`] with the files of that folder that were tried; [`LoadError::TooOld`] and [`LoadError::TwoCopies`].
+    /// [`LoadError::NotFound`] with the files of those folders that were tried; [`LoadError::TooOld`] and [`LoadError::TwoCopies`].
     pub fn load_beside(&self, neighbour: &Loaded) -> Result<Loaded, LoadError> {
         self.find_beside(neighbour)
             .and_then(|loaded| self.accept(loaded))
@@ -121,9 +128,10 @@ impl Search {
     fn find_beside(&self, neighbour: &Loaded) -> Result<Loaded, LoadError> {
         let folder = neighbour.path.parent().unwrap_or(Path::new(""));
         let mut attempts = Attempts::default();
-        attempts.all(self.names().map(|name| folder.join(name)), |path| {
-            self.open_file(path)
-        });
+        attempts.folder(self, folder);
+        for other in installations::beside(folder) {
+            attempts.folder(self, &other);
+        }
         attempts.finish(self, |fallback| fallback.load_beside(neighbour))
     }
 
@@ -176,6 +184,32 @@ impl Search {
             .chain(std::iter::once(bare))
     }
 
+    /// Where this library may be in a folder. That it is there is certain only of a newer one than known.
+    fn files_in(&self, folder: &Path) -> impl Iterator<Item = PathBuf> {
+        let newer = self.newer_in(folder).into_iter();
+        let names = self.names().chain(newer);
+        names
+            .map(|name| folder.join(name))
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    /// The versioned names in a folder whose number is greater than that of every known name, the smallest first: the less it is
+    /// ahead, the more of it is known.
+    fn newer_in(&self, folder: &Path) -> Vec<String> {
+        let versioned = format!("{}.so.", self.library);
+        let number = |name: &str| name.strip_prefix(&versioned)?.parse::<u32>().ok();
+        let newest = self.sonames.iter().filter_map(|name| number(name)).max();
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut newer: Vec<(u32, String)> = entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter_map(|name| Some((number(&name)?, name)))
+            .filter(|(number, _)| Some(*number) > newest)
+            .collect();
+        newer.sort();
+        newer.into_iter().map(|(_, name)| name).collect()
+    }
+
     /// Asks the dynamic linker. A name without a slash goes through its own search path.
     fn open(&self, path: &Path) -> Result<Loaded, LoadError> {
         let library = open_now(path.as_os_str()).map_err(|error| LoadError::Open {
@@ -212,6 +246,20 @@ impl Search {
     }
 }
 
+/// What a search reads of the machine it runs on.
+struct Machine<'a> {
+    env: &'a dyn Fn(&str) -> Option<OsString>,
+    /// The folder of installations.
+    opt: &'a Path,
+}
+
+impl Machine<'_> {
+    /// A variable that is set to nothing counts as unset.
+    fn value(&self, name: &str) -> Option<OsString> {
+        (self.env)(name).filter(|value| !value.is_empty())
+    }
+}
+
 /// The first success, or what was tried until then.
 #[derive(Default)]
 struct Attempts {
@@ -238,6 +286,11 @@ impl Attempts {
                 }),
             }
         }
+    }
+
+    /// Tries the files of a folder, unless an earlier place had the library.
+    fn folder(&mut self, search: &Search, folder: &Path) {
+        self.all(search.files_in(folder), |path| search.open_file(path));
     }
 
     fn finish(
@@ -269,11 +322,6 @@ impl Attempts {
             tried,
         })
     }
-}
-
-/// A variable that is set to nothing counts as unset.
-fn value(env: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Option<OsString> {
-    env(name).filter(|value| !value.is_empty())
 }
 
 /// Undefined symbols show here, as an error, and not in the middle of a call.

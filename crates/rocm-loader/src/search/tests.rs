@@ -29,6 +29,14 @@ fn real_library() -> PathBuf {
         .path
 }
 
+impl Search {
+    /// As [`Search::load`], with the environment given and no installation but those that it names.
+    fn load_with(&self, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Loaded, LoadError> {
+        let opt = Path::new("/nowhere/opt");
+        self.load_on(&Machine { env, opt })
+    }
+}
+
 fn environment<'a>(values: &'a [(&'a str, &'a Path)]) -> impl Fn(&str) -> Option<OsString> + 'a {
     move |name| {
         values
@@ -119,9 +127,9 @@ fn the_error_lists_every_place_in_the_search_order_on_one_line() {
         "libstandin.so.2",
         "libstandin.so.1",
         "libstandin.so",
-        "/opt/rocm/lib/libstandin.so.2",
-        "/opt/rocm/lib/libstandin.so.1",
-        "/opt/rocm/lib/libstandin.so",
+        "/nowhere/opt/rocm/lib/libstandin.so.2",
+        "/nowhere/opt/rocm/lib/libstandin.so.1",
+        "/nowhere/opt/rocm/lib/libstandin.so",
     ];
     assert_eq!(places, expected);
     let line = error.to_string();
@@ -283,7 +291,9 @@ fn the_fallback_is_taken_last_and_its_places_are_listed() {
 
     let error = search.load_with(&|_| None).expect_err("neither is there");
     assert!(
-        error.to_string().contains("/opt/rocm/lib/libolder.so ("),
+        error
+            .to_string()
+            .contains("/nowhere/opt/rocm/lib/libolder.so ("),
         "{error}"
     );
 
@@ -374,4 +384,159 @@ fn a_library_that_is_too_old_ends_the_search_with_both_releases_and_a_remedy() {
                 .is_ok()
         );
     }
+}
+
+/// A machine's folder of installations; each name in `at` is a link to a library of its own, so that the file tells the place.
+struct Installed {
+    folder: tempfile::TempDir,
+}
+
+impl Installed {
+    fn new(at: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        for place in at {
+            let file = folder.path().join(place);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            fs::copy(real_library(), file).expect("a copy");
+        }
+        Self { folder }
+    }
+
+    fn path(&self, place: &str) -> PathBuf {
+        let folder = self.folder.path().canonicalize();
+        folder.expect("it is there").join(place)
+    }
+
+    /// Where the library is found, relative to the folder.
+    fn found(&self, search: &Search, env: &[(&str, &Path)]) -> Option<String> {
+        let env = environment(env);
+        let machine = Machine {
+            env: &env,
+            opt: self.folder.path(),
+        };
+        let loaded = search.load_on(&machine).ok()?;
+        let place = loaded.path.strip_prefix(self.path("")).ok()?;
+        Some(place.display().to_string())
+    }
+}
+
+#[test]
+fn of_several_releases_the_newest_is_found_and_the_linked_one_before_it() {
+    let rocm = Installed::new(&[
+        "rocm-7.2.4/lib/libstandin.so.2",
+        "rocm-6.4/lib/libstandin.so.1",
+        "rocm/core-10.0/lib/libstandin.so.2",
+        "rocm/core-10.1/lib/libstandin.so.2",
+        "rocm/core-9.9/lib/libstandin.so.2",
+        "rocm/extras-10/lib/libstandin.so.2",
+    ]);
+    let found = || rocm.found(&SEARCH, &[]);
+    let newest = "rocm/core-10.1/lib/libstandin.so.2";
+    assert_eq!(found().as_deref(), Some(newest));
+
+    // Distribution packages link the release that was chosen.
+    symlink("core-10.0/lib", rocm.path("rocm/lib")).expect("a link");
+    let chosen = "rocm/core-10.0/lib/libstandin.so.2";
+    assert_eq!(found().as_deref(), Some(chosen));
+
+    // A variable comes before everything.
+    let older = rocm.path("rocm-6.4");
+    assert_eq!(
+        rocm.found(&SEARCH, &[("ROCM_PATH", &older)]).as_deref(),
+        Some("rocm-6.4/lib/libstandin.so.1")
+    );
+    let tenth = rocm.path("rocm/core-10.1");
+    let env = [("HIP_PATH", older.as_path()), ("ROCM_PATH", &tenth)];
+    assert_eq!(rocm.found(&SEARCH, &env).as_deref(), Some(newest));
+}
+
+#[test]
+fn older_installations_are_found_where_no_newer_one_has_the_library() {
+    let rocm = Installed::new(&[
+        "rocm/core-10.1/lib/libother.so.2",
+        "rocm-6.4/lib/libstandin.so.1",
+        "rocm-6.10/lib/libstandin.so.1",
+    ]);
+    assert_eq!(
+        rocm.found(&SEARCH, &[]).as_deref(),
+        Some("rocm-6.10/lib/libstandin.so.1")
+    );
+    let extras = Installed::new(&["rocm/extras-10/lib/libstandin.so.2"]);
+    assert_eq!(extras.found(&SEARCH, &[]), None);
+}
+
+#[test]
+fn the_wheels_of_the_active_python_come_after_every_installation() {
+    let site = "venv/lib/python3.12/site-packages";
+    let wheel = format!("{site}/_rocm_sdk_core/lib/libstandin.so.2");
+    let machine = Installed::new(&[&wheel]);
+    let venv = machine.path("venv");
+    let active: [(&str, &Path); 1] = [("VIRTUAL_ENV", &venv)];
+    assert_eq!(machine.found(&SEARCH, &active).as_deref(), Some(&*wheel));
+    assert_eq!(machine.found(&SEARCH, &[]), None);
+
+    let installed = "rocm-6.4/lib/libstandin.so.1";
+    fs::create_dir_all(machine.path("rocm-6.4/lib")).expect("a folder");
+    fs::copy(real_library(), machine.path(installed)).expect("a copy");
+    assert_eq!(machine.found(&SEARCH, &active).as_deref(), Some(installed));
+}
+
+#[test]
+fn the_blas_of_a_wheel_is_found_beside_its_runtime_and_that_of_another_release_is_not() {
+    let site = "venv/lib/python3.12/site-packages";
+    let hip = format!("{site}/_rocm_sdk_core/lib/libstandin.so.2");
+    let blas = format!("{site}/_rocm_sdk_libraries/lib/libneighbour.so.0");
+    let machine = Installed::new(&[&hip, &blas, "rocm/core-10.1/lib/libneighbour.so.0"]);
+    let runtime = SEARCH.load_from(&machine.path(&hip)).expect("the runtime");
+    let search = Search {
+        library: "libneighbour",
+        sonames: &["libneighbour.so.0"],
+        ..SEARCH
+    };
+    let found = search.load_beside(&runtime).expect("it lies in its wheel");
+    assert_eq!(found.path, machine.path(&blas));
+    assert!(found.is_together_with(&runtime));
+    let other = machine.path("rocm/core-10.1/lib/libneighbour.so.0");
+    let other = search.load_from(&other).expect("a library");
+    assert!(!other.is_together_with(&runtime));
+
+    for record in [
+        "rocm_sdk_core-10.0.0.dist-info",
+        "rocm_sdk_libraries-10.1.0.dist-info",
+    ] {
+        fs::create_dir(machine.path(site).join(record)).expect("a record");
+    }
+    assert!(!found.is_together_with(&runtime));
+    let error = search
+        .load_beside(&runtime)
+        .expect_err("of another release");
+    assert!(matches!(error, LoadError::NotFound { .. }), "{error}");
+}
+
+#[test]
+fn a_library_newer_than_every_known_one_is_taken_where_no_known_one_is() {
+    let lib = "rocm/core-12.0/lib";
+    let newer = [9, 4, 3].map(|number| format!("{lib}/libstandin.so.{number}"));
+    let rocm = Installed::new(&newer.each_ref().map(String::as_str));
+    assert_eq!(
+        rocm.found(&SEARCH, &[]).as_deref(),
+        Some("rocm/core-12.0/lib/libstandin.so.3"),
+        "the one that is least ahead"
+    );
+    for (known, expected) in [("", "libstandin.so"), (".1", "libstandin.so.1")] {
+        let file = format!("{lib}/libstandin.so{known}");
+        fs::copy(real_library(), rocm.path(&file)).expect("a copy");
+        assert_eq!(
+            rocm.found(&SEARCH, &[]),
+            Some(format!("{lib}/{expected}")),
+            "a known name comes first"
+        );
+    }
+    // Numbers of a patch, an older release and other files are no newer library.
+    let none = Installed::new(&[
+        "rocm/core-12.0/lib/libstandin.so.0",
+        "rocm/core-12.0/lib/libstandin.so.3.1",
+        "rocm/core-12.0/lib/libstandinx.so.3",
+    ]);
+    assert_eq!(none.found(&SEARCH, &[]), None);
 }
