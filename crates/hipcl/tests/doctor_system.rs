@@ -453,6 +453,28 @@ fn two_files_of_one_runtime_in_a_process_are_a_failure_and_two_names_of_one_file
     assert!(check.found.starts_with("loaded 2 times"), "{}", check.found);
 }
 
+#[test]
+fn the_runtimes_of_rocm_10_are_listed_wherever_they_lie() {
+    let mut machine = Machine::new()
+        .card(1, "0000:03:00.0", PUBLIC)
+        .config(CONFIG);
+    let file = "libhsa-runtime64.so.1.18.100000";
+    let site = "srv/v/lib/python3.12/site-packages/_rocm_sdk_core/lib";
+    for folder in ["opt/rocm/core-10.0/lib", "opt/rocm/core-10.1/lib", site] {
+        machine.write(&format!("{folder}/{file}"), "");
+    }
+    // the packages' link to the chosen release is no further file
+    symlink("core-10.0/lib", machine.folder.path().join("opt/rocm/lib")).expect("a link");
+    let installed = |machine: &Machine| machine.check("libhsa-runtime64").found;
+    let found = installed(&machine);
+    let expected = format!(
+        "not loaded; installed: /opt/rocm/core-10.0/lib/{file}, /opt/rocm/core-10.1/lib/{file}"
+    );
+    assert_eq!(found, expected);
+    machine.environment.push(("VIRTUAL_ENV", "/srv/v"));
+    assert_eq!(installed(&machine), format!("{expected}, /{site}/{file}"));
+}
+
 fn link(root: &Path, folder: &str, name: &str) {
     symlink(
         "libhsa-runtime64.so.1.14.60300",

@@ -2,7 +2,6 @@
 
 use crate::{Error, LibraryReport, LibraryState, Platform, Tables};
 use rocm_loader::{LoadError, Loaded};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The file that the library's own variable names, else the copy beside HIP.
@@ -16,7 +15,7 @@ macro_rules! named_or_beside {
     };
 }
 
-/// Loads HIP, then everything that belongs to it from the same folder.
+/// Loads HIP, then everything that belongs to it from the same installation.
 pub(crate) fn tables() -> Result<(Tables, Vec<LibraryReport>), Error> {
     let (hip, file) = hip_sys::Api::load().map_err(|error| Error::NoLibrary {
         platform: Platform::Amd,
@@ -26,7 +25,12 @@ pub(crate) fn tables() -> Result<(Tables, Vec<LibraryReport>), Error> {
         hip: file,
         libraries: Vec::new(),
     };
-    set.note("HIP", set.hip.path.clone(), hip.present().count());
+    set.libraries.push(LibraryReport {
+        name: "HIP",
+        state: LibraryState::Loaded(set.hip.path.clone()),
+        functions: hip.present().count(),
+        release: hip.release(),
+    });
     let rtc = hip_sys::RtcApi::load_beside(&set.hip).or_else(|error| set.rtc_inside_hip(error));
     let tables = Tables {
         rtc: set.take("HIPRTC", rtc, |api| api.present().count())?,
@@ -75,14 +79,6 @@ struct Set {
 }
 
 impl Set {
-    fn note(&mut self, name: &'static str, path: PathBuf, functions: usize) {
-        self.libraries.push(LibraryReport {
-            name,
-            state: LibraryState::Loaded(path),
-            functions,
-        });
-    }
-
     /// Up to ROCm 6 the HIP library itself holds HIPRTC's functions.
     fn rtc_inside_hip(&self, error: LoadError) -> Result<(hip_sys::RtcApi, Loaded), LoadError> {
         hip_sys::RtcApi::load_from(&self.hip.path).map_err(|_| error)
@@ -96,15 +92,18 @@ impl Set {
         count: impl Fn(&A) -> usize,
     ) -> Result<Option<Arc<A>>, Error> {
         match loaded {
-            Ok((_, file)) if !same_folder(&self.hip.path, &file.path) => {
-                Err(Error::MixedReleases {
-                    first: self.hip.path.clone(),
-                    second: file.path,
-                    libraries: std::mem::take(&mut self.libraries),
-                })
-            }
+            Ok((_, file)) if !self.hip.is_together_with(&file) => Err(Error::MixedReleases {
+                first: self.hip.path.clone(),
+                second: file.path,
+                libraries: std::mem::take(&mut self.libraries),
+            }),
             Ok((api, file)) => {
-                self.note(name, file.path, count(&api));
+                self.libraries.push(LibraryReport {
+                    name,
+                    state: LibraryState::Loaded(file.path),
+                    functions: count(&api),
+                    release: None,
+                });
                 Ok(Some(Arc::new(api)))
             }
             Err(error) => {
@@ -113,37 +112,10 @@ impl Set {
                     name,
                     state,
                     functions: 0,
+                    release: None,
                 });
                 Ok(None)
             }
         }
-    }
-}
-
-/// Symbolic links such as `/opt/rocm` -> `/opt/rocm-6.3.0` are followed first.
-fn same_folder(first: &Path, second: &Path) -> bool {
-    let folder = |path: &Path| {
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        path.parent().map(Path::to_owned)
-    };
-    folder(first) == folder(second)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::same_folder;
-    use std::path::Path;
-
-    #[test]
-    fn libraries_of_two_installations_are_told_apart() {
-        let hip = Path::new("/opt/rocm-6.3.0/lib/libamdhip64.so.6");
-        assert!(same_folder(
-            hip,
-            Path::new("/opt/rocm-6.3.0/lib/librocblas.so.4")
-        ));
-        assert!(!same_folder(
-            hip,
-            Path::new("/opt/rocm-5.7.1/lib/librocblas.so.3")
-        ));
     }
 }

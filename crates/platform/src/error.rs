@@ -81,6 +81,7 @@ impl Error {
                 name: "HIP",
                 state: LibraryState::Missing(cause.clone()),
                 functions: 0,
+                release: None,
             }],
             Self::NoDevice { libraries, .. } | Self::MixedReleases { libraries, .. } => {
                 libraries.clone()

@@ -21,6 +21,7 @@ pub(crate) fn tables() -> (Tables, Vec<LibraryReport>) {
         name,
         state: LibraryState::BuiltIn,
         functions,
+        release: None,
     });
     let tables = Tables {
         hip: Arc::new(hip),

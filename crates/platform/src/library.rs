@@ -1,4 +1,8 @@
+use hip_sys::{Release, versions};
 use std::path::PathBuf;
+
+/// The newest release of HIP whose declarations the function tables were made from.
+pub const NEWEST_KNOWN: Release = versions::NEWEST;
 
 /// What became of one library of a platform.
 #[derive(Clone, Debug)]
@@ -9,6 +13,17 @@ pub struct LibraryReport {
     pub state: LibraryState,
     /// How many of the functions that this build knows the library has.
     pub functions: usize,
+    /// The release that the library says it is of, as HIP is numbered; only AMD's HIP library is asked.
+    pub release: Option<Release>,
+}
+
+impl LibraryReport {
+    /// Whether the library is newer than every release that the bindings were made from: it is used, and what it added is
+    /// not known.
+    #[must_use]
+    pub fn is_newer_than_known(&self) -> bool {
+        self.release.is_some_and(versions::is_newer_than_known)
+    }
 }
 
 /// Where a library came from.

@@ -13,6 +13,7 @@ pub(crate) fn tables() -> Result<(Tables, Vec<LibraryReport>), Error> {
         name: "HIP",
         state: LibraryState::Loaded(opened.driver),
         functions: opened.hip.present().count(),
+        release: None,
     }];
     let tables = Tables {
         rtc: take(&mut libraries, "HIPRTC", opened.rtc, |api| {
@@ -47,6 +48,7 @@ fn take<A>(
         name,
         state,
         functions,
+        release: None,
     });
     api
 }

@@ -75,10 +75,23 @@ fn library(library: &platform::LibraryReport) -> Library {
         place: one_line(&library.state.to_string()),
         usable,
         detail: if usable {
-            format!("{} functions", library.functions)
+            offer(library)
         } else {
             String::new()
         },
+    }
+}
+
+/// The release that the library says it is of, and how many functions of it are known.
+fn offer(library: &platform::LibraryReport) -> String {
+    let functions = format!("{} functions", library.functions);
+    match library.release {
+        Some(release) if library.is_newer_than_known() => format!(
+            "release {release}, newer than {}, the newest that is known here; {functions}",
+            platform::NEWEST_KNOWN
+        ),
+        Some(release) => format!("release {release}, {functions}"),
+        None => functions,
     }
 }
 
@@ -123,5 +136,34 @@ fn compiler(platform: Platform, device: &hip::Device) -> Compiler {
             works: false,
             detail: one_line(&error.to_string()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::{LibraryReport, LibraryState, NEWEST_KNOWN};
+
+    use super::*;
+
+    #[test]
+    fn a_library_newer_than_any_known_one_says_so_and_is_usable() {
+        let mut report = LibraryReport {
+            name: "HIP",
+            state: LibraryState::Loaded("/opt/rocm/core-12.0/lib/libamdhip64.so.9".into()),
+            functions: 520,
+            release: None,
+        };
+        assert_eq!(library(&report).detail, "520 functions");
+        report.release = Some(NEWEST_KNOWN);
+        assert_eq!(library(&report).detail, "release 7.15, 520 functions");
+        let mut newer = NEWEST_KNOWN;
+        newer.minor = 99;
+        report.release = Some(newer);
+        let found = library(&report);
+        assert!(found.usable);
+        assert_eq!(
+            found.detail,
+            "release 7.99, newer than 7.15, the newest that is known here; 520 functions"
+        );
     }
 }

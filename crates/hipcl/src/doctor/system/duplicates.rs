@@ -58,6 +58,23 @@ fn loaded<'a>(heard: &'a Heard, library: &str) -> Vec<&'a str> {
         .collect()
 }
 
+/// The folders of AMD's Python wheels in the active environment.
+fn wheels(root: &Root, environment: &Environment) -> Vec<String> {
+    let mut folders = Vec::new();
+    for python in ["VIRTUAL_ENV", "CONDA_PREFIX"]
+        .into_iter()
+        .filter_map(|variable| environment.get(variable))
+    {
+        for release in root.names(&format!("{python}/lib")) {
+            let site = format!("{python}/lib/{release}/site-packages");
+            let packages = root.names(&site).into_iter();
+            let of_rocm = packages.filter(|name| name.starts_with("_rocm_sdk_core"));
+            folders.extend(of_rocm.map(|name| format!("{site}/{name}/lib")));
+        }
+    }
+    folders
+}
+
 /// Distinct files in the folders that the dynamic linker and this program look into.
 fn installed(root: &Root, environment: &Environment, library: &str) -> Vec<String> {
     let mut folders: Vec<String> = Vec::new();
@@ -73,6 +90,13 @@ fn installed(root: &Root, environment: &Environment, library: &str) -> Vec<Strin
     let releases = root.names("/opt");
     let rocm = releases.iter().filter(|name| name.starts_with("rocm"));
     folders.extend(rocm.map(|name| format!("/opt/{name}/lib")));
+    // since ROCm 10 each release has a folder inside
+    for release in root.names("/opt/rocm") {
+        if release.starts_with("core") {
+            folders.push(format!("/opt/rocm/{release}/lib"));
+        }
+    }
+    folders.extend(wheels(root, environment));
     for folder in [
         "/usr/lib/x86_64-linux-gnu",
         "/usr/lib/aarch64-linux-gnu",
