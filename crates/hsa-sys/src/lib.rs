@@ -9,7 +9,7 @@
 //! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
-//! The table serves ROCm 5.7 to 7.x; a slot's note says which releases have it (the HSA of 5.7 itself was not read: what came after 5.2 and
+//! The table serves ROCm 5.7 to 10.1; a slot's note says which releases have it (the HSA of 10.0 was not read, nor that of 5.7 itself: what came after 5.2 and
 //! is in 6.1 may or may not be there).
 //!
 //! The project needs a few of them: `hsa_amd_pointer_info` tells who owns an address and where the memory lies.

@@ -8,7 +8,7 @@
 //! | `functions.rs` | the same functions as a macro that lists their signatures (generated) |
 //! | `library.rs` | where the library is found; features `load` and `linked` |
 //!
-//! The table serves ROCm 5.5 to 7.x; a slot's note says which releases have it.
+//! The table serves ROCm 5.5 to 10.1; a slot's note says which releases have it, and what came after 7.2 has none.
 //!
 //! Handles, status values and complex numbers are those of `rocblas-sys`: rocSOLVER works on a rocBLAS handle.
 //! Load rocBLAS first, and both from one release ([`Api::load_beside`]).
