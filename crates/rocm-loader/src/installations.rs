@@ -271,7 +271,10 @@ mod tests {
         ]);
         let path = |path: &str| root.path().join(path);
         let blas = path("a/_rocm_sdk_libraries_gfx94X_dcgpu/lib");
-        assert_eq!(beside(&path("a/_rocm_sdk_core/lib")), [blas.clone()]);
+        assert_eq!(
+            beside(&path("a/_rocm_sdk_core/lib")),
+            std::slice::from_ref(&blas)
+        );
         assert!(together(&blas, &path("a/_rocm_sdk_core/lib")));
         assert!(!together(&blas, &path("b/_rocm_sdk_core/lib")));
         assert_eq!(
@@ -283,6 +286,9 @@ mod tests {
             beside(&path("c/_rocm_sdk_core_n1/lib")),
             [path("c/_rocm_sdk_libraries_n1/lib")]
         );
+        let other_build = path("c/_rocm_sdk_libraries_n2/lib");
+        assert!(!together(&path("c/_rocm_sdk_core_n1/lib"), &other_build));
+        assert!(!together(&other_build, &path("c/_rocm_sdk_core_n1/lib")));
         assert_eq!(beside(&path("opt/rocm/lib")), Vec::<PathBuf>::new());
     }
 

@@ -1,7 +1,7 @@
 //! HIP's headers made again from AMD's bindings for Python, for releases of which no distribution has the real ones.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use xshell::{Shell, cmd};
 
@@ -58,8 +58,10 @@ pub fn unpack(
 }
 
 /// The folder with the unpacked wheels. pip chooses the file for its own Python and compares it with the pinned digests.
-fn fetch(shell: &Shell, work: &Path, packages: &[&Package]) -> Result<std::path::PathBuf> {
-    let wheels = work.join("wheels");
+fn fetch(shell: &Shell, work: &Path, packages: &[&Package]) -> Result<PathBuf> {
+    // Wheels of another version must not be unpacked too.
+    let version = packages.first().map_or("", |package| package.version);
+    let wheels = work.join("wheels").join(version);
     fs::create_dir_all(&wheels)?;
     let mut requirements = String::new();
     for Package {
@@ -76,15 +78,23 @@ fn fetch(shell: &Shell, work: &Path, packages: &[&Package]) -> Result<std::path:
     }
     let list = wheels.join("requirements.txt");
     fs::write(&list, requirements)?;
-    let names: Vec<&str> = packages.iter().map(|package| package.name).collect();
-    cmd!(
-        shell,
-        "python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes
-         --find-links {wheels} --dest {wheels} --requirement {list}"
-    )
-    .quiet()
-    .run()
-    .map_err(|_| format!("pip can't download {} as pinned", names.join(" and ")))?;
+    let download = |index: &[&str]| {
+        cmd!(
+            shell,
+            "python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes
+             {index...} --find-links {wheels} --dest {wheels} --requirement {list}"
+        )
+        .quiet()
+    };
+    // What is here with a pinned digest needs no network.
+    let here = download(&["--no-index"]).ignore_stdout().ignore_stderr();
+    if here.run().is_err() {
+        let names: Vec<&str> = packages.iter().map(|package| package.name).collect();
+        println!("codegen: fetching {}", names.join(" and "));
+        download(&[])
+            .run()
+            .map_err(|_| format!("pip can't download {} as pinned", names.join(" and ")))?;
+    }
     let unpacked = wheels.join("unpacked");
     if unpacked.exists() {
         fs::remove_dir_all(&unpacked)?;
