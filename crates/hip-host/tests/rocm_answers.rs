@@ -159,10 +159,9 @@ fn only_synchronous_copies_can_be_set_on_a_pointer() {
 #[test]
 fn functions_have_names_by_number_and_others_are_unknown() {
     let name = |id| {
+        let name = hip!(hipApiName(id));
         // SAFETY: a terminated string that lives for ever.
-        unsafe { CStr::from_ptr(hip!(hipApiName(id))) }
-            .to_str()
-            .unwrap()
+        unsafe { CStr::from_ptr(name) }.to_str().unwrap()
     };
     assert_eq!(name(0), "unknown");
     assert_eq!(name(3), "hipArray3DCreate");

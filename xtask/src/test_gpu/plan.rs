@@ -169,6 +169,10 @@ const LACKS: &[Lack] = &[
         reason: "CUDA",
     },
     Lack {
+        platforms: &[Platform::Amd],
+        reason: "the platform has no rocSOLVER",
+    },
+    Lack {
         platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "the system's ICD loader",
     },

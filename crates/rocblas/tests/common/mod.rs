@@ -60,6 +60,15 @@ pub fn rocsolver_api() -> rocsolver_sys::Api {
         .expect("the platform has rocSOLVER")
 }
 
+/// Whether the platform has rocSOLVER; if not, the test counts as skipped.
+pub fn has_solver() -> bool {
+    let has = tables().rocsolver.is_some();
+    if !has {
+        skipped("the platform has no rocSOLVER");
+    }
+    has
+}
+
 pub fn library() -> Library {
     // SAFETY: all functions are one platform's.
     unsafe { Library::from_tables(Arc::new(rocblas_api()), tables().rocsolver.clone()) }
