@@ -5,7 +5,6 @@ mod library;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::LazyLock;
 
 /// Names a file that takes a line for each test that could not run (see `cargo xtask test`).
 const SKIP_LOG: &str = "HIPCL_SKIP_LOG";
