@@ -202,6 +202,37 @@ fn a_leaked_part_with_a_leaked_map_costs_no_soundness() {
 }
 
 #[test]
+fn each_of_several_maps_at_one_address_is_undone_once() {
+    let (context, queue, _) = open();
+    let other = context.queue().unwrap();
+    let mut whole = RegularBuffer::<u32>::new(&context, 4096).unwrap();
+    whole.write(&queue, &counting(4096)).unwrap();
+    {
+        // Where a map is the memory itself, these begin at one address.
+        let all = whole.map(&queue).unwrap();
+        let (short, long) = (whole.part(0..1024).unwrap(), whole.part(0..2048).unwrap());
+        let of_short = short.map(&queue).unwrap();
+        drop(long.map(&other).unwrap());
+        drop(long);
+        assert_eq!((all[4095], of_short[3]), (4095, 3));
+        of_short.unmap().unwrap();
+        drop(short);
+        assert_eq!(all[4095], 4095);
+        all.unmap().unwrap();
+    }
+    queue.finish().unwrap();
+    other.finish().unwrap();
+    std::mem::forget(whole.map(&queue).unwrap());
+    drop(whole.part(0..1024).unwrap().map(&other).unwrap());
+    other.finish().unwrap();
+    whole.fill(&queue, 0, 4096, 7).unwrap();
+    queue.finish().unwrap();
+    other.finish().unwrap();
+    drop(whole);
+    assert!(context.take_deferred_errors().is_empty());
+}
+
+#[test]
 fn fills_and_copies_touch_their_range_and_no_more() {
     let (context, queue, _) = open();
     let mut one = RegularBuffer::<u32>::new(&context, 100).unwrap();

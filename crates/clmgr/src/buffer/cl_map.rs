@@ -111,13 +111,14 @@ impl<T> Object<T> {
 
     /// Undoes the map of a guard.
     fn end_map(&self, queue: &Queue, pointer: Handle, writes: bool) -> Result<()> {
-        self.maps().remove(pointer, writes);
-        self.unmap(&Mapped {
+        let map = Mapped {
             queue: queue.clone(),
             object: self.handle(),
             pointer,
             writes,
-        })
+        };
+        self.maps().remove(&map);
+        self.unmap(&map)
     }
 }
 

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::queue::Queue;
 
-/// One map.
-#[derive(Clone)]
+/// One map. Maps that are equal stand for each other.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Mapped {
     pub queue: Queue,
     /// The buffer object that was mapped, which may be a part of the allocation; the memory itself
@@ -30,13 +30,11 @@ impl Maps {
         self.0.lock().push(map);
     }
 
-    /// Forgets the map of a guard that undoes it.
-    pub fn remove(&self, pointer: Handle, writes: bool) {
+    /// Forgets the map of a guard that undoes it. Its address does not tell it: a buffer and a part
+    /// of it may be mapped at one.
+    pub fn remove(&self, map: &Mapped) {
         let mut maps = self.0.lock();
-        if let Some(position) = maps
-            .iter()
-            .position(|map| map.pointer == pointer && map.writes == writes)
-        {
+        if let Some(position) = maps.iter().position(|known| known == map) {
             maps.swap_remove(position);
         }
     }

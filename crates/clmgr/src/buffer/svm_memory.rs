@@ -141,12 +141,7 @@ impl Allocation {
         };
         check(code, || format!("clEnqueueSVMMap({} bytes)", self.bytes))?;
         queue.mark_ended(before);
-        self.maps.add(Mapped {
-            queue: queue.clone(),
-            object: self.start,
-            pointer: self.start,
-            writes,
-        });
+        self.maps.add(self.mapped(queue, writes));
         Ok(())
     }
 
@@ -155,8 +150,17 @@ impl Allocation {
         if self.grain != SvmGrain::Coarse {
             return Ok(());
         }
-        self.maps.remove(self.start, writes);
+        self.maps.remove(&self.mapped(queue, writes));
         self.unmap(queue)
+    }
+
+    fn mapped(&self, queue: &Queue, writes: bool) -> Mapped {
+        Mapped {
+            queue: queue.clone(),
+            object: self.start,
+            pointer: self.start,
+            writes,
+        }
     }
 
     /// Undoes every map, since no guard of one is alive; the queues keep what fails. Tells whether
