@@ -402,6 +402,23 @@ fn a_wait_that_fails_in_a_drop_is_reported_by_the_next_finish_and_frees_nothing(
 }
 
 #[test]
+fn a_view_comes_after_the_end_of_a_map_whose_guard_was_leaked() {
+    let _alone = alone();
+    let (context, queue, _) = open();
+    if !common::has(&context, SvmCapabilities::COARSE) {
+        return;
+    }
+    let mut shared = SvmBuffer::<u32>::coarse(&context, 64).unwrap();
+    std::mem::forget(shared.map_mut(&queue).unwrap());
+    CALLS.store(0, Ordering::SeqCst);
+    FAILS.store(0, Ordering::SeqCst);
+    let refused = shared.view().map(drop);
+    FAILS.store(usize::MAX, Ordering::SeqCst);
+    assert_eq!(*FAILED.lock().unwrap(), "clEnqueueSVMUnmap");
+    assert_eq!(refused.unwrap_err().code(), Some(INJECTED));
+}
+
+#[test]
 fn foreign_objects_and_events() {
     let _alone = alone();
     let (context, queue, _) = open();

@@ -160,7 +160,7 @@ impl<T: Pod> SvmBuffer<T> {
     /// # Errors
     ///
     /// [`Error::NotSupported`] for the host's own memory, which a buffer object may copy; what
-    /// `clCreateBuffer` answers.
+    /// `clCreateBuffer` answers, or `clEnqueueSVMUnmap` for a map whose guard was leaked.
     pub fn view(&self) -> Result<SvmView<'_, T>> {
         // SAFETY: the view borrows the buffer for as long as it lives.
         unsafe { self.unbound_view() }
@@ -183,6 +183,9 @@ impl<T: Pod> SvmBuffer<T> {
                 reason: "OpenCL promises one storage for memory of `clSVMAlloc` alone; pass the pointer, or use coarse or fine memory".to_owned(),
             });
         }
+        // The view knows nothing of the allocation's maps. None for writing can begin while it is
+        // borrowed, so that one that is left was leaked.
+        allocation.undo_leaked(false)?;
         let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_USE_HOST_PTR;
         // SAFETY: the pointer is the start of `bytes` bytes of shared virtual memory, which
         // `CL_MEM_USE_HOST_PTR` takes as they are. The view keeps the allocation, whose drop waits

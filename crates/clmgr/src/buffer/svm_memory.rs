@@ -112,10 +112,15 @@ impl Allocation {
         if queue.context() != &self.context {
             return Err(Error::ContextMismatch { what: "the queue" });
         }
+        self.undo_leaked(exclusive)?;
+        self.usage.wait_except(queue)
+    }
+
+    /// Undoes leaked maps, each by its own queue.
+    pub fn undo_leaked(&self, exclusive: bool) -> Result<()> {
         Maps::undo(self.maps.take_leaked(exclusive), |map| {
             self.unmap(&map.queue)
-        })?;
-        self.usage.wait_except(queue)
+        })
     }
 
     pub fn map(&self, queue: &Queue, flags: u64, writes: bool) -> Result<()> {
