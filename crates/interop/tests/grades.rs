@@ -349,6 +349,32 @@ fn memory_whose_users_do_not_end_is_leaked_and_the_error_kept() {
 }
 
 #[test]
+fn a_stream_that_a_refused_access_left_waiting_outlasts_the_memory() {
+    for grade in ahead() {
+        let rig = Rig::open(grade, Some(LIMIT));
+        let (mut shared, reader) = (rig.ones(), rig.bridge.stream().expect("a stream"));
+        rig.add(&mut shared, 1).expect("access for OpenCL");
+        drop(shared.hip(&reader).expect("access for HIP"));
+        let gate = rig.hold_stream();
+        let mut access = Ok(());
+        let captured = reader.capture(|_| {
+            access = shared.hip_mut(&rig.stream).map(drop);
+            Ok(())
+        });
+        drop(captured);
+        // It is after the queue by now.
+        let refused = access.expect_err("nothing is put after a stream that is captured");
+        assert!(matches!(refused, Error::Capturing { .. }), "{refused}");
+        drop(shared);
+        let errors = rig.bridge.take_deferred_errors();
+        assert_eq!(errors.len(), 1, "{grade}: {errors:?}");
+        assert_names_both(&errors[0], "HIP stream", "the calling thread");
+        drop(gate);
+        rig.stream.synchronize().expect("a stream");
+    }
+}
+
+#[test]
 fn threads_that_share_a_queue_do_not_mix_up_their_hand_offs() {
     for grade in ahead() {
         let rig = &Rig::open(grade, None);

@@ -102,11 +102,13 @@ impl Claim<'_> {
 /// as the [`Hold`] of its grant, which a leaked guard keeps for ever.
 ///
 /// An order between two drivers can fail or be given up. So being followed by another user does not remove a
-/// user: the memory is freed only once the host has waited for each.
+/// user: the memory is freed only once the host has waited for each, and for each user that was put after another one but
+/// not admitted then.
 pub(crate) struct Uses<W: Worker> {
     /// The users that a conflicting user must come after.
     current: VecDeque<Use<W>>,
-    /// Every user in `current` that matters to a later user comes after these.
+    /// Every user in `current` that matters to a later user comes after these, unless they were not admitted and have no work on
+    /// the memory.
     behind: Behind<W>,
     /// Hand-offs whose outcome was unknown when last checked, oldest first.
     on_their_way: VecDeque<Arc<Outcome>>,
@@ -180,7 +182,13 @@ impl<W: Worker> Uses<W> {
             }
             // One ordering covers all stretches of one user.
             if !is_among(&waited, &other.user) && !is_among(&queued, &other.user) {
-                match order.put(&other.user, user)? {
+                let put = order.put(&other.user, user).inspect_err(|_| {
+                    // It may wait for the others, and what it waits for has to outlive that.
+                    if !queued.is_empty() {
+                        self.behind.push(user.clone());
+                    }
+                });
+                match put? {
                     Ordered::Waited => waited.push(other.user.clone()),
                     Ordered::Queued(outcome) => {
                         self.on_their_way.extend(outcome);

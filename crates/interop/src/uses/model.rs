@@ -55,6 +55,8 @@ struct World {
     ended: Clock,
     /// The last piece of work of each worker that touched a byte, counted from 1: to read it, to write it.
     touched: [[[usize; 2]; WORKERS]; BYTES],
+    /// The last wait for another worker that each was given, counted as work.
+    waits: Clock,
     /// Hand-offs that failed or will fail, until every worker has been waited for.
     failing: Vec<Arc<Outcome>>,
     pending: Vec<(Arc<Outcome>, bool)>,
@@ -100,6 +102,8 @@ impl World {
             self.waited(before);
             return Ok(Ordered::Waited);
         }
+        self.given[after] += 1;
+        self.waits[after] = self.given[after];
         let within_an_api = is_stream(before) == is_stream(after);
         let outcome = (!within_an_api).then(Arc::<Outcome>::default);
         if let Some(outcome) = &outcome {
@@ -154,8 +158,12 @@ impl World {
         }
     }
 
-    /// Every worker that ever touched a byte has been waited for.
+    /// Every worker that ever touched a byte, or was to wait for one that did, has been waited for.
     fn assert_all_ended(&self) {
+        for (worker, wait) in self.waits.iter().enumerate() {
+            let ended = self.ended[worker];
+            assert!(*wait <= ended, "{worker} waits: {wait} of {ended}");
+        }
         for (byte, workers) in self.touched.iter().enumerate() {
             for (worker, [read, written]) in workers.iter().enumerate() {
                 let last = *read.max(written);
@@ -253,6 +261,7 @@ impl Model {
             before: [[0; WORKERS]; WORKERS],
             ended: [0; WORKERS],
             touched: [[[0; 2]; WORKERS]; BYTES],
+            waits: [0; WORKERS],
             failing: Vec::new(),
             pending: Vec::new(),
             ways,

@@ -54,6 +54,8 @@ impl Worker for Number {
 #[derive(Default)]
 struct Noting {
     waits: bool,
+    /// Nothing is put after this one.
+    refuses: Option<Number>,
     noted: Mutex<Vec<(Number, Option<Number>)>>,
     outcome: Option<Arc<Outcome>>,
 }
@@ -73,6 +75,9 @@ impl Noting {
 
 impl Order<Number> for Noting {
     fn put(&self, before: &Number, after: &Number) -> Result<Ordered> {
+        if self.refuses == Some(*before) {
+            return Err(Error::Empty);
+        }
         self.noted.lock().push((*before, Some(*after)));
         Ok(match self.waits {
             true => Ordered::Waited,
@@ -189,6 +194,31 @@ fn readers_are_kept_when_all_are_waited_for_after_a_failure() {
     assert_eq!(waited, [Queue(1), Stream(1)]);
     let waited = admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
     assert_eq!(waited, [Stream(1), Stream(2)]);
+}
+
+#[test]
+fn a_user_that_was_put_after_another_is_waited_for_though_it_was_refused_then() {
+    let mut uses = Uses::default();
+    let noting = Noting {
+        refuses: Some(Stream(1)),
+        ..Noting::default()
+    };
+    admit(&mut uses, &noting, Queue(1), Access::Write, 0..4);
+    admit(&mut uses, &noting, Stream(1), Access::Write, 4..8);
+    for (stream, range) in [(2, 0..8), (3, 4..8)] {
+        let claim = Claim {
+            access: Access::Read,
+            range: &range,
+            is_handed_whole: false,
+        };
+        uses.admit(&noting, &Stream(stream), claim)
+            .expect_err("nothing is put after a user of its bytes");
+    }
+    assert_eq!(noting.take(), [(Queue(1), Some(Stream(2)))]);
+    uses.drain(&noting).expect("drained");
+    let waited = noting.take();
+    assert!(waited.contains(&(Stream(2), None)), "it may still wait");
+    assert!(!waited.contains(&(Stream(3), None)), "it waits for nothing");
 }
 
 #[test]
