@@ -19,7 +19,6 @@ use crate::{Error, Grade, Result, Route};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A number that a queue's kernels write and streams wait for.
@@ -28,8 +27,18 @@ pub(super) struct Word {
     address: usize,
     /// As [`Device::rescue`].
     rescue: hip::Stream,
-    given_up: AtomicBool,
+    /// `None` once it was given up.
+    under_way: Mutex<Option<UnderWay>>,
 }
+
+/// Hand-offs that a word is to tell, with those that ended since the last look.
+struct UnderWay {
+    outcomes: Vec<(Parties, Arc<Outcome>)>,
+    sweep: clmgr::Sweep,
+}
+
+/// So many hand-offs are kept whether they have ended or not.
+const FEW: usize = 16;
 
 impl Word {
     pub(super) fn new(core: &Core, rescue: &hip::Stream) -> Result<Self> {
@@ -41,7 +50,10 @@ impl Word {
             address: memory.hip_ptr().expose_provenance(),
             memory,
             rescue: rescue.clone(),
-            given_up: AtomicBool::new(false),
+            under_way: Mutex::new(Some(UnderWay {
+                outcomes: Vec::new(),
+                sweep: clmgr::Sweep::every(FEW),
+            })),
         })
     }
 
@@ -51,13 +63,45 @@ impl Word {
 
     /// Whether streams were let go before the kernels of their hand-offs had ended.
     pub(super) fn is_given_up(&self) -> bool {
-        self.given_up.load(Ordering::Acquire)
+        self.under_way.lock().is_none()
     }
 
-    /// Lets every stream go that waits for the word. A kernel that writes it after all takes it back
-    /// to its own number, which is no more than those behind it wait for.
+    /// From now on the hand-off fails if the word is given up. `false` if it was already: no stream
+    /// may wait for it then.
+    pub(super) fn enrol(&self, ticket: &Ticket) -> bool {
+        let mut under_way = self.under_way.lock();
+        let Some(UnderWay { outcomes, sweep }) = &mut *under_way else {
+            return false;
+        };
+        if sweep.is_due(outcomes.len()) {
+            outcomes.retain(|(_, outcome)| !outcome.is_known());
+            sweep.done(outcomes.len(), outcomes.len());
+        }
+        outcomes.push((*ticket.parties(), Arc::clone(ticket.outcome())));
+        true
+    }
+
+    /// The stream goes on when the word has reached the number, or was given up.
+    ///
+    /// # Safety
+    /// The word lives until the stream has gone on.
+    pub(super) unsafe fn hold(&self, stream: &hip::Stream, number: u64) -> Result<()> {
+        // SAFETY: an aligned word that kernels write whole; the caller keeps it.
+        unsafe { stream.wait_word(self.ptr(), hip::Condition::AtLeast(number)) }?;
+        Ok(())
+    }
+
+    /// Lets every stream go that waits for the word. Their hand-offs, whatever memory they are about,
+    /// are known to have failed before.
+    ///
+    /// A kernel that writes it after all takes it back to its own number, so that a stream that did
+    /// not look meanwhile waits on. Hence this is called again when the kernel has ended.
     pub(super) fn give_up(&self) -> Result<()> {
-        self.given_up.store(true, Ordering::Release);
+        let mut under_way = self.under_way.lock();
+        for (parties, outcome) in under_way.take().into_iter().flat_map(|it| it.outcomes) {
+            outcome.told(Err(parties.failed(Error::Ungated)));
+        }
+        drop(under_way);
         // SAFETY: an aligned word that lives as long as `self`, whose other users are kernels and
         // streams that access it whole; the wait below ends the use.
         unsafe { self.rescue.write_word(self.ptr(), u64::MAX) }?;
@@ -127,11 +171,10 @@ impl Device {
         parties: Parties,
         subject: clmgr::Arg<'_>,
     ) -> Result<Arc<Outcome>> {
-        let lane = self.lane(queue)?;
+        let (lane, ticket) = self.enrol(queue, parties)?;
         // Held until the kernel is in the queue, so that numbers and kernels are in one order.
         let mut last = lane.last.lock();
         let number = *last + 1;
-        let ticket = Ticket::new(parties, Hold::Word(Arc::clone(&lane.word)));
         let kernel = match subject {
             clmgr::Arg::Mem(_) => &self.kernels.over_mem,
             _ => &self.kernels.over_svm,
@@ -143,7 +186,8 @@ impl Device {
         ];
         // SAFETY: probe_signal takes a word, a ulong and a buffer; it writes the word, which lives
         // as long as `self`, and nothing else. Kernels of one queue write it one after the other.
-        let event = unsafe { kernel.launch(queue, clmgr::NdRange::d1(1), &args) }?;
+        let launched = unsafe { kernel.launch(queue, clmgr::NdRange::d1(1), &args) };
+        let event = launched.inspect_err(|_| ticket.withdraw())?;
         *last = number;
         drop(last);
         self.callback.watchdog().watch(&ticket);
@@ -156,10 +200,23 @@ impl Device {
             ticket.withdraw();
             return Err(error.into());
         }
-        // SAFETY: an aligned word that kernels write whole, and that lives until every stream of the
-        // shared buffers was waited for, since they keep the grade.
-        unsafe { stream.wait_word(lane.word.ptr(), hip::Condition::AtLeast(number)) }?;
+        // SAFETY: it lives until every stream of the shared buffers was waited for, since they keep the
+        // grade.
+        let held = unsafe { lane.word.hold(stream, number) };
+        held.inspect_err(|_| ticket.withdraw())?;
         Ok(Arc::clone(ticket.outcome()))
+    }
+
+    /// A ticket that the queue's word is to tell.
+    fn enrol(&self, queue: &clmgr::Queue, parties: Parties) -> Result<(Arc<Lane>, Arc<Ticket>)> {
+        loop {
+            let lane = self.lane(queue)?;
+            let ticket = Ticket::new(parties, Hold::Word(Arc::clone(&lane.word)));
+            // Else it was given up just now, and the queue gets another one.
+            if lane.word.enrol(&ticket) {
+                return Ok((lane, ticket));
+            }
+        }
     }
 
     fn lane(&self, queue: &clmgr::Queue) -> Result<Arc<Lane>> {
@@ -218,8 +275,13 @@ impl Handoff for Device {
 
 #[cfg(test)]
 impl Device {
-    /// The address of the word that the queue's next hand-off is told by.
-    pub(super) fn word(&self, queue: &clmgr::Queue) -> usize {
-        self.lane(queue).expect("a lane").word.address
+    /// The word that the queue's next hand-off is told by.
+    pub(super) fn word(&self, queue: &clmgr::Queue) -> Arc<Word> {
+        Arc::clone(&self.lane(queue).expect("a lane").word)
+    }
+
+    /// So many hand-offs are told by that word.
+    pub(super) fn hand_offs(&self, queue: &clmgr::Queue) -> u64 {
+        *self.lane(queue).expect("a lane").last.lock()
     }
 }

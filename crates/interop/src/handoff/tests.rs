@@ -5,10 +5,10 @@ use super::nearby::Nearby;
 use super::ticket::LetGo;
 use super::ticket::{Hold, Lane, Ticket};
 use super::watchdog::Watchdog;
-use super::{Handoff, Host, Ordered, Outcome, Parties, Side};
+use super::{Handoff, Host, Ordered, Outcome, Parties, Side, wait_within};
 use crate::grade::Mechanisms;
 use crate::uses::User;
-use crate::{Bridge, Error, Grade, Options, Result};
+use crate::{Bridge, Error, Grade, Options, Result, Route};
 use platform::Platform;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -143,7 +143,7 @@ fn a_word_that_was_given_up_holds_no_later_stream() {
         bridge.stream().expect("a stream"),
     );
     let word = device.word(&queue);
-    assert_eq!(device.word(&queue), word);
+    assert!(Arc::ptr_eq(&device.word(&queue), &word));
     let memory = clmgr::RegularBuffer::<u32>::new(bridge.cl_context(), 4).expect("memory");
     let held = clmgr::UserEvent::new(bridge.cl_context()).expect("a user event");
     queue.wait_for(held.event()).expect("a wait");
@@ -152,9 +152,48 @@ fn a_word_that_was_given_up_holds_no_later_stream() {
     ordered.expect("queued");
     // Let go by the watchdog alone.
     stream.synchronize().expect("it was let go");
-    assert_ne!(device.word(&queue), word);
+    assert!(!Arc::ptr_eq(&device.word(&queue), &word));
     held.complete().expect("a user event");
     queue.finish().expect("the kernel runs after all");
+    // It took the word back, to less than some stream may wait for.
+    // SAFETY: the word lives until the wait below is over, or for ever.
+    unsafe { word.hold(&stream, u64::MAX) }.expect("a wait");
+    let user = User::of(&stream);
+    wait_within(&user, Some(Duration::from_secs(60)), &PARTIES)
+        .inspect_err(|_| std::mem::forget((word, device)))
+        .expect("it was given up again");
+}
+
+#[test]
+fn a_transfer_fails_whose_word_was_given_up_for_another_hand_off() {
+    let bridge = bridge();
+    let limit = Duration::from_secs(60);
+    let device = Device::start(bridge.core(), bridge.probe(), limit).expect("a grade");
+    let device = Arc::new(device);
+    let handoff: Arc<dyn Handoff> = Arc::clone(&device) as _;
+    let queue = bridge.queue().expect("a queue");
+    let memory = bridge.alloc_on::<u32>(Route::HipPointer, 16);
+    let mut shared = memory.expect("memory").handed_over_by(&handoff);
+    shared.upload(&[1; 16]).expect("an upload");
+    let held = clmgr::UserEvent::new(bridge.cl_context()).expect("a user event");
+    queue.wait_for(held.event()).expect("a wait");
+    drop(shared.cl_mut(&queue).expect("access for OpenCL"));
+    let mut words = [0; 16];
+    let read = std::thread::scope(|scope| {
+        let read = scope.spawn(|| shared.download(&mut words));
+        while device.hand_offs(&queue) == 0 {
+            std::thread::yield_now();
+        }
+        device.word(&queue).give_up().expect("the word is written");
+        read.join().expect("no panic")
+    });
+    let error = read.expect_err("it did not wait for the queue");
+    assert!(matches!(error, Error::HandoffFailed { .. }), "{error}");
+    held.complete().expect("a user event");
+    shared
+        .download(&mut words)
+        .expect("access after the failure");
+    assert_eq!(words, [1; 16]);
 }
 
 #[test]
@@ -223,32 +262,65 @@ fn an_outcome_tells_its_error_once_and_its_words_always() {
 }
 
 #[test]
-fn a_hand_off_whose_word_was_given_up_fails() {
+fn hand_offs_under_way_fail_before_their_word_is_given_up() {
+    let bridge = bridge();
+    let watchdog = Watchdog::start(Platform::Host, Duration::from_secs(60)).expect("a thread");
+    let (rescue, stream) = (
+        bridge.stream().expect("a stream"),
+        bridge.stream().expect("a stream"),
+    );
+    let word = Arc::new(Word::new(bridge.core(), &rescue).expect("a word"));
+    let enrolled = || {
+        let ticket = Ticket::new(PARTIES, Hold::Word(Arc::clone(&word)));
+        (word.enrol(&ticket), ticket)
+    };
+    let tickets = [(); 3].map(|()| {
+        let (is_enrolled, ticket) = enrolled();
+        assert!(is_enrolled);
+        watchdog.watch(&ticket);
+        ticket
+    });
+    let resolvers = tickets.each_ref().map(|ticket| watchdog.resolver(ticket));
+    // SAFETY: the word lives until the stream was waited for.
+    unsafe { word.hold(&stream, 3) }.expect("a wait");
+    let [before, failed, behind] = resolvers;
+    before(Ok(()));
+    failed(Err(PARTIES.failed(Error::Empty)));
+    stream.synchronize().expect("it is let go");
+    let errors = tickets.each_ref().map(|ticket| {
+        assert!(ticket.outcome().is_known());
+        ticket.outcome().take_error().map(|error| error.to_string())
+    });
+    let failed = |error| Some(PARTIES.failed(error).to_string());
+    assert_eq!(errors, [None, failed(Error::Empty), failed(Error::Ungated)]);
+    behind(Ok(()));
+    assert!(tickets[2].outcome().take_error().is_none(), "told once");
+    let (is_enrolled, _) = enrolled();
+    assert!(!is_enrolled, "no stream may wait for the word any more");
+}
+
+#[test]
+fn a_word_that_a_kernel_takes_back_is_given_up_again() {
     let bridge = bridge();
     let rescue = bridge.stream().expect("a stream");
     let word = Arc::new(Word::new(bridge.core(), &rescue).expect("a word"));
-    let resolved = |result| {
+    let ticket = || {
         let ticket = Ticket::new(PARTIES, Hold::Word(Arc::clone(&word)));
-        let is_stuck = ticket.resolve(result);
-        (is_stuck, ticket.outcome().take_error())
+        assert!(word.enrol(&ticket));
+        ticket
     };
-    assert!(matches!(resolved(Ok(())), (false, None)));
-    let (is_stuck, error) = resolved(Err(Error::Ungated));
-    assert!(is_stuck && error.is_some(), "its stream waits for the word");
-
-    word.give_up().expect("the word is written");
-    let (is_stuck, error) = resolved(Ok(()));
-    let error = error.expect("its stream did not wait for its queue");
-    assert!(
-        !is_stuck && matches!(error, Error::HandoffFailed { .. }),
-        "{error}"
-    );
-    let late = || PARTIES.late(Duration::from_secs(1));
-    let (_, error) = resolved(Err(late()));
-    assert_eq!(
-        error.map(|error| error.to_string()),
-        Some(late().to_string())
-    );
+    let (good, late, behind) = (ticket(), ticket(), ticket());
+    assert!(!good.resolve(Ok(())));
+    assert!(late.resolve(Err(PARTIES.late(Duration::from_secs(1)))));
+    late.rescue();
+    for (ticket, end) in [(&late, Ok(())), (&behind, Err(Error::Empty))] {
+        assert!(ticket.resolve(end), "it took the word back, or never will");
+        assert!(!ticket.is_retired());
+        ticket.rescue();
+        assert!(ticket.is_retired());
+    }
+    let error = late.outcome().take_error().expect("it was late");
+    assert!(matches!(error, Error::HandoffTimeout { .. }), "{error}");
 }
 
 #[cfg(feature = "vulkan")]

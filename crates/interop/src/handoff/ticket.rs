@@ -204,10 +204,15 @@ impl Ticket {
     /// driver's thread; `true` if the watchdog has to [rescue](Self::rescue) what waits.
     pub(super) fn resolve(&self, result: Result<()>) -> bool {
         let well = result.is_ok();
-        if !self.outcome.settle(result) {
-            return false;
-        }
+        let is_first = self.outcome.settle(result);
         match &self.hold {
+            // The kernel has written the word, or never will. If the word was given up, it was taken back.
+            Hold::Word(word) => {
+                if (is_first && !well) || word.is_given_up() {
+                    self.needs_rescue.store(true, Ordering::Release);
+                }
+            }
+            _ if !is_first => return false,
             Hold::Lane(lane, number) => lane.reach(*number),
             Hold::Function => {}
             Hold::Event(event, _) => {
@@ -221,13 +226,6 @@ impl Ticket {
                     self.outcome.spoil(self.parties.failed(error));
                 }
             }
-            // An earlier hand-off of the queue was given up, and this one's stream was let go with it.
-            Hold::Word(word) if well && word.is_given_up() => {
-                let error = Error::Ungated;
-                self.outcome.spoil(self.parties.failed(error));
-            }
-            // The kernel has written the word, or never will.
-            Hold::Word(_) => self.needs_rescue.store(!well, Ordering::Release),
             #[cfg(feature = "vulkan")]
             Hold::Signal(_) => self.needs_rescue.store(!well, Ordering::Release),
         }

@@ -131,12 +131,8 @@ impl Shared {
                 continue;
             }
             if std::mem::take(&mut state.rescues) {
-                let all: Vec<_> = state
-                    .watched
-                    .iter()
-                    .map(|(_, ticket)| ticket)
-                    .cloned()
-                    .collect();
+                let watched = state.watched.iter().map(|(_, ticket)| ticket);
+                let all: Vec<_> = watched.chain(&state.late).cloned().collect();
                 parking_lot::MutexGuard::unlocked(&mut state, || {
                     CALLS.make(move || all.iter().for_each(|ticket| ticket.rescue()));
                 });
