@@ -7,7 +7,7 @@
 //! | `LENxBATCH` | measures this size; the presets' sizes if none is given |
 //! | `powers=MIB` | measures 2^12 to 2^22, this much data each |
 //! | `way=WAY` | for the sizes behind it: `auto`, `local`, `registers`, `stages:HEIGHTxWIDTH`, … |
-//! | `values=N`, `columns=N`, `whole=0` or `1`, `options=TEXT` | [`Tuning`], likewise |
+//! | `values=N`, `columns=N`, `whole=0` or `1`, `options=TEXT` | [`Tuning`], likewise; the options must not change what the kernels access |
 //! | `rule` | back to the chosen way and tuning |
 //! | `inverse=1`, `reference=0`, `logs=1`, `pairs=N` | the other direction; without rustfft; the compiler's words; pairs of buffers in rotation |
 //!
@@ -130,7 +130,11 @@ impl Bench {
             Some(("values", n)) => settings.tuning.values = Some(n.parse()?),
             Some(("columns", n)) => settings.tuning.columns = Some(n.parse()?),
             Some(("whole", n)) => settings.tuning.whole = Some(n == "1"),
-            Some(("options", text)) => text.clone_into(&mut settings.tuning.options),
+            Some(("options", text)) => {
+                let tuning = std::mem::take(&mut settings.tuning);
+                // SAFETY: whoever runs this answers for the options, as the usage says.
+                settings.tuning = unsafe { tuning.with_options(text) };
+            }
             Some(("inverse", n)) => {
                 settings.direction = match n {
                     "1" => Direction::Inverse,

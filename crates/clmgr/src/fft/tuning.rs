@@ -20,7 +20,42 @@ pub struct Tuning {
     /// takes half the local memory and twice the barriers.
     pub whole: Option<bool>,
     /// Further options for the compiler.
-    pub options: String,
+    pub(super) options: String,
+}
+
+impl Tuning {
+    /// Further options for the compiler, in the place of those given before.
+    ///
+    /// They may replace the functions by which a kernel indexes its data, and bring any code. Hence
+    /// this takes a promise:
+    ///
+    /// ```compile_fail,E0133
+    /// let tuning = clmgr::fft::Tuning::default().with_options("-Dget_group_id(x)=1000");
+    /// ```
+    ///
+    /// and there is no other way to them:
+    ///
+    /// ```compile_fail,E0616
+    /// let mut tuning = clmgr::fft::Tuning::default();
+    /// tuning.options = String::from("-Dget_group_id(x)=1000");
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// With these options the kernels are free of undefined behaviour and access the same memory, in
+    /// the same way, as without.
+    ///
+    /// ```
+    /// // SAFETY: the option lets the compiler round otherwise, and no index is rounded.
+    /// let tuning = unsafe { clmgr::fft::Tuning::default().with_options("-cl-mad-enable") };
+    /// ```
+    #[must_use]
+    pub unsafe fn with_options(self, options: impl Into<String>) -> Self {
+        Self {
+            options: options.into(),
+            ..self
+        }
+    }
 }
 
 /// The work-items that a work-group of rows has at least, if one row has fewer.
