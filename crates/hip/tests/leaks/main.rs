@@ -30,7 +30,10 @@ const PAIRS: &[(&[&str], &[&str])] = &[
     (&["hipMemPoolCreate"], &["hipMemPoolDestroy"]),
     (&["hipHostMalloc"], &["hipHostFree"]),
     (&["hipHostRegister"], &["hipHostUnregister"]),
-    (&["hipStreamCreateWithFlags"], &["hipStreamDestroy"]),
+    (
+        &["hipStreamCreateWithFlags", "hipStreamCreateWithPriority"],
+        &["hipStreamDestroy"],
+    ),
     (
         &["hipEventCreateWithFlags", "hipIpcOpenEventHandle"],
         &["hipEventDestroy"],
