@@ -1,5 +1,6 @@
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use hip::{DeviceBuffer, DeviceSlice};
 
@@ -15,7 +16,7 @@ use crate::{Error, Result};
 /// [`PointerBatchMut::from_array`](crate::PointerBatchMut::from_array) put it and the memory together for a call, without a copy.
 #[doc(alias = "batched")]
 pub struct PointerArray<T> {
-    addresses: DeviceBuffer<usize>,
+    addresses: Arc<DeviceBuffer<usize>>,
     layout: Layout,
     /// Where the memory begins that the addresses lie in, and the elements that they were checked against.
     base: usize,
@@ -47,7 +48,7 @@ impl<T> PointerArray<T> {
             .pair_that_meets(offsets)
             .map(|(first, second)| ((first, second), (offsets[first], offsets[second])));
         Ok(Self {
-            addresses: upload(data.stream(), &addresses)?,
+            addresses: Arc::new(upload(data.stream(), &addresses)?),
             layout,
             base: data.as_ptr().addr(),
             len: data.len(),
@@ -71,7 +72,7 @@ impl<T> PointerArray<T> {
             && data.stream().device().ordinal() == self.addresses.device().ordinal()
     }
 
-    pub(crate) fn addresses(&self) -> &DeviceBuffer<usize> {
+    pub(crate) fn addresses(&self) -> &Arc<DeviceBuffer<usize>> {
         &self.addresses
     }
 

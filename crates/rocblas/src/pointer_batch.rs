@@ -1,5 +1,6 @@
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use hip::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
 
@@ -14,7 +15,7 @@ use crate::{Error, Result};
 /// and use it often; a [`PointerArray`] keeps the addresses while nobody borrows the matrices. Where the matrices are at equal distances a [`Batch`](crate::Batch) does the same without an array.
 #[doc(alias = "batched")]
 pub struct PointerBatch<'a, T> {
-    array: Array<'a>,
+    array: Array,
     matrices: PhantomData<&'a [T]>,
 }
 
@@ -40,30 +41,16 @@ pub struct PointerBatch<'a, T> {
 /// }
 /// ```
 pub struct PointerBatchMut<'a, T> {
-    array: Array<'a>,
+    array: Array,
     matrices: PhantomData<&'a mut [T]>,
 }
 
 /// Addresses of matrices, with their common layout.
-struct Array<'a> {
-    addresses: Addresses<'a>,
+struct Array {
+    /// Shared with a [`PointerArray`], and with graphs of captured calls.
+    addresses: Arc<DeviceBuffer<usize>>,
     layout: Layout,
     stream: Stream,
-}
-
-/// Whose the array is.
-enum Addresses<'a> {
-    Own(DeviceBuffer<usize>),
-    Kept(&'a DeviceBuffer<usize>),
-}
-
-impl Addresses<'_> {
-    fn buffer(&self) -> &DeviceBuffer<usize> {
-        match self {
-            Self::Own(buffer) => buffer,
-            Self::Kept(buffer) => buffer,
-        }
-    }
 }
 
 impl<'a, T> PointerBatch<'a, T> {
@@ -125,7 +112,7 @@ impl<'a, T> PointerBatch<'a, T> {
         array.check(&data)?;
         Ok(Self {
             array: Array {
-                addresses: Addresses::Kept(array.addresses()),
+                addresses: Arc::clone(array.addresses()),
                 layout: array.layout(),
                 stream: data.stream().clone(),
             },
@@ -206,7 +193,7 @@ impl<'a, T> PointerBatchMut<'a, T> {
         array.check_apart()?;
         Ok(Self {
             array: Array {
-                addresses: Addresses::Kept(array.addresses()),
+                addresses: Arc::clone(array.addresses()),
                 layout: array.layout(),
                 stream: data.stream().clone(),
             },
@@ -241,7 +228,7 @@ macro_rules! describe {
             #[must_use]
             #[doc(alias = "batch_count")]
             pub fn count(&self) -> usize {
-                self.array.addresses.buffer().len()
+                self.array.addresses.len()
             }
 
             /// The stream it may be used on.
@@ -287,17 +274,20 @@ impl<T> PointerBatchMut<'_, T> {
     }
 }
 
-impl Array<'_> {
+impl Array {
     fn new(stream: &Stream, addresses: Vec<usize>, layout: Layout) -> Result<Self> {
         Ok(Self {
-            addresses: Addresses::Own(upload(stream, &addresses)?),
+            addresses: Arc::new(upload(stream, &addresses)?),
             layout,
             stream: stream.clone(),
         })
     }
 
+    /// For a call on the stream. A graph that records the call keeps the array, as nothing that its launch is given does.
     fn address<P>(&self) -> Result<*const P> {
-        Ok(self.addresses.buffer().on(&self.stream)?.as_ptr().cast())
+        let address = self.addresses.on(&self.stream)?.as_ptr().cast();
+        self.stream.keep_if_recording(&self.addresses);
+        Ok(address)
     }
 }
 

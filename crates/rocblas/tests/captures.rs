@@ -5,7 +5,10 @@ mod common;
 
 use common::{Setup, setup};
 use hip::DeviceBuffer;
-use rocblas::{Error, Fill, Handle, Matrix, MatrixMut, Op, Result, Vector, solver};
+use rocblas::{
+    Error, Fill, Handle, Matrix, MatrixMut, Op, PointerArray, PointerBatch, PointerBatchMut,
+    Result, Vector, solver,
+};
 
 const A: [f32; 4] = [4.0, 1.0, 1.0, 3.0];
 
@@ -22,6 +25,43 @@ fn refused<T>(outcome: Result<T>) {
         Err(error @ Error::Captured { .. }) => assert!(!error.to_string().contains('\n')),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("it was not refused"),
+    }
+}
+
+#[test]
+fn a_graph_keeps_the_arrays_of_addresses_that_its_calls_read() {
+    const COUNT: usize = 8;
+    let setup = setup();
+    let stream = &setup.stream;
+    let a = setup.upload(&[3.0_f32; COUNT]);
+    let mut c = setup.upload(&[0.0_f32; COUNT]);
+    let offsets: Vec<usize> = (0..COUNT).collect();
+    for is_kept_by_its_user in [false, true] {
+        let captured = {
+            let kept = PointerArray::at_offsets(a.on(stream).unwrap(), &offsets, 1, 1, 1).unwrap();
+            let from = a.on(stream).unwrap();
+            let from = match is_kept_by_its_user {
+                true => PointerBatch::from_array(&kept, from),
+                false => PointerBatch::at_offsets(from, &offsets, 1, 1, 1),
+            };
+            let from = from.unwrap();
+            let to = c.on_mut(stream).unwrap();
+            let mut to = PointerBatchMut::at_offsets(to, &offsets, 1, 1, 1).unwrap();
+            setup.blas.capture(|blas| {
+                blas.gemm_batched(Op::None, Op::None, 1.0, &from, &from, 1.0, &mut to)
+            })
+        };
+        let graph = captured.unwrap().instantiate().unwrap();
+        // Where the arrays were, had they been freed.
+        let others: Vec<_> = (0..32)
+            .map(|_| setup.upload(&[0.0_f32; 2 * COUNT]))
+            .collect();
+        let slices = (a.on(stream).unwrap(), c.on_mut(stream).unwrap());
+        // SAFETY: the graph reads the one and writes the other; the handle lives and does nothing else.
+        unsafe { graph.launch(stream, &[&slices.0, &slices.1]) }.unwrap();
+        let expected = if is_kept_by_its_user { 18.0 } else { 9.0 };
+        assert_eq!(setup.download(&c), [expected; COUNT]);
+        drop(others);
     }
 }
 
