@@ -156,9 +156,13 @@ codes! {
     hipErrorGraphExecUpdateFailure "the graph update was not performed because it included changes which violated constraints",
     hipErrorInvalidChannelDescriptor "invalid channel descriptor",
     hipErrorInvalidTexture "invalid texture",
+    hipErrorInvalidResourceType "invalid resource type",
+    hipErrorInvalidResourceConfiguration "invalid resource configuration",
+    hipErrorStreamDetached "stream is detached",
     hipErrorUnknown "unknown error",
     hipErrorRuntimeMemory "runtime memory call returned error",
     hipErrorRuntimeOther "runtime call other than memory returned error",
+    hipErrorInvalidClusterSize "invalid cluster size",
     hipErrorTbd "unknown error",
 }
 
