@@ -45,8 +45,9 @@ root=$(cd "$folder" && pwd)
 
 if [ ! -e "$root/made" ]; then
     # The archive that this machine uses, which may be a mirror.
-    archive=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-        grep -v '^ *#' | grep -v security | grep -oE 'https?://[^ ]+' | head -n 1)
+    # A machine has some of these files, hardly all.
+    archive=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
+        grep -v '^ *#' | grep -v security | grep -oE 'https?://[^ ]+' | head -n 1 || true)
     [ -n "$archive" ] || fail "no package archive in /etc/apt/sources.list"
     debootstrap --variant=minbase --include="$packages" "$suite" "$root" "$archive" /usr/share/debootstrap/scripts/sid
     chroot "$root" useradd --create-home --home-dir /srv/user user

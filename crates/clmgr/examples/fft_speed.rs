@@ -132,7 +132,7 @@ impl Bench {
             Some(("whole", n)) => settings.tuning.whole = Some(n == "1"),
             Some(("options", text)) => {
                 let tuning = std::mem::take(&mut settings.tuning);
-                // SAFETY: whoever runs this answers for the options, as the usage says.
+                // SAFETY: the usage tells the user that the compiler takes these options unchecked.
                 settings.tuning = unsafe { tuning.with_options(text) };
             }
             Some(("inverse", n)) => {

@@ -1,4 +1,4 @@
-//! Names of HIP's functions by the numbers that tracers use.
+//! HIP function names, by the numbers that tracers use.
 //!
 //! The numbers change from release to release. These were asked of ROCm 7.2.4, number by number.
 

@@ -45,7 +45,7 @@ impl Stream {
     pub(crate) fn create(device: &Device) -> Result<Self> {
         device.make_current()?;
         let mut raw = ptr::null_mut();
-        // SAFETY: writes one handle to the address given; the flag is one of HIP's.
+        // SAFETY: writes one handle to the address given; HIP defines the flag.
         unsafe {
             call!(
                 device.runtime(),
@@ -71,7 +71,7 @@ impl Stream {
         device.make_current()?;
         let (mut least, mut greatest) = (0, 0);
         let mut raw = ptr::null_mut();
-        // SAFETY: writes two numbers, and then one handle, to the addresses given; the flag is one of HIP's.
+        // SAFETY: writes two numbers, and then one handle, to the addresses given; HIP defines the flag.
         unsafe {
             call!(
                 device.runtime(),

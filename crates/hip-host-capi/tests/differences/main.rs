@@ -46,7 +46,7 @@ const HIPRTC: &str = "HIPCL_SEQUENCES_HIPRTC";
 const OURS: &str = "HIPCL_SEQUENCES_OURS";
 /// The folder with AMD's library and the emulator.
 const REAL: &str = "HIPCL_SEQUENCES_REAL";
-/// Where answers of AMD's library go, or come from in the place of the recorded ones.
+/// Names the file to record AMD's answers in, or to read them from instead of the recorded ones.
 const RECORD: &str = "HIPCL_SEQUENCES_RECORD";
 
 const RECORDED: &str = include_str!("recorded.txt");
@@ -81,7 +81,7 @@ fn sequences() {
     let hip = open(&library).expect("the library loads");
     let rtc = std::env::var(HIPRTC).unwrap_or(library);
     let rtc = open(&rtc);
-    // SAFETY: the names are those of HIP's and HIPRTC's functions, which have the tables' signatures.
+    // SAFETY: each slot has the signature of the HIP or HIPRTC function that it is named after.
     let (hip, rtc) = unsafe {
         (
             Api::from_symbols(|name| symbol(hip, name)),

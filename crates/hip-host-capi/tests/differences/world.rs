@@ -128,7 +128,7 @@ impl World {
     pub fn told(&mut self, code: hipError_t, out: impl Display) {
         let out = out.to_string();
         let answer = match (code == hipError_t::hipSuccess, out.is_empty()) {
-            // What a failed call leaves behind is nobody's to rely on.
+            // A failed call may leave anything behind.
             (false, _) | (true, true) => code.0.to_string(),
             (true, false) => format!("0:{out}"),
         };

@@ -75,7 +75,7 @@ pub(super) unsafe extern "C" fn link_create(
         if out.is_null() {
             return Err(INVALID);
         }
-        // The options speak of AMD's code generator.
+        // These options configure AMD's code generator, which is absent here.
         // SAFETY: not null; room for a handle by the C caller's promise.
         unsafe { store(out, LINKS.insert(Arc::default()) as hiprtcLinkState) }
     })

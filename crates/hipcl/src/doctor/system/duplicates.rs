@@ -58,7 +58,7 @@ fn loaded<'a>(heard: &'a Heard, library: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// The folders of AMD's Python wheels in the active environment.
+/// Folders in the active environment that hold AMD's Python wheels.
 fn wheels(root: &Root, environment: &Environment) -> Vec<String> {
     let mut folders = Vec::new();
     for python in ["VIRTUAL_ENV", "CONDA_PREFIX"]
