@@ -179,3 +179,28 @@ fn a_foreign_stream_is_used_on_its_device_alone_and_left_to_its_owner() {
     let default = unsafe { hip::Stream::from_raw(&device, std::ptr::null_mut()) }.unwrap();
     assert!(default.is_idle().unwrap());
 }
+
+unsafe extern "C" fn gives_no_name(
+    text: *mut std::ffi::c_char,
+    _: i32,
+    _: i32,
+) -> hip_sys::hipError_t {
+    // SAFETY: the caller's place for a text.
+    unsafe { text.write(0) };
+    hip_sys::hipError_t::hipSuccess
+}
+
+#[test]
+fn a_device_that_the_driver_leaves_nameless_has_the_name_of_its_architecture() {
+    let api = hip_sys::Api {
+        hipDeviceGetName: Some(gives_no_name),
+        ..common::hip_api()
+    };
+    let device = common::runtime(api).device(0).unwrap();
+    let arch = device.arch().unwrap();
+    let name = device.name().unwrap();
+    assert!(
+        !name.is_empty() && (name == arch || name.starts_with("AMD ")),
+        "{name}"
+    );
+}

@@ -423,3 +423,12 @@ fn no_compiler_is_an_error_that_says_what_to_install() {
         "cannot compile `a.hip`: no HIPRTC library is loaded; install hiprtc of the same ROCm release as HIP"
     );
 }
+
+#[test]
+fn a_header_without_a_character_is_a_header() {
+    let device = device();
+    Program::new("#include \"nothing.h\"\nextern \"C\" __global__ void k() {}")
+        .header("nothing.h", "")
+        .compile(&device)
+        .unwrap();
+}

@@ -381,3 +381,49 @@ fn a_slice_can_be_seen_as_another_type_of_the_same_bytes() {
     words.copy_to_slice(&stream, &mut seen).unwrap();
     assert_eq!(seen, [1, 2]);
 }
+
+unsafe extern "C" fn not_on_the_default_stream(
+    to: *mut std::ffi::c_void,
+    value: i32,
+    bytes: usize,
+    stream: hip_sys::hipStream_t,
+) -> hip_sys::hipError_t {
+    assert!(
+        !stream.is_null(),
+        "the default stream shares hardware queues"
+    );
+    let set = common::hip_api().hipMemsetAsync.unwrap();
+    // SAFETY: the caller's arguments.
+    unsafe { set(to, value, bytes, stream) }
+}
+
+unsafe extern "C" fn never_waited_for(stream: hip_sys::hipStream_t) -> hip_sys::hipError_t {
+    assert!(
+        !stream.is_null(),
+        "the default stream shares hardware queues"
+    );
+    let wait = common::hip_api().hipStreamSynchronize.unwrap();
+    // SAFETY: the caller's stream.
+    unsafe { wait(stream) }
+}
+
+#[test]
+fn zeroed_memory_is_made_without_the_default_stream() {
+    let api = hip_sys::Api {
+        hipMemsetAsync: Some(not_on_the_default_stream),
+        hipStreamSynchronize: Some(never_waited_for),
+        ..common::hip_api()
+    };
+    let without_priorities = hip_sys::Api {
+        hipStreamCreateWithPriority: None,
+        ..api
+    };
+    for api in [api, without_priorities] {
+        let device = runtime(api).device(0).unwrap();
+        let stream = device.stream().unwrap();
+        let buffer = device.alloc_zeroed::<u32>(1000).unwrap();
+        let mut seen = vec![7; 1000];
+        buffer.copy_to_slice(&stream, &mut seen).unwrap();
+        assert_eq!(seen, [0; 1000]);
+    }
+}

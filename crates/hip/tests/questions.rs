@@ -98,6 +98,31 @@ fn a_suggested_block_can_be_launched_and_keeps_its_bound() {
     ));
 }
 
+unsafe extern "C" fn answers_a_warp(
+    grid: *mut i32,
+    block: *mut i32,
+    _: hip_sys::hipFunction_t,
+    _: usize,
+    _: i32,
+) -> hip_sys::hipError_t {
+    // SAFETY: the caller's places for one int each.
+    unsafe { (grid.write(1), block.write(64)) };
+    hip_sys::hipError_t::hipSuccess
+}
+
+#[test]
+fn a_suggestion_above_the_limit_is_cut_to_it() {
+    let api = hip_sys::Api {
+        hipModuleOccupancyMaxPotentialBlockSize: Some(answers_a_warp),
+        ..common::hip_api()
+    };
+    let device = common::runtime(api).device(0).unwrap();
+    let k = empty_kernel(&device);
+    for (most, block) in [(1, 1), (63, 63), (65, 64), (0, 64)] {
+        assert_eq!(k.suggested_block(0, most).unwrap().block, block, "{most}");
+    }
+}
+
 #[test]
 fn a_library_without_occupancy_is_told_by_the_functions_name() {
     let api = hip_sys::Api {

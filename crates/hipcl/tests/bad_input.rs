@@ -106,6 +106,21 @@ fn one_file_for_report_and_picture_is_refused() {
 }
 
 #[test]
+fn capon_options_are_refused_before_a_device_is_looked_for() {
+    for (args, parts) in [
+        (&["--elements", "8"][..], &["--elements 8", "16"][..]),
+        (&["--channels", "1"], &["--channels 1"]),
+        (&["--elements", "32", "--segments", "16"], &["singular"]),
+    ] {
+        let args = [&["pipeline", "capon"], args].concat();
+        let run = Run::with(&args, |run| {
+            run.env("HIPCL_OPENCL", "/nonexistent/libOpenCL.so")
+        });
+        run.assert_refused(parts);
+    }
+}
+
+#[test]
 fn capon_options_that_make_no_sense_are_refused() {
     if !ready("capon_options_that_make_no_sense_are_refused") {
         return;

@@ -453,3 +453,20 @@ fn a_route_that_works_and_then_dies_is_worse_than_one_that_only_works() {
     assert_eq!(comparison.changes.len(), 1, "{comparison}");
     assert_eq!(comparison.changes[0].kind, Kind::Worse);
 }
+
+#[test]
+fn an_emulated_gpu_is_named_before_the_verdict() {
+    let mut findings = mi100();
+    findings.emulator = Some("rocjitsu".into());
+    let text = findings.to_string();
+    let mut lines = text.lines().skip(1);
+    assert!(
+        lines
+            .next()
+            .unwrap()
+            .starts_with("the GPU is emulated by rocjitsu")
+    );
+    assert_eq!(lines.next(), Some(""));
+    assert_eq!(lines.next(), Some(&*findings.verdict));
+    assert!(!mi100().to_string().contains("emulated"));
+}

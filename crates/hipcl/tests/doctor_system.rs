@@ -317,6 +317,24 @@ fn a_container_without_device_nodes_is_told_how_to_be_started() {
 }
 
 #[test]
+fn what_a_card_needs_is_only_told_where_a_card_works_without_it() {
+    let mut machine = Machine::new()
+        .card(1, "0000:03:00.0", PUBLIC)
+        .config("# CONFIG_PCI_P2PDMA is not set\n");
+    machine.remove("dev/kfd");
+    let names = ["/dev/kfd", "CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY"];
+    for name in names {
+        assert!(machine.check(name).advice.is_some(), "{name}");
+    }
+    machine.heard.works = true;
+    for name in names {
+        let check = machine.check(name);
+        assert_eq!((check.state, check.advice), (State::Told, None), "{name}");
+    }
+    assert_eq!(bad(&machine.look()), [""; 0]);
+}
+
+#[test]
 fn a_card_without_its_driver_or_without_the_kfd_is_told_of() {
     let machine = Machine::new()
         .card(1, "0000:03:00.0", PUBLIC)

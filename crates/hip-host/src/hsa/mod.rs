@@ -225,15 +225,15 @@ unsafe extern "C" fn pointer_info(
             ..Default::default()
         };
         let mut agents = Vec::new();
-        match registry::find(ptr as usize) {
+        // Where the kernel has the SVM interface, ROCr's thunk registers memory by it and makes no object to tell of
+        // (seen with ROCm 7.2.4 on an emulated GPU); elsewhere the memory is locked.
+        let known = registry::find(ptr as usize).filter(|it| it.kind != Kind::Registered);
+        match known {
             None => answer.type_ = hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_UNKNOWN,
             Some(allocation) => {
                 let base = allocation.base as *mut c_void;
                 let on_device = allocation.kind.is_device() || allocation.kind == Kind::ForeignVram;
-                answer.type_ = match allocation.kind {
-                    Kind::Registered => hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_LOCKED,
-                    _ => hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_HSA,
-                };
+                answer.type_ = hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_HSA;
                 answer.agentBaseAddress = base;
                 answer.hostBaseAddress = if on_device {
                     std::ptr::null_mut()

@@ -144,7 +144,7 @@ unsafe extern "C" fn create_program(
                 strings(names, count)?,
             )
         };
-        if source.is_empty() {
+        if source.is_empty() || headers.iter().any(String::is_empty) {
             return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
         }
         let name = if name.is_empty() {

@@ -306,6 +306,38 @@ mod tests {
     }
 
     #[test]
+    fn a_healthy_machine_whose_probes_crashed_says_so() {
+        let mut findings = Findings {
+            platform: "amd".into(),
+            healthy: true,
+            routes: vec![state(Route::HipPointer, Err("died".into()))],
+            ..Findings::default()
+        };
+        let well = "healthy: OpenCL and HIP can work on the same bytes";
+        assert_eq!(verdict(&findings), well);
+        let died = |how: &str| {
+            Some(Death {
+                how: how.to_owned(),
+                step: None,
+                stderr: Vec::new(),
+            })
+        };
+        findings.routes[0].died = died("died by SIGSEGV");
+        findings.host_ptr = Some(HostPtr {
+            proof: None,
+            impossible: false,
+            reason: None,
+            died: died("died by SIGABRT"),
+        });
+        assert_eq!(
+            verdict(&findings),
+            format!(
+                "{well}, but not every way: route hip-pointer died by SIGSEGV; HIP's memory as a cl_mem died by SIGABRT"
+            )
+        );
+    }
+
+    #[test]
     fn a_card_that_nobody_asked_to_leave_out_is_no_healthy_silence() {
         let card = ["the card at 0000:03:00.0".to_owned()];
         let mut findings = Findings {

@@ -13,7 +13,7 @@ const LEAST_BYTES: usize = 1 << 20;
 /// What the copies of one measurement may take. Over a PCIe link they need a third of it.
 const WHOLE: Duration = Duration::from_secs(4);
 /// The same over a quarter of the memory.
-pub(crate) const BRIEF: Duration = Duration::from_secs(1);
+pub(crate) const BRIEF: Duration = Duration::from_millis(500);
 const REPEATS: usize = 7;
 const BLOCK: u32 = 256;
 const ELEMENT: usize = size_of::<[f32; 4]>();

@@ -1,6 +1,6 @@
 //! What a hand-off and a launch cost and how fast the memory and the arithmetic are, measured on the bridge itself.
 //!
-//! Each measurement scales itself to the device. A device so slow that a figure would take more than about two seconds, such as
+//! Each measurement scales itself to the device. A device so slow that a figure would take more than a second or so, such as
 //! an emulated one, moves fewer bytes and takes fewer samples.
 
 mod bandwidth;

@@ -4,7 +4,7 @@ use crate::Result;
 use std::time::{Duration, Instant};
 
 /// What the samples of one figure may cost. A card and a CPU need less for all of them.
-const SAMPLING: Duration = Duration::from_secs(1);
+const SAMPLING: Duration = Duration::from_millis(400);
 /// The samples that a slow device takes all the same.
 const FEWEST: usize = 3;
 

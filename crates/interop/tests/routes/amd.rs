@@ -196,6 +196,23 @@ fn in_a_process_with_its_own_cache() {
     let bridge = open(&Options::default());
     works(&bridge, Route::DmaBuf);
     assert!(bridge.permitted().contains(&Route::DmaBuf));
+
+    // What was survived once is not known while another process tries it: it may end.
+    // SAFETY: as above.
+    let again = unsafe {
+        Trial::run_with(
+            &selection,
+            &Options::default(),
+            Route::DmaBuf,
+            strict,
+            |step| {
+                if step == Step::Survive {
+                    refused(&open(&Options::default()));
+                }
+            },
+        )
+    };
+    assert!(again.expect("a trial").report.works());
 }
 
 #[test]

@@ -115,9 +115,24 @@ fn opencls_readers_keep_imported_memory_while_hip_or_the_host_reads_it_too() {
     assert_eq!(external_memory::violations(), [""; 0]);
 }
 
+/// A device without memory to export, which is not why OpenCL imports none.
+unsafe extern "C" fn is_full(
+    _: *mut hip_sys::hipMemGenericAllocationHandle_t,
+    _: usize,
+    _: *const hip_sys::hipMemAllocationProp,
+    _: u64,
+) -> hip_sys::hipError_t {
+    hip_sys::hipError_t::hipErrorOutOfMemory
+}
+
 #[test]
 fn without_the_extension_its_name_is_the_reason() {
-    let bridge = Bridge::open(&common::host(), &Options::default()).expect("a bridge");
+    let mut selection = common::host();
+    let mut hip = *selection.tables().hip;
+    hip.hipMemCreate = Some(is_full);
+    // SAFETY: the function allocates nothing and says so.
+    unsafe { selection.tables_mut() }.hip = std::sync::Arc::new(hip);
+    let bridge = Bridge::open(&selection, &Options::default()).expect("a bridge");
     let error = bridge
         .alloc_on::<u32>(Route::ExternalFd, 16)
         .expect_err("a CPU has none");
