@@ -1,6 +1,6 @@
 //! Two processes take turns on one memory, each with OpenCL and HIP; then one of them is killed.
 //!
-//! `cargo run -p interop --example 10_ipc`
+//! `cargo run -p interop --example 10_ipc`, or with the carriers to try: `10_ipc dma-buf ipc-handle`.
 
 mod common;
 
@@ -14,8 +14,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     if is_second() {
         return second(&bridge);
     }
+    let mut carriers = std::env::args()
+        .skip(1)
+        .map(|name| name.parse())
+        .collect::<Result<Vec<Carrier>, _>>()?;
+    if carriers.is_empty() {
+        carriers.extend(Carrier::ALL);
+    }
     let mut worked = None;
-    for carrier in Carrier::ALL {
+    for carrier in carriers {
         println!("{carrier}");
         let memory = match carrier {
             Carrier::HipFd => bridge.alloc_exportable::<u32>(LEN),
