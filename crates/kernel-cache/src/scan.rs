@@ -35,17 +35,28 @@ type Result<T, E = NotUnderstood> = std::result::Result<T, E>;
 pub struct Scan {
     /// Whether a macro pastes tokens.
     pastes: bool,
-    /// Whether token pasting could form `__has_include`.
-    has_a_begin: bool,
+    /// The first word that token pasting could complete to one of [`PASTED`].
+    begin: Option<String>,
+    /// Whether there is inline assembly.
+    assembles: bool,
+    /// Why the texts of the assembly may not be what the quotes hold.
+    composed: Option<String>,
 }
 
-/// The operator that can appear without a directive.
-const HAS_INCLUDE: &str = "__has_include";
+/// The words that matter without a directive. Their first two characters are in no other word that kernels use.
+const PASTED: [&str; 5] = [
+    "__has_include",
+    "__has_embed",
+    "__DATE__",
+    "__TIME__",
+    "__TIMESTAMP__",
+];
 
 /// A text without any of these reads no file and needs no closer look: programs are scanned on
 /// every request.
-const SUSPICIOUS: [&str; 10] = [
-    "include", "import", "embed", "incbin", "__has", "__DATE__", "__TIME", "\\u", "\\U", "\\N",
+const SUSPICIOUS: [&str; 11] = [
+    "include", "import", "embed", "incbin", "__has", "__DATE__", "__TIME", "asm", "\\u", "\\U",
+    "\\N",
 ];
 
 impl Scan {
@@ -62,10 +73,25 @@ impl Scan {
         } else {
             self.pastes |= text.contains("##") || text.contains("%:%:");
             let mut words = text.split(|c| !is_in_word(c));
-            self.has_a_begin = self.has_a_begin || words.any(begins_has_include);
+            let begin = words.find(|word| begins_pasted(word));
+            self.begin = self.begin.take().or(begin.map(str::to_owned));
+            // Taken for quoted, whether it is or not: the assembly may be in another text.
+            for part in text.split('"') {
+                self.quoted(part)?;
+            }
+            let beyond = |line: &str| {
+                let line = line.trim_start();
+                line.strip_prefix('#').unwrap_or(line).contains('#')
+            };
+            if text.lines().any(beyond) || text.contains("%:") {
+                self.composes(STRINGIZED);
+            }
         }
-        if self.pastes && self.has_a_begin {
-            return refused("token pasting may form the word `__has_include`");
+        if let (true, Some(begin)) = (self.pastes, &self.begin) {
+            return refused(format!("token pasting may make another word of `{begin}`"));
+        }
+        if let (true, Some(reason)) = (self.assembles, &self.composed) {
+            return refused(format!("{reason} may be part of an assembler's directive"));
         }
         Ok(names)
     }
@@ -85,10 +111,14 @@ impl Scan {
                         names.push(name);
                     }
                 }
-                Token::Paste => self.pastes = true,
+                Token::Paste => {
+                    self.pastes = true;
+                    self.composes("a pasted token");
+                }
                 Token::Word(word) => self.word(&word)?,
-                Token::Quoted(text) => quoted(&text)?,
-                Token::Hash | Token::Other => {}
+                Token::Quoted(text) => self.quoted(&text)?,
+                Token::Hash => self.composes(STRINGIZED),
+                Token::Other => {}
             }
         }
         Ok(())
@@ -112,8 +142,11 @@ impl Scan {
     }
 
     fn word(&mut self, word: &str) -> Result<()> {
-        self.has_a_begin |= begins_has_include(word);
-        let reads = word.starts_with(HAS_INCLUDE)
+        if begins_pasted(word) {
+            self.begin.get_or_insert_with(|| word.to_owned());
+        }
+        self.assembles |= matches!(word, "asm" | "__asm" | "__asm__");
+        let reads = word.starts_with("__has_include")
             || word.starts_with("__has_embed")
             || matches!(word, "include" | "include_next" | "import" | "embed");
         if reads {
@@ -124,18 +157,54 @@ impl Scan {
         }
         Ok(())
     }
+
+    fn composes(&mut self, what: &str) {
+        self.composed.get_or_insert_with(|| what.to_owned());
+    }
+
+    /// Assemblers read files too, and have macros that put words together.
+    fn quoted(&mut self, text: &str) -> Result<()> {
+        if text.contains("incbin") || text.contains(".include") {
+            return refused(format!("the text \"{text}\" may name a file"));
+        }
+        // The next quotes may hold the rest of the word.
+        let is_begun = (1..INCBIN.len()).any(|end| text.ends_with(&INCBIN[..end]))
+            || (1..INCLUDE.len()).any(|end| text.ends_with(&INCLUDE[..end]));
+        let has_macro = [".macro", ".irp", ".rept", ".altmacro"]
+            .iter()
+            .any(|directive| text.contains(directive));
+        if is_begun || has_macro || has_coded_character(text) {
+            self.composes(&format!("the text \"{text}\""));
+        }
+        Ok(())
+    }
+}
+
+const STRINGIZED: &str = "a text that a macro makes of its argument";
+const INCBIN: &str = ".incbin";
+const INCLUDE: &str = ".include";
+
+/// Whether an escape stands for a character by its number.
+fn has_coded_character(text: &str) -> bool {
+    if !text.contains('\\') {
+        return false;
+    }
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        if c == '\\'
+            && matches!(
+                characters.next(),
+                Some('0'..='7' | 'x' | 'u' | 'U' | 'N' | 'o')
+            )
+        {
+            return true;
+        }
+    }
+    false
 }
 
 fn refused<T>(reason: impl Into<String>) -> Result<T> {
     Err(NotUnderstood::new(reason))
-}
-
-/// Assemblers can read files too.
-fn quoted(text: &str) -> Result<()> {
-    if text.contains("incbin") || text.contains(".include") {
-        return refused(format!("the text \"{text}\" may name a file"));
-    }
-    Ok(())
 }
 
 /// The text with its spliced lines joined. Compilers differ in whether blanks may follow the
@@ -307,8 +376,8 @@ impl Lexer<'_> {
     }
 }
 
-fn begins_has_include(word: &str) -> bool {
-    !word.is_empty() && HAS_INCLUDE.starts_with(word)
+fn begins_pasted(word: &str) -> bool {
+    !word.is_empty() && PASTED.iter().any(|pasted| pasted.starts_with(word))
 }
 
 fn is_in_word(c: char) -> bool {
@@ -361,6 +430,8 @@ mod tests {
             "int included, importance, _include; #define X includes",
             "#pragma unroll\n#error it broke\n#\n#line 3 \"a.h\"",
             "x = a % b; y = a ? b : c;",
+            "asm volatile(\"s_mov_b32 %0, 1\\n\\tv_nop\" : \"=s\"(x));",
+            "printf(\"done.\"); printf(\"\\x1b[0m\"); char *s = STR(x);",
         ] {
             assert_eq!(names(text).unwrap(), [""; 0], "{text}");
         }
@@ -390,6 +461,16 @@ mod tests {
             "don't /* \n#include \"a.h\"\n */",
             "/* \n#include \"a.h\"\n",
             "asm(\".incbin \\\"a\\\"\");",
+            "asm(\".inc\" \"bin a\");",
+            "asm(\".\" B);",
+            "__asm__(\"nop; .includ\" \"e a\");",
+            "__asm(\"\\x2eincb\" \"in a\");",
+            "asm(\"\\56in\" \"cbin a\");",
+            "asm(\".macro m a\\n.inc\\\\a f\\n.endm\\nm bin\");",
+            "#define TEXT(x) #x\nasm(TEXT(.inc) TEXT(bin a));",
+            "#define DAY(x) __DA##x\nconst char *at = DAY(TE__);",
+            "#define CAT(a, b) a##b\nconst char *at = CAT(__TI, ME__);",
+            "#define CAT(a, b) a##b\n#if CAT(__has_emb, ed)(<a.h>)",
             "const char *at = __TIME__;",
             "const char *at = __DATE__;",
             "const char *at = __TIMESTAMP__;",
@@ -409,5 +490,25 @@ mod tests {
         assert!(scan.text("#define CAT(a, b) a##b\n").is_ok());
         assert!(scan.text("#define A _A\n#define B C__\n").is_ok());
         assert!(scan.text("#define BEGIN __h\n").is_err());
+    }
+
+    #[test]
+    fn assembly_is_detected_across_texts() {
+        let assembly = "void f() { asm(TEXT); }";
+        for other in [
+            "#define TEXT \".inc\" \"bin a\"",
+            "#define TEXT \"\\x2eincb\" \"in a\"",
+            "#define TO(x) #x",
+        ] {
+            for texts in [[assembly, other], [other, assembly]] {
+                let mut scan = Scan::default();
+                assert!(scan.text(texts[0]).is_ok(), "{texts:?}");
+                assert!(scan.text(texts[1]).is_err(), "{texts:?}");
+            }
+        }
+        let mut scan = Scan::default();
+        for text in [assembly, "#define TEXT \"s_nop 0\\n\"\n  # define TWO 2"] {
+            assert!(scan.text(text).is_ok(), "{text}");
+        }
     }
 }
