@@ -43,7 +43,7 @@ fn calls_fail_and_finish_late_as_told() {
         "a bad rule changes nothing"
     );
 
-    // A failure in the stream is told at the next synchronisation, once, and skips the command.
+    // A failure skips the command. Its stream tells it from then on, and so do what waits for the stream and its events.
     set_failures("async/hipMemsetAsync:2:719").unwrap();
     let (s, d) = (stream(), upload(&[5u8; 4]));
     ok!(hipMemsetAsync(d, 6, 2, s));
@@ -53,7 +53,20 @@ fn calls_fail_and_finish_late_as_told() {
         hip!(hipStreamSynchronize(s)),
         hipError_t::hipErrorLaunchFailure
     );
-    assert_eq!(hip!(hipStreamSynchronize(s)), OK);
+    let (mut event, follower, other) = (null_mut(), stream(), stream());
+    ok!(hipEventCreate(&mut event));
+    ok!(hipEventRecord(event, s));
+    ok!(hipStreamWaitEvent(follower, event, 0));
+    let told = [
+        hip!(hipEventSynchronize(event)),
+        hip!(hipEventQuery(event)),
+        hip!(hipStreamSynchronize(follower)),
+        hip!(hipStreamQuery(follower)),
+        hip!(hipStreamQuery(s)),
+        hip!(hipStreamSynchronize(s)),
+    ];
+    assert_eq!(told, [hipError_t::hipErrorLaunchFailure; 6]);
+    assert_eq!(hip!(hipStreamSynchronize(other)), OK);
     assert_eq!(download::<u8>(d, 4), [8, 6, 5, 5]);
     set_failures("async/hipMemcpy:1:700").unwrap();
     let mut host = [0u8; 4];
@@ -62,6 +75,15 @@ fn calls_fail_and_finish_late_as_told() {
         hip!(hipMemcpy(host.as_mut_ptr().cast(), d, 4, kind)),
         hipError_t::hipErrorIllegalAddress
     );
+    set_failures("").unwrap();
+    assert_eq!(
+        hip!(hipMemcpy(host.as_mut_ptr().cast(), d, 4, kind)),
+        hipError_t::hipErrorIllegalAddress,
+        "in the default stream too"
+    );
+    ok!(hipDeviceReset());
+    ok!(hipDeviceSynchronize());
+    let (s, d) = (stream(), upload(&[5u8; 4]));
     set_failures("async/hipMemsetAsync:1:719").unwrap();
     ok!(hipMemsetAsync(d, 9, 4, s));
     assert_eq!(
@@ -75,7 +97,7 @@ fn calls_fail_and_finish_late_as_told() {
     let delay = Duration::from_millis(500);
     set_delay(delay);
     let start = Instant::now();
-    let d = malloc(4);
+    let (s, d) = (stream(), malloc(4));
     ok!(hipMemsetAsync(d, 1, 4, s));
     assert!(start.elapsed() < delay);
     assert_eq!(hip!(hipStreamQuery(s)), hipError_t::hipErrorNotReady);

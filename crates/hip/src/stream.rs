@@ -2,7 +2,7 @@ use std::any::Any;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hip_sys::{hipError_t, hipStream_t};
 use parking_lot::Mutex;
@@ -31,6 +31,8 @@ struct Core {
     fence: Mutex<Option<Event>>,
     /// What queued work uses, until a wait has shown that it is done.
     kept: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
+    /// Whether its failure is among the deferred errors: HIP reports it at each call.
+    deferred: AtomicBool,
 }
 
 // SAFETY: the handle may be used from any thread: HIP says of `hipSetDevice`, which fixes a thread's device, "may be
@@ -98,6 +100,7 @@ impl Stream {
                 holders: AtomicUsize::new(1),
                 fence: Mutex::new(None),
                 kept: Mutex::default(),
+                deferred: AtomicBool::new(false),
             }),
             holds: true,
         }
@@ -336,12 +339,11 @@ impl Stream {
         self.core.holders.load(Ordering::Acquire) > 0
     }
 
-    /// For records: whether it has no holder and its work has ended. An error of the work is deferred, for asking takes it from
-    /// the stream.
+    /// For records: whether it has no holder and its work has ended. An error of the work is deferred.
     pub(crate) fn is_over(&self) -> bool {
         !self.is_held()
             && self.is_idle().unwrap_or_else(|error| {
-                self.device().runtime().defer(error);
+                self.core.defer(error);
                 false
             })
     }
@@ -355,7 +357,7 @@ impl Stream {
         let Err(error) = self.wait_out() else {
             return true;
         };
-        self.device().runtime().defer(error);
+        self.core.defer(error);
         matches!(self.is_idle(), Ok(true))
     }
 
@@ -422,10 +424,18 @@ impl Core {
                 self.raw
             )
         };
-        if outcome.is_err() {
-            self.kept.lock().append(&mut done);
+        match outcome {
+            Ok(()) => self.deferred.store(false, Ordering::Relaxed),
+            Err(_) => self.kept.lock().append(&mut done),
         }
         outcome
+    }
+
+    /// Keeps an error that cannot be returned, unless the stream's failure is kept already.
+    fn defer(&self, error: Error) {
+        if !self.deferred.swap(true, Ordering::Relaxed) {
+            self.device.runtime().defer(error);
+        }
     }
 
     fn is_idle(&self) -> Result<bool> {
@@ -463,7 +473,10 @@ impl Drop for Core {
         // Waiting first is what brings an error of the last work to light.
         let waited = self.synchronize();
         let destroyed = if self.owned { self.destroy() } else { Ok(()) };
-        for error in [waited, destroyed].into_iter().filter_map(Result::err) {
+        if let Err(error) = waited {
+            self.defer(error);
+        }
+        if let Err(error) = destroyed {
             self.device.runtime().defer(error);
         }
         // Only what a failed wait left: it may still be in use.

@@ -97,10 +97,11 @@ impl Point {
     }
 
     /// # Errors
-    /// If another process recorded it, and ended before it got there.
+    /// The work before it failed. If another process recorded it: that process ended before it got there.
     fn is_done(&self) -> Result<bool> {
         match self {
-            Self::Here(mark) => Ok(mark.is_done()),
+            Self::Here(mark) if mark.is_done() => mark.outcome().map(|()| true),
+            Self::Here(_) => Ok(false),
             Self::Shared { counters, taken } => counters.is_done(*taken),
         }
     }
@@ -111,7 +112,7 @@ impl Point {
         match self {
             Self::Here(mark) => {
                 mark.wait();
-                Ok(())
+                mark.outcome()
             }
             Self::Shared { counters, taken } => counters.wait_for(*taken),
         }

@@ -113,7 +113,7 @@ pub(crate) unsafe extern "C" fn stream_query(stream: hipStream_t) -> hipError_t 
         if waits || found.pending().is_some() {
             return Err(hipError_t::hipErrorNotReady);
         }
-        found.take_error()
+        found.outcome()
     })
 }
 

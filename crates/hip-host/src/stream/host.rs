@@ -73,7 +73,7 @@ pub(crate) unsafe extern "C" fn stream_add_callback(
         let work: Work = Box::new(move || {
             let status = queue
                 .upgrade()
-                .and_then(|queue| queue.state.lock().error)
+                .and_then(|queue| queue.outcome().err())
                 .unwrap_or(hipError_t::hipSuccess);
             // SAFETY: the C caller promises that `callback` may be called with these arguments when the stream gets there.
             in_callback(|| unsafe { callback(handle as hipStream_t, status, user.get()) });

@@ -33,7 +33,7 @@ impl Lanes {
 
     /// Ends the loan when all work in the lanes is done; the first error of any.
     pub(crate) fn give_back(self) -> Result {
-        let errors = self.0.iter().map(|lane| lane.take_error());
+        let errors = self.0.iter().map(|lane| lane.take_failure());
         errors.fold(Ok(()), Result::and)
     }
 }

@@ -80,13 +80,23 @@ struct State {
     completed: u64,
     closed: bool,
     has_thread: bool,
-    /// The first failure since the last time someone was told.
-    error: Option<hipError_t>,
+    failure: Option<Failure>,
+}
+
+/// The first command that failed. It stays, as on a GPU: ROCm keeps one error for all devices of the process and answers every
+/// later call with it (rocclr/device/device.hpp, `gpu_error_`; hipamd/src/hip_internal.hpp, `HIP_INIT_API`). Here it is the
+/// stream's, and that of every stream which waits for it by an event: what does not depend on the failed work goes on.
+#[derive(Clone, Copy)]
+struct Failure {
+    code: hipError_t,
+    sequence: u64,
 }
 
 struct Command {
     call: &'static str,
     after: Vec<Mark>,
+    /// What the rules of the default stream add. A failure there is not passed on: every stream of the program would have it.
+    implicit: Vec<Mark>,
     work: Work,
     /// Whether the work may wait for something outside of the stream: then nobody may wait for it to end.
     waits: bool,
@@ -104,9 +114,12 @@ impl Mark {
         self.stream.state.lock().completed >= self.sequence
     }
 
-    /// The error the stream has gathered, if any, told once.
-    pub(crate) fn take_error(&self) -> Result {
-        self.stream.take_error()
+    /// Whether what is done up to here succeeded.
+    pub(crate) fn outcome(&self) -> Result {
+        match self.stream.state.lock().failure {
+            Some(failure) if failure.sequence <= self.sequence => Err(failure.code),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn wait(&self) {
@@ -163,12 +176,24 @@ impl Stream {
         })
     }
 
-    fn take_error(&self) -> Result {
-        self.state.lock().error.take().map_or(Ok(()), Err)
+    /// What its first failed command answered.
+    fn outcome(&self) -> Result {
+        match self.state.lock().failure {
+            Some(failure) => Err(failure.code),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`outcome`](Self::outcome), for a stream that is used again for something else.
+    fn take_failure(&self) -> Result {
+        match self.state.lock().failure.take() {
+            Some(failure) => Err(failure.code),
+            None => Ok(()),
+        }
     }
 
     /// The waits that the legacy null stream's rules add to a command of this stream.
-    fn implicit_waits(&self) -> Vec<Mark> {
+    pub(crate) fn implicit_waits(&self) -> Vec<Mark> {
         match self.kind {
             Kind::Null => self
                 .device
@@ -238,13 +263,13 @@ impl Stream {
     fn push(
         self: &Arc<Self>,
         call: &'static str,
-        mut after: Vec<Mark>,
+        after: Vec<Mark>,
         work: Work,
         waits: bool,
     ) -> Result<Mark> {
         // What cannot be recorded cannot be done either while the stream captures.
         capture::refuse(self, call)?;
-        after.extend(self.implicit_waits());
+        let implicit = self.implicit_waits();
         let mut state = self.state.lock();
         // Destroyed since it was looked up; its thread may have gone.
         if state.closed {
@@ -261,6 +286,7 @@ impl Stream {
         state.queue.push_back(Command {
             call,
             after,
+            implicit,
             work,
             waits,
         });
@@ -292,19 +318,20 @@ impl Stream {
             let mut state = self.state.lock();
             state.completed += 1;
             if let Err(code) = result {
-                state.error.get_or_insert(code);
+                let sequence = state.completed;
+                state.failure.get_or_insert(Failure { code, sequence });
             }
             drop(state);
             self.progress.notify_all();
         }
     }
 
-    /// Waits for everything queued so far and reports what went wrong since the last report.
+    /// Waits for everything queued so far and reports what went wrong.
     pub(crate) fn synchronize(self: &Arc<Self>) -> Result {
         if let Some(mark) = self.pending() {
             mark.wait();
         }
-        self.take_error()
+        self.outcome()
     }
 
     /// The host-side wait that synchronising the null stream means: for it and for every blocking stream.
@@ -313,7 +340,7 @@ impl Stream {
         let mut result = self.synchronize();
         for mark in waits {
             mark.wait();
-            result = result.and(mark.stream.take_error());
+            result = result.and(mark.outcome());
         }
         result
     }
@@ -329,13 +356,17 @@ impl Command {
         let Self {
             call,
             after,
+            implicit,
             work,
             waits,
         } = self;
+        let mut before = Ok(());
         for mark in &after {
             mark.wait();
+            before = before.and(mark.outcome());
         }
-        drop(after);
+        implicit.iter().for_each(Mark::wait);
+        drop((after, implicit));
         if let Some(delay) = faults::delay() {
             std::thread::sleep(delay);
         }
@@ -346,14 +377,18 @@ impl Command {
         }
         let _at_work = (!waits).then(|| AT_WORK.read());
         let _open = if waits { None } else { strict::open() };
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|reason| {
+        // Also behind failed work: a host function or a written word may be what another thread waits for.
+        let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|reason| {
             // Library code ends a command it must refuse by unwinding with the reason.
             match reason.downcast_ref::<String>() {
                 Some(reason) => log::refused(call, format_args!("in the stream: {reason}")),
-                None => log::warn(&format!("{call}: failed in the stream, reported as hipErrorLaunchFailure at the next synchronisation")),
+                None => log::warn(&format!(
+                    "{call}: failed in the stream, which answers hipErrorLaunchFailure from now on"
+                )),
             }
             Err(hipError_t::hipErrorLaunchFailure)
-        })
+        });
+        before.and(result)
     }
 }
 
@@ -431,10 +466,12 @@ pub(crate) fn drain_device(device: &'static Device) {
     }
 }
 
-/// Destroys the program's streams of `device` after their work is done. Its default streams stay.
+/// Destroys the program's streams of `device` after their work is done. Its default streams stay, without their failures.
 pub(crate) fn destroy_all(device: &'static Device) {
     drain_device(device);
     for stream in device.streams.living() {
+        // Also that of a destroyed stream which something keeps.
+        let _ = stream.take_failure();
         if STREAMS.remove(stream.token).is_some() {
             stream.close();
         }

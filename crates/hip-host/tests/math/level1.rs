@@ -428,7 +428,7 @@ fn device_scalars_are_read_in_stream_order<T: Level1<I>, I: Int>() {
 }
 
 fn a_bad_vector_under_a_device_scalar_fails_the_stream<T: Level1<I>, I: Int>() {
-    let handle = Handle::new().in_device_mode();
+    let handle = Handle::apart().in_device_mode();
     let scalars = Buffer::new(&[T::of(C64::ZERO), T::of(C64::from(2.0))]);
     let one = I::of(1);
     let scal = |alpha| {

@@ -121,10 +121,19 @@ pub struct Handle {
 
 impl Handle {
     pub fn new() -> Self {
+        Self::with(hip_sys::hipStreamDefault)
+    }
+
+    /// For work that is to fail, which would fail the copies of other tests that run at that time.
+    pub fn apart() -> Self {
+        Self::with(hip_sys::hipStreamNonBlocking)
+    }
+
+    fn with(flags: u32) -> Self {
         let (mut raw, mut stream) = (null_mut(), null_mut());
         // SAFETY: valid places for the results.
         unsafe {
-            succeed(HIP.hipStreamCreate.unwrap()(&mut stream));
+            succeed(HIP.hipStreamCreateWithFlags.unwrap()(&mut stream, flags));
             assert_eq!(BLAS.rocblas_create_handle.unwrap()(&mut raw), SUCCESS);
             assert_eq!(BLAS.rocblas_set_stream.unwrap()(raw, stream), SUCCESS);
         }

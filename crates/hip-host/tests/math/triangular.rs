@@ -427,7 +427,7 @@ fn triangular_calls_refuse_in_rocblas_order<T: Triangular<I>, I: Int>() {
 }
 
 fn arrays_of_a_batch_are_device_memory<T: Triangular<I>, I: Int>() {
-    let handle = Handle::new();
+    let handle = Handle::apart();
     let buffer = Buffer::new(&numbers::<T>(64, 5));
     let (a, b) = (buffer.ptr(), buffer.ptr().wrapping_add(32));
     let alpha = T::of(C64::from(2.0));
@@ -465,7 +465,7 @@ fn arrays_of_a_batch_are_device_memory<T: Triangular<I>, I: Int>() {
     let twice = Pointers::at(b, 0, 2);
     assert_eq!(call(inputs.inputs(), twice.outputs()), SUCCESS);
     assert_ne!(handle.wait(), hip_sys::hipError_t::hipSuccess);
-    let handle = Handle::new();
+    let handle = Handle::apart();
     let far = Pointers::at(a, 1 << 20, 2);
     let (side, fill) = (Side::rocblas_side_left, Fill::rocblas_fill_upper);
     let diag = Diag::rocblas_diagonal_unit;

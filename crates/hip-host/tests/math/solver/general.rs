@@ -262,7 +262,7 @@ fn general_solvers_refuse_in_rocsolver_order<T: Solver<I>, I: Int>() {
         s::rocblas_status_invalid_pointer,
         s::rocblas_status_invalid_size,
     );
-    let handle = Handle::new();
+    let handle = Handle::apart();
     let buffer = Buffer::new(&numbers::<T>(40, 3));
     let (a, b) = (buffer.ptr(), buffer.ptr().wrapping_add(20));
     let (ipiv, info) = (integers::<I>(8), integers::<I>(2));
