@@ -270,7 +270,7 @@ impl Place {
             Ok(self.backing.read(&self.core, data))
         })?;
         if read.is_ok() {
-            self.view.check()?;
+            self.check_writers()?;
         }
         Ok(read)
     }
@@ -282,7 +282,16 @@ impl Place {
         let ((), _) = self.admit(&user, Access::Read, &self.bytes(), || {
             backing::read_by_kernel(&self.core, &**self.backing, side, data)
         })?;
-        self.view.check()
+        self.check_writers()
+    }
+
+    /// After a read: whether what it read was written.
+    fn check_writers(&self) -> Result<()> {
+        self.view.check()?;
+        self.view
+            .writers()
+            .iter()
+            .try_for_each(User::check_succeeded)
     }
 
     /// Who moves bytes from and to the host.

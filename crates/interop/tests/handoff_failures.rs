@@ -1,12 +1,16 @@
 //! Failed work is told across the border. Alone in its program: the failures are the process's.
 
-use interop::{Bridge, Error, Grade, Options};
+use interop::{Bridge, Error, Grade, Options, Route, Shared};
+use parking_lot::Mutex;
 
 const HIP: &str = r#"
 extern "C" __global__ void fill(unsigned int *x)
 {
     x[threadIdx.x] = 7;
 }"#;
+
+/// Failures are the process's.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Every kernel launch fails when the stream gets to it, until dropped.
 struct Failing;
@@ -24,19 +28,57 @@ impl Drop for Failing {
     }
 }
 
-#[test]
-fn a_failure_of_hip_work_reaches_whoever_uses_the_buffer_next() {
+fn open() -> Bridge {
     let selection = platform::select_named(Some("host")).expect("the host platform");
-    let any = Bridge::open(&selection, &Options::default())
-        .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
-    let module = hip::rtc::Program::new(HIP)
-        .name("fill.hip")
-        .compile(any.hip_device())
-        .expect("a kernel");
+    Bridge::open(&selection, &Options::default())
+        .expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
+}
+
+/// Launches a kernel that writes all of the buffer.
+fn fill(shared: &mut Shared<u32>, stream: &hip::Stream) {
+    let module = hip::rtc::Program::new(HIP).name("fill.hip");
+    let module = module.compile(stream.device()).expect("a kernel");
     let fill = module.function("fill").expect("fill");
-    let proven = any.grades().iter().filter(|report| report.works());
-    for grade in proven.map(|report| report.grade) {
-        let bridge = any.with_grade(grade).expect("a proven grade");
+    let mut guard = shared.hip_mut(stream).expect("access for HIP");
+    let config = hip::LaunchConfig::linear(64, 64).expect("a grid");
+    // SAFETY: `fill` takes a pointer to 64 words.
+    unsafe { fill.launch(stream, config, &[&guard.slice_mut()]) }.expect("a launch");
+}
+
+fn proven_grades() -> Vec<Grade> {
+    let bridge = open();
+    let proven = bridge.grades().iter().filter(|report| report.works());
+    proven.map(|report| report.grade).collect()
+}
+
+#[test]
+fn a_download_of_what_failed_work_should_have_written_fails_on_every_route() {
+    let _alone = ALONE.lock();
+    for grade in proven_grades() {
+        for route in Route::ALL {
+            // Failed work may end a bridge's own stream.
+            let bridge = open().with_grade(grade).expect("a proven grade");
+            if !bridge.permitted().contains(&route) {
+                continue;
+            }
+            let stream = bridge.stream().expect("a stream");
+            let mut shared = bridge.alloc_on::<u32>(route, 64).expect("memory");
+            shared.upload(&[1; 64]).expect("an upload");
+            let failing = Failing::launches();
+            fill(&mut shared, &stream);
+            let mut words = [0; 64];
+            let outcome = shared.download(&mut words);
+            drop(failing);
+            outcome.expect_err(&format!("{grade}, {route}: {words:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_failure_of_hip_work_reaches_the_next_user_of_the_buffer() {
+    let _alone = ALONE.lock();
+    for grade in proven_grades() {
+        let bridge = open().with_grade(grade).expect("a proven grade");
         let (queue, stream) = (
             bridge.queue().expect("a queue"),
             bridge.stream().expect("a stream"),
@@ -44,12 +86,7 @@ fn a_failure_of_hip_work_reaches_whoever_uses_the_buffer_next() {
         let mut shared = bridge.alloc::<u32>(64).expect("memory");
         shared.upload(&[1; 64]).expect("an upload");
         let failing = Failing::launches();
-        {
-            let mut guard = shared.hip_mut(&stream).expect("access for HIP");
-            let config = hip::LaunchConfig::linear(64, 64).expect("a grid");
-            // SAFETY: `fill` takes a pointer to 64 words.
-            unsafe { fill.launch(&stream, config, &[&guard.slice_mut()]) }.expect("a launch");
-        }
+        fill(&mut shared, &stream);
         let granted = shared.cl(&queue).map(drop);
         let error = match grade {
             Grade::Host => granted.expect_err("the kernel failed"),
@@ -71,12 +108,14 @@ fn a_failure_of_hip_work_reaches_whoever_uses_the_buffer_next() {
             // The stream tells its own user, too.
             stream.synchronize().expect_err("the kernel failed");
         }
-        let mut words = [0; 64];
         shared
-            .download(&mut words)
-            .expect("access after the failure");
-        assert_eq!(words, [1; 64], "{grade}");
+            .download(&mut [0; 64])
+            .expect_err("what the kernel should have written is not there");
         drop(shared);
-        assert!(bridge.take_deferred_errors().is_empty());
+        let kept = bridge.take_deferred_errors();
+        assert!(
+            !kept.is_empty(),
+            "the stream does not tell whether it still works"
+        );
     }
 }

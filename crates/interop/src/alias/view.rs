@@ -116,6 +116,11 @@ impl<W: Worker> View<W> {
         self.uses.lock().check()
     }
 
+    /// See [`Uses::writers`].
+    pub(crate) fn writers(&self) -> Vec<W> {
+        self.uses.lock().writers()
+    }
+
     /// Hand-offs that may still fail.
     pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
         self.uses.lock().on_their_way()

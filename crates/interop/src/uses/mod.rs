@@ -377,6 +377,12 @@ impl<W: Worker> Uses<W> {
         outcome
     }
 
+    /// Those whose writes a reader of all bytes comes after, as far as nobody waited for them on the host.
+    pub(crate) fn writers(&self) -> Vec<W> {
+        let writes = self.current.iter().filter(|it| it.access == Access::Write);
+        writes.map(|known| known.user.clone()).collect()
+    }
+
     /// The hand-offs whose outcome was unknown when last checked.
     pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
         self.on_their_way.iter().cloned().collect()

@@ -31,6 +31,18 @@ impl User {
         }
     }
 
+    /// For work that has ended: whether it succeeded. A failed OpenCL command fails what waits for its event. OpenCL does not learn
+    /// of failed HIP work, so the stream is asked; HIP answers with the failure as often as it is asked.
+    pub(crate) fn check_succeeded(&self) -> Result<()> {
+        match self {
+            Self::Hip(stream) if !stream.is_capturing() => {
+                stream.is_idle()?;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses a stream that is being captured: it does not run now, waiting for one of its events
     /// would draw the waiting stream into the graph, and waiting for the stream invalidates the
     /// capture.
