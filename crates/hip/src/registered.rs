@@ -7,7 +7,7 @@ use bytemuck::Pod;
 
 use crate::call::call;
 use crate::host_memory::HostMemory;
-use crate::{Device, DeviceSlice, DeviceSliceMut, Result, Stream};
+use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
 
 /// Host memory of the caller, page-locked so that the device can reach it. [`with_registered`] is the safe way to one.
 ///
@@ -169,6 +169,36 @@ impl<T> Registered<'_, T> {
     pub fn host_mut(&mut self) -> Result<&mut [T]> {
         self.memory.host_mut()
     }
+
+    /// Ends the registration as dropping does, and returns the error instead of deferring it.
+    ///
+    /// # Errors
+    ///
+    /// A stream that used it failed, or HIP would not let go of the pages; the registration comes back. Pages that HIP still has
+    /// must not be freed: whatever gets their address later would be taken for them.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the owner comes back, and is as large as an owner is"
+    )]
+    pub fn close(mut self) -> Result<(), (Error, Self)> {
+        let ended = self.memory.uses.wait_for_all();
+        if let Err(error) = ended.and_then(|()| self.unregister()) {
+            return Err((error, self));
+        }
+        // What is left for `drop` is a registration of nothing.
+        self.memory.clear();
+        Ok(())
+    }
+
+    fn unregister(&self) -> Result<()> {
+        if self.memory.bytes() == 0 {
+            return Ok(());
+        }
+        unregister(
+            &self.memory.device,
+            self.memory.host_pointer().as_ptr().cast(),
+        )
+    }
 }
 
 fn unregister(device: &Device, host: *mut c_void) -> Result<()> {
@@ -188,12 +218,7 @@ impl<T> Drop for Registered<'_, T> {
         // The memory is the caller's and cannot be kept from him, so unlike elsewhere a stream that does not settle changes
         // nothing here: taking the pages away from the device is the best that can be done.
         self.memory.uses.settle();
-        if self.memory.bytes() > 0
-            && let Err(error) = unregister(
-                &self.memory.device,
-                self.memory.host_pointer().as_ptr().cast(),
-            )
-        {
+        if let Err(error) = self.unregister() {
             self.memory.device.runtime().defer(error);
         }
     }

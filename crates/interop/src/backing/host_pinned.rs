@@ -8,11 +8,12 @@ use super::Backing;
 use crate::core::Core;
 use crate::{Residency, Result, Route};
 use clmgr::HostPtrBuffer;
+use std::mem::ManuallyDrop;
 
 pub(crate) struct HostPinned {
-    // Dropped first: HIP must let go of the pages before they are freed.
-    registered: hip::Registered<'static, u8>,
-    buffer: HostPtrBuffer<u8>,
+    /// Ended first: HIP must let go of the pages before they are freed.
+    registered: ManuallyDrop<hip::Registered<'static, u8>>,
+    buffer: ManuallyDrop<HostPtrBuffer<u8>>,
 }
 
 impl HostPinned {
@@ -23,7 +24,26 @@ impl HostPinned {
         let memory = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes) };
         // SAFETY: the registration is dropped before the buffer, whose memory it is.
         let registered = unsafe { hip::Registered::new(&core.hip_device, memory) }?;
-        Ok(Self { registered, buffer })
+        Ok(Self {
+            registered: ManuallyDrop::new(registered),
+            buffer: ManuallyDrop::new(buffer),
+        })
+    }
+}
+
+impl Drop for HostPinned {
+    fn drop(&mut self) {
+        // SAFETY: taken once, here.
+        let registered = unsafe { ManuallyDrop::take(&mut self.registered) };
+        match registered.close() {
+            // SAFETY: dropped once, here.
+            Ok(()) => unsafe { ManuallyDrop::drop(&mut self.buffer) },
+            // HIP would take what gets these pages next for this memory: they stay.
+            Err((error, registered)) => {
+                registered.device().runtime().defer(error);
+                std::mem::forget(registered);
+            }
+        }
     }
 }
 
