@@ -9,7 +9,7 @@ const HOST_BYTES: usize = 256 << 20;
 /// The same on a card, whose caches and bandwidth are larger.
 const CARD_BYTES: usize = 1 << 30;
 /// What a slow device begins with.
-const LEAST_BYTES: usize = 1 << 20;
+const LEAST_BYTES: usize = 128 << 10;
 /// What the copies of one measurement may take. Over a PCIe link they need a third of it.
 const WHOLE: Duration = Duration::from_secs(4);
 /// The same over a quarter of the memory.
