@@ -69,8 +69,10 @@ pub fn run(request: &Request) -> Result<Report> {
         return Err(both_name(json.path()));
     }
 
-    if let Preset::Capon(options) = &request.preset {
-        options.check()?;
+    match &request.preset {
+        Preset::Gps(options) => options.check()?,
+        Preset::Capon(options) => options.check()?,
+        Preset::Note(_) => {}
     }
     let selection = platform::select()?;
     let options = interop::Options {

@@ -106,13 +106,25 @@ fn one_file_for_report_and_picture_is_refused() {
 }
 
 #[test]
-fn capon_options_are_refused_before_a_device_is_looked_for() {
+fn options_are_refused_before_a_device_is_looked_for() {
     for (args, parts) in [
-        (&["--elements", "8"][..], &["--elements 8", "16"][..]),
-        (&["--channels", "1"], &["--channels 1"]),
-        (&["--elements", "32", "--segments", "16"], &["singular"]),
+        (
+            &["capon", "--elements", "8"][..],
+            &["--elements 8", "16"][..],
+        ),
+        (&["capon", "--channels", "1"], &["--channels 1"]),
+        (
+            &["capon", "--elements", "32", "--segments", "16"],
+            &["singular"],
+        ),
+        (
+            &["gps", "--generate", "--rate", "1023000"],
+            &["factor 31", "1024000"],
+        ),
+        (&["gps", "--pfa", "2"], &["--pfa"]),
+        (&["gps", "--blocks", "7", "--sub", "2"], &["--blocks"]),
     ] {
-        let args = [&["pipeline", "capon"], args].concat();
+        let args = [&["pipeline"], args].concat();
         let run = Run::with(&args, |run| {
             run.env("HIPCL_OPENCL", "/nonexistent/libOpenCL.so")
         });

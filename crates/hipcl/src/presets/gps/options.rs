@@ -90,14 +90,27 @@ pub(super) struct Signal {
 }
 
 impl Options {
-    /// The samples of the file, or generated ones, cut to the blocks that are used.
-    pub(super) fn signal(&self, seed: u64) -> Result<Signal> {
+    /// Checks the options before a device is looked for.
+    ///
+    /// # Errors
+    /// Options that no run could meet.
+    pub fn check(&self) -> Result<()> {
         if !(self.pfa > 0.0 && self.pfa < 1.0) {
             return Err(Error::input(format!(
                 "a false-alarm probability of {} is none: give --pfa between 0 and 1",
                 self.pfa
             )));
         }
+        // A recording may name its own rate.
+        match (&self.input, self.rate) {
+            (Some(_), None) => Ok(()),
+            (_, rate) => self.geometry(rate.unwrap_or(GENERATED_RATE_HZ)).map(drop),
+        }
+    }
+
+    /// The samples of the file, or generated ones, cut to the blocks that are used.
+    pub(super) fn signal(&self, seed: u64) -> Result<Signal> {
+        self.check()?;
         let Some(path) = &self.input else {
             let (parameters, geometry) = self.geometry(self.rate.unwrap_or(GENERATED_RATE_HZ))?;
             let scene = Scene::random(

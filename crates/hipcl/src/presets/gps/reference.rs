@@ -9,7 +9,8 @@ use std::thread;
 
 use rustfft::FftPlanner;
 
-use super::geometry::Parameters;
+use super::detect::Peak;
+use super::geometry::{Geometry, Parameters};
 use crate::{C32, C64};
 
 /// Delay of the second register's sequence against the first's, in chips (IS-GPS-200, table 3-Ia), PRN 1 first.
@@ -56,6 +57,63 @@ pub fn max_rel_error(parameters: &Parameters, samples: &[C32], measured: &[f32])
         )
     });
     low.0.max(high.0) / low.1.max(high.1)
+}
+
+/// Compares `peaks`, PRN 1 first, with those of `map`, `[prn][row][delay]`: the largest difference of a power, over the largest value
+/// of the satellite's map, or of a median, over the map's. They are equal where the kernels are right, as they only select values.
+pub fn max_peak_error(geometry: &Geometry, map: &[f32], peaks: &[Peak]) -> f64 {
+    let cells = geometry.cells();
+    if map.len() != peaks.len() * cells {
+        return f64::INFINITY;
+    }
+    let errors = map
+        .chunks_exact(cells)
+        .zip(peaks)
+        .map(|(map, peak)| peak_error(geometry, map, peak));
+    errors.fold(0.0, f64::max)
+}
+
+fn peak_error(geometry: &Geometry, map: &[f32], peak: &Peak) -> f64 {
+    let (rows, delays) = (geometry.rows(), geometry.block());
+    if peak.row >= rows || peak.delay >= delays {
+        return f64::INFINITY;
+    }
+    let at = |row: usize, delay: usize| map[row * delays + delay % delays];
+    let largest = map.iter().copied().fold(0.0, f32::max);
+    let beside = [delays - 1, 1].map(|step| at(peak.row, peak.delay + step));
+    let around = [
+        peak.row.checked_sub(1),
+        Some(peak.row + 1).filter(|&row| row < rows),
+    ];
+    let around = around.map(|row| row.map(|row| at(row, peak.delay)));
+    let mut powers = vec![
+        (peak.power, largest),
+        (peak.power, at(peak.row, peak.delay)),
+        (peak.beside[0], beside[0]),
+        (peak.beside[1], beside[1]),
+    ];
+    for (measured, expected) in peak.around.into_iter().zip(around) {
+        match (measured, expected) {
+            (Some(measured), Some(expected)) => powers.push((measured, expected)),
+            (None, None) => {}
+            _ => return f64::INFINITY,
+        }
+    }
+    let mut sorted = map.to_vec();
+    let middle = sorted.len() / 2;
+    let median = *sorted.select_nth_unstable_by(middle, f32::total_cmp).1;
+    let relative = |measured: f32, expected: f32, to: f32| {
+        if measured == expected {
+            return 0.0;
+        }
+        let error = f64::from(measured - expected).abs() / f64::from(to);
+        // A NaN must not be lost in a maximum.
+        if error.is_nan() { f64::INFINITY } else { error }
+    };
+    let powers = powers
+        .into_iter()
+        .map(|(measured, expected)| relative(measured, expected, largest));
+    powers.fold(relative(peak.median, median, median), f64::max)
 }
 
 /// What all satellites have in common.
