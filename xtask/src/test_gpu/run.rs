@@ -110,8 +110,8 @@ pub fn run(
         let mut command = Command::new(&suite.command);
         let work = folder.join("job");
         fs::create_dir_all(&work).map_err(|error| Error::io(work.display(), error))?;
-        command.args(*job).current_dir(&work);
-        let name = format!("hipcl {}", job.join(" "));
+        command.args(job.split(' ')).current_dir(&work);
+        let name = format!("hipcl {job}");
         let outcome = one(name, command, &place, |_, _| ())?;
         results.outcomes.push(outcome);
     }
