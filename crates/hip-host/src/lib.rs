@@ -47,6 +47,7 @@
 //! | `HIP_HOST_FAIL`, `HIP_HOST_DELAY` | see [`faults`] |
 //! | `HIPCL_CXX`, `CXX` | the C++ compiler; else `c++`, `g++`, `clang++` |
 //! | `HIP_HOST_STRICT` | 0: what ROCm only documents as wrong, but does, is done; 2: device memory faults when the host touches it while no stream works on memory; 1 if unset |
+//! | `GPU_MAX_HW_QUEUES` | as for ROCm, how many hardware queues the streams of one priority share. If unset, each stream has its own, and at `HIP_HOST_STRICT=2` there are 4 |
 //! | `HIP_HOST_MARCH` | the processor kernels are compiled for, this one if unset |
 //! | `HIP_HOST_SANITIZE` | `address`: kernels report the first byte outside of an allocation; needs the sanitizer preloaded |
 //! | `HIPCL_CACHE_DIR` | where compiled kernels are kept, the user's cache folder if unset |

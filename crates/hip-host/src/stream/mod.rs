@@ -4,6 +4,7 @@
 //! runs. A mark only ever names a command that was queued earlier, so waits cannot form a circle.
 
 mod calls;
+mod hardware;
 mod host;
 mod lanes;
 mod per_thread;
@@ -32,6 +33,7 @@ use crate::graph::capture::{self, Captured};
 use crate::handles::{self, Handles};
 use crate::log;
 use crate::strict;
+use hardware::Queue;
 
 static STREAMS: Handles<Stream> = Handles::new();
 
@@ -60,6 +62,8 @@ pub(crate) struct Stream {
     token: usize,
     state: Mutex<State>,
     progress: Condvar,
+    /// The hardware queue that it shares, where there are fewer than streams.
+    queue: Option<Arc<Queue>>,
     /// What the stream records instead of doing it.
     pub(crate) capture: Mutex<Option<Captured>>,
 }
@@ -95,7 +99,8 @@ struct Failure {
 struct Command {
     call: &'static str,
     after: Vec<Mark>,
-    /// What the rules of the default stream add. A failure there is not passed on: every stream of the program would have it.
+    /// What the rules of the default stream and a shared hardware queue add. A failure there is not passed on: every stream of the
+    /// program would have it.
     implicit: Vec<Mark>,
     work: Work,
     /// Whether the work may wait for something outside of the stream: then nobody may wait for it to end.
@@ -140,6 +145,7 @@ impl Stream {
             token: handles::fresh(),
             state: Mutex::default(),
             progress: Condvar::new(),
+            queue: Queue::acquire(device.ordinal, priority),
             capture: Mutex::new(None),
         });
         device.streams.add(&stream);
@@ -269,7 +275,9 @@ impl Stream {
     ) -> Result<Mark> {
         // What cannot be recorded cannot be done either while the stream captures.
         capture::refuse(self, call)?;
-        let implicit = self.implicit_waits();
+        let mut implicit = self.implicit_waits();
+        let turn = self.queue.as_ref().map(|queue| queue.turn());
+        implicit.extend(turn.as_ref().and_then(|turn| turn.behind(self)));
         let mut state = self.state.lock();
         // Destroyed since it was looked up; its thread may have gone.
         if state.closed {
@@ -291,13 +299,16 @@ impl Stream {
             waits,
         });
         state.submitted += 1;
-        let sequence = state.submitted;
+        let mark = Mark {
+            stream: self.clone(),
+            sequence: state.submitted,
+        };
         drop(state);
         self.progress.notify_all();
-        Ok(Mark {
-            stream: self.clone(),
-            sequence,
-        })
+        if let Some(turn) = turn {
+            turn.end(&mark);
+        }
+        Ok(mark)
     }
 
     fn run(self: Arc<Self>) {
