@@ -65,7 +65,7 @@ impl Mapping {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: mapped for as long as `self`; nobody writes or cuts the temporary file meanwhile.
+        // SAFETY: mapped for as long as `self`; nothing writes or cuts the temporary file meanwhile.
         unsafe { std::slice::from_raw_parts_mut(self.address, BYTES) }
     }
 }

@@ -161,8 +161,8 @@ impl ExternalMemory {
     ///
     /// # Safety
     ///
-    /// While the buffer and work queued through it use the memory, nobody writes what it reads, and nobody uses what it
-    /// writes: neither its owner nor another buffer of it.
+    /// While the buffer and work queued through it use the memory, nothing writes what it reads, and nothing uses what
+    /// it writes: neither its owner nor another buffer of it.
     ///
     /// # Errors
     ///

@@ -262,8 +262,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `word` is the device's address of an aligned word that lives until the wait is over, and nobody writes it but by
-    /// atomic stores while the stream may read it.
+    /// `word` is the device's address of an aligned word that lives until the wait is over, and nothing writes it but
+    /// by atomic stores while the stream may read it.
     ///
     /// # Errors
     ///
@@ -280,8 +280,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `word` is the device's address of an aligned word that lives until the write is done, and nobody accesses it but
-    /// atomically while the stream may write it.
+    /// `word` is the device's address of an aligned word that lives until the write is done, and nothing accesses it
+    /// but atomically while the stream may write it.
     ///
     /// # Errors
     ///

@@ -98,7 +98,7 @@ impl IpcMemory {
     ///
     /// - The bytes are those that [`DeviceBuffer::share`] gave in a process of the same HIP release.
     /// - That buffer outlives this one and the work queued through it.
-    /// - While they use the memory, nobody writes what they read, and nobody uses what they write.
+    /// - While they use the memory, nothing writes what they read, and nothing uses what they write.
     ///
     /// # Errors
     ///

@@ -88,7 +88,7 @@ impl Device {
     /// # Safety
     ///
     /// The memory was made with `bytes` bytes by the same HIP release. While a buffer of it and work queued through that use
-    /// the memory, nobody writes what they read, and nobody uses what they write.
+    /// the memory, nothing writes what they read, and nothing uses what they write.
     ///
     /// # Errors
     ///

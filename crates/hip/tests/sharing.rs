@@ -74,14 +74,14 @@ fn a_part_outside_of_imported_memory_is_refused() {
         (8, usize::MAX),
         (usize::MAX, 1),
     ] {
-        // SAFETY: nobody uses it.
+        // SAFETY: nothing uses it.
         let refused = unsafe { external.buffer::<u32>(offset, len) };
         assert!(
             matches!(refused, Err(Error::OutOfRange { .. })),
             "{offset} {len}"
         );
     }
-    // SAFETY: nobody uses it.
+    // SAFETY: nothing uses it.
     assert!(unsafe { external.buffer::<u32>(4092, 1) }.is_ok());
 }
 

@@ -364,7 +364,7 @@ impl<T: Pod> Shared<T> {
         Ok(())
     }
 
-    /// Access by a reader, next to whom nobody writes: where the route fails, the next one takes over.
+    /// Access by a reader, next to whom nothing writes: where the route fails, the next one takes over.
     /// The outer error of `grant` is that of the waiting, the inner one of the route.
     pub(crate) fn as_reader<R>(
         &self,

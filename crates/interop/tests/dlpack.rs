@@ -344,7 +344,7 @@ fn a_tensor_of_hips_memory_is_taken_without_a_copy_and_given_back_once() {
         .expect("an upload");
     let (tensor, loan) = lent(shared, &Layout::matrix(4, 5, 8).at(16), &stream);
     let before = bridge.meter().snapshot();
-    // SAFETY: a living tensor, given away on success; nobody else uses it.
+    // SAFETY: a living tensor, given away on success; nothing else uses it.
     let taken = unsafe { bridge.from_dlpack::<u32, Versioned>(tensor.into_raw(), &stream) };
     let mut taken = taken.expect("memory of HIP's");
     assert_eq!(taken.layout, Layout::matrix(4, 5, 8));
@@ -373,7 +373,7 @@ fn what_cannot_be_taken_stays_the_callers() {
     let (tensor, loan) = lent.map_err(|(error, _)| error).expect("a loan");
     let raw = tensor.into_raw();
     let take = || {
-        // SAFETY: a living tensor; nobody else uses it.
+        // SAFETY: a living tensor; nothing else uses it.
         unsafe { bridge.from_dlpack::<u32, Versioned>(raw, &stream) }
     };
     let refusal = |change: &dyn Fn(&mut Versioned), undo: &dyn Fn(&mut Versioned)| {

@@ -149,7 +149,7 @@ fn device_memory_of_another_runtime_is_taken_in_place() {
         .map_err(|(error, _)| error)
         .expect("a loan");
     let before = bridge.meter().snapshot();
-    // SAFETY: a living tensor, given away on success; nobody else uses it.
+    // SAFETY: a living tensor, given away on success; nothing else uses it.
     let taken = unsafe { bridge.from_dlpack::<u32, _>(tensor.into_raw(), &stream) };
     let mut taken = taken.expect("memory that HIP did not allocate");
     assert!(!taken.is_copy);

@@ -46,9 +46,9 @@ impl<T: Pod> ExternalBuffer<T> {
     /// * As [`ExternalBufferInfo::query`].
     /// * Memory that the owner gave to it (`CL_MEM_USE_HOST_PTR`) stays valid for as long as this
     ///   value lives and until the commands that use it have ended.
-    /// * While a method of this value or one of its guards uses the memory, nobody else writes it or
-    ///   maps it for writing, be it the owner or a second value over the same buffer; and nobody
-    ///   else touches it at all while this value is borrowed exclusively.
+    /// * While a method of this value or one of its guards uses the memory, nothing else writes it or
+    ///   maps it for writing, be it the owner or a second value over the same buffer; and nothing else touches it at
+    ///   all while this value is borrowed exclusively.
     pub unsafe fn wrap(contexts: &ExternalContexts, raw: cl_mem, needs: Needs) -> Result<Self> {
         // SAFETY: the caller's promise.
         let info = unsafe { ExternalBufferInfo::query(contexts, raw) }?;

@@ -220,8 +220,8 @@ impl Call {
         let Some(update) = self.update::<T, T, T>(scalars)? else {
             return Ok(());
         };
-        // SAFETY: everything in use was checked, but for the matrices that an array names; that
-        // nobody else touches them is the caller's promise.
+        // SAFETY: everything in use was checked, but for the matrices that an array names; the
+        // caller promises that nothing else touches them.
         enqueue(&self.handle, self.name, move || unsafe {
             update.run_uniform(self.name);
         })

@@ -76,7 +76,7 @@ impl<In: Narrow<W>, Out: Narrow<W>, W: Scalar> Update<In, Out, W> {
 
     /// # Safety
     /// The batches were checked, those that the scalars say are used. Called in stream order, and
-    /// nobody else touches their matrices.
+    /// nothing else touches their matrices.
     pub(super) unsafe fn run_mixed(&self, name: &str) {
         let Product { m, n, k, .. } = self.product;
         // SAFETY: the caller's promise.

@@ -79,7 +79,7 @@ impl<T: Scalar> Source<T> {
     /// separately.
     ///
     /// # Safety
-    /// `rows` x `cols` elements after the operation are readable and nobody writes them during
+    /// `rows` x `cols` elements after the operation are readable and nothing writes them during
     /// `'a`.
     pub(crate) unsafe fn mat<'a>(self, rows: usize, cols: usize) -> MatRef<'a, T> {
         let (row_stride, col_stride) = match self.op {
@@ -125,7 +125,7 @@ impl<T: Scalar> Target<T> {
     }
 
     /// # Safety
-    /// `rows` x `cols` elements are writable and nobody else touches them during `'a`.
+    /// `rows` x `cols` elements are writable and nothing else touches them during `'a`.
     pub(crate) unsafe fn mat<'a>(self, rows: usize, cols: usize) -> MatMut<'a, T> {
         // SAFETY: the caller's promise.
         unsafe { MatMut::from_raw_parts_mut(somewhere(self.ptr), rows, cols, 1, self.ld as isize) }
@@ -135,7 +135,7 @@ impl<T: Scalar> Target<T> {
     /// without reading: what was there may be NaN.
     ///
     /// # Safety
-    /// Those elements are writable, initialised unless `beta == 0`, and nobody else touches them.
+    /// Those elements are writable, initialised unless `beta == 0`, and nothing else touches them.
     pub(crate) unsafe fn scale(
         self,
         beta: T,

@@ -80,7 +80,7 @@ pub(super) unsafe extern "C" fn close(descriptor: c_int) -> hsa_status_t {
         // SAFETY: only asked whether it is open.
         let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
         rustix::io::fcntl_getfd(borrowed).map_err(|_| failed)?;
-        // SAFETY: open, and by the C caller's promise one that `export` gave and that nobody else uses.
+        // SAFETY: open, and by the C caller's promise one that `export` gave and that nothing else uses.
         unsafe { rustix::io::close(descriptor) };
         Ok(())
     })

@@ -79,7 +79,7 @@ impl Mapping {
         } else {
             start + PAGE
         };
-        // SAFETY: `[base, base + data)` lies inside the mapping just made, which nobody else knows yet.
+        // SAFETY: `[base, base + data)` lies inside the mapping just made, which no other code knows yet.
         if unsafe {
             mprotect(
                 base as *mut c_void,
@@ -111,7 +111,7 @@ impl Mapping {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         let at = mapping.base as *mut c_void;
-        // SAFETY: `[base, base + data)` lies inside the reservation just made, which nobody else knows yet.
+        // SAFETY: `[base, base + data)` lies inside the reservation just made, which no other code knows yet.
         unsafe { mmap(at, data, protection, flags, file, offset - before as u64) }.ok()?;
         mapping.base += before;
         Some(mapping)

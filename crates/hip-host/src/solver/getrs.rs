@@ -70,7 +70,7 @@ unsafe fn getrs<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I
         let pivots = pivots.read(name, n);
         schedule::for_each(count, usize::MAX, |i| {
             // SAFETY: everything was checked to be device memory, and results of a batch do not
-            // overlap; that nobody else touches them is the caller's promise.
+            // overlap; the caller promises that nothing else touches them.
             unsafe {
                 let a = a.source(Op::None, i);
                 lu::solve(op, (n, nrhs), a, &pivots[i], b.target(i));

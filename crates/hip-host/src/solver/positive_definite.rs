@@ -55,7 +55,7 @@ unsafe fn run<T: Scalar, I: Int>(
         unsafe { a.check_result_in_stream(name, "A") };
         info.fill(|i| {
             // SAFETY: `n` x `n` elements with this leading dimension were checked to be device
-            // memory; matrices of a batch do not overlap and nobody else touches them.
+            // memory; matrices of a batch do not overlap and nothing else touches them.
             unsafe { step(fill, n, a.target(i)) }
         });
     })

@@ -122,8 +122,8 @@ impl Hip<'_> {
         let Self(core, _) = self;
         let len = bytes / size_of::<T>();
         let address = memory.hip_address(core)?.cast();
-        // SAFETY: the memory has as many bytes, aligned as any allocation is, and outlives the kernel, which its caller waits for; nobody
-        // else uses it meanwhile.
+        // SAFETY: the memory has as many bytes, aligned as any allocation is, and outlives the kernel, which its caller
+        // waits for; nothing else uses it meanwhile.
         Ok(unsafe { hip::DeviceSliceMut::from_raw_parts(address, len, &core.stream) })
     }
 }

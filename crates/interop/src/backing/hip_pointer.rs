@@ -253,7 +253,7 @@ impl Backing for HipPointer {
 }
 
 /// # Safety
-/// `data.len()` bytes at `ptr` are HIP's own, and nobody else uses them until this returns.
+/// `data.len()` bytes at `ptr` are HIP's own, and nothing else uses them until this returns.
 pub(super) unsafe fn write_by_hip(core: &Core, ptr: *mut u8, data: &[u8]) -> Result<()> {
     // SAFETY: the caller's promise; the copy is waited for.
     let mut slice =
@@ -262,7 +262,7 @@ pub(super) unsafe fn write_by_hip(core: &Core, ptr: *mut u8, data: &[u8]) -> Res
 }
 
 /// # Safety
-/// `data.len()` bytes at `ptr` are HIP's own, and nobody writes them until this returns.
+/// `data.len()` bytes at `ptr` are HIP's own, and nothing writes them until this returns.
 pub(super) unsafe fn read_by_hip(core: &Core, ptr: *const u8, data: &mut [u8]) -> Result<()> {
     // SAFETY: the caller's promise; the copy is waited for.
     let slice = unsafe { hip::DeviceSlice::from_hip_raw_parts(ptr, data.len(), &core.stream) };

@@ -30,9 +30,9 @@ impl Bridge {
     ///
     /// # Safety
     /// * `raw` is a living memory object.
-    /// * While a guard of the result, or work that was given one, uses the memory, nobody else
-    ///   writes it; while it is written so, nobody else uses it. Of two shared buffers over the same
-    ///   bytes, a guard for writing of one is not alive together with a guard of the other.
+    /// * While a guard of the result, or work that was given one, uses the memory, nothing else writes it; while it is
+    ///   written so, nothing else uses it. Of two shared buffers over the same bytes, a guard for writing of one is not
+    ///   alive together with a guard of the other.
     pub unsafe fn adopt_cl_mem<T: Pod>(
         &self,
         raw: cl_mem,

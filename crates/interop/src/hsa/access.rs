@@ -86,7 +86,7 @@ impl Hsa {
 }
 
 unsafe extern "C" fn collect(agent: hsa_agent_t, list: *mut c_void) -> hsa_status_t {
-    // SAFETY: `gpu_at` gave its list, which nobody else uses meanwhile.
+    // SAFETY: `gpu_at` gave its list, which nothing else uses meanwhile.
     unsafe { &mut *list.cast::<Vec<hsa_agent_t>>() }.push(agent);
     SUCCESS
 }

@@ -24,8 +24,8 @@ pub struct Objects {
     pub queue_family: u32,
     /// Where a [`Link`](super::Link) submits to.
     pub queue: vk::Queue,
-    /// Another queue of the device, of any family, that nobody else uses while the link lives. It signals in the place of a
-    /// side that does not end, for which a queue with work of its own might never get to it; without it
+    /// Another queue of the device, of any family, that nothing else uses while the link lives. It signals in the place
+    /// of a side that does not end, for which a queue with work of its own might never get to it; without it
     /// [`Bridge::with_semaphores`](crate::Bridge::with_semaphores) is refused.
     pub rescue: Option<vk::Queue>,
     /// Whether `VK_KHR_external_semaphore_fd` is enabled.

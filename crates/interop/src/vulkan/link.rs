@@ -83,7 +83,7 @@ impl Link {
     /// # Safety
     /// * The objects are alive until `owner` is dropped, belong together, and have the extensions
     ///   enabled that they say.
-    /// * While a method of the link or of a [`Buffer`] runs, nobody else uses the queue.
+    /// * While a method of the link or of a [`Buffer`] runs, nothing else uses the queue.
     pub unsafe fn adopt(bridge: &Bridge, objects: Objects) -> Result<Self> {
         Self::prove(bridge, Device::of(bridge.core(), objects)?)
     }

@@ -12,7 +12,7 @@ use crate::{Handle, Op, Result};
 /// The factors `A = P * L * U` of a matrix, or of each matrix of a batch, from [`getrf`], [`getrf_npvt`] or [`gesv`].
 ///
 /// `U` is the upper triangle with its diagonal, `L` the lower one with ones on its diagonal; both are where `A` was. The factors
-/// borrow that memory, so nobody else writes it while they are used, and their pivots cannot be mistaken for others.
+/// borrow that memory, so nothing else writes it while they are used, and their pivots cannot be mistaken for others.
 ///
 /// ```compile_fail,E0382
 /// # use rocblas::{Handle, MatrixMut, Op, Result, solver};

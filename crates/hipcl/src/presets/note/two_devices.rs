@@ -319,7 +319,7 @@ impl Cl {
     /// Returns when the bytes are there.
     ///
     /// # Safety
-    /// `bytes` can be written at `to` and read at `from`, and nobody else uses them.
+    /// `bytes` can be written at `to` and read at `from`, and nothing else uses them.
     unsafe fn copy(&self, to: *mut c_void, from: *const c_void, bytes: usize) -> Result<()> {
         let copy = function!(self.api, clEnqueueSVMMemcpy);
         // SAFETY: the caller's promise; the call blocks.
