@@ -30,7 +30,7 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     };
     let folder = workspace.root().join("ci/consumers");
     let consumers = consumers(&folder)?;
-    // The versions that the workspace uses, not the newest of the day; cargo drops the entries that nobody needs.
+    // The versions that the workspace uses, not the newest of the day; cargo drops the entries that are not needed.
     let (lock, copy) = (
         workspace.root().join("Cargo.lock"),
         folder.join("Cargo.lock"),

@@ -140,7 +140,7 @@ impl Context {
         *self.0.order_token.get_or_init(|| {
             let (alloc, _) = (self.api().clSVMAlloc?, self.api().clSVMFree?);
             let flags = opencl_sys::CL_MEM_READ_WRITE;
-            // SAFETY: the context is alive; alignment zero means that of OpenCL's largest type.
+            // SAFETY: the context is alive; alignment zero means that of the largest OpenCL type.
             let start = unsafe { alloc(self.raw(), flags, TOKEN_BYTES, 0) };
             (!start.is_null()).then_some(Handle(start))
         })

@@ -205,7 +205,7 @@ impl Queue {
         let barrier = slot!(self.inner.context.api(), clEnqueueBarrierWithWaitList)?;
         let list = [event.raw()];
         let mut own: cl_event = std::ptr::null_mut();
-        // PoCL 3.1 aborts the process if a barrier fails whose event nobody holds, and a user event
+        // PoCL 3.1 aborts the process if a barrier fails whose event has no holder, and a user event
         // may make it fail.
         let place = match event.queue() {
             None => &raw mut own,

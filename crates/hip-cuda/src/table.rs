@@ -30,7 +30,7 @@ macro_rules! calls {
 }
 pub(crate) use calls;
 
-/// The table of HIP's functions. It can be had without a driver; its functions answer `hipErrorNoDevice` then.
+/// The HIP function table. It is available without a driver; its functions then return `hipErrorNoDevice`.
 #[must_use]
 pub const fn hip_api() -> hip_sys::Api {
     let mut api = hip_sys::Api::EMPTY;

@@ -1,8 +1,8 @@
 //! OpenCL's part in the model: its memory, made known to HSA, and its kernels, launched on HIP's streams.
 //!
 //! On ROCm the HSA runtime is shared by HIP and OpenCL, so HIP can ask it about OpenCL's allocations. Here the OpenCL
-//! library is a stranger's, so whoever pairs the two tells the model. What HIP then makes of such memory follows ROCm:
-//! good as a kernel or rocBLAS argument, hardly anything else.
+//! library is a stranger's, so the code that pairs the two tells the model. What HIP then makes of such memory follows
+//! ROCm: good as a kernel or rocBLAS argument, hardly anything else.
 
 use std::ffi::c_void;
 use std::os::fd::OwnedFd;
@@ -81,8 +81,8 @@ pub unsafe fn adopt(ptr: *mut c_void, bytes: usize, kind: ForeignKind) -> Result
     unsafe { adopt_on(ptr, bytes, kind, 0) }
 }
 
-/// As [`adopt`], for memory of the device with this ordinal: HSA tells the owner, while HIP takes foreign memory for
-/// device 0's, whoever owns it (`rocclr/platform/memory.hpp`, user data of the arena).
+/// As [`adopt`], for memory of the device with this ordinal: HSA reports the owner, while HIP takes foreign memory for
+/// device 0's, whatever its owner (`rocclr/platform/memory.hpp`, user data of the arena).
 ///
 /// # Errors
 /// As [`adopt`].

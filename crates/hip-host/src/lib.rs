@@ -27,7 +27,7 @@
 //!
 //! Another device's memory needs peer access where kernels would touch it: in rocBLAS, rocSOLVER and the words of streams.
 //!
-//! Fresh memory of up to 64 KiB holds the byte 0xa5 throughout, so that reading what nobody wrote shows.
+//! Fresh memory of up to 64 KiB holds the byte 0xa5 throughout, so that reads of unwritten memory show.
 //!
 //! # What runs fast
 //!

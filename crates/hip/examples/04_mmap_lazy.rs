@@ -202,7 +202,7 @@ fn raw_pointer(task: &Task, file: &File) -> Outcome {
     }
     let mapping = Mapping::new(file)?;
     let mut out = task.device.alloc::<u8>(SAMPLES)?;
-    // SAFETY: the device reads pageable memory; mapped until after `look`, which waits, and written by nobody.
+    // SAFETY: the device reads pageable memory; mapped until after `look`, which waits, and never written.
     let bytes = unsafe { DeviceSlice::from_raw_parts(mapping.address, BYTES, &task.stream) };
     Ok(Ok(task.look(&mut out, bytes, &task.at)?))
 }

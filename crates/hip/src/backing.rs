@@ -9,7 +9,7 @@ use crate::{Device, MemPool, Result, Stream};
 pub(crate) enum Backing {
     /// `hipMalloc`.
     Device,
-    /// A pool: given back in order of its home stream, so that nobody waits.
+    /// A pool: freed in the order of its home stream, without a wait.
     Ordered {
         home: Stream,
         /// Kept until the memory is back. `None` is the device's own pool.

@@ -12,8 +12,8 @@ use crate::{Event, Result, Stream};
 ///
 /// Dropping it, or leaking it, changes nothing: it borrows no memory, and what is queued stays queued.
 ///
-/// The waker is called from a thread of HIP's that must not use HIP. Wakers of executors only queue their task, which is fine.
-/// If the device is lost, HIP may never call, and the future stays pending; [`Event::synchronize`] of
+/// The waker is called from a HIP thread that must not use HIP. Wakers of executors only queue their task, which is
+/// fine. If the device is lost, HIP may never call, and the future stays pending; [`Event::synchronize`] of
 /// [`event`](Self::event) still returns then.
 ///
 /// ```

@@ -13,7 +13,7 @@ struct Work<F> {
 }
 
 impl Stream {
-    /// Calls `function` on a thread of HIP's once the work queued so far is done; work queued later waits for it. The host
+    /// Calls `function` on a HIP thread once the work queued so far is done; work queued later waits for it. The host
     /// does not wait.
     ///
     /// `function` must not use HIP, dropping what it captured included: HIP would wait for its own thread. Send what is done to

@@ -68,7 +68,7 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// `base` is an address of HIP's, and the allocation is not freed while another process uses it.
+    /// `base` is a HIP address, and the allocation is not freed while another process uses it.
     ///
     /// # Errors
     ///
@@ -230,7 +230,7 @@ impl IpcEvent {
             )?;
         }
         let raw = not_null::<hip_sys::ihipEvent_t>(raw.cast(), "hipIpcOpenEventHandle")?;
-        // SAFETY: just opened, and owned by nobody else.
+        // SAFETY: just opened, with no other owner.
         Ok(unsafe { Event::from_raw(device, raw.as_ptr()) })
     }
 }

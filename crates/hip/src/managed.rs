@@ -10,8 +10,8 @@ use crate::call::call;
 use crate::host_memory::HostMemory;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
-/// Memory with one address for host and device, whose pages move to whoever touches them where the device can fault
-/// (XNACK), and stay in host memory otherwise.
+/// Memory with one address for host and device, whose pages move to the side that touches them where the device can
+/// fault (XNACK), and stay in host memory otherwise.
 ///
 /// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the device; the
 /// device through [`on`](Self::on) and [`on_mut`](Self::on_mut), as with a [`DeviceBuffer`](crate::DeviceBuffer). Advice and

@@ -205,7 +205,7 @@ impl Runtime {
         failure(code, call, remedy)
     }
 
-    /// As `failure`, without a call: for threads of HIP's, which must not use it.
+    /// As `failure`, without a call: for HIP's threads, which must not use HIP.
     pub(crate) fn failure_told(code: hipError_t, call: String) -> Error {
         failure(code, call, remedy(code).to_owned())
     }

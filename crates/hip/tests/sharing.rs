@@ -141,7 +141,7 @@ mod accepting {
         _: *const hipExternalSemaphoreHandleDesc,
     ) -> hipError_t {
         ALIVE.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller gives room for a handle; nobody follows this one.
+        // SAFETY: the caller gives room for a handle; this one is never dereferenced.
         unsafe { *semaphore = std::ptr::without_provenance_mut(16) };
         hipError_t::hipSuccess
     }

@@ -83,7 +83,7 @@ pub fn run(request: &Request) -> Result<Report> {
         Preset::Capon(options) => capon::run(&bridge, &request.common, options)?,
         Preset::Note(options) => note::run(&bridge, &request.common, options)?,
     };
-    // after the job: whoever gave bad input need not wait for it
+    // after the job: a user with bad input need not wait for it
     let bandwidth = interop::measure::bandwidth(&bridge)?;
     let gflop_s = match outcome.timer.counts_operations() {
         true => Some(interop::measure::arithmetic(&bridge)?),

@@ -15,19 +15,18 @@ pub struct Part<'a, T: Pod> {
     range: Range<usize>,
 }
 
-/// Some elements of a [`Shared`] buffer, of which nobody else has any. Made by [`Shared::part_mut`],
-/// [`Shared::split_at_mut`] and [`Shared::parts_mut`].
+/// Some elements of a [`Shared`] buffer, held exclusively. Made by [`Shared::part_mut`], [`Shared::split_at_mut`] and
+/// [`Shared::parts_mut`].
 ///
 /// OpenCL may work on one part while HIP works on another: only work on the same bytes is put in
-/// order. A part whose route fails gives [`Error::UnderReader`]: the other parts may be written, and only
+/// order. A part whose route fails returns [`Error::UnderReader`]: the other parts may be written, and only
 /// the whole can [move](Shared::move_to).
 ///
 /// On [`Route::ExternalFd`](crate::Route::ExternalFd) the memory is OpenCL's or HIP's as a whole. There
-/// all parts that live together go to the side that takes one first, unless both sides only read; the
-/// other side gives [`Error::PartOnOtherSide`] until the whole buffer is divided anew. On
-/// [`Route::Staging`](crate::Route::Staging) a change of side copies the bytes of the part alone, which
-/// begins and ends at multiples of `CL_DEVICE_MEM_BASE_ADDR_ALIGN` or where the buffer does
-/// ([`Error::PartGrid`]).
+/// all parts that live together go to the side that takes one first, unless both sides only read; the other side gets
+/// [`Error::PartOnOtherSide`] until the whole buffer is divided anew. On [`Route::Staging`](crate::Route::Staging) a
+/// change of side copies the bytes of the part alone, which begins and ends at multiples of
+/// `CL_DEVICE_MEM_BASE_ADDR_ALIGN` or where the buffer does ([`Error::PartGrid`]).
 ///
 /// ```compile_fail,E0499
 /// # fn twice(data: &mut interop::Shared<f32>) -> interop::Result<()> {

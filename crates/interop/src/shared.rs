@@ -40,9 +40,8 @@ const ALIGNMENT: usize = 128;
 /// (`cl_mut`, `hip_mut`, `upload`) the old memory is waited for and freed. Under a reader (`cl`, `hip`,
 /// `download`, [`Part`](crate::Part)) it stays until the buffer is borrowed exclusively or dropped: other
 /// readers may be alive, at this moment and on other threads, with addresses of it in kernels that they
-/// have yet to launch. Nobody writes while there are readers, so that they see the same data in the old
-/// memory as who comes later sees in the new; [`route`](Self::route), [`addresses`](Self::addresses) and
-/// the like tell of the new.
+/// have yet to launch. Nothing writes while there are readers, so that they see the same data in the old memory as
+/// later readers in the new; [`route`](Self::route), [`addresses`](Self::addresses) and the like report the new.
 ///
 /// Where no other route is permitted, the error is [`Error::UnderReader`], and so it is for a guard of a
 /// [`PartMut`](crate::PartMut), next to which others may write. Nothing is lost: with the borrows over,
@@ -364,7 +363,7 @@ impl<T: Pod> Shared<T> {
         Ok(())
     }
 
-    /// Access by a reader, next to whom nothing writes: where the route fails, the next one takes over.
+    /// Access by a reader, without writers: where the route fails, the next one takes over.
     /// The outer error of `grant` is that of the waiting, the inner one of the route.
     pub(crate) fn as_reader<R>(
         &self,

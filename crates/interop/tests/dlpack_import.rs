@@ -180,7 +180,7 @@ fn device_memory_out_of_opencls_reach_is_copied_on_the_device_where_that_is_perm
     tables.foreign = Some(ForeignHooks {
         adopt: refuse,
         release: |_| Ok(()),
-        // OpenCL can be given no address of HIP's, as with CUDA.
+        // OpenCL accepts no HIP address, as with CUDA.
         reaches_hip: || false,
         launch: hip_host::foreign::launch,
     });

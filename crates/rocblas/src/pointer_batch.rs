@@ -12,7 +12,8 @@ use crate::{Error, Result};
 /// memory.
 ///
 /// It owns the array and borrows the matrices. Making one copies the addresses to the device and waits for that, so make it once
-/// and use it often; a [`PointerArray`] keeps the addresses while nobody borrows the matrices. Where the matrices are at equal distances a [`Batch`](crate::Batch) does the same without an array.
+/// and use it often; a [`PointerArray`] keeps the addresses while the matrices are not borrowed. Where the matrices are
+/// at equal distances a [`Batch`](crate::Batch) does the same without an array.
 #[doc(alias = "batched")]
 pub struct PointerBatch<'a, T> {
     array: Array,

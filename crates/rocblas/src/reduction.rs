@@ -50,7 +50,7 @@ impl<T> Target<'_, T> {
 }
 
 impl<T: bytemuck::Pod> Target<'_, T> {
-    /// What a sum over nothing is. Not left to rocBLAS, which would fill device memory through HIP whoever owns it.
+    /// What a sum over nothing is. Not left to rocBLAS, which would fill device memory through HIP whatever its owner.
     pub(crate) fn write_zero(self, handle: &Handle) -> Result<()> {
         match self {
             Self::Device(_) if handle.is_asking() => {}

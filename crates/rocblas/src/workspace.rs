@@ -112,7 +112,7 @@ impl Handle {
             "rocblas_set_workspace",
         )?;
         self.on_own_stream()?;
-        // The library frees its own memory, which waits for nobody.
+        // The library frees its own memory, which does not wait.
         self.stream().device().make_current()?;
         // SAFETY: the handle is alive. The memory is as large as told, the handle's stream may use it, and the handle keeps it
         // until the library is told of another one.

@@ -78,7 +78,8 @@ pub fn run(
             continue;
         }
         let mut command = Command::new(&program.path);
-        // On a card one after the other: a call that waits for the whole device, as some of CUDA's do, would wait for other tests' work.
+        // On a card one after the other: a call that waits for the whole device, as some CUDA calls do, would wait for
+        // other tests' work.
         let threads = match platform {
             Platform::Host => "4",
             Platform::Amd | Platform::Nvidia => "1",

@@ -99,7 +99,7 @@ impl Foreign {
         }
         let end = to.record()?;
         copy.push(end.clone());
-        // Whoever waits for the source's own queue then waits for the copy too.
+        // A wait for the source's own queue then includes the copy.
         from.wait_for_any(&end)?;
         source.note_use(from);
         to.flush()?;

@@ -16,7 +16,7 @@ use crate::error::{Error, Result, bytes_of};
 use crate::kernel::Arg;
 use crate::queue::Queue;
 
-/// The alignment that `clSVMAlloc` gives when asked for none: that of OpenCL's largest type.
+/// The alignment that `clSVMAlloc` uses when the caller passes none: that of the largest OpenCL type.
 const DEFAULT_ALIGNMENT: usize = 128;
 
 /// Memory at the same address for host and device: from `clSVMAlloc` with unspecified first

@@ -236,7 +236,7 @@ fn svm_alloc(context: &Context, bytes: usize, grain: SvmGrain) -> Result<*mut c_
     let flags = opencl_sys::CL_MEM_READ_WRITE | fine;
     let start = {
         let _one_at_a_time = ALLOCATOR.lock();
-        // SAFETY: the context is alive; alignment zero means that of OpenCL's largest type.
+        // SAFETY: the context is alive; alignment zero means that of the largest OpenCL type.
         unsafe { alloc(context.raw(), flags, bytes, 0) }
     };
     if start.is_null() {

@@ -53,8 +53,7 @@ pub struct DeviceInfo {
     pub max_work_group: usize,
     /// The most work-items of a work-group in each dimension.
     pub max_work_item_sizes: Vec<usize>,
-    /// What the size of a work-group is best a multiple of: the answer of OpenCL 3.0, else the
-    /// width of AMD's or NVIDIA's hardware.
+    /// What the work-group size is best a multiple of: OpenCL 3.0's answer, else the width of AMD or NVIDIA hardware.
     pub preferred_work_group_multiple: Option<usize>,
     /// Its sub-groups.
     pub sub_groups: Option<SubGroups>,
@@ -117,8 +116,8 @@ pub struct SubGroups {
     pub max_per_work_group: u32,
     /// Whether each makes progress while others wait.
     pub independent_progress: bool,
-    /// The sizes that kernels can be compiled for: Intel's answer, else the width of AMD's or
-    /// NVIDIA's hardware, else empty.
+    /// The sizes that kernels can be compiled for: Intel's answer, else the width of AMD or NVIDIA hardware, else
+    /// empty.
     pub sizes: Vec<usize>,
 }
 
@@ -126,7 +125,7 @@ impl DeviceInfo {
     pub(super) fn ask(device: &Device) -> Result<Self> {
         let ask = device.ask();
         let flag = |what| ask.value::<u32>(what).map(|answer| answer != 0);
-        // Whoever asks early must know the answers that came later to be unknown, not failed.
+        // To an early caller, answers that came later must read as unknown, not failed.
         let text = |what| -> Result<Option<String>> {
             Ok(unless_unknown(ask.text(what))?.filter(|text| !text.is_empty()))
         };

@@ -3,8 +3,8 @@
 //! ROCm's OpenCL starts a dispatch without a barrier unless it uses memory that an earlier one in
 //! the queue uses too, and it looks only at memory of its own (clr:
 //! rocclr/device/rocm/rocvirtual.cpp, `MemoryDependency::validate` and `processMemObjects`).
-//! Pointers that a kernel is told to use beside its arguments count as written, so that one of
-//! OpenCL's own among them brings the barrier back.
+//! Pointers that a kernel is told to use beside its arguments count as written, so that an OpenCL
+//! allocation among them brings the barrier back.
 
 use std::sync::atomic::Ordering;
 

@@ -90,13 +90,12 @@ impl Kernel {
     /// Enqueues the kernel with these arguments; it returns at once.
     ///
     /// Every argument is checked as far as the compiler tells: their number, whether it is memory,
-    /// local memory or a value, and the size of a value of one of OpenCL's own types. Buffers of this
+    /// local memory or a value, and the size of a value of a built-in OpenCL type. Buffers of this
     /// crate note that the queue uses them, so that dropping one before the kernel has ended waits.
     /// Kernels on one queue run in order; across queues use [`Queue::wait_for`]. ROCm's OpenCL keeps
     /// that order only through memory that it knows, and would let two kernels overlap whose one
-    /// common memory is a pointer that HIP allocated. A launch here that takes such a pointer names
-    /// a little memory of OpenCL's own as written too, which puts these kernels in order; the
-    /// launches of others by the raw handle are not.
+    /// common memory is a pointer that HIP allocated. A launch here that takes such a pointer also names a small OpenCL
+    /// allocation as written, which puts these kernels in order; launches by other code through the raw handle are not.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! One of OpenCL's kernel objects.
+//! An OpenCL kernel object.
 
 use std::ffi::{CString, c_void};
 use std::sync::atomic::AtomicBool;

@@ -11,7 +11,7 @@ pub(super) enum Parameter {
         constant: Option<bool>,
     },
     Local,
-    /// A value, with its size if the type is one of OpenCL's own.
+    /// A value, with its size if the type is a built-in OpenCL type.
     Value(Option<usize>),
 }
 

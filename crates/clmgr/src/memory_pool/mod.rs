@@ -39,7 +39,7 @@ struct Inner {
     store: Mutex<Store<Block>>,
 }
 
-/// Memory that nobody has, and what may still use it.
+/// Memory that is not lent, and what may still use it.
 struct Block {
     memory: Memory<u8>,
     last_uses: Vec<LastUse>,

@@ -29,7 +29,7 @@ pub struct PoolStats {
 }
 
 impl PoolStats {
-    /// The part of the lent bytes that nobody asked for, 0 to 1.
+    /// The fraction of the lent bytes that no caller requested, 0 to 1.
     #[must_use]
     pub fn waste(&self) -> f64 {
         if self.lent_bytes == 0 {

@@ -1,4 +1,4 @@
-//! Who gets which queue, and when. It knows no OpenCL, and nobody holds its lock for long.
+//! Who gets which queue, and when. It knows no OpenCL, and its lock is never held for long.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use super::sync::{Condvar, Mutex, wait};
 
 /// At most `cap` things of two kinds, each with one holder at a time.
 ///
-/// A thing that comes back goes to the one who has waited longest, so that nobody starves. If that
-/// one wants the other kind, it may make one in place of the thing.
+/// A returned thing goes to the longest waiter, so that none starves. If that waiter wants the
+/// other kind, it may make one in place of the thing.
 pub(super) struct Turns<Q> {
     cap: usize,
     state: Mutex<State<Q>>,
 }
 
 struct State<Q> {
-    /// Nobody waits while there is an idle one or there are fewer than the cap.
+    /// There are no waiters while one is idle or there are fewer than the cap.
     idle: Vec<(Kind, Q)>,
     /// Those idle, those held, and those that someone has the right to make.
     count: usize,

@@ -51,7 +51,7 @@ const REMEMBERED: usize = 256;
 /// Memory as amdocl's tracking sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Memory {
-    /// Memory of OpenCL's, by its object or first address.
+    /// OpenCL memory, by its object or first address.
     Known(usize),
     /// A pointer of someone else's.
     Foreign(usize),

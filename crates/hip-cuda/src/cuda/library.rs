@@ -80,7 +80,7 @@ impl Opened {
 
     /// The address of a symbol.
     pub(crate) fn symbol(&self, name: &CStr) -> Option<*mut std::ffi::c_void> {
-        // SAFETY: only the address is read; whoever gives it a type answers for the type.
+        // SAFETY: only the address is read; the code that gives it a type answers for the type.
         let found = unsafe {
             self.library
                 .get::<*mut std::ffi::c_void>(name.to_bytes_with_nul())

@@ -17,7 +17,7 @@ use crate::device::here;
 use crate::error::{INVALID, Result, not_null, store};
 use crate::table::calls;
 
-/// HIP's handle is a pointer that nobody follows, CUDA's a number.
+/// HIP's handle is a pointer that is never dereferenced, CUDA's a number.
 fn physical(handle: hipMemGenericAllocationHandle_t) -> Physical {
     handle.addr() as Physical
 }

@@ -46,7 +46,7 @@ calls! {
     fn hipStreamCreateWithPriority(out: *mut hipStream_t, flags: c_uint, priority: c_int) {
         create(out, flags, priority)
     }
-    /// Work that is queued still runs; only the handle goes. The default streams are nobody's to destroy.
+    /// Queued work still runs; only the handle goes. The default streams cannot be destroyed.
     fn hipStreamDestroy(stream: hipStream_t) {
         if stream.addr() <= 2 {
             return Err(hip_sys::hipError_t::hipErrorInvalidHandle);

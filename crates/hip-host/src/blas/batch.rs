@@ -174,7 +174,7 @@ impl<T> Batch<T> {
     unsafe fn ptr(&self, i: usize) -> *mut T {
         match self.place {
             Place::Strided(ptr, stride) => ptr.wrapping_offset(stride as isize * i as isize),
-            // The array of matrices without elements may be null: nobody checked it.
+            // The array of matrices without elements may be null: it was not checked.
             Place::Array(_) if self.is_empty() => std::ptr::null_mut(),
             // SAFETY: the caller's promise: the array has an element for each matrix.
             Place::Array(array) => unsafe { array.add(i).read_unaligned() },

@@ -18,7 +18,7 @@ pub(crate) fn entry(
     frame::run(name, || body(name))
 }
 
-/// rocBLAS' translation of HIP's errors.
+/// rocBLAS' translation of HIP errors.
 pub(crate) fn from_hip(error: hipError_t) -> Outcome {
     Err(match error {
         hipError_t::hipSuccess => return Ok(()),

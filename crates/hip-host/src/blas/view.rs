@@ -110,8 +110,7 @@ pub(crate) struct Target<T> {
     pub(crate) ld: usize,
 }
 
-// SAFETY: as for `Source`; that two threads write different elements is the duty of whoever splits
-// the work.
+// SAFETY: as for `Source`; the code that splits the work ensures that two threads write different elements.
 unsafe impl<T: Send> Send for Target<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Target<T> {}

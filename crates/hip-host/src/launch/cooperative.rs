@@ -16,7 +16,7 @@ use crate::graph::Operation;
 use crate::module::{self, Function};
 use crate::stream;
 
-/// Where the blocks of a grid wait for each other. A block that has ended is waited for by nobody.
+/// Where the blocks of a grid wait for each other. No block waits for one that has ended.
 pub(super) struct Meeting {
     state: Mutex<State>,
     all_here: Condvar,

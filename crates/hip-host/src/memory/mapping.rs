@@ -24,7 +24,7 @@ const HUGE_PAGE: usize = 2 << 20;
 const ALIGNMENT: usize = 256;
 /// Freed ranges kept out of use.
 const QUARANTINE: usize = 256;
-/// What fresh memory holds, up to this size: bytes that are no plausible data, so that reading what nobody wrote shows.
+/// What fresh memory holds, up to this size: bytes that are no plausible data, so that reads of unwritten memory show.
 const POISON: u8 = 0xa5;
 const POISONED_BYTES: usize = 64 << 10;
 
@@ -144,7 +144,7 @@ impl Mapping {
         self.fenced(bytes)
     }
 
-    /// Makes the first `bytes` bytes, which must be in nobody's use, implausible data, if they are few.
+    /// Makes the first `bytes` bytes, which must not be in use, implausible data, if they are few.
     pub(super) fn poison(&self, bytes: usize) {
         if bytes <= POISONED_BYTES {
             // SAFETY: the range is mapped for writing, and `base + bytes` does not pass the guard.

@@ -272,7 +272,7 @@ fn import<T: bytemuck::Pod>(bridge: &Bridge, path: &Path) -> Result<Joint<T>> {
     Ok(unsafe { bridge.import(link) }?)
 }
 
-/// Until nobody listens any more.
+/// Until the listener has gone.
 fn turns(bridge: &Bridge, path: &Path) -> Result<()> {
     let gone =
         |error: &interop::Error| matches!(error, interop::Error::Peer(PeerError::Gone { .. }));

@@ -80,7 +80,7 @@ fn fastest(state: &AllocationState) -> Option<f64> {
     rates.into_iter().flatten().max_by(f64::total_cmp)
 }
 
-/// Where nobody tells of memory of a card, its speed does: a link is several times slower than the memory.
+/// Where no API reports where a card's memory lies, its speed does: a link is several times slower than the memory.
 fn by_speed(states: &mut [AllocationState]) {
     let best = states.iter().filter_map(fastest).max_by(f64::total_cmp);
     for state in states.iter_mut().filter(|state| state.residency.is_none()) {

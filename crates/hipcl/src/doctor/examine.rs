@@ -42,12 +42,12 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
             let told = asker.ask(Subject::Route(route))?;
             one_route(route, told, &mut findings);
         }
-        // a matter of HIP's memory, like the route
+        // a matter of HIP memory, like the route
         if options.routes().any(|route| route == Route::HipPointer) {
             let told = asker.ask(Subject::HostPtr)?;
             findings.host_ptr = Some(host_ptr(told));
         }
-        // whoever names routes asks about these alone
+        // a caller that names routes asks about these alone
         if options.routes.is_empty() {
             grades::examine(&asker, &mut findings)?;
             one_stream::examine(&asker, &mut findings)?;
@@ -94,7 +94,7 @@ fn verdict(findings: &Findings) -> String {
     )
 }
 
-/// What to say if the software device stands in for a card that is there, and nobody asked for it.
+/// What to say if the software device stands in for a card that is there, without having been asked for.
 fn passed_over(findings: &Findings, cards: &[String]) -> Option<String> {
     let stands_in = findings.platform == "host" && !findings.platform_why.starts_with("asked for");
     (stands_in && !cards.is_empty()).then(|| {
@@ -214,7 +214,7 @@ fn one_route(
     findings.routes.push(state);
 }
 
-/// Nobody needs it who has another route, so that a failure is told and asks for nothing to be done.
+/// With another route it is not needed, so that a failure is reported and asks for nothing to be done.
 fn host_ptr(told: std::result::Result<Told<Sought>, Death>) -> HostPtr {
     match told {
         Ok(Told {
@@ -225,7 +225,7 @@ fn host_ptr(told: std::result::Result<Told<Sought>, Death>) -> HostPtr {
             reason: found.reason,
             died: None,
         },
-        // also after an answer: whoever relied on it would end the same way
+        // also after an answer: a program that relied on it would end the same way
         Ok(Told {
             died: Some(death), ..
         })

@@ -46,7 +46,7 @@ pub struct Findings {
     pub asked_routes: Vec<String>,
     /// The routes between them.
     pub routes: Vec<RouteState>,
-    /// HIP's memory as a buffer object of OpenCL's; `None` if that was not looked at.
+    /// HIP memory as an OpenCL buffer object; `None` if that was not examined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ptr: Option<HostPtr>,
     /// The ways to hand over from one API to the other, each tried on the best direct route.
@@ -411,7 +411,7 @@ pub enum State {
     Good,
     /// In the way of something.
     Bad,
-    /// Neither: told for whoever reads the report.
+    /// Neither: information for the reader of the report.
     Told,
     /// Could not be found out.
     Unknown,

@@ -22,7 +22,7 @@ struct Lane(Arc<Jobs>);
 
 struct Jobs {
     number: usize,
-    /// The jobs that it was given, counted and sent in one step.
+    /// The jobs that it received, counted and sent in one step.
     given: Mutex<(usize, mpsc::Sender<Job>)>,
     done: Mutex<usize>,
     ended: Condvar,

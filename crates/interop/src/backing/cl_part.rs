@@ -8,7 +8,7 @@ use clmgr::opencl_sys::{self, cl_buffer_region, cl_mem};
 use std::ffi::c_void;
 use std::ops::Range;
 
-/// How OpenCL is given some of the bytes.
+/// How some of the bytes are passed to OpenCL.
 pub(crate) enum ClPart {
     /// All of them.
     Whole,

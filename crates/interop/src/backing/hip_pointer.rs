@@ -28,7 +28,7 @@ pub(crate) struct HipPointer {
 enum Kind {
     /// `hipMalloc`.
     Malloc,
-    /// HIP, for other code: by `hipMalloc`, from a pool or as virtual memory, which ROCm does not tell
+    /// HIP, for other code: by `hipMalloc`, from a pool or as virtual memory; ROCm does not report which
     /// (hip/driver_types.h, `HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE`: not supported).
     Adopted,
     /// HIP's virtual memory.
@@ -214,8 +214,8 @@ impl Backing for HipPointer {
             (Kind::Malloc | Kind::Adopted, Carrier::DmaBuf) => {
                 Outgoing::dma_buf(core, self.hip_ptr(), self.bytes)
             }
-            // SAFETY: the allocation is this value's or its owner's; whoever sends the handle keeps this value until the
-            // other process has let go.
+            // SAFETY: the allocation is this value's or its owner's; the sender of the handle keeps this value until
+            // the other process has let go.
             (Kind::Malloc | Kind::Adopted, Carrier::IpcHandle) => unsafe {
                 Outgoing::ipc(core, self.hip_ptr())
             },

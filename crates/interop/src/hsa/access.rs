@@ -8,8 +8,8 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 impl Hsa {
-    /// Lets kernels of the device at `peer` reach the allocation that `ptr` lies in, besides those that may already: who is
-    /// not on the list loses its access (hsa_ext_amd.h, `hsa_amd_agents_allow_access`).
+    /// Lets kernels of the device at `peer` reach the allocation that `ptr` lies in, besides those that already may: a
+    /// device that is not on the list loses its access (hsa_ext_amd.h, `hsa_amd_agents_allow_access`).
     pub(crate) fn allow(&self, ptr: *const c_void, peer: &hip::PciAddress) -> Result<(), String> {
         let Some(allow) = self.0.hsa_amd_agents_allow_access else {
             return Err("hsa_amd_agents_allow_access is missing".into());

@@ -44,7 +44,7 @@ pub struct PeerReport {
     pub to: usize,
     /// How it gets there.
     pub path: PeerPath,
-    /// Bytes that a copy of HIP's moves, in 10^9 a second; the middle of several.
+    /// Throughput of a HIP copy in 10^9 bytes a second; the median of several.
     pub gb_s: f64,
 }
 

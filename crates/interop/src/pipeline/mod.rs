@@ -279,7 +279,7 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
                         Some(failure) => Err(failure),
                         None => downloading.work(block, || download(&mut slot)),
                     };
-                    // Nobody takes it once the producer has ended; then it is collected below.
+                    // Nothing takes it once the producer has ended; then it is collected below.
                     let _ = free_slots.send(slot);
                     if give_result.send((block, result)).is_err() {
                         break;

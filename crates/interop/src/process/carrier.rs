@@ -14,11 +14,11 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Carrier {
-    /// A descriptor of HIP's virtual memory (`hipMemExportToShareableHandle`).
+    /// A descriptor of HIP virtual memory (`hipMemExportToShareableHandle`).
     HipFd,
     /// A dma-buf of the block that the memory lies in (`hsa_amd_portable_export_dmabuf`), with the memory's offset.
     DmaBuf,
-    /// A handle of HIP's (`hipIpcGetMemHandle`), with the memory's offset in its allocation. The process that made it cannot
+    /// A HIP handle (`hipIpcGetMemHandle`), with the memory's offset in its allocation. The process that made it cannot
     /// open it.
     IpcHandle,
 }

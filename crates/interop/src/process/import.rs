@@ -12,13 +12,13 @@ impl Bridge {
     /// Memory of the process at the other end of `link`, which [exports](Shared::export) it: no copy is made, both
     /// processes see the same bytes. Waits for the offer; the turn is the other side's at first ([`Joint::take`]).
     ///
-    /// OpenCL and HIP reach it as they reach memory of HIP's own: by the import's address in kernels, or by an import of
-    /// OpenCL's where that is a context of its own (NVIDIA).
+    /// OpenCL and HIP reach it as they reach HIP's own memory: by the import's address in kernels, or by an OpenCL
+    /// import where OpenCL is a context of its own (NVIDIA).
     ///
     /// # Errors
     /// [`PeerError::OtherDevice`] for memory of another GPU, [`PeerError::ElementSize`], [`PeerError::Message`] for an
     /// offer that cannot be true, what HIP says of a handle of this very process (`hipErrorInvalidContext`) or of memory
-    /// that it cannot map, [`PeerError::Gone`], [`PeerError::Late`]. The other process is told the reason.
+    /// that it cannot map, [`PeerError::Gone`], [`PeerError::Late`]. The other process receives the reason.
     ///
     /// # Safety
     /// The other process tells the truth about its memory, and uses it in its turn alone, through a [`Joint`] or by the
@@ -39,7 +39,7 @@ impl Bridge {
             }
             Err(error) => {
                 let refusal = Message::here(Body::Refused(error.to_string()));
-                // If the other side has hung up, nobody wants to know.
+                // If the other side has hung up, nothing is left to inform.
                 let _ = link.send(&refusal, None, "its memory was refused");
                 Err(error)
             }

@@ -65,7 +65,7 @@ impl<T: Pod> Joint<T> {
     pub fn pass(&mut self) -> Result<()> {
         let stream = self.granted_mut()?.bring_together()?;
         stream.synchronize()?;
-        // Whoever let the stream go on may have done so because the other side failed, or took too long.
+        // The stream may have been let go on because the other side failed, or took too long.
         self.shared_mut().settle()?;
         self.shared().check_handoffs()?;
         let turn = Message::here(Body::Turn {
@@ -213,7 +213,7 @@ impl<T: Pod> Joint<T> {
     /// [`PeerError::TakenBack`].
     pub fn into_shared(mut self) -> Result<Shared<T>> {
         if self.role == Role::Exporter {
-            // If it has ended, there is nobody to ask.
+            // If it has ended, there is no process to ask.
             let asked = Message::here(Body::TakenBack);
             let _ = self.link.send(&asked, None, "the memory was taken back");
         }

@@ -40,7 +40,7 @@ impl Kept {
         });
     }
 
-    /// Frees what nobody has open any more, and counts the rest.
+    /// Frees what no process has open any more, and counts the rest.
     pub(crate) fn sweep(&self) -> usize {
         let mut kept = self.0.lock();
         let gone: Vec<_> = kept

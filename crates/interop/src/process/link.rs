@@ -23,10 +23,10 @@ const MOST_FDS: usize = 8;
 
 /// A connection to one other process, over which one buffer goes.
 ///
-/// It is a Unix socket that keeps messages apart (`SOCK_SEQPACKET`). Dropping it hangs up, whoever else has a copy of the
-/// descriptor.
+/// It is a Unix socket that keeps messages apart (`SOCK_SEQPACKET`). Dropping it hangs up, even if other copies of the
+/// descriptor exist.
 ///
-/// Whoever is at the other end is believed: give it to processes that you would let write your memory.
+/// The process at the other end is trusted: give it only to processes that you would let write your memory.
 ///
 /// ```no_run
 /// use std::process::{Command, Stdio};
@@ -48,8 +48,9 @@ pub(super) struct Socket {
 }
 
 impl Link {
-    /// Both ends of a new connection: one to keep, one for a child process. Let go of the child's when it has started (a
-    /// `Command` that was given it keeps it until it is dropped): the link hangs up only when nobody has that end any more.
+    /// Both ends of a new connection: one to keep, one for a child process. Drop the child's when the child has started
+    /// (a `Command` that received it keeps it until it is dropped): the link hangs up only when no process has that end
+    /// any more.
     ///
     /// # Errors
     /// [`PeerError::Link`] if the system has no descriptors left.
@@ -97,10 +98,10 @@ impl Link {
     }
 
     /// A connection to the process that [listens](super::Listener) at `path`, which need not have accepted it when this
-    /// returns. While it has no room for one more, that is waited for, for 60 s.
+    /// returns. If that process has no room for one more, this waits up to 60 s.
     ///
     /// # Errors
-    /// [`PeerError::Place`] if nobody listens there; [`PeerError::NotMet`] if it stays without room.
+    /// [`PeerError::Place`] if no process listens there; [`PeerError::NotMet`] if it stays without room.
     pub fn connect(path: impl AsRef<Path>) -> Result<Self> {
         Self::connect_within(path, LIMIT)
     }

@@ -81,7 +81,7 @@ impl Identity {
         })
     }
 
-    /// Names and indices are never compared, see the pairing of OpenCL's devices.
+    /// Names and indices are never compared, see the pairing of OpenCL devices.
     pub(super) fn matches(&self, core: &Core) -> Result<Option<Match>, crate::Error> {
         if core.platform == Platform::Host {
             return Ok(self.is_cpu.then_some(Match::Processor));

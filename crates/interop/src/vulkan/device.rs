@@ -73,7 +73,7 @@ impl Drop for Own {
         // SAFETY: created by us, and the last user of either is gone with the last owner.
         unsafe {
             if let Some(device) = &self.device {
-                // An error of the device's end has nobody to go to, and changes nothing here.
+                // An error at the device's end has no receiver, and changes nothing here.
                 let _ = device.device_wait_idle();
                 device.destroy_device(None);
             }

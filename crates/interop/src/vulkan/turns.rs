@@ -73,7 +73,7 @@ struct Flight {
 #[derive(Default)]
 struct State {
     lanes: Lanes<Lane>,
-    /// Of which nobody knows whether a signal is pending.
+    /// Of which it is unknown whether a signal is pending.
     broken: Vec<Lane>,
     flights: VecDeque<Flight>,
     /// How many flights there were, and how many of them are over.

@@ -187,7 +187,7 @@ fn is_computed(info: &Option<Info>) -> bool {
     info.as_ref().is_none_or(Info::is_computed)
 }
 
-/// [`potri`] of a factor that nobody solves with any more.
+/// [`potri`] of a factor that no later solve uses.
 pub(super) fn invert<A: Matrices>(
     handle: &Handle,
     fill: Fill,

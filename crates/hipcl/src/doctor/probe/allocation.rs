@@ -11,7 +11,7 @@ use crate::error::one_line;
 /// What a child found of an allocation.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::doctor) struct Tried {
-    /// Where the memory lies and who says so; nothing where nobody does.
+    /// Where the memory lies and who says so; `None` where that is unknown.
     pub(in crate::doctor) place: Option<(String, String)>,
     /// Why the call gave no memory.
     pub(in crate::doctor) reason: Option<String>,

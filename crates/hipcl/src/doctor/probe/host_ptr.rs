@@ -1,4 +1,4 @@
-//! HIP's memory as a buffer object of OpenCL's.
+//! HIP memory as an OpenCL buffer object.
 
 use interop::HostPtrProof;
 use platform::Selection;

@@ -43,7 +43,7 @@ pub enum Subject {
     OpenCl,
     /// The platform, its libraries, its devices and its compiler.
     Hip,
-    /// HIP's memory as a buffer object of OpenCL's.
+    /// HIP memory as an OpenCL buffer object.
     HostPtr,
     /// One route.
     Route(Route),

@@ -224,7 +224,7 @@ impl Cl {
         check(code, "clCreateCommandQueue")?;
         cl.build()?;
         let alloc = function!(api, clSVMAlloc);
-        // SAFETY: alignment zero means that of OpenCL's largest type.
+        // SAFETY: alignment zero means that of the largest OpenCL type.
         cl.svm = unsafe { alloc(cl.context, READ_WRITE, count * size_of::<C32>(), 0) };
         if cl.svm.is_null() {
             return Err(Error::input(
@@ -367,7 +367,7 @@ impl Drop for Cl {
     }
 }
 
-/// A model of a device is told of OpenCL's memory; real hardware knows by itself.
+/// A device model must be told of OpenCL memory; real hardware knows by itself.
 struct Known(Option<(ForeignHooks, *mut c_void)>);
 
 impl Known {
