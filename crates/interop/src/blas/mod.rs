@@ -3,7 +3,7 @@
 //! | function | what | C API |
 //! |---|---|---|
 //! | [`gemm`] | `C = alpha * op(A) * op(B) + beta * C` | `rocblas_?gemm` |
-//! | [`gemm_ex`] | the same of elements narrower than what is computed in | `rocblas_gemm_ex` |
+//! | [`gemm_ex`] | the same for elements narrower than the compute type | `rocblas_gemm_ex` |
 //! | [`gemm_strided_batched`] | the same of each matrix of batches at a stride | `rocblas_?gemm_strided_batched` |
 //! | [`gemm_batched`] | the same of matrices at any offsets of a buffer | `rocblas_?gemm_batched` |
 //! | [`herk`] | one triangle of `C = alpha * op(A) * op(A)^H + beta * C` | `rocblas_?herk` |

@@ -9,8 +9,8 @@ use std::str::FromStr;
 /// | [`DmaBuf`](Self::DmaBuf) | OpenCL's or HIP's own device memory that the HSA runtime exports | it lives on |
 /// | [`IpcHandle`](Self::IpcHandle) | `hipMalloc` ([`Route::HipPointer`](crate::Route::HipPointer)) | it is lost |
 ///
-/// A descriptor is a reference that the system counts. A handle is a name, and ROCm says of memory that was freed under it
-/// only that its use is undefined (HIP's documentation of `hipIpcOpenMemHandle`), so that the exporter waits.
+/// A descriptor is a reference that the system counts. A handle is a name, and use of memory that was freed under it is
+/// undefined on ROCm (HIP's documentation of `hipIpcOpenMemHandle`), so that the exporter waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Carrier {

@@ -21,10 +21,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// More than is ever due, so that what should not be there is received and closed.
 const MOST_FDS: usize = 8;
 
-/// A connection to one other process, over which one buffer goes.
+/// A connection to one other process, for one buffer.
 ///
-/// It is a Unix socket that keeps messages apart (`SOCK_SEQPACKET`). Dropping it hangs up, even if other copies of the
-/// descriptor exist.
+/// It is a Unix socket that preserves message boundaries (`SOCK_SEQPACKET`). Dropping it hangs up, even if other copies
+/// of the descriptor exist.
 ///
 /// The process at the other end is trusted: give it only to processes that you would let write your memory.
 ///
@@ -65,7 +65,7 @@ impl Link {
         Ok((Self::over(ours), theirs))
     }
 
-    /// An end that was handed over.
+    /// An end received as a descriptor.
     ///
     /// # Errors
     /// [`PeerError::NotALink`] for anything else.
@@ -81,7 +81,7 @@ impl Link {
         Ok(Self::over(fd))
     }
 
-    /// The end that the parent process gave as standard input.
+    /// The end that the parent process passed as standard input.
     ///
     /// # Errors
     /// [`PeerError::NotALink`] if standard input is something else.
@@ -115,14 +115,14 @@ impl Link {
         Ok(Self::from_fd(socket)?.with_limit(limit))
     }
 
-    /// The same link with another limit for every wait on the other process; 60 s if you do not say. A call that waits more
-    /// than once has one limit for all of it.
+    /// The same link with another limit for every wait on the other process; the default is 60 s. A call that waits
+    /// more than once has one limit in total.
     #[must_use]
     pub fn with_limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
 
-    /// Who is at the other end, as far as it has said.
+    /// The process id at the other end, once it has sent it.
     #[must_use]
     pub fn peer(&self) -> Option<u32> {
         self.socket.peer().id()
@@ -206,12 +206,12 @@ impl Link {
         self.socket.is_hung_up()
     }
 
-    /// Tells the other side that nothing more comes; it may still send.
+    /// Signals the other side that nothing more comes; it may still send.
     pub(super) fn finish(&self) {
         self.socket.finish();
     }
 
-    /// Tells the other side that nothing more comes, and waits for its end: `false` if that does not come in time.
+    /// Signals the other side that nothing more comes, and waits for its end: `false` if that does not come in time.
     pub(super) fn outlast(&self, deadline: Instant) -> bool {
         self.finish();
         while !self.is_hung_up() {

@@ -47,7 +47,7 @@ impl Dice {
 /// The true state of the workers, independent of the ledger.
 struct World {
     dice: Dice,
-    /// How much work each worker was given.
+    /// How much work each worker received.
     given: Clock,
     /// What comes before each worker's next piece of work.
     before: [Clock; WORKERS],

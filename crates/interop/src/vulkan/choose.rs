@@ -8,7 +8,7 @@ use platform::Platform;
 use std::ffi::CStr;
 use std::fmt;
 
-/// By what a Vulkan device is known.
+/// What identifies a Vulkan device.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// Its name.
@@ -26,7 +26,7 @@ pub struct Identity {
 pub enum Match {
     /// Both name the same PCI address.
     Pci,
-    /// The software device and this one both are the machine's processor.
+    /// The software device and this one are both the machine's processor.
     Processor,
 }
 

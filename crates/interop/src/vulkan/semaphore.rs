@@ -19,7 +19,7 @@ pub(crate) struct Semaphore {
 
 impl Semaphore {
     /// # Errors
-    /// [`Error::Lacks`] if the driver exports none, or what Vulkan answers.
+    /// [`Error::Lacks`] if the driver exports none, or Vulkan's error.
     pub(super) fn new(device: &Arc<Device>) -> Result<Self, Error> {
         let info = vk::PhysicalDeviceExternalSemaphoreInfo::default().handle_type(KIND);
         let mut found = vk::ExternalSemaphoreProperties::default();

@@ -128,14 +128,14 @@ impl Turns {
         self.patience = patience;
     }
 
-    /// From now on commands that are given the memory's buffer keep the memory until they have ended.
+    /// From now on commands that use the memory's buffer keep the memory until they have ended.
     pub(super) fn know(&self, memory: &Arc<Memory>) {
         let mut memories = self.memories.lock();
         memories.retain(|_, known| known.strong_count() > 0);
         memories.insert(memory.buffer, Arc::downgrade(memory));
     }
 
-    /// Whether semaphores can be had, not yet whether they keep an order.
+    /// Whether semaphores are available, not yet whether they keep an order.
     pub(super) fn try_semaphores(&self) -> Result<()> {
         Both::new(&self.core, &self.device).map(drop)
     }
