@@ -32,7 +32,7 @@ impl<T> Live<T> {
         self.0.lock().as_ref()?.get(&handle)?.upgrade()
     }
 
-    /// Enters `value`; gives the one that lives already, if there is one.
+    /// Enters `value`; returns the live one instead, if there is one.
     pub fn enter(&self, handle: Handle, value: Arc<T>) -> Arc<T> {
         let mut table = self.0.lock();
         let table = table.get_or_insert_default();

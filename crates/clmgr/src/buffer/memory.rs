@@ -17,7 +17,7 @@ pub(crate) enum Memory<T> {
     External(ExternalBuffer<T>),
 }
 
-/// Calls the same method of whichever kind it is.
+/// Calls the same method on any kind.
 macro_rules! each {
     ($memory:expr, $buffer:ident => $call:expr) => {
         match $memory {

@@ -21,7 +21,7 @@ use std::ffi::c_void;
 
 use crate::error::{Result, check};
 
-/// Asks for one value of a property.
+/// Queries one value of a property.
 ///
 /// # Safety
 ///
@@ -39,7 +39,7 @@ unsafe fn value<V>(
     Ok(unsafe { value.assume_init() })
 }
 
-/// Asks for a list of values of a property.
+/// Queries a list of values of a property.
 ///
 /// # Safety
 ///

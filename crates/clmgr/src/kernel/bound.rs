@@ -56,7 +56,7 @@ impl BoundKernel {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`](crate::Error::ContextMismatch) for a queue of another context, or what the driver answers.
+    /// [`Error::ContextMismatch`](crate::Error::ContextMismatch) for a queue of another context, or a driver error.
     ///
     /// # Safety
     ///

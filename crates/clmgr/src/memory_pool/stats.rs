@@ -1,4 +1,4 @@
-//! What a pool has done.
+//! A pool's statistics.
 
 use std::fmt;
 
@@ -16,15 +16,15 @@ pub struct PoolStats {
     pub failures: u64,
     /// Times that blocks were freed because the device was out of memory.
     pub out_of_memory: u64,
-    /// Blocks given back to OpenCL.
+    /// Blocks returned to OpenCL.
     pub freed: u64,
-    /// Bytes that are lent now, as asked for.
+    /// Bytes lent now, as requested.
     pub asked_bytes: usize,
-    /// Bytes that are lent now, as the blocks have them.
+    /// Bytes lent now, by block size.
     pub lent_bytes: usize,
-    /// Bytes that are held for later now.
+    /// Bytes held now for later.
     pub held_bytes: usize,
-    /// The most bytes that were lent and held at once.
+    /// The peak of bytes lent and held together.
     pub peak_bytes: usize,
 }
 

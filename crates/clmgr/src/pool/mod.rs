@@ -35,7 +35,7 @@ pub struct CommandQueuePool(Arc<Inner>);
 struct Inner {
     context: Context,
     queues: Turns<Queue>,
-    /// Errors that leases left behind.
+    /// Errors from dropped leases.
     deferred: Arc<Deferred>,
 }
 

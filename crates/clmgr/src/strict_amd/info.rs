@@ -1,4 +1,4 @@
-//! What amdocl answers to queries, and what it refuses.
+//! How amdocl answers queries, and what it refuses.
 
 use std::ffi::{c_char, c_void};
 

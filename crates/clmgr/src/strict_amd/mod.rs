@@ -1,8 +1,8 @@
 //! Makes any OpenCL behave as strictly as AMD's, so that code which passes here has a chance there.
 //!
-//! The functions of a table are put behind others that hide what ROCm's OpenCL lacks, refuse what it
-//! refuses, and note what it would let go wrong. What is modelled was read in ROCm's own source; the
-//! file is named where a rule stands. The names of platform and device stay those of the real ones.
+//! The functions of a table are put behind others that hide what ROCm's OpenCL lacks, refuse what it refuses, and
+//! record what it would let go wrong. The model follows ROCm's own source; each rule names its file. The names of
+//! platform and device stay those of the real ones.
 
 mod info;
 mod launch;
