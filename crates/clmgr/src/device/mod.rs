@@ -230,7 +230,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// An error from `clGetDeviceInfo`s to a question that every device must answer.
+    /// An error from `clGetDeviceInfo` for a query that every device must answer.
     #[doc(alias = "clGetDeviceInfo")]
     pub fn info(&self) -> Result<DeviceInfo> {
         DeviceInfo::ask(self)
