@@ -50,7 +50,7 @@ pub struct Product {
     pub c: *mut Complex,
 }
 
-/// A handle of cuBLAS on one stream, scalars on the host.
+/// A cuBLAS handle on one stream, scalars on the host.
 #[derive(Debug)]
 pub struct Cublas(Raw);
 

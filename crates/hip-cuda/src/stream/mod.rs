@@ -21,7 +21,7 @@ fn create(out: *mut hipStream_t, flags: c_uint, priority: c_int) -> Result {
     unsafe { here()?.cuStreamCreateWithPriority(out, flags, priority) }
 }
 
-/// What a callback of HIP needs behind one of CUDA: the code comes in CUDA's numbers.
+/// The state of a HIP callback behind a CUDA callback: the code arrives in CUDA's numbers.
 struct Callback {
     function: unsafe extern "C" fn(hipStream_t, hip_sys::hipError_t, *mut c_void),
     data: *mut c_void,

@@ -1,4 +1,4 @@
-//! A batch of equally shaped matrices, however their places are given.
+//! A batch of equally shaped matrices, by either kind of place.
 
 use rocblas_sys::rocblas_status;
 
@@ -118,7 +118,7 @@ impl<T> Batch<T> {
     /// the stream, as on the device. To be called in stream order.
     ///
     /// # Safety
-    /// `check` said yes, and freeing device memory waits for the stream.
+    /// `check` succeeded, and freeing device memory waits for the stream.
     pub(crate) unsafe fn check_in_stream(&self, call: &str, argument: &str) {
         if self.is_empty() || self.strided().is_some() {
             return;

@@ -210,7 +210,7 @@ impl Call {
         }
     }
 
-    /// All matrices of the type that is computed in.
+    /// All matrices have the compute type.
     ///
     /// # Safety
     /// As for [`gemm_ex`].
@@ -227,7 +227,7 @@ impl Call {
         })
     }
 
-    /// Operands of less precision than is computed in.
+    /// Operands of less precision than the compute type.
     ///
     /// # Safety
     /// As for [`gemm_ex`].

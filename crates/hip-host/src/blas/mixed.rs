@@ -1,5 +1,5 @@
 //! The arithmetic of gemm_ex: a product whose result goes elsewhere than to `C`, of elements that
-//! may be narrower than what is computed in.
+//! may be narrower than the compute type.
 
 use faer::Mat;
 use half::{bf16, f16};
@@ -176,7 +176,7 @@ impl<T: Scalar> Update<T, T, T> {
     }
 }
 
-/// The stored matrix in the type that is computed in.
+/// The stored matrix in the compute type.
 ///
 /// # Safety
 /// It is readable with this shape.

@@ -21,7 +21,7 @@ struct Columns {
     pitches: (i64, i64),
 }
 
-/// What a call asks for: elements of `size` bytes. A vector is a matrix of one row.
+/// A call's request: elements of `size` bytes. A vector is a matrix of one row.
 struct Call {
     rows: i64,
     cols: i64,

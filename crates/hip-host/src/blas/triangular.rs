@@ -123,7 +123,7 @@ impl Triangle {
         (seen, lower, self.op.conj())
     }
 
-    /// `B := alpha op(A)^-1 B`, or `alpha B op(A)^-1`. A zero on the diagonal gives infinities, as
+    /// `B := alpha op(A)^-1 B`, or `alpha B op(A)^-1`. A zero on the diagonal yields infinities, as
     /// in BLAS. `A` is not read if `alpha` is 0, nor is `B`.
     ///
     /// # Safety

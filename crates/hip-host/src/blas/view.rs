@@ -5,7 +5,7 @@ use faer::{Conj, MatMut, MatRef};
 
 use super::scalar::Scalar;
 
-/// What is done to an operand on reading it.
+/// The operation applied to an operand on reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     None,

@@ -1,4 +1,4 @@
-//! What a device says of itself.
+//! What a device reports about itself.
 
 use std::ffi::{c_char, c_int};
 

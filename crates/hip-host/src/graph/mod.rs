@@ -1,4 +1,4 @@
-//! Graphs: work described once and done any number of times.
+//! Graphs: work described once and run any number of times.
 //!
 //! | module | what |
 //! |---|---|

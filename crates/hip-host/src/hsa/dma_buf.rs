@@ -13,8 +13,8 @@ use crate::memory::registry::{self, Kind};
 const ARGUMENT: hsa_status_t = hsa_status_t::HSA_STATUS_ERROR_INVALID_ARGUMENT;
 const ALLOCATION: hsa_status_t = hsa_status_t::HSA_STATUS_ERROR_INVALID_ALLOCATION;
 
-/// The offset has to be used: as on ROCm the descriptor is that of a larger block, and here it never begins with the
-/// memory (runtime/hsa-runtime/core/runtime/runtime.cpp, `DmaBufExport`).
+/// The caller must use the offset: as on ROCm the descriptor is that of a larger block, and here it never begins with
+/// the memory (runtime/hsa-runtime/core/runtime/runtime.cpp, `DmaBufExport`).
 pub(super) unsafe extern "C" fn export(
     ptr: *const c_void,
     bytes: usize,

@@ -88,7 +88,7 @@ pub(super) fn run_plain(
     })
 }
 
-/// One GPU thread: what it sees, and how it gives way.
+/// One GPU thread: what it sees, and how it yields.
 #[repr(C)]
 struct Lane {
     here: Surroundings,

@@ -1,6 +1,6 @@
-//! Cooperative launches: all blocks are there at once and may wait for each other.
+//! Cooperative launches: all blocks run at once and may wait for each other.
 //!
-//! Each block has an operating-system thread of its own, so that blocks may also wait for words that others write.
+//! Each block has its own operating-system thread, so that blocks may also wait for words that others write.
 
 use std::ffi::{c_uint, c_void};
 use std::ops::Range;

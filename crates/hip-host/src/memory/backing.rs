@@ -77,7 +77,7 @@ impl Backing {
         Self { file, offset: 0 }
     }
 
-    /// Moves pages into a new file, mapped at the same place.
+    /// Moves pages into a new file, mapped at the same address.
     ///
     /// # Safety
     /// `[start, start + bytes)` are whole pages, mapped for reading and writing, and may be mapped anew.

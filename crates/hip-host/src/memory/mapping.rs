@@ -20,7 +20,7 @@ use crate::{sanitizer, stream, strict};
 
 pub(super) const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
-/// HIP promises no more for `hipMalloc` than 256 bytes.
+/// HIP guarantees only 256 bytes for `hipMalloc`.
 const ALIGNMENT: usize = 256;
 /// Freed ranges kept out of use.
 const QUARANTINE: usize = 256;
@@ -52,7 +52,7 @@ impl Mapping {
         Some(mapping.poisoned(bytes))
     }
 
-    /// Memory that begins at a page, for host memory, which other libraries like to see page-aligned.
+    /// Memory that begins at a page, for host memory, which other libraries prefer page-aligned.
     pub(crate) fn starting_at_page(bytes: usize) -> Option<Self> {
         Some(Self::reserve(bytes.checked_next_multiple_of(PAGE)?, bytes)?.poisoned(bytes))
     }
@@ -120,7 +120,7 @@ impl Mapping {
     /// The file that the first `bytes` bytes lie in; memory that lies in none is moved into one, at the same address.
     ///
     /// # Errors
-    /// `hipErrorOutOfMemory` if the system gives no file, `hipErrorNotReady` if the device does not come to rest.
+    /// `hipErrorOutOfMemory` if the system provides no file, `hipErrorNotReady` if the device does not come to rest.
     pub(crate) fn backing(&self, bytes: usize) -> Result<Arc<Backing>> {
         let mut file = self.file.lock();
         if let Some(backing) = &*file {

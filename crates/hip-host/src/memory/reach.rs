@@ -1,4 +1,4 @@
-//! Which device's kernels reach which memory.
+//! Which device's kernels can reach which memory.
 //!
 //! | memory | reached by |
 //! |---|---|

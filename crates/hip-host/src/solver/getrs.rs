@@ -2,7 +2,7 @@
 //! `_64` forms: `op(A) X = B` with the factors of getrf, `X` in the place of `B`.
 //!
 //! Checks as in rocSOLVER's library/src/lapack/roclapack_getrs.hpp. A zero on the diagonal is not
-//! looked for and gives infinities.
+//! checked for and yields infinities.
 
 use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status, rocblas_stride};
 
