@@ -1,4 +1,4 @@
-//! `cargo xtask consumers`: each published crate in a program of somebody else.
+//! `cargo xtask consumers`: each published crate in a third-party program.
 //!
 //! The programs lie in `ci/consumers`, outside of the workspace, with one dependency each. A crate that compiles only because
 //! another member of the workspace turns a feature on, or that drags in what a layer must not have, shows here.

@@ -6,9 +6,9 @@ use super::findings::{AllocationState, Findings};
 use super::probe::{AllocationTried, Asker, Death, Subject, Told};
 use crate::Result;
 
-/// Of the fastest memory: from here on it is the card's own, ...
+/// Fraction of the fastest memory's speed: from here on it is the card's own, ...
 const OWN: f64 = 0.5;
-/// ... and up to here it is behind the link. Between the two nothing is said.
+/// ... and up to here it is behind the link. Between the two it stays undecided.
 const BEHIND_LINK: f64 = 0.2;
 
 pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {

@@ -1,5 +1,5 @@
-//! The examination: asks children, and puts their answers together. What fails becomes a finding with an advice; only a request that
-//! makes no sense is an error.
+//! The examination: queries child processes, and combines their answers. A failure becomes a finding with advice; only
+//! a request that makes no sense is an error.
 
 use interop::Route;
 
@@ -69,7 +69,8 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
     Ok(findings)
 }
 
-/// Whether all is well, in a line with the reason. Where only some routes were tried, that none of them works says nothing of the others.
+/// Whether all is well, in a line with the reason. Where only some routes were tried, their failure says nothing about
+/// the others.
 fn verdict(findings: &Findings) -> String {
     if findings.passed_over {
         return "not healthy: there is a card, and it is not used".to_owned();
@@ -106,7 +107,7 @@ fn passed_over(findings: &Findings, cards: &[String]) -> Option<String> {
     })
 }
 
-/// What the system is held against.
+/// What the system is compared with.
 fn heard(findings: &Findings) -> Heard {
     let hip = findings.hip_devices.iter();
     let opencl = || findings.opencl_devices.iter();
@@ -125,7 +126,7 @@ fn heard(findings: &Findings) -> Heard {
     }
 }
 
-/// Why there is nothing to try: the same for every route, and said once.
+/// Why there is nothing to try: the same for every route, and reported once.
 fn cannot_pair(findings: &Findings) -> Option<String> {
     let missing = match (
         findings.opencl_devices.is_empty(),

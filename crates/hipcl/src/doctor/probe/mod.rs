@@ -1,4 +1,4 @@
-//! What may crash or hang is asked of a child process: this program again, as `hipcl doctor-probe SUBJECT`.
+//! A child process does what may crash or hang: this program again, as `hipcl doctor-probe SUBJECT`.
 //!
 //! | module | side |
 //! |---|---|
@@ -49,7 +49,7 @@ pub enum Subject {
     Route(Route),
     /// One way to hand over, on memory of one route.
     Grade(Grade, Route),
-    /// OpenCL's kernels on HIP streams.
+    /// OpenCL kernels on HIP streams.
     OneStream,
     /// One call that allocates.
     Allocation(Allocation),

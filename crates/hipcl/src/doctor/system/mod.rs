@@ -25,7 +25,7 @@ pub use root::Root;
 
 use super::findings::{Check, State};
 
-/// What the libraries said, to be held against what the system says.
+/// What the libraries report, for comparison with the system.
 #[derive(Clone, Debug, Default)]
 pub struct Heard {
     /// The platform: "amd", "nvidia" or "host".
@@ -48,7 +48,7 @@ pub fn cards(root: &Root) -> Vec<String> {
     driver::cards(root).iter().map(name).collect()
 }
 
-/// Looks at everything.
+/// Runs all checks.
 pub fn checks(root: &Root, environment: &Environment, heard: &Heard) -> Vec<Check> {
     let cards = driver::cards(root);
     let gpus = topology::gpus(root);

@@ -66,7 +66,7 @@ impl Period {
             .max_by(|a, b| a.strength.total_cmp(&b.strength))
     }
 
-    /// Says that the rate is wrong if the samples do, and no satellite of `peak_over_threshold` contradicts them.
+    /// Fails if the samples show that the rate is wrong, and no satellite of `peak_over_threshold` contradicts them.
     ///
     /// # Errors
     /// [`Error::Input`] that names the rate at which the samples would repeat every millisecond.

@@ -24,17 +24,18 @@ const BY_COUNTS_LIST_END: isize = 0;
 const CONTEXT_PLATFORM: isize = 0x1084;
 const TRUE: u32 = 1;
 
-/// What came of it.
+/// The result.
 pub struct Run {
     /// Milliseconds of each iteration.
     pub times_ms: Vec<f64>,
     /// Which two devices.
     pub devices: String,
-    /// Whether the data came out right.
+    /// Whether the data is correct.
     pub verified: bool,
 }
 
-/// Runs `iterations` of the four kernels over `count` samples, strictly alternating; or says why that can't be done here.
+/// Runs `iterations` of the four kernels over `count` samples, strictly alternating; or returns why that can't be done
+/// here.
 ///
 /// # Errors
 /// If a call of either API fails.
@@ -316,7 +317,7 @@ impl Cl {
         check(unsafe { finish(self.queue) }, "clFinish")
     }
 
-    /// Returns when the bytes are there.
+    /// Returns when the bytes have arrived.
     ///
     /// # Safety
     /// `bytes` can be written at `to` and read at `from`, and nothing else uses them.
