@@ -134,8 +134,8 @@ impl Context {
         Queue::create(self, true)
     }
 
-    /// A small shared virtual memory block that kernels are declared to write, so that OpenCL keeps them in order; see
-    /// [`Kernel::launch`](crate::Kernel::launch).
+    /// A small shared virtual memory block that kernels are declared to write, so that OpenCL keeps
+    /// them in order; see [`Kernel::launch`](crate::Kernel::launch).
     pub(crate) fn order_token(&self) -> Option<Handle> {
         *self.0.order_token.get_or_init(|| {
             let (alloc, _) = (self.api().clSVMAlloc?, self.api().clSVMFree?);

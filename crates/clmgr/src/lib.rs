@@ -37,8 +37,8 @@
 //!
 //! # What this layer does
 //!
-//! * It loads OpenCL at run time. Nothing is linked, and a machine without OpenCL yields an error that lists what was
-//!   tried.
+//! * It loads OpenCL at run time. Nothing is linked, and a machine without OpenCL yields an error
+//!   that lists what was tried.
 //! * Every safe call either completes before it returns or is ordered by the queue it names.
 //!   Dropping a buffer never frees memory that enqueued commands still use: each allocation
 //!   remembers the queues that used it and its drop waits for them, because `clSVMFree` does not.

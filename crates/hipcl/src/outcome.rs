@@ -31,7 +31,7 @@ pub struct Emitter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Kernels {
-    /// On the HIP stream of the HIP kernels: nothing is handed over.
+    /// On the HIP stream that HIP's kernels are on: nothing is handed over.
     Stream,
     /// On an OpenCL queue: the data changes sides, and is handed over.
     Queue,

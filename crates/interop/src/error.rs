@@ -128,8 +128,8 @@ pub enum Error {
         /// The OpenCL device.
         device: String,
     },
-    /// The route failed, and no other permitted one could take over under a reader, or others may be writing next to
-    /// it.
+    /// The route failed, and no other permitted one could take over under a reader, or others may
+    /// be writing next to it.
     #[error(
         "{during}: route {route} failed: {source}; others may hold its addresses, so the buffer stays there: {} takes the data along",
         remedy(*.next)
@@ -413,8 +413,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the route does not exist for this request, rather than having failed: a driver that lacks the extension,
-    /// a platform on which it makes no sense, a release that is known to crash.
+    /// Whether the route does not exist for this request, rather than having failed: a driver that
+    /// lacks the extension, a platform on which it makes no sense, a release that is known to
+    /// crash.
     #[must_use]
     pub fn is_impossible(&self) -> bool {
         #[cfg(feature = "vulkan")]

@@ -183,8 +183,8 @@ fn the_consumer_comes_after_opencl_and_opencl_after_the_consumer() {
     let (tensor, loan) = lent(shared, &Layout::vector(LEN), &stream);
     // SAFETY: the tensor is alive.
     let data = unsafe { (*tensor.as_ptr()).dl_tensor.data };
-    // SAFETY: the tensor has LEN words that may be used on this stream, and they stay until the buffer's next user has
-    // waited for the stream.
+    // SAFETY: the tensor has LEN words that may be used on this stream, and they stay until the
+    // buffer's next user has waited for the stream.
     let slice = unsafe { hip::DeviceSliceMut::<u32>::from_raw_parts(data.cast(), LEN, &stream) };
     let config = hip::LaunchConfig::linear(LEN, 256).expect("a grid");
     // SAFETY: `add` takes a pointer to as many words as threads.
@@ -252,8 +252,8 @@ fn readers_come_after_a_consumer_that_may_write() {
     let (tensor, loan) = lent(shared, &Layout::vector(64), &stream);
     // SAFETY: the tensor is alive.
     let data = unsafe { (*tensor.as_ptr()).dl_tensor.data };
-    // SAFETY: the tensor has 64 words that may be used on this stream, and they stay until the buffer's next user has
-    // waited for the stream.
+    // SAFETY: the tensor has 64 words that may be used on this stream, and they stay until the
+    // buffer's next user has waited for the stream.
     let slice = unsafe { hip::DeviceSliceMut::<u32>::from_raw_parts(data.cast(), 64, &stream) };
     let config = hip::LaunchConfig::linear(64, 64).expect("a grid");
     // SAFETY: `steps` takes a pointer to as many words as threads.

@@ -94,8 +94,9 @@ impl Selection {
 /// Chooses by `HIPCL_PLATFORM`, else `HIP_PLATFORM`, else by what is present.
 ///
 /// # Errors
-/// An unknown name, a platform that is not in this build, a library that cannot be loaded, or a requested platform that
-/// has no device. Without a request this never fails while the host platform is built in.
+/// An unknown name, a platform that is not in this build, a library that cannot be loaded, or a
+/// requested platform that has no device. Without a request this never fails while the host
+/// platform is built in.
 pub fn select() -> Result<Selection, Error> {
     for variable in ["HIPCL_PLATFORM", "HIP_PLATFORM"] {
         if let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) {

@@ -89,7 +89,8 @@ impl BufferFactory {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSupported`] with each rule's reason if no rule of the policy serves the size here.
+    /// [`Error::NotSupported`] with each rule's reason if no rule of the policy serves the size
+    /// here.
     pub fn choose(&self, request: BufferRequest, bytes: usize) -> Result<BufferChoice> {
         match request {
             BufferRequest::Exactly(strategy) => Ok(BufferChoice {

@@ -10,7 +10,8 @@ macro_rules! object_methods {
             ///
             /// # Errors
             ///
-            /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from `clEnqueueReadBuffer`.
+            /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from
+            /// `clEnqueueReadBuffer`.
             #[doc(alias = "clEnqueueReadBuffer")]
             pub fn read(&self, queue: &Queue, out: &mut [T]) -> Result<()> {
                 self.object().read(queue, out)
@@ -20,7 +21,8 @@ macro_rules! object_methods {
             ///
             /// # Errors
             ///
-            /// [`Error::OutOfRange`](crate::Error::OutOfRange), or an error from `clEnqueueReadBuffer`.
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange), or an error from
+            /// `clEnqueueReadBuffer`.
             pub fn read_at(&self, queue: &Queue, offset: usize, out: &mut [T]) -> Result<()> {
                 self.object().read_at(queue, offset, out)
             }
@@ -30,7 +32,8 @@ macro_rules! object_methods {
             ///
             /// # Errors
             ///
-            /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from `clEnqueueWriteBuffer`.
+            /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from
+            /// `clEnqueueWriteBuffer`.
             #[doc(alias = "clEnqueueWriteBuffer")]
             pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
                 self.object_mut().write(queue, data)
@@ -40,7 +43,8 @@ macro_rules! object_methods {
             ///
             /// # Errors
             ///
-            /// [`Error::OutOfRange`](crate::Error::OutOfRange), or an error from `clEnqueueWriteBuffer`.
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange), or an error from
+            /// `clEnqueueWriteBuffer`.
             pub fn write_at(&mut self, queue: &Queue, offset: usize, data: &[T]) -> Result<()> {
                 self.object_mut().write_at(queue, offset, data)
             }
@@ -62,8 +66,8 @@ macro_rules! object_methods {
                 self.object().read_async(queue, offset, out)
             }
 
-            /// Enqueues a copy of `data` into the buffer from `offset` on, and returns `data` when the copy has ended.
-            /// It is ordered as [`read_async`](Self::read_async).
+            /// Enqueues a copy of `data` into the buffer from `offset` on, and returns `data` when
+            /// the copy has ended. It is ordered as [`read_async`](Self::read_async).
             ///
             /// # Errors
             ///
@@ -103,7 +107,8 @@ macro_rules! object_methods {
             /// # Errors
             ///
             /// [`Error::OutOfRange`](crate::Error::OutOfRange),
-            /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or an error from `clEnqueueCopyBuffer`.
+            /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or an error from
+            /// `clEnqueueCopyBuffer`.
             #[doc(alias = "clEnqueueCopyBuffer")]
             pub fn copy_from<'a>(
                 &mut self,
@@ -121,8 +126,8 @@ macro_rules! object_methods {
             }
 
             /// Copies the box of `extent` (x, y, z) that lies at `here` in the buffer to `there` in
-            /// `out`, and waits as [`read`](Self::read). All sizes are in elements. NVIDIA's OpenCL (driver 580) also
-            /// requires the last row's whole pitch to lie in the buffer.
+            /// `out`, and waits as [`read`](Self::read). All sizes are in elements. NVIDIA's OpenCL
+            /// (driver 580) also requires the last row's whole pitch to lie in the buffer.
             ///
             /// # Errors
             ///
@@ -165,7 +170,8 @@ macro_rules! object_methods {
             /// # Errors
             ///
             /// [`Error::Region`](crate::Error::Region), [`Error::Zero`](crate::Error::Zero),
-            /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or an error from `clEnqueueCopyBufferRect`.
+            /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or an error from
+            /// `clEnqueueCopyBufferRect`.
             #[doc(alias = "clEnqueueCopyBufferRect")]
             pub fn copy_box_from<'a>(
                 &mut self,
@@ -188,8 +194,8 @@ macro_rules! object_methods {
             ///
             /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::Zero`](crate::Error::Zero),
             /// [`Error::Region`](crate::Error::Region) if the start is no multiple of
-            /// [`Device::sub_buffer_alignment`](crate::Device::sub_buffer_alignment), or an error from
-            /// `clCreateSubBuffer`.
+            /// [`Device::sub_buffer_alignment`](crate::Device::sub_buffer_alignment), or an error
+            /// from `clCreateSubBuffer`.
             #[doc(alias = "clCreateSubBuffer")]
             pub fn part(&self, range: Range<usize>) -> Result<SubBuffer<'_, T>> {
                 self.object().part(range)
@@ -224,8 +230,8 @@ macro_rules! object_methods {
                 self.object_mut().map_mut(queue)
             }
 
-            /// Records that a command that uses the buffer was enqueued on `queue` through raw handles, so that a read
-            /// on another queue, or the buffer's drop, waits for it.
+            /// Records that a command that uses the buffer was enqueued on `queue` through raw
+            /// handles, so that a read on another queue, or the buffer's drop, waits for it.
             pub fn note_use(&self, queue: &Queue) {
                 self.object().note_use(queue);
             }

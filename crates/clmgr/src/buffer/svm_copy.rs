@@ -22,7 +22,8 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from `clEnqueueSVMMemcpy`.
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from
+    /// `clEnqueueSVMMemcpy`.
     #[doc(alias = "clEnqueueSVMMemcpy")]
     pub fn read(&self, queue: &Queue, out: &mut [T]) -> Result<()> {
         same_length("reading a buffer", self.len(), out.len())?;
@@ -50,7 +51,8 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from `clEnqueueSVMMemcpy`.
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from
+    /// `clEnqueueSVMMemcpy`.
     pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
         same_length("writing a buffer", self.len(), data.len())?;
         self.write_at(queue, 0, data)
@@ -71,8 +73,9 @@ impl<T: Pod> SvmBuffer<T> {
         }
     }
 
-    /// Enqueues a copy of the elements from `offset` on into `out`, as many as it holds, and returns `out` when the
-    /// copy has ended. The copy is ordered by `queue`, after a wait for other queues that use the buffer.
+    /// Enqueues a copy of the elements from `offset` on into `out`, as many as it holds, and
+    /// returns `out` when the copy has ended. The copy is ordered by `queue`, after a wait for
+    /// other queues that use the buffer.
     ///
     /// # Errors
     ///
@@ -160,7 +163,8 @@ impl<T: Pod> SvmBuffer<T> {
         self.allocation().usage.wait()
     }
 
-    /// Copies the whole buffer from memory of another context, which the driver has proven to accept, and waits.
+    /// Copies the whole buffer from memory of another context, which the driver has proven to
+    /// accept, and waits.
     pub(crate) fn copy_from_address(
         &mut self,
         queue: &Queue,
@@ -185,8 +189,8 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// [`Error::OutOfRange`](crate::Error::OutOfRange),
     /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), an error from `clCreateBuffer` or
-    /// `clEnqueueCopyBuffer`; or for a read [`Error::Access`](crate::Error::Access) and an error from
-    /// `clEnqueueReadBuffer`.
+    /// `clEnqueueCopyBuffer`; or for a read [`Error::Access`](crate::Error::Access) and an error
+    /// from `clEnqueueReadBuffer`.
     pub fn copy_from<'a>(
         &mut self,
         queue: &Queue,

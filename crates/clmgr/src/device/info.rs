@@ -52,7 +52,8 @@ pub struct DeviceInfo {
     pub max_work_group: usize,
     /// The maximum number of work-items in a work-group in each dimension.
     pub max_work_item_sizes: Vec<usize>,
-    /// What the work-group size is best a multiple of: OpenCL 3.0's answer, else the width of AMD or NVIDIA hardware.
+    /// What the work-group size is best a multiple of: OpenCL 3.0's answer, else the width of AMD
+    /// or NVIDIA hardware.
     pub preferred_work_group_multiple: Option<usize>,
     /// Its sub-groups.
     pub sub_groups: Option<SubGroups>,
@@ -115,8 +116,8 @@ pub struct SubGroups {
     pub max_per_work_group: u32,
     /// Whether each makes progress while others wait.
     pub independent_progress: bool,
-    /// The sizes that kernels can be compiled for: Intel's answer, else the width of AMD or NVIDIA hardware, else
-    /// empty.
+    /// The sizes that kernels can be compiled for: Intel's answer, else the width of AMD or NVIDIA
+    /// hardware, else empty.
     pub sizes: Vec<usize>,
 }
 

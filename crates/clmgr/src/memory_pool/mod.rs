@@ -26,8 +26,9 @@ use store::{Store, acquire, block_bytes};
 ///
 /// Memory comes in blocks whose sizes waste less than one part in sixteen; no block is smaller than
 /// 256 bytes. A request that a held block serves takes no driver call if the block was last used by
-/// the same queue or is known to be unused; if another queue still uses it, the new queue waits for that one's last
-/// command, on the device. When the device is out of memory, held blocks are freed step by step before a request fails.
+/// the same queue or is known to be unused; if another queue still uses it, the new queue waits for
+/// that one's last command, on the device. When the device is out of memory, held blocks are freed
+/// step by step before a request fails.
 #[derive(Clone)]
 pub struct MemoryPool(Arc<Inner>);
 

@@ -110,7 +110,8 @@ pub(crate) struct Target<T> {
     pub(crate) ld: usize,
 }
 
-// SAFETY: as for `Source`; the code that splits the work ensures that two threads write different elements.
+// SAFETY: as for `Source`; the code that splits the work ensures that two threads write different
+// elements.
 unsafe impl<T: Send> Send for Target<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Target<T> {}

@@ -13,7 +13,7 @@ use crate::error::{Result, entry, store};
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
 
-/// Returns what `tell` makes of a node's operation.
+/// Stores what `tell` makes of a node's operation at `out`.
 ///
 /// # Safety
 /// `out` is null or has room for a `T`.

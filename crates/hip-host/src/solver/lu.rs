@@ -184,8 +184,8 @@ fn divide<T: Scalar>(value: T, divisor: T) -> T {
 /// returned them; empty if there are none.
 ///
 /// # Safety
-/// `a` has `n` x `n` readable elements, `b` is initialised and writable and nothing else touches it;
-/// the pivots are less than `n`.
+/// `a` has `n` x `n` readable elements, `b` is initialised and writable and nothing else touches
+/// it; the pivots are less than `n`.
 pub(super) unsafe fn solve<T: Scalar>(
     op: Op,
     (n, cols): (usize, usize),

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::compare::Comparison;
 use super::probe::{Crossing, Death};
 
-/// Version of the JSON file's form: incremented for each change that breaks a reader of the old form.
+/// Version of the JSON file's form: incremented for each change that breaks a reader of the old
+/// form.
 pub const SCHEMA: u32 = 1;
 
 /// Everything `hipcl doctor` found out.

@@ -17,7 +17,7 @@ pub struct Peer {
     report: PeerReport,
 }
 
-/// How one GPU reads another's memory.
+/// How one GPU accesses another's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerPath {
     /// Kernels of the second device reach the memory of the first.
@@ -40,7 +40,7 @@ impl std::fmt::Display for PeerPath {
 pub struct PeerReport {
     /// Ordinal of the HIP device that has the memory.
     pub from: usize,
-    /// Ordinal of the HIP device that reads it.
+    /// Ordinal of the HIP device that uses it.
     pub to: usize,
     /// How it does so.
     pub path: PeerPath,
