@@ -6,7 +6,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `cuda` | NVIDIA's libraries, as tables of functions that answer `Result` |
+//! | `cuda` | NVIDIA's libraries, as tables of functions that return `Result` |
 //! | `code`, `error` | CUDA's codes as HIP's; a thread's last error |
 //! | `device` | devices, their attributes, the context that each thread works in |
 //! | `memory` | allocation, copies, fills, pools, virtual memory, file descriptors |
@@ -19,7 +19,7 @@
 //!
 //! | matter | HIP on Linux | CUDA | here |
 //! |---|---|---|---|
-//! | file descriptor given to an import | stays the caller's | is taken | duplicated before it is given away |
+//! | file descriptor passed to an import | stays the caller's | is taken over | duplicated before the import |
 //! | `hipMemImportFromShareableHandle` | pointer to the descriptor (before 7.1) | the descriptor | as HIP 6.4 |
 //! | `hipMalloc(0)` | success, null | an error | as HIP |
 //! | `hipMemset`, `hipMemcpy` on the device | complete on return | may return earlier | complete on return |

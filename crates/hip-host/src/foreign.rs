@@ -1,7 +1,7 @@
 //! OpenCL's part in the model: its memory, registered with HSA, and its kernels, launched on HIP streams.
 //!
 //! On ROCm the HSA runtime is shared by HIP and OpenCL, so HIP can ask it about OpenCL's allocations. Here the OpenCL
-//! library is a stranger's, so the code that pairs the two tells the model. HIP then treats such memory as ROCm does:
+//! library is a stranger's, so the code that pairs the two informs the model. HIP then treats such memory as ROCm does:
 //! good as a kernel or rocBLAS argument, hardly anything else.
 
 use std::ffi::c_void;

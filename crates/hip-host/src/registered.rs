@@ -40,7 +40,7 @@ fn check_code(call: &'static str, address: *const c_void) -> Result {
     Err(hipError_t::hipErrorNoBinaryForGpu)
 }
 
-/// The answer for a function (hipamd/src/hip_platform.cpp, `getStatFunc`).
+/// The result for a function (hipamd/src/hip_platform.cpp, `getStatFunc`).
 fn no_function(call: &'static str, function: *const c_void) -> hipError_t {
     entry(call, || {
         check_code(call, function)?;
@@ -191,7 +191,7 @@ pub(crate) unsafe extern "C" fn launch_by_ptr(function: *const c_void) -> hipErr
     })
 }
 
-/// The answer for a variable (hipamd/src/hip_platform.cpp, `getStatGlobalVar`).
+/// The result for a variable (hipamd/src/hip_platform.cpp, `getStatGlobalVar`).
 fn no_variable(call: &'static str, symbol: *const c_void) -> hipError_t {
     entry(call, || {
         check_code(call, symbol)?;

@@ -146,7 +146,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Says that an environment variable named the file.
+    /// Records that an environment variable named the file.
     pub(crate) fn named_by(mut self, variable: &'static str) -> Self {
         match &mut self {
             Self::NotFound { .. } | Self::NotLinked { .. } | Self::TwoCopies { .. } => {}

@@ -7,8 +7,8 @@
 //! | `search.rs` | where a library is looked for, in which order |
 //! | `installations.rs` | where ROCm lies, the newest release first, and which files belong together |
 //! | `loaded.rs` | an open library; it is never closed |
-//! | `once.rs` | two files of one runtime in a process are told, not endured |
-//! | `elf.rs` | why a file can't be a library of this machine, told before the dynamic linker is asked |
+//! | `once.rs` | two files of one runtime in a process are an error |
+//! | `elf.rs` | why a file can't be a library of this machine, before the dynamic linker is called |
 //! | `release.rs` | ROCm's release numbers, and the oldest one that is supported |
 //! | `error.rs` | what can go wrong, one line each |
 //! | `build.rs` | the link line, for build scripts |

@@ -29,7 +29,7 @@ enum Source {
 }
 
 impl Loaded {
-    /// `path` is replaced by the file that really holds `symbol`, if the system tells.
+    /// `path` is replaced by the file that really holds `symbol`, if the system reports it.
     pub(crate) fn new(library: Library, path: &Path, symbol: &CStr) -> Option<Self> {
         Self {
             path: path.to_path_buf(),

@@ -175,7 +175,7 @@ fn allow(access: BufferAccess, allowed: bool, what: &str) -> Result<()> {
     })
 }
 
-/// The trial in contexts of its own.
+/// The trial in its own contexts.
 fn try_elsewhere(device: &Device) -> Result<bool> {
     let (there, here) = (Context::new(device)?, Context::new(device)?);
     let (from, to) = (there.queue()?, here.queue()?);

@@ -2,8 +2,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | this one | [`Device`]: a handle with what is asked of it all the time |
-//! | `info.rs`, `show.rs` | [`DeviceInfo`]: everything else that it tells, and its text |
+//! | this one | [`Device`]: a handle with its often-used properties |
+//! | `info.rs`, `show.rs` | [`DeviceInfo`]: everything else that it reports, and its text |
 //! | `kind.rs`, `svm.rs`, `float.rs`, `pci.rs` | the types of the answers |
 //! | `query.rs` | the calls |
 

@@ -3,7 +3,7 @@
 //! | type | what it is |
 //! |---|---|
 //! | [`ExternalContexts`] | where foreign handles are brought in; each object has one value, retained once |
-//! | [`ExternalBufferInfo`] | everything that OpenCL tells about a foreign buffer |
+//! | [`ExternalBufferInfo`] | everything that OpenCL reports about a foreign buffer |
 //! | [`ExternalBuffer`] | a foreign buffer of `T`, used like one of ours |
 //! | [`ExternalQueue`] | a foreign queue, ordered against ours |
 

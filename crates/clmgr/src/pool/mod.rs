@@ -62,7 +62,7 @@ impl CommandQueuePool {
     ///
     /// # Errors
     ///
-    /// What the creation of a queue answers.
+    /// An error from creating a queue.
     pub fn lease(&self) -> Result<QueueLease> {
         self.lease_of(false)
     }

@@ -227,7 +227,7 @@ impl<T: Pod> ImportedBuffer<T> {
         Ok(())
     }
 
-    /// Hands the memory back if it is taken over without a guard, and gives the event that ends when
+    /// Hands the memory back if it was acquired without a guard, and returns the event that ends when
     /// that is done.
     ///
     /// # Errors

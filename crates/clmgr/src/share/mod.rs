@@ -1,6 +1,6 @@
 //! Memory and semaphores that cross API and process borders by file descriptor.
 //!
-//! | extension | what it gives |
+//! | extension | what it provides |
 //! |---|---|
 //! | `cl_khr_external_memory` and a handle type | [`ImportedBuffer`] |
 //! | `cl_khr_semaphore` | [`Semaphore`] within OpenCL |

@@ -36,7 +36,7 @@ pub struct StrictAmd(());
 
 impl StrictAmd {
     /// Puts the table's functions behind the shim. A table that is behind it already stays as it is.
-    /// False, and an empty table, if more than four libraries were given.
+    /// Returns false, and an empty table, for more than four libraries.
     ///
     /// It suits [`Manager::load_with`](crate::Manager::load_with).
     ///
@@ -123,7 +123,7 @@ macro_rules! put {
     };
 }
 
-/// Calls the real function, or answers as a driver without it would.
+/// Calls the real function, or returns what a driver without it would.
 macro_rules! forward {
     ($lane:ident.$name:ident($($arg:expr),* $(,)?)) => {
         match $crate::strict_amd::real::<$lane>().$name {

@@ -85,7 +85,7 @@ pub(super) struct Orders {
     arguments: HashMap<usize, BTreeMap<u32, Use>>,
     /// Further memory that kernels were declared to use, all of it counted as written.
     lists: HashMap<usize, Vec<Use>>,
-    /// Kernels that were told about pointers which OpenCL does not know.
+    /// Kernels with declared pointers that OpenCL does not know.
     poisoned: HashSet<usize>,
     /// The dispatches of a queue that may still run, oldest first.
     running: HashMap<usize, Vec<Dispatch>>,

@@ -1,7 +1,7 @@
 //! axpy, scal, copy and swap: `rocblas_{s,d,c,z}…`, `rocblas_{cs,zd}scal` and their `_64` forms.
 //!
 //! Level 1 has quick returns where the other levels have errors: no elements, or none because the
-//! number is negative, is success before any pointer is looked at (rocBLAS:
+//! number is negative, is success before any pointer is checked (rocBLAS:
 //! library/src/blas1/rocblas_axpy.hpp and its neighbours).
 
 use std::ops::Mul;

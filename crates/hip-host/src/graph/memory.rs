@@ -113,7 +113,7 @@ impl GraphMemory {
         was_live
     }
 
-    /// Of the device that the memory was asked for on.
+    /// Of the device on which the memory was requested.
     fn account(&self) -> &'static Account {
         let ordinal = self.params.given.poolProps.location.id;
         &accounts()[usize::try_from(ordinal).unwrap_or(0)]

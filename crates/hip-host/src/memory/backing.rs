@@ -20,7 +20,7 @@ use crate::log;
 
 /// Where memory begins in its file.
 const LEAD: u64 = 64 << 10;
-/// Memory is looked at in pieces, and what was never written stays a hole.
+/// Memory is scanned in pieces, and what was never written stays a hole.
 const PIECE: usize = 1 << 20;
 
 /// The names of the files that other processes may share, as shown by the system.

@@ -70,7 +70,7 @@ struct State {
     compiled: bool,
     log: CString,
     code: Option<Vec<u8>>,
-    /// Linker's names of the expressions, in their order; made when first asked for.
+    /// Linker's names of the expressions, in their order; made on demand.
     lowered: Option<Vec<Option<CString>>>,
 }
 

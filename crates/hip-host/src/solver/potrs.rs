@@ -26,7 +26,7 @@ struct Arguments<T, I> {
     sizes: [I; 5],
     a: Place<T>,
     b: Place<T>,
-    /// None for the forms that are given a factor.
+    /// None for the forms that take a factor.
     info: Option<*mut I>,
 }
 

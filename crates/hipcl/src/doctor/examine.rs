@@ -95,7 +95,7 @@ fn verdict(findings: &Findings) -> String {
     )
 }
 
-/// What to say if the software device stands in for a card that is there, without having been asked for.
+/// What to say if the software device stands in for an available card, without a request.
 fn passed_over(findings: &Findings, cards: &[String]) -> Option<String> {
     let stands_in = findings.platform == "host" && !findings.platform_why.starts_with("asked for");
     (stands_in && !cards.is_empty()).then(|| {

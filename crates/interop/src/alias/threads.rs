@@ -233,7 +233,7 @@ impl World {
         }
     }
 
-    /// Nothing but the lanes' own ends tells that the jobs have run.
+    /// Only the lanes' own ends show that the jobs have run.
     fn run(&self) {
         thread::scope(|scope| {
             for own in 0..THREADS {

@@ -57,7 +57,7 @@ impl ClPart {
     }
 }
 
-/// A reference to a part of a buffer object. Commands that were given it keep it beyond that
+/// A reference to a part of a buffer object. Commands that received it keep it beyond that
 /// (OpenCL, `clReleaseMemObject`).
 pub(crate) struct SubBuffer {
     raw: usize,

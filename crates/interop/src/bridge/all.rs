@@ -15,7 +15,7 @@ pub struct Bridges {
 }
 
 impl Bridge {
-    /// A bridge to every HIP device, each in a context of its own: with several devices in one, ROCm keeps shared memory on
+    /// A bridge to every HIP device, each in its own context: with several devices in one, ROCm keeps shared memory on
     /// the host. They share one HIP runtime, so that [`peer`](Self::peer) can join any two, and share one
     /// [`Meter`](crate::Meter).
     ///

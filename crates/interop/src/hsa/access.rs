@@ -91,7 +91,7 @@ unsafe extern "C" fn collect(agent: hsa_agent_t, list: *mut c_void) -> hsa_statu
     SUCCESS
 }
 
-/// Before the memory that [`allocate`] gives: its size.
+/// Before the memory that [`allocate`] returns: its size.
 const HEAD: usize = 16;
 
 unsafe extern "C" fn allocate(bytes: usize) -> *mut c_void {

@@ -1,4 +1,4 @@
-//! C function pointers carry no state, so each counted table needs functions of its own.
+//! C function pointers carry no state, so each counted table needs its own functions.
 //!
 //! The counting functions are generic over a slot number; a slot holds the original functions and
 //! the ledger that counts. A slot keeps its originals for ever, because a table that was handed out may outlive its
@@ -113,7 +113,7 @@ impl<Api> Call<'_, Api> {
 /// | list | a line is | meaning |
 /// |---|---|---|
 /// | `copies` | `name(arguments) -> result, \|it\| work` | `work` counts when the call has succeeded |
-/// | `watched` | `name(arguments) -> result, \|it, call\| work` | `work` makes the call, and gives its result |
+/// | `watched` | `name(arguments) -> result, \|it, call\| work` | `work` makes the call, and returns its result |
 /// | `excluded` | `name name ...: reason` | the function stays as it is |
 ///
 /// `it` is a [`Call`]. Expects in scope: `Api`, the table's type, and [`Outcome`] for each result type.

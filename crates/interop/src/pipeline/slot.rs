@@ -2,7 +2,7 @@ use super::Pipeline;
 use crate::{Bridge, Result, Shared};
 use bytemuck::Pod;
 
-/// One shared buffer with a queue and a stream of its own, so that a wait for one block's work does
+/// One shared buffer with its own queue and stream, so that a wait for one block's work does
 /// not include another's.
 #[derive(Debug)]
 pub struct Slot<T: Pod> {

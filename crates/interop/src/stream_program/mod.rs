@@ -218,7 +218,7 @@ impl StreamKernel {
     ///
     /// # Safety
     /// - The kernel takes these arguments: the types of what pointers lead to, and of values, are as in its source.
-    /// - It stays inside the memory it is given, and memory that it writes does not overlap another argument.
+    /// - It stays inside the memory passed to it, and memory that it writes does not overlap another argument.
     /// - It ends.
     #[doc(alias = "hipModuleLaunchKernel")]
     pub unsafe fn launch(

@@ -65,7 +65,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A Vulkan device of its own on the bridge's hardware, by PCI address, and patterns that crossed
+    /// Opens its own Vulkan device on the bridge's hardware, by PCI address, and proves it by patterns that cross
     /// between Vulkan, HIP and OpenCL.
     ///
     /// # Errors

@@ -62,7 +62,7 @@ struct Lane {
     stream: hip::Stream,
 }
 
-/// What Vulkan was given, until its fence says that it is done.
+/// Work submitted to Vulkan, until its fence says that it is done.
 struct Flight {
     fence: vk::Fence,
     barriers: [vk::CommandBuffer; 2],

@@ -70,7 +70,7 @@ impl Share {
     }
 }
 
-/// Whether the memory comes from a pool that the device was given access to.
+/// Whether the memory comes from a pool that the device has access to.
 pub(crate) fn grants(allocation: &Allocation, device: &Device) -> bool {
     let share = allocation.kept::<Share>();
     let access = share.and_then(|share| {
