@@ -421,7 +421,7 @@ fn named_by(arch: &str) -> String {
     }
 }
 
-/// Product names of AMD's compute cards (LLVM, "User Guide for AMDGPU Backend", table of processors).
+/// Product names of AMD compute cards (LLVM, "User Guide for AMDGPU Backend", table of processors).
 const PRODUCTS: [(&str, &str); 6] = [
     ("gfx900", "AMD Radeon Instinct MI25"),
     ("gfx906", "AMD Radeon Instinct MI50 or MI60"),

@@ -65,7 +65,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Opens its own Vulkan device on the bridge's hardware, by PCI address, and proves it by patterns that cross
+    /// A link with its own Vulkan device on the bridge's hardware, by PCI address, proven by patterns that crossed
     /// between Vulkan, HIP and OpenCL.
     ///
     /// # Errors
