@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: what the layers cost on the host, measured by each crate's own benches on functions that do nothing, or against
-//! other libraries. Figures of devices are `hipcl bench`'s.
+//! `cargo xtask bench`: the cost of the layers on the host, measured by each crate's own benches on functions that do
+//! nothing, or against other libraries. Figures of devices are `hipcl bench`'s.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub fn run(workspace: &Workspace, packages: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The crates with a folder of benches, by name.
+/// The names of the crates with benches.
 fn with_benches(root: &Path) -> Result<Vec<String>> {
     let crates = root.join("crates");
     let entries = fs::read_dir(&crates).map_err(|error| Error::io(crates.display(), error))?;

@@ -68,13 +68,14 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     test::run(workspace, &[])
 }
 
-/// Removes the folder that only the step before has used: all steps together would fill a small disk.
+/// Removes the folder that only the previous step used: all steps together would fill a small disk.
 fn free(workspace: &Workspace, folder: &str) -> Result<()> {
     let folder = workspace.target().join(folder);
     remove_folder(&folder).map_err(|error| Error::io(folder.display(), error))
 }
 
-/// Without a network, or on another distribution, some things are not there; then the line printed is all that is claimed.
+/// Without a network, or on another distribution, some things are missing; then the printed line is all that is
+/// claimed.
 fn if_it_can_be_had(result: Result<()>) -> Result<()> {
     match result {
         Err(Error::Missing(reason)) => {

@@ -1,4 +1,5 @@
-//! `cargo xtask compile-time`: how long each crate of the raw layer takes to compile, its dependencies being there.
+//! `cargo xtask compile-time`: how long each crate of the raw layer takes to compile, with its dependencies already
+//! built.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +17,10 @@ const CRATES: [&str; 5] = [
     "rocsolver-sys",
 ];
 
-/// What a user of the crate may be made to wait, on two cores.
+/// The longest acceptable wait for a user of the crate, on two cores.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Prints a line for each crate. One over the limit is named and fails nothing: the machine may just be busy.
+/// Prints a line for each crate. One over the limit is reported but is no failure: the machine may just be busy.
 pub fn run(workspace: &Workspace) -> Result<()> {
     let sh = workspace.shell()?;
     let cargo = cargo();

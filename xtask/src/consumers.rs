@@ -1,4 +1,4 @@
-//! `cargo xtask consumers`: each published crate in a program of somebody else.
+//! `cargo xtask consumers`: each published crate in a third-party program.
 //!
 //! The programs lie in `ci/consumers`, outside of the workspace, with one dependency each. A crate that compiles only because
 //! another member of the workspace turns a feature on, or that drags in what a layer must not have, shows here.
@@ -30,7 +30,7 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     };
     let folder = workspace.root().join("ci/consumers");
     let consumers = consumers(&folder)?;
-    // The versions that the workspace uses, not the newest of the day; cargo drops the entries that nobody needs.
+    // The versions that the workspace uses, not the newest of the day; cargo drops the entries that are not needed.
     let (lock, copy) = (
         workspace.root().join("Cargo.lock"),
         folder.join("Cargo.lock"),

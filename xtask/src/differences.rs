@@ -1,6 +1,6 @@
 //! `cargo xtask differences`: the host platform beside AMD's own HIP, on random sequences of calls.
 //!
-//! AMD's library runs on AMD's emulator of a card, in a Debian root below the folder that is named. The sequences and the
+//! AMD's library runs on AMD's emulator of a card, in a Debian root below the named folder. The sequences and the
 //! comparison are those of the test `differences` of `hip-host-capi`.
 
 use std::path::Path;

@@ -13,7 +13,7 @@ use crate::workspace::{Workspace, cargo};
 
 const MDBOOK: &str = "0.5.4";
 
-/// Checks the links, builds both parts and puts them together.
+/// Checks the links, builds both parts and combines them.
 pub fn run(workspace: &Workspace) -> Result<()> {
     let root = workspace.root();
     let mut problems = links::check_book(&root.join("docs/src"));

@@ -13,7 +13,7 @@ pub enum Error {
     Failed(String),
 }
 
-/// What every task returns.
+/// The result of every task.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

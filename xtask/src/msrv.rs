@@ -1,4 +1,4 @@
-//! `cargo xtask msrv`: the oldest compiler that each crate claims to build with, asked.
+//! `cargo xtask msrv`: tries the oldest compiler that each crate claims to build with.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 /// every other chore checks them.
 ///
 /// # Errors
-/// [`Error::Missing`] if a toolchain can't be had here.
+/// [`Error::Missing`] if a toolchain is unavailable here.
 pub fn run(workspace: &Workspace) -> Result<()> {
     let sh = workspace.shell()?;
     let current = cmd!(sh, "rustc --version").quiet().read()?;

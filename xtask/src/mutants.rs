@@ -175,7 +175,7 @@ const TOOL: &str = "cargo-mutants";
 
 const USAGE: &str = "`cargo xtask mutants` takes --most N, --shard K/N and names of packages";
 
-/// What is kept of earlier runs, in the folder of the task.
+/// The results of earlier runs, in the folder of the task.
 const KEPT: &str = "kept.txt";
 
 /// The contents of the files that a run of cargo-mutants changes, beside what it writes.
@@ -326,7 +326,7 @@ fn of_group(workspace: &Workspace, group: &Group, name: &str, asked: &Asked) -> 
 }
 
 impl Group {
-    /// What selects its mutants.
+    /// The arguments that select its mutants.
     fn filter(&self) -> Vec<String> {
         let mut filter: Vec<String> = Vec::new();
         for file in self.files {
@@ -410,7 +410,7 @@ fn note_contents(root: &Path, mutants: &[String], out: &Path) -> Result<()> {
     fs::write(&path, text).map_err(|error| Error::io(path.display(), error))
 }
 
-/// Moves what cargo-mutants found into the outcomes that are kept.
+/// Moves the findings of cargo-mutants into the stored outcomes.
 fn keep(folder: &Path, out: &Path) -> Result<()> {
     let contents = read_or_empty(&out.join(CONTENTS))?;
     let contents: BTreeMap<&str, &str> = contents
@@ -480,7 +480,7 @@ fn read_or_empty(path: &Path) -> Result<String> {
 }
 
 impl Stage {
-    /// What selects the tests, for the builds too.
+    /// The arguments that select the tests, for the builds too.
     fn selection(&self) -> Vec<String> {
         let mut selection: Vec<String> = Vec::new();
         if self.lib.is_some() {
@@ -603,7 +603,7 @@ impl Found {
         })
     }
 
-    /// What needs not be tried again, with a word for each kind.
+    /// What need not be tried again, with a word for each kind.
     fn kinds(&self) -> [(&'static str, &Vec<String>); 3] {
         [
             ("caught", &self.caught),

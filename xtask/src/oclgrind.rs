@@ -1,7 +1,7 @@
 //! `cargo xtask oclgrind`: every OpenCL kernel on a device that checks each access to memory.
 //!
 //! Oclgrind interprets kernels and reports accesses outside of a buffer and data races with their
-//! source lines. Its exit status does not tell, so that its log does: it must hold a planted error
+//! source lines. Its exit status does not show them, so its log must: it must hold a planted error
 //! and nothing else. Its check for uninitialized values is left out: Oclgrind 21.10 reports values
 //! that went through `fma` of a vector, and gives up at LLVM's `freeze`.
 
@@ -22,7 +22,7 @@ const PROGRAM: &str = "kernels";
 const PLANTED: (&str, &str) = ("clmgr", "a_kernel_that_leaves_its_buffer_is_reported");
 
 /// # Errors
-/// [`Error::Missing`] if Oclgrind can't be had here; [`Error::Failed`] with its report.
+/// [`Error::Missing`] if Oclgrind is unavailable here; [`Error::Failed`] with its report.
 pub fn run(workspace: &Workspace) -> Result<()> {
     let sh = workspace.shell()?;
     let folder = workspace.target().join("oclgrind");
@@ -59,7 +59,7 @@ struct Checker {
 }
 
 impl Checker {
-    /// Runs the package's test program; gives what Oclgrind wrote.
+    /// Runs the package's test program; returns what Oclgrind wrote.
     fn test(&self, sh: &Shell, package: &str, args: &[&str]) -> Result<String> {
         match fs::remove_file(&self.log) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

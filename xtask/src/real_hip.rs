@@ -1,4 +1,4 @@
-//! `cargo xtask real-hip`: AMD's own HIP of each supported release, on whatever machine this is.
+//! `cargo xtask real-hip`: AMD's own HIP of each supported release, on any machine.
 //!
 //! The distribution's packages are unpacked into `target/real-hip`, with everything they need down to the C library, so the
 //! release of this machine's system does not matter. The tests of `hip-sys` for the real library then run in there.
@@ -23,7 +23,7 @@ const PROOFS: [&str; 2] = ["hipGetDeviceCount -> ", "HIPRTC "];
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
 /// # Errors
-/// [`Error::Missing`] if the packages can't be had here; [`Error::Failed`] if a library does not answer as it must.
+/// [`Error::Missing`] if the packages are unavailable here; [`Error::Failed`] if a library does not answer as required.
 pub fn run(workspace: &Workspace) -> Result<()> {
     let sh = workspace.shell()?;
     let program = test_program(&sh)?;
@@ -48,7 +48,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Builds the test program; gives its path.
+/// Builds the test program; returns its path.
 fn test_program(sh: &Shell) -> Result<PathBuf> {
     let cargo = cargo();
     let messages = cmd!(
@@ -148,7 +148,7 @@ fn apt(sh: &Shell, suite: &str, folder: &Path) -> std::result::Result<PathBuf, T
     Ok(config)
 }
 
-/// Runs the program with the tree's own dynamic linker; gives the lines that prove that nothing was skipped.
+/// Runs the program with the tree's own dynamic linker; returns the lines that prove that nothing was skipped.
 fn test(sh: &Shell, program: &Path, tree: &Path) -> std::result::Result<Vec<String>, String> {
     let linker = tree.join("usr/lib64/ld-linux-x86-64.so.2");
     let libraries = tree.join(LIBRARIES);

@@ -1,8 +1,8 @@
-//! `cargo xtask setup`: what the demo and the tests need from the machine.
+//! `cargo xtask setup`: provides what the demo and the tests need from the machine.
 //!
 //! Two things: a C++ compiler (the host platform compiles HIP kernels with it) and an OpenCL runtime with
-//! a device. A runtime is looked for first; only without one is a CPU runtime put into `target/`, where `hipcl` and
-//! the tests look by themselves. Nothing is written outside of `target/`, and nothing needs root.
+//! a device. It searches for a runtime first; only without one is a CPU runtime put into `target/`, where `hipcl` and
+//! the tests find it. Nothing is written outside of `target/`, and nothing needs root.
 
 mod compiler;
 mod debian;
@@ -28,7 +28,7 @@ use std::path::PathBuf;
 /// What to do about OpenCL.
 #[derive(Clone, Copy)]
 enum Wish {
-    /// Take what is there; install only when nothing is.
+    /// Use an existing runtime; install only when there is none.
     Any,
     /// A runtime in `target/`, whatever the system has.
     Local,

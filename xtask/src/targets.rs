@@ -5,7 +5,7 @@ use xshell::cmd;
 use crate::error::{Error, Result};
 use crate::workspace::{Workspace, cargo};
 
-/// The crates that promise it.
+/// The crates that support it.
 const CRATES: [&str; 5] = [
     "rocm-loader",
     "hip-sys",
@@ -14,7 +14,7 @@ const CRATES: [&str; 5] = [
     "hsa-sys",
 ];
 
-/// A system, and what of the crates it can have.
+/// A system, and which parts of the crates it supports.
 struct Target {
     triple: &'static str,
     features: &'static [&'static str],
@@ -41,7 +41,7 @@ const TARGETS: [Target; 4] = [
 ];
 
 /// # Errors
-/// [`Error::Missing`] if a target's standard library can't be had here.
+/// [`Error::Missing`] if a target's standard library is unavailable here.
 pub fn run(workspace: &Workspace) -> Result<()> {
     let sh = workspace.shell()?;
     let cargo = cargo();

@@ -170,7 +170,7 @@ impl Summary {
         }
     }
 
-    /// A test that returned early for want of something counts as passed to the test harness, but not here.
+    /// A test that returned early because something is missing counts as passed in the test harness, but not here.
     fn leave_out(&mut self, skipped: u64) {
         self.passed = self.passed.saturating_sub(skipped);
         self.skipped += skipped;

@@ -16,7 +16,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Asks cargo, because the build folder can be moved by a setting or the environment.
+    /// Queries cargo, because a setting or the environment can move the build folder.
     pub fn discover() -> Result<Self> {
         // Set by `cargo run`; the compile-time value would name the folder xtask was built in.
         let manifest =
@@ -54,7 +54,7 @@ impl Workspace {
         &self.target
     }
 
-    /// What `cargo metadata --no-deps` said.
+    /// The output of `cargo metadata --no-deps`.
     pub fn metadata(&self) -> &Value {
         &self.metadata
     }
@@ -74,7 +74,7 @@ pub fn cargo() -> PathBuf {
         .into()
 }
 
-/// Runs one named step and says how long it took, also when it fails.
+/// Runs one named step and prints how long it took, also when it fails.
 pub fn step<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     println!("==> {name}");
     let started = Instant::now();

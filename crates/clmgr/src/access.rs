@@ -4,7 +4,7 @@ use std::fmt;
 
 use opencl_sys::cl_mem_flags;
 
-/// What may be done with memory.
+/// The permitted uses of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Access {
     /// It may be read.
@@ -40,7 +40,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// What kernels and the host may do with a buffer object, as its `cl_mem_flags` say.
+/// What kernels and the host may do with a buffer object, by its `cl_mem_flags`.
 ///
 /// The default lets both do everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +68,7 @@ impl BufferAccess {
         }
     }
 
-    /// Reads the flags of a buffer. A buffer without any is open to all, as OpenCL defines.
+    /// Reads the flags of a buffer. Without any, everything is permitted, as OpenCL defines.
     #[must_use]
     pub fn from_flags(flags: cl_mem_flags) -> Self {
         let has = |flag| flags & flag != 0;

@@ -15,7 +15,7 @@ use crate::usage::Registry;
 
 /// An OpenCL context of one device. A clone is cheap; the last one releases the context.
 ///
-/// There is never a second device in it: on ROCm a context of several devices moves shared virtual
+/// It never has a second device: on ROCm a context of several devices moves shared virtual
 /// memory to the host and keeps a copy of each buffer per device.
 #[derive(Clone)]
 pub struct Context(Arc<Inner>);
@@ -24,9 +24,9 @@ struct Inner {
     raw: Handle,
     device: Device,
     registry: Registry,
-    /// Errors that queues and pools left behind.
+    /// Errors from dropped queues and pools.
     deferred: Arc<Deferred>,
-    /// Made when it is needed; none if it could not be had.
+    /// Made on demand; `None` if that failed.
     order_token: OnceLock<Option<Handle>>,
 }
 
@@ -39,7 +39,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// What `clCreateContext` answers.
+    /// An error from `clCreateContext`.
     #[doc(alias = "clCreateContext")]
     pub fn new(device: &Device) -> Result<Self> {
         let api = device.api();
@@ -68,7 +68,7 @@ impl Context {
         Ok(Self::enter(Handle(raw), device))
     }
 
-    /// The value for a handle, one reference to which is given away.
+    /// The value for a handle; the caller gives up one reference.
     fn enter(raw: Handle, device: &Device) -> Self {
         let value = Arc::new(Inner {
             raw,
@@ -104,7 +104,7 @@ impl Context {
         &self.0.device
     }
 
-    /// The functions that the context's objects are used with.
+    /// The functions for the context's objects.
     #[must_use]
     pub fn api(&self) -> &Api {
         self.0.device.api()
@@ -120,7 +120,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// What `clCreateCommandQueue` answers.
+    /// An error from `clCreateCommandQueue`.
     pub fn queue(&self) -> Result<Queue> {
         Queue::create(self, false)
     }
@@ -129,18 +129,18 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// What `clCreateCommandQueue` answers.
+    /// An error from `clCreateCommandQueue`.
     pub fn profiling_queue(&self) -> Result<Queue> {
         Queue::create(self, true)
     }
 
-    /// A little shared virtual memory that kernels are said to write, so that OpenCL keeps them in
-    /// order; see [`Kernel::launch`](crate::Kernel::launch).
+    /// A small shared virtual memory block that kernels are declared to write, so that OpenCL keeps
+    /// them in order; see [`Kernel::launch`](crate::Kernel::launch).
     pub(crate) fn order_token(&self) -> Option<Handle> {
         *self.0.order_token.get_or_init(|| {
             let (alloc, _) = (self.api().clSVMAlloc?, self.api().clSVMFree?);
             let flags = opencl_sys::CL_MEM_READ_WRITE;
-            // SAFETY: the context is alive; alignment zero means that of OpenCL's largest type.
+            // SAFETY: the context is alive; alignment zero means that of the largest OpenCL type.
             let start = unsafe { alloc(self.raw(), flags, TOKEN_BYTES, 0) };
             (!start.is_null()).then_some(Handle(start))
         })

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::error::Error;
 
-/// The errors of one holder of a queue, kept until asked for. When the holder goes, its errors pass
+/// The errors of one holder of a queue, kept until taken. When the holder goes, its errors pass
 /// to the heir: from a lease to its pool, from a queue or a pool to its context.
 #[derive(Default)]
 pub(crate) struct Deferred {
@@ -22,7 +22,7 @@ struct State {
 }
 
 impl Deferred {
-    /// A program that never asks must not grow without bound.
+    /// A program that never takes them must not grow without bound.
     const MOST: usize = 64;
 
     pub fn with_heir(heir: &Arc<Self>) -> Arc<Self> {

@@ -13,7 +13,7 @@ pub(crate) struct Handle(pub *mut c_void);
 // SAFETY: OpenCL specification, appendix "Shared OpenCL Objects", on multiple host threads: "All
 // OpenCL API calls are thread-safe except those that modify the state of cl_kernel objects". This
 // crate calls those for one kernel object under that object's lock. A pointer into shared virtual
-// memory is only an address here; whoever dereferences it argues for that access.
+// memory is only an address here; code that dereferences it justifies that access.
 unsafe impl Send for Handle {}
 // SAFETY: as for `Send`: a shared handle gives nothing but calls that are thread-safe.
 unsafe impl Sync for Handle {}
@@ -32,7 +32,7 @@ impl<T> Live<T> {
         self.0.lock().as_ref()?.get(&handle)?.upgrade()
     }
 
-    /// Enters `value`; gives the one that lives already, if there is one.
+    /// Enters `value`; returns the live one instead, if there is one.
     pub fn enter(&self, handle: Handle, value: Arc<T>) -> Arc<T> {
         let mut table = self.0.lock();
         let table = table.get_or_insert_default();

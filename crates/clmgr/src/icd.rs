@@ -1,7 +1,7 @@
 //! Drivers that export no OpenCL function but the ICD entry points.
 //!
 //! The extension `cl_khr_icd` says how a loader reaches such a driver: `clIcdGetPlatformIDsKHR`
-//! gives its platforms, and the first field of every object points at the table of functions.
+//! returns its platforms, and the first field of every object points at the table of functions.
 
 use std::ffi::{CStr, c_char, c_void};
 

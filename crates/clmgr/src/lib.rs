@@ -1,4 +1,4 @@
-//! OpenCL manager: finds OpenCL, and gives contexts, queues, buffers, programs and an FFT on it.
+//! OpenCL manager: finds OpenCL, and offers contexts, queues, buffers, programs and an FFT on it.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -37,12 +37,12 @@
 //!
 //! # What this layer does
 //!
-//! * It loads OpenCL at run time. Nothing is linked, and a machine without OpenCL gives an error
+//! * It loads OpenCL at run time. Nothing is linked, and a machine without OpenCL yields an error
 //!   that lists what was tried.
 //! * Every safe call either completes before it returns or is ordered by the queue it names.
 //!   Dropping a buffer never frees memory that enqueued commands still use: each allocation
 //!   remembers the queues that used it and its drop waits for them, because `clSVMFree` does not.
-//! * A choice of memory is refused when it is not possible. It is never changed silently.
+//! * An impossible choice of memory is refused, never changed silently.
 //!
 //! # What it does not do
 //!

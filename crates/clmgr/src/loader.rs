@@ -17,15 +17,15 @@ use crate::handle::Handle;
 const LIBRARY_VARIABLE: &str = "HIPCL_OPENCL";
 /// The folder, near the executable or in `target`, whose `*.icd` files name drivers.
 const DRIVER_FOLDER: &str = "hipcl-opencl";
-/// What an ICD loader answers when it knows no driver.
+/// The code of an ICD loader that knows no driver.
 const PLATFORM_NOT_FOUND: cl_int = -1001;
 
-/// A library that was tried, and why it gave nothing.
+/// A library that was tried, and why it offers no device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
     /// The library, driver file or folder.
     pub path: PathBuf,
-    /// Why it gave no device.
+    /// Why it offers no device.
     pub reason: String,
 }
 
@@ -157,7 +157,7 @@ fn drivers_named_in(folder: &Path) -> Vec<Result<PathBuf, Tried>> {
         .collect()
 }
 
-/// Opens one library and asks it for its platforms.
+/// Opens one library and queries its platforms.
 fn open(path: &Path, hook: &dyn Fn(&mut Api)) -> std::result::Result<Vec<(Handle, Api)>, String> {
     // SAFETY: loading runs the library's initialisers. The library is one that the system or the
     // user names as its OpenCL implementation, which is made to be loaded this way.
@@ -184,7 +184,7 @@ fn open(path: &Path, hook: &dyn Fn(&mut Api)) -> std::result::Result<Vec<(Handle
     Ok(platforms.into_iter().map(|id| (id, api)).collect())
 }
 
-/// The platforms that a table's `clGetPlatformIDs` gives.
+/// The platforms that a table's `clGetPlatformIDs` returns.
 fn platforms(api: &Api) -> Result<Vec<Handle>> {
     let get = slot!(api, clGetPlatformIDs)?;
     collect_platforms("clGetPlatformIDs", |entries, ids, count| {
@@ -194,7 +194,7 @@ fn platforms(api: &Api) -> Result<Vec<Handle>> {
     })
 }
 
-/// Asks for the number of platforms and then for the platforms.
+/// Queries the number of platforms and then the platforms.
 pub(crate) fn collect_platforms(
     name: &str,
     get: impl Fn(cl_uint, *mut cl_platform_id, *mut cl_uint) -> cl_int,

@@ -82,8 +82,8 @@ impl Manager {
         unsafe { Self::load_with(|_| {}) }
     }
 
-    /// As [`load`](Self::load); `hook` may replace functions in each library's table before the
-    /// first of them is called, for instance to count them.
+    /// As [`load`](Self::load); `hook` may replace functions in each library's table before any of
+    /// them is called, for instance to count them.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl Manager {
         })))
     }
 
-    /// The libraries that gave devices, in the order of the search.
+    /// The libraries that offer devices, in search order.
     #[must_use]
     pub fn libraries(&self) -> &[LibraryInfo] {
         &self.0.libraries
@@ -189,8 +189,7 @@ impl Manager {
         self.0.devices.clone()
     }
 
-    /// Where foreign contexts, queues and buffers of the library that `device` came from are
-    /// brought in.
+    /// Adopts foreign contexts, queues and buffers of the library that `device` came from.
     #[must_use]
     pub fn external(&self, device: &Device) -> ExternalContexts {
         self.0
@@ -216,7 +215,7 @@ impl Manager {
         unsafe { self.external(device).queue_for_buffer(buffer) }
     }
 
-    /// What was tried and gave nothing.
+    /// The libraries that were tried and offer no device.
     #[must_use]
     pub fn tried(&self) -> &[Tried] {
         &self.0.tried
@@ -232,7 +231,7 @@ impl fmt::Debug for Manager {
     }
 }
 
-/// Says that a platform has no device, with the cause if known.
+/// The message that a platform has no device, with the cause if known.
 fn without_device(api: &Api, platform: Handle) -> String {
     let name = platform_text(api, platform, opencl_sys::CL_PLATFORM_NAME).unwrap_or_default();
     let cause = pocl::without_device(&name, |variable| std::env::var_os(variable));

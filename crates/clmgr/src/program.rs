@@ -19,7 +19,7 @@ use crate::kernel::name::Names;
 /// Makes the compiler keep what [`Kernel`] checks arguments by.
 pub(crate) const ARGUMENT_INFO: &str = "-cl-kernel-arg-info";
 
-/// A program built for its context's device. A clone is the same program.
+/// A program built for its context's device. Clones name the same program.
 #[derive(Clone)]
 pub struct Program(Arc<Inner>);
 
@@ -36,8 +36,8 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// [`Error::Build`] with the compiler's log and the source line it complains of;
-    /// [`Error::Nul`], [`Error::Zero`] for a text that OpenCL can't take.
+    /// [`Error::Build`] with the compiler's log and the source line it names; [`Error::Nul`], [`Error::Zero`] for a
+    /// text that OpenCL can't take.
     #[doc(alias = "clCreateProgramWithSource")]
     #[doc(alias = "clBuildProgram")]
     pub fn build(context: &Context, source: &str, options: &str) -> Result<Self> {
@@ -73,8 +73,8 @@ impl Program {
         Self::link(context, raw, source, options)
     }
 
-    /// Loads what [`binary`](Self::binary) returned: code for this device and driver. A driver may also
-    /// take other code, such as NVIDIA's PTX or an AMD code object from HIPRTC.
+    /// Loads what [`binary`](Self::binary) returned: code for this device and driver. A driver may also accept other
+    /// code, such as NVIDIA's PTX or an AMD code object from HIPRTC.
     ///
     /// A driver need not keep the parameters' types in a binary. Launches then check less.
     ///
@@ -134,8 +134,8 @@ impl Program {
         Ok(program)
     }
 
-    /// The same program, and its kernels tell what their parameters are: this one, or if its driver kept nothing of that in
-    /// the cached binary that it was loaded from, one that is built from the source.
+    /// The same program, with kernels that report their parameters: this one, or, if the cached binary it was loaded
+    /// from lacks that, one built from the source.
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSupported`] if this is no SPIR-V module or the device takes none, [`Error::Build`].
+    /// [`Error::NotSupported`] if this is no SPIR-V module or the device accepts none, [`Error::Build`].
     ///
     /// # Safety
     ///
@@ -206,8 +206,8 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if it cannot be read, and what [`build`](Self::build),
-    /// [`from_spirv`](Self::from_spirv) and [`from_binary`](Self::from_binary) answer.
+    /// [`Error::File`] if it cannot be read, and the errors of [`build`](Self::build), [`from_spirv`](Self::from_spirv)
+    /// and [`from_binary`](Self::from_binary).
     ///
     /// # Safety
     ///
@@ -283,7 +283,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// What `clGetProgramInfo` answers.
+    /// An error from `clGetProgramInfo`.
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         let get = slot!(self.0.context.api(), clGetProgramInfo)?;
         let what = opencl_sys::CL_PROGRAM_KERNEL_NAMES;
@@ -299,11 +299,11 @@ impl Program {
             .collect())
     }
 
-    /// What the compiler had to say, warnings included.
+    /// The compiler's log, warnings included.
     ///
     /// # Errors
     ///
-    /// What `clGetProgramBuildInfo` answers.
+    /// An error from `clGetProgramBuildInfo`.
     #[doc(alias = "clGetProgramBuildInfo")]
     pub fn build_log(&self) -> Result<String> {
         self.build_text(opencl_sys::CL_PROGRAM_BUILD_LOG)
@@ -313,7 +313,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// What `clGetProgramBuildInfo` answers.
+    /// An error from `clGetProgramBuildInfo`.
     pub fn build_options(&self) -> Result<String> {
         self.build_text(opencl_sys::CL_PROGRAM_BUILD_OPTIONS)
     }
@@ -335,11 +335,11 @@ impl Program {
         })
     }
 
-    /// The device's code for this program; empty where the driver gives none.
+    /// The device's code for this program; empty where the driver returns none.
     ///
     /// # Errors
     ///
-    /// What `clGetProgramInfo` answers.
+    /// An error from `clGetProgramInfo`.
     pub fn binary(&self) -> Result<Vec<u8>> {
         let get = slot!(self.0.context.api(), clGetProgramInfo)?;
         let mut size = 0usize;

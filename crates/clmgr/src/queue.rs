@@ -16,11 +16,10 @@ use crate::event::UserEvent;
 use crate::handle::{Handle, Live};
 use crate::sweep::Sweep;
 
-/// An in-order command queue. A clone is the same queue.
+/// An in-order command queue. Clones name the same queue.
 ///
 /// Each command takes a number once it is enqueued, and the queue remembers up to which number all
-/// commands have ended. Memory that the queue used can tell from the two whether it must still
-/// wait before it is freed.
+/// commands have ended. From the two, memory that the queue used knows whether it must still wait before it is freed.
 #[derive(Clone)]
 pub struct Queue {
     inner: Arc<Inner>,
@@ -55,7 +54,7 @@ impl Default for Held {
     }
 }
 
-/// The fewest events that are worth asking for.
+/// The fewest events worth a query.
 const FEW: usize = 64;
 
 static LIVE: Live<Inner> = Live::new();
@@ -102,7 +101,7 @@ impl Queue {
         Ok(Self::enter(Handle(raw), context, profiling))
     }
 
-    /// The value for a handle, one reference to which is given away.
+    /// The value for a handle; the caller gives up one reference.
     fn enter(raw: Handle, context: &Context, profiling: bool) -> Self {
         let value = Arc::new(Inner {
             raw,
@@ -174,11 +173,11 @@ impl Queue {
         Ok(())
     }
 
-    /// Hands every command enqueued so far to the device.
+    /// Submits every command enqueued so far to the device.
     ///
     /// # Errors
     ///
-    /// What `clFlush` answers.
+    /// An error from `clFlush`.
     #[doc(alias = "clFlush")]
     pub fn flush(&self) -> Result<()> {
         let flush = slot!(self.inner.context.api(), clFlush)?;
@@ -186,12 +185,11 @@ impl Queue {
         check(unsafe { flush(self.raw()) }, || "clFlush".to_owned())
     }
 
-    /// Makes every later command of this queue wait for `event`, which may be of another queue of
-    /// the same context.
+    /// Makes every later command of this queue wait for `event`, also one of another queue of the same context.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`], or what `clEnqueueBarrierWithWaitList` answers.
+    /// [`Error::ContextMismatch`], or an error from `clEnqueueBarrierWithWaitList`.
     #[doc(alias = "clEnqueueBarrierWithWaitList")]
     pub fn wait_for(&self, event: &Event) -> Result<()> {
         if event.context() != self.context() {
@@ -205,7 +203,7 @@ impl Queue {
         let barrier = slot!(self.inner.context.api(), clEnqueueBarrierWithWaitList)?;
         let list = [event.raw()];
         let mut own: cl_event = std::ptr::null_mut();
-        // PoCL 3.1 aborts the process if a barrier fails whose event nobody holds, and a user event
+        // PoCL 3.1 aborts the process if a barrier fails whose event has no holder, and a user event
         // may make it fail.
         let place = match event.queue() {
             None => &raw mut own,
@@ -225,12 +223,12 @@ impl Queue {
     ///
     /// OpenCL takes events only within one context. Between two, the end of the event calls back,
     /// and the callback ends a user event of this queue's context: the host's threads take part, but
-    /// none waits. If the event's command fails, the user event fails too; what commands that wait
-    /// for it do then is the driver's choice.
+    /// none waits. If the event's command fails, the user event fails too; the driver decides what waiting commands do
+    /// then.
     ///
     /// # Errors
     ///
-    /// What `clEnqueueBarrierWithWaitList`, `clCreateUserEvent` or `clSetEventCallback` answers.
+    /// An error from `clEnqueueBarrierWithWaitList`, `clCreateUserEvent` or `clSetEventCallback`.
     pub fn wait_for_any(&self, event: &Event) -> Result<()> {
         if event.context() == self.context() {
             return self.wait_for(event);
@@ -247,7 +245,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// As [`wait_for_any`](Self::wait_for_any), or what `clEnqueueMarkerWithWaitList` answers.
+    /// As [`wait_for_any`](Self::wait_for_any), or an error from `clEnqueueMarkerWithWaitList`.
     pub fn wait_for_queue(&self, other: &Queue) -> Result<()> {
         if self == other {
             return Ok(());
@@ -259,7 +257,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// What `clEnqueueMarkerWithWaitList` answers.
+    /// An error from `clEnqueueMarkerWithWaitList`.
     #[doc(alias = "clEnqueueMarkerWithWaitList")]
     pub fn record(&self) -> Result<Event> {
         let marker = slot!(self.inner.context.api(), clEnqueueMarkerWithWaitList)?;
@@ -280,8 +278,7 @@ impl Queue {
 
     /// The queue's handle, valid for as long as a clone of this value lives.
     ///
-    /// Commands that are enqueued through it are not known to the buffers they use: see
-    /// [`SvmBuffer::note_use`](crate::SvmBuffer::note_use).
+    /// Buffers do not know of commands enqueued through it: see [`SvmBuffer::note_use`](crate::SvmBuffer::note_use).
     #[must_use]
     pub fn raw(&self) -> cl_command_queue {
         self.inner.raw.0
@@ -366,7 +363,8 @@ impl fmt::Debug for WeakQueue {
 }
 
 impl Inner {
-    /// Keeps an event until it has ended. Asking costs a call for each, so that it is done when as many have come as were left.
+    /// Keeps an event until it has ended. A check costs a call for each, so it happens when as many have come as were
+    /// left.
     fn hold(&self, event: Handle) {
         let ended: Vec<Handle> = {
             let mut held = self.held.lock();

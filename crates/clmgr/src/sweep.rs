@@ -2,7 +2,7 @@
 
 /// The length at which to look through a growing list for entries that are over.
 ///
-/// Asking about an entry costs a call of a driver. The list is looked through when as many entries have arrived as were
+/// Checking an entry costs a driver call. The list is looked through when as many entries have arrived as were
 /// left the last time, so that an entry costs a constant number of calls on average and the list stays below twice
 /// the entries in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Sweep {
         len >= self.due_at
     }
 
-    /// The list was looked through: `left` entries remain. Those that were asked for the first time are not `known` to be in
+    /// The list was looked through: `left` entries remain. Those checked for the first time are not `known` to be in
     /// use, and do not delay the next look.
     pub fn done(&mut self, left: usize, known: usize) {
         self.due_at = left + known.max(self.least);

@@ -1,8 +1,8 @@
 //! Which queues have used an allocation, so that it is not freed under them.
 //!
 //! `clSVMFree` and the memory under `CL_MEM_USE_HOST_PTR` do not wait for commands. Each allocation
-//! therefore keeps the last command of every queue that used it, and its drop waits for those. A
-//! raw handle in a kernel's arguments is led back to its allocation by the context's registry.
+//! therefore keeps the last command of every queue that used it, and its drop waits for those. The context's registry
+//! traces a raw handle in a kernel's arguments back to its allocation.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -22,7 +22,7 @@ pub(crate) struct Usage(Mutex<Uses>);
 
 struct Uses {
     list: Vec<Use>,
-    /// When to ask which commands have ended: the owners of the queues may never wait for them.
+    /// When to check which commands have ended: the owners of the queues may never wait for them.
     sweep: Sweep,
 }
 
@@ -42,7 +42,7 @@ struct Use {
     mark: Option<(u64, Event)>,
 }
 
-/// The fewest queues that are worth asking for.
+/// The fewest queues worth a check.
 const FEW: usize = 16;
 
 impl Use {
@@ -80,7 +80,7 @@ impl Uses {
 }
 
 impl Usage {
-    /// Notes that the command `number` of `queue` uses the allocation.
+    /// Records that the command `number` of `queue` uses the allocation.
     pub fn note(&self, queue: &Queue, number: u64) {
         let uses = &mut *self.0.lock();
         let known = uses.list.iter_mut().find(|known| known.queue == *queue);
@@ -131,7 +131,7 @@ impl Usage {
     }
 
     /// Waits for every use, for a drop: the queues keep what fails for their next
-    /// [`finish`](Queue::finish). Tells whether every use has ended.
+    /// [`finish`](Queue::finish). Returns whether every use has ended.
     pub fn wait_in_drop(&self) -> bool {
         let mut ended = true;
         for (queue, _) in self.pending() {
@@ -176,7 +176,7 @@ struct Known {
 }
 
 impl Registry {
-    /// Adds an owner of `object` and gives the usage that all owners share: the one that is known
+    /// Adds an owner of `object` and returns the usage that all owners share: the one that is known
     /// already, else `usage`.
     pub fn add_object(
         &self,

@@ -76,8 +76,8 @@ unsafe extern "C" fn wait(count: cl_uint, events: *const cl_event) -> cl_int {
     let real = REAL.get().unwrap().clWaitForEvents.unwrap();
     // SAFETY: the caller's list has one event at least.
     let reads = is_held_back(unsafe { *events });
-    // Whoever waits for the target's queue waits for what is held back. Whoever waits for a read of the next copy
-    // has read over the piece by then.
+    // A wait for the target's queue waits for what is held back. By the end of a wait for a read of the next copy, the
+    // piece has been read over.
     if !reads {
         let_go();
     }

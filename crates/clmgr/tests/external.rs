@@ -371,7 +371,7 @@ fn our_queue_and_a_foreign_one_of_the_same_context_take_turns() {
     assert!(event && last, "the foreign queue did not wait for ours");
 }
 
-/// Runs a long kernel on `first` and, after `order`, a copy of its result on `second`. Tells
+/// Runs a long kernel on `first` and, after `order`, a copy of its result on `second`. Returns
 /// whether the kernel had ended when the copy had, and whether the copy holds its result.
 fn spin_then_copy(
     context: &Context,

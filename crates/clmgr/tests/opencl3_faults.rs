@@ -164,7 +164,7 @@ fn check<B: Kind>() {
     gated.open_while(|| drop(buffer));
     assert!(pending.wait().unwrap().iter().all(|&x| x == 11));
 
-    // The host's memory goes first: the drop waits, and nobody else's memory is written.
+    // The host's memory goes first: the drop waits, and no other memory is written.
     let mut buffer = B::new(&context).unwrap();
     let gated = Gated::new(&context);
     buffer.fill(&gated.queue, 12);
@@ -177,7 +177,7 @@ fn check<B: Kind>() {
     );
     queue.finish().unwrap();
 
-    // Nobody waits at all: the memory is lost, and nobody else's is written.
+    // Nothing waits at all: the memory is lost, and no other is written.
     let gated = Gated::new(&context);
     buffer.fill(&gated.queue, 13);
     mem::forget(buffer.read(&gated.queue, vec![0; LEN]));

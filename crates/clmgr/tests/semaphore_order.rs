@@ -180,7 +180,7 @@ fn an_imported_semaphore_is_signalled_by_others_too() {
     let imported =
         unsafe { Semaphore::import(&context, SemaphoreKind::OPAQUE_FD, fd.into()) }.unwrap();
     take_calls();
-    // Nobody here has signalled it, and nobody here knows who will.
+    // Nothing here has signalled it, and nothing here knows what will.
     for _ in 0..2 {
         imported.wait(&queue).unwrap().wait().unwrap();
     }

@@ -1,14 +1,14 @@
 //! The driver's codes as HIP's.
 //!
-//! HIP took most numbers over from CUDA, but not all: a code that HIP has no number for becomes the one that says the
-//! same to a caller, and never another code's number by accident.
+//! HIP took most numbers over from CUDA, but not all: a code without a HIP number becomes the one with the same meaning
+//! to a caller, and never another code's number by accident.
 
 use cudarc::driver::sys::CUresult as Cu;
 use hip_sys::hipError_t as Hip;
 
 use crate::log;
 
-/// Every code of the driver that HIP's documentation gives a meaning to.
+/// Every driver code that HIP's documentation defines.
 const CODES: &[(Cu, Hip)] = &[
     (Cu::CUDA_ERROR_INVALID_VALUE, Hip::hipErrorInvalidValue),
     (Cu::CUDA_ERROR_OUT_OF_MEMORY, Hip::hipErrorOutOfMemory),
@@ -184,7 +184,7 @@ const CODES: &[(Cu, Hip)] = &[
     ),
 ];
 
-/// What HIP says where the driver says `code`; `hipErrorUnknown` where HIP has no word for it.
+/// The HIP code for the driver's `code`; `hipErrorUnknown` where HIP has none.
 pub(crate) fn of(code: u32) -> Hip {
     if code == 0 {
         return Hip::hipSuccess;
@@ -212,7 +212,7 @@ fn failed(code: u32, function: &'static str) -> Hip {
     hip
 }
 
-/// The answer for a function that this driver is too old for.
+/// The error for a function that this driver is too old for.
 #[cold]
 pub(crate) fn missing(function: &'static str) -> Hip {
     log::driver(

@@ -18,7 +18,7 @@ pub(crate) const UNSUPPORTED: hipError_t = hipError_t::hipErrorNotSupported;
 
 thread_local! {
     static LAST: Cell<hipError_t> = const { Cell::new(hipError_t::hipSuccess) };
-    /// The last result that was an error; results that are none leave it.
+    /// The last result that was an error; successes leave it unchanged.
     static LAST_FAILURE: Cell<hipError_t> = const { Cell::new(hipError_t::hipSuccess) };
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn entry(body: impl FnOnce() -> Result) -> hipError_t {
     code
 }
 
-/// Stores a result at a pointer that the C caller gave, refusing null.
+/// Stores a result at the C caller's pointer, refusing null.
 ///
 /// # Safety
 /// `out` is null or valid for writing one `T`.
@@ -89,7 +89,7 @@ pub(crate) unsafe extern "C" fn peek_at_last_error() -> hipError_t {
     LAST.get()
 }
 
-/// The last failure since this was last asked, which later successes do not hide (hipamd/src/hip_error.cpp).
+/// The last failure since the last call, which later successes do not hide (hipamd/src/hip_error.cpp).
 pub(crate) unsafe extern "C" fn ext_get_last_error() -> hipError_t {
     LAST_FAILURE.replace(hipError_t::hipSuccess)
 }

@@ -34,7 +34,7 @@ fn create(out: *mut hipEvent_t, hip: c_uint) -> Result {
     unsafe { here()?.cuEventCreate(out, flags) }
 }
 
-/// HIP's word for a handle that is none.
+/// HIP's code for an invalid handle.
 fn some(event: hipEvent_t) -> Result {
     if event.is_null() {
         return Err(hipError_t::hipErrorInvalidHandle);

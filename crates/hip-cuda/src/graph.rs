@@ -65,7 +65,7 @@ calls! {
         not_null!(node, out);
         here()?.cuGraphNodeGetType(node, out.cast())
     }
-    /// CUDA 12 and later name no node and write no log; the code says what there is to say.
+    /// CUDA 12 and later name no node and write no log; the code is all there is.
     fn hipGraphInstantiate(
         out: *mut hipGraphExec_t, graph: hipGraph_t, node: *mut hipGraphNode_t, log: *mut c_char, log_bytes: usize,
     ) {

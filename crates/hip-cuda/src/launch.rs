@@ -9,7 +9,7 @@ use crate::device::here;
 use crate::error::{INVALID, Result, not_null};
 use crate::table::calls;
 
-/// What every CUDA device gives a block without being asked.
+/// The shared memory that every CUDA device gives a block by default.
 const SHARED_WITHOUT_ASKING: c_uint = 48 * 1024;
 
 /// HIP's marks in the list of `extra` arguments. CUDA ends the list with 0, HIP with 3.
@@ -64,7 +64,7 @@ fn check(function: hipFunction_t, grid: [c_uint; 3], block: [c_uint; 3]) -> Resu
     Ok(())
 }
 
-/// CUDA gives more than 48 KiB only to a kernel that asked; HIP's kernels do not ask.
+/// CUDA grants more than 48 KiB only to a kernel that opted in; HIP kernels do not.
 ///
 /// # Safety
 /// A live function.

@@ -1,4 +1,5 @@
-//! Structures that HIP took over from CUDA are passed on as they are. This file holds both to each other, at compile time.
+//! Structures that HIP took over from CUDA are passed on unchanged. This file checks both against each other, at
+//! compile time.
 
 use std::mem::{offset_of, size_of};
 
@@ -87,7 +88,7 @@ same!(
 same!(hip_sys::hipIpcMemHandle_t, cu::CUipcMemHandle);
 same!(hip_sys::hipIpcEventHandle_t, cu::CUipcEventHandle);
 
-/// Numbers that are passed on as they are.
+/// Numbers that are passed on unchanged.
 const _: () = {
     use hip_sys::*;
     assert!(

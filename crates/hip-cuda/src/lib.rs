@@ -1,12 +1,12 @@
 //! HIP, HIPRTC, rocBLAS and rocSOLVER over the CUDA driver, NVRTC, cuBLAS and cuSOLVER.
 //!
 //! The same binaries that call ROCm through the tables of `hip-sys`, `rocblas-sys` and `rocsolver-sys` run on an NVIDIA
-//! GPU: each slot is a C function with HIP's arguments, codes and duties. A slot whose function is not built is empty.
-//! Nothing is linked: the libraries are opened at run time, and without them [`open`] says what is missing.
+//! GPU: each slot is a C function with HIP's arguments, codes and obligations. A slot whose function is not built is
+//! empty. Nothing is linked: the libraries are opened at run time, and without them [`open`] reports what is missing.
 //!
 //! | module | what |
 //! |---|---|
-//! | `cuda` | NVIDIA's libraries, as tables of functions that answer `Result` |
+//! | `cuda` | NVIDIA's libraries, as tables of functions that return `Result` |
 //! | `code`, `error` | CUDA's codes as HIP's; a thread's last error |
 //! | `device` | devices, their attributes, the context that each thread works in |
 //! | `memory` | allocation, copies, fills, pools, virtual memory, file descriptors |
@@ -19,7 +19,7 @@
 //!
 //! | matter | HIP on Linux | CUDA | here |
 //! |---|---|---|---|
-//! | file descriptor given to an import | stays the caller's | is taken | duplicated before it is given away |
+//! | file descriptor passed to an import | stays the caller's | is taken over | duplicated before the import |
 //! | `hipMemImportFromShareableHandle` | pointer to the descriptor (before 7.1) | the descriptor | as HIP 6.4 |
 //! | `hipMalloc(0)` | success, null | an error | as HIP |
 //! | `hipMemset`, `hipMemcpy` on the device | complete on return | may return earlier | complete on return |
@@ -82,7 +82,7 @@ pub struct Unavailable(String);
 /// Opens NVIDIA's libraries.
 ///
 /// # Errors
-/// There is no driver, or it does not start. A missing library above the driver is no error; the field says why.
+/// There is no driver, or it does not start. A missing library above the driver is no error; its field says why.
 pub fn open() -> Result<Opened, Unavailable> {
     let driver = cuda::opened_driver().map_err(|cause| Unavailable(cause.to_owned()))?;
     Ok(Opened {
@@ -100,7 +100,7 @@ pub fn open() -> Result<Opened, Unavailable> {
     })
 }
 
-/// The table of HIPRTC's functions. Without NVRTC they answer `HIPRTC_ERROR_INTERNAL_ERROR`.
+/// The HIPRTC function table. Without NVRTC its functions return `HIPRTC_ERROR_INTERNAL_ERROR`.
 #[must_use]
 pub const fn rtc_api() -> hip_sys::RtcApi {
     rtc::api()

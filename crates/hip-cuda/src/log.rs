@@ -10,7 +10,7 @@ fn wanted() -> bool {
     })
 }
 
-/// One line about a function of NVIDIA's libraries.
+/// One line about a function of the NVIDIA libraries.
 pub(crate) fn driver(function: &'static str, reason: impl Display) {
     if wanted() {
         eprintln!("hip-cuda: {function}: {reason}");

@@ -24,7 +24,7 @@ calls! {
         not_null!(out, image);
         here()?.cuModuleLoadData(out, image)
     }
-    /// The options speak to AMD's linker and have no effect here, as they have none there.
+    /// The options address AMD's linker, where they have no effect, and have none here.
     fn hipModuleLoadDataEx(
         out: *mut hipModule_t, image: *const c_void, _count: c_uint, _options: *mut hipJitOption, _values: *mut *mut c_void,
     ) {

@@ -2,11 +2,11 @@
 
 use crate::{device, error, event, graph, launch, memory, module, stream};
 
-/// Defines C functions of HIP under their own names, and a function that puts them into the table.
+/// Defines HIP's C functions under their own names, and a function that puts them into the table.
 ///
-/// A body runs in [`crate::error::entry`] and returns `Result`. It is an `unsafe` block as a whole, for one reason that
-/// is the same everywhere: an argument is either passed on to the driver's function of the same contract, or read and
-/// written as HIP's documentation of the function promises the caller does, after `null` was refused.
+/// A body runs in [`crate::error::entry`] and returns `Result`. It is an `unsafe` block as a whole, for one reason
+/// everywhere: an argument is either passed on to the driver function with the same contract, or read and written as
+/// HIP's documentation requires the caller to allow, after `null` was refused.
 macro_rules! calls {
     (
         $(#[$meta:meta])*
@@ -30,7 +30,7 @@ macro_rules! calls {
 }
 pub(crate) use calls;
 
-/// The table of HIP's functions. It can be had without a driver; its functions answer `hipErrorNoDevice` then.
+/// The HIP function table. It is available without a driver; its functions then return `hipErrorNoDevice`.
 #[must_use]
 pub const fn hip_api() -> hip_sys::Api {
     let mut api = hip_sys::Api::EMPTY;

@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 use hip_sys::{dim3, hipError_t, hipMemcpyKind, hipStream_t};
 use model::registered;
 
-/// The first words of what `__hipRegisterFatBinary` is given (hipamd/src/hip_platform.cpp).
+/// The first words of the argument of `__hipRegisterFatBinary` (hipamd/src/hip_platform.cpp).
 #[repr(C)]
 struct Wrapper {
     magic: c_uint,

@@ -8,7 +8,7 @@ use rocblas_sys::{rocblas_handle, rocblas_status};
 
 use crate::absent::Absent;
 
-/// Not built. The sizes that follow `count` are not looked at: in C the caller removes what it passed.
+/// Not built. The sizes that follow `count` are not read: in C the caller removes what it passed.
 #[unsafe(no_mangle)]
 extern "C" fn rocblas_set_optimal_device_memory_size_impl(
     _handle: rocblas_handle,

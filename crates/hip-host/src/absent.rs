@@ -1,11 +1,11 @@
-//! The answer of functions that are declared but not built, for those who must export them nevertheless.
+//! The result of functions that are declared but not built, for code that must export them nevertheless.
 
 use hip_sys::hipError_t;
 
 use crate::error::entry;
 use crate::log;
 
-/// Answers `hipErrorNotSupported` for the HIP function `call`, which thereby is the thread's last error.
+/// Returns `hipErrorNotSupported` for the HIP function `call` and makes it the thread's last error.
 pub fn hip(call: &'static str) -> hipError_t {
     entry(call, || {
         report(call);
@@ -13,7 +13,7 @@ pub fn hip(call: &'static str) -> hipError_t {
     })
 }
 
-/// Says on standard error that `call` is not built, if `HIP_HOST_LOG` asks for it.
+/// Reports on standard error that `call` is not built, if `HIP_HOST_LOG` requests it.
 pub fn report(call: &'static str) {
     log::refused(call, format_args!("not built on the host platform"));
 }

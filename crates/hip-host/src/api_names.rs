@@ -1,6 +1,7 @@
 //! HIP function names, by the numbers that tracers use.
 //!
-//! The numbers change from release to release. These were asked of ROCm 7.2.4, number by number.
+//! The numbers change from release to release. These were queried from ROCm 7.2.4, number by
+//! number.
 
 use std::ffi::{CString, c_char};
 use std::sync::LazyLock;

@@ -3,11 +3,11 @@
 /// How far a function is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// As on ROCm, as far as a device without a card can be.
+    /// As on ROCm, as far as possible without a card.
     Done,
-    /// Built, but for what is said.
+    /// Built, except for what the text names.
     Partial(&'static str),
-    /// Not built: answers the API's error for that.
+    /// Not built: returns the API's error for that.
     Absent,
 }
 
@@ -17,7 +17,7 @@ const KEPT: &str = "kept and told again, without effect";
 const NOT_REGISTERED: &str =
     "there are no registered functions and variables, so always the error for an unknown one";
 
-/// What is missing of the functions that are built in part.
+/// What partially built functions lack.
 const PARTIAL: &[(&str, &str)] = &[
     ("hipCtxDisablePeerAccess", "without effect, as on ROCm"),
     ("hipCtxEnablePeerAccess", "without effect, as on ROCm"),
@@ -153,7 +153,7 @@ fn coverage(name: &str, is_built: bool) -> Coverage {
     }
 }
 
-/// All names of a table with what is built of each.
+/// All names of a table with the coverage of each.
 fn of(slots: Slots, present: Vec<&'static str>) -> Vec<(&'static str, Coverage)> {
     slots
         .iter()

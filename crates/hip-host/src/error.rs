@@ -13,7 +13,7 @@ pub(crate) type Result<T = ()> = std::result::Result<T, hipError_t>;
 
 thread_local! {
     static LAST: Cell<hipError_t> = const { Cell::new(hipError_t::hipSuccess) };
-    /// The last result that was an error; results that are none leave it.
+    /// The last result that was an error; successes leave it unchanged.
     static LAST_FAILURE: Cell<hipError_t> = const { Cell::new(hipError_t::hipSuccess) };
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
@@ -62,7 +62,7 @@ pub(crate) unsafe extern "C" fn peek_at_last_error() -> hipError_t {
     LAST.get()
 }
 
-/// The last failure since this was last asked, which later successes do not hide (hipamd/src/hip_error.cpp).
+/// The last failure since the last call, which later successes do not hide (hipamd/src/hip_error.cpp).
 pub(crate) unsafe extern "C" fn ext_get_last_error() -> hipError_t {
     LAST_FAILURE.replace(hipError_t::hipSuccess)
 }
@@ -210,7 +210,7 @@ pub(crate) unsafe extern "C" fn drv_get_error_string(
     drv_text("hipDrvGetErrorString", code, out, |(_, text)| text)
 }
 
-/// Stores a result at a pointer the C caller gave, refusing null.
+/// Stores a result at the C caller's pointer, refusing null.
 ///
 /// # Safety
 /// `out` is null or valid for writing one `T`.

@@ -1,4 +1,4 @@
-//! Fault injection and delayed completion, for testing how callers cope.
+//! Fault injection and delayed completion, to test how callers cope.
 //!
 //! `HIP_HOST_FAIL=call:n[:code]` makes the `n`-th call of `call` (counted from one) fail with `code` (decimal; left out,
 //! the API's "unknown error"). A star for `n` fails every call. `async/call:n[:code]` fails the command that `call` put
@@ -134,7 +134,7 @@ pub(crate) fn delay() -> Option<Duration> {
     }
 }
 
-/// Counts this call and says whether it is to fail.
+/// Counts this call and returns whether it should fail.
 pub(crate) fn injected(call: &str) -> Option<Injected> {
     read_environment();
     if !ARMED.load(Ordering::Acquire) {

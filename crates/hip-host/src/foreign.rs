@@ -1,7 +1,7 @@
-//! OpenCL's part in the model: its memory, made known to HSA, and its kernels, launched on HIP's streams.
+//! OpenCL's part in the model: its memory, registered with HSA, and its kernels, launched on HIP streams.
 //!
 //! On ROCm the HSA runtime is shared by HIP and OpenCL, so HIP can ask it about OpenCL's allocations. Here the OpenCL
-//! library is a stranger's, so whoever pairs the two tells the model. What HIP then makes of such memory follows ROCm:
+//! library is a stranger's, so the code that pairs the two informs the model. HIP then treats such memory as ROCm does:
 //! good as a kernel or rocBLAS argument, hardly anything else.
 
 use std::ffi::c_void;
@@ -27,7 +27,7 @@ pub enum ForeignKind {
     HostFine,
 }
 
-/// Why memory could not be made known or forgotten.
+/// Why memory could not be registered or unregistered.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No memory, or more than an address space holds.
@@ -50,7 +50,7 @@ pub enum Error {
         /// Length.
         bytes: usize,
     },
-    /// The address was not given to `adopt`.
+    /// The address was not passed to `adopt`.
     #[error(
         "release({ptr:#x}): no memory was adopted at this address; pass the address given to adopt"
     )]
@@ -58,7 +58,7 @@ pub enum Error {
         /// The address.
         ptr: usize,
     },
-    /// The host platform was told to have fewer devices.
+    /// The host platform has fewer devices.
     #[error(
         "adopt: the host platform has no device {ordinal}; set HIP_HOST_DEVICES to at least {}",
         ordinal + 1
@@ -69,7 +69,7 @@ pub enum Error {
     },
 }
 
-/// Makes `bytes` bytes at `ptr` known as OpenCL's on device 0.
+/// Registers `bytes` bytes at `ptr` as OpenCL memory on device 0.
 ///
 /// # Errors
 /// [`Error`], if the range is empty, overlaps something known, or there is no device.
@@ -81,8 +81,8 @@ pub unsafe fn adopt(ptr: *mut c_void, bytes: usize, kind: ForeignKind) -> Result
     unsafe { adopt_on(ptr, bytes, kind, 0) }
 }
 
-/// As [`adopt`], for memory of the device with this ordinal: HSA tells the owner, while HIP takes foreign memory for
-/// device 0's, whoever owns it (`rocclr/platform/memory.hpp`, user data of the arena).
+/// As [`adopt`], for memory of the device with this ordinal: HSA reports the owner, while HIP takes foreign memory for
+/// device 0's, whatever its owner (`rocclr/platform/memory.hpp`, user data of the arena).
 ///
 /// # Errors
 /// As [`adopt`].
@@ -143,7 +143,8 @@ fn enter(
     registry::add_borrowed(allocation).map_err(|_| Error::Known { ptr: start, bytes })
 }
 
-/// Whether OpenCL's kernels may touch memory of `hipMalloc`: not at `HIP_HOST_STRICT=2`, where such an access ends the process.
+/// Whether OpenCL kernels may touch memory of `hipMalloc`: not at `HIP_HOST_STRICT=2`, where such an access ends the
+/// process.
 #[must_use]
 pub fn reaches_hip() -> bool {
     !crate::strict::is_on()
@@ -152,7 +153,7 @@ pub fn reaches_hip() -> bool {
 /// Forgets memory adopted at `ptr`.
 ///
 /// # Errors
-/// [`Error::NotAdopted`] if `ptr` is not an address given to [`adopt`].
+/// [`Error::NotAdopted`] if `ptr` is not an address passed to [`adopt`].
 pub fn release(ptr: *mut c_void) -> Result<(), Error> {
     let start = ptr as usize;
     let adopted = registry::find(start).is_some_and(|allocation| {
@@ -171,13 +172,13 @@ pub type ForeignKernel = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 const LAUNCH: &str = "hipModuleLaunchKernel";
 
-/// Queues an OpenCL kernel on `stream` as `hipModuleLaunchKernel` queues a HIP kernel: in stream order, and recorded if the stream
-/// captures. `pointers` are its pointer arguments.
+/// Queues an OpenCL kernel on `stream` as `hipModuleLaunchKernel` queues a HIP kernel: in stream order, and recorded if
+/// the stream is capturing. `pointers` are its pointer arguments.
 ///
-/// Answers `hipErrorInvalidValue` for a pointer outside of the memory that the device knows.
+/// Returns `hipErrorInvalidValue` for a pointer outside of the memory that the device knows.
 ///
 /// # Safety
-/// `kernel` touches only memory that these pointers lead to, and may do so whenever the stream gets there.
+/// `kernel` touches only memory that these pointers lead to, and may do so whenever the stream reaches it.
 pub unsafe fn launch(stream: hipStream_t, kernel: ForeignKernel, pointers: &[usize]) -> hipError_t {
     entry(LAUNCH, || {
         let found = stream::find(stream)?;

@@ -13,7 +13,7 @@ use crate::log;
 /// A status code of one of the libraries.
 pub(crate) trait Code: Copy + Debug {
     const SUCCESS: Self;
-    /// The library's word for a failure of its own.
+    /// The library's code for an internal failure.
     const FAILURE: Self;
 
     /// The code with this number.

@@ -19,15 +19,15 @@
 //! # What it enforces
 //!
 //! Where ROCm refuses, so does the model, with ROCm's code. Where ROCm's behaviour is undefined (a freed pointer, a
-//! destroyed handle, OpenCL's device memory in `hipMemcpy`), the model answers an error; set `HIP_HOST_LOG=1` to read
+//! destroyed handle, OpenCL's device memory in `hipMemcpy`), the model returns an error; set `HIP_HOST_LOG=1` to read
 //! why. Pointers *inside* kernels are raw, as on a GPU: allocations lie between guard pages, so an overrun faults.
 //!
 //! ROCm also does some things that HIP's documentation calls errors, such as freeing pinned memory with `hipFree`. The model
-//! refuses those too, unless `HIP_HOST_STRICT=0` asks for what ROCm does.
+//! refuses those too, unless `HIP_HOST_STRICT=0` requests ROCm's behaviour.
 //!
 //! Another device's memory needs peer access where kernels would touch it: in rocBLAS, rocSOLVER and the words of streams.
 //!
-//! Fresh memory of up to 64 KiB holds the byte 0xa5 throughout, so that reading what nobody wrote shows.
+//! Fresh memory of up to 64 KiB holds the byte 0xa5 throughout, so that reads of unwritten memory show.
 //!
 //! # What runs fast
 //!
@@ -82,7 +82,7 @@ pub use blas::rocblas_api;
 pub use solver::rocsolver_api;
 pub use table::hip_api;
 
-/// The table of HIPRTC's functions.
+/// The HIPRTC function table.
 #[must_use]
 pub const fn rtc_api() -> hip_sys::RtcApi {
     rtc::api()

@@ -1,4 +1,4 @@
-//! Messages for the person at the terminal, where an error code alone would not tell why the strict model refused.
+//! Messages for the person at the terminal, where an error code alone would not show why the strict model refused.
 
 use std::fmt::Debug;
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ fn level() -> Level {
     })
 }
 
-/// A call with what it answered, and the thread that made it.
+/// A call with its result, and the thread that made it.
 pub(crate) fn called(call: &str, code: &dyn Debug) {
     if level() == Level::Calls {
         eprintln!(

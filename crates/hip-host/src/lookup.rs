@@ -9,7 +9,7 @@ use hip_sys::{hipDriverProcAddressQueryResult as Found, hipError_t};
 use crate::error::{entry, store};
 use crate::table::hip_api;
 
-/// Defines a function that gives the address of a slot by its name.
+/// Defines a function that returns the address of a slot by its name.
 macro_rules! by_name {
     ($(fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $(-> $result:ty)? = $slot:ident;)*) => {
         fn address(name: &str) -> Option<*mut c_void> {

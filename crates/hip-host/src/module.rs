@@ -25,9 +25,9 @@ static FUNCTIONS: Handles<Function> = Handles::new();
 /// A loaded module. Functions and launches keep it loaded.
 pub(crate) struct Module {
     image: Arc<Image>,
-    /// Handles given out, by name.
+    /// Handles returned, by name.
     functions: Mutex<Vec<(String, usize)>>,
-    /// Addresses of variables given out, which are device memory as long as the module is loaded.
+    /// Addresses of variables returned, which are device memory as long as the module is loaded.
     globals: Mutex<Vec<usize>>,
 }
 
@@ -185,7 +185,7 @@ unsafe extern "C" {
     ) -> std::ffi::c_int;
 }
 
-/// Puts bytes where the loader finds them: in memory, or in a file without a name where that is not to be had.
+/// Puts bytes where the loader finds them: in memory, or in an unnamed file where that is unavailable.
 fn in_memory(bytes: &[u8]) -> std::io::Result<(OwnedFd, PathBuf)> {
     let fd = match rustix::fs::memfd_create("hip-host module", rustix::fs::MemfdFlags::CLOEXEC) {
         Ok(fd) => fd,

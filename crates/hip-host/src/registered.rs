@@ -1,6 +1,6 @@
 //! Functions and variables that a program's own binary registers. `hipcc` puts them there, with code for AMD's processors,
-//! which cannot run here: these calls answer what ROCm answers where the code for a card is missing. Other addresses are
-//! none, and the answer is ROCm's for an address it does not know.
+//! which cannot run here: these calls return what ROCm returns where the code for a card is missing. Other addresses
+//! are invalid, and the result is ROCm's for an address it does not know.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -40,7 +40,7 @@ fn check_code(call: &'static str, address: *const c_void) -> Result {
     Err(hipError_t::hipErrorNoBinaryForGpu)
 }
 
-/// The answer for a function (hipamd/src/hip_platform.cpp, `getStatFunc`).
+/// The result for a function (hipamd/src/hip_platform.cpp, `getStatFunc`).
 fn no_function(call: &'static str, function: *const c_void) -> hipError_t {
     entry(call, || {
         check_code(call, function)?;
@@ -52,7 +52,7 @@ fn no_function(call: &'static str, function: *const c_void) -> hipError_t {
     })
 }
 
-/// As [`no_function`], for a question whose answer has to go somewhere.
+/// As [`no_function`], for a query whose result needs a place.
 fn no_answer(
     call: &'static str,
     function: *const c_void,
@@ -108,7 +108,7 @@ pub(crate) unsafe extern "C" fn occupancy_max_active_blocks_with_flags(
     no_answer(call, function, !out.is_null(), unknown)
 }
 
-/// A preference of which AMD's devices know nothing: ROCm does not look at the function.
+/// A preference that AMD devices ignore: ROCm does not check the function.
 pub(crate) unsafe extern "C" fn func_set_cache_config(
     _function: *const c_void,
     config: hipFuncCache_t,
@@ -191,7 +191,7 @@ pub(crate) unsafe extern "C" fn launch_by_ptr(function: *const c_void) -> hipErr
     })
 }
 
-/// The answer for a variable (hipamd/src/hip_platform.cpp, `getStatGlobalVar`).
+/// The result for a variable (hipamd/src/hip_platform.cpp, `getStatGlobalVar`).
 fn no_variable(call: &'static str, symbol: *const c_void) -> hipError_t {
     entry(call, || {
         check_code(call, symbol)?;
@@ -263,7 +263,7 @@ variables! {
         (_bytes: usize, _offset: usize, _kind: hipMemcpyKind, _stream: hipStream_t);
 }
 
-/// As [`no_variable`], with somewhere for the answer to go.
+/// As [`no_variable`], with a place for the result.
 fn no_fact<T>(call: &'static str, out: *mut T, symbol: *const c_void) -> hipError_t {
     if out.is_null() {
         return entry(call, || Err(hipError_t::hipErrorInvalidValue));

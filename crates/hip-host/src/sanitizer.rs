@@ -17,7 +17,7 @@ use libloading::os::unix::Library;
 
 use crate::rtc::CompileError;
 
-/// The variable that asks for it.
+/// The variable that requests it.
 const VARIABLE: &str = "HIP_HOST_SANITIZE";
 
 type Mark = unsafe extern "C" fn(*const c_void, usize);
@@ -77,7 +77,7 @@ fn state() -> &'static State {
     })
 }
 
-/// The runtime to tell about memory, if kernels are checked.
+/// The runtime that must know about memory, if kernels are checked.
 pub(crate) fn runtime() -> Option<&'static Runtime> {
     match state() {
         State::On(runtime) => Some(runtime),
@@ -85,7 +85,7 @@ pub(crate) fn runtime() -> Option<&'static Runtime> {
     }
 }
 
-/// Whether kernels are to be compiled with checks. `library` tells where the compiler has the sanitizer's runtime.
+/// Whether kernels are to be compiled with checks. `library` returns where the compiler has the sanitizer's runtime.
 ///
 /// # Errors
 /// The variable holds something else, or the runtime is not in the process.

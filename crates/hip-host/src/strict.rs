@@ -9,7 +9,7 @@
 //! On a card without a large PCI window a host access to device memory faults; here it is the host's own memory and
 //! would go unnoticed. At level 2 the memory of `hipMalloc` and its kin is open only while a stream works on memory, so
 //! that any access by the program at another time faults. What is caught is therefore not an access at the very moment
-//! of a kernel or copy. Memory of other kinds is left alone, and OpenCL's kernels cannot use HIP's at this level.
+//! of a kernel or copy. Memory of other kinds is left alone, and OpenCL kernels cannot use HIP memory at this level.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -45,7 +45,7 @@ fn level() -> Level {
     })
 }
 
-/// Whether what ROCm does against HIP's documentation is done.
+/// Whether the model does what ROCm does against HIP's documentation.
 pub(crate) fn is_off() -> bool {
     level() == Level::AsRocm
 }

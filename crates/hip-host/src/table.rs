@@ -5,7 +5,7 @@ use crate::{
     api_names, device, error, event, graph, launch, lookup, memory, module, registered, stream,
 };
 
-/// The table of HIP's functions.
+/// The HIP function table.
 #[must_use]
 pub const fn hip_api() -> hip_sys::Api {
     use memory::{copy, set};

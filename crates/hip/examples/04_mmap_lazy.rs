@@ -65,7 +65,7 @@ impl Mapping {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: mapped for as long as `self`; nobody writes or cuts the temporary file meanwhile.
+        // SAFETY: mapped for as long as `self`; nothing writes or cuts the temporary file meanwhile.
         unsafe { std::slice::from_raw_parts_mut(self.address, BYTES) }
     }
 }
@@ -202,7 +202,7 @@ fn raw_pointer(task: &Task, file: &File) -> Outcome {
     }
     let mapping = Mapping::new(file)?;
     let mut out = task.device.alloc::<u8>(SAMPLES)?;
-    // SAFETY: the device reads pageable memory; mapped until after `look`, which waits, and written by nobody.
+    // SAFETY: the device reads pageable memory; mapped until after `look`, which waits, and never written.
     let bytes = unsafe { DeviceSlice::from_raw_parts(mapping.address, BYTES, &task.stream) };
     Ok(Ok(task.look(&mut out, bytes, &task.at)?))
 }

@@ -5,27 +5,27 @@ use std::sync::Arc;
 use crate::call::call;
 use crate::{Device, MemPool, Result, Stream};
 
-/// Where a buffer's memory came from, which decides how it is given back.
+/// Where a buffer's memory came from, which decides how it is freed.
 pub(crate) enum Backing {
     /// `hipMalloc`.
     Device,
-    /// A pool: given back in order of its home stream, so that nobody waits.
+    /// A pool: freed in the order of its home stream, without a wait.
     Ordered {
         home: Stream,
-        /// Kept until the memory is back. `None` is the device's own pool.
+        /// Kept until the memory is freed. `None` is the device's own pool.
         pool: Option<MemPool>,
     },
-    /// A mapping, given back by the destructor of its last owner.
+    /// A mapping, released by the destructor of its last owner.
     Mapped(Option<Arc<dyn Any + Send + Sync>>),
 }
 
 impl Backing {
-    /// Gives the memory at `pointer` back. A mapping goes when the backing itself is dropped.
+    /// Frees the memory at `pointer`. A mapping is released when the backing itself is dropped.
     ///
     /// # Safety
     ///
-    /// `pointer` came from this backing on `device` and is given back once. Nothing uses it any more, or, if it is ordered, the
-    /// home stream comes after all that does.
+    /// `pointer` came from this backing on `device` and is freed once. Nothing uses it any more, or, if it is ordered,
+    /// the home stream comes after all that does.
     pub(crate) unsafe fn free(&self, device: &Device, pointer: *mut c_void) -> Result<()> {
         match self {
             Self::Mapped(_) => Ok(()),

@@ -14,11 +14,11 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 /// Device memory with an owner.
 ///
 /// [`Device::alloc`] and [`Stream::alloc`] make it, [`MemPool`](crate::MemPool), [`ExternalMemory`](crate::ExternalMemory),
-/// [`IpcMemory`](crate::IpcMemory) and [`VirtualMemory`](crate::VirtualMemory) too: what differs is how it is given back.
+/// [`IpcMemory`](crate::IpcMemory) and [`VirtualMemory`](crate::VirtualMemory) too; they differ in how it is freed.
 ///
 /// It is used through slices, each for one stream; see [the ordering model](crate#the-ordering-model). Dropping it waits for
-/// the streams that used it, then frees it. If it cannot be made certain that they are done, the memory is leaked and
-/// the error is deferred: memory that the device may still touch is never freed.
+/// the streams that used it, then frees it. If it is not certain that they are done, the memory is leaked and the error
+/// is deferred: memory that the device may still touch is never freed.
 ///
 /// A slice borrows its buffer, so the buffer cannot go away or be written while the slice lives:
 ///
@@ -100,12 +100,12 @@ impl<T: Pod> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// A buffer of memory that came from elsewhere than `hipMalloc`.
+    /// A buffer of memory that did not come from `hipMalloc`.
     ///
     /// # Safety
     ///
-    /// `len` elements at `pointer` can be used by the streams of `device` once those in `uses` got to where they are now, until
-    /// `backing` gives them back; they hold a `T` each.
+    /// `len` elements at `pointer` can be used by the streams of `device` once those in `uses` got to where they are
+    /// now, until `backing` frees them; they hold a `T` each.
     pub(crate) unsafe fn from_backing(
         device: &Device,
         pointer: NonNull<T>,
@@ -184,7 +184,7 @@ impl<T> DeviceBuffer<T> {
         &self.device
     }
 
-    /// The memory to read on `stream`, which is made to wait for the last write. The host does not wait.
+    /// The memory to read on `stream`, which waits for the last write. The host does not wait.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl<T> DeviceBuffer<T> {
         ))
     }
 
-    /// The memory to write on `stream`, which is made to wait for everything that other streams do with it. The host does
+    /// The memory to write on `stream`, which waits for all use by other streams. The host does
     /// not wait.
     ///
     /// # Errors
@@ -231,7 +231,7 @@ impl<T> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// A stream that used it failed, or HIP would not free it; the buffer comes back.
+    /// A stream that used it failed, or HIP would not free it; the error returns the buffer.
     #[doc(alias = "hipFree")]
     #[expect(
         clippy::result_large_err,
@@ -247,7 +247,7 @@ impl<T> DeviceBuffer<T> {
         Ok(())
     }
 
-    /// Gives the memory back; on an error it is still there.
+    /// Frees the memory; on an error it stays allocated.
     fn release(&mut self) -> Result<()> {
         if let Backing::Ordered { home, .. } = &self.backing {
             home.not_capturing("giving memory back in stream order")?;
@@ -328,7 +328,7 @@ pub(crate) fn aligned<T>(pointer: NonNull<T>, call: &'static str) -> Result<()> 
     })
 }
 
-/// An allocator that reports success has to have given an address.
+/// An allocator that reports success must have returned an address.
 pub(crate) fn not_null<T>(raw: *mut c_void, call: &'static str) -> Result<NonNull<T>> {
     NonNull::new(raw.cast()).ok_or_else(|| Error::Answer {
         call,

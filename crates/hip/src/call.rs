@@ -1,7 +1,7 @@
-//! One way to call a slot of the table, so that every failure reads the same.
+//! One way to call a table slot, so that every failure reads the same.
 
 /// `call!(runtime, hipMalloc(&mut pointer, bytes), "hipMalloc({bytes} bytes)")` is a `Result<()>`. The text is only
-/// formatted on failure. Expands to an unsafe call: wrap it in `unsafe` where the duties are argued.
+/// formatted on failure. Expands to an unsafe call: wrap it in `unsafe` where the obligations are justified.
 macro_rules! call {
     ($runtime:expr, $function:ident($($argument:expr),* $(,)?), $($text:tt)+) => {
         match $crate::call::code!($runtime, $function($($argument),*)) {

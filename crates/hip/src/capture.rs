@@ -8,7 +8,7 @@ use hip_sys::{hipStream_t, hipStreamCaptureMode, hipStreamCaptureStatus};
 use crate::call::{call, code};
 use crate::{Device, Error, Graph, Result, Stream};
 
-/// What a graph uses and does not own.
+/// What a graph uses but does not own.
 pub(crate) type Used = Arc<dyn Any + Send + Sync>;
 
 /// What a thread is recording. It lives on the thread's stack, in [`Stream::capture_told`].
@@ -69,7 +69,7 @@ impl Stream {
         self.capture_told(|_| Ok(()), work)
     }
 
-    /// Like [`Stream::capture`], for a library such as rocBLAS that is given its stream once and then works on it.
+    /// Like [`Stream::capture`], for a library such as rocBLAS that receives its stream once and then works on it.
     ///
     /// `tell` is called with the recording stream's handle before the recording starts, and always with [`raw`](Self::raw)
     /// after it stops. The first handle is invalid once this function returns.

@@ -12,8 +12,8 @@ use crate::{Event, Result, Stream};
 ///
 /// Dropping it, or leaking it, changes nothing: it borrows no memory, and what is queued stays queued.
 ///
-/// The waker is called from a thread of HIP's that must not use HIP. Wakers of executors only queue their task, which is fine.
-/// If the device is lost, HIP may never call, and the future stays pending; [`Event::synchronize`] of
+/// The waker is called from a HIP thread that must not use HIP. Wakers of executors only queue their task, which is
+/// fine. If the device is lost, HIP may never call, and the future stays pending; [`Event::synchronize`] of
 /// [`event`](Self::event) still returns then.
 ///
 /// ```
@@ -46,7 +46,7 @@ use crate::{Event, Result, Stream};
 /// # Ok::<(), hip::Error>(())
 /// ```
 ///
-/// Awaiting uses it up, and the memory that it is about stays borrowed for as long as a slice of it is needed:
+/// Awaiting consumes it, and the memory concerned stays borrowed for as long as a slice of it is needed:
 ///
 /// ```compile_fail,E0382
 /// async fn twice(done: hip::Completion) -> hip::Result<()> {
@@ -80,7 +80,7 @@ struct Notice {
 impl Stream {
     /// A future of the work queued so far.
     ///
-    /// HIP is asked here, not when the future is first polled, so that work queued in between does not delay it.
+    /// This call asks HIP, not the first poll of the future, so that work queued in between does not delay it.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ pub(crate) struct Deferred {
 }
 
 impl Deferred {
-    /// A program that never asks must not grow without end; the log has them all.
+    /// A program that never takes them must not grow without end; the log has them all.
     const MOST: usize = 64;
 
     pub(crate) fn push(&self, error: Error) {

@@ -67,8 +67,8 @@ impl Device {
         &self.runtime
     }
 
-    /// The marketing name, e.g. "AMD Instinct MI100". Where the driver gives an empty name, as ROCm does for cards that
-    /// its tables lack, the name that the architecture is sold under, or else the architecture.
+    /// The marketing name, e.g. "AMD Instinct MI100". Where the driver returns an empty name, as ROCm does for cards
+    /// that its tables lack, the product name of the architecture, or else the architecture.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl Device {
         }
     }
 
-    /// The instruction set with its features, as the compiler wants it, e.g. `gfx908:sramecc+:xnack-`.
+    /// The instruction set with its features, as the compiler expects it, e.g. `gfx908:sramecc+:xnack-`.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The library cannot tell, or answers no address.
+    /// The library cannot tell, or returns no address.
     #[doc(alias = "hipDeviceGetPCIBusId")]
     pub fn pci_address(&self) -> Result<PciAddress> {
         let mut text = [0_u8; 64];
@@ -184,7 +184,8 @@ impl Device {
         Ok(MemoryInfo { free, total })
     }
 
-    /// Units that each run blocks of their own: AMD's compute units, NVIDIA's multiprocessors, the host platform's threads.
+    /// Units that each run their own blocks: AMD's compute units, NVIDIA's multiprocessors, the host platform's
+    /// threads.
     ///
     /// # Errors
     ///
@@ -420,7 +421,7 @@ fn named_by(arch: &str) -> String {
     }
 }
 
-/// What AMD's compute cards are sold as (LLVM, "User Guide for AMDGPU Backend", table of processors).
+/// Product names of AMD compute cards (LLVM, "User Guide for AMDGPU Backend", table of processors).
 const PRODUCTS: [(&str, &str); 6] = [
     ("gfx900", "AMD Radeon Instinct MI25"),
     ("gfx906", "AMD Radeon Instinct MI50 or MI60"),

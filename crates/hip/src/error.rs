@@ -70,7 +70,7 @@ pub enum Error {
         "HIP device {ordinal} does not exist: {count} visible; choose a smaller ordinal or check HIP_VISIBLE_DEVICES"
     )]
     NoSuchDevice {
-        /// The ordinal asked for.
+        /// The requested ordinal.
         ordinal: usize,
         /// How many devices are visible.
         count: usize,
@@ -113,7 +113,7 @@ pub enum Error {
         destination_len: usize,
     },
 
-    /// Memory that cannot be seen as elements of another type.
+    /// Memory that cannot be viewed as elements of another type.
     #[error(
         "{call}: {bytes} bytes are not whole elements of {element_bytes} bytes at a multiple of {alignment}"
     )]
@@ -195,7 +195,7 @@ pub enum Error {
         reason: String,
     },
 
-    /// A text given to a C function holds a NUL byte.
+    /// A text passed to a C function holds a NUL byte.
     #[error("{what} holds a NUL byte at position {position}; remove it")]
     NulByte {
         /// Which text.
@@ -214,18 +214,18 @@ pub enum Error {
     /// The platform has no such thing at all.
     #[error("{what} is not supported: {reason}")]
     NotSupported {
-        /// What was asked for.
+        /// What was requested.
         what: &'static str,
         /// Why there is none, and what to use instead.
         reason: &'static str,
     },
 
-    /// The library answered something that cannot be understood.
+    /// The library returned something unintelligible.
     #[error("`{call}` answered `{answer}`, which is not {expected}")]
     Answer {
         /// The call.
         call: &'static str,
-        /// What it answered.
+        /// What it returned.
         answer: String,
         /// What was expected.
         expected: &'static str,

@@ -43,7 +43,7 @@ impl Event {
 
     /// # Safety
     ///
-    /// `raw` is an event of this device that nobody else destroys.
+    /// `raw` is an event of this device that no other code destroys.
     pub(crate) unsafe fn from_raw(device: &Device, raw: hipEvent_t) -> Self {
         Self {
             device: device.clone(),

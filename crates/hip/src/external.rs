@@ -16,11 +16,11 @@ use crate::call::call;
 use crate::uses::Uses;
 use crate::{Device, DeviceBuffer, Error, Result};
 
-/// Device memory of another API or process that was given as a file descriptor: a dma-buf, or an opaque descriptor of Vulkan.
-/// Cloning is cheap; the memory stays mapped until the last clone and the last buffer are gone.
+/// Device memory of another API or process, imported by a file descriptor: a dma-buf, or an opaque descriptor of
+/// Vulkan. Cloning is cheap; the memory stays mapped until the last clone and the last buffer are gone.
 ///
-/// It has an address of its own for the same pages: no copy is made, and no order is kept between its users. So importing is a
-/// promise:
+/// It has its own address for the same pages: no copy is made, and no order is kept between its users. So importing is
+/// `unsafe`:
 ///
 /// ```compile_fail,E0133
 /// fn import(device: &hip::Device, fd: std::os::fd::BorrowedFd<'_>) -> hip::Result<hip::ExternalMemory> {
@@ -65,7 +65,7 @@ impl Device {
     }
 
     /// As [`import_memory`](Self::import_memory), for memory that its owner allocated for one resource alone: Vulkan's
-    /// `VkMemoryDedicatedAllocateInfo`. CUDA must be told; ROCm takes the flag and maps all memory alike.
+    /// `VkMemoryDedicatedAllocateInfo`. CUDA needs the flag; ROCm accepts it and maps all memory alike.
     ///
     /// # Safety
     ///
@@ -161,8 +161,8 @@ impl ExternalMemory {
     ///
     /// # Safety
     ///
-    /// While the buffer and work queued through it use the memory, nobody writes what it reads, and nobody uses what it
-    /// writes: neither its owner nor another buffer of it.
+    /// While the buffer and work queued through it use the memory, nothing writes what it reads, and nothing uses what
+    /// it writes: neither its owner nor another buffer of it.
     ///
     /// # Errors
     ///
@@ -183,7 +183,7 @@ impl ExternalMemory {
     }
 }
 
-/// A buffer of a part of a mapping that `owner` gives back.
+/// A buffer of a part of a mapping that `owner` releases.
 ///
 /// # Safety
 ///

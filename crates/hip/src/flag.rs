@@ -8,12 +8,13 @@ use crate::buffer::{aligned, not_null};
 use crate::call::call;
 use crate::{Device, Result, Stream};
 
-/// A word that streams and the host write and wait for: an order between a stream and whoever can write memory.
+/// A word that streams and the host write and wait for: an order between a stream and anything that can write memory.
 ///
 /// It lies in host memory that the device sees at once. Streams that wait for it keep it alive, so it may be dropped at
-/// any time. A stream whose condition never comes true waits for ever, and so does everybody who waits for that stream:
-/// on ROCm the wait is a kernel that reads the word over and over and holds a hardware queue, behind which the writer may be
-/// stuck (rocclr/utils/flags.hpp, `GPU_STREAMOPS_CP_WAIT`). Let the host write it, or queue the write first.
+/// any time. A stream whose condition never comes true waits for ever, and so does everything that waits for that
+/// stream: on ROCm the wait is a kernel that reads the word over and over and holds a hardware queue, behind which the
+/// writer may be stuck (rocclr/utils/flags.hpp, `GPU_STREAMOPS_CP_WAIT`). Let the host write the word, or queue the
+/// write first.
 ///
 /// ```no_run
 /// # fn f(device: &hip::Device) -> hip::Result<()> {
@@ -185,7 +186,7 @@ impl Device {
             device: self.clone(),
         };
         aligned(memory.host, "hipHostMalloc")?;
-        // SAFETY: eight fresh bytes that nobody else knows.
+        // SAFETY: eight fresh bytes that no other code knows.
         unsafe { ptr::write_bytes(raw.cast::<u8>(), 0, 8) };
         // SAFETY: writes one pointer to the address given; the memory is HIP's own.
         unsafe {
@@ -262,8 +263,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `word` is the device's address of an aligned word that lives until the wait is over, and nobody writes it but by
-    /// atomic stores while the stream may read it.
+    /// `word` is the device's address of an aligned word that lives until the wait is over, and nothing writes it but
+    /// by atomic stores while the stream may read it.
     ///
     /// # Errors
     ///
@@ -280,8 +281,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `word` is the device's address of an aligned word that lives until the write is done, and nobody accesses it but
-    /// atomically while the stream may write it.
+    /// `word` is the device's address of an aligned word that lives until the write is done, and nothing accesses it
+    /// but atomically while the stream may write it.
     ///
     /// # Errors
     ///

@@ -29,7 +29,7 @@ pub struct Graph {
 
 /// A graph made ready to run, any number of times. Cloning is cheap; the last owner waits for the runs and destroys it.
 ///
-/// What memory it uses only its maker knows, so running it is a promise:
+/// Only its maker knows what memory it uses, so running it is `unsafe`:
 ///
 /// ```compile_fail,E0133
 /// fn run(graph: &hip::GraphExec, stream: &hip::Stream) -> hip::Result<()> {
@@ -47,7 +47,7 @@ struct Exec {
     raw: hipGraphExec_t,
     /// Streams that may still run it.
     launched: Mutex<Launched>,
-    /// As [`Graph`] has it.
+    /// As in [`Graph`].
     used: Vec<Used>,
 }
 

@@ -6,14 +6,14 @@ use hip_sys::{hipError_t, hipStream_t};
 use crate::call::call;
 use crate::{Error, Result, Runtime, Stream};
 
-/// What the C function is given: the work, and where its panic is reported.
+/// What the C function receives: the work, and where its panic is reported.
 struct Work<F> {
     runtime: Runtime,
     function: F,
 }
 
 impl Stream {
-    /// Calls `function` on a thread of HIP's once the work queued so far is done; work queued later waits for it. The host
+    /// Calls `function` on a HIP thread once the work queued so far is done; work queued later waits for it. The host
     /// does not wait.
     ///
     /// `function` must not use HIP, dropping what it captured included: HIP would wait for its own thread. Send what is done to
@@ -50,10 +50,10 @@ impl Stream {
         queued
     }
 
-    /// As [`Stream::host_function`], and tells `function` how the work before it went.
+    /// As [`Stream::host_function`], and passes `function` the result of the work before it.
     ///
-    /// An error that it is told is not taken from the stream: the next [`Stream::synchronize`] tells it again. ROCm always
-    /// tells success (hipamd/src/hip_stream.cpp, `StreamCallback`), so `Ok` only says that the work has ended.
+    /// An error that it receives is not taken from the stream: the next [`Stream::synchronize`] returns it again. ROCm
+    /// always reports success (hipamd/src/hip_stream.cpp, `StreamCallback`), so `Ok` only says that the work has ended.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ use crate::{Device, DeviceBuffer, Error, Event, Result};
 
 /// What another process needs to open a [`DeviceBuffer`] of this one: 64 bytes, to be sent as they are.
 ///
-/// No type knows what the other process does, so opening is a promise:
+/// No type knows what the other process does, so opening is `unsafe`:
 ///
 /// ```compile_fail,E0133
 /// fn open(handle: &hip::IpcMemory, device: &hip::Device) -> hip::Result<hip::DeviceBuffer<u32>> {
@@ -63,12 +63,12 @@ impl Device {
     /// The handle by which another process opens an allocation of `hipMalloc`, which begins at `base`. As
     /// [`DeviceBuffer::share`], for memory that other code allocated.
     ///
-    /// The handle names the whole allocation, and what opening it gives is its first byte: send along how far into it your
+    /// The handle names the whole allocation, and opening it yields its first byte: send along the offset at which your
     /// memory begins ([`Device::allocation_of`]).
     ///
     /// # Safety
     ///
-    /// `base` is an address of HIP's, and the allocation is not freed while another process uses it.
+    /// `base` is a HIP address, and the allocation is not freed while another process uses it.
     ///
     /// # Errors
     ///
@@ -96,9 +96,9 @@ impl IpcMemory {
     ///
     /// # Safety
     ///
-    /// - The bytes are those that [`DeviceBuffer::share`] gave in a process of the same HIP release.
+    /// - The bytes are those that [`DeviceBuffer::share`] returned in a process of the same HIP release.
     /// - That buffer outlives this one and the work queued through it.
-    /// - While they use the memory, nobody writes what they read, and nobody uses what they write.
+    /// - While they use the memory, nothing writes what they read, and nothing uses what they write.
     ///
     /// # Errors
     ///
@@ -205,11 +205,12 @@ impl Event {
 }
 
 impl IpcEvent {
-    /// Opens an event of another process. Recording it there is seen here, and the other way round.
+    /// Opens an event of another process. Recording it there is visible here, and the other way round.
     ///
     /// # Safety
     ///
-    /// The bytes are those that [`Event::share`] gave in a process of the same HIP release: HIP reads a name out of them.
+    /// The bytes are those that [`Event::share`] returned in a process of the same HIP release: HIP reads a name out of
+    /// them.
     ///
     /// # Errors
     ///
@@ -230,7 +231,7 @@ impl IpcEvent {
             )?;
         }
         let raw = not_null::<hip_sys::ihipEvent_t>(raw.cast(), "hipIpcOpenEventHandle")?;
-        // SAFETY: just opened, and owned by nobody else.
+        // SAFETY: just opened, with no other owner.
         Ok(unsafe { Event::from_raw(device, raw.as_ptr()) })
     }
 }

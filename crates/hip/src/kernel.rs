@@ -52,7 +52,7 @@ use crate::{DeviceSlice, DeviceSliceMut, Function, KernelArg, LaunchConfig, Resu
 /// }
 /// ```
 ///
-/// Memory that may only be read is no argument for a parameter that the kernel writes:
+/// Read-only memory is no argument for a parameter that the kernel writes:
 ///
 /// ```compile_fail,E0308
 /// use hip::param::InOut;
@@ -66,7 +66,7 @@ pub struct Kernel<P> {
     params: PhantomData<fn(P)>,
 }
 
-/// What stands for a kernel's parameters in the type of a [`Kernel`].
+/// The types that stand for a kernel's parameters in the type of a [`Kernel`].
 pub mod param {
     use std::marker::PhantomData;
 

@@ -120,7 +120,7 @@ scalar!(
     Complex<f64>
 );
 
-/// What a device can launch. 0 stands for a limit it would not tell; HIP itself still checks then.
+/// A device's launch limits. 0 stands for a limit it does not report; HIP itself still checks then.
 pub(crate) struct Limits {
     block: [u32; 3],
     grid: [u32; 3],

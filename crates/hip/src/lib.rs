@@ -24,7 +24,7 @@
 //!
 //! Streams run beside each other, so two streams that touch the same memory need an order. Here the *memory* keeps it:
 //! [`DeviceBuffer::on`] and [`DeviceBuffer::on_mut`] hand out a slice for one stream, and make that stream wait for
-//! what other streams still do with the buffer. The slice borrows the buffer, so the borrow checker already forbids a
+//! other streams' pending work on the buffer. The slice borrows the buffer, so the borrow checker already forbids a
 //! reader beside a writer; the buffer remembers which streams used it, so dropping it waits for them.
 //! Nothing depends on a destructor of a slice: leaking one (`std::mem::forget`) costs nothing and endangers nothing.
 //!
@@ -42,7 +42,7 @@
 //! - It cannot check a kernel: [`Function::launch`] and [`Kernel::launch`] are `unsafe`. So is what depends on another process
 //!   or API: importing and opening memory, and running a graph.
 //! - It has no textures, no arrays of them and no OpenGL.
-//! - It has no executor: [`Completion`] is a future for any.
+//! - It has no executor: [`Completion`] is a future for any executor.
 //! - It does not copy to or from memory that another runtime owns ([`Error::ForeignMemory`]): HIP would do it on the
 //!   CPU through the pointer, and may crash.
 //!

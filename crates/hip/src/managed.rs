@@ -10,8 +10,8 @@ use crate::call::call;
 use crate::host_memory::HostMemory;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
-/// Memory with one address for host and device, whose pages move to whoever touches them where the device can fault
-/// (XNACK), and stay in host memory otherwise.
+/// Memory with one address for host and device, whose pages move to the side that touches them where the device can
+/// fault (XNACK), and stay in host memory otherwise.
 ///
 /// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the device; the
 /// device through [`on`](Self::on) and [`on_mut`](Self::on_mut), as with a [`DeviceBuffer`](crate::DeviceBuffer). Advice and
@@ -53,25 +53,25 @@ pub enum Location<'a> {
     Device(&'a Device),
 }
 
-/// What is said about managed memory.
+/// Advice about managed memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(alias = "hipMemoryAdvise")]
 pub enum Advice<'a> {
     /// Mostly read: each reader may have a copy.
     ReadMostly,
-    /// Takes [`Advice::ReadMostly`] back.
+    /// Revokes [`Advice::ReadMostly`].
     NotReadMostly,
     /// Pages stay there if they can.
     Preferred(Location<'a>),
-    /// Takes [`Advice::Preferred`] back.
+    /// Revokes [`Advice::Preferred`].
     NoPreference,
     /// Stays mapped there, so that reading does not fault.
     AccessedBy(Location<'a>),
-    /// Takes [`Advice::AccessedBy`] back.
+    /// Revokes [`Advice::AccessedBy`].
     NotAccessedBy(Location<'a>),
     /// Coherent only at the ends of kernels; faster. Safe here: the host waits for the device anyway.
     CoarseGrain,
-    /// Takes [`Advice::CoarseGrain`] back.
+    /// Revokes [`Advice::CoarseGrain`].
     FineGrain,
 }
 
@@ -134,7 +134,7 @@ impl<T> ManagedBuffer<T> {
         self.memory.device_pointer()
     }
 
-    /// The memory to read on `stream`, which is made to wait for the last write.
+    /// The memory to read on `stream`, which waits for the last write.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl<T> ManagedBuffer<T> {
         self.memory.on(stream)
     }
 
-    /// The memory to write on `stream`, which is made to wait for everything that other streams do with it.
+    /// The memory to write on `stream`, which waits for all use by other streams.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl<T> ManagedBuffer<T> {
         }
     }
 
-    /// Says how the memory will be used.
+    /// Advises HIP how the memory will be used.
     ///
     /// # Errors
     ///
@@ -251,7 +251,7 @@ impl<T> ManagedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// A stream that used it failed, or HIP would not free it; the buffer comes back.
+    /// A stream that used it failed, or HIP would not free it; the error returns the buffer.
     #[expect(
         clippy::result_large_err,
         reason = "the owner comes back, and is as large as an owner is"

@@ -24,13 +24,13 @@ pub struct Module {
 struct Code {
     device: Device,
     raw: hipModule_t,
-    /// What the instances of templates are called in the code, by their name in C++.
+    /// The symbols of template instances, by their C++ name.
     symbols: HashMap<String, String>,
     /// Streams that may still run a kernel of this module.
     launched: Mutex<Launched>,
     /// The address of the stream that was last found in the list, or null.
     latest: AtomicPtr<()>,
-    /// HIP may keep pointing into the image it was given.
+    /// HIP may keep pointing into the image passed to it.
     _image: Box<[u8]>,
 }
 
@@ -171,8 +171,8 @@ impl Function {
     /// # Safety
     ///
     /// - `args` match the kernel's parameters in number, order and type.
-    /// - The kernel stays inside the slices it is given, writes only those given as [`DeviceSliceMut`](crate::DeviceSliceMut), and a
-    ///   writable slice does not overlap another argument.
+    /// - The kernel stays inside the slices passed to it, writes only those passed as
+    ///   [`DeviceSliceMut`](crate::DeviceSliceMut), and a writable slice does not overlap another argument.
     /// - Block size and shared memory are what the kernel was written for, and it ends.
     ///
     /// # Errors
@@ -205,8 +205,8 @@ impl Function {
         unsafe { self.launch_params(stream, config, params) }
     }
 
-    /// As [`launch`](Self::launch), with the addresses of the arguments' values as the C call takes them. Which stream memory was
-    /// granted to is not looked at.
+    /// As [`launch`](Self::launch), with the addresses of the arguments' values as the C call takes them. It does not
+    /// check to which stream memory was granted.
     ///
     /// # Safety
     ///
@@ -273,7 +273,7 @@ impl Code {
     /// From now on the module is not unloaded before the stream is idle.
     fn note(&self, stream: &Stream) {
         // The address is that of a listed stream: it is taken back before the stream leaves the list, so that a new stream at
-        // the same address cannot be taken for it. Whoever sees the new stream sees that, too.
+        // the same address cannot be taken for it. A thread that sees the new stream sees that, too.
         if self.latest.load(Ordering::Relaxed) == stream.address() {
             return;
         }

@@ -35,8 +35,8 @@ impl Device {
         Ok(can != 0)
     }
 
-    /// Lets kernels of this device reach the memory of `other`. Doing it twice is fine; it is never taken back, because other
-    /// buffers may rely on it.
+    /// Lets kernels of this device reach the memory of `other`. Doing it twice is fine; it is never revoked, because
+    /// other buffers may rely on it.
     ///
     /// # Errors
     ///
@@ -160,11 +160,11 @@ unsafe fn copy(
 }
 
 impl<T> DeviceBuffer<T> {
-    /// The memory to read on a stream of a peer, which is made to wait for the last write. Access is enabled if it was not.
+    /// The memory to read on a stream of a peer, which waits for the last write. Access is enabled if it was not.
     ///
     /// # Errors
     ///
-    /// The stream's device is no peer, or the memory is not from [`Device::alloc`], the only one that peers get to see.
+    /// The stream's device is no peer, or the memory is not from [`Device::alloc`], the only kind that peers can reach.
     pub fn on_peer<'a>(&'a self, stream: &'a Stream) -> Result<DeviceSlice<'a, T>> {
         self.reach(stream)?;
         self.uses.read_on(stream)?;
@@ -176,7 +176,7 @@ impl<T> DeviceBuffer<T> {
         ))
     }
 
-    /// The memory to write on a stream of a peer, which is made to wait for everything that other streams do with it.
+    /// The memory to write on a stream of a peer, which waits for all use by other streams.
     ///
     /// # Errors
     ///

@@ -100,7 +100,7 @@ impl<T> PinnedBuffer<T> {
         self.memory.device_pointer()
     }
 
-    /// The memory to read on `stream`, which is made to wait for the last write.
+    /// The memory to read on `stream`, which waits for the last write.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl<T> PinnedBuffer<T> {
         self.memory.on(stream)
     }
 
-    /// The memory to write on `stream`, which is made to wait for everything that other streams do with it.
+    /// The memory to write on `stream`, which waits for all use by other streams.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl<T> PinnedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// A stream that used it failed, or HIP would not free it; the buffer comes back.
+    /// A stream that used it failed, or HIP would not free it; the error returns the buffer.
     #[expect(
         clippy::result_large_err,
         reason = "the owner comes back, and is as large as an owner is"

@@ -6,11 +6,11 @@ use hip_sys::{hipError_t, hipMemoryType, hipPointerAttribute_t};
 use crate::call::code;
 use crate::{Device, Result, Runtime};
 
-/// What HIP knows of an address.
+/// What HIP knows about an address.
 ///
-/// Of memory that another runtime of the process allocated through the same driver HIP says [`MemoryKind::Device`] whatever it
-/// is, and may name the wrong device (hipamd/src/hip_memory.cpp, `hipPointerGetAttributes`): HSA's `hsa_amd_pointer_info` is the
-/// one to ask then.
+/// For memory that another runtime of the process allocated through the same driver, HIP reports [`MemoryKind::Device`]
+/// whatever it is, and may name the wrong device (hipamd/src/hip_memory.cpp, `hipPointerGetAttributes`): use HSA's
+/// `hsa_amd_pointer_info` then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PointerInfo {
     /// What kind of memory.
@@ -37,18 +37,18 @@ pub enum MemoryKind {
     Managed,
     /// An array of textures.
     Array,
-    /// Known under one address to all.
+    /// Known to all under one address.
     Unified,
     /// A number that this crate does not know.
     Other(u32),
 }
 
 impl Runtime {
-    /// What HIP knows of an address; `None` if nothing. The address is not followed.
+    /// What HIP knows about an address; `None` if nothing. The address is not dereferenced.
     ///
     /// # Errors
     ///
-    /// HIP cannot tell for another reason than that it does not know the address.
+    /// HIP fails for another reason than not knowing the address.
     #[doc(alias = "hipPointerGetAttributes")]
     #[expect(
         clippy::not_unsafe_ptr_arg_deref,
@@ -101,13 +101,13 @@ fn kind(number: hipMemoryType, renumbered: bool) -> Option<MemoryKind> {
 
 impl Device {
     /// Base and size in bytes of the allocation that an address lies in; `None` if HIP knows none. The address is not
-    /// followed.
+    /// dereferenced.
     ///
-    /// Of memory that another runtime allocated HIP tells nonsense (base 0x100, size `usize::MAX`): that is `None`, too.
+    /// For memory of another runtime HIP returns nonsense (base 0x100, size `usize::MAX`): that is `None`, too.
     ///
     /// # Errors
     ///
-    /// HIP cannot tell for another reason than that it does not know the address.
+    /// HIP fails for another reason than not knowing the address.
     #[doc(alias = "hipMemGetAddressRange")]
     pub fn allocation_of(&self, address: *const c_void) -> Result<Option<(*mut c_void, usize)>> {
         self.make_current()?;

@@ -12,10 +12,10 @@ use crate::call::call;
 use crate::uses::Uses;
 use crate::{Device, DeviceBuffer, Result, Stream};
 
-/// Device memory that is set aside, for allocation in stream order. Cloning is cheap.
+/// Device memory set aside for stream-ordered allocation. Cloning is cheap.
 ///
-/// Allocating and dropping cost no wait: the memory is there when its home stream gets to the allocation, and goes back when
-/// that stream gets to the release, which it does after all that other streams do with the memory.
+/// Allocating and dropping do not wait: the memory is available when its home stream reaches the allocation, and is
+/// freed when that stream reaches the release, which comes after all use by other streams.
 ///
 /// ```no_run
 /// # fn f(device: &hip::Device, stream: &hip::Stream) -> hip::Result<()> {
@@ -98,7 +98,7 @@ impl Device {
         Ok(MemPool::new(self, raw, true))
     }
 
-    /// The pool that [`Stream::alloc`] takes from unless another is chosen.
+    /// The pool that [`Stream::alloc`] uses unless another is chosen.
     ///
     /// # Errors
     ///
@@ -162,7 +162,8 @@ impl MemPool {
         alloc(stream, len, Some(self))
     }
 
-    /// How much the pool may keep when the last allocation goes; more is given back at the next synchronisation. 0 at first.
+    /// How much the pool may keep when the last allocation goes; the next synchronisation releases the rest. Initially
+    /// 0.
     ///
     /// # Errors
     ///
@@ -181,7 +182,7 @@ impl MemPool {
         }
     }
 
-    /// Gives memory that is not in use back to the device, down to `keep` bytes.
+    /// Returns unused memory to the device, down to `keep` bytes.
     ///
     /// # Errors
     ///

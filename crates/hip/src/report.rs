@@ -1,4 +1,4 @@
-//! What only a log can be told: the events of the `tracing` feature, and nothing without it.
+//! What only a log can report: the events of the `tracing` feature, and nothing without it.
 
 use crate::Error;
 
@@ -18,7 +18,7 @@ pub(crate) fn leaked(what: &'static str, bytes: usize) {
     let _ = (what, bytes);
 }
 
-/// The compiler succeeded, and had something to say.
+/// The compiler succeeded with messages.
 pub(crate) fn compiler_words(program: &str, log: &str) {
     #[cfg(feature = "tracing")]
     tracing::warn!(program, log, "HIPRTC has something to say");

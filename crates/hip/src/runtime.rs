@@ -23,9 +23,9 @@ struct Shared {
     deferred: Deferred,
 }
 
-/// What the library and the driver say about themselves.
+/// The versions that the library and the driver report.
 ///
-/// HIP's numbers are not reliable across releases (ROCm/hip issues 3703 and 3881); decide by what is present.
+/// HIP's numbers are not reliable across releases (ROCm/hip issues 3703 and 3881); decide by the functions present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Versions {
     /// `hipRuntimeGetVersion`: major x 10,000,000 + minor x 100,000 + patch.
@@ -41,7 +41,7 @@ impl Runtime {
     /// # Errors
     ///
     /// [`Error::Library`] names every path that was tried. A missing *compiler* is no error here: [`Error::NoCompiler`]
-    /// comes when it is needed.
+    /// is returned when it is needed.
     pub fn load() -> Result<Self> {
         let (hip, library) = hip_sys::Api::load()?;
         let rtc = hip_sys::RtcApi::load_beside(&library);
@@ -52,7 +52,7 @@ impl Runtime {
         unsafe { Self::start(Arc::new(hip), rtc) }
     }
 
-    /// Uses the given function tables.
+    /// Uses these function tables.
     ///
     /// # Safety
     ///
@@ -123,7 +123,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// The library could not count them for another reason than that there are none.
+    /// Counting failed for another reason than that there are none.
     #[doc(alias = "hipGetDeviceCount")]
     pub fn device_count(&self) -> Result<usize> {
         let mut count = 0;
@@ -188,8 +188,8 @@ impl Runtime {
     }
 
     #[cold]
-    /// Takes back what a call left as the thread's last error, after a code that is an answer here and no failure. Otherwise
-    /// other code that asks HIP for the last error would be told of it.
+    /// Clears what a call left as the thread's last error, after a code that is an answer here and no failure.
+    /// Otherwise other code that queries HIP's last error would see it.
     pub(crate) fn forget_last_error(&self) {
         if let Some(get_last_error) = self.api().hipGetLastError {
             // SAFETY: takes no arguments; sets this thread's last error to success. What it returns is known already.
@@ -205,7 +205,7 @@ impl Runtime {
         failure(code, call, remedy)
     }
 
-    /// As `failure`, without a call: for threads of HIP's, which must not use it.
+    /// As `failure`, without a call: for HIP's threads, which must not use HIP.
     pub(crate) fn failure_told(code: hipError_t, call: String) -> Error {
         failure(code, call, remedy(code).to_owned())
     }

@@ -18,11 +18,12 @@ const NONE: Error = Error::NotSupported {
     reason: "ROCm has none on Linux; order the work with events, flags or host functions",
 };
 
-/// A semaphore of another API, given as a file descriptor.
+/// A semaphore of another API, imported by a file descriptor.
 ///
-/// ROCm on Linux has none. Importing is [`Error::NotSupported`] there. Should a release accept the import, signal and wait are
-/// refused all the same: they are queued and do nothing (rocclr/device/rocm/rocvirtual.hpp, `submitExternalSemaphoreCmd`), so what
-/// should wait would not. Only where HIP stands for CUDA, whose devices are called `sm_…`, they go through.
+/// ROCm on Linux has none. Importing is [`Error::NotSupported`] there. Should a release accept the import, signal and
+/// wait are still refused: they are queued and do nothing (rocclr/device/rocm/rocvirtual.hpp,
+/// `submitExternalSemaphoreCmd`), so what should wait would not. Only where HIP stands for CUDA, whose devices are
+/// called `sm_…`, they go through.
 ///
 /// Streams that signal it or wait for it keep it alive, so it can be dropped at any time: it is destroyed once they have been
 /// waited for. (CUDA, `cuDestroyExternalSemaphore`: "Any outstanding signals or waits must have completed on the semaphore".)
@@ -35,7 +36,7 @@ pub struct ExternalSemaphore {
 struct Core {
     device: Device,
     raw: hipExternalSemaphore_t,
-    /// Whether signal and wait do what they say.
+    /// Whether signal and wait have an effect.
     effective: bool,
 }
 

@@ -256,7 +256,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         DeviceSlice::with_origin(self.pointer, self.len, self.stream, self.origin)
     }
 
-    /// The same slice for a shorter time, to give away without losing this one.
+    /// The same slice for a shorter time, to pass on without losing this one.
     #[must_use]
     pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::with_origin(self.pointer, self.len, self.stream, self.origin)

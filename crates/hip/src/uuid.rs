@@ -5,10 +5,10 @@ use hip_sys::hipUUID;
 use crate::call::call;
 use crate::{Device, Result};
 
-/// What tells one device from every other, in every process of the machine: ordinals differ where the environment hides or
+/// Identifies one device in every process of the machine: ordinals differ where the environment hides or
 /// reorders devices.
 ///
-/// On ROCm these are sixteen characters of the name that HSA has for the device (hipamd/src/hip_device.cpp,
+/// On ROCm these are sixteen characters of HSA's name for the device (hipamd/src/hip_device.cpp,
 /// `hipDeviceGetUuid`), on CUDA sixteen bytes; either way they are compared as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[doc(alias = "hipUUID")]

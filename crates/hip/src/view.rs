@@ -1,4 +1,4 @@
-//! The same memory as elements of another type.
+//! Memory viewed as elements of another type.
 
 use bytemuck::Pod;
 

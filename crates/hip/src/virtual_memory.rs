@@ -40,10 +40,10 @@ pub struct Exporter {
     core: Arc<Core>,
 }
 
-/// What was done so far, undone in reverse when dropped.
+/// The steps done so far, undone in reverse when dropped.
 struct Core {
     device: Device,
-    /// Asked for, in bytes.
+    /// The requested size in bytes.
     bytes: usize,
     /// Whole granules, in bytes.
     mapped_bytes: usize,
@@ -83,12 +83,12 @@ impl Device {
         VirtualMemory::map(self, handle, bytes, rounded)
     }
 
-    /// Memory that another process exported with [`VirtualMemory::export`]. The descriptor stays the caller's.
+    /// Memory that another process exported with [`VirtualMemory::export`]. The caller keeps the descriptor.
     ///
     /// # Safety
     ///
     /// The memory was made with `bytes` bytes by the same HIP release. While a buffer of it and work queued through that use
-    /// the memory, nobody writes what they read, and nobody uses what they write.
+    /// the memory, nothing writes what they read, and nothing uses what they write.
     ///
     /// # Errors
     ///
@@ -221,7 +221,7 @@ impl VirtualMemory {
         &self.core.device
     }
 
-    /// Bytes that were asked for.
+    /// The requested size in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.core.bytes
@@ -237,7 +237,7 @@ impl VirtualMemory {
         self.core.export()
     }
 
-    /// What exports the memory later, when it is a buffer.
+    /// A value that exports the memory later, when it is a buffer.
     #[must_use]
     pub fn exporter(&self) -> Exporter {
         Exporter {
@@ -245,7 +245,7 @@ impl VirtualMemory {
         }
     }
 
-    /// All of the memory as elements; bytes that make no whole element are left.
+    /// All of the memory as elements; bytes that make no whole element are left over.
     ///
     /// # Errors
     ///

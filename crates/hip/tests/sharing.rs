@@ -74,14 +74,14 @@ fn a_part_outside_of_imported_memory_is_refused() {
         (8, usize::MAX),
         (usize::MAX, 1),
     ] {
-        // SAFETY: nobody uses it.
+        // SAFETY: nothing uses it.
         let refused = unsafe { external.buffer::<u32>(offset, len) };
         assert!(
             matches!(refused, Err(Error::OutOfRange { .. })),
             "{offset} {len}"
         );
     }
-    // SAFETY: nobody uses it.
+    // SAFETY: nothing uses it.
     assert!(unsafe { external.buffer::<u32>(4092, 1) }.is_ok());
 }
 
@@ -141,7 +141,7 @@ mod accepting {
         _: *const hipExternalSemaphoreHandleDesc,
     ) -> hipError_t {
         ALIVE.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller gives room for a handle; nobody follows this one.
+        // SAFETY: the caller gives room for a handle; this one is never dereferenced.
         unsafe { *semaphore = std::ptr::without_provenance_mut(16) };
         hipError_t::hipSuccess
     }

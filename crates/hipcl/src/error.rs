@@ -12,7 +12,7 @@ pub enum Error {
     /// The user's input can't be used: what is wrong, and what to do.
     #[error("{0}")]
     Input(String),
-    /// No platform, or not the one that was asked for.
+    /// No platform, or not the requested one.
     #[error(transparent)]
     Platform(#[from] platform::Error),
     /// The bridge between the two APIs.

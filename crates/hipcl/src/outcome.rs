@@ -1,4 +1,4 @@
-//! What a preset hands back: numbers to judge, and what to draw.
+//! What a preset returns: numbers to judge, and what to draw.
 
 use interop::{Counts, Residency, Route};
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub struct Emitter {
     pub power_db: f64,
 }
 
-/// Where a job launches OpenCL's kernels.
+/// Where a job launches OpenCL kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Kernels {
@@ -44,7 +44,7 @@ pub struct Outcome {
     pub route: Route,
     /// Where they live.
     pub residency: Residency,
-    /// Where OpenCL's kernels were launched, and why there if the user did not say.
+    /// Where OpenCL kernels were launched, and why there if the user did not say.
     pub kernels: (Kernels, Option<String>),
     /// The clock, after the loop.
     pub timer: StageTimer,
@@ -55,7 +55,7 @@ pub struct Outcome {
     /// Largest error against the double-precision reference, relative to the largest reference value unless the preset's documentation
     /// says otherwise.
     pub max_rel_error: f64,
-    /// What `max_rel_error` may be.
+    /// The limit for `max_rel_error`.
     pub tolerance: f64,
     /// The satellites found (`gps` only).
     pub satellites: Option<Vec<Satellite>>,
@@ -70,7 +70,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the numbers, the copies and (for a generated scene) the findings are all as they must be.
+    /// Whether the numbers, the copies and (for a generated scene) the findings are all correct.
     pub fn verified(&self) -> bool {
         // written so that a NaN error does not verify
         self.max_rel_error <= self.tolerance

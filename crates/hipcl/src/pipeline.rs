@@ -31,12 +31,12 @@ impl Preset {
     }
 }
 
-/// A run as it was asked for.
+/// A requested run.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The job.
     pub preset: Preset,
-    /// What all jobs share.
+    /// The options that all jobs share.
     pub common: Common,
     /// Where to write the report as JSON.
     pub json: Option<PathBuf>,
@@ -47,7 +47,7 @@ pub struct Request {
 /// Carries the run out and writes its files.
 ///
 /// # Errors
-/// Anything that kept the run from finishing; no file is written then.
+/// Anything that prevented the run from finishing; no file is written then.
 pub fn run(request: &Request) -> Result<Report> {
     if let (Some(json), true) = (&request.json, request.json == request.plot) {
         return Err(both_name(json));
@@ -85,7 +85,7 @@ pub fn run(request: &Request) -> Result<Report> {
         Preset::Capon(options) => capon::run(&bridge, &request.common, options)?,
         Preset::Note(options) => note::run(&bridge, &request.common, options)?,
     };
-    // after the job: whoever gave bad input need not wait for it
+    // after the job: a user with bad input need not wait for it
     let bandwidth = interop::measure::bandwidth(&bridge)?;
     let gflop_s = match outcome.timer.counts_operations() {
         true => Some(interop::measure::arithmetic(&bridge)?),

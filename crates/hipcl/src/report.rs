@@ -61,7 +61,7 @@ pub struct Report {
     pub limit_gflop_s: Option<f64>,
     /// Largest relative error against the double-precision reference.
     pub max_rel_error: f64,
-    /// What it may be.
+    /// The limit for it.
     pub tolerance: f64,
     /// Whether a generated scene was found as it was generated; null when the input came from a file.
     pub truth_ok: Option<bool>,
@@ -78,10 +78,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Puts the report of a run together.
+    /// Assembles the report of a run.
     ///
     /// # Errors
-    /// The devices' names can't be asked for.
+    /// The devices' names can't be queried.
     pub fn new(
         preset: &str,
         platform: &str,
@@ -136,7 +136,7 @@ impl Report {
         text
     }
 
-    /// Whether the copies counted are those the route promises.
+    /// Whether the counted copies match those expected of the route.
     pub fn copies_ok(&self) -> bool {
         self.host_copies_bytes == self.expected_copies_bytes
     }
@@ -329,7 +329,7 @@ impl Report {
         Ok(())
     }
 
-    /// What keeps the run from being verified.
+    /// Why the run is not verified.
     fn blame(&self) -> String {
         let mut reasons = Vec::new();
         if self.max_rel_error.is_nan() || self.max_rel_error > self.tolerance {

@@ -45,7 +45,8 @@ pub struct Stage {
     pub percent_of_limit: f64,
 }
 
-/// What a stage cannot be faster than: of its memory traffic and its operations, each at the rate measured, the one that takes longer.
+/// The lower bound on a stage's time: of its memory traffic and its operations, each at the measured rate, the one that
+/// takes longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
@@ -64,7 +65,7 @@ pub struct Rates {
     pub gflop_s: Option<f64>,
 }
 
-/// What a stage's algorithm cannot do without.
+/// The work that a stage's algorithm requires.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
     /// Memory traffic: one read and one write of whatever is touched.

@@ -48,7 +48,7 @@ impl Machine {
         machine
     }
 
-    /// A card of AMD's, with its driver, seen by ROCm as this node.
+    /// An AMD card, with its driver, seen by ROCm as this node.
     fn card(mut self, node: u32, address: &str, heap: u64) -> Self {
         let pci = format!("sys/bus/pci/devices/{address}");
         self.write(&format!("{pci}/vendor"), "0x1002\n");
@@ -236,7 +236,8 @@ fn a_user_outside_the_group_is_told_which_one_to_join() {
         .card(1, "0000:03:00.0", PUBLIC)
         .config(CONFIG);
     machine.node("dev/kfd", 0o660);
-    // whoever runs the test owns the file, so that the user of the fixture is neither owner nor, by chance, in its group
+    // the user who runs the test owns the file, so that the user of the fixture is neither owner nor, by chance, in its
+    // group
     machine.user(&[4242]);
     let check = machine.check("/dev/kfd");
     assert_eq!(check.state, State::Bad, "{check:?}");
@@ -354,7 +355,7 @@ fn an_old_kernel_lacks_options_and_an_unknown_one_is_not_accused() {
     machine.remove("sys/module/amdgpu/version");
     machine.bad("CONFIG_PCI_P2PDMA", "dma-buf may be refused");
     machine.bad("CONFIG_DMABUF_MOVE_NOTIFY", "moved to host memory");
-    // a single card has nobody to share with
+    // a single card has no peer to share with
     assert_eq!(machine.check("CONFIG_HSA_AMD_P2P").state, State::Told);
     let machine = machine.card(2, "0000:83:00.0", PUBLIC);
     machine.remove("sys/module/amdgpu/version");

@@ -198,7 +198,7 @@ fn work(bridge: &Bridge, sampler: &legacy::Sampler) -> Result<(), Box<dyn Error>
     for block in 0..BLOCKS {
         {
             // What the sampler puts into its queue now comes after HIP's work on the block before,
-            // and before whoever takes the buffer next.
+            // and before the next user of the buffer.
             let _guard = samples.cl_mut(bridge.main_queue())?;
             sampler.next_block(block)?;
         }

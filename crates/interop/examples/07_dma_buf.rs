@@ -48,7 +48,7 @@ fn descriptor(bridge: &Bridge) -> Result<(Shared<u32>, Carrier), Box<dyn Error>>
     ];
     for (carrier, memory) in candidates {
         let tried = memory.and_then(|memory| {
-            // Nobody answers, so that only the export itself is tried.
+            // No process answers, so that only the export itself is tried.
             let (link, theirs) = Link::pair()?;
             drop(theirs);
             match memory.export_by(carrier, link) {

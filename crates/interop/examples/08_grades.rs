@@ -112,7 +112,8 @@ fn hand_over_and_back(bridge: &Bridge, job: &Job) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// OpenCL's queue waits for an event that nobody ends. That costs an error, and nothing is stuck.
+/// The OpenCL queue waits for an event that never completes. That costs an error, and nothing is
+/// stuck.
 fn never_end(bridge: &Bridge, job: &Job) -> Result<(), Box<dyn Error>> {
     let mut shared = bridge.alloc::<u32>(LEN)?;
     shared.upload(&vec![1; LEN])?;

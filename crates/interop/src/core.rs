@@ -12,12 +12,12 @@ pub(crate) struct Core {
     pub(crate) hip: hip::Runtime,
     pub(crate) hip_device: hip::Device,
     pub(crate) context: clmgr::Context,
-    /// Where objects that other code created are brought in.
+    /// Where objects that other code created are imported.
     pub(crate) external: clmgr::ExternalContexts,
     pub(crate) programs: clmgr::ProgramCache,
-    /// For transfers of the bridge itself: its own queue, or the one it was given.
+    /// For the bridge's own transfers: its own queue, or the foreign one.
     pub(crate) queue: clmgr::Queue,
-    /// For transfers of the bridge itself: its own stream, or the one it was given.
+    /// For the bridge's own transfers: its own stream, or the foreign one.
     pub(crate) stream: hip::Stream,
     pub(crate) hsa: Option<Hsa>,
     pub(crate) foreign: Option<ForeignHooks>,
@@ -31,11 +31,11 @@ pub(crate) struct Core {
     pub(crate) kept: Kept,
 }
 
-/// Of each list: a program that never asks must not grow without end.
+/// Of each list: a program that never takes them must not grow without end.
 const MOST: usize = 64;
 
 impl Core {
-    /// Keeps an error of a destructor for whoever asks.
+    /// Keeps an error of a destructor until a caller takes it.
     pub(crate) fn defer(&self, error: Error) {
         let mut deferred = self.deferred.lock();
         if deferred.len() < MOST {

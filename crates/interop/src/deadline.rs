@@ -1,4 +1,4 @@
-//! The end of a wait, also of one that nobody means to end.
+//! The end of a wait, also of one that nothing would otherwise end.
 
 use std::time::{Duration, Instant};
 

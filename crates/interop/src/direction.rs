@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Which way data cross from one API to the other.
+/// The direction in which data cross from one API to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Written by an OpenCL kernel, read by a HIP kernel.
@@ -10,7 +10,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both, in the order in which they are tried.
+    /// Both, in trial order.
     pub const BOTH: [Self; 2] = [Self::OpenClToHip, Self::HipToOpenCl];
 
     /// The API that writes, and the one that reads.

@@ -40,7 +40,7 @@ pub enum Error {
         /// What is read, or written too.
         input: &'static str,
     },
-    /// OpenCL's code that HIP cannot load.
+    /// OpenCL code that HIP cannot load.
     #[error(
         "HIP cannot load this OpenCL program: {reason}; launch its kernels on an OpenCL queue, with `Shared::cl` and `Shared::cl_mut`"
     )]
@@ -69,7 +69,7 @@ pub enum Error {
     OutOfRange {
         /// The range, in elements.
         range: Range<usize>,
-        /// Elements that there are.
+        /// The length in elements.
         len: usize,
     },
     /// Two parts of one buffer share an element.
@@ -83,7 +83,7 @@ pub enum Error {
         /// The other one.
         second: Range<usize>,
     },
-    /// A part of memory that is copied begins or ends inside of what devices transfer as one.
+    /// A part of copied memory begins or ends inside a unit of device transfer.
     #[error(
         "route {route} copies parts on their own, and bytes {}..{} do not begin and end at multiples of {alignment} \
          on `{device}` (or where the buffer does); move the ends, or use a route that does not copy",
@@ -99,7 +99,7 @@ pub enum Error {
         /// The OpenCL device.
         device: String,
     },
-    /// A part of memory that is handed over as a whole, while the other side has another part.
+    /// A part of memory that changes sides as a whole, while the other side has another part.
     #[error(
         "{by} has the elements {}..{} of this buffer, and route {route} hands its memory over as a whole: {}..{} can \
          change sides once the buffer is divided anew, or use buffers of their own",
@@ -110,9 +110,9 @@ pub enum Error {
         route: Route,
         /// The elements on the other side.
         held: Range<usize>,
-        /// Who has them: `OpenCL` or `HIP`.
+        /// The holder: `OpenCL` or `HIP`.
         by: &'static str,
-        /// The elements asked for.
+        /// The requested elements.
         wanted: Range<usize>,
     },
     /// A part of a buffer object begins where the device cannot address it.
@@ -128,8 +128,8 @@ pub enum Error {
         /// The OpenCL device.
         device: String,
     },
-    /// The route failed, and no other is permitted that could take over under a reader, or others may write
-    /// next to it.
+    /// The route failed, and no other permitted one could take over under a reader, or others may
+    /// be writing next to it.
     #[error(
         "{during}: route {route} failed: {source}; others may hold its addresses, so the buffer stays there: {} takes the data along",
         remedy(*.next)
@@ -144,17 +144,17 @@ pub enum Error {
         /// What went wrong.
         source: Box<Error>,
     },
-    /// Vulkan refused a call, or is not what it was taken for.
+    /// Vulkan refused a call, or did not behave as assumed.
     #[cfg(feature = "vulkan")]
     #[error(transparent)]
     Vulkan(#[from] crate::vulkan::Error),
-    /// No route is possible for what was asked; not a failure of any one of them.
+    /// No route is possible for this request; not a failure of any one of them.
     #[error("no permitted route works: {}", list(.tried))]
     NotPossible {
         /// Each route considered and why it was not taken.
         tried: Vec<(Route, String)>,
     },
-    /// Every permitted route works between the two devices, and failed this time.
+    /// Every permitted route works between the two devices, but failed this time.
     #[error("every permitted route failed: {}", list(.tried))]
     Failed {
         /// Each route tried and what went wrong.
@@ -165,7 +165,7 @@ pub enum Error {
     NoPair {
         /// The HIP device.
         hip: String,
-        /// What was looked at, and the remedy.
+        /// What was examined, and the remedy.
         reason: String,
     },
     /// The platform lacks a library that the call needs.
@@ -178,7 +178,7 @@ pub enum Error {
         /// Why it is missing.
         reason: String,
     },
-    /// A pattern written through one API was not what the other read.
+    /// A pattern written through one API differed from what the other read.
     #[error(
         "route {route}: {mismatches} of {words} words written by {writer} were read differently by {reader}"
     )]
@@ -202,7 +202,7 @@ pub enum Error {
         /// Bytes counted at the function tables.
         bytes: u64,
     },
-    /// The APIs see an allocation at two addresses on a route that promises one.
+    /// The APIs see an allocation at two addresses on a route that guarantees one.
     #[error("route {route}: OpenCL sees address {cl:#x}, HIP {hip:#x}, though they must be equal")]
     AddressesDiffer {
         /// The route under test.
@@ -212,7 +212,7 @@ pub enum Error {
         /// HIP's address.
         hip: usize,
     },
-    /// The route does not exist for what was asked.
+    /// The route does not exist for this request.
     #[error("route {route} is not possible: {reason}")]
     Unsupported {
         /// The route.
@@ -227,10 +227,10 @@ pub enum Error {
     UnknownAddress {
         /// The route under test.
         route: Route,
-        /// The address OpenCL gave.
+        /// The address from OpenCL.
         address: usize,
     },
-    /// Memory that reaches beyond its allocation.
+    /// The range reaches beyond its allocation.
     #[error(
         "route {route}: {bytes} bytes at {address:#x} do not lie in the allocation there, which has {allocated} bytes at {base:#x}"
     )]
@@ -239,7 +239,7 @@ pub enum Error {
         route: Route,
         /// The address given.
         address: usize,
-        /// The bytes wanted.
+        /// The requested bytes.
         bytes: usize,
         /// Where the allocation begins.
         base: usize,
@@ -272,12 +272,12 @@ pub enum Error {
         /// The place of the bridge's HIP device.
         expected: String,
     },
-    /// Elements that need a greater alignment than shared memory has.
+    /// The elements need a greater alignment than shared memory has.
     #[error("elements that are aligned to {alignment} bytes cannot be shared; {limit} is the most")]
     Alignment {
-        /// What the type needs.
+        /// The type's alignment.
         alignment: usize,
-        /// What every route gives.
+        /// The alignment on every route.
         limit: usize,
     },
     /// A buffer of no elements cannot be shared.
@@ -286,12 +286,12 @@ pub enum Error {
     /// The size in bytes does not fit the address space.
     #[error("{len} elements of {element} bytes overflow the address space")]
     TooLarge {
-        /// Elements asked for.
+        /// The requested elements.
         len: usize,
         /// Bytes of one element.
         element: usize,
     },
-    /// A transfer's host slice has another length than the buffer.
+    /// A transfer's host slice and the buffer differ in length.
     #[error("{what}: the host slice has {given} elements, the shared buffer {expected}")]
     LengthMismatch {
         /// The operation.
@@ -301,7 +301,7 @@ pub enum Error {
         /// Elements of the buffer.
         expected: usize,
     },
-    /// Memory that its owner made for reading only.
+    /// Memory that its owner made read-only.
     #[error(
         "the memory is for reading only; take `cl` or `hip`, or have its owner create it for writing"
     )]
@@ -314,7 +314,7 @@ pub enum Error {
         /// `context` or `device`.
         owner: &'static str,
     },
-    /// A stream that is being captured would have to be ordered against other work.
+    /// A stream under capture would have to be ordered against other work.
     #[error(
         "HIP stream {stream:#x} is being captured, and captured work runs later, without an order relative to other work; end the capture, or take the access before it begins"
     )]
@@ -322,7 +322,7 @@ pub enum Error {
         /// The stream's handle.
         stream: usize,
     },
-    /// A device handle that no OpenCL library of this process gave.
+    /// A device handle from no OpenCL library of this process.
     #[error(
         "the OpenCL device handed over is none of the {looked_at} that were found; name the library it came from in HIPCL_OPENCL"
     )]
@@ -338,7 +338,7 @@ pub enum Error {
         /// How many.
         count: usize,
     },
-    /// The platform's model would not learn of an allocation.
+    /// The platform's model refused to register an allocation.
     #[error("the {platform} platform refused memory that OpenCL owns: {reason}")]
     Foreign {
         /// The platform.
@@ -346,7 +346,7 @@ pub enum Error {
         /// Its words.
         reason: String,
     },
-    /// The hand-off can't be done this way here.
+    /// This hand-off is not available here.
     #[error("hand-off grade {grade} is not possible: {reason}")]
     NoGrade {
         /// The grade.
@@ -354,7 +354,7 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// One side did not end in time, and what waited for it was let go.
+    /// One side did not end in time, and the waiting side was released.
     #[error(
         "{before} did not hand over to {after} within {limit:?} (grade {grade}); look for work that \
          never ends, or raise Options::handoff_limit"
@@ -362,9 +362,9 @@ pub enum Error {
     HandoffTimeout {
         /// The grade.
         grade: Grade,
-        /// Who was to end first.
+        /// The side that was to end first.
         before: String,
-        /// Who waited.
+        /// The side that waited.
         after: String,
         /// How long.
         limit: Duration,
@@ -374,9 +374,9 @@ pub enum Error {
     HandoffFailed {
         /// The grade.
         grade: Grade,
-        /// Who failed.
+        /// The side that failed.
         before: String,
-        /// Who came after.
+        /// The side that came after.
         after: String,
         /// The failure.
         source: Box<Error>,
@@ -389,15 +389,15 @@ pub enum Error {
         "the pipeline has no slot; give it at least one, and new ones after a panic of its consumer"
     )]
     NoSlots,
-    /// Something between this process and another one.
+    /// An error between this process and another one.
     #[error(transparent)]
     Peer(#[from] crate::PeerError),
-    /// Two GPUs that cannot work together this way.
+    /// Two GPUs cannot work together this way.
     #[error("HIP device {to} gets nothing from HIP device {from}: {reason}")]
     NoPeer {
         /// Ordinal of the device that has the memory.
         from: usize,
-        /// Ordinal of the device that is to get it.
+        /// Ordinal of the device that should reach it.
         to: usize,
         /// Why, and what to do.
         reason: String,
@@ -413,8 +413,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the route does not exist for what was asked, rather than having failed: a driver that
-    /// lacks the extension, a platform on which it makes no sense, a release that is known to crash.
+    /// Whether the route does not exist for this request, rather than having failed: a driver that
+    /// lacks the extension, a platform on which it makes no sense, a release that is known to
+    /// crash.
     #[must_use]
     pub fn is_impossible(&self) -> bool {
         #[cfg(feature = "vulkan")]

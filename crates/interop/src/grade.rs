@@ -8,19 +8,18 @@ use std::str::FromStr;
 #[non_exhaustive]
 pub enum Grade {
     /// The calling thread waits: `clFinish` before HIP work, `hipStreamSynchronize` before OpenCL
-    /// work. The one way that every pair of drivers offers, and the shortest when nothing else is
-    /// queued. It has no time limit unless [`Options::handoff_limit`](crate::Options::handoff_limit)
-    /// sets one: a side that never ends blocks its caller forever.
+    /// work. The only grade that every pair of drivers offers, and the fastest when nothing else is queued. It has no
+    /// time limit unless [`Options::handoff_limit`](crate::Options::handoff_limit) sets one: a side that never ends
+    /// blocks its caller forever.
     Host,
-    /// The drivers' own threads hand over and the calling thread goes on: OpenCL's event callback
-    /// lets a waiting stream go, HIP's stream callback ends a user event that the queue waits for.
-    /// For programs that queue ahead, or whose thread has other work.
+    /// The drivers' own threads hand over and the calling thread goes on: OpenCL's event callback releases a waiting
+    /// stream, HIP's stream callback completes a user event that the queue waits for. For programs that queue ahead, or
+    /// whose thread has other work.
     Callback,
-    /// The device hands over. From OpenCL to HIP a kernel writes a number into memory that both see,
-    /// and the stream waits for it; the other direction is as with [`Callback`](Self::Callback).
-    /// Experimental, and only on request: neither driver promises it. Where both drivers take
-    /// semaphores of Vulkan's, these hand over in both directions (feature `vulkan`,
-    /// `Bridge::with_semaphores`).
+    /// The device hands over. From OpenCL to HIP a kernel writes a number into memory that both see, and the stream
+    /// waits for it; the other direction is as with [`Callback`](Self::Callback). Experimental, and only on request:
+    /// neither driver guarantees it. Where both drivers import Vulkan semaphores, these hand over in both directions
+    /// (feature `vulkan`, `Bridge::with_semaphores`).
     Device,
 }
 
@@ -60,8 +59,7 @@ impl FromStr for Grade {
 pub struct GradeReport {
     /// The grade.
     pub grade: Grade,
-    /// How it is done here if a pattern went from each API to the other under it, else why it
-    /// can't be had.
+    /// How it works here if a pattern crossed in both directions under it, else why it is unavailable.
     pub outcome: Result<Mechanisms, String>,
 }
 
@@ -73,7 +71,7 @@ impl GradeReport {
     }
 }
 
-/// What does the handing over, by direction.
+/// What hands over, by direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mechanisms {
     /// From an OpenCL queue to a HIP stream.

@@ -1,7 +1,7 @@
 //! Access to a [`Shared`](crate::Shared) buffer for as long as a borrow lasts.
 //!
-//! Work may be enqueued while the guard lives; it need not have run when the guard goes. Leaking a
-//! guard is harmless: the buffer noted the access when it granted it, and keeps the note.
+//! Work may be enqueued while the guard lives; it need not have run when the guard is dropped. Leaking a guard is
+//! harmless: the buffer recorded the access when it granted it.
 
 use crate::backing::{Backing, ClPart, SubBuffer};
 use crate::core::Core;
@@ -105,7 +105,7 @@ macro_rules! cl_guard {
                 self.cl.part.arg(self.cl.backing)
             }
 
-            /// The elements of `range`, counted from the guard's first, as an argument of their own.
+            /// The elements of `range`, counted from the guard's first, as a separate argument.
             ///
             /// Where OpenCL has a pointer, this is the pointer to the first of them. Where it has a
             /// buffer object, this is a part of it, which must begin at a multiple of
@@ -115,8 +115,8 @@ macro_rules! cl_guard {
             /// # Errors
             /// [`Error::OutOfRange`](crate::Error::OutOfRange),
             /// [`Error::Empty`](crate::Error::Empty) for no elements,
-            /// [`Error::SubBufferStart`](crate::Error::SubBufferStart), or on a route whose memory
-            /// OpenCL takes over as a whole.
+            /// [`Error::SubBufferStart`](crate::Error::SubBufferStart), or on a route whose memory OpenCL acquires as a
+            /// whole.
             #[doc(alias = "clCreateSubBuffer")]
             pub fn range(&self, range: Range<usize>) -> Result<ClRange<'_>> {
                 self.cl.range(&range)

@@ -1,4 +1,4 @@
-//! The runtime below HIP and AMD's OpenCL: whose an address is, and memory as a descriptor.
+//! The runtime below HIP and AMD's OpenCL: the owner of an address, and memory as a descriptor.
 
 mod access;
 
@@ -20,7 +20,7 @@ pub(crate) struct Located {
     pub(crate) base: usize,
     pub(crate) bytes: usize,
     pub(crate) residency: Residency,
-    /// Bus, device and function of the owner, and its domain where the runtime tells it.
+    /// Bus, device and function of the owner, and its domain where the runtime reports it.
     pub(crate) owner: Option<Place>,
 }
 
@@ -74,10 +74,10 @@ impl Hsa {
         (status == SUCCESS).then_some(Self(api))
     }
 
-    /// What the runtime knows of an address; the address is not followed.
+    /// What the runtime knows about an address, which is not dereferenced.
     ///
-    /// `hsa_amd_pointer_info` is the only query that tells device memory from host memory for
-    /// allocations of either API; HIP's own pointer query answers "device" for both.
+    /// `hsa_amd_pointer_info` is the only query that distinguishes device memory from host memory
+    /// for allocations of either API; HIP's own pointer query answers "device" for both.
     pub(crate) fn locate(&self, ptr: *const c_void) -> Option<Located> {
         let pointer_info = self.0.hsa_amd_pointer_info?;
         let mut info = hsa_sys::hsa_amd_pointer_info_t {

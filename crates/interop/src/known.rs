@@ -7,11 +7,11 @@ use platform::{ForeignHooks, ForeignKind};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 
-/// The ranges that were made known: first address, to the bytes and the number of users.
+/// The registered ranges: first address, to the bytes and the number of users.
 static RANGES: Mutex<BTreeMap<usize, (usize, usize)>> = Mutex::new(BTreeMap::new());
 
 /// A model of a device knows a range for as long as this lives. On real hardware the HSA runtime
-/// sees OpenCL's allocations by itself, and there is nothing to tell.
+/// sees OpenCL's allocations by itself, and there is nothing to register.
 pub(crate) struct Known {
     hooks: ForeignHooks,
     base: usize,

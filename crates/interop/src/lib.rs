@@ -10,25 +10,24 @@
 //!
 //! A [`Bridge`] pairs one OpenCL device with one HIP device and proves every [`Route`] by a pattern
 //! written through one API and read through the other. A [`Shared`] buffer is one allocation that
-//! both APIs see. Access goes through guards: what is enqueued under one comes after what must have
-//! finished on the other side, so that work is ordered without the caller's help, by the [`Grade`] of
-//! hand-off that was proven. The [`Meter`] counts every copy at the function tables of both APIs,
-//! which is how "no copy" becomes a measurement.
+//! both APIs see. Access goes through guards: work enqueued under one comes after what must have finished on the other
+//! side, so that it is ordered without the caller's help, by the proven hand-off [`Grade`]. The [`Meter`] counts every
+//! copy at the function tables of both APIs, which is how "no copy" becomes a measurement.
 //!
-//! [`blas`] and [`solver`] are rocBLAS and rocSOLVER on shared buffers, one call for guards, checks and
-//! the product or inverse. A buffer can be used in [parts](Shared::parts_mut), OpenCL on one while HIP
-//! is on another. [`dlpack`] lends buffers to tensor libraries and takes tensors of theirs.
+//! [`blas`] and [`solver`] are rocBLAS and rocSOLVER on shared buffers: one call covers guards, checks and the product
+//! or inverse. A buffer can be used in [parts](Shared::parts_mut), OpenCL on one while HIP is on another. [`dlpack`]
+//! lends buffers to tensor libraries and takes their tensors.
 //!
-//! [`Bridge::open`] makes its own OpenCL objects, [`Bridge::adopt`] works on those of other code, and
-//! [`Bridge::adopt_cl_mem`] and its like make shared buffers of memory that exists already.
+//! [`Bridge::open`] creates its own OpenCL objects, [`Bridge::adopt`] works on those of other code, and
+//! [`Bridge::adopt_cl_mem`] and its like make shared buffers of existing memory.
 //!
-//! [`Shared::export`] and [`Bridge::import`] share memory with another process, which takes turns with
-//! this one ([`Joint`]). [`Bridge::open_all`] opens a bridge to each GPU, and [`Bridge::peer`] proves that
+//! [`Shared::export`] and [`Bridge::import`] share memory with another process that takes turns with this one
+//! ([`Joint`]). [`Bridge::open_all`] opens a bridge to each GPU, and [`Bridge::peer`] proves that
 //! one reaches the memory of another.
 //!
-//! What this crate does not do: several processes at work on the same memory at once, and sharing with
-//! more than one other process. It has no parts of one buffer on both sides where OpenCL hands memory
-//! over as a whole ([`Route::ExternalFd`], see [`PartMut`]).
+//! This crate does not support several processes at work on the same memory at once, or sharing with more than one
+//! other process. Parts of one buffer cannot be on both sides where OpenCL hands memory over as a whole
+//! ([`Route::ExternalFd`], see [`PartMut`]).
 //!
 //! ```
 //! use interop::{Bridge, Options};

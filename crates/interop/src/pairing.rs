@@ -8,7 +8,7 @@ use platform::Platform;
 /// OpenCL devices that may pair with `hip`, most likely first.
 ///
 /// Names and indices are never compared: two cards of one model have the same name, and the
-/// environment can renumber each API's devices apart.
+/// environment can renumber each API's devices separately.
 pub(crate) fn candidates(
     platform: Platform,
     hip: &hip::Device,

@@ -1,4 +1,4 @@
-//! Parts of a shared buffer, each with an order of its own.
+//! Parts of a shared buffer, each ordered separately.
 
 use crate::backing::{ClPart, Side};
 use crate::place::Place;
@@ -15,19 +15,18 @@ pub struct Part<'a, T: Pod> {
     range: Range<usize>,
 }
 
-/// Some elements of a [`Shared`] buffer, of which nobody else has any. Made by [`Shared::part_mut`],
-/// [`Shared::split_at_mut`] and [`Shared::parts_mut`].
+/// Some elements of a [`Shared`] buffer, held exclusively. Made by [`Shared::part_mut`], [`Shared::split_at_mut`] and
+/// [`Shared::parts_mut`].
 ///
-/// OpenCL may work on one part while HIP works on another: only work on the same bytes is put in
-/// order. A part whose route fails gives [`Error::UnderReader`]: the other parts may be written, and only
-/// the whole can [move](Shared::move_to).
+/// OpenCL may work on one part while HIP works on another: only work on the same bytes is ordered. A part whose route
+/// fails returns [`Error::UnderReader`]: the other parts may be written, and only the whole can
+/// [move](Shared::move_to).
 ///
 /// On [`Route::ExternalFd`](crate::Route::ExternalFd) the memory is OpenCL's or HIP's as a whole. There
-/// all parts that live together go to the side that takes one first, unless both sides only read; the
-/// other side gives [`Error::PartOnOtherSide`] until the whole buffer is divided anew. On
-/// [`Route::Staging`](crate::Route::Staging) a change of side copies the bytes of the part alone, which
-/// begins and ends at multiples of `CL_DEVICE_MEM_BASE_ADDR_ALIGN` or where the buffer does
-/// ([`Error::PartGrid`]).
+/// all parts that live together go to the side that takes one first, unless both sides only read; the other side gets
+/// [`Error::PartOnOtherSide`] until the whole buffer is divided anew. On [`Route::Staging`](crate::Route::Staging) a
+/// change of side copies the bytes of the part alone, which begins and ends at multiples of
+/// `CL_DEVICE_MEM_BASE_ADDR_ALIGN` or where the buffer does ([`Error::PartGrid`]).
 ///
 /// ```compile_fail,E0499
 /// # fn twice(data: &mut interop::Shared<f32>) -> interop::Result<()> {
@@ -106,7 +105,7 @@ impl<T: Pod> Shared<T> {
 }
 
 impl<'a, T: Pod> PartMut<'a, T> {
-    /// The caller lets no two that live at once share an element.
+    /// The caller ensures that no two live ones share an element.
     fn new(whole: &'a Shared<T>, range: Range<usize>) -> Self {
         Self {
             whole,
@@ -156,12 +155,12 @@ impl<'a, T: Pod> PartMut<'a, T> {
         ))
     }
 
-    /// Others may write next to it, so that the memory stays where it is.
+    /// Others may write next to it, so the memory stays where it is.
     fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&Place, ClPart, Hold)> {
         let bytes = bytes::<T>(&self.range);
         self.whole.check_side(Side::Cl, access, &self.range)?;
         let place = self.whole.place();
-        // Before anyone is made to wait for a user that never comes.
+        // Before anything is made to wait for a user that never comes.
         let part = ClPart::of(&place.core, place.backing(), bytes.clone())?;
         let hold = place
             .grant_cl(queue, access, &bytes)?
@@ -179,7 +178,7 @@ impl<'a, T: Pod> PartMut<'a, T> {
     }
 }
 
-/// While one of these lives, others read at most, on either side.
+/// While one of these lives, others may only read, on either side.
 impl<T: Pod> Part<'_, T> {
     fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&Place, ClPart, Hold)> {
         let bytes = bytes::<T>(&self.range);
@@ -204,7 +203,7 @@ impl<T: Pod> Part<'_, T> {
     }
 }
 
-/// What both kinds of part have.
+/// The methods of both kinds of part.
 macro_rules! part {
     ($part:ident) => {
         impl<T: Pod> $part<'_, T> {

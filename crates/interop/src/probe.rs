@@ -38,7 +38,7 @@ pub(crate) struct HipKernels {
 }
 
 impl ClKernels {
-    /// A kernel object of the caller's own.
+    /// A kernel object for the caller alone.
     pub(crate) fn kernel(&self, name: &str) -> Result<clmgr::Kernel> {
         Ok(self.program.kernel(name)?)
     }
@@ -84,7 +84,7 @@ impl Probe {
         })
     }
 
-    /// What was called for the first time when the bridge was opened.
+    /// The first calls made when the bridge was opened.
     pub(crate) fn opening(&self) -> &[FirstCall] {
         &self.opening
     }
@@ -97,13 +97,14 @@ impl Probe {
         &self.hip
     }
 
-    /// Writes through each API, reads through the other, and tells where the memory lives. A direct
-    /// route must also show that no copy call was made, and the same address where it promises one.
+    /// Writes through each API, reads through the other, and returns where the memory lives. A
+    /// direct route must also show that no copy call was made, and the same address where it
+    /// guarantees one.
     pub(crate) fn prove(&self, core: &Arc<Core>, route: Route) -> Result<Residency> {
         self.cross_all(core, route, |_, crossing| crossing())
     }
 
-    /// As [`prove`](Self::prove); `observe` makes each crossing, and learns how it went.
+    /// As [`prove`](Self::prove); `observe` makes each crossing, and learns its result.
     pub(crate) fn cross_all(
         &self,
         core: &Arc<Core>,
@@ -161,7 +162,7 @@ impl Probe {
         })
     }
 
-    /// As [`prove`](Self::prove), for a way to hand over on a route that is proven.
+    /// As [`prove`](Self::prove), for a hand-off on a proven route.
     pub(crate) fn prove_handoff(
         &self,
         core: &Arc<Core>,

@@ -11,7 +11,7 @@ pub struct BridgeReport {
     pub platform_why: String,
     /// Name of the HIP device.
     pub hip_device: String,
-    /// Its PCI address, where it has one.
+    /// Its PCI address, if it has one.
     pub hip_pci: Option<String>,
     /// Name of the OpenCL device.
     pub opencl_device: String,
@@ -23,7 +23,7 @@ pub struct BridgeReport {
     pub pairing: Pairing,
     /// Every route that was tried, best first: the one that [`Options::route`](crate::Options::route) names, or all.
     pub routes: Vec<RouteReport>,
-    /// OpenCL devices that were looked at and not taken, with the reason.
+    /// OpenCL devices that were examined and not chosen, with the reason.
     pub passed_over: Vec<(String, String)>,
     /// Whether every OpenCL copy call is counted.
     pub opencl_counted: bool,
@@ -64,8 +64,7 @@ pub struct RouteReport {
     /// Where its memory lives if patterns written through either API were read through the other,
     /// else why it can't be used.
     pub outcome: Result<Residency, String>,
-    /// Whether the route does not exist between the two devices; one that exists and does not work
-    /// has failed.
+    /// Whether the route does not exist between the two devices; one that exists but does not work has failed.
     pub impossible: bool,
 }
 
@@ -84,7 +83,7 @@ impl RouteReport {
         self.outcome.is_ok()
     }
 
-    /// Whether the route exists, and its proof went wrong.
+    /// Whether the route exists, but its proof failed.
     #[must_use]
     pub fn failed(&self) -> bool {
         self.outcome.is_err() && !self.impossible

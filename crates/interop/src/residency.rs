@@ -10,7 +10,7 @@ pub enum Residency {
     HostPinned,
     /// Managed memory, which moves.
     Managed,
-    /// Nobody could tell.
+    /// No API reports it.
     Unknown,
 }
 

@@ -20,21 +20,21 @@ pub enum Route {
     /// Coarse-grain SVM owned by OpenCL: device memory, one address for both APIs. HIP uses it in
     /// kernels, rocBLAS and rocSOLVER, not in copies.
     SvmCoarse,
-    /// A plain `cl_mem`, for code that takes nothing else: HIP uses the address that a kernel of one
-    /// work-item tells, after the HSA runtime has confirmed whose it is.
+    /// A plain `cl_mem`, for code that takes nothing else: HIP uses the address that a kernel of one work-item reports,
+    /// after the HSA runtime has confirmed its owner.
     GpuVa,
     /// Exportable HIP memory whose descriptor OpenCL imports (`cl_khr_external_memory_opaque_fd`).
     ExternalFd,
-    /// OpenCL's memory, exported by the HSA runtime as a dma-buf and imported by HIP, so that HIP has
-    /// an object of its own for it and may copy, share and send it.
+    /// OpenCL memory, exported by the HSA runtime as a dma-buf and imported by HIP, so that HIP has its own object for
+    /// it and may copy, share and send it.
     DmaBuf,
-    /// HIP's memory, given to OpenCL's kernels as a raw pointer.
+    /// HIP memory, passed to OpenCL kernels as a raw pointer.
     HipPointer,
     /// Page-aligned host memory, `CL_MEM_USE_HOST_PTR` for OpenCL and registered with HIP.
     HostPinned,
     /// Fine-grain SVM. On a discrete GPU it lies in host memory, which the device reads over its link.
     SvmFine,
-    /// HIP's managed memory, given to OpenCL's kernels as a raw pointer. Its pages move, or stay on
+    /// HIP managed memory, passed to OpenCL kernels as a raw pointer. Its pages move, or stay on
     /// the host where the device cannot fault (XNACK off).
     Managed,
     /// One allocation per API and a copy at every change of side. Never chosen silently.
@@ -61,7 +61,7 @@ impl Route {
         self == Self::Staging
     }
 
-    /// Whether the route is taken without being named, as far as the [`Policy`] permits it.
+    /// Whether the route is chosen without being named, as far as the [`Policy`] permits it.
     #[must_use]
     pub fn is_automatic(self) -> bool {
         self.warning().is_none()
@@ -81,12 +81,12 @@ impl Route {
         }
     }
 
-    /// The oldest ROCm release on which the route can work, by its sources; `None` where ROCm's
-    /// OpenCL has no part of it in any release.
+    /// The oldest ROCm release on which the route can work, by its sources; `None` where ROCm's OpenCL supports it in
+    /// no release.
     ///
-    /// HIP takes an address that it did not allocate since 5.6
-    /// (rocclr/device/rocm/rocdevice.cpp, `GetArenaMemObj`), and `hsa_amd_portable_export_dmabuf`
-    /// came with the same release; 5.7 is the oldest that this workspace has bindings for.
+    /// HIP accepts an address that it did not allocate since 5.6 (rocclr/device/rocm/rocdevice.cpp, `GetArenaMemObj`),
+    /// and `hsa_amd_portable_export_dmabuf` came with the same release; 5.7 is the oldest that this workspace has
+    /// bindings for.
     #[must_use]
     pub fn oldest_rocm(self) -> Option<&'static str> {
         match self {

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The alignment of `clSVMAlloc`, which is the least of what the routes give.
+/// The alignment of `clSVMAlloc`, the least among the routes.
 const ALIGNMENT: usize = 128;
 
 /// One allocation that OpenCL and HIP both see.
@@ -22,35 +22,33 @@ const ALIGNMENT: usize = 128;
 /// Fresh memory holds unspecified values. Lengths are in elements of `T`.
 ///
 /// # Ordering
-/// What is enqueued under a guard runs after every access that conflicts with it: a writer after
-/// everyone else, a reader after writers. With [`Grade::Host`] the guard is granted only then; with
-/// the others it is granted at once, and the drivers keep the order. Several readers may hold the
-/// buffer at once, on both APIs. Work on one in-order queue or stream is ordered by that queue or
-/// stream and never waits on the host. Where several buffers show the same bytes, because memory was
+/// Work enqueued under a guard runs after every conflicting access: a writer after all others, a reader after writers.
+/// With [`Grade::Host`] the guard is granted only then; with the others it is granted at once, and the drivers keep the
+/// order. Several readers may hold the buffer at once, on both APIs. Work on one in-order queue or stream is ordered by
+/// that queue or stream and never waits on the host. Where several buffers show the same bytes, because memory was
 /// adopted twice, a guard of one waits for the users of all.
 ///
 /// # When the other side fails
-/// The work after it was enqueued already, and runs on what there is. The failure comes from the
-/// buffer's next guard, upload or download ([`Error::HandoffFailed`], [`Error::HandoffTimeout`]), or
-/// as a deferred error if there is none. The access after that waits on the host for everyone.
+/// The work after it was enqueued already, and runs on what there is. The buffer's next guard, upload or download
+/// returns the failure ([`Error::HandoffFailed`], [`Error::HandoffTimeout`]); if there is none, it is a deferred error.
+/// The access after that waits on the host for all users.
 ///
 /// # When the route fails
-/// The buffer goes on in memory of the next permitted route, with the data, and the bridge notes it
+/// The buffer goes on in memory of the next permitted route, with the data, and the bridge records it
 /// ([`Bridge::failovers`](crate::Bridge::failovers)). With a call that borrows the buffer exclusively
-/// (`cl_mut`, `hip_mut`, `upload`) the old memory is waited for and freed. Under a reader (`cl`, `hip`,
+/// (`cl_mut`, `hip_mut`, `upload`) it waits for the old memory and frees it. Under a reader (`cl`, `hip`,
 /// `download`, [`Part`](crate::Part)) it stays until the buffer is borrowed exclusively or dropped: other
 /// readers may be alive, at this moment and on other threads, with addresses of it in kernels that they
-/// have yet to launch. Nobody writes while there are readers, so that they see the same data in the old
-/// memory as who comes later sees in the new; [`route`](Self::route), [`addresses`](Self::addresses) and
-/// the like tell of the new.
+/// have yet to launch. Nothing writes while there are readers, so that they see the same data in the old memory as
+/// later readers in the new; [`route`](Self::route), [`addresses`](Self::addresses) and the like report the new.
 ///
 /// Where no other route is permitted, the error is [`Error::UnderReader`], and so it is for a guard of a
-/// [`PartMut`](crate::PartMut), next to which others may write. Nothing is lost: with the borrows over,
-/// [`move_to`](Self::move_to) takes the data along, and reads it by a kernel of the other API where the
-/// route's own transfers are what fails.
+/// [`PartMut`](crate::PartMut), next to which others may write. No data is lost: once the borrows are over,
+/// [`move_to`](Self::move_to) takes the data along, and reads it by a kernel of the other API where the route's own
+/// transfers fail.
 ///
 /// # Dropping
-/// Waits for all work that was given access, then frees. If waiting fails (a lost device, or work
+/// Waits for all work that was granted access, then frees. If waiting fails (a lost device, or work
 /// that does not end within [`Options::handoff_limit`](crate::Options::handoff_limit)), the
 /// memory is leaked rather than freed under running work, and the error is kept for
 /// [`Bridge::take_deferred_errors`](crate::Bridge::take_deferred_errors).
@@ -58,7 +56,7 @@ pub struct Shared<T: Pod> {
     /// The memory, and what took over from it under readers.
     place: Place,
     len: usize,
-    /// Whether the memory may be written: a foreign buffer can be for reading only.
+    /// Whether the memory may be written: a foreign buffer can be read-only.
     writable: bool,
     /// Which side has parts of memory that is handed over as a whole.
     sides: Mutex<Sides>,
@@ -73,7 +71,7 @@ impl<T: Pod> Shared<T> {
         Self::over(core, backing, true)
     }
 
-    /// Allocates on the first of these routes that has memory to give.
+    /// Allocates on the first of these routes that has memory.
     pub(crate) fn on_first_of(
         core: &Arc<Core>,
         routes: &[Route],
@@ -183,8 +181,8 @@ impl<T: Pod> Shared<T> {
         self.place.collapse().give_way_to(&[]);
     }
 
-    /// Puts the bridge's own stream, which it returns, after everyone who was given access, also by other views of the bytes,
-    /// and the memory on HIP's side.
+    /// Puts the bridge's own stream, which it returns, after every user that was granted access, also through other
+    /// views of the bytes, and the memory on HIP's side.
     pub(crate) fn bring_together(&mut self) -> Result<hip::Stream> {
         let stream = self.core().stream.clone();
         drop(self.hip_mut(&stream)?);
@@ -196,12 +194,12 @@ impl<T: Pod> Shared<T> {
         self.place.collapse().settle()
     }
 
-    /// Whether changes of side are the host's, whatever grade was asked for.
+    /// Whether the host makes changes of side, whatever the requested grade.
     pub(crate) fn needs_host(&self) -> bool {
         self.place().needs_host()
     }
 
-    /// Whether every hand-off so far that has come to an end went well.
+    /// Whether every hand-off that has ended so far succeeded.
     pub(crate) fn check_handoffs(&self) -> Result<()> {
         self.place().check_handoffs()
     }
@@ -234,15 +232,15 @@ impl<T: Pod> Shared<T> {
         self.route().is_copy()
     }
 
-    /// How a change of side is ordered. A route on which the host has a part in it hands over by the
-    /// host, whatever the bridge's grade.
+    /// How a change of side is ordered. On a route that involves the host in it, this is the host, whatever the
+    /// bridge's grade.
     #[must_use]
     pub fn grade(&self) -> Grade {
         self.place().handoff().grade()
     }
 
-    /// The address each API uses, OpenCL's first, where both are known: equal addresses are how a
-    /// route that promises one address shows it.
+    /// The address each API uses, OpenCL's first, where both are known; they are equal on a route that guarantees one
+    /// address.
     #[must_use]
     pub fn addresses(&self) -> Option<(usize, usize)> {
         let backing = self.backing();
@@ -306,7 +304,7 @@ impl<T: Pod> Shared<T> {
         Ok(HipGuardMut::new(place.slice_mut(stream, 0..self.len)))
     }
 
-    /// Fills the buffer from host memory and returns when the bytes are there. Counted as
+    /// Fills the buffer from host memory and returns when the bytes have arrived. Counted as
     /// [`Category::Input`].
     ///
     /// # Errors
@@ -336,7 +334,7 @@ impl<T: Pod> Shared<T> {
         Ok(())
     }
 
-    /// Copies the buffer to host memory and returns when the bytes are there. Counted as
+    /// Copies the buffer to host memory and returns when the bytes have arrived. Counted as
     /// [`Category::Result`].
     ///
     /// # Errors
@@ -355,7 +353,7 @@ impl<T: Pod> Shared<T> {
     /// as such.
     ///
     /// # Errors
-    /// If the new memory cannot be had or a copy fails; the buffer is then as before.
+    /// If the new memory cannot be allocated or a copy fails; the buffer is then unchanged.
     pub fn move_to(&mut self, route: Route) -> Result<()> {
         if route != self.route() {
             let place = self.place.collapse();
@@ -364,7 +362,7 @@ impl<T: Pod> Shared<T> {
         Ok(())
     }
 
-    /// Access by a reader, next to whom nobody writes: where the route fails, the next one takes over.
+    /// Access by a reader, without writers: where the route fails, the next one takes over.
     /// The outer error of `grant` is that of the waiting, the inner one of the route.
     pub(crate) fn as_reader<R>(
         &self,

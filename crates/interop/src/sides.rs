@@ -1,10 +1,10 @@
-//! Which side has parts of memory that is one API's or the other's as a whole.
+//! Which side has parts of memory that belongs to one API as a whole.
 
 use crate::backing::Side;
 use crate::uses::Access;
 use std::ops::Range;
 
-/// What each side was given since the buffer was last borrowed exclusively, when no part and no guard
+/// What each side was granted since the buffer was last borrowed exclusively, when no part and no guard
 /// was alive. Guards are not followed to their end: one that is leaked must not look like one that is
 /// over.
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct Taken {
 }
 
 impl Sides {
-    /// Enters a part, or gives the one on the other side that keeps it from changing sides. What both
+    /// Enters a part, or returns the one on the other side that keeps it from changing sides. What both
     /// sides only read may be on both.
     pub(crate) fn take(
         &mut self,

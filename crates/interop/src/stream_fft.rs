@@ -1,4 +1,4 @@
-//! clmgr's FFT on HIP's streams.
+//! clmgr's FFT on HIP streams.
 
 use crate::core::Core;
 use crate::stream_program::{StreamArg, StreamKernel};
@@ -12,8 +12,8 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
-/// The transforms of a [`Plan`] on HIP streams, from [`Bridge::stream_fft`]: OpenCL's kernels, in order with everything else of the
-/// stream. Cloning is cheap; several threads and streams may use it at once. Neither direction is scaled.
+/// The transforms of a [`Plan`] on HIP streams, from [`Bridge::stream_fft`]: OpenCL kernels, in order with all other
+/// work on the stream. Cloning is cheap; several threads and streams may use it at once. Neither direction is scaled.
 ///
 /// ```
 /// use clmgr::fft::{Direction, Plan};
@@ -79,7 +79,7 @@ impl Bridge {
 }
 
 impl StreamFft {
-    /// Loads the kernels and tables of a direction, if that was not done yet.
+    /// Loads the kernels and tables of a direction, if not yet loaded.
     ///
     /// # Errors
     /// As [`Plan::prepare`] and [`Bridge::stream_program`].
@@ -92,7 +92,7 @@ impl StreamFft {
     ///
     /// # Errors
     /// [`clmgr::Error::Launch`] if one of them holds fewer than `len * batch` numbers, [`hip::Error::WrongStream`] if one was granted to
-    /// another stream, [`Error::NoStreamProgram`](crate::Error::NoStreamProgram), or what HIP answers.
+    /// another stream, [`Error::NoStreamProgram`](crate::Error::NoStreamProgram), or HIP's error.
     pub fn enqueue(
         &self,
         stream: &Stream,

@@ -1,7 +1,7 @@
 use crate::{Bridge, Result};
 use std::time::{Duration, Instant};
 
-/// What a first call cost, and the same call again.
+/// The cost of a first call, and of the same call again.
 #[derive(Clone, Debug)]
 pub struct FirstCall {
     /// What was called.
@@ -9,7 +9,7 @@ pub struct FirstCall {
     /// The first time in this bridge. Where the process did the same before, that call was the
     /// expensive one.
     pub first: Duration,
-    /// The second time; `None` for what is done once.
+    /// The second time; `None` for a call made once.
     pub again: Option<Duration>,
 }
 
@@ -47,9 +47,9 @@ fn twice(
 }
 
 impl Bridge {
-    /// Makes the calls whose first time is slow, so that the program's own are not: an allocation, a
-    /// kernel of each API, a hand-off each way, and with rocBLAS a handle and a product. Returns what
-    /// each cost, those of the bridge's opening first.
+    /// Makes the calls that are slow the first time, so that the program's own are not: an allocation, a
+    /// kernel of each API, a hand-off each way, and with rocBLAS a handle and a product. Returns the cost of each,
+    /// those of the bridge's opening first.
     ///
     /// # Errors
     /// The first call that fails.

@@ -184,7 +184,7 @@ fn the_consumer_comes_after_opencl_and_opencl_after_the_consumer() {
     // SAFETY: the tensor is alive.
     let data = unsafe { (*tensor.as_ptr()).dl_tensor.data };
     // SAFETY: the tensor has LEN words that may be used on this stream, and they stay until the
-    // stream was waited for by whoever has the buffer next.
+    // buffer's next user has waited for the stream.
     let slice = unsafe { hip::DeviceSliceMut::<u32>::from_raw_parts(data.cast(), LEN, &stream) };
     let config = hip::LaunchConfig::linear(LEN, 256).expect("a grid");
     // SAFETY: `add` takes a pointer to as many words as threads.
@@ -252,8 +252,8 @@ fn readers_come_after_a_consumer_that_may_write() {
     let (tensor, loan) = lent(shared, &Layout::vector(64), &stream);
     // SAFETY: the tensor is alive.
     let data = unsafe { (*tensor.as_ptr()).dl_tensor.data };
-    // SAFETY: the tensor has 64 words that may be used on this stream, and they stay until the stream
-    // was waited for by whoever has the buffer next.
+    // SAFETY: the tensor has 64 words that may be used on this stream, and they stay until the
+    // buffer's next user has waited for the stream.
     let slice = unsafe { hip::DeviceSliceMut::<u32>::from_raw_parts(data.cast(), 64, &stream) };
     let config = hip::LaunchConfig::linear(64, 64).expect("a grid");
     // SAFETY: `steps` takes a pointer to as many words as threads.
@@ -284,7 +284,7 @@ fn memory_for_reading_is_not_lent_for_writing_and_nobody_waits_for_that() {
     // SAFETY: the buffer is alive, and nothing else uses it.
     let shared = unsafe { bridge.adopt_cl_mem::<u32>(raw, None) }.expect("adopted");
     rig.release(raw);
-    // A reader that never ends by itself: whoever writes would have to wait for it.
+    // A reader that never ends by itself: a writer would have to wait for it.
     let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
     queue.wait_for(held.event()).expect("a wait");
     drop(shared.cl(&queue).expect("access"));
@@ -344,7 +344,7 @@ fn a_tensor_of_hips_memory_is_taken_without_a_copy_and_given_back_once() {
         .expect("an upload");
     let (tensor, loan) = lent(shared, &Layout::matrix(4, 5, 8).at(16), &stream);
     let before = bridge.meter().snapshot();
-    // SAFETY: a living tensor, given away on success; nobody else uses it.
+    // SAFETY: a living tensor, given away on success; nothing else uses it.
     let taken = unsafe { bridge.from_dlpack::<u32, Versioned>(tensor.into_raw(), &stream) };
     let mut taken = taken.expect("memory of HIP's");
     assert_eq!(taken.layout, Layout::matrix(4, 5, 8));
@@ -373,7 +373,7 @@ fn what_cannot_be_taken_stays_the_callers() {
     let (tensor, loan) = lent.map_err(|(error, _)| error).expect("a loan");
     let raw = tensor.into_raw();
     let take = || {
-        // SAFETY: a living tensor; nobody else uses it.
+        // SAFETY: a living tensor; nothing else uses it.
         unsafe { bridge.from_dlpack::<u32, Versioned>(raw, &stream) }
     };
     let refusal = |change: &dyn Fn(&mut Versioned), undo: &dyn Fn(&mut Versioned)| {

@@ -149,7 +149,7 @@ fn device_memory_of_another_runtime_is_taken_in_place() {
         .map_err(|(error, _)| error)
         .expect("a loan");
     let before = bridge.meter().snapshot();
-    // SAFETY: a living tensor, given away on success; nobody else uses it.
+    // SAFETY: a living tensor, given away on success; nothing else uses it.
     let taken = unsafe { bridge.from_dlpack::<u32, _>(tensor.into_raw(), &stream) };
     let mut taken = taken.expect("memory that HIP did not allocate");
     assert!(!taken.is_copy);
@@ -180,7 +180,7 @@ fn device_memory_out_of_opencls_reach_is_copied_on_the_device_where_that_is_perm
     tables.foreign = Some(ForeignHooks {
         adopt: refuse,
         release: |_| Ok(()),
-        // OpenCL can be given no address of HIP's, as with CUDA.
+        // OpenCL accepts no HIP address, as with CUDA.
         reaches_hip: || false,
         launch: hip_host::foreign::launch,
     });

@@ -294,7 +294,7 @@ fn other_buffers_of_the_same_queue_keep_their_order_after_a_hand_off_was_given_u
         rig.add(&mut first, 1).expect("access for OpenCL");
         rig.times(&mut first, 3).expect("access for HIP");
         rig.stream.synchronize().expect("the watchdog lets it go");
-        // Nobody has looked at `first`; the queue is held still.
+        // Nothing has looked at `first`; the queue is held still.
         rig.add(&mut second, 1).expect("access for OpenCL");
         rig.times(&mut second, 3).expect("access for HIP");
         assert!(!rig.stream.is_idle().expect("a stream"), "{grade}");

@@ -1,4 +1,4 @@
-//! HIP's memory as a buffer object of OpenCL's: sought in a process that may end, used with the proof.
+//! HIP memory as an OpenCL buffer object: sought in a process that may end, used with the proof.
 
 mod common;
 

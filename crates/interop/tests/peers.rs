@@ -15,7 +15,7 @@ const LEN: usize = 5001;
 
 fn selection() -> Selection {
     static DEVICES: Once = Once::new();
-    // SAFETY: every test comes here before it does anything else, so that nobody reads the environment meanwhile.
+    // SAFETY: every test comes here before it does anything else, so that nothing reads the environment meanwhile.
     DEVICES.call_once(|| unsafe { std::env::set_var("HIP_HOST_DEVICES", "2") });
     common::host()
 }
@@ -253,7 +253,7 @@ fn hips_peer_access_covers_hips_memory_and_opencls_needs_hsas_grant() {
         source.upload(&words(1)).expect("an upload");
         let (_, address) = source.addresses().expect("both are known");
         let word = std::ptr::with_exposed_provenance_mut::<u32>(address);
-        // SAFETY: an aligned word of living memory; nobody else uses it before the stream was waited for.
+        // SAFETY: an aligned word of living memory; nothing else uses it before the stream was waited for.
         let write = |value| unsafe { stream.write_word(word, value) };
         let written = write(7);
         assert_eq!(written.is_ok(), is_covered, "{route}: {written:?}");

@@ -468,7 +468,7 @@ struct Theirs {
 
 impl Drop for Theirs {
     fn drop(&mut self) {
-        // SAFETY: created below, and nobody uses either any more: the link and its buffers have let go.
+        // SAFETY: created below, and nothing uses either any more: the link and its buffers have let go.
         unsafe {
             if let Some(device) = &self.device {
                 device.device_wait_idle().expect("idle");
@@ -545,7 +545,7 @@ fn objects_of_other_code_are_used_and_live_as_long_as_the_last_buffer() {
     let Some(own) = link(&bridge) else { return };
     let (objects, lives) = theirs(&own);
     let (queue_family, device) = (objects.queue_family, objects.device.handle());
-    // SAFETY: the objects belong together, their owner is kept, and nobody else uses the queue.
+    // SAFETY: the objects belong together, their owner is kept, and nothing else uses the queue.
     let link = unsafe { Link::adopt(&bridge, objects) }.expect("adopted");
     assert_eq!(link.queue_family(), queue_family);
     assert_eq!(link.device().handle(), device);
@@ -636,7 +636,7 @@ fn memory_that_a_held_queue_will_use_is_not_freed() {
         device.queue_submit(queue, &[submit], none).expect("held");
     }
     let held = held.opening();
-    // SAFETY: the objects belong together, their owner is kept, and nobody else uses the queue.
+    // SAFETY: the objects belong together, their owner is kept, and nothing else uses the queue.
     let error = unsafe { Link::adopt(&bridge, objects) }.expect_err("the proof does not end");
     assert!(error.to_string().contains("did not end within"), "{error}");
     assert_eq!(FREED.load(Ordering::Relaxed), 0);

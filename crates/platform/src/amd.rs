@@ -50,7 +50,7 @@ pub(crate) fn tables() -> Result<(Tables, Vec<LibraryReport>), Error> {
     Ok((tables, set.libraries))
 }
 
-/// How many devices HIP reports, or what it answered instead.
+/// How many devices HIP reports, or its error.
 pub(crate) fn device_count(hip: &hip_sys::Api) -> Result<i32, String> {
     let (Some(init), Some(get_count)) = (hip.hipInit, hip.hipGetDeviceCount) else {
         return Err("the HIP library lacks hipInit or hipGetDeviceCount".into());
@@ -84,7 +84,8 @@ impl Set {
         hip_sys::RtcApi::load_from(&self.hip.path).map_err(|_| error)
     }
 
-    /// An absent library is noted and hurts nothing else; one of another installation is an error.
+    /// An absent library is recorded and affects nothing else; one of another installation is an
+    /// error.
     fn take<A>(
         &mut self,
         name: &'static str,

@@ -8,15 +8,15 @@ pub enum Error {
     /// The variable holds something that is not a platform.
     #[error("unknown platform `{name}` in {source_name}; use amd, nvidia or host")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Where it was asked for, such as `HIPCL_PLATFORM`.
+        /// Where the request came from, such as `HIPCL_PLATFORM`.
         source_name: &'static str,
     },
     /// The platform exists but was not compiled into this program.
     #[error("platform {platform} is not in this build; {remedy}")]
     NotBuilt {
-        /// The platform asked for.
+        /// The requested platform.
         platform: Platform,
         /// What to do instead.
         remedy: &'static str,
@@ -24,23 +24,24 @@ pub enum Error {
     /// The platform's main library could not be loaded.
     #[error("platform {platform} can't be used: {cause}")]
     NoLibrary {
-        /// The platform asked for.
+        /// The requested platform.
         platform: Platform,
         /// The loader's one-line reason with every path tried.
         cause: String,
     },
-    /// The library is there but reports no usable device.
+    /// The library is present but reports no usable device.
     #[error(
         "platform {platform} can't be used: {cause}; {}{}",
         devices_remedy(*.platform),
         or_host(*.asked_by)
     )]
     NoDevice {
-        /// The platform asked for.
+        /// The requested platform.
         platform: Platform,
-        /// What the library answered.
+        /// The library's answer.
         cause: String,
-        /// What asked for the platform, such as `HIPCL_PLATFORM`; nothing, if it was only tried.
+        /// Where the request came from, such as `HIPCL_PLATFORM`; `None` if the platform was only
+        /// tried.
         asked_by: Option<&'static str>,
         /// The platform's libraries, found or missing.
         libraries: Vec<LibraryReport>,
@@ -54,13 +55,13 @@ pub enum Error {
         first: PathBuf,
         /// The library that does not match it.
         second: PathBuf,
-        /// The libraries that were looked at before the second one.
+        /// The libraries that were examined before the second one.
         libraries: Vec<LibraryReport>,
     },
 }
 
 impl Error {
-    /// The platform that can't be used; `None` for a name that is none.
+    /// The platform that can't be used; `None` for an unknown name.
     #[must_use]
     pub fn platform(&self) -> Option<Platform> {
         match self {
@@ -72,7 +73,7 @@ impl Error {
         }
     }
 
-    /// The platform's libraries as far as they were looked at, found or missing.
+    /// The platform's libraries as far as examined, found or missing.
     #[must_use]
     pub fn libraries(&self) -> Vec<LibraryReport> {
         match self {
@@ -90,7 +91,7 @@ impl Error {
     }
 }
 
-/// How to have the software device instead, where a platform was asked for.
+/// How to get the software device instead, where a platform was requested.
 fn or_host(asked_by: Option<&str>) -> String {
     match asked_by {
         None => String::new(),

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use hip_sys::{hipError_t, hipStream_t};
 
-/// Where memory that OpenCL owns lives on the device that is modelled.
+/// Where memory that OpenCL owns lives on the modelled device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeignKind {
     /// Device memory: a coarse-grain SVM allocation or a plain `cl_mem`.
@@ -12,24 +12,24 @@ pub enum ForeignKind {
     HostFine,
 }
 
-/// An OpenCL kernel as work of a HIP stream; the text says why a run failed.
+/// An OpenCL kernel as work of a HIP stream; the error text says why a run failed.
 pub type ForeignKernel = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
-/// How OpenCL's memory and kernels reach a software platform.
+/// How OpenCL memory and kernels reach a software platform.
 ///
 /// On real hardware the HSA runtime sees OpenCL's allocations by itself, and HIP loads the code of
-/// OpenCL's kernels; a model that shares nothing with the OpenCL implementation has to be told.
+/// OpenCL's kernels; a model that shares nothing with the OpenCL implementation needs these calls.
 #[derive(Clone, Copy)]
 pub struct ForeignHooks {
-    /// Makes `bytes` bytes at the pointer known, as memory of the HIP device with this ordinal. The
+    /// Registers `bytes` bytes at the pointer as memory of the HIP device with this ordinal. The
     /// memory must stay valid until `release`.
     pub adopt: unsafe fn(*mut c_void, usize, ForeignKind, usize) -> Result<(), String>,
-    /// Forgets an allocation that `adopt` made known; the pointer is the one given there.
+    /// Unregisters an allocation of `adopt`, by the same pointer.
     pub release: fn(*mut c_void) -> Result<(), String>,
-    /// Whether OpenCL's kernels may touch device memory that HIP allocated, as the model is set.
+    /// Whether OpenCL kernels may touch device memory that HIP allocated, by the model's settings.
     pub reaches_hip: fn() -> bool,
-    /// Queues a kernel on a stream, or records it where the stream captures. The addresses are its
+    /// Queues a kernel on a stream, or records it if the stream is capturing. The addresses are its
     /// pointer arguments, each in memory that the platform knows; the kernel touches no other
-    /// memory, and may be called whenever the stream gets there.
+    /// memory, and may be called whenever the stream reaches it.
     pub launch: unsafe fn(hipStream_t, ForeignKernel, &[usize]) -> hipError_t,
 }

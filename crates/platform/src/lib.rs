@@ -1,4 +1,4 @@
-//! Chooses the platform and hands out its function tables.
+//! Chooses the platform and returns its function tables.
 //!
 //! | platform | what it is | where its tables come from |
 //! |---|---|---|
@@ -34,8 +34,7 @@ pub use select::{Platform, Selection, select, select_asked, select_named};
 
 use std::sync::Arc;
 
-/// One platform's function tables. A library that is absent is `None`; why is in
-/// [`Selection::libraries`].
+/// One platform's function tables. An absent library is `None`; [`Selection::libraries`] says why.
 #[derive(Clone)]
 pub struct Tables {
     /// HIP runtime.
@@ -48,6 +47,6 @@ pub struct Tables {
     pub rocsolver: Option<Arc<rocsolver_sys::Api>>,
     /// HSA runtime.
     pub hsa: Option<Arc<hsa_sys::Api>>,
-    /// Only where the platform is a model that has to be told about memory owned by OpenCL.
+    /// Only where the platform is a model that must be told about memory owned by OpenCL.
     pub foreign: Option<ForeignHooks>,
 }

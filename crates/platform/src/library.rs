@@ -4,22 +4,22 @@ use std::path::PathBuf;
 /// The newest release of HIP whose declarations the function tables were made from.
 pub const NEWEST_KNOWN: Release = versions::NEWEST;
 
-/// What became of one library of a platform.
+/// The state of one library of a platform.
 #[derive(Clone, Debug)]
 pub struct LibraryReport {
     /// `HIP`, `HIPRTC`, `rocBLAS`, `rocSOLVER` or `HSA`.
     pub name: &'static str,
     /// Where it came from, or why it is missing.
     pub state: LibraryState,
-    /// How many of the functions that this build knows the library has.
+    /// How many of the functions known to this build the library has.
     pub functions: usize,
-    /// The release that the library says it is of, as HIP is numbered; only AMD's HIP library is asked.
+    /// The release that the library reports, in HIP's numbering; only for AMD's HIP library.
     pub release: Option<Release>,
 }
 
 impl LibraryReport {
-    /// Whether the library is newer than every release that the bindings were made from: it is used, and what it added is
-    /// not known.
+    /// Whether the library is newer than every release that the bindings were made from: it is used, but its additions
+    /// are unknown.
     #[must_use]
     pub fn is_newer_than_known(&self) -> bool {
         self.release.is_some_and(versions::is_newer_than_known)

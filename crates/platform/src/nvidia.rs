@@ -33,7 +33,7 @@ pub(crate) fn tables() -> Result<(Tables, Vec<LibraryReport>), Error> {
     Ok((tables, libraries))
 }
 
-/// Notes where a table's library is, or why there is none.
+/// Records where a table's library is, or why there is none.
 fn take<A>(
     libraries: &mut Vec<LibraryReport>,
     name: &'static str,

@@ -91,11 +91,11 @@ impl Selection {
     }
 }
 
-/// Chooses by `HIPCL_PLATFORM`, else `HIP_PLATFORM`, else by what is there.
+/// Chooses by `HIPCL_PLATFORM`, else `HIP_PLATFORM`, else by what is present.
 ///
 /// # Errors
 /// An unknown name, a platform that is not in this build, a library that cannot be loaded, or a
-/// platform asked for that has no device. Without a request this never fails while the host
+/// requested platform that has no device. Without a request this never fails while the host
 /// platform is built in.
 pub fn select() -> Result<Selection, Error> {
     for variable in ["HIPCL_PLATFORM", "HIP_PLATFORM"] {
@@ -106,7 +106,7 @@ pub fn select() -> Result<Selection, Error> {
     automatic()
 }
 
-/// Chooses by name; `None` chooses by what is there and ignores the environment.
+/// Chooses by name; `None` chooses by what is present and ignores the environment.
 ///
 /// # Errors
 /// As [`select`].

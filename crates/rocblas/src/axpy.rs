@@ -27,8 +27,8 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// The lengths differ, a vector or `alpha` was taken for another stream, a size needs the `_64` function and the library has
-    /// none, or rocBLAS refused the call.
+    /// The lengths differ, a vector or `alpha` was taken for another stream, a size needs the `_64` function, which the
+    /// library lacks, or rocBLAS refused the call.
     #[doc(alias("rocblas_saxpy", "rocblas_daxpy", "rocblas_caxpy", "rocblas_zaxpy"))]
     pub fn axpy<'s, T: Scalar>(
         &self,

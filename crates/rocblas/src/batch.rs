@@ -171,7 +171,7 @@ impl<'a, T> BatchMut<'a, T> {
         }
     }
 
-    /// The same batch for a shorter time, to give away without losing this one.
+    /// The same batch for a shorter time, to pass on without losing this one.
     #[must_use]
     pub fn reborrow(&mut self) -> BatchMut<'_, T> {
         BatchMut {

@@ -1,4 +1,4 @@
-//! One way to call rocBLAS and rocSOLVER, so that every failure reads the same.
+//! One way to call rocBLAS and rocSOLVER, so that all failures read the same.
 
 use rocblas_sys::rocblas_status;
 

@@ -16,7 +16,7 @@ pub enum Error {
         library: &'static str,
     },
 
-    /// The library was made without a rocSOLVER table.
+    /// The library has no rocSOLVER table.
     #[error(
         "{call}: no rocSOLVER library is loaded; install rocsolver of the same ROCm release as rocBLAS"
     )]
@@ -43,7 +43,7 @@ pub enum Error {
     LeadingDimension {
         /// Rows of the matrix.
         rows: usize,
-        /// The leading dimension given.
+        /// The leading dimension.
         ld: usize,
     },
 
@@ -128,7 +128,7 @@ pub enum Error {
         ld: usize,
     },
 
-    /// An array of addresses is used with other memory than it was made for.
+    /// An array of addresses was used with other memory than it was made for.
     #[error(
         "the array of addresses was made for {len} elements at {base:#x}, not for {found_len} at {found:#x}; make one for this memory"
     )]
@@ -252,12 +252,12 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// The library answered something that cannot be understood.
+    /// The library returned something unintelligible.
     #[error("`{call}` answered {answer}, which has no documented meaning")]
     Answer {
         /// The call.
         call: &'static str,
-        /// What it answered.
+        /// What it returned.
         answer: i64,
     },
 

@@ -5,13 +5,14 @@ use crate::{Error, Handle, Result};
 
 /// `alpha` or `beta` of a call: a number of the host, or one in device memory.
 ///
-/// Numbers convert into it, so a host value is just written down: `blas.gemm(…, 1.0, …)`. So do device slices of one element:
-/// the device then reads the number when the stream gets there, and the host need not know it. `alpha` and `beta` of one call
-/// are both of the same kind, because the library has one *pointer mode* for both; the call sets it and sets it back.
+/// Numbers convert into it, so a host value is written as is: `blas.gemm(…, 1.0, …)`. So do device slices of one
+/// element: the device then reads the number when the stream reaches the call, and the host need not know it. `alpha`
+/// and `beta` of one call are both of the same kind, because the library has one *pointer mode* for both; the call sets
+/// and restores it.
 ///
-/// With device numbers the products of level 3 (`gemm` and the like) block the host until the stream has come to them: rocBLAS
-/// fetches `alpha` and `beta` there (library/src/blas3/rocblas_gemm.hpp). It copies them with HIP, so they cannot lie in memory
-/// that another runtime owns.
+/// With device numbers the products of level 3 (`gemm` and the like) block the host until the stream has reached them:
+/// rocBLAS fetches `alpha` and `beta` there (library/src/blas3/rocblas_gemm.hpp). It copies them with HIP, so they
+/// cannot lie in memory that another runtime owns.
 ///
 /// A number in device memory is borrowed until the call is made:
 ///
@@ -100,7 +101,7 @@ impl<T> Factor<'_, T> {
     }
 }
 
-/// Checks the one scalar of a call and tells the pointer mode it needs.
+/// Checks the one scalar of a call and returns the pointer mode it needs.
 pub(crate) fn check_alpha<T>(
     handle: &Handle,
     call: &'static str,
@@ -111,7 +112,7 @@ pub(crate) fn check_alpha<T>(
     Ok(alpha.mode())
 }
 
-/// Checks the two scalars of a call and tells the pointer mode they need.
+/// Checks the two scalars of a call and returns the pointer mode they need.
 pub(crate) fn check_pair<T>(
     handle: &Handle,
     call: &'static str,

@@ -1,4 +1,4 @@
-//! What a scalar needs to be one of rocBLAS's: its functions for every routine.
+//! What makes a type a rocBLAS scalar: functions for every routine.
 
 use crate::axpy::Axpy;
 use crate::copy::{Copy, Swap};

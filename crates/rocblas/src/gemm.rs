@@ -38,8 +38,8 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// A shape does not fit, a matrix or scalar was taken for another stream, `alpha` and `beta` are not of one kind, a size needs
-    /// the `_64` function and the library has none, or rocBLAS refused the call.
+    /// A shape does not fit, a matrix or scalar was taken for another stream, `alpha` and `beta` are not of one kind, a
+    /// size needs the `_64` function, which the library lacks, or rocBLAS refused the call.
     #[doc(alias("rocblas_sgemm", "rocblas_dgemm", "rocblas_cgemm", "rocblas_zgemm"))]
     #[expect(
         clippy::too_many_arguments,
@@ -135,7 +135,7 @@ pub(crate) fn shape(
     }
 }
 
-/// Refuses an argument of another count of matrices than the output has.
+/// Refuses an argument whose number of matrices differs from the output's.
 pub(crate) fn same_count(
     call: &'static str,
     argument: &'static str,

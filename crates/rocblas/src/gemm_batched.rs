@@ -33,7 +33,7 @@ routine!(GemmBatched::gemm_batched: Signature, "6.3" {
 });
 
 impl Handle {
-    /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for matrices that lie anywhere, as many in each batch.
+    /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for matrices that lie anywhere, with equal counts.
     ///
     /// Shapes are those of [`Handle::gemm`].
     ///

@@ -49,8 +49,8 @@ fn gemm_batched_ex(api: &Api) -> Routine<Signature<rocblas_int>, Signature<i64>>
 }
 
 impl Handle {
-    /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for matrices that lie anywhere, as many in each batch, with elements
-    /// narrower than what is computed in: see [`GemmInput`] for the types.
+    /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for matrices that lie anywhere, with equal counts,
+    /// with elements narrower than the compute type: see [`GemmInput`] for the types.
     ///
     /// Shapes are those of [`Handle::gemm`].
     ///

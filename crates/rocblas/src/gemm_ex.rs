@@ -48,8 +48,8 @@ fn gemm_ex(api: &Api) -> Routine<Signature<rocblas_int>, Signature<i64>> {
 }
 
 impl Handle {
-    /// `c = alpha * op_a(a) * op_b(b) + beta * c`, with elements narrower than what is computed in: see [`GemmInput`] for the
-    /// types. `alpha` and `beta` are of the type that is computed in.
+    /// `c = alpha * op_a(a) * op_b(b) + beta * c`, with elements narrower than the compute type: see [`GemmInput`] for
+    /// the types. `alpha` and `beta` are of the compute type.
     ///
     /// Shapes are those of [`Handle::gemm`]. rocBLAS chooses the kernel; its solution indices and flags are not wrapped.
     ///

@@ -59,8 +59,8 @@ fn gemm_strided_batched_ex(api: &Api) -> Routine<Signature<rocblas_int>, Signatu
 }
 
 impl Handle {
-    /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for every matrix of the batches, which have equal counts, with elements
-    /// narrower than what is computed in: see [`GemmInput`] for the types.
+    /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for every matrix of the batches, which have equal counts,
+    /// with elements narrower than the compute type: see [`GemmInput`] for the types.
     ///
     /// Shapes are those of [`Handle::gemm`].
     ///

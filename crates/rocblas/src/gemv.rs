@@ -31,8 +31,8 @@ routine!(Gemv::gemv: Signature, "6.2" {
 impl Handle {
     /// `y = alpha * op(a) * x + beta * y`.
     ///
-    /// `x` is as long as `op(a)` has columns, `y` as it has rows. If `beta` is 0, `y` need not hold numbers. Nothing is done if
-    /// `a` has no rows or no columns, not even the product with `beta`: so it is in BLAS.
+    /// `x` has as many elements as `op(a)` has columns, `y` as many as it has rows. If `beta` is 0, `y` need not hold
+    /// numbers. Nothing is done if `a` has no rows or no columns, not even the product with `beta`, as in BLAS.
     ///
     /// # Errors
     ///

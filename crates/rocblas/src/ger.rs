@@ -39,7 +39,7 @@ type Functions<T> = fn(&Api) -> Routine<Signature<T, rocblas_int>, Signature<T, 
 impl Handle {
     /// `a = alpha * x * y^T + a`, nothing conjugated.
     ///
-    /// `x` is as long as `a` has rows, `y` as it has columns.
+    /// `x` has as many elements as `a` has rows, `y` as many as it has columns.
     ///
     /// # Errors
     ///

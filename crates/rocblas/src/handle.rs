@@ -12,7 +12,7 @@ use crate::{Error, Library, Result, report};
 
 /// rocBLAS and rocSOLVER on one stream.
 ///
-/// It has a workspace that calls in one stream share, so it keeps its stream for life. It can move to another thread, but two
+/// Its calls on one stream share a workspace, so it keeps its stream for life. It can move to another thread, but two
 /// threads cannot use it at once: make a handle for each.
 ///
 /// ```compile_fail,E0277
@@ -25,16 +25,16 @@ pub struct Handle {
     library: Library,
     stream: Stream,
     raw: rocblas_handle,
-    /// What the library was last told; *host* between calls, unless setting it back failed.
+    /// The mode last set in the library; *host* between calls, unless resetting it failed.
     pointer_mode: Cell<rocblas_pointer_mode>,
-    /// What the library was given by `set_workspace`; goes after the handle.
+    /// The memory set by `set_workspace`; dropped after the handle.
     pub(crate) workspace: Option<DeviceBuffer<u8>>,
     pub(crate) infos: InfoPool,
     /// Between the start and stop of a size query: calls compute nothing.
     pub(crate) asking: Cell<bool>,
     /// Whether the library uses the recording stream of [`Handle::capture`].
     recording: Cell<bool>,
-    /// Whether the library could not be told the handle's own stream after a capture: the one that it knows is gone.
+    /// Whether resetting the handle's own stream after a capture failed: the stream that the library knows is gone.
     astray: Cell<bool>,
     /// "The rocBLAS handle contains allocated device memory which must not be shared by multiple asynchronous streams at the
     /// same time", and its state is not locked: not `Sync`.
@@ -51,7 +51,7 @@ impl Handle {
     /// # Errors
     ///
     /// [`Error::OtherRuntime`] if the library is [only for](Library::only_for) another runtime than the stream's; rocBLAS could
-    /// not create or set it up. Nothing stays behind then.
+    /// not create or set it up. Nothing is left behind then.
     #[doc(alias(
         "rocblas_create_handle",
         "rocblas_set_stream",
@@ -93,7 +93,7 @@ impl Handle {
         Ok(handle)
     }
 
-    /// Whether rocBLAS may use atomics. Without them, as is the default here, equal calls give equal bits.
+    /// Whether rocBLAS may use atomics. Without them, the default here, equal calls yield equal bits.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Handle {
     }
 
     /// Captures the calls that `work` makes with this handle, and whatever else it queues on the handle's stream, instead of
-    /// running them: [`Stream::capture`] for rocBLAS, which has to be given the recording stream.
+    /// running them: [`Stream::capture`] for rocBLAS, which needs the recording stream.
     ///
     /// The result of a captured call exists after a run of the graph, not before. So a call whose result is more than memory
     /// contents is refused with [`Error::Captured`]: factorisations and inverses, and reductions to the host. Which calls
@@ -186,7 +186,7 @@ impl Handle {
         })
     }
 
-    /// Tells the library the handle's own stream again, if the end of a capture could not.
+    /// Sets the handle's own stream in the library again, if the end of a capture could not.
     #[inline]
     pub(crate) fn on_own_stream(&self) -> Result<()> {
         if self.astray.get() {

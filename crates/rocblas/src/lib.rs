@@ -20,8 +20,9 @@
 //! | [`Handle::set_workspace`], [`workspace_needed`](Handle::workspace_needed) | memory for intermediate results | `rocblas_set_workspace` |
 //! | [`solver`] | linear systems, LU and Cholesky factors, inverses | `rocsolver_?getrf`, `rocsolver_?potrf`, … |
 //!
-//! The feature `tracing` (on by default) has an event for every call, of level *trace*, and louder ones for what no caller can be given.
-//! `half` (on by default) brings elements of 16 bits. `ndarray` (off by default) adds `DeviceMatrix` and copies between matrices and arrays of that crate.
+//! The feature `tracing` (on by default) has an event for every call, of level *trace*, and higher levels for what
+//! cannot be returned to a caller. `half` (on by default) brings elements of 16 bits. `ndarray` (off by default) adds
+//! `DeviceMatrix` and copies between matrices and arrays of that crate.
 //!
 //! # Conventions
 //!
@@ -30,12 +31,12 @@
 //! - `f32`, `f64`, `Complex<f32>` and `Complex<f64>` are the [`Scalar`]s: the letters s, d, c and z of the C names.
 //! - `alpha` and `beta` are host values, read before a call returns, or device memory: see [`Factor`]. With `beta` zero the output
 //!   is not read and may hold anything.
-//! - Calls are asynchronous on the handle's stream, but for reductions whose result goes to the host. What is in device memory has
-//!   to be taken for that stream ([`hip::DeviceBuffer::on`]); another one is [`Error::WrongStream`].
+//! - Calls are asynchronous on the handle's stream, except for reductions whose result goes to the host. What is in
+//!   device memory has to be taken for that stream ([`hip::DeviceBuffer::on`]); another one is [`Error::WrongStream`].
 //! - Every shape is checked before the library is called. The output cannot overlap an input: it is borrowed exclusively.
 //! - Sizes are 64-bit. Where one is above 2^31 - 1 the library's `_64` function is called, which came with ROCm 6.1 (level 1), 6.2
 //!   (level 2 and `trsm`) and 6.3 (level 3); without it that call is [`Error::No64Bit`].
-//! - Atomics are not allowed, so equal calls give equal bits, unless [`Handle::allow_atomics`] allows them.
+//! - Atomics are not allowed, so equal calls yield equal bits, unless [`Handle::allow_atomics`] allows them.
 //!
 //! # What it does not do
 //!

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::call::{check, slot};
 use crate::{Error, Result};
 
-/// rocBLAS, and rocSOLVER if it is there: their function tables. Cloning is cheap.
+/// The function tables of rocBLAS and, if present, rocSOLVER. Cloning is cheap.
 #[derive(Clone)]
 pub struct Library {
     rocblas: Arc<rocblas_sys::Api>,
@@ -15,7 +15,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Uses the given function tables.
+    /// Uses these function tables.
     ///
     /// # Safety
     ///
@@ -34,8 +34,8 @@ impl Library {
         }
     }
 
-    /// The library for streams of this runtime only: a [`Handle`](crate::Handle) is refused for any other. For a library that
-    /// is given to code which may have streams of several platforms.
+    /// The library for streams of this runtime only: a [`Handle`](crate::Handle) is refused for any other. For a
+    /// library passed to code that may have streams of several platforms.
     #[must_use]
     pub fn only_for(self, runtime: &hip::Runtime) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Library {
         }
     }
 
-    /// That streams of this runtime are the library's.
+    /// Checks that the library accepts streams of this runtime.
     pub(crate) fn check_runtime(&self, call: &'static str, runtime: &hip::Runtime) -> Result<()> {
         match &self.runtime {
             Some(own) if own != runtime => Err(Error::OtherRuntime { call }),

@@ -118,7 +118,7 @@ impl<'a, T> MatrixMut<'a, T> {
         }
     }
 
-    /// The same matrix for a shorter time, to give away without losing this one.
+    /// The same matrix for a shorter time, to pass on without losing this one.
     #[must_use]
     pub fn reborrow(&mut self) -> MatrixMut<'_, T> {
         MatrixMut {

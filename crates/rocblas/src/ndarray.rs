@@ -1,6 +1,6 @@
 //! Arrays of the crate `ndarray` to and from matrices in device memory.
 //!
-//! A matrix here is column-major, an array of `ndarray` row-major unless it was made otherwise. So there are two ways:
+//! A matrix here is column-major, an `ndarray` array row-major by default. So there are two ways:
 //!
 //! | | arrays | what it costs |
 //! |---|---|---|

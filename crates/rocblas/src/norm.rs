@@ -32,8 +32,8 @@ routine!(Asum::asum: Signature, "6.1" {
 type Functions<T> = fn(&Api) -> Routine<Signature<T, rocblas_int>, Signature<T, i64>>;
 
 impl Handle {
-    /// The Euclidean norm of `x`. Waits for the stream. The order of the elements does not matter, so a negative increment is as
-    /// good as a positive one. (In BLAS it makes the result 0.)
+    /// The Euclidean norm of `x`. Waits for the stream. The order of the elements does not matter, so a negative
+    /// increment works like a positive one. (In BLAS it makes the result 0.)
     ///
     /// # Errors
     ///

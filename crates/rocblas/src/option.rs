@@ -1,6 +1,6 @@
 use rocblas_sys::{rocblas_fill, rocblas_operation};
 
-/// What is done to a matrix before it is used.
+/// The operation applied to a matrix before use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Nothing.

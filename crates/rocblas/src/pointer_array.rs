@@ -10,10 +10,11 @@ use crate::{Error, Result};
 
 /// Addresses of equal column-major matrices in one stretch of device memory, kept in device memory from one call to the next.
 ///
-/// A [`PointerBatch`](crate::PointerBatch) borrows its matrices for as long as it lives, so it can't outlast the moment in which
-/// other code, OpenCL's for example, has the memory. This array borrows nothing:
+/// A [`PointerBatch`](crate::PointerBatch) borrows its matrices for as long as it lives, so it can't live on while
+/// other code, such as OpenCL, has the memory. This array borrows nothing:
 /// [`PointerBatch::from_array`](crate::PointerBatch::from_array) and
-/// [`PointerBatchMut::from_array`](crate::PointerBatchMut::from_array) put it and the memory together for a call, without a copy.
+/// [`PointerBatchMut::from_array`](crate::PointerBatchMut::from_array) combine it with the memory for a call, without a
+/// copy.
 #[doc(alias = "batched")]
 pub struct PointerArray<T> {
     addresses: Arc<DeviceBuffer<usize>>,
@@ -64,7 +65,7 @@ impl<T> PointerArray<T> {
         self.addresses.len()
     }
 
-    /// Whether the addresses are those of this memory, so that they need not be made anew.
+    /// Whether the addresses are those of this memory, so that they can be reused.
     #[must_use]
     pub fn is_of(&self, data: &DeviceSlice<'_, T>) -> bool {
         data.as_ptr().addr() == self.base

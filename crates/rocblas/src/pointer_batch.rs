@@ -12,7 +12,8 @@ use crate::{Error, Result};
 /// memory.
 ///
 /// It owns the array and borrows the matrices. Making one copies the addresses to the device and waits for that, so make it once
-/// and use it often; a [`PointerArray`] keeps the addresses while nobody borrows the matrices. Where the matrices are at equal distances a [`Batch`](crate::Batch) does the same without an array.
+/// and use it often; a [`PointerArray`] keeps the addresses while the matrices are not borrowed. For matrices at equal
+/// distances a [`Batch`](crate::Batch) does the same without an array.
 #[doc(alias = "batched")]
 pub struct PointerBatch<'a, T> {
     array: Array,
@@ -54,7 +55,8 @@ struct Array {
 }
 
 impl<'a, T> PointerBatch<'a, T> {
-    /// A matrix of `rows` x `cols` with leading dimension `ld` at the begin of each slice. They may overlap, or be the same.
+    /// A matrix of `rows` x `cols` with leading dimension `ld` at the start of each slice. They may overlap, or be the
+    /// same.
     ///
     /// A slice needs `ld * (cols - 1) + rows` elements, or none if a size is 0; it may have more.
     ///
@@ -122,7 +124,7 @@ impl<'a, T> PointerBatch<'a, T> {
 }
 
 impl<'a, T> PointerBatchMut<'a, T> {
-    /// A matrix of `rows` x `cols` with leading dimension `ld` at the begin of each slice.
+    /// A matrix of `rows` x `cols` with leading dimension `ld` at the start of each slice.
     ///
     /// A slice needs `ld * (cols - 1) + rows` elements, or none if a size is 0; it may have more.
     ///
@@ -202,7 +204,7 @@ impl<'a, T> PointerBatchMut<'a, T> {
     }
 }
 
-/// What both kinds of batch tell of themselves.
+/// The getters of both kinds of batch.
 macro_rules! describe {
     ($batch:ident) => {
         impl<T> $batch<'_, T> {
@@ -283,7 +285,8 @@ impl Array {
         })
     }
 
-    /// For a call on the stream. A graph that records the call keeps the array, as nothing that its launch is given does.
+    /// For a call on the stream. A graph that records the call keeps the array, which the arguments of its launch do
+    /// not.
     fn address<P>(&self) -> Result<*const P> {
         let address = self.addresses.on(&self.stream)?.as_ptr().cast();
         self.stream.keep_if_recording(&self.addresses);

@@ -14,7 +14,7 @@ pub(crate) enum Target<'a, T> {
 }
 
 impl<T> Target<'_, T> {
-    /// Checks the target and tells the pointer mode it needs.
+    /// Checks the target and returns the pointer mode it needs.
     pub(crate) fn check(
         &self,
         handle: &Handle,
@@ -50,7 +50,7 @@ impl<T> Target<'_, T> {
 }
 
 impl<T: bytemuck::Pod> Target<'_, T> {
-    /// What a sum over nothing is. Not left to rocBLAS, which would fill device memory through HIP whoever owns it.
+    /// Writes the sum over nothing. Not left to rocBLAS, which would fill device memory through HIP whatever its owner.
     pub(crate) fn write_zero(self, handle: &Handle) -> Result<()> {
         match self {
             Self::Device(_) if handle.is_asking() => {}

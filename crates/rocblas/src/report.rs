@@ -1,8 +1,9 @@
-//! What only a log can be told: the events of the `tracing` feature, and nothing without it.
+//! What only a log can report: the events of the `tracing` feature, and nothing without it.
 
 use crate::Error;
 
-/// A call that the library accepted, with its key arguments: one event of level *trace*. The text is only made if somebody listens.
+/// A call that the library accepted, with its key arguments: one event of level *trace*. The text is only formatted for
+/// a subscriber.
 #[cfg_attr(
     not(feature = "tracing"),
     expect(unused_variables, reason = "nobody listens")
@@ -15,7 +16,7 @@ pub(crate) fn accepted(call: impl FnOnce() -> String) {
     }
 }
 
-/// The library had less memory than it wished for, and gave a right result all the same.
+/// The library had less memory than it wanted, but returned a correct result.
 pub(crate) fn degraded(call: &str) {
     #[cfg(feature = "tracing")]
     tracing::warn!(call, "rocBLAS had little device memory and ran slower");

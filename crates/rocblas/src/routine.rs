@@ -1,4 +1,5 @@
-//! A routine of rocBLAS: its C functions for each scalar, with 32-bit sizes and with 64-bit ones, and the one way to call them.
+//! A routine of rocBLAS: its C functions for each scalar, with 32-bit sizes and with 64-bit ones, and one way to call
+//! them.
 
 use rocblas_sys::Api;
 
@@ -43,7 +44,7 @@ pub(crate) fn large(sizes: &[(&'static str, i64)]) -> Option<(&'static str, i64)
     sizes.iter().copied().find(|&(_, value)| !fits(value))
 }
 
-/// Which functions a routine consists of: a trait that gives them for each scalar.
+/// The functions of a routine: a trait that returns them for each scalar.
 ///
 /// `routine!(Gemm::gemm: Signature, "6.3" { f32: rocblas_sgemm, rocblas_sgemm_64; … })` makes the trait `Gemm` with the function
 /// `gemm`. `Signature<S, I>` is the C signature for the scalar `S` and sizes of type `I`.

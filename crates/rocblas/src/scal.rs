@@ -34,8 +34,8 @@ routine!(ScalReal::scal_real: RealSignature, "6.1" {
 });
 
 impl Handle {
-    /// `x = alpha * x`. The order of the elements does not matter, so a negative increment is as good as a positive one. (In BLAS
-    /// it makes the call do nothing.)
+    /// `x = alpha * x`. The order of the elements does not matter, so a negative increment works like a positive one.
+    /// (In BLAS it makes the call do nothing.)
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@ use rocblas_sys::{rocblas_int, rocblas_stride};
 
 use crate::{Error, Result};
 
-/// A size as the library takes it.
+/// A size as the library expects it.
 pub(crate) fn int(what: &'static str, value: usize) -> Result<rocblas_int> {
     rocblas_int::try_from(value).map_err(|_| Error::TooLarge {
         what,
@@ -13,7 +13,7 @@ pub(crate) fn int(what: &'static str, value: usize) -> Result<rocblas_int> {
     })
 }
 
-/// A stride as the library takes it.
+/// A stride as the library expects it.
 pub(crate) fn stride(value: usize) -> Result<rocblas_stride> {
     rocblas_stride::try_from(value).map_err(|_| Error::TooLarge {
         what: "stride",

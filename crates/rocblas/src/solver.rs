@@ -14,17 +14,17 @@
 //! pointers ([`PointerBatchMut`](crate::PointerBatchMut)), for every [`Scalar`](crate::Scalar): the type of the argument chooses
 //! the C function ([`Matrices`]).
 //!
-//! # What failed is known later
+//! # Failures are known later
 //!
 //! All functions return before the device has done its work. Whether a matrix could be factorised is only known there: the C
-//! functions return success for a singular matrix, and write what happened to an integer in device memory. Here the factors
-//! ([`Lu`], [`Cholesky`]) and inverses ([`Info`]) own this integer; their `check` waits and turns it into a result that names the
-//! pivot or minor and, in a batch, the matrix.
+//! functions return success for a singular matrix, and write the outcome to an integer in device memory. Here the
+//! factors ([`Lu`], [`Cholesky`]) and inverses ([`Info`]) own this integer; their `check` waits and turns it into a
+//! result that names the pivot or minor and, in a batch, the matrix.
 //!
 //! # Factors are values
 //!
-//! What solves with factors takes an [`Lu`] or a [`Cholesky`], which only a factorisation of the same memory makes. So an
-//! unfactorised matrix is no argument for [`getrs`], and its pivots cannot be those of another matrix.
+//! Solvers that use factors take an [`Lu`] or a [`Cholesky`], which only a factorisation of the same memory returns. So
+//! an unfactorised matrix is no argument for [`getrs`], and its pivots cannot be those of another matrix.
 //!
 //! ```
 //! # use std::sync::Arc;

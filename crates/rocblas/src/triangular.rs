@@ -4,7 +4,7 @@ use crate::gemm::shape;
 use crate::size::Layout;
 use crate::{Fill, Op, Result};
 
-/// On which side of the other matrix a triangular matrix stands.
+/// The side of the other matrix on which a triangular matrix stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     /// `op(a) * b`.
@@ -13,13 +13,13 @@ pub enum Side {
     Right,
 }
 
-/// What the diagonal of a triangular matrix is.
+/// The diagonal of a triangular matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[doc(alias = "diagonal")]
 pub enum Diag {
     /// As it is stored.
     NonUnit,
-    /// Ones, whatever is stored: it is not read.
+    /// All ones; the stored diagonal is not read.
     Unit,
 }
 
@@ -30,9 +30,9 @@ pub struct Triangle {
     pub side: Side,
     /// Which triangle of the stored matrix it is; the other one is not read.
     pub fill: Fill,
-    /// What is done to it first.
+    /// The operation applied to it first.
     pub op: Op,
-    /// What its diagonal is.
+    /// Its diagonal.
     pub diag: Diag,
 }
 

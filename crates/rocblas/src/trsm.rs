@@ -34,8 +34,8 @@ impl Handle {
     /// Solves `op(a) * x = alpha * b` ([`Side::Left`](crate::Side::Left)) or `x * op(a) = alpha * b`
     /// ([`Side::Right`](crate::Side::Right)) for a triangular `a`, and writes `x` over `b`.
     ///
-    /// `a` is m x m on the left of an m x n matrix `b`, n x n on its right. It is not looked whether `a` is singular: the result
-    /// then holds infinities or no numbers at all. Nothing is done if m or n is 0.
+    /// `a` is m x m on the left of an m x n matrix `b`, n x n on its right. rocBLAS does not check whether `a` is
+    /// singular: the result then holds infinities or NaNs. Nothing is done if m or n is 0.
     ///
     /// # Errors
     ///

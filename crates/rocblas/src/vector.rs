@@ -104,7 +104,7 @@ impl<'a, T> VectorMut<'a, T> {
         }
     }
 
-    /// The same vector for a shorter time, to give away without losing this one.
+    /// The same vector for a shorter time, to pass on without losing this one.
     #[must_use]
     pub fn reborrow(&mut self) -> VectorMut<'_, T> {
         VectorMut {
@@ -114,7 +114,7 @@ impl<'a, T> VectorMut<'a, T> {
     }
 }
 
-/// What both kinds of vector tell of themselves.
+/// The getters of both kinds of vector.
 macro_rules! describe {
     ($vector:ident from $slice:ident) => {
         impl<T> $vector<'_, T> {
@@ -145,7 +145,7 @@ macro_rules! describe {
                 [long(self.shape.n), self.shape.inc as i64]
             }
 
-            /// The same with a positive increment, for routines that do not look at the order: BLAS has them do nothing at all
+            /// The same with a positive increment, for routines that ignore the order: in BLAS they do nothing at all
             /// with a negative one.
             pub(crate) fn shape_in_any_order(&self) -> [i64; 2] {
                 // An increment without a positive counterpart only occurs with one element or none.

@@ -5,17 +5,17 @@ use hip::DeviceBuffer;
 use crate::call::{check, slot};
 use crate::{Error, Handle, Result};
 
-/// The memory that rocBLAS needs for intermediate results. The library manages it unless it is given some.
+/// The memory that rocBLAS needs for intermediate results. The library manages it unless the caller sets some.
 impl Handle {
-    /// Lets rocBLAS use this memory for its intermediate results, and no other. Calls for which it is too small fail with
-    /// `rocblas_status_memory_error`, or run slower and say so in the log.
+    /// Makes rocBLAS use only this memory for its intermediate results. Calls for which it is too small fail with
+    /// `rocblas_status_memory_error`, or run slower and log that.
     ///
-    /// Gives back what was set before, which calls may still be using: it waits for them when it is dropped.
+    /// Returns the previous memory, which calls may still be using: it waits for them when dropped.
     ///
     /// # Errors
     ///
-    /// The memory belongs to another device, or rocBLAS refused. What was in use stays in use, and the memory comes back with the
-    /// error.
+    /// The memory belongs to another device, or rocBLAS refused. The memory in use stays in use, and the error returns
+    /// the new one.
     #[doc(alias = "rocblas_set_workspace")]
     #[expect(
         clippy::result_large_err,
@@ -37,7 +37,7 @@ impl Handle {
         }
     }
 
-    /// Lets rocBLAS manage its memory itself again. Gives back what [`Handle::set_workspace`] set.
+    /// Lets rocBLAS manage its memory itself again. Returns what [`Handle::set_workspace`] set.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl Handle {
         Ok(self.workspace.take())
     }
 
-    /// Bytes that rocBLAS has for intermediate results.
+    /// The bytes that rocBLAS has for intermediate results.
     ///
     /// # Errors
     ///
@@ -67,9 +67,9 @@ impl Handle {
         Ok(bytes)
     }
 
-    /// The bytes of workspace that the calls made by `calls` would need: the maximum over the calls. The calls compute nothing:
-    /// the numbers they return mean nothing, and factors and inverses can only be used by further calls inside `calls`. Elsewhere
-    /// they are [`Error::NotComputed`].
+    /// The bytes of workspace that the calls made by `calls` would need: the maximum over the calls. The calls compute
+    /// nothing: the numbers they return are meaningless, and factors and inverses can only be used by further calls
+    /// inside `calls`. Elsewhere they are [`Error::NotComputed`].
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Handle {
             "rocblas_set_workspace",
         )?;
         self.on_own_stream()?;
-        // The library frees its own memory, which waits for nobody.
+        // The library frees its own memory, which does not wait.
         self.stream().device().make_current()?;
         // SAFETY: the handle is alive. The memory is as large as told, the handle's stream may use it, and the handle keeps it
         // until the library is told of another one.

@@ -11,8 +11,8 @@ const ROOTS: [&str; 2] = ["ROCM_PATH", "HIP_PATH"];
 /// Prints what Cargo needs to link the program with these libraries (`amdhip64` for `libamdhip64.so`), in this order.
 ///
 /// Each is looked for in the `lib` folders of `$ROCM_PATH` and `$HIP_PATH`, then, unless the build is for another
-/// machine, in `/opt/rocm/lib`, in the releases below `/opt` (the newest first) and in the system's own folders. If one is nowhere the build fails with one line that lists
-/// the places. Documentation is built without any library (`DOCS_RS`).
+/// machine, in `/opt/rocm/lib`, in the releases below `/opt` (the newest first) and in the system's own folders. If one
+/// is missing, the build fails with one line that lists the places. Documentation builds need no library (`DOCS_RS`).
 pub fn link(libraries: &[&str]) {
     for root in ROOTS {
         println!("cargo::rerun-if-env-changed={root}");

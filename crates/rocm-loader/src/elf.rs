@@ -1,13 +1,14 @@
-//! The headers of an ELF file: enough to tell a wrong file from a broken installation before the dynamic linker is asked.
+//! The headers of an ELF file: enough to tell a wrong file from a broken installation before calling the dynamic
+//! linker.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// What a file is, as far as its headers tell.
+/// What a file is, by its headers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The dynamic linker may be asked.
+    /// The dynamic linker may try it.
     Plausible,
     Missing,
     NotALibrary(String),
@@ -40,7 +41,7 @@ const fn machine_of_this_process() -> Option<u16> {
     }
 }
 
-/// Looks at the file without loading it.
+/// Inspects the file without loading it.
 pub(crate) fn inspect(path: &Path) -> Verdict {
     // Asked first: opening a pipe would wait for a writer.
     match path.metadata() {

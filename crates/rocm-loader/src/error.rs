@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Release;
 
-/// One place that was looked at, and what was wrong with it.
+/// One place that was tried, and what was wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
     /// A path, or a bare name that the dynamic linker resolves.
@@ -24,7 +24,7 @@ impl fmt::Display for Tried {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// No place of the search order has the library.
+    /// No place in the search order has the library.
     #[error(
         "no {library} found: tried {}; install ROCm, or set {env} to the library's path",
         list(tried)
@@ -73,19 +73,19 @@ pub enum LoadError {
         /// The variable that named it, if one did.
         env: Option<&'static str>,
     },
-    /// The dynamic linker refused the file, mostly because a library it needs is absent.
+    /// The dynamic linker refused the file, usually because a library it needs is absent.
     #[error("{library}: can't open {}: {reason}{}", path.display(), origin(env))]
     Open {
         /// The library, without suffix.
         library: &'static str,
-        /// The file, or the name given to the dynamic linker.
+        /// The file, or the name passed to the dynamic linker.
         path: PathBuf,
         /// The dynamic linker's words.
         reason: String,
         /// The variable that named it, if one did.
         env: Option<&'static str>,
     },
-    /// The library opened, but it is another one: it lacks a function that every release has.
+    /// The library opened, but it is a different one: it lacks a function that every release has.
     #[error("{library}: {} has no function `{symbol}`, so it is another library{}", path.display(), origin(env))]
     MissingSymbol {
         /// The library, without suffix.
@@ -97,7 +97,7 @@ pub enum LoadError {
         /// The variable that named it, if one did.
         env: Option<&'static str>,
     },
-    /// The library is of a release that is not supported any more. The search ends there: two copies of a runtime in one process
+    /// The library's release is no longer supported. The search ends there: two copies of a runtime in one process
     /// do not know each other's memory.
     #[error(
         "{library}: {} is of ROCm {found}, {oldest} is the oldest supported: {lacking}; install a newer release{}",
@@ -136,7 +136,7 @@ pub enum LoadError {
         second.display()
     )]
     TwoCopies {
-        /// The runtime that is there twice, without suffix.
+        /// The duplicate runtime, without suffix.
         library: &'static str,
         /// The file that is mapped at the lower address.
         first: PathBuf,
@@ -146,7 +146,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Says that an environment variable named the file.
+    /// Records that an environment variable named the file.
     pub(crate) fn named_by(mut self, variable: &'static str) -> Self {
         match &mut self {
             Self::NotFound { .. } | Self::NotLinked { .. } | Self::TwoCopies { .. } => {}
@@ -160,7 +160,7 @@ impl LoadError {
         self
     }
 
-    /// The file that was wrong; nothing where no file was given.
+    /// The file that was wrong; `None` if there was no file.
     pub(crate) fn path(&self) -> &Path {
         match self {
             Self::NotFound { .. } | Self::NotLinked { .. } => Path::new(""),
@@ -174,7 +174,7 @@ impl LoadError {
         }
     }
 
-    /// What a list of tried places says about this failure.
+    /// The text for this failure in a list of tried places.
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::NotFound { .. } => "not found".into(),
@@ -200,7 +200,7 @@ fn list(tried: &[Tried]) -> String {
         .join(", ")
 }
 
-/// How another file is chosen than the one that was found.
+/// How to choose another file than the one found.
 fn choice(variable: &str, env: &Option<&'static str>) -> String {
     match env {
         Some(_) => origin(env),

@@ -1,4 +1,4 @@
-//! Where ROCm lies when no variable names it, and which files belong together.
+//! Where ROCm is installed when no variable names it, and which files belong together.
 //!
 //! | installation | its libraries |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | before ROCm 10 | `/opt/rocm-7.2.4/lib`, likewise |
 //! | AMD's Python wheels | `site-packages/_rocm_sdk_core/lib`, and the BLAS in `_rocm_sdk_libraries/lib` beside it |
 //!
-//! `/opt/rocm/extras-10` is not looked at: there lies what is built on ROCm, and nothing of ROCm itself.
+//! `/opt/rocm/extras-10` is not searched: it holds software built on ROCm, and no part of ROCm itself.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -51,8 +51,8 @@ fn folders(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> {
 #[cfg(any(feature = "load", test))]
 pub(crate) use wheels::{beside, together, wheels};
 
-/// AMD's Python wheels. One wheel has the runtime, one the BLAS; both are of one release if they lie in one `site-packages` and
-/// the release that Python's records tell is the same.
+/// AMD's Python wheels. One wheel has the runtime, one the BLAS; both are of one release if they lie in one
+/// `site-packages` and Python's records name the same release.
 #[cfg(any(feature = "load", test))]
 mod wheels {
     use std::ffi::OsString;
@@ -80,7 +80,7 @@ mod wheels {
         found
     }
 
-    /// Where a library of the same installation may lie that is not in this folder itself.
+    /// Where a library of the same installation may lie other than in this folder.
     pub(crate) fn beside(folder: &Path) -> Vec<PathBuf> {
         let Some(wheel) = Wheel::of(folder).filter(|wheel| wheel.kind == CORE) else {
             return Vec::new();

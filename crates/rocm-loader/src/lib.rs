@@ -7,8 +7,8 @@
 //! | `search.rs` | where a library is looked for, in which order |
 //! | `installations.rs` | where ROCm lies, the newest release first, and which files belong together |
 //! | `loaded.rs` | an open library; it is never closed |
-//! | `once.rs` | two files of one runtime in a process are told, not endured |
-//! | `elf.rs` | why a file can't be a library of this machine, told before the dynamic linker is asked |
+//! | `once.rs` | two files of one runtime in a process are an error |
+//! | `elf.rs` | why a file can't be a library of this machine, before the dynamic linker is called |
 //! | `release.rs` | ROCm's release numbers, and the oldest one that is supported |
 //! | `error.rs` | what can go wrong, one line each |
 //! | `build.rs` | the link line, for build scripts |
@@ -18,11 +18,11 @@
 //! | `load` | yes | everything but `table.rs` and the numbers of `release.rs`; without it the crate is `no_std` |
 //! | `build` | no | `build.rs`, for build scripts |
 //!
-//! The names of files are those of Linux. On another system `load_from` opens what it is given, and `load` is
+//! The names of files are those of Linux. On another system `load_from` opens the file passed to it, and `load` returns
 //! [`LoadError::NotFound`].
 //!
-//! Nothing here knows a function of ROCm: names come from the `-sys` crates. Nothing here panics or ends the process:
-//! whatever is wrong with an installation is a [`LoadError`].
+//! This crate knows no ROCm function: names come from the `-sys` crates. It never panics or ends the process: any
+//! problem with an installation is a [`LoadError`].
 
 #![cfg_attr(not(any(feature = "load", feature = "build", test)), no_std)]
 

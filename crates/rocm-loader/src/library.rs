@@ -3,8 +3,8 @@
 // The macros work in crates without `std` too.
 pub use std::path::Path;
 
-/// Gives a table that has the functions of [`function_table!`](crate::function_table) its ways in: `SEARCH`, `load`,
-/// `load_from`, `load_beside`.
+/// Adds the entry points `SEARCH`, `load`, `load_from`, `load_beside` to a table with the functions of
+/// [`function_table!`](crate::function_table).
 #[macro_export]
 macro_rules! library {
     ($table:ident, $search:expr) => {
@@ -30,7 +30,7 @@ macro_rules! library {
                 Self::SEARCH.load_from(path).map(Self::of)
             }
 
-            /// Opens the copy that lies in the folder of another library, hence of the same release.
+            /// Opens the copy in the folder of another library, hence of the same release.
             ///
             /// # Errors
             /// As [`Search::load_beside`]($crate::Search::load_beside).
@@ -50,7 +50,8 @@ macro_rules! library {
     };
 }
 
-/// Gives a table that has [`library!`](crate::library) the way in `linked`, for a crate whose build script links the library.
+/// Adds the entry point `linked` to a table with [`library!`](crate::library), for a crate whose build script links the
+/// library.
 ///
 /// `$function` is one that every supported release has. Only it is bound by the linker; all slots are then filled by name
 /// from what the dynamic linker loaded, so that a function of a newer release is an empty slot and not a program that
@@ -62,7 +63,7 @@ macro_rules! linked {
         impl $table {
             /// The library that this program is linked with, found by the dynamic linker when the program started.
             ///
-            /// A preloaded library (`LD_PRELOAD`) may answer for some of the functions.
+            /// A preloaded library (`LD_PRELOAD`) may provide some of the functions.
             ///
             /// # Errors
             /// [`LoadError::TwoCopies`]($crate::LoadError::TwoCopies); a library that is absent stops the program before it

@@ -13,12 +13,12 @@ use crate::installations;
 /// Closing ROCm's libraries is never sound: their worker threads and exit handlers run code that `dlclose` would unmap.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The file as the system mapped it (links resolved) where that can be told, else the name it was opened by.
+    /// The file as the system mapped it (links resolved) where that is known, else the name it was opened by.
     pub path: PathBuf,
     source: Source,
 }
 
-/// Who answers for a symbol.
+/// Where symbols are looked up.
 #[derive(Debug)]
 enum Source {
     /// One library, opened at run time.
@@ -29,7 +29,7 @@ enum Source {
 }
 
 impl Loaded {
-    /// `path` is replaced by the file that really holds `symbol`, if the system tells.
+    /// `path` is replaced by the file that really holds `symbol`, if the system reports it.
     pub(crate) fn new(library: Library, path: &Path, symbol: &CStr) -> Option<Self> {
         Self {
             path: path.to_path_buf(),
@@ -68,7 +68,7 @@ impl Loaded {
 
     /// The address of a symbol; `None` if the library has none of that name.
     ///
-    /// A library that exports several versions of a symbol answers with its default one, the newest.
+    /// For a symbol with several versions this is the default one, the newest.
     pub fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
         let address = match &self.source {
             // SAFETY: the address is only read as a number here; who calls through it answers for its type.
@@ -82,7 +82,7 @@ impl Loaded {
     }
 }
 
-/// Asks in the order in which the dynamic linker resolved this program, preloaded libraries first.
+/// Searches in the order in which the dynamic linker resolved this program, preloaded libraries first.
 ///
 /// Not the program's own handle (`dlopen` of null): that one does not see what was linked to a plug-in, which is how a
 /// Python extension has this code.

@@ -34,13 +34,13 @@ impl fmt::Display for Release {
     }
 }
 
-/// The oldest release of a library that is accepted.
+/// The oldest accepted release of a library.
 #[cfg(feature = "load")]
 #[derive(Debug, Clone, Copy)]
 pub struct Floor {
     /// Anything older is refused.
     pub oldest: Release,
-    /// Asks an open library for its release. A library that can't tell is accepted: its functions are optional anyway.
+    /// Queries an open library's release. A library that can't tell is accepted: its functions are optional anyway.
     pub release: fn(&Loaded) -> Option<Release>,
     /// What older releases lack, for the error's text.
     pub lacking: &'static str,

@@ -13,13 +13,13 @@ use crate::{Floor, LoadError, Loaded, Tried, installations, once};
 /// Order: the file that `env` names (then nothing else is tried); a copy that this process already has; the `lib` folders of
 /// `$ROCM_PATH` and `$HIP_PATH`; the names in `sonames` and the bare name, left to the dynamic linker; `/opt/rocm/lib`; the releases
 /// in `/opt/rocm/core-*` and in `/opt/rocm-*`, the newest of each first; AMD's wheels in the active Python environment; all that for
-/// `fallback`. A file that is found but can't be used is passed over, and its reason kept.
+/// `fallback`. A file that is found but unusable is passed over, and the reason kept.
 ///
 /// In a folder the names in `sonames` are tried first, then the bare name, then versioned names with a greater number: a library
 /// that is newer than any known here is taken where no known one is.
 ///
-/// What is found is in the process for good, so two failures end the search: a release below `floor`, and a second file of a
-/// library in `once`.
+/// A loaded file stays in the process for good, so two failures end the search: a release below `floor`, and a second
+/// file of a library in `once`.
 #[derive(Debug, Clone, Copy)]
 pub struct Search {
     /// The library without suffix, such as `libamdhip64`.
@@ -33,7 +33,7 @@ pub struct Search {
     /// Libraries (without suffix) that keep state, so that a process may have one file of each: two are
     /// [`LoadError::TwoCopies`]. Checked on Linux.
     pub once: &'static [&'static str],
-    /// A library that holds the same functions in some releases, taken if this one is nowhere.
+    /// A library that holds the same functions in some releases, used if this one is not found.
     pub fallback: Option<&'static Search>,
     /// The oldest release that is accepted, where the library can tell.
     pub floor: Option<Floor>,
@@ -52,7 +52,7 @@ impl Search {
         })
     }
 
-    /// As [`Search::load`], with the machine given.
+    /// As [`Search::load`], on this machine.
     fn load_on(&self, machine: &Machine<'_>) -> Result<Loaded, LoadError> {
         match machine.value(self.env) {
             Some(path) => self
@@ -115,8 +115,8 @@ impl Search {
         }
     }
 
-    /// Loads the copy in the folder of another library, or in the wheel that belongs to that one's, so that both are of one
-    /// release.
+    /// Loads the copy in the folder of another library, or in the wheel that belongs to that library's, so that both
+    /// are of one release.
     ///
     /// # Errors
     /// [`LoadError::NotFound`] with the files of those folders that were tried; [`LoadError::TooOld`] and [`LoadError::TwoCopies`].
@@ -210,7 +210,7 @@ impl Search {
         newer.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// Asks the dynamic linker. A name without a slash goes through its own search path.
+    /// Calls the dynamic linker. A name without a slash goes through its own search path.
     fn open(&self, path: &Path) -> Result<Loaded, LoadError> {
         let library = open_now(path.as_os_str()).map_err(|error| LoadError::Open {
             library: self.library,

@@ -7,21 +7,21 @@ use core::ptr::NonNull;
 /// One slot of a table, seen without its type.
 pub type Slot = Option<NonNull<c_void>>;
 
-/// A slot for one way of calling a function that other releases call in another way.
+/// A slot for one form of a function whose signature differs between releases.
 ///
-/// The symbol is the same, so the library itself has to tell which form it has: by symbols that only releases with, or without,
-/// this form export.
+/// The symbol is the same, so the library itself must show which form it has: by symbols that only releases with, or
+/// without, this form export.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
     /// Index of the slot.
     pub slot: usize,
     /// Name of the slot.
     pub name: &'static str,
-    /// The slot stays empty unless each of these symbols is there (`true`) or is not (`false`).
+    /// The slot stays empty unless each of these symbols is present (`true`) or absent (`false`).
     pub conditions: &'static [(&'static CStr, bool)],
 }
 
-/// Asks `resolve` for every symbol, and for those that tell the forms apart.
+/// Calls `resolve` for every symbol, and for those that distinguish the forms.
 pub fn resolve<const N: usize>(
     symbols: &[&'static CStr; N],
     forms: &[Form],
@@ -79,7 +79,7 @@ pub fn debug_enum(
     }
 }
 
-/// Gives a generated table what it is without any library: `EMPTY`, `SYMBOLS`, `from_symbols`, `present`.
+/// Adds to a generated table what needs no library: `EMPTY`, `SYMBOLS`, `from_symbols`, `present`.
 ///
 /// The type must be `#[repr(C)]` and consist of `Option<unsafe extern "C" fn …>` slots only, one for each of its
 /// `C_SYMBOLS`, in that order. Its `FORMS` name the slots that not every library with the symbol may fill. A call through a slot
@@ -101,15 +101,15 @@ macro_rules! function_table {
             pub const SYMBOLS: &'static [&'static str] =
                 &$crate::table::names(&Self::C_SYMBOLS, Self::FORMS);
 
-            /// Fills each slot with what `resolve` gives for its symbol.
+            /// Fills each slot with what `resolve` returns for its symbol.
             ///
-            /// Of a function that releases call in different ways only one slot is filled: which one is told by other symbols that
-            /// `resolve` has or has not, as a real library of that release would.
+            /// Of a function with several forms only one slot is filled: other symbols that `resolve` has or lacks
+            /// decide which, as in a real library of that release.
             ///
             /// # Safety
             ///
-            /// Every address given must be a function with the C signature of the slot that it fills, callable as long as the table
-            /// is used.
+            /// Every address must be a function with the C signature of the slot that it fills, callable as long as the
+            /// table is used.
             pub unsafe fn from_symbols(
                 mut resolve: impl FnMut(&core::ffi::CStr) -> Option<*mut core::ffi::c_void>,
             ) -> Self {

@@ -33,7 +33,8 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// `emitted` gives the name of a type's form in this release; `opaque` are the types that some release only declares.
+    /// `emitted` returns the name of a type's form in this release; `opaque` are the types that some release only
+    /// declares.
     pub fn of(
         parsed: &Parsed,
         function: &ForeignItemFn,

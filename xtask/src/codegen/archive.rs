@@ -107,7 +107,7 @@ impl<'a> Archive<'a> {
         Ok(())
     }
 
-    /// Writes a configuration with this suite alone and reads its package list; gives the configuration's path.
+    /// Writes a configuration with this suite alone and reads its package list; returns the configuration's path.
     fn apt(&self) -> Result<PathBuf> {
         let (shell, suite) = (self.shell, self.suite);
         println!("codegen: reading the package list of Debian's {suite}");

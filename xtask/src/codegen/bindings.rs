@@ -1,4 +1,4 @@
-//! What is bound from which header, and how bindgen is asked for it.
+//! What is bound from which header, and how bindgen is called.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ struct Bound {
     may_grow: &'static [&'static str],
     /// Functions with C linkage in a header that only a C++ compiler reads.
     cplusplus: Option<Cplusplus>,
-    /// Symbols by which a library's major release is told.
+    /// Symbols that identify a library's major release.
     markers: &'static [Marker],
 }
 
@@ -206,7 +206,7 @@ pub fn facts(shell: &Shell, work: &Path, prepared: &[&str]) -> Result<Vec<Genera
     Ok(files)
 }
 
-/// What bindgen is given besides the headers.
+/// Input for bindgen besides the headers.
 struct Parser<'a> {
     work: &'a Path,
     compiler_headers: String,

@@ -17,7 +17,7 @@ const EXPORTED: [&str; 4] = ["HIP", "HIPRTC", "rocBLAS", "rocSOLVER"];
 /// The release whose functions, called as it calls them, are listed.
 const MODEL: &str = "6.4";
 
-/// The name and the text of the file, if the table has one: `api.rs` gives `functions.rs` with `for_each_function!`.
+/// The name and the text of the file, if the table has one: `api.rs` yields `functions.rs` with `for_each_function!`.
 pub fn render(table: &Table, functions: &[&MergedFunction]) -> Result<Option<(String, String)>> {
     if !EXPORTED.contains(&table.what) {
         return Ok(None);

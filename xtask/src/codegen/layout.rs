@@ -24,7 +24,7 @@ pub struct Leaf {
 }
 
 impl Layout {
-    /// Reads bindgen's assertions: `["Size of x"][size_of::<x>() - 8usize];` and so on. Gives the type's name too.
+    /// Reads bindgen's assertions: `["Size of x"][size_of::<x>() - 8usize];` and so on. Returns the type's name too.
     pub fn read(item: &ItemConst) -> Option<(String, Self)> {
         let Expr::Block(block) = &*item.expr else {
             return None;

@@ -75,7 +75,7 @@ impl MergedFunction {
     }
 }
 
-/// Merges releases, which are given oldest first.
+/// Merges releases, oldest first.
 ///
 /// `may_grow` are structures that only grew at their end and whose callers pass one at a time, never an array: a library which
 /// knows the shorter form reads or writes just its beginning, so there is no need for two forms.

@@ -63,7 +63,7 @@ use xshell::{Shell, cmd};
 /// The chores' result: a failure is one line that says what to do.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// The command a reader is told to run when the bindings are stale.
+/// The command to run when the bindings are stale.
 const COMMAND: &str = "cargo xtask codegen";
 
 /// The generator runs for seconds: optimising it costs more than it gains, but for the name patterns that its parser tries on
@@ -130,7 +130,7 @@ pub fn run(root: &Path, args: &[String]) -> Result<()> {
     }
 }
 
-/// What can be said without regenerating anything.
+/// What can be checked without regenerating anything.
 fn verify(root: &Path) -> Result<()> {
     let files = record::verify(root)?;
     println!("codegen: not regenerated; {files} generated files agree with the committed digests");

@@ -47,7 +47,7 @@ const MACROS: [(&str, &str); 3] = [
 /// Macros with a cast, which the bindings of the `-sys` crates spell by hand.
 const CASTS: [&str; 2] = ["hipCpuDeviceId", "hipInvalidDeviceId"];
 
-/// What the compiled bindings tell: see `measure.py`.
+/// What the compiled bindings report: see `measure.py`.
 #[derive(Debug, Default)]
 pub struct Measured {
     values: BTreeMap<String, i64>,

@@ -81,7 +81,7 @@ fn digests(files: &[GeneratedFile]) -> String {
         .collect()
 }
 
-/// Compares the files on disk with the committed digests; gives their number.
+/// Compares the files on disk with the committed digests; returns their number.
 pub fn verify(root: &Path) -> Result<usize> {
     let list = fs::read_to_string(root.join(DIGESTS))
         .map_err(|error| format!("can't read {DIGESTS}: {error}"))?;

@@ -10,7 +10,7 @@ use super::tables::Table;
 pub struct Release {
     /// Major and minor number of its HIP, such as `6.4`.
     pub name: &'static str,
-    /// Whether the tables are made for it. An unsupported release only tells what it lacks.
+    /// Whether the tables are made for it. An unsupported release only shows what it lacks.
     pub supported: bool,
     /// Where its packages come from.
     pub origin: Origin,
@@ -27,7 +27,7 @@ pub enum Origin {
     Debian(&'static str),
     /// AMD's bindings for Python on the package index: HIP's declarations alone, from which headers are made again.
     Python {
-        /// HIP's own number, as its library tells it.
+        /// HIP's own number, as its library reports it.
         hip: &'static str,
         /// What the bindings import.
         imports: &'static [Package],

@@ -1,4 +1,4 @@
-//! Which releases have a function, told by the symbols of the real libraries.
+//! Which releases have a function, by the symbols of the real libraries.
 
 use super::releases::{RELEASES, Release};
 use crate::symbols::list::SymbolList;

@@ -13,7 +13,7 @@ use super::render::{alias, format};
 use super::since::Lists;
 use super::tables::Table;
 
-/// A symbol that tells the releases from `major` on from older ones, however the library was found.
+/// A symbol that distinguishes the releases from `major` on from older ones, however the library was found.
 pub struct Marker {
     pub major: u32,
     pub symbol: &'static str,

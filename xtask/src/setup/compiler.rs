@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 const REMEDY: &str = "install one (Debian, Ubuntu: `apt install g++`; Fedora: `dnf install gcc-c++`; \
     Arch: `pacman -S gcc`; openSUSE: `zypper install gcc-c++`) or name yours in CXX";
 
-/// Compiles a small shared library: a compiler that is there but lacks its headers or linker is no compiler.
+/// Compiles a small shared library: an installed compiler that lacks its headers or linker does not count.
 /// Returns the first that works.
 pub fn find(workspace: &Workspace) -> Result<OsString> {
     let candidates: Vec<OsString> = match std::env::var_os("CXX").filter(|name| !name.is_empty()) {

@@ -1,9 +1,9 @@
 //! PoCL from the distribution's own packages, unpacked without root, for machines without Python or its pip.
 //!
-//! `apt-get` is asked which packages an installation would add and downloads them with package lists of its own, so
+//! `apt-get` lists which packages an installation would add and downloads them with its own package lists, so
 //! neither the system's lists nor its packages change. Three things make the unpacked tree work where it lies:
 //! the libraries get a search path relative to themselves; the ICD loader is taken along, because PoCL's library
-//! offers its functions through a loader only; and a small library, compiled here, tells that loader where PoCL is.
+//! offers its functions through a loader only; and a small library, compiled here, tells the loader where PoCL is.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Filling the runtime's folder so that it is either complete and tried, or not there.
+//! Fills the runtime's folder so that it is either complete and tested, or absent.
 
 use std::fs;
 use std::io;
@@ -9,8 +9,8 @@ use super::{Machine, probe};
 /// Fills an empty folder with a runtime; returns the driver library's path relative to that folder.
 pub type Fill = fn(&Machine<'_>, &Path) -> Result<PathBuf, String>;
 
-/// Fills a folder beside the final one, tries the driver there, then renames: an interrupted or broken
-/// installation is never found by anyone, and the next one begins by clearing it away.
+/// Fills a folder beside the final one, tries the driver there, then renames: an interrupted or broken installation is
+/// never found, and the next one first removes it.
 pub fn into(
     folder: &Path,
     icd: &str,

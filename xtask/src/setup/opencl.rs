@@ -1,4 +1,4 @@
-//! Finding an OpenCL runtime, in the order in which `clmgr` looks, and installing one when there is none.
+//! Finds an OpenCL runtime, in the order in which `clmgr` looks, and installs one when there is none.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub struct Source {
     fill: install::Fill,
 }
 
-/// In the order in which they are tried.
+/// In trial order.
 static SOURCES: [Source; 2] = [
     Source {
         name: "intel",
@@ -44,7 +44,7 @@ pub fn source(name: &str) -> Result<&'static Source> {
         .ok_or_else(|| Error::Usage(format!("no runtime named {name:?}; known are intel, pocl")))
 }
 
-/// Leaves the machine with a runtime that has compiled and run a kernel, or says what is missing.
+/// Leaves the machine with a runtime that has compiled and run a kernel, or returns what is missing.
 pub fn ensure(machine: &Machine<'_>, wish: Wish) -> Result<()> {
     if let Some(path) = std::env::var_os("HIPCL_OPENCL").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
@@ -100,7 +100,7 @@ pub fn beside(machine: &Machine<'_>, source: &'static Source) -> Result<PathBuf>
         .ok_or_else(|| Error::Failed(format!("{} names no driver", folder.display())))
 }
 
-/// Held while the folder is looked at or written, so that two set-ups at once install one runtime.
+/// Held while the folder is read or written, so that two set-ups at once install one runtime.
 fn lock(target: &Path) -> Result<File> {
     std::fs::create_dir_all(target).map_err(|error| Error::io(target.display(), error))?;
     let path = target.join(format!("{FOLDER}.lock"));

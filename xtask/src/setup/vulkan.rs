@@ -17,7 +17,7 @@ const WANTED: [&str; 3] = ["libvulkan1", "mesa-vulkan-drivers", "patchelf"];
 const DRIVER: &str = "libvulkan_lvp.so";
 const MANIFEST: &str = "lavapipe.json";
 
-/// What programs are told of the driver by.
+/// How programs find the driver.
 pub struct Software {
     loader: PathBuf,
     manifest: PathBuf,
@@ -46,7 +46,7 @@ impl Software {
     }
 }
 
-/// Installs the driver unless it is there, and says how programs find it.
+/// Installs the driver unless present, and prints how programs find it.
 pub fn ensure(workspace: &Workspace) -> crate::error::Result<()> {
     let software = match Software::find(workspace) {
         Some(software) => software,

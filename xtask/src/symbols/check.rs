@@ -1,4 +1,4 @@
-//! Whether headers, libraries and tables agree, as far as the committed facts tell.
+//! Whether headers, libraries and tables agree, as far as the committed facts show.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -116,7 +116,7 @@ fn bound_in(source: &str) -> Option<BTreeSet<String>> {
     Some(names.collect())
 }
 
-/// What does not fit together in one release of one library; `exported` is absent where the library was not read.
+/// The disagreements in one release of one library; `exported` is absent where the library was not read.
 fn disagreements(
     what: &str,
     declared: &BTreeSet<&str>,

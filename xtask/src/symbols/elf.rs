@@ -16,7 +16,7 @@ use crate::codegen::Result;
 pub struct Exports {
     /// Each function, with the node of the library's version script that it belongs to, if it has one.
     ///
-    /// Of several versions of a function this is the one that `dlsym` gives.
+    /// Of several versions of a function this is the one that `dlsym` returns.
     pub functions: BTreeMap<String, Option<String>>,
 }
 

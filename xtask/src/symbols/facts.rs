@@ -14,7 +14,7 @@ pub const KINDS: [&str; 6] = ["fn", "struct", "field", "type", "enum", "const"];
 /// One library's declarations in one release.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// For each kind, what is said of each name.
+    /// For each kind, the text for each name.
     lines: BTreeMap<String, BTreeMap<String, String>>,
 }
 
@@ -53,7 +53,7 @@ impl Facts {
         Some(facts)
     }
 
-    /// What is said of the names of a kind.
+    /// The text for the names of a kind.
     pub fn of(&self, kind: &str) -> impl Iterator<Item = (&str, &str)> {
         let lines = self.lines.get(kind).into_iter().flatten();
         lines.map(|(name, what)| (name.as_str(), what.as_str()))

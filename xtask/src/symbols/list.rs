@@ -51,7 +51,7 @@ impl SymbolList {
         })
     }
 
-    /// Writes the list; gives its path relative to the workspace.
+    /// Writes the list; returns its path relative to the workspace.
     #[cfg(feature = "codegen")]
     pub fn write(&self, root: &Path, library: &str, package: &Package) -> Result<PathBuf> {
         let path = path(library, package.release());

@@ -18,7 +18,7 @@ pub struct Program {
     pub path: PathBuf,
 }
 
-/// What there is to run.
+/// Everything to run.
 #[derive(Debug, Default)]
 pub struct Suite {
     pub programs: Vec<Program>,
@@ -48,7 +48,7 @@ pub fn build(workspace: &Workspace) -> Result<Suite> {
     Ok(suite)
 }
 
-/// What cargo says of the files that it has made.
+/// Cargo's messages about the files it has built.
 fn messages(workspace: &Workspace, args: &[&str]) -> Result<String> {
     let packages = plan::PACKAGES.iter().chain(&["hipcl"]);
     let output = Command::new(cargo())

@@ -13,7 +13,7 @@ use super::{RUNNER_TASK, plan};
 use crate::error::{Error, Result};
 use crate::workspace::step;
 
-/// What a bundle may weigh.
+/// The size limit of a bundle.
 const LIMIT_BYTES: u64 = 64 << 20;
 
 const SCRIPT: &str = r#"#!/bin/sh
@@ -75,7 +75,7 @@ pub fn pack(suite: &Suite, folder: &Path) -> Result<()> {
     })
 }
 
-/// Copies what a card is asked for into a folder of its own, without symbols.
+/// Copies the programs for a card into a separate folder, without symbols.
 fn staged(suite: &Suite, folder: &Path) -> Result<PathBuf> {
     let stage = folder.join("stage");
     let (bin, examples) = (stage.join("bin"), stage.join("examples"));

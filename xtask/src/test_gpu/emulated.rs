@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// What a program may take unless it is told otherwise: an emulated GPU is thousands of times slower than a card.
+/// The default time limit of a program: an emulated GPU is thousands of times slower than a card.
 pub const LIMIT: Duration = Duration::from_secs(900);
 
 /// The GPU that is emulated unless another is named: an MI100 of 8 compute units, which starts faster than one of 120.
 const GPU: &str = "gfx908s";
 
-/// What tests with long kernels divide their lengths by.
+/// The divisor for the lengths of tests with long kernels.
 const SLOWER: &str = "100";
 
 /// Where the programs lie inside.
@@ -103,7 +103,7 @@ impl Emulator {
         Ok(within)
     }
 
-    /// The skips that programs noted inside, and forgets them.
+    /// Takes the skips that programs recorded inside.
     pub fn take_skips(&self) -> String {
         let log = self.root.join(&INSIDE[1..]).join("skips.txt");
         let text = fs::read_to_string(&log).unwrap_or_default();

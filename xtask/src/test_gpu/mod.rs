@@ -138,7 +138,7 @@ pub fn run(workspace: impl FnOnce() -> Result<Workspace>, args: &[String]) -> Re
     finish(&suite, platform, &report, options.limit, emulator.as_ref())
 }
 
-/// What the bundle's script calls: runs the programs that lie beside it.
+/// The entry point for the bundle's script: runs the programs beside it.
 pub fn run_bundle(args: &[String]) -> Result<()> {
     let options = Options::parse(args)?;
     let folder = options.bundle.unwrap_or_else(|| PathBuf::from("."));

@@ -1,11 +1,11 @@
-//! Which programs run on which platform, and which skips are in order there.
+//! Which programs run on which platform, and which skips are acceptable there.
 
 use super::Platform;
 
 /// The packages whose tests run on any platform.
 pub const PACKAGES: &[&str] = &["hip", "rocblas", "hip-cuda", "clmgr", "interop"];
 
-/// A test program that has nothing to say about a device.
+/// A test program that does not test a device.
 struct Left {
     package: &'static str,
     program: &'static str,
@@ -106,7 +106,7 @@ pub fn runs_on_a_card(package: &str, program: &str) -> bool {
         .any(|card| left_out(*card, package, program).is_none())
 }
 
-/// A skip that is in order: what the hardware or its driver is known to lack. Any other skip on a device that was promised
+/// An acceptable skip: what the hardware or its driver is known to lack. Any other skip on a device that was promised
 /// is a failure.
 struct Lack {
     platforms: &'static [Platform],
@@ -183,7 +183,7 @@ const LACKS: &[Lack] = &[
     },
 ];
 
-/// Whether a skip with this reason is in order.
+/// Whether a skip with this reason is acceptable.
 pub fn is_known_lack(platform: Platform, reason: &str) -> bool {
     platform == Platform::Host
         || LACKS

@@ -11,7 +11,7 @@ use super::Platform;
 use super::run::{Outcome, Results};
 use crate::error::{Error, Result};
 
-/// What a run came to.
+/// The outcome of a run.
 pub struct Report {
     platform: Platform,
     results: Results,
@@ -36,7 +36,7 @@ impl Report {
             .sum()
     }
 
-    /// A test that returned early counts as passed to the test harness, but not here.
+    /// A test that returned early counts as passed in the test harness, but not here.
     fn passed(&self) -> u64 {
         let said: u64 = self
             .results

@@ -1,4 +1,4 @@
-//! Runs the programs, each with a time limit, and reads what they say.
+//! Runs the programs, each with a time limit, and reads their output.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -11,10 +11,10 @@ use super::emulated::Emulator;
 use super::{Platform, plan};
 use crate::error::{Error, Result};
 
-/// What a program may take unless it is told otherwise.
+/// The default time limit of a program.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// What became of one program or job.
+/// The outcome of one program or job.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Outcome {
     pub name: String,
@@ -78,7 +78,8 @@ pub fn run(
             continue;
         }
         let mut command = Command::new(&program.path);
-        // On a card one after the other: a call that waits for the whole device, as some of CUDA's do, would wait for other tests' work.
+        // On a card one after the other: a call that waits for the whole device, as some CUDA calls do, would wait for
+        // other tests' work.
         let threads = match platform {
             Platform::Host => "4",
             Platform::Amd | Platform::Nvidia => "1",
@@ -122,7 +123,7 @@ pub fn run(
     Ok(results)
 }
 
-/// What all programs are run with.
+/// The environment of all programs.
 struct Place<'a> {
     emulator: Option<&'a Emulator>,
     platform: Platform,

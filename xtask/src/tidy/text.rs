@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 /// First folders of paths that exist on one machine only, without their slashes so that this file passes its own check.
 const MACHINE_FOLDERS: &[&str] = &["home", "root", "Users", "work", "farm"];
 
-/// Words by which the addresses of package registries are known.
+/// Words that identify addresses of package registries.
 const REGISTRIES: &[&str] = &["debian", "pypi", "pythonhosted", "npmjs", "crates"];
 
 /// Leftovers that the finished code has no place for; written apart for the same reason.
@@ -26,7 +26,7 @@ const LEFTOVERS: &[(&str, &str)] = &[
 /// In bytes. Larger things are generated or fetched.
 const LARGEST: u64 = 1 << 20;
 
-/// The files git knows or would take, or `None` outside of a checkout (an unpacked archive).
+/// The files git tracks or would add, or `None` outside of a checkout (an unpacked archive).
 pub fn tracked_files(workspace: &Workspace) -> Result<Option<Vec<PathBuf>>> {
     let sh = workspace.shell()?;
     let listed = cmd!(sh, "git ls-files -z --cached --others --exclude-standard")

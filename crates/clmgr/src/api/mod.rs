@@ -25,7 +25,7 @@ macro_rules! table {
             /// The symbols that the table has slots for, in the order of the slots.
             pub const SYMBOLS: &'static [&'static str] = &[$(stringify!($name),)*];
 
-            /// Fills the table from `resolve`, which is asked for each symbol once.
+            /// Fills the table from `resolve`, which is called once for each symbol.
             ///
             /// # Safety
             ///

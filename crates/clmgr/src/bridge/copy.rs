@@ -1,4 +1,4 @@
-//! A copy that is under way.
+//! A copy in progress.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -53,8 +53,8 @@ impl BridgeCopy {
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] if a piece failed, and then the target's contents are unspecified; what
-    /// `clWaitForEvents` answers.
+    /// [`Error::Command`] if a piece failed, and then the target's contents are unspecified; an error from
+    /// `clWaitForEvents`.
     pub fn wait(mut self) -> Result<()> {
         self.finish()
     }
@@ -73,7 +73,7 @@ impl BridgeCopy {
         Ok(true)
     }
 
-    /// Waits for every event, also after one that failed, and gives the first failure.
+    /// Waits for every event, also after one that failed, and returns the first failure.
     fn finish(&mut self) -> Result<()> {
         let mut first = Ok(());
         let mut ended = true;

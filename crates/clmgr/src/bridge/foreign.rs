@@ -1,10 +1,10 @@
 //! Copies by a kernel that takes a buffer of another context.
 //!
-//! OpenCL forbids it, and drivers differ: Intel's and NVIDIA's refuse such an argument, PoCL
-//! takes it and does what one hopes for. So it is tried: first between two contexts made for the
-//! purpose, since a GPU that faults takes its context along, then between those of the bridge.
-//! Where a fault would take the process along it is not tried unasked: AMD's runtime ends the process at a
-//! memory fault of the card (ROCR-Runtime: runtime/hsa-runtime/core/runtime/runtime.cpp, `VMFaultHandler`).
+//! OpenCL forbids it, and drivers differ: Intel's and NVIDIA's refuse such an argument, PoCL accepts it and works as
+//! hoped. So it is tried: first between two contexts made for the purpose, since a GPU that faults takes its context
+//! along, then between those of the bridge. Where a fault would take the process along it is tried only on request:
+//! AMD's runtime ends the process at a memory fault of the card (ROCR-Runtime:
+//! runtime/hsa-runtime/core/runtime/runtime.cpp, `VMFaultHandler`).
 
 use bytemuck::Pod;
 
@@ -39,8 +39,8 @@ pub(super) struct Kept {
 }
 
 impl Foreign {
-    /// The kernels, if a pattern goes from the context of `from` to that of `to`, else why not. `anywhere`: also where the driver
-    /// is not known to bear the trial.
+    /// The kernels, if a pattern crosses from the context of `from` to that of `to`, else why not. `anywhere`: also
+    /// where the driver is not known to survive the trial.
     pub fn open(from: &Queue, to: &Queue, anywhere: bool) -> std::result::Result<Self, String> {
         let device = to.context().device();
         if from.context().device() != device || !device.shares_library(from.context().device()) {
@@ -99,7 +99,7 @@ impl Foreign {
         }
         let end = to.record()?;
         copy.push(end.clone());
-        // Whoever waits for the source's own queue then waits for the copy too.
+        // A wait for the source's own queue then includes the copy.
         from.wait_for_any(&end)?;
         source.note_use(from);
         to.flush()?;
@@ -143,8 +143,8 @@ struct Part {
     count: usize,
 }
 
-/// A copy of so many bytes from and to these offsets: each kernel in turn, where the offsets are
-/// multiples of its unit, takes what the ones before it left.
+/// A copy of `bytes` bytes between these offsets: each kernel in turn, where the offsets are multiples of its unit,
+/// takes what the previous ones left.
 fn parts(mut at: [usize; 2], mut bytes: usize) -> Vec<Part> {
     let mut parts = Vec::new();
     for (kernel, unit) in UNITS.into_iter().enumerate() {
@@ -175,14 +175,14 @@ fn allow(access: BufferAccess, allowed: bool, what: &str) -> Result<()> {
     })
 }
 
-/// The trial in contexts of its own.
+/// The trial in its own contexts.
 fn try_elsewhere(device: &Device) -> Result<bool> {
     let (there, here) = (Context::new(device)?, Context::new(device)?);
     let (from, to) = (there.queue()?, here.queue()?);
     Foreign::build(&here)?.carries_patterns(&from, &to)
 }
 
-/// Whether another trial would end as this one did: what OpenCL calls invalid stays so, and want of memory need not.
+/// Whether another trial would end like this one: what OpenCL calls invalid stays so, a lack of memory need not.
 pub(super) fn is_lasting(carried: &Result<bool>) -> bool {
     match carried {
         Ok(_) => true,

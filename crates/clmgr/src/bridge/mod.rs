@@ -38,7 +38,8 @@ pub enum BridgeRoute {
     /// Both queues are of one context: one copy on the device.
     Direct,
     /// A kernel of the target's context reads the buffer of the source's: one copy on the device.
-    /// Only after a pattern went that way; PoCL is known to take such a buffer. See [`BufferBridge::new`] for where it is tried.
+    /// Only after a pattern went that way; PoCL is known to accept such a buffer. See [`BufferBridge::new`] for where
+    /// it is tried.
     Foreign,
     /// Pieces go through pinned host memory, the next being read while the last is written.
     Staging,
@@ -56,15 +57,15 @@ impl fmt::Display for BridgeRoute {
 
 /// Copies buffers from the context of one queue to that of another.
 ///
-/// What is enqueued on the first queue before a copy comes before it. What is enqueued on the second
-/// queue after it comes after it, and what is enqueued on the first one comes after its reads.
+/// Work enqueued on the first queue before a copy comes before it. Work enqueued after it comes after it on the second
+/// queue, and after its reads on the first.
 pub struct BufferBridge {
     from: Queue,
     to: Queue,
     way: Way,
     /// Held while a copy is enqueued, so that the pieces of two copies do not mix.
     enqueuing: Mutex<()>,
-    /// What is known for good of copies by address.
+    /// What is definitely known about copies by address.
     svm: Mutex<Option<Verdict>>,
 }
 
@@ -79,11 +80,11 @@ enum Way {
 }
 
 impl BufferBridge {
-    /// A bridge from the context of `from` to the context of `to`, by the best way there is.
+    /// A bridge from the context of `from` to the context of `to`, by the best available way.
     ///
-    /// Between two contexts of one device it is tried whether a kernel of the one can read a buffer
-    /// of the other, where the driver is known to refuse or to bear that: on a processor, and on NVIDIA's.
-    /// Elsewhere see [`with_trial`](Self::with_trial).
+    /// Between two contexts of one device it tries whether a kernel of the one can read a buffer of the other, where
+    /// the driver is known to refuse or survive that: on a processor, and on NVIDIA's. Elsewhere see
+    /// [`with_trial`](Self::with_trial).
     ///
     /// | bridge | what its making costs, besides its staging memory |
     /// |---|---|
@@ -94,7 +95,7 @@ impl BufferBridge {
     ///
     /// # Errors
     ///
-    /// What the allocation and map of the staging memory answer.
+    /// An error from the allocation or map of the staging memory.
     pub fn new(from: &Queue, to: &Queue) -> Result<Self> {
         Self::open(from, to, false)
     }
@@ -156,7 +157,7 @@ impl BufferBridge {
         }
     }
 
-    /// How the bytes of buffer objects go.
+    /// How the bytes of buffer objects move.
     #[must_use]
     pub fn route(&self) -> BridgeRoute {
         match self.way {
@@ -185,9 +186,9 @@ impl BufferBridge {
 
     /// Copies `count` elements from `source_at` in `source` to `target_at` in `target`, and waits.
     ///
-    /// Staging is much quicker this way than by [`copy_async`](Self::copy_async) where a driver is slow
-    /// to see that a user event has ended: NVIDIA's (driver 580) takes up to 20 ms for each piece, so
-    /// that asynchronous copies there want pieces of 64 MiB and more.
+    /// Staging is much faster this way than by [`copy_async`](Self::copy_async) where a driver is slow to notice a
+    /// completed user event: NVIDIA's (driver 580) takes up to 20 ms for each piece, so that asynchronous copies there
+    /// need pieces of 64 MiB and more.
     ///
     /// # Errors
     ///
@@ -215,15 +216,15 @@ impl BufferBridge {
         )
     }
 
-    /// Enqueues the copy. No thread of the host waits: between contexts a callback at the end of one
-    /// queue's command lets the other's begin. Copies of one bridge follow each other.
+    /// Enqueues the copy. No host thread waits: between contexts a callback at the end of one queue's command starts
+    /// the other's. Copies of one bridge follow each other.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfRange`], [`Error::ContextMismatch`] for a buffer of neither context,
-    /// [`Error::Access`] for a buffer that is closed to the host, or on the foreign route to the
-    /// kernel, or what the driver answers. Then
-    /// the pieces that were enqueued have ended, and the target's contents are unspecified.
+    /// [`Error::Access`] for a buffer that the host, or on the foreign route the kernel, may not access, or a driver
+    /// error. Then the pieces that were enqueued have ended, and the target's contents are
+    /// unspecified.
     pub fn copy_async<'a, 'b, T: Pod>(
         &self,
         source: impl Into<MemRef<'a, T>>,
@@ -258,7 +259,7 @@ impl BufferBridge {
         }
     }
 
-    /// That the ranges may be copied between contexts, and that no other queue is at the buffers.
+    /// That the ranges may be copied between contexts, and that no other queue uses the buffers.
     fn settle<T: Pod>(
         &self,
         (source, source_at): (&Object<T>, usize),

@@ -1,4 +1,4 @@
-//! Copies by way of pinned host memory.
+//! Copies through pinned host memory.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Staging {
     }
 
     /// Copies `count` elements, piece by piece, and waits: this thread hands each piece on, which
-    /// takes no callback. The caller lets no other copy of this memory be enqueued meanwhile.
+    /// takes no callback. The caller enqueues no other copy of this memory meanwhile.
     pub fn copy<T: Pod>(
         self: &Arc<Self>,
         (from, source, source_at): (&Queue, &Object<T>, usize),
@@ -108,7 +108,7 @@ impl Staging {
     }
 
     /// Enqueues the copy of `count` elements, piece by piece: callbacks hand the pieces on. The
-    /// caller lets no other copy of this memory be enqueued meanwhile.
+    /// caller enqueues no other copy of this memory meanwhile.
     pub fn copy_async<T: Pod>(
         self: &Arc<Self>,
         (from, source, source_at): (&Queue, &Object<T>, usize),

@@ -13,17 +13,16 @@ use crate::queue::Queue;
 impl BufferBridge {
     /// Copies shared virtual memory by its addresses, without staging, and waits.
     ///
-    /// Between contexts it is done after patterns went that way, and tried where a driver can be
-    /// expected to use an address of another context: on a processor, and on an AMD device, whose
-    /// driver keeps one map of its memory for all contexts (clr: rocclr/platform/memory.hpp,
-    /// `MemObjMap`). Elsewhere a driver may take an address that it does not know for the host's and
-    /// crash. NVIDIA's (driver 580) reports success and copies nothing.
+    /// Between contexts it requires that patterns went that way, and is tried where a driver can be expected to use an
+    /// address of another context: on a processor, and on an AMD device, whose driver keeps one map of its memory for
+    /// all contexts (clr: rocclr/platform/memory.hpp, `MemObjMap`). Elsewhere a driver may take an address that it does
+    /// not know for the host's and crash. NVIDIA's (driver 580) reports success and copies nothing.
     ///
     /// # Errors
     ///
     /// [`Error::NotSupported`] with the reason where it is not possible: then
-    /// [`copy`](Self::copy) a view of the source into a buffer object. [`Error::LengthMismatch`], [`Error::ContextMismatch`], or what
-    /// `clEnqueueSVMMemcpy` answers.
+    /// [`copy`](Self::copy) a view of the source into a buffer object. [`Error::LengthMismatch`],
+    /// [`Error::ContextMismatch`], or an error from `clEnqueueSVMMemcpy`.
     pub fn try_copy_svm<T: Pod>(
         &self,
         source: &SvmBuffer<T>,
@@ -45,7 +44,7 @@ impl BufferBridge {
         target.copy_from_address(&self.to, source.as_ptr(), source.len())
     }
 
-    /// Found out once. A trial that failed for want of memory or the like is made again.
+    /// Found out once. A trial that failed for lack of memory or the like is repeated.
     fn svm_verdict(&self) -> Verdict {
         if let Some(known) = &*self.svm.lock() {
             return known.clone();
@@ -69,7 +68,7 @@ impl BufferBridge {
         verdict
     }
 
-    /// What is known from what the devices are.
+    /// What the kinds of devices imply.
     fn svm_without_trial(&self) -> Option<Verdict> {
         let refused = |reason: &str| Some(Err(reason.to_owned()));
         let (from, to) = (self.from.context(), self.to.context());

@@ -144,7 +144,7 @@ macro_rules! guard {
             ///
             /// # Errors
             ///
-            /// What `clEnqueueUnmapMemObject` answers.
+            /// An error from `clEnqueueUnmapMemObject`.
             pub fn unmap(self) -> Result<()> {
                 let guard = std::mem::ManuallyDrop::new(self);
                 let ended = guard.object.end_map(&guard.queue, guard.pointer, $writes);

@@ -18,17 +18,17 @@ use crate::external::ExternalBuffer;
 use crate::kernel::Arg;
 use crate::queue::Queue;
 
-/// What is asked of a [`BufferFactory`].
+/// A request to a [`BufferFactory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum BufferRequest {
-    /// What the factory's policy takes for the size.
+    /// What the factory's policy chooses for the size.
     #[default]
     Best,
     /// This kind and no other; refused if the device lacks it.
     Exactly(BufferStrategy),
 }
 
-/// Makes buffers of one context by a [`BufferPolicy`] and says why it chose their kind.
+/// Makes buffers of one context by a [`BufferPolicy`] and explains why it chose their kind.
 #[derive(Clone, Debug)]
 pub struct BufferFactory {
     context: Context,
@@ -89,7 +89,8 @@ impl BufferFactory {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSupported`] with each rule's reason if none of the policy's serves the size here.
+    /// [`Error::NotSupported`] with each rule's reason if no rule of the policy serves the size
+    /// here.
     pub fn choose(&self, request: BufferRequest, bytes: usize) -> Result<BufferChoice> {
         match request {
             BufferRequest::Exactly(strategy) => Ok(BufferChoice {
@@ -100,7 +101,7 @@ impl BufferFactory {
         }
     }
 
-    /// What [`choose`](Self::choose) would answer, or why it would refuse, in one line.
+    /// What [`choose`](Self::choose) would return, or why it would refuse, in one line.
     #[must_use]
     pub fn explain(&self, request: BufferRequest, bytes: usize) -> String {
         match self.choose(request, bytes) {
@@ -109,7 +110,7 @@ impl BufferFactory {
         }
     }
 
-    /// What the factory chooses by.
+    /// The factory's policy.
     #[must_use]
     pub fn policy(&self) -> &BufferPolicy {
         &self.policy

@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::kernel::Arg;
 use crate::queue::Queue;
 
-/// Zeroed, page-aligned memory of the host, given to OpenCL by `CL_MEM_USE_HOST_PTR`.
+/// Zeroed, page-aligned host memory, passed to OpenCL by `CL_MEM_USE_HOST_PTR`.
 ///
 /// The memory is freed after the last command that uses it. A driver may keep a copy of such memory
 /// instead of using it in place, and the host sees the device's writes only through a map.
@@ -32,7 +32,8 @@ impl<T: Pod> HostPtrBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Zero`](crate::Error::Zero), [`Error::TooLarge`](crate::Error::TooLarge), or what `clCreateBuffer` answers.
+    /// [`Error::Zero`](crate::Error::Zero), [`Error::TooLarge`](crate::Error::TooLarge), or an error from
+    /// `clCreateBuffer`.
     pub fn new(context: &Context, len: usize) -> Result<Self> {
         let bytes = bytes_of::<T>("the length of a buffer", len)?;
         let pages = Pages::new(bytes)?;
@@ -46,7 +47,7 @@ impl<T: Pod> HostPtrBuffer<T> {
         })
     }
 
-    /// The address of the memory, aligned to a page. Between a map and its end it is the map's.
+    /// The address of the memory, aligned to a page. Between a map and its end it belongs to the map.
     #[must_use]
     pub fn as_ptr(&self) -> *mut T {
         self.pages.as_ptr().cast()

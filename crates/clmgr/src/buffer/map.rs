@@ -19,7 +19,7 @@ pub(crate) struct Mapped {
 
 /// The maps of an allocation, so that one whose guard was leaked can be undone.
 ///
-/// Borrows tell which guards are leaked: none is alive while the buffer is borrowed exclusively,
+/// Borrows show which guards are leaked: none is alive while the buffer is borrowed exclusively,
 /// and no writing one is alive while it is borrowed at all. A part of a buffer borrows it in the
 /// same way, so that a buffer and its parts have one list.
 #[derive(Default)]
@@ -30,8 +30,8 @@ impl Maps {
         self.0.lock().push(map);
     }
 
-    /// Forgets the map of a guard that undoes it. Its address does not tell it: a buffer and a part
-    /// of it may be mapped at one.
+    /// Forgets the map of a guard that undoes it. Its address does not identify it: a buffer and a part of it may be
+    /// mapped at one.
     pub fn remove(&self, map: &Mapped) {
         let mut maps = self.0.lock();
         if let Some(position) = maps.iter().position(|known| known == map) {
@@ -50,7 +50,7 @@ impl Maps {
         self.take(|map| map.object == object)
     }
 
-    /// Undoes every one of `maps`. It gives the first error and leaves the others with their queues.
+    /// Undoes every one of `maps`. It returns the first error and leaves the others with their queues.
     pub fn undo(maps: Vec<Mapped>, unmap: impl Fn(&Mapped) -> Result<()>) -> Result<()> {
         let mut first = Ok(());
         for map in maps {
@@ -63,7 +63,7 @@ impl Maps {
         first
     }
 
-    /// Undoes every map for a drop, which leaves errors with their queues. Tells whether none is
+    /// Undoes every map for a drop, which leaves errors with their queues. Returns whether none is
     /// left.
     pub fn undo_in_drop(&self, unmap: impl Fn(&Mapped) -> Result<()>) -> bool {
         let mut all = true;

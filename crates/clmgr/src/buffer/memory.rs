@@ -17,7 +17,7 @@ pub(crate) enum Memory<T> {
     External(ExternalBuffer<T>),
 }
 
-/// Calls the same method of whichever kind it is.
+/// Calls the same method on any kind.
 macro_rules! each {
     ($memory:expr, $buffer:ident => $call:expr) => {
         match $memory {
@@ -60,8 +60,8 @@ impl<T> Memory<T> {
         }
     }
 
-    /// Undoes leaked maps; the queues keep what fails. Tells whether the memory is unmapped and
-    /// nobody else holds it.
+    /// Undoes leaked maps; the queues keep what fails. Returns whether the memory is unmapped and
+    /// has no other holder.
     pub fn retire(&self) -> bool {
         match self {
             Self::Regular(buffer) => buffer.object().unmap_in_drop(),

@@ -10,8 +10,8 @@ macro_rules! object_methods {
             ///
             /// # Errors
             ///
-            /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or what
-            /// `clEnqueueReadBuffer` answers.
+            /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from
+            /// `clEnqueueReadBuffer`.
             #[doc(alias = "clEnqueueReadBuffer")]
             pub fn read(&self, queue: &Queue, out: &mut [T]) -> Result<()> {
                 self.object().read(queue, out)
@@ -21,8 +21,8 @@ macro_rules! object_methods {
             ///
             /// # Errors
             ///
-            /// [`Error::OutOfRange`](crate::Error::OutOfRange), or what `clEnqueueReadBuffer`
-            /// answers.
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange), or an error from
+            /// `clEnqueueReadBuffer`.
             pub fn read_at(&self, queue: &Queue, offset: usize, out: &mut [T]) -> Result<()> {
                 self.object().read_at(queue, offset, out)
             }
@@ -32,8 +32,8 @@ macro_rules! object_methods {
             ///
             /// # Errors
             ///
-            /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or what
-            /// `clEnqueueWriteBuffer` answers.
+            /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from
+            /// `clEnqueueWriteBuffer`.
             #[doc(alias = "clEnqueueWriteBuffer")]
             pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
                 self.object_mut().write(queue, data)
@@ -43,20 +43,20 @@ macro_rules! object_methods {
             ///
             /// # Errors
             ///
-            /// [`Error::OutOfRange`](crate::Error::OutOfRange), or what `clEnqueueWriteBuffer`
-            /// answers.
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange), or an error from
+            /// `clEnqueueWriteBuffer`.
             pub fn write_at(&mut self, queue: &Queue, offset: usize, data: &[T]) -> Result<()> {
                 self.object_mut().write_at(queue, offset, data)
             }
 
             /// Enqueues a copy of the elements from `offset` on into `out`, as many as it holds, and
-            /// gives `out` back when the copy has ended. The copy is ordered by `queue`, after a
+            /// returns `out` when the copy has ended. The copy is ordered by `queue`, after a
             /// wait for other queues that use the buffer.
             ///
             /// # Errors
             ///
             /// [`Error::OutOfRange`](crate::Error::OutOfRange),
-            /// [`Error::Access`](crate::Error::Access), or what `clEnqueueReadBuffer` answers.
+            /// [`Error::Access`](crate::Error::Access), or an error from `clEnqueueReadBuffer`.
             pub fn read_async(
                 &self,
                 queue: &Queue,
@@ -66,13 +66,13 @@ macro_rules! object_methods {
                 self.object().read_async(queue, offset, out)
             }
 
-            /// Enqueues a copy of `data` into the buffer from `offset` on, and gives `data` back
-            /// when the copy has ended. It is ordered as [`read_async`](Self::read_async).
+            /// Enqueues a copy of `data` into the buffer from `offset` on, and returns `data` when
+            /// the copy has ended. It is ordered as [`read_async`](Self::read_async).
             ///
             /// # Errors
             ///
             /// [`Error::OutOfRange`](crate::Error::OutOfRange),
-            /// [`Error::Access`](crate::Error::Access), or what `clEnqueueWriteBuffer` answers.
+            /// [`Error::Access`](crate::Error::Access), or an error from `clEnqueueWriteBuffer`.
             pub fn write_async(
                 &mut self,
                 queue: &Queue,
@@ -89,7 +89,7 @@ macro_rules! object_methods {
             ///
             /// [`Error::OutOfRange`](crate::Error::OutOfRange),
             /// [`Error::TooLarge`](crate::Error::TooLarge) for an element whose size is no power of
-            /// two up to 128 bytes, or what `clEnqueueFillBuffer` answers.
+            /// two up to 128 bytes, or an error from `clEnqueueFillBuffer`.
             #[doc(alias = "clEnqueueFillBuffer")]
             pub fn fill(
                 &mut self,
@@ -107,8 +107,8 @@ macro_rules! object_methods {
             /// # Errors
             ///
             /// [`Error::OutOfRange`](crate::Error::OutOfRange),
-            /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or what
-            /// `clEnqueueCopyBuffer` answers.
+            /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or an error from
+            /// `clEnqueueCopyBuffer`.
             #[doc(alias = "clEnqueueCopyBuffer")]
             pub fn copy_from<'a>(
                 &mut self,
@@ -126,13 +126,13 @@ macro_rules! object_methods {
             }
 
             /// Copies the box of `extent` (x, y, z) that lies at `here` in the buffer to `there` in
-            /// `out`, and waits as [`read`](Self::read). Everything is in elements. NVIDIA's OpenCL
-            /// (driver 580) also wants the last row to lie in the buffer by its whole pitch.
+            /// `out`, and waits as [`read`](Self::read). All sizes are in elements. NVIDIA's OpenCL
+            /// (driver 580) also requires the last row's whole pitch to lie in the buffer.
             ///
             /// # Errors
             ///
             /// [`Error::Region`](crate::Error::Region), [`Error::Zero`](crate::Error::Zero),
-            /// [`Error::Access`](crate::Error::Access), or what `clEnqueueReadBufferRect` answers.
+            /// [`Error::Access`](crate::Error::Access), or an error from `clEnqueueReadBufferRect`.
             #[doc(alias = "clEnqueueReadBufferRect")]
             pub fn read_box(
                 &self,
@@ -146,11 +146,11 @@ macro_rules! object_methods {
             }
 
             /// Copies the box of `extent` (x, y, z) that lies at `there` in `data` to `here` in the
-            /// buffer, and waits as [`read`](Self::read). Everything is in elements.
+            /// buffer, and waits as [`read`](Self::read). All sizes are in elements.
             ///
             /// # Errors
             ///
-            /// As [`read_box`](Self::read_box), with what `clEnqueueWriteBufferRect` answers.
+            /// As [`read_box`](Self::read_box), with `clEnqueueWriteBufferRect`.
             #[doc(alias = "clEnqueueWriteBufferRect")]
             pub fn write_box(
                 &mut self,
@@ -170,8 +170,8 @@ macro_rules! object_methods {
             /// # Errors
             ///
             /// [`Error::Region`](crate::Error::Region), [`Error::Zero`](crate::Error::Zero),
-            /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or what
-            /// `clEnqueueCopyBufferRect` answers.
+            /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or an error from
+            /// `clEnqueueCopyBufferRect`.
             #[doc(alias = "clEnqueueCopyBufferRect")]
             pub fn copy_box_from<'a>(
                 &mut self,
@@ -188,14 +188,14 @@ macro_rules! object_methods {
                     .copy_box_from(queue, extent, to, source.into(), from)
             }
 
-            /// The elements `range` as a buffer object of their own, for kernels and for reading.
+            /// The elements `range` as a buffer object of their own, for kernels and reads.
             ///
             /// # Errors
             ///
             /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::Zero`](crate::Error::Zero),
             /// [`Error::Region`](crate::Error::Region) if the start is no multiple of
-            /// [`Device::sub_buffer_alignment`](crate::Device::sub_buffer_alignment), or what
-            /// `clCreateSubBuffer` answers.
+            /// [`Device::sub_buffer_alignment`](crate::Device::sub_buffer_alignment), or an error
+            /// from `clCreateSubBuffer`.
             #[doc(alias = "clCreateSubBuffer")]
             pub fn part(&self, range: Range<usize>) -> Result<SubBuffer<'_, T>> {
                 self.object().part(range)
@@ -215,7 +215,7 @@ macro_rules! object_methods {
             ///
             /// # Errors
             ///
-            /// What `clEnqueueMapBuffer` answers.
+            /// An error from `clEnqueueMapBuffer`.
             #[doc(alias = "clEnqueueMapBuffer")]
             pub fn map(&self, queue: &Queue) -> Result<ClMap<'_, T>> {
                 self.object().map(queue)
@@ -225,12 +225,12 @@ macro_rules! object_methods {
             ///
             /// # Errors
             ///
-            /// What `clEnqueueMapBuffer` answers.
+            /// An error from `clEnqueueMapBuffer`.
             pub fn map_mut(&mut self, queue: &Queue) -> Result<ClMapMut<'_, T>> {
                 self.object_mut().map_mut(queue)
             }
 
-            /// Notes that a command which uses the buffer was enqueued on `queue` through raw
+            /// Records that a command that uses the buffer was enqueued on `queue` through raw
             /// handles, so that a read on another queue, or the buffer's drop, waits for it.
             pub fn note_use(&self, queue: &Queue) {
                 self.object().note_use(queue);

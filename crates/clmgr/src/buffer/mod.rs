@@ -55,7 +55,7 @@ fn byte_range<T>(len: usize, offset: usize, count: usize) -> Result<std::ops::Ra
     }
 }
 
-/// That `got` elements were given where `expected` are needed.
+/// Checks that `got` elements were passed where `expected` are needed.
 fn same_length(what: &'static str, expected: usize, got: usize) -> Result<()> {
     if expected == got {
         Ok(())

@@ -85,8 +85,7 @@ impl<T: Pod> Object<T> {
 
     /// # Safety
     ///
-    /// `raw` is a buffer of `context` with room for `len` elements, and the caller gives a reference
-    /// to it away.
+    /// `raw` is a buffer of `context` with room for `len` elements, and the caller gives up one reference to it.
     pub unsafe fn own(
         context: &Context,
         raw: cl_mem,
@@ -134,7 +133,7 @@ impl<T> Object<T> {
         self.usage.wait_except(queue)
     }
 
-    /// Enqueues a command that uses the buffer and gives its event.
+    /// Enqueues a command that uses the buffer and returns its event.
     pub fn enqueue(
         &self,
         queue: &Queue,
@@ -156,13 +155,13 @@ impl<T> Object<T> {
     }
 
     /// Undoes leaked maps and waits until nothing enqueued uses the buffer, for a drop: the queues
-    /// keep what fails. Tells whether nothing uses it any more.
+    /// keep what fails. Returns whether nothing uses it any more.
     pub fn quiesce_in_drop(&mut self) -> bool {
         let unmapped = self.unmap_in_drop();
         self.usage.wait_in_drop() && unmapped
     }
 
-    /// Undoes every map, since no guard of one is alive; the queues keep what fails. Tells whether
+    /// Undoes every map, since no guard of one is alive; the queues keep what fails. Returns whether
     /// none is left.
     pub fn unmap_in_drop(&self) -> bool {
         self.maps.undo_in_drop(|map| self.unmap(map))

@@ -9,7 +9,7 @@ use crate::handle::Handle;
 /// Page alignment also lets other APIs register the memory.
 const PAGE: usize = 4096;
 
-/// Whole zeroed pages from the allocator, given back on drop.
+/// Whole zeroed pages from the allocator, freed on drop.
 pub(super) struct Pages {
     start: Handle,
     layout: Layout,

@@ -48,7 +48,7 @@ impl<T> Drop for HostMemory<T> {
 
 /// An enqueued read or write, which owns its host memory until the command has ended.
 ///
-/// Dropping it waits. Forgetting it leaks the memory and nothing else.
+/// Dropping it waits. Forgetting it leaks only the memory.
 #[must_use = "a transfer that is dropped at once waits for its end"]
 pub struct Pending<T> {
     event: Event,
@@ -56,7 +56,7 @@ pub struct Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// Hands the command to the device, so that asking whether it has ended gets a yes in time.
+    /// Submits the command to the device, so that a query eventually finds it ended.
     pub(super) fn flushed(event: Event, memory: HostMemory<T>) -> Result<Self> {
         let pending = Self {
             event,
@@ -67,11 +67,11 @@ impl<T> Pending<T> {
         Ok(pending)
     }
 
-    /// Waits for the end and gives the memory back: what was read, or what was written.
+    /// Waits for the end and returns the memory: what was read, or what was written.
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] if the command ended with an error; what `clWaitForEvents` answers, and
+    /// [`Error::Command`] if the command ended with an error; an error from `clWaitForEvents`, and
     /// then the memory is lost, since the device may still use it.
     pub fn wait(self) -> Result<Vec<T>> {
         let mut pending = ManuallyDrop::new(self);

@@ -1,4 +1,4 @@
-//! Which kind of memory a [`BufferFactory`](super::BufferFactory) takes, and why.
+//! Which kind of memory a [`BufferFactory`](super::BufferFactory) chooses, and why.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ impl fmt::Display for BufferStrategy {
     }
 }
 
-/// A kind of memory and the sizes that it is taken for.
+/// A kind of memory and the sizes it is chosen for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferRule {
     /// The kind.
@@ -112,8 +112,8 @@ impl BufferRule {
     }
 }
 
-/// What a [`BufferFactory`](crate::BufferFactory) chooses by: kinds of memory in the order of
-/// preference, each with the sizes that it is for. The first one that the device has is taken.
+/// The rules of a [`BufferFactory`](crate::BufferFactory): kinds of memory in the order of
+/// preference, each with its sizes. It chooses the first one that the device has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferPolicy {
     name: String,
@@ -124,7 +124,7 @@ impl BufferPolicy {
     /// The names that [`preset`](Self::preset) knows.
     pub const PRESETS: [&'static str; 3] = ["kernels", "host-access", "any-device"];
 
-    /// Rules of one's own, under a name that explanations use.
+    /// Custom rules, under a name that explanations use.
     #[must_use]
     pub fn new(name: impl Into<String>, rules: impl IntoIterator<Item = BufferRule>) -> Self {
         Self {
@@ -133,8 +133,8 @@ impl BufferPolicy {
         }
     }
 
-    /// `kernels`: memory that kernels reach fastest. Coarse-grained shared virtual memory, which
-    /// other APIs can be told the address of; else a regular buffer.
+    /// `kernels`: memory that kernels reach fastest. Coarse-grained shared virtual memory, whose
+    /// address other APIs can use; else a regular buffer.
     #[must_use]
     pub fn for_kernels() -> Self {
         Self::in_order(
@@ -230,7 +230,7 @@ impl Default for BufferPolicy {
     }
 }
 
-/// What this kind of memory is on the context's device.
+/// The merit of this kind of memory on the context's device.
 fn merit(strategy: BufferStrategy, context: &Context) -> String {
     let device = context.device();
     let name = device.name();

@@ -11,14 +11,14 @@ use crate::error::{Error, Result, check};
 use crate::event::Event;
 use crate::queue::Queue;
 
-/// Where a box of elements lies in memory. Everything is in elements; x runs fastest.
+/// Where a box of elements lies in memory. All sizes are in elements; x runs fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoxLayout {
     /// The first element of the box: x, y, z.
     pub origin: [usize; 3],
-    /// From a row to the next.
+    /// From one row to the next.
     pub row_pitch: usize,
-    /// From a slice to the next, a multiple of the row pitch.
+    /// From one slice to the next, a multiple of the row pitch.
     pub slice_pitch: usize,
 }
 

@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::kernel::Arg;
 use crate::queue::Queue;
 
-/// Memory of the device behind a `cl_mem`. Its first contents are unspecified.
+/// Device memory behind a `cl_mem`. Its initial contents are unspecified.
 pub struct RegularBuffer<T>(pub(super) Object<T>);
 
 impl<T: Pod> RegularBuffer<T> {
@@ -24,8 +24,8 @@ impl<T: Pod> RegularBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Zero`](crate::Error::Zero), [`Error::TooLarge`](crate::Error::TooLarge), or what
-    /// `clCreateBuffer` answers.
+    /// [`Error::Zero`](crate::Error::Zero), [`Error::TooLarge`](crate::Error::TooLarge), or an error from
+    /// `clCreateBuffer`.
     #[doc(alias = "clCreateBuffer")]
     pub fn new(context: &Context, len: usize) -> Result<Self> {
         Self::with_access(context, len, BufferAccess::default())
@@ -45,9 +45,8 @@ impl<T: Pod> RegularBuffer<T> {
         unsafe { Object::create(context, flags, len, std::ptr::null_mut()) }.map(Self)
     }
 
-    /// Memory for `len` elements that kernels and the host may use as `access` says. Host calls
-    /// that it forbids are refused, and so are launches that give it to a parameter whose
-    /// declaration (`const` or not) it forbids.
+    /// Memory for `len` elements that kernels and the host may use as `access` says. Host calls that it forbids are
+    /// refused, and so are launches that pass it to a parameter whose declaration (`const` or not) it forbids.
     ///
     /// # Errors
     ///

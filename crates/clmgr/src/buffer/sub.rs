@@ -28,7 +28,7 @@ pub struct SubBuffer<'a, T> {
 
 /// A part of a buffer that is borrowed exclusively.
 ///
-/// It gives what [`SubBuffer`] gives, and may be written.
+/// It offers what [`SubBuffer`] offers, and may be written.
 pub struct SubBufferMut<'a, T> {
     part: SubBuffer<'a, T>,
     whole: PhantomData<&'a mut Object<T>>,

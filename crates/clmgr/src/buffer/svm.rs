@@ -16,10 +16,11 @@ use crate::error::{Error, Result, bytes_of};
 use crate::kernel::Arg;
 use crate::queue::Queue;
 
-/// The alignment that `clSVMAlloc` gives when asked for none: that of OpenCL's largest type.
+/// The alignment that `clSVMAlloc` uses when the caller passes none: that of the largest OpenCL
+/// type.
 const DEFAULT_ALIGNMENT: usize = 128;
 
-/// Memory at the same address for host and device: from `clSVMAlloc` with unspecified first
+/// Memory at the same address for host and device: from `clSVMAlloc` with unspecified initial
 /// contents, or [the host's own](Self::system), zeroed.
 ///
 /// On a discrete GPU coarse memory is the device's own, and fine memory is the host's.
@@ -57,13 +58,13 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// As [`coarse`](Self::coarse), or that the host's allocator gave no memory.
+    /// As [`coarse`](Self::coarse), or the host's allocator returned no memory.
     #[doc(alias = "CL_DEVICE_SVM_FINE_GRAIN_SYSTEM")]
     pub fn system(context: &Context, len: usize) -> Result<Self> {
         Self::new(context, len, SvmGrain::System)
     }
 
-    /// Memory of this grain for `len` elements.
+    /// Memory of this granularity for `len` elements.
     ///
     /// # Errors
     ///
@@ -105,7 +106,7 @@ impl<T: Pod> SvmBuffer<T> {
         })
     }
 
-    /// Makes the memory readable for the host, after everything enqueued that uses it: a map of
+    /// Makes the memory readable for the host, after all enqueued work that uses it: by a map for
     /// coarse memory, a wait for the others. The end of the map is ordered by `queue`.
     ///
     /// # Errors
@@ -137,8 +138,8 @@ impl<T: Pod> SvmBuffer<T> {
         })
     }
 
-    /// The same memory as a buffer object, for code that takes a `cl_mem`. It borrows the buffer the
-    /// way a reader does:
+    /// The same memory as a buffer object, for code that takes a `cl_mem`. It borrows the buffer as
+    /// a reader does:
     ///
     /// ```compile_fail,E0502
     /// # fn torn(mut buffer: clmgr::SvmBuffer<u32>, queue: &clmgr::Queue) -> clmgr::Result<()> {
@@ -159,8 +160,8 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSupported`] for the host's own memory, which a buffer object may copy; what
-    /// `clCreateBuffer` answers, or `clEnqueueSVMUnmap` for a map whose guard was leaked.
+    /// [`Error::NotSupported`] for the host's own memory, which a buffer object may copy; an error
+    /// from `clCreateBuffer`, or `clEnqueueSVMUnmap` for a map whose guard was leaked.
     pub fn view(&self) -> Result<SvmView<'_, T>> {
         // SAFETY: the view borrows the buffer for as long as it lives.
         unsafe { self.unbound_view() }
@@ -207,7 +208,7 @@ impl<T: Pod> SvmBuffer<T> {
         })
     }
 
-    /// Notes that a command which uses the memory was enqueued on `queue` through raw handles, so
+    /// Records that a command that uses the memory was enqueued on `queue` through raw handles, so
     /// that a read on another queue, or the buffer's drop, waits for it.
     pub fn note_use(&self, queue: &Queue) {
         self.allocation.note_use(queue);
@@ -217,7 +218,7 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// What `clFinish` answers.
+    /// An error from `clFinish`.
     pub fn wait_unused(&self) -> Result<()> {
         self.allocation.usage.wait()
     }

@@ -22,7 +22,8 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or what `clEnqueueSVMMemcpy` answers.
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from
+    /// `clEnqueueSVMMemcpy`.
     #[doc(alias = "clEnqueueSVMMemcpy")]
     pub fn read(&self, queue: &Queue, out: &mut [T]) -> Result<()> {
         same_length("reading a buffer", self.len(), out.len())?;
@@ -33,7 +34,7 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange), or what `clEnqueueSVMMemcpy` answers.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), or an error from `clEnqueueSVMMemcpy`.
     pub fn read_at(&self, queue: &Queue, offset: usize, out: &mut [T]) -> Result<()> {
         let range = byte_range::<T>(self.len(), offset, out.len())?;
         // SAFETY: `out` has the size of the range and may be written; the source lies in the
@@ -50,7 +51,8 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or what `clEnqueueSVMMemcpy` answers.
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), or an error from
+    /// `clEnqueueSVMMemcpy`.
     pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
         same_length("writing a buffer", self.len(), data.len())?;
         self.write_at(queue, 0, data)
@@ -60,7 +62,7 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange), or what `clEnqueueSVMMemcpy` answers.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), or an error from `clEnqueueSVMMemcpy`.
     pub fn write_at(&mut self, queue: &Queue, offset: usize, data: &[T]) -> Result<()> {
         let range = byte_range::<T>(self.len(), offset, data.len())?;
         // SAFETY: `data` has the size of the range; the target lies in the allocation, which is
@@ -71,13 +73,13 @@ impl<T: Pod> SvmBuffer<T> {
         }
     }
 
-    /// Enqueues a copy of the elements from `offset` on into `out`, as many as it holds, and gives
-    /// `out` back when the copy has ended. The copy is ordered by `queue`, after a wait for other
-    /// queues that use the buffer.
+    /// Enqueues a copy of the elements from `offset` on into `out`, as many as it holds, and
+    /// returns `out` when the copy has ended. The copy is ordered by `queue`, after a wait for
+    /// other queues that use the buffer.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange), or what `clEnqueueSVMMemcpy` answers.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), or an error from `clEnqueueSVMMemcpy`.
     pub fn read_async(&self, queue: &Queue, offset: usize, out: Vec<T>) -> Result<Pending<T>> {
         let range = byte_range::<T>(self.len(), offset, out.len())?;
         self.allocation().settle(queue, false)?;
@@ -92,7 +94,7 @@ impl<T: Pod> SvmBuffer<T> {
         Pending::flushed(event, memory)
     }
 
-    /// Enqueues a copy of `data` into the buffer from `offset` on, and gives `data` back when the
+    /// Enqueues a copy of `data` into the buffer from `offset` on, and returns `data` when the
     /// copy has ended. It is ordered as [`read_async`](Self::read_async).
     ///
     /// # Errors
@@ -123,7 +125,7 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// [`Error::OutOfRange`](crate::Error::OutOfRange),
     /// [`Error::TooLarge`](crate::Error::TooLarge) for an element whose size is no power of two up
-    /// to 128 bytes, or what `clEnqueueSVMMemFill` answers.
+    /// to 128 bytes, or an error from `clEnqueueSVMMemFill`.
     #[doc(alias = "clEnqueueSVMMemFill")]
     pub fn fill(&mut self, queue: &Queue, offset: usize, count: usize, value: T) -> Result<Event> {
         let range = byte_range::<T>(self.len(), offset, count)?;
@@ -161,8 +163,8 @@ impl<T: Pod> SvmBuffer<T> {
         self.allocation().usage.wait()
     }
 
-    /// Copies the whole buffer from memory of another context, which the driver was seen to take,
-    /// and waits.
+    /// Copies the whole buffer from memory of another context, which the driver has proven to
+    /// accept, and waits.
     pub(crate) fn copy_from_address(
         &mut self,
         queue: &Queue,
@@ -186,9 +188,9 @@ impl<T: Pod> SvmBuffer<T> {
     /// # Errors
     ///
     /// [`Error::OutOfRange`](crate::Error::OutOfRange),
-    /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), what `clCreateBuffer` and
-    /// `clEnqueueCopyBuffer` answer; or for a read [`Error::Access`](crate::Error::Access) and what
-    /// `clEnqueueReadBuffer` answers.
+    /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), an error from `clCreateBuffer` or
+    /// `clEnqueueCopyBuffer`; or for a read [`Error::Access`](crate::Error::Access) and an error
+    /// from `clEnqueueReadBuffer`.
     pub fn copy_from<'a>(
         &mut self,
         queue: &Queue,
@@ -256,7 +258,7 @@ impl Allocation {
     ///
     /// # Safety
     ///
-    /// Given the start of the range, `ends` gives a target and a source of the range's size.
+    /// Given the start of the range, `ends` returns a target and a source of the range's size.
     unsafe fn copy(
         &self,
         queue: &Queue,
@@ -329,7 +331,7 @@ impl Allocation {
         )
     }
 
-    /// Enqueues a command that uses the memory and gives its event.
+    /// Enqueues a command that uses the memory and returns its event.
     fn enqueue(
         &self,
         queue: &Queue,

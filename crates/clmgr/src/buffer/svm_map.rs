@@ -28,7 +28,7 @@ macro_rules! guard {
             ///
             /// # Errors
             ///
-            /// What `clEnqueueSVMUnmap` answers.
+            /// An error from `clEnqueueSVMUnmap`.
             pub fn unmap(self) -> Result<()> {
                 let guard = std::mem::ManuallyDrop::new(self);
                 let ended = guard.buffer.allocation().end_map(&guard.queue, $writes);

@@ -28,7 +28,7 @@ pub enum SvmGrain {
     Coarse,
     /// Host and device reach it without a map, though not both at once.
     Fine,
-    /// As fine, and it is ordinary memory of the host, which the device reaches like its own.
+    /// As fine, but ordinary host memory, which the device reaches like its own.
     System,
 }
 
@@ -168,8 +168,8 @@ impl Allocation {
         }
     }
 
-    /// Undoes every map, since no guard of one is alive; the queues keep what fails. Tells whether
-    /// none is left.
+    /// Undoes every map, since no guard of one is alive; the queues keep what fails. Returns
+    /// whether none is left.
     pub fn unmap_in_drop(&self) -> bool {
         self.maps.undo_in_drop(|map| self.unmap(&map.queue))
     }
@@ -236,7 +236,7 @@ fn svm_alloc(context: &Context, bytes: usize, grain: SvmGrain) -> Result<*mut c_
     let flags = opencl_sys::CL_MEM_READ_WRITE | fine;
     let start = {
         let _one_at_a_time = ALLOCATOR.lock();
-        // SAFETY: the context is alive; alignment zero means that of OpenCL's largest type.
+        // SAFETY: the context is alive; alignment zero means that of the largest OpenCL type.
         unsafe { alloc(context.raw(), flags, bytes, 0) }
     };
     if start.is_null() {

@@ -31,7 +31,7 @@ impl<T> Copy for MemRef<'_, T> {}
 /// Made by `From` from an exclusive reference to any type over a buffer object.
 pub struct MemMut<'a, T>(pub(crate) &'a mut Object<T>);
 
-/// That OpenCL can fill memory with elements of this size.
+/// Checks that OpenCL can fill memory with elements of this size.
 pub(super) fn pattern_size<T>() -> Result<usize> {
     let size = size_of::<T>();
     if size.is_power_of_two() && size <= 128 {

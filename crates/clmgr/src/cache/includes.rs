@@ -16,8 +16,8 @@ const DRIVER_VARIABLES: [&str; 3] = [
 
 /// Every file that a directive may mean, with its content; none where there is no such file.
 ///
-/// Which of them a compiler takes depends on the driver, so that all are kept: if one appears,
-/// changes or goes, the compilation may give something else.
+/// Which of them a compiler takes depends on the driver, so all are kept: if one appears, changes or vanishes, the
+/// compilation may yield something else.
 pub(super) type Includes = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
 /// Follows the includes of a source and of what it includes.

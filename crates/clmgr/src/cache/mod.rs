@@ -23,7 +23,7 @@ use crate::program::{ARGUMENT_INFO, Program};
 /// Changed whenever the meaning of a key or the form of a file does.
 const FORMAT: &[u8; 16] = b"hipcl-clprog-003";
 
-/// Programs of one context, compiled at most once. A clone is the same cache.
+/// Programs of one context, compiled at most once. Clones share the cache.
 #[derive(Clone)]
 pub struct ProgramCache(Arc<Inner>);
 
@@ -46,8 +46,7 @@ pub struct CacheStats {
     pub disk_hits: u64,
     /// Requests that compiled.
     pub compiled: u64,
-    /// The last trouble with the disk, or with an include that could not be followed; it cost a
-    /// compilation and nothing else.
+    /// The last trouble with the disk, or with an include that could not be followed; it only cost a compilation.
     pub disk_trouble: Option<String>,
 }
 
@@ -84,12 +83,11 @@ impl ProgramCache {
         }))
     }
 
-    /// The program of this source and these options, compiled only if it is nowhere kept.
+    /// The program of this source and these options, compiled only if it is not cached.
     ///
-    /// Threads that ask for the same program at once wait for one compilation. A change to an
-    /// included file makes it another program. A program is compiled every time if an include can't
-    /// be resolved (through a macro, or in a compiler-internal folder) or if it tests whether a file
-    /// exists (`__has_include`).
+    /// Threads that request the same program at once wait for one compilation. A change to an included file makes it
+    /// another program. A program is never cached if an include can't be resolved (through a macro, or in a
+    /// compiler-internal folder) or if it tests whether a file exists (`__has_include`).
     ///
     /// # Errors
     ///

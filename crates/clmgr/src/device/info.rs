@@ -1,4 +1,4 @@
-//! Everything that a device tells about itself.
+//! Everything that a device reports about itself.
 
 use opencl_sys::cl_device_info;
 
@@ -10,8 +10,7 @@ use crate::share::SemaphoreKind;
 /// What a device offers, for a list of capabilities: see [`Device::info`]. It displays as some lines
 /// of text.
 ///
-/// A field is `None`, or an empty list, where the device is older than the question or lacks the
-/// extension that brings it.
+/// A field is `None`, or an empty list, where the device predates the query or lacks its extension.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DeviceInfo {
@@ -34,11 +33,11 @@ pub struct DeviceInfo {
     /// The version string of its platform.
     pub platform_version: String,
 
-    /// What other APIs know the device by.
+    /// The device's identifier in other APIs.
     pub uuid: Option<[u8; 16]>,
-    /// What other APIs know the driver by.
+    /// The driver's identifier in other APIs.
     pub driver_uuid: Option<[u8; 16]>,
-    /// What Windows knows the device by.
+    /// The device's identifier on Windows.
     pub luid: Option<[u8; 8]>,
     /// Its place on the PCI bus.
     pub pci: Option<PciAddress>,
@@ -49,12 +48,12 @@ pub struct DeviceInfo {
     pub max_clock_mhz: u32,
     /// The width of a pointer in kernels, in bits.
     pub address_bits: u32,
-    /// The most work-items of a work-group.
+    /// The maximum number of work-items in a work-group.
     pub max_work_group: usize,
-    /// The most work-items of a work-group in each dimension.
+    /// The maximum number of work-items in a work-group in each dimension.
     pub max_work_item_sizes: Vec<usize>,
-    /// What the size of a work-group is best a multiple of: the answer of OpenCL 3.0, else the
-    /// width of AMD's or NVIDIA's hardware.
+    /// What the work-group size is best a multiple of: OpenCL 3.0's answer, else the width of AMD
+    /// or NVIDIA hardware.
     pub preferred_work_group_multiple: Option<usize>,
     /// Its sub-groups.
     pub sub_groups: Option<SubGroups>,
@@ -70,14 +69,14 @@ pub struct DeviceInfo {
     pub timer_resolution_ns: usize,
     /// What `printf` in kernels writes to, in bytes.
     pub printf_bytes: Option<usize>,
-    /// Whether it compiles source, or takes binaries alone.
+    /// Whether it compiles source, or only takes binaries.
     pub compiles: bool,
-    /// Whether it takes images.
+    /// Whether it supports images.
     pub images: bool,
 
     /// Its global memory, in bytes.
     pub global_bytes: u64,
-    /// How much of it is free, in bytes, at the time of the question: AMD's drivers tell.
+    /// How much of it is free, in bytes, at the time of the query; AMD's drivers report it.
     pub free_bytes: Option<u64>,
     /// The largest single allocation, in bytes.
     pub max_alloc_bytes: u64,
@@ -87,13 +86,13 @@ pub struct DeviceInfo {
     pub cache_line_bytes: u32,
     /// The local memory of a work-group, in bytes.
     pub local_bytes: u64,
-    /// Whether local memory is a memory of its own, and not a part of the global one.
+    /// Whether local memory is separate memory, not part of global memory.
     pub local_is_dedicated: bool,
     /// The largest constant buffer, in bytes.
     pub max_constant_bytes: u64,
     /// What the origin of a sub-buffer must be a multiple of, in bytes.
     pub sub_buffer_alignment: usize,
-    /// Whether device and host share one memory; the question is deprecated and still answered.
+    /// Whether device and host share one memory; the query is deprecated but still answered.
     pub unified_memory: Option<bool>,
     /// Whether memory and registers correct errors.
     pub error_correction: bool,
@@ -109,16 +108,16 @@ pub struct DeviceInfo {
     pub extensions: Vec<String>,
 }
 
-/// What a device with sub-groups tells about them.
+/// A device's report about its sub-groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SubGroups {
-    /// The most sub-groups of a work-group.
+    /// The maximum number of sub-groups in a work-group.
     pub max_per_work_group: u32,
     /// Whether each makes progress while others wait.
     pub independent_progress: bool,
-    /// The sizes that kernels can be compiled for: Intel's answer, else the width of AMD's or
-    /// NVIDIA's hardware, else empty.
+    /// The sizes that kernels can be compiled for: Intel's answer, else the width of AMD or NVIDIA
+    /// hardware, else empty.
     pub sizes: Vec<usize>,
 }
 
@@ -126,7 +125,7 @@ impl DeviceInfo {
     pub(super) fn ask(device: &Device) -> Result<Self> {
         let ask = device.ask();
         let flag = |what| ask.value::<u32>(what).map(|answer| answer != 0);
-        // Whoever asks early must know the answers that came later to be unknown, not failed.
+        // To an early caller, answers that came later must read as unknown, not failed.
         let text = |what| -> Result<Option<String>> {
             Ok(unless_unknown(ask.text(what))?.filter(|text| !text.is_empty()))
         };
@@ -185,7 +184,7 @@ impl DeviceInfo {
     }
 }
 
-/// Nothing for a question that the driver does not know.
+/// `None` for a query that the driver does not know.
 fn unless_unknown<T>(answer: Result<T>) -> Result<Option<T>> {
     match answer {
         Ok(value) => Ok(Some(value)),

@@ -1,11 +1,11 @@
-//! What sort of processor a device is.
+//! The kind of processor a device is.
 
 use std::fmt;
 
 /// The kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceKind {
-    /// A processor of the host.
+    /// A host processor.
     Cpu,
     /// A graphics processor.
     Gpu,

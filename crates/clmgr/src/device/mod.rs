@@ -2,8 +2,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | this one | [`Device`]: a handle with what is asked of it all the time |
-//! | `info.rs`, `show.rs` | [`DeviceInfo`]: everything else that it tells, and its text |
+//! | this one | [`Device`]: a handle with its often-used properties |
+//! | `info.rs`, `show.rs` | [`DeviceInfo`]: everything else that it reports, and its text |
 //! | `kind.rs`, `svm.rs`, `float.rs`, `pci.rs` | the types of the answers |
 //! | `query.rs` | the calls |
 
@@ -67,7 +67,7 @@ struct Inner {
     foreign_buffers: Mutex<Option<Verdict>>,
 }
 
-/// That something works on the device, or why not.
+/// Whether something works on the device, or why not.
 pub(crate) type Verdict = std::result::Result<(), String>;
 
 impl Device {
@@ -145,7 +145,7 @@ impl Device {
         &self.0.version
     }
 
-    /// Whether the process survives when a user event that commands wait for fails.
+    /// Whether the process survives the failure of a user event that commands wait for.
     ///
     /// PoCL before 7.0 may end it.
     #[must_use]
@@ -182,7 +182,8 @@ impl Device {
         self.0.extensions.split_ascii_whitespace()
     }
 
-    /// The device's place on the PCI bus, where it tells: `cl_khr_pci_bus_info`, else AMD's query.
+    /// The device's place on the PCI bus, where it reports one: by `cl_khr_pci_bus_info`, else by
+    /// AMD's query.
     #[must_use]
     pub fn pci_address(&self) -> Option<PciAddress> {
         self.0.pci
@@ -225,17 +226,17 @@ impl Device {
         self.0.base_align_bytes
     }
 
-    /// Everything that the device tells about itself, asked anew.
+    /// Everything that the device reports about itself, queried anew.
     ///
     /// # Errors
     ///
-    /// What `clGetDeviceInfo` answers to a question that every device must answer.
+    /// An error from `clGetDeviceInfo` for a query that every device must answer.
     #[doc(alias = "clGetDeviceInfo")]
     pub fn info(&self) -> Result<DeviceInfo> {
         DeviceInfo::ask(self)
     }
 
-    /// The questions that this module has no getter for.
+    /// The queries that this module has no getter for.
     pub(crate) fn ask(&self) -> Query<'_> {
         Query {
             api: &self.0.api,
@@ -254,7 +255,7 @@ impl Device {
         &self.0.library.path
     }
 
-    /// Whether both came from one library, so that handles of one mean something to the other.
+    /// Whether both came from one library, so that handles of one are valid for the other.
     pub(crate) fn shares_library(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0.library, &other.0.library)
     }
@@ -272,7 +273,7 @@ impl Device {
     }
 
     /// The address of an extension's function, which lasts for ever; none if the platform has no
-    /// such function. A loader does not export these, so that they are asked of the platform.
+    /// such function. A loader does not export these, so the platform is queried.
     #[doc(alias = "clGetExtensionFunctionAddressForPlatform")]
     #[must_use]
     pub fn extension_function(&self, name: &CStr) -> Option<*mut c_void> {

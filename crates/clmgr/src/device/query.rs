@@ -1,4 +1,4 @@
-//! Asking OpenCL about a device or a platform.
+//! Queries of a device or a platform.
 
 use std::ffi::c_void;
 
@@ -33,7 +33,7 @@ pub(crate) fn platform_text(api: &Api, platform: Handle, what: cl_platform_info)
     })
 }
 
-/// Asks for the size of a string property and then for the string.
+/// Queries the size of a string property and then the string.
 pub(crate) fn text(
     call: &str,
     what: u32,
@@ -56,7 +56,7 @@ pub(crate) fn text(
     Ok(String::from_utf8_lossy(&bytes[..end]).trim().to_owned())
 }
 
-/// Questions to one device.
+/// Queries of one device.
 pub(crate) struct Query<'a> {
     pub api: &'a Api,
     pub id: Handle,

@@ -187,7 +187,7 @@ fn names<T: fmt::Display>(list: impl Iterator<Item = T>) -> String {
     }
 }
 
-/// A size in the largest unit that it is at least one of.
+/// A size in the largest unit that it reaches.
 fn bytes(count: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.into_iter().find(|(shift, _)| count >> shift > 0) {

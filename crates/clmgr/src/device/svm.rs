@@ -2,7 +2,7 @@
 
 bitflags::bitflags! {
     /// The kinds of shared virtual memory that a device offers, as `CL_DEVICE_SVM_CAPABILITIES`
-    /// gives them.
+    /// reports them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct SvmCapabilities: u64 {
         /// `clSVMAlloc` memory that the host reaches by mapping it.

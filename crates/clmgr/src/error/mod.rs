@@ -21,14 +21,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No library gave an OpenCL device.
+    /// No library offers an OpenCL device.
     #[error(
         "no OpenCL device found; tried {}; run `cargo xtask setup` to install a CPU runtime into the target folder, \
          or set HIPCL_OPENCL to the path of an OpenCL library",
         list(tried)
     )]
     NoRuntime {
-        /// Every library that was tried, with the reason why it gave nothing.
+        /// Every library that was tried, with the reason why it offers none.
         tried: Vec<Tried>,
     },
     /// The library lacks a function.
@@ -60,18 +60,18 @@ pub enum Error {
     /// A program does not build.
     #[error("{0}")]
     Build(Box<BuildFailure>),
-    /// A size of zero, where memory or work is asked for.
+    /// A size of zero, where memory or work is requested.
     #[error("{what} must not be zero")]
     Zero {
         /// What was zero.
         what: &'static str,
     },
-    /// A size does not fit into the address space or into what the device offers.
+    /// A size exceeds the address space or the device's limit.
     #[error("{what} is {got}, more than the limit of {limit}")]
     TooLarge {
         /// What was too large.
         what: &'static str,
-        /// The size asked for.
+        /// The requested size.
         got: String,
         /// The limit.
         limit: u64,
@@ -83,7 +83,7 @@ pub enum Error {
         what: &'static str,
         /// The length that is needed.
         expected: usize,
-        /// The length that was given.
+        /// The actual length.
         got: usize,
     },
     /// A range lies outside a buffer.
@@ -96,7 +96,7 @@ pub enum Error {
         /// The buffer's length.
         len: usize,
     },
-    /// A foreign object can't be taken.
+    /// A foreign object can't be adopted.
     #[error("{what} can't be taken: {reason}")]
     Foreign {
         /// The object.
@@ -114,7 +114,7 @@ pub enum Error {
         /// The element's size.
         element: usize,
     },
-    /// A box or a part does not lie in its memory as OpenCL wants it.
+    /// A box or a part does not lie in its memory as OpenCL requires.
     #[error("{what}: {reason}")]
     Region {
         /// Where the box or part is used.
@@ -122,10 +122,10 @@ pub enum Error {
         /// What does not fit.
         reason: String,
     },
-    /// A buffer's flags forbid what was asked for.
+    /// A buffer's flags forbid the requested use.
     #[error("{what} is not allowed: the buffer is {access}; create it with flags that allow it")]
     Access {
-        /// What was asked for.
+        /// What was requested.
         what: String,
         /// What the buffer allows.
         access: BufferAccess,
@@ -136,12 +136,12 @@ pub enum Error {
         /// The foreign object.
         what: &'static str,
     },
-    /// A wait for a semaphore that nothing can signal any more.
+    /// A wait for a semaphore that nothing can signal.
     #[error(
         "nothing has signalled the semaphore, so that the wait would never end; enqueue its signal first"
     )]
     NotSignalled,
-    /// A kernel was launched with arguments or a range that it does not take.
+    /// A kernel was launched with arguments or a range that it does not accept.
     #[error("kernel `{kernel}`: {reason}")]
     Launch {
         /// The kernel's name.
@@ -152,15 +152,15 @@ pub enum Error {
     /// The program has no such kernel.
     #[error("the program has no kernel `{name}`; it has: {}", if have.is_empty() { "none" } else { have })]
     NoKernel {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The kernels of the program, separated by commas.
         have: String,
     },
-    /// The device can't do what was asked for; nothing else was done instead.
+    /// The device can't do what was requested; nothing else was done instead.
     #[error("{what} is not possible on `{device}`: {reason}")]
     NotSupported {
-        /// What was asked for.
+        /// What was requested.
         what: String,
         /// The device's name.
         device: String,

@@ -14,7 +14,7 @@ use super::{Event, UserEvent};
 use crate::api::slot;
 use crate::error::{Error, Result, check};
 
-/// What a callback is given: OpenCL's status, which is negative if the command failed.
+/// A callback; it receives OpenCL's status, which is negative if the command failed.
 type Callback = Box<dyn FnOnce(cl_int) + Send>;
 
 /// Calls the boxed function that `data` points at.
@@ -25,16 +25,16 @@ unsafe extern "C" fn call(_event: cl_event, status: cl_int, data: *mut c_void) {
 }
 
 impl Event {
-    /// Calls `callback` on a thread of the driver's, with how the command ended; at once, and on
-    /// this thread, if it has ended already and the driver likes to.
+    /// Calls `callback` on a driver thread with the command's result; a driver may call it at once,
+    /// on this thread, if the command has already ended.
     ///
     /// The callback must not wait for the device, must not enqueue a blocking command, and aborts
-    /// the process if it panics. The command is handed to the device, so that it ends without a
+    /// the process if it panics. The command is submitted to the device, so that it ends without a
     /// wait.
     ///
     /// # Errors
     ///
-    /// What `clSetEventCallback` or `clFlush` answers.
+    /// An error from `clSetEventCallback` or `clFlush`.
     #[doc(alias = "clSetEventCallback")]
     pub fn on_complete(&self, callback: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
         let call = self.call();
@@ -70,7 +70,7 @@ fn outcome(call: &'static str, status: cl_int) -> Result<()> {
 
 /// The end of an event as a future: `event.await`.
 ///
-/// It takes no executor's thread: the driver's callback wakes the task.
+/// It blocks no executor thread: the driver's callback wakes the task.
 pub struct Completion {
     event: Event,
     shared: Option<Arc<Mutex<Shared>>>,

@@ -18,7 +18,7 @@ use crate::error::{Error, Result, check};
 use crate::handle::Handle;
 use crate::queue::Queue;
 
-/// A command's event. A clone is the same event.
+/// A command's event. Clones name the same event.
 #[derive(Clone)]
 pub struct Event(Arc<Inner>);
 
@@ -36,7 +36,7 @@ enum Source {
     User(Context),
 }
 
-/// When a command was enqueued, handed over, started and ended, on the device's own clock.
+/// When a command was enqueued, submitted, started and ended, on the device's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// `CL_PROFILING_COMMAND_QUEUED`, in nanoseconds.
@@ -69,7 +69,7 @@ impl Event {
         }))
     }
 
-    /// The event `raw` of `context`, whose one reference the caller gives away.
+    /// The event `raw` of `context`; the caller gives up its one reference.
     pub(crate) fn of_user(raw: cl_event, context: &Context) -> Self {
         Self(Arc::new(Inner {
             raw: Handle(raw),
@@ -82,7 +82,7 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] if the command ended with an error; what `clWaitForEvents` answers.
+    /// [`Error::Command`] if the command ended with an error; an error from `clWaitForEvents`.
     #[doc(alias = "clWaitForEvents")]
     pub fn wait(&self) -> Result<()> {
         let wait = slot!(self.context().api(), clWaitForEvents)?;
@@ -113,12 +113,12 @@ impl Event {
         Ok(complete)
     }
 
-    /// The command's times; the event must be of a [profiling queue](Context::profiling_queue) and
-    /// its command must have ended.
+    /// The command's times; the event must come from a [profiling queue](Context::profiling_queue)
+    /// and its command must have ended.
     ///
     /// # Errors
     ///
-    /// What `clGetEventProfilingInfo` answers, e.g. `CL_PROFILING_INFO_NOT_AVAILABLE`.
+    /// An error from `clGetEventProfilingInfo`, e.g. `CL_PROFILING_INFO_NOT_AVAILABLE`.
     #[doc(alias = "clGetEventProfilingInfo")]
     pub fn profile(&self) -> Result<Profile> {
         let get = slot!(self.context().api(), clGetEventProfilingInfo)?;
@@ -165,7 +165,7 @@ impl Event {
         self.0.call
     }
 
-    /// Hands the command to the device, so that it ends without a wait.
+    /// Submits the command to the device, so that it ends without a wait.
     pub(crate) fn flush(&self) -> Result<()> {
         self.queue().map_or(Ok(()), Queue::flush)
     }

@@ -10,7 +10,7 @@ use crate::handle::Handle;
 
 /// An event that the host ends, for commands to wait for.
 ///
-/// If it is dropped before that, it fails, so that nothing waits for it for ever.
+/// If dropped before that, it fails, so that nothing waits for it forever.
 pub struct UserEvent {
     event: Event,
     ended: bool,
@@ -21,7 +21,7 @@ impl UserEvent {
     ///
     /// # Errors
     ///
-    /// What `clCreateUserEvent` answers.
+    /// An error from `clCreateUserEvent`.
     #[doc(alias = "clCreateUserEvent")]
     pub fn new(context: &Context) -> Result<Self> {
         let create = slot!(context.api(), clCreateUserEvent)?;
@@ -47,18 +47,18 @@ impl UserEvent {
     ///
     /// # Errors
     ///
-    /// What `clSetUserEventStatus` answers.
+    /// An error from `clSetUserEventStatus`.
     #[doc(alias = "clSetUserEventStatus")]
     pub fn complete(mut self) -> Result<()> {
         self.set(opencl_sys::CL_COMPLETE)
     }
 
-    /// Ends the event with an error. What commands that wait for it do then differs: PoCL and Mesa
-    /// fail them, Intel's CPU runtime runs them.
+    /// Ends the event with an error. The effect on waiting commands differs: PoCL and Mesa fail
+    /// them, Intel's CPU runtime runs them.
     ///
     /// # Errors
     ///
-    /// What `clSetUserEventStatus` answers.
+    /// An error from `clSetUserEventStatus`.
     pub fn fail(mut self) -> Result<()> {
         self.set(FAILED)
     }

@@ -20,10 +20,10 @@ use crate::event::Event;
 use crate::kernel::Arg;
 use crate::queue::Queue;
 
-/// What a foreign buffer must offer to be taken.
+/// What a foreign buffer must offer to be adopted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Needs {
-    /// The number of elements it must have; any, if none.
+    /// The number of elements it must have; `None` for any.
     pub len: Option<usize>,
     /// What kernels must be allowed to do.
     pub device: Access,
@@ -33,22 +33,22 @@ pub struct Needs {
 pub struct ExternalBuffer<T>(Object<T>);
 
 impl<T: Pod> ExternalBuffer<T> {
-    /// Takes the buffer, which its owner may keep using.
+    /// Adopts the buffer, which its owner may keep using.
     ///
     /// # Errors
     ///
     /// As [`ExternalBufferInfo::query`]; [`Error::Remainder`] or [`Error::LengthMismatch`] if it
-    /// does not hold that many elements, [`Error::Access`] if its flags do not allow what is needed.
-    /// The buffer is then as before.
+    /// does not hold that many elements, [`Error::Access`] if its flags do not allow what is needed. The buffer is then
+    /// unchanged.
     ///
     /// # Safety
     ///
     /// * As [`ExternalBufferInfo::query`].
-    /// * Memory that the owner gave to it (`CL_MEM_USE_HOST_PTR`) stays valid for as long as this
+    /// * Memory that the owner supplied (`CL_MEM_USE_HOST_PTR`) stays valid for as long as this
     ///   value lives and until the commands that use it have ended.
-    /// * While a method of this value or one of its guards uses the memory, nobody else writes it or
-    ///   maps it for writing, be it the owner or a second value over the same buffer; and nobody
-    ///   else touches it at all while this value is borrowed exclusively.
+    /// * While a method of this value or one of its guards uses the memory, nothing else writes it or
+    ///   maps it for writing, be it the owner or a second value over the same buffer; and nothing else touches it at
+    ///   all while this value is borrowed exclusively.
     pub unsafe fn wrap(contexts: &ExternalContexts, raw: cl_mem, needs: Needs) -> Result<Self> {
         // SAFETY: the caller's promise.
         let info = unsafe { ExternalBufferInfo::query(contexts, raw) }?;

@@ -1,4 +1,4 @@
-//! Where foreign handles are brought in.
+//! Where foreign handles are adopted.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,8 +20,8 @@ use crate::queue::{Queue, WeakQueue};
 
 /// The foreign contexts, queues and buffers of one OpenCL library.
 ///
-/// A foreign object has one value however often it is brought in, and that value holds one
-/// reference, which it releases when its last clone goes. Nothing is kept alive here.
+/// A foreign object has one value however often it is adopted, and that value holds one reference,
+/// which it releases with its last clone. Nothing is kept alive here.
 #[derive(Clone)]
 pub struct ExternalContexts(Arc<Inner>);
 
@@ -52,8 +52,8 @@ impl ExternalContexts {
     ///
     /// # Errors
     ///
-    /// [`Error::Foreign`] for a null handle or one without a known device, or what
-    /// `clGetContextInfo` answers, e.g. `CL_INVALID_CONTEXT`.
+    /// [`Error::Foreign`] for a null handle or one without a known device, or an error from
+    /// `clGetContextInfo`, e.g. `CL_INVALID_CONTEXT`.
     ///
     /// # Safety
     ///
@@ -73,7 +73,7 @@ impl ExternalContexts {
     ///
     /// # Errors
     ///
-    /// [`Error::Foreign`] for a null handle, or what `clGetContextInfo` answers.
+    /// [`Error::Foreign`] for a null handle, or an error from `clGetContextInfo`.
     ///
     /// # Safety
     ///
@@ -122,7 +122,7 @@ impl ExternalContexts {
     /// # Errors
     ///
     /// [`Error::Foreign`] for a null handle, an unknown device, or an out-of-order queue, whose
-    /// commands nothing here could order; or what `clGetCommandQueueInfo` answers, e.g.
+    /// commands nothing here could order; or an error from `clGetCommandQueueInfo`, e.g.
     /// `CL_INVALID_COMMAND_QUEUE`.
     ///
     /// # Safety
@@ -177,7 +177,7 @@ impl ExternalContexts {
         Ok(ExternalQueue::new(queue))
     }
 
-    /// Everything that OpenCL tells about a foreign buffer.
+    /// Everything that OpenCL reports about a foreign buffer.
     ///
     /// # Errors
     ///
@@ -196,8 +196,8 @@ impl ExternalContexts {
     ///
     /// # Errors
     ///
-    /// [`Error::Foreign`] as [`context`](Self::context), or what `clGetMemObjectInfo` or
-    /// `clCreateCommandQueue` answers.
+    /// [`Error::Foreign`] as [`context`](Self::context), or an error from `clGetMemObjectInfo` or
+    /// `clCreateCommandQueue`.
     ///
     /// # Safety
     ///

@@ -1,4 +1,4 @@
-//! What OpenCL tells about a foreign buffer.
+//! What OpenCL reports about a foreign buffer.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -35,7 +35,7 @@ impl fmt::Display for HandleKind {
     }
 }
 
-/// Everything that OpenCL tells about a buffer. The handles in it are not retained.
+/// Everything that OpenCL reports about a buffer. The handles in it are not retained.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExternalBufferInfo {
@@ -49,7 +49,7 @@ pub struct ExternalBufferInfo {
     pub context: cl_context,
     /// The known devices of the context, in its order.
     pub devices: Vec<Device>,
-    /// The host memory given at its creation; null without `CL_MEM_USE_HOST_PTR`.
+    /// The host memory passed at its creation; null without `CL_MEM_USE_HOST_PTR`.
     pub host_ptr: *mut c_void,
     /// Where a sub-buffer starts in its parent, in bytes; zero for a whole buffer.
     pub offset: usize,
@@ -71,17 +71,17 @@ pub struct ExternalBufferInfo {
 }
 
 impl ExternalBufferInfo {
-    /// Asks about a foreign buffer.
+    /// Queries a foreign buffer.
     ///
     /// # Errors
     ///
     /// [`Error::Foreign`] for a null handle, an image or pipe, or a context without a known device;
-    /// what `clGetMemObjectInfo` answers, e.g. `CL_INVALID_MEM_OBJECT`.
+    /// an error from `clGetMemObjectInfo`, e.g. `CL_INVALID_MEM_OBJECT`.
     ///
     /// # Safety
     ///
     /// `raw` is null or a live memory object of the library of `contexts`. Some drivers check a
-    /// handle and answer with an error for any other; the specification does not ask that of them.
+    /// handle and return an error for any other; the specification does not require that.
     #[doc(alias = "clGetMemObjectInfo")]
     pub unsafe fn query(contexts: &ExternalContexts, raw: cl_mem) -> Result<Self> {
         let api = contexts.api();

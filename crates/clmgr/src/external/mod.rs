@@ -3,7 +3,7 @@
 //! | type | what it is |
 //! |---|---|
 //! | [`ExternalContexts`] | where foreign handles are brought in; each object has one value, retained once |
-//! | [`ExternalBufferInfo`] | everything that OpenCL tells about a foreign buffer |
+//! | [`ExternalBufferInfo`] | everything that OpenCL reports about a foreign buffer |
 //! | [`ExternalBuffer`] | a foreign buffer of `T`, used like one of ours |
 //! | [`ExternalQueue`] | a foreign queue, ordered against ours |
 
@@ -21,7 +21,7 @@ use std::ffi::c_void;
 
 use crate::error::{Result, check};
 
-/// Asks for one value of a property.
+/// Queries one value of a property.
 ///
 /// # Safety
 ///
@@ -39,7 +39,7 @@ unsafe fn value<V>(
     Ok(unsafe { value.assume_init() })
 }
 
-/// Asks for a list of values of a property.
+/// Queries a list of values of a property.
 ///
 /// # Safety
 ///

@@ -7,8 +7,8 @@ use crate::queue::Queue;
 
 /// A foreign in-order queue, retained once for all its clones.
 ///
-/// It is a [`Queue`] like ours. What its owner enqueues on it by other means is ordered by the
-/// queue, and [`run_after`](Self::run_after) and [`run_before`](Self::run_before) order it against
+/// It is a [`Queue`] like ours. The queue orders what its owner enqueues on it by other means, and
+/// [`run_after`](Self::run_after) and [`run_before`](Self::run_before) order it against
 /// our queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalQueue(Queue);
@@ -18,7 +18,8 @@ impl ExternalQueue {
         Self(queue)
     }
 
-    /// Makes every later command here, the owner's too, wait for what is enqueued on `ours` so far.
+    /// Makes every later command here, the owner's too, wait for the work enqueued on `ours` so
+    /// far.
     ///
     /// # Errors
     ///
@@ -27,7 +28,7 @@ impl ExternalQueue {
         self.0.wait_for_queue(ours)
     }
 
-    /// Makes every later command of `ours` wait for what is enqueued here so far, the owner's
+    /// Makes every later command of `ours` wait for the work enqueued here so far, the owner's
     /// commands too.
     ///
     /// # Errors

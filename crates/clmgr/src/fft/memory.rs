@@ -9,14 +9,14 @@ use crate::error::Result;
 use crate::kernel::Arg;
 use crate::queue::Queue;
 
-/// How a caller gives its data. NVIDIA takes only one of the two in a launch.
+/// How a caller passes its data. NVIDIA accepts only one of the two in a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Object,
     Svm,
 }
 
-/// Memory that can be given in the caller's form.
+/// Memory that can be passed in the caller's form.
 pub(super) enum Memory<T: 'static> {
     Regular(RegularBuffer<T>),
     Shared {

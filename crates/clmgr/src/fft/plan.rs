@@ -22,7 +22,7 @@ use crate::queue::Queue;
 
 /// The transform of `batch` rows of `len` complex numbers, one row behind the other.
 ///
-/// A plan may be used from several threads and on several queues at once. A clone is the same plan.
+/// A plan may be used from several threads and on several queues at once. Clones share the plan.
 #[derive(Clone)]
 pub struct Plan(Arc<Inner>);
 
@@ -67,7 +67,7 @@ impl Plan {
         Self::with_way(context, programs, len, batch, choose(context, len))
     }
 
-    /// As [`new`](Self::new), in a given way.
+    /// As [`new`](Self::new), in this way.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl Plan {
         })))
     }
 
-    /// Compiles the kernels and makes the tables of a direction, if that was not done yet.
+    /// Compiles the kernels and makes the tables of a direction, if not yet done.
     ///
     /// # Errors
     ///
@@ -156,8 +156,7 @@ impl Plan {
     /// # Errors
     ///
     /// [`Error::Launch`] unless both arguments are buffers or both are SVM pointers;
-    /// [`Error::ContextMismatch`] for a queue of another context; what building and launching
-    /// answer.
+    /// [`Error::ContextMismatch`] for a queue of another context; an error from building or launching.
     ///
     /// # Safety
     ///
@@ -234,12 +233,11 @@ impl Plan {
         Ok(())
     }
 
-    /// The launches of a transform, for code that launches OpenCL's kernels itself, on a HIP stream for
-    /// example.
+    /// The launches of a transform, for code that launches OpenCL kernels itself, on a HIP stream for example.
     ///
     /// # Errors
     ///
-    /// As [`prepare`](Self::prepare), and what reading the tables answers.
+    /// As [`prepare`](Self::prepare), or an error from reading the tables.
     pub fn schedule(&self, direction: Direction, in_place: bool) -> Result<Schedule> {
         let prepared = self.prepared(direction)?;
         let queue = self.0.context.queue()?;
@@ -278,8 +276,7 @@ impl Plan {
         }
     }
 
-    /// What the compiler said about the kernels of a direction, which are compiled if they were not
-    /// yet: one text for each kernel.
+    /// The compiler's log for the kernels of a direction, which are compiled if not yet done: one text for each kernel.
     ///
     /// # Errors
     ///

@@ -8,14 +8,14 @@ use super::way::Way;
 use crate::C32;
 use crate::kernel::{Kernel, NdRange};
 
-/// A transform as launches in order, for code that launches OpenCL's kernels itself. From
+/// A transform as launches in order, for code that launches OpenCL kernels itself. From
 /// [`Plan::schedule`](super::Plan::schedule).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Schedule {
     /// In order; each needs what the one before has written.
     pub launches: Vec<Launch>,
-    /// What the kernels read beside the data, as it lies in memory.
+    /// What the kernels read besides the data, as laid out in memory.
     pub tables: Vec<Vec<u8>>,
     /// Complex numbers of scratch memory, of which two transforms at once need one each.
     pub scratch: usize,

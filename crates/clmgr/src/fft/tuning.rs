@@ -7,7 +7,7 @@ use crate::context::Context;
 
 /// How the ways [`Registers`](super::Way::Registers) and [`Stages`](super::Way::Stages) use a GPU.
 ///
-/// What is `None` follows the rule that was found by measurement. The other ways ignore all of it.
+/// A field that is `None` follows the rule that was found by measurement. The other ways ignore it all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Tuning {
@@ -24,10 +24,9 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Further options for the compiler, in the place of those given before.
+    /// Further options for the compiler, in place of earlier ones.
     ///
-    /// They may replace the functions by which a kernel indexes its data, and bring any code. Hence
-    /// this takes a promise:
+    /// They may replace the functions by which a kernel indexes its data, and bring any code. Hence this is `unsafe`:
     ///
     /// ```compile_fail,E0133
     /// let tuning = clmgr::fft::Tuning::default().with_options("-Dget_group_id(x)=1000");

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use bytemuck::Pod;
 use opencl_sys::cl_mem;
 
-/// How a pointer argument is given.
+/// How a pointer argument is passed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Pointer {
     Neither,

@@ -13,7 +13,7 @@ use crate::usage::Usage;
 /// A kernel with a range and arguments, from [`Kernel::bind`]. It can be enqueued any number of times, by
 /// several threads.
 ///
-/// It has an OpenCL kernel object of its own, so that other launches of the kernel do not change its arguments.
+/// It has its own OpenCL kernel object, so that other launches of the kernel do not change its arguments.
 pub struct BoundKernel {
     kernel: Kernel,
     object: Object,
@@ -56,7 +56,7 @@ impl BoundKernel {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`](crate::Error::ContextMismatch) for a queue of another context, or what the driver answers.
+    /// [`Error::ContextMismatch`](crate::Error::ContextMismatch) for a queue of another context, or a driver error.
     ///
     /// # Safety
     ///

@@ -13,7 +13,7 @@ use crate::api::slot;
 use crate::device;
 use crate::error::{Result, check};
 
-/// What a kernel takes and needs, as the driver tells it.
+/// What a kernel takes and needs, as the driver reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelInfo {
@@ -27,8 +27,8 @@ pub struct KernelInfo {
     pub max_work_group: usize,
     /// The number that the work-items of a work-group should be a multiple of.
     pub preferred_multiple: usize,
-    /// Bytes of local memory for each work-group, without `local` pointer arguments. Newer releases of PoCL
-    /// compile a kernel when it is launched and tell 0.
+    /// Bytes of local memory for each work-group, without `local` pointer arguments. Newer releases of PoCL compile a
+    /// kernel when it is launched and report 0.
     pub local_bytes: u64,
     /// Bytes of private memory for each work-item, at least.
     pub private_bytes: u64,
@@ -115,7 +115,7 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// What `clGetKernelWorkGroupInfo` answers. That the compiler kept nothing about a parameter is no error.
+    /// An error from `clGetKernelWorkGroupInfo`. It is no error if the compiler kept nothing about a parameter.
     #[doc(alias = "clGetKernelArgInfo")]
     #[doc(alias = "clGetKernelWorkGroupInfo")]
     pub fn info(&self) -> Result<KernelInfo> {
@@ -141,7 +141,7 @@ impl Kernel {
     }
 }
 
-/// Questions to a kernel on its device.
+/// Queries of a kernel on its device.
 struct WorkGroup<'a> {
     object: &'a Object,
     device: opencl_sys::cl_device_id,

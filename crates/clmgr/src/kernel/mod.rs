@@ -30,12 +30,11 @@ use arg::Pointer;
 use object::Object;
 use parameter::Parameter;
 
-/// A kernel of a program. A clone is the same kernel; several threads may launch it at once.
+/// A kernel of a program. Clones name the same kernel; several threads may launch it at once.
 ///
 /// OpenCL's kernel objects keep the arguments that were last set, which is not safe to share.
 /// A launch here sets every argument anew and enqueues under a lock. NVIDIA refuses an object
-/// whose argument was once a `cl_mem` and is now an SVM pointer, so that each pattern of the two
-/// has an object of its own.
+/// whose argument was once a `cl_mem` and is now an SVM pointer, so each pattern of the two has its own object.
 #[derive(Clone)]
 pub struct Kernel(Arc<Inner>);
 
@@ -49,7 +48,7 @@ struct Inner {
 #[derive(Default)]
 struct Objects {
     by_pattern: HashMap<Vec<Pointer>, Arc<Object>>,
-    /// The object that told the parameters; the first pattern takes it.
+    /// The object that reported the parameters; the first pattern takes it.
     spare: Option<Arc<Object>>,
 }
 
@@ -89,25 +88,24 @@ impl Kernel {
 
     /// Enqueues the kernel with these arguments; it returns at once.
     ///
-    /// Every argument is checked as far as the compiler tells: their number, whether it is memory,
-    /// local memory or a value, and the size of a value of one of OpenCL's own types. Buffers of this
-    /// crate note that the queue uses them, so that dropping one before the kernel has ended waits.
-    /// Kernels on one queue run in order; across queues use [`Queue::wait_for`]. ROCm's OpenCL keeps
-    /// that order only through memory that it knows, and would let two kernels overlap whose one
-    /// common memory is a pointer that HIP allocated. A launch here that takes such a pointer names
-    /// a little memory of OpenCL's own as written too, which puts these kernels in order; the
-    /// launches of others by the raw handle are not.
+    /// Every argument is checked as far as the compiler's information goes: their number, whether it is memory,
+    /// local memory or a value, and the size of a value of a built-in OpenCL type. Buffers of this crate record that
+    /// the queue uses them, so that dropping one before the kernel has ended waits. Kernels on one queue run in order;
+    /// across queues use [`Queue::wait_for`]. ROCm's OpenCL keeps that order only through memory that it knows, and
+    /// would let two kernels overlap whose one common memory is a pointer that HIP allocated. A launch here that takes
+    /// such a pointer also names a small OpenCL allocation as written, which puts these kernels in order; launches by
+    /// other code through the raw handle are not.
     ///
     /// # Errors
     ///
     /// [`Error::Launch`] if arguments or range do not fit, [`Error::ContextMismatch`] for a queue
-    /// of another context, or what the driver answers.
+    /// of another context, or a driver error.
     ///
     /// # Safety
     ///
     /// * Each handle and pointer is alive now, and memory that is not this crate's stays alive
     ///   until the kernel has ended.
-    /// * With these arguments and this range the kernel stays within the memory it is given.
+    /// * With these arguments and this range the kernel stays within the memory passed to it.
     /// * Until it has ended, nothing else writes what it reads, and nothing else reads or writes
     ///   what it writes; no map guard of such memory is alive or was leaked.
     #[doc(alias = "clEnqueueNDRangeKernel")]
@@ -119,8 +117,8 @@ impl Kernel {
         unsafe { self.enqueue(queue, range, args) }
     }
 
-    /// As [`launch`](Self::launch), and buffers may be of another context: whether a driver takes
-    /// them, and what it does with them, is for the caller to find out. Their uses are not noted.
+    /// As [`launch`](Self::launch), and buffers may be of another context: the caller must find out whether a driver
+    /// accepts them, and what it does with them. Their uses are not recorded.
     ///
     /// # Safety
     ///
@@ -167,7 +165,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Enqueues the object with the arguments that it has, and notes this use of what it uses.
+    /// Enqueues the object with its current arguments, and records this use of their memory.
     ///
     /// # Safety
     ///
@@ -232,8 +230,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// Refuses what a launch with this range and these arguments refuses before it calls OpenCL, without a look at who owns
-    /// the memory.
+    /// Refuses what a launch with this range and these arguments refuses before it calls OpenCL, without checking who
+    /// owns the memory.
     ///
     /// # Errors
     ///
@@ -265,8 +263,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// Refuses a buffer of another context, which some drivers accept without a word, and one
-    /// that is read-only where the kernel may write.
+    /// Refuses a buffer of another context, which some drivers accept silently, and one that is read-only where the
+    /// kernel may write.
     fn check_object(&self, index: usize, object: cl_mem, parameter: Parameter) -> Result<()> {
         let context = self.0.program.context();
         if let Some(access) = context.registry().access_of(Handle(object)) {

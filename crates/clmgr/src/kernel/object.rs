@@ -1,4 +1,4 @@
-//! One of OpenCL's kernel objects.
+//! An OpenCL kernel object.
 
 use std::ffi::{CString, c_void};
 use std::sync::atomic::AtomicBool;
@@ -19,7 +19,7 @@ pub(super) struct Object {
     pub raw: Handle,
     pub api: Api,
     pub launch: Mutex<()>,
-    /// Whether it was told of the context's token; see [`foreign`](super::foreign).
+    /// Whether it names the context's token; see [`foreign`](super::foreign).
     pub has_token: AtomicBool,
 }
 

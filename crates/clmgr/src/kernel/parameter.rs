@@ -1,4 +1,4 @@
-//! What the compiler tells about a kernel's parameters.
+//! What the compiler reports about a kernel's parameters.
 
 use super::arg::Arg;
 
@@ -11,7 +11,7 @@ pub(super) enum Parameter {
         constant: Option<bool>,
     },
     Local,
-    /// A value, with its size if the type is one of OpenCL's own.
+    /// A value, with its size if the type is a built-in OpenCL type.
     Value(Option<usize>),
 }
 
@@ -38,7 +38,7 @@ impl Parameter {
     }
 }
 
-/// The size of one of OpenCL C's own scalar or vector types.
+/// The size of a built-in OpenCL C scalar or vector type.
 pub(super) fn size_of_type(name: &str) -> Option<usize> {
     let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let lanes = match &name[base.len()..] {

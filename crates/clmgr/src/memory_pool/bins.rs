@@ -1,6 +1,6 @@
 //! The sizes that a pool keeps.
 
-/// Blocks are not smaller than this, since drivers give no less.
+/// Blocks are not smaller than this, since drivers allocate no less.
 pub(super) const SMALLEST: usize = 256;
 /// The bits behind the leading one that a size keeps.
 const MANTISSA: u32 = 4;

@@ -1,4 +1,4 @@
-//! Device memory that is kept for the next request.
+//! Device memory kept for the next request.
 
 mod bins;
 mod stats;
@@ -26,9 +26,9 @@ use store::{Store, acquire, block_bytes};
 ///
 /// Memory comes in blocks whose sizes waste less than one part in sixteen; no block is smaller than
 /// 256 bytes. A request that a held block serves takes no driver call if the block was last used by
-/// the same queue or is known to be unused; if another queue still uses it, the new queue is made to
-/// wait for that one's last command, on the device. When the device is out of memory, held blocks
-/// are freed step by step before a request fails.
+/// the same queue or is known to be unused; if another queue still uses it, the new queue waits for
+/// that one's last command, on the device. When the device is out of memory, held blocks are freed
+/// step by step before a request fails.
 #[derive(Clone)]
 pub struct MemoryPool(Arc<Inner>);
 
@@ -39,7 +39,7 @@ struct Inner {
     store: Mutex<Store<Block>>,
 }
 
-/// Memory that nobody has, and what may still use it.
+/// Memory that is not lent, and what may still use it.
 struct Block {
     memory: Memory<u8>,
     last_uses: Vec<LastUse>,
@@ -60,7 +60,7 @@ impl LastUse {
 }
 
 impl MemoryPool {
-    /// An empty pool of this kind of memory, which holds as much as comes back.
+    /// An empty pool of this kind of memory, which holds all returned memory.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl MemoryPool {
         Self::with_limit(context, strategy, usize::MAX)
     }
 
-    /// As [`new`](Self::new), and frees what comes back while `hold` bytes are held already.
+    /// As [`new`](Self::new), but frees returned memory while `hold` bytes are held already.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// [`Error::Zero`], [`Error::TooLarge`], [`Error::ContextMismatch`] for a queue of another
-    /// context, or what the allocation answers after everything held was freed.
+    /// context, or the allocation's error after everything held was freed.
     pub fn acquire<T: Pod>(&self, queue: &Queue, len: usize) -> Result<PooledBuffer<T>> {
         let inner = &*self.0;
         if queue.context() != &inner.context {
@@ -137,7 +137,7 @@ impl MemoryPool {
         drop(freed);
     }
 
-    /// What the pool has done; its display is a report of one line.
+    /// The pool's statistics, displayed as a one-line report.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.0.store.lock().stats()
@@ -244,7 +244,7 @@ impl<T: Pod> Drop for PooledBuffer<T> {
     }
 }
 
-/// The last uses of memory that comes back; none if it can't be reused. The queues keep what fails.
+/// The last uses of returned memory; `None` if it can't be reused. The queues keep what fails.
 fn last_uses<T>(memory: &Memory<T>) -> Option<Vec<LastUse>> {
     if !memory.retire() {
         return None;

@@ -1,4 +1,4 @@
-//! What a pool has done.
+//! A pool's statistics.
 
 use std::fmt;
 
@@ -16,20 +16,20 @@ pub struct PoolStats {
     pub failures: u64,
     /// Times that blocks were freed because the device was out of memory.
     pub out_of_memory: u64,
-    /// Blocks given back to OpenCL.
+    /// Blocks returned to OpenCL.
     pub freed: u64,
-    /// Bytes that are lent now, as asked for.
+    /// Bytes lent now, as requested.
     pub asked_bytes: usize,
-    /// Bytes that are lent now, as the blocks have them.
+    /// Bytes lent now, by block size.
     pub lent_bytes: usize,
-    /// Bytes that are held for later now.
+    /// Bytes held now for later.
     pub held_bytes: usize,
-    /// The most bytes that were lent and held at once.
+    /// The peak of bytes lent and held together.
     pub peak_bytes: usize,
 }
 
 impl PoolStats {
-    /// The part of the lent bytes that nobody asked for, 0 to 1.
+    /// The fraction of the lent bytes that no caller requested, 0 to 1.
     #[must_use]
     pub fn waste(&self) -> f64 {
         if self.lent_bytes == 0 {

@@ -51,7 +51,8 @@ impl<B> Store<B> {
         self.stats.note_peak();
     }
 
-    /// Takes a lent block back; gives it to the caller to free if more than `limit` would be held.
+    /// Takes a lent block back; returns it to the caller to free if more than `limit` would be
+    /// held.
     pub fn put(&mut self, asked: usize, bytes: usize, block: B, limit: usize) -> Option<B> {
         self.stats.asked_bytes -= asked;
         self.stats.lent_bytes -= bytes;

@@ -25,17 +25,17 @@ use crate::queue::Queue;
 
 /// In-order queues of one context, created on demand up to a cap and leased one at a time.
 ///
-/// A queue that comes back goes to the thread that has waited longest, so that nobody starves. It
+/// A returned queue goes to the thread that has waited longest, so that none starves. It
 /// may still have commands to run; they stay ahead of those of the next lease. Profiling costs time
-/// with some drivers, so that only who [asks](Self::lease_profiling) gets a queue with it. Such
-/// queues count as the others do: at the cap, an idle one of the other kind is released.
+/// with some drivers, so only [`lease_profiling`](Self::lease_profiling) returns a queue with it.
+/// Such queues count like the others: at the cap, an idle one of the other kind is released.
 #[derive(Clone)]
 pub struct CommandQueuePool(Arc<Inner>);
 
 struct Inner {
     context: Context,
     queues: Turns<Queue>,
-    /// Errors that leases left behind.
+    /// Errors from dropped leases.
     deferred: Arc<Deferred>,
 }
 
@@ -62,7 +62,7 @@ impl CommandQueuePool {
     ///
     /// # Errors
     ///
-    /// What the creation of a queue answers.
+    /// An error from creating a queue.
     pub fn lease(&self) -> Result<QueueLease> {
         self.lease_of(false)
     }

@@ -1,4 +1,4 @@
-//! Who gets which queue, and when. It knows no OpenCL, and nobody holds its lock for long.
+//! Who gets which queue, and when. It knows no OpenCL, and its lock is never held for long.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use super::sync::{Condvar, Mutex, wait};
 
 /// At most `cap` things of two kinds, each with one holder at a time.
 ///
-/// A thing that comes back goes to the one who has waited longest, so that nobody starves. If that
-/// one wants the other kind, it may make one in place of the thing.
+/// A returned thing goes to the longest waiter, so that none starves. If that waiter wants the
+/// other kind, it may make one in place of the thing.
 pub(super) struct Turns<Q> {
     cap: usize,
     state: Mutex<State<Q>>,
 }
 
 struct State<Q> {
-    /// Nobody waits while there is an idle one or there are fewer than the cap.
+    /// There are no waiters while one is idle or there are fewer than the cap.
     idle: Vec<(Kind, Q)>,
     /// Those idle, those held, and those that someone has the right to make.
     count: usize,
@@ -25,19 +25,19 @@ struct State<Q> {
 /// Which of the two kinds; the type only has to tell them apart.
 pub(super) type Kind = bool;
 
-/// Where one who waits is handed what it waits for.
+/// Where a waiter receives what it waits for.
 struct Seat<Q> {
     kind: Kind,
     given: Mutex<Option<Turn<Q>>>,
     arrived: Condvar,
 }
 
-/// What a turn gives.
+/// The result of a turn.
 pub(super) enum Turn<Q> {
     /// A thing of the wanted kind.
     Take(Q),
-    /// The right to make one, after this idle one of the other kind is dropped. Who can't make it
-    /// [gives up](Turns::give_up).
+    /// The right to make one, after this idle one of the other kind is dropped. A caller that can't
+    /// make it [gives up](Turns::give_up).
     Make { instead_of: Option<Q> },
 }
 
@@ -105,7 +105,7 @@ impl<Q> Turns<Q> {
         }
     }
 
-    /// Gives a thing back.
+    /// Returns a thing.
     pub fn put(&self, kind: Kind, thing: Q) {
         let mut state = self.state.lock();
         match state.waiting.pop_front() {
@@ -117,7 +117,7 @@ impl<Q> Turns<Q> {
         }
     }
 
-    /// Gives the right to make one back.
+    /// Returns the right to make one.
     pub fn give_up(&self) {
         let mut state = self.state.lock();
         match state.waiting.pop_front() {

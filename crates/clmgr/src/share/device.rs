@@ -1,4 +1,4 @@
-//! What a device can share, and by what it is known elsewhere.
+//! What a device can share, and how other APIs identify it.
 
 use super::SemaphoreKind;
 use crate::device::Device;
@@ -31,8 +31,8 @@ impl Device {
         self.kinds("cl_khr_external_semaphore", what, SemaphoreKind)
     }
 
-    /// The identifier that other APIs know the device by; none without `cl_khr_device_uuid`, or if
-    /// the driver gives sixteen zeros, as PoCL does.
+    /// The device's identifier in other APIs; none without `cl_khr_device_uuid`, or if
+    /// the driver returns sixteen zeros, as PoCL does.
     #[doc(alias = "CL_DEVICE_UUID_KHR")]
     #[must_use]
     pub fn uuid(&self) -> Option<[u8; 16]> {
@@ -47,7 +47,7 @@ impl Device {
         self.identifier(opencl_sys::CL_DRIVER_UUID_KHR)
     }
 
-    /// The identifier that Windows knows the device by; none elsewhere.
+    /// The device's identifier on Windows; none elsewhere.
     #[doc(alias = "CL_DEVICE_LUID_KHR")]
     #[must_use]
     pub fn luid(&self) -> Option<[u8; 8]> {

@@ -25,12 +25,11 @@ use crate::queue::Queue;
 
 /// A buffer over memory that another API allocated and exported.
 ///
-/// It may be used between [`acquire`](Self::acquire) and the end of the guard alone: acquiring makes
-/// what the other API has written visible, and releasing hands back what was written here. That the
-/// other API has finished by then is the caller's to see to, e.g. by a
-/// [`Semaphore`](super::Semaphore).
+/// It may be used only between [`acquire`](Self::acquire) and the end of the guard: acquiring makes the other API's
+/// writes visible, and releasing hands back what was written here. The caller must ensure that the other API has
+/// finished by then, e.g. by a [`Semaphore`](super::Semaphore).
 ///
-/// Dropping it hands back what is still taken over and waits for that: the exporter may free the memory next. (NVIDIA's
+/// Dropping it hands back what is still acquired and waits for that: the exporter may free the memory next. (NVIDIA's
 /// `clReleaseContext` never returns after a buffer was released that was not handed back; driver 580.)
 pub struct ImportedBuffer<T> {
     object: Object<T>,
@@ -51,7 +50,7 @@ fn extension(kind: HandleKind) -> Option<&'static str> {
 }
 
 impl Device {
-    /// That memory can be imported by this kind of handle, as far as the device tells.
+    /// Checks that memory can be imported by this kind of handle, as far as the device reports.
     ///
     /// # Errors
     /// [`Error::NotSupported`](crate::Error::NotSupported) with the extension that is missing.
@@ -99,7 +98,7 @@ impl<T: Pod> ImportedBuffer<T> {
     /// [`Error::NotSupported`](crate::Error::NotSupported) with the missing extension or function;
     /// [`Error::ContextMismatch`](crate::Error::ContextMismatch) for a device of another library;
     /// [`Error::Zero`](crate::Error::Zero) for no element or no device,
-    /// [`Error::TooLarge`](crate::Error::TooLarge), or what `clCreateBufferWithProperties` answers,
+    /// [`Error::TooLarge`](crate::Error::TooLarge), or an error from `clCreateBufferWithProperties`,
     /// e.g. `CL_INVALID_DEVICE` for a device that the context lacks.
     ///
     /// # Safety
@@ -175,11 +174,11 @@ impl<T: Pod> ImportedBuffer<T> {
         })
     }
 
-    /// Takes the memory over for commands of `queue`, until the guard is dropped.
+    /// Acquires the memory for commands of `queue`, until the guard is dropped.
     ///
     /// # Errors
     ///
-    /// What `clEnqueueAcquireExternalMemObjectsKHR` answers.
+    /// An error from `clEnqueueAcquireExternalMemObjectsKHR`.
     #[doc(alias = "clEnqueueAcquireExternalMemObjectsKHR")]
     pub fn acquire(&mut self, queue: &Queue) -> Result<AcquiredBuffer<'_, T>> {
         if let Some(leaked) = self.acquired_on.take() {
@@ -216,8 +215,8 @@ type Command = Option<
 >;
 
 impl<T: Pod> ImportedBuffer<T> {
-    /// As [`acquire`](Self::acquire), for an owner that cannot keep a guard: the memory stays taken
-    /// over until [`hand_over`](Self::hand_over), or the next guard.
+    /// As [`acquire`](Self::acquire), for an owner that cannot keep a guard: the memory stays acquired until
+    /// [`hand_over`](Self::hand_over), or the next guard.
     ///
     /// # Errors
     ///
@@ -228,12 +227,12 @@ impl<T: Pod> ImportedBuffer<T> {
         Ok(())
     }
 
-    /// Hands the memory back if it is taken over without a guard, and gives the event that ends when
+    /// Hands the memory back if it was acquired without a guard, and returns the event that ends when
     /// that is done.
     ///
     /// # Errors
     ///
-    /// What `clEnqueueReleaseExternalMemObjectsKHR` answers.
+    /// An error from `clEnqueueReleaseExternalMemObjectsKHR`.
     pub fn hand_over(&mut self) -> Result<Option<Event>> {
         match self.acquired_on.take() {
             Some(queue) => self.hand_back(&queue).map(Some),
@@ -304,8 +303,7 @@ impl<T> fmt::Debug for ImportedBuffer<T> {
     }
 }
 
-/// An [`ImportedBuffer`] that OpenCL may use. Its drop hands the memory back, on the queue that took
-/// it over.
+/// An [`ImportedBuffer`] that OpenCL may use. Its drop hands the memory back, on the queue that acquired it.
 pub struct AcquiredBuffer<'a, T: Pod> {
     buffer: &'a mut ImportedBuffer<T>,
 }
@@ -335,11 +333,11 @@ impl<T: Pod> AcquiredBuffer<'_, T> {
         Arg::Mem(self.buffer.object.raw())
     }
 
-    /// Hands the memory back and gives the event that ends when that is done.
+    /// Hands the memory back and returns the event that ends when that is done.
     ///
     /// # Errors
     ///
-    /// What `clEnqueueReleaseExternalMemObjectsKHR` answers.
+    /// An error from `clEnqueueReleaseExternalMemObjectsKHR`.
     #[doc(alias = "clEnqueueReleaseExternalMemObjectsKHR")]
     pub fn release(self) -> Result<Event> {
         match self.buffer.acquired_on.take() {

@@ -1,6 +1,6 @@
 //! Memory and semaphores that cross API and process borders by file descriptor.
 //!
-//! | extension | what it gives |
+//! | extension | what it provides |
 //! |---|---|
 //! | `cl_khr_external_memory` and a handle type | [`ImportedBuffer`] |
 //! | `cl_khr_semaphore` | [`Semaphore`] within OpenCL |
@@ -21,7 +21,7 @@ use std::ffi::{CStr, c_void};
 use crate::device::Device;
 use crate::error::{Error, Result};
 
-/// That the device cannot do something, and why.
+/// The error that the device cannot do something, and why.
 fn refused(device: &Device, what: impl Into<String>, reason: impl Into<String>) -> Error {
     Error::NotSupported {
         what: what.into(),
@@ -30,7 +30,7 @@ fn refused(device: &Device, what: impl Into<String>, reason: impl Into<String>) 
     }
 }
 
-/// That the device reports an extension.
+/// Checks that the device reports an extension.
 fn require(device: &Device, what: &str, extension: &str) -> Result<()> {
     if device.has_extension(extension) {
         return Ok(());

@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::handle::Handle;
 use crate::queue::Queue;
 
-/// The kind of descriptor that a semaphore crosses a border by.
+/// The kind of descriptor that carries a semaphore across APIs or processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SemaphoreKind(pub u32);
 
@@ -49,13 +49,13 @@ impl fmt::Display for SemaphoreKind {
 /// A binary semaphore: each wait takes one signal.
 ///
 /// The signal comes first: a wait may be enqueued once its signal is on its way to the device.
-/// [`signal`](Self::signal) therefore flushes its queue, and [`wait`](Self::wait) refuses a semaphore
-/// that only this process can signal and that it has not.
+/// [`signal`](Self::signal) therefore flushes its queue, and [`wait`](Self::wait) refuses a semaphore that only this
+/// process can signal but has not signalled.
 pub struct Semaphore {
     raw: Handle,
     context: Context,
     functions: Functions,
-    /// Whether a signal was handed to the device that no wait has taken.
+    /// Whether the device received a signal that no wait has taken.
     signalled: AtomicBool,
     /// Whether another API may signal it too.
     shared: AtomicBool,
@@ -72,8 +72,7 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSupported`] with the missing extension, or what
-    /// `clCreateSemaphoreWithPropertiesKHR` answers.
+    /// [`Error::NotSupported`] with the missing extension, or an error from `clCreateSemaphoreWithPropertiesKHR`.
     #[doc(alias = "clCreateSemaphoreWithPropertiesKHR")]
     pub fn new(context: &Context) -> Result<Self> {
         Self::create(context, "creating a semaphore", &[])
@@ -163,8 +162,8 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSupported`] with the missing extension, or what
-    /// `clGetSemaphoreHandleForTypeKHR` answers, e.g. for a semaphore that is not exportable.
+    /// [`Error::NotSupported`] with the missing extension, or an error from `clGetSemaphoreHandleForTypeKHR`, e.g. for
+    /// a semaphore that is not exportable.
     #[doc(alias = "clGetSemaphoreHandleForTypeKHR")]
     pub fn export(&self, kind: SemaphoreKind) -> Result<OwnedFd> {
         let device = self.context.device();
@@ -206,16 +205,15 @@ impl Semaphore {
 
     /// Makes every later command of `queue` wait for a signal.
     ///
-    /// The signal must have been handed to the device before: on NVIDIA's OpenCL (driver 580) a wait
+    /// The device must already have received the signal: on NVIDIA's OpenCL (driver 580) a wait
     /// that is enqueued before its signal is submitted blocks the signal too, and neither ends. A
     /// signal that is held behind a [`UserEvent`](crate::UserEvent) is not submitted until that ends,
     /// also if its queue was flushed; so is one of another API that has not been enqueued there.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`]; [`Error::NotSignalled`] for a semaphore that was neither imported
-    /// nor exported, and that [`signal`](Self::signal) was not called for since the last wait; what
-    /// `clEnqueueWaitSemaphoresKHR` answers.
+    /// [`Error::ContextMismatch`]; [`Error::NotSignalled`] for a semaphore that was neither imported nor exported, and
+    /// not [signalled](Self::signal) since the last wait; an error from `clEnqueueWaitSemaphoresKHR`.
     #[doc(alias = "clEnqueueWaitSemaphoresKHR")]
     pub fn wait(&self, queue: &Queue) -> Result<Event> {
         let taken = self.signalled.swap(false, Ordering::SeqCst);
@@ -233,7 +231,7 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`], or what `clEnqueueSignalSemaphoresKHR` and `clFlush` answer.
+    /// [`Error::ContextMismatch`], or an error from `clEnqueueSignalSemaphoresKHR` or `clFlush`.
     #[doc(alias = "clEnqueueSignalSemaphoresKHR")]
     pub fn signal(&self, queue: &Queue) -> Result<Event> {
         let event = self.enqueue(queue, "clEnqueueSignalSemaphoresKHR", self.functions.signal)?;

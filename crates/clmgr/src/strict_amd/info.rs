@@ -1,4 +1,4 @@
-//! What amdocl answers to queries, and what it refuses.
+//! How amdocl answers queries, and what it refuses.
 
 use std::ffi::{c_char, c_void};
 
@@ -130,7 +130,7 @@ unsafe extern "C" fn mem_object_info<const LANE: usize>(
     forward!(LANE.clGetMemObjectInfo(object, what, size, value, needed))
 }
 
-/// None of the extensions whose functions are asked for by name is there. amdocl knows names of its
+/// None of the extensions whose functions are queried by name is present. amdocl knows names of its
 /// own and of OpenGL's, which this crate does not use.
 unsafe extern "C" fn no_extension(_: cl_platform_id, _: *const c_char) -> *mut c_void {
     std::ptr::null_mut()

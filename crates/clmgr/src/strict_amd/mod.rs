@@ -1,8 +1,8 @@
 //! Makes any OpenCL behave as strictly as AMD's, so that code which passes here has a chance there.
 //!
-//! The functions of a table are put behind others that hide what ROCm's OpenCL lacks, refuse what it
-//! refuses, and note what it would let go wrong. What is modelled was read in ROCm's own source; the
-//! file is named where a rule stands. The names of platform and device stay those of the real ones.
+//! The functions of a table are put behind others that hide what ROCm's OpenCL lacks, refuse what it refuses, and
+//! record what it would let go wrong. The model follows ROCm's own source; each rule names its file. The names of
+//! platform and device stay those of the real ones.
 
 mod info;
 mod launch;
@@ -36,7 +36,7 @@ pub struct StrictAmd(());
 
 impl StrictAmd {
     /// Puts the table's functions behind the shim. A table that is behind it already stays as it is.
-    /// False, and an empty table, if more than four libraries were given.
+    /// Returns false, and an empty table, for more than four libraries.
     ///
     /// It suits [`Manager::load_with`](crate::Manager::load_with).
     ///
@@ -123,7 +123,7 @@ macro_rules! put {
     };
 }
 
-/// Calls the real function, or answers as a driver without it would.
+/// Calls the real function, or returns what a driver without it would.
 macro_rules! forward {
     ($lane:ident.$name:ident($($arg:expr),* $(,)?)) => {
         match $crate::strict_amd::real::<$lane>().$name {

@@ -26,7 +26,7 @@ pub(super) fn install<const LANE: usize>(api: &mut Api) {
     }
 }
 
-/// Writes a code where the caller wants one, and gives the null that goes with it.
+/// Writes a code where the caller wants one, and returns the matching null.
 ///
 /// # Safety
 ///

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
-/// Something that ROCm lets go wrong without an error.
+/// A problem that ROCm does not report as an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hazard {
     /// What it is.
@@ -51,9 +51,9 @@ const REMEMBERED: usize = 256;
 /// Memory as amdocl's tracking sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Memory {
-    /// Memory of OpenCL's, by its object or first address.
+    /// OpenCL memory, by its object or first address.
     Known(usize),
-    /// A pointer of someone else's.
+    /// A foreign pointer.
     Foreign(usize),
 }
 
@@ -83,9 +83,9 @@ pub(super) struct Orders {
     /// The buffer objects, with the memory they stand for.
     objects: HashMap<usize, Memory>,
     arguments: HashMap<usize, BTreeMap<u32, Use>>,
-    /// Further memory that kernels were told they use, all of it counted as written.
+    /// Further memory that kernels were declared to use, all of it counted as written.
     lists: HashMap<usize, Vec<Use>>,
-    /// Kernels that were told about pointers which OpenCL does not know.
+    /// Kernels with declared pointers that OpenCL does not know.
     poisoned: HashSet<usize>,
     /// The dispatches of a queue that may still run, oldest first.
     running: HashMap<usize, Vec<Dispatch>>,

@@ -1,4 +1,4 @@
-//! As much of CUDA's driver interface as the tests need, from `libcuda.so.1`.
+//! As much of the CUDA driver interface as the tests need, from `libcuda.so.1`.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};

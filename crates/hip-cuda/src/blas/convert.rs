@@ -8,16 +8,17 @@ use rocblas_sys::{
 
 use super::Result;
 
-/// An argument of rocBLAS that cuBLAS takes too, perhaps by another number.
+/// A rocBLAS argument that cuBLAS takes too, perhaps by another number.
 pub(crate) trait Argument {
-    /// What cuBLAS' C function declares.
+    /// The type that cuBLAS' C function declares.
     type Cuda;
     fn cuda(self) -> Result<Self::Cuda>;
 
-    /// The argument, or, if it is a scalar of the host's that cuBLAS would not find as it expects it, a copy in `room`.
+    /// The argument, or, if it is a host scalar that cuBLAS would misread, a copy in `room`.
     ///
     /// # Safety
-    /// If `scalar`, the argument is null or points to a number of the host's. The answer is not used after `room` has gone.
+    /// If `scalar`, the argument is null or points to a number on the host. The result is not used after `room` is
+    /// dropped.
     unsafe fn staged(self, scalar: bool, room: &mut Room) -> Self
     where
         Self: Sized,
@@ -37,7 +38,7 @@ pub(crate) const fn is_scalar(name: &str) -> bool {
 #[derive(Default)]
 pub(crate) struct Room {
     number: Number,
-    /// Where a result goes when the call is over, and its bytes: cuBLAS waits for one that the host gets.
+    /// Where a result goes when the call is over, and its bytes: cuBLAS waits for a result that goes to the host.
     back: Option<(*mut u8, usize)>,
 }
 

@@ -1,4 +1,4 @@
-//! Handles: cuBLAS' with rocBLAS' modes, and cuSOLVER's once it is needed.
+//! Handles: cuBLAS handles with rocBLAS modes, and a cuSOLVER handle on demand.
 
 use std::ffi::{c_uint, c_void};
 use std::ptr;
@@ -97,7 +97,7 @@ impl Handle {
         Ok(driver)
     }
 
-    /// As [`Handle::make_current`], for a call that computes: while sizes are asked for, it ends here.
+    /// As [`Handle::make_current`], for a call that computes: during a size query it ends here.
     pub(crate) fn begin(&self) -> Result<&'static Driver> {
         match self.workspace.lock().asked_for {
             true => Err(Status::rocblas_status_size_unchanged),
@@ -109,7 +109,7 @@ impl Handle {
         self.device
     }
 
-    /// Reads device memory behind everything that was queued; waits for it.
+    /// Reads device memory after all queued work; waits for it.
     ///
     /// # Safety
     /// `from` is valid device memory of `len` elements, and any bytes are a `T`.

@@ -1,4 +1,4 @@
-//! Vectors. A reduction over nothing is still written by cuBLAS: 0 in the place of the result.
+//! Vectors. cuBLAS also writes a reduction over nothing: 0 as the result.
 
 use rocblas_sys::{rocblas_double_complex, rocblas_float_complex, rocblas_int};
 

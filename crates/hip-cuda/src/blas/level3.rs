@@ -1,4 +1,4 @@
-//! Matrices. A product of no columns (`k` is 0) only scales C, and A and B are not looked at.
+//! Matrices. A product of no columns (`k` is 0) only scales C, and A and B are not read.
 
 use rocblas_sys::{
     rocblas_diagonal, rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_int,

@@ -30,7 +30,7 @@ fn data_type(ty: rocblas_datatype) -> Result<(c_uint, usize)> {
     })
 }
 
-/// `cublasComputeType_t`; a complex product is told by the types of its matrices.
+/// `cublasComputeType_t`; the types of the matrices identify a complex product.
 fn compute_type(ty: rocblas_datatype) -> Result<c_uint> {
     Ok(match ty {
         rocblas_datatype::rocblas_datatype_f16_r => 64,
@@ -140,7 +140,7 @@ unsafe fn typed<F: Copy>(symbol: &'static Symbol) -> Result<F> {
     Ok(unsafe { std::mem::transmute_copy(&found) })
 }
 
-/// What a product is in cuBLAS' numbers.
+/// A product in cuBLAS' numbers.
 struct Codes {
     trans: [c_uint; 2],
     types: [c_uint; 3],

@@ -31,8 +31,8 @@ pub(crate) fn entry(body: impl FnOnce() -> Result) -> Status {
     }
 }
 
-/// cuBLAS' answer to `function` as a result. Pointers and enumerations are checked before cuBLAS sees them, so that what it
-/// calls an invalid value is a size, a leading dimension or an increment.
+/// cuBLAS' answer to `function` as a result. Pointers and enumerations are checked before cuBLAS sees them, so what it
+/// reports as an invalid value is a size, a leading dimension or an increment.
 #[inline]
 pub(crate) fn check(code: u32, function: &'static str) -> Result {
     if code == 0 {
@@ -72,7 +72,7 @@ pub(crate) fn library() -> Result<&'static Opened> {
     })
 }
 
-/// The table of rocBLAS' functions. Without cuBLAS they answer `rocblas_status_not_implemented`.
+/// The rocBLAS function table. Without cuBLAS its functions return `rocblas_status_not_implemented`.
 #[must_use]
 pub const fn rocblas_api() -> rocblas_sys::Api {
     let mut api = rocblas_sys::Api::EMPTY;

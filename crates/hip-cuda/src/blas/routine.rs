@@ -1,9 +1,10 @@
-//! How a routine of cuBLAS becomes one of rocBLAS.
+//! How a cuBLAS routine becomes a rocBLAS routine.
 
-/// Defines C functions of rocBLAS, each on one of cuBLAS with the same arguments, and a function that fills their slots.
+/// Defines rocBLAS C functions, each on a cuBLAS function with the same arguments, and a function that fills their
+/// slots.
 ///
-/// `nothing` says when there is nothing to do: then the answer is success, and no pointer is looked at, as in rocBLAS.
-/// `needs` lists the pointers that must not be null otherwise: cuBLAS would hand them to a kernel.
+/// `nothing` says when there is nothing to do: then the function returns success without checking a pointer, as in
+/// rocBLAS. `needs` lists the pointers that must not be null otherwise: cuBLAS would pass them to a kernel.
 macro_rules! routines {
     (
         $(#[$meta:meta])*

@@ -1,7 +1,7 @@
-//! Memory that a handle has for intermediate results, and the question how much calls would need.
+//! A handle's memory for intermediate results, and the query how much calls would need.
 //!
-//! cuBLAS answers no such question. Its routines take less where there is less, so none *needs* any, and those of rocSOLVER get
-//! theirs in stream order from a pool, not from what the user gives: the answer is 0.
+//! cuBLAS has no such query. Its routines use less where there is less, so none *needs* any, and those of rocSOLVER get
+//! theirs in stream order from a pool, not from the user's memory: the result is 0.
 
 use std::ffi::{c_int, c_void};
 
@@ -14,7 +14,7 @@ use crate::cuda::{Symbol, c_name};
 /// What a handle knows about its memory.
 #[derive(Default)]
 pub(super) struct Workspace {
-    /// Bytes of the user's memory, if it was given any.
+    /// Bytes of the user's memory, if any was set.
     users: Option<usize>,
     /// Between the start and the stop of a query: calls compute nothing.
     pub(super) asked_for: bool,
@@ -23,8 +23,8 @@ pub(super) struct Workspace {
 cublas!(cublasSetStream_v2(handle: Raw, stream: hip_sys::hipStream_t));
 cublas!(cublasSetWorkspace_v2(handle: Raw, workspace: *mut c_void, bytes: usize));
 
-/// cuBLAS wants 256-byte alignment and refuses less; null and 0 bytes give the handle its own memory back, which cuBLAS
-/// does when the stream is set.
+/// cuBLAS requires 256-byte alignment and refuses less; null and 0 bytes give the handle its own memory back, which
+/// cuBLAS does when the stream is set.
 unsafe extern "C" fn rocblas_set_workspace(
     handle: rocblas_handle,
     at: *mut c_void,
@@ -48,8 +48,8 @@ unsafe extern "C" fn rocblas_set_workspace(
     })
 }
 
-/// Bytes that cuBLAS gives a handle of its own, by the major version of the device's architecture (cuBLAS' documentation of
-/// `cublasSetWorkspace`).
+/// Bytes that cuBLAS allocates for a handle by default, by the major version of the device's architecture (cuBLAS'
+/// documentation of `cublasSetWorkspace`).
 const fn own_workspace(major: c_int) -> usize {
     match major {
         9..=11 => 32 << 20,

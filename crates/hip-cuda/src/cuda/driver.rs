@@ -23,7 +23,7 @@ pub(crate) type Context = *mut c_void;
 pub(crate) type Physical = c_ulonglong;
 /// `CUmemAllocationProp` as words, so that its reserved bytes are ours to clear.
 pub(crate) type AllocationProp = [u64; 4];
-/// What a stream's callback gets: stream, code, and the user's pointer.
+/// A stream callback; it receives stream, code, and the user's pointer.
 pub(crate) type StreamCallback = unsafe extern "C" fn(hipStream_t, c_uint, *mut c_void);
 
 functions! {

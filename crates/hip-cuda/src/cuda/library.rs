@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-/// One library with the file names it goes by, newest first.
+/// A library with its file names, newest first.
 pub(crate) struct Names {
     pub(crate) title: &'static str,
     pub(crate) files: &'static [&'static str],
@@ -30,7 +30,7 @@ pub(crate) const CUSOLVER: Names = Names {
     title: "cuSOLVER",
     files: &["libcusolver.so.12", "libcusolver.so.11"],
 };
-/// As for cuSOLVER. No slot of a table goes there; it is measured against.
+/// As for cuSOLVER. No table slot uses it; it serves for comparison in measurements.
 pub(crate) const CUFFT: Names = Names {
     title: "cuFFT",
     files: &["libcufft.so.12", "libcufft.so.11"],
@@ -80,7 +80,7 @@ impl Opened {
 
     /// The address of a symbol.
     pub(crate) fn symbol(&self, name: &CStr) -> Option<*mut std::ffi::c_void> {
-        // SAFETY: only the address is read; whoever gives it a type answers for the type.
+        // SAFETY: only the address is read; the code that gives it a type answers for the type.
         let found = unsafe {
             self.library
                 .get::<*mut std::ffi::c_void>(name.to_bytes_with_nul())
@@ -98,7 +98,7 @@ fn in_folders<'a>(
         .flat_map(|folder| names.files.iter().map(move |file| folder.join(file)))
 }
 
-/// The folders that the user names, in their order.
+/// The folders that the user names, in order.
 fn variable_folders() -> Vec<PathBuf> {
     std::env::var_os("HIPCL_CUDA_LIBRARIES")
         .map(|list| std::env::split_paths(&list).collect())

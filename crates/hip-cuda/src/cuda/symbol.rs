@@ -27,7 +27,7 @@ impl Symbol {
             return Some(known);
         }
         let found = library.symbol(self.name)?;
-        // Whoever is second stores the same.
+        // A second thread stores the same.
         self.address.store(found, Ordering::Relaxed);
         Some(found)
     }

@@ -1,10 +1,10 @@
-//! How a library's functions become a table whose every call is a `Result`.
+//! How a library's functions become a table in which every call returns a `Result`.
 
 /// Declares a table of functions that are looked up by name when the library is opened.
 ///
 /// `cudarc` supplies the structures and the named values. Its own functions are not used: they panic where a symbol is
 /// missing, and they return Rust enums, which a newer driver's code would make undefined behaviour. Here a code is a
-/// number, and a missing symbol is the error that `missing` makes of its name.
+/// number, and a missing symbol is the error that `missing` returns for its name.
 macro_rules! functions {
     (
         $(#[$meta:meta])*

@@ -304,7 +304,7 @@ impl Device {
         ))
     }
 
-    /// What stands where a gfx name would: the compiler's name for this device's machine code, e.g. `sm_90`.
+    /// The counterpart of a gfx name: the compiler's name for this device's machine code, e.g. `sm_90`.
     pub(crate) fn architecture(&self) -> Result<String> {
         let (major, minor) = self.capability()?;
         Ok(format!("sm_{major}{minor}"))

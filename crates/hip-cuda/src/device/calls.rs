@@ -10,7 +10,7 @@ use crate::error::{INVALID, Result, not_null, store};
 use crate::table::calls;
 
 impl Device {
-    /// What the driver says about one of its own attributes.
+    /// The driver's value for one of its own attributes.
     pub(super) fn cuda_attribute(
         &self,
         attribute: cudarc::driver::sys::CUdevice_attribute,

@@ -26,7 +26,7 @@ pub(crate) struct Device {
     context: OnceLock<Shared>,
 }
 
-/// A context is no thread's own.
+/// A context belongs to no thread.
 struct Shared(Context);
 // SAFETY: a handle that the driver locks itself ("the CUDA driver API is thread-safe").
 unsafe impl Send for Shared {}
@@ -99,8 +99,8 @@ pub(crate) fn by_ordinal(ordinal: c_int) -> Result<&'static Device> {
 
 /// The driver, with the context of the thread's device made current.
 ///
-/// It is set on every call, not remembered: other CUDA code in the thread may have set another. HIP has no such thing as
-/// a thread without a device, so neither has this.
+/// It is set on every call, not remembered: other CUDA code in the thread may have set another. In HIP every thread has
+/// a device, so here too.
 pub(crate) fn here() -> Result<&'static Driver> {
     let driver = cu()?;
     let context = current()?.context()?;

@@ -21,7 +21,7 @@ fn allocate(bytes: usize) -> Result<*mut c_void> {
     Ok(pointer(found))
 }
 
-/// Rows of `width` bytes at the distance that the device likes best.
+/// Rows of `width` bytes at the distance that the device prefers.
 fn pitched(width: usize, height: usize, element: c_uint) -> Result<(*mut c_void, usize)> {
     let driver = here()?;
     if width == 0 || height == 0 {
@@ -47,7 +47,7 @@ calls! {
         }
         driver.cuMemFree_v2(address(at))
     }
-    /// Device memory that host and device see in order, or that signals lie in, is AMD's alone.
+    /// Device memory that host and device see in order, or that holds signals, exists only on AMD.
     fn hipExtMallocWithFlags(out: *mut *mut c_void, bytes: usize, flags: c_uint) {
         not_null!(out);
         if flags != hip_sys::hipDeviceMallocDefault {

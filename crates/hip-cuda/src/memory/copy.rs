@@ -9,7 +9,7 @@ use crate::device::{by_ordinal, here};
 use crate::error::{INVALID, Result};
 use crate::table::calls;
 
-/// Addresses tell by themselves where memory lies, so the kind is only checked.
+/// The addresses themselves show where memory lies, so the kind is only checked.
 pub(super) fn check_kind(kind: hipMemcpyKind) -> Result {
     match kind {
         hipMemcpyKind::hipMemcpyHostToHost

@@ -1,8 +1,8 @@
-//! Memory and semaphores of other APIs, given as file descriptors.
+//! Memory and semaphores of other APIs, imported by file descriptors.
 //!
-//! CUDA takes a descriptor that it imports; HIP on Linux leaves it with the caller (hipamd/src/hip_memory.cpp,
-//! `hipImportExternalMemory`). So CUDA is given a duplicate. It keeps that if the import succeeds, and closes it if the descriptor is no
-//! memory (seen with driver 580); other refusals leave it open.
+//! CUDA takes over a descriptor that it imports; HIP on Linux leaves it with the caller (hipamd/src/hip_memory.cpp,
+//! `hipImportExternalMemory`). So CUDA gets a duplicate. It keeps that if the import succeeds, and closes it if the
+//! descriptor is no memory (seen with driver 580); other refusals leave it open.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};

@@ -13,7 +13,7 @@ use crate::device::here;
 use crate::error::{INVALID, Result, not_null, store};
 use crate::table::calls;
 
-/// The flags that speak about coherence or NUMA have no counterpart: CUDA's page-locked memory is always coherent.
+/// The flags about coherence or NUMA have no counterpart: CUDA's page-locked memory is always coherent.
 fn host_flags(hip: c_uint) -> Result<c_uint> {
     let known = hipHostMallocPortable
         | hipHostMallocMapped

@@ -1,4 +1,4 @@
-//! What HIP says about a pointer.
+//! What HIP reports about a pointer.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -14,7 +14,7 @@ use crate::table::calls;
 
 /// One attribute of an address, `Err` where the driver does not know the address.
 ///
-/// `T` must be the type that the driver's documentation gives the attribute.
+/// `T` must be the attribute's type in the driver's documentation.
 fn attribute<T: Default>(of: *const c_void, which: Cu) -> Result<T> {
     let mut value = T::default();
     // SAFETY: writes one value of the attribute's type; the address is only looked up.
@@ -24,7 +24,7 @@ fn attribute<T: Default>(of: *const c_void, which: Cu) -> Result<T> {
     Ok(value)
 }
 
-/// Where the memory lies that an address names.
+/// Where the memory at an address lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Page-locked, so known to the driver.

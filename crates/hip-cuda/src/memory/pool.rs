@@ -1,4 +1,4 @@
-//! Memory in stream order, from pools.
+//! Stream-ordered memory, from pools.
 
 use std::ffi::{c_int, c_void};
 

@@ -12,7 +12,7 @@ use crate::device::here;
 use crate::error::{INVALID, Result, UNSUPPORTED, not_null};
 use crate::table::calls;
 
-/// How the driver's structures name the place of an address. Memory that it does not know is the host's.
+/// The driver's memory type for an address. Memory that it does not know belongs to the host.
 fn kind_of(at: *const c_void) -> Result<CUmemorytype> {
     Ok(match place(at)? {
         Place::Unknown | Place::Host => CUmemorytype::CU_MEMORYTYPE_HOST,
@@ -20,7 +20,7 @@ fn kind_of(at: *const c_void) -> Result<CUmemorytype> {
     })
 }
 
-/// A rectangle of bytes, as HIP's arguments give it.
+/// A rectangle of bytes, by HIP's arguments.
 struct Rectangle {
     to: *mut c_void,
     to_pitch: usize,

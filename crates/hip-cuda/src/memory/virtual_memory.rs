@@ -17,7 +17,7 @@ use crate::device::here;
 use crate::error::{INVALID, Result, not_null, store};
 use crate::table::calls;
 
-/// HIP's handle is a pointer that nobody follows, CUDA's a number.
+/// HIP's handle is a pointer that is never dereferenced, CUDA's a number.
 fn physical(handle: hipMemGenericAllocationHandle_t) -> Physical {
     handle.addr() as Physical
 }
@@ -26,7 +26,7 @@ fn handle(physical: Physical) -> hipMemGenericAllocationHandle_t {
     std::ptr::without_provenance_mut(physical as usize)
 }
 
-/// The caller's properties as CUDA has them: it reads, and wants to be zero, four bytes that are padding to HIP.
+/// The caller's properties for CUDA, which reads, and requires to be zero, four bytes that are padding in HIP.
 ///
 /// # Safety
 /// `props` is not null and filled.
@@ -93,7 +93,7 @@ calls! {
         some(bytes)?;
         here()?.cuMemMap(address(at), bytes, offset, physical(memory), flags)
     }
-    /// CUDA leaves it to the caller that no work uses the range; HIP waits for it (hipamd/src/hip_vm.cpp).
+    /// CUDA leaves it to the caller to ensure that no work uses the range; HIP waits for it (hipamd/src/hip_vm.cpp).
     fn hipMemUnmap(at: *mut c_void, bytes: usize) {
         not_null!(at);
         some(bytes)?;

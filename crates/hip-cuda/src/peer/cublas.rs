@@ -50,7 +50,7 @@ pub struct Product {
     pub c: *mut Complex,
 }
 
-/// A handle of cuBLAS on one stream, scalars on the host.
+/// A cuBLAS handle on one stream, scalars on the host.
 #[derive(Debug)]
 pub struct Cublas(Raw);
 
@@ -109,7 +109,7 @@ impl Cublas {
 
 impl Drop for Cublas {
     fn drop(&mut self) {
-        // SAFETY: a live handle that nobody uses any more; a refusal leaves it to the process's end.
+        // SAFETY: a live handle that nothing uses any more; a refusal leaves it to the process's end.
         let _ = unsafe { cublasDestroy_v2(self.0) };
     }
 }

@@ -80,7 +80,7 @@ impl Cufft {
 
 impl Drop for Cufft {
     fn drop(&mut self) {
-        // SAFETY: a live plan that nobody uses any more.
+        // SAFETY: a live plan that nothing uses any more.
         let _ = unsafe { cufftDestroy(self.0) };
     }
 }

@@ -1,4 +1,4 @@
-//! NVIDIA's own libraries, called as they are: what a program without this workspace would call, to measure against.
+//! NVIDIA's own libraries, called directly, as a program without this workspace would: to measure against.
 //!
 //! Nothing in the tables goes through here. Streams and pointers are those of the tables, which are the driver's.
 
@@ -8,12 +8,12 @@ mod cufft;
 pub use cublas::{Cublas, Product};
 pub use cufft::Cufft;
 
-/// A call that was refused, or a library that is not there, on one line.
+/// A refused call or a missing library, on one line.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);
 
-/// What a call of a peer answers.
+/// The result of a peer's call.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Declares a function of a library that is looked up when it is first called.

@@ -21,10 +21,10 @@ use options::Output;
 const PRELUDE: &CStr =
     crate::cuda::c_name(concat!(include_str!("../../kernels/prelude.cuh"), "\0"));
 
-/// The header that every HIPRTC source includes without saying so.
+/// The header that every HIPRTC source includes implicitly.
 const PRELUDE_NAME: &CStr = c"hip/hip_runtime.h";
 
-/// Headers that a source may include although all of it is there already.
+/// Headers that a source may include although their content is built in.
 const EMPTY: &[&CStr] = &[
     c"hip/hip_runtime_api.h",
     c"hip/hip_complex.h",
@@ -370,7 +370,7 @@ unsafe extern "C" fn get_lowered_name(
     })
 }
 
-/// NVRTC's version, which is what a cache of compiled code has to know.
+/// NVRTC's version, which a cache of compiled code must know.
 unsafe extern "C" fn version(major: *mut c_int, minor: *mut c_int) -> hiprtcResult {
     entry(|| {
         if major.is_null() || minor.is_null() {
@@ -400,7 +400,8 @@ unsafe extern "C" fn get_error_string(code: hiprtcResult) -> *const c_char {
     .as_ptr()
 }
 
-/// The machine code of a source of ours, which is in CUDA's own dialect; `options` are NVRTC's and name the architecture.
+/// The machine code of one of our sources, which is in CUDA's own dialect; `options` are NVRTC's and name the
+/// architecture.
 pub(crate) fn machine_code(source: &CStr, name: &CStr, options: &[&CStr]) -> Result<Vec<u8>> {
     let nvrtc = compiler()?;
     let mut raw = ptr::null_mut();
@@ -427,7 +428,7 @@ pub(crate) fn machine_code(source: &CStr, name: &CStr, options: &[&CStr]) -> Res
     Ok(code)
 }
 
-/// The table of HIPRTC's functions.
+/// The HIPRTC function table.
 pub(crate) const fn api() -> hip_sys::RtcApi {
     let mut api = hip_sys::RtcApi::EMPTY;
     api.hiprtcCreateProgram = Some(create_program);

@@ -1,4 +1,4 @@
-//! Options of `hiprtcCompileProgram`, which speak to clang, as NVRTC's.
+//! Options of `hiprtcCompileProgram`, which address clang, as NVRTC options.
 
 use std::ffi::CString;
 
@@ -54,7 +54,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "--gpu-max-threads-per-block=",
 ];
 
-/// `own` answers the device's architecture, used where none is asked for.
+/// `own` returns the device's architecture, used where the options name none.
 pub(crate) fn translate(
     given: &[String],
     own: impl FnOnce() -> Option<String>,

@@ -33,7 +33,7 @@ impl<T: Scalar> Triangles<T> {
         }
     }
 
-    /// Looks at the arguments of a routine that works in place; `None` if there is nothing left to do.
+    /// Checks the arguments of a routine that works in place; `None` if there is nothing left to do.
     ///
     /// # Safety
     /// As [`Triangles::factor`].
@@ -133,8 +133,8 @@ impl<T: Scalar> Triangles<T> {
         }
     }
 
-    /// cuSOLVER does not look at what it divides by: a singular factor's `info` is ours, and a matrix that went through cuSOLVER is left
-    /// full of infinities.
+    /// cuSOLVER does not check its divisors: this crate sets a singular factor's `info`, and cuSOLVER leaves such a
+    /// matrix full of infinities.
     ///
     /// # Safety
     /// As [`Triangles::factor`].

@@ -1,4 +1,4 @@
-//! What rocSOLVER's potri finds on the diagonal and cuSOLVER's does not look for.
+//! The zero diagonal elements that rocSOLVER's potri finds and cuSOLVER's does not look for.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
@@ -23,7 +23,7 @@ struct Loaded(hipFunction_t);
 // SAFETY: a handle that belongs to no thread ("the CUDA driver API is thread-safe").
 unsafe impl Send for Loaded {}
 
-/// Where the first zero is, counted from 1, or 0: written in stream order to memory of the answer's.
+/// Where the first zero is, counted from 1, or 0: written in stream order to memory of the returned value.
 ///
 /// # Safety
 /// `a` is a matrix of `n` rows and columns in valid device memory.

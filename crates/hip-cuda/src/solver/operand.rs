@@ -1,4 +1,4 @@
-//! The matrices of a batch, however they are given.
+//! The matrices of a batch, in either form.
 
 use rocblas_sys::{rocblas_int, rocblas_status as Status, rocblas_stride};
 

@@ -13,8 +13,8 @@ use crate::blas::{Result, from_hip};
 use crate::cuda::driver::Driver;
 use crate::memory::{address, pointer};
 
-/// Bytes that a handle keeps for its next routine: the device's own pool gives everything back whenever a stream is waited for, and
-/// mapping a large piece anew takes longer than the work that needs it.
+/// Bytes that a handle keeps for its next routine: the device's own pool releases everything at each wait for a stream,
+/// and mapping a large piece anew takes longer than the work that needs it.
 const KEPT: u64 = 512 << 20;
 /// CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 const RELEASE_THRESHOLD: c_uint = 4;

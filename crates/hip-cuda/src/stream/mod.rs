@@ -21,7 +21,7 @@ fn create(out: *mut hipStream_t, flags: c_uint, priority: c_int) -> Result {
     unsafe { here()?.cuStreamCreateWithPriority(out, flags, priority) }
 }
 
-/// What a callback of HIP needs behind one of CUDA: the code comes in CUDA's numbers.
+/// The state of a HIP callback behind a CUDA callback: the code arrives in CUDA's numbers.
 struct Callback {
     function: unsafe extern "C" fn(hipStream_t, hip_sys::hipError_t, *mut c_void),
     data: *mut c_void,
@@ -46,7 +46,7 @@ calls! {
     fn hipStreamCreateWithPriority(out: *mut hipStream_t, flags: c_uint, priority: c_int) {
         create(out, flags, priority)
     }
-    /// Work that is queued still runs; only the handle goes. The default streams are nobody's to destroy.
+    /// Queued work still runs; only the handle goes. The default streams cannot be destroyed.
     fn hipStreamDestroy(stream: hipStream_t) {
         if stream.addr() <= 2 {
             return Err(hip_sys::hipError_t::hipErrorInvalidHandle);

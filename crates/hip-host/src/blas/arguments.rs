@@ -48,7 +48,7 @@ macro_rules! int {
 }
 int!(i32, i64);
 
-/// All sizes at once: one negative makes the call's size invalid.
+/// All sizes at once: one negative size makes the call's size invalid.
 pub(crate) fn sizes<I: Int, const N: usize>(values: [I; N]) -> Outcome<[usize; N]> {
     let mut out = [0; N];
     for (out, value) in out.iter_mut().zip(values) {
@@ -201,8 +201,7 @@ impl<T: Scalar> Strided<*mut T> {
     }
 }
 
-/// A pointer that crosses to the stream's thread. What may be done with it is decided where it is
-/// used.
+/// A pointer that crosses to the stream's thread. Its permitted use is decided where it is used.
 #[derive(Clone, Copy)]
 pub(crate) struct Carried<P>(pub(crate) P);
 
@@ -218,8 +217,8 @@ impl<P: Copy> Carried<P> {
     }
 }
 
-/// The scalar that `ptr` points at, by the handle's pointer mode. In device mode the call waits
-/// until the stream has come to this point, as the real library does for level 3.
+/// The scalar that `ptr` points at, by the handle's pointer mode. In device mode the call waits until the stream has
+/// reached this point, as the real library does for level 3.
 ///
 /// # Safety
 /// In host mode `ptr` is readable.
@@ -244,8 +243,8 @@ pub(crate) unsafe fn scalar<T: Copy + Send + 'static>(
         .map_err(|_| rocblas_status::rocblas_status_internal_error)
 }
 
-/// Ends the work in a way that makes it the asynchronous error of its stream. Nothing is wrong in
-/// this library, so a panic hook has nothing to tell.
+/// Ends the work in a way that makes it the asynchronous error of its stream. Nothing is wrong in this library, so a
+/// panic hook has nothing to report.
 pub(crate) fn fail_in_stream(reason: String) -> ! {
     std::panic::resume_unwind(Box::new(reason))
 }

@@ -1,4 +1,4 @@
-//! A batch of equally shaped matrices, however their places are given.
+//! A batch of equally shaped matrices, by either kind of place.
 
 use rocblas_sys::rocblas_status;
 
@@ -118,7 +118,7 @@ impl<T> Batch<T> {
     /// the stream, as on the device. To be called in stream order.
     ///
     /// # Safety
-    /// `check` said yes, and freeing device memory waits for the stream.
+    /// `check` succeeded, and freeing device memory waits for the stream.
     pub(crate) unsafe fn check_in_stream(&self, call: &str, argument: &str) {
         if self.is_empty() || self.strided().is_some() {
             return;
@@ -174,7 +174,7 @@ impl<T> Batch<T> {
     unsafe fn ptr(&self, i: usize) -> *mut T {
         match self.place {
             Place::Strided(ptr, stride) => ptr.wrapping_offset(stride as isize * i as isize),
-            // The array of matrices without elements may be null: nobody checked it.
+            // The array of matrices without elements may be null: it was not checked.
             Place::Array(_) if self.is_empty() => std::ptr::null_mut(),
             // SAFETY: the caller's promise: the array has an element for each matrix.
             Place::Array(array) => unsafe { array.add(i).read_unaligned() },

@@ -1,5 +1,4 @@
-//! How the C functions of a family are written down: one macro for the signature, one line for the
-//! names.
+//! How a family of C functions is defined: one macro for the signature, one line for the names.
 
 /// Calls the macro `$entry` for the four element types and both integer types. Each call gets the
 /// function's name, its integer type, the element's type in C and here (the same layout).

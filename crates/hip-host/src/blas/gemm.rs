@@ -140,7 +140,7 @@ unsafe fn strided<T: Scalar, I: Int>(
     let (product, [op_a, op_b]) = (call.product, call.ops);
     enqueue(&call.handle, name, move || {
         // SAFETY: the shapes are those that were checked, inside memory that the device can reach;
-        // that nobody else touches them is the caller's promise, and results of one batch do not
+        // the caller promises that nothing else touches them, and results of one batch do not
         // overlap.
         unsafe {
             product.run(count, |i| {

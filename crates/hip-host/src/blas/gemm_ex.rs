@@ -210,7 +210,7 @@ impl Call {
         }
     }
 
-    /// All matrices of the type that is computed in.
+    /// All matrices have the compute type.
     ///
     /// # Safety
     /// As for [`gemm_ex`].
@@ -220,14 +220,14 @@ impl Call {
         let Some(update) = self.update::<T, T, T>(scalars)? else {
             return Ok(());
         };
-        // SAFETY: everything in use was checked, but for the matrices that an array names; that
-        // nobody else touches them is the caller's promise.
+        // SAFETY: everything in use was checked, but for the matrices that an array names; the
+        // caller promises that nothing else touches them.
         enqueue(&self.handle, self.name, move || unsafe {
             update.run_uniform(self.name);
         })
     }
 
-    /// Operands of less precision than is computed in.
+    /// Operands of less precision than the compute type.
     ///
     /// # Safety
     /// As for [`gemm_ex`].

@@ -74,8 +74,8 @@ unsafe fn gemv<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>
             ld: lda,
             op,
         };
-        // SAFETY: `check` looked at all that is touched here; that nobody else touches it is the
-        // caller's promise.
+        // SAFETY: `check` looked at all that is touched here; the caller promises that nothing else
+        // touches it.
         unsafe { compute((rows, cols), alpha, a, x, beta, y) };
     };
     // SAFETY: the caller's promise for `alpha` and `beta`.

@@ -71,8 +71,8 @@ unsafe fn ger<T: Scalar, I: Int>(
             ptr: matrix.get(),
             ld: lda,
         };
-        // SAFETY: `check` looked at all that is touched here; that nobody else touches it is the
-        // caller's promise.
+        // SAFETY: `check` looked at all that is touched here; the caller promises that nothing else
+        // touches it.
         let x: Vec<T> = (0..m).map(|i| unsafe { x.at(i).read() }).collect();
         schedule::for_each(n, m.saturating_mul(n).saturating_mul(8), |col| {
             // SAFETY: as above.

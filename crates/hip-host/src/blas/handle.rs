@@ -112,8 +112,7 @@ pub(crate) fn current(handle: rocblas_handle) -> Outcome<Handle> {
     Ok(handle)
 }
 
-/// Waits for all that was enqueued on the handle's stream. Errors stay there for whoever
-/// synchronises.
+/// Waits for all work on the handle's stream. Errors stay there for the next synchronisation.
 fn drain(stream: hipStream_t) {
     let mark = stream::find(stream).and_then(|stream| {
         stream.submit("rocblas_destroy_handle", Vec::new(), Box::new(|| Ok(())))

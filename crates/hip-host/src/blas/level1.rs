@@ -1,7 +1,7 @@
 //! axpy, scal, copy and swap: `rocblas_{s,d,c,z}…`, `rocblas_{cs,zd}scal` and their `_64` forms.
 //!
 //! Level 1 has quick returns where the other levels have errors: no elements, or none because the
-//! number is negative, is success before any pointer is looked at (rocBLAS:
+//! number is negative, is success before any pointer is checked (rocBLAS:
 //! library/src/blas1/rocblas_axpy.hpp and its neighbours).
 
 use std::ops::Mul;
@@ -74,7 +74,7 @@ unsafe fn axpy<T: Scalar, I: Int>(
         for_pieces(n, |range| {
             for i in range {
                 // SAFETY: both vectors were checked to be device memory, and no two results are in
-                // one place; that nobody else touches them is the caller's promise.
+                // one place; the caller promises that nothing else touches them.
                 unsafe {
                     let y = y.at(i);
                     y.write(alpha * x.at(i).read() + y.read());
@@ -112,8 +112,8 @@ unsafe fn scal<T: Scalar + Mul<S, Output = T>, S: Scalar, I: Int>(
     let work = move |[alpha]: [S; 1]| {
         for_pieces(n, |range| {
             for i in range {
-                // SAFETY: checked to be device memory; that nobody else touches it is the caller's
-                // promise.
+                // SAFETY: checked to be device memory; the caller promises that nothing else
+                // touches it.
                 unsafe {
                     let x = x.at(i);
                     x.write(x.read() * alpha);
@@ -160,8 +160,8 @@ unsafe fn pairwise<T: Scalar, I: Int>(
     enqueue(&handle, name, move || {
         for_pieces(n, |range| {
             for i in range {
-                // SAFETY: both vectors were checked to be device memory and not to meet; that
-                // nobody else touches them is the caller's promise.
+                // SAFETY: both vectors were checked to be device memory and not to meet; the caller
+                // promises that nothing else touches them.
                 unsafe { step(x.at(i), y.at(i)) };
             }
         });

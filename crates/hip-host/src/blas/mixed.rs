@@ -1,5 +1,5 @@
 //! The arithmetic of gemm_ex: a product whose result goes elsewhere than to `C`, of elements that
-//! may be narrower than what is computed in.
+//! may be narrower than the compute type.
 
 use faer::Mat;
 use half::{bf16, f16};
@@ -76,7 +76,7 @@ impl<In: Narrow<W>, Out: Narrow<W>, W: Scalar> Update<In, Out, W> {
 
     /// # Safety
     /// The batches were checked, those that the scalars say are used. Called in stream order, and
-    /// nobody else touches their matrices.
+    /// nothing else touches their matrices.
     pub(super) unsafe fn run_mixed(&self, name: &str) {
         let Product { m, n, k, .. } = self.product;
         // SAFETY: the caller's promise.
@@ -176,7 +176,7 @@ impl<T: Scalar> Update<T, T, T> {
     }
 }
 
-/// The stored matrix in the type that is computed in.
+/// The stored matrix in the compute type.
 ///
 /// # Safety
 /// It is readable with this shape.

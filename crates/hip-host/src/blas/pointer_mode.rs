@@ -34,8 +34,7 @@ fn on_host(handle: &Handle) -> bool {
 /// asynchronous error, as a fault on the device would be.
 ///
 /// # Safety
-/// In host mode the pointers that are not null are readable. `work` may be called if `check` said
-/// yes.
+/// In host mode the pointers that are not null are readable. `work` may be called if `check` succeeded.
 pub(crate) unsafe fn with_scalars<T: Copy + Send + Sync + 'static, const N: usize>(
     handle: &Handle,
     call: &'static str,

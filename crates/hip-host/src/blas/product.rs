@@ -99,7 +99,7 @@ impl<T: Scalar> Product<T> {
         } else {
             Accum::Add
         };
-        // SAFETY: the caller's promise: shapes, initialised operands, and a `C` that nobody else
+        // SAFETY: the caller's promise: shapes, initialised operands, and a `C` that nothing else
         // touches.
         unsafe {
             if accumulate == Accum::Add {

@@ -1,4 +1,4 @@
-//! What the device of a call can reach, and what the call is going to touch.
+//! What the device of a call can reach, and what the call will touch.
 //!
 //! A call begins with its handle, whose stream says which device computes. From then on the thread that makes the call
 //! checks memory for that device, and keeps what it found until the work is put into the stream. The work itself checks

@@ -76,7 +76,7 @@ unsafe fn dot<T: Scalar, I: Int>(
     }
 }
 
-/// Checks the vector of a reduction over one vector and delivers what `value` says of it.
+/// Checks the vector of a reduction over one vector and delivers what `value` returns for it.
 ///
 /// # Safety
 /// As for [`dot`].

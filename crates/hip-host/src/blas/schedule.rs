@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use crate::launch::pool;
 
-/// Below this many floating point operations a hand-over to the pool costs more than it brings.
+/// Below this many floating point operations a hand-over to the pool costs more than it gains.
 const WORTH_SHARING: usize = 1 << 19;
 
 /// Chunks per thread: enough to even out a core that is slowed down, few enough for their cost not
@@ -42,7 +42,7 @@ pub(crate) fn for_pieces(len: usize, work: impl Fn(Range<usize>) + Sync) {
     });
 }
 
-/// The sum of what `work` says of consecutive ranges that cover `0..len`, added in their order.
+/// The sum of what `work` returns for consecutive ranges that cover `0..len`, added in their order.
 pub(crate) fn sum_pieces<T: Copy + Send + Sync>(
     len: usize,
     zero: T,

@@ -10,7 +10,7 @@ use crate::frame;
 /// `Err` holds the status to return; a quick return is `Ok`.
 pub(crate) type Outcome<T = ()> = Result<T, rocblas_status>;
 
-/// Runs the body of the entry point `name`, which is told its name.
+/// Runs the body of the entry point `name`, which receives its name.
 pub(crate) fn entry(
     name: &'static str,
     body: impl FnOnce(&'static str) -> Outcome,
@@ -18,7 +18,7 @@ pub(crate) fn entry(
     frame::run(name, || body(name))
 }
 
-/// rocBLAS' translation of HIP's errors.
+/// rocBLAS' translation of HIP errors.
 pub(crate) fn from_hip(error: hipError_t) -> Outcome {
     Err(match error {
         hipError_t::hipSuccess => return Ok(()),

@@ -104,7 +104,7 @@ unsafe fn rank_k<T: Scalar, S: Copy + Send + 'static, I: Int>(
     enqueue(&handle, name, move || {
         let (a, c) = matrices.get();
         // SAFETY: the shapes are those that were checked, inside memory that the device can reach;
-        // that nobody else touches them is the caller's promise.
+        // the caller promises that nothing else touches them.
         unsafe { update.run(a.source(op, 0), c.target(0)) };
     })
 }

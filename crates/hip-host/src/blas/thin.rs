@@ -31,8 +31,8 @@ pub(crate) struct Packed<T> {
 
 impl<T: Scalar> Packed<T> {
     /// # Safety
-    /// The `k` x `n` elements of `b` (after its operation) are readable, and `suits` said yes to
-    /// these sizes.
+    /// The `k` x `n` elements of `b` (after its operation) are readable, and `suits` returned true
+    /// for these sizes.
     pub(crate) unsafe fn new(b: Source<T>, n: usize, k: usize, alpha: T) -> Self {
         let mut values = [T::ZERO; MAX_COLS * MAX_DEPTH];
         for p in 0..k {

@@ -1,7 +1,7 @@
 //! `rocblas_{set,get}_{vector,matrix}`, also `..._async`, each also `_64`: copies between the host and the device.
 //!
-//! Checks in the order of rocBLAS' `library/src/rocblas_auxiliary.cpp`, which leaves the rest to HIP. There an error of
-//! HIP's is printed and the call succeeds; here it is the call's status too, since a copy that did not happen must not
+//! Checks in the order of rocBLAS' `library/src/rocblas_auxiliary.cpp`, which leaves the rest to HIP. There a HIP error
+//! is printed and the call succeeds; here it is the call's status too, since a copy that did not happen must not
 //! read as one that did.
 
 use std::ffi::c_void;
@@ -21,7 +21,7 @@ struct Columns {
     pitches: (i64, i64),
 }
 
-/// What a call asks for: elements of `size` bytes. A vector is a matrix of one row.
+/// A call's request: elements of `size` bytes. A vector is a matrix of one row.
 struct Call {
     rows: i64,
     cols: i64,

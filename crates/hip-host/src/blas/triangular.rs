@@ -57,7 +57,7 @@ impl<T: Scalar> Seen<T> {
     /// The columns `from..from + cols`.
     ///
     /// # Safety
-    /// They are readable and nobody writes them during `'a`.
+    /// They are readable and nothing writes them during `'a`.
     unsafe fn read<'a>(self, from: usize, cols: usize) -> MatRef<'a, T> {
         let (first, rows, across) = self.columns(from);
         // SAFETY: the caller's promise; the strides address the stored matrix.
@@ -69,7 +69,7 @@ impl<T: Scalar> Seen<T> {
     /// The columns `from..from + cols`.
     ///
     /// # Safety
-    /// They are writable and nobody else touches them during `'a`.
+    /// They are writable and nothing else touches them during `'a`.
     unsafe fn write<'a>(self, from: usize, cols: usize) -> MatMut<'a, T> {
         let (first, rows, across) = self.columns(from);
         // SAFETY: as for `read`.
@@ -105,7 +105,7 @@ impl Triangle {
     /// and whether they are conjugated.
     ///
     /// # Safety
-    /// The triangle is readable and nobody writes it during `'a`.
+    /// The triangle is readable and nothing writes it during `'a`.
     unsafe fn applied<'a, T: Scalar>(
         &self,
         a: Source<T>,
@@ -123,11 +123,11 @@ impl Triangle {
         (seen, lower, self.op.conj())
     }
 
-    /// `B := alpha op(A)^-1 B`, or `alpha B op(A)^-1`. A zero on the diagonal gives infinities, as
+    /// `B := alpha op(A)^-1 B`, or `alpha B op(A)^-1`. A zero on the diagonal yields infinities, as
     /// in BLAS. `A` is not read if `alpha` is 0, nor is `B`.
     ///
     /// # Safety
-    /// `a` has a readable triangle of the order, `b` has `shape` initialised elements, and nobody
+    /// `a` has a readable triangle of the order, `b` has `shape` initialised elements, and nothing
     /// else touches them.
     pub(crate) unsafe fn solve<T: Scalar>(
         &self,

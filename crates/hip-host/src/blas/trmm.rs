@@ -87,8 +87,8 @@ unsafe fn trmm<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>
         }
     }
     enqueue(&handle, name, move || {
-        // SAFETY: all that is touched here was checked, or is by `..._in_stream`; that nobody else
-        // touches it is the caller's promise.
+        // SAFETY: all that is touched here was checked, or is by `..._in_stream`; the caller promises that nothing else
+        // touches it.
         unsafe {
             c.check_result_in_stream(name, "C");
             if alpha != T::ZERO {

@@ -79,8 +79,8 @@ unsafe fn trsm<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>
         Ok(true)
     };
     let work = move |[alpha]: [T; 1]| {
-        // SAFETY: `check` looked at all that is touched here, and `..._in_stream` at the rest; that
-        // nobody else touches it is the caller's promise.
+        // SAFETY: `check` looked at all that is touched here, and `..._in_stream` at the rest; the
+        // caller promises that nothing else touches it.
         unsafe {
             b.check_result_in_stream(name, "B");
             if alpha != T::ZERO {

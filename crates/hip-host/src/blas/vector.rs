@@ -37,7 +37,7 @@ impl<T> Vector<T> {
         Self { ptr, n, inc }
     }
 
-    /// The address of element `i`. Means something after `check` or `check_result` said yes.
+    /// The address of element `i`. Meaningful only after `check` or `check_result` succeeded.
     pub(crate) fn at(&self, i: usize) -> *mut T {
         let steps = if self.inc < 0 {
             i as isize - (self.n as isize - 1)

@@ -5,7 +5,7 @@ use faer::{Conj, MatMut, MatRef};
 
 use super::scalar::Scalar;
 
-/// What is done to an operand on reading it.
+/// The operation applied to an operand on reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     None,
@@ -79,7 +79,7 @@ impl<T: Scalar> Source<T> {
     /// separately.
     ///
     /// # Safety
-    /// `rows` x `cols` elements after the operation are readable and nobody writes them during
+    /// `rows` x `cols` elements after the operation are readable and nothing writes them during
     /// `'a`.
     pub(crate) unsafe fn mat<'a>(self, rows: usize, cols: usize) -> MatRef<'a, T> {
         let (row_stride, col_stride) = match self.op {
@@ -110,8 +110,8 @@ pub(crate) struct Target<T> {
     pub(crate) ld: usize,
 }
 
-// SAFETY: as for `Source`; that two threads write different elements is the duty of whoever splits
-// the work.
+// SAFETY: as for `Source`; the code that splits the work ensures that two threads write different
+// elements.
 unsafe impl<T: Send> Send for Target<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Target<T> {}
@@ -125,7 +125,7 @@ impl<T: Scalar> Target<T> {
     }
 
     /// # Safety
-    /// `rows` x `cols` elements are writable and nobody else touches them during `'a`.
+    /// `rows` x `cols` elements are writable and nothing else touches them during `'a`.
     pub(crate) unsafe fn mat<'a>(self, rows: usize, cols: usize) -> MatMut<'a, T> {
         // SAFETY: the caller's promise.
         unsafe { MatMut::from_raw_parts_mut(somewhere(self.ptr), rows, cols, 1, self.ld as isize) }
@@ -135,7 +135,7 @@ impl<T: Scalar> Target<T> {
     /// without reading: what was there may be NaN.
     ///
     /// # Safety
-    /// Those elements are writable, initialised unless `beta == 0`, and nobody else touches them.
+    /// Those elements are writable, initialised unless `beta == 0`, and nothing else touches them.
     pub(crate) unsafe fn scale(
         self,
         beta: T,

@@ -34,7 +34,7 @@ pub(crate) unsafe extern "C" fn init(flags: c_uint) -> hipError_t {
     })
 }
 
-/// The version of the real library that this one is a model of: HIP of ROCm 6.4.3.
+/// The version of the real library that this one models: HIP of ROCm 6.4.3.
 const VERSION: c_int = 60_443_484;
 
 fn version(call: &'static str, out: *mut c_int) -> hipError_t {

@@ -36,7 +36,7 @@ pub(crate) fn check_context(context: hipCtx_t) -> Result {
         .map_err(|_| hipError_t::hipErrorInvalidValue)
 }
 
-/// As [`by_ordinal`], with the code that context calls answer for a device that is not there.
+/// As [`by_ordinal`], with the code that context calls return for a missing device.
 fn device(ordinal: hipDevice_t, otherwise: hipError_t) -> Result<&'static Device> {
     by_ordinal(ordinal).map_err(|_| otherwise)
 }

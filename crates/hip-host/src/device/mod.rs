@@ -1,4 +1,4 @@
-//! Devices: how many, what they say of themselves, and which one a thread works with.
+//! Devices: how many, what they report about themselves, and which one a thread works with.
 
 mod attributes;
 mod calls;
@@ -115,7 +115,7 @@ impl Device {
 /// gfx9's compute capability as HIP reports it.
 const CAPABILITY: (c_int, c_int) = (9, 0);
 
-/// What stands where a gfx name would, unless `HIP_HOST_ARCHITECTURE` is set: programs written for AMD's chips choose
+/// The counterpart of a gfx name, unless `HIP_HOST_ARCHITECTURE` is set: programs written for AMD's chips choose
 /// code by it, and some start on no other.
 pub(crate) fn architecture() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();

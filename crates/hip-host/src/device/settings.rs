@@ -1,4 +1,4 @@
-//! What a program may set on a device, and setting it back.
+//! What a program may set on a device, and its reset.
 
 use std::ffi::{c_int, c_uint};
 
@@ -31,7 +31,7 @@ impl Default for Settings {
 }
 
 impl Device {
-    /// What `hipGetDeviceFlags` tells from now on.
+    /// Sets what `hipGetDeviceFlags` reports from now on.
     pub(super) fn keep_flags(&self, flags: c_uint) {
         self.settings.lock().flags = flags;
     }
@@ -68,9 +68,9 @@ pub(crate) unsafe extern "C" fn get_device_flags(out: *mut c_uint) -> hipError_t
 
 const UNSUPPORTED: hipError_t = hipError_t::hipErrorUnsupportedLimit;
 
-/// Where the limit is kept, if a program may ask for it and set it.
+/// Where the limit is kept, if a program may query and set it.
 ///
-/// ROCm has no size for `printf` to set, tells the bounds of scratch memory and sets none, and calls anything from
+/// ROCm has no size for `printf` to set, reports the bounds of scratch memory and sets none, and calls anything from
 /// `hipLimitRange` on invalid, which it compares as a signed number.
 fn limit_index(limit: hipLimit_t) -> Result<usize> {
     match limit {
@@ -166,8 +166,8 @@ pub(crate) unsafe extern "C" fn device_reset() -> hipError_t {
     })
 }
 
-/// ROCm's older form for programs that look the function up by its plain name: it checks its arguments and, with what the
-/// program wishes for left open, chooses none.
+/// ROCm's older form for programs that look the function up by its plain name: it checks its arguments and, as the
+/// program's wishes are left open, chooses none.
 pub(crate) unsafe extern "C" fn choose_device_r0000(
     out: *mut c_int,
     wish: *const hipDeviceProp_tR0000,

@@ -1,4 +1,4 @@
-//! Nodes of any kind by one call, and nodes in the words of the driver's interface.
+//! Nodes of any kind by one call, and nodes in the terms of the driver's interface.
 
 use std::ffi::c_void;
 
@@ -16,7 +16,7 @@ use crate::memory::copy::from_driver_params;
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
 
-/// What a description of any kind asks for.
+/// The operation that a description of any kind requests.
 ///
 /// # Safety
 /// `params` is null, or a description of the kind that it says, writable.

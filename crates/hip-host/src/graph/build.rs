@@ -1,4 +1,4 @@
-//! Making graphs, and asking what is in them.
+//! Making graphs, and querying their contents.
 
 use std::ffi::{CStr, c_char, c_uint, c_void};
 use std::fmt::Write;

@@ -113,7 +113,7 @@ impl GraphMemory {
         was_live
     }
 
-    /// Of the device that the memory was asked for on.
+    /// Of the device on which the memory was requested.
     fn account(&self) -> &'static Account {
         let ordinal = self.params.given.poolProps.location.id;
         &accounts()[usize::try_from(ordinal).unwrap_or(0)]
@@ -235,7 +235,7 @@ pub(crate) fn is_of_graph(base: usize) -> bool {
     find(base).is_some()
 }
 
-/// Frees a graph's memory for the program.
+/// Frees a graph's memory on behalf of the program.
 ///
 /// # Errors
 /// `hipErrorInvalidValue` if no launch allocated it, or it was freed already.
@@ -387,7 +387,7 @@ pub(crate) unsafe extern "C" fn graph_mem_free_node_get_params(
     })
 }
 
-/// Says why a launch cannot be: memory of the last one was not released.
+/// Reports why a launch is impossible: memory of the last one was not released.
 pub(super) fn refuse_live(call: &str, memory: &GraphMemory) -> hipError_t {
     log::refused(
         call,

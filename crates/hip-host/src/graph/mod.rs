@@ -1,4 +1,4 @@
-//! Graphs: work described once and done any number of times.
+//! Graphs: work described once and run any number of times.
 //!
 //! | module | what |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | `memory` | memory that belongs to a graph |
 //! | `plan` | which operations run side by side |
 //! | `exec` | graphs made ready, launched, changed and updated |
-//! | `capture` | what streams are told, recorded as a graph |
+//! | `capture` | calls on streams, recorded as a graph |
 //!
 //! A launch puts a chain of nodes into its stream, and other branches into helper streams that it borrows, at most seven; so
 //! branches run side by side, and every wait between nodes is kept. The launch is done when all are.

@@ -22,7 +22,7 @@ static NODES: Handles<Node> = Handles::new();
 pub(crate) struct Graph {
     pub(super) token: usize,
     parts: Mutex<Parts>,
-    /// Memory that was told to a caller who asked for a node's parameters.
+    /// Memory returned to a caller that queried a node's parameters.
     told: Mutex<Vec<Told>>,
     /// Whether something was made ready from it, which a graph with memory of its own allows once.
     was_made_ready: AtomicBool,

@@ -35,8 +35,8 @@ impl Object {
         *self.references.lock() += count;
     }
 
-    /// Gives references back, and ends the object with the last; more than there are change nothing, as on ROCm. Whether
-    /// anything changed.
+    /// Releases references, and ends the object with the last; more than there are change nothing, as on ROCm. Returns
+    /// whether anything changed.
     fn release(&self, count: usize) -> bool {
         let mut references = self.references.lock();
         let Some(left) = references.checked_sub(count) else {
@@ -60,7 +60,7 @@ impl Object {
 pub(super) struct Objects(HashMap<usize, (Arc<Object>, usize)>);
 
 impl Objects {
-    /// As many references again, for a graph's copy.
+    /// The same number of references again, for a graph's copy.
     pub(super) fn share(&self) -> Self {
         for (object, count) in self.0.values() {
             object.retain(*count);

@@ -143,7 +143,7 @@ impl Operation {
     }
 
     /// # Safety
-    /// `params` is null or a description as HIP asks for.
+    /// `params` is null or a description as HIP requires.
     pub(crate) unsafe fn kernel(params: *const hipKernelNodeParams) -> Result<Self> {
         if params.is_null() {
             return Err(INVALID);
@@ -280,7 +280,7 @@ impl Operation {
     }
 }
 
-/// A copy in the words of `hipMemcpy3D`.
+/// A copy in the terms of `hipMemcpy3D`.
 pub(super) fn copy_params(transfer: &Transfer) -> hipMemcpy3DParms {
     let shape = &transfer.shape;
     let side = |address: usize, layout: Layout| {
@@ -305,7 +305,7 @@ pub(super) fn copy_params(transfer: &Transfer) -> hipMemcpy3DParms {
     }
 }
 
-/// A fill in the words of a graph's node, which knows no slices.
+/// A fill in the terms of a graph node, which knows no slices.
 pub(super) fn set_params(filling: &Filling) -> Result<hipMemsetParams> {
     if filling.depth > 1 {
         return Err(hipError_t::hipErrorNotSupported);

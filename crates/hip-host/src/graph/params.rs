@@ -1,4 +1,4 @@
-//! The parameters of nodes: told, and set anew.
+//! The parameters of nodes: queried, and set anew.
 
 use std::ffi::c_void;
 
@@ -13,7 +13,7 @@ use crate::error::{Result, entry, store};
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
 
-/// Answers with what `tell` makes of a node's operation.
+/// Stores what `tell` makes of a node's operation at `out`.
 ///
 /// # Safety
 /// `out` is null or has room for a `T`.

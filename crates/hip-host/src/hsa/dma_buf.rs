@@ -13,8 +13,8 @@ use crate::memory::registry::{self, Kind};
 const ARGUMENT: hsa_status_t = hsa_status_t::HSA_STATUS_ERROR_INVALID_ARGUMENT;
 const ALLOCATION: hsa_status_t = hsa_status_t::HSA_STATUS_ERROR_INVALID_ALLOCATION;
 
-/// The offset has to be used: as on ROCm the descriptor is that of a larger block, and here it never begins with the
-/// memory (runtime/hsa-runtime/core/runtime/runtime.cpp, `DmaBufExport`).
+/// The caller must use the offset: as on ROCm the descriptor is that of a larger block, and here it never begins with
+/// the memory (runtime/hsa-runtime/core/runtime/runtime.cpp, `DmaBufExport`).
 pub(super) unsafe extern "C" fn export(
     ptr: *const c_void,
     bytes: usize,
@@ -80,7 +80,7 @@ pub(super) unsafe extern "C" fn close(descriptor: c_int) -> hsa_status_t {
         // SAFETY: only asked whether it is open.
         let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
         rustix::io::fcntl_getfd(borrowed).map_err(|_| failed)?;
-        // SAFETY: open, and by the C caller's promise one that `export` gave and that nobody else uses.
+        // SAFETY: open, and by the C caller's promise one that `export` gave and that nothing else uses.
         unsafe { rustix::io::close(descriptor) };
         Ok(())
     })

@@ -1,4 +1,4 @@
-//! The used part of HSA: who the agents are and whose an address is.
+//! The used part of HSA: the agents, and the owner of an address.
 //!
 //! Agent 1 is the host, agent 2 + n is HIP device n.
 

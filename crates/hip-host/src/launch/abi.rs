@@ -1,4 +1,4 @@
-//! What a compiled kernel and the model say to each other. `kernels/prelude.hpp` declares the same.
+//! The interface between a compiled kernel and the model. `kernels/prelude.hpp` declares the same.
 
 use std::ffi::c_void;
 
@@ -14,7 +14,7 @@ pub(crate) struct Launch {
     pub(crate) arguments: *const u8,
 }
 
-/// Whom a thread stops for.
+/// What a thread stops for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Stop {
@@ -28,15 +28,16 @@ pub(crate) enum Stop {
 pub(crate) struct Surroundings {
     /// The dynamic shared memory.
     pub(crate) shared: *mut c_void,
-    /// Suspends the calling GPU thread until its warp, block or grid has come as far; null where blocks run as plain loops.
+    /// Suspends the calling GPU thread until its warp, block or grid has reached the same point; null where blocks run
+    /// as plain loops.
     pub(crate) stop: Option<unsafe extern "C" fn(surroundings: *mut Surroundings, kind: Stop)>,
     /// One 16-byte slot for each thread of the block, for shuffles.
     pub(crate) exchange: *mut c_void,
     /// The lanes that took part in the last warp stop.
     pub(crate) lanes: u64,
-    /// Set where a plain loop came upon a barrier, or a launch that is not cooperative upon the grid's.
+    /// Set where a plain loop met a barrier, or a launch that is not cooperative met the grid's.
     pub(crate) missed_barrier: u32,
-    /// Whether all blocks of the grid are there at once.
+    /// Whether all blocks of the grid run at once.
     pub(crate) cooperative: u32,
 }
 

@@ -88,7 +88,7 @@ pub(super) fn run_plain(
     })
 }
 
-/// One GPU thread: what it sees, and how it gives way.
+/// One GPU thread: what it sees, and how it yields.
 #[repr(C)]
 struct Lane {
     here: Surroundings,
@@ -242,7 +242,7 @@ fn run_block(
     Ok(())
 }
 
-/// Lets go on whoever can. Every lane is waiting or done, and done lanes are waited for by nobody, so a block whose
+/// Resumes every lane that can go on. Every lane is waiting or done, and no lane waits for a done one, so a block whose
 /// threads part at a barrier still ends: those at a warp stop go on as one group, and those at the block's barrier when
 /// no other is left. False if all that wait do so for the grid.
 fn release(lanes: &mut [Lane]) -> bool {

@@ -1,6 +1,6 @@
-//! Cooperative launches: all blocks are there at once and may wait for each other.
+//! Cooperative launches: all blocks run at once and may wait for each other.
 //!
-//! Each block has an operating-system thread of its own, so that blocks may also wait for words that others write.
+//! Each block has its own operating-system thread, so that blocks may also wait for words that others write.
 
 use std::ffi::{c_uint, c_void};
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::graph::Operation;
 use crate::module::{self, Function};
 use crate::stream;
 
-/// Where the blocks of a grid wait for each other. A block that has ended is waited for by nobody.
+/// Where the blocks of a grid wait for each other. No block waits for one that has ended.
 pub(super) struct Meeting {
     state: Mutex<State>,
     all_here: Condvar,

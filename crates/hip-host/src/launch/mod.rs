@@ -63,7 +63,7 @@ impl Arguments {
     /// Reads `void* kernelParams[]`.
     ///
     /// # Safety
-    /// `params` holds one pointer to a value for each parameter, as HIP asks of the caller.
+    /// `params` holds one pointer to a value for each parameter, as HIP requires of the caller.
     unsafe fn from_params(parameters: &[Parameter], params: *mut *mut c_void) -> Result<Self> {
         let mut packed = Self::new(parameters);
         for (index, parameter) in parameters.iter().enumerate() {
@@ -81,7 +81,7 @@ impl Arguments {
     /// Reads the packed buffer that `void* extra[]` describes.
     ///
     /// # Safety
-    /// `extra` is a list of key and value pairs ended by `HIP_LAUNCH_PARAM_END`, as HIP asks of the caller.
+    /// `extra` is a list of key and value pairs ended by `HIP_LAUNCH_PARAM_END`, as HIP requires of the caller.
     unsafe fn from_extra(parameters: &[Parameter], extra: *mut *mut c_void) -> Result<Self> {
         let (mut buffer, mut bytes) = (std::ptr::null_mut(), None);
         for pair in 0..=2 {
@@ -204,7 +204,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// A launch as the program asked for it: checked, its parameters copied. It can be done any number of times.
+/// A launch as requested: checked, its parameters copied. It can run any number of times.
 #[derive(Clone)]
 pub(crate) struct Kernel {
     pub(crate) function: usize,

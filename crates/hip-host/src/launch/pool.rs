@@ -1,7 +1,7 @@
 //! The threads that stand for compute units.
 //!
-//! Work is an index range cut into chunks. The thread that brings the work takes chunks too, so work always gets done,
-//! even where no other thread is free or could be started.
+//! Work is an index range cut into chunks. The submitting thread takes chunks too, so work always gets done, even where
+//! no other thread is free or could be started.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use parking_lot::{Condvar, Mutex};
 
-/// How many threads work at most, the bringing thread included.
+/// The maximum number of threads at work, the submitting thread included.
 pub(crate) fn width() -> usize {
     static WIDTH: OnceLock<usize> = OnceLock::new();
     *WIDTH.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
@@ -20,7 +20,7 @@ pub(crate) fn width() -> usize {
 type Body = dyn Fn(Range<u64>) + Sync;
 
 struct Job {
-    /// Valid as long as a chunk is open: the bringing thread does not leave before all are done.
+    /// Valid as long as a chunk is open: the submitting thread does not leave before all are done.
     body: *const Body,
     total: u64,
     grain: u64,

@@ -1,7 +1,7 @@
 //! Stacks for the coroutines of a block.
 //!
 //! Each stack with its guard page is two of the mappings a process may have (65,530 unless an administrator says
-//! otherwise), so on a machine with many processors there must be fewer of them than blocks would like at once: who
+//! otherwise), so on a machine with many processors there must be fewer of them than blocks want at once: a taker that
 //! finds too few waits until a block elsewhere is done.
 
 use corosensei::stack::DefaultStack;
@@ -27,7 +27,7 @@ static STORE: Mutex<Store> = Mutex::new(Store {
 });
 static RETURNED: Condvar = Condvar::new();
 
-/// Stacks on loan; they go back when this goes.
+/// Stacks on loan; dropping this returns them.
 pub(super) struct Stacks(Vec<DefaultStack>);
 
 impl Stacks {

@@ -42,9 +42,9 @@ pub(crate) unsafe extern "C" fn ext_malloc_with_flags(
     })
 }
 
-/// Stores the attribute, or what stands for none where the pointer is unknown; that is an error all the same.
+/// Stores the attribute, or the value for none where the pointer is unknown; that is still an error.
 ///
-/// The widths are ROCm's, which are narrower than some names promise: a caller's variable may be no wider.
+/// The widths are ROCm's, which are narrower than some names suggest: a caller's variable may be no wider.
 ///
 /// # Safety
 /// `out` is null or has room for the attribute's type.

@@ -1,8 +1,8 @@
 //! Memory that lies in a file without a name, so that other processes and other APIs can map it too.
 //!
 //! Such a file stands for a dma-buf. As ROCr cuts small allocations from larger blocks and exports the block
-//! (runtime/hsa-runtime/core/inc/amd_memory_region.h), the memory never begins at the file's first byte: whoever ignores
-//! the offset reads the wrong bytes here too.
+//! (runtime/hsa-runtime/core/inc/amd_memory_region.h), the memory never begins at the file's first byte: code that
+//! ignores the offset reads the wrong bytes here too.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -20,7 +20,7 @@ use crate::log;
 
 /// Where memory begins in its file.
 const LEAD: u64 = 64 << 10;
-/// Memory is looked at in pieces, and what was never written stays a hole.
+/// Memory is scanned in pieces, and what was never written stays a hole.
 const PIECE: usize = 1 << 20;
 
 /// The names of the files that other processes may share, as shown by the system.
@@ -77,7 +77,7 @@ impl Backing {
         Self { file, offset: 0 }
     }
 
-    /// Moves pages into a new file, mapped at the same place.
+    /// Moves pages into a new file, mapped at the same address.
     ///
     /// # Safety
     /// `[start, start + bytes)` are whole pages, mapped for reading and writing, and may be mapped anew.

@@ -1,8 +1,8 @@
-//! Memory of other APIs, given as a file descriptor.
+//! Memory of other APIs, imported by a file descriptor.
 //!
 //! On Linux every handle type is a descriptor, and it stays the caller's (hipamd/src/hip_memory.cpp,
 //! `hipImportExternalMemory`; rocclr/device/rocm/rocmemory.cpp, the interop map). Each mapped pointer is a mapping of its
-//! own, freed by `hipFree`; the imported memory itself is given back by `hipDestroyExternalMemory`. Both are needed.
+//! own, freed by `hipFree`; `hipDestroyExternalMemory` releases the imported memory itself. Both are needed.
 //!
 //! A dma-buf keeps its size. Here a file stands for one. Any process that has the file may truncate it, and then every process that
 //! touches the missing pages gets `SIGBUS`. So the importer seals the file against truncation. It cannot if the exporter made the file

@@ -1,4 +1,4 @@
-//! What HIP says about a pointer.
+//! What HIP reports about a pointer.
 
 use std::ffi::{c_int, c_void};
 

@@ -97,7 +97,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// What other processes have to know of the memory at an address.
+    /// What other processes must know about the memory at an address.
     pub(super) fn of(address: usize) -> Result<Self> {
         // Only HIP's own memory; OpenCL's is not looked for (rocclr/device/device.cpp, `IpcCreate`).
         let allocation = registry::find(address)

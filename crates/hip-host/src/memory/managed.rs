@@ -1,6 +1,7 @@
 //! Managed memory: advice and prefetching.
 //!
-//! All memory of the model is the host's, so nothing moves; what the program said of each range is kept and told again.
+//! All memory of the model is the host's, so nothing moves; the program's advice on each range is kept and reported
+//! back.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::log;
 use crate::stream;
 use crate::strict;
 
-/// What was said about some bytes.
+/// The advice on some bytes.
 #[derive(Clone, PartialEq, Eq)]
 struct Said {
     read_mostly: bool,
@@ -41,7 +42,7 @@ impl Default for Said {
     }
 }
 
-/// What was said about the ranges of an allocation, latest last; ranges are offsets.
+/// The advice on the ranges of an allocation, latest last; ranges are offsets.
 #[derive(Default)]
 pub(super) struct Ranges(Mutex<Vec<Range>>);
 
@@ -52,7 +53,7 @@ struct Range {
 }
 
 impl Ranges {
-    /// Changes what is said about `[start, end)`.
+    /// Changes the advice on `[start, end)`.
     fn change(&self, start: usize, end: usize, change: impl Fn(&mut Said)) {
         let mut ranges = self.0.lock();
         let mut pieces = Vec::new();
@@ -87,7 +88,7 @@ impl Ranges {
         *ranges = pieces;
     }
 
-    /// What was said about the parts of `[start, end)`, the default for a part nothing was said about.
+    /// The advice on the parts of `[start, end)`; the default for a part without any.
     fn of(&self, start: usize, end: usize) -> Vec<Said> {
         let ranges = self.0.lock();
         let inside = ranges
@@ -225,7 +226,7 @@ pub(crate) unsafe extern "C" fn mem_prefetch_async(
     })
 }
 
-/// Writes what is asked of the range `said` describes.
+/// Writes the requested attribute of the range that `said` describes.
 ///
 /// # Safety
 /// `out` has room for `bytes` bytes.

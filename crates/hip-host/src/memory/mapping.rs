@@ -20,11 +20,11 @@ use crate::{sanitizer, stream, strict};
 
 pub(super) const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
-/// HIP promises no more for `hipMalloc` than 256 bytes.
+/// HIP guarantees only 256 bytes for `hipMalloc`.
 const ALIGNMENT: usize = 256;
 /// Freed ranges kept out of use.
 const QUARANTINE: usize = 256;
-/// What fresh memory holds, up to this size: bytes that are no plausible data, so that reading what nobody wrote shows.
+/// What fresh memory holds, up to this size: bytes that are no plausible data, so that reads of unwritten memory show.
 const POISON: u8 = 0xa5;
 const POISONED_BYTES: usize = 64 << 10;
 
@@ -52,7 +52,7 @@ impl Mapping {
         Some(mapping.poisoned(bytes))
     }
 
-    /// Memory that begins at a page, for host memory, which other libraries like to see page-aligned.
+    /// Memory that begins at a page, for host memory, which other libraries prefer page-aligned.
     pub(crate) fn starting_at_page(bytes: usize) -> Option<Self> {
         Some(Self::reserve(bytes.checked_next_multiple_of(PAGE)?, bytes)?.poisoned(bytes))
     }
@@ -79,7 +79,7 @@ impl Mapping {
         } else {
             start + PAGE
         };
-        // SAFETY: `[base, base + data)` lies inside the mapping just made, which nobody else knows yet.
+        // SAFETY: `[base, base + data)` lies inside the mapping just made, which no other code knows yet.
         if unsafe {
             mprotect(
                 base as *mut c_void,
@@ -111,7 +111,7 @@ impl Mapping {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         let at = mapping.base as *mut c_void;
-        // SAFETY: `[base, base + data)` lies inside the reservation just made, which nobody else knows yet.
+        // SAFETY: `[base, base + data)` lies inside the reservation just made, which no other code knows yet.
         unsafe { mmap(at, data, protection, flags, file, offset - before as u64) }.ok()?;
         mapping.base += before;
         Some(mapping)
@@ -120,7 +120,7 @@ impl Mapping {
     /// The file that the first `bytes` bytes lie in; memory that lies in none is moved into one, at the same address.
     ///
     /// # Errors
-    /// `hipErrorOutOfMemory` if the system gives no file, `hipErrorNotReady` if the device does not come to rest.
+    /// `hipErrorOutOfMemory` if the system provides no file, `hipErrorNotReady` if the device does not come to rest.
     pub(crate) fn backing(&self, bytes: usize) -> Result<Arc<Backing>> {
         let mut file = self.file.lock();
         if let Some(backing) = &*file {
@@ -144,7 +144,7 @@ impl Mapping {
         self.fenced(bytes)
     }
 
-    /// Makes the first `bytes` bytes, which must be in nobody's use, implausible data, if they are few.
+    /// Makes the first `bytes` bytes, which must not be in use, implausible data, if they are few.
     pub(super) fn poison(&self, bytes: usize) {
         if bytes <= POISONED_BYTES {
             // SAFETY: the range is mapped for writing, and `base + bytes` does not pass the guard.

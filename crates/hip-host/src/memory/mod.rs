@@ -66,7 +66,7 @@ fn allocate(
     allocate_on(device::current()?, call, out, bytes, (kind, flags), None)
 }
 
-/// As [`allocate`], on `device`, with something that the memory keeps alive.
+/// As [`allocate`], on `device`, with a value that the memory keeps alive.
 fn allocate_on(
     device: &'static Device,
     call: &'static str,
@@ -112,13 +112,13 @@ fn allocate_on(
     unsafe { store(out, base as *mut c_void) }
 }
 
-/// Whether memory of this kind is freed by whichever call, as ROCm does it.
+/// Whether any freeing call frees memory of this kind, as on ROCm.
 fn can_free_any(kind: Kind) -> bool {
     let own = [Kind::Device, Kind::Managed, Kind::Imported, Kind::Pinned];
     strict::is_off() && own.contains(&kind)
 }
 
-/// Frees what `hipMalloc` and its kin gave out, after all work of its device is done.
+/// Frees memory of `hipMalloc` and its kin, after all work of its device is done.
 fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
     if ptr.is_null() {
         return Ok(());

@@ -12,7 +12,7 @@ use crate::graph::capture;
 /// Rows begin at multiples of this: what gfx9 wants of an image made from a buffer.
 pub(crate) const ROW_ALIGNMENT: usize = 256;
 
-/// Allocates and gives address and pitch; nothing for an extent of nothing.
+/// Allocates and returns address and pitch; nothing for an empty extent.
 fn allocate_rows(
     call: &'static str,
     width: usize,

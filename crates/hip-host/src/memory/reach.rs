@@ -1,4 +1,4 @@
-//! Which device's kernels reach which memory.
+//! Which device's kernels can reach which memory.
 //!
 //! | memory | reached by |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `hipMalloc`'s, imported or opened | its own device, and those that enabled access to it (`hipDeviceEnablePeerAccess`) |
 //! | from a pool | as above, and those that `hipMemPoolSetAccess` names |
 //! | mapped with `hipMemMap` | those that `hipMemSetAccess` names |
-//! | OpenCL's device memory | its own device, and those that HSA was told of (`hsa_amd_agents_allow_access`) |
+//! | OpenCL's device memory | its own device, and those that HSA lets reach it (`hsa_amd_agents_allow_access`) |
 //!
 //! On ROCm another device's kernel faults and ends the process. Copies and fills go by the memory's own device instead, or
 //! through the host (hipamd/src/hip_memory.cpp, `ihipMemcpyCommand`), and so reach everything.

@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// A living range of memory. Commands hold it, so that none ever runs on memory given back.
+/// A living range of memory. Commands hold it, so that none ever runs on freed memory.
 pub(crate) struct Allocation {
     pub(crate) base: usize,
     pub(crate) bytes: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Allocation {
     mapping: Option<Mapping>,
     /// What a device may do with it, as `hipMemAccessFlags` counts.
     access: AtomicU32,
-    /// The devices that HSA was told to let reach it, a bit each.
+    /// The devices that HSA lets reach it, a bit each.
     allowed: AtomicU64,
     /// No other memory of the process has or had it.
     pub(crate) number: u32,
@@ -132,7 +132,7 @@ impl Allocation {
         self
     }
 
-    /// What [`keeping`](Self::keeping) was given, if it is a `T`.
+    /// The value passed to [`keeping`](Self::keeping), if it is a `T`.
     pub(crate) fn kept<T: 'static>(&self) -> Option<&T> {
         self.keeps.as_ref()?.downcast_ref()
     }
@@ -161,7 +161,7 @@ impl Allocation {
     /// The file the memory lies in and the place of `address` in it.
     ///
     /// # Errors
-    /// `hipErrorInvalidValue` if the memory is someone else's, and what [`Mapping::backing`] says.
+    /// `hipErrorInvalidValue` if the memory is someone else's, or an error of [`Mapping::backing`].
     pub(crate) fn backing(&self) -> Result<Arc<Backing>> {
         match &self.mapping {
             Some(mapping) => mapping.backing(self.bytes),
@@ -176,7 +176,7 @@ impl Allocation {
         }
     }
 
-    /// Whether the memory was allocated here and is given back with this value.
+    /// Whether the memory was allocated here and is freed with this value.
     pub(crate) fn is_owned(&self) -> bool {
         self.mapping.is_some()
     }
@@ -210,7 +210,7 @@ impl Drop for Allocation {
 
 struct Entry {
     end: usize,
-    /// `None` once freed: the addresses are still ours, the memory is not there.
+    /// `None` once freed: the addresses are still ours, the memory is gone.
     allocation: Option<Arc<Allocation>>,
 }
 
@@ -220,7 +220,7 @@ static ENTRIES: RwLock<BTreeMap<usize, Entry>> = RwLock::new(BTreeMap::new());
 /// Ranges of `hipMemAddressReserve`, first address to end: no memory but where some is mapped.
 static RESERVED: RwLock<BTreeMap<usize, usize>> = RwLock::new(BTreeMap::new());
 
-/// Makes a range of addresses known in which memory may be mapped.
+/// Registers a range of addresses in which memory may be mapped.
 pub(crate) fn reserve(start: usize, bytes: usize) {
     RESERVED.write().insert(start, start + bytes);
 }
@@ -228,7 +228,7 @@ pub(crate) fn reserve(start: usize, bytes: usize) {
 /// Forgets a reserved range if it begins at `start`, has `bytes` bytes and holds no memory.
 ///
 /// # Errors
-/// `hipErrorInvalidValue` if it is not so.
+/// `hipErrorInvalidValue` otherwise.
 pub(crate) fn unreserve(start: usize, bytes: usize) -> Result {
     let mut reserved = RESERVED.write();
     if reserved.get(&start) != Some(&start.saturating_add(bytes))
@@ -296,7 +296,7 @@ pub(crate) fn add(allocation: Arc<Allocation>) {
     });
 }
 
-/// Adds memory of someone else's, unless part of it is known already.
+/// Adds foreign memory, unless part of it is known already.
 pub(crate) fn add_borrowed(allocation: Allocation) -> std::result::Result<(), Allocation> {
     let mut entries = ENTRIES.write();
     if overlaps(&entries, allocation.base, allocation.bytes) {

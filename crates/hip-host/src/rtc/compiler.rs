@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// A compiler that answered.
+/// A working compiler.
 pub(crate) struct Compiler {
     pub(crate) command: Vec<String>,
-    /// What it says of itself, for cache keys and logs.
+    /// Its version text, for cache keys and logs.
     pub(crate) version: String,
     is_clang: bool,
     /// Whether it takes `ROUND_HALVES`, asked once.
@@ -86,7 +86,7 @@ fn search() -> Result<Compiler, String> {
     ))
 }
 
-/// The compiler of this machine, looked for once.
+/// The compiler of this machine, searched for once.
 pub(crate) fn find() -> Result<&'static Compiler, CompileError> {
     static FOUND: OnceLock<Result<Compiler, String>> = OnceLock::new();
     FOUND

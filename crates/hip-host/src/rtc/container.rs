@@ -34,7 +34,7 @@ pub(crate) fn unwrap(code: &[u8]) -> Result<&[u8], LoadError> {
 /// What code for AMD's processors begins with: an ELF file, a bundle of several, a compressed bundle.
 const FOREIGN: [&[u8]; 3] = [b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"];
 
-/// Whether the bytes begin so; none after the first that differs is looked at.
+/// Whether the bytes begin so; no byte after the first difference is read.
 fn begins_with(magic: &[u8], byte: impl Fn(usize) -> Option<u8>) -> bool {
     magic
         .iter()

@@ -1,7 +1,7 @@
 //! HIPRTC's linker, as far as there is something to link.
 //!
-//! The machine's compiler makes whole code objects and no bitcode. So a program has none to give, which ROCm answers as well
-//! unless it was compiled with `-fgpu-rdc`; and a link takes one code object of HIPRTC and gives it back. Several would have to
+//! The machine's compiler makes whole code objects and no bitcode. So a program has none, as on ROCm unless it was
+//! compiled with `-fgpu-rdc`; and a link takes one HIPRTC code object and returns it. Several would have to
 //! be compiled together, which is `HIPRTC_ERROR_LINKING`: give `hiprtcCreateProgram` their sources as one.
 
 use std::ffi::{c_char, c_uint, c_void};
@@ -24,7 +24,7 @@ static LINKS: Handles<Link> = Handles::new();
 #[derive(Default)]
 struct Link {
     inputs: Mutex<Vec<Vec<u8>>>,
-    /// What the link gave out, which is the program's to read until the link is destroyed.
+    /// The link's result, which the program may read until the link is destroyed.
     done: Mutex<Option<Box<[u8]>>>,
 }
 

@@ -33,7 +33,7 @@ const HALF: &str = include_str!("../../kernels/half.hpp");
 /// Headers with half precision, which not every compiler has, so that only sources that ask for it need one that does.
 const HALF_HEADERS: &[&str] = &["hip/hip_fp16.h", "hip/amd_detail/amd_hip_fp16.h"];
 
-/// Headers a HIPRTC source may include although all of it is there already.
+/// Headers a HIPRTC source may include although their content is built in.
 const BUILT_IN: &[&str] = &[
     "hip/hip_runtime.h",
     "hip/hip_runtime_api.h",
@@ -70,7 +70,7 @@ struct State {
     compiled: bool,
     log: CString,
     code: Option<Vec<u8>>,
-    /// Linker's names of the expressions, in their order; made when first asked for.
+    /// Linker's names of the expressions, in their order; made on demand.
     lowered: Option<Vec<Option<CString>>>,
 }
 
@@ -535,7 +535,7 @@ unsafe extern "C" fn get_error_string(code: hiprtcResult) -> *const c_char {
     .as_ptr()
 }
 
-/// The table of HIPRTC's functions.
+/// The HIPRTC function table.
 pub(crate) const fn api() -> hip_sys::RtcApi {
     hip_sys::RtcApi {
         hiprtcCreateProgram: Some(create_program),

@@ -16,7 +16,7 @@ pub(crate) struct Options {
 )]
 pub(crate) struct BadOption(String);
 
-/// Options that speak to AMD's compiler about the GPU.
+/// Options that address AMD's compiler about the GPU.
 const FOR_THE_GPU: &[&str] = &[
     "--gpu-architecture=",
     "--offload-arch=",

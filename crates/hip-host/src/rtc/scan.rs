@@ -2,7 +2,7 @@
 //! shared memory is declared.
 //!
 //! This is no C++ parser. It follows braces and names, which preprocessed text shows plainly, and errs on the side of
-//! "may wait", which costs speed only.
+//! "may wait", which only costs speed.
 
 use std::collections::{HashMap, HashSet};
 

@@ -35,8 +35,7 @@ pub(crate) struct Singular {
 /// zero.
 ///
 /// # Safety
-/// `a` holds an `n` x `n` matrix whose triangle is initialised and writable, and nobody else
-/// touches it.
+/// `a` holds an `n` x `n` matrix whose triangle is initialised and writable, and nothing else touches it.
 pub(crate) unsafe fn factor<T: Scalar>(
     fill: Fill,
     n: usize,
@@ -129,8 +128,7 @@ pub(crate) unsafe fn invert<T: Scalar>(fill: Fill, n: usize, a: Target<T>) -> Re
 /// `B := A^-1 B` for an `n` x `cols` matrix `b` and the factor of `A` in the triangle `fill` of `a`.
 ///
 /// # Safety
-/// `a` has a readable triangle of order `n`, `b` is initialised and writable and nobody else
-/// touches it.
+/// `a` has a readable triangle of order `n`, `b` is initialised and writable and nothing else touches it.
 pub(crate) unsafe fn solve<T: Scalar>(
     fill: Fill,
     shape: (usize, usize),
@@ -190,7 +188,7 @@ unsafe fn load<T: Scalar>(fill: Fill, n: usize, a: Target<T>) -> Mat<T> {
 /// The inverse of `load` for the leading `n` x `n` triangle.
 ///
 /// # Safety
-/// The triangle is writable and nobody else touches it.
+/// The triangle is writable and nothing else touches it.
 unsafe fn store<T: Scalar>(fill: Fill, n: usize, lower: &Mat<T>, a: Target<T>) {
     for col in 0..n {
         for row in rows(fill, n, col) {

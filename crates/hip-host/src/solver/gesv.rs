@@ -76,7 +76,7 @@ unsafe fn gesv<T: Scalar>(name: &'static str, arguments: Arguments<T>) -> Outcom
         }
         info.fill(|i| {
             // SAFETY: everything was checked to be device memory, and results of a batch do not
-            // overlap; that nobody else touches them is the caller's promise.
+            // overlap; the caller promises that nothing else touches them.
             unsafe {
                 let (rows, outcome) = lu::factor((n, n), a.target(i), true);
                 pivots.write(i, &rows);

@@ -59,7 +59,7 @@ unsafe fn getrf<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I
         unsafe { a.check_result_in_stream(name, "A") };
         info.fill(|i| {
             // SAFETY: everything was checked to be device memory, and results of a batch do not
-            // overlap; that nobody else touches them is the caller's promise.
+            // overlap; the caller promises that nothing else touches them.
             let (rows, outcome) = unsafe { lu::factor((m, n), a.target(i), pivots.is_some()) };
             if let Some(pivots) = &pivots {
                 pivots.write(i, &rows);

@@ -73,7 +73,7 @@ unsafe fn getri<T: Scalar>(name: &'static str, arguments: Arguments<T>) -> Outco
         let pivots = pivots.read(name, n);
         info.fill(|i| {
             // SAFETY: everything was checked to be device memory, and results of a batch do not
-            // overlap; that nobody else touches them is the caller's promise.
+            // overlap; the caller promises that nothing else touches them.
             let outcome = unsafe { lu::invert(n, a.source(Op::None, i), &pivots[i], to.target(i)) };
             outcome.map_err(|singular| singular.pivot)
         });

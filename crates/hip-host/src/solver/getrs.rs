@@ -2,7 +2,7 @@
 //! `_64` forms: `op(A) X = B` with the factors of getrf, `X` in the place of `B`.
 //!
 //! Checks as in rocSOLVER's library/src/lapack/roclapack_getrs.hpp. A zero on the diagonal is not
-//! looked for and gives infinities.
+//! checked for and yields infinities.
 
 use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status, rocblas_stride};
 
@@ -70,7 +70,7 @@ unsafe fn getrs<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I
         let pivots = pivots.read(name, n);
         schedule::for_each(count, usize::MAX, |i| {
             // SAFETY: everything was checked to be device memory, and results of a batch do not
-            // overlap; that nobody else touches them is the caller's promise.
+            // overlap; the caller promises that nothing else touches them.
             unsafe {
                 let a = a.source(Op::None, i);
                 lu::solve(op, (n, nrhs), a, &pivots[i], b.target(i));

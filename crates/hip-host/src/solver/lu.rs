@@ -43,7 +43,7 @@ fn source<T>(a: Target<T>) -> Source<T> {
 /// Exchanges two rows of an `_` x `cols` matrix.
 ///
 /// # Safety
-/// The rows are readable and writable and nobody else touches them.
+/// The rows are readable and writable and nothing else touches them.
 unsafe fn swap_rows<T: Scalar>(a: Target<T>, cols: usize, one: usize, other: usize) {
     if one != other {
         for col in 0..cols {
@@ -58,7 +58,7 @@ unsafe fn swap_rows<T: Scalar>(a: Target<T>, cols: usize, one: usize, other: usi
 /// no `P`.
 ///
 /// # Safety
-/// `a` has `m` x `n` initialised and writable elements that nobody else touches.
+/// `a` has `m` x `n` initialised and writable elements that nothing else touches.
 pub(super) unsafe fn factor<T: Scalar>(
     (m, n): (usize, usize),
     a: Target<T>,
@@ -184,8 +184,8 @@ fn divide<T: Scalar>(value: T, divisor: T) -> T {
 /// returned them; empty if there are none.
 ///
 /// # Safety
-/// `a` has `n` x `n` readable elements, `b` is initialised and writable and nobody else touches it;
-/// the pivots are less than `n`.
+/// `a` has `n` x `n` readable elements, `b` is initialised and writable and nothing else touches
+/// it; the pivots are less than `n`.
 pub(super) unsafe fn solve<T: Scalar>(
     op: Op,
     (n, cols): (usize, usize),
@@ -218,7 +218,7 @@ pub(super) unsafe fn solve<T: Scalar>(
 /// singular one leaves `to` as it was.
 ///
 /// # Safety
-/// As for [`solve`]; `to` is writable and nobody else touches it.
+/// As for [`solve`]; `to` is writable and nothing else touches it.
 pub(super) unsafe fn invert<T: Scalar>(
     n: usize,
     a: Source<T>,

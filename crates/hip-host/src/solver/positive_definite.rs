@@ -22,8 +22,8 @@ struct Arguments<T, I> {
     info: *mut I,
 }
 
-/// Runs `step` on every matrix and stores 0, or the index it failed with, in `info`. The returned
-/// status never tells of such a failure: it is known only when the stream has come that far.
+/// Runs `step` on every matrix and stores 0, or the index it failed with, in `info`. The returned status never reports
+/// such a failure: it is known only when the stream has come that far.
 ///
 /// # Safety
 /// `step` may be called on a triangle that is readable and writable. The C caller's duty: the
@@ -55,7 +55,7 @@ unsafe fn run<T: Scalar, I: Int>(
         unsafe { a.check_result_in_stream(name, "A") };
         info.fill(|i| {
             // SAFETY: `n` x `n` elements with this leading dimension were checked to be device
-            // memory; matrices of a batch do not overlap and nobody else touches them.
+            // memory; matrices of a batch do not overlap and nothing else touches them.
             unsafe { step(fill, n, a.target(i)) }
         });
     })

@@ -26,7 +26,7 @@ struct Arguments<T, I> {
     sizes: [I; 5],
     a: Place<T>,
     b: Place<T>,
-    /// None for the forms that are given a factor.
+    /// None for the forms that take a factor.
     info: Option<*mut I>,
 }
 
@@ -88,7 +88,7 @@ unsafe fn run<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>)
             b.check_result_in_stream(name, "B");
         }
         // SAFETY: everything was checked to be device memory, and results of a batch do not
-        // overlap; that nobody else touches them is the caller's promise.
+        // overlap; the caller promises that nothing else touches them.
         let solve = |i| unsafe {
             cholesky::solve(fill, (n, nrhs), a.source(Op::None, i), b.target(i));
         };

@@ -55,7 +55,7 @@ impl<'a> Compilation<'a> {
         })
     }
 
-    /// Asks for the instance of a template; before compiling.
+    /// Requests the instance of a template; before compiling.
     pub(super) fn add_name(&self, expression: &str) -> Result<()> {
         let text = c_text(expression, "name expression")?;
         // SAFETY: the program is alive; the text ends with NUL and is copied.
@@ -104,7 +104,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// What the compiler said; empty if it will not tell, for a log must not hide the error it belongs to.
+    /// The compiler's log; empty if it cannot be read, for a log must not hide the error it belongs to.
     pub(super) fn log(&self) -> String {
         let mut size = 0;
         // SAFETY: the program is alive; writes one size to the address given.

@@ -18,8 +18,8 @@
 
 //! # Templates
 //!
-//! A template has no name of its own in the code object. [`Program::instance`] asks for one by the name it has in C++, and
-//! [`Module::function`] finds it by the same:
+//! A template has no name of its own in the code object. [`Program::instance`] requests an instance by its C++ name,
+//! and [`Module::function`] finds it by the same:
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -63,7 +63,7 @@ pub struct Program {
     instances: Vec<String>,
 }
 
-/// What the compiler made: the code object, and the symbols of the [instances](Program::instance).
+/// The compiler's output: the code object, and the symbols of the [instances](Program::instance).
 struct Compiled {
     code: Vec<u8>,
     symbols: Vec<(String, String)>,
@@ -95,7 +95,7 @@ impl Program {
         self
     }
 
-    /// One option for the compiler, such as `-O3` or `-DSIZE=4`. The device's architecture is added by itself.
+    /// One option for the compiler, such as `-O3` or `-DSIZE=4`. The device's architecture is added automatically.
     pub fn option(mut self, option: &str) -> Self {
         self.options.push(option.to_owned());
         self

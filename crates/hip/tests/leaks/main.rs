@@ -52,7 +52,7 @@ const PAIRS: &[(&[&str], &[&str])] = &[
     (&["hiprtcCreateProgram"], &["hiprtcDestroyProgram"]),
 ];
 
-/// Functions whose failure changes nothing, so that nobody is told.
+/// Functions whose failure changes nothing, so that it is not reported.
 const TOLERATED: &[&str] = &[
     // Then HIP is told which device is meant.
     "hipGetDevice",

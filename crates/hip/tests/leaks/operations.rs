@@ -83,7 +83,7 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
             b.wait_flag(&wide, Condition::AtLeast(5)),
             b.wait_flag(&narrow, Condition::AtLeast(5)),
         );
-        // Also when the write failed: a stream that waits for ever is nobody's aim.
+        // Also when the write failed: no test means to leave a stream waiting for ever.
         wide.store(5);
         narrow.store(5);
         waiting.0?;

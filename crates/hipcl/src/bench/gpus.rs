@@ -1,8 +1,8 @@
-//! `hipcl bench peers`: several GPUs at work on one stream of blocks, and what goes from one to another.
+//! `hipcl bench peers`: several GPUs at work on one stream of blocks, and copies between them.
 //!
-//! Each GPU has its own bridge, and takes the next block when it has room for one. The blocks come from the host, so that the
-//! GPUs share what links them to it; then they are on the devices already, so that nothing is shared but the drivers and the
-//! processors that feed them.
+//! Each GPU has its own bridge, and takes the next block when it has room for one. First the blocks come from the host,
+//! so that the GPUs share the links to it; then they are on the devices already, so that only the drivers and the
+//! processors that feed them are shared.
 
 use std::sync::Barrier;
 use std::thread::ScopedJoinHandle;

@@ -1,4 +1,4 @@
-//! Passing a buffer from one API to the other and back, minus the same kernels in one API.
+//! Passing a buffer from one API to the other and back, minus the cost of the same kernels in one API.
 
 use interop::measure;
 

@@ -1,4 +1,4 @@
-//! Memory of another process: how long it takes to get it and to pass it to and fro, and how fast it is there.
+//! Memory of another process: how long it takes to import it and to pass it back and forth, and its speed there.
 //!
 //! The second process is this program again ([`Peer`]). It connects once for each buffer.
 
@@ -13,7 +13,7 @@ use super::line::{Better, Line};
 use super::{Found, Ground};
 use crate::{Error, Result};
 
-/// Of a buffer that is exported again and again.
+/// Size of a buffer that is exported repeatedly.
 const BYTES: usize = 16 << 20;
 const EXPORTS: usize = 30;
 const TURNS: usize = 500;
@@ -23,7 +23,7 @@ const RUNS: usize = 5;
 /// The other process starts and opens its bridge in this time.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What the second process does until the first one is done with it.
+/// What the second process does until the first one has finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Role {
     /// Passes every turn back at once.
@@ -161,7 +161,7 @@ fn bandwidth(
     Ok(())
 }
 
-/// Memory that this carrier may take.
+/// Memory that this carrier may accept.
 fn memory<T: bytemuck::Pod>(bridge: &Bridge, carrier: Carrier, len: usize) -> Result<Shared<T>> {
     let exported_by_opencl = bridge.report().working().any(|r| r == Route::DmaBuf);
     Ok(match carrier {
@@ -171,7 +171,7 @@ fn memory<T: bytemuck::Pod>(bridge: &Bridge, carrier: Carrier, len: usize) -> Re
     }?)
 }
 
-/// One way, half of there and back.
+/// One way: half of a round trip.
 fn socket_us() -> Result<f64> {
     let (mut here, mut there) = std::os::unix::net::UnixStream::pair().map_err(failed("create"))?;
     let echo = std::thread::spawn(move || -> std::io::Result<()> {
@@ -272,7 +272,7 @@ fn import<T: bytemuck::Pod>(bridge: &Bridge, path: &Path) -> Result<Joint<T>> {
     Ok(unsafe { bridge.import(link) }?)
 }
 
-/// Until nobody listens any more.
+/// Until the listener has gone.
 fn turns(bridge: &Bridge, path: &Path) -> Result<()> {
     let gone =
         |error: &interop::Error| matches!(error, interop::Error::Peer(PeerError::Gone { .. }));

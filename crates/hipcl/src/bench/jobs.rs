@@ -1,4 +1,4 @@
-//! The jobs `gps` and `capon`: with OpenCL's kernels on a queue, on one stream, and as graphs.
+//! The jobs `gps` and `capon`: with OpenCL kernels on a queue, on one stream, and as graphs.
 
 use interop::Bridge;
 
@@ -46,7 +46,7 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
     Ok(found)
 }
 
-/// The published sizes on a card; on the host platform what its processors do in a moment.
+/// The published sizes on a card; on the host platform what its processors do in moments.
 fn gps_options(on_host: bool) -> gps::Options {
     gps::Options {
         rate: on_host.then_some(2e6),

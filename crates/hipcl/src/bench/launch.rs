@@ -1,4 +1,4 @@
-//! Empty kernels: one and the wait for it, and one among many.
+//! Empty kernels: one with its wait, and one among many.
 
 use interop::measure::{self, LaunchCost, StreamLaunchCost};
 
@@ -47,7 +47,7 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
     Ok(found)
 }
 
-/// OpenCL's kernel on a HIP stream, against HIP's own.
+/// An OpenCL kernel on a HIP stream, against a HIP kernel.
 fn on_stream(cost: &StreamLaunchCost, hip: &LaunchCost, found: &mut Found) {
     let line = |name: &str, us, p99_us| Line::known(name, "us", Better::Lower, us).up_to(p99_us);
     let StreamLaunchCost { launch, call } = cost;

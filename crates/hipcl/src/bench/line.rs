@@ -17,15 +17,15 @@ pub enum Better {
 pub struct Line {
     /// What was measured; unique in its report.
     pub name: String,
-    /// The middle sample.
+    /// The median sample.
     pub value: f64,
     /// Unit of `value`, `low`, `high` and `limit`.
     pub unit: String,
-    /// The sample that 99 of 100 exceed, where the samples are known.
+    /// The 1st percentile, where the samples are known.
     pub low: Option<f64>,
-    /// The sample that 99 of 100 do not exceed.
+    /// The 99th percentile.
     pub high: Option<f64>,
-    /// What the figure is held against.
+    /// What the figure is compared with.
     pub limit: Option<f64>,
     /// What that is.
     pub limit_is: String,
@@ -36,7 +36,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// A figure from its samples, which are at least one.
+    /// A figure from its samples, at least one.
     pub fn of(name: impl Into<String>, unit: &str, better: Better, mut samples: Vec<f64>) -> Self {
         samples.sort_by(f64::total_cmp);
         let rank = |fraction: f64| {
@@ -70,14 +70,14 @@ impl Line {
         }
     }
 
-    /// With the sample that 99 of 100 do not exceed.
+    /// With the 99th percentile.
     #[must_use]
     pub fn up_to(mut self, high: f64) -> Self {
         self.high = Some(high);
         self
     }
 
-    /// Held against `limit`, in the same unit.
+    /// Compared with `limit`, in the same unit.
     #[must_use]
     pub fn against(mut self, limit: f64, limit_is: impl Into<String>) -> Self {
         self.limit = Some(limit);

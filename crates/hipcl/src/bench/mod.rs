@@ -126,7 +126,7 @@ pub struct Options {
     pub compare: Option<PathBuf>,
 }
 
-/// What a measurement stands on.
+/// What a measurement needs.
 struct Ground {
     selection: Selection,
     bridge: Bridge,
@@ -158,10 +158,10 @@ impl From<Vec<Line>> for Found {
     }
 }
 
-/// Measures and prints. The figures are not judged: status 0 if they could be taken.
+/// Measures and prints. The figures are not judged: the status is 0 if they could be taken.
 ///
 /// # Errors
-/// Anything that keeps the measurement from being made, or a file that can't be read or written.
+/// Anything that prevents the measurement, or a file that can't be read or written.
 pub fn main(options: &Options) -> Result<ExitCode> {
     if options.iterations.is_some() && options.what != What::Soak {
         return Err(Error::input(format!(
@@ -270,7 +270,7 @@ fn in_turns(count: usize, turns: &mut [&mut dyn FnMut() -> Result<()>]) -> Resul
     Ok(times)
 }
 
-/// That another library's result is ours: a rate of something else would be worth nothing.
+/// Checks that another library's result equals ours: the rate of a different computation would be worthless.
 fn same_result(what: &str, peer: &str, ours: &[C32], theirs: &[C32]) -> Result<()> {
     let largest = ours.iter().map(|x| x.norm()).fold(0.0, f32::max);
     let differ = |(a, b): (&C32, &C32)| (a - b).norm();

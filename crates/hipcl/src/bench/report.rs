@@ -11,7 +11,7 @@ use super::What;
 use super::line::Line;
 use crate::{Error, Result};
 
-/// What a first call cost.
+/// The cost of a first call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct First {
     /// What was called.

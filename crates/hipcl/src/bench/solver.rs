@@ -15,7 +15,7 @@ const SIZE: usize = 341;
 const ON_HOST: [usize; 2] = [1, 4];
 const ON_A_CARD: [usize; 3] = [1, 10, 100];
 const SAMPLES: usize = 15;
-/// What of a product of an inverse with its matrix may be off by in single precision.
+/// The permitted error in the product of an inverse with its matrix, in single precision.
 const TOLERANCE: f64 = 1e-3;
 
 pub(super) fn measure(ground: &Ground) -> Result<Found> {
@@ -115,7 +115,7 @@ fn positive(seed: usize) -> Vec<C32> {
     a
 }
 
-/// The farthest that some columns of the product are off the identity's.
+/// The largest deviation of some columns of the product from the identity.
 fn residual(a: &[C32], inverse: &[C32]) -> f64 {
     let wide = |x: C32| num_complex::Complex::new(f64::from(x.re), f64::from(x.im));
     let mut worst = 0.0_f64;

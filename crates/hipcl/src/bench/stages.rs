@@ -16,7 +16,7 @@ const ELEMENTS: usize = 1 << 20;
 pub(super) const BYTES: usize = ELEMENTS * size_of::<Element>();
 /// Different blocks; each holds its own value.
 const DIFFERENT: usize = 4;
-/// What a block may be off by, relative. A stage that was left out changes it by 0.2 % and more.
+/// The permitted relative error of a block. A stage that was left out changes it by 0.2 % and more.
 const TOLERANCE: f32 = 5e-4;
 /// Kernels queued one behind the other, to time them alone.
 const QUEUED: usize = 20;
@@ -24,9 +24,9 @@ const QUEUED: usize = 20;
 /// Where the blocks are before their stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// In pinned memory of the host: each is uploaded, and what was found of it downloaded.
+    /// In pinned host memory: each is uploaded, and its findings are downloaded.
     Host,
-    /// On the device: they stay there, and what was found is looked at in the end.
+    /// On the device: they stay there, and the findings are read at the end.
     Device,
 }
 
@@ -89,7 +89,7 @@ impl Stages {
         })
     }
 
-    /// GB/s of what the link takes, if nothing else is done.
+    /// GB/s of the link, if nothing else runs.
     pub(super) fn upload_limit(&self) -> Result<f64> {
         let mut buffer = self.bridge.alloc::<Element>(ELEMENTS)?;
         let block = self.blocks[0].host()?;

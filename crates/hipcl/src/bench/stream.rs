@@ -1,7 +1,7 @@
 //! Blocks that arrive like a network's: through pinned memory into an OpenCL stage and a HIP stage, and only a small result out.
 //!
-//! First as fast as the stages take them, by number of slots. Then at four fifths of that, from a sender who does not wait: what
-//! finds the receiver's ring of blocks full is lost, and counted.
+//! First as fast as the stages take them, by number of slots. Then at four fifths of that, from a sender that does not
+//! wait: a block that finds the receiver's ring full is lost, and counted.
 
 use std::sync::mpsc::{self, TrySendError};
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ fn rate(run: &Run) -> f64 {
     run.right as f64 * BYTES as f64 / run.elapsed.as_secs_f64() / 1e9
 }
 
-/// Blocks from a sender who gives one every so often, whether or not there is room for it; and how many there was none for.
+/// Blocks from a sender that sends at a fixed pace, whether or not there is room; and how many found none.
 fn run_paced(stages: &Stages, slots: usize, blocks: usize, gb_s: f64) -> Result<(Run, u64)> {
     let places = stages.places(slots, Source::Host)?;
     let interval = Duration::from_secs_f64(BYTES as f64 / gb_s / 1e9);

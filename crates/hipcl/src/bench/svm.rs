@@ -1,5 +1,5 @@
-//! The four small kernels of `pipeline note` on four kinds of memory. Their published time, 14.0 ms, is a host link's; which kind of memory
-//! has it is what this shows.
+//! The four small kernels of `pipeline note` on four kinds of memory. Their published time, 14.0 ms, is a host link's;
+//! this shows which kind of memory has it.
 
 use interop::{Bridge, Route};
 

@@ -6,9 +6,9 @@ use super::findings::{AllocationState, Findings};
 use super::probe::{AllocationTried, Asker, Death, Subject, Told};
 use crate::Result;
 
-/// Of the fastest memory: from here on it is the card's own, ...
+/// Fraction of the fastest memory's speed: from here on it is the card's own, ...
 const OWN: f64 = 0.5;
-/// ... and up to here it is behind the link. Between the two nothing is said.
+/// ... and up to here it is behind the link. Between the two it stays undecided.
 const BEHIND_LINK: f64 = 0.2;
 
 pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
@@ -80,7 +80,7 @@ fn fastest(state: &AllocationState) -> Option<f64> {
     rates.into_iter().flatten().max_by(f64::total_cmp)
 }
 
-/// Where nobody tells of memory of a card, its speed does: a link is several times slower than the memory.
+/// Where no API reports where a card's memory lies, its speed does: a link is several times slower than the memory.
 fn by_speed(states: &mut [AllocationState]) {
     let best = states.iter().filter_map(fastest).max_by(f64::total_cmp);
     for state in states.iter_mut().filter(|state| state.residency.is_none()) {

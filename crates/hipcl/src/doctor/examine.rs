@@ -1,5 +1,5 @@
-//! The examination: asks children, and puts their answers together. What fails becomes a finding with an advice; only a request that
-//! makes no sense is an error.
+//! The examination: queries child processes, and combines their answers. A failure becomes a finding with advice; only
+//! a request that makes no sense is an error.
 
 use interop::Route;
 
@@ -42,12 +42,12 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
             let told = asker.ask(Subject::Route(route))?;
             one_route(route, told, &mut findings);
         }
-        // a matter of HIP's memory, like the route
+        // a matter of HIP memory, like the route
         if options.routes().any(|route| route == Route::HipPointer) {
             let told = asker.ask(Subject::HostPtr)?;
             findings.host_ptr = Some(host_ptr(told));
         }
-        // whoever names routes asks about these alone
+        // a caller that names routes asks about these alone
         if options.routes.is_empty() {
             grades::examine(&asker, &mut findings)?;
             one_stream::examine(&asker, &mut findings)?;
@@ -69,7 +69,8 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
     Ok(findings)
 }
 
-/// Whether all is well, in a line with the reason. Where only some routes were tried, that none of them works says nothing of the others.
+/// Whether all is well, in a line with the reason. Where only some routes were tried, their failure says nothing about
+/// the others.
 fn verdict(findings: &Findings) -> String {
     if findings.passed_over {
         return "not healthy: there is a card, and it is not used".to_owned();
@@ -94,7 +95,7 @@ fn verdict(findings: &Findings) -> String {
     )
 }
 
-/// What to say if the software device stands in for a card that is there, and nobody asked for it.
+/// What to say if the software device stands in for an available card, without a request.
 fn passed_over(findings: &Findings, cards: &[String]) -> Option<String> {
     let stands_in = findings.platform == "host" && !findings.platform_why.starts_with("asked for");
     (stands_in && !cards.is_empty()).then(|| {
@@ -106,7 +107,7 @@ fn passed_over(findings: &Findings, cards: &[String]) -> Option<String> {
     })
 }
 
-/// What the system is held against.
+/// What the system is compared with.
 fn heard(findings: &Findings) -> Heard {
     let hip = findings.hip_devices.iter();
     let opencl = || findings.opencl_devices.iter();
@@ -125,7 +126,7 @@ fn heard(findings: &Findings) -> Heard {
     }
 }
 
-/// Why there is nothing to try: the same for every route, and said once.
+/// Why there is nothing to try: the same for every route, and reported once.
 fn cannot_pair(findings: &Findings) -> Option<String> {
     let missing = match (
         findings.opencl_devices.is_empty(),
@@ -214,7 +215,7 @@ fn one_route(
     findings.routes.push(state);
 }
 
-/// Nobody needs it who has another route, so that a failure is told and asks for nothing to be done.
+/// With another route it is not needed, so that a failure is reported and asks for nothing to be done.
 fn host_ptr(told: std::result::Result<Told<Sought>, Death>) -> HostPtr {
     match told {
         Ok(Told {
@@ -225,7 +226,7 @@ fn host_ptr(told: std::result::Result<Told<Sought>, Death>) -> HostPtr {
             reason: found.reason,
             died: None,
         },
-        // also after an answer: whoever relied on it would end the same way
+        // also after an answer: a program that relied on it would end the same way
         Ok(Told {
             died: Some(death), ..
         })

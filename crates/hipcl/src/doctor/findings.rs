@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::compare::Comparison;
 use super::probe::{Crossing, Death};
 
-/// Version of the JSON file's form: one more for each change that a reader of the old form would stumble over.
+/// Version of the JSON file's form: incremented for each change that breaks a reader of the old
+/// form.
 pub const SCHEMA: u32 = 1;
 
 /// Everything `hipcl doctor` found out.
@@ -17,18 +18,18 @@ pub struct Findings {
     pub hipcl: String,
     /// When, in UTC: `2026-11-22T01:30:00Z`.
     pub taken: String,
-    /// The platform chosen: "amd", "nvidia" or "host"; empty if the choice itself failed.
+    /// The chosen platform: "amd", "nvidia" or "host"; empty if the choice itself failed.
     pub platform: String,
-    /// Why it was.
+    /// Why it was chosen.
     pub platform_why: String,
-    /// Why the platform can't be used, if it was asked for and can't.
+    /// Why the platform can't be used, if it was requested.
     #[serde(default)]
     pub platform_failure: Option<String>,
     /// The platform's libraries.
     pub libraries: Vec<Library>,
-    /// The OpenCL libraries that gave devices.
+    /// The OpenCL libraries that offer devices.
     pub opencl_libraries: Vec<Library>,
-    /// OpenCL libraries that gave none.
+    /// OpenCL libraries that offer none.
     pub opencl_tried: Vec<Tried>,
     /// What plays the GPU, if it is emulated: "rocjitsu".
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,21 +42,21 @@ pub struct Findings {
     pub pairing: Vec<Pairing>,
     /// The two devices taken for the same one.
     pub pair: Option<Pair>,
-    /// The routes that were asked for; empty if all were.
+    /// The requested routes; empty for all.
     #[serde(default)]
     pub asked_routes: Vec<String>,
     /// The routes between them.
     pub routes: Vec<RouteState>,
-    /// HIP's memory as a buffer object of OpenCL's; `None` if that was not looked at.
+    /// HIP memory as an OpenCL buffer object; `None` if that was not examined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ptr: Option<HostPtr>,
     /// The ways to hand over from one API to the other, each tried on the best direct route.
     #[serde(default)]
     pub grades: Vec<GradeState>,
-    /// OpenCL's kernels on HIP streams; `None` if that was not looked at.
+    /// OpenCL kernels on HIP streams; `None` if that was not examined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_stream: Option<OneStream>,
-    /// The calls that allocate, and what is known of their memory.
+    /// The calls that allocate, and what is known about their memory.
     #[serde(default)]
     pub allocations: Vec<AllocationState>,
     /// What compiles HIP kernels.
@@ -73,7 +74,7 @@ pub struct Findings {
     pub advice: Vec<String>,
     /// Whether at least one direct route works, of those that were tried, and no card is passed over.
     pub healthy: bool,
-    /// The same in a line, with the reason.
+    /// The verdict in one line, with the reason.
     #[serde(default)]
     pub verdict: String,
     /// What has changed since an earlier report.
@@ -87,13 +88,13 @@ impl Findings {
         self.routes.iter().any(|route| route.works && !route.copies)
     }
 
-    /// Whether what was asked for is there: a direct route, or, where routes were named, one of these.
+    /// Whether the request is met: by a direct route, or, where routes were named, by one of these.
     pub(super) fn is_met(&self) -> bool {
         let undecided = !self.asked_routes.is_empty() && !self.passed_over;
         self.healthy || undecided && self.routes.iter().any(|route| route.works)
     }
 
-    /// The probes that did not end well, each with how it ended.
+    /// The probes that ended abnormally, each with how it ended.
     pub(super) fn crashed(&self) -> Vec<String> {
         let routes = self
             .routes
@@ -147,7 +148,7 @@ pub struct Library {
     pub detail: String,
 }
 
-/// Something that was looked at in vain.
+/// Something that was tried in vain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
     /// What was tried.
@@ -169,7 +170,7 @@ pub struct OpenClDevice {
     pub driver: String,
     /// Shared virtual memory it offers.
     pub svm: String,
-    /// Its PCI address, if it tells.
+    /// Its PCI address, if reported.
     pub pci: Option<String>,
     /// Its memory in bytes.
     pub memory_bytes: u64,
@@ -214,7 +215,7 @@ pub struct Pair {
     pub grade: String,
 }
 
-/// What became of one route.
+/// The state of one route.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RouteState {
     /// Its name.
@@ -223,7 +224,7 @@ pub struct RouteState {
     pub works: bool,
     /// Whether it copies.
     pub copies: bool,
-    /// Whether it does not exist between the two devices, as far as they tell: no failure.
+    /// Whether it does not exist between the two devices, as far as they report: no failure.
     pub impossible: bool,
     /// The oldest ROCm release on which it can work, by its sources.
     pub oldest_rocm: Option<String>,
@@ -237,24 +238,24 @@ pub struct RouteState {
     pub figures: Option<RouteFigures>,
     /// Why there are no figures of a route that works.
     pub figures_missing: Option<String>,
-    /// How the process that probed it ended, if that was not well.
+    /// How the process that probed it ended, if abnormally.
     pub died: Option<Death>,
 }
 
-/// Whether OpenCL takes HIP's memory by `CL_MEM_USE_HOST_PTR`.
+/// Whether OpenCL takes HIP memory by `CL_MEM_USE_HOST_PTR`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostPtr {
     /// The text that [`interop::HostPtrProof::from_text`] takes, if it does.
     pub proof: Option<String>,
-    /// Whether OpenCL does not reach HIP's memory between the two devices at all: no failure.
+    /// Whether OpenCL does not reach HIP memory between the two devices at all: no failure.
     pub impossible: bool,
     /// Why there is no proof.
     pub reason: Option<String>,
-    /// How the process that tried it ended, if that was not well: there is no proof then.
+    /// How the process that tried it ended, if abnormally: there is no proof then.
     pub died: Option<Death>,
 }
 
-/// What a route costs.
+/// The cost of a route.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RouteFigures {
     /// How work was handed from one API to the other.
@@ -282,19 +283,19 @@ impl From<&interop::Figures> for RouteFigures {
     }
 }
 
-/// Two digits behind the point: what a figure means ends long before.
+/// Rounds to two decimals: a figure is not that precise.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-/// What became of one way to hand over.
+/// The state of one hand-off grade.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GradeState {
     /// "host", "callback" or "device".
     pub grade: String,
     /// The route whose memory was handed over.
     pub route: String,
-    /// Whether a pattern went from each API to the other so.
+    /// Whether a pattern crossed that way in both directions.
     pub works: bool,
     /// What hands over from OpenCL to HIP, if it works.
     pub opencl_to_hip: Option<String>,
@@ -306,11 +307,11 @@ pub struct GradeState {
     pub figures: Option<HandoffFigures>,
     /// Why there are no figures of a grade that works.
     pub figures_missing: Option<String>,
-    /// How the process that probed it ended, if that was not well.
+    /// How the process that probed it ended, if abnormally.
     pub died: Option<Death>,
 }
 
-/// What it costs to hand over.
+/// The cost of a hand-off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HandoffFigures {
     /// Microseconds from OpenCL to HIP, median.
@@ -328,10 +329,10 @@ impl From<&interop::measure::DirectionCost> for HandoffFigures {
     }
 }
 
-/// Whether OpenCL's kernels run on HIP streams.
+/// Whether OpenCL kernels run on HIP streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OneStream {
-    /// Whether one with local arguments, an offset and constants came out right.
+    /// Whether one with local arguments, an offset and constants yielded the right result.
     pub works: bool,
     /// What the stream ran, if it works.
     pub how: Option<String>,
@@ -341,11 +342,11 @@ pub struct OneStream {
     pub figures: Option<StreamFigures>,
     /// Why there are no figures although it works.
     pub figures_missing: Option<String>,
-    /// How the process that tried it ended, if that was not well.
+    /// How the process that tried it ended, if abnormally.
     pub died: Option<Death>,
 }
 
-/// What an empty OpenCL kernel costs on a HIP stream.
+/// The cost of an empty OpenCL kernel on a HIP stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamFigures {
     /// Microseconds of the launch and the wait for it, median.
@@ -363,18 +364,18 @@ impl From<&interop::measure::StreamLaunchCost> for StreamFigures {
     }
 }
 
-/// What is known of the memory that one call gives.
+/// What is known about the memory that one call allocates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AllocationState {
     /// Its name, such as `cl-alloc-host-ptr`.
     pub allocation: String,
     /// The call.
     pub call: String,
-    /// Whether it gave memory.
+    /// Whether it returned memory.
     pub works: bool,
-    /// Where the memory lies, as far as somebody can tell.
+    /// Where the memory lies, as far as known.
     pub residency: Option<String>,
-    /// Who tells.
+    /// Which source says so.
     pub known_by: Option<String>,
     /// 10^9 bytes a second, read and written, of an OpenCL kernel that copies within such memory.
     pub opencl_gb_s: Option<f64>,
@@ -384,18 +385,18 @@ pub struct AllocationState {
     pub hip_gb_s: Option<f64>,
     /// Why there is no such figure.
     pub hip_missing: Option<String>,
-    /// Why the call gave no memory.
+    /// Why the call returned no memory.
     pub reason: Option<String>,
-    /// How the process that probed it ended, if that was not well.
+    /// How the process that probed it ended, if abnormally.
     pub died: Option<Death>,
 }
 
-/// Something of the system around the libraries.
+/// One check of the system around the libraries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// What was looked at; unique.
+    /// What was checked; unique.
     pub name: String,
-    /// What to think of it.
+    /// Its verdict.
     pub state: State,
     /// What was found.
     pub found: String,
@@ -403,17 +404,17 @@ pub struct Check {
     pub advice: Option<String>,
 }
 
-/// What to think of a finding.
+/// The verdict on a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// As it should be.
     Good,
-    /// In the way of something.
+    /// An obstacle.
     Bad,
-    /// Neither: told for whoever reads the report.
+    /// Neither: information for the reader of the report.
     Told,
-    /// Could not be found out.
+    /// Could not be determined.
     Unknown,
 }
 

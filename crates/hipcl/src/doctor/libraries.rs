@@ -1,14 +1,14 @@
-//! What the children that load the libraries told, and what to do about it.
+//! The answers of the children that load the libraries, and what to do about them.
 
 use super::findings::{Findings, Library, Tried};
 use super::probe::{Death, Hip, OpenCl, Subject, Told};
 use super::system::Environment;
 use super::{Options, PLATFORM_OPTION};
 
-/// Names the OpenCL library, and then no other is looked at.
+/// Names the OpenCL library; no other is examined then.
 pub(super) const OPENCL_VARIABLE: &str = "HIPCL_OPENCL";
 
-/// The platform that was asked for, and by what.
+/// The requested platform, and where the request came from.
 pub(super) fn asked(
     options: &Options,
     environment: &Environment,
@@ -77,7 +77,7 @@ pub(super) fn hip(
     findings.compiler = found.compiler;
 }
 
-/// What to do about a library that is not there.
+/// What to do about a missing library.
 fn library_advice(platform: &str, library: &str) -> String {
     match (platform, library) {
         ("nvidia", "HIP") => {

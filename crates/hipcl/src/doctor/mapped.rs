@@ -11,7 +11,7 @@ pub(crate) const SINGLE: [&str; 4] = [
 ];
 /// AMD's emulator of GPUs, which a process has loaded before HIP.
 pub(crate) const EMULATOR: &str = "librocjitsu";
-/// Further ones that tell what a process works with.
+/// Further ones that show what a process works with.
 const TOLD: [&str; 11] = [
     EMULATOR,
     "libhiprtc",

@@ -5,8 +5,8 @@
 //! | `probe` | child processes, in which everything is done that may crash or hang |
 //! | [`system`] | the system around the libraries, which is only read |
 //! | `examine` | the questions asked of them, in order |
-//! | `libraries` | what was told of the libraries and their devices |
-//! | `grades`, `allocations` | what was told of ways to hand over, and of where memory lies |
+//! | `libraries` | the reports on the libraries and their devices |
+//! | `grades`, `allocations` | the reports on hand-offs, and on where memory lies |
 //! | [`findings`](Findings) | the answers as data, which are also the JSON file |
 //! | `compare` | what has changed since an earlier report |
 //! | `text`, `tables` | the answers to read |

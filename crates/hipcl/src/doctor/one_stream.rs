@@ -1,4 +1,4 @@
-//! OpenCL's kernels on HIP streams, tried in a process of its own.
+//! OpenCL kernels on HIP streams, tried in a process of its own.
 
 use super::findings::{Findings, OneStream};
 use super::probe::{Asker, Death, OneStreamTried, Subject, Told};

@@ -1,7 +1,7 @@
 //! Which devices of the two APIs may be one: by PCI address, as the bridge pairs them.
 //!
-//! Names and numbers are never compared: two cards of one model have the same name, and variables can renumber each API's devices
-//! apart.
+//! Names and numbers are never compared: two cards of one model have the same name, and variables can renumber each
+//! API's devices separately.
 
 use super::findings::{HipDevice, OpenClDevice, Pairing};
 
@@ -27,7 +27,7 @@ pub(super) fn table(platform: &str, hip: &[HipDevice], opencl: &[OpenClDevice]) 
         .collect()
 }
 
-/// AMD's OpenCL tells no PCI domain: an unknown one may be any.
+/// AMD's OpenCL reports no PCI domain: an unknown one matches any.
 pub(super) fn same_place(one: &str, other: &str) -> bool {
     match (one.split_once(':'), other.split_once(':')) {
         (Some((domain, place)), Some((other_domain, other_place))) => {

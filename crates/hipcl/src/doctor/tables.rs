@@ -184,7 +184,7 @@ pub(super) fn allocations(out: &mut String, allocations: &[AllocationState]) -> 
     Ok(())
 }
 
-/// Reasons, each told once below the table.
+/// Reasons, each given once below the table.
 #[derive(Default)]
 struct Notes(Vec<String>);
 

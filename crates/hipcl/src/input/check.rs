@@ -1,4 +1,4 @@
-//! What every recording has to fulfil, whatever its format.
+//! The requirements on every recording, whatever its format.
 
 use std::path::Path;
 

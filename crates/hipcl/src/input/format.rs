@@ -22,7 +22,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// What the ending of `path` says, if it says anything.
+    /// The format for the extension of `path`, if known.
     pub fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "cf32" | "fc32" | "cfile" => Some(Self::Cf32),

@@ -37,11 +37,12 @@ pub struct Recording {
 
 /// Reads the whole of `path`.
 ///
-/// `format` defaults to what the name's ending says. `rate_hz` is needed unless the file states its own (SigMF); given, it wins.
+/// `format` defaults to that of the file extension. `rate_hz` is needed unless the file states its own (SigMF), and
+/// takes precedence.
 ///
 /// # Errors
-/// [`Error::Io`] if a file can't be read; [`Error::Input`] if it is empty, truncated, of another format than asked for, holds a NaN,
-/// an infinity or nothing but one value, or if the rate is missing or not a positive number.
+/// [`Error::Io`] if a file can't be read; [`Error::Input`] if it is empty, truncated, of another format than requested,
+/// holds a NaN, an infinity or nothing but one value, or if the rate is missing or not a positive number.
 pub fn read(path: &Path, format: Option<Format>, rate_hz: Option<f64>) -> Result<Recording> {
     read_first(path, format, rate_hz, |_| Ok(usize::MAX))
 }

@@ -31,11 +31,11 @@ pub struct Launch {
     pub waits: Waits,
 }
 
-/// Where OpenCL's kernels run, and why there if the user did not say.
+/// Where OpenCL kernels run, and why there if the user did not say.
 pub type Choice = (Kernels, Option<String>);
 
 impl Launch {
-    /// Makes the job where the user asked for; else on the stream if that succeeds.
+    /// Makes the job where the user requested; else on the stream if that succeeds.
     pub(super) fn choose<J>(
         &self,
         route_is_named: bool,

@@ -27,7 +27,7 @@ pub fn crossing_bytes<T: Pod>(buffer: &Shared<T>) -> u64 {
     }
 }
 
-/// What every preset is told.
+/// The options passed to every preset.
 #[derive(Clone, Debug, Default)]
 pub struct Common {
     /// The route to use; `None` takes the best direct one.
@@ -42,7 +42,7 @@ pub struct Common {
 }
 
 impl Common {
-    /// A clock for the number of iterations asked for, or `default`, after one to warm up.
+    /// A clock for the requested number of iterations, or `default`, after one to warm up.
     pub fn timer(&self, default: usize) -> StageTimer {
         StageTimer::new(self.iterations.unwrap_or(default), 1).plant(self.plant_copy)
     }

@@ -7,7 +7,7 @@
 //! | [`Sides::read`] | `Shared::cl` | `Shared::hip` |
 //! | [`Sides::write`] | `Shared::cl_mut` | `Shared::hip_mut` |
 //!
-//! All of a job is made by one `Sides`, so that what it launches, and what it gives to it, are of the same kind.
+//! One `Sides` makes all of a job, so that its launches and their arguments are of the same kind.
 
 use bytemuck::Pod;
 use clmgr::fft::{Direction, Plan};

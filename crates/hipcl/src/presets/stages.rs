@@ -12,7 +12,7 @@ use super::sides::Sides;
 use crate::timing::{ApiName, StageTimer, Work};
 use crate::{Error, Result};
 
-/// Takes the stages of an iteration, in order.
+/// Receives the stages of an iteration, in order.
 pub(super) struct Stages<'t> {
     /// None while a graph records them.
     clock: Option<Clock<'t>>,

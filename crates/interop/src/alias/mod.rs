@@ -1,8 +1,8 @@
 //! Which views show the same bytes, so that work on one is ordered after work on the others.
 //!
-//! Code may hand the same memory over twice: a buffer and a part of it, a `cl_mem` and its
-//! address, an allocation and its import. Each view tracks its own users; before a use is
-//! granted, the users of every overlapping view are waited for as well.
+//! Code may hand over the same memory twice: a buffer and a part of it, a `cl_mem` and its address,
+//! an allocation and its import. Each view tracks its own users; a grant also waits for the users
+//! of every overlapping view.
 
 #[cfg(test)]
 mod model;
@@ -29,8 +29,8 @@ pub(crate) enum Space {
 }
 
 impl Space {
-    /// The file behind a descriptor. Descriptors of some drivers are all of one device file; their
-    /// memory is then taken for the same, which costs waits and no order.
+    /// The file behind a descriptor. Some drivers' descriptors all name one device file; their
+    /// memory is then taken for the same, which costs waits but no ordering.
     pub(crate) fn of_file(fd: BorrowedFd<'_>) -> Option<Self> {
         let file = File::from(fd.try_clone_to_owned().ok()?);
         let data = file.metadata().ok()?;

@@ -66,7 +66,7 @@ impl Worker for Number {
     }
 }
 
-/// How much work each worker was given, and how much is known to have ended.
+/// How much work each worker received, and how much is known to have ended.
 #[derive(Default)]
 struct World {
     work: Mutex<[(usize, usize); WORKERS]>,

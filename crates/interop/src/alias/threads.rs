@@ -22,7 +22,7 @@ struct Lane(Arc<Jobs>);
 
 struct Jobs {
     number: usize,
-    /// The jobs that it was given, counted and sent in one step.
+    /// The jobs that it received, counted and sent in one step.
     given: Mutex<(usize, mpsc::Sender<Job>)>,
     done: Mutex<usize>,
     ended: Condvar,
@@ -233,7 +233,7 @@ impl World {
         }
     }
 
-    /// Nothing but the lanes' own ends tells that the jobs have run.
+    /// Only the lanes' own ends show that the jobs have run.
     fn run(&self) {
         thread::scope(|scope| {
             for own in 0..THREADS {

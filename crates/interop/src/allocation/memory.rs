@@ -13,7 +13,7 @@ pub(crate) struct Memory {
     // Dropped first: a model must forget the memory before OpenCL frees it.
     _known: Option<Known>,
     kind: Kind,
-    /// Where kernels of both APIs find the first byte; `None` where OpenCL's addresses mean nothing to HIP.
+    /// Where kernels of both APIs find the first byte; `None` where OpenCL addresses mean nothing to HIP.
     address: Option<usize>,
     pub(super) bytes: usize,
     allocation: Allocation,

@@ -1,4 +1,4 @@
-//! Each call that allocates, and what can be found out about its memory.
+//! Each allocating call, and what can be found out about its memory.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -16,17 +16,18 @@ use crate::Residency;
 use std::fmt;
 use std::str::FromStr;
 
-/// A call that allocates memory which a device can use.
+/// A call that allocates device-accessible memory.
 ///
-/// A [`Route`](crate::Route) is a way to share memory; this is where memory comes from in programs that know nothing of routes.
+/// A [`Route`](crate::Route) is a way to share memory; an `Allocation` is where programs that know nothing of routes
+/// get theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Allocation {
-    /// `clCreateBuffer` without flags about the host.
+    /// `clCreateBuffer` without host flags.
     ClBuffer,
     /// `clCreateBuffer(CL_MEM_ALLOC_HOST_PTR)`.
     ClAllocHostPtr,
-    /// `clSVMAlloc` without flags about the grain.
+    /// `clSVMAlloc` without granularity flags.
     SvmCoarse,
     /// `clSVMAlloc(CL_MEM_SVM_FINE_GRAIN_BUFFER)`.
     SvmFine,
@@ -50,7 +51,7 @@ impl Allocation {
         Self::HipMallocManaged,
     ];
 
-    /// Whether the call is HIP's; else it is OpenCL's.
+    /// Whether the call is a HIP call; otherwise it is an OpenCL call.
     #[must_use]
     pub fn is_hips(self) -> bool {
         matches!(
@@ -114,17 +115,17 @@ impl FromStr for Allocation {
     }
 }
 
-/// How it is known where memory lies.
+/// Which source says where memory lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Witness {
-    /// The HSA runtime, asked for the memory's address.
+    /// The HSA runtime, queried by the memory's address.
     Hsa,
-    /// HIP, asked for the address of memory that it allocated itself.
+    /// HIP, queried by the address of memory that it allocated itself.
     Hip,
-    /// The software device, which repeats what it was told of OpenCL's memory.
+    /// The software device, which repeats what the program registered about OpenCL memory.
     Told,
-    /// Nobody knows.
+    /// No API knows.
     Nobody,
 }
 

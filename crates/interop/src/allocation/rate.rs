@@ -1,4 +1,4 @@
-//! How fast kernels of each API use memory, and that they use it at all.
+//! How fast kernels of each API access memory, and that they can at all.
 
 use super::Memory;
 use crate::core::Core;
@@ -9,8 +9,8 @@ use crate::{Direction, Error, Result};
 const SEED: u32 = 0x0A11_0C8D;
 const BLOCK: u32 = 256;
 
-/// 10^9 bytes a second, read and written, of a kernel that copies `from` to `to`: OpenCL's, or HIP's if `by_hip`. The API that allocated
-/// the memory fills it first and looks at the copy afterwards.
+/// 10^9 bytes a second, read and written, of a kernel that copies `from` to `to`: an OpenCL kernel, or a HIP kernel if
+/// `by_hip`. The API that allocated the memory fills it first and looks at the copy afterwards.
 pub(crate) fn rate(
     core: &Core,
     probe: &Probe,
@@ -122,8 +122,8 @@ impl Hip<'_> {
         let Self(core, _) = self;
         let len = bytes / size_of::<T>();
         let address = memory.hip_address(core)?.cast();
-        // SAFETY: the memory has as many bytes, aligned as any allocation is, and outlives the kernel, which its caller waits for; nobody
-        // else uses it meanwhile.
+        // SAFETY: the memory has as many bytes, aligned as any allocation is, and outlives the kernel, which its caller
+        // waits for; nothing else uses it meanwhile.
         Ok(unsafe { hip::DeviceSliceMut::from_raw_parts(address, len, &core.stream) })
     }
 }

@@ -38,8 +38,7 @@ impl ClObject {
         }
     }
 
-    /// Writes bytes from `begin` on, if they are not all of them through an object of their own: other
-    /// parts may be in use.
+    /// Writes bytes from `begin` on; if they are not the whole, through a sub-buffer: other parts may be in use.
     pub(crate) fn write_part(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
         if data.len() == self.bytes() {
             return self.write(core, data);
@@ -82,8 +81,7 @@ impl ClObject {
     }
 }
 
-/// A buffer object over memory that exists already, which OpenCL is asked to use in place
-/// (`CL_MEM_USE_HOST_PTR`).
+/// A buffer object over existing memory, which OpenCL is asked to use in place (`CL_MEM_USE_HOST_PTR`).
 ///
 /// # Safety
 /// `bytes` bytes are at `ptr` while the result lives, and OpenCL can be given them: they are shared

@@ -8,7 +8,7 @@ use clmgr::opencl_sys::{self, cl_buffer_region, cl_mem};
 use std::ffi::c_void;
 use std::ops::Range;
 
-/// How OpenCL is given some of the bytes.
+/// How some of the bytes are passed to OpenCL.
 pub(crate) enum ClPart {
     /// All of them.
     Whole,
@@ -57,7 +57,7 @@ impl ClPart {
     }
 }
 
-/// A reference to a part of a buffer object. Commands that were given it keep it beyond that
+/// A reference to a part of a buffer object. Commands that received it keep it beyond that
 /// (OpenCL, `clReleaseMemObject`).
 pub(crate) struct SubBuffer {
     raw: usize,

@@ -1,7 +1,7 @@
 //! OpenCL's memory as a dma-buf that HIP imports: a second address for the same pages.
 //!
 //! HIP knows an import as memory of its own, with bounds, so that its copies, peers and processes
-//! may use it, which they must not do with a bare address of OpenCL's.
+//! may use it, which they must not do with a bare OpenCL address.
 
 use super::survival::Survival;
 use super::{Backing, Outgoing};
@@ -127,7 +127,7 @@ impl Backing for DmaBuf {
         spans
     }
 
-    /// That of the memory which was exported: an import is nobody's allocation.
+    /// That of the exported memory: an import is no API's allocation.
     fn residency(&self, core: &Core) -> Residency {
         self.original.residency(core)
     }

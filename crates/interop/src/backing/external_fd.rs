@@ -39,18 +39,18 @@ struct ClSide {
     import: ImportedBuffer<u8>,
     /// The queue that took the memory over.
     held_by: Option<Queue>,
-    /// Others that were given it since.
+    /// Other queues that received it since.
     others: Vec<Queue>,
-    /// Ends when the memory was handed back last, if nobody has waited for that.
+    /// Ends with the last hand-back of the memory, if nothing has waited for that yet.
     handed_back: Option<Event>,
     /// Since it was taken over.
     written: bool,
-    /// Queues were given it to read since, and may be given more work under those guards.
+    /// Queues have received it for reading since, and may get more work under those guards.
     has_readers: bool,
 }
 
 impl ClSide {
-    /// Enqueues the release, after everything of OpenCL's.
+    /// Enqueues the release, after all OpenCL work.
     fn hand_back(&mut self) -> Result<Option<Event>> {
         if let Some(holder) = &self.held_by {
             for other in &self.others {
@@ -60,8 +60,8 @@ impl ClSide {
         Ok(self.import.hand_over()?)
     }
 
-    /// The memory is handed back, for HIP to use it so. What HIP only reads is taken over again for the
-    /// guards of OpenCL's readers: both sides may read at once what neither has written since.
+    /// The memory is handed back, for HIP to use it so. What HIP only reads is taken over again for the guards of
+    /// OpenCL readers: both sides may read at once what neither has written since.
     fn was_handed_back(&mut self, access: Access) -> Result<()> {
         let (holder, others) = (self.held_by.take(), std::mem::take(&mut self.others));
         self.written = false;
@@ -120,8 +120,8 @@ impl ExternalFd {
         })
     }
 
-    /// Memory of other code, from its first byte on. An opaque descriptor does not say whose it is: it is
-    /// HIP's virtual memory, or another API's.
+    /// Memory of other code, from its first byte on. An opaque descriptor does not say whose it is: it is HIP virtual
+    /// memory, or another API's.
     ///
     /// # Safety
     /// The memory has `bytes` bytes.
@@ -258,8 +258,8 @@ impl Backing for ExternalFd {
         [address].into_iter().chain(self.file.clone()).collect()
     }
 
-    /// HIP allocates such memory on the device and nowhere else (`hipMemLocationTypeDevice`). Of what
-    /// others allocated it is not known.
+    /// HIP allocates such memory on the device and nowhere else (`hipMemLocationTypeDevice`). For memory that others
+    /// allocated this is unknown.
     fn residency(&self, _core: &Core) -> Residency {
         match self.is_allocated {
             true => Residency::Vram,

@@ -1,10 +1,9 @@
-//! A plain `cl_mem`; HIP uses the address that a kernel tells.
+//! A plain `cl_mem`; HIP uses the address that a kernel reports.
 //!
-//! AMD's OpenCL has no query for the address of a buffer: `clGetMemObjectInfo` answers the
-//! specification's properties and nothing else (opencl/amdocl/cl_memobj.cpp). A kernel of one
-//! work-item that writes its own argument knows it, since the runtime puts the device's address
-//! into the argument (rocclr/platform/kernel.cpp). In a context of one device the buffer stays
-//! there for its life. The HSA runtime then confirms whose memory it is.
+//! AMD's OpenCL has no query for a buffer's address: `clGetMemObjectInfo` answers only the specification's properties
+//! (opencl/amdocl/cl_memobj.cpp). A kernel of one work-item that writes its own argument knows it, since the runtime
+//! puts the device's address into the argument (rocclr/platform/kernel.cpp). In a context of one device the buffer
+//! stays there for its life. The HSA runtime then confirms whose memory it is.
 
 use super::cl_object::ClObject;
 use super::{Backing, Outgoing, PeerAccess, check_place};

@@ -28,7 +28,7 @@ pub(crate) struct HipPointer {
 enum Kind {
     /// `hipMalloc`.
     Malloc,
-    /// HIP, for other code: by `hipMalloc`, from a pool or as virtual memory, which ROCm does not tell
+    /// HIP, for other code: by `hipMalloc`, from a pool or as virtual memory; ROCm does not report which
     /// (hip/driver_types.h, `HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE`: not supported).
     Adopted,
     /// HIP's virtual memory.
@@ -214,8 +214,8 @@ impl Backing for HipPointer {
             (Kind::Malloc | Kind::Adopted, Carrier::DmaBuf) => {
                 Outgoing::dma_buf(core, self.hip_ptr(), self.bytes)
             }
-            // SAFETY: the allocation is this value's or its owner's; whoever sends the handle keeps this value until the
-            // other process has let go.
+            // SAFETY: the allocation is this value's or its owner's; the sender of the handle keeps this value until
+            // the other process has let go.
             (Kind::Malloc | Kind::Adopted, Carrier::IpcHandle) => unsafe {
                 Outgoing::ipc(core, self.hip_ptr())
             },
@@ -253,7 +253,7 @@ impl Backing for HipPointer {
 }
 
 /// # Safety
-/// `data.len()` bytes at `ptr` are HIP's own, and nobody else uses them until this returns.
+/// `data.len()` bytes at `ptr` are HIP's own, and nothing else uses them until this returns.
 pub(super) unsafe fn write_by_hip(core: &Core, ptr: *mut u8, data: &[u8]) -> Result<()> {
     // SAFETY: the caller's promise; the copy is waited for.
     let mut slice =
@@ -262,7 +262,7 @@ pub(super) unsafe fn write_by_hip(core: &Core, ptr: *mut u8, data: &[u8]) -> Res
 }
 
 /// # Safety
-/// `data.len()` bytes at `ptr` are HIP's own, and nobody writes them until this returns.
+/// `data.len()` bytes at `ptr` are HIP's own, and nothing writes them until this returns.
 pub(super) unsafe fn read_by_hip(core: &Core, ptr: *const u8, data: &mut [u8]) -> Result<()> {
     // SAFETY: the caller's promise; the copy is waited for.
     let slice = unsafe { hip::DeviceSlice::from_hip_raw_parts(ptr, data.len(), &core.stream) };

@@ -1,6 +1,6 @@
 //! Device memory behind a file descriptor that other code, or another process, exported.
 //!
-//! AMD's OpenCL imports no descriptors. The address of HIP's import is valid in its kernels too,
+//! AMD's OpenCL imports no descriptors. The address of the HIP import is valid in its kernels too,
 //! since a process has one address space per GPU.
 
 use super::hip_pointer::{read_by_hip, write_by_hip};

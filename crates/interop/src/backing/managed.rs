@@ -1,6 +1,6 @@
 //! HIP's managed memory: one address for host, HIP and OpenCL's kernels.
 //!
-//! OpenCL knows it no better than any pointer of HIP's, so that what
+//! OpenCL knows it no better than any other HIP pointer, so that what
 //! [`HipPointer`](super::hip_pointer::HipPointer) says holds here too.
 
 use super::hip_pointer::{read_by_hip, write_by_hip};

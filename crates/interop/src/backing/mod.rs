@@ -1,7 +1,7 @@
 //! The memory behind a shared buffer, one file per route.
 //!
-//! A backing moves bytes and tells addresses; who may use it when is the business of
-//! [`Shared`](crate::Shared), which waits before it calls here.
+//! A backing moves bytes and reports addresses; [`Shared`](crate::Shared) decides who may use it when, and waits before
+//! it calls here.
 
 mod adopted_svm;
 mod cl_object;
@@ -49,7 +49,7 @@ pub(crate) enum Side {
     Hip,
 }
 
-/// How kernels of another GPU come to reach memory.
+/// How kernels of another GPU reach memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PeerAccess {
     /// Once HIP has enabled the device's access, which covers what HIP allocated.
@@ -116,7 +116,7 @@ pub(crate) trait Backing: Send + Sync {
         false
     }
 
-    /// Whether all of it is one API's or the other's: parts of it can't be on both sides at once.
+    /// Whether the whole belongs to one API at a time: parts of it can't be on both sides at once.
     fn is_handed_whole(&self) -> bool {
         false
     }
@@ -126,14 +126,13 @@ pub(crate) trait Backing: Send + Sync {
         Ok(())
     }
 
-    /// Whether [`leave_cl`](Self::leave_cl) and [`bring_to_cl`](Self::bring_to_cl) do all by commands
-    /// of OpenCL's queues.
+    /// Whether [`leave_cl`](Self::leave_cl) and [`bring_to_cl`](Self::bring_to_cl) use only commands on OpenCL queues.
     fn leaves_by_queue(&self) -> bool {
         false
     }
 
-    /// Enqueues, without waiting, what lets HIP use the bytes. Called where the hand-off that comes
-    /// next puts HIP after it, before a use of HIP's.
+    /// Enqueues, without waiting, what lets HIP use the bytes. Called before a use by HIP, where the hand-off that
+    /// follows puts HIP after it.
     fn leave_cl(&self, _access: Access) -> Result<()> {
         Ok(())
     }
@@ -154,7 +153,7 @@ pub(crate) trait Backing: Send + Sync {
         Ok(())
     }
 
-    /// How kernels of another GPU come to reach the memory.
+    /// How kernels of another GPU reach the memory.
     fn peer_access(&self) -> PeerAccess {
         PeerAccess::None
     }
@@ -217,8 +216,8 @@ pub(crate) fn gate(core: &Core, route: Route) -> Result<()> {
     Err(Error::Unsupported { route, reason })
 }
 
-/// That the runtime below HIP knows the memory, all of it, on the bridge's own device. A card that
-/// is given another card's address faults, and ends the process.
+/// That the runtime below HIP knows the memory, all of it, on the bridge's own device. A card that receives another
+/// card's address faults, and ends the process.
 pub(crate) fn check_place(core: &Core, route: Route, ptr: *const u8, bytes: usize) -> Result<()> {
     let Some(hsa) = &core.hsa else {
         return Ok(());

@@ -19,7 +19,7 @@ pub(crate) enum Opens {
 }
 
 impl Outgoing {
-    /// The descriptor of HIP's virtual memory, which holds nothing else.
+    /// The descriptor of HIP virtual memory, which holds nothing else.
     pub(super) fn hip_fd(exporter: &hip::Exporter) -> Result<Self> {
         Ok(Self {
             offset: 0,

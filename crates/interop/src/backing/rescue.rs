@@ -56,7 +56,7 @@ fn by_hip(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
     Ok(to.copy_to_slice(stream, data)?)
 }
 
-/// Writes all bytes by a kernel of HIP's; complete when it returns. Its user on the bridge's own stream
+/// Writes all bytes by a HIP kernel; complete when it returns. Its user on the bridge's own stream
 /// was admitted as the only one.
 pub(super) fn write_by_kernel(core: &Core, backing: &dyn Backing, data: &[u8]) -> Result<()> {
     let stream = &core.stream;

@@ -1,8 +1,8 @@
 //! One allocation for each API and a copy through pinned host memory at every change of side, of the
 //! bytes that change it.
 //!
-//! This is what a program without sharing has to do, done properly, for comparison and for pairs
-//! of devices on which nothing better works. Its copies always count as copies of the data set.
+//! This is what a program without sharing has to do, for comparison and for pairs of devices on which nothing better
+//! works. Its copies always count as copies of the data set.
 
 use super::Backing;
 use super::cl_object::ClObject;
@@ -102,7 +102,7 @@ impl Backing for Staging {
         None
     }
 
-    /// Nobody else knows the memory, unless it is that of a foreign object.
+    /// No other code knows the memory, unless it is that of a foreign object.
     fn spans(&self) -> Vec<Span> {
         let foreign = self.known_at.map(|address| Span::at(address, self.bytes));
         foreign.into_iter().collect()

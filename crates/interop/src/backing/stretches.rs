@@ -1,4 +1,4 @@
-//! What is known of each stretch of some bytes.
+//! What is known about each stretch of some bytes.
 
 use std::ops::Range;
 

@@ -2,9 +2,9 @@
 //!
 //! ROCr up to ROCm 7.2 follows a null pointer when the kernel refuses it a hardware queue (rocm-systems pull request 2850).
 //! Programs on ROCm 7.2 that had exported memory as dma-bufs ran into this at their next allocation (rocm-systems issue
-//! 8517); no small program did, and an export by itself does not crash. Releases do not tell where it happens. So a
-//! [`Trial`](crate::Trial) of the route exports memory and then does what programs do next, in a process that may be lost.
-//! If the process lives to tell, that is kept for this machine and these drivers.
+//! 8517); no small program did, and an export by itself does not crash. The release number does not say where it
+//! happens. So a [`Trial`](crate::Trial) of the route exports memory and then does what programs do next, in a process
+//! that may be lost. If the process lives to tell, that is kept for this machine and these drivers.
 
 use crate::core::Core;
 use crate::{Result, Route, Shared};
@@ -21,7 +21,7 @@ const BYTES: usize = 1 << 20;
 /// What the streams write of it: an emulated device writes a byte in a microsecond.
 const WRITTEN: usize = 4 << 10;
 
-/// What is kept of the machine that `core` is on.
+/// What is stored about the machine that `core` is on.
 pub(crate) struct Survival {
     store: Option<Store>,
     key: Key,
@@ -53,7 +53,7 @@ impl Survival {
         matches!(kept, Some(Ok(Some(content))) if content == SURVIVED)
     }
 
-    /// A process is about to find out: what was known is known no more until it has.
+    /// A process is about to find out: until it has, earlier knowledge is void.
     pub(crate) fn begin(&self) {
         self.keep(NOT_KNOWN);
     }

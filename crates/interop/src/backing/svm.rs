@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(crate) struct Svm {
     // Dropped first: a model must forget the memory before OpenCL frees it.
     _known: Option<Known>,
-    /// Made when it is asked for.
+    /// Made on demand.
     view: Mutex<Option<Arc<SvmView<'static, u8>>>>,
     buffer: SvmBuffer<u8>,
     route: Route,

@@ -29,7 +29,7 @@ impl Extent {
     }
 }
 
-/// Elements from the first to the last of a batch, if its sizes are right: the library checks them.
+/// Elements from the first to the last of a batch, if its sizes are valid: the library checks them.
 pub(crate) fn span(rows: usize, cols: usize, ld: usize, stride: usize, count: usize) -> usize {
     if rows == 0 || cols == 0 || count == 0 {
         return 0;

@@ -6,8 +6,8 @@ use hip::Stream;
 
 /// Equal column-major matrices at a stride: element (i, j) of matrix `b` is at `offset + b * stride + i + j * ld`.
 ///
-/// As an input they may overlap, and with stride 0 all of them are one matrix; of an output no two share an element. Whether they
-/// fit the memory is checked by the call that takes them.
+/// As an input they may overlap, and with stride 0 all of them are one matrix; in an output no two share an element.
+/// The call that takes them checks whether they fit the memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<M> {
     memory: M,

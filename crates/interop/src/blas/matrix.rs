@@ -5,7 +5,7 @@ use hip::Stream;
 
 /// A column-major matrix somewhere in memory: element (i, j) is at `offset + i + j * ld`.
 ///
-/// Whether it fits the memory is checked by the call that takes it.
+/// The call that takes it checks whether it fits the memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<M> {
     memory: M,

@@ -3,33 +3,33 @@
 //! | function | what | C API |
 //! |---|---|---|
 //! | [`gemm`] | `C = alpha * op(A) * op(B) + beta * C` | `rocblas_?gemm` |
-//! | [`gemm_ex`] | the same of elements narrower than what is computed in | `rocblas_gemm_ex` |
+//! | [`gemm_ex`] | the same for elements narrower than the compute type | `rocblas_gemm_ex` |
 //! | [`gemm_strided_batched`] | the same of each matrix of batches at a stride | `rocblas_?gemm_strided_batched` |
 //! | [`gemm_batched`] | the same of matrices at any offsets of a buffer | `rocblas_?gemm_batched` |
 //! | [`herk`] | one triangle of `C = alpha * op(A) * op(A)^H + beta * C` | `rocblas_?herk` |
 //!
-//! Each call takes the guards that it needs (for reading the inputs, for writing the output) on the handle's stream, checks, and
-//! queues the library's call. Nothing is waited for that the hand-off does not wait for, and what later takes the buffers, on
-//! either API, comes after. In the steady state a call asks no allocator for anything.
+//! Each call takes the guards that it needs (for reading the inputs, for writing the output) on the handle's stream,
+//! checks, and queues the library's call. It does not wait except where the hand-off does, and later users of the
+//! buffers, on either API, come after it. In the steady state a call does not allocate.
 //!
 //! # Matrices
 //!
-//! A [`Matrix`], [`Batch`] or [`Pointers`] says *where in some memory* matrices lie. It is made before the memory is taken for a
-//! stream, so that one call can take all of it; a [`rocblas::Matrix`] is made after that. Matrices are column-major: element
-//! (i, j) is at `offset + i + j * ld`; all sizes, offsets, leading dimensions and strides are in elements. The memory is a
-//! [`Shared`](crate::Shared) buffer, a [`Part`](crate::Part) of one, or a `hip::DeviceBuffer` that only HIP uses ([`Memory`],
-//! [`MemoryMut`]).
+//! A [`Matrix`], [`Batch`] or [`Pointers`] says *where in some memory* matrices lie. It is made before the memory is
+//! taken for a stream, so that one call can take all operands; a [`rocblas::Matrix`] is made after that. Matrices are
+//! column-major: element (i, j) is at `offset + i + j * ld`; all sizes, offsets, leading dimensions and strides are in
+//! elements. The memory is a [`Shared`](crate::Shared) buffer, a [`Part`](crate::Part) of one, or a `hip::DeviceBuffer`
+//! that only HIP uses ([`Memory`], [`MemoryMut`]).
 //!
-//! One buffer may be both inputs, which makes `A * A^H` of one buffer. An output never shares a byte with an input: a shared
-//! buffer is borrowed exclusively for it, and memory that was adopted twice is told by its addresses
+//! One buffer may be both inputs, which makes `A * A^H` of one buffer. An output never shares a byte with an input: a
+//! shared buffer is borrowed exclusively for it, and memory that was adopted twice is detected by its addresses
 //! ([`Error::OperandsOverlap`](crate::Error::OperandsOverlap)).
 //!
 //! # Errors
 //!
 //! Sizes that do not fit the memory are [`Error::Operand`](crate::Error::Operand), which names the argument; sizes that do not fit
-//! each other, and what the library refuses, are [`Error::Blas`](crate::Error::Blas). The library is not called then. That taking
-//! the memory fails is the guard's error. The argument order and the rules are those of `rocblas-functions.h`
-//! (rocBLAS, library/include/internal).
+//! each other, and what the library refuses, are [`Error::Blas`](crate::Error::Blas). The library is not called then.
+//! If taking the memory fails, the error is the guard's. The argument order and the rules are those of
+//! `rocblas-functions.h` (rocBLAS, library/include/internal).
 //!
 //! ```
 //! # use interop::{Bridge, Options};

@@ -8,7 +8,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// Says in an error which argument it is about.
+    /// Names the argument in an error.
     pub(crate) fn of<T>(self, result: rocblas::Result<T>) -> Result<T> {
         result.map_err(|source| Error::Operand {
             call: self.call,

@@ -9,8 +9,8 @@ use std::fmt;
 /// Where equal column-major matrices begin in one memory, in any order: the batches of pointers of rocBLAS and rocSOLVER.
 ///
 /// The library wants an array of addresses in device memory. The first call that uses the offsets makes it (a copy of 8 bytes for
-/// each matrix, counted as [`Category::Control`], which waits for the stream), and later calls use it again for as long as the
-/// memory stays where it is: make one of these for each buffer and keep it.
+/// each matrix, counted as [`Category::Control`], which waits for the stream), and later calls reuse it while the
+/// memory stays in place: make one of these for each buffer and keep it.
 pub struct Offsets<T> {
     offsets: Vec<usize>,
     rows: usize,
@@ -27,8 +27,8 @@ pub struct Pointers<'o, T, M> {
 }
 
 impl<T> Offsets<T> {
-    /// A matrix of `rows` x `cols` elements with leading dimension `ld` from each of the `offsets` (in elements) on. The memory
-    /// needs `ld * (cols - 1) + rows` elements behind the greatest of them; that is checked by the call.
+    /// A matrix of `rows` x `cols` elements with leading dimension `ld` from each of the `offsets` (in elements) on.
+    /// The memory needs `ld * (cols - 1) + rows` elements from the greatest of them on; the call checks that.
     #[must_use]
     pub fn new(offsets: impl Into<Vec<usize>>, rows: usize, cols: usize, ld: usize) -> Self {
         Self {

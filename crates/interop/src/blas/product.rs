@@ -43,8 +43,8 @@ where
     Ok(handle.gemm(op_a, op_b, alpha, a, b, beta, c)?)
 }
 
-/// [`gemm`] of elements that are narrower than what is computed in: see [`GemmInput`] for the types. `alpha` and `beta` are of
-/// the type that is computed in.
+/// [`gemm`] for elements narrower than the compute type: see [`GemmInput`] for the types. `alpha` and `beta` are of the
+/// compute type.
 ///
 /// # Errors
 /// See [the module](super#errors).
@@ -129,7 +129,8 @@ where
     Ok(handle.gemm_strided_batched(op_a, op_b, alpha, a, b, beta, c)?)
 }
 
-/// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for matrices at any offsets of their memory, as many of each.
+/// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for matrices at any offsets of their memory, with equal
+/// counts.
 ///
 /// Shapes are those of [`gemm`].
 ///

@@ -6,7 +6,7 @@ use crate::{Error, Result, pairing};
 use clmgr::opencl_sys::{cl_command_queue, cl_context, cl_device_id};
 use platform::Selection;
 
-/// Handles of other code: a library that made its own context and hands it over.
+/// Handles of other code: a library that created its own context and hands it over.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignObjects {
     /// A context of one device.
@@ -23,19 +23,18 @@ impl Bridge {
     /// A bridge in a context that other code created, on its queue and its stream.
     ///
     /// Context and queue are retained for as long as the bridge and its buffers live; a HIP stream
-    /// has no references to count. The bridge's own transfers go through the queue and the stream,
-    /// in order with what their owner puts there. A hand-off waits for everything in them, the
-    /// owner's work included. Copies that the owner makes by its own function table are not
-    /// counted.
+    /// has no reference count. The bridge's own transfers go through the queue and the stream, in
+    /// order with their owner's work. A hand-off waits for everything in them, the owner's work
+    /// included. Copies that the owner makes through its own function table are not counted.
     ///
     /// # Errors
-    /// [`Error::ForeignDevice`] for a device of no library that was found,
+    /// [`Error::ForeignDevice`] for a device of none of the libraries found,
     /// [`Error::SeveralDevices`] for a context of more than one device, [`Error::OtherOwner`] for a
     /// queue of another context; [`Error::NoPair`], [`Error::NotPossible`] and driver errors as
     /// [`open`](Self::open). [`Options::opencl_device`] is not used.
     ///
     /// # Safety
-    /// * Context, device and queue are alive and of an OpenCL library of this process.
+    /// * Context, device and queue are alive and belong to an OpenCL library of this process.
     /// * The stream is null or a living one of the selected platform's HIP library, and its owner
     ///   destroys it only after the bridge, its clones and all its buffers are gone.
     pub unsafe fn adopt(

@@ -8,23 +8,23 @@ use platform::Selection;
 /// What [`Bridge::open_all`] found.
 #[derive(Debug)]
 pub struct Bridges {
-    /// One for each HIP device that an OpenCL device pairs with, by ordinal; at least one.
+    /// One for each HIP device that pairs with an OpenCL device, by ordinal; at least one.
     pub bridges: Vec<Bridge>,
-    /// The HIP devices that no bridge could be opened to, and why.
+    /// The HIP devices to which no bridge could be opened, and why.
     pub refused: Vec<(usize, Error)>,
 }
 
 impl Bridge {
-    /// A bridge to every HIP device, each in a context of its own: with several devices in one, ROCm keeps shared memory on
-    /// the host. They work on one HIP runtime, so that [`peer`](Self::peer) can join any two, and share one
+    /// A bridge to every HIP device, each in its own context: with several devices in one, ROCm keeps shared memory on
+    /// the host. They share one HIP runtime, so that [`peer`](Self::peer) can join any two, and share one
     /// [`Meter`](crate::Meter).
     ///
     /// Each HIP device is paired by its own PCI address. On the host platform all software devices are this machine's
-    /// processor, and pair with the one OpenCL device that it is; whose memory is whose is then known by the model alone.
+    /// processor, and pair with its one OpenCL device; only the model then knows which memory belongs to which device.
     ///
     /// # Errors
-    /// If no bridge can be opened: the first device's error. [`Options::hip_device`] and [`Options::opencl_device`] are not
-    /// used.
+    /// The first device's error, if no bridge can be opened. [`Options::hip_device`] and [`Options::opencl_device`] are
+    /// not used.
     pub fn open_all(selection: &Selection, options: &Options) -> Result<Bridges> {
         let libraries = Libraries::load(selection)?;
         let options = Options {
@@ -33,7 +33,7 @@ impl Bridge {
             ..options.clone()
         };
         let (mut bridges, mut refused) = (Vec::new(), Vec::new());
-        // A machine without any gives the error that device 0 gives.
+        // A machine without any yields device 0's error.
         for ordinal in 0..libraries.hip.device_count()?.max(1) {
             let opened = libraries
                 .hip

@@ -5,7 +5,7 @@ use crate::report::RouteReport;
 use crate::{Error, Policy, Result, Route};
 use std::sync::Arc;
 
-/// The routes that may be taken, in the order in which they are.
+/// The permitted routes, in order of preference.
 pub(super) fn choose(routes: &[RouteReport], options: &Options) -> Result<Arc<[Route]>> {
     let works = |route: Route| {
         routes

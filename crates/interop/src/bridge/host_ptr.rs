@@ -1,4 +1,4 @@
-//! HIP's memory as a buffer object of OpenCL's, where that was seen to work.
+//! HIP memory as an OpenCL buffer object, where that was seen to work.
 
 use super::open::{Libraries, Pair, Ready};
 use super::{Bridge, Options, Step};
@@ -12,31 +12,30 @@ use clmgr::{ExternalBuffer, Needs};
 use platform::Selection;
 use std::fmt;
 
-/// That an OpenCL driver takes HIP's memory by `CL_MEM_USE_HOST_PTR`, in place, for kernels and for
-/// its own transfers.
+/// Proof that an OpenCL driver takes HIP memory by `CL_MEM_USE_HOST_PTR`, in place, for kernels and for its own
+/// transfers.
 ///
-/// A driver may also refuse, copy, or end the process. So the proof is sought in a process that may end
-/// ([`seek`](Self::seek)), and its text carried to the one that goes on
-/// ([`from_text`](Self::from_text)). `hipcl doctor` does the first half and prints the text.
+/// A driver may also refuse, copy, or end the process. So a process that may end seeks the proof
+/// ([`seek`](Self::seek)), and its text is carried to the one that goes on ([`from_text`](Self::from_text)). `hipcl
+/// doctor` does the first half and prints the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPtrProof {
-    /// The devices and drivers that it is of.
+    /// The devices and drivers that it covers.
     of: String,
 }
 
 impl HostPtrProof {
-    /// Tries it on the pair of devices that `options` describes: a buffer object of HIP's memory,
-    /// patterns in both directions by kernels and by OpenCL's transfers, the address that a kernel is
-    /// given, and the release. `observe` learns of each step before it is taken: the last one is where
-    /// a process died. Where several OpenCL devices may be the HIP device, they are tried in turn.
+    /// Tries it on the pair of devices that `options` describes: a buffer object of HIP memory, patterns in both
+    /// directions by kernels and by OpenCL's transfers, the address that a kernel receives, and the release. `observe`
+    /// is called before each step: the last one is where a process died. Where several OpenCL devices may be the HIP
+    /// device, they are tried in turn.
     ///
     /// A proof is worth something only after the process that found it has ended well: a driver may
     /// also crash at its exit.
     ///
     /// # Errors
     /// The first thing that went wrong: no pair, the driver's refusal, [`Error::PatternMismatch`] or
-    /// [`Error::AddressesDiffer`] for a copy, [`Error::Unsupported`] where OpenCL does not reach HIP's
-    /// memory at all.
+    /// [`Error::AddressesDiffer`] for a copy, [`Error::Unsupported`] where OpenCL does not reach HIP memory at all.
     pub fn seek(
         selection: &Selection,
         options: &Options,
@@ -46,7 +45,7 @@ impl HostPtrProof {
         unsafe { Self::seek_with(selection, options, |_| {}, observe) }
     }
 
-    /// As [`seek`](Self::seek), with a hook as that of [`Bridge::open_with`].
+    /// As [`seek`](Self::seek), with a hook as for [`Bridge::open_with`].
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -89,8 +88,7 @@ impl HostPtrProof {
         Err(refusal.unwrap_or(Error::NotPossible { tried: Vec::new() }))
     }
 
-    /// The proof whose text (`Display`) this is. What it is of is compared with the bridge that it is
-    /// given to.
+    /// The proof with this text (`Display`). A bridge that receives it compares its devices and drivers with its own.
     ///
     /// # Safety
     /// The text is that of [`seek`](Self::seek) in a process on this system that has ended well since,
@@ -124,7 +122,7 @@ impl fmt::Display for HostPtrProof {
     }
 }
 
-/// What decides whether it works, in one line: an update of any makes the proof void.
+/// What decides whether it works, in one line: a change of any part voids the proof.
 fn identity(core: &Core) -> Result<String> {
     let (hip, cl) = (&core.hip_device, core.context.device());
     let versions = core.hip.versions()?;
@@ -216,13 +214,13 @@ fn agree(mismatches: usize, direction: Direction) -> Result<()> {
     }
 }
 
-/// HIP's memory for OpenCL code that takes buffer objects and no pointers.
+/// HIP memory for OpenCL code that takes buffer objects and no pointers.
 impl Bridge {
-    /// A shared buffer in HIP's memory ([`Route::HipPointer`]) that OpenCL has as a buffer object:
-    /// what a guard gives as an argument is the object, and never the bare address.
+    /// A shared buffer in HIP memory ([`Route::HipPointer`]) that OpenCL has as a buffer object: a guard's argument is
+    /// the object, and never the bare address.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the proof is of other devices or drivers than this bridge's; as
+    /// [`Error::Unsupported`] if the proof is for other devices or drivers than this bridge's; as
     /// [`alloc_on`](Self::alloc_on).
     #[doc(alias = "CL_MEM_USE_HOST_PTR")]
     pub fn alloc_hip_object<T: Pod>(&self, len: usize, proof: &HostPtrProof) -> Result<Shared<T>> {

@@ -12,27 +12,27 @@ use clmgr::{ExternalBuffer, Needs, SvmGrain};
 use std::os::fd::OwnedFd;
 
 /// Foreign memory: a shared buffer over it orders its own users, and those of every other shared
-/// buffer over the same bytes. What the owner does by other means it cannot know: that is over
-/// before a guard is taken, or comes after what the guard's queue or stream was given.
+/// buffer over the same bytes. It cannot know what the owner does by other means: that must be over before a guard is
+/// taken, or come after the work on the guard's queue or stream.
 impl Bridge {
     /// A buffer object of other code, in the bridge's context: by its address ([`Route::GpuVa`]), or
-    /// by a copy for HIP where the [`Policy`](crate::Policy) permits one; or exactly by the `route`
-    /// named, [`Route::DmaBuf`] being the third. It is retained until the result is dropped. A part
-    /// of a buffer is fine; its length is that of the object in whole elements.
+    /// by a copy for HIP where the [`Policy`](crate::Policy) permits one; or exactly by the `route` named, which may
+    /// also be [`Route::DmaBuf`]. It is retained until the result is dropped. A part of a buffer is fine; its length is
+    /// that of the object in whole elements.
     ///
-    /// With a copy, what HIP writes is in the object once OpenCL was given the buffer again. Bytes that one shared buffer has
+    /// With a copy, HIP's writes reach the object when OpenCL next takes the buffer. Bytes that one shared buffer has
     /// by a copy are refused to every other one.
     ///
     /// # Errors
     /// [`Error::NotPossible`] with a reason per route; [`Error::OtherOwner`] for an object of
-    /// another context; what OpenCL answers for a handle that is no buffer. The object is then as
-    /// before. An object for reading only gives a buffer that refuses to be written.
+    /// another context; OpenCL's error for a handle that is no buffer. The object is then unchanged. A read-only object
+    /// yields a buffer that refuses writes.
     ///
     /// # Safety
     /// * `raw` is a living memory object.
-    /// * While a guard of the result, or work that was given one, uses the memory, nobody else
-    ///   writes it; while it is written so, nobody else uses it. Of two shared buffers over the same
-    ///   bytes, a guard for writing of one is not alive together with a guard of the other.
+    /// * While a guard of the result, or work that received one, uses the memory, nothing else writes it; while it is
+    ///   written so, nothing else uses it. Of two shared buffers over the same bytes, a write guard of one is not alive
+    ///   together with a guard of the other.
     pub unsafe fn adopt_cl_mem<T: Pod>(
         &self,
         raw: cl_mem,
@@ -98,17 +98,17 @@ impl Bridge {
     }
 
     /// `len` elements of shared virtual memory that other code allocated in the bridge's context.
-    /// `owner` is kept until the result is dropped: what frees the memory, or what keeps the one
-    /// that does.
+    /// `owner` is kept until the result is dropped: the value that frees the memory, or one that keeps that value
+    /// alive.
     ///
     /// # Errors
-    /// If the HSA runtime does not know all of the memory, or knows it elsewhere than the grain
-    /// says; if OpenCL does not take it for its own.
+    /// If the HSA runtime does not know all of the memory, or knows it elsewhere than the granularity says; if OpenCL
+    /// does not recognise it as its own.
     ///
     /// # Safety
     /// * As [`adopt_cl_mem`](Self::adopt_cl_mem) about other uses.
-    /// * `ptr` lies in memory of `clSVMAlloc` of this grain, in the bridge's context, with `len`
-    ///   elements from there on; it is not freed while `owner` lives.
+    /// * `ptr` lies in memory from `clSVMAlloc` of this granularity, in the bridge's context, with `len` elements from
+    ///   there on; it is not freed while `owner` lives.
     pub unsafe fn adopt_svm<T: Pod>(
         &self,
         ptr: *mut T,
@@ -123,14 +123,13 @@ impl Bridge {
         Ok(Shared::over(&self.core, Box::new(svm), true)?.handed_over_by(&self.handoff))
     }
 
-    /// `len` elements of device memory that HIP allocated for other code, or another runtime of this
-    /// process that the HSA runtime knows. Of the latter HIP's kernels take the address and its copies
-    /// do not; transfers from and to the host are made by a kernel. `owner` is kept until the result is
-    /// dropped: what frees the memory, or what keeps the one that does.
+    /// `len` elements of device memory that HIP allocated for other code, or another runtime of this process that the
+    /// HSA runtime knows. For the latter, HIP's kernels take the address but its copies do not; a kernel makes the
+    /// transfers from and to the host. `owner` is kept until the result is dropped: the value that frees the memory, or
+    /// one that keeps that value alive.
     ///
     /// # Errors
-    /// If neither runtime knows all of the memory as the bridge's device's own, or OpenCL cannot take a
-    /// pointer of HIP's.
+    /// If neither runtime knows all of the memory as the bridge's device's own, or OpenCL cannot take a HIP pointer.
     ///
     /// # Safety
     /// * As [`adopt_cl_mem`](Self::adopt_cl_mem) about other uses.
@@ -148,22 +147,21 @@ impl Bridge {
         Ok(Shared::over(&self.core, Box::new(memory), true)?.handed_over_by(&self.handoff))
     }
 
-    /// `len` elements of device memory behind a file descriptor, from byte `offset` on: a dma-buf, or
-    /// an opaque descriptor of HIP's or CUDA's virtual memory or of Vulkan. HIP imports it, and
-    /// OpenCL's kernels get the address of the import; where that means nothing to them (nvidia), OpenCL
-    /// imports the descriptor too ([`Route::ExternalFd`]). The descriptor is closed; the imports keep
-    /// the memory.
+    /// `len` elements of device memory behind a file descriptor, from byte `offset` on: a dma-buf, or an opaque
+    /// descriptor of HIP or CUDA virtual memory or of Vulkan. HIP imports it, and OpenCL kernels get the address of the
+    /// import; where that means nothing to them (nvidia), OpenCL imports the descriptor too
+    /// ([`Route::ExternalFd`]). The descriptor is closed; the imports keep the memory.
     ///
     /// # Errors
-    /// If HIP cannot import it, or OpenCL can neither take a pointer of HIP's nor import it. OpenCL's
-    /// import has no offset: [`Error::Unsupported`] for another one than 0 there. Adopt all of the
+    /// If HIP cannot import it, or OpenCL can neither take a HIP pointer nor import it. OpenCL's
+    /// import has no offset: [`Error::Unsupported`] for any offset but 0 there. Adopt all of the
     /// memory, and take a [part](Shared::part_mut).
     ///
     /// # Safety
     /// * As [`adopt_cl_mem`](Self::adopt_cl_mem) about other uses, by other processes too.
     /// * No other shared buffer has the same memory by its address: a descriptor and an address are not known to be one memory.
-    ///   HIP cannot be asked: before July 2026 `hipMemRetainAllocationHandle` crashes on memory that is not virtual and retains
-    ///   nothing (clr: hipamd/src/hip_vm.cpp).
+    ///   HIP cannot be queried: before July 2026 `hipMemRetainAllocationHandle` crashes on memory that is not virtual
+    ///   and retains nothing (clr: hipamd/src/hip_vm.cpp).
     /// * The memory has at least `offset` bytes and `len` elements; where OpenCL imports it and it is
     ///   not virtual memory, exactly as many (CUDA, `cuImportExternalMemory`).
     pub unsafe fn adopt_fd<T: Pod>(

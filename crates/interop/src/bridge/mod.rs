@@ -29,7 +29,7 @@ use std::time::Duration;
 /// What to pair and which routes to permit.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Exactly this route, [`Route::Staging`] included, and no other is tried; `None` tries all and takes the best that works.
+    /// Tries exactly this route, which may be [`Route::Staging`]; `None` tries all and takes the best that works.
     pub route: Option<Route>,
     /// What may be done where no direct route works. Ignored when `route` names one.
     pub policy: Policy,
@@ -37,15 +37,15 @@ pub struct Options {
     pub opencl_device: Option<usize>,
     /// HIP device ordinal; `None` takes 0.
     pub hip_device: Option<usize>,
-    /// Exactly this hand-off; `None` takes [`Grade::Host`] if it was proven, else [`Grade::Callback`].
+    /// Uses exactly this hand-off; `None` takes [`Grade::Host`] if it was proven, else [`Grade::Callback`].
     ///
     /// [`Grade::Host`] waits forever for a side that never ends, unless
     /// [`handoff_limit`](Self::handoff_limit) sets a limit.
     pub grade: Option<Grade>,
-    /// The longest that one side waits for the other before it is let go with
-    /// [`Error::HandoffTimeout`], measured from when the hand-off was queued. `None` is 60 s, but **no
-    /// limit with [`Grade::Host`]**, the default: `clFinish` and `hipStreamSynchronize` cannot be
-    /// cancelled. With a limit the host waits through callbacks, which uses a driver thread each time.
+    /// The longest that one side waits for the other before it is released with [`Error::HandoffTimeout`], measured
+    /// from when the hand-off was queued. `None` is 60 s, but **no limit with [`Grade::Host`]**, the default:
+    /// `clFinish` and `hipStreamSynchronize` cannot be cancelled. With a limit the host waits through callbacks, which
+    /// use a driver thread each time.
     pub handoff_limit: Option<Duration>,
     /// Export memory ([`Route::DmaBuf`]) also where that may end the process: on ROCm 7.2 and later, unless a
     /// [`Trial`](crate::Trial) of the route has shown on this machine that it does not.
@@ -78,9 +78,8 @@ impl Bridge {
         unsafe { Self::open_with(selection, options, |_| {}) }
     }
 
-    /// As [`open`](Self::open); `hook` may replace functions of each OpenCL library's table before
-    /// the first of them is called, as in [`clmgr::Manager::load_with`]: to watch them, or to put
-    /// [`clmgr::StrictAmd`] in front.
+    /// As [`open`](Self::open); `hook` may replace functions in each OpenCL library's table before any of them is
+    /// called, as in [`clmgr::Manager::load_with`]: to watch them, or to put [`clmgr::StrictAmd`] in front.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -106,7 +105,7 @@ impl Bridge {
         Self::open_on(&libraries, &hip_device, options)
     }
 
-    /// Pairs this HIP device with the first OpenCL device that works out.
+    /// Pairs this HIP device with the first OpenCL device that works.
     fn open_on(
         libraries: &Libraries<'_>,
         hip_device: &hip::Device,
@@ -163,15 +162,13 @@ impl Bridge {
         &self.core.hip
     }
 
-    /// The queue of the bridge's own transfers: the one it was given, if it was
-    /// [adopted](Self::adopt).
+    /// The queue of the bridge's own transfers: the foreign one, if the bridge was [adopted](Self::adopt).
     #[must_use]
     pub fn main_queue(&self) -> &clmgr::Queue {
         &self.core.queue
     }
 
-    /// The stream of the bridge's own transfers: the one it was given, if it was
-    /// [adopted](Self::adopt).
+    /// The stream of the bridge's own transfers: the foreign one, if the bridge was [adopted](Self::adopt).
     #[must_use]
     pub fn main_stream(&self) -> &hip::Stream {
         &self.core.stream
@@ -193,7 +190,7 @@ impl Bridge {
         Ok(self.core.hip_device.stream()?)
     }
 
-    /// OpenCL programs of the bridge's context, cached in memory and on disk.
+    /// The bridge's OpenCL programs, cached in memory and on disk.
     #[must_use]
     pub fn programs(&self) -> &clmgr::ProgramCache {
         &self.core.programs
@@ -224,13 +221,13 @@ impl Bridge {
         &self.report
     }
 
-    /// The route that [`alloc`](Self::alloc) takes first.
+    /// The route that [`alloc`](Self::alloc) tries first.
     #[must_use]
     pub fn route(&self) -> Route {
         self.permitted[0]
     }
 
-    /// The routes that [`alloc`](Self::alloc) takes, in this order, as they fail.
+    /// The routes that [`alloc`](Self::alloc) tries, in this order.
     #[must_use]
     pub fn permitted(&self) -> &[Route] {
         &self.permitted
@@ -242,13 +239,13 @@ impl Bridge {
         self.handoff.grade()
     }
 
-    /// Every hand-off, and how it is done here or why not.
+    /// Every hand-off, and how it works here or why not.
     #[must_use]
     pub fn grades(&self) -> &[GradeReport] {
         self.grades.reports()
     }
 
-    /// The same bridge with another hand-off, for the buffers that it makes from now on.
+    /// The same bridge with another hand-off for the buffers it makes from now on.
     ///
     /// # Errors
     /// [`Error::NoGrade`] if the grade was not proven when the bridge was opened.
@@ -259,10 +256,9 @@ impl Bridge {
         })
     }
 
-    /// A shared buffer of `len` elements on the first of the [permitted](Self::permitted) routes that
-    /// has memory to give. [`Shared::route`] says which it was, and [`failovers`](Self::failovers)
-    /// what failed before. If the route fails later, while the buffer is filled or handed over, the
-    /// next permitted one takes the data.
+    /// A shared buffer of `len` elements on the first [permitted](Self::permitted) route that can allocate.
+    /// [`Shared::route`] returns that route, and [`failovers`](Self::failovers) what failed before. If the route fails
+    /// later, while the buffer is filled or handed over, the next permitted one takes the data.
     ///
     /// # Errors
     /// If the length is zero or too large, or every permitted route fails ([`Error::Failed`], or
@@ -271,7 +267,7 @@ impl Bridge {
         Shared::on_first_of(&self.core, &self.permitted, &self.handoff, len)
     }
 
-    /// Every time that a route failed and another one was taken, oldest first. No more than 64 are kept.
+    /// Every failover from one route to another, oldest first. At most 64 are kept.
     #[must_use]
     pub fn failovers(&self) -> Vec<Failover> {
         self.core.failovers.lock().clone()
@@ -298,21 +294,21 @@ impl Bridge {
         Ok(Shared::over(&self.core, Box::new(backing), true)?.handed_over_by(&self.handoff))
     }
 
-    /// How many buffers this process has let go of that another one may still have open by
-    /// [`Carrier::IpcHandle`](crate::Carrier::IpcHandle). Their memory is not freed under it, but once it
-    /// hangs up: that is looked at here, and at every export.
+    /// How many buffers this process has dropped that another one may still have open by
+    /// [`Carrier::IpcHandle`](crate::Carrier::IpcHandle). Their memory is freed only once that process hangs up; this
+    /// call and every export check for it.
     #[must_use]
     pub fn lent_out(&self) -> usize {
         self.core.kept.sweep()
     }
 
-    /// Errors that destructors met since the last call. No more than 64 are kept.
+    /// Errors from destructors since the last call. At most 64 are kept.
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
         std::mem::take(&mut self.core.deferred.lock())
     }
 
-    /// The same bridge with a hand-off of its grade's that was proven.
+    /// The same bridge with this proven hand-off for its grade.
     #[cfg(feature = "vulkan")]
     pub(crate) fn handed_over_by(&self, handoff: Arc<dyn Handoff>) -> Self {
         Self {

@@ -5,10 +5,10 @@ use clmgr::opencl_sys::{cl_command_queue, cl_context, cl_device_id, cl_platform_
 
 /// What C code needs to work in a bridge's place; [`Bridge::adopt`] is the way back.
 ///
-/// All are valid for as long as the bridge or a clone of it lives, and none is to be released. What
-/// is enqueued on the queue or the stream is in order with the bridge's own transfers there, but no
-/// shared buffer knows of it: take a guard for the queue or stream first, and use the memory only
-/// there and while the guard lives.
+/// All are valid while the bridge or a clone of it lives; release none of them. Work enqueued on
+/// the queue or the stream is in order with the bridge's own transfers there, but no shared buffer
+/// knows of it: take a guard for the queue or stream first, and use the memory only there and while
+/// the guard lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NativeHandles {
     /// The OpenCL platform.

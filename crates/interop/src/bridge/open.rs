@@ -23,7 +23,7 @@ pub(super) struct Libraries<'a> {
     opencl_counted: bool,
 }
 
-/// What proofs are made with.
+/// What the proofs need.
 pub(super) struct Ready {
     pub(super) core: Arc<Core>,
     pub(super) probe: Arc<Probe>,
@@ -36,7 +36,7 @@ pub(super) struct Pair {
     pub(super) queue: clmgr::Queue,
     pub(super) stream: hip::Stream,
     pub(super) paired_by: Pairing,
-    /// What was called for the first time to get here.
+    /// The first calls made to get here.
     pub(super) first_calls: Vec<FirstCall>,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Libraries<'a> {
         self.selection.platform()
     }
 
-    /// Proves the route that is named, or every route between the two devices, and chooses one.
+    /// Proves the named route, or every route between the two devices, and chooses one.
     pub(super) fn join(&self, pair: Pair, options: &Options) -> Result<Bridge> {
         let ready = self.ready(pair, options)?;
         let routes: Vec<_> = Route::ALL
@@ -151,7 +151,7 @@ impl<'a> Libraries<'a> {
         })
     }
 
-    /// Chooses among routes that were looked at, and proves these ways to hand over on the one chosen.
+    /// Chooses among the examined routes, and proves these hand-offs on the chosen one.
     pub(super) fn finish(
         &self,
         ready: Ready,

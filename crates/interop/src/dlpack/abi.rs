@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-/// What this crate writes, and the only major version that it reads.
+/// The version that this crate writes, and the only major version that it reads.
 pub const VERSION: Version = Version { major: 1, minor: 0 };
 
 /// `DLPACK_FLAG_BITMASK_READ_ONLY`: the consumer must not write.
@@ -58,7 +58,7 @@ pub struct DataType {
     pub code: u8,
     /// Bits of an element, both parts of a complex number.
     pub bits: u8,
-    /// 1, but for vectors.
+    /// 1, except for vectors.
     pub lanes: u16,
 }
 
@@ -90,7 +90,7 @@ pub struct ManagedTensor {
     pub dl_tensor: Tensor,
     /// The producer's own.
     pub manager_ctx: *mut c_void,
-    /// To be called once, from any thread, when the consumer is done.
+    /// The consumer calls it once, from any thread, when it is done.
     pub deleter: Option<unsafe extern "C" fn(*mut ManagedTensor)>,
 }
 
@@ -98,11 +98,11 @@ pub struct ManagedTensor {
 #[repr(C)]
 #[derive(Debug)]
 pub struct ManagedTensorVersioned {
-    /// What the rest is laid out by.
+    /// The version of the rest of the layout.
     pub version: Version,
     /// The producer's own.
     pub manager_ctx: *mut c_void,
-    /// To be called once, from any thread, when the consumer is done.
+    /// The consumer calls it once, from any thread, when it is done.
     pub deleter: Option<unsafe extern "C" fn(*mut ManagedTensorVersioned)>,
     /// [`READ_ONLY`] and others.
     pub flags: u64,

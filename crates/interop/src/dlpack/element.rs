@@ -4,7 +4,7 @@ use num_complex::Complex;
 
 /// An element that DLPack has a name for: integers, `f32`, `f64`, and complex numbers of both.
 ///
-/// Whoever reads a tensor believes the name, so that no other type can take one:
+/// A tensor's reader believes the name, so that no other type can take one:
 ///
 /// ```compile_fail,E0277
 /// # use interop::dlpack::{Element, abi::DataType};

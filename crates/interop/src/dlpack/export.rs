@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// A tensor that no consumer has taken yet. Dropping it is the end of the loan.
+/// A tensor that no consumer has taken yet. Dropping it ends the loan.
 pub struct Lent<F: Form>(NonNull<F>);
 
 // SAFETY: the one owner of a buffer that may be used and dropped on any thread; its deleter may be
@@ -31,7 +31,7 @@ impl<F: Form> Lent<F> {
 
 impl<F: Form> Drop for Lent<F> {
     fn drop(&mut self) {
-        // SAFETY: the tensor is alive, since nobody else had it.
+        // SAFETY: the tensor is alive, since it had no other holder.
         if let Some(delete) = unsafe { self.0.as_ref() }.deleter() {
             // SAFETY: called once: `into_raw` ends this value without a drop.
             unsafe { delete(self.0.as_ptr()) };
@@ -45,7 +45,7 @@ impl<F: Form> fmt::Debug for Lent<F> {
     }
 }
 
-/// The right to a buffer that was lent out. If it is dropped, the deleter drops the buffer.
+/// The right to a buffer that was lent out. If the loan is dropped, the deleter drops the buffer.
 pub struct Loan<T: Element> {
     slot: Arc<Slot<T>>,
 }
@@ -56,7 +56,7 @@ struct Slot<T: Element> {
 }
 
 impl<T: Element> Loan<T> {
-    /// The buffer, if it is back.
+    /// The buffer, if the consumer has returned it.
     ///
     /// # Errors
     /// The loan itself while the consumer has the tensor.
@@ -65,7 +65,7 @@ impl<T: Element> Loan<T> {
         returned.ok_or(self)
     }
 
-    /// Waits until the buffer is back.
+    /// Waits until the consumer has returned the buffer.
     ///
     /// # Errors
     /// The loan itself, if the consumer still has the tensor after `limit`.
@@ -105,15 +105,15 @@ impl<T: Element> Shared<T> {
     /// Lends the elements of `layout` to a consumer who uses them on `stream`; [`Lent::into_raw`] is
     /// what it takes. The form is [`ManagedTensorVersioned`](super::abi::ManagedTensorVersioned), or
     /// [`ManagedTensor`](super::abi::ManagedTensor) for consumers that know no versions. With
-    /// `read_only` the consumer must not write, and nobody else's reads wait for it.
+    /// `read_only` the consumer must not write, and no other reader waits for it.
     ///
-    /// The buffer comes back by the [`Loan`] when the consumer calls the deleter; what it has queued
-    /// on `stream` by then is waited for by whoever uses the buffer next.
+    /// The [`Loan`] returns the buffer when the consumer calls the deleter; the buffer's next user waits for what the
+    /// consumer has queued on `stream` by then.
     ///
     /// # Errors
-    /// With the buffer, which is as before: the layout reaches beyond its end; it may only be read and
-    /// `read_only` is not set; the form without a version is to be read-only; the place of the memory
-    /// is not known; or the guard for `stream` could not be had.
+    /// With the unchanged buffer: the layout reaches beyond its end; it is read-only and `read_only` is not set; the
+    /// form without a version is to be read-only; the place of the memory is not known; or the guard for `stream` could
+    /// not be taken.
     #[expect(
         clippy::result_large_err,
         reason = "the owner comes back, and is as large as an owner is"
@@ -142,7 +142,7 @@ impl<T: Element> Shared<T> {
             _stream: stream.clone(),
             slot: Arc::downgrade(&slot),
         }));
-        // SAFETY: nobody else knows the allocation yet.
+        // SAFETY: no other code knows the allocation yet.
         let place = unsafe { &mut *context };
         let empty = layout.is_empty();
         let tensor = Tensor {
@@ -167,7 +167,7 @@ impl<T: Element> Shared<T> {
                 Ok((Lent(form), Loan { slot }))
             }
             None => {
-                // SAFETY: the allocation of above, which nobody has seen.
+                // SAFETY: the allocation of above, which no other code has seen.
                 let context = unsafe { Box::from_raw(context) };
                 Err((
                     refused(
@@ -221,7 +221,7 @@ unsafe extern "C" fn take_back<T: Element, F: Form>(tensor: *mut F) {
     // SAFETY: `to_dlpack` made the context by `Box::into_raw`, and this is the one who takes it back.
     let context = unsafe { Box::from_raw(tensor.context().cast::<Context<T, F>>()) };
     let Context { shared, slot, .. } = *context;
-    // If nobody waits for it, the buffer is dropped here.
+    // If nothing waits for it, the buffer is dropped here.
     if let Some(slot) = slot.upgrade() {
         *slot.returned.lock() = Some(shared);
         slot.changed.notify_all();

@@ -14,8 +14,8 @@ pub struct Taken<T: Element> {
     pub shared: Shared<T>,
     /// Where the elements lie in it; the offset is 0.
     pub layout: Layout,
-    /// Whether the elements were copied to memory of the bridge's. What is written to it does not reach
-    /// the tensor, whose deleter was called already.
+    /// Whether the elements were copied to the bridge's own memory. Writes to it do not reach the tensor, whose deleter
+    /// was called already.
     pub is_copy: bool,
 }
 
@@ -59,24 +59,23 @@ impl<F: Form> fmt::Debug for Owner<F> {
 
 /// Tensors of other libraries, see [`dlpack`](crate::dlpack).
 impl Bridge {
-    /// Takes a tensor of either form. `ready` is the stream that the producer has made the data ready
-    /// on: the one that was named to it.
+    /// Takes a tensor of either form. `ready` is the stream on which the producer has made the data ready: the one
+    /// named to it.
     ///
-    /// Device memory is taken in place ([`Route::HipPointer`]) as by [`adopt_hip`](Self::adopt_hip); a
-    /// tensor that is marked as read-only then gives a buffer that refuses to be written. Memory of the
-    /// host (`kDLCPU`, `kDLROCMHost`, `kDLCUDAHost`), and device memory that OpenCL can't be given
-    /// (nvidia), is copied to memory of the bridge's if the [`Policy`](crate::Policy) permits copies,
-    /// that is, if [`permitted`](Self::permitted) has [`Route::Staging`]. The copy is one of the data
-    /// set, counted as such, waits for `ready`, and is a buffer like any other ([`Taken::is_copy`]).
+    /// Device memory is taken in place ([`Route::HipPointer`]) as by [`adopt_hip`](Self::adopt_hip); a read-only tensor
+    /// then yields a buffer that refuses writes. Host memory (`kDLCPU`, `kDLROCMHost`, `kDLCUDAHost`), and device
+    /// memory that OpenCL can't use (nvidia), is copied to the bridge's own memory if the [`Policy`](crate::Policy)
+    /// permits copies, that is, if [`permitted`](Self::permitted) has [`Route::Staging`]. The copy counts as one of the
+    /// data set, waits for `ready`, and is a buffer like any other ([`Taken::is_copy`]).
     ///
     /// # Errors
     /// Another element type, device or major version, strides that go backwards, no elements, memory
-    /// that no runtime knows, or a copy that is not permitted. The tensor is then still the caller's,
-    /// who calls its deleter, as the specification wants it for an unknown version.
+    /// that no runtime knows, or a copy that is not permitted. The caller then still owns the tensor and calls its
+    /// deleter, as the specification requires for an unknown version.
     ///
     /// # Safety
-    /// * `tensor` is a living tensor that the caller owns. On success it is given away: its deleter is
-    ///   called when the buffer is dropped, on whichever thread that is.
+    /// * `tensor` is a living tensor that the caller owns. On success ownership passes on: its deleter is called when
+    ///   the buffer is dropped, on whichever thread that is.
     /// * As [`adopt_hip`](Self::adopt_hip) about other uses of the memory. The producer's own work on it
     ///   comes before what `ready` has.
     pub unsafe fn from_dlpack<T: Element, F: Form + 'static>(
@@ -182,7 +181,7 @@ impl Bridge {
         })
     }
 
-    /// On the first permitted route whose memory HIP's own copies take.
+    /// On the first permitted route whose memory HIP's own copies accept.
     fn alloc_for_hips_copies<T: Element>(&self, len: usize) -> Result<Shared<T>> {
         let mut tried = Vec::new();
         for &route in self.permitted() {

@@ -24,7 +24,7 @@ impl Layout {
         }
     }
 
-    /// A column-major matrix, columns `ld` elements apart, as rocBLAS has it.
+    /// A column-major matrix, columns `ld` elements apart, as in rocBLAS.
     #[must_use]
     pub fn matrix(rows: usize, cols: usize, ld: usize) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Layout {
         self.shape.contains(&0)
     }
 
-    /// Elements up to the last one, counted from the buffer's first.
+    /// The number of elements up to the last one, counted from the buffer's first.
     pub(super) fn reach(&self) -> Result<usize> {
         if self.shape.len() != self.strides.len() {
             return Err(refused(format!(

@@ -1,5 +1,5 @@
-//! DLPack: shared buffers given to tensor libraries without a copy, and tensors of theirs taken, without one
-//! where both APIs can be given the memory.
+//! DLPack: lends shared buffers to tensor libraries without a copy, and takes their tensors, without one where both
+//! APIs can use the memory.
 //!
 //! | item | what |
 //! |---|---|
@@ -10,10 +10,11 @@
 //!
 //! # Streams
 //! A tensor has no events, so both sides agree on one HIP stream, as `__dlpack__(stream=...)` of Python's array standard does.
-//! *Lending*: the consumer names its stream, which is made to wait for what OpenCL and HIP still do with the buffer (by the
-//! hand-off of the buffer's grade). What the consumer queues there is waited for when the buffer is back. Work on other streams of
-//! its own has to be ordered after that stream, and before it again when the deleter is called. *Taking*: the caller names the
-//! stream on which the producer has made the data ready, and the first access by any queue or stream comes after what it has then.
+//! *Lending*: the consumer names its stream, which then waits for the pending OpenCL and HIP work on the buffer (by the
+//! hand-off of the buffer's grade). The buffer's next user waits for what the consumer queues there. The consumer must
+//! order work on its other streams after that stream, and before it again when it calls the deleter. *Taking*: the
+//! caller names the stream on which the producer has made the data ready, and the first access by any queue or stream
+//! comes after the work on it by then.
 //!
 //! # Devices
 //! | platform | device memory | pinned host memory | managed memory |
@@ -22,10 +23,10 @@
 //! | nvidia | `kDLCUDA` | `kDLCUDAHost` | `kDLCUDAManaged` |
 //! | host | `kDLExtDev` | `kDLExtDev` | `kDLExtDev` |
 //!
-//! The software device is no ROCm that a tensor library could compute on, and its memory has streams that `kDLCPU` does not know
-//! of; `kDLExtDev` is there for just this: tests of the exchange, which no library takes for one of its own. Memory whose place is
-//! not known is not lent. Tensors are taken from the device memory of this table in place, and from `kDLCPU`, `kDLROCMHost` and
-//! `kDLCUDAHost` by a copy.
+//! A tensor library cannot compute on the software device as on ROCm, and its memory has streams, which `kDLCPU` lacks;
+//! so it is `kDLExtDev`, for tests of the exchange, which no library takes for one of its own. Memory whose place is
+//! unknown is not lent. Tensors are taken from the device memory of this table in place, and from `kDLCPU`,
+//! `kDLROCMHost` and `kDLCUDAHost` by a copy.
 //!
 //! Source: the specification's `include/dlpack/dlpack.h`, version 1.
 
@@ -50,7 +51,7 @@ fn refused(reason: impl Into<String>) -> Error {
     }
 }
 
-/// How the specification names memory that lies there.
+/// The specification's name for memory that lies there.
 fn device_type(core: &Core, residency: Residency) -> Result<abi::DeviceType> {
     use abi::DeviceType as Of;
     Ok(match (core.platform, residency) {
@@ -68,7 +69,7 @@ fn device_type(core: &Core, residency: Residency) -> Result<abi::DeviceType> {
     })
 }
 
-/// The number that goes with it: 0 for memory that is no single device's.
+/// The matching device number: 0 for memory of no single device.
 fn device_id(core: &Core, kind: abi::DeviceType) -> i32 {
     use abi::DeviceType as Of;
     match kind {

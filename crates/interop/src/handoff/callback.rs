@@ -16,13 +16,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a stream waits with.
+/// What a stream waits on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gate {
     /// `hipStreamWaitValue64` on a word of host memory. On ROCm a kernel that spins.
     Word,
-    /// A host function that blocks until the other side has ended. It holds a thread of HIP's that
-    /// other streams' callbacks may need: where OpenCL's callbacks need it too, only the watchdog
+    /// A host function that blocks until the other side has ended. It holds a HIP thread that other
+    /// streams' callbacks may need: where OpenCL's callbacks need it too, only the watchdog
     /// ends the wait.
     Function,
 }
@@ -55,7 +55,7 @@ struct Lanes {
     sweep: clmgr::Sweep,
 }
 
-/// So many lanes are kept whether their queues are gone or not.
+/// This many lanes are kept whether their queues are gone or not.
 const FEW: usize = 8;
 
 struct Numbered {
@@ -129,7 +129,7 @@ impl Callback {
         if let Err(error) = event.on_complete(move |end| {
             resolve(end.map_err(|error| parties.failed(error)));
         }) {
-            // The stream waits already, for what nobody would tell.
+            // The stream waits already, for something that would never be signalled.
             ticket.withdraw();
             return Err(error.into());
         }

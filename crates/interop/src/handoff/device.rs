@@ -1,11 +1,11 @@
 //! [`Grade::Device`]: a kernel writes a number into memory that both APIs see, and a stream waits
 //! for it.
 //!
-//! On ROCm the wait is a kernel that spins (rocclr/utils/flags.hpp, `GPU_STREAMOPS_CP_WAIT`), and
-//! OpenCL gives no promise about when a word that a kernel wrote is seen elsewhere. Hence only on
-//! request, and with a time limit. OpenCL's queues on ROCm do not order kernels that share no
-//! memory (rocclr/device/rocm/rocvirtual.cpp, `dispatchPacketHeaderNoSync_`), so the kernel that
-//! writes the word is given the handed-over memory too, which it leaves alone.
+//! On ROCm the wait is a kernel that spins (rocclr/utils/flags.hpp, `GPU_STREAMOPS_CP_WAIT`), and OpenCL does not
+//! guarantee when a word that a kernel wrote becomes visible elsewhere. Hence only on request, and with a time limit.
+//! OpenCL's queues on ROCm do not order kernels that share no memory (rocclr/device/rocm/rocvirtual.cpp,
+//! `dispatchPacketHeaderNoSync_`), so the kernel that writes the word also takes the handed-over memory, which it
+//! leaves alone.
 
 use super::callback::{Callback, Gate};
 use super::ticket::{Hold, Outcome, Ticket};
@@ -31,13 +31,13 @@ pub(super) struct Word {
     under_way: Mutex<Option<UnderWay>>,
 }
 
-/// Hand-offs that a word is to tell, with those that ended since the last look.
+/// Hand-offs that a word is to signal, with those that ended since the last look.
 struct UnderWay {
     outcomes: Vec<(Parties, Arc<Outcome>)>,
     sweep: clmgr::Sweep,
 }
 
-/// So many hand-offs are kept whether they have ended or not.
+/// This many hand-offs are kept whether they have ended or not.
 const FEW: usize = 16;
 
 impl Word {
@@ -61,7 +61,7 @@ impl Word {
         std::ptr::with_exposed_provenance_mut(self.address)
     }
 
-    /// Whether streams were let go before the kernels of their hand-offs had ended.
+    /// Whether streams were released before the kernels of their hand-offs had ended.
     pub(super) fn is_given_up(&self) -> bool {
         self.under_way.lock().is_none()
     }
@@ -91,7 +91,7 @@ impl Word {
         Ok(())
     }
 
-    /// Lets every stream go that waits for the word. Their hand-offs, whatever memory they are about,
+    /// Releases every stream that waits for the word. Their hand-offs, whatever memory they are about,
     /// are known to have failed before.
     ///
     /// A kernel that writes it after all takes it back to its own number, so that a stream that did
@@ -207,7 +207,7 @@ impl Device {
         Ok(Arc::clone(ticket.outcome()))
     }
 
-    /// A ticket that the queue's word is to tell.
+    /// A ticket that the queue's word is to signal.
     fn enrol(&self, queue: &clmgr::Queue, parties: Parties) -> Result<(Arc<Lane>, Arc<Ticket>)> {
         loop {
             let lane = self.lane(queue)?;
@@ -275,12 +275,12 @@ impl Handoff for Device {
 
 #[cfg(test)]
 impl Device {
-    /// The word that the queue's next hand-off is told by.
+    /// The word that signals the queue's next hand-off.
     pub(super) fn word(&self, queue: &clmgr::Queue) -> Arc<Word> {
         Arc::clone(&self.lane(queue).expect("a lane").word)
     }
 
-    /// So many hand-offs are told by that word.
+    /// The number of hand-offs that this word signals.
     pub(super) fn hand_offs(&self, queue: &clmgr::Queue) -> u64 {
         *self.lane(queue).expect("a lane").last.lock()
     }

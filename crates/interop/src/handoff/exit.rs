@@ -78,7 +78,7 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
-    /// Tells when it is dropped.
+    /// Reports when it is dropped.
     struct Owned(mpsc::Sender<&'static str>);
 
     impl Drop for Owned {

@@ -1,4 +1,4 @@
-//! How the work of one queue or stream is put after that of another, one file per grade.
+//! Orders the work of one queue or stream after that of another, one file per grade.
 //!
 //! ```text
 //!             host            callback                          device
@@ -6,7 +6,7 @@
 //! HIP -> CL   synchronize     stream callback -> user event     as callback, or a semaphore
 //! ```
 //!
-//! Whatever waits on a driver's side is let go when the time limit passes ([`watchdog`]), so that a
+//! Whatever waits on a driver's side is released when the time limit passes ([`watchdog`]), so that a
 //! side that never ends costs an error and not a hung process.
 
 mod callback;
@@ -50,7 +50,7 @@ pub(crate) trait Handoff: Send + Sync {
 
     fn mechanisms(&self) -> Mechanisms;
 
-    /// The longest that anyone waits for the other side; `None` waits for ever.
+    /// The longest wait for the other side; `None` waits for ever.
     fn limit(&self) -> Option<Duration>;
 
     /// Whether an order comes after what was enqueued just before it, whatever it is, and needs no
@@ -59,10 +59,10 @@ pub(crate) trait Handoff: Send + Sync {
         false
     }
 
-    /// Lets what is given to `after` from now on start only after what `before` has so far.
+    /// Makes work enqueued on `after` from now on start only after the work on `before` so far.
     ///
-    /// `subject` is the memory that it is about. On failure nothing is left waiting, but `after`
-    /// may wait for more than it has to.
+    /// `subject` is the memory that it is about. On failure nothing is left waiting, but `after` may wait for more than
+    /// necessary.
     fn order(&self, before: &User, after: &User, subject: clmgr::Arg<'_>) -> Result<Ordered>;
 }
 

@@ -6,7 +6,7 @@ use crate::uses::{User, Worker};
 use crate::{Grade, Result};
 use std::time::Duration;
 
-/// What `H` does, but the host waits where OpenCL meets a stream of another device: what `H` hands over by was imported for
+/// What `H` does, but the host waits where OpenCL meets a stream of another device: `H`'s mechanism was imported for
 /// one of them. Two streams order each other by an event, wherever they are.
 pub(crate) struct Nearby<H> {
     pub(crate) inner: H,

@@ -13,7 +13,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 /// The exchange of a pattern takes milliseconds.
 pub(crate) const PROBE_LIMIT: Duration = Duration::from_secs(2);
 
-/// The grades that were proven, ready for use, and what was found of each.
+/// The proven grades, ready for use, and what was found about each.
 pub(crate) struct Grades {
     reports: Vec<GradeReport>,
     proven: Vec<Arc<dyn Handoff>>,
@@ -100,8 +100,8 @@ impl Grades {
         &self.reports
     }
 
-    /// The grade asked for, else the host's: it costs least on every pair measured so far, and its
-    /// errors come at once. Nobody is given the device's without asking.
+    /// The requested grade, else the host's: it costs least on every pair measured so far, and its errors come at once.
+    /// The device's is used only on request.
     pub(crate) fn choose(&self, asked: Option<Grade>) -> Result<Arc<dyn Handoff>> {
         let proven = |grade| self.proven.iter().find(|handoff| handoff.grade() == grade);
         let found = match asked {

@@ -1,4 +1,4 @@
-//! Semaphores that both APIs can use, where there are any.
+//! Semaphores that both APIs can use, where they exist.
 
 use crate::core::Core;
 

@@ -1,5 +1,5 @@
-//! [`Grade::Device`] by semaphores of Vulkan's that both drivers import: no memory is polled, and the
-//! host has no part in it.
+//! [`Grade::Device`] by Vulkan semaphores that both drivers import: no memory is polled, and the host has no part in
+//! it.
 //!
 //! A binary semaphore must not be signalled again before its wait is done, and one queue may hand
 //! over to one stream many times before the first wait is. So each hand-off takes a semaphore of its
@@ -29,7 +29,7 @@ struct Shared {
     vulkan: Semaphore,
     /// Who used it last: a driver's semaphore may remember its queue, which must not be gone first.
     users: Mutex<Option<(clmgr::Queue, hip::Stream)>>,
-    /// Nobody knows whether a signal is pending.
+    /// It is unknown whether a signal is pending.
     spoiled: AtomicBool,
 }
 
@@ -70,7 +70,7 @@ impl LetGo for Shared {
     }
 }
 
-/// What tells that a semaphore's wait is done.
+/// What shows that a semaphore's wait is done.
 enum Wait {
     Stream(hip::Event),
     Queue(clmgr::Event),

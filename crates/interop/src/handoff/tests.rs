@@ -427,7 +427,7 @@ fn a_watchdog_that_had_nothing_to_do_still_watches() {
     ticket.outcome().take_error().expect("it was late");
 }
 
-/// Counts what it is asked to order, and orders nothing.
+/// Counts the requests to order, and orders nothing.
 #[derive(Default)]
 struct Counting(AtomicUsize);
 

@@ -21,7 +21,7 @@ enum State {
     #[default]
     Pending,
     Done,
-    /// `None` once the error has been told.
+    /// `None` once the error has been reported.
     Failed(Option<Error>),
 }
 
@@ -49,7 +49,7 @@ impl Outcome {
         !matches!(*self.state.lock(), State::Pending)
     }
 
-    /// What went wrong, as far as it is known by now; whoever is told the error still is.
+    /// What went wrong, as far as it is known by now; the error is still delivered.
     pub(crate) fn failure(&self) -> Option<String> {
         match &*self.state.lock() {
             State::Failed(Some(error)) => Some(error.to_string()),
@@ -64,7 +64,7 @@ impl Outcome {
         matches!(*self.state.lock(), State::Failed(None))
     }
 
-    /// The error, told once; `None` also while nothing is known.
+    /// The error, returned once; `None` also while nothing is known.
     pub(crate) fn take_error(&self) -> Option<Error> {
         match &mut *self.state.lock() {
             State::Failed(error) => error.take(),
@@ -200,7 +200,7 @@ impl Ticket {
         &self.outcome
     }
 
-    /// Notes how the work before went and lets the other side go, whichever it was. Fit for a
+    /// Records how the work before went and releases the other side, whichever it is. Fit for a
     /// driver's thread; `true` if the watchdog has to [rescue](Self::rescue) what waits.
     pub(super) fn resolve(&self, result: Result<()>) -> bool {
         let well = result.is_ok();
@@ -232,12 +232,12 @@ impl Ticket {
         self.needs_rescue.load(Ordering::Acquire)
     }
 
-    /// Lets go without an error: the order failed before it was complete, and its caller was told.
+    /// Releases the side without an error: the order failed before it was complete, and its caller got the error.
     pub(super) fn withdraw(&self) {
         self.resolve(Ok(()));
     }
 
-    /// Lets a side go that waits for what never came. Calls drivers.
+    /// Releases a side that waits for a signal that never came. Calls drivers.
     pub(super) fn rescue(&self) {
         if !self.needs_rescue.swap(false, Ordering::AcqRel) {
             return;
@@ -253,7 +253,7 @@ impl Ticket {
         }
     }
 
-    /// Whether the outcome is known and nobody but the caller holds the ticket.
+    /// Whether the outcome is known and the caller alone holds the ticket.
     pub(super) fn is_retired(self: &Arc<Self>) -> bool {
         let retired = Arc::strong_count(self) == 1
             && self.outcome.is_known()

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 /// Blocks until what `before` has so far has ended, or the limit has passed.
 ///
-/// Without a limit these are `clFinish` and `hipStreamSynchronize`. Neither can be given up, so with
-/// one a driver's thread tells of the end, and this one sleeps until then.
+/// Without a limit these are `clFinish` and `hipStreamSynchronize`. Neither can be cancelled, so with one a driver's
+/// thread signals the end, and this one sleeps until then.
 pub(crate) fn wait_within(before: &User, limit: Option<Duration>, parties: &Parties) -> Result<()> {
     let Some(limit) = limit else {
         return before.wait();

@@ -1,4 +1,4 @@
-//! A thread that ends hand-offs which do not come to an end, and releases those that have.
+//! A thread that ends hand-offs which do not end by themselves, and releases those that have.
 
 use super::exit::{CALLS, end_with_the_process};
 use super::ticket::Ticket;
@@ -25,7 +25,7 @@ struct State {
     watched: VecDeque<(Instant, Arc<Ticket>)>,
     /// Past their deadline, and a driver may still call back for them.
     late: Vec<Arc<Ticket>>,
-    /// To be let go by a thread that may call HIP.
+    /// To be released by a thread that may call HIP.
     rescues: bool,
     sleeps: bool,
     closed: bool,
@@ -33,7 +33,7 @@ struct State {
 
 /// Tickets are looked through, not only at the front, when there are this many.
 const MANY: usize = 64;
-/// How often a closed watchdog looks whether the drivers' threads have let go: soon at first, for
+/// How often a closed watchdog checks whether the drivers' threads have let go: soon at first, for
 /// they are about to, and then seldom, for a driver may never call back.
 const SOON: Duration = Duration::from_millis(1);
 const SELDOM: Duration = Duration::from_secs(1);

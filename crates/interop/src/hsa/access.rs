@@ -8,8 +8,8 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 impl Hsa {
-    /// Lets kernels of the device at `peer` reach the allocation that `ptr` lies in, besides those that may already: who is
-    /// not on the list loses its access (hsa_ext_amd.h, `hsa_amd_agents_allow_access`).
+    /// Lets kernels of the device at `peer` reach the allocation that `ptr` lies in, besides those that already may: a
+    /// device that is not on the list loses its access (hsa_ext_amd.h, `hsa_amd_agents_allow_access`).
     pub(crate) fn allow(&self, ptr: *const c_void, peer: &hip::PciAddress) -> Result<(), String> {
         let Some(allow) = self.0.hsa_amd_agents_allow_access else {
             return Err("hsa_amd_agents_allow_access is missing".into());
@@ -86,12 +86,12 @@ impl Hsa {
 }
 
 unsafe extern "C" fn collect(agent: hsa_agent_t, list: *mut c_void) -> hsa_status_t {
-    // SAFETY: `gpu_at` gave its list, which nobody else uses meanwhile.
+    // SAFETY: `gpu_at` gave its list, which nothing else uses meanwhile.
     unsafe { &mut *list.cast::<Vec<hsa_agent_t>>() }.push(agent);
     SUCCESS
 }
 
-/// Before the memory that [`allocate`] gives: its size.
+/// Before the memory that [`allocate`] returns: its size.
 const HEAD: usize = 16;
 
 unsafe extern "C" fn allocate(bytes: usize) -> *mut c_void {

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 const HOST_BYTES: usize = 256 << 20;
 /// The same on a card, whose caches and bandwidth are larger.
 const CARD_BYTES: usize = 1 << 30;
-/// What a slow device begins with.
+/// The initial size on a slow device.
 const LEAST_BYTES: usize = 128 << 10;
-/// What the copies of one measurement may take. Over a PCIe link they need a third of it.
+/// Time budget for the copies of one measurement. Over a PCIe link they need a third of it.
 const WHOLE: Duration = Duration::from_secs(4);
 /// The same over a quarter of the memory.
 pub(crate) const BRIEF: Duration = Duration::from_millis(500);
@@ -25,7 +25,7 @@ pub struct Bandwidth {
     pub opencl_gb_s: f64,
     /// The same as a HIP kernel.
     pub hip_gb_s: f64,
-    /// The better of the two: what this memory can do.
+    /// The better of the two: the limit of this memory.
     pub limit_gb_s: f64,
 }
 
@@ -134,7 +134,8 @@ fn copies(
     })
 }
 
-/// As many of `most` bytes as can be copied often enough within `time` by what copies so many of them and waits. Whole elements.
+/// As many of `most` bytes as `copy`, which copies that many and waits, can copy often enough within `time`. Whole
+/// elements.
 pub(crate) fn affordable_copy(
     time: Duration,
     most: usize,
@@ -144,7 +145,8 @@ pub(crate) fn affordable_copy(
     pace::affordable(time, LEAST_BYTES, most, 2 * (REPEATS + 1), copy)
 }
 
-/// 10^9 bytes a second, read and written, of what copies so many bytes and waits: the middle of several, after one to warm up.
+/// 10^9 bytes a second, read and written, of a `copy` that copies `bytes` bytes and waits: the median of several, after
+/// one to warm up.
 pub(crate) fn rate_of(bytes: usize, mut copy: impl FnMut() -> Result<()>) -> Result<f64> {
     let mut rates = Vec::with_capacity(REPEATS);
     for counts in pace::samples(1, REPEATS) {

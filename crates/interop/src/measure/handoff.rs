@@ -3,7 +3,7 @@ use crate::{Bridge, Error, Grade, Result, Shared, StreamArg};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Each sample is this many rounds of two kernels.
+/// The rounds of two kernels in each sample.
 const ROUNDS: usize = 8;
 const SAMPLES: usize = 100;
 const WARM_UP: usize = 5;
@@ -11,20 +11,19 @@ const WARM_UP: usize = 5;
 /// The cost of passing a buffer from one API to the other, in microseconds.
 ///
 /// `(ping-pong - chain) / 2N`: N rounds of an empty OpenCL kernel and an empty HIP kernel on one
-/// buffer, against the mean of 2N such kernels of OpenCL alone and 2N of HIP alone. The three are
-/// timed next to each other, sample by sample, so that a slow spell of the machine hits all of
-/// them; on a busy machine a sample can still come out below zero.
+/// buffer, against the mean of 2N such kernels of OpenCL alone and 2N of HIP alone. The three are timed next to each
+/// other, sample by sample, so that a slow spell of the machine hits all of them; on a busy machine a sample can still
+/// be negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HandoffCost {
-    /// The middle sample.
+    /// The median sample.
     pub median_us: f64,
-    /// The sample that 99 of 100 do not exceed.
+    /// The 99th percentile.
     pub p99_us: f64,
-    /// One empty kernel within a chain of one API: the middle over the samples, the mean of both
-    /// APIs.
+    /// One empty kernel within a chain of one API: the median over the samples, the mean of both APIs.
     pub kernel_us: f64,
     /// The same rounds written by hand, without guards and tickets: launch and `clFinish`, launch and
-    /// `hipStreamSynchronize`. The middle sample, with idle queues only.
+    /// `hipStreamSynchronize`. The median sample, with idle queues only.
     pub by_hand_us: Option<f64>,
 }
 
@@ -49,7 +48,7 @@ pub fn handoff_busy(bridge: &Bridge) -> Result<Option<HandoffCost>> {
     Ping::new(bridge)?.measure(Load::Busy).map(Some)
 }
 
-/// What alternating costs where there is nothing to hand over: HIP's kernels and OpenCL's on one HIP stream
+/// The cost of alternating where there is nothing to hand over: HIP and OpenCL kernels on one HIP stream
 /// ([`Bridge::stream_program`]), against chains of each.
 ///
 /// # Errors
@@ -95,12 +94,12 @@ pub fn handoff_on_stream(bridge: &Bridge) -> Result<HandoffCost> {
     })
 }
 
-/// Microseconds of each of the kernels that a sample has.
+/// Microseconds per kernel of a sample.
 fn per_kernel(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6 / (2 * ROUNDS) as f64
 }
 
-/// The cost of passing a buffer on, in microseconds, by direction: the middle of many samples.
+/// The cost of passing a buffer on, in microseconds, by direction: the median of many samples.
 ///
 /// A kernel of the first API and one of the second, both empty and on one buffer, with a wait at the
 /// end, against the mean of two such kernels of the first API alone and two of the second alone.
@@ -112,8 +111,7 @@ pub struct DirectionCost {
     pub hip_to_opencl_us: f64,
 }
 
-/// Measures each direction by itself, with idle queues, on the bridge's own route and by its own
-/// grade.
+/// Measures each direction separately, with idle queues, on the bridge's own route and by its own grade.
 ///
 /// # Errors
 /// If an allocation or a launch fails.
@@ -158,14 +156,14 @@ enum Load {
     Busy,
 }
 
-/// Opens by being dropped.
+/// Opens when dropped.
 enum Gate {
     Open,
     Cl(#[allow(dead_code, reason = "its drop opens")] Closed),
     Hip(#[allow(dead_code, reason = "its drop opens")] mpsc::Sender<()>),
 }
 
-/// A user event that ends well when it is dropped.
+/// A user event that completes when dropped.
 struct Closed(Option<clmgr::UserEvent>);
 
 impl Drop for Closed {
@@ -250,7 +248,7 @@ impl<'a> Ping<'a> {
         Ok(start.elapsed())
     }
 
-    /// The guards do the handing over, as they do for a user.
+    /// The guards hand over, as they do for a user.
     fn ping_pong(&self, load: Load, buffer: &mut Shared<u32>) -> Result<Duration> {
         self.settle()?;
         self.time(self.hold_queue(load)?, || {

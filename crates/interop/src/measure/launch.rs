@@ -9,25 +9,25 @@ const SAMPLES: usize = 200;
 const WARM_UP: usize = 10;
 /// Kernels that are queued before the wait.
 const QUEUED: usize = 64;
-/// Calls of one sample of a call's cost: few enough that the device's queue never fills.
+/// Calls in one sample of a call's cost: few enough that the device's queue never fills.
 const BURST: usize = 32;
 /// Samples of a call's cost.
 const CALLS: usize = 1000;
 
-/// What an empty kernel costs one API, in microseconds.
+/// The cost of an empty kernel in one API, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LaunchCost {
-    /// One kernel and the wait for it, the middle sample.
+    /// One kernel and the wait for it, the median sample.
     pub waited_us: f64,
-    /// The sample that 99 of 100 do not exceed.
+    /// The 99th percentile.
     pub waited_p99_us: f64,
-    /// One of 64 that are queued before the wait, the middle sample.
+    /// One of 64 kernels queued before the wait, the median sample.
     pub queued_us: f64,
-    /// The sample that 99 of 100 do not exceed.
+    /// The 99th percentile.
     pub queued_p99_us: f64,
 }
 
-/// What an empty OpenCL kernel costs on a HIP stream.
+/// The cost of an empty OpenCL kernel on a HIP stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamLaunchCost {
     /// The kernel, and the wait for it.
@@ -36,16 +36,16 @@ pub struct StreamLaunchCost {
     pub call: Option<CallCost>,
 }
 
-/// What a launch call costs the thread that makes it, in nanoseconds.
+/// The cost of a launch call for its thread, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CallCost {
-    /// [`StreamKernel::launch`](crate::StreamKernel::launch), the middle sample.
+    /// [`StreamKernel::launch`](crate::StreamKernel::launch), the median sample.
     pub ns: f64,
-    /// The sample that 99 of 100 do not exceed.
+    /// The 99th percentile.
     pub p99_ns: f64,
-    /// `hipModuleLaunchKernel` of the same code, called directly in turns with it, the middle sample.
+    /// `hipModuleLaunchKernel` of the same code, called directly in turns with it, the median sample.
     pub raw_ns: f64,
-    /// The middle of the differences between a sample of one and the next of the other.
+    /// The median difference between a sample of one and the next of the other.
     pub added_ns: f64,
 }
 

@@ -1,7 +1,7 @@
-//! What a hand-off and a launch cost and how fast the memory and the arithmetic are, measured on the bridge itself.
+//! The cost of a hand-off and a launch, and the speed of the memory and the arithmetic, measured on the bridge itself.
 //!
-//! Each measurement scales itself to the device. A device so slow that a figure would take more than a second or so, such as
-//! an emulated one, moves fewer bytes and takes fewer samples.
+//! Each measurement scales itself to the device. On a device so slow that a figure would take more than about a second,
+//! such as an emulated one, it moves fewer bytes and takes fewer samples.
 
 mod bandwidth;
 mod handoff;
@@ -17,7 +17,7 @@ pub use handoff::{
 pub use launch::{CallCost, LaunchCost, StreamLaunchCost, launch, launch_on_stream};
 pub use products::arithmetic;
 
-/// The middle of `values`, or the mean of the two middle ones; NaN for none.
+/// The median of `values`; NaN for none.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {

@@ -3,9 +3,9 @@
 use crate::Result;
 use std::time::{Duration, Instant};
 
-/// What the samples of one figure may cost. A card and a CPU need less for all of them.
+/// Time budget for the samples of one figure. A card and a CPU need less for all of them.
 const SAMPLING: Duration = Duration::from_millis(400);
-/// The samples that a slow device takes all the same.
+/// The fewest samples, also on a slow device.
 const FEWEST: usize = 3;
 
 /// The largest of the sizes `least`, 8 * `least`, ... and `most` whose `runs` runs `budget` allows.

@@ -5,17 +5,17 @@ use platform::Platform;
 use rocblas::{Handle, Matrix, MatrixMut, Op};
 use std::time::{Duration, Instant};
 
-/// Rows of the matrices: enough work to hide what a call costs.
+/// Rows of the matrices: enough work to hide the cost of a call.
 const ON_HOST: usize = 512;
 const ON_A_CARD: usize = 2048;
-/// The matrices that a slow device begins with.
+/// The initial size on a slow device.
 const LEAST: usize = 64;
-/// What the products may take.
+/// Time budget for the products.
 const TIME: Duration = Duration::from_secs(4);
 const REPEATS: usize = 7;
 
-/// What rocBLAS computes at best on this device, in 10^9 operations a second: a square `cgemm`, of which each
-/// complex multiplication and addition counts as 8 operations; median.
+/// The best rate of rocBLAS on this device, in 10^9 operations a second: a square `cgemm`, in which each complex
+/// multiplication and addition counts as 8 operations; median.
 ///
 /// # Errors
 /// There is no rocBLAS, or an allocation or a call fails.

@@ -1,9 +1,9 @@
 //! The copy calls of OpenCL.
 //!
 //! Mapping for reading counts as a copy of the mapped range, and unmapping after a mapping for writing as another: on a discrete
-//! device they are copies, and counting them everywhere keeps CPU measurements honest. A migration counts too, wherever the
-//! memory was. A buffer over the host's own memory (`CL_MEM_USE_HOST_PTR`) counts nothing: a route's proof decides whether it is
-//! used in place.
+//! device they are copies, and counting them everywhere keeps CPU measurements honest. A migration counts too, wherever
+//! the memory was. A buffer over host memory (`CL_MEM_USE_HOST_PTR`) counts as no copy: a route's proof decides whether
+//! it is used in place.
 
 use super::ledger::{Copied, Ledger};
 use super::slots::{self, Call, Lease, Outcome, Slot, counted_table};

@@ -84,7 +84,7 @@ impl Graphs {
         nodes.insert(name, Node::new(copies));
     }
 
-    /// From now on the node copies this, whichever graph it belongs to.
+    /// From now on the node copies this, in whichever graph it is.
     pub(super) fn change(&self, node: usize, copies: &[Copied]) {
         for content in self.0.lock().graphs.values_mut() {
             if let Some(node) = content.0.get_mut(&Name::Handle(node)) {

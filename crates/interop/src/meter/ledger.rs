@@ -10,7 +10,7 @@ use std::panic::Location;
 /// What a copy was for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Category {
-    /// A copy of the data set itself: what a direct route promises not to do.
+    /// A copy of the data set itself, which a direct route guarantees not to make.
     #[default]
     DataSet,
     /// Bringing input to the device.
@@ -38,8 +38,8 @@ thread_local! {
     static SCOPES: RefCell<Vec<(Category, Caller)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Holds a [`Category`] for the calling thread. It does not leave this crate, whose own functions drop it: a leaked one would
-/// apply its category to every later copy of the thread.
+/// Holds a [`Category`] for the calling thread. It does not leave this crate, whose own functions drop it: a leaked
+/// scope would apply its category to every later copy of the thread.
 #[derive(Debug)]
 pub(crate) struct Scope {
     depth: usize,
@@ -101,7 +101,7 @@ pub struct CallCount {
 }
 
 impl Counts {
-    /// What was counted after `earlier`, a previous snapshot of the same meter.
+    /// The counts since `earlier`, a previous snapshot of the same meter.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut difference = Self::default();
@@ -181,7 +181,7 @@ impl Copied {
     }
 }
 
-/// What one bridge's tables copied, and the state needed to count it.
+/// The copies through one bridge's tables, and the state needed to count them.
 #[derive(Default)]
 pub(super) struct Ledger {
     tallies: Mutex<BTreeMap<Kind, Tally>>,

@@ -1,10 +1,9 @@
-//! Counts what both APIs copy, at their function tables.
+//! Counts the copies of both APIs at their function tables.
 //!
 //! "Zero copy" is only a claim until someone counts. A bridge puts a counting function in front
-//! of every copy call of the HIP table and of the OpenCL table that it hands out, so that a copy
-//! is seen whoever makes it: this crate, a layer below, or the user through the same tables.
-//! What a closed library does inside itself (rocBLAS calling HIP) does not pass these tables and
-//! is not seen.
+//! of every copy call of the HIP table and of the OpenCL table that it hands out, so that every copy is seen, whatever
+//! its caller: this crate, a layer below, or the user through the same tables. What a closed library does inside itself
+//! (rocBLAS calling HIP) does not pass these tables and is not seen.
 //!
 //! A call counts when it succeeds, with its bytes, under the [`Category`] of the innermost
 //! [`Meter::count_as`] that the calling thread is in; outside of any it counts as a copy of the data set.
@@ -48,8 +47,8 @@ impl Meter {
         ))
     }
 
-    /// Counts the copy calls of one OpenCL library's table. With every slot in use the table is
-    /// left alone and `false` comes back.
+    /// Counts the copy calls of one OpenCL library's table. With every slot in use it leaves the table alone and
+    /// returns `false`.
     pub(crate) fn wrap_cl(&self, api: &mut clmgr::Api) -> bool {
         let lease = cl::wrap(api, &self.ledger);
         let counted = lease.is_some();
@@ -57,8 +56,8 @@ impl Meter {
         counted
     }
 
-    /// Runs `work` and counts what this thread copies in it under `category`, unless a call in it says otherwise. The
-    /// place of this call is what [`CallCount::caller`] names.
+    /// Runs `work` and counts this thread's copies in it under `category`, unless a nested call names another.
+    /// [`CallCount::caller`] names the place of this call.
     #[track_caller]
     pub fn count_as<R>(&self, category: Category, work: impl FnOnce() -> R) -> R {
         let _scope = self.scope(category);
@@ -73,7 +72,7 @@ impl Meter {
         Scope::enter(category)
     }
 
-    /// Forgets what was counted: the proofs made while a bridge is opened are not its user's copies.
+    /// Resets the counts: the proofs made while a bridge is opened are not its user's copies.
     pub(crate) fn clear(&self) {
         self.ledger.clear();
     }

@@ -1,9 +1,8 @@
-//! C function pointers carry no state, so each counted table needs functions of its own.
+//! C function pointers carry no state, so each counted table needs its own functions.
 //!
 //! The counting functions are generic over a slot number; a slot holds the original functions and
-//! the ledger that counts. A slot keeps its originals for ever, because a table that was handed
-//! out may outlive its meter and must go on working; it is used again only for a table with the
-//! same originals.
+//! the ledger that counts. A slot keeps its originals for ever, because a table that was handed out may outlive its
+//! meter and must go on working; it is reused only for a table with the same originals.
 
 use super::ledger::Ledger;
 use parking_lot::{Mutex, RwLock};
@@ -52,11 +51,11 @@ impl Drop for Lease {
     }
 }
 
-/// What a C function hands back, and how to tell that it worked.
+/// What a C function returns, and how to tell that it succeeded.
 pub(super) trait Outcome {
-    /// The answer where the function is not there.
+    /// The result where the function is missing.
     const MISSING: Self;
-    /// Whether the call did what it was asked to.
+    /// Whether the call succeeded.
     fn is_success(&self) -> bool;
 }
 
@@ -114,7 +113,7 @@ impl<Api> Call<'_, Api> {
 /// | list | a line is | meaning |
 /// |---|---|---|
 /// | `copies` | `name(arguments) -> result, \|it\| work` | `work` counts when the call has succeeded |
-/// | `watched` | `name(arguments) -> result, \|it, call\| work` | `work` makes the call, and gives its result |
+/// | `watched` | `name(arguments) -> result, \|it, call\| work` | `work` makes the call, and returns its result |
 /// | `excluded` | `name name ...: reason` | the function stays as it is |
 ///
 /// `it` is a [`Call`]. Expects in scope: `Api`, the table's type, and [`Outcome`] for each result type.

@@ -12,19 +12,22 @@ const BLOCK: u32 = 256;
 const WIDE: usize = 16;
 
 impl Peer {
-    /// Copies all of `source`, which is of the first bridge, to `destination`, which is of the second, in order of `stream`,
-    /// which is of the second too. Both buffers remember the stream: it comes after who wrote the one and used the other, and
-    /// who uses them next comes after it. The calling thread waits for OpenCL's work on them, not for HIP's or the copy.
+    /// Copies all of `source`, of the first bridge, to `destination`, of the second, in the order of `stream`, also of
+    /// the second. Both buffers record the stream: it comes after the writers of the one and the users of the other,
+    /// and their next users come after it. The calling thread waits for OpenCL work on them, not for HIP work or the
+    /// copy.
     ///
-    /// Where HIP knows both memories it is HIP's copy (`hipMemcpyPeerAsync`). OpenCL's memory is not given to that
-    /// (ROCm would take it for host memory): a kernel of the second device reads it, after the HSA runtime has granted the access.
+    /// Where HIP knows both memories, HIP copies (`hipMemcpyPeerAsync`). OpenCL memory is not passed to that call (ROCm
+    /// would take it for host memory): a kernel of the second device reads it, after the HSA runtime has granted the
+    /// access.
     ///
-    /// HIP's copy is counted, as [`Category::DataSet`](crate::Category::DataSet) if you open no other scope; a kernel's is not.
+    /// HIP's copy is counted, as [`Category::DataSet`](crate::Category::DataSet) unless you open another scope; a
+    /// kernel's is not.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::ReadOnly`], [`Error::OtherOwner`] for a buffer or stream of another bridge;
-    /// [`Error::NoPeer`] where one of the two is OpenCL's memory and no kernel reaches the source: it names the one to move;
-    /// driver errors.
+    /// [`Error::NoPeer`] where one of the two is OpenCL memory and no kernel reaches the source: it names the one to
+    /// move; driver errors.
     #[track_caller]
     pub fn copy<T: Pod>(
         &self,
@@ -63,8 +66,8 @@ impl Peer {
         }
     }
 
-    /// Read access for HIP kernels of the second device, on `stream`, to memory of the first: across the link, nothing is
-    /// copied.
+    /// Read access for HIP kernels of the second device, on `stream`, to memory of the first: across the link, without
+    /// a copy.
     ///
     /// # Errors
     /// [`Error::NoPeer`] if the memory cannot be reached; [`Error::OtherOwner`]; as [`Shared::hip`].
@@ -111,7 +114,7 @@ impl Peer {
         })
     }
 
-    /// Lets kernels of the second device use the memory, or says why they do not reach it.
+    /// Lets kernels of the second device use the memory, or returns why they do not reach it.
     fn reach(&self, source: &Place) -> Result<std::result::Result<(), String>> {
         if self.report.path == PeerPath::Staged {
             return Ok(Err("kernels do not reach across".into()));

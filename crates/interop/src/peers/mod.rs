@@ -17,7 +17,7 @@ pub struct Peer {
     report: PeerReport,
 }
 
-/// How memory gets from one GPU to another.
+/// How one GPU accesses another's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerPath {
     /// Kernels of the second device reach the memory of the first.
@@ -35,16 +35,16 @@ impl std::fmt::Display for PeerPath {
     }
 }
 
-/// What the proof of two GPUs found.
+/// The result of proving two GPUs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerReport {
     /// Ordinal of the HIP device that has the memory.
     pub from: usize,
-    /// Ordinal of the HIP device that gets it.
+    /// Ordinal of the HIP device that uses it.
     pub to: usize,
-    /// How it gets there.
+    /// How it does so.
     pub path: PeerPath,
-    /// Bytes that a copy of HIP's moves, in 10^9 a second; the middle of several.
+    /// Throughput of a HIP copy in 10^9 bytes a second; the median of several.
     pub gb_s: f64,
 }
 
@@ -62,8 +62,8 @@ impl std::fmt::Display for PeerReport {
 
 impl Bridge {
     /// Makes the memory of this bridge's GPU available to that of `to`, and proves it: access is enabled, a kernel of the
-    /// other device reads a pattern that this one wrote, and one copy is checked and timed. Only the direction from here to
-    /// there is looked at.
+    /// other device reads a pattern that this one wrote, and one copy is checked and timed. Only the direction from
+    /// here to there is proven.
     ///
     /// # Errors
     /// [`Error::NoPeer`] for one and the same device, for bridges that were not opened
@@ -99,13 +99,13 @@ impl Peer {
         &self.report
     }
 
-    /// The bridge whose memory it is.
+    /// The bridge that owns the memory.
     #[must_use]
     pub fn from(&self) -> &Bridge {
         &self.from
     }
 
-    /// The bridge that gets it.
+    /// The bridge that uses it.
     #[must_use]
     pub fn to(&self) -> &Bridge {
         &self.to

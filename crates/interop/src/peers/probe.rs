@@ -32,7 +32,7 @@ pub(super) fn prove(from: &Bridge, to: &Bridge) -> Result<PeerPath> {
     Ok(path)
 }
 
-/// What a copy of HIP's moves, in 10^9 bytes a second.
+/// Throughput of a HIP copy, in 10^9 bytes a second.
 pub(super) fn speed(from: &Bridge, to: &Bridge) -> Result<f64> {
     let _scope = from.meter().scope(crate::Category::Control);
     let bytes = match from.report().platform {
@@ -41,7 +41,7 @@ pub(super) fn speed(from: &Bridge, to: &Bridge) -> Result<f64> {
     };
     let stream = to.main_stream();
     let mut source = from.hip_device().alloc::<u32>(bytes / 4)?;
-    // Pages that nobody wrote may all be one.
+    // Unwritten pages may all be one.
     fill(from, &mut source)?;
     let mut copied = to.hip_device().alloc::<u32>(bytes / 4)?;
     let mut rates = Vec::with_capacity(RUNS);

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What kept one block from coming through.
+/// Why one block failed.
 #[derive(Debug, thiserror::Error)]
 #[error("block {block} failed in stage `{stage}`: {cause}")]
 pub struct StageError<E> {
@@ -17,7 +17,7 @@ pub struct StageError<E> {
 pub enum Cause<E> {
     /// It returned this.
     Failed(E),
-    /// It panicked, with this message. The slot is used again for later blocks.
+    /// It panicked, with this message. The slot is reused for later blocks.
     Panicked(String),
 }
 

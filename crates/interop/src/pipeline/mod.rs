@@ -1,4 +1,4 @@
-//! Blocks of data on their way through stages that run at once.
+//! Blocks of data passing through stages that run concurrently.
 //!
 //! ```text
 //!  producer -> upload -> stage -> ... -> stage -> download -> consumer
@@ -7,8 +7,8 @@
 //!     +---- a slot comes free <----------------------+
 //! ```
 //!
-//! A slot is what one block needs on its way: buffers, a queue, a stream. There are as many blocks in
-//! flight as there are slots, and the producer is not asked for another one until a slot is free.
+//! A slot is what one block needs on its way: buffers, a queue, a stream. There are at most as many blocks in flight as
+//! slots, and the producer is not called for another until a slot is free.
 
 mod error;
 mod slot;
@@ -28,10 +28,10 @@ use worker::{InFlight, Worker};
 /// What happens to later blocks once one has failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
-    /// They are worked on as if nothing had happened.
+    /// They are processed as usual.
     #[default]
     Continue,
-    /// The producer is asked for no more. Blocks that are in flight already are finished.
+    /// The producer is not called again. Blocks already in flight are finished.
     Stop,
 }
 
@@ -88,13 +88,12 @@ impl<S, E> Stage<'_, S, E> {
 
 /// Stages that work on different blocks at the same time, each on its own thread.
 ///
-/// Blocks pass every stage in the order in which they came, and come out in that order. A stage that
-/// fails, or panics, fails its block: the stages after it are skipped for that block, and the consumer
-/// is told its number, the stage and the cause. Every block that the producer gave comes out, one way
-/// or the other.
+/// Blocks enter and leave every stage in the producer's order. A stage that fails, or panics, fails its block: the
+/// later stages are skipped for that block, and the consumer receives its number, the stage and the cause. The consumer
+/// receives every block of the producer, one way or the other.
 ///
-/// A stage should wait for its device before it returns, so that its time and its errors are its own.
-/// If it does not, the next stage's guard puts that one's work after it all the same.
+/// A stage should wait for its device before it returns, so that its time and its errors are its own. If it does not,
+/// the next stage's guard still orders that stage's work after it.
 ///
 /// ```
 /// # use interop::{Bridge, Options, Pipeline, Slot};
@@ -140,8 +139,7 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
         }
     }
 
-    /// Adds a stage after those there are. It is given a slot and the number of the block in it,
-    /// counted from 0.
+    /// Appends a stage. It receives a slot and the number of the block in it, counted from 0.
     #[must_use]
     pub fn stage(
         mut self,
@@ -156,9 +154,8 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
     /// Adds a stage that takes the blocks waiting for it together, `most` of them (at least one):
     /// `queue` is called for each, then `wait` for each, also for one whose `queue` failed.
     ///
-    /// For a device on which a change of side is dear: a GPU that switches between two contexts does
-    /// so once for the whole batch. Slots should then be about twice `most`, so that each side has a
-    /// batch.
+    /// For a device on which a change of side is expensive: a GPU that switches between two contexts does so once for
+    /// the whole batch. Slots should then be about twice `most`, so that each side has a batch.
     #[must_use]
     pub fn batched_stage(
         mut self,
@@ -176,7 +173,7 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
         self
     }
 
-    /// Says what a failure means for later blocks; [`OnError::Continue`] if never called.
+    /// Sets what a failure means for later blocks; the default is [`OnError::Continue`].
     #[must_use]
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
@@ -190,15 +187,15 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
         self.slots
     }
 
-    /// Runs every block that `producer` gives through `upload`, the stages and `download`, and gives
-    /// the results to `consumer` on the calling thread, in order, with the block's number.
+    /// Runs every block of `producer` through `upload`, the stages and `download`, and passes the results to `consumer`
+    /// on the calling thread, in order, with the block's number.
     ///
-    /// Returns when the producer has ended and every block is out. As many results as there are slots
-    /// may wait for a slow consumer; behind them the pipeline stands still. Whatever
-    /// [`OnError::Stop`] leaves in the producer stays there for its owner.
+    /// Returns when the producer has ended and every block is out. As many results as there are slots may wait for a
+    /// slow consumer; beyond them the pipeline stalls. Whatever [`OnError::Stop`] leaves in the producer stays there
+    /// for its owner.
     ///
     /// # Errors
-    /// [`Error::NoSlots`] if there is no slot. What goes wrong with a block is the consumer's to know.
+    /// [`Error::NoSlots`] if there is no slot. Errors of a block go to the consumer.
     ///
     /// # Panics
     /// If the producer or the consumer does. The blocks in flight are lost then, and so are the slots.
@@ -279,7 +276,7 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
                         Some(failure) => Err(failure),
                         None => downloading.work(block, || download(&mut slot)),
                     };
-                    // Nobody takes it once the producer has ended; then it is collected below.
+                    // Nothing takes it once the producer has ended; then it is collected below.
                     let _ = free_slots.send(slot);
                     if give_result.send((block, result)).is_err() {
                         break;

@@ -2,15 +2,15 @@ use super::Pipeline;
 use crate::{Bridge, Result, Shared};
 use bytemuck::Pod;
 
-/// One shared buffer with a queue and a stream of its own, so that waiting for one block's work is
-/// not waiting for another's.
+/// One shared buffer with its own queue and stream, so that a wait for one block's work does
+/// not include another's.
 #[derive(Debug)]
 pub struct Slot<T: Pod> {
     /// The block's data.
     pub data: Shared<T>,
-    /// For OpenCL's part.
+    /// For the OpenCL part.
     pub queue: clmgr::Queue,
-    /// For HIP's part.
+    /// For the HIP part.
     pub stream: hip::Stream,
 }
 

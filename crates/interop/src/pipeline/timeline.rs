@@ -1,33 +1,33 @@
 use std::fmt;
 use std::time::Duration;
 
-/// When one stage worked on one block, counted from the begin of the run.
+/// When one stage worked on one block, counted from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The block's number.
     pub block: u64,
-    /// Begin.
+    /// Start.
     pub begin: Duration,
     /// End.
     pub end: Duration,
 }
 
 impl Span {
-    /// Whether both were at work at some moment.
+    /// Whether the two overlap in time.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         self.begin < other.end && other.begin < self.end
     }
 }
 
-/// What one stage did.
+/// One stage's work.
 #[derive(Clone, Debug)]
 pub struct StageTime {
     /// The stage's name.
     pub name: String,
-    /// Blocks it worked on, failed ones included.
+    /// Blocks it processed, failed ones included.
     pub blocks: u64,
-    /// The sum of its work.
+    /// Its total working time.
     pub busy: Duration,
     /// Its last blocks, [`StageTime::KEPT`] at most, oldest first.
     pub spans: Vec<Span>,
@@ -61,7 +61,8 @@ impl Summary {
         }
     }
 
-    /// The stages' work by the time it took: how many stages were at work at once, on average.
+    /// The stages' working time over the elapsed time: how many stages were at work at once, on
+    /// average.
     #[must_use]
     pub fn concurrency(&self) -> f64 {
         let busy: Duration = self.stages.iter().map(|stage| stage.busy).sum();

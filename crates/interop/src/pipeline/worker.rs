@@ -12,7 +12,7 @@ pub(super) struct InFlight<S, E> {
     pub(super) failure: Option<StageError<E>>,
 }
 
-/// One stage's clock and its way to fail.
+/// One stage's clock and how it reports failures.
 pub(super) struct Worker<'a> {
     begin: Instant,
     stop: &'a AtomicBool,
@@ -148,7 +148,7 @@ fn words_of(panic: Box<dyn Any + Send>) -> String {
     text.unwrap_or_else(|| "no message".into())
 }
 
-/// Drops what a stage made. That can panic, and so can dropping the payload of that panic.
+/// Drops a stage's result. That can panic, and so can dropping the payload of that panic.
 fn discard<T>(value: T) {
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         std::mem::forget(second);

@@ -9,16 +9,16 @@ use std::str::FromStr;
 /// | [`DmaBuf`](Self::DmaBuf) | OpenCL's or HIP's own device memory that the HSA runtime exports | it lives on |
 /// | [`IpcHandle`](Self::IpcHandle) | `hipMalloc` ([`Route::HipPointer`](crate::Route::HipPointer)) | it is lost |
 ///
-/// A descriptor is a reference that the system counts. A handle is a name, and ROCm says of memory that was freed under it
-/// only that its use is undefined (HIP's documentation of `hipIpcOpenMemHandle`), so that the exporter waits.
+/// A descriptor is a reference that the system counts. A handle is a name, and use of memory that was freed under it is
+/// undefined on ROCm (HIP's documentation of `hipIpcOpenMemHandle`), so that the exporter waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Carrier {
-    /// A descriptor of HIP's virtual memory (`hipMemExportToShareableHandle`).
+    /// A descriptor of HIP virtual memory (`hipMemExportToShareableHandle`).
     HipFd,
     /// A dma-buf of the block that the memory lies in (`hsa_amd_portable_export_dmabuf`), with the memory's offset.
     DmaBuf,
-    /// A handle of HIP's (`hipIpcGetMemHandle`), with the memory's offset in its allocation. The process that made it cannot
+    /// A HIP handle (`hipIpcGetMemHandle`), with the memory's offset in its allocation. The process that made it cannot
     /// open it.
     IpcHandle,
 }

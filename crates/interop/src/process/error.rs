@@ -29,12 +29,12 @@ pub enum PeerError {
         /// What to do.
         remedy: &'static str,
     },
-    /// Two processes did not meet in time.
+    /// Two processes did not connect in time.
     #[error("no connection at `{}` within {limit:?}; {remedy}", .path.display())]
     NotMet {
         /// Where.
         path: PathBuf,
-        /// How long it was waited for.
+        /// How long the wait was.
         limit: Duration,
         /// What to do.
         remedy: &'static str,
@@ -55,7 +55,7 @@ pub enum PeerError {
         /// What was being done.
         during: &'static str,
     },
-    /// The other process is there and did not answer in time.
+    /// The other process is alive but did not answer in time.
     #[error(
         "{process} did not answer within {limit:?}, while {during}; look what it waits for, or set another limit with Link::with_limit"
     )]
@@ -64,10 +64,10 @@ pub enum PeerError {
         process: Process,
         /// What was being done.
         during: &'static str,
-        /// How long it was waited for.
+        /// How long the wait was.
         limit: Duration,
     },
-    /// Bytes that are no message of this protocol, or not the one that was due.
+    /// The bytes are no message of this protocol, or not the expected one.
     #[error(
         "what {process} sent is refused: {reason}; let both ends use this crate in the same version"
     )]
@@ -85,7 +85,7 @@ pub enum PeerError {
         /// Its words.
         reason: String,
     },
-    /// The memory is the other process's to use.
+    /// The other process has the turn.
     #[error("it is the turn of {process} to use the memory; take it back with Joint::take")]
     NotOurTurn {
         /// Which process.
@@ -125,7 +125,7 @@ pub enum PeerError {
         /// Each carrier considered, and why it was not taken.
         tried: Vec<(Carrier, String)>,
     },
-    /// Memory that ended with the process that it belonged to.
+    /// The memory ended with the process that owned it.
     #[error(
         "the memory belonged to {process}, which hung up; an IPC handle does not keep it, a descriptor would (Bridge::alloc_exportable)"
     )]
@@ -133,7 +133,7 @@ pub enum PeerError {
         /// Which process.
         process: Process,
     },
-    /// The exporter wants the memory for itself again.
+    /// The exporter takes the memory back for itself.
     #[error("{process} takes its memory back; drop the Joint")]
     TakenBack {
         /// Which process.
@@ -141,12 +141,12 @@ pub enum PeerError {
     },
 }
 
-/// The process at the other end of a link, by its number if it has told it.
+/// The process at the other end of a link, by its id if it has sent it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Process(pub(super) Option<u32>);
 
 impl Process {
-    /// Its number, which is only good for messages: another process may have it by now.
+    /// Its id, for messages only: another process may have it by now.
     #[must_use]
     pub fn id(self) -> Option<u32> {
         self.0

@@ -9,13 +9,13 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A buffer that did not get to the other process, and why. The link is hung up.
+/// A buffer that was not exported, and why. The link is hung up.
 pub struct NotExported<T: Pod> {
     /// What went wrong.
     pub error: Error,
-    /// The buffer, as it was. `None` if the other process may have opened its memory and has not hung up: it was offered,
-    /// the answer was none, or none that can be understood, and the link's limit has passed. The memory is then the other
-    /// process's alone, or is kept until that hangs up ([`Bridge::lent_out`](crate::Bridge::lent_out)).
+    /// The buffer, unchanged. `None` if the other process may have opened its memory and has not hung up: it was
+    /// offered, there was no answer or no intelligible one, and the link's limit has passed. The memory is then the
+    /// other process's alone, or is kept until that hangs up ([`Bridge::lent_out`](crate::Bridge::lent_out)).
     pub buffer: Option<Shared<T>>,
 }
 
@@ -40,7 +40,7 @@ impl<T: Pod> std::error::Error for NotExported<T> {
     }
 }
 
-/// Gives the buffer up.
+/// Drops the buffer.
 impl<T: Pod> From<Box<NotExported<T>>> for Error {
     fn from(not: Box<NotExported<T>>) -> Self {
         not.error
@@ -49,9 +49,9 @@ impl<T: Pod> From<Box<NotExported<T>>> for Error {
 
 impl<T: Pod> Shared<T> {
     /// Shares the memory with the process at the other end of `link`, which [imports](crate::Bridge::import) it, by the
-    /// first [`Carrier`] that takes it. Returns when the other process has it; the turn is this side's.
+    /// first [`Carrier`] that accepts it. Returns when the other process has it; this side has the turn.
     ///
-    /// The memory stays this process's and where it is. From now on it is not moved to another route.
+    /// The memory still belongs to this process and stays in place. It is no longer moved to another route.
     ///
     /// # Errors
     /// With the buffer: [`PeerError::NotPossible`] with a reason for each carrier; [`PeerError::Refused`] or

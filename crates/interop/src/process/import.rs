@@ -9,19 +9,19 @@ use rustix::fs::{FileType, SeekFrom, fstat, seek};
 use std::os::fd::OwnedFd;
 
 impl Bridge {
-    /// Memory of the process at the other end of `link`, which [exports](Shared::export) it: no copy is made, both
-    /// processes see the same bytes. Waits for the offer; the turn is the other side's at first ([`Joint::take`]).
+    /// Memory of the process at the other end of `link`, which [exports](Shared::export) it: without a copy; both
+    /// processes see the same bytes. Waits for the offer; the other side has the turn at first ([`Joint::take`]).
     ///
-    /// OpenCL and HIP reach it as they reach memory of HIP's own: by the import's address in kernels, or by an import of
-    /// OpenCL's where that is a context of its own (NVIDIA).
+    /// OpenCL and HIP reach it as they reach HIP's own memory: by the import's address in kernels, or by an OpenCL
+    /// import where OpenCL is a context of its own (NVIDIA).
     ///
     /// # Errors
     /// [`PeerError::OtherDevice`] for memory of another GPU, [`PeerError::ElementSize`], [`PeerError::Message`] for an
-    /// offer that cannot be true, what HIP says of a handle of this very process (`hipErrorInvalidContext`) or of memory
-    /// that it cannot map, [`PeerError::Gone`], [`PeerError::Late`]. The other process is told the reason.
+    /// offer that cannot be true, HIP's error for a handle of this very process (`hipErrorInvalidContext`) or for
+    /// memory that it cannot map, [`PeerError::Gone`], [`PeerError::Late`]. The other process receives the reason.
     ///
     /// # Safety
-    /// The other process tells the truth about its memory, and uses it in its turn alone, through a [`Joint`] or by the
+    /// The other process describes its memory truthfully, and uses it only in its turn, through a [`Joint`] or by the
     /// same rules.
     pub unsafe fn import<T: Pod>(&self, link: Link) -> Result<Joint<T>> {
         let (message, fd) = link.receive("an offer of memory was waited for")?;
@@ -39,7 +39,7 @@ impl Bridge {
             }
             Err(error) => {
                 let refusal = Message::here(Body::Refused(error.to_string()));
-                // If the other side has hung up, nobody wants to know.
+                // If the other side has hung up, nothing is left to inform.
                 let _ = link.send(&refusal, None, "its memory was refused");
                 Err(error)
             }

@@ -7,23 +7,24 @@ use bytemuck::Pod;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A shared buffer that another process has too, of which one side at a time has the turn.
+/// A buffer shared with another process; one side at a time has the turn.
 ///
-/// Access is that of [`Shared`], while it is this side's turn. [`pass`](Self::pass) waits until this side's work has ended
-/// and gives the turn to the other process; [`take`](Self::take) waits for it. A guard that was leaked is waited for too.
+/// Access is that of [`Shared`], while it is this side's turn. [`pass`](Self::pass) waits until this side's work has
+/// ended, under leaked guards too, and passes the turn to the other process; [`take`](Self::take) waits for it.
 ///
 /// # When the other process ends
-/// The system hangs the link up, also when the process was killed. What was passed before is still taken; then `take` and
-/// `pass` answer [`PeerError::Gone`], and never wait for more than the link's limit. Access in this side's turn goes on
-/// working, unless the memory belonged to the process that ended and came by [`Carrier::IpcHandle`]
-/// ([`PeerError::MemoryGone`]). [`into_shared`](Self::into_shared) makes an ordinary buffer of what is left. If the other
-/// side had the turn, the bytes are what it left.
+/// The system hangs up the link, even if the process was killed. A turn passed before can still be taken; then `take`
+/// and `pass` return [`PeerError::Gone`], and never wait longer than the link's limit. Access in this side's turn still
+/// works, unless the memory belonged to the process that ended and came by [`Carrier::IpcHandle`]
+/// ([`PeerError::MemoryGone`]). [`into_shared`](Self::into_shared) turns the rest into an ordinary buffer. If the other
+/// side had the turn, the bytes are as it left them.
 ///
 /// # Dropping
-/// The importer waits for its own work, lets go of the memory and hangs up. The exporter hangs up and frees the memory; with
-/// [`Carrier::IpcHandle`] it first waits until the importer has let go. If that does not come within the link's limit, the
-/// memory is kept until it does ([`Bridge::lent_out`](crate::Bridge::lent_out)) rather than freed under the other process, and
-/// the error is there for [`Bridge::take_deferred_errors`](crate::Bridge::take_deferred_errors).
+/// The importer waits for its own work, releases the memory and hangs up. The exporter hangs up and frees the memory;
+/// with [`Carrier::IpcHandle`] it first waits until the importer has released it. If that does not happen within the
+/// link's limit, the memory is kept until it does ([`Bridge::lent_out`](crate::Bridge::lent_out)) rather than freed
+/// under the other process, and [`Bridge::take_deferred_errors`](crate::Bridge::take_deferred_errors) returns the
+/// error.
 pub struct Joint<T: Pod> {
     /// `None` only when it has been taken out.
     shared: Option<Shared<T>>,
@@ -33,7 +34,7 @@ pub struct Joint<T: Pod> {
     has_turn: bool,
     /// How often either side has passed the turn.
     passed: u64,
-    /// By when the other side must have ended, if that is waited for already.
+    /// When the other side must have ended, if a wait for that has begun.
     ends_by: Option<Instant>,
 }
 
@@ -57,15 +58,15 @@ impl<T: Pod> Joint<T> {
         }
     }
 
-    /// Waits until this side's work on the memory has ended, and gives the turn to the other process. The hand-off is by the
-    /// host ([`Grade::Host`]): when it returns, all is written.
+    /// Waits until this side's work on the memory has ended, and passes the turn to the other process. The host hands
+    /// over ([`Grade::Host`]): when this returns, all is written.
     ///
     /// # Errors
     /// [`PeerError::NotOurTurn`]; the failure of this side's work, in which case the turn stays here; [`PeerError::Gone`].
     pub fn pass(&mut self) -> Result<()> {
         let stream = self.granted_mut()?.bring_together()?;
         stream.synchronize()?;
-        // Whoever let the stream go on may have done so because the other side failed, or took too long.
+        // The stream may have been let go on because the other side failed, or took too long.
         self.shared_mut().settle()?;
         self.shared().check_handoffs()?;
         let turn = Message::here(Body::Turn {
@@ -77,11 +78,11 @@ impl<T: Pod> Joint<T> {
     }
 
     /// As [`pass`](Self::pass), but returns at once: the turn goes when this side's work has ended. With a bridge of
-    /// [`Grade::Callback`] or [`Grade::Device`] OpenCL's work is not waited for either.
+    /// [`Grade::Callback`] or [`Grade::Device`] it does not wait for OpenCL work either.
     ///
     /// If HIP's work fails, or OpenCL's fails or does not end within the hand-off's limit, the other side's
-    /// [`take`](Self::take) says so ([`PeerError::Failed`]). In the last case OpenCL may still be at work. Of OpenCL's
-    /// this side's next access tells too.
+    /// [`take`](Self::take) returns it ([`PeerError::Failed`]). In the last case OpenCL may still be at work. This
+    /// side's next access reports OpenCL's failure too.
     ///
     /// # Errors
     /// As [`pass`](Self::pass), as far as it is known by then.
@@ -176,7 +177,8 @@ impl<T: Pod> Joint<T> {
         self.granted_mut()?.hip_mut(stream)
     }
 
-    /// The buffer for reading in this side's turn, for whatever takes a [`Shared`], as [`Peer::copy`](crate::Peer::copy).
+    /// The buffer for reading in this side's turn, for code that takes a [`Shared`], such as
+    /// [`Peer::copy`](crate::Peer::copy).
     ///
     /// # Errors
     /// [`PeerError::NotOurTurn`], [`PeerError::MemoryGone`].
@@ -204,8 +206,8 @@ impl<T: Pod> Joint<T> {
 
     /// The buffer for this process alone, once the other one has ended, or has dropped its side.
     ///
-    /// The exporter asks the importer for it (whose [`take`](Self::take) answers [`PeerError::TakenBack`]); the importer
-    /// waits for the exporter's end. Who had the turn does not matter.
+    /// The exporter asks the importer for it (whose [`take`](Self::take) returns [`PeerError::TakenBack`]); the
+    /// importer waits for the exporter's end. It does not matter which side has the turn.
     ///
     /// # Errors
     /// [`PeerError::Late`] if the other process stays for longer than the link's limit; this side is dropped then.
@@ -213,7 +215,7 @@ impl<T: Pod> Joint<T> {
     /// [`PeerError::TakenBack`].
     pub fn into_shared(mut self) -> Result<Shared<T>> {
         if self.role == Role::Exporter {
-            // If it has ended, there is nobody to ask.
+            // If it has ended, there is no process to ask.
             let asked = Message::here(Body::TakenBack);
             let _ = self.link.send(&asked, None, "the memory was taken back");
         }
@@ -327,7 +329,7 @@ impl<T: Pod> Joint<T> {
         }
     }
 
-    /// Waits until the other side has hung up, in all no longer than the link's limit, however often this is called.
+    /// Waits until the other side has hung up, in total no longer than the link's limit over all calls.
     fn wait_for_end(&mut self) -> Result<()> {
         let deadline = *self.ends_by.get_or_insert_with(|| self.link.deadline());
         loop {

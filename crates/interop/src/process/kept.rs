@@ -1,4 +1,4 @@
-//! Memory that this process has let go of while another one may still have it open by a handle.
+//! Memory that this process has dropped while another one may still have it open by a handle.
 
 use super::link::Socket;
 use crate::Shared;
@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use std::any::Any;
 use std::sync::Arc;
 
-/// Each until the other process hangs up. They keep the bridge that they lie here by: if the other process never does, all
-/// of it stays until this one ends.
+/// Each until the other process hangs up. They keep their bridge alive: if the other process never does, all of it
+/// stays until this one ends.
 #[derive(Default)]
 pub(crate) struct Kept(Mutex<Vec<Lent>>);
 
@@ -17,7 +17,7 @@ struct Lent {
     _memory: Box<dyn Any + Send>,
 }
 
-/// A buffer of which nothing is wanted but its destructor.
+/// A buffer kept only for its destructor.
 struct Memory<T: Pod>(#[allow(dead_code, reason = "for its destructor")] Shared<T>);
 
 // SAFETY: what else is in a `Shared<T>` is `Send`; of `T` it has the type alone, whose values lie on the device, and its
@@ -31,7 +31,7 @@ const _: () = {
 };
 
 impl Kept {
-    /// The other end is told that nothing more comes, and is listened to.
+    /// Signals the other end that nothing more comes, and listens to it.
     pub(super) fn keep<T: Pod>(&self, memory: Shared<T>, socket: Arc<Socket>) {
         socket.finish();
         self.0.lock().push(Lent {
@@ -40,7 +40,7 @@ impl Kept {
         });
     }
 
-    /// Frees what nobody has open any more, and counts the rest.
+    /// Frees what no process has open any more, and counts the rest.
     pub(crate) fn sweep(&self) -> usize {
         let mut kept = self.0.lock();
         let gone: Vec<_> = kept

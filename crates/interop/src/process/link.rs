@@ -21,12 +21,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// More than is ever due, so that what should not be there is received and closed.
 const MOST_FDS: usize = 8;
 
-/// A connection to one other process, over which one buffer goes.
+/// A connection to one other process, for one buffer.
 ///
-/// It is a Unix socket that keeps messages apart (`SOCK_SEQPACKET`). Dropping it hangs up, whoever else has a copy of the
-/// descriptor.
+/// It is a Unix socket that preserves message boundaries (`SOCK_SEQPACKET`). Dropping it hangs up, even if other copies
+/// of the descriptor exist.
 ///
-/// Whoever is at the other end is believed: give it to processes that you would let write your memory.
+/// The process at the other end is trusted: give it only to processes that you would let write your memory.
 ///
 /// ```no_run
 /// use std::process::{Command, Stdio};
@@ -48,8 +48,9 @@ pub(super) struct Socket {
 }
 
 impl Link {
-    /// Both ends of a new connection: one to keep, one for a child process. Let go of the child's when it has started (a
-    /// `Command` that was given it keeps it until it is dropped): the link hangs up only when nobody has that end any more.
+    /// Both ends of a new connection: one to keep, one for a child process. Drop the child's when the child has started
+    /// (a `Command` that received it keeps it until it is dropped): the link hangs up only when no process has that end
+    /// any more.
     ///
     /// # Errors
     /// [`PeerError::Link`] if the system has no descriptors left.
@@ -64,7 +65,7 @@ impl Link {
         Ok((Self::over(ours), theirs))
     }
 
-    /// An end that was handed over.
+    /// An end received as a descriptor.
     ///
     /// # Errors
     /// [`PeerError::NotALink`] for anything else.
@@ -80,7 +81,7 @@ impl Link {
         Ok(Self::over(fd))
     }
 
-    /// The end that the parent process gave as standard input.
+    /// The end that the parent process passed as standard input.
     ///
     /// # Errors
     /// [`PeerError::NotALink`] if standard input is something else.
@@ -97,10 +98,10 @@ impl Link {
     }
 
     /// A connection to the process that [listens](super::Listener) at `path`, which need not have accepted it when this
-    /// returns. While it has no room for one more, that is waited for, for 60 s.
+    /// returns. If that process has no room for one more, this waits up to 60 s.
     ///
     /// # Errors
-    /// [`PeerError::Place`] if nobody listens there; [`PeerError::NotMet`] if it stays without room.
+    /// [`PeerError::Place`] if no process listens there; [`PeerError::NotMet`] if it stays without room.
     pub fn connect(path: impl AsRef<Path>) -> Result<Self> {
         Self::connect_within(path, LIMIT)
     }
@@ -114,14 +115,14 @@ impl Link {
         Ok(Self::from_fd(socket)?.with_limit(limit))
     }
 
-    /// The same link with another limit for every wait on the other process; 60 s if you do not say. A call that waits more
-    /// than once has one limit for all of it.
+    /// The same link with another limit for every wait on the other process; the default is 60 s. A call that waits
+    /// more than once has one limit in total.
     #[must_use]
     pub fn with_limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
 
-    /// Who is at the other end, as far as it has said.
+    /// The process id at the other end, once it has sent it.
     #[must_use]
     pub fn peer(&self) -> Option<u32> {
         self.socket.peer().id()
@@ -205,12 +206,12 @@ impl Link {
         self.socket.is_hung_up()
     }
 
-    /// Tells the other side that nothing more comes; it may still send.
+    /// Signals the other side that nothing more comes; it may still send.
     pub(super) fn finish(&self) {
         self.socket.finish();
     }
 
-    /// Tells the other side that nothing more comes, and waits for its end: `false` if that does not come in time.
+    /// Signals the other side that nothing more comes, and waits for its end: `false` if that does not come in time.
     pub(super) fn outlast(&self, deadline: Instant) -> bool {
         self.finish();
         while !self.is_hung_up() {

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 /// How many may wait to be accepted.
 const QUEUE: i32 = 16;
 
-/// A place in the file system where other processes connect by [`Link::connect`].
+/// A path in the file system where other processes connect by [`Link::connect`].
 ///
-/// Who may is decided by the permissions of the file's folder. Several threads may accept at once, and each connection goes to
-/// one of them. Dropping it removes the file.
+/// The permissions of its folder decide which may. Several threads may accept at once, and each connection goes to one
+/// of them. Dropping it removes the file.
 #[derive(Debug)]
 pub struct Listener {
     socket: OwnedFd,

@@ -1,4 +1,4 @@
-//! What goes over a link: messages of 256 bytes, numbers with the least byte first.
+//! The messages on a link: 256 bytes each, numbers little-endian.
 //!
 //! | at | bytes | what | in |
 //! |---|---|---|---|
@@ -36,7 +36,7 @@ pub(super) struct Offer {
     pub(super) handle: [u8; 64],
 }
 
-/// Which device, in words of every process.
+/// Which device, in terms that every process understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DeviceId {
     pub(super) uuid: hip::Uuid,

@@ -2,11 +2,11 @@ use crate::Result;
 use crate::meter::{Category, Scope};
 use rocblas::solver::{Failure, Info};
 
-/// What a solver found, one integer for each matrix, still on the device. Until [`check`](Self::check) says so, there may be no
-/// inverse or solution at all.
+/// A solver's findings, one integer for each matrix, still on the device. Until [`check`](Self::check) succeeds, there
+/// may be no inverse or solution at all.
 ///
-/// Looking at it waits for the stream and copies 4 bytes for each matrix, counted as [`Category::Control`]; the matrices stay
-/// where they are.
+/// Checking waits for the stream and copies 4 bytes for each matrix, counted as [`Category::Control`]; the matrices
+/// stay where they are.
 #[derive(Debug)]
 #[must_use = "a solver reports a singular matrix only through `Findings::check`"]
 pub struct Findings(Option<Info>);
@@ -22,7 +22,7 @@ impl Findings {
         Self(info)
     }
 
-    /// Waits for the call and tells whether each matrix went well. May be asked again.
+    /// Waits for the call and returns whether it succeeded for each matrix. May be called again.
     ///
     /// # Errors
     /// [`rocblas::Error::NotPositiveDefinite`] or [`rocblas::Error::Singular`], for a batch in a [`rocblas::Error::InBatch`] with
@@ -33,10 +33,10 @@ impl Findings {
         Ok(self.0.as_ref().map_or(Ok(()), Info::check)?)
     }
 
-    /// Waits for the call and tells which matrices failed and why, in ascending order. The others are as they should be.
+    /// Waits for the call and returns which matrices failed and why, in ascending order. The others are correct.
     ///
     /// # Errors
-    /// Earlier work of the stream failed, so that nothing is known of the matrices.
+    /// Earlier work of the stream failed, so that nothing is known about the matrices.
     #[track_caller]
     pub fn failures(&self) -> Result<Vec<Failure>> {
         let _scope = Scope::enter(Category::Control);

@@ -4,8 +4,8 @@ use hip::Stream;
 use rocblas::solver::{Pointers as AnyWhere, Single, Strided};
 use rocblas::{BatchMut, MatrixMut, PointerBatchMut, Scalar};
 
-/// What a solver works on in place: a [`Matrix`], a [`Batch`] or [`Pointers`] in memory that may be written. The type chooses
-/// among the C functions of a routine, as [`rocblas::solver::Matrices`] does.
+/// A solver's in-place operand: a [`Matrix`], a [`Batch`] or [`Pointers`] in memory that may be written. The type
+/// chooses among the C functions of a routine, as [`rocblas::solver::Matrices`] does.
 pub trait InPlace: sealed::Take<<Self as InPlace>::Scalar, <Self as InPlace>::Form> {
     /// The type of the elements.
     type Scalar: Scalar;

@@ -9,10 +9,10 @@
 //!
 //! Each takes one matrix ([`Matrix`](crate::blas::Matrix)), a batch at a stride ([`Batch`](crate::blas::Batch)) or a batch of
 //! pointers ([`Pointers`](crate::blas::Pointers)), and works in place: the call takes the guards for writing on the handle's
-//! stream, queues the library's calls one after the other, and returns. What takes the memory afterwards, on either API, comes
+//! stream, queues the library's calls one after the other, and returns. Later users of the memory, on either API, come
 //! after them. Matrices are column-major, sizes in elements, as in [`blas`](crate::blas).
 //!
-//! Whether a matrix had an inverse is known when the device has done the work, and is in [`Findings`].
+//! Whether a matrix had an inverse is known once the device has done the work; see [`Findings`].
 //!
 //! Sources: rocSOLVER, library/include/rocsolver/rocsolver-functions.h.
 
@@ -33,8 +33,8 @@ use rocblas::{Fill, Handle};
 /// copies the triangle that potri writes to the other one; make it once.
 ///
 /// # Errors
-/// `a` is not square or does not fit its memory, there is no rocSOLVER, the library refused a call, or a guard could not be had.
-/// That a matrix is not positive definite comes from [`Findings::check`]; there is no inverse then.
+/// `a` is not square or does not fit its memory, there is no rocSOLVER, the library refused a call, or a guard was
+/// refused. [`Findings::check`] reports a matrix that is not positive definite; there is no inverse then.
 #[doc(alias("rocsolver_cpotrf", "rocsolver_cpotri"))]
 pub fn hermitian_inverse<A: InPlace>(
     handle: &Handle,
@@ -53,7 +53,7 @@ pub fn hermitian_inverse<A: InPlace>(
 /// The inverse of the general n x n matrix in `a`, in its place, by LU factors with partial pivoting.
 ///
 /// # Errors
-/// As [`hermitian_inverse`]. That a matrix is singular comes from [`Findings::check`]; there is no inverse then.
+/// As [`hermitian_inverse`]. [`Findings::check`] reports a singular matrix; there is no inverse then.
 #[doc(alias("rocsolver_cgetrf", "rocsolver_cgetri"))]
 pub fn inverse<A: InPlace>(handle: &Handle, a: A) -> Result<Findings> {
     let name = Name {
@@ -69,8 +69,8 @@ pub fn inverse<A: InPlace>(handle: &Handle, a: A) -> Result<Findings> {
 /// factors. For batches, matrix `i` of `b` is solved with matrix `i` of `a`.
 ///
 /// # Errors
-/// `b` has other rows than `a` or another count, the two overlap, or as [`hermitian_inverse`]. That a matrix is singular comes
-/// from [`Findings::check`]; there is no solution then.
+/// `b` has another number of rows or another count than `a`, the two overlap, or as [`hermitian_inverse`].
+/// [`Findings::check`] reports a singular matrix; there is no solution then.
 #[doc(alias("rocsolver_cgesv"))]
 pub fn solve<A, B>(handle: &Handle, a: A, b: B) -> Result<Findings>
 where
@@ -85,7 +85,7 @@ where
 /// right-hand sides), and becomes `X`; the triangle becomes its Cholesky factor.
 ///
 /// # Errors
-/// As [`solve`]. That a matrix is not positive definite comes from [`Findings::check`]; there is no solution then.
+/// As [`solve`]. [`Findings::check`] reports a matrix that is not positive definite; there is no solution then.
 #[doc(alias("rocsolver_cposv"))]
 pub fn hermitian_solve<A, B>(handle: &Handle, fill: Fill, a: A, b: B) -> Result<Findings>
 where

@@ -20,8 +20,8 @@ pub(super) enum Kind<'a> {
 }
 
 impl<'a> StreamArg<'a> {
-    /// A value of a plain type: a number, a vector as an array (`[f32; 2]` for `float2`; three elements take the room of four),
-    /// or a `#[repr(C)]` structure.
+    /// A value of a plain type: a number, a vector as an array (`[f32; 2]` for `float2`; three elements take the space
+    /// of four), or a `#[repr(C)]` structure.
     #[must_use]
     pub fn scalar<T: Pod>(value: &'a T) -> Self {
         Self::bytes(bytemuck::bytes_of(value))

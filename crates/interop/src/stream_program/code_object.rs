@@ -1,11 +1,12 @@
 //! The amd platform: OpenCL's code object for HIP.
 //!
-//! A code object tells in a note (`NT_AMDGPU_METADATA`, MessagePack) what each kernel takes, and both runtimes pass what it tells
-//! (LLVM: "User Guide for AMDGPU Backend", Code Object V3 to V6 Metadata). Two kinds of argument mean something else to HIP:
+//! A code object describes in a note (`NT_AMDGPU_METADATA`, MessagePack) what each kernel takes, and both runtimes pass
+//! what it describes (LLVM: "User Guide for AMDGPU Backend", Code Object V3 to V6 Metadata). Two kinds of argument mean
+//! something else to HIP:
 //!
-//! - `dynamic_shared_pointer`, a `local` pointer. OpenCL's runtime places the memory by the size that `clSetKernelArg` was given;
-//!   HIP takes the size of the argument itself for it (clr: rocclr/platform/kernel.cpp, `KernelParameters::set`), so that two such
-//!   arguments overlap.
+//! - `dynamic_shared_pointer`, a `local` pointer. OpenCL's runtime places the memory by the size passed to
+//!   `clSetKernelArg`; HIP takes the size of the argument itself for it (clr: rocclr/platform/kernel.cpp,
+//!   `KernelParameters::set`), so that two such arguments overlap.
 //! - `hidden_global_offset_x` to `_z` and `hidden_grid_dims`. HIP always passes 0 and 3.
 //!
 //! Both become `by_value` here, so that the launch passes them: an offset into the work-group's memory is what the code expects
@@ -166,7 +167,7 @@ fn maps(bytes: &[u8], start: usize) -> Result<Vec<Map>, Refused> {
 
 /// An argument of a kernel.
 impl Map {
-    /// Enters what a launch has to pass for it. Returns what the metadata must say instead, where HIP would take it wrong.
+    /// Enters what a launch has to pass for it. Returns what the metadata must say instead, where HIP would misread it.
     fn enter(&self, layout: &mut Layout) -> Result<Option<Vec<u8>>, Refused> {
         let kind = self.text(".value_kind").ok_or_else(damaged)?;
         let bytes = self.number(".size").ok_or_else(damaged)?;

@@ -1,4 +1,4 @@
-//! OpenCL's ranges as HIP's grids.
+//! OpenCL ranges as HIP grids.
 
 use clmgr::{KernelInfo, NdRange};
 

@@ -1,4 +1,4 @@
-//! OpenCL's kernels on HIP's streams.
+//! OpenCL kernels on HIP streams.
 //!
 //! | platform | what HIP gets | file |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | host | a function that runs the kernel by OpenCL's CPU runtime | `host` |
 //!
 //! OpenCL's runtime passes a kernel more than its arguments (offsets, the number of dimensions) and places local memory that is
-//! an argument. HIP does neither. So the code is changed where it tells what it takes: what OpenCL's runtime would pass becomes
-//! ordinary parameters, which a launch here fills ([`layout`]).
+//! an argument. HIP does neither. So the code's description of its parameters is changed: what OpenCL's runtime would
+//! pass becomes ordinary parameters, which a launch here fills ([`layout`]).
 
 mod arg;
 mod code_object;
@@ -51,8 +51,8 @@ enum Way {
     Host(Host),
 }
 
-/// An OpenCL kernel that is launched on HIP streams, in order with HIP's kernels, rocBLAS and copies. Cloning is cheap; it keeps
-/// its program loaded.
+/// An OpenCL kernel for launches on HIP streams, in order with HIP kernels, rocBLAS and copies. Cloning is cheap; it
+/// keeps its program loaded.
 ///
 /// ```
 /// use clmgr::NdRange;
@@ -85,15 +85,15 @@ pub struct StreamKernel {
 }
 
 impl Bridge {
-    /// Loads the code of an OpenCL program into HIP, so that its kernels run on HIP streams: no hand-off, because there is one
-    /// stream, and no second context.
+    /// Loads the code of an OpenCL program into HIP, so that its kernels run on HIP streams: there is no hand-off,
+    /// because there is one stream, and no second context.
     ///
-    /// On the nvidia platform the driver compiles the program once more (40 to 50 ms; its own cache keeps the result). Keep the
+    /// On the nvidia platform the driver recompiles the program (40 to 50 ms; its own cache keeps the result). Keep the
     /// result, and its kernels, for as long as they are used.
     ///
     /// # Errors
-    /// [`Error::NoStreamProgram`] if HIP cannot load this code, [`clmgr::Error::ContextMismatch`] for a program of another
-    /// context than [the bridge's](Self::cl_context), or what HIP answers.
+    /// [`Error::NoStreamProgram`] if HIP cannot load this code, [`clmgr::Error::ContextMismatch`] for a program of
+    /// another context than [the bridge's](Self::cl_context), or HIP's error.
     #[doc(alias = "hipModuleLoadData")]
     pub fn stream_program(&self, program: &clmgr::Program) -> Result<StreamProgram> {
         let core = self.core();
@@ -198,7 +198,7 @@ impl StreamKernel {
         &self.program
     }
 
-    /// What HIP has loaded, and how many parameters its code takes.
+    /// The function that HIP has loaded, and the number of its parameters.
     pub(crate) fn loaded(&self) -> Option<(&hip::Function, usize)> {
         let (function, layout) = self.function.as_deref()?;
         Some((function, layout.len()))
@@ -207,17 +207,18 @@ impl StreamKernel {
     /// Queues the kernel on `stream`, or records it inside [`hip::Stream::capture`]. The host does not wait; values are copied
     /// before it returns.
     ///
-    /// Work-groups must divide the range, as for an OpenCL queue. Where none are given they are chosen as large as divides the
-    /// range, up to 256 work-items; give them where the range has no such divisor.
+    /// Work-groups must divide the range, as for an OpenCL queue. Where the caller passes none, the largest that divide
+    /// the range are chosen, up to 256 work-items; pass them where the range has no such divisor.
     ///
     /// # Errors
-    /// [`clmgr::Error::Launch`] if range or arguments do not fit the kernel: number, kind, size, memory for reading only where the
-    /// kernel writes, more local memory than the device has. [`hip::Error::WrongStream`] for memory that was granted to another stream, [`hip::Error::WrongDevice`] for
-    /// a stream of another device, or what HIP answers. Nothing was queued then.
+    /// [`clmgr::Error::Launch`] if range or arguments do not fit the kernel: number, kind, size, read-only memory where
+    /// the kernel writes, more local memory than the device has. [`hip::Error::WrongStream`] for memory that was
+    /// granted to another stream, [`hip::Error::WrongDevice`] for a stream of another device, or HIP's error. Nothing
+    /// was queued then.
     ///
     /// # Safety
     /// - The kernel takes these arguments: the types of what pointers lead to, and of values, are as in its source.
-    /// - It stays inside the memory it is given, and memory that it writes does not overlap another argument.
+    /// - It stays inside the memory passed to it, and memory that it writes does not overlap another argument.
     /// - It ends.
     #[doc(alias = "hipModuleLaunchKernel")]
     pub unsafe fn launch(

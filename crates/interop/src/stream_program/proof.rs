@@ -1,4 +1,4 @@
-//! A program that shows whether OpenCL's kernels run right on HIP's streams.
+//! A program that shows whether OpenCL kernels run correctly on HIP streams.
 
 use super::{StreamArg, Way};
 use crate::probe::pattern;
@@ -11,8 +11,8 @@ const OFFSET: usize = 100;
 const SEED: u32 = 0x5EED;
 
 impl Bridge {
-    /// Runs a HIP kernel and an OpenCL kernel on one HIP stream, with two local arguments, an offset and constants, and checks each
-    /// word of what they leave. Tells what HIP launched.
+    /// Runs a HIP kernel and an OpenCL kernel on one HIP stream, with two local arguments, an offset and constants, and
+    /// checks each word of the result. Returns what HIP launched.
     pub(crate) fn prove_one_stream(&self) -> Result<&'static str> {
         let source = include_str!("../../kernels/stream.cl");
         let program = self.programs().get(source, "")?;

@@ -1,8 +1,8 @@
 //! The nvidia platform: OpenCL's PTX for CUDA.
 //!
-//! NVIDIA's OpenCL gives PTX as the binary. CUDA loads the same language, but passes less and has fewer kinds of pointer (PTX ISA,
-//! "Environment registers `%envreg<32>`" and "Kernel Function Parameter Attributes: `.ptr`"). What NVIDIA's OpenCL compiler writes,
-//! and what becomes of it:
+//! NVIDIA's OpenCL returns PTX as the binary. CUDA loads the same language, but passes less and has fewer kinds of
+//! pointer (PTX ISA, "Environment registers `%envreg<32>`" and "Kernel Function Parameter Attributes: `.ptr`"). What
+//! NVIDIA's OpenCL compiler writes, and what becomes of it:
 //!
 //! | in OpenCL's text | here |
 //! |---|---|
@@ -501,7 +501,7 @@ fn parameter_name(kernel: &str, what: What) -> String {
     }
 }
 
-/// The limit that NVIDIA's OpenCL compiler was given.
+/// The limit passed to NVIDIA's OpenCL compiler.
 fn registers(options: &str) -> Option<u32> {
     let given = words(options).filter_map(|option| option.strip_prefix("-cl-nv-maxrregcount="));
     given.last()?.parse().ok()

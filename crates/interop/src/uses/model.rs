@@ -47,7 +47,7 @@ impl Dice {
 /// The true state of the workers, independent of the ledger.
 struct World {
     dice: Dice,
-    /// How much work each worker was given.
+    /// How much work each worker received.
     given: Clock,
     /// What comes before each worker's next piece of work.
     before: [Clock; WORKERS],
@@ -55,7 +55,7 @@ struct World {
     ended: Clock,
     /// The last piece of work of each worker that touched a byte, counted from 1: to read it, to write it.
     touched: [[[usize; 2]; WORKERS]; BYTES],
-    /// The last wait for another worker that each was given, counted as work.
+    /// The last wait for another worker that each received, counted as work.
     waits: Clock,
     /// Hand-offs that failed or will fail, until every worker has been waited for.
     failing: Vec<Arc<Outcome>>,

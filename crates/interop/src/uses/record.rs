@@ -21,7 +21,7 @@ pub(super) struct Use<W: Worker> {
     pub(super) followers: Vec<W>,
     /// The guards that read the bytes.
     pub(super) holds: Holds,
-    /// Set once no guard was left, at the end of what its user was given under them.
+    /// Set once no guard was left, at the end of its user's work under them.
     pub(super) mark: Option<W::Mark>,
 }
 

@@ -128,7 +128,7 @@ fn read(uses: &mut Uses<Number>, user: Number, range: Range<usize>) -> Hold {
     hold
 }
 
-/// Checks which readers have ended; the first check of a reader marks what it was given.
+/// Checks which readers have ended; the first check of a reader marks its work.
 fn sweep(uses: &mut Uses<Number>) {
     let usual = std::mem::replace(&mut uses.sweep, Sweep::every(0));
     uses.sweep_readers().expect("no reader fails");

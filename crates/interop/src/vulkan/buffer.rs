@@ -1,4 +1,4 @@
-//! Memory of Vulkan's that OpenCL and HIP see.
+//! Vulkan memory that OpenCL and HIP see.
 
 use super::memory::Memory;
 use crate::{ClGuardMut, HipGuardMut, Result, Shared};
@@ -8,9 +8,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A Vulkan buffer that is a [`Shared`] buffer too. The memory is Vulkan's, and lives as long as this.
+/// A Vulkan buffer that is also a [`Shared`] buffer. Vulkan owns the memory, which lives as long as this value.
 ///
-/// It dereferences to the shared buffer for all that does not change it. Vulkan's commands use it in
+/// It dereferences to the shared buffer for read-only methods. Vulkan's commands use it in
 /// [`Link::enqueue`](super::Link::enqueue), under a guard of the stream.
 pub struct Buffer<T: Pod> {
     // Dropped first: it waits for its users.
@@ -29,7 +29,7 @@ impl<T: Pod> Buffer<T> {
         self.memory.buffer
     }
 
-    /// Whether the memory was allocated for this buffer alone, as some drivers want it for export.
+    /// Whether the memory was allocated for this buffer alone, as some drivers require for export.
     #[must_use]
     pub fn is_dedicated(&self) -> bool {
         self.memory.dedicated

@@ -8,7 +8,7 @@ use platform::Platform;
 use std::ffi::CStr;
 use std::fmt;
 
-/// By what a Vulkan device is known.
+/// What identifies a Vulkan device.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// Its name.
@@ -26,7 +26,7 @@ pub struct Identity {
 pub enum Match {
     /// Both name the same PCI address.
     Pci,
-    /// The software device and this one both are the machine's processor.
+    /// The software device and this one are both the machine's processor.
     Processor,
 }
 
@@ -81,7 +81,7 @@ impl Identity {
         })
     }
 
-    /// Names and indices are never compared, see the pairing of OpenCL's devices.
+    /// Names and indices are never compared, see the pairing of OpenCL devices.
     pub(super) fn matches(&self, core: &Core) -> Result<Option<Match>, crate::Error> {
         if core.platform == Platform::Host {
             return Ok(self.is_cpu.then_some(Match::Processor));

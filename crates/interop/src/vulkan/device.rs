@@ -1,4 +1,4 @@
-//! A Vulkan device with one queue, our own or another's.
+//! A Vulkan device with one queue, our own or foreign.
 
 use super::choose::{self, Identity, Match, has_extension};
 use super::error::call;
@@ -22,16 +22,16 @@ pub struct Objects {
     pub device: ash::Device,
     /// Of the queue; it can do transfers.
     pub queue_family: u32,
-    /// Where a [`Link`](super::Link) submits to.
+    /// The queue that a [`Link`](super::Link) submits to.
     pub queue: vk::Queue,
-    /// Another queue of the device, of any family, that nobody else uses while the link lives. It signals in the place of a
-    /// side that does not end, for which a queue with work of its own might never get to it; without it
+    /// Another queue of the device, of any family, that nothing else uses while the link lives. It signals in the place
+    /// of a side that does not end; a queue with work of its own might never get to that; without it
     /// [`Bridge::with_semaphores`](crate::Bridge::with_semaphores) is refused.
     pub rescue: Option<vk::Queue>,
     /// Whether `VK_KHR_external_semaphore_fd` is enabled.
     pub has_semaphores: bool,
-    /// Kept for as long as the link and its buffers: what destroys the device and the instance, or
-    /// what keeps the one that does.
+    /// Kept as long as the link and its buffers: the value that destroys the device and the instance, or one that keeps
+    /// it alive.
     pub owner: Arc<dyn Any + Send + Sync>,
 }
 
@@ -73,7 +73,7 @@ impl Drop for Own {
         // SAFETY: created by us, and the last user of either is gone with the last owner.
         unsafe {
             if let Some(device) = &self.device {
-                // An error of the device's end has nobody to go to, and changes nothing here.
+                // An error at the device's end has no receiver, and changes nothing here.
                 let _ = device.device_wait_idle();
                 device.destroy_device(None);
             }

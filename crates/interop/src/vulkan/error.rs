@@ -18,7 +18,7 @@ pub enum Error {
     NoDevice {
         /// The HIP device.
         hip: String,
-        /// What was looked at, and the remedy.
+        /// What was examined, and the remedy.
         reason: String,
     },
     /// The driver lacks something that sharing needs.
@@ -37,7 +37,7 @@ pub enum Error {
         /// The answer.
         code: vk::Result,
     },
-    /// What Vulkan wrote is not what the other API found, or the other way round.
+    /// What Vulkan wrote differs from what the other API read, or the other way round.
     #[error(
         "{mismatches} of {words} words written by {writer} were read differently by {reader}: the Vulkan \
          device {device} is other hardware, or its memory is laid out in another way"
@@ -54,16 +54,16 @@ pub enum Error {
         /// Words compared.
         words: usize,
     },
-    /// The queue did not come to an end.
+    /// The queue did not finish in time.
     #[error("Vulkan's queue did not end within {limit:?}; look for work before it that never ends")]
     Late {
-        /// How long it was waited for.
+        /// How long the wait was.
         limit: std::time::Duration,
     },
 }
 
 impl Error {
-    /// Whether there is no Vulkan for what was asked, rather than one that failed.
+    /// Whether there is no Vulkan for this request, rather than one that failed.
     #[must_use]
     pub fn is_impossible(&self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! OpenCL and HIP handing over to each other by Vulkan's semaphores.
+//! Hand-offs between OpenCL and HIP by Vulkan semaphores.
 
 use super::link::Link;
 use crate::handoff::{Handoff, LIMIT, Nearby, PROBE_LIMIT, Semaphores};
@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Bridge {
-    /// The same bridge with [`Grade::Device`] by semaphores, in both directions, for the buffers that it
-    /// makes from now on: `link` makes them, and OpenCL and HIP import them. A pattern has crossed
-    /// both ways under it before this returns. `limit` is as
-    /// [`Options::handoff_limit`](crate::Options::handoff_limit); a side that does not end in time
-    /// is stood in for by a queue of Vulkan's that does nothing else. Streams of another GPU ([`Peer`](crate::Peer)), for which nothing
-    /// was imported, are waited for on the host where OpenCL comes after them.
+    /// The same bridge with [`Grade::Device`] by semaphores, in both directions, for the buffers it makes from now on:
+    /// `link` creates the semaphores, and OpenCL and HIP import them. A pattern has crossed both ways under it before
+    /// this returns. `limit` is as [`Options::handoff_limit`](crate::Options::handoff_limit); a Vulkan queue that does
+    /// nothing else signals for a side that does not end in time. Streams of another GPU ([`Peer`](crate::Peer)) have
+    /// no imports: where OpenCL comes after them, the host waits.
     ///
     /// # Errors
     /// [`Error::NoGrade`] where OpenCL or HIP takes no semaphores (ROCm on Linux; a CPU), where Vulkan's

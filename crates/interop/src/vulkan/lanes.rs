@@ -1,8 +1,8 @@
-//! What each stream has of its own, and no more than there is use for.
+//! What each stream needs, and no more than is in use.
 
 use std::collections::HashMap;
 
-/// So many are kept whether they are in use or not.
+/// This many are kept whether they are in use or not.
 const FEW: usize = 16;
 
 /// By the stream's handle. A lane keeps its stream, so that no other one gets the handle; hence streams that their user has

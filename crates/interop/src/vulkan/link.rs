@@ -20,18 +20,18 @@ use std::time::Duration;
 /// Long enough for work that is meant to end.
 pub(super) const LIMIT: Duration = Duration::from_secs(60);
 
-/// What was found when a link was opened.
+/// What a link found when it was opened.
 #[derive(Clone, Debug)]
 pub struct LinkReport {
     /// The Vulkan device.
     pub device: Identity,
     /// Why it was taken for the bridge's hardware; the patterns agreed.
     pub matched: Match,
-    /// Whether the driver wants memory for export allocated for one buffer alone.
+    /// Whether the driver requires exported memory to be allocated for one buffer alone.
     pub dedicated: bool,
     /// Where the memory begins in the file behind a software driver's descriptor; 0 on hardware.
     pub displacement: usize,
-    /// Why OpenCL and HIP reach the memory: the route of its buffers.
+    /// How OpenCL and HIP reach the memory: the route of its buffers.
     pub route: Route,
     /// Whether semaphores order Vulkan and HIP, or why not.
     pub semaphores: std::result::Result<(), String>,
@@ -65,7 +65,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A Vulkan device of its own on the bridge's hardware, by PCI address, and patterns that crossed
+    /// A link with its own Vulkan device on the bridge's hardware, by PCI address, proven by patterns that crossed
     /// between Vulkan, HIP and OpenCL.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl Link {
     /// # Safety
     /// * The objects are alive until `owner` is dropped, belong together, and have the extensions
     ///   enabled that they say.
-    /// * While a method of the link or of a [`Buffer`] runs, nobody else uses the queue.
+    /// * While a method of the link or of a [`Buffer`] runs, nothing else uses the queue.
     pub unsafe fn adopt(bridge: &Bridge, objects: Objects) -> Result<Self> {
         Self::prove(bridge, Device::of(bridge.core(), objects)?)
     }
@@ -150,7 +150,7 @@ impl Link {
         self.device.queue_family
     }
 
-    /// A buffer of `len` elements in memory of Vulkan's, for these usages and for transfers. Its
+    /// A buffer of `len` elements in Vulkan memory, for these usages and for transfers. Its
     /// contents are unspecified.
     ///
     /// # Errors
@@ -164,23 +164,21 @@ impl Link {
         Ok(Buffer::new(shared, memory))
     }
 
-    /// Puts Vulkan's commands after everything that `stream` has so far, and before what it is given
-    /// from now on. Says how.
+    /// Puts Vulkan commands after all work on `stream` so far, and before all later work on it. Returns how.
     ///
-    /// `buffers` are those of the commands' buffers that are shared; hold a guard of each, for this
-    /// stream, from before the call on. Vulkan takes them over before the commands and hands them
-    /// back after. With [`Mechanism::Host`] the commands have ended when this returns; with
-    /// [`Mechanism::Semaphores`] the stream waits for them.
+    /// `buffers` are the shared buffers that the commands use; hold a guard of each, for this stream, from before the
+    /// call on. Vulkan acquires them before the commands and releases them after. With [`Mechanism::Host`] the commands
+    /// have ended when this returns; with [`Mechanism::Semaphores`] the stream waits for them.
     ///
     /// # Errors
     /// If the stream's earlier work failed, or a call of either API; [`Error::Late`](super::Error::Late)
-    /// if the queue does not end. The commands then may have run or not.
+    /// if the queue does not end. The commands may or may not have run then.
     ///
     /// # Safety
     /// * The commands are recorded and can be submitted to a queue of
     ///   [`queue_family`](Self::queue_family); they, and all that they use, live unchanged until
     ///   the stream, or [`finish`](Self::finish), has been waited for.
-    /// * Of shared buffers they use these alone, and write only those with a guard for writing.
+    /// * Of shared buffers they use only these, and write only those with a write guard.
     pub unsafe fn enqueue(
         &self,
         stream: &hip::Stream,
@@ -202,7 +200,7 @@ impl Link {
         }
     }
 
-    /// Waits until Vulkan has done all that it was given.
+    /// Waits until Vulkan has done all enqueued work.
     ///
     /// # Errors
     /// [`Error::Late`](super::Error::Late), or a lost device.

@@ -90,7 +90,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: created here; whoever submitted work with the buffer has waited for it.
+        // SAFETY: created here; the submitters of work with the buffer have waited for it.
         unsafe {
             self.device.raw.destroy_buffer(self.buffer, None);
             self.device.raw.free_memory(self.raw, None);

@@ -8,19 +8,18 @@
 //!                                                                               (nvidia)
 //! ```
 //!
-//! A [`Link`] joins a bridge with a Vulkan device that is the same hardware, by its PCI address, and
-//! proves that by patterns before it gives any memory out. Its [`Buffer`]s belong to Vulkan. The
-//! commands that use them are [enqueued](Link::enqueue) as work of a HIP stream, under the guards
-//! of that stream: so OpenCL's and HIP's work comes in order with Vulkan's as it does with each
-//! other's. Semaphores keep that order on the device where HIP takes them; ROCm on Linux does not
-//! (rocclr/device/rocm/rocdevice.hpp, `importExtSemaphore`), so there, and on the host platform, the
+//! A [`Link`] joins a bridge with a Vulkan device that is the same hardware, by its PCI address, and proves that by
+//! patterns before it allocates any memory. Its [`Buffer`]s belong to Vulkan. The commands that use them are
+//! [enqueued](Link::enqueue) as work of a HIP stream, under the guards of that stream: so OpenCL and HIP work is
+//! ordered with Vulkan's as with each other's. Semaphores keep that order on the device where HIP imports them; ROCm on
+//! Linux does not (rocclr/device/rocm/rocdevice.hpp, `importExtSemaphore`), so there, and on the host platform, the
 //! calling thread waits for the stream and for a fence.
 //!
-//! With semaphores that both drivers take, OpenCL and HIP can hand over to each other on the device
-//! as well: [`Bridge::with_semaphores`](crate::Bridge::with_semaphores).
+//! With semaphores that both drivers import, OpenCL and HIP can also hand over to each other on the device:
+//! [`Bridge::with_semaphores`](crate::Bridge::with_semaphores).
 //!
-//! What this module does not do: images (their layout in memory is the driver's secret), memory
-//! that HIP or OpenCL allocated, several Vulkan devices for one bridge.
+//! Not supported: images (their layout in memory is the driver's secret), memory that HIP or OpenCL allocated, several
+//! Vulkan devices for one bridge.
 
 mod buffer;
 mod choose;

@@ -215,7 +215,7 @@ pub(super) fn memory(link: &Link) -> Result<bool> {
     Ok(first.is_dedicated())
 }
 
-/// That semaphores keep HIP's kernels and Vulkan's copies in order, with nobody waiting in between.
+/// That semaphores keep HIP's kernels and Vulkan's copies in order, without a host wait in between.
 pub(super) fn semaphores(link: &Link) -> Result<()> {
     let (core, probe) = (link.bridge().core(), link.bridge().probe());
     let _scope = core.meter.scope(Category::Control);

@@ -19,7 +19,7 @@ pub(crate) struct Semaphore {
 
 impl Semaphore {
     /// # Errors
-    /// [`Error::Lacks`] if the driver exports none, or what Vulkan answers.
+    /// [`Error::Lacks`] if the driver exports none, or Vulkan's error.
     pub(super) fn new(device: &Arc<Device>) -> Result<Self, Error> {
         let info = vk::PhysicalDeviceExternalSemaphoreInfo::default().handle_type(KIND);
         let mut found = vk::ExternalSemaphoreProperties::default();
@@ -66,7 +66,7 @@ impl Semaphore {
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
-    /// Signals it from Vulkan's side, at once: for whoever waits for a signal that will not come. What the link's queue
+    /// Signals it from Vulkan's side, at once: for waiters on a signal that will not come. What the link's queue
     /// has to do does not come first: that may wait for the very same.
     pub(crate) fn force(&self) -> Result<(), Error> {
         let Some(queue) = &self.device.rescue else {

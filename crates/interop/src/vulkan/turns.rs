@@ -62,7 +62,7 @@ struct Lane {
     stream: hip::Stream,
 }
 
-/// What Vulkan was given, until its fence says that it is done.
+/// Work submitted to Vulkan, until its fence says that it is done.
 struct Flight {
     fence: vk::Fence,
     barriers: [vk::CommandBuffer; 2],
@@ -73,7 +73,7 @@ struct Flight {
 #[derive(Default)]
 struct State {
     lanes: Lanes<Lane>,
-    /// Of which nobody knows whether a signal is pending.
+    /// Of which it is unknown whether a signal is pending.
     broken: Vec<Lane>,
     flights: VecDeque<Flight>,
     /// How many flights there were, and how many of them are over.
@@ -128,14 +128,14 @@ impl Turns {
         self.patience = patience;
     }
 
-    /// From now on commands that are given the memory's buffer keep the memory until they have ended.
+    /// From now on commands that use the memory's buffer keep the memory until they have ended.
     pub(super) fn know(&self, memory: &Arc<Memory>) {
         let mut memories = self.memories.lock();
         memories.retain(|_, known| known.strong_count() > 0);
         memories.insert(memory.buffer, Arc::downgrade(memory));
     }
 
-    /// Whether semaphores can be had, not yet whether they keep an order.
+    /// Whether semaphores are available, not yet whether they keep an order.
     pub(super) fn try_semaphores(&self) -> Result<()> {
         Both::new(&self.core, &self.device).map(drop)
     }

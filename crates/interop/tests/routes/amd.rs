@@ -78,7 +78,7 @@ fn an_export_is_imported_from_the_start_and_used_at_its_offset() {
     assert_ne!(cl, hip, "an import has an address of its own");
     assert_eq!(data.residency(), Residency::Vram);
     data.upload(&[9; 1000]).expect("an upload");
-    // HIP's own copy, which bare memory of OpenCL's must not be given to.
+    // HIP's own copy, which must not be given bare OpenCL memory.
     let mut back = [0; 1000];
     let stream = bridge.stream().expect("a stream");
     let guard = data.hip(&stream).expect("access");

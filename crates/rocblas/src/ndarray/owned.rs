@@ -108,7 +108,7 @@ impl<T> DeviceMatrix<T> {
         self.cols
     }
 
-    /// The matrix to read on `stream`, which is made to wait for the last write.
+    /// The matrix to read on `stream`, which waits for the last write.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl<T> DeviceMatrix<T> {
         Matrix::new(self.buffer.on(stream)?, rows, cols, rows.max(1))
     }
 
-    /// The matrix to write on `stream`, which is made to wait for everything that other streams do with it.
+    /// The matrix to write on `stream`, which waits for all use by other streams.
     ///
     /// # Errors
     ///

@@ -96,7 +96,7 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Refuses the output of a call that only queried its workspace size, unless this call is a query too.
+    /// Refuses the output of a call that only queried its workspace size, unless this call is also a query.
     pub(super) fn computed(&self, what: &'static str, is_computed: bool) -> Result<()> {
         if is_computed || self.handle.is_asking() {
             return Ok(());

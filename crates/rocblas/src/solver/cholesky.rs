@@ -18,7 +18,7 @@ pub struct Cholesky<A: Matrices> {
 }
 
 impl<A: Matrices> Cholesky<A> {
-    /// A factor that was made elsewhere, in the triangle `fill` of `factor`. Its other triangle is not looked at.
+    /// A factor that was made elsewhere, in the triangle `fill` of `factor`. Its other triangle is not read.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl<A: Matrices> Cholesky<A> {
         })
     }
 
-    /// Waits for the factorisation and tells whether each matrix is positive definite. May be asked again.
+    /// Waits for the factorisation and returns whether each matrix is positive definite. May be called again.
     ///
     /// Work that uses the factor can be queued before; if the factorisation stopped, its results mean nothing.
     ///
@@ -44,7 +44,7 @@ impl<A: Matrices> Cholesky<A> {
         self.info.as_ref().map_or(Ok(()), Info::check)
     }
 
-    /// Waits for the factorisation and tells which matrices are not positive definite, in ascending order.
+    /// Waits for the factorisation and returns which matrices are not positive definite, in ascending order.
     ///
     /// # Errors
     ///
@@ -53,7 +53,8 @@ impl<A: Matrices> Cholesky<A> {
         self.info.as_ref().map_or(Ok(Vec::new()), Info::failures)
     }
 
-    /// What the factorisation found, for a caller who has no more use for the factor; `None` if it was made elsewhere.
+    /// The findings of the factorisation, for a caller that no longer needs the factor; `None` if it was made
+    /// elsewhere.
     pub fn into_info(self) -> Option<Info> {
         self.info
     }
@@ -88,8 +89,8 @@ impl<A: Matrices> fmt::Debug for Cholesky<A> {
 ///
 /// # Errors
 ///
-/// `a` is not square or was taken for another stream, there is no rocSOLVER, or it refused the call. That a matrix is not positive
-/// definite comes from [`Cholesky::check`].
+/// `a` is not square or was taken for another stream, there is no rocSOLVER, or it refused the call.
+/// [`Cholesky::check`] reports a matrix that is not positive definite.
 #[doc(alias(
     "rocsolver_spotrf",
     "rocsolver_dpotrf",
@@ -124,12 +125,13 @@ pub fn potrf<A: Matrices>(handle: &Handle, fill: Fill, a: A) -> Result<Cholesky<
 
 /// Solves `A * X = B` with the factor of an n x n `A`. `b` is n x (number of right-hand sides), and becomes `X`.
 ///
-/// For batches, matrix `i` of `b` is solved with factor `i`. Whether there is a solution at all says [`Cholesky::check`].
+/// For batches, matrix `i` of `b` is solved with factor `i`. [`Cholesky::check`] reports whether there is a solution at
+/// all.
 ///
 /// # Errors
 ///
-/// `b` has other rows than the factor or another count, one of them is of another stream, there is no rocSOLVER, or it refused
-/// the call.
+/// `b` has another number of rows or another count than the factor, one of them is of another stream, there is no
+/// rocSOLVER, or it refused the call.
 #[doc(alias(
     "rocsolver_spotrs",
     "rocsolver_dpotrs",
@@ -166,8 +168,8 @@ where
 ///
 /// # Errors
 ///
-/// The factor is of another stream, there is no rocSOLVER, or it refused the call. That a matrix was not positive definite or
-/// is singular comes from [`Info::check`]; there is no inverse then.
+/// The factor is of another stream, there is no rocSOLVER, or it refused the call. [`Info::check`] reports a matrix
+/// that was not positive definite or is singular; there is no inverse then.
 #[doc(alias(
     "rocsolver_spotri",
     "rocsolver_dpotri",
@@ -187,7 +189,7 @@ fn is_computed(info: &Option<Info>) -> bool {
     info.as_ref().is_none_or(Info::is_computed)
 }
 
-/// [`potri`] of a factor that nobody solves with any more.
+/// [`potri`] of a factor that no later solve uses.
 pub(super) fn invert<A: Matrices>(
     handle: &Handle,
     fill: Fill,
@@ -222,8 +224,9 @@ pub(super) fn invert<A: Matrices>(
 ///
 /// # Errors
 ///
-/// `a` is not square, `b` has other rows or another count, one of them is of another stream, there is no rocSOLVER, or it refused
-/// the call. That a matrix is not positive definite comes from [`Cholesky::check`]; there is no solution then.
+/// `a` is not square, `b` has another number of rows or another count, one of them is of another stream, there is no
+/// rocSOLVER, or it refused the call. [`Cholesky::check`] reports a matrix that is not positive definite; there is no
+/// solution then.
 #[doc(alias(
     "rocsolver_sposv",
     "rocsolver_dposv",

@@ -7,15 +7,15 @@ use super::integers::{InfoPool, Integers};
 use crate::call::Accepted;
 use crate::{Error, Result};
 
-/// What a solver call found, still on the device: one integer for each matrix.
+/// The findings of a solver call, still on the device: one integer for each matrix.
 ///
-/// Until [`check`](Self::check) says so, the call's result may not be a factor or an inverse at all.
+/// Until [`check`](Self::check) succeeds, the call's result may not be a factor or an inverse at all.
 #[must_use = "a solver call reports a singular matrix only through `Info::check`"]
 pub struct Info {
     /// `None` if there was nothing to do.
     values: Option<Integers>,
     count: usize,
-    /// Whether the caller gave a batch, so that an error has an index.
+    /// Whether the caller passed a batch, so that an error has an index.
     batched: bool,
     meaning: Meaning,
     /// Of the call whose result this one worked on.
@@ -35,7 +35,7 @@ pub struct Failure {
     pub error: Error,
 }
 
-/// What a positive value says.
+/// The meaning of a positive value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     NotPositiveDefinite,
@@ -79,7 +79,7 @@ impl Info {
         self
     }
 
-    /// Gives up on the call's findings, which another call will report again.
+    /// Discards the call's findings, which another call will report again.
     pub(super) fn superseded(self) {
         self.looked_at.store(true, Ordering::Relaxed);
     }
@@ -103,7 +103,7 @@ impl Info {
         }
     }
 
-    /// Waits for the call and tells which matrices failed, in ascending order. The others are as they should be.
+    /// Waits for the call and returns which matrices failed, in ascending order. The others are correct.
     ///
     /// # Errors
     ///

@@ -5,9 +5,10 @@ use parking_lot::Mutex;
 
 use crate::Result;
 
-/// Integers in device memory that a solver call writes: pivots, or one result for each matrix. They go back to their pool.
+/// Integers in device memory that a solver call writes: pivots, or one result for each matrix. They return to their
+/// pool.
 pub(super) struct Integers {
-    /// `None` while it goes back.
+    /// `None` while they return.
     values: Option<DeviceBuffer<i32>>,
     len: usize,
     stream: Stream,

@@ -110,7 +110,8 @@ impl<T> fmt::Debug for Mirror<T> {
 ///
 /// # Errors
 ///
-/// As for those. That a matrix is not positive definite or is singular comes from [`Info::check`]; there is no inverse then.
+/// As for those. [`Info::check`] reports a matrix that is not positive definite or is singular; there is no inverse
+/// then.
 pub fn hermitian_inverse<A: Matrices>(
     handle: &Handle,
     mirror: &Mirror<A::Scalar>,

@@ -12,7 +12,7 @@ use crate::{Handle, Op, Result};
 /// The factors `A = P * L * U` of a matrix, or of each matrix of a batch, from [`getrf`], [`getrf_npvt`] or [`gesv`].
 ///
 /// `U` is the upper triangle with its diagonal, `L` the lower one with ones on its diagonal; both are where `A` was. The factors
-/// borrow that memory, so nobody else writes it while they are used, and their pivots cannot be mistaken for others.
+/// borrow that memory, so nothing else writes it while they are used, and their pivots cannot be mistaken for others.
 ///
 /// ```compile_fail,E0382
 /// # use rocblas::{Handle, MatrixMut, Op, Result, solver};
@@ -33,7 +33,7 @@ pub struct Lu<A: Matrices> {
 }
 
 impl<A: Matrices> Lu<A> {
-    /// Waits for the factorisation and tells whether each `U` has an inverse. May be asked again.
+    /// Waits for the factorisation and returns whether each `U` has an inverse. May be called again.
     ///
     /// Work that uses the factors can be queued before; with a singular matrix its results are infinite or not numbers.
     ///
@@ -45,12 +45,12 @@ impl<A: Matrices> Lu<A> {
         self.info.check()
     }
 
-    /// What the factorisation found, for a caller who has no more use for the factors.
+    /// The findings of the factorisation, for a caller that no longer needs the factors.
     pub fn into_info(self) -> Info {
         self.info
     }
 
-    /// Waits for the factorisation and tells which matrices are singular, in ascending order.
+    /// Waits for the factorisation and returns which matrices are singular, in ascending order.
     ///
     /// # Errors
     ///
@@ -93,8 +93,8 @@ impl<A: Matrices> fmt::Debug for Lu<A> {
 ///
 /// # Errors
 ///
-/// `a` was taken for another stream, there is no rocSOLVER, or it refused the call. That a matrix is singular comes from
-/// [`Lu::check`].
+/// `a` was taken for another stream, there is no rocSOLVER, or it refused the call. [`Lu::check`] reports a singular
+/// matrix.
 #[doc(alias(
     "rocsolver_sgetrf",
     "rocsolver_dgetrf",
@@ -135,7 +135,7 @@ pub fn getrf<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
 /// Only for matrices that need no exchange, such as diagonally dominant ones: a small pivot costs digits, and a zero one, which
 /// an exchange would have avoided, ends in [`Error::Singular`](crate::Error::Singular).
 ///
-/// rocSOLVER's solvers want pivots all the same: the first use of the factors uploads some that exchange nothing, for which it
+/// rocSOLVER's solvers still need pivots: the first use of the factors uploads some that exchange nothing, for which it
 /// waits for the stream.
 ///
 /// # Errors
@@ -172,13 +172,13 @@ pub fn getrf_npvt<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
 
 /// Solves `op(A) * X = B` with the factors of an n x n `A`. `b` is n x (number of right-hand sides), and becomes `X`.
 ///
-/// For batches, matrix `i` of `b` is solved with matrix `i` of the factors. Whether there is a solution at all says
-/// [`Lu::check`].
+/// For batches, matrix `i` of `b` is solved with matrix `i` of the factors. [`Lu::check`] reports whether there is a
+/// solution at all.
 ///
 /// # Errors
 ///
-/// The factors are not square, `b` has other rows or another count, one of them is of another stream, there is no rocSOLVER, or
-/// it refused the call.
+/// The factors are not square, `b` has another number of rows or another count, one of them is of another stream, there
+/// is no rocSOLVER, or it refused the call.
 #[doc(alias(
     "rocsolver_sgetrs",
     "rocsolver_dgetrs",
@@ -216,8 +216,8 @@ where
 ///
 /// # Errors
 ///
-/// The factors are not square or of another stream, there is no rocSOLVER, or it refused the call. That a matrix is singular
-/// comes from [`Info::check`]; there is no inverse then.
+/// The factors are not square or of another stream, there is no rocSOLVER, or it refused the call. [`Info::check`]
+/// reports a singular matrix; there is no inverse then.
 #[doc(alias(
     "rocsolver_sgetri",
     "rocsolver_dgetri",
@@ -250,7 +250,7 @@ pub fn getri<A: Matrices>(handle: &Handle, lu: Lu<A>) -> Result<Info> {
 /// # Errors
 ///
 /// The factors are not square, `c` has another shape or count, one of them is of another stream, there is no rocSOLVER, or it
-/// refused the call. That a matrix is singular comes from [`Info::check`]; there is no inverse then.
+/// refused the call. [`Info::check`] reports a singular matrix; there is no inverse then.
 #[doc(alias(
     "rocsolver_sgetri_outofplace",
     "rocsolver_dgetri_outofplace",
@@ -290,8 +290,8 @@ where
 ///
 /// # Errors
 ///
-/// `a` is not square, `b` has other rows or another count, one of them is of another stream, there is no rocSOLVER, or it refused
-/// the call. That a matrix is singular comes from [`Lu::check`]; there is no solution then.
+/// `a` is not square, `b` has another number of rows or another count, one of them is of another stream, there is no
+/// rocSOLVER, or it refused the call. [`Lu::check`] reports a singular matrix; there is no solution then.
 #[doc(alias(
     "rocsolver_sgesv",
     "rocsolver_dgesv",

@@ -6,8 +6,8 @@ use rocblas_sys::{rocblas_int, rocblas_stride};
 use crate::size::{int, stride};
 use crate::{BatchMut, MatrixMut, PointerBatchMut, Result, Scalar};
 
-/// What a solver call works on in place: one matrix ([`MatrixMut`]), equal ones at a stride ([`BatchMut`]), or equal ones anywhere
-/// ([`PointerBatchMut`]).
+/// The in-place operand of a solver call: one matrix ([`MatrixMut`]), equal ones at a stride ([`BatchMut`]), or equal
+/// ones anywhere ([`PointerBatchMut`]).
 ///
 /// The type chooses among the C functions of a routine: `rocsolver_?getrf`, `rocsolver_?getrf_strided_batched` or
 /// `rocsolver_?getrf_batched`.
@@ -45,7 +45,7 @@ impl<T: Scalar> Matrices for PointerBatchMut<'_, T> {
     type Form = Pointers;
 }
 
-/// For batches that are used again: making the array of addresses, and dropping it, waits for the device.
+/// For batches that are reused: making the array of addresses, and dropping it, waits for the device.
 impl<T: Scalar> Matrices for &mut PointerBatchMut<'_, T> {
     type Scalar = T;
     type Form = Pointers;
@@ -95,7 +95,7 @@ impl Operand {
 pub(crate) mod sealed {
     use super::{Form, Operand, Result, Stream};
 
-    /// What the calls need to know of their operands. Public in name only: the crate does not export this module.
+    /// What the calls need to know about their operands. Public in name only: the crate does not export this module.
     pub trait Operands {
         const FORM: Form;
 

@@ -1,4 +1,4 @@
-//! What merging promises, on declarations as bindgen writes them.
+//! What merging guarantees, on declarations as bindgen writes them.
 
 use super::*;
 

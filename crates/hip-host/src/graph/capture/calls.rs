@@ -1,4 +1,4 @@
-//! The calls that begin, end and look into captures.
+//! The calls that begin, end and inspect captures.
 
 use std::cell::RefCell;
 use std::ffi::c_ulonglong;

@@ -1,4 +1,4 @@
-//! Capture: what streams are told becomes a graph instead of work.
+//! Capture: calls on streams become a graph instead of work.
 //!
 //! A capture begins in one stream, its origin. Another joins when it waits for an event that was recorded in the
 //! capture, and must lead back to the origin the same way before the capture ends. What cannot be recorded, and calls

@@ -43,7 +43,7 @@ rows! {
     memcpy_2d_async_spt "hipMemcpy2DAsync_spt" (stream) stream::own(stream), Return::Queued;
 }
 
-/// One side of a copy as the descriptions give it.
+/// One side of a copy as described.
 struct Described {
     base: usize,
     layout: Layout,
@@ -131,7 +131,7 @@ fn described(ptr: hipPitchedPtr, position: hipPos) -> Result<Described> {
     })
 }
 
-/// What `hipMemcpy3D` is told, as a copy.
+/// The parameters of `hipMemcpy3D` as a copy.
 ///
 /// # Safety
 /// `params` is null or readable.
@@ -191,7 +191,7 @@ fn direction(to_host: Option<bool>, from_host: Option<bool>) -> hipMemcpyKind {
     }
 }
 
-/// What `hipDrvMemcpy3D` is told, as a copy.
+/// The parameters of `hipDrvMemcpy3D` as a copy.
 ///
 /// # Safety
 /// `params` is null or readable.
@@ -240,7 +240,7 @@ pub(crate) unsafe fn from_driver_params(params: *const HIP_MEMCPY3D) -> Result<T
     )
 }
 
-/// What `hipMemcpyParam2D` is told, as a copy.
+/// The parameters of `hipMemcpyParam2D` as a copy.
 ///
 /// # Safety
 /// `params` is null or readable.

@@ -1,8 +1,8 @@
 //! Memory pools: allocation and release in stream order.
 //!
-//! A pool here accounts, and sets no memory aside: what is freed goes back when the stream gets there, so a pool never
-//! reserves more than is used, and trimming has nothing to do. An allocation that does not fit waits for the releases
-//! that are queued.
+//! A pool here only keeps accounts, and reserves no memory: freed memory goes back when the stream reaches the release,
+//! so a pool never reserves more than is used, and trimming has nothing to do. An allocation that does not fit waits
+//! for the releases that are queued.
 
 mod settings;
 mod share;
@@ -38,9 +38,9 @@ pub(crate) struct Pool {
     device: &'static Device,
     used: AtomicUsize,
     most_used: AtomicUsize,
-    /// As what the pool may be handed to other processes.
+    /// The handle type by which the pool may go to other processes.
     handle: hipMemAllocationHandleType,
-    /// Another's, of which this process may only open memory.
+    /// Another process's pool, of which this process may only open memory.
     is_imported: bool,
     settings: Mutex<Settings>,
 }
@@ -70,7 +70,7 @@ impl Share {
     }
 }
 
-/// Whether the memory comes from a pool that the device was given access to.
+/// Whether the memory comes from a pool that the device has access to.
 pub(crate) fn grants(allocation: &Allocation, device: &Device) -> bool {
     let share = allocation.kept::<Share>();
     let access = share.and_then(|share| {
@@ -265,7 +265,7 @@ pub(crate) unsafe extern "C" fn malloc_from_pool_async(
     malloc_from("hipMallocFromPoolAsync", out, bytes, Some(pool), stream)
 }
 
-/// Releases that are queued: the memory is still there, but was given back.
+/// Queued releases: the memory still exists, but the program has freed it.
 static QUEUED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 pub(crate) unsafe extern "C" fn free_async(ptr: *mut c_void, stream: hipStream_t) -> hipError_t {

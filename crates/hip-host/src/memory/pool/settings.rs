@@ -1,4 +1,4 @@
-//! What a program may ask of a pool, and set.
+//! What a program may query and set on a pool.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;

@@ -26,7 +26,7 @@ pub(super) struct Mapped {
     access: Mutex<HashMap<usize, hipMemAccessFlags>>,
 }
 
-/// Whether the device was given access to memory that `hipMemMap` put somewhere.
+/// Whether the device has access to memory that `hipMemMap` put somewhere.
 pub(crate) fn grants(allocation: &Allocation, device: &Device) -> bool {
     let access = allocation
         .kept::<Mapped>()

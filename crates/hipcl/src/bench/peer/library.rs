@@ -1,4 +1,4 @@
-//! A library of the machine, if it has it.
+//! A library of the machine, if installed.
 
 use std::ffi::CStr;
 

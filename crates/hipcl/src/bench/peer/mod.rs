@@ -1,4 +1,4 @@
-//! Others' implementations of what is measured, called raw, to measure against.
+//! Other implementations of what is measured, called directly, to measure against.
 //!
 //! | platform | products | transforms |
 //! |---|---|---|
@@ -41,14 +41,14 @@ pub(super) trait Peer<W> {
     /// Who, and how.
     fn name(&self) -> String;
 
-    /// Does the work; it has ended, or is in the stream's order, on return.
+    /// Does the work, which on return has ended or is queued in stream order.
     ///
     /// # Safety
     /// The addresses hold what `work` says, on the bridge's HIP device, and nothing else uses the output meanwhile.
     unsafe fn run(&self, work: &W) -> Result<()>;
 }
 
-/// The peers there are, and for those that are not, why.
+/// The available peers, and for the others, why they are not.
 pub(super) struct Peers<W> {
     pub found: Vec<Box<dyn Peer<W>>>,
     pub missing: Vec<String>,

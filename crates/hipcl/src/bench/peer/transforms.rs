@@ -34,8 +34,8 @@ impl Peer<Transform> for RustFft {
 
     unsafe fn run(&self, work: &Transform) -> Result<()> {
         let all = work.len * work.batch;
-        // SAFETY: the caller's promise: addresses of the process's own on the host platform, which nobody else uses; rustfft uses
-        // its input as scratch memory.
+        // SAFETY: the caller's promise: addresses of the process's own on the host platform, which nothing else uses;
+        // rustfft uses its input as scratch memory.
         let (from, to) = unsafe {
             (
                 std::slice::from_raw_parts_mut(work.from, all),
@@ -135,7 +135,7 @@ impl Peer<Transform> for Fftw {
 
 impl Drop for Fftw {
     fn drop(&mut self) {
-        // SAFETY: a plan that nobody uses any more.
+        // SAFETY: a plan that nothing uses any more.
         unsafe { (self.destroy)(self.plan) };
     }
 }

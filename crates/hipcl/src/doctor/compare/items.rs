@@ -1,4 +1,4 @@
-//! What is compared of a report: a list of things with a name each.
+//! The compared parts of a report: a list of named items.
 
 use super::super::findings::{
     AllocationState, Check, Findings, GradeState, OneStream, RouteState, State,
@@ -9,7 +9,7 @@ use super::super::probe::Death;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Item {
     pub(super) text: String,
-    /// How good it is, where that can be said: a higher number is better.
+    /// How good it is, where known: a higher number is better.
     pub(super) rank: Option<u8>,
     pub(super) figure: Option<Figure>,
 }
@@ -20,7 +20,7 @@ pub(super) enum Figure {
     Rate(f64),
 }
 
-/// Everything that is compared, in the order of the report.
+/// Everything compared, in the order of the report.
 pub(super) fn items(findings: &Findings) -> Vec<(String, Item)> {
     let mut items = Vec::new();
     let mut add = |what: String, text: String, rank: Option<bool>| {
@@ -208,7 +208,7 @@ fn of_allocation(allocation: &AllocationState) -> Vec<(String, Item)> {
     items
 }
 
-/// The text without addresses, which are others in every process.
+/// The text without addresses, which differ in every process.
 fn masked(text: &str) -> String {
     /// Digits from which on a number is an address and no error code.
     const ADDRESS: usize = 6;

@@ -20,14 +20,14 @@ const TIME_BAND: f64 = 1.5;
 /// And so is one that differs by less than this many microseconds.
 const TIME_FLOOR_US: f64 = 5.0;
 
-/// Everything that is not as it was.
+/// Everything that differs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// When the earlier report was taken.
     pub earlier: String,
     /// The differences, in the order of the report.
     pub changes: Vec<Change>,
-    /// Whether one of them is for the worse.
+    /// Whether anything became worse.
     pub worse: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct Change {
     pub before: Option<String>,
     /// As it is.
     pub now: Option<String>,
-    /// Now by then, of figures.
+    /// The ratio of now to then, for figures.
     pub ratio: Option<f64>,
 }
 
@@ -50,9 +50,9 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// It works no longer, or costs more than noise explains.
+    /// It no longer works, or costs more than noise explains.
     Worse,
-    /// It works, and did not; or costs less than noise explains.
+    /// It works now and did not, or costs less than noise explains.
     Better,
     /// Neither.
     Changed,
@@ -89,7 +89,7 @@ impl Findings {
     /// What differs from `earlier`. Figures within the noise, addresses in messages and the time of a compilation don't.
     ///
     /// The figures of the software device are those of a processor that others use as well: beyond the noise they are
-    /// [`Changed`](Kind::Changed), and never worse. Of routes that only one of the two was asked for nothing is said.
+    /// [`Changed`](Kind::Changed), and never worse. Routes that only one of the two examined are left out.
     pub fn since(&self, earlier: &Self) -> Comparison {
         let (mut before, mut now) = (items(earlier), items(self));
         if self.asked_routes != earlier.asked_routes {
@@ -136,7 +136,7 @@ impl Findings {
     }
 }
 
-/// Leaves out what depends on the routes that were asked for, as far as only one of the reports has it.
+/// Leaves out what depends on the requested routes, as far as only one of the reports has it.
 fn drop_unasked(before: &mut Vec<(String, Item)>, now: &mut Vec<(String, Item)>) {
     let depends = |what: &str| {
         let prefixes = [

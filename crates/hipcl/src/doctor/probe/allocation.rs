@@ -8,18 +8,18 @@ use super::answer::tell;
 use crate::doctor::findings::rounded;
 use crate::error::one_line;
 
-/// What a child found of an allocation.
+/// What a child found about an allocation.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::doctor) struct Tried {
-    /// Where the memory lies and who says so; nothing where nobody does.
+    /// Where the memory lies and who says so; `None` where that is unknown.
     pub(in crate::doctor) place: Option<(String, String)>,
-    /// Why the call gave no memory.
+    /// Why the call returned no memory.
     pub(in crate::doctor) reason: Option<String>,
     pub(in crate::doctor) opencl: Rate,
     pub(in crate::doctor) hip: Rate,
 }
 
-/// How fast one API uses the memory, or why it can't.
+/// How fast one API accesses the memory, or why it can't.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::doctor) struct Rate {
     pub(in crate::doctor) gb_s: Option<f64>,
@@ -42,7 +42,7 @@ impl Rate {
 }
 
 impl Tried {
-    /// An allocation that was not come to, and why.
+    /// An allocation that was not reached, and why.
     pub(super) fn not_begun(reason: &str) -> Self {
         let none = || Rate {
             gb_s: None,

@@ -12,7 +12,7 @@ use super::{Subject, allocation, grade, hip, host_ptr, one_stream, opencl, route
 use crate::doctor::{PLATFORM_OPTION, mapped};
 use crate::{Error, Result};
 
-/// Begins the lines on standard error that tell what the child is about to do.
+/// Begins the lines on standard error that announce the child's next step.
 pub(super) const STEP: &str = "hipcl-step: ";
 
 /// What a child writes: one line of JSON and nothing else.
@@ -29,8 +29,8 @@ pub(super) enum Answer<T> {
     Refused { refused: String },
 }
 
-/// Looks at `subject`, on the platform of this name instead of the one that the environment chooses, and answers on standard output. Meant
-/// for `hipcl doctor`; the line's form is not promised.
+/// Examines `subject`, on the platform of this name instead of the one that the environment chooses, and answers on
+/// standard output. Meant for `hipcl doctor`; the line's form is not guaranteed.
 ///
 /// # Errors
 /// If the answer can't be written.
@@ -118,7 +118,7 @@ pub(super) fn tell(step: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{STEP}{step}");
 }
 
-/// Standard output, for the answer alone: what libraries print goes to standard error from now on.
+/// Standard output, for the answer alone: libraries' output goes to standard error from now on.
 fn quiet_stdout() -> Result<File> {
     let own = rustix::io::dup(rustix::stdio::stdout()).map_err(|error| failed(error.into()))?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr()).map_err(|error| failed(error.into()))?;

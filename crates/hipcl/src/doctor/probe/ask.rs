@@ -18,7 +18,7 @@ const KEPT_LINES: usize = 8;
 /// Characters of each.
 const KEPT_CHARACTERS: usize = 400;
 
-/// Asks children.
+/// Queries child processes.
 pub(in crate::doctor) struct Asker {
     program: PathBuf,
     platform: Option<String>,
@@ -31,16 +31,16 @@ pub(in crate::doctor) struct Told<T> {
     pub(in crate::doctor) found: T,
     /// The runtimes' library files that it had loaded.
     pub(in crate::doctor) mapped: Vec<String>,
-    /// How it ended, if that was not well: a driver may crash when its process exits.
+    /// How it ended, if abnormally: a driver may crash when its process exits.
     pub(in crate::doctor) died: Option<Death>,
 }
 
-/// A child that did not end well.
+/// A child that ended abnormally.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Death {
     /// How it ended: "died by SIGSEGV", "hung, and was killed after 60 s", …
     pub how: String,
-    /// What it was about to do, if it had told.
+    /// Its next step, if it had announced one.
     pub step: Option<String>,
     /// The last lines that it, or a library inside it, wrote to standard error.
     pub stderr: Vec<String>,
@@ -59,7 +59,7 @@ impl Death {
 }
 
 impl Asker {
-    /// `platform` replaces what the environment says of it.
+    /// `platform` overrides the environment's choice.
     pub(in crate::doctor) fn new(platform: Option<String>, limit: Duration) -> Self {
         Self {
             // also right after the file has been replaced by a new build

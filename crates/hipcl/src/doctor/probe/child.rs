@@ -15,7 +15,7 @@ use super::signal;
 const KEPT_BYTES: usize = 1 << 20;
 /// How long a killed process may take to go; one that waits inside a driver may never.
 const TO_DIE: Duration = Duration::from_secs(5);
-/// How long the pipes may stay open after the child: whoever holds them is not our business.
+/// How long the pipes may stay open after the child: their holders are not our business.
 const TO_CLOSE: Duration = Duration::from_secs(1);
 
 /// How a child ended.
@@ -23,7 +23,7 @@ const TO_CLOSE: Duration = Duration::from_secs(1);
 pub(super) enum End {
     /// By itself, with this status.
     Status(i32),
-    /// By this signal, which nobody here sent.
+    /// By this signal, which was not sent from here.
     Signal(i32),
     /// It was killed after this time.
     TimedOut(Duration),
@@ -77,10 +77,10 @@ fn wait(child: &mut Child, limit: Duration) -> std::io::Result<End> {
     let pid = Pid::from_child(child);
     let (ended, end) = channel();
     std::thread::spawn(move || {
-        // NOWAIT leaves the process to be collected below: until then nobody else can have its number
+        // NOWAIT leaves the process to be collected below: until then no other process can have its number
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
-        // whoever waited may have given up
+        // the receiver may have given up
         let _ = ended.send(());
     });
     let in_time = end.recv_timeout(limit).is_ok();

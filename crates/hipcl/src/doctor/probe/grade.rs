@@ -8,7 +8,7 @@ use super::answer::tell;
 use crate::doctor::findings::HandoffFigures;
 use crate::error::one_line;
 
-/// What a child found of a grade.
+/// What a child found about a grade.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::doctor) struct Tried {
     /// What hands over from OpenCL to HIP and back, if the grade works.
@@ -21,7 +21,7 @@ pub(in crate::doctor) struct Tried {
 }
 
 impl Tried {
-    /// A grade that was not come to, and why.
+    /// A grade that was not reached, and why.
     pub(super) fn not_begun(reason: &str) -> Self {
         Self {
             mechanisms: None,

@@ -21,7 +21,7 @@ pub(in crate::doctor) struct Hip {
     pub(in crate::doctor) unusable: Option<String>,
 }
 
-/// A platform that can't be used: what is there of it, and why.
+/// A platform that can't be used: what is present of it, and why.
 pub(super) fn cannot(error: &platform::Error) -> Hip {
     let failure = match error {
         // the list of places is in the row of the library
@@ -82,7 +82,7 @@ fn library(library: &platform::LibraryReport) -> Library {
     }
 }
 
-/// The release that the library says it is of, and how many functions of it are known.
+/// The release that the library reports, and how many of its functions are known.
 fn offer(library: &platform::LibraryReport) -> String {
     let functions = format!("{} functions", library.functions);
     match library.release {

@@ -1,4 +1,4 @@
-//! HIP's memory as a buffer object of OpenCL's.
+//! HIP memory as an OpenCL buffer object.
 
 use interop::HostPtrProof;
 use platform::Selection;
@@ -14,12 +14,12 @@ pub(in crate::doctor) struct Sought {
     pub(in crate::doctor) proof: Option<String>,
     /// Why there is none.
     pub(in crate::doctor) reason: Option<String>,
-    /// OpenCL does not reach HIP's memory between these two devices at all.
+    /// OpenCL does not reach HIP memory between these two devices at all.
     pub(in crate::doctor) impossible: bool,
 }
 
 impl Sought {
-    /// There is nothing to look with.
+    /// Nothing to examine it with.
     pub(super) fn not_begun(reason: &str) -> Self {
         Self {
             proof: None,

@@ -1,4 +1,4 @@
-//! What may crash or hang is asked of a child process: this program again, as `hipcl doctor-probe SUBJECT`.
+//! A child process does what may crash or hang: this program again, as `hipcl doctor-probe SUBJECT`.
 //!
 //! | module | side |
 //! |---|---|
@@ -43,13 +43,13 @@ pub enum Subject {
     OpenCl,
     /// The platform, its libraries, its devices and its compiler.
     Hip,
-    /// HIP's memory as a buffer object of OpenCL's.
+    /// HIP memory as an OpenCL buffer object.
     HostPtr,
     /// One route.
     Route(Route),
     /// One way to hand over, on memory of one route.
     Grade(Grade, Route),
-    /// OpenCL's kernels on HIP streams.
+    /// OpenCL kernels on HIP streams.
     OneStream,
     /// One call that allocates.
     Allocation(Allocation),

@@ -1,4 +1,4 @@
-//! OpenCL's kernels on HIP streams.
+//! OpenCL kernels on HIP streams.
 
 use interop::StreamTrial;
 use platform::Selection;

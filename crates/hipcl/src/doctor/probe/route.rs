@@ -8,7 +8,7 @@ use super::answer::tell;
 use crate::doctor::findings::RouteFigures;
 use crate::error::one_line;
 
-/// What a child found of a route.
+/// What a child found about a route.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::doctor) struct Tried {
     /// The OpenCL device, the HIP device, and why they are taken for one.
@@ -28,7 +28,7 @@ pub(in crate::doctor) struct Tried {
 }
 
 impl Tried {
-    /// A route that was not come to, and why.
+    /// A route that was not reached, and why.
     pub(super) fn not_begun(reason: &str) -> Self {
         Self {
             pair: None,

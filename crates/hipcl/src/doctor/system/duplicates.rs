@@ -75,7 +75,7 @@ fn wheels(root: &Root, environment: &Environment) -> Vec<String> {
     folders
 }
 
-/// Distinct files in the folders that the dynamic linker and this program look into.
+/// Distinct files in the folders that the dynamic linker and this program search.
 fn installed(root: &Root, environment: &Environment, library: &str) -> Vec<String> {
     let mut folders: Vec<String> = Vec::new();
     let list = environment.get("LD_LIBRARY_PATH").unwrap_or_default();

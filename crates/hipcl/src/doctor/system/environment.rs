@@ -75,7 +75,7 @@ pub(super) fn visibility(environment: &Environment, heard: &Heard) -> Vec<Check>
     }]
 }
 
-/// Whether the card repeats accesses to pages that are not there, which managed memory needs in order to move.
+/// Whether the card retries accesses to missing pages, which managed memory needs in order to move.
 pub(super) fn xnack(root: &Root, environment: &Environment, heard: &Heard) -> Check {
     const NAME: &str = "XNACK";
     let asked = environment.get("HSA_XNACK");

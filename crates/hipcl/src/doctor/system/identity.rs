@@ -1,4 +1,4 @@
-//! Who runs this, and what it may open.
+//! The user of this process, and what it may open.
 
 use std::os::unix::fs::MetadataExt as _;
 
@@ -30,7 +30,7 @@ impl Identity {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rights {
     Granted,
-    /// With what is in the way: "mode 0660, owner root, group render; this is user 1000".
+    /// With the obstacle: "mode 0660, owner root, group render; this is user 1000".
     Denied {
         detail: String,
         group: Group,

@@ -25,20 +25,20 @@ pub use root::Root;
 
 use super::findings::{Check, State};
 
-/// What the libraries said, to be held against what the system says.
+/// What the libraries report, for comparison with the system.
 #[derive(Clone, Debug, Default)]
 pub struct Heard {
     /// The platform: "amd", "nvidia" or "host".
     pub platform: String,
     /// Architectures and names of all devices of both APIs: `gfx908:sramecc+:xnack-`.
     pub devices: Vec<String>,
-    /// PCI addresses of HIP's devices.
+    /// PCI addresses of the HIP devices.
     pub hip: Vec<String>,
-    /// PCI addresses of OpenCL's GPUs.
+    /// PCI addresses of the OpenCL GPUs.
     pub opencl: Vec<String>,
     /// The runtimes' library files in a process that used both APIs.
     pub loaded: Vec<String>,
-    /// Whether OpenCL and HIP reach each other's memory on a card of AMD's.
+    /// Whether OpenCL and HIP reach each other's memory on an AMD card.
     pub works: bool,
 }
 
@@ -48,11 +48,11 @@ pub fn cards(root: &Root) -> Vec<String> {
     driver::cards(root).iter().map(name).collect()
 }
 
-/// Looks at everything.
+/// Runs all checks.
 pub fn checks(root: &Root, environment: &Environment, heard: &Heard) -> Vec<Check> {
     let cards = driver::cards(root);
     let gpus = topology::gpus(root);
-    // without a sign of AMD's hardware what it would need is no failure
+    // without a sign of AMD hardware what it would need is no failure
     let amd = heard.platform == "amd" || !gpus.is_empty() || cards.iter().any(driver::Card::is_amd);
     let mut checks = vec![kernel::release(root), nodes::container(root)];
     checks.extend(driver::checks(root, &cards));

@@ -87,7 +87,7 @@ fn check(root: &Root, path: &str, rights: &Rights, all: &[(String, Rights)]) -> 
 /// What a user namespace shows of a group that it does not map (`user_namespaces(7)`, the overflow group).
 const UNMAPPED: u32 = 65534;
 
-/// How to become one who may open them.
+/// How to get permission to open them.
 fn join(root: &Root, paths: &str, group: &Group) -> String {
     let number = group.number;
     if !group.helps || number == 0 {

@@ -25,7 +25,7 @@ impl Root {
         }
     }
 
-    /// Whether this is the machine's own tree, so that the kernel can be asked.
+    /// Whether this is the machine's own tree, so that the kernel can be queried.
     pub(super) fn is_real(&self) -> bool {
         self.folder == Path::new("/")
     }

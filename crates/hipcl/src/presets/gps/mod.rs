@@ -59,7 +59,7 @@ pub const TOLERANCE: f64 = 1e-4;
 /// Searches a file or a generated signal.
 ///
 /// # Errors
-/// [`Error::Input`] for what is wrong with options or samples, else what the APIs say.
+/// [`Error::Input`] for invalid options or samples, else the APIs' errors.
 pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
     let signal = options.signal(common.seed)?;
     let geometry = &signal.geometry;

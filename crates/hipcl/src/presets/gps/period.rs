@@ -5,9 +5,9 @@
 //! threshold does not hold then.
 //!
 //! The power `x` of the autocorrelation of white noise at a lag, over its mean, has an exponential distribution. A period shows at its multiples
-//! too, and at which of them most depends on the Doppler shifts; so a period is given the sum of `ln(1 + x) - 1.5` over its multiples. A
-//! multiple that is noise costs 0.9 on average, one that shows brings more than that: the period itself beats its half, which has
-//! more multiples that are noise, and its double, which has fewer that show.
+//! too, and at which of them most depends on the Doppler shifts; so a period's score is the sum of `ln(1 + x) - 1.5`
+//! over its multiples. A multiple that is noise costs 0.9 on average, one that shows brings more than that: the period
+//! itself beats its half, which has more multiples that are noise, and its double, which has fewer that show.
 
 use rustfft::FftPlanner;
 
@@ -66,7 +66,7 @@ impl Period {
             .max_by(|a, b| a.strength.total_cmp(&b.strength))
     }
 
-    /// Says that the rate is wrong if the samples do, and no satellite of `peak_over_threshold` contradicts them.
+    /// Fails if the samples show that the rate is wrong, and no satellite of `peak_over_threshold` contradicts them.
     ///
     /// # Errors
     /// [`Error::Input`] that names the rate at which the samples would repeat every millisecond.

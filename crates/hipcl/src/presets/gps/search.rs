@@ -132,7 +132,7 @@ impl Search {
     ///
     /// # Errors
     /// [`Error::Input`] if the devices can't hold a search of this size, [`interop::Error::NoStreamProgram`] if HIP can't launch OpenCL's
-    /// kernels, else what the APIs say.
+    /// kernels, else the APIs' errors.
     pub fn new(bridge: &Bridge, geometry: &Geometry, kernels: Where) -> Result<Self> {
         Self::as_for(bridge.report().platform, bridge, geometry, kernels)
     }
@@ -197,7 +197,7 @@ impl Search {
     /// Takes the samples of the next search.
     ///
     /// # Errors
-    /// If there are not as many as the geometry needs, or they have no power; else what OpenCL says.
+    /// If there are not as many as the geometry needs, or they have no power; else OpenCL's error.
     pub fn load(&mut self, samples: &[C32]) -> Result<()> {
         let power =
             samples.iter().map(|x| f64::from(x.norm_sqr())).sum::<f64>() / samples.len() as f64;
@@ -213,10 +213,10 @@ impl Search {
         Ok(self.opencl.samples.upload(samples)?)
     }
 
-    /// One search. Two sides have to be waited for after each stage.
+    /// One search. With two sides the host must wait after each stage.
     ///
     /// # Errors
-    /// What the APIs say.
+    /// The APIs' errors.
     pub fn run(&mut self, timer: &mut StageTimer, waits: Waits) -> Result<()> {
         let sides = self.sides.clone();
         Stages::timed(timer, &sides, waits, |stages| self.queue(stages))
@@ -536,7 +536,7 @@ impl Search {
     /// The peaks of the last run, PRN 1 first.
     ///
     /// # Errors
-    /// What HIP says.
+    /// HIP's error.
     pub fn peaks(&self) -> Result<Vec<Peak>> {
         let mut records = vec![PeakRecord::zeroed(); PRNS];
         let (peaks, stream) = (&self.hip.peaks, &self.sides.stream);
@@ -563,7 +563,7 @@ impl Search {
     /// The power map of the last run, `[prn][row][delay]`, in units of the power that one sub-interval had if all of the signal were noise.
     ///
     /// # Errors
-    /// What HIP says.
+    /// HIP's error.
     pub fn power_map(&self) -> Result<Vec<f32>> {
         let (power, stream) = (&self.hip.power, &self.sides.stream);
         let mut map = vec![0.0; power.len()];
@@ -676,7 +676,8 @@ fn steering(geometry: &Geometry) -> Vec<C32> {
 }
 
 /// How many sub-intervals one product takes, each with zeros for the others: a card's libraries compute tiles of 32 columns and more, and
-/// with the few columns of one sub-interval they spend their time on beginning and ending. The software device computes what it is given.
+/// with the few columns of one sub-interval they spend their time on beginning and ending. The software device computes
+/// exactly what it gets.
 fn together(platform: Platform, geometry: &Geometry) -> usize {
     const TILE: usize = 32;
     let columns = geometry.sub().max(geometry.fine_hz().len());

@@ -3,10 +3,11 @@
 //! In a cell without a satellite, each of the `L` sub-intervals contributes `|Y|^2` of a complex Gaussian `Y`, so the cell's power in units
 //! of the noise power has the Gamma distribution of shape `L`, whose tail is `Q(L, x) = exp(-x) sum_{k<L} x^k / k!`. The search reports a
 //! false satellite if the largest of all its cells exceeds the threshold. That probability is at most the number of cells times the tail
-//! of one (Bonferroni's bound), whatever the dependence between cells; the threshold makes this product equal to what was asked for. The
-//! bound is conservative, because neighbouring cells are dependent: delays lie closer than a chip and Doppler bins closer than the inverse
-//! of a sub-interval, so there are fewer independent cells than cells. On generated noise at two million samples per second, the true
-//! probability is about four fifths of the bound, and less at higher rates.
+//! of one (Bonferroni's bound), whatever the dependence between cells; the threshold makes this product equal to the
+//! requested probability. The bound is conservative, because neighbouring cells are dependent: delays lie closer than a
+//! chip and Doppler bins closer than the inverse of a sub-interval, so there are fewer independent cells than cells. On
+//! generated noise at two million samples per second, the true probability is about four fifths of the bound, and less
+//! at higher rates.
 //!
 //! The statistic is the peak over the median of a satellite's own map. The median of the distribution turns it into units of the noise
 //! power, so an unknown gain of the receiver cancels.

@@ -1,8 +1,8 @@
 //! The four kernels on several data sets at once, through a [`Pipeline`].
 //!
-//! Where a change of side is dear, because the device switches between two contexts, alternating on one data set pays for two changes
-//! an iteration. Here each side takes the data sets that wait for it together, so that a change is paid once for all of them. The data
-//! sets stay on the device; nothing is uploaded or downloaded between iterations.
+//! Where a change of side is expensive, because the device switches between two contexts, alternating on one data set
+//! pays for two changes an iteration. Here each side takes the data sets that wait for it together, so that a change is
+//! paid once for all of them. The data sets stay on the device; nothing is uploaded or downloaded between iterations.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ pub struct Sustained {
     pub bytes: u64,
     /// The largest deviation of any data set from the closed form, relative to its largest value.
     pub max_rel_error: f64,
-    /// What `max_rel_error` may be.
+    /// The limit for `max_rel_error`.
     pub tolerance: f64,
 }
 
 impl Sustained {
-    /// Whether every data set came out right.
+    /// Whether every data set is correct.
     #[must_use]
     pub fn verified(&self) -> bool {
         self.max_rel_error <= self.tolerance
@@ -47,7 +47,7 @@ struct DataSet {
 /// warm up, and verifies every data set.
 ///
 /// # Errors
-/// A number that is 0, memory that can't be had, or a failed call.
+/// A number that is 0, memory that can't be allocated, or a failed call.
 pub fn run(
     bridge: &Bridge,
     samples: usize,

@@ -78,7 +78,8 @@ pub(crate) fn works_on_stream(bridge: &Bridge) -> Result<()> {
 /// Runs the four kernels over and over and verifies the last state against the closed form.
 ///
 /// # Errors
-/// A size that the device can't hold, options that exclude each other, kernels that can't be launched as asked for, or a failed call.
+/// A size that the device can't hold, options that exclude each other, kernels that can't be launched as requested, or
+/// a failed call.
 pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
     let count = options.samples;
     let most = bridge.cl_device().max_alloc_bytes() / size_of::<C32>() as u64;

@@ -24,17 +24,18 @@ const BY_COUNTS_LIST_END: isize = 0;
 const CONTEXT_PLATFORM: isize = 0x1084;
 const TRUE: u32 = 1;
 
-/// What came of it.
+/// The result.
 pub struct Run {
     /// Milliseconds of each iteration.
     pub times_ms: Vec<f64>,
     /// Which two devices.
     pub devices: String,
-    /// Whether the data came out right.
+    /// Whether the data is correct.
     pub verified: bool,
 }
 
-/// Runs `iterations` of the four kernels over `count` samples, strictly alternating; or says why that can't be done here.
+/// Runs `iterations` of the four kernels over `count` samples, strictly alternating; or returns why that can't be done
+/// here.
 ///
 /// # Errors
 /// If a call of either API fails.
@@ -224,7 +225,7 @@ impl Cl {
         check(code, "clCreateCommandQueue")?;
         cl.build()?;
         let alloc = function!(api, clSVMAlloc);
-        // SAFETY: alignment zero means that of OpenCL's largest type.
+        // SAFETY: alignment zero means that of the largest OpenCL type.
         cl.svm = unsafe { alloc(cl.context, READ_WRITE, count * size_of::<C32>(), 0) };
         if cl.svm.is_null() {
             return Err(Error::input(
@@ -316,10 +317,10 @@ impl Cl {
         check(unsafe { finish(self.queue) }, "clFinish")
     }
 
-    /// Returns when the bytes are there.
+    /// Returns when the bytes have arrived.
     ///
     /// # Safety
-    /// `bytes` can be written at `to` and read at `from`, and nobody else uses them.
+    /// `bytes` can be written at `to` and read at `from`, and nothing else uses them.
     unsafe fn copy(&self, to: *mut c_void, from: *const c_void, bytes: usize) -> Result<()> {
         let copy = function!(self.api, clEnqueueSVMMemcpy);
         // SAFETY: the caller's promise; the call blocks.
@@ -367,7 +368,7 @@ impl Drop for Cl {
     }
 }
 
-/// A model of a device is told of OpenCL's memory; real hardware knows by itself.
+/// A device model must be told of OpenCL memory; real hardware knows by itself.
 struct Known(Option<(ForeignHooks, *mut c_void)>);
 
 impl Known {

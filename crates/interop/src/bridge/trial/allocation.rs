@@ -6,15 +6,15 @@ use crate::measure;
 use crate::{Allocation, Error, Result, Whereabouts};
 use platform::Selection;
 
-/// What was found of the memory that one call gives.
+/// What was found about the memory that one call allocates.
 ///
-/// As with a [`Trial`](super::Trial), memory that a device can't reach may take the process along: whoever examines an unknown machine tries
-/// each call in a process of its own.
+/// As with a [`Trial`](super::Trial), memory that a device can't reach may take the process along: on an unknown
+/// machine, try each call in a process of its own.
 #[derive(Clone, Debug)]
 pub struct AllocationTrial {
     /// The call.
     pub allocation: Allocation,
-    /// Where its memory lies, or why the call gave none.
+    /// Where its memory lies, or why the call returned none.
     pub whereabouts: Result<Whereabouts, String>,
     /// 10^9 bytes a second, read and written, of an OpenCL kernel that copies within such memory; or why it can't.
     pub opencl_gb_s: Result<f64, String>,
@@ -23,12 +23,12 @@ pub struct AllocationTrial {
 }
 
 impl AllocationTrial {
-    /// Tries `allocation`, and no other, on the devices that `options` describes; its `route`, `grade` and `policy` play no part. `observe`
-    /// learns of each step before it is taken.
+    /// Tries only `allocation` on the devices that `options` describes; its `route`, `grade` and `policy` play no part.
+    /// `observe` is called before each step.
     ///
     /// # Errors
-    /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. That the call gives no memory, or that an
-    /// API can't use it, is no error.
+    /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. It is no error if the
+    /// call returns no memory, or if an API can't use it.
     pub fn run(
         selection: &Selection,
         options: &Options,
@@ -84,7 +84,7 @@ fn one(
     })
 }
 
-/// The reason without the route whose rules were asked: nobody took one here.
+/// The reason without the route whose rules were checked: no route was taken here.
 fn told(error: Error) -> String {
     match error {
         Error::Unsupported { reason, .. } => reason,

@@ -10,29 +10,30 @@ use std::time::Duration;
 /// A watchdog's time, for grades that have one: exchanges of empty kernels take microseconds.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What became of one way to hand over, and what it costs.
+/// The outcome of one hand-off grade, and its cost.
 ///
-/// As with a [`Trial`](super::Trial), a driver that hangs takes the process along: whoever examines an unknown machine tries each grade in a
-/// process of its own.
+/// As with a [`Trial`](super::Trial), a driver that hangs takes the process along: on an unknown machine, try each
+/// grade in a process of its own.
 #[derive(Clone, Debug)]
 pub struct GradeTrial {
     /// The grade.
     pub grade: Grade,
     /// The route whose memory was handed over.
     pub route: Route,
-    /// What hands over, if a pattern went from each API to the other so; else why it can't be had.
+    /// What hands over, if a pattern crossed that way in both directions; else why the grade is unavailable.
     pub outcome: Result<Mechanisms, String>,
-    /// Microseconds to hand over, in each direction; or why that could not be measured. Nothing where the grade can't be had.
+    /// Microseconds to hand over, in each direction; or why that could not be measured. `None` where the grade is
+    /// unavailable.
     pub cost: Option<Result<DirectionCost, String>>,
 }
 
 impl GradeTrial {
-    /// Tries `grade`, and no other, on memory of `route`, between the devices that `options` describes; its `route`, `grade` and `policy`
-    /// play no part. `observe` learns of each step before it is taken.
+    /// Tries only `grade` on memory of `route`, between the devices that `options` describes; its `route`, `grade` and
+    /// `policy` play no part. `observe` is called before each step.
     ///
     /// # Errors
-    /// If OpenCL or HIP is missing, no two devices pair, the probe's kernels do not compile, or the route does not work. That the
-    /// grade can't be had is no error.
+    /// If OpenCL or HIP is missing, no two devices pair, the probe's kernels do not compile, or the route does not
+    /// work. It is no error if the grade is unavailable.
     pub fn run(
         selection: &Selection,
         options: &Options,

@@ -18,11 +18,10 @@ use platform::Selection;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What became of one route between two devices, and what it costs.
+/// The outcome of one route between two devices, and its cost.
 ///
 /// [`Bridge::open`] tries every route in the process that calls it, and a driver that crashes or
-/// hangs on one of them takes the process along. Whoever examines an unknown machine tries each
-/// route in a process of its own instead.
+/// hangs on one of them takes the process along. On an unknown machine, try each route in a process of its own instead.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// Name of the HIP device.
@@ -31,13 +30,13 @@ pub struct Trial {
     pub opencl_device: String,
     /// Why the two are taken for the same device.
     pub pairing: Pairing,
-    /// Where compiled OpenCL programs are kept, if they are.
+    /// Where compiled OpenCL programs are cached, if they are.
     pub program_cache: Option<PathBuf>,
-    /// The crossings that were made, each with what went wrong.
+    /// The crossings made, each with what went wrong.
     pub crossings: Vec<(Direction, Result<(), String>)>,
     /// The route as a whole: crossings, hidden copies, addresses.
     pub report: RouteReport,
-    /// What it costs, where it works; or why that could not be measured.
+    /// Its cost, where it works; or why that could not be measured.
     pub figures: Option<Result<Figures, String>>,
 }
 
@@ -52,7 +51,7 @@ pub struct Figures {
     pub bandwidth: Bandwidth,
 }
 
-/// What a trial is about to do: the last one that was told is where a process died.
+/// What a trial is about to do: the last one reported is where a process died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
@@ -62,25 +61,25 @@ pub enum Step {
     Allocate,
     /// Write by one API and read by the other.
     Cross(Direction),
-    /// Make a buffer object of HIP's memory.
+    /// Make a buffer object of HIP memory.
     Wrap,
     /// Allocate and work on streams after an export of memory.
     Survive,
-    /// Write and read by OpenCL's transfers.
+    /// Write and read by OpenCL transfers.
     Transfer,
-    /// Let go of the memory.
+    /// Release the memory.
     Release,
-    /// Measure what a hand-off costs.
+    /// Measure the cost of a hand-off.
     Handoff,
     /// Measure the memory's bandwidth.
     Bandwidth,
-    /// Ask where memory lies.
+    /// Query where memory lies.
     Locate,
-    /// Let OpenCL's kernels use it, and measure how fast.
+    /// Use it from OpenCL kernels, and measure how fast.
     UseByOpenCl,
-    /// Let HIP's kernels use it, and measure how fast.
+    /// Use it from HIP kernels, and measure how fast.
     UseByHip,
-    /// Load OpenCL's code into HIP and run it.
+    /// Load OpenCL code into HIP and run it.
     Load,
     /// Measure launches of it.
     Launch,
@@ -108,13 +107,13 @@ impl fmt::Display for Step {
 }
 
 impl Trial {
-    /// Tries `route`, and no other, between the two devices that `options` describes; its `route` and
-    /// `policy` play no part. Where several OpenCL devices may be the HIP device, they are tried in
-    /// turn until the route works with one. `observe` learns of each step before it is taken.
+    /// Tries only `route` between the two devices that `options` describes; its `route` and `policy` play no part.
+    /// Where several OpenCL devices may be the HIP device, they are tried in turn until the route works with one.
+    /// `observe` is called before each step.
     ///
     /// # Errors
-    /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. That
-    /// the route does not work is no error.
+    /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. It is no error if the
+    /// route does not work.
     pub fn run(
         selection: &Selection,
         options: &Options,

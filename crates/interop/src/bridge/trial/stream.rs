@@ -6,26 +6,26 @@ use crate::report::RouteReport;
 use crate::{Grade, Result, Route};
 use platform::Selection;
 
-/// Whether OpenCL's kernels run on HIP streams ([`Bridge::stream_program`](crate::Bridge::stream_program)), and what that costs.
+/// Whether OpenCL kernels run on HIP streams ([`Bridge::stream_program`](crate::Bridge::stream_program)), and the cost.
 ///
-/// As with a [`Trial`](super::Trial), a driver that crashes takes the process along: an unknown machine is tried in a process of its
-/// own.
+/// As with a [`Trial`](super::Trial), a driver that crashes takes the process along: try an unknown machine in a
+/// process of its own.
 #[derive(Clone, Debug)]
 pub struct StreamTrial {
     /// What the stream ran, if every word is right that a HIP kernel and an OpenCL kernel with local arguments, an offset and constants
     /// left; else why not.
     pub outcome: Result<&'static str, String>,
-    /// What an empty kernel costs; or why that could not be measured. Nothing where it does not work.
+    /// The cost of an empty kernel; or why that could not be measured. `None` where it does not work.
     pub cost: Option<Result<StreamLaunchCost, String>>,
 }
 
 impl StreamTrial {
     /// Tries it between the devices that `options` describes; its `route`, `grade` and `policy` play no part: one stream needs
-    /// none. `observe` learns of each step before it is taken.
+    /// none. `observe` is called before each step.
     ///
     /// # Errors
-    /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. That OpenCL's kernels do not run on
-    /// HIP streams is no error.
+    /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. It is no error if
+    /// OpenCL kernels do not run on HIP streams.
     pub fn run(
         selection: &Selection,
         options: &Options,
