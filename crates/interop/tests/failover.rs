@@ -135,10 +135,10 @@ fn pages_that_hip_does_not_let_go_of_are_not_freed() {
 
 #[test]
 fn users_of_memory_that_failed_streams_wrote_fail_too() {
+    let faults = Faults::alone();
     if !common::grade_or_skip(Grade::Callback) {
         return;
     }
-    let faults = Faults::alone();
     let bridge = bridge(Policy::DirectOnly).with_grade(Grade::Callback);
     let bridge = bridge.expect("proven");
     let mut data = bridge.alloc::<u32>(LEN).expect("memory");

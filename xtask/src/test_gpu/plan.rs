@@ -214,6 +214,12 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
         why: "emulated gfx908: kernels of several queues and transfers of SVM at once give stale data in plain OpenCL too",
     },
     Beyond {
+        package: "clmgr",
+        program: "bridge",
+        test: "offsets_above_4_gib_are_kept",
+        why: "emulated: copies more than 4 GiB, at a megabyte a second",
+    },
+    Beyond {
         package: "hip",
         program: "alignment",
         test: "memory_is_aligned_for_its_elements",
