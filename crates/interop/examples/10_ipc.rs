@@ -58,8 +58,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
         first(&bridge, &mut joint)?;
         println!(
-            "  {ROUNDS} turns each, {} MiB: every word right, none copied",
-            (LEN * size_of::<u32>()) >> 20
+            "  {ROUNDS} turns each, {} KiB: every word right, none copied",
+            (LEN * size_of::<u32>()) >> 10
         );
         drop(joint);
         if !child.wait()?.success() {

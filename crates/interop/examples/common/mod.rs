@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use interop::{Bridge, Joint, Link, PeerError};
 
 /// Words; a multiple of a block.
-pub const LEN: usize = 1 << 20;
+pub const LEN: usize = 1 << 16;
 pub const ROUNDS: u32 = 10;
 
 type Result<T = (), E = Box<dyn Error>> = std::result::Result<T, E>;
