@@ -242,6 +242,9 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
 /// Why a program is left out on an emulated GPU that runs on a card.
 pub fn left_out_emulated(package: &str, program: &str) -> Option<&'static str> {
     match (package, program) {
+        ("clmgr", "faults") => Some(
+            "repeats its work for each driver call that may fail, which takes an emulated GPU too long",
+        ),
         ("interop", "large") => Some("allocates more than an emulated GPU has"),
         ("hip", "pools") => {
             Some("no hardware queue can be made there after `hipMemCreate`, which pools call")

@@ -2,7 +2,7 @@ use super::{Outcome, Parties};
 use crate::uses::User;
 use crate::{Error, Result};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Blocks until what `before` has so far has ended, or the limit has passed.
 ///
@@ -12,7 +12,6 @@ pub(crate) fn wait_within(before: &User, limit: Option<Duration>, parties: &Part
     let Some(limit) = limit else {
         return before.wait();
     };
-    let deadline = crate::deadline::after(limit);
     let outcome = Arc::<Outcome>::default();
     let theirs = Arc::clone(&outcome);
     match before {
@@ -25,17 +24,7 @@ pub(crate) fn wait_within(before: &User, limit: Option<Duration>, parties: &Part
         }
         User::Hip(stream) => {
             stream.on_complete(move |result| theirs.told(result.map_err(Error::from)))?;
-            if let Err(error) = outcome.wait_for(limit, parties) {
-                // What a callback is told stays with the stream until it is asked after the callback, and would fail the caller who
-                // waits next, too.
-                while outcome.is_known()
-                    && matches!(stream.is_idle(), Ok(false))
-                    && Instant::now() < deadline
-                {
-                    std::thread::yield_now();
-                }
-                return Err(error);
-            }
+            outcome.wait_for(limit, parties)?;
             // Other threads may have queued more, which is not waited for.
             match stream.is_idle()? {
                 true => Ok(stream.synchronize()?),

@@ -49,7 +49,7 @@ impl<W: Worker> Behind<W> {
         }
         let mut outcome = Ok(());
         self.users.retain_mut(|(user, mark)| {
-            // Asking takes an error from its stream: after the first, the others are for later.
+            // One failure is returned; the others are for later calls.
             let ended = outcome.is_ok()
                 && user.has_ended(mark).unwrap_or_else(|error| {
                     *mark = None;

@@ -343,7 +343,7 @@ impl<W: Worker> Uses<W> {
         let mut outcome = Ok(());
         let mut marked = 0;
         self.current.retain_mut(|known| {
-            // Asking takes an error from its stream: after the first, the others are for later.
+            // One failure is returned; the others are for later calls.
             if known.access == Access::Write
                 || outcome.is_err()
                 || known.user.may_read_more(known.holds.any())
