@@ -13,8 +13,11 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{Mark, Stream};
 use crate::{log, strict};
 
-/// The queues by device and priority. A queue goes with its last stream.
-static QUEUES: Mutex<Vec<((usize, c_int), Weak<Queue>)>> = Mutex::new(Vec::new());
+/// A device and a priority.
+type Of = (usize, c_int);
+
+/// A queue goes with its last stream.
+static QUEUES: Mutex<Vec<(Of, Weak<Queue>)>> = Mutex::new(Vec::new());
 
 /// One hardware queue.
 #[derive(Default)]
@@ -51,7 +54,7 @@ impl Queue {
         limit().map(|limit| Self::among(limit, (device, priority)))
     }
 
-    fn among(limit: usize, of: (usize, c_int)) -> Arc<Self> {
+    fn among(limit: usize, of: Of) -> Arc<Self> {
         let mut queues = QUEUES.lock();
         queues.retain(|(_, queue)| queue.strong_count() > 0);
         let own = || queues.iter().filter(|(key, _)| *key == of);
