@@ -45,9 +45,13 @@ int main(void) {
             hipModuleLaunchCooperativeKernel(around, 100000, 1, 1, THREADS, 1, 1, 0, NULL, params));
     INVALID(hipModuleLaunchCooperativeKernel(around, 0, 1, 1, THREADS, 1, 1, 0, NULL, params));
     // Waiting for a grid that is not all there is an error, not a wait without end.
-    OK(hipModuleLaunchKernel(around, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
-    RETURNS(hipErrorLaunchFailure, hipStreamSynchronize(NULL));
-    OK(hipStreamSynchronize(NULL));
+    hipStream_t failing = NULL;
+    OK(hipStreamCreateWithFlags(&failing, hipStreamNonBlocking));
+    OK(hipModuleLaunchKernel(around, BLOCKS, 1, 1, THREADS, 1, 1, 0, failing, params, NULL));
+    RETURNS(hipErrorLaunchFailure, hipStreamSynchronize(failing));
+    RETURNS(hipErrorLaunchFailure, hipStreamSynchronize(failing));
+    OK(hipStreamDestroy(failing));
+    OK(hipDeviceSynchronize());
     int supported = 0;
     OK(hipDeviceGetAttribute(&supported, hipDeviceAttributeCooperativeLaunch, 0));
     CHECK(supported == 1);

@@ -356,6 +356,10 @@ impl Stream {
         result
     }
 
+    fn is_destroyed(&self) -> bool {
+        self.state.lock().closed
+    }
+
     fn close(&self) {
         self.state.lock().closed = true;
         self.progress.notify_all();
@@ -465,7 +469,12 @@ pub(crate) fn is_valid(stream: hipStream_t) -> bool {
 pub(crate) fn synchronize_device(device: &'static Device) -> Result {
     let mut result = Ok(());
     for stream in device.streams.living() {
-        result = result.and(stream.synchronize());
+        let outcome = match stream.pending() {
+            // Kept by an event, or about to go.
+            None if stream.is_destroyed() => Ok(()),
+            _ => stream.synchronize(),
+        };
+        result = result.and(outcome);
     }
     result
 }
