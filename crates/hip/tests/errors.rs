@@ -116,7 +116,7 @@ fn an_error_of_queued_work_comes_up_when_its_buffer_is_dropped() {
         "{}",
         errors[0]
     );
-    // The drop has taken it from nobody: the stream tells it to each who waits, and with each copy, in any thread.
+    // The drop does not take it away: the stream reports it to each caller that waits or copies, in any thread.
     let mut copy = vec![0; 1 << 20];
     std::thread::scope(|scope| {
         for _ in 0..2 {

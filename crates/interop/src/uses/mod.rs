@@ -377,7 +377,7 @@ impl<W: Worker> Uses<W> {
         outcome
     }
 
-    /// Those whose writes a reader of all bytes comes after, as far as nobody waited for them on the host.
+    /// Those whose writes a reader of all bytes comes after, unless the host has waited for them.
     pub(crate) fn writers(&self) -> Vec<W> {
         let writes = self.current.iter().filter(|it| it.access == Access::Write);
         writes.map(|known| known.user.clone()).collect()
