@@ -11,7 +11,7 @@ use crate::error::{Result, entry};
 use crate::graph::{Operation, capture};
 use crate::launch::pool;
 use crate::log;
-use crate::stream::{self, Mark, Task};
+use crate::stream::{self, Task};
 
 /// Elements of one piece when several threads share a fill.
 const PIECE: usize = 1 << 20;
@@ -165,17 +165,13 @@ fn set(call: &'static str, filling: Filling, stream: hipStream_t, waits: bool) -
         return Ok(());
     };
     let captured = || Operation::Set(filling);
-    let others = stream.implicit_waits();
     let Some(mark) = stream.issue_task(call, task, captured)? else {
         return Ok(());
     };
     // Filling device memory does not wait for the host's sake; filling host memory by a blocking call does.
     if waits && !on_device {
         mark.wait();
-        return others
-            .iter()
-            .map(Mark::outcome)
-            .fold(mark.outcome(), Result::and);
+        return mark.outcome();
     }
     Ok(())
 }

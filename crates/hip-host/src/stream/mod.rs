@@ -199,7 +199,7 @@ impl Stream {
     }
 
     /// The waits that the legacy null stream's rules add to a command of this stream.
-    pub(crate) fn implicit_waits(&self) -> Vec<Mark> {
+    fn implicit_waits(&self) -> Vec<Mark> {
         match self.kind {
             Kind::Null => self
                 .device

@@ -30,7 +30,7 @@ use super::registry::{self, Allocation};
 use crate::error::Result;
 use crate::graph::{Operation, capture};
 use crate::log;
-use crate::stream::{self, Mark, Task};
+use crate::stream::{self, Task};
 use crate::strict;
 pub(crate) use shape::{Layout, Shape};
 
@@ -202,16 +202,12 @@ fn copy(call: &'static str, transfer: Transfer, stream: hipStream_t, when: Retur
         Return::Queued => prepared.touches_pageable,
     };
     let captured = || Operation::Copy(transfer);
-    let others = stream.implicit_waits();
     let Some(mark) = stream.issue_task(call, prepared.task, captured)? else {
         return Ok(());
     };
     if waits {
         mark.wait();
-        return others
-            .iter()
-            .map(Mark::outcome)
-            .fold(mark.outcome(), Result::and);
+        return mark.outcome();
     }
     Ok(())
 }
