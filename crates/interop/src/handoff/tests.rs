@@ -506,3 +506,70 @@ fn opencl_waits_on_the_host_for_a_stream_that_nothing_was_imported_for() {
         assert_eq!(nearby.inner.0.load(Ordering::Relaxed), asked + 1);
     }
 }
+
+/// Waits for the end of the work before, successful or not, as a semaphore does that a driver signals after failed work.
+struct Deaf;
+
+impl Handoff for Deaf {
+    fn grade(&self) -> Grade {
+        Grade::Device
+    }
+
+    fn mechanisms(&self) -> Mechanisms {
+        Mechanisms {
+            cl_to_hip: "deaf",
+            hip_to_cl: "deaf",
+        }
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        None
+    }
+
+    fn order(&self, before: &User, _: &User, _: clmgr::Arg<'_>) -> Result<Ordered> {
+        let _: Result<()> = before.wait();
+        Ok(Ordered::Queued(None))
+    }
+}
+
+#[test]
+fn a_download_asks_the_streams_that_wrote_where_the_handoff_tells_of_no_failure() {
+    let bridge = bridge();
+    let deaf: Arc<dyn Handoff> = Arc::new(Deaf);
+    let row = hip::Rect {
+        width: 64,
+        height: 1,
+        source_pitch: 64,
+        destination_pitch: 64,
+    };
+    for fails in [false, true] {
+        let stream = bridge.stream().expect("a stream");
+        // OpenCL transfers memory of this route, so that no HIP call meets the failure on the way.
+        let shared = bridge.alloc_on::<u32>(Route::GpuVa, 64).expect("memory");
+        let mut shared = shared.handed_over_by(&deaf);
+        shared.upload(&[1; 64]).expect("an upload");
+        let guard = shared.hip_mut(&stream).expect("access for HIP");
+        if fails {
+            // No other test of this program copies rectangles.
+            hip_host::faults::set_failures("async/hipMemcpy2DAsync:1").expect("a rule");
+        }
+        let device = stream.device();
+        let [source, mut copy] = [(); 2].map(|()| {
+            let memory = device.alloc_from(&stream, &[7; 64]);
+            memory.expect("memory")
+        });
+        let source = source.on(&stream).expect("its stream");
+        let mut copy = copy.on_mut(&stream).expect("its stream");
+        copy.copy_rect_from(source, row)
+            .expect("a copy in stream order");
+        drop(guard);
+        let mut words = [0; 64];
+        let downloaded = shared.download(&mut words);
+        hip_host::faults::set_failures("").expect("no rule");
+        match (fails, downloaded) {
+            (false, Ok(())) => assert_eq!(words, [1; 64]),
+            (true, Err(Error::Hip(_))) => {}
+            (_, other) => panic!("{fails}: {other:?}, {words:?}"),
+        }
+    }
+}
