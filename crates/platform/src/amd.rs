@@ -1,5 +1,6 @@
 //! The real ROCm libraries.
 
+use crate::select::Extent;
 use crate::{Error, LibraryReport, LibraryState, Platform, Tables};
 use rocm_loader::{LoadError, Loaded};
 use std::sync::Arc;
@@ -15,8 +16,8 @@ macro_rules! named_or_beside {
     };
 }
 
-/// Loads HIP, then everything that belongs to it from the same installation.
-pub(crate) fn tables() -> Result<(Tables, Vec<LibraryReport>), Error> {
+/// Loads HIP, then what belongs to it from the same installation.
+pub(crate) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Error> {
     let (hip, file) = hip_sys::Api::load().map_err(|error| Error::NoLibrary {
         platform: Platform::Amd,
         cause: error.to_string(),
@@ -34,14 +35,20 @@ pub(crate) fn tables() -> Result<(Tables, Vec<LibraryReport>), Error> {
     let rtc = hip_sys::RtcApi::load_beside(&set.hip).or_else(|error| set.rtc_inside_hip(error));
     let tables = Tables {
         rtc: set.take("HIPRTC", rtc, |api| api.present().count())?,
-        rocblas: set.take("rocBLAS", named_or_beside!(rocblas_sys::Api, set), |api| {
-            api.present().count()
-        })?,
-        rocsolver: set.take(
-            "rocSOLVER",
-            named_or_beside!(rocsolver_sys::Api, set),
-            |api| api.present().count(),
-        )?,
+        rocblas: match extent.left_out() {
+            Some(reason) => set.miss("rocBLAS", reason),
+            None => set.take("rocBLAS", named_or_beside!(rocblas_sys::Api, set), |api| {
+                api.present().count()
+            })?,
+        },
+        rocsolver: match extent.left_out() {
+            Some(reason) => set.miss("rocSOLVER", reason),
+            None => set.take(
+                "rocSOLVER",
+                named_or_beside!(rocsolver_sys::Api, set),
+                |api| api.present().count(),
+            )?,
+        },
         // HIP is linked against HSA, so the copy to use is the one already in the process.
         hsa: set.take("HSA", hsa_sys::Api::load(), |api| api.present().count())?,
         hip: Arc::new(hip),
@@ -107,16 +114,18 @@ impl Set {
                 });
                 Ok(Some(Arc::new(api)))
             }
-            Err(error) => {
-                let state = LibraryState::Missing(error.to_string());
-                self.libraries.push(LibraryReport {
-                    name,
-                    state,
-                    functions: 0,
-                    release: None,
-                });
-                Ok(None)
-            }
+            Err(error) => Ok(self.miss(name, error.to_string())),
         }
+    }
+
+    /// Records a library that is not loaded, and why.
+    fn miss<A>(&mut self, name: &'static str, reason: String) -> Option<Arc<A>> {
+        self.libraries.push(LibraryReport {
+            name,
+            state: LibraryState::Missing(reason),
+            functions: 0,
+            release: None,
+        });
+        None
     }
 }

@@ -1,33 +1,39 @@
 //! The software device, compiled in.
 
+use crate::select::Extent;
 use crate::{ForeignHooks, ForeignKind, LibraryReport, LibraryState, Tables};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-pub(crate) fn tables() -> (Tables, Vec<LibraryReport>) {
+pub(crate) fn tables(extent: Extent) -> (Tables, Vec<LibraryReport>) {
     let hip = hip_host::hip_api();
     let rtc = hip_host::rtc_api();
     let rocblas = hip_host::rocblas_api();
     let rocsolver = hip_host::rocsolver_api();
     let hsa = hip_host::hsa_api();
+    let math = |functions| match extent.left_out() {
+        Some(reason) => (LibraryState::Missing(reason), 0),
+        None => (LibraryState::BuiltIn, functions),
+    };
     let libraries = [
-        ("HIP", hip.present().count()),
-        ("HIPRTC", rtc.present().count()),
-        ("rocBLAS", rocblas.present().count()),
-        ("rocSOLVER", rocsolver.present().count()),
-        ("HSA", hsa.present().count()),
+        ("HIP", (LibraryState::BuiltIn, hip.present().count())),
+        ("HIPRTC", (LibraryState::BuiltIn, rtc.present().count())),
+        ("rocBLAS", math(rocblas.present().count())),
+        ("rocSOLVER", math(rocsolver.present().count())),
+        ("HSA", (LibraryState::BuiltIn, hsa.present().count())),
     ]
-    .map(|(name, functions)| LibraryReport {
+    .map(|(name, (state, functions))| LibraryReport {
         name,
-        state: LibraryState::BuiltIn,
+        state,
         functions,
         release: None,
     });
+    let has_math = extent == Extent::All;
     let tables = Tables {
         hip: Arc::new(hip),
         rtc: Some(Arc::new(rtc)),
-        rocblas: Some(Arc::new(rocblas)),
-        rocsolver: Some(Arc::new(rocsolver)),
+        rocblas: has_math.then(|| Arc::new(rocblas)),
+        rocsolver: has_math.then(|| Arc::new(rocsolver)),
         hsa: Some(Arc::new(hsa)),
         foreign: Some(ForeignHooks {
             adopt,

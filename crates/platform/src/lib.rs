@@ -30,7 +30,7 @@ mod select;
 pub use error::Error;
 pub use foreign::{ForeignHooks, ForeignKernel, ForeignKind};
 pub use library::{LibraryReport, LibraryState, NEWEST_KNOWN};
-pub use select::{Platform, Selection, select, select_asked, select_named};
+pub use select::{Platform, Selection, select, select_asked, select_named, select_runtime};
 
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
 //! HIP's ABI over CUDA, compiled in; NVIDIA's libraries are opened at run time.
 
+use crate::select::Extent;
 use crate::{Error, LibraryReport, LibraryState, Platform, Tables};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub(crate) fn tables() -> Result<(Tables, Vec<LibraryReport>), Error> {
+pub(crate) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Error> {
     let opened = hip_cuda::open().map_err(|error| Error::NoLibrary {
         platform: Platform::Nvidia,
         cause: error.to_string(),
@@ -19,12 +20,18 @@ pub(crate) fn tables() -> Result<(Tables, Vec<LibraryReport>), Error> {
         rtc: take(&mut libraries, "HIPRTC", opened.rtc, |api| {
             api.present().count()
         }),
-        rocblas: take(&mut libraries, "rocBLAS", opened.rocblas, |api| {
-            api.present().count()
-        }),
-        rocsolver: take(&mut libraries, "rocSOLVER", opened.rocsolver, |api| {
-            api.present().count()
-        }),
+        rocblas: take(
+            &mut libraries,
+            "rocBLAS",
+            extent.left_out().map_or(opened.rocblas, Err),
+            |api| api.present().count(),
+        ),
+        rocsolver: take(
+            &mut libraries,
+            "rocSOLVER",
+            extent.left_out().map_or(opened.rocsolver, Err),
+            |api| api.present().count(),
+        ),
         // HSA is AMD's; what it tells about an address, HIP's own calls tell here.
         hsa: None,
         hip: Arc::new(opened.hip),

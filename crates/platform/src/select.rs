@@ -98,12 +98,16 @@ impl Selection {
 /// requested platform that has no device. Without a request this never fails while the host
 /// platform is built in.
 pub fn select() -> Result<Selection, Error> {
+    by_environment(Extent::All)
+}
+
+fn by_environment(extent: Extent) -> Result<Selection, Error> {
     for variable in ["HIPCL_PLATFORM", "HIP_PLATFORM"] {
         if let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) {
-            return named(&value.to_string_lossy(), variable);
+            return named(&value.to_string_lossy(), variable, extent);
         }
     }
-    automatic()
+    automatic(extent)
 }
 
 /// Chooses by name; `None` chooses by what is present and ignores the environment.
@@ -111,7 +115,10 @@ pub fn select() -> Result<Selection, Error> {
 /// # Errors
 /// As [`select`].
 pub fn select_named(name: Option<&str>) -> Result<Selection, Error> {
-    name.map_or_else(automatic, |name| named(name, "the program's request"))
+    match name {
+        Some(name) => named(name, "the program's request", Extent::All),
+        None => automatic(Extent::All),
+    }
 }
 
 /// Chooses by name; `asked_by` says in messages where the name came from, such as the option `--platform` of a command.
@@ -119,10 +126,38 @@ pub fn select_named(name: Option<&str>) -> Result<Selection, Error> {
 /// # Errors
 /// As [`select`].
 pub fn select_asked(name: &str, asked_by: &'static str) -> Result<Selection, Error> {
-    named(name, asked_by)
+    named(name, asked_by, Extent::All)
 }
 
-fn named(name: &str, source_name: &'static str) -> Result<Selection, Error> {
+/// As [`select_asked`], or as [`select`] without a request, for a program that needs the runtime alone: rocBLAS and rocSOLVER stay
+/// unloaded and are reported as missing for this reason. On amd they are two files of a gigabyte together, which cost every
+/// process that opens them about a second.
+///
+/// # Errors
+/// As [`select`].
+pub fn select_runtime(asked: Option<(&str, &'static str)>) -> Result<Selection, Error> {
+    match asked {
+        Some((name, asked_by)) => named(name, asked_by, Extent::Runtime),
+        None => by_environment(Extent::Runtime),
+    }
+}
+
+/// Which libraries of a platform to load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    All,
+    /// Without the libraries of linear algebra.
+    Runtime,
+}
+
+impl Extent {
+    /// Why a library of linear algebra is left out, if it is.
+    pub(crate) fn left_out(self) -> Option<String> {
+        (self == Self::Runtime).then(|| "the program asked for the runtime alone".to_owned())
+    }
+}
+
+fn named(name: &str, source_name: &'static str, extent: Extent) -> Result<Selection, Error> {
     let platform = name.parse().map_err(|()| Error::Unknown {
         name: name.to_owned(),
         source_name,
@@ -130,11 +165,11 @@ fn named(name: &str, source_name: &'static str) -> Result<Selection, Error> {
     let why = format!("asked for by {source_name}");
     match platform {
         Platform::Amd => {
-            let (tables, libraries) = amd::tables()?;
+            let (tables, libraries) = amd::tables(extent)?;
             with_device(platform, tables, libraries, why, Some(source_name))
         }
-        Platform::Nvidia => nvidia(why, Some(source_name)),
-        Platform::Host => host(why),
+        Platform::Nvidia => nvidia(why, Some(source_name), extent),
+        Platform::Host => host(why, extent),
     }
 }
 
@@ -162,8 +197,8 @@ fn with_device(
     }
 }
 
-fn automatic() -> Result<Selection, Error> {
-    let amd_passed_over = match amd::tables() {
+fn automatic(extent: Extent) -> Result<Selection, Error> {
+    let amd_passed_over = match amd::tables(extent) {
         Ok((tables, libraries)) => match amd::device_count(&tables.hip) {
             Ok(count) => {
                 return Ok(Selection {
@@ -178,24 +213,29 @@ fn automatic() -> Result<Selection, Error> {
         Err(error) => format!("amd passed over: {error}"),
     };
     let why = format!("{amd_passed_over}; CUDA reports a device");
-    let nvidia_passed_over = match nvidia(why, None) {
+    let nvidia_passed_over = match nvidia(why, None, extent) {
         Ok(selection) => return Ok(selection),
         Err(Error::NotBuilt { .. }) => "nvidia is not in this build".to_owned(),
         Err(error) => format!("nvidia passed over: {error}"),
     };
-    host(format!(
-        "nothing asked for; {amd_passed_over}; {nvidia_passed_over}"
-    ))
+    host(
+        format!("nothing asked for; {amd_passed_over}; {nvidia_passed_over}"),
+        extent,
+    )
 }
 
 #[cfg(feature = "nvidia")]
-fn nvidia(why: String, asked_by: Option<&'static str>) -> Result<Selection, Error> {
-    let (tables, libraries) = crate::nvidia::tables()?;
+fn nvidia(why: String, asked_by: Option<&'static str>, extent: Extent) -> Result<Selection, Error> {
+    let (tables, libraries) = crate::nvidia::tables(extent)?;
     with_device(Platform::Nvidia, tables, libraries, why, asked_by)
 }
 
 #[cfg(not(feature = "nvidia"))]
-fn nvidia(_why: String, _asked_by: Option<&'static str>) -> Result<Selection, Error> {
+fn nvidia(
+    _why: String,
+    _asked_by: Option<&'static str>,
+    _extent: Extent,
+) -> Result<Selection, Error> {
     Err(Error::NotBuilt {
         platform: Platform::Nvidia,
         remedy: "build with the feature `nvidia`, or ask for the platform amd or host",
@@ -203,8 +243,8 @@ fn nvidia(_why: String, _asked_by: Option<&'static str>) -> Result<Selection, Er
 }
 
 #[cfg(feature = "host")]
-fn host(why: String) -> Result<Selection, Error> {
-    let (tables, libraries) = crate::host::tables();
+fn host(why: String, extent: Extent) -> Result<Selection, Error> {
+    let (tables, libraries) = crate::host::tables(extent);
     Ok(Selection {
         platform: Platform::Host,
         tables,
@@ -214,7 +254,7 @@ fn host(why: String) -> Result<Selection, Error> {
 }
 
 #[cfg(not(feature = "host"))]
-fn host(_why: String) -> Result<Selection, Error> {
+fn host(_why: String, _extent: Extent) -> Result<Selection, Error> {
     Err(Error::NotBuilt {
         platform: Platform::Host,
         remedy: "build with the feature `host` of the crate `platform`",
@@ -269,6 +309,21 @@ mod tests {
             Err(Error::NoDevice { platform, .. }) => assert_eq!(platform, Platform::Nvidia),
             Err(error) => panic!("{error}"),
         }
+    }
+
+    #[cfg(feature = "host")]
+    #[test]
+    fn a_runtime_alone_has_no_linear_algebra_and_says_why() {
+        let selection = select_runtime(Some(("host", "a test"))).expect("the host platform");
+        let tables = selection.tables();
+        assert!(tables.rtc.is_some() && tables.hsa.is_some());
+        assert!(tables.rocblas.is_none() && tables.rocsolver.is_none());
+        for name in ["rocBLAS", "rocSOLVER"] {
+            let report = selection.libraries.iter().find(|it| it.name == name);
+            let state = report.expect("a report").state.to_string();
+            assert!(state.contains("the runtime alone"), "{state}");
+        }
+        assert!(selection.why.contains("a test"), "{}", selection.why);
     }
 
     #[cfg(feature = "host")]

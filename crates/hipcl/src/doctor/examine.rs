@@ -22,10 +22,11 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
     };
     let asked = libraries::asked(options, &environment);
     let told = asker.ask(Subject::Hip)?;
-    findings.emulator = told
-        .as_ref()
-        .ok()
-        .and_then(|told| mapped::emulator(&told.mapped));
+    if let Ok(told) = &told {
+        findings.emulator = mapped::emulator(&told.mapped);
+        // The only child that loads all of the platform's libraries.
+        findings.loaded.clone_from(&told.mapped);
+    }
     libraries::hip(told, asked, &mut findings);
     let named = environment.get(libraries::OPENCL_VARIABLE);
     libraries::opencl(asker.ask(Subject::OpenCl)?, named, &mut findings);

@@ -46,7 +46,7 @@ pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
     let _ = setrlimit(Resource::Core, none);
     let line = match subject {
         Subject::OpenCl => answer(opencl::look()),
-        Subject::Hip => match select(platform) {
+        Subject::Hip => match select_all(platform) {
             Ok(selection) => answer(hip::look(&selection)),
             Err(error) if is_senseless(&error) => refuse(error),
             Err(error) => answer(hip::cannot(&error)),
@@ -78,11 +78,17 @@ pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn select(platform: Option<&str>) -> std::result::Result<Selection, platform::Error> {
+/// The platform with all of its libraries, to say which it has.
+fn select_all(platform: Option<&str>) -> std::result::Result<Selection, platform::Error> {
     match platform {
         Some(name) => platform::select_asked(name, PLATFORM_OPTION),
         None => platform::select(),
     }
+}
+
+/// What shares memory and hands over: no probe but that of the libraries themselves calls linear algebra.
+fn select(platform: Option<&str>) -> std::result::Result<Selection, platform::Error> {
+    platform::select_runtime(platform.map(|name| (name, PLATFORM_OPTION)))
 }
 
 /// A request that no machine could meet, other than one that this machine does not.
