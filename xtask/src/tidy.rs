@@ -1,7 +1,10 @@
 //! `cargo xtask tidy`: the project's own rules as code.
 
 mod arrows;
+mod knots;
+mod source;
 mod text;
+mod unsafe_code;
 mod untested;
 
 use crate::error::{Error, Result};
@@ -10,6 +13,11 @@ use crate::workspace::Workspace;
 /// Reports every violation at once.
 pub fn run(workspace: &Workspace) -> Result<()> {
     let mut problems = arrows::violations(&arrows::Graph::of(workspace.metadata()));
+    problems.extend(knots::violations(workspace.metadata())?);
+    problems.extend(unsafe_code::violations(
+        workspace.root(),
+        workspace.metadata(),
+    )?);
     problems.extend(untested::violations(workspace.metadata()));
     match text::tracked_files(workspace)? {
         Some(files) => problems.extend(text::violations(workspace.root(), &files)),
