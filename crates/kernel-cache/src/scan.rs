@@ -37,7 +37,7 @@ pub struct Scan {
     pastes: bool,
     /// The first word that token pasting could complete to one of [`PASTED`].
     begin: Option<String>,
-    /// Whether there is inline assembly.
+    /// Whether there is inline assembly, or an attribute whose text reaches the assembler.
     assembles: bool,
     /// Why the texts of the assembly may not be what the quotes hold.
     composed: Option<String>,
@@ -54,9 +54,20 @@ const PASTED: [&str; 5] = [
 
 /// A text without any of these reads no file and needs no closer look: programs are scanned on
 /// every request.
-const SUSPICIOUS: [&str; 11] = [
-    "include", "import", "embed", "incbin", "__has", "__DATE__", "__TIME", "asm", "\\u", "\\U",
-    "\\N",
+const SUSPICIOUS: [&str; 16] = [
+    "include", "import", "embed", "incbin", "__has", "__DATE__", "__TIME", "asm", "section",
+    "alias", "weakref", "ifunc", "symver", "\\u", "\\U", "\\N",
+];
+
+/// Words, without the underscores around them, whose texts a compiler hands to an assembler as they are: GCC writes the name of a
+/// section with its line breaks.
+const ASSEMBLING: [&str; 6] = ["asm", "section", "alias", "weakref", "ifunc", "symver"];
+
+/// Directives of which every compiler splits the rest into tokens. Of others, such as `#warning` and `#pragma mark`, some read
+/// it raw.
+const OF_TOKENS: [&str; 11] = [
+    "define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif",
+    "line",
 ];
 
 impl Scan {
@@ -137,6 +148,9 @@ impl Scan {
                 }
             }
             "" => Ok(None),
+            name if !OF_TOKENS.contains(&name) && lexer.line().contains("/*") => refused(format!(
+                "`/*` after `#{name}` begins a comment for some compilers only"
+            )),
             name => self.word(name).map(|()| None),
         }
     }
@@ -145,7 +159,7 @@ impl Scan {
         if begins_pasted(word) {
             self.begin.get_or_insert_with(|| word.to_owned());
         }
-        self.assembles |= matches!(word, "asm" | "__asm" | "__asm__");
+        self.assembles |= ASSEMBLING.contains(&word.trim_matches('_'));
         let reads = word.starts_with("__has_include")
             || word.starts_with("__has_embed")
             || matches!(word, "include" | "include_next" | "import" | "embed");
@@ -267,7 +281,7 @@ impl Lexer<'_> {
             '\\' => return refused("a backslash outside quotes"),
             '"' | '\'' => Token::Quoted(self.quoted(c)?),
             c if c.is_ascii_digit() => {
-                self.number();
+                self.number()?;
                 Token::Other
             }
             c if is_in_word(c) => {
@@ -323,18 +337,23 @@ impl Lexer<'_> {
         word
     }
 
-    /// A preprocessing number, with its digit separators.
-    fn number(&mut self) {
+    /// A preprocessing number, with its digit separators. In C, they begin a character.
+    fn number(&mut self) -> Result<()> {
         loop {
             if self.rest.next_if(|&c| is_in_word(c) || c == '.').is_some() {
                 continue;
             }
             let mut ahead = self.rest.clone();
-            if ahead.next() == Some('\'') && ahead.next().is_some_and(is_in_word) {
-                self.rest.next();
-            } else {
-                return;
+            if ahead.next() != Some('\'') || !ahead.next().is_some_and(is_in_word) {
+                return Ok(());
             }
+            let line = self.line();
+            if ["/*", "//", "\""].iter().any(|it| line.contains(it)) {
+                return refused(format!(
+                    "`{line}` begins with a character in C, and with digits in C++"
+                ));
+            }
+            self.rest.next();
         }
     }
 
@@ -407,7 +426,8 @@ mod tests {
             "#if 0\n#include \"a.h\"\n#endif",
             "#include <a.h> /* \" */",
             "// it's \"\n#include \"a.h\"",
-            "int n = 1'000, m = 1'000'000; char c = '\\''; // */\n#include \"a.h\"",
+            "int n = 1'000, m = 1'000'000; char c = '\\'';\n#include \"a.h\"",
+            "#define X /* one\ntwo */ 1 // */\n#include \"a.h\"",
             "#define CONCAT(a, b) a##b\n#include \"a.h\"\n",
         ] {
             assert_eq!(names(directive).unwrap(), ["a.h"], "{directive}");
@@ -471,6 +491,12 @@ mod tests {
             "#define DAY(x) __DA##x\nconst char *at = DAY(TE__);",
             "#define CAT(a, b) a##b\nconst char *at = CAT(__TI, ME__);",
             "#define CAT(a, b) a##b\n#if CAT(__has_emb, ed)(<a.h>)",
+            "#define X 0'1/*'\n#include \"a.h\"\n// */",
+            "int n = 1'000; // '\n#include \"a.h\"",
+            "#warning /*\n#include \"a.h\"\n// */",
+            "#pragma mark /*\n#include \"a.h\"\n// */",
+            "__attribute__((section(\".data,\\\"aw\\\"\\n.inc\" \"lude \\\"a\\\"\\n#\"))) int x;",
+            "[[gnu::__symver__(\"f,\\n.inc\" \"bin a\")]] void f();",
             "const char *at = __TIME__;",
             "const char *at = __DATE__;",
             "const char *at = __TIMESTAMP__;",
