@@ -1,6 +1,8 @@
 //! The examination: queries child processes, and combines their answers. A failure becomes a finding with advice; only
 //! a request that makes no sense is an error.
 
+use std::time::SystemTime;
+
 use interop::Route;
 
 use super::findings::{Findings, HostPtr, Pair, RouteState, SCHEMA};
@@ -16,7 +18,7 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
     let mut findings = Findings {
         schema: SCHEMA,
         hipcl: env!("CARGO_PKG_VERSION").to_owned(),
-        taken: super::clock::now(),
+        taken: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         asked_routes: options.routes.iter().map(Route::to_string).collect(),
         ..Findings::default()
     };

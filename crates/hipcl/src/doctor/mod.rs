@@ -21,7 +21,6 @@ use interop::Route;
 use crate::{Result, cli};
 
 mod allocations;
-mod clock;
 mod compare;
 mod examine;
 mod findings;
