@@ -8,7 +8,7 @@
 //! | `test-gpu` | the tests on one platform, here or packed for a machine without Rust |
 //! | `codegen` | writes the raw bindings from the real ROCm headers |
 //! | `symbols` | what the real libraries of each ROCm release export, and what changed between releases |
-//! | `tidy` | the project's own rules: layer arrows, no traces of a machine |
+//! | `tidy` | the project's own rules: arrows between crates, knots of modules, unsafe code, no traces of a machine |
 //! | `consumers` | each published crate in a program outside of the workspace |
 //! | `oclgrind` | every OpenCL kernel on a device that checks each access to memory |
 //! | `real-hip` | AMD's own HIP of each release loads and answers, on any machine |
@@ -67,11 +67,14 @@ usage: cargo xtask <task> [options]
     --platform P         amd, nvidia or host (default)
     --report DIR         where report.json and report.txt go
     --bundle DIR         pack the suite for a machine without Rust instead of running it
+    --emulated DIR       on AMD's emulator, see docs/src/testing.md (--gpu NAME: which GPU)
+    --package NAME       this package only; may be repeated (the jobs belong to hipcl)
+    --limit SECONDS      the longest time of a program
   codegen [--check]      write the raw bindings from the ROCm headers (--check: fail on a difference)
   symbols [--verbose]    how far each release's real library fills each table
     A B                  what changed between two releases, e.g. `symbols 6.4 7.2`
     --refresh            read the libraries' symbol lists anew (downloads gigabytes)
-  tidy                   check the layer arrows and the tracked files
+  tidy                   check arrows between crates, knots of modules, unsafe code and tracked files
   consumers [--bless]    build each published crate in a program outside of the workspace
                          (--bless: write the lists of the crates that come with it)
   oclgrind               run every OpenCL kernel on Oclgrind, fetched into target/, which checks each access

@@ -24,8 +24,21 @@ pub struct Suite {
     pub programs: Vec<Program>,
     /// Each with its name; cargo's file may have more in its own.
     pub examples: Vec<(String, PathBuf)>,
-    /// The command `hipcl`.
+    /// The command `hipcl`, with which jobs run.
     pub command: PathBuf,
+    /// Whether the jobs are left out.
+    pub no_jobs: bool,
+}
+
+impl Suite {
+    /// What belongs to these packages; all if none is named. The jobs belong to `hipcl`.
+    pub fn only(mut self, packages: &[String]) -> Self {
+        if !packages.is_empty() {
+            self.programs.retain(|it| packages.contains(&it.package));
+            self.no_jobs = !packages.iter().any(|it| it == "hipcl");
+        }
+        self
+    }
 }
 
 /// Builds tests, examples and the command with every platform compiled in.

@@ -150,6 +150,7 @@ pub fn unpacked(folder: &Path) -> Result<Suite> {
         programs,
         examples: Vec::new(),
         command: bin.join(COMMAND),
+        no_jobs: false,
     })
 }
 

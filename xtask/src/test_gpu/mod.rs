@@ -65,6 +65,7 @@ struct Options {
     limit: Option<Duration>,
     emulated: Option<PathBuf>,
     gpu: Option<String>,
+    packages: Vec<String>,
 }
 
 impl Options {
@@ -82,10 +83,11 @@ impl Options {
                 "--report" => options.report = Some(value()?.into()),
                 "--emulated" => options.emulated = Some(value()?.into()),
                 "--gpu" => options.gpu = Some(value()?.clone()),
+                "--package" => options.packages.push(package(value()?)?),
                 "--limit" => options.limit = Some(seconds(value()?)?),
                 _ => {
                     return Err(Error::Usage(format!(
-                        "`test-gpu` takes --platform amd|nvidia|host, --bundle DIR, --report DIR, --limit SECONDS, --emulated DIR and --gpu NAME, got {option:?}"
+                        "`test-gpu` takes --platform amd|nvidia|host, --bundle DIR, --report DIR, --limit SECONDS, --package NAME, --emulated DIR and --gpu NAME, got {option:?}"
                     )));
                 }
             }
@@ -109,6 +111,17 @@ impl Options {
     }
 }
 
+fn package(name: &str) -> Result<String> {
+    let mut known = plan::PACKAGES.iter().chain(&["hipcl"]);
+    match known.any(|package| *package == name) {
+        true => Ok(name.to_owned()),
+        false => Err(Error::Usage(format!(
+            "--package is one of {} or hipcl, got {name:?}",
+            plan::PACKAGES.join(", ")
+        ))),
+    }
+}
+
 fn seconds(text: &str) -> Result<Duration> {
     match text.parse() {
         Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
@@ -127,7 +140,7 @@ pub fn run(workspace: impl FnOnce() -> Result<Workspace>, args: &[String]) -> Re
         .map(|folder| Emulator::at(folder, options.gpu.as_deref()))
         .transpose()?;
     let workspace = workspace()?;
-    let suite = build::build(&workspace)?;
+    let suite = build::build(&workspace)?.only(&options.packages);
     if let Some(folder) = &options.bundle {
         return bundle::pack(&suite, folder);
     }
@@ -147,7 +160,7 @@ pub fn run_bundle(args: &[String]) -> Result<()> {
         .ok_or_else(|| Error::Usage("name the platform: --platform amd|nvidia|host".into()))?;
     let report = options.report.unwrap_or_else(|| folder.join("report"));
     finish(
-        &bundle::unpacked(&folder)?,
+        &bundle::unpacked(&folder)?.only(&options.packages),
         platform,
         &report,
         options.limit,
@@ -194,6 +207,8 @@ mod tests {
         let options = parsed(&["--platform", "nvidia", "--bundle", "out"]).unwrap();
         assert_eq!(options.platform, Some(Platform::Nvidia));
         assert_eq!(options.bundle, Some("out".into()));
+        let options = parsed(&["--package", "hip", "--package", "hipcl"]).unwrap();
+        assert_eq!(options.packages, ["hip", "hipcl"]);
         for wrong in [
             &["--platform", "cuda"][..],
             &["--platform"],
@@ -201,6 +216,7 @@ mod tests {
             &["--limit", "0"],
             &["--limit", "soon"],
             &["--gpu", "gfx908"],
+            &["--package", "xtask"],
             &["--emulated", "dir"],
             &["--platform", "amd", "--emulated", "dir", "--bundle", "out"],
         ] {

@@ -259,6 +259,12 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
         why: "emulated: `clEnqueueReadBufferRect` never ends, in plain OpenCL too",
     },
     Beyond {
+        package: "clmgr",
+        program: "transfer",
+        test: "the_host_is_refused_what_the_flags_forbid",
+        why: "emulated: `clEnqueueReadBufferRect` never ends, in plain OpenCL too",
+    },
+    Beyond {
         package: "hip",
         program: "alignment",
         test: "memory_is_aligned_for_its_elements",

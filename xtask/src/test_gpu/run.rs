@@ -104,6 +104,7 @@ pub fn run(
         results.outcomes.push(outcome);
     }
     let jobs = match emulator {
+        _ if suite.no_jobs => &[],
         None => plan::JOBS,
         Some(_) => plan::EMULATED_JOBS,
     };
