@@ -8,11 +8,19 @@ use std::process::Command;
 use crate::error::{Error, Result};
 use crate::workspace::{Workspace, cargo};
 
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Crates with benches; all if none is named
+    #[arg(value_name = "CRATE")]
+    packages: Vec<String>,
+}
+
 /// Runs the benches of every crate that has some, or of those that `packages` name.
 ///
 /// # Errors
 /// [`Error::Usage`] for a crate without benches; [`Error::Failed`] if one fails.
-pub fn run(workspace: &Workspace, packages: &[String]) -> Result<()> {
+pub fn run(workspace: &Workspace, Options { packages }: &Options) -> Result<()> {
     let all = with_benches(workspace.root())?;
     if let Some(unknown) = packages.iter().find(|package| !all.contains(package)) {
         return Err(Error::Usage(format!(
@@ -65,7 +73,10 @@ mod tests {
         let workspace = Workspace::discover().unwrap();
         let all = with_benches(workspace.root()).unwrap();
         assert!(all.contains(&"hip".to_owned()) && !all.contains(&"clmgr".to_owned()));
-        let error = run(&workspace, &["clmgr".to_owned()]).unwrap_err();
+        let options = Options {
+            packages: vec!["clmgr".to_owned()],
+        };
+        let error = run(&workspace, &options).unwrap_err();
         assert!(error.to_string().contains("hip-sys"), "{error}");
     }
 }

@@ -10,18 +10,57 @@ use crate::{
     tidy,
 };
 
-/// Runs every step; the first that fails ends the run.
-pub fn run(workspace: &Workspace) -> Result<()> {
-    let sh = workspace.shell()?;
-    let cargo = cargo();
+/// What is quick to check, before every commit.
+pub fn check(workspace: &Workspace) -> Result<()> {
+    format(workspace)?;
+    step("tidy", || tidy::run(workspace))?;
+    clippy(workspace, &SELECTIONS[..1])?;
+    test::libraries(workspace)
+}
+
+fn format(workspace: &Workspace) -> Result<()> {
+    let (sh, cargo) = (workspace.shell()?, cargo());
     step("format", || {
         cmd!(sh, "{cargo} fmt --all --check")
             .run()
             .map_err(|_| Error::Failed("run `cargo fmt --all`".into()))
-    })?;
+    })
+}
+
+/// The generator and the nvidia platform lie behind features that the others do not need.
+const SELECTIONS: [&[&str]; 4] = [
+    &["--workspace", "--all-targets"],
+    &["--package", "xtask", "--features", "codegen"],
+    &["--package", "hipcl", "--features", "nvidia"],
+    &[
+        "--package",
+        "interop",
+        "--features",
+        "vulkan",
+        "--all-targets",
+    ],
+];
+
+fn clippy(workspace: &Workspace, selections: &[&[&str]]) -> Result<()> {
+    let (sh, cargo) = (workspace.shell()?, cargo());
+    step("clippy", || {
+        for selection in selections.iter().copied() {
+            cmd!(sh, "{cargo} clippy {selection...} -- --deny warnings")
+                .run()
+                .map_err(|_| Error::Failed("clippy has complaints, see above".into()))?;
+        }
+        Ok(())
+    })
+}
+
+/// Runs every step; the first that fails ends the run.
+pub fn run(workspace: &Workspace) -> Result<()> {
+    let sh = workspace.shell()?;
+    let cargo = cargo();
+    format(workspace)?;
     step("tidy", || tidy::run(workspace))?;
     step("codegen --check", || {
-        codegen_task(workspace, &["--check".to_string()])
+        codegen_task(workspace, codegen::Options { check: true })
     })?;
     step("generator's tests", || {
         // In the profile that the generator was just built in.
@@ -30,27 +69,10 @@ pub fn run(workspace: &Workspace) -> Result<()> {
             .run()
             .map_err(|_| Error::Failed("the generator's tests failed, see above".into()))
     })?;
-    step("clippy", || {
-        // The generator and the nvidia platform lie behind features that the others do not need.
-        for selection in [
-            ["--workspace", "--all-targets"].as_slice(),
-            &["--package", "xtask", "--features", "codegen"],
-            &["--package", "hipcl", "--features", "nvidia"],
-            &[
-                "--package",
-                "interop",
-                "--features",
-                "vulkan",
-                "--all-targets",
-            ],
-        ] {
-            cmd!(sh, "{cargo} clippy {selection...} -- --deny warnings")
-                .run()
-                .map_err(|_| Error::Failed("clippy has complaints, see above".into()))?;
-        }
-        Ok(())
+    clippy(workspace, &SELECTIONS)?;
+    step("consumers", || {
+        consumers::run(workspace, consumers::Options::default())
     })?;
-    step("consumers", || consumers::run(workspace, &[]))?;
     step("oclgrind", || if_it_can_be_had(oclgrind::run(workspace)))?;
     free(workspace, "oclgrind")?;
     step("real-hip", || if_it_can_be_had(real_hip::run(workspace)))?;
@@ -62,10 +84,13 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     free(workspace, "compile-time")?;
     step("docs", || docs::run(workspace))?;
     println!("==> test --opencl pocl");
-    let on_pocl = ["--opencl", "pocl"].map(str::to_string);
+    let on_pocl = test::Options {
+        opencl: Some("pocl".into()),
+        ..test::Options::default()
+    };
     if_it_can_be_had(test::run(workspace, &on_pocl))?;
     println!("==> test");
-    test::run(workspace, &[])
+    test::run(workspace, &test::Options::default())
 }
 
 /// Removes the folder that only the previous step used: all steps together would fill a small disk.

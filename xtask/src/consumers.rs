@@ -17,17 +17,16 @@ use crate::workspace::{Workspace, cargo};
 /// The list of a consumer's crates.
 const LIST: &str = "crates.txt";
 
+/// Whether to write.
+#[derive(Debug, Default, Clone, Copy, clap::Args)]
+pub struct Options {
+    /// Write the lists of the crates that come with each
+    #[arg(long)]
+    bless: bool,
+}
+
 /// `--bless` writes the lists instead of comparing with them.
-pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let bless = match args {
-        [] => false,
-        [option] if option == "--bless" => true,
-        _ => {
-            return Err(Error::Usage(
-                "`cargo xtask consumers` takes `--bless` or nothing".into(),
-            ));
-        }
-    };
+pub fn run(workspace: &Workspace, Options { bless }: Options) -> Result<()> {
     let folder = workspace.root().join("ci/consumers");
     let consumers = consumers(&folder)?;
     // The versions that the workspace uses, not the newest of the day; cargo drops the entries that are not needed.

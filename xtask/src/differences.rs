@@ -15,44 +15,32 @@ const EMULATOR: &str = "root/usr/local/rj/bin/rocjitsu";
 /// Where the recorded answers lie.
 const RECORDED: &str = "crates/hip-host-capi/tests/differences/recorded.txt";
 
-const USAGE: &str =
-    "`cargo xtask differences` takes --real FOLDER, --sequences FIRST..END and --record";
-
-struct Options<'a> {
-    real: &'a str,
-    sequences: &'a str,
+/// What to compare.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Where the emulator was set up
+    #[arg(long, value_name = "FOLDER")]
+    real: String,
+    /// These random sequences
+    #[arg(long, value_name = "FIRST..END", default_value = "0..5200", value_parser = sequences)]
+    sequences: String,
+    /// Write AMD's answers for machines without the emulator
+    #[arg(long)]
     record: bool,
 }
 
-fn options(args: &[String]) -> Result<Options<'_>> {
-    let usage = || Error::Usage(USAGE.to_owned());
-    let mut options = Options {
-        real: "",
-        sequences: "0..5200",
-        record: false,
-    };
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--real" => options.real = args.next().ok_or_else(usage)?,
-            "--sequences" => options.sequences = args.next().ok_or_else(usage)?,
-            "--record" => options.record = true,
-            _ => return Err(usage()),
-        }
-    }
-    let range = options.sequences.split_once("..");
+fn sequences(text: &str) -> Result<String> {
     let is_number = |text: &str| text.parse::<u64>().is_ok();
-    if options.real.is_empty() || !range.is_some_and(|(a, b)| is_number(a) && is_number(b)) {
-        return Err(usage());
+    match text.split_once("..") {
+        Some((first, end)) if is_number(first) && is_number(end) => Ok(text.to_owned()),
+        _ => Err(Error::Usage("no range of numbers such as 0..100".into())),
     }
-    Ok(options)
 }
 
 /// # Errors
-/// [`Error::Usage`] for other options; [`Error::Missing`] if the folder was not set up; [`Error::Failed`] if the run fails.
-pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let options = options(args)?;
-    if !Path::new(options.real).join(EMULATOR).exists() {
+/// [`Error::Missing`] if the folder was not set up; [`Error::Failed`] if the run fails.
+pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    if !Path::new(&options.real).join(EMULATOR).exists() {
         return Err(Error::Missing(format!(
             "{}/{EMULATOR} is not there: name the folder in which the emulator was set up",
             options.real
@@ -74,8 +62,8 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
             "with_real_rocm",
             "--nocapture",
         ])
-        .env("HIPCL_SEQUENCES", options.sequences)
-        .env("HIPCL_SEQUENCES_REAL", options.real)
+        .env("HIPCL_SEQUENCES", &options.sequences)
+        .env("HIPCL_SEQUENCES_REAL", &options.real)
         .current_dir(workspace.root());
     if options.record {
         command.env("HIPCL_SEQUENCES_RECORD", workspace.root().join(RECORDED));
@@ -93,24 +81,11 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn of(list: &[&str]) -> Result<String> {
-        let args: Vec<String> = list.iter().map(|arg| arg.to_string()).collect();
-        options(&args)
-            .map(|options| format!("{} {} {}", options.real, options.sequences, options.record))
-    }
-
     #[test]
-    fn the_folder_is_needed_and_the_rest_has_defaults() {
-        assert_eq!(of(&["--real", "/f"]).unwrap(), "/f 0..5200 false");
-        let all = ["--real", "/f", "--record", "--sequences", "5..9"];
-        assert_eq!(of(&all).unwrap(), "/f 5..9 true");
-        for wrong in [
-            &[][..],
-            &["--real"],
-            &["--real", "/f", "--sequences", "5"],
-            &["--other"],
-        ] {
-            assert_eq!(of(wrong).unwrap_err().status(), 2);
+    fn sequences_are_a_range() {
+        assert_eq!(sequences("5..9").unwrap(), "5..9");
+        for wrong in ["5", "5..", "a..b", ""] {
+            assert!(sequences(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -118,8 +93,12 @@ mod tests {
     fn a_folder_without_the_emulator_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::discover().unwrap();
-        let args = ["--real".to_owned(), folder.path().display().to_string()];
-        let error = run(&workspace, &args).unwrap_err();
+        let options = Options {
+            real: folder.path().display().to_string(),
+            sequences: "0..1".to_owned(),
+            record: false,
+        };
+        let error = run(&workspace, &options).unwrap_err();
         assert_eq!(error.status(), 2);
         assert!(error.to_string().contains("rocjitsu"));
     }

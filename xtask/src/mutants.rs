@@ -173,21 +173,33 @@ const KNOWN: &str = "xtask/mutants.txt";
 
 const TOOL: &str = "cargo-mutants";
 
-const USAGE: &str = "`cargo xtask mutants` takes --most N, --shard K/N and names of packages";
-
 /// The results of earlier runs, in the folder of the task.
 const KEPT: &str = "kept.txt";
 
 /// The contents of the files that a run of cargo-mutants changes, beside what it writes.
 const CONTENTS: &str = "contents.txt";
 
-/// The parsed arguments.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Asked {
-    /// Of each file.
+/// Which mutants to try.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// So many of each file, the same on every run
+    #[arg(long, value_name = "N")]
     most: Option<usize>,
+    /// Every Nth only, from the Kth on, counted from 0
+    #[arg(long, value_name = "K/N", value_parser = Shard::parse)]
     shard: Option<Shard>,
+    /// Packages; all with code that orders work if none is named
+    #[arg(value_name = "PACKAGE", value_parser = package)]
     packages: Vec<String>,
+}
+
+fn package(name: &str) -> Result<String> {
+    let mut packages: Vec<_> = GROUPS.iter().map(|group| group.package).collect();
+    packages.dedup();
+    match packages.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => Err(Error::Usage(format!("not one of {}", packages.join(", ")))),
+    }
 }
 
 /// Every `of`th mutant.
@@ -202,12 +214,11 @@ struct Shard {
 /// # Errors
 /// [`Error::Missing`] without cargo-mutants; [`Error::Failed`] for survivors that are not in the list, and for tests that fail
 /// without any change.
-pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let asked = Asked::parse(args)?;
+pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let root = workspace.root();
     let groups: Vec<&Group> = GROUPS
         .iter()
-        .filter(|group| asked.takes(group.package))
+        .filter(|group| options.takes(group.package))
         .collect();
     check_tool()?;
     check_clean(root, &groups)?;
@@ -218,7 +229,7 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     for (number, group) in groups.into_iter().enumerate() {
         let name = format!("{}-{number}", group.package);
         let found = step(&format!("mutants of {}", group.files.join(", ")), || {
-            of_group(workspace, group, &name, &asked)
+            of_group(workspace, group, &name, options)
         })?;
         println!("{name}: {}", found.line());
         all.add(found);
@@ -227,41 +238,23 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     known.judge(&all)
 }
 
-impl Asked {
-    fn parse(args: &[String]) -> Result<Self> {
-        let mut asked = Self::default();
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            if arg == "--shard" {
-                let shard = args.next().and_then(|shard| Shard::parse(shard));
-                let wrong = || Error::Usage(format!("{USAGE}; --shard is 0/8, 1/8, ... 7/8"));
-                asked.shard = Some(shard.ok_or_else(wrong)?);
-            } else if arg == "--most" {
-                let most = args.next().and_then(|most| most.parse().ok());
-                let wrong = || Error::Usage(format!("{USAGE}; --most is a number"));
-                asked.most = Some(most.ok_or_else(wrong)?);
-            } else if GROUPS.iter().any(|group| group.package == arg) {
-                asked.packages.push(arg.clone());
-            } else {
-                let mut packages: Vec<_> = GROUPS.iter().map(|group| group.package).collect();
-                packages.dedup();
-                let packages = packages.join(", ");
-                return Err(Error::Usage(format!("{USAGE} ({packages}), got {arg:?}")));
-            }
-        }
-        Ok(asked)
-    }
-
+impl Options {
     fn takes(&self, package: &str) -> bool {
         self.packages.is_empty() || self.packages.iter().any(|name| name == package)
     }
 }
 
 impl Shard {
-    fn parse(text: &str) -> Option<Self> {
-        let (place, of) = text.split_once('/')?;
-        let (place, of) = (place.parse().ok()?, of.parse().ok()?);
-        (place < of).then_some(Self { place, of })
+    fn parse(text: &str) -> Result<Self> {
+        let numbers = text
+            .split_once('/')
+            .and_then(|(place, of)| Some((place.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((place, of)) if place < of => Ok(Self { place, of }),
+            _ => Err(Error::Usage(
+                "not one of 0/8, 1/8, ... 7/8 and the like".into(),
+            )),
+        }
     }
 }
 
@@ -299,9 +292,9 @@ fn check_clean(root: &Path, groups: &[&Group]) -> Result<()> {
     }
 }
 
-fn of_group(workspace: &Workspace, group: &Group, name: &str, asked: &Asked) -> Result<Found> {
+fn of_group(workspace: &Workspace, group: &Group, name: &str, options: &Options) -> Result<Found> {
     let folder = workspace.target().join("mutants");
-    let mut chosen = asked.choose(group.listed(workspace)?);
+    let mut chosen = options.choose(group.listed(workspace)?);
     // An interrupted run kept nothing itself.
     for number in 0..group.stages.len() {
         keep(&folder, &folder.join(name).join(number.to_string()))?;
@@ -362,7 +355,7 @@ impl Group {
     }
 }
 
-impl Asked {
+impl Options {
     /// The mutants to try, the same on every run.
     fn choose(&self, mut listed: Vec<String>) -> Vec<String> {
         if let Some(most) = self.most {
@@ -735,25 +728,16 @@ mod tests {
     }
 
     #[test]
-    fn only_a_shard_and_packages_are_accepted() {
-        let asked = Asked::parse(&args(&["hip", "--shard", "3/8"])).unwrap();
-        assert!(asked.takes("hip") && !asked.takes("clmgr"));
-        assert_eq!(asked.shard, Some(Shard { place: 3, of: 8 }));
-        let asked = Asked::parse(&args(&["--most", "12"])).unwrap();
-        assert_eq!((asked.most, asked.shard), (Some(12), None));
-        assert!(Asked::parse(&[]).unwrap().takes("clmgr"));
-        for wrong in [
-            &["--shard"][..],
-            &["--shard", "8/8"],
-            &["--shard", "eight"],
-            &["--most"],
-            &["--most", "few"],
-            &["rocblas"],
-            &["--frobnicate"],
-        ] {
-            let error = Asked::parse(&args(wrong)).unwrap_err();
-            assert_eq!(error.status(), 2, "{wrong:?}: {error}");
-        }
+    fn a_package_that_is_not_named_is_left_out_unless_none_is() {
+        let some = |packages: &[&str]| Options {
+            most: None,
+            shard: None,
+            packages: args(packages),
+        };
+        assert!(some(&["hip"]).takes("hip") && !some(&["hip"]).takes("clmgr"));
+        assert!(some(&[]).takes("clmgr"));
+        let shard = Shard::parse("3/8").unwrap();
+        assert_eq!(shard, Shard { place: 3, of: 8 });
     }
 
     #[test]
@@ -793,12 +777,12 @@ mod tests {
         let names = |file: char| (0..40).map(move |n| format!("{file}.rs:{n}:1: delete {n}"));
         let listed: Vec<String> = names('a').chain(names('b')).collect();
         let choose = |most, shard| {
-            let asked = Asked {
+            let options = Options {
                 most,
                 shard,
                 packages: Vec::new(),
             };
-            asked.choose(listed.clone())
+            options.choose(listed.clone())
         };
         assert_eq!(choose(None, None), listed);
         let some = choose(Some(8), None);

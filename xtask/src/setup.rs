@@ -19,7 +19,7 @@ pub use debian::download as download_packages;
 pub use install::remove as remove_folder;
 pub use vulkan::Software as SoftwareVulkan;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::workspace::{Workspace, step};
 
 use std::ffi::OsString;
@@ -36,19 +36,35 @@ enum Wish {
     Named(&'static opencl::Source),
 }
 
+/// One of these at most.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+pub struct Options {
+    /// Install a runtime even if the system has one
+    #[arg(long)]
+    force_local: bool,
+    /// Put Mesa's software Vulkan driver into target/, for the tests of interop::vulkan
+    #[arg(long)]
+    vulkan: bool,
+    /// Install this runtime
+    #[arg(long, value_name = "RUNTIME", value_parser = RUNTIMES)]
+    with: Option<String>,
+}
+
+/// The names of the runtimes that can be installed.
+pub const RUNTIMES: [&str; 2] = ["intel", "pocl"];
+
 /// The task with its options.
-pub fn main(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let wish = match args[..] {
-        [] => Wish::Any,
-        ["--force-local"] => Wish::Local,
-        ["--with", name] => Wish::Named(opencl::source(name)?),
-        ["--vulkan"] => return vulkan::ensure(workspace),
-        _ => {
-            return Err(Error::Usage(format!(
-                "`cargo xtask setup` knows --force-local, --with intel|pocl and --vulkan, got {args:?}"
-            )));
-        }
+pub fn main(workspace: &Workspace, options: &Options) -> Result<()> {
+    let wish = match options {
+        Options { vulkan: true, .. } => return vulkan::ensure(workspace),
+        Options {
+            with: Some(name), ..
+        } => Wish::Named(opencl::source(name)?),
+        Options {
+            force_local: true, ..
+        } => Wish::Local,
+        _ => Wish::Any,
     };
     ensure(workspace, wish)
 }

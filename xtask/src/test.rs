@@ -35,22 +35,46 @@ pub const CRATES: [&str; 5] = [
 /// and so would all that it downloads files with.
 const XTASK: [&str; 2] = ["--package", "xtask"];
 
-/// Runs `cargo test` on the OpenCL runtime that programs find, or first installs and uses the one named by `--opencl NAME`.
-/// All other arguments go to cargo unchanged, and with any of them this program's own tests are left out.
-pub fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    match args {
-        [option, rest @ ..] if option == "--opencl" => {
-            let [name, rest @ ..] = rest else {
-                return Err(Error::Usage("`--opencl` takes intel or pocl".into()));
-            };
-            let driver = setup::runtime(workspace, name)?;
-            run_on(workspace, Some(&driver), rest)
-        }
-        _ => {
-            setup::run(workspace)?;
-            run_on(workspace, None, args)
+/// What to run, on which runtime.
+#[derive(Debug, Default, clap::Args)]
+pub struct Options {
+    /// Install and use this OpenCL runtime, beside the one that programs find; the first option
+    #[arg(long, value_name = "RUNTIME", value_parser = setup::RUNTIMES)]
+    pub opencl: Option<String>,
+    /// Arguments for `cargo test`; with any of them, this program's own tests are left out
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub args: Vec<String>,
+}
+
+/// Runs `cargo test` on the OpenCL runtime that programs find, or on the named one.
+pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    let driver = match &options.opencl {
+        Some(name) => Some(setup::runtime(workspace, name)?),
+        None => setup::run(workspace).map(|()| None)?,
+    };
+    run_on(workspace, driver.as_deref(), &options.args)
+}
+
+/// The tests inside the libraries, and this program's own.
+pub fn libraries(workspace: &Workspace) -> Result<()> {
+    setup::run(workspace)?;
+    let libraries = Command::new(cargo())
+        .args(["test", "--quiet", "--lib"])
+        .args(CRATES)
+        .current_dir(workspace.root())
+        .status();
+    let own = Command::new(cargo())
+        .args(["test", "--quiet"])
+        .args(XTASK)
+        .current_dir(workspace.root())
+        .status();
+    for status in [libraries, own] {
+        let status = status.map_err(|error| Error::io("cannot start cargo", error))?;
+        if !status.success() {
+            return Err(Error::Failed("the tests did not pass, see above".into()));
         }
     }
+    Ok(())
 }
 
 /// With only this OpenCL library, if one is named.

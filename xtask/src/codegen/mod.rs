@@ -78,16 +78,19 @@ pub const PROFILE: [&str; 4] = [
 /// Tells the process that has the parser the releases whose headers are unpacked, and whether OpenCL's are.
 const PREPARED_VARIABLE: &str = "HIPCL_CODEGEN_PREPARED";
 
+/// Whether to write.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct Options {
+    /// Write nothing, and fail on a difference
+    #[arg(long)]
+    pub check: bool,
+}
+
 /// Regenerates the bindings of the workspace at `root`, or with `--check` fails when the checked-in ones differ from what
 /// the headers give.
 ///
 /// A release whose packages have left the archive can only be checked by the committed facts and digests; `--check` says which.
-pub fn run(root: &Path, args: &[String]) -> Result<()> {
-    let check = match args {
-        [] => false,
-        [option] if option == "--check" => true,
-        _ => return Err(format!("`{COMMAND}` takes `--check` or nothing").into()),
-    };
+pub fn run(root: &Path, Options { check }: Options) -> Result<()> {
     let shell = Shell::new()?;
     let work = work_folder(root);
     #[cfg(feature = "codegen")]

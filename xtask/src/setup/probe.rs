@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The hidden task that the child runs.
 pub const CHILD_TASK: &str = "probe-opencl-library";
@@ -95,10 +95,7 @@ fn answer(text: &str) -> Option<std::result::Result<String, String>> {
 }
 
 /// The child's side.
-pub fn child(args: &[String]) -> Result<()> {
-    let [library] = args else {
-        return Err(Error::Usage(format!("{CHILD_TASK} takes one library")));
-    };
+pub fn child(library: &str) -> Result<()> {
     match try_library(library) {
         Ok(found) => println!("usable: {found}"),
         Err(reason) => println!("not usable: {}", reason.replace('\n', " ")),

@@ -26,22 +26,27 @@ use xshell::Shell;
 
 use crate::codegen::{self, Result};
 
+/// What to show; how far each library fills its table if nothing is named.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+pub struct Options {
+    /// Name the functions, too
+    #[arg(long)]
+    verbose: bool,
+    /// Read the libraries' symbol lists anew (downloads gigabytes)
+    #[arg(long)]
+    refresh: bool,
+    /// Two releases: what changed from one to the other, e.g. `6.4 7.2`
+    #[arg(num_args = 2, value_names = ["FROM", "TO"])]
+    releases: Vec<String>,
+}
+
 /// Runs the task.
-pub fn run(root: &Path, args: &[String]) -> Result<()> {
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    match args.as_slice() {
-        [] => print!("{}", report::text(root, false)?),
-        ["--verbose"] => print!("{}", report::text(root, true)?),
-        ["--refresh"] => refresh_lists(root)?,
-        [from, to] if !from.starts_with('-') && !to.starts_with('-') => {
-            print!("{}", compare::run(root, from, to)?);
-        }
-        _ => {
-            return Err(
-                "`cargo xtask symbols` takes `--verbose`, `--refresh`, two releases or nothing"
-                    .into(),
-            );
-        }
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    match options.releases.as_slice() {
+        [from, to] => print!("{}", compare::run(root, from, to)?),
+        _ if options.refresh => refresh_lists(root)?,
+        _ => print!("{}", report::text(root, options.verbose)?),
     }
     Ok(())
 }

@@ -49,66 +49,34 @@ impl Platform {
         let found = Self::ALL
             .into_iter()
             .find(|platform| platform.name() == text);
-        found.ok_or_else(|| {
-            Error::Usage(format!(
-                "no platform named {text:?}; use amd, nvidia or host"
-            ))
-        })
+        found.ok_or_else(|| Error::Usage("not one of amd, nvidia, host".into()))
     }
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Options {
+/// What to run, and where.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Run on this platform; host if none is named
+    #[arg(long, value_parser = Platform::parse, value_name = "amd|nvidia|host")]
     platform: Option<Platform>,
+    /// Pack the suite for a machine without Rust instead of running it
+    #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
+    /// Write report.json and report.txt there
+    #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    limit: Option<Duration>,
+    /// The longest time of a program
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// Run on AMD's emulator, set up in this folder: see docs/src/testing.md
+    #[arg(long, value_name = "DIR", conflicts_with = "bundle")]
     emulated: Option<PathBuf>,
+    /// The GPU that is emulated
+    #[arg(long, value_name = "NAME", requires = "emulated")]
     gpu: Option<String>,
+    /// Run this package only; may be repeated. The jobs belong to hipcl
+    #[arg(long = "package", value_name = "NAME", value_parser = package)]
     packages: Vec<String>,
-}
-
-impl Options {
-    fn parse(args: &[String]) -> Result<Self> {
-        let mut options = Self::default();
-        let mut args = args.iter();
-        while let Some(option) = args.next() {
-            let mut value = || {
-                args.next()
-                    .ok_or_else(|| Error::Usage(format!("{option} wants a value")))
-            };
-            match option.as_str() {
-                "--platform" => options.platform = Some(Platform::parse(value()?)?),
-                "--bundle" => options.bundle = Some(value()?.into()),
-                "--report" => options.report = Some(value()?.into()),
-                "--emulated" => options.emulated = Some(value()?.into()),
-                "--gpu" => options.gpu = Some(value()?.clone()),
-                "--package" => options.packages.push(package(value()?)?),
-                "--limit" => options.limit = Some(seconds(value()?)?),
-                _ => {
-                    return Err(Error::Usage(format!(
-                        "`test-gpu` takes --platform amd|nvidia|host, --bundle DIR, --report DIR, --limit SECONDS, --package NAME, --emulated DIR and --gpu NAME, got {option:?}"
-                    )));
-                }
-            }
-        }
-        options.check_emulated()?;
-        Ok(options)
-    }
-
-    fn check_emulated(&self) -> Result<()> {
-        let amd = self.platform == Some(Platform::Amd);
-        match (&self.emulated, &self.gpu) {
-            (None, None) => Ok(()),
-            (None, Some(_)) => Err(Error::Usage(
-                "--gpu names what is emulated: it goes with --emulated DIR".into(),
-            )),
-            (Some(_), _) if amd && self.bundle.is_none() => Ok(()),
-            (Some(_), _) => Err(Error::Usage(
-                "--emulated goes with --platform amd, and without --bundle".into(),
-            )),
-        }
-    }
 }
 
 fn package(name: &str) -> Result<String> {
@@ -116,24 +84,17 @@ fn package(name: &str) -> Result<String> {
     match known.any(|package| *package == name) {
         true => Ok(name.to_owned()),
         false => Err(Error::Usage(format!(
-            "--package is one of {} or hipcl, got {name:?}",
+            "not one of {}, hipcl",
             plan::PACKAGES.join(", ")
         ))),
     }
 }
 
-fn seconds(text: &str) -> Result<Duration> {
-    match text.parse() {
-        Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
-        _ => Err(Error::Usage(format!(
-            "--limit is what one program may take, in whole seconds from 1 on, got {text:?}"
-        ))),
-    }
-}
-
 /// Builds, then either packs or runs.
-pub fn run(workspace: impl FnOnce() -> Result<Workspace>, args: &[String]) -> Result<()> {
-    let options = Options::parse(args)?;
+pub fn run(workspace: impl FnOnce() -> Result<Workspace>, options: &Options) -> Result<()> {
+    if options.emulated.is_some() && options.platform != Some(Platform::Amd) {
+        return Err(Error::Usage("--emulated goes with --platform amd".into()));
+    }
     let emulator = options
         .emulated
         .as_deref()
@@ -145,20 +106,19 @@ pub fn run(workspace: impl FnOnce() -> Result<Workspace>, args: &[String]) -> Re
         return bundle::pack(&suite, folder);
     }
     let platform = options.platform.unwrap_or(Platform::Host);
-    let report = options
-        .report
-        .unwrap_or_else(|| workspace.target().join("test-gpu"));
+    let by_default = || workspace.target().join("test-gpu");
+    let report = options.report.clone().unwrap_or_else(by_default);
     finish(&suite, platform, &report, options.limit, emulator.as_ref())
 }
 
 /// The entry point for the bundle's script: runs the programs beside it.
-pub fn run_bundle(args: &[String]) -> Result<()> {
-    let options = Options::parse(args)?;
-    let folder = options.bundle.unwrap_or_else(|| PathBuf::from("."));
+pub fn run_bundle(options: &Options) -> Result<()> {
+    let folder = options.bundle.clone().unwrap_or_else(|| PathBuf::from("."));
     let platform = options
         .platform
         .ok_or_else(|| Error::Usage("name the platform: --platform amd|nvidia|host".into()))?;
-    let report = options.report.unwrap_or_else(|| folder.join("report"));
+    let by_default = || folder.join("report");
+    let report = options.report.clone().unwrap_or_else(by_default);
     finish(
         &bundle::unpacked(&folder)?.only(&options.packages),
         platform,
@@ -172,11 +132,11 @@ fn finish(
     suite: &build::Suite,
     platform: Platform,
     folder: &Path,
-    limit: Option<Duration>,
+    limit: Option<u64>,
     emulator: Option<&Emulator>,
 ) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|error| Error::io(folder.display(), error))?;
-    let limit = limit.unwrap_or(match emulator {
+    let limit = limit.map(Duration::from_secs).unwrap_or(match emulator {
         None => run::LIMIT,
         Some(_) => emulated::LIMIT,
     });
@@ -191,36 +151,5 @@ fn finish(
             "the suite did not pass on {}",
             platform.name()
         ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(args: &[&str]) -> Result<Options> {
-        Options::parse(&args.iter().map(|arg| arg.to_string()).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn options_are_read_and_wrong_ones_refused_before_anything_is_built() {
-        let options = parsed(&["--platform", "nvidia", "--bundle", "out"]).unwrap();
-        assert_eq!(options.platform, Some(Platform::Nvidia));
-        assert_eq!(options.bundle, Some("out".into()));
-        let options = parsed(&["--package", "hip", "--package", "hipcl"]).unwrap();
-        assert_eq!(options.packages, ["hip", "hipcl"]);
-        for wrong in [
-            &["--platform", "cuda"][..],
-            &["--platform"],
-            &["--frobnicate"],
-            &["--limit", "0"],
-            &["--limit", "soon"],
-            &["--gpu", "gfx908"],
-            &["--package", "xtask"],
-            &["--emulated", "dir"],
-            &["--platform", "amd", "--emulated", "dir", "--bundle", "out"],
-        ] {
-            assert_eq!(parsed(wrong).unwrap_err().status(), 2, "{wrong:?}");
-        }
     }
 }
