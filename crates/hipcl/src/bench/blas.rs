@@ -4,7 +4,7 @@ use rocblas::{Batch, BatchMut, Handle, Matrix, MatrixMut, Op};
 
 use super::line::{Better, Line};
 use super::peer::{self, Product};
-use super::{Found, Ground, in_turns, per_second, same_result, shapes};
+use super::{Found, Setup, in_turns, per_second, same_result, shapes};
 use crate::{C32, Result};
 
 /// Rows of the square matrices, and how many of them.
@@ -29,16 +29,16 @@ const ON_A_CARD: [(usize, usize); 8] = [
 ];
 const SAMPLES: usize = 15;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let mut found = Found::default();
-    let sizes: &[(usize, usize)] = match ground.bridge.report().platform {
+    let sizes: &[(usize, usize)] = match setup.bridge.report().platform {
         platform::Platform::Host => &ON_HOST,
         _ => &ON_A_CARD,
     };
-    let stream = ground.bridge.stream()?;
-    let peers = peer::products(&ground.bridge, &stream);
+    let stream = setup.bridge.stream()?;
+    let peers = peer::products(&setup.bridge, &stream);
     for &(size, count) in sizes {
-        products(ground, &stream, &peers, size, count, &mut found)?;
+        products(setup, &stream, &peers, size, count, &mut found)?;
     }
     found.notes.extend(peers.missing);
     let best = |line: &Line| line.limit.is_none();
@@ -49,19 +49,19 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
             *line = line.clone().against(fastest, "the best of these");
         }
     }
-    shapes::measure(ground, fastest, &mut found)?;
+    shapes::measure(setup, fastest, &mut found)?;
     Ok(found)
 }
 
 fn products(
-    ground: &Ground,
+    setup: &Setup,
     stream: &hip::Stream,
     peers: &peer::Peers<Product>,
     size: usize,
     count: usize,
     found: &mut Found,
 ) -> Result<()> {
-    let bridge = &ground.bridge;
+    let bridge = &setup.bridge;
     let queue = bridge.queue()?;
     let handle = Handle::new(&bridge.blas()?, stream)?;
     let (one, zero) = (C32::new(1.0, 0.0), C32::default());

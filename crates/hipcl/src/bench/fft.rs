@@ -5,7 +5,7 @@ use interop::Shared;
 
 use super::line::{Better, Line};
 use super::peer::{self, Transform};
-use super::{Found, Ground, in_turns, not_on_stream, per_second, same_result};
+use super::{Found, Setup, in_turns, not_on_stream, per_second, same_result};
 use crate::{C32, Result};
 
 const SIZES: [(usize, usize); 6] = [
@@ -29,27 +29,27 @@ const SAMPLES: usize = 15;
 /// A transform from the first to the second, and the wait for it.
 type Way<'a> = dyn Fn(&Shared<C32>, &mut Shared<C32>) -> Result<()> + 'a;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
-    let bridge = &ground.bridge;
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let bridge = &setup.bridge;
     let limit = interop::measure::bandwidth(bridge)?.limit_gb_s;
     let on_host = bridge.report().platform == platform::Platform::Host;
     let mut found = Found::default();
     let more = ON_A_CARD.into_iter().filter(|_| !on_host);
     for (len, batch) in SIZES.into_iter().chain(more) {
-        transforms(ground, limit, len, batch, &mut found)?;
+        transforms(setup, limit, len, batch, &mut found)?;
     }
     found.notes.dedup();
     Ok(found)
 }
 
 fn transforms(
-    ground: &Ground,
+    setup: &Setup,
     limit: f64,
     len: usize,
     batch: usize,
     found: &mut Found,
 ) -> Result<()> {
-    let bridge = &ground.bridge;
+    let bridge = &setup.bridge;
     let (queue, stream) = (bridge.queue()?, bridge.stream()?);
     let plan = Plan::new(bridge.cl_context(), bridge.programs(), len, batch)?;
     plan.prepare(Direction::Forward)?;

@@ -15,7 +15,7 @@ use platform::Platform;
 
 use super::line::{Better, Line};
 use super::stages::{BYTES, Source, Stages};
-use super::{Found, Ground, per_second, seconds};
+use super::{Found, Setup, per_second, seconds};
 use crate::{Error, Result};
 
 const SLOTS: usize = 8;
@@ -39,12 +39,13 @@ struct Size {
     words: usize,
 }
 
-pub(super) fn measure(ground: &Ground, route: Option<Route>) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let route = setup.options.route;
     let options = Options {
         route,
         ..Options::default()
     };
-    let Bridges { bridges, refused } = Bridge::open_all(&ground.selection, &options)?;
+    let Bridges { bridges, refused } = Bridge::open_all(&setup.selection, &options)?;
     let mut found = Found::default();
     for (ordinal, error) in &refused {
         let note = format!("HIP device {ordinal} takes no part: {error}");
@@ -61,7 +62,7 @@ pub(super) fn measure(ground: &Ground, route: Option<Route>) -> Result<Found> {
                 .collect::<String>()
         )));
     }
-    let size = match ground.bridge.report().platform {
+    let size = match setup.bridge.report().platform {
         Platform::Host => ON_HOST,
         _ => ON_A_CARD,
     };

@@ -3,11 +3,11 @@
 use interop::measure;
 
 use super::line::{Better, Line};
-use super::{Found, Ground, not_on_stream};
+use super::{Found, Setup, not_on_stream};
 use crate::Result;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
-    let bridge = &ground.bridge;
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let bridge = &setup.bridge;
     let (opencl, hip) = measure::launch(bridge)?;
     let waited = f64::midpoint(opencl.waited_us, hip.waited_us);
     let queued = f64::midpoint(opencl.queued_us, hip.queued_us);

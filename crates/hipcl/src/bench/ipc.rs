@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use interop::{Bridge, Carrier, Joint, Link, Listener, PeerError, Route, Shared, measure};
 
 use super::line::{Better, Line};
-use super::{Found, Ground};
+use super::{Found, Setup};
 use crate::{Error, Result};
 
 /// Size of a buffer that is exported repeatedly.
@@ -42,8 +42,8 @@ pub struct Peer {
     path: PathBuf,
 }
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
-    let bridge = &ground.bridge;
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let bridge = &setup.bridge;
     let socket_us = socket_us()?;
     let own = measure::bandwidth(bridge)?;
     let mut found = Found::default();

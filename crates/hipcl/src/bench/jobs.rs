@@ -3,7 +3,7 @@
 use interop::Bridge;
 
 use super::line::{Better, Line};
-use super::{Found, Ground};
+use super::{Found, Setup};
 use crate::presets::{Common, Kernels, Launch, Outcome, Waits, capon, gps};
 use crate::timing::Rates;
 use crate::{Error, Result};
@@ -14,8 +14,8 @@ const RUNS: usize = 3;
 /// A job with these options of all jobs.
 type Run<'a> = &'a dyn Fn(&Common, Launch) -> Result<Outcome>;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
-    let bridge = &ground.bridge;
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let bridge = &setup.bridge;
     let on_host = bridge.report().platform == platform::Platform::Host;
     let gps = gps_options(on_host);
     let capon = capon_options(on_host);

@@ -3,11 +3,11 @@
 use interop::measure::{self, LaunchCost, StreamLaunchCost};
 
 use super::line::{Better, Line};
-use super::{Found, Ground, not_on_stream};
+use super::{Found, Setup, not_on_stream};
 use crate::Result;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
-    let (opencl, hip) = measure::launch(&ground.bridge)?;
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let (opencl, hip) = measure::launch(&setup.bridge)?;
     let mut found = Found::default();
     for (api, cost) in [("OpenCL", opencl), ("HIP", hip)] {
         let LaunchCost {
@@ -40,7 +40,7 @@ pub(super) fn measure(ground: &Ground) -> Result<Found> {
             ),
         );
     }
-    match measure::launch_on_stream(&ground.bridge) {
+    match measure::launch_on_stream(&setup.bridge) {
         Ok(cost) => on_stream(&cost, &hip, &mut found),
         Err(why) => found.notes.push(not_on_stream(&why)),
     }

@@ -1,47 +1,19 @@
 //! `hipcl bench`: figures of this machine, each held against what limits it.
 //!
-//! | module | what it measures |
+//! [`What`] lists the measurements, one in each module of the same name. The other modules:
+//!
+//! | module | what |
 //! |---|---|
-//! | `handoff` | passing a buffer from one API to the other, by grade |
-//! | `routes` | the bandwidth of each route's memory, by API |
-//! | `staging` | what a change of side costs without sharing |
-//! | `pipeline` | blocks through upload, OpenCL, HIP and download, by number of slots |
-//! | `jobs` | `pipeline gps` and `capon`: OpenCL's kernels on a queue, on one stream, and as graphs |
-//! | `note` | four small kernels: strictly alternating, and with data sets in flight |
-//! | `svm` | the four small kernels on four kinds of memory, beside what is predicted |
-//! | `stream` | blocks that arrive like a network's, through pinned memory |
-//! | `ipc` | memory of another process: getting it, taking turns, its bandwidth |
-//! | `gpus` | `peers`: one stream of blocks over several GPUs, and copies between them |
-//! | `soak` | memory, descriptors and threads over a long run |
-//! | `launch` | empty kernels |
-//! | `blas`, `solver`, `fft` | products, inverses and transforms on shared memory |
-//! | `pool`, `cache` | memory kept for the next request, programs kept compiled |
+//! | `shapes` | products of the shapes that jobs have, for `blas` |
 //! | `stages` | an OpenCL and a HIP stage for blocks, as `stream` and `gpus` have them |
 //! | `peer` | others' libraries, called raw, to measure against |
 //! | `line`, `report` | one figure; the table, the JSON, the comparison |
 
-mod blas;
-mod cache;
-mod fft;
-mod gpus;
-mod handoff;
-pub mod ipc;
-mod jobs;
-mod launch;
 pub mod line;
-mod note;
 mod peer;
-mod pipeline;
-mod pool;
 pub mod report;
-mod routes;
 mod shapes;
-mod soak;
-mod solver;
 mod stages;
-mod staging;
-mod stream;
-mod svm;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -55,43 +27,63 @@ use crate::{C32, Error, Result, cli};
 use line::Line;
 use report::Report;
 
-/// What to measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum What {
+/// Declares each measurement: what it says of itself, its name on the command line in capitals, and its module, whose `measure` takes
+/// the figures.
+macro_rules! measurements {
+    ($($(#[$about:meta])+ $name:ident = $visible:vis mod $module:ident;)+) => {
+        $($visible mod $module;)+
+
+        /// What to measure.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+        pub enum What {
+            $($(#[$about])+ $name,)+
+        }
+
+        impl What {
+            fn measure(self, setup: &Setup) -> Result<Found> {
+                match self {
+                    $(Self::$name => $module::measure(setup),)+
+                }
+            }
+        }
+    };
+}
+
+measurements! {
     /// Passing a buffer from one API to the other.
-    Handoff,
+    Handoff = mod handoff;
     /// Bandwidth of each route's memory.
-    Routes,
+    Routes = mod routes;
     /// A change of side by copying.
-    Staging,
+    Staging = mod staging;
     /// Blocks through stages that overlap.
-    Pipeline,
+    Pipeline = mod pipeline;
     /// The jobs gps and capon: OpenCL's kernels on a queue, on one stream, and as graphs.
-    Jobs,
+    Jobs = mod jobs;
     /// Four small kernels: strictly alternating, and with data sets in flight.
-    Note,
+    Note = mod note;
     /// The four small kernels on fine and coarse shared virtual memory, on the latter in a context of two devices, and on HIP's memory.
-    Svm,
+    Svm = mod svm;
     /// Blocks that arrive like a network's, through pinned memory.
-    Stream,
-    /// Memory of another process.
-    Ipc,
+    Stream = mod stream;
+    /// Memory of another process: getting it, taking turns, its bandwidth.
+    Ipc = pub mod ipc;
     /// Blocks divided between all GPUs, against one of them, and copies from GPU to GPU.
-    Peers,
+    Peers = mod gpus;
     /// Memory, descriptors and threads over a long run.
-    Soak,
+    Soak = mod soak;
     /// Empty kernels.
-    Launch,
+    Launch = mod launch;
     /// Matrix products on shared memory.
-    Blas,
+    Blas = mod blas;
     /// Hermitian inverses on shared memory, one and many at once.
-    Solver,
+    Solver = mod solver;
     /// Fourier transforms on shared memory.
-    Fft,
+    Fft = mod fft;
     /// Memory kept for the next request.
-    Pool,
+    Pool = mod pool;
     /// Programs kept compiled.
-    Cache,
+    Cache = mod cache;
 }
 
 impl What {
@@ -102,9 +94,6 @@ impl What {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
-
-/// Iterations of `soak`.
-const SOAK: u32 = 1_000_000;
 
 /// Options of `hipcl bench`.
 #[derive(clap::Args, Clone, Debug)]
@@ -127,12 +116,13 @@ pub struct Options {
 }
 
 /// What a measurement needs.
-struct Ground {
+struct Setup {
+    options: Options,
     selection: Selection,
     bridge: Bridge,
 }
 
-impl Ground {
+impl Setup {
     fn on_route(&self, route: Route) -> Result<Bridge> {
         let options = interop::Options {
             route: Some(route),
@@ -199,33 +189,19 @@ fn measure(options: &Options) -> Result<Report> {
     };
     let bridge = Bridge::open(&selection, &interop_options)?;
     let first_calls = bridge.warm_up()?;
-    let ground = Ground { selection, bridge };
-    let mut found = match options.what {
-        What::Handoff => handoff::measure(&ground),
-        What::Routes => routes::measure(&ground),
-        What::Staging => staging::measure(&ground),
-        What::Pipeline => pipeline::measure(&ground),
-        What::Jobs => jobs::measure(&ground),
-        What::Note => note::measure(&ground),
-        What::Svm => svm::measure(&ground),
-        What::Stream => stream::measure(&ground),
-        What::Ipc => ipc::measure(&ground),
-        What::Peers => gpus::measure(&ground, options.route),
-        What::Soak => soak::measure(&ground, options.iterations.unwrap_or(SOAK) as usize),
-        What::Launch => launch::measure(&ground),
-        What::Blas => blas::measure(&ground),
-        What::Solver => solver::measure(&ground),
-        What::Fft => fft::measure(&ground),
-        What::Pool => pool::measure(&ground),
-        What::Cache => cache::measure(&ground),
-    }?;
+    let setup = Setup {
+        options: options.clone(),
+        selection,
+        bridge,
+    };
+    let mut found = options.what.measure(&setup)?;
     if cfg!(debug_assertions) {
         let note = "a development build, whose host times are too long; measure with `cargo build --release --package hipcl`";
         found.notes.push(note.to_owned());
     }
     Report::new(
         options.what,
-        &ground.bridge,
+        &setup.bridge,
         found.lines,
         &first_calls,
         found.notes,

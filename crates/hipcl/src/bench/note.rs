@@ -3,7 +3,7 @@
 use interop::Bridge;
 
 use super::line::{Better, Line};
-use super::{Found, Ground};
+use super::{Found, Setup};
 use crate::presets::note::{self, in_flight};
 use crate::presets::{Common, Kernels, Launch, Outcome, Waits};
 use crate::{Error, Result};
@@ -14,8 +14,8 @@ const RUNS: usize = 5;
 const ON_A_CARD: usize = 640;
 const ON_HOST: usize = 16;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
-    let bridge = &ground.bridge;
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let bridge = &setup.bridge;
     let limit_gb_s = interop::measure::bandwidth(bridge)?.limit_gb_s;
     let samples = note::Options::default().samples;
     let limit_ms = |bytes: u64| bytes as f64 / limit_gb_s / 1e6;

@@ -4,7 +4,7 @@ use hip::LaunchConfig;
 use interop::{Pipeline, Slot};
 
 use super::line::{Better, Line};
-use super::{Found, Ground};
+use super::{Found, Setup};
 use crate::{Error, Result};
 
 type Element = [f32; 4];
@@ -15,8 +15,8 @@ const BLOCKS: usize = 24;
 const SLOTS: [usize; 4] = [1, 2, 3, 4];
 const RUNS: usize = 5;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
-    let bridge = &ground.bridge;
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let bridge = &setup.bridge;
     let opencl = bridge
         .programs()
         .get(include_str!("../../kernels/bench.cl"), "")?

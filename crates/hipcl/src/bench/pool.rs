@@ -3,7 +3,7 @@
 use clmgr::{BufferStrategy, MemoryPool, SvmBuffer};
 
 use super::line::{Better, Line};
-use super::{Found, Ground, seconds};
+use super::{Found, Setup, seconds};
 use crate::Result;
 
 const SIZES: [(&str, usize); 3] = [("4 KiB", 4 << 10), ("1 MiB", 1 << 20), ("64 MiB", 64 << 20)];
@@ -11,8 +11,8 @@ const SAMPLES: usize = 200;
 /// Requests in one sample: one takes less than the clock's resolution.
 const REQUESTS: usize = 16;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
-    let bridge = &ground.bridge;
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let bridge = &setup.bridge;
     let (context, queue) = (bridge.cl_context(), bridge.queue()?);
     let mut found = Found::default();
     for (size, bytes) in SIZES {

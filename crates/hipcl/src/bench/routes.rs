@@ -3,15 +3,15 @@
 use interop::{Route, measure};
 
 use super::line::{Better, Line};
-use super::{Found, Ground};
+use super::{Found, Setup};
 use crate::Result;
 
 const RUNS: usize = 5;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let mut found = Found::default();
     for route in Route::ALL {
-        let bridge = match ground.on_route(route) {
+        let bridge = match setup.on_route(route) {
             Ok(bridge) => bridge,
             Err(error) => {
                 found.notes.push(format!("{route}: {}", error.one_line()));

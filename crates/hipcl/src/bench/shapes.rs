@@ -4,7 +4,7 @@ use hip::DeviceBuffer;
 use rocblas::{Batch, BatchMut, Fill, Handle, Matrix, MatrixMut, Op};
 
 use super::line::{Better, Line};
-use super::{Found, Ground, seconds};
+use super::{Found, Setup, seconds};
 use crate::{C32, Result};
 
 const SAMPLES: usize = 15;
@@ -20,12 +20,12 @@ const SEGMENTS: [usize; 2] = [1024, 64];
 const PARTS: [usize; 4] = [4, 8, 16, 32];
 
 /// Adds their times to `found`, held against the memory's bandwidth in GB/s and the rate of a large product in GFLOP/s.
-pub(super) fn measure(ground: &Ground, gflop_s: f64, found: &mut Found) -> Result<()> {
-    let on_host = matches!(ground.bridge.report().platform, platform::Platform::Host);
+pub(super) fn measure(setup: &Setup, gflop_s: f64, found: &mut Found) -> Result<()> {
+    let on_host = matches!(setup.bridge.report().platform, platform::Platform::Host);
     let bench = Bench {
-        ground,
-        stream: ground.bridge.stream()?,
-        gb_s: interop::measure::bandwidth_briefly(&ground.bridge)?.limit_gb_s,
+        setup,
+        stream: setup.bridge.stream()?,
+        gb_s: interop::measure::bandwidth_briefly(&setup.bridge)?.limit_gb_s,
         gflop_s,
     };
     bench.fine_doppler(SUB_INTERVALS[usize::from(on_host)], found)?;
@@ -33,7 +33,7 @@ pub(super) fn measure(ground: &Ground, gflop_s: f64, found: &mut Found) -> Resul
 }
 
 struct Bench<'a> {
-    ground: &'a Ground,
+    setup: &'a Setup,
     stream: hip::Stream,
     gb_s: f64,
     gflop_s: f64,
@@ -44,7 +44,7 @@ impl Bench<'_> {
         let number = |i: usize| C32::new((i % 17) as f32 - 8.0, (i % 13) as f32 - 6.0);
         let numbers: Vec<_> = (0..len).map(number).collect();
         Ok(self
-            .ground
+            .setup
             .bridge
             .hip_device()
             .alloc_from(&self.stream, &numbers)?)
@@ -59,7 +59,7 @@ impl Bench<'_> {
 
     fn fine_doppler(&self, sub_intervals: usize, found: &mut Found) -> Result<()> {
         let stream = &self.stream;
-        let handle = Handle::new(&self.ground.bridge.blas()?, stream)?;
+        let handle = Handle::new(&self.setup.bridge.blas()?, stream)?;
         let (one, zero) = (C32::new(1.0, 0.0), C32::default());
         let len = DELAYS * COLUMNS * sub_intervals;
         let a = self.memory(len)?;
@@ -92,7 +92,7 @@ impl Bench<'_> {
 
     fn covariance(&self, segments: usize, found: &mut Found) -> Result<()> {
         let stream = &self.stream;
-        let handle = Handle::new(&self.ground.bridge.blas()?, stream)?;
+        let handle = Handle::new(&self.setup.bridge.blas()?, stream)?;
         let (n, each) = (ELEMENTS, ELEMENTS * ELEMENTS);
         let z = self.memory(n * segments)?;
         let bytes = (n * segments + each) * size_of::<C32>();

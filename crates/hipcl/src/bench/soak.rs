@@ -7,7 +7,7 @@
 use interop::{Bridge, Pipeline, Shared};
 
 use super::line::{Better, Line};
-use super::{Found, Ground};
+use super::{Found, Setup};
 use crate::{Error, Result};
 
 /// Small, so that what is not freed shows before the device is full.
@@ -28,8 +28,12 @@ struct Held {
     threads: f64,
 }
 
-pub(super) fn measure(ground: &Ground, iterations: usize) -> Result<Found> {
-    let bridge = &ground.bridge;
+/// Iterations unless a number is asked for.
+const ITERATIONS: u32 = 1_000_000;
+
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let iterations = setup.options.iterations.unwrap_or(ITERATIONS) as usize;
+    let bridge = &setup.bridge;
     let part = (iterations / LOOKS).max(SLOTS);
     let mut places = (0..SLOTS)
         .map(|_| Ok(bridge.alloc::<f32>(ELEMENTS)?))

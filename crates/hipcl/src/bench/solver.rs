@@ -5,7 +5,7 @@ use interop::solver::{self, Mirror};
 use rocblas::{Fill, Handle, Op};
 
 use super::line::{Better, Line};
-use super::{Found, Ground, seconds};
+use super::{Found, Setup, seconds};
 use crate::{C32, Error, Result};
 use std::time::Instant;
 
@@ -18,20 +18,20 @@ const SAMPLES: usize = 15;
 /// The permitted error in the product of an inverse with its matrix, in single precision.
 const TOLERANCE: f64 = 1e-3;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
-    let counts: &[usize] = match ground.bridge.report().platform {
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let counts: &[usize] = match setup.bridge.report().platform {
         platform::Platform::Host => &ON_HOST,
         _ => &ON_A_CARD,
     };
     let mut found = Found::default();
     for &count in counts {
-        found.lines.push(inverses(ground, count)?);
+        found.lines.push(inverses(setup, count)?);
     }
     Ok(found)
 }
 
-fn inverses(ground: &Ground, count: usize) -> Result<Line> {
-    let bridge = &ground.bridge;
+fn inverses(setup: &Setup, count: usize) -> Result<Line> {
+    let bridge = &setup.bridge;
     let (queue, stream) = (bridge.queue()?, bridge.stream()?);
     let handle = Handle::new(&bridge.blas()?, &stream)?;
     let mirror = Mirror::new(bridge.hip_device())?;

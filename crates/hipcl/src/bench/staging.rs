@@ -3,7 +3,7 @@
 use interop::{Bridge, Category, Route};
 
 use super::line::{Better, Line};
-use super::{Found, Ground, per_second, seconds};
+use super::{Found, Setup, per_second, seconds};
 use crate::Result;
 
 const SIZES: [(&str, usize); 4] = [
@@ -15,17 +15,17 @@ const SIZES: [(&str, usize); 4] = [
 const ON_A_CARD: (&str, usize) = ("1 GiB", 1 << 30);
 const SAMPLES: usize = 20;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
-    let staged = ground.on_route(Route::Staging)?;
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let staged = setup.on_route(Route::Staging)?;
     staged
         .meter()
-        .count_as(Category::Control, || compare(ground, &staged))
+        .count_as(Category::Control, || compare(setup, &staged))
 }
 
-fn compare(ground: &Ground, staged: &Bridge) -> Result<Found> {
+fn compare(setup: &Setup, staged: &Bridge) -> Result<Found> {
     let (queue, stream) = (staged.queue()?, staged.stream()?);
     let mut found = Found::default();
-    let on_host = ground.bridge.report().platform == platform::Platform::Host;
+    let on_host = setup.bridge.report().platform == platform::Platform::Host;
     let more = (!on_host).then_some(ON_A_CARD);
     for (size, bytes) in SIZES.into_iter().chain(more) {
         let mut buffer = staged.alloc::<u8>(bytes)?;
@@ -58,13 +58,13 @@ fn compare(ground: &Ground, staged: &Bridge) -> Result<Found> {
         let staging_us = Line::of("", "us", Better::Lower, microseconds(&both_ways)).value;
         found
             .lines
-            .push(shared(ground, size, bytes)?.against(staging_us, "the same by staging"));
+            .push(shared(setup, size, bytes)?.against(staging_us, "the same by staging"));
     }
     Ok(found)
 }
 
-fn shared(ground: &Ground, size: &str, bytes: usize) -> Result<Line> {
-    let bridge = &ground.bridge;
+fn shared(setup: &Setup, size: &str, bytes: usize) -> Result<Line> {
+    let bridge = &setup.bridge;
     let (queue, stream) = (bridge.queue()?, bridge.stream()?);
     let mut buffer = bridge.alloc::<u8>(bytes)?;
     let both_ways = seconds(SAMPLES, || {

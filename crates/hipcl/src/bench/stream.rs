@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::line::{Better, Line};
 use super::stages::{BYTES, Run, Source, Stages};
-use super::{Found, Ground};
+use super::{Found, Setup};
 use crate::Result;
 
 const SLOTS: [usize; 4] = [1, 2, 4, 8];
@@ -18,9 +18,9 @@ const RUNS: usize = 5;
 const ON_HOST: usize = 16;
 const ON_A_CARD: usize = 400;
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
-    let stages = Stages::new(&ground.bridge)?;
-    let on_host = ground.bridge.report().platform == platform::Platform::Host;
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
+    let stages = Stages::new(&setup.bridge)?;
+    let on_host = setup.bridge.report().platform == platform::Platform::Host;
     let blocks = if on_host { ON_HOST } else { ON_A_CARD };
     let limit = stages.upload_limit()?;
     let mut found = Found::default();

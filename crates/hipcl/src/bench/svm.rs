@@ -4,7 +4,7 @@
 use interop::{Bridge, Route};
 
 use super::line::{Better, Line};
-use super::{Found, Ground};
+use super::{Found, Setup};
 use crate::presets::note::{self, two_devices};
 use crate::presets::{Common, Kernels, Launch, Outcome};
 use crate::{Error, Result};
@@ -46,22 +46,22 @@ const KINDS: [Kind; 4] = [
     },
 ];
 
-pub(super) fn measure(ground: &Ground) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let mut found = Found::default();
-    let on_mi100 = ground.bridge.hip_device().arch()?.starts_with("gfx908");
+    let on_mi100 = setup.bridge.hip_device().arch()?.starts_with("gfx908");
     let bytes = note::traffic(note::Options::default().samples);
     // where there is no prediction, the traffic at the speed that the memory was measured to have
     let limit_gb_s = match on_mi100 {
         true => None,
-        false => Some(interop::measure::bandwidth(&ground.bridge)?.limit_gb_s),
+        false => Some(interop::measure::bandwidth(&setup.bridge)?.limit_gb_s),
     };
     for kind in &KINDS {
         let outcome = match kind.route {
-            Some(route) => match ground.on_route(route) {
+            Some(route) => match setup.on_route(route) {
                 Ok(bridge) => on_route(&bridge).map(Ok),
                 Err(error) => Ok(Err(error.one_line())),
             },
-            None => in_two(ground),
+            None => in_two(setup),
         }?;
         let (times, place) = match outcome {
             Ok(measured) => measured,
@@ -130,12 +130,12 @@ fn on_route(bridge: &Bridge) -> Result<(Vec<f64>, String)> {
     Err(wrong())
 }
 
-fn in_two(ground: &Ground) -> Result<Measured> {
-    if ground.selection.platform() == platform::Platform::Nvidia {
+fn in_two(setup: &Setup) -> Result<Measured> {
+    if setup.selection.platform() == platform::Platform::Nvidia {
         return Ok(Err("OpenCL and CUDA are two contexts on the GPU".into()));
     }
-    let bridge = &ground.bridge;
-    let foreign = ground.selection.tables().foreign;
+    let bridge = &setup.bridge;
+    let foreign = setup.selection.tables().foreign;
     let samples = note::Options::default().samples;
     Ok(
         match two_devices::run(bridge, foreign, samples, ITERATIONS)? {
