@@ -13,39 +13,39 @@ use crate::setup;
 use crate::test;
 use crate::workspace::{Workspace, cargo, seconds, step};
 
-/// One run of `hipcl pipeline`: the preset and the options that keep it short.
+/// One run of `hipcl pipeline`: the job and the options that keep it short.
 struct Job {
-    preset: &'static str,
+    name: &'static str,
     options: &'static [&'static str],
     about: &'static str,
 }
 
 const JOBS: [Job; 3] = [
     Job {
-        preset: "note",
+        name: "note",
         options: &["--iterations", "5"],
         about: "four pointwise kernels over one shared buffer",
     },
     Job {
-        preset: "capon",
+        name: "capon",
         options: &["--iterations", "3"],
         about: "direction finding with a 341-element array",
     },
     Job {
-        preset: "gps",
+        name: "gps",
         options: &["--generate"],
         about: "GPS acquisition over all 32 satellites",
     },
 ];
 
 struct Done {
-    preset: &'static str,
+    name: &'static str,
     took: Duration,
     report: Value,
     picture: PathBuf,
 }
 
-/// Sets up, builds, runs the presets and sums them up.
+/// Sets up, builds, runs the jobs and sums them up.
 pub fn run(workspace: &Workspace) -> Result<()> {
     setup::run(workspace)?;
     step("build hipcl", || {
@@ -68,7 +68,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     let started = Instant::now();
     let mut done = Vec::new();
     for job in &JOBS {
-        println!("==> hipcl pipeline {}: {}", job.preset, job.about);
+        println!("==> hipcl pipeline {}: {}", job.name, job.about);
         done.push(run_job(job, &program, &folder)?);
         println!();
     }
@@ -86,11 +86,11 @@ pub fn run(workspace: &Workspace) -> Result<()> {
 }
 
 fn run_job(job: &Job, program: &Path, folder: &Path) -> Result<Done> {
-    let json = folder.join(format!("{}.json", job.preset));
-    let picture = folder.join(format!("{}.png", job.preset));
+    let json = folder.join(format!("{}.json", job.name));
+    let picture = folder.join(format!("{}.png", job.name));
     let started = Instant::now();
     let status = Command::new(program)
-        .args(["pipeline", job.preset])
+        .args(["pipeline", job.name])
         .args(job.options)
         .arg("--json")
         .arg(&json)
@@ -101,7 +101,7 @@ fn run_job(job: &Job, program: &Path, folder: &Path) -> Result<Done> {
     if !status.success() {
         return Err(Error::Failed(format!(
             "`hipcl pipeline {}` ended with {status}, see above; `{} doctor` tells what was found",
-            job.preset,
+            job.name,
             program.display()
         )));
     }
@@ -109,18 +109,18 @@ fn run_job(job: &Job, program: &Path, folder: &Path) -> Result<Done> {
     let report = serde_json::from_str(&text)
         .map_err(|error| Error::Failed(format!("{}: {error}", json.display())))?;
     Ok(Done {
-        preset: job.preset,
+        name: job.name,
         took: started.elapsed(),
         report,
         picture,
     })
 }
 
-/// One row per preset, columns as wide as their widest cell.
+/// One row per job, columns as wide as their widest cell.
 fn table(done: &[Done]) -> String {
     let mut rows = vec![
         [
-            "preset",
+            "job",
             "platform",
             "route",
             "OpenCL ms",
@@ -136,7 +136,7 @@ fn table(done: &[Done]) -> String {
     for job in done {
         let report = &job.report;
         rows.push([
-            job.preset.to_string(),
+            job.name.to_string(),
             text(&report["platform"]),
             text(&report["route"]),
             milliseconds(report, "opencl"),
@@ -220,7 +220,7 @@ mod tests {
             "satellites": [{"prn": 3}, {"prn": 9}],
         });
         let table = table(&[Done {
-            preset: "gps",
+            name: "gps",
             took: Duration::from_millis(2500),
             report,
             picture: "gps.png".into(),
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn a_report_that_does_not_say_verified_is_not_shown_as_verified() {
         let table = table(&[Done {
-            preset: "note",
+            name: "note",
             took: Duration::ZERO,
             report: serde_json::json!({"verified": "yes"}),
             picture: "note.png".into(),

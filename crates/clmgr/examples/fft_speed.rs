@@ -4,7 +4,7 @@
 //!
 //! | argument | meaning |
 //! |---|---|
-//! | `LENxBATCH` | measures this size; the presets' sizes if none is given |
+//! | `LENxBATCH` | measures this size; the jobs' sizes if none is given |
 //! | `powers=MIB` | measures 2^12 to 2^22, this much data each |
 //! | `way=WAY` | for the sizes behind it: `auto`, `local`, `registers`, `stages:HEIGHTxWIDTH`, … |
 //! | `values=N`, `columns=N`, `whole=0` or `1`, `options=TEXT` | [`Tuning`], likewise; the options must not change what the kernels access |

@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use interop::Route;
 
 use crate::error::one_line;
-use crate::pipeline::{self, Preset, Request};
-use crate::presets::{Common, capon, gps, note};
+use crate::jobs::{Common, capon, gps, note};
+use crate::pipeline::{self, Job, Request};
 use crate::timing::ApiName;
 use crate::{Error, Result, bench, doctor};
 
@@ -85,7 +85,7 @@ struct Run {
     /// Copy instead of sharing, for comparison (the same as --route staging).
     #[arg(long)]
     staging: bool,
-    /// Timed iterations (the preset's own number if not given).
+    /// Timed iterations (the job's own number if not given).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     iterations: Option<u32>,
     /// Write the report to this file.
@@ -114,7 +114,7 @@ enum Api {
 }
 
 impl Run {
-    fn request(self, preset: Preset) -> Request {
+    fn request(self, job: Job) -> Request {
         let route = if self.staging {
             Some(Route::Staging)
         } else {
@@ -130,7 +130,7 @@ impl Run {
             }),
         };
         Request {
-            preset,
+            job,
             common,
             json: self.json,
             plot: self.plot,
@@ -162,9 +162,9 @@ fn execute(command: Command) -> Result<ExitCode> {
         }
         Command::Bench(options) => return bench::main(&options),
         Command::BenchPeer(peer) => return peer.run(),
-        Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Preset::Gps(options)),
-        Command::Pipeline(Pipeline::Capon { run, options }) => run.request(Preset::Capon(options)),
-        Command::Pipeline(Pipeline::Note { run, options }) => run.request(Preset::Note(options)),
+        Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Job::Gps(options)),
+        Command::Pipeline(Pipeline::Capon { run, options }) => run.request(Job::Capon(options)),
+        Command::Pipeline(Pipeline::Note { run, options }) => run.request(Job::Note(options)),
     };
     let report = pipeline::run(&request)?;
     print(&report.to_string())?;

@@ -3,8 +3,8 @@
 //! | module | what it owns |
 //! |---|---|
 //! | [`cli`] | the command line: what it accepts and what it returns to the shell |
-//! | [`pipeline`] | one run of a preset: open the bridge, run, judge, report, draw |
-//! | [`presets`] | the three jobs: `gps`, `capon`, `note` |
+//! | [`pipeline`] | one run of a job: open the bridge, run, judge, report, draw |
+//! | [`jobs`] | the three jobs: `gps`, `capon`, `note` |
 //! | [`input`] | sample files |
 //! | [`mod@bench`] | figures of this machine, each held against what limits it |
 //! | [`doctor`] | what was found on this machine and which routes work |
@@ -15,12 +15,12 @@ pub mod cli;
 pub mod doctor;
 pub mod error;
 pub mod input;
+pub mod jobs;
 mod npy;
 pub mod outcome;
 pub mod output;
 pub mod pipeline;
 pub mod plot;
-pub mod presets;
 pub mod report;
 pub mod timing;
 

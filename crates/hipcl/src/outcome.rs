@@ -1,4 +1,4 @@
-//! What a preset returns: numbers to judge, and what to draw.
+//! What a job returns: numbers to judge, and what to draw.
 
 use interop::{Counts, Residency, Route};
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub enum Kernels {
     Queue,
 }
 
-/// The result of a preset.
+/// The result of a job.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Route of the shared data sets.
@@ -52,7 +52,7 @@ pub struct Outcome {
     pub copies: Counts,
     /// Data-set bytes that the route itself has to copy inside the timed loop: 0 on a direct route, the hand-offs' traffic on `Staging`.
     pub expected_copies_bytes: u64,
-    /// Largest error against the double-precision reference, relative to the largest reference value unless the preset's documentation
+    /// Largest error against the double-precision reference, relative to the largest reference value unless the job's documentation
     /// says otherwise.
     pub max_rel_error: f64,
     /// The limit for `max_rel_error`.

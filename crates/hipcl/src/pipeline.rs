@@ -1,17 +1,17 @@
-//! One run of a preset: open the bridge, run, judge, report, draw.
+//! One run of a job: open the bridge, run, judge, report, draw.
 
 use std::path::{Path, PathBuf};
 
 use interop::Bridge;
 
+use crate::jobs::{Common, capon, gps, note};
 use crate::output::OutputFile;
-use crate::presets::{Common, capon, gps, note};
 use crate::report::Report;
 use crate::{Error, Result, plot};
 
 /// Which job to run, with its options.
 #[derive(Clone, Debug)]
-pub enum Preset {
+pub enum Job {
     /// GPS L1 C/A acquisition.
     Gps(gps::Options),
     /// Array direction finding.
@@ -20,7 +20,7 @@ pub enum Preset {
     Note(note::Options),
 }
 
-impl Preset {
+impl Job {
     /// The name on the command line.
     pub fn name(&self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Preset {
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The job.
-    pub preset: Preset,
+    pub job: Job,
     /// The options that all jobs share.
     pub common: Common,
     /// Where to write the report as JSON.
@@ -69,10 +69,10 @@ pub fn run(request: &Request) -> Result<Report> {
         return Err(both_name(json.path()));
     }
 
-    match &request.preset {
-        Preset::Gps(options) => options.check()?,
-        Preset::Capon(options) => options.check()?,
-        Preset::Note(_) => {}
+    match &request.job {
+        Job::Gps(options) => options.check()?,
+        Job::Capon(options) => options.check()?,
+        Job::Note(_) => {}
     }
     let selection = platform::select()?;
     let options = interop::Options {
@@ -80,10 +80,10 @@ pub fn run(request: &Request) -> Result<Report> {
         ..Default::default()
     };
     let bridge = Bridge::open(&selection, &options)?;
-    let outcome = match &request.preset {
-        Preset::Gps(options) => gps::run(&bridge, &request.common, options)?,
-        Preset::Capon(options) => capon::run(&bridge, &request.common, options)?,
-        Preset::Note(options) => note::run(&bridge, &request.common, options)?,
+    let outcome = match &request.job {
+        Job::Gps(options) => gps::run(&bridge, &request.common, options)?,
+        Job::Capon(options) => capon::run(&bridge, &request.common, options)?,
+        Job::Note(options) => note::run(&bridge, &request.common, options)?,
     };
     // after the job: a user with bad input need not wait for it
     let bandwidth = interop::measure::bandwidth(&bridge)?;
@@ -94,7 +94,7 @@ pub fn run(request: &Request) -> Result<Report> {
     let handoff = interop::measure::handoff(&bridge)?;
     let platform = selection.platform().to_string();
     let report = Report::new(
-        request.preset.name(),
+        request.job.name(),
         &platform,
         &bridge,
         &outcome,

@@ -14,8 +14,8 @@ use crate::timing::{Limit, Rates, Stage};
 /// Everything a run reports; the names of the fields are the keys of the JSON file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The preset: "gps", "capon" or "note".
-    pub preset: String,
+    /// The job: "gps", "capon" or "note".
+    pub job: String,
     /// The platform behind HIP: "amd", "nvidia" or "host".
     pub platform: String,
     /// Name of the HIP device.
@@ -83,7 +83,7 @@ impl Report {
     /// # Errors
     /// The devices' names can't be queried.
     pub fn new(
-        preset: &str,
+        job: &str,
         platform: &str,
         bridge: &Bridge,
         outcome: &Outcome,
@@ -93,7 +93,7 @@ impl Report {
     ) -> Result<Self> {
         let (kernels, kernels_why) = outcome.kernels.clone();
         Ok(Self {
-            preset: preset.to_owned(),
+            job: job.to_owned(),
             platform: platform.to_owned(),
             hip_device: bridge.hip_device().name()?,
             opencl_device: bridge.cl_device().name().trim().to_owned(),
@@ -145,7 +145,7 @@ impl Report {
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut line = |name: &str, value: &dyn Display| writeln!(f, "{name:<16}{value}");
-        line("preset", &self.preset)?;
+        line("job", &self.job)?;
         line("platform", &self.platform)?;
         line("hip device", &self.hip_device)?;
         line("opencl device", &self.opencl_device)?;
@@ -352,7 +352,7 @@ mod tests {
 
     fn sample() -> Report {
         Report {
-            preset: "capon".into(),
+            job: "capon".into(),
             platform: "host".into(),
             hip_device: "h".into(),
             opencl_device: "c".into(),
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_without_findings_writes_no_empty_lists() {
+    fn a_job_without_findings_writes_no_empty_lists() {
         let report = Report {
             satellites: None,
             emitters: None,

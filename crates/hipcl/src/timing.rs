@@ -7,7 +7,7 @@ use interop::{Bridge, Counts};
 use serde::Serialize;
 
 use crate::Result;
-use crate::presets::Plant;
+use crate::jobs::Plant;
 
 /// Which of the two APIs did a stage's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

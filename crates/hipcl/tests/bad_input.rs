@@ -275,7 +275,7 @@ fn a_recording_in_either_memory_order_gives_the_same_emitters() {
     if !ready("a_recording_in_either_memory_order_gives_the_same_emitters") {
         return;
     }
-    use hipcl::presets::capon::scene::{Shape, generate};
+    use hipcl::jobs::capon::scene::{Shape, generate};
     let shape = Shape {
         elements: 24,
         segments: 128,

@@ -2,8 +2,8 @@
 
 mod common;
 
-use hipcl::presets::Common;
-use hipcl::presets::capon::{self, Options, detect, scene};
+use hipcl::jobs::Common;
+use hipcl::jobs::capon::{self, Options, detect, scene};
 
 #[derive(Default)]
 struct Tally {

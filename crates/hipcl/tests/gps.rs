@@ -1,6 +1,6 @@
 //! GPS acquisition on the devices: over many generated skies, against the reference, and on a real recording.
 //!
-//! The limits checked here are the ones that the documentation of `presets::gps` states.
+//! The limits checked here are the ones that the documentation of `jobs::gps` states.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use hipcl::C32;
-use hipcl::presets::gps::detect::{Detector, Peak};
-use hipcl::presets::gps::geometry::{Geometry, Parameters};
-use hipcl::presets::gps::scene::{Scene, Transmitter};
-use hipcl::presets::gps::search::Search;
-use hipcl::presets::gps::truth::Verdict;
-use hipcl::presets::gps::{self, TOLERANCE, ca_code, reference};
-use hipcl::presets::{Common, Kernels, Launch, Waits};
+use hipcl::jobs::gps::detect::{Detector, Peak};
+use hipcl::jobs::gps::geometry::{Geometry, Parameters};
+use hipcl::jobs::gps::scene::{Scene, Transmitter};
+use hipcl::jobs::gps::search::Search;
+use hipcl::jobs::gps::truth::Verdict;
+use hipcl::jobs::gps::{self, TOLERANCE, ca_code, reference};
+use hipcl::jobs::{Common, Kernels, Launch, Waits};
 use hipcl::timing::{ApiName, StageTimer};
 use interop::{Bridge, Route};
 use platform::Platform;

@@ -1,4 +1,4 @@
-//! The presets, run as a user runs them.
+//! The jobs, run as a user runs them.
 
 mod common;
 

@@ -4,7 +4,7 @@ use interop::Bridge;
 
 use super::line::{Better, Line};
 use super::{Found, Setup};
-use crate::presets::{Common, Kernels, Launch, Outcome, Waits, capon, gps};
+use crate::jobs::{Common, Kernels, Launch, Outcome, Waits, capon, gps};
 use crate::timing::Rates;
 use crate::{Error, Result};
 

@@ -4,8 +4,8 @@ use interop::Bridge;
 
 use super::line::{Better, Line};
 use super::{Found, Setup};
-use crate::presets::note::{self, in_flight};
-use crate::presets::{Common, Kernels, Launch, Outcome, Waits};
+use crate::jobs::note::{self, in_flight};
+use crate::jobs::{Common, Kernels, Launch, Outcome, Waits};
 use crate::{Error, Result};
 
 const SLOTS: [usize; 5] = [1, 2, 8, 16, 32];

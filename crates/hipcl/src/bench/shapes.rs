@@ -1,4 +1,4 @@
-//! The products of the jobs in each shape that they can have, which is what their presets choose from.
+//! The products of the jobs in each shape that they can have, which is what their jobs choose from.
 
 use hip::DeviceBuffer;
 use rocblas::{Batch, BatchMut, Fill, Handle, Matrix, MatrixMut, Op};

@@ -9,7 +9,7 @@ use super::{Found, Setup, seconds};
 use crate::{C32, Error, Result};
 use std::time::Instant;
 
-/// Rows of the matrices: the sensors of the preset `capon`.
+/// Rows of the matrices: the sensors of the job `capon`.
 const SIZE: usize = 341;
 /// How many at once.
 const ON_HOST: [usize; 2] = [1, 4];

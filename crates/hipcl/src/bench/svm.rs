@@ -5,8 +5,8 @@ use interop::{Bridge, Route};
 
 use super::line::{Better, Line};
 use super::{Found, Setup};
-use crate::presets::note::{self, two_devices};
-use crate::presets::{Common, Kernels, Launch, Outcome};
+use crate::jobs::note::{self, two_devices};
+use crate::jobs::{Common, Kernels, Launch, Outcome};
 use crate::{Error, Result};
 
 const ITERATIONS: usize = 20;

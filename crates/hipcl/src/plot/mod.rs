@@ -1,4 +1,4 @@
-//! The picture of a run: what the preset found on top, the stages of an iteration below.
+//! The picture of a run: what the job found on top, the stages of an iteration below.
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ mod timeline;
 mod viridis;
 
 const WIDTH: u32 = 1280;
-/// Height of what the preset found.
+/// Height of what the job found.
 const FINDING_HEIGHT: u32 = 660;
 /// Height of the stage timeline for each stage, and around them.
 const STAGE_HEIGHT: u32 = 34;

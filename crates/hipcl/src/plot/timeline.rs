@@ -29,7 +29,7 @@ pub(super) fn draw(area: &Area<'_>, report: &Report) -> Result<()> {
 
     let title = format!(
         "{} on {}: one iteration, {} {unit} (route {}, {})",
-        report.preset,
+        report.job,
         report.platform,
         significant(report.iteration_us * scale),
         report.route,

@@ -338,7 +338,7 @@ mod tests {
                 assert!((1..=MOST_MATRICES).contains(&count) && bytes <= MOST_BYTES);
             }
         }
-        // a hundred of the preset `capon` at once
+        // a hundred of the job `capon` at once
         assert!(at_once(8, 341_usize.div_ceil(TILE)) >= 100);
     }
 }

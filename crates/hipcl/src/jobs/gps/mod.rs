@@ -42,8 +42,8 @@ pub use options::Options;
 
 use interop::Bridge;
 
+use crate::jobs::Common;
 use crate::outcome::Outcome;
-use crate::presets::Common;
 use crate::{Error, Result};
 use detect::Detector;
 use search::Search;

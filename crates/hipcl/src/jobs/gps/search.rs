@@ -14,10 +14,10 @@ use rocblas::Op;
 use super::ca_code::{self, PRNS};
 use super::detect::Peak;
 use super::geometry::Geometry;
+use crate::jobs::sides::{Fft, Kernel, KernelArg, Sides};
+use crate::jobs::stages::{Recorded, Stages};
+use crate::jobs::{Waits, crossing_bytes};
 use crate::outcome::Kernels as Where;
-use crate::presets::sides::{Fft, Kernel, KernelArg, Sides};
-use crate::presets::stages::{Recorded, Stages};
-use crate::presets::{Waits, crossing_bytes};
 use crate::timing::{ApiName, StageTimer, Work};
 use crate::{C32, Error, Result};
 

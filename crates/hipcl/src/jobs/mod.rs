@@ -27,12 +27,12 @@ pub fn crossing_bytes<T: Pod>(buffer: &Shared<T>) -> u64 {
     }
 }
 
-/// The options passed to every preset.
+/// The options passed to every job.
 #[derive(Clone, Debug, Default)]
 pub struct Common {
     /// The route to use; `None` takes the best direct one.
     pub route: Option<Route>,
-    /// Timed iterations; `None` leaves it to the preset.
+    /// Timed iterations; `None` leaves it to the job.
     pub iterations: Option<usize>,
     /// Seed of everything that is generated.
     pub seed: u64,

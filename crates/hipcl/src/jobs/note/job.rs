@@ -4,10 +4,10 @@ use hip::KernelArg;
 use interop::{Bridge, Shared};
 
 use super::kernels::{ClHalf, HipHalf};
+use crate::jobs::Waits;
+use crate::jobs::sides::Sides;
+use crate::jobs::stages::{Recorded, Stages};
 use crate::outcome::Kernels;
-use crate::presets::Waits;
-use crate::presets::sides::Sides;
-use crate::presets::stages::{Recorded, Stages};
 use crate::timing::{ApiName, StageTimer};
 use crate::{C32, Result};
 

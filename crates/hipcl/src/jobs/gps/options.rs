@@ -6,7 +6,7 @@ use super::geometry::{Geometry, Parameters};
 use super::period::{self, Period};
 use super::scene::{DEFAULT_CN0_DB_HZ, Scene};
 use crate::input::{self, Format};
-use crate::presets::Launch;
+use crate::jobs::Launch;
 use crate::{C32, Error, Result};
 
 /// Sample rate of a generated signal if none is given.

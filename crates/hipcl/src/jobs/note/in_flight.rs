@@ -10,8 +10,8 @@ use interop::{Bridge, Pipeline, Shared};
 
 use super::kernels::{ClHalf, HipHalf};
 use super::{TOLERANCE, TOLERANCE_PER_STEP, error, generate};
+use crate::jobs::sides::Sides;
 use crate::outcome::Kernels;
-use crate::presets::sides::Sides;
 use crate::timing::ApiName;
 use crate::{C32, Error, Result};
 

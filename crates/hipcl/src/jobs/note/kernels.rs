@@ -6,7 +6,7 @@ use clmgr::NdRange;
 use hip::{DeviceSliceMut, LaunchConfig};
 use interop::Bridge;
 
-use crate::presets::sides::{Kernel, KernelArg, Sides};
+use crate::jobs::sides::{Kernel, KernelArg, Sides};
 use crate::{C32, Result};
 
 /// The constant that `add` adds.
