@@ -20,7 +20,7 @@ const GPU: &str = "gfx908s";
 /// The divisor for the lengths of tests with long kernels.
 const SLOWER: &str = "100";
 
-/// Where the programs lie inside.
+/// Where the suite lies inside: programs in `bin`, and in `examples` those that tests start.
 const INSIDE: &str = "/opt/hipcl-suite";
 
 pub struct Emulator {
@@ -54,12 +54,17 @@ impl Emulator {
                 "the emulated system is entered by chroot: run this as root".into(),
             ));
         }
-        let inside = root.join(&INSIDE[1..]);
-        fs::create_dir_all(&inside).map_err(|error| Error::io(inside.display(), error))?;
-        Ok(Self {
+        for part in ["bin", "examples"] {
+            let folder = root.join(&INSIDE[1..]).join(part);
+            fs::create_dir_all(&folder).map_err(|error| Error::io(folder.display(), error))?;
+        }
+        let emulator = Self {
             root,
             gpu: gpu.to_owned(),
-        })
+        };
+        // Of an earlier run that was interrupted.
+        drop(emulator.take_skips());
+        Ok(emulator)
     }
 
     /// What runs `command` inside: a copy of its program, with its arguments and variables.
@@ -69,7 +74,7 @@ impl Emulator {
     pub fn command(&self, command: &Command) -> Result<Command> {
         let program = Path::new(command.get_program());
         let name = program.file_name().unwrap_or_default();
-        let inside = Path::new(INSIDE).join(name);
+        let inside = Path::new(INSIDE).join("bin").join(name);
         let copy = self.root.join(inside.strip_prefix("/").unwrap_or(&inside));
         install(program, &copy)?;
         let mut within = Command::new("chroot");
@@ -101,6 +106,17 @@ impl Emulator {
             .arg(&inside)
             .args(command.get_args());
         Ok(within)
+    }
+
+    /// Puts the examples where the tests that start them look.
+    ///
+    /// # Errors
+    /// If one cannot be copied.
+    pub fn take_examples(&self, examples: &[(String, PathBuf)]) -> Result<()> {
+        let folder = self.root.join(&INSIDE[1..]).join("examples");
+        examples
+            .iter()
+            .try_for_each(|(name, example)| install(example, &folder.join(name)))
     }
 
     /// Takes the skips that programs recorded inside.
@@ -172,7 +188,7 @@ mod tests {
             root: folder.path().join("root"),
             gpu: "gfx1100".into(),
         };
-        fs::create_dir_all(emulator.root.join(&INSIDE[1..])).unwrap();
+        fs::create_dir_all(emulator.root.join("opt/hipcl-suite/bin")).unwrap();
         let program = folder.path().join("program");
         fs::write(&program, "one").unwrap();
         let mut command = Command::new(&program);
@@ -190,8 +206,8 @@ mod tests {
         ] {
             assert!(args.contains(&part), "{args:?}");
         }
-        assert!(args.ends_with(&["--", "/opt/hipcl-suite/program", "--test-threads", "1"]));
-        let copy = emulator.root.join("opt/hipcl-suite/program");
+        assert!(args.ends_with(&["--", "/opt/hipcl-suite/bin/program", "--test-threads", "1"]));
+        let copy = emulator.root.join("opt/hipcl-suite/bin/program");
         assert_eq!(fs::read_to_string(copy).unwrap(), "one");
 
         fs::write(emulator.root.join("opt/hipcl-suite/skips.txt"), "a: b\n").unwrap();

@@ -83,6 +83,7 @@ pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'st
     match (platform, package) {
         (Platform::Host, _) => return None,
         (Platform::Amd, "hip-cuda") => return Some("is about CUDA"),
+        (Platform::Amd, "clmgr") if program == "share_cuda" => return Some("is about CUDA"),
         (Platform::Nvidia, "interop") if program == "meter" => {
             return Some(
                 "CUDA's graphs do not tell their nodes here, so that captured copies count once",
@@ -142,6 +143,19 @@ const LACKS: &[Lack] = &[
     Lack {
         platforms: &[Platform::Amd],
         reason: "the device has no out-of-order queues",
+    },
+    // It builds OpenCL C and code objects, and shares no memory that it did not allocate.
+    Lack {
+        platforms: &[Platform::Amd],
+        reason: "the device takes no intermediate language",
+    },
+    Lack {
+        platforms: &[Platform::Amd],
+        reason: "lacks SvmCapabilities(FINE_SYSTEM",
+    },
+    Lack {
+        platforms: &[Platform::Amd, Platform::Nvidia],
+        reason: "are tried on processors",
     },
     Lack {
         platforms: &[Platform::Amd, Platform::Nvidia],

@@ -63,6 +63,9 @@ pub fn run(
         folder,
         limit,
     };
+    if let Some(emulator) = emulator {
+        emulator.take_examples(&suite.examples)?;
+    }
     let mut results = Results::default();
     for program in &suite.programs {
         let name = format!("{} {}", program.package, program.name);
