@@ -147,9 +147,15 @@ impl Handle {
     /// # Errors
     ///
     /// The error from `work`, or the HIP error if the capture was invalidated; nothing is kept, and handle and stream remain
-    /// usable.
+    /// usable. [`Error::NotComputed`] inside [`workspace_needed`](Self::workspace_needed), where no call makes a node.
     #[doc(alias("hipStreamBeginCapture", "rocblas_set_stream"))]
     pub fn capture(&self, work: impl FnOnce(&Self) -> Result<()>) -> Result<hip::Graph> {
+        if self.is_asking() {
+            return Err(crate::Error::NotComputed {
+                call: "capture",
+                what: "the graph",
+            });
+        }
         let own = self.stream.raw();
         self.stream.capture_told(
             |stream| {

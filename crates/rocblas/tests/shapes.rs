@@ -309,3 +309,34 @@ fn a_matrix_of_another_stream_is_refused_by_name() {
         }
     }
 }
+
+#[test]
+fn an_operand_without_elements_may_have_any_stride_and_leading_dimension() {
+    let setup = setup();
+    let stream = &setup.stream;
+    let x = setup.upload(&[1.0_f64; 64]);
+    let mut z = setup.upload(&[1.0_f64; 64]);
+    let far = 1 << 62;
+    let empty = Batch::new(x.on(stream).unwrap(), 2, 0, 2, far, 5).unwrap();
+    let other = Batch::new(x.on(stream).unwrap(), 0, 2, 1, far, 5).unwrap();
+    let whole = BatchMut::new(z.on_mut(stream).unwrap(), 2, 2, 2, 4, 5).unwrap();
+    let none = Op::None;
+    setup
+        .blas
+        .gemm_strided_batched(none, none, 1.0, empty, other, 0.5, whole)
+        .unwrap();
+    let empty = Matrix::new(x.on(stream).unwrap(), 0, 5, i64::MAX as usize).unwrap();
+    let whole = MatrixMut::new(z.on_mut(stream).unwrap(), 5, 5, 5).unwrap();
+    let scaled = setup
+        .blas
+        .syrk(Fill::Lower, Op::Transpose, 1.0, empty, 0.5, whole);
+    // ROCm before 6.2 has no function for such a leading dimension.
+    match scaled {
+        Err(Error::MissingSymbol { .. }) => return,
+        scaled => scaled.unwrap(),
+    }
+    stream.synchronize().expect("every call was accepted");
+    let mut values = [0.0; 64];
+    z.on(stream).unwrap().copy_to_slice(&mut values).unwrap();
+    assert_eq!((values[0], values[63]), (0.25, 1.0));
+}

@@ -206,3 +206,18 @@ fn a_size_query_status_outside_a_query_is_an_error() {
         .unwrap();
     assert_eq!(setup.download(&x), [4.0]);
 }
+
+#[test]
+fn a_graph_of_calls_that_only_query_is_refused() {
+    let setup = setup();
+    let mut a = setup.upload(&A);
+    let asked = setup.blas.workspace_needed(|blas| {
+        missing(blas.capture(|_| Ok(())));
+        blas.scal(2.0_f32, a.on_mut(&setup.stream)?.into())
+    });
+    asked.unwrap();
+    let graph = setup
+        .blas
+        .capture(|blas| blas.scal(2.0_f32, a.on_mut(&setup.stream)?.into()));
+    assert_eq!(graph.unwrap().node_count().unwrap(), 1);
+}

@@ -175,7 +175,7 @@ impl<T: Scalar> Strided<*const T> {
         Source {
             ptr: self
                 .ptr
-                .wrapping_offset(self.stride as isize * index as isize),
+                .wrapping_offset((self.stride as isize).wrapping_mul(index as isize)),
             ld: self.ld,
             op,
         }
@@ -187,7 +187,7 @@ impl<T: Scalar> Strided<*mut T> {
         Target {
             ptr: self
                 .ptr
-                .wrapping_offset(self.stride as isize * index as isize),
+                .wrapping_offset((self.stride as isize).wrapping_mul(index as isize)),
             ld: self.ld,
         }
     }

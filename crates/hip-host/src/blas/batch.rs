@@ -173,7 +173,9 @@ impl<T> Batch<T> {
     /// As for `check_in_stream`.
     unsafe fn ptr(&self, i: usize) -> *mut T {
         match self.place {
-            Place::Strided(ptr, stride) => ptr.wrapping_offset(stride as isize * i as isize),
+            Place::Strided(ptr, stride) => {
+                ptr.wrapping_offset((stride as isize).wrapping_mul(i as isize))
+            }
             // The array of matrices without elements may be null: it was not checked.
             Place::Array(_) if self.is_empty() => std::ptr::null_mut(),
             // SAFETY: the caller's promise: the array has an element for each matrix.

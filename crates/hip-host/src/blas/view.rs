@@ -62,12 +62,18 @@ unsafe impl<T: Send> Send for Source<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Source<T> {}
 
+/// The element of a column-major matrix. An operand without elements may have any leading dimension, so that the place of what it
+/// does not have may lie beyond all addresses.
+fn place(row: usize, col: usize, ld: usize) -> usize {
+    col.wrapping_mul(ld).wrapping_add(row)
+}
+
 impl<T: Scalar> Source<T> {
     /// The part of the operand (after the operation) that begins at `row`, `col`.
     pub(crate) fn from(self, row: usize, col: usize) -> Self {
         let offset = match self.op {
-            Op::None => row + col * self.ld,
-            Op::Transpose | Op::ConjTranspose => col + row * self.ld,
+            Op::None => place(row, col, self.ld),
+            Op::Transpose | Op::ConjTranspose => place(col, row, self.ld),
         };
         Self {
             ptr: self.ptr.wrapping_add(offset),
@@ -119,7 +125,7 @@ unsafe impl<T: Sync> Sync for Target<T> {}
 impl<T: Scalar> Target<T> {
     pub(crate) fn from(self, row: usize, col: usize) -> Self {
         Self {
-            ptr: self.ptr.wrapping_add(row + col * self.ld),
+            ptr: self.ptr.wrapping_add(place(row, col, self.ld)),
             ..self
         }
     }

@@ -64,7 +64,7 @@ impl<I: Int> Pivots<I> {
     fn at(&self, i: usize) -> *mut I {
         self.ptr
             .get()
-            .wrapping_offset(self.stride as isize * i as isize)
+            .wrapping_offset((self.stride as isize).wrapping_mul(i as isize))
     }
 
     /// All vectors, counted from 0. A number that is no row of an `n` x `n` matrix is an
