@@ -330,7 +330,7 @@ fn an_operand_without_elements_may_have_any_stride_and_leading_dimension() {
     let scaled = setup
         .blas
         .syrk(Fill::Lower, Op::Transpose, 1.0, empty, 0.5, whole);
-    // ROCm before 6.2 has no function for such a leading dimension.
+    // The functions for such leading dimensions came between ROCm 6.0 and 6.3.
     match scaled {
         Err(Error::MissingSymbol { .. }) => return,
         scaled => scaled.unwrap(),
