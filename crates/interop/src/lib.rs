@@ -68,11 +68,8 @@ mod backing;
 pub mod blas;
 mod bridge;
 mod core;
-mod deadline;
-mod direction;
 pub mod dlpack;
 mod error;
-mod grade;
 mod guard;
 mod handoff;
 mod hsa;
@@ -86,15 +83,13 @@ pub mod pipeline;
 mod place;
 mod probe;
 mod process;
-mod report;
-mod residency;
-mod route;
 mod shared;
 mod sides;
 pub mod solver;
 mod stream_fft;
 mod stream_program;
 mod uses;
+mod values;
 #[cfg(feature = "vulkan")]
 pub mod vulkan;
 mod warm_up;
@@ -104,21 +99,18 @@ pub use bridge::{
     AllocationTrial, Bridge, Bridges, Figures, ForeignObjects, GradeTrial, HostPtrProof,
     NativeHandles, Options, Step, StreamTrial, Trial,
 };
-pub use direction::Direction;
-pub use error::{Error, Result};
-pub use grade::{Grade, GradeReport, Mechanisms, UnknownGrade};
+pub use error::{Error, PeerError, Process, Result};
 pub use guard::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut};
 pub use meter::{CallCount, Category, Counts, Meter};
 pub use part::{Part, PartMut};
 pub use peers::{Peer, PeerPath, PeerReport};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};
-pub use process::{
-    Carrier, Joint, Link, Listener, NotExported, PeerError, Process, UnknownCarrier,
-};
-pub use report::{BridgeReport, Failover, Pairing, RouteReport};
-pub use residency::Residency;
-pub use route::{Policy, Route, UnknownRoute};
+pub use process::{Joint, Link, Listener, NotExported};
 pub use shared::Shared;
 pub use stream_fft::StreamFft;
 pub use stream_program::{StreamArg, StreamKernel, StreamProgram};
+pub use values::{
+    BridgeReport, Carrier, Direction, Failover, Grade, GradeReport, Mechanisms, Pairing, Policy,
+    Residency, Route, RouteReport, UnknownCarrier, UnknownGrade, UnknownRoute,
+};
 pub use warm_up::FirstCall;

@@ -1,6 +1,6 @@
 //! Which OpenCL devices may be the same hardware as the HIP device.
 
-use crate::report::Pairing;
+use crate::values::Pairing;
 use crate::{Error, Result};
 use clmgr::DeviceKind;
 use platform::Platform;

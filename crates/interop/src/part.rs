@@ -1,8 +1,9 @@
 //! Parts of a shared buffer, each ordered separately.
 
-use crate::backing::{ClPart, Side};
+use crate::backing::ClPart;
 use crate::place::Place;
-use crate::uses::{Access, Hold};
+use crate::uses::Hold;
+use crate::values::{Access, Side};
 use crate::{ClGuard, ClGuardMut, Error, HipGuard, HipGuardMut, Result, Shared};
 use bytemuck::Pod;
 use std::fmt;

@@ -1,11 +1,11 @@
 //! One memory of a shared buffer, and everyone who was given access to it.
 
 use crate::alias::{VIEWS, View};
-use crate::backing::{self, Backing, Side};
+use crate::backing::{self, Backing};
 use crate::core::Core;
 use crate::handoff::{By, Handoff, Host, Outcome};
-use crate::report::Failover;
-use crate::uses::{Access, Claim, Hold, User};
+use crate::uses::{Claim, Hold, User};
+use crate::values::{Access, Failover, Side};
 use crate::{Category, Error, Residency, Result, Route};
 use parking_lot::Mutex;
 use std::mem::ManuallyDrop;

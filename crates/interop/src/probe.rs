@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::handoff::Handoff;
+use crate::values::RouteReport;
 use crate::warm_up::{FirstCall, once};
 use crate::{
     Bridge, Category, Direction, Error, Grade, Residency, Result, Route, Shared, StreamKernel,
@@ -243,6 +244,16 @@ impl Probe {
         }
         counter.copy_to_slice(&core.stream, &mut count)?;
         Ok(count[0])
+    }
+}
+
+impl RouteReport {
+    pub(crate) fn of(route: Route, proof: Result<Residency>) -> Self {
+        Self {
+            route,
+            impossible: proof.as_ref().is_err_and(Error::is_impossible),
+            outcome: proof.map_err(|error| error.to_string()),
+        }
     }
 }
 

@@ -1,10 +1,9 @@
-use crate::backing::{self, Backing, ClPart, Side};
+use crate::backing::{self, Backing, ClPart};
 use crate::core::Core;
 use crate::handoff::Handoff;
 use crate::place::Place;
-use crate::report::Failover;
 use crate::sides::Sides;
-use crate::uses::Access;
+use crate::values::{Access, Failover, Side};
 use crate::{
     Category, ClGuard, ClGuardMut, Error, Grade, HipGuard, HipGuardMut, Residency, Result, Route,
 };

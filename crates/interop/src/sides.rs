@@ -1,7 +1,6 @@
 //! Which side has parts of memory that belongs to one API as a whole.
 
-use crate::backing::Side;
-use crate::uses::Access;
+use crate::values::{Access, Side};
 use std::ops::Range;
 
 /// What each side was granted since the buffer was last borrowed exclusively, when no part and no guard

@@ -75,7 +75,8 @@ pub(crate) static VIEWS: Views<User> = Views(sync::Mutex::new(Vec::new()));
 mod tests {
     use super::*;
     use crate::handoff::{Ordered, Outcome};
-    use crate::uses::{Access, Claim, Order, Worker};
+    use crate::uses::{Claim, Order, Worker};
+    use crate::values::Access;
     use crate::{Error, Result};
     use std::os::fd::AsFd;
     use std::sync::Arc;

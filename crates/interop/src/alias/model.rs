@@ -27,7 +27,8 @@ mod view;
 use crate::Result;
 use crate::alias::Span;
 use crate::handoff::Ordered;
-use crate::uses::{Access, Claim, Order, Worker};
+use crate::uses::{Claim, Order, Worker};
+use crate::values::Access;
 use std::ops::Range;
 use std::sync::Arc;
 

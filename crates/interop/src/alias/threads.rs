@@ -3,7 +3,8 @@
 use super::{Span, View, Views, sync};
 use crate::Result;
 use crate::handoff::Ordered;
-use crate::uses::{Access, Claim, Order, Worker};
+use crate::uses::{Claim, Order, Worker};
+use crate::values::Access;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock, Weak, mpsc};

@@ -9,9 +9,9 @@
 use super::cl_object::{ClObject, in_place};
 use super::gpu_va::reveal;
 use super::hip_pointer::HipPointer;
-use super::{Backing, Outgoing, PeerAccess, Side};
+use super::{Backing, Outgoing, PeerAccess};
 use crate::core::Core;
-use crate::process::Carrier;
+use crate::values::{Carrier, Side};
 use crate::{Error, Result, Route};
 
 pub(crate) struct HipObject {

@@ -7,9 +7,9 @@
 //! that bytes from and to the host go through HIP.
 
 use super::rescue::{read_by_kernel, write_by_kernel};
-use super::{Backing, Outgoing, PeerAccess, Side, check_place, outgoing};
+use super::{Backing, Outgoing, PeerAccess, check_place, outgoing};
 use crate::core::Core;
-use crate::process::Carrier;
+use crate::values::{Carrier, Side};
 use crate::{Error, Result, Route};
 use std::any::Any;
 use std::os::fd::BorrowedFd;

@@ -3,10 +3,11 @@
 //! AMD's OpenCL imports no descriptors. The address of the HIP import is valid in its kernels too,
 //! since a process has one address space per GPU.
 
+use super::Backing;
 use super::hip_pointer::{read_by_hip, write_by_hip};
-use super::{Backing, Side};
 use crate::alias::{Space, Span};
 use crate::core::Core;
+use crate::values::Side;
 use crate::{Result, Route};
 use std::any::Any;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -3,9 +3,10 @@
 //! OpenCL knows it no better than any other HIP pointer, so that what
 //! [`HipPointer`](super::hip_pointer::HipPointer) says holds here too.
 
+use super::Backing;
 use super::hip_pointer::{read_by_hip, write_by_hip};
-use super::{Backing, Side};
 use crate::core::Core;
+use crate::values::Side;
 use crate::{Residency, Result, Route};
 
 pub(crate) struct Managed {

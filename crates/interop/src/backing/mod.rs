@@ -36,18 +36,10 @@ pub(crate) use staging::Staging;
 
 use crate::alias::Span;
 use crate::core::Core;
-use crate::process::Carrier;
-use crate::uses::Access;
+use crate::values::{Access, Carrier, Side};
 use crate::{Error, Residency, Result, Route};
 use platform::Platform;
 use std::ops::Range;
-
-/// Which API moves bytes from and to the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    Cl,
-    Hip,
-}
 
 /// How kernels of another GPU reach memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Memory as another process can open it.
 
 use crate::core::Core;
-use crate::process::Carrier;
+use crate::values::Carrier;
 use crate::{Error, Result};
 use std::os::fd::OwnedFd;
 

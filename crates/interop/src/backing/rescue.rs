@@ -1,10 +1,10 @@
 //! The bytes of memory that has no transfers of its own, or none that work: a kernel copies them to or
 //! from memory that has.
 
-use super::{Backing, Side};
+use super::Backing;
 use crate::Result;
 use crate::core::Core;
-use crate::uses::Access;
+use crate::values::{Access, Side};
 use clmgr::{NdRange, RegularBuffer};
 
 /// The API that did not fail.

@@ -10,7 +10,7 @@ use super::gpu_va::reveal;
 use super::stretches::Stretches;
 use crate::alias::Span;
 use crate::core::Core;
-use crate::uses::Access;
+use crate::values::Access;
 use crate::{Category, Error, Result, Route};
 use parking_lot::Mutex;
 use std::ops::Range;

@@ -9,7 +9,7 @@
 use super::{Backing, Outgoing, PeerAccess, check_place};
 use crate::core::Core;
 use crate::known::Known;
-use crate::process::Carrier;
+use crate::values::Carrier;
 use crate::{Result, Route};
 use clmgr::{SvmBuffer, SvmView};
 use parking_lot::Mutex;

@@ -1,7 +1,7 @@
 //! Which of the proven routes to take.
 
 use super::Options;
-use crate::report::RouteReport;
+use crate::values::RouteReport;
 use crate::{Error, Policy, Result, Route};
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use crate::handoff;
 use crate::hsa::Hsa;
 use crate::probe::Probe;
 use crate::process::Kept;
-use crate::report::{BridgeReport, Pairing, RouteReport};
+use crate::values::{BridgeReport, Pairing, RouteReport};
 use crate::warm_up::{FirstCall, once};
 use crate::{Grade, Meter, Result, Route};
 use parking_lot::Mutex;

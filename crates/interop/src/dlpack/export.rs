@@ -1,6 +1,6 @@
 use super::abi::{Device, Form, Tensor};
 use super::{Element, Layout, device_id, device_type, refused};
-use crate::uses::Access;
+use crate::values::Access;
 use crate::{Error, Result, Shared};
 use parking_lot::{Condvar, Mutex};
 use std::fmt;

@@ -1,7 +1,7 @@
 use super::abi::sealed::Deleter;
 use super::abi::{Device, DeviceType, Form, Tensor};
 use super::{Element, Layout, device_id, device_type, refused};
-use crate::uses::Access;
+use crate::values::Access;
 use crate::{Bridge, Category, Error, Residency, Result, Route, Shared};
 use std::fmt;
 

@@ -1,6 +1,6 @@
 use super::{Handoff, Ordered, Parties, Side, wait_within};
-use crate::grade::Mechanisms;
 use crate::uses::User;
+use crate::values::Mechanisms;
 use crate::{Grade, Result};
 use std::time::Duration;
 

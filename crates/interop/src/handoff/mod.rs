@@ -38,8 +38,8 @@ pub(crate) use side::{Parties, Side};
 pub(crate) use ticket::Outcome;
 pub(crate) use wait::wait_within;
 
-use crate::grade::Mechanisms;
 use crate::uses::{Order, User};
+use crate::values::Mechanisms;
 use crate::{Grade, Result};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! A hand-off between OpenCL and the streams of one device, where streams of other devices use the memory too.
 
 use super::{Handoff, Host, Ordered};
-use crate::grade::Mechanisms;
 use crate::uses::{User, Worker};
+use crate::values::Mechanisms;
 use crate::{Grade, Result};
 use std::time::Duration;
 

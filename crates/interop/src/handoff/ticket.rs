@@ -86,7 +86,7 @@ impl Outcome {
 
     /// Its error, or that it was not known in time.
     pub(super) fn wait_for(&self, limit: Duration, parties: &Parties) -> Result<()> {
-        let deadline = crate::deadline::after(limit);
+        let deadline = crate::values::deadline::after(limit);
         let mut state = self.state.lock();
         loop {
             match &mut *state {

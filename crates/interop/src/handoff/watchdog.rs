@@ -56,7 +56,7 @@ impl Watchdog {
 
     /// From now on `ticket` is ended when the limit has passed, and kept until it has ended.
     pub(super) fn watch(&self, ticket: &Arc<Ticket>) {
-        let deadline = crate::deadline::after(self.limit);
+        let deadline = crate::values::deadline::after(self.limit);
         let mut state = self.shared.state.lock();
         let retired = state.retire();
         state.watched.push_back((deadline, Arc::clone(ticket)));

@@ -1,6 +1,6 @@
-use crate::grade::Mechanisms;
 use crate::handoff::{Handoff, Host, Ordered};
 use crate::uses::User;
+use crate::values::Mechanisms;
 use crate::{Grade, Result};
 use std::time::Duration;
 

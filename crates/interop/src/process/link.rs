@@ -1,6 +1,5 @@
-use super::PeerError;
-use super::error::Process;
 use super::message::{Message, SIZE};
+use super::{PeerError, Process};
 use crate::Result;
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -134,7 +133,7 @@ impl Link {
 
     /// The end of a wait that begins now.
     pub(super) fn deadline(&self) -> Instant {
-        crate::deadline::after(self.limit)
+        crate::values::deadline::after(self.limit)
     }
 
     pub(super) fn process(&self) -> Process {

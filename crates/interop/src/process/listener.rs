@@ -50,7 +50,7 @@ impl Listener {
     /// [`PeerError::NotMet`] if none does within `limit`.
     pub fn accept(&self, limit: Duration) -> Result<Link> {
         let failed = |call, errno| failed(call, &self.path, errno);
-        let deadline = crate::deadline::after(limit);
+        let deadline = crate::values::deadline::after(limit);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];

@@ -17,8 +17,6 @@
 //! One link carries one buffer. When either process ends, for whatever reason, the system hangs up the link, and the
 //! other side's next operation that needs it returns that as an error.
 
-mod carrier;
-mod error;
 mod export;
 mod import;
 mod joint;
@@ -28,10 +26,11 @@ mod listener;
 mod message;
 mod place;
 
-pub use carrier::{Carrier, UnknownCarrier};
-pub use error::{PeerError, Process};
 pub use export::NotExported;
 pub use joint::Joint;
 pub(crate) use kept::Kept;
 pub use link::Link;
 pub use listener::Listener;
+
+use crate::error::{PeerError, Process};
+use crate::values::Carrier;

@@ -52,7 +52,7 @@ pub(super) fn socket(path: &Path, more: SocketFlags) -> Result<OwnedFd> {
 
 /// A socket that is connected to the one that listens at `path`.
 pub(super) fn connect(path: &Path, limit: Duration) -> Result<OwnedFd> {
-    let deadline = crate::deadline::after(limit);
+    let deadline = crate::values::deadline::after(limit);
     let address = address(path)?;
     let socket = socket(path, SocketFlags::empty())?;
     loop {

@@ -16,6 +16,7 @@ pub(crate) use hold::Hold;
 pub(crate) use user::User;
 
 use crate::handoff::{Ordered, Outcome};
+use crate::values::Access;
 use crate::{Error, Result};
 use behind::Behind;
 use clmgr::Sweep;
@@ -63,13 +64,6 @@ pub(crate) trait Order<W> {
     /// Blocks until the work that `before` has so far has ended. `after` is the next user, or the calling
     /// thread.
     fn wait(&self, before: &W, after: Option<&W>) -> Result<()>;
-}
-
-/// What a user may do with the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    Read,
-    Write,
 }
 
 /// What a user asks for.

@@ -4,10 +4,10 @@
 //! `HIPCL_MODEL_OPERATIONS=1000000 cargo test -p interop --lib uses::model` sets the number of
 //! operations, and `HIPCL_MODEL_SEED` the seed.
 
-use super::{Access, Claim, Hold, Order, Uses, Worker};
-use crate::backing::Side;
+use super::{Claim, Hold, Order, Uses, Worker};
 use crate::handoff::{Ordered, Outcome};
 use crate::sides::Sides;
+use crate::values::{Access, Side};
 use crate::{Error, Result};
 use std::cell::RefCell;
 use std::ops::Range;

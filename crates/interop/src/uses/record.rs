@@ -1,5 +1,6 @@
+use super::Worker;
 use super::hold::Holds;
-use super::{Access, Worker};
+use crate::values::Access;
 use std::ops::Range;
 
 /// How a user may access some bytes.

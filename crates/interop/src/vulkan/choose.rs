@@ -1,8 +1,8 @@
 //! Which Vulkan device is the bridge's hardware.
 
 use super::Error;
-use super::error::call;
 use crate::core::Core;
+use crate::error::vulkan::call;
 use ash::vk;
 use platform::Platform;
 use std::ffi::CStr;

@@ -1,10 +1,10 @@
 //! A Vulkan device with one queue, our own or foreign.
 
 use super::choose::{self, Identity, Match, has_extension};
-use super::error::call;
 use super::{Error, loader};
 use crate::Result;
 use crate::core::Core;
+use crate::error::vulkan::call;
 use ash::vk;
 use parking_lot::Mutex;
 use std::any::Any;

@@ -2,7 +2,7 @@
 
 use super::Error;
 use super::device::Device;
-use super::error::call;
+use crate::error::vulkan::call;
 use ash::vk;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;

@@ -24,7 +24,6 @@
 mod buffer;
 mod choose;
 mod device;
-mod error;
 mod grade;
 mod lanes;
 mod link;
@@ -34,10 +33,10 @@ mod proof;
 mod semaphore;
 mod turns;
 
+pub use crate::error::vulkan::Error;
 pub use buffer::Buffer;
 pub use choose::{Identity, Match};
 pub use device::Objects;
-pub use error::Error;
 pub use link::{Link, LinkReport};
 pub(crate) use semaphore::Semaphore;
 pub use turns::Mechanism;

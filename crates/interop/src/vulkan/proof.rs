@@ -5,9 +5,9 @@
 
 use super::Error;
 use super::buffer::Buffer;
-use super::error::call;
 use super::link::Link;
 use super::turns::Mechanism;
+use crate::error::vulkan::call;
 use crate::probe::{WORDS, pattern};
 use crate::{Category, Result};
 use ash::vk;

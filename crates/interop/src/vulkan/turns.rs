@@ -2,12 +2,12 @@
 
 use super::Error;
 use super::device::Device;
-use super::error::call;
 use super::lanes::Lanes;
 use super::memory::Memory;
 use super::semaphore::Semaphore;
 use crate::Result;
 use crate::core::Core;
+use crate::error::vulkan::call;
 use ash::vk;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -206,7 +206,7 @@ impl Turns {
 
     /// Waits for everything that was submitted, in all no longer than the limit.
     pub(super) fn finish(&self, limit: Duration) -> Result<(), Error> {
-        let deadline = crate::deadline::after(limit);
+        let deadline = crate::values::deadline::after(limit);
         let state = &mut *self.state.lock();
         for flight in &state.flights {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -2,7 +2,7 @@ use super::super::Options;
 use super::super::open::{Libraries, Pair};
 use super::{Step, on_each_pair};
 use crate::measure::{self, DirectionCost};
-use crate::report::RouteReport;
+use crate::values::RouteReport;
 use crate::{Error, Grade, Mechanisms, Result, Route};
 use platform::Selection;
 use std::time::Duration;

@@ -12,7 +12,7 @@ use super::open::{Libraries, Pair, Ready};
 use super::{Bridge, Options};
 use crate::backing::{self, survival::Survival};
 use crate::measure::{self, Bandwidth, DirectionCost};
-use crate::report::{Pairing, RouteReport};
+use crate::values::{Pairing, RouteReport};
 use crate::{Direction, Error, Grade, Result, Route, pairing};
 use platform::Selection;
 use std::fmt;

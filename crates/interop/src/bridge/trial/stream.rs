@@ -2,7 +2,7 @@ use super::super::Options;
 use super::super::open::{Libraries, Pair};
 use super::{Step, on_each_pair};
 use crate::measure::{self, StreamLaunchCost};
-use crate::report::RouteReport;
+use crate::values::RouteReport;
 use crate::{Grade, Result, Route};
 use platform::Selection;
 

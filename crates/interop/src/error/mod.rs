@@ -1,4 +1,10 @@
-use crate::{Grade, Route};
+mod peer;
+#[cfg(feature = "vulkan")]
+pub(crate) mod vulkan;
+
+pub use peer::{PeerError, Process};
+
+use crate::values::{Grade, Residency, Route};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -147,7 +153,7 @@ pub enum Error {
     /// Vulkan refused a call, or did not behave as assumed.
     #[cfg(feature = "vulkan")]
     #[error(transparent)]
-    Vulkan(#[from] crate::vulkan::Error),
+    Vulkan(#[from] vulkan::Error),
     /// No route is possible for this request; not a failure of any one of them.
     #[error("no permitted route works: {}", list(.tried))]
     NotPossible {
@@ -256,7 +262,7 @@ pub enum Error {
         /// The address given.
         address: usize,
         /// Where the bytes live.
-        residency: crate::Residency,
+        residency: Residency,
     },
     /// Memory of another device than the bridge's.
     #[error(
@@ -391,7 +397,7 @@ pub enum Error {
     NoSlots,
     /// An error between this process and another one.
     #[error(transparent)]
-    Peer(#[from] crate::PeerError),
+    Peer(#[from] PeerError),
     /// Two GPUs cannot work together this way.
     #[error("HIP device {to} gets nothing from HIP device {from}: {reason}")]
     NoPeer {
@@ -426,7 +432,7 @@ impl Error {
             self,
             Self::NotPossible { .. }
                 | Self::Unsupported { .. }
-                | Self::Peer(crate::PeerError::NotPossible { .. })
+                | Self::Peer(PeerError::NotPossible { .. })
                 | Self::NoPeer { .. }
                 | Self::Cl(clmgr::Error::NotSupported { .. })
                 | Self::Hip(hip::Error::NotSupported { .. } | hip::Error::MissingSymbol { .. })

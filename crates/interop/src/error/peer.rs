@@ -1,4 +1,4 @@
-use super::Carrier;
+use crate::values::Carrier;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -143,7 +143,7 @@ pub enum PeerError {
 
 /// The process at the other end of a link, by its id if it has sent it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Process(pub(super) Option<u32>);
+pub struct Process(pub(crate) Option<u32>);
 
 impl Process {
     /// Its id, for messages only: another process may have it by now.

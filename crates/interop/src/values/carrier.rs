@@ -44,7 +44,7 @@ impl Carrier {
     }
 
     /// The number in a message.
-    pub(super) fn number(self) -> u32 {
+    pub(crate) fn number(self) -> u32 {
         match self {
             Self::HipFd => 1,
             Self::DmaBuf => 2,
@@ -52,7 +52,7 @@ impl Carrier {
         }
     }
 
-    pub(super) fn of_number(number: u32) -> Option<Self> {
+    pub(crate) fn of_number(number: u32) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|carrier| carrier.number() == number)

@@ -1,4 +1,4 @@
-use crate::{Error, Residency, Route};
+use super::{Residency, Route};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -69,14 +69,6 @@ pub struct RouteReport {
 }
 
 impl RouteReport {
-    pub(crate) fn of(route: Route, proof: Result<Residency, Error>) -> Self {
-        Self {
-            route,
-            impossible: proof.as_ref().is_err_and(Error::is_impossible),
-            outcome: proof.map_err(|error| error.to_string()),
-        }
-    }
-
     /// Whether the route was proven.
     #[must_use]
     pub fn works(&self) -> bool {

@@ -74,7 +74,7 @@ impl Error {
 }
 
 /// For `map_err`: the call that failed.
-pub(super) fn call(what: impl Into<String>) -> impl FnOnce(vk::Result) -> Error {
+pub(crate) fn call(what: impl Into<String>) -> impl FnOnce(vk::Result) -> Error {
     move |code| Error::Call {
         call: what.into(),
         code,
