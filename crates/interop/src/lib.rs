@@ -72,8 +72,6 @@ pub mod dlpack;
 mod error;
 mod guard;
 mod handoff;
-mod hsa;
-mod known;
 pub mod measure;
 mod meter;
 mod pairing;

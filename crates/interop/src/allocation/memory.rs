@@ -2,8 +2,7 @@
 
 use super::{Allocation, Whereabouts, Witness};
 use crate::backing::{gate, reveal};
-use crate::core::Core;
-use crate::known::Known;
+use crate::core::{Core, Known};
 use crate::{Error, Residency, Result, Route};
 use clmgr::{RegularBuffer, SvmBuffer};
 use platform::{ForeignKind, Platform};

@@ -3,8 +3,7 @@
 use super::cl_object::in_place;
 use super::hip_pointer::Owner;
 use super::{Backing, check_place};
-use crate::core::Core;
-use crate::known::Known;
+use crate::core::{Core, Known};
 use crate::{Error, Result, Route};
 use clmgr::{ExternalBuffer, SvmGrain};
 use platform::ForeignKind;

@@ -7,8 +7,7 @@
 
 use super::cl_object::ClObject;
 use super::{Backing, Outgoing, PeerAccess, check_place};
-use crate::core::Core;
-use crate::known::Known;
+use crate::core::{Core, Known};
 use crate::values::Carrier;
 use crate::{Category, Error, Result, Route};
 use platform::ForeignKind;

@@ -28,7 +28,7 @@ impl Outgoing {
     }
 
     /// The block that the memory lies in, by the HSA runtime. Memory that was itself imported must not come here: see
-    /// [`Hsa::export`](crate::hsa::Hsa::export).
+    /// [`Hsa::export`](crate::core::Hsa::export).
     pub(super) fn dma_buf(core: &Core, ptr: *const u8, bytes: usize) -> Result<Self> {
         let refused = |reason| refused(Carrier::DmaBuf, reason);
         if let Some(reason) = super::dma_buf::refusal(core) {

@@ -7,8 +7,7 @@
 //! to the device (rocclr/device/rocm/rocmemory.cpp, `Buffer::create`).
 
 use super::{Backing, Outgoing, PeerAccess, check_place};
-use crate::core::Core;
-use crate::known::Known;
+use crate::core::{Core, Known};
 use crate::values::Carrier;
 use crate::{Result, Route};
 use clmgr::{SvmBuffer, SvmView};

@@ -1,11 +1,9 @@
 //! Loads both APIs' libraries and proves what a pair of devices can share.
 
 use super::{Bridge, Options, choose};
-use crate::core::Core;
+use crate::core::{Core, Hsa, Kept};
 use crate::handoff;
-use crate::hsa::Hsa;
 use crate::probe::Probe;
-use crate::process::Kept;
 use crate::values::{BridgeReport, Pairing, RouteReport};
 use crate::warm_up::{FirstCall, once};
 use crate::{Grade, Meter, Result, Route};

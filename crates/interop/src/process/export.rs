@@ -1,4 +1,5 @@
 use super::joint::Role;
+use super::lent::keep;
 use super::message::{Body, DeviceId, Message, Offer};
 use super::{Carrier, Joint, Link, PeerError};
 use crate::backing::{Opens, Outgoing};
@@ -101,8 +102,7 @@ impl<T: Pod> Shared<T> {
                     return not(error, Some(self));
                 }
                 if !carrier.outlives_exporter() {
-                    let core = Arc::clone(self.core());
-                    core.kept.keep(self, Arc::clone(link.socket()));
+                    keep(self, Arc::clone(link.socket()));
                 }
                 not(error, None)
             }

@@ -1,3 +1,4 @@
+use super::lent::keep;
 use super::message::{Body, Message};
 use super::{Carrier, Link, PeerError};
 use crate::{
@@ -377,9 +378,8 @@ impl<T: Pod> Drop for Joint<T> {
                 if !self.carrier.outlives_exporter()
                     && let Err(error) = self.wait_for_end()
                 {
-                    let core = Arc::clone(shared.core());
-                    core.defer(error);
-                    core.kept.keep(shared, Arc::clone(self.link.socket()));
+                    shared.core().defer(error);
+                    keep(shared, Arc::clone(self.link.socket()));
                 }
             }
         }

@@ -20,7 +20,7 @@
 mod export;
 mod import;
 mod joint;
-mod kept;
+mod lent;
 mod link;
 mod listener;
 mod message;
@@ -28,7 +28,6 @@ mod place;
 
 pub use export::NotExported;
 pub use joint::Joint;
-pub(crate) use kept::Kept;
 pub use link::Link;
 pub use listener::Listener;
 

@@ -1,6 +1,6 @@
 //! Tells a platform that is a model of the memory that OpenCL owns.
 
-use crate::core::Core;
+use super::Core;
 use crate::{Error, Result};
 use parking_lot::Mutex;
 use platform::{ForeignHooks, ForeignKind};

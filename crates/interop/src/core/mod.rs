@@ -1,5 +1,14 @@
-use crate::hsa::Hsa;
-use crate::process::Kept;
+//! What shared buffers, hand-offs and measurements need of their bridge: both APIs' objects, the counters, and the
+//! failures that a caller takes later.
+
+mod hsa;
+mod kept;
+mod known;
+
+pub(crate) use hsa::Hsa;
+pub(crate) use kept::{Kept, Lent};
+pub(crate) use known::Known;
+
 use crate::{Error, Failover, Meter};
 use parking_lot::Mutex;
 use platform::{ForeignHooks, Platform};
