@@ -57,12 +57,12 @@ static GROUPS: [Group; 9] = [
     Group {
         package: "interop",
         files: &[
-            "crates/interop/src/uses/mod.rs",
-            "crates/interop/src/uses/behind.rs",
-            "crates/interop/src/uses/hold.rs",
-            "crates/interop/src/uses/record.rs",
-            "crates/interop/src/alias/view.rs",
-            "crates/interop/src/sides.rs",
+            "crates/interop/src/access/uses/mod.rs",
+            "crates/interop/src/access/uses/behind.rs",
+            "crates/interop/src/access/uses/hold.rs",
+            "crates/interop/src/access/uses/record.rs",
+            "crates/interop/src/access/alias/view.rs",
+            "crates/interop/src/access/sides.rs",
         ],
         stages: &[
             lib("interop", &["uses::", "alias::", "sides::"]),
@@ -72,7 +72,7 @@ static GROUPS: [Group; 9] = [
     Group {
         package: "interop",
         files: &[
-            "crates/interop/src/uses/user.rs",
+            "crates/interop/src/access/uses/user.rs",
             "crates/interop/src/guard.rs",
             "crates/interop/src/part.rs",
         ],
@@ -85,7 +85,8 @@ static GROUPS: [Group; 9] = [
     Group {
         package: "interop",
         files: &[
-            "crates/interop/src/alias/mod.rs",
+            "crates/interop/src/access/alias/mod.rs",
+            "crates/interop/src/access/outcome.rs",
             "crates/interop/src/handoff/ticket.rs",
             "crates/interop/src/handoff/wait.rs",
             "crates/interop/src/handoff/watchdog.rs",

@@ -3,12 +3,12 @@
 //! Work may be enqueued while the guard lives; it need not have run when the guard is dropped. Leaking a guard is
 //! harmless: the buffer recorded the access when it granted it.
 
+use crate::access::Hold;
 use crate::backing::{Backing, ClPart, SubBuffer};
 use crate::core::Core;
 use crate::part::check_range;
 use crate::place::Place;
 use crate::stream_program::StreamArg;
-use crate::uses::Hold;
 use crate::{Result, Shared};
 use bytemuck::Pod;
 use std::fmt;

@@ -62,7 +62,7 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-mod alias;
+mod access;
 mod allocation;
 mod backing;
 pub mod blas;
@@ -82,11 +82,9 @@ mod place;
 mod probe;
 mod process;
 mod shared;
-mod sides;
 pub mod solver;
 mod stream_fft;
 mod stream_program;
-mod uses;
 mod values;
 #[cfg(feature = "vulkan")]
 pub mod vulkan;

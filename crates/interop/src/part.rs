@@ -1,8 +1,8 @@
 //! Parts of a shared buffer, each ordered separately.
 
+use crate::access::Hold;
 use crate::backing::ClPart;
 use crate::place::Place;
-use crate::uses::Hold;
 use crate::values::{Access, Side};
 use crate::{ClGuard, ClGuardMut, Error, HipGuard, HipGuardMut, Result, Shared};
 use bytemuck::Pod;

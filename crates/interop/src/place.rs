@@ -1,10 +1,9 @@
 //! One memory of a shared buffer, and everyone who was given access to it.
 
-use crate::alias::{VIEWS, View};
+use crate::access::{Claim, Hold, Outcome, User, VIEWS, View};
 use crate::backing::{self, Backing};
 use crate::core::Core;
-use crate::handoff::{By, Handoff, Host, Outcome};
-use crate::uses::{Claim, Hold, User};
+use crate::handoff::{By, Handoff, Host};
 use crate::values::{Access, Failover, Side};
 use crate::{Category, Error, Residency, Result, Route};
 use parking_lot::Mutex;

@@ -1,8 +1,8 @@
+use crate::access::Sides;
 use crate::backing::{self, Backing, ClPart};
 use crate::core::Core;
 use crate::handoff::Handoff;
 use crate::place::Place;
-use crate::sides::Sides;
 use crate::values::{Access, Failover, Side};
 use crate::{
     Category, ClGuard, ClGuardMut, Error, Grade, HipGuard, HipGuardMut, Residency, Result, Route,

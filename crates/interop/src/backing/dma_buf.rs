@@ -5,7 +5,7 @@
 
 use super::survival::Survival;
 use super::{Backing, Outgoing};
-use crate::alias::{Space, Span};
+use crate::access::{Space, Span};
 use crate::core::Core;
 use crate::values::{Access, Carrier};
 use crate::{Error, Residency, Result, Route};

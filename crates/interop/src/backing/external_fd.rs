@@ -6,7 +6,7 @@
 
 use super::Exported;
 use super::{Backing, Outgoing, outgoing};
-use crate::alias::{Space, Span};
+use crate::access::{Space, Span};
 use crate::core::Core;
 use crate::values::{Access, Carrier};
 use crate::{Error, Residency, Result, Route};

@@ -5,7 +5,7 @@
 
 use super::Backing;
 use super::hip_pointer::{read_by_hip, write_by_hip};
-use crate::alias::{Space, Span};
+use crate::access::{Space, Span};
 use crate::core::Core;
 use crate::values::Side;
 use crate::{Result, Route};

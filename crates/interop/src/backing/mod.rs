@@ -34,7 +34,7 @@ pub(crate) use outgoing::{Opens, Outgoing};
 pub(crate) use rescue::{other, read_by_kernel};
 pub(crate) use staging::Staging;
 
-use crate::alias::Span;
+use crate::access::Span;
 use crate::core::Core;
 use crate::values::{Access, Carrier, Side};
 use crate::{Error, Residency, Result, Route};

@@ -8,7 +8,7 @@ use super::Backing;
 use super::cl_object::ClObject;
 use super::gpu_va::reveal;
 use super::stretches::Stretches;
-use crate::alias::Span;
+use crate::access::Span;
 use crate::core::Core;
 use crate::values::Access;
 use crate::{Category, Error, Result, Route};

@@ -4,11 +4,11 @@
 //! nothing else: OpenCL may call back from inside `clSetUserEventStatus`, and HIP's callbacks must
 //! not use HIP.
 
-use super::ticket::{Hold, Lane, Outcome, Ticket};
+use super::ticket::{Hold, Lane, Ticket};
 use super::watchdog::Watchdog;
-use super::{Handoff, Ordered, Parties, Side};
+use super::{Handoff, Ordered, Outcome, Parties, Side};
+use crate::access::User;
 use crate::core::Core;
-use crate::uses::User;
 use crate::values::Mechanisms;
 use crate::{Error, Grade, Result};
 use parking_lot::Mutex;

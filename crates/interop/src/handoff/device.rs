@@ -8,12 +8,12 @@
 //! leaves alone.
 
 use super::callback::{Callback, Gate};
-use super::ticket::{Hold, Outcome, Ticket};
-use super::{Handoff, Ordered, Parties, Side};
+use super::ticket::{Hold, Ticket};
+use super::{Handoff, Ordered, Outcome, Parties, Side};
+use crate::access::User;
 use crate::backing::{self, Backing};
 use crate::core::Core;
 use crate::probe::Probe;
-use crate::uses::User;
 use crate::values::Mechanisms;
 use crate::{Error, Grade, Result, Route};
 use parking_lot::Mutex;

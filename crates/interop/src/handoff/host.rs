@@ -1,5 +1,5 @@
 use super::{Handoff, Ordered, Parties, Side, wait_within};
-use crate::uses::User;
+use crate::access::User;
 use crate::values::Mechanisms;
 use crate::{Grade, Result};
 use std::time::Duration;

@@ -35,13 +35,11 @@ pub(crate) use select::{LIMIT, PROBE_LIMIT};
 #[cfg(feature = "vulkan")]
 pub(crate) use semaphores::Semaphores;
 pub(crate) use side::{Parties, Side};
-pub(crate) use ticket::Outcome;
 pub(crate) use wait::wait_within;
 
-use crate::uses::{Order, User};
+use crate::access::{Order, Ordered, Outcome, User};
 use crate::values::Mechanisms;
 use crate::{Grade, Result};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// One grade, ready for use.
@@ -64,14 +62,6 @@ pub(crate) trait Handoff: Send + Sync {
     /// `subject` is the memory that it is about. On failure nothing is left waiting, but `after` may wait for more than
     /// necessary.
     fn order(&self, before: &User, after: &User, subject: clmgr::Arg<'_>) -> Result<Ordered>;
-}
-
-/// How far an order has got when the call returns.
-pub(crate) enum Ordered {
-    /// The work before it has ended.
-    Waited,
-    /// The drivers hold the work after it. Between two APIs the outcome comes later.
-    Queued(Option<Arc<Outcome>>),
 }
 
 /// Orders the users of some memory through a hand-off.

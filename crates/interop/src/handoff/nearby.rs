@@ -1,7 +1,7 @@
 //! A hand-off between OpenCL and the streams of one device, where streams of other devices use the memory too.
 
 use super::{Handoff, Host, Ordered};
-use crate::uses::{User, Worker};
+use crate::access::{User, Worker};
 use crate::values::Mechanisms;
 use crate::{Grade, Result};
 use std::time::Duration;

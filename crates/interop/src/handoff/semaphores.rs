@@ -5,11 +5,11 @@
 //! over to one stream many times before the first wait is. So each hand-off takes a semaphore of its
 //! own from a pool, and it goes back once the driver says that the wait has ended.
 
-use super::ticket::{Hold, LetGo, Outcome, Ticket};
+use super::ticket::{Hold, LetGo, Ticket};
 use super::watchdog::Watchdog;
-use super::{Handoff, Ordered, Parties, Side};
+use super::{Handoff, Ordered, Outcome, Parties, Side};
+use crate::access::User;
 use crate::core::Core;
-use crate::uses::User;
 use crate::values::Mechanisms;
 use crate::vulkan::{Link, Semaphore};
 use crate::{Error, Grade, Result};

@@ -1,4 +1,4 @@
-use crate::uses::User;
+use crate::access::User;
 use crate::{Error, Grade};
 use std::fmt;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use super::ticket::LetGo;
 use super::ticket::{Hold, Lane, Ticket};
 use super::watchdog::Watchdog;
 use super::{Handoff, Host, Ordered, Outcome, Parties, Side, wait_within};
-use crate::uses::User;
+use crate::access::User;
 use crate::values::Mechanisms;
 use crate::{Bridge, Error, Grade, Options, Result, Route};
 use platform::Platform;

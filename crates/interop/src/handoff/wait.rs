@@ -1,5 +1,5 @@
 use super::{Outcome, Parties};
-use crate::uses::User;
+use crate::access::User;
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ pub(crate) fn wait_within(before: &User, limit: Option<Duration>, parties: &Part
         User::Cl(queue) => {
             let event = queue.record()?;
             event.on_complete(move |result| theirs.told(result.map_err(Error::from)))?;
-            outcome.wait_for(limit, parties)?;
+            outcome.wait_for(limit, || parties.late(limit))?;
             // At once now; OpenCL's layer learns that the commands have ended.
             Ok(event.wait()?)
         }
         User::Hip(stream) => {
             stream.on_complete(move |result| theirs.told(result.map_err(Error::from)))?;
-            outcome.wait_for(limit, parties)?;
+            outcome.wait_for(limit, || parties.late(limit))?;
             // Other threads may have queued more, which is not waited for.
             match stream.is_idle()? {
                 true => Ok(stream.synchronize()?),

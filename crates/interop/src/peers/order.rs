@@ -1,5 +1,5 @@
-use crate::handoff::{Handoff, Host, Ordered};
-use crate::uses::User;
+use crate::access::{Ordered, User};
+use crate::handoff::{Handoff, Host};
 use crate::values::Mechanisms;
 use crate::{Grade, Result};
 use std::time::Duration;

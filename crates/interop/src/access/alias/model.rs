@@ -25,9 +25,9 @@ mod sync {
 mod view;
 
 use crate::Result;
-use crate::alias::Span;
-use crate::handoff::Ordered;
-use crate::uses::{Claim, Order, Worker};
+use crate::access::Ordered;
+use crate::access::alias::Span;
+use crate::access::uses::{Claim, Order, Worker};
 use crate::values::Access;
 use std::ops::Range;
 use std::sync::Arc;

@@ -5,8 +5,8 @@
 //! operations, and `HIPCL_MODEL_SEED` the seed.
 
 use super::{Claim, Hold, Order, Uses, Worker};
-use crate::handoff::{Ordered, Outcome};
-use crate::sides::Sides;
+use crate::access::sides::Sides;
+use crate::access::{Ordered, Outcome};
 use crate::values::{Access, Side};
 use crate::{Error, Result};
 use std::cell::RefCell;

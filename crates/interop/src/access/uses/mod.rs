@@ -15,7 +15,7 @@ mod user;
 pub(crate) use hold::Hold;
 pub(crate) use user::User;
 
-use crate::handoff::{Ordered, Outcome};
+use crate::access::Outcome;
 use crate::values::Access;
 use crate::{Error, Result};
 use behind::Behind;
@@ -66,6 +66,14 @@ pub(crate) trait Order<W> {
     fn wait(&self, before: &W, after: Option<&W>) -> Result<()>;
 }
 
+/// How far an order has got when the call returns.
+pub(crate) enum Ordered {
+    /// The work before it has ended.
+    Waited,
+    /// The drivers hold the work after it. Between two APIs the outcome comes later.
+    Queued(Option<Arc<Outcome>>),
+}
+
 /// What a user asks for.
 #[derive(Clone, Copy)]
 pub(crate) struct Claim<'r> {
@@ -74,7 +82,7 @@ pub(crate) struct Claim<'r> {
     pub(crate) range: &'r Range<usize>,
     /// The memory is one API's or the other's as a whole: a user comes after the other API's on
     /// every byte. What holds of `range` then holds of every byte that the other API had
-    /// ([`Sides`](crate::sides::Sides)).
+    /// ([`Sides`](crate::access::sides::Sides)).
     pub(crate) is_handed_whole: bool,
 }
 

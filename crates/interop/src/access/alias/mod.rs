@@ -13,7 +13,7 @@ mod view;
 
 pub(crate) use view::{View, Views};
 
-use crate::uses::User;
+use crate::access::uses::User;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -74,8 +74,8 @@ pub(crate) static VIEWS: Views<User> = Views(sync::Mutex::new(Vec::new()));
 )]
 mod tests {
     use super::*;
-    use crate::handoff::{Ordered, Outcome};
-    use crate::uses::{Claim, Order, Worker};
+    use crate::access::uses::{Claim, Order, Worker};
+    use crate::access::{Ordered, Outcome};
     use crate::values::Access;
     use crate::{Error, Result};
     use std::os::fd::AsFd;

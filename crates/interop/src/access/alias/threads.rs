@@ -2,8 +2,8 @@
 
 use super::{Span, View, Views, sync};
 use crate::Result;
-use crate::handoff::Ordered;
-use crate::uses::{Claim, Order, Worker};
+use crate::access::Ordered;
+use crate::access::uses::{Claim, Order, Worker};
 use crate::values::Access;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 use super::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
-use crate::alias::Span;
-use crate::handoff::Outcome;
-use crate::uses::{Claim, Hold, Order, Uses, Worker};
+use crate::access::Outcome;
+use crate::access::alias::Span;
+use crate::access::uses::{Claim, Hold, Order, Uses, Worker};
 use crate::{Error, Result};
 use std::sync::{Arc, Weak};
 
