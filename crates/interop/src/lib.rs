@@ -74,12 +74,10 @@ mod guard;
 mod handoff;
 pub mod measure;
 mod meter;
-mod pairing;
 mod part;
 mod peers;
 pub mod pipeline;
 mod place;
-mod probe;
 mod process;
 mod shared;
 pub mod solver;
@@ -92,7 +90,7 @@ mod warm_up;
 
 pub use allocation::{Allocation, UnknownAllocation, Whereabouts, Witness};
 pub use bridge::{
-    AllocationTrial, Bridge, Bridges, Figures, ForeignObjects, GradeTrial, HostPtrProof,
+    AllocationTrial, Bridge, Bridges, Figures, FirstCall, ForeignObjects, GradeTrial, HostPtrProof,
     NativeHandles, Options, Step, StreamTrial, Trial,
 };
 pub use error::{Error, PeerError, Process, Result};
@@ -109,4 +107,3 @@ pub use values::{
     BridgeReport, Carrier, Direction, Failover, Grade, GradeReport, Mechanisms, Pairing, Policy,
     Residency, Route, RouteReport, UnknownCarrier, UnknownGrade, UnknownRoute,
 };
-pub use warm_up::FirstCall;

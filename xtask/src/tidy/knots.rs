@@ -19,7 +19,7 @@ const LARGER: &[(&str, usize)] = &[
     ("hip", 20),
     ("hip-cuda", 11),
     ("hip-host", 10),
-    ("interop", 14),
+    ("interop", 11),
     ("rocblas", 24),
 ];
 

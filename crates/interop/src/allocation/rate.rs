@@ -1,9 +1,9 @@
 //! How fast kernels of each API access memory, and that they can at all.
 
 use super::Memory;
+use crate::bridge::probe::Probe;
 use crate::core::Core;
 use crate::measure::{BRIEF, affordable_copy, rate_of};
-use crate::probe::Probe;
 use crate::{Direction, Error, Result};
 
 const SEED: u32 = 0x0A11_0C8D;

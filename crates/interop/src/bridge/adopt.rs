@@ -1,8 +1,8 @@
 //! A bridge on objects that other code created.
 
 use super::open::{Libraries, Pair};
-use super::{Bridge, Options};
-use crate::{Error, Result, pairing};
+use super::{Bridge, Options, pairing};
+use crate::{Error, Result};
 use clmgr::opencl_sys::{cl_command_queue, cl_context, cl_device_id};
 use platform::Selection;
 

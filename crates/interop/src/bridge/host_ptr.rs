@@ -1,12 +1,12 @@
 //! HIP memory as an OpenCL buffer object, where that was seen to work.
 
 use super::open::{Libraries, Pair, Ready};
-use super::{Bridge, Options, Step};
+use super::probe::{WORDS, pattern};
+use super::{Bridge, Options, Step, pairing};
 use crate::backing::{HipObject, HipPointer, gate};
 use crate::core::Core;
-use crate::probe::{WORDS, pattern};
 use crate::shared::bytes_of;
-use crate::{Category, Direction, Error, Result, Route, Shared, pairing};
+use crate::{Category, Direction, Error, Result, Route, Shared};
 use bytemuck::Pod;
 use clmgr::{ExternalBuffer, Needs};
 use platform::Selection;

@@ -1,28 +1,36 @@
 mod adopt;
 mod all;
 mod choose;
+mod first_call;
+mod grades;
 mod host_ptr;
 mod memory;
 mod native;
 mod open;
+mod pairing;
+pub(crate) mod probe;
 mod trial;
 
 pub use adopt::ForeignObjects;
 pub use all::Bridges;
+pub use first_call::FirstCall;
+#[cfg(feature = "vulkan")]
+pub(crate) use grades::{LIMIT, PROBE_LIMIT};
 pub use host_ptr::HostPtrProof;
 pub use native::NativeHandles;
 pub use trial::{AllocationTrial, Figures, GradeTrial, Step, StreamTrial, Trial};
 
 use crate::backing::HipPointer;
 use crate::core::Core;
-use crate::handoff::{Grades, Handoff};
-use crate::probe::Probe;
+use crate::handoff::Handoff;
 use crate::shared::bytes_of;
 use crate::values::BridgeReport;
-use crate::{Error, Failover, Grade, GradeReport, Meter, Policy, Result, Route, Shared, pairing};
+use crate::{Error, Failover, Grade, GradeReport, Meter, Policy, Result, Route, Shared};
 use bytemuck::Pod;
+use grades::Grades;
 use open::{Libraries, Pair};
 use platform::Selection;
+use probe::Probe;
 use std::sync::Arc;
 use std::time::Duration;
 

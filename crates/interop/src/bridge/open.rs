@@ -1,11 +1,10 @@
 //! Loads both APIs' libraries and proves what a pair of devices can share.
 
-use super::{Bridge, Options, choose};
+use super::first_call::{FirstCall, once};
+use super::probe::Probe;
+use super::{Bridge, Options, choose, grades};
 use crate::core::{Core, Hsa, Kept};
-use crate::handoff;
-use crate::probe::Probe;
 use crate::values::{BridgeReport, Pairing, RouteReport};
-use crate::warm_up::{FirstCall, once};
 use crate::{Grade, Meter, Result, Route};
 use parking_lot::Mutex;
 use platform::{LibraryState, Selection};
@@ -164,7 +163,7 @@ impl<'a> Libraries<'a> {
         } = ready;
         let device = core.context.device().clone();
         let permitted = choose::choose(&routes, options)?;
-        let grades = handoff::open(&core, &probe, permitted[0], options.handoff_limit, grades);
+        let grades = grades::open(&core, &probe, permitted[0], options.handoff_limit, grades);
         let handoff = grades.choose(options.grade)?;
         let report = BridgeReport {
             platform: self.selection.platform(),

@@ -29,7 +29,7 @@ pub(crate) enum Gate {
 
 impl Gate {
     /// The word where the device can wait for one.
-    pub(super) fn of(device: &hip::Device) -> Self {
+    pub(crate) fn of(device: &hip::Device) -> Self {
         let can = hip_sys::hipDeviceAttribute_t::hipDeviceAttributeCanUseStreamWaitValue;
         let has_call = device.runtime().api().hipStreamWaitValue64.is_some();
         match has_call && matches!(device.attribute(can), Ok(1..)) {

@@ -13,7 +13,6 @@ use super::{Handoff, Ordered, Outcome, Parties, Side};
 use crate::access::User;
 use crate::backing::{self, Backing};
 use crate::core::Core;
-use crate::probe::Probe;
 use crate::values::Mechanisms;
 use crate::{Error, Grade, Result, Route};
 use parking_lot::Mutex;
@@ -145,7 +144,12 @@ fn no_grade(reason: impl Into<String>) -> Error {
 }
 
 impl Device {
-    pub(crate) fn start(core: &Arc<Core>, probe: &Probe, limit: Duration) -> Result<Self> {
+    /// `program` has the kernel that signals.
+    pub(crate) fn start(
+        core: &Arc<Core>,
+        program: &clmgr::Program,
+        limit: Duration,
+    ) -> Result<Self> {
         if Gate::of(&core.hip_device) != Gate::Word {
             return Err(no_grade(format!(
                 "the HIP device cannot wait for a word (hipDeviceAttributeCanUseStreamWaitValue \
@@ -156,8 +160,8 @@ impl Device {
         Ok(Self {
             core: Arc::clone(core),
             kernels: Kernels {
-                over_svm: probe.cl().kernel("probe_signal")?,
-                over_mem: probe.cl().kernel("probe_signal")?,
+                over_svm: program.kernel("probe_signal")?,
+                over_mem: program.kernel("probe_signal")?,
             },
             callback: Callback::start(core, Gate::Word, limit)?,
             lanes: Mutex::default(),

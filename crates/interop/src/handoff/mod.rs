@@ -1,4 +1,5 @@
-//! Orders the work of one queue or stream after that of another, one file per grade.
+//! Orders the work of one queue or stream after that of another, one file per grade. A bridge proves them when it is
+//! opened; the one by semaphores is in `vulkan`.
 //!
 //! ```text
 //!             host            callback                          device
@@ -15,10 +16,7 @@ mod exit;
 mod host;
 #[cfg(any(test, feature = "vulkan"))]
 mod nearby;
-mod select;
 mod semaphore;
-#[cfg(feature = "vulkan")]
-mod semaphores;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -26,16 +24,17 @@ mod ticket;
 mod wait;
 mod watchdog;
 
+pub(crate) use callback::{Callback, Gate};
+pub(crate) use device::Device;
 pub(crate) use host::Host;
 #[cfg(feature = "vulkan")]
 pub(crate) use nearby::Nearby;
-pub(crate) use select::{Grades, open};
-#[cfg(feature = "vulkan")]
-pub(crate) use select::{LIMIT, PROBE_LIMIT};
-#[cfg(feature = "vulkan")]
-pub(crate) use semaphores::Semaphores;
 pub(crate) use side::{Parties, Side};
+#[cfg(feature = "vulkan")]
+pub(crate) use ticket::{LetGo, Ticket};
 pub(crate) use wait::wait_within;
+#[cfg(feature = "vulkan")]
+pub(crate) use watchdog::Watchdog;
 
 use crate::access::{Order, Ordered, Outcome, User};
 use crate::values::Mechanisms;

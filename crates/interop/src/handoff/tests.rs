@@ -137,7 +137,8 @@ fn a_word_that_was_given_up_holds_no_later_stream() {
         return;
     }
     let limit = Duration::from_millis(100);
-    let device = Device::start(bridge.core(), bridge.probe(), limit).expect("a grade");
+    let device =
+        Device::start(bridge.core(), bridge.probe().cl().program(), limit).expect("a grade");
     let (queue, stream) = (
         bridge.queue().expect("a queue"),
         bridge.stream().expect("a stream"),
@@ -168,7 +169,8 @@ fn a_word_that_was_given_up_holds_no_later_stream() {
 fn a_transfer_fails_whose_word_was_given_up_for_another_hand_off() {
     let bridge = bridge();
     let limit = Duration::from_secs(60);
-    let device = Device::start(bridge.core(), bridge.probe(), limit).expect("a grade");
+    let device =
+        Device::start(bridge.core(), bridge.probe().cl().program(), limit).expect("a grade");
     let device = Arc::new(device);
     let handoff: Arc<dyn Handoff> = Arc::clone(&device) as _;
     let queue = bridge.queue().expect("a queue");
@@ -348,33 +350,6 @@ fn a_failed_hand_off_signals_once_in_the_place_of_the_side_that_failed() {
     failed.rescue();
     failed.rescue();
     assert_eq!(given(), 1);
-}
-
-#[test]
-fn grades_are_given_once_they_are_proven() {
-    let bridge = bridge();
-    let open =
-        |grades: &[Grade]| super::open(bridge.core(), bridge.probe(), bridge.route(), None, grades);
-    let grades = open(&[Grade::Host, Grade::Callback]);
-    let reported = |grades: &super::Grades| -> Vec<Grade> {
-        grades.reports().iter().map(|report| report.grade).collect()
-    };
-    assert_eq!(reported(&grades), [Grade::Host, Grade::Callback]);
-    let survives = bridge.cl_context().device().survives_failed_events();
-    assert_eq!(grades.choose(Some(Grade::Callback)).is_ok(), survives);
-    assert_eq!(grades.choose(None).expect("a grade").grade(), Grade::Host);
-    let absent = grades.choose(Some(Grade::Device)).map(drop);
-    let absent = absent.expect_err("not proven").to_string();
-    assert!(absent.ends_with("it was not looked at"), "{absent}");
-    #[cfg(feature = "vulkan")]
-    {
-        let limit = Some(Duration::from_secs(7));
-        let other = grades.with(Arc::new(Host::new(limit)));
-        assert_eq!(reported(&other), [Grade::Callback, Grade::Host]);
-        let host = other.choose(Some(Grade::Host)).expect("a grade");
-        assert_eq!(host.limit(), limit);
-        assert_eq!(other.choose(Some(Grade::Callback)).is_ok(), survives);
-    }
 }
 
 #[test]

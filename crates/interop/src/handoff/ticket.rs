@@ -51,7 +51,7 @@ impl Lane {
 
 /// What waits for a signal that another party can give in the place of the one that is to.
 #[cfg(feature = "vulkan")]
-pub(super) trait LetGo: Send + Sync {
+pub(crate) trait LetGo: Send + Sync {
     /// Gives the signal. Calls drivers.
     fn let_go(&self) -> Result<()>;
 }
@@ -78,7 +78,7 @@ pub(super) enum Hold {
 ///
 /// The [watchdog](super::watchdog) keeps it until the callback has let go of it: its parts must not
 /// be released on a driver's thread.
-pub(super) struct Ticket {
+pub(crate) struct Ticket {
     parties: Parties,
     hold: Hold,
     outcome: Arc<Outcome>,
@@ -95,6 +95,12 @@ impl Ticket {
         })
     }
 
+    /// Of a queue or stream that waits for a signal.
+    #[cfg(feature = "vulkan")]
+    pub(crate) fn of_signal(parties: Parties, signal: Weak<dyn LetGo>) -> Arc<Self> {
+        Self::new(parties, Hold::Signal(signal))
+    }
+
     pub(super) fn parties(&self) -> &Parties {
         &self.parties
     }
@@ -103,7 +109,7 @@ impl Ticket {
         &self.hold
     }
 
-    pub(super) fn outcome(&self) -> &Arc<Outcome> {
+    pub(crate) fn outcome(&self) -> &Arc<Outcome> {
         &self.outcome
     }
 
@@ -140,7 +146,7 @@ impl Ticket {
     }
 
     /// Releases the side without an error: the order failed before it was complete, and its caller got the error.
-    pub(super) fn withdraw(&self) {
+    pub(crate) fn withdraw(&self) {
         self.resolve(Ok(()));
     }
 

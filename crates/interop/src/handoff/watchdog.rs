@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub(super) struct Watchdog {
+pub(crate) struct Watchdog {
     shared: Arc<Shared>,
     limit: Duration,
 }
@@ -40,7 +40,7 @@ const SELDOM: Duration = Duration::from_secs(1);
 
 impl Watchdog {
     /// For hand-offs between the drivers of this platform, which are loaded.
-    pub(super) fn start(platform: Platform, limit: Duration) -> std::io::Result<Self> {
+    pub(crate) fn start(platform: Platform, limit: Duration) -> std::io::Result<Self> {
         end_with_the_process(platform);
         let shared = Arc::<Shared>::default();
         let theirs = Arc::clone(&shared);
@@ -50,12 +50,12 @@ impl Watchdog {
         Ok(Self { shared, limit })
     }
 
-    pub(super) fn limit(&self) -> Duration {
+    pub(crate) fn limit(&self) -> Duration {
         self.limit
     }
 
     /// From now on `ticket` is ended when the limit has passed, and kept until it has ended.
-    pub(super) fn watch(&self, ticket: &Arc<Ticket>) {
+    pub(crate) fn watch(&self, ticket: &Arc<Ticket>) {
         let deadline = crate::values::deadline::after(self.limit);
         let mut state = self.shared.state.lock();
         let retired = state.retire();
@@ -70,7 +70,7 @@ impl Watchdog {
     }
 
     /// For callbacks, which outlive the watchdog's owner: ends a ticket as its work ended.
-    pub(super) fn resolver(
+    pub(crate) fn resolver(
         &self,
         ticket: &Arc<Ticket>,
     ) -> impl FnOnce(crate::Result<()>) + Send + 'static {

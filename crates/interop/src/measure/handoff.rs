@@ -1,4 +1,4 @@
-use super::{median, pace, quantile};
+use super::{median, on_stream, pace, quantile};
 use crate::{Bridge, Error, Grade, Result, Shared, StreamArg};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ pub fn handoff_busy(bridge: &Bridge) -> Result<Option<HandoffCost>> {
 /// As [`Bridge::stream_program`], or if an allocation or a launch fails.
 pub fn handoff_on_stream(bridge: &Bridge) -> Result<HandoffCost> {
     let stream = bridge.stream()?;
-    let opencl = bridge.probe().cl().on_stream(bridge, "probe_nothing")?;
+    let opencl = on_stream(bridge, "probe_nothing")?;
     let hip = &bridge.probe().hip().nothing;
     let device = bridge.hip_device();
     let (mut for_cl, mut for_hip) = (device.alloc::<u32>(1024)?, device.alloc::<u32>(1024)?);

@@ -1,4 +1,4 @@
-use super::{median, pace, quantile};
+use super::{median, on_stream, pace, quantile};
 use crate::{Bridge, Error, Result, StreamArg, StreamKernel};
 use hip_sys::hipError_t;
 use std::ffi::c_void;
@@ -89,7 +89,7 @@ pub fn launch(bridge: &Bridge) -> Result<(LaunchCost, LaunchCost)> {
 /// As [`Bridge::stream_program`], or if an allocation or a launch fails.
 pub fn launch_on_stream(bridge: &Bridge) -> Result<StreamLaunchCost> {
     let stream = bridge.stream()?;
-    let kernel = bridge.probe().cl().on_stream(bridge, "probe_nothing")?;
+    let kernel = on_stream(bridge, "probe_nothing")?;
     let mut buffer = bridge.hip_device().alloc::<u32>(1024)?;
     let slice: StreamArg<'_> = buffer.on_mut(&stream)?.into();
     let launch = || {

@@ -17,6 +17,14 @@ pub use handoff::{
 pub use launch::{CallCost, LaunchCost, StreamLaunchCost, launch, launch_on_stream};
 pub use products::arithmetic;
 
+use crate::{Bridge, Result, StreamKernel};
+
+/// The probe's kernel, loaded by HIP.
+fn on_stream(bridge: &Bridge, name: &str) -> Result<StreamKernel> {
+    let program = bridge.probe().cl().program();
+    bridge.stream_program(program)?.kernel(name)
+}
+
 /// The median of `values`; NaN for none.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);

@@ -1,7 +1,7 @@
 //! A program that shows whether OpenCL kernels run correctly on HIP streams.
 
 use super::{StreamArg, Way};
-use crate::probe::pattern;
+use crate::bridge::probe::pattern;
 use crate::{Bridge, Error, Result};
 use clmgr::NdRange;
 

@@ -1,7 +1,9 @@
 //! Hand-offs between OpenCL and HIP by Vulkan semaphores.
 
 use super::link::Link;
-use crate::handoff::{Handoff, LIMIT, Nearby, PROBE_LIMIT, Semaphores};
+use super::semaphores::Semaphores;
+use crate::bridge::{LIMIT, PROBE_LIMIT};
+use crate::handoff::{Handoff, Nearby};
 use crate::{Bridge, Error, Grade, Result};
 use std::sync::Arc;
 use std::time::Duration;

@@ -31,6 +31,7 @@ mod loader;
 mod memory;
 mod proof;
 mod semaphore;
+mod semaphores;
 mod turns;
 
 pub use crate::error::vulkan::Error;
@@ -38,5 +39,4 @@ pub use buffer::Buffer;
 pub use choose::{Identity, Match};
 pub use device::Objects;
 pub use link::{Link, LinkReport};
-pub(crate) use semaphore::Semaphore;
 pub use turns::Mechanism;

@@ -9,11 +9,11 @@ pub use grade::GradeTrial;
 pub use stream::StreamTrial;
 
 use super::open::{Libraries, Pair, Ready};
-use super::{Bridge, Options};
+use super::{Bridge, Options, pairing};
 use crate::backing::{self, survival::Survival};
 use crate::measure::{self, Bandwidth, DirectionCost};
 use crate::values::{Pairing, RouteReport};
-use crate::{Direction, Error, Grade, Result, Route, pairing};
+use crate::{Direction, Error, Grade, Result, Route};
 use platform::Selection;
 use std::fmt;
 use std::path::PathBuf;

@@ -5,13 +5,12 @@
 //! over to one stream many times before the first wait is. So each hand-off takes a semaphore of its
 //! own from a pool, and it goes back once the driver says that the wait has ended.
 
-use super::ticket::{Hold, LetGo, Ticket};
-use super::watchdog::Watchdog;
-use super::{Handoff, Ordered, Outcome, Parties, Side};
-use crate::access::User;
+use super::link::Link;
+use super::semaphore::Semaphore;
+use crate::access::{Ordered, Outcome, User};
 use crate::core::Core;
+use crate::handoff::{Handoff, LetGo, Parties, Side, Ticket, Watchdog};
 use crate::values::Mechanisms;
-use crate::vulkan::{Link, Semaphore};
 use crate::{Error, Grade, Result};
 use clmgr::SemaphoreKind;
 use parking_lot::Mutex;
@@ -52,9 +51,9 @@ impl Shared {
     }
 
     /// For a watchdog that may outlive the grade.
-    fn hold(self: &Arc<Self>) -> Hold {
+    fn ticket(self: &Arc<Self>, parties: Parties) -> Arc<Ticket> {
         let weak: Weak<Self> = Arc::downgrade(self);
-        Hold::Signal(weak)
+        Ticket::of_signal(parties, weak)
     }
 
     fn spoil(&self) {
@@ -95,7 +94,7 @@ struct Pool {
     spoiled: Vec<Arc<Shared>>,
 }
 
-pub(crate) struct Semaphores {
+pub(super) struct Semaphores {
     // Dropped before the link that made them.
     pool: Mutex<Pool>,
     core: Arc<Core>,
@@ -113,7 +112,7 @@ fn no_grade(reason: String) -> Error {
 impl Semaphores {
     /// # Errors
     /// [`Error::NoGrade`] if one of the drivers does not take Vulkan's semaphores.
-    pub(crate) fn start(core: &Arc<Core>, link: &Arc<Link>, limit: Duration) -> Result<Self> {
+    pub(super) fn start(core: &Arc<Core>, link: &Arc<Link>, limit: Duration) -> Result<Self> {
         let first = Shared::new(core, link).map_err(|error| no_grade(error.to_string()))?;
         let watchdog = Watchdog::start(core.platform, limit)
             .map_err(|error| no_grade(format!("its watchdog's thread does not start: {error}")))?;
@@ -171,7 +170,7 @@ impl Semaphores {
     ) -> Result<Arc<Outcome>> {
         let semaphore = self.take()?;
         *semaphore.users.lock() = Some((queue.clone(), stream.clone()));
-        let ticket = Ticket::new(parties, semaphore.hold());
+        let ticket = semaphore.ticket(parties);
         let handed = (|| {
             let event = semaphore.cl.signal(queue)?;
             // The driver may hold back what was not flushed, and HIP's wait with it.
@@ -193,7 +192,7 @@ impl Semaphores {
     ) -> Result<Arc<Outcome>> {
         let semaphore = self.take()?;
         *semaphore.users.lock() = Some((queue.clone(), stream.clone()));
-        let ticket = Ticket::new(parties, semaphore.hold());
+        let ticket = semaphore.ticket(parties);
         let handed = (|| {
             semaphore.hip.signal(stream, 0)?;
             let event = semaphore.cl.wait(queue)?;

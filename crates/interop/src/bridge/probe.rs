@@ -1,12 +1,10 @@
 //! Patterns written through one API and read through the other.
 
+use super::first_call::{FirstCall, once};
 use crate::core::Core;
 use crate::handoff::Handoff;
 use crate::values::RouteReport;
-use crate::warm_up::{FirstCall, once};
-use crate::{
-    Bridge, Category, Direction, Error, Grade, Residency, Result, Route, Shared, StreamKernel,
-};
+use crate::{Category, Direction, Error, Grade, Residency, Result, Route, Shared};
 use std::sync::Arc;
 
 /// 256 KiB: more than a page and more than a 64 KiB fragment, and quick to check.
@@ -39,14 +37,9 @@ pub(crate) struct HipKernels {
 }
 
 impl ClKernels {
-    /// A kernel object for the caller alone.
-    pub(crate) fn kernel(&self, name: &str) -> Result<clmgr::Kernel> {
-        Ok(self.program.kernel(name)?)
-    }
-
-    /// The kernel, loaded by HIP.
-    pub(crate) fn on_stream(&self, bridge: &Bridge, name: &str) -> Result<StreamKernel> {
-        bridge.stream_program(&self.program)?.kernel(name)
+    /// For kernel objects of the caller's own.
+    pub(crate) fn program(&self) -> &clmgr::Program {
+        &self.program
     }
 }
 
@@ -57,12 +50,16 @@ impl Probe {
         mut opening: Vec<FirstCall>,
     ) -> Result<Self> {
         let program = once(&mut opening, "OpenCL program, or its cache", || {
-            Ok(core.programs.get(include_str!("../kernels/probe.cl"), "")?)
+            Ok(core
+                .programs
+                .get(include_str!("../../kernels/probe.cl"), "")?)
         })?;
         let module = once(&mut opening, "HIP program", || {
-            Ok(hip::rtc::Program::new(include_str!("../kernels/probe.hip"))
-                .name("probe.hip")
-                .compile(&core.hip_device)?)
+            Ok(
+                hip::rtc::Program::new(include_str!("../../kernels/probe.hip"))
+                    .name("probe.hip")
+                    .compile(&core.hip_device)?,
+            )
         })?;
         Ok(Self {
             opening,

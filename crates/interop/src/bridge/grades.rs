@@ -1,8 +1,8 @@
-use super::callback::{Callback, Gate};
-use super::device::Device;
-use super::{Handoff, Host};
+//! Which hand-offs work between the two devices.
+
+use super::probe::Probe;
 use crate::core::Core;
-use crate::probe::Probe;
+use crate::handoff::{Callback, Device, Gate, Handoff, Host};
 use crate::values::GradeReport;
 use crate::{Error, Grade, Result, Route};
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn start(
             let gate = Gate::of(&core.hip_device);
             Arc::new(Callback::start(core, gate, limit)?)
         }
-        Grade::Device => Arc::new(Device::start(core, probe, limit)?),
+        Grade::Device => Arc::new(Device::start(core, probe.cl().program(), limit)?),
     })
 }
 
@@ -145,6 +145,7 @@ impl Grades {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Bridge, Options};
 
     #[test]
     fn the_host_is_proven_with_a_limit_only_if_its_user_sets_one() {
@@ -157,6 +158,35 @@ mod tests {
             (Grade::Device, Some(short)),
         ] {
             assert_eq!(proven_within(grade, limit), Some(PROBE_LIMIT), "{grade}");
+        }
+    }
+
+    #[test]
+    fn grades_are_given_once_they_are_proven() {
+        let platform = platform::select_named(Some("host")).expect("the host platform");
+        let bridge = Bridge::open(&platform, &Options::default())
+            .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
+        let open =
+            |grades: &[Grade]| open(bridge.core(), bridge.probe(), bridge.route(), None, grades);
+        let grades = open(&[Grade::Host, Grade::Callback]);
+        let reported = |grades: &Grades| -> Vec<Grade> {
+            grades.reports().iter().map(|report| report.grade).collect()
+        };
+        assert_eq!(reported(&grades), [Grade::Host, Grade::Callback]);
+        let survives = bridge.cl_context().device().survives_failed_events();
+        assert_eq!(grades.choose(Some(Grade::Callback)).is_ok(), survives);
+        assert_eq!(grades.choose(None).expect("a grade").grade(), Grade::Host);
+        let absent = grades.choose(Some(Grade::Device)).map(drop);
+        let absent = absent.expect_err("not proven").to_string();
+        assert!(absent.ends_with("it was not looked at"), "{absent}");
+        #[cfg(feature = "vulkan")]
+        {
+            let limit = Some(Duration::from_secs(7));
+            let other = grades.with(Arc::new(Host::new(limit)));
+            assert_eq!(reported(&other), [Grade::Callback, Grade::Host]);
+            let host = other.choose(Some(Grade::Host)).expect("a grade");
+            assert_eq!(host.limit(), limit);
+            assert_eq!(other.choose(Some(Grade::Callback)).is_ok(), survives);
         }
     }
 }
