@@ -73,8 +73,9 @@ static GROUPS: [Group; 9] = [
         package: "interop",
         files: &[
             "crates/interop/src/access/uses/user.rs",
-            "crates/interop/src/guard.rs",
-            "crates/interop/src/part.rs",
+            "crates/interop/src/memory/guard.rs",
+            "crates/interop/src/memory/part.rs",
+            "crates/interop/src/memory/range.rs",
         ],
         stages: &[
             lib("interop", &["uses::"]),
@@ -105,7 +106,7 @@ static GROUPS: [Group; 9] = [
         stages: &[
             tests("interop", &["grades"]),
             tests("interop", &["handoff_failures", "ledger", "trials"]),
-            lib("interop", &["handoff::"]),
+            lib("interop", &["grades::", "handoff::"]),
         ],
     },
     Group {

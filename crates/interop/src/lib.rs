@@ -70,16 +70,13 @@ mod bridge;
 mod core;
 pub mod dlpack;
 mod error;
-mod guard;
 mod handoff;
 pub mod measure;
+mod memory;
 mod meter;
-mod part;
 mod peers;
 pub mod pipeline;
-mod place;
 mod process;
-mod shared;
 pub mod solver;
 mod stream_fft;
 mod stream_program;
@@ -94,13 +91,11 @@ pub use bridge::{
     NativeHandles, Options, Step, StreamTrial, Trial,
 };
 pub use error::{Error, PeerError, Process, Result};
-pub use guard::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut};
+pub use memory::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut, Part, PartMut, Shared};
 pub use meter::{CallCount, Category, Counts, Meter};
-pub use part::{Part, PartMut};
 pub use peers::{Peer, PeerPath, PeerReport};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};
 pub use process::{Joint, Link, Listener, NotExported};
-pub use shared::Shared;
 pub use stream_fft::StreamFft;
 pub use stream_program::{StreamArg, StreamKernel, StreamProgram};
 pub use values::{

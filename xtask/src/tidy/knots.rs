@@ -19,7 +19,6 @@ const LARGER: &[(&str, usize)] = &[
     ("hip", 20),
     ("hip-cuda", 11),
     ("hip-host", 10),
-    ("interop", 11),
     ("rocblas", 24),
 ];
 

@@ -5,7 +5,7 @@ use super::probe::{WORDS, pattern};
 use super::{Bridge, Options, Step, pairing};
 use crate::backing::{HipObject, HipPointer, gate};
 use crate::core::Core;
-use crate::shared::bytes_of;
+use crate::memory::bytes_of;
 use crate::{Category, Direction, Error, Result, Route, Shared};
 use bytemuck::Pod;
 use clmgr::{ExternalBuffer, Needs};

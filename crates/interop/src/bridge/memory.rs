@@ -4,7 +4,7 @@ use super::Bridge;
 use crate::backing::{
     self, AdoptedSvm, Backing, ClObject, ExternalFd, GpuVa, HipPointer, Imported,
 };
-use crate::shared::bytes_of;
+use crate::memory::bytes_of;
 use crate::{Error, Result, Route, Shared};
 use bytemuck::Pod;
 use clmgr::opencl_sys::cl_mem;

@@ -23,7 +23,7 @@ pub use trial::{AllocationTrial, Figures, GradeTrial, Step, StreamTrial, Trial};
 use crate::backing::HipPointer;
 use crate::core::Core;
 use crate::handoff::Handoff;
-use crate::shared::bytes_of;
+use crate::memory::bytes_of;
 use crate::values::BridgeReport;
 use crate::{Error, Failover, Grade, GradeReport, Meter, Policy, Result, Route, Shared};
 use bytemuck::Pod;

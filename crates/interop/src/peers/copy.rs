@@ -2,7 +2,7 @@ use super::order::Across;
 use super::{Peer, PeerPath, no_peer};
 use crate::access::User;
 use crate::backing::PeerAccess;
-use crate::place::Place;
+use crate::memory::Place;
 use crate::values::Access;
 use crate::{Error, HipGuard, Result, Route, Shared};
 use bytemuck::Pod;

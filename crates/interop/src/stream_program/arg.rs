@@ -1,5 +1,6 @@
 //! The arguments of an OpenCL kernel on a HIP stream.
 
+use crate::{HipGuard, HipGuardMut};
 use bytemuck::Pod;
 use std::ffi::c_void;
 
@@ -76,5 +77,21 @@ impl<'a, T> From<hip::DeviceSliceMut<'a, T>> for StreamArg<'a> {
             stream: slice.stream(),
             is_writable: true,
         })
+    }
+}
+
+impl<T: Pod> HipGuard<'_, T> {
+    /// The argument for an OpenCL kernel on the guard's stream ([`StreamKernel`](crate::StreamKernel)).
+    #[must_use]
+    pub fn arg(&self) -> StreamArg<'_> {
+        self.slice().into()
+    }
+}
+
+impl<T: Pod> HipGuardMut<'_, T> {
+    /// The argument for an OpenCL kernel on the guard's stream ([`StreamKernel`](crate::StreamKernel)).
+    #[must_use]
+    pub fn arg(&mut self) -> StreamArg<'_> {
+        self.slice_mut().into()
     }
 }

@@ -9,7 +9,7 @@ use super::proof;
 use super::semaphore::{NO_RESCUE, Semaphore};
 use super::turns::{Mechanism, Turns};
 use crate::backing::{self, Backing, Exported, ExternalFd, Imported};
-use crate::shared::bytes_of;
+use crate::memory::bytes_of;
 use crate::{Bridge, Result, Route, Shared};
 use ash::vk;
 use bytemuck::Pod;

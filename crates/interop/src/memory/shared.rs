@@ -1,12 +1,11 @@
+use super::place::Place;
+use super::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
 use crate::access::Sides;
 use crate::backing::{self, Backing, ClPart};
 use crate::core::Core;
 use crate::handoff::Handoff;
-use crate::place::Place;
 use crate::values::{Access, Failover, Side};
-use crate::{
-    Category, ClGuard, ClGuardMut, Error, Grade, HipGuard, HipGuardMut, Residency, Result, Route,
-};
+use crate::{Category, Error, Grade, Residency, Result, Route};
 use bytemuck::Pod;
 use parking_lot::Mutex;
 use std::marker::PhantomData;

@@ -3,13 +3,13 @@
 //! Work may be enqueued while the guard lives; it need not have run when the guard is dropped. Leaking a guard is
 //! harmless: the buffer recorded the access when it granted it.
 
+use super::Shared;
+use super::place::Place;
+use super::range::check_range;
+use crate::Result;
 use crate::access::Hold;
 use crate::backing::{Backing, ClPart, SubBuffer};
 use crate::core::Core;
-use crate::part::check_range;
-use crate::place::Place;
-use crate::stream_program::StreamArg;
-use crate::{Result, Shared};
 use bytemuck::Pod;
 use std::fmt;
 use std::marker::PhantomData;
@@ -198,12 +198,6 @@ impl<'a, T: Pod> HipGuard<'a, T> {
         }
     }
 
-    /// The argument for an OpenCL kernel on the guard's stream ([`StreamKernel`](crate::StreamKernel)).
-    #[must_use]
-    pub fn arg(&self) -> StreamArg<'_> {
-        self.slice.into()
-    }
-
     /// The elements, to be read on the guard's stream.
     #[must_use]
     pub fn slice(&self) -> hip::DeviceSlice<'_, T> {
@@ -240,12 +234,6 @@ impl<'a, T: Pod> HipGuardMut<'a, T> {
             slice,
             buffer: PhantomData,
         }
-    }
-
-    /// The argument for an OpenCL kernel on the guard's stream ([`StreamKernel`](crate::StreamKernel)).
-    #[must_use]
-    pub fn arg(&mut self) -> StreamArg<'_> {
-        self.slice.reborrow().into()
     }
 
     /// The elements, to be read and written on the guard's stream.

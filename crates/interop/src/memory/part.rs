@@ -1,10 +1,12 @@
 //! Parts of a shared buffer, each ordered separately.
 
+use super::place::Place;
+use super::range::{bytes, check_range};
+use super::{ClGuard, ClGuardMut, HipGuard, HipGuardMut, Shared};
 use crate::access::Hold;
 use crate::backing::ClPart;
-use crate::place::Place;
 use crate::values::{Access, Side};
-use crate::{ClGuard, ClGuardMut, Error, HipGuard, HipGuardMut, Result, Shared};
+use crate::{Error, Result};
 use bytemuck::Pod;
 use std::fmt;
 use std::marker::PhantomData;
@@ -254,22 +256,3 @@ macro_rules! part {
 }
 part!(Part);
 part!(PartMut);
-
-/// Refuses a range without elements, or that does not lie in `0..len`.
-pub(crate) fn check_range(range: &Range<usize>, len: usize) -> Result<()> {
-    if range.start > range.end || range.end > len {
-        return Err(Error::OutOfRange {
-            range: range.clone(),
-            len,
-        });
-    }
-    match range.is_empty() {
-        true => Err(Error::Empty),
-        false => Ok(()),
-    }
-}
-
-/// The bytes of elements that lie in a buffer.
-fn bytes<T>(range: &Range<usize>) -> Range<usize> {
-    range.start * size_of::<T>()..range.end * size_of::<T>()
-}

@@ -1,0 +1,20 @@
+//! Memory that both APIs use, as a program sees it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`shared`] | a buffer, which stays in the memory of its route or goes on in another |
+//! | [`part`] | parts of a buffer, each ordered separately |
+//! | [`guard`] | access for as long as a borrow lasts |
+//! | [`place`] | one memory of a buffer, and everyone who was given access to it |
+
+mod guard;
+mod part;
+mod place;
+mod range;
+mod shared;
+
+pub use guard::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut};
+pub use part::{Part, PartMut};
+pub(crate) use place::Place;
+pub use shared::Shared;
+pub(crate) use shared::bytes_of;

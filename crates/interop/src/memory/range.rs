@@ -1,0 +1,21 @@
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// Refuses a range without elements, or that does not lie in `0..len`.
+pub(super) fn check_range(range: &Range<usize>, len: usize) -> Result<()> {
+    if range.start > range.end || range.end > len {
+        return Err(Error::OutOfRange {
+            range: range.clone(),
+            len,
+        });
+    }
+    match range.is_empty() {
+        true => Err(Error::Empty),
+        false => Ok(()),
+    }
+}
+
+/// The bytes of elements that lie in a buffer.
+pub(super) fn bytes<T>(range: &Range<usize>) -> Range<usize> {
+    range.start * size_of::<T>()..range.end * size_of::<T>()
+}
