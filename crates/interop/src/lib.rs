@@ -62,33 +62,48 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+// The layers, from the bottom up. A module uses only those above it in this table.
+//
+// | module | what it owns |
+// |---|---|
+// | `values` | names of routes, grades and the like, and what is found about them |
+// | `error` | what can go wrong |
+// | `meter` | counts copies at the function tables of both APIs |
+// | `core` | both APIs' objects, and what failed, for all layers above |
+// | `access` | who uses which bytes, and who waits for whom |
+// | `backing` | the memory behind a buffer, a file for each route |
+// | `handoff` | how work of one API is put after work of the other, a file for each grade |
+// | `memory` | `Shared` buffers, their parts and guards |
+// | `bridge` | pairs devices, proves routes and grades, makes and adopts buffers |
+// | `stream_program` | OpenCL kernels on HIP streams |
+// | `blas`, `solver`, `pipeline`, `peers`, `process`, `dlpack`, `vulkan` | what is built on a bridge and its buffers |
+// | `diagnose` | trials and measurements of all that |
+
 mod access;
-mod allocation;
 mod backing;
 pub mod blas;
 mod bridge;
 mod core;
+mod diagnose;
 pub mod dlpack;
 mod error;
 mod handoff;
-pub mod measure;
 mod memory;
 mod meter;
 mod peers;
 pub mod pipeline;
 mod process;
 pub mod solver;
-mod stream_fft;
 mod stream_program;
 mod values;
 #[cfg(feature = "vulkan")]
 pub mod vulkan;
-mod warm_up;
 
-pub use allocation::{Allocation, UnknownAllocation, Whereabouts, Witness};
-pub use bridge::{
-    AllocationTrial, Bridge, Bridges, Figures, FirstCall, ForeignObjects, GradeTrial, HostPtrProof,
-    NativeHandles, Options, Step, StreamTrial, Trial,
+pub use bridge::{Bridge, Bridges, FirstCall, ForeignObjects, NativeHandles, Options};
+pub use diagnose::measure;
+pub use diagnose::{
+    Allocation, AllocationTrial, Figures, GradeTrial, HostPtrProof, Step, StreamTrial, Trial,
+    UnknownAllocation, Whereabouts, Witness,
 };
 pub use error::{Error, PeerError, Process, Result};
 pub use memory::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut, Part, PartMut, Shared};
@@ -96,8 +111,7 @@ pub use meter::{CallCount, Category, Counts, Meter};
 pub use peers::{Peer, PeerPath, PeerReport};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};
 pub use process::{Joint, Link, Listener, NotExported};
-pub use stream_fft::StreamFft;
-pub use stream_program::{StreamArg, StreamKernel, StreamProgram};
+pub use stream_program::{StreamArg, StreamFft, StreamKernel, StreamProgram};
 pub use values::{
     BridgeReport, Carrier, Direction, Failover, Grade, GradeReport, Mechanisms, Pairing, Policy,
     Residency, Route, RouteReport, UnknownCarrier, UnknownGrade, UnknownRoute,

@@ -7,19 +7,11 @@
 //! that may be lost. If the process lives to tell, that is kept for this machine and these drivers.
 
 use crate::core::Core;
-use crate::{Result, Route, Shared};
 use kernel_cache::{Key, KeyBuilder, Store};
-use std::sync::Arc;
 
 const FORMAT: &[u8; 16] = b"hipcl survival 1";
 const SURVIVED: &[u8] = b"survived\n";
 const NOT_KNOWN: &[u8] = b"not known\n";
-
-/// More streams than a device has hardware queues, so that some are made after the export.
-const STREAMS: usize = 9;
-const BYTES: usize = 1 << 20;
-/// What the streams write of it: an emulated device writes a byte in a microsecond.
-const WRITTEN: usize = 4 << 10;
 
 /// What is stored about the machine that `core` is on.
 pub(crate) struct Survival {
@@ -68,24 +60,4 @@ impl Survival {
             let _ = store.write(self.key, content);
         }
     }
-}
-
-/// Does what programs do after an export: allocates, makes streams and works on them, while the memory is exported and after.
-pub(crate) fn exercise(core: &Arc<Core>) -> Result<()> {
-    let exported = Shared::<u8>::on_route(core, Route::DmaBuf, BYTES)?;
-    work(core)?;
-    drop(exported);
-    work(core)
-}
-
-fn work(core: &Core) -> Result<()> {
-    let streams: Vec<hip::Stream> = (0..STREAMS)
-        .map(|_| core.hip_device.stream())
-        .collect::<hip::Result<_>>()?;
-    for stream in &streams {
-        let mut memory = core.hip_device.alloc::<u8>(BYTES)?;
-        memory.on_mut(stream)?.slice_mut(..WRITTEN)?.fill_zero()?;
-        stream.synchronize()?;
-    }
-    Ok(())
 }

@@ -1,24 +1,32 @@
+//! One OpenCL device and one HIP device that are the same hardware.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`pairing`] | finds the devices that may be the same |
+//! | [`open`] | loads both APIs and opens a bridge, by the three below |
+//! | [`probe`] | proves a route, or a hand-off, by patterns |
+//! | [`choose`] | takes the best of the proven routes |
+//! | [`grades`] | starts and proves the hand-offs |
+//! | [`all`], [`adopt`] | open a bridge to each GPU, or on objects of other code |
+//! | [`memory`] | makes shared buffers of memory that other code allocated |
+
 mod adopt;
 mod all;
 mod choose;
 mod first_call;
 mod grades;
-mod host_ptr;
 mod memory;
 mod native;
-mod open;
-mod pairing;
+pub(crate) mod open;
+pub(crate) mod pairing;
 pub(crate) mod probe;
-mod trial;
 
 pub use adopt::ForeignObjects;
 pub use all::Bridges;
 pub use first_call::FirstCall;
 #[cfg(feature = "vulkan")]
 pub(crate) use grades::{LIMIT, PROBE_LIMIT};
-pub use host_ptr::HostPtrProof;
 pub use native::NativeHandles;
-pub use trial::{AllocationTrial, Figures, GradeTrial, Step, StreamTrial, Trial};
 
 use crate::backing::HipPointer;
 use crate::core::Core;

@@ -12,23 +12,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Both APIs' libraries, their copy calls counted.
-pub(super) struct Libraries<'a> {
+pub(crate) struct Libraries<'a> {
     selection: &'a Selection,
     pub(super) meter: Meter,
-    pub(super) hip: hip::Runtime,
-    pub(super) manager: clmgr::Manager,
+    pub(crate) hip: hip::Runtime,
+    pub(crate) manager: clmgr::Manager,
     opencl_counted: bool,
 }
 
 /// What the proofs need.
-pub(super) struct Ready {
-    pub(super) core: Arc<Core>,
-    pub(super) probe: Arc<Probe>,
-    pub(super) paired_by: Pairing,
+pub(crate) struct Ready {
+    pub(crate) core: Arc<Core>,
+    pub(crate) probe: Arc<Probe>,
+    pub(crate) paired_by: Pairing,
 }
 
 /// Two devices under trial, and the objects to work with.
-pub(super) struct Pair {
+pub(crate) struct Pair {
     pub(super) context: clmgr::Context,
     pub(super) queue: clmgr::Queue,
     pub(super) stream: hip::Stream,
@@ -39,7 +39,7 @@ pub(super) struct Pair {
 
 impl Pair {
     /// A single-device context on `device`, and a stream on `hip`.
-    pub(super) fn new(
+    pub(crate) fn new(
         device: &clmgr::Device,
         hip: &hip::Device,
         paired_by: Pairing,
@@ -59,7 +59,7 @@ impl Pair {
 }
 
 impl<'a> Libraries<'a> {
-    pub(super) fn load(selection: &'a Selection) -> Result<Self> {
+    pub(crate) fn load(selection: &'a Selection) -> Result<Self> {
         // SAFETY: the hooks change no table.
         unsafe { Self::load_with(selection, |_| {}) }
     }
@@ -68,7 +68,7 @@ impl<'a> Libraries<'a> {
     ///
     /// # Safety
     /// As [`clmgr::Manager::load_with`].
-    pub(super) unsafe fn load_with(
+    pub(crate) unsafe fn load_with(
         selection: &'a Selection,
         hook: impl Fn(&mut clmgr::Api),
     ) -> Result<Self> {
@@ -95,7 +95,7 @@ impl<'a> Libraries<'a> {
         })
     }
 
-    pub(super) fn platform(&self) -> platform::Platform {
+    pub(crate) fn platform(&self) -> platform::Platform {
         self.selection.platform()
     }
 
@@ -111,7 +111,7 @@ impl<'a> Libraries<'a> {
     }
 
     /// Compiles what the proofs need.
-    pub(super) fn ready(&self, pair: Pair, options: &Options) -> Result<Ready> {
+    pub(crate) fn ready(&self, pair: Pair, options: &Options) -> Result<Ready> {
         let tables = self.selection.tables();
         let device = pair.context.device().clone();
         let hip_device = pair.stream.device().clone();
@@ -149,7 +149,7 @@ impl<'a> Libraries<'a> {
     }
 
     /// Chooses among the examined routes, and proves these hand-offs on the chosen one.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         &self,
         ready: Ready,
         routes: Vec<RouteReport>,

@@ -12,6 +12,7 @@
 
 mod arg;
 mod code_object;
+mod fft;
 mod geometry;
 mod host;
 mod layout;
@@ -19,6 +20,7 @@ mod proof;
 mod ptx;
 
 pub use arg::StreamArg;
+pub use fft::StreamFft;
 
 use crate::core::Core;
 use crate::{Bridge, Error, Result};

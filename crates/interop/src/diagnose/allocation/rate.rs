@@ -3,7 +3,7 @@
 use super::Memory;
 use crate::bridge::probe::Probe;
 use crate::core::Core;
-use crate::measure::{BRIEF, affordable_copy, rate_of};
+use crate::diagnose::measure::{BRIEF, affordable_copy, rate_of};
 use crate::{Direction, Error, Result};
 
 const SEED: u32 = 0x0A11_0C8D;

@@ -3,17 +3,18 @@
 mod allocation;
 mod grade;
 mod stream;
+mod survival;
 
 pub use allocation::AllocationTrial;
 pub use grade::GradeTrial;
 pub use stream::StreamTrial;
 
-use super::open::{Libraries, Pair, Ready};
-use super::{Bridge, Options, pairing};
-use crate::backing::{self, survival::Survival};
-use crate::measure::{self, Bandwidth, DirectionCost};
+use crate::backing::survival::Survival;
+use crate::bridge::open::{Libraries, Pair, Ready};
+use crate::bridge::pairing;
+use crate::diagnose::measure::{self, Bandwidth, DirectionCost};
 use crate::values::{Pairing, RouteReport};
-use crate::{Direction, Error, Grade, Result, Route};
+use crate::{Bridge, Direction, Error, Grade, Options, Result, Route};
 use platform::Selection;
 use std::fmt;
 use std::path::PathBuf;
@@ -202,7 +203,7 @@ fn one(
     let proof = match (&survival, proof) {
         (Some(survival), Ok(residency)) => {
             observe(Step::Survive);
-            backing::survival::exercise(&ready.core).map(|()| {
+            survival::exercise(&ready.core).map(|()| {
                 survival.survived();
                 residency
             })

@@ -1,7 +1,7 @@
 //! clmgr's FFT on HIP streams.
 
+use super::{StreamArg, StreamKernel};
 use crate::core::Core;
-use crate::stream_program::{StreamArg, StreamKernel};
 use crate::{Bridge, Result};
 use clmgr::fft::{Direction, Operand, Plan};
 use clmgr::{C32, NdRange};

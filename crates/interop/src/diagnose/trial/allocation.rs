@@ -1,9 +1,8 @@
-use super::super::Options;
-use super::super::open::{Libraries, Pair};
 use super::{Step, on_each_pair};
-use crate::allocation::{self, Memory};
-use crate::measure;
-use crate::{Allocation, Error, Result, Whereabouts};
+use crate::bridge::open::{Libraries, Pair};
+use crate::diagnose::allocation::{self, Memory};
+use crate::diagnose::measure;
+use crate::{Allocation, Error, Options, Result, Whereabouts};
 use platform::Selection;
 
 /// What was found about the memory that one call allocates.

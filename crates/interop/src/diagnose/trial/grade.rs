@@ -1,9 +1,8 @@
-use super::super::Options;
-use super::super::open::{Libraries, Pair};
 use super::{Step, on_each_pair};
-use crate::measure::{self, DirectionCost};
+use crate::bridge::open::{Libraries, Pair};
+use crate::diagnose::measure::{self, DirectionCost};
 use crate::values::RouteReport;
-use crate::{Error, Grade, Mechanisms, Result, Route};
+use crate::{Error, Grade, Mechanisms, Options, Result, Route};
 use platform::Selection;
 use std::time::Duration;
 

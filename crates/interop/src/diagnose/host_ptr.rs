@@ -1,12 +1,13 @@
 //! HIP memory as an OpenCL buffer object, where that was seen to work.
 
-use super::open::{Libraries, Pair, Ready};
-use super::probe::{WORDS, pattern};
-use super::{Bridge, Options, Step, pairing};
+use super::Step;
 use crate::backing::{HipObject, HipPointer, gate};
+use crate::bridge::open::{Libraries, Pair, Ready};
+use crate::bridge::pairing;
+use crate::bridge::probe::{WORDS, pattern};
 use crate::core::Core;
 use crate::memory::bytes_of;
-use crate::{Category, Direction, Error, Result, Route, Shared};
+use crate::{Bridge, Category, Direction, Error, Options, Result, Route, Shared};
 use bytemuck::Pod;
 use clmgr::{ExternalBuffer, Needs};
 use platform::Selection;
@@ -225,9 +226,9 @@ impl Bridge {
     #[doc(alias = "CL_MEM_USE_HOST_PTR")]
     pub fn alloc_hip_object<T: Pod>(&self, len: usize, proof: &HostPtrProof) -> Result<Shared<T>> {
         let bytes = bytes_of::<T>(len)?;
-        proof.check(&self.core)?;
-        gate(&self.core, Route::HipPointer)?;
-        self.object_over(HipPointer::allocate(&self.core, bytes)?)
+        proof.check(self.core())?;
+        gate(self.core(), Route::HipPointer)?;
+        self.object_over(HipPointer::allocate(self.core(), bytes)?)
     }
 
     /// As [`adopt_hip`](Self::adopt_hip), as a buffer object.
@@ -245,16 +246,16 @@ impl Bridge {
         proof: &HostPtrProof,
     ) -> Result<Shared<T>> {
         let bytes = bytes_of::<T>(len)?;
-        proof.check(&self.core)?;
+        proof.check(self.core())?;
         // SAFETY: the caller's promise.
         let memory =
-            unsafe { HipPointer::adopted(&self.core, ptr.cast(), bytes, Box::new(owner)) }?;
+            unsafe { HipPointer::adopted(self.core(), ptr.cast(), bytes, Box::new(owner)) }?;
         self.object_over(memory)
     }
 
     fn object_over<T: Pod>(&self, memory: HipPointer) -> Result<Shared<T>> {
         // SAFETY: the proof is of this bridge's devices and drivers.
-        let object = unsafe { HipObject::over(&self.core, memory) }?;
-        Ok(Shared::over(&self.core, Box::new(object), true)?.handed_over_by(&self.handoff))
+        let object = unsafe { HipObject::over(self.core(), memory) }?;
+        Ok(Shared::over(self.core(), Box::new(object), true)?.handed_over_by(self.handoff()))
     }
 }

@@ -1,9 +1,8 @@
-use super::super::Options;
-use super::super::open::{Libraries, Pair};
 use super::{Step, on_each_pair};
-use crate::measure::{self, StreamLaunchCost};
+use crate::bridge::open::{Libraries, Pair};
+use crate::diagnose::measure::{self, StreamLaunchCost};
 use crate::values::RouteReport;
-use crate::{Grade, Result, Route};
+use crate::{Grade, Options, Result, Route};
 use platform::Selection;
 
 /// Whether OpenCL kernels run on HIP streams ([`Bridge::stream_program`](crate::Bridge::stream_program)), and the cost.
