@@ -51,13 +51,19 @@ fn read(file: &Path, folder: &Path, path: Vec<String>, sources: &mut Vec<Source>
     Ok(())
 }
 
-/// The names of `mod name;` at the top of a file.
+/// The names of `mod name;`, also where a macro declares modules.
 fn declared(tokens: &[TokenTree]) -> Vec<String> {
-    tokens
+    let mut names: Vec<String> = tokens
         .windows(3)
         .filter(|it| is_word(&it[0], "mod") && is_sign(&it[2], ';'))
         .map(|it| it[1].to_string())
-        .collect()
+        .collect();
+    for token in tokens {
+        if let TokenTree::Group(group) = token {
+            names.extend(declared(&group.stream().into_iter().collect::<Vec<_>>()));
+        }
+    }
+    names
 }
 
 /// Drops items under `#[cfg(test)]` and its combinations with `all`.
