@@ -286,6 +286,12 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
     },
     Beyond {
         package: "hip",
+        program: "peers",
+        test: "what_no_peer_may_see_is_refused",
+        why: "emulated: no hardware queue can be made after `hipMemCreate`, and ROCr 7.2 aborts then (pull request 2850)",
+    },
+    Beyond {
+        package: "hip",
         program: "launch",
         test: "a_kernel_gets_its_arguments_in_order_and_as_they_are",
         why: "emulated gfx908: a kernel of 16 arguments of all types writes nothing; right on gfx1100",
