@@ -58,6 +58,23 @@ fn every_device_gets_a_bridge_of_its_own() {
 }
 
 #[test]
+fn a_graph_of_the_bridges_stream_has_nothing_of_a_proof() {
+    let [first, second] = open();
+    for captured in [&first, &second] {
+        let graph = captured.main_stream().capture(|_| {
+            let error = first
+                .peer(&second)
+                .map(drop)
+                .expect_err("no proof runs now");
+            assert!(matches!(error, Error::Capturing { .. }), "{error}");
+            Ok(())
+        });
+        assert_eq!(graph.expect("a graph").node_count().expect("nodes"), 0);
+    }
+    first.peer(&second).expect("nothing is captured now");
+}
+
+#[test]
 fn a_peer_is_proven_in_one_direction_and_never_by_itself() {
     let [first, second] = open();
     let peer = first.peer(&second).expect("peers");

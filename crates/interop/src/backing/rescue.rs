@@ -45,6 +45,7 @@ fn by_opencl(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> 
 }
 
 fn by_hip(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
+    core.check_stream_runs()?;
     let stream = &core.stream;
     backing.bring_to_hip(core, Access::Read, &(0..data.len()))?;
     let mut to = core.hip_device.alloc::<u8>(data.len())?;
@@ -59,6 +60,7 @@ fn by_hip(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
 /// Writes all bytes by a HIP kernel; complete when it returns. Its user on the bridge's own stream
 /// was admitted as the only one.
 pub(super) fn write_by_kernel(core: &Core, backing: &dyn Backing, data: &[u8]) -> Result<()> {
+    core.check_stream_runs()?;
     let stream = &core.stream;
     let from = core.hip_device.alloc_from(stream, data)?;
     // SAFETY: the backing has as many bytes, which the stream was admitted to write, and lives until

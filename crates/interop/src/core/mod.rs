@@ -9,7 +9,7 @@ pub(crate) use hsa::Hsa;
 pub(crate) use kept::{Kept, Lent};
 pub(crate) use known::Known;
 
-use crate::{Error, Failover, Meter};
+use crate::{Error, Failover, Meter, Result};
 use parking_lot::Mutex;
 use platform::{ForeignHooks, Platform};
 use std::sync::OnceLock;
@@ -49,6 +49,17 @@ impl Core {
         let mut deferred = self.deferred.lock();
         if deferred.len() < MOST {
             deferred.push(error);
+        }
+    }
+
+    /// Refuses a launch of the bridge's own while another owner captures its stream: the graph would keep the launch, and the
+    /// launch memory that is gone by then.
+    pub(crate) fn check_stream_runs(&self) -> Result<()> {
+        match self.stream.is_capturing() {
+            true => Err(Error::Capturing {
+                stream: self.stream.raw().addr(),
+            }),
+            false => Ok(()),
         }
     }
 

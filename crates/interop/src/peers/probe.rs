@@ -12,6 +12,7 @@ const RUNS: usize = 5;
 
 /// Enables the access and has a kernel of `to` read what one of `from` wrote, if it may; then has HIP copy it.
 pub(super) fn prove(from: &Bridge, to: &Bridge) -> Result<PeerPath> {
+    check_streams_run(from, to)?;
     let _scope = from.meter().scope(crate::Category::Control);
     let (here, there) = (from.main_stream(), to.main_stream());
     let mut source = from.hip_device().alloc::<u32>(WORDS)?;
@@ -34,6 +35,7 @@ pub(super) fn prove(from: &Bridge, to: &Bridge) -> Result<PeerPath> {
 
 /// Throughput of a HIP copy, in 10^9 bytes a second.
 pub(super) fn speed(from: &Bridge, to: &Bridge) -> Result<f64> {
+    check_streams_run(from, to)?;
     let _scope = from.meter().scope(crate::Category::Control);
     let bytes = match from.report().platform {
         Platform::Host => 16 << 20,
@@ -55,6 +57,11 @@ pub(super) fn speed(from: &Bridge, to: &Bridge) -> Result<f64> {
     }
     rates.sort_by(f64::total_cmp);
     Ok(rates[RUNS / 2])
+}
+
+fn check_streams_run(from: &Bridge, to: &Bridge) -> Result<()> {
+    from.core().check_stream_runs()?;
+    to.core().check_stream_runs()
 }
 
 fn fill(bridge: &Bridge, words: &mut DeviceBuffer<u32>) -> Result<()> {

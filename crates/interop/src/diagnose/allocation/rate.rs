@@ -17,6 +17,7 @@ pub(crate) fn rate(
     (from, to): (&Memory, &Memory),
     by_hip: bool,
 ) -> Result<f64> {
+    core.check_stream_runs()?;
     // Refused before anything is filled.
     if by_hip {
         from.hip_address(core)?;
