@@ -6,7 +6,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -58,13 +58,15 @@ impl Emulator {
             let folder = root.join(&INSIDE[1..]).join(part);
             fs::create_dir_all(&folder).map_err(|error| Error::io(folder.display(), error))?;
         }
-        let emulator = Self {
+        Ok(Self {
             root,
             gpu: gpu.to_owned(),
-        };
-        // Of an earlier run that was interrupted.
-        drop(emulator.take_skips());
-        Ok(emulator)
+        })
+    }
+
+    /// Whether rocBLAS' own products are right there. On emulated gfx9 `cgemm` is wrong for some operands, in a plain C program too.
+    pub fn multiplies(&self) -> bool {
+        !self.gpu.starts_with("gfx9")
     }
 
     /// What runs `command` inside: a copy of its program, with its arguments and variables.
@@ -84,14 +86,18 @@ impl Emulator {
             "HOME=/root",
             "PATH=/usr/bin:/bin",
             "RUST_BACKTRACE=0",
-            "ROCJITSU_RUNTIME_DIR=/tmp/hipcl-suite",
         ]);
+        // Of this run, beside which others may be on their way.
+        within.arg(format!(
+            "ROCJITSU_RUNTIME_DIR=/tmp/hipcl-suite-{}",
+            process::id()
+        ));
         within.arg(format!("HIPCL_SLOW_DEVICE={SLOWER}"));
         for (name, value) in command.get_envs() {
             let Some(value) = value else { continue };
             // The logs lie outside.
             let value = match name == "HIPCL_SKIP_LOG" {
-                true => Path::new(INSIDE).join("skips.txt").into_os_string(),
+                true => Path::new(INSIDE).join(skips()).into_os_string(),
                 false => value.to_owned(),
             };
             let mut pair = name.to_owned();
@@ -121,12 +127,17 @@ impl Emulator {
 
     /// Takes the skips that programs recorded inside.
     pub fn take_skips(&self) -> String {
-        let log = self.root.join(&INSIDE[1..]).join("skips.txt");
+        let log = self.root.join(&INSIDE[1..]).join(skips());
         let text = fs::read_to_string(&log).unwrap_or_default();
         // Where there is none, there is nothing to forget.
         let _ = fs::remove_file(log);
         text
     }
+}
+
+/// The name of the file inside in which programs record what they skip.
+fn skips() -> String {
+    format!("skips-{}.txt", process::id())
 }
 
 /// Copies a program unless the copy is the newer one.
@@ -201,16 +212,21 @@ mod tests {
         for part in [
             "HIPCL_PLATFORM=amd",
             "HIPCL_SLOW_DEVICE=100",
-            "HIPCL_SKIP_LOG=/opt/hipcl-suite/skips.txt",
             "/cfg/gfx1100.json",
         ] {
             assert!(args.contains(&part), "{args:?}");
         }
+        let skips = format!("HIPCL_SKIP_LOG=/opt/hipcl-suite/{}", super::skips());
+        assert!(args.contains(&skips.as_str()), "{args:?}");
         assert!(args.ends_with(&["--", "/opt/hipcl-suite/bin/program", "--test-threads", "1"]));
         let copy = emulator.root.join("opt/hipcl-suite/bin/program");
         assert_eq!(fs::read_to_string(copy).unwrap(), "one");
 
-        fs::write(emulator.root.join("opt/hipcl-suite/skips.txt"), "a: b\n").unwrap();
+        fs::write(
+            emulator.root.join("opt/hipcl-suite").join(super::skips()),
+            "a: b\n",
+        )
+        .unwrap();
         assert_eq!(emulator.take_skips(), "a: b\n");
         assert_eq!(emulator.take_skips(), "");
     }

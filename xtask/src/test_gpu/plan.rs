@@ -304,9 +304,12 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
     },
 ];
 
-/// Why a program is left out on an emulated GPU that runs on a card.
-pub fn left_out_emulated(package: &str, program: &str) -> Option<&'static str> {
+/// Why a program is left out on an emulated GPU that runs on a card. On some, rocBLAS' own products are wrong.
+pub fn left_out_emulated(package: &str, program: &str, multiplies: bool) -> Option<&'static str> {
     match (package, program) {
+        ("rocblas", _) | ("interop", "products" | "inverses") if !multiplies => Some(
+            "rocBLAS' own products are wrong there, in plain C too: run it with `--gpu gfx1100`",
+        ),
         ("clmgr", "faults") => Some(
             "repeats its work for each driver call that may fail, which takes an emulated GPU too long",
         ),

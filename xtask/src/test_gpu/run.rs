@@ -70,7 +70,9 @@ pub fn run(
     for program in &suite.programs {
         let name = format!("{} {}", program.package, program.name);
         let why = plan::left_out(platform, &program.package, &program.name).or_else(|| {
-            emulator.and_then(|_| plan::left_out_emulated(&program.package, &program.name))
+            emulator.and_then(|emulator| {
+                plan::left_out_emulated(&program.package, &program.name, emulator.multiplies())
+            })
         });
         if let Some(why) = why {
             results.outcomes.push(Outcome {
