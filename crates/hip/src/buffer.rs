@@ -70,8 +70,41 @@ unsafe impl<T: Send> Send for DeviceBuffer<T> {}
 // SAFETY: shared access only reads; the record of uses is behind a lock.
 unsafe impl<T: Sync> Sync for DeviceBuffer<T> {}
 
+impl Device {
+    /// Memory for `len` elements with unspecified contents. No call is made for 0 bytes.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory (the text says how much is free), or more bytes than an address holds.
+    #[doc(alias = "hipMalloc")]
+    pub fn alloc<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        DeviceBuffer::alloc(self, len)
+    }
+
+    /// Memory for `len` elements, all bytes zero. Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::alloc`], or the fill failed; nothing stays allocated then.
+    #[doc(alias = "hipMemset")]
+    pub fn alloc_zeroed<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        DeviceBuffer::alloc_zeroed(self, len)
+    }
+
+    /// Memory with a copy of `source`. Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::alloc`], or the copy failed; nothing stays allocated then.
+    pub fn alloc_from<T: Pod>(&self, stream: &Stream, source: &[T]) -> Result<DeviceBuffer<T>> {
+        let mut buffer = self.alloc(source.len())?;
+        buffer.copy_from_slice(stream, source)?;
+        Ok(buffer)
+    }
+}
+
 impl<T: Pod> DeviceBuffer<T> {
-    pub(crate) fn alloc(device: &Device, len: usize) -> Result<Self> {
+    fn alloc(device: &Device, len: usize) -> Result<Self> {
         let bytes = byte_size::<T>(len)?;
         let pointer = if bytes == 0 {
             NonNull::dangling()
@@ -123,7 +156,7 @@ impl<T: Pod> DeviceBuffer<T> {
         }
     }
 
-    pub(crate) fn alloc_zeroed(device: &Device, len: usize) -> Result<Self> {
+    fn alloc_zeroed(device: &Device, len: usize) -> Result<Self> {
         let buffer = Self::alloc(device, len)?;
         let bytes = len * size_of::<T>();
         if bytes > 0 {

@@ -2,13 +2,12 @@ use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use bytemuck::Pod;
 use hip_sys::hipDeviceAttribute_t;
 use hip_sys::versions::DeviceProperties;
 
 use crate::call::call;
 use crate::launch::Limits;
-use crate::{DeviceBuffer, Error, Event, PinnedBuffer, Result, Runtime, Stream};
+use crate::{Error, Result, Runtime};
 
 /// One HIP device. Cloning is cheap.
 #[derive(Clone)]
@@ -40,8 +39,23 @@ pub struct MemoryInfo {
     pub total: usize,
 }
 
+impl Runtime {
+    /// The device with this ordinal, `0..device_count()`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchDevice`].
+    pub fn device(&self, ordinal: usize) -> Result<Device> {
+        let count = self.device_count()?;
+        match i32::try_from(ordinal) {
+            Ok(index) if ordinal < count => Ok(Device::new(self.clone(), index)),
+            _ => Err(Error::NoSuchDevice { ordinal, count }),
+        }
+    }
+}
+
 impl Device {
-    pub(crate) fn new(runtime: Runtime, ordinal: i32) -> Self {
+    fn new(runtime: Runtime, ordinal: i32) -> Self {
         Self {
             runtime,
             ordinal,
@@ -263,67 +277,6 @@ impl Device {
                 self.ordinal
             )
         }
-    }
-
-    /// A new stream that is not ordered against the null stream.
-    ///
-    /// # Errors
-    ///
-    /// HIP could not create it.
-    #[doc(alias = "hipStreamCreateWithFlags")]
-    pub fn stream(&self) -> Result<Stream> {
-        Stream::create(self)
-    }
-
-    /// A new event that can measure time.
-    ///
-    /// # Errors
-    ///
-    /// HIP could not create it.
-    #[doc(alias = "hipEventCreateWithFlags")]
-    pub fn event(&self) -> Result<Event> {
-        Event::create(self, hip_sys::hipEventDefault)
-    }
-
-    /// Memory for `len` elements with unspecified contents. No call is made for 0 bytes.
-    ///
-    /// # Errors
-    ///
-    /// Out of memory (the text says how much is free), or more bytes than an address holds.
-    #[doc(alias = "hipMalloc")]
-    pub fn alloc<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>> {
-        DeviceBuffer::alloc(self, len)
-    }
-
-    /// Memory for `len` elements, all bytes zero. Complete when it returns.
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::alloc`], or the fill failed; nothing stays allocated then.
-    #[doc(alias = "hipMemset")]
-    pub fn alloc_zeroed<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>> {
-        DeviceBuffer::alloc_zeroed(self, len)
-    }
-
-    /// Memory with a copy of `source`. Complete when it returns.
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::alloc`], or the copy failed; nothing stays allocated then.
-    pub fn alloc_from<T: Pod>(&self, stream: &Stream, source: &[T]) -> Result<DeviceBuffer<T>> {
-        let mut buffer = self.alloc(source.len())?;
-        buffer.copy_from_slice(stream, source)?;
-        Ok(buffer)
-    }
-
-    /// Page-locked host memory that this device can reach, all bytes zero.
-    ///
-    /// # Errors
-    ///
-    /// Out of memory, or more bytes than an address holds.
-    #[doc(alias = "hipHostMalloc")]
-    pub fn alloc_pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuffer<T>> {
-        PinnedBuffer::new(self, len)
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -22,6 +22,18 @@ unsafe impl Send for Event {}
 // SAFETY: as for `Send`; HIP keeps the mark behind a lock of its own.
 unsafe impl Sync for Event {}
 
+impl Device {
+    /// A new event that can measure time.
+    ///
+    /// # Errors
+    ///
+    /// HIP could not create it.
+    #[doc(alias = "hipEventCreateWithFlags")]
+    pub fn event(&self) -> Result<Event> {
+        Event::create(self, hip_sys::hipEventDefault)
+    }
+}
+
 impl Event {
     pub(crate) fn create(device: &Device, flags: c_uint) -> Result<Self> {
         device.make_current()?;

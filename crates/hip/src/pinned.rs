@@ -33,6 +33,18 @@ unsafe impl<T: Send> Send for PinnedBuffer<T> {}
 // SAFETY: shared access only reads; the record of uses is behind a lock.
 unsafe impl<T: Sync> Sync for PinnedBuffer<T> {}
 
+impl Device {
+    /// Page-locked host memory that this device can reach, all bytes zero.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory, or more bytes than an address holds.
+    #[doc(alias = "hipHostMalloc")]
+    pub fn alloc_pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuffer<T>> {
+        PinnedBuffer::new(self, len)
+    }
+}
+
 impl<T: Pod> PinnedBuffer<T> {
     /// Memory for `len` elements, all bytes zero. No call is made for 0 bytes.
     ///

@@ -6,7 +6,7 @@ use hip_sys::hipError_t;
 use crate::call::{call, code};
 use crate::deferred::Deferred;
 use crate::error::remedy;
-use crate::{Device, Error, Result};
+use crate::{Error, Result};
 
 /// A HIP library in use: its function table, and the compiler's. Cloning is cheap.
 ///
@@ -135,19 +135,6 @@ impl Runtime {
                 Ok(0)
             }
             code => Err(self.failure(code, "hipGetDeviceCount()".to_owned())),
-        }
-    }
-
-    /// The device with this ordinal, `0..device_count()`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoSuchDevice`].
-    pub fn device(&self, ordinal: usize) -> Result<Device> {
-        let count = self.device_count()?;
-        match i32::try_from(ordinal) {
-            Ok(index) if ordinal < count => Ok(Device::new(self.clone(), index)),
-            _ => Err(Error::NoSuchDevice { ordinal, count }),
         }
     }
 

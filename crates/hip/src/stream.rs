@@ -43,8 +43,20 @@ unsafe impl Send for Core {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Core {}
 
+impl Device {
+    /// A new stream that is not ordered against the null stream.
+    ///
+    /// # Errors
+    ///
+    /// HIP could not create it.
+    #[doc(alias = "hipStreamCreateWithFlags")]
+    pub fn stream(&self) -> Result<Stream> {
+        Stream::create(self)
+    }
+}
+
 impl Stream {
-    pub(crate) fn create(device: &Device) -> Result<Self> {
+    fn create(device: &Device) -> Result<Self> {
         device.make_current()?;
         let mut raw = ptr::null_mut();
         // SAFETY: writes one handle to the address given; HIP defines the flag.
