@@ -1,5 +1,9 @@
 //! One way to call a table slot, so that every failure reads the same.
 
+use std::ffi::CString;
+
+use crate::{Error, Result};
+
 /// `call!(runtime, hipMalloc(&mut pointer, bytes), "hipMalloc({bytes} bytes)")` is a `Result<()>`. The text is only
 /// formatted on failure. Expands to an unsafe call: wrap it in `unsafe` where the obligations are justified.
 macro_rules! call {
@@ -22,17 +26,12 @@ macro_rules! code {
     };
 }
 
-/// The same for the compiler's table.
-macro_rules! rtc_call {
-    ($table:expr, $function:ident($($argument:expr),* $(,)?), $($text:tt)+) => {
-        match $table.$function {
-            Some(function) => match function($($argument),*) {
-                code if code == hip_sys::hiprtcResult::HIPRTC_SUCCESS => Ok(()),
-                code => Err($crate::rtc::failure(code, format!($($text)+))),
-            },
-            None => Err($crate::Error::MissingSymbol { symbol: stringify!($function) }),
-        }
-    };
+/// A text for a C function.
+pub(crate) fn c_text(text: &str, what: &'static str) -> Result<CString> {
+    CString::new(text).map_err(|error| Error::NulByte {
+        what,
+        position: error.nul_position(),
+    })
 }
 
-pub(crate) use {call, code, rtc_call};
+pub(crate) use {call, code};

@@ -280,7 +280,14 @@ impl Device {
     }
 
     pub(crate) fn limits(&self) -> &Limits {
-        self.limits.get_or_init(|| Limits::of(self))
+        let limit = |attribute| match self.attribute(attribute) {
+            Ok(value) => u32::try_from(value).unwrap_or(0),
+            Err(_) => {
+                self.runtime.forget_last_error();
+                0
+            }
+        };
+        self.limits.get_or_init(|| Limits::of(limit))
     }
 
     pub(crate) fn check_same(

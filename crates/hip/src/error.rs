@@ -2,6 +2,8 @@ use std::fmt;
 
 use hip_sys::hipError_t;
 
+use crate::Rect;
+
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -150,7 +152,7 @@ pub enum Error {
         /// The call that refused it.
         call: &'static str,
         /// The rectangle.
-        rect: crate::Rect,
+        rect: Rect,
         /// Elements in the source.
         source_len: usize,
         /// Elements in the destination.

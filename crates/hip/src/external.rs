@@ -11,8 +11,8 @@ use hip_sys::{
 };
 
 use crate::backing::Backing;
-use crate::buffer::not_null;
 use crate::call::call;
+use crate::layout::not_null;
 use crate::uses::Uses;
 use crate::{Device, DeviceBuffer, Error, Result};
 

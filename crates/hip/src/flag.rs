@@ -4,8 +4,8 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::buffer::{aligned, not_null};
 use crate::call::call;
+use crate::layout::{aligned, not_null};
 use crate::{Device, Result, Stream};
 
 /// A word that streams and the host write and wait for: an order between a stream and anything that can write memory.

@@ -2,8 +2,8 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::slice;
 
-use crate::buffer::{aligned, not_null};
 use crate::call::call;
+use crate::layout::{aligned, not_null};
 use crate::slice::Origin;
 use crate::uses::Uses;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Result, Stream};

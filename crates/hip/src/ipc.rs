@@ -8,9 +8,9 @@ use bytemuck::Pod;
 use hip_sys::{hipIpcEventHandle_t, hipIpcMemHandle_t};
 
 use crate::backing::Backing;
-use crate::buffer::not_null;
 use crate::call::call;
 use crate::external::view;
+use crate::layout::not_null;
 use crate::{Device, DeviceBuffer, Error, Event, Result};
 
 /// What another process needs to open a [`DeviceBuffer`] of this one: 64 bytes, to be sent as they are.

@@ -5,9 +5,9 @@ use std::ptr::{self, NonNull};
 use bytemuck::Pod;
 use hip_sys::hipMemoryAdvise;
 
-use crate::buffer::{aligned, byte_size, not_null};
 use crate::call::call;
 use crate::host_memory::HostMemory;
+use crate::layout::{aligned, byte_size, not_null};
 use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
 /// Memory with one address for host and device, whose pages move to the side that touches them where the device can

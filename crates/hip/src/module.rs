@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use hip_sys::{hipFunction_t, hipModule_t};
 use parking_lot::Mutex;
 
-use crate::call::call;
+use crate::call::{c_text, call};
 use crate::launched::Launched;
 use crate::{Device, Error, KernelArg, LaunchConfig, Result, Stream, report};
 
@@ -323,12 +323,4 @@ impl fmt::Debug for Function {
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
-}
-
-/// A text for a C function.
-pub(crate) fn c_text(text: &str, what: &'static str) -> Result<CString> {
-    CString::new(text).map_err(|error| Error::NulByte {
-        what,
-        position: error.nul_position(),
-    })
 }

@@ -4,9 +4,9 @@ use std::ptr::{self, NonNull};
 
 use bytemuck::Pod;
 
-use crate::buffer::{aligned, byte_size, not_null};
 use crate::call::call;
 use crate::host_memory::HostMemory;
+use crate::layout::{aligned, byte_size, not_null};
 use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
 /// Page-locked host memory with an owner. The device reaches it over the bus; copies from and to it need no staging.

@@ -7,8 +7,8 @@ use bytemuck::Pod;
 use hip_sys::{hipMemPool_t, hipMemPoolAttr, hipMemPoolProps};
 
 use crate::backing::Backing;
-use crate::buffer::{aligned, byte_size, not_null};
 use crate::call::call;
+use crate::layout::{aligned, byte_size, not_null};
 use crate::uses::Uses;
 use crate::{Device, DeviceBuffer, Result, Stream};
 

@@ -10,9 +10,9 @@ use hip_sys::{
     hipMemAllocationHandleType, hipMemAllocationProp, hipMemGenericAllocationHandle_t,
 };
 
-use crate::buffer::not_null;
 use crate::call::call;
 use crate::external::view;
+use crate::layout::not_null;
 use crate::{Device, DeviceBuffer, Error, Result};
 
 const FILE_DESCRIPTOR: hipMemAllocationHandleType =

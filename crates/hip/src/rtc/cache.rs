@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kernel_cache::{Key, KeyBuilder, NotUnderstood, Scan, Store};
 use parking_lot::Mutex;
 
+use super::call::rtc_call;
 use super::{Compiled, Program, Target};
-use crate::call::rtc_call;
 use crate::{Device, Module, Result};
 
 /// Changed whenever the meaning of a key or the form of a file does.

@@ -3,9 +3,9 @@ use std::ptr;
 
 use hip_sys::{RtcApi, hiprtcProgram};
 
+use super::call::rtc_call;
 use super::{Program, Target};
-use crate::call::rtc_call;
-use crate::module::c_text;
+use crate::call::c_text;
 use crate::{Error, Result, Runtime};
 
 /// A program of the C API, destroyed when dropped.

@@ -39,16 +39,17 @@
 //! [`Cache`] keeps what was compiled on disk.
 
 mod cache;
+mod call;
 mod compilation;
 
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use hip_sys::{RtcApi, hiprtcResult};
+use hip_sys::RtcApi;
 
 pub use cache::{Cache, CacheStats};
 
-use crate::module::c_text;
+use crate::call::c_text;
 use crate::{Device, Error, Module, Result, Runtime, report};
 use compilation::Compilation;
 
@@ -203,17 +204,6 @@ impl Compiled {
         // SAFETY: the compiler made this code object (now, or earlier: what the cache returns has the digest that was kept with
         // it), and it is complete.
         unsafe { Module::load_named(device, &self.code, symbols) }
-    }
-}
-
-#[cold]
-pub(crate) fn failure(code: hiprtcResult, call: String) -> Error {
-    let name = code.name().unwrap_or("HIPRTC_ERROR of a newer release");
-    Error::Call {
-        call,
-        name,
-        code: i64::from(code.0),
-        remedy: String::new(),
     }
 }
 
