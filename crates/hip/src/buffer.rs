@@ -9,7 +9,7 @@ use crate::backing::Backing;
 use crate::call::call;
 use crate::layout::{aligned, byte_size, not_null};
 use crate::slice::Origin;
-use crate::uses::Uses;
+use crate::stream::Uses;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
 /// Device memory with an owner.

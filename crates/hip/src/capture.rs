@@ -1,33 +1,10 @@
-use std::any::Any;
-use std::cell::{Cell, RefCell};
 use std::ptr;
-use std::sync::Arc;
 
-use hip_sys::{hipStream_t, hipStreamCaptureMode, hipStreamCaptureStatus};
+use hip_sys::{hipStream_t, hipStreamCaptureMode};
 
-use crate::call::{call, code};
+use crate::call::call;
+use crate::stream::Recording;
 use crate::{Device, Error, Graph, Result, Stream};
-
-/// What a graph uses but does not own.
-pub(crate) type Used = Arc<dyn Any + Send + Sync>;
-
-/// What a thread is recording. It lives on the thread's stack, in [`Stream::capture_told`].
-struct Recording {
-    /// [`Stream::address`] of the stream whose work is recorded.
-    stream: *mut (),
-    /// The HIP stream that records it.
-    recorder: hipStream_t,
-    /// The enclosing recording of this thread.
-    outer: *const Recording,
-    /// The graph keeps it: HIP looks at the code of kernels not only when it runs them, but also when it makes the graph ready
-    /// (hipamd/src/hip_graph_internal.cpp, `GraphExec::CaptureAQLPackets`).
-    used: RefCell<Vec<Used>>,
-}
-
-thread_local! {
-    /// This thread's innermost recording, or null. It needs no destructor, so the check is almost free.
-    static INNERMOST: Cell<*const Recording> = const { Cell::new(ptr::null()) };
-}
 
 impl Stream {
     /// Captures what `work` queues on this stream, instead of running it.
@@ -90,110 +67,17 @@ impl Stream {
             raw: self.raw(),
         };
         recorder.begin()?;
-        let recording = Recording {
-            stream: self.address(),
-            recorder: recorder.raw,
-            outer: INNERMOST.get(),
-            used: RefCell::default(),
-        };
+        let mut recording = Recording::new(self, recorder.raw);
         let running = Running {
-            recording: &recording,
             recorder: &recorder,
         };
-        INNERMOST.set(&raw const recording);
-        let outcome = work(self);
+        let outcome = recording.during(|| work(self));
         let graph = running.end();
         let back = told.back();
         outcome.and(graph.map_err(E::from)).and_then(|graph| {
             back?;
-            Ok(graph.keeping(recording.used.take()))
+            Ok(graph.keeping(recording.take_used()))
         })
-    }
-
-    /// Whether work that this thread queues here is recorded instead of run: inside [`Stream::capture`], or because other code
-    /// captures the stream through its handle. True even for a library that cannot capture.
-    #[must_use]
-    #[doc(alias = "hipStreamIsCapturing")]
-    pub fn is_capturing(&self) -> bool {
-        self.is_recording() || self.is_captured_by_handle()
-    }
-
-    /// Whether [`Stream::capture`] records what this thread queues here. Makes no call, so it is almost free.
-    #[must_use]
-    pub fn is_recording(&self) -> bool {
-        self.recorder().is_some()
-    }
-
-    /// Whether other code is capturing the stream.
-    pub(crate) fn is_captured_by_handle(&self) -> bool {
-        let mut status = hipStreamCaptureStatus::hipStreamCaptureStatusNone;
-        // SAFETY: writes one number to the address given; the stream is alive.
-        let asked = unsafe {
-            code!(
-                self.device().runtime(),
-                hipStreamIsCapturing(self.raw(), &mut status)
-            )
-        };
-        asked.is_ok() && status != hipStreamCaptureStatus::hipStreamCaptureStatusNone
-    }
-
-    /// The handle that receives work: this stream's own, or that of this thread's recording stream.
-    pub(crate) fn raw_for_work(&self) -> hipStream_t {
-        self.recorder().unwrap_or_else(|| self.raw())
-    }
-
-    /// Refuses what cannot be part of a graph.
-    pub(crate) fn not_capturing(&self, what: &'static str) -> Result<()> {
-        if self.is_capturing() {
-            return Err(refusal(what));
-        }
-        Ok(())
-    }
-
-    /// Refuses what [`Stream::capture`] cannot record. HIP itself refuses it if other code captures the stream.
-    pub(crate) fn not_recording(&self, what: &'static str) -> Result<()> {
-        if self.is_recording() {
-            return Err(refusal(what));
-        }
-        Ok(())
-    }
-
-    /// Lets the graph keep what its work uses, if [`Stream::capture`] records what this thread queues here; nothing if not. It is
-    /// dropped after the last run of the graph.
-    pub fn keep_if_recording<T: Any + Send + Sync>(&self, used: &Arc<T>) {
-        self.with_recording(|recording| {
-            let used: Used = used.clone();
-            let mut kept = recording.used.borrow_mut();
-            if !kept.iter().any(|other| Arc::ptr_eq(other, &used)) {
-                kept.push(used);
-            }
-        });
-    }
-
-    /// The HIP stream that records this stream's work for this thread.
-    fn recorder(&self) -> Option<hipStream_t> {
-        self.with_recording(|recording| recording.recorder)
-    }
-
-    /// Looks at the recording of this stream's work by this thread, if there is one.
-    fn with_recording<R>(&self, look: impl FnOnce(&Recording) -> R) -> Option<R> {
-        let mut next = INNERMOST.get();
-        while !next.is_null() {
-            // SAFETY: a live value up this thread's stack: it leaves the list before it is dropped, also on unwinding.
-            let recording = unsafe { &*next };
-            if recording.stream == self.address() {
-                return Some(look(recording));
-            }
-            next = recording.outer;
-        }
-        None
-    }
-}
-
-fn refusal(what: &'static str) -> Error {
-    Error::NotSupported {
-        what,
-        reason: "the stream is being captured, and a graph would repeat what can be done only once; do it outside `capture`",
     }
 }
 
@@ -275,29 +159,21 @@ impl Drop for Recorder<'_> {
     }
 }
 
-/// A recording, which ends on drop, also on a panic.
+/// A capture, which ends on drop, also on a panic.
 struct Running<'a> {
-    recording: &'a Recording,
     recorder: &'a Recorder<'a>,
 }
 
 impl Running<'_> {
     fn end(self) -> Result<Graph> {
-        self.leave();
         let graph = self.recorder.end();
         std::mem::forget(self);
         graph
-    }
-
-    /// From here on the thread's work runs again.
-    fn leave(&self) {
-        INNERMOST.set(self.recording.outer);
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.leave();
         if let Err(error) = self.recorder.end() {
             self.recorder.device.runtime().defer(error);
         }

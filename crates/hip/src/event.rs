@@ -6,7 +6,7 @@ use std::time::Duration;
 use hip_sys::{hipError_t, hipEvent_t};
 
 use crate::call::{call, code};
-use crate::{Device, Error, Result, Stream};
+use crate::{Device, Error, Result};
 
 /// A mark in a stream: whether the work before it has completed, and when.
 ///
@@ -73,34 +73,6 @@ impl Event {
     #[must_use]
     pub fn raw(&self) -> hipEvent_t {
         self.raw
-    }
-
-    /// Moves the mark to the present end of `stream`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::WrongDevice`] if the stream belongs to another device, or the HIP error. [`Error::NotSupported`] inside
-    /// [`Stream::capture`].
-    #[doc(alias = "hipEventRecord")]
-    pub fn record_on(&self, stream: &Stream) -> Result<()> {
-        stream.not_recording("recording an event")?;
-        self.record_at_once(stream)
-    }
-
-    /// Like [`Event::record_on`]; marks the stream itself even while its work is being recorded.
-    pub(crate) fn record_at_once(&self, stream: &Stream) -> Result<()> {
-        self.device
-            .check_same(stream.device(), "Event::record_on", "stream")?;
-        self.device.make_current()?;
-        // SAFETY: both handles are alive and of one device.
-        unsafe {
-            call!(
-                self.device.runtime(),
-                hipEventRecord(self.raw, stream.raw()),
-                "hipEventRecord({:?})",
-                stream.raw()
-            )
-        }
     }
 
     /// Waits until the work before the mark has completed.

@@ -13,7 +13,7 @@ use hip_sys::{
 use crate::backing::Backing;
 use crate::call::call;
 use crate::layout::not_null;
-use crate::uses::Uses;
+use crate::stream::Uses;
 use crate::{Device, DeviceBuffer, Error, Result};
 
 /// Device memory of another API or process, imported by a file descriptor: a dma-buf, or an opaque descriptor of

@@ -6,8 +6,7 @@ use hip_sys::{hipGraph_t, hipGraphExec_t};
 use parking_lot::Mutex;
 
 use crate::call::call;
-use crate::capture::Used;
-use crate::launched::Launched;
+use crate::stream::{Launched, Used};
 use crate::{Device, Error, KernelArg, Result, Stream, report};
 
 /// Work that was captured from a stream, and not done yet. It keeps the modules of its kernels loaded.

@@ -5,7 +5,7 @@ use std::slice;
 use crate::call::call;
 use crate::layout::{aligned, not_null};
 use crate::slice::Origin;
-use crate::uses::Uses;
+use crate::stream::Uses;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Result, Stream};
 
 /// Host memory that the device can reach: what [`PinnedBuffer`](crate::PinnedBuffer) and

@@ -9,7 +9,7 @@ use hip_sys::{hipFunction_t, hipModule_t};
 use parking_lot::Mutex;
 
 use crate::call::{c_text, call};
-use crate::launched::Launched;
+use crate::stream::Launched;
 use crate::{Device, Error, KernelArg, LaunchConfig, Result, Stream, report};
 
 /// Parameters of a launch whose addresses need no allocation. Kernels rarely have more; longer lists go to the heap.

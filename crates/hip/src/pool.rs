@@ -9,7 +9,7 @@ use hip_sys::{hipMemPool_t, hipMemPoolAttr, hipMemPoolProps};
 use crate::backing::Backing;
 use crate::call::call;
 use crate::layout::{aligned, byte_size, not_null};
-use crate::uses::Uses;
+use crate::stream::Uses;
 use crate::{Device, DeviceBuffer, Result, Stream};
 
 /// Device memory set aside for stream-ordered allocation. Cloning is cheap.

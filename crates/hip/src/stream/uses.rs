@@ -1,6 +1,7 @@
 use parking_lot::Mutex;
 
-use crate::{Result, Stream};
+use super::Stream;
+use crate::Result;
 
 /// Which streams may still be using a piece of memory.
 ///

@@ -6,7 +6,8 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
-use crate::{Event, Result, Stream};
+use super::Stream;
+use crate::{Event, Result};
 
 /// An event that can be awaited: ready when the work queued before it is done. Any executor will do.
 ///

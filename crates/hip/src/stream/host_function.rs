@@ -3,8 +3,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hip_sys::{hipError_t, hipStream_t};
 
+use super::Stream;
 use crate::call::call;
-use crate::{Error, Result, Runtime, Stream};
+use crate::{Error, Result, Runtime};
 
 /// What the C function receives: the work, and where its panic is reported.
 struct Work<F> {

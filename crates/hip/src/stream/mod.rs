@@ -1,3 +1,12 @@
+//! Streams: the order of work in one and between several, and who still uses what.
+
+mod completion;
+mod host_function;
+mod launched;
+mod order;
+mod recording;
+mod uses;
+
 use std::any::Any;
 use std::fmt;
 use std::ptr;
@@ -6,6 +15,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hip_sys::{hipError_t, hipStream_t};
 use parking_lot::Mutex;
+
+pub use completion::Completion;
+pub(crate) use launched::Launched;
+pub(crate) use recording::{Recording, Used};
+pub(crate) use uses::Uses;
 
 use crate::call::{call, code};
 use crate::{Device, Error, Event, Result, report};
@@ -197,75 +211,6 @@ impl Stream {
     #[doc(alias = "hipStreamQuery")]
     pub fn is_idle(&self) -> Result<bool> {
         self.core.is_idle()
-    }
-
-    /// Marks this point of the stream with a new event that can measure time.
-    ///
-    /// # Errors
-    ///
-    /// HIP could not create or record the event. [`Error::NotSupported`](crate::Error::NotSupported) inside
-    /// [`capture`](Self::capture).
-    pub fn record(&self) -> Result<Event> {
-        let event = self.device().event()?;
-        event.record_on(self)?;
-        Ok(event)
-    }
-
-    /// Work queued here from now on starts after what `event` marks now. The host does not wait.
-    ///
-    /// An event that was never recorded marks nothing, and a later record does not change this wait.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::WrongDevice`](crate::Error::WrongDevice) if the event belongs to another runtime, or HIP refused the wait.
-    /// [`Error::NotSupported`](crate::Error::NotSupported) inside [`capture`](Self::capture).
-    #[doc(alias = "hipStreamWaitEvent")]
-    pub fn wait(&self, event: &Event) -> Result<()> {
-        self.not_recording("waiting for an event")?;
-        self.wait_at_once(event)
-    }
-
-    /// Like [`Stream::wait`]; the stream itself waits even while its work is being recorded.
-    fn wait_at_once(&self, event: &Event) -> Result<()> {
-        if !self.device().runtime().same(event.device().runtime()) {
-            return self
-                .device()
-                .check_same(event.device(), "Stream::wait", "event");
-        }
-        self.device().make_current()?;
-        // SAFETY: both handles are alive and of this runtime; HIP lets the event belong to another of its devices.
-        unsafe {
-            call!(
-                self.device().runtime(),
-                hipStreamWaitEvent(self.raw(), event.raw(), 0),
-                "hipStreamWaitEvent()"
-            )
-        }
-    }
-
-    /// Work queued here from now on starts after what is queued on `other` now. The host does not wait.
-    ///
-    /// Inside [`capture`](Self::capture) this stream itself waits: ordering between streams is not recorded.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Stream::wait`], if `other` is the captured stream.
-    pub fn wait_for(&self, other: &Stream) -> Result<()> {
-        if self == other {
-            return Ok(());
-        }
-        other.not_recording("ordering another stream's work after it")?;
-        // Held until the wait is queued: another thread's record in between would make this one wait for more than it has to.
-        let mut fence = other.core.fence.lock();
-        let event = match &mut *fence {
-            Some(event) => event,
-            none => none.insert(Event::create(
-                other.device(),
-                hip_sys::hipEventDisableTiming,
-            )?),
-        };
-        event.record_at_once(other)?;
-        self.wait_at_once(event)
     }
 
     /// Queues work that uses `used`, which stays alive until the work has been waited for.

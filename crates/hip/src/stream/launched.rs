@@ -1,6 +1,6 @@
 //! The streams that something was launched on.
 
-use crate::Stream;
+use super::Stream;
 
 /// What must not be destroyed before these streams are idle keeps them here.
 #[derive(Debug, Default)]

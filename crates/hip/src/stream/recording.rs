@@ -1,0 +1,158 @@
+//! What this thread records of a stream's work instead of letting it run.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::sync::Arc;
+
+use hip_sys::{hipStream_t, hipStreamCaptureStatus};
+
+use super::Stream;
+use crate::call::code;
+use crate::{Error, Result};
+
+/// What a graph uses but does not own.
+pub(crate) type Used = Arc<dyn Any + Send + Sync>;
+
+/// What a thread is recording. It lives on the thread's stack, in [`Stream::capture_told`].
+pub(crate) struct Recording {
+    /// [`Stream::address`] of the stream whose work is recorded.
+    stream: *mut (),
+    /// The HIP stream that records it.
+    recorder: hipStream_t,
+    /// The enclosing recording of this thread.
+    outer: *const Recording,
+    /// The graph keeps it: HIP looks at the code of kernels not only when it runs them, but also when it makes the graph ready
+    /// (hipamd/src/hip_graph_internal.cpp, `GraphExec::CaptureAQLPackets`).
+    used: RefCell<Vec<Used>>,
+}
+
+thread_local! {
+    /// This thread's innermost recording, or null. It needs no destructor, so the check is almost free.
+    static INNERMOST: Cell<*const Recording> = const { Cell::new(ptr::null()) };
+}
+
+impl Recording {
+    /// A recording of this stream's work by the HIP stream `recorder`, not begun yet.
+    pub(crate) fn new(stream: &Stream, recorder: hipStream_t) -> Self {
+        Self {
+            stream: stream.address(),
+            recorder,
+            outer: ptr::null(),
+            used: RefCell::default(),
+        }
+    }
+
+    /// Records what this thread queues on the stream inside `work`.
+    pub(crate) fn during<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        self.outer = INNERMOST.get();
+        let running = Running { recording: self };
+        INNERMOST.set(&raw const *running.recording);
+        work()
+    }
+
+    /// What the recorded work uses.
+    pub(crate) fn take_used(&self) -> Vec<Used> {
+        self.used.take()
+    }
+}
+
+/// A recording that is in the thread's list, and leaves it on drop, also on a panic.
+struct Running<'a> {
+    recording: &'a Recording,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        // From here on the thread's work runs again.
+        INNERMOST.set(self.recording.outer);
+    }
+}
+
+impl Stream {
+    /// Whether work that this thread queues here is recorded instead of run: inside [`Stream::capture`], or because other code
+    /// captures the stream through its handle. True even for a library that cannot capture.
+    #[must_use]
+    #[doc(alias = "hipStreamIsCapturing")]
+    pub fn is_capturing(&self) -> bool {
+        self.is_recording() || self.is_captured_by_handle()
+    }
+
+    /// Whether [`Stream::capture`] records what this thread queues here. Makes no call, so it is almost free.
+    #[must_use]
+    pub fn is_recording(&self) -> bool {
+        self.recorder().is_some()
+    }
+
+    /// Whether other code is capturing the stream.
+    pub(crate) fn is_captured_by_handle(&self) -> bool {
+        let mut status = hipStreamCaptureStatus::hipStreamCaptureStatusNone;
+        // SAFETY: writes one number to the address given; the stream is alive.
+        let asked = unsafe {
+            code!(
+                self.device().runtime(),
+                hipStreamIsCapturing(self.raw(), &mut status)
+            )
+        };
+        asked.is_ok() && status != hipStreamCaptureStatus::hipStreamCaptureStatusNone
+    }
+
+    /// The handle that receives work: this stream's own, or that of this thread's recording stream.
+    pub(crate) fn raw_for_work(&self) -> hipStream_t {
+        self.recorder().unwrap_or_else(|| self.raw())
+    }
+
+    /// Refuses what cannot be part of a graph.
+    pub(crate) fn not_capturing(&self, what: &'static str) -> Result<()> {
+        if self.is_capturing() {
+            return Err(refusal(what));
+        }
+        Ok(())
+    }
+
+    /// Refuses what [`Stream::capture`] cannot record. HIP itself refuses it if other code captures the stream.
+    pub(crate) fn not_recording(&self, what: &'static str) -> Result<()> {
+        if self.is_recording() {
+            return Err(refusal(what));
+        }
+        Ok(())
+    }
+
+    /// Lets the graph keep what its work uses, if [`Stream::capture`] records what this thread queues here; nothing if not. It is
+    /// dropped after the last run of the graph.
+    pub fn keep_if_recording<T: Any + Send + Sync>(&self, used: &Arc<T>) {
+        self.with_recording(|recording| {
+            let used: Used = used.clone();
+            let mut kept = recording.used.borrow_mut();
+            if !kept.iter().any(|other| Arc::ptr_eq(other, &used)) {
+                kept.push(used);
+            }
+        });
+    }
+
+    /// The HIP stream that records this stream's work for this thread.
+    fn recorder(&self) -> Option<hipStream_t> {
+        self.with_recording(|recording| recording.recorder)
+    }
+
+    /// Looks at the recording of this stream's work by this thread, if there is one.
+    fn with_recording<R>(&self, look: impl FnOnce(&Recording) -> R) -> Option<R> {
+        let mut next = INNERMOST.get();
+        while !next.is_null() {
+            // SAFETY: a live value up this thread's stack: it leaves the list before it is dropped, also on unwinding.
+            let recording = unsafe { &*next };
+            if recording.stream == self.address() {
+                return Some(look(recording));
+            }
+            next = recording.outer;
+        }
+        None
+    }
+}
+
+fn refusal(what: &'static str) -> Error {
+    Error::NotSupported {
+        what,
+        reason: "the stream is being captured, and a graph would repeat what can be done only once; do it outside `capture`",
+    }
+}
