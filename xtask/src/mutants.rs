@@ -138,12 +138,13 @@ static GROUPS: [Group; 9] = [
     Group {
         package: "hip",
         files: &[
-            "crates/hip/src/launched.rs",
-            "crates/hip/src/stream.rs",
-            "crates/hip/src/uses.rs",
+            "crates/hip/src/stream/launched.rs",
+            "crates/hip/src/stream/mod.rs",
+            "crates/hip/src/stream/order.rs",
+            "crates/hip/src/stream/uses.rs",
         ],
         stages: &[
-            lib("hip", &["launched::", "stream::", "uses::"]),
+            lib("hip", &["stream::"]),
             tests("hip", &["ordering", "random_streams"]),
             tests(
                 "hip",
@@ -155,10 +156,12 @@ static GROUPS: [Group; 9] = [
     Group {
         package: "hip",
         files: &[
+            "crates/hip/src/buffer/ordered.rs",
+            "crates/hip/src/buffer/pool.rs",
             "crates/hip/src/flag.rs",
-            "crates/hip/src/capture.rs",
-            "crates/hip/src/graph.rs",
-            "crates/hip/src/pool.rs",
+            "crates/hip/src/graph/capture.rs",
+            "crates/hip/src/graph/mod.rs",
+            "crates/hip/src/stream/recording.rs",
         ],
         stages: &[
             tests("hip", &["flags", "graphs", "pools"]),

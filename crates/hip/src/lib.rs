@@ -80,65 +80,52 @@
 //! # Ok::<(), hip::Error>(())
 //! ```
 
-mod backing;
-mod buffer;
-mod call;
-mod capture;
-mod copy_rect;
-mod deferred;
-mod device;
-mod error;
-mod event;
-mod external;
-mod flag;
-mod graph;
-mod host_memory;
-mod ipc;
-mod kernel;
-mod kernel_arg;
-mod launch;
-mod layout;
-mod managed;
-mod module;
-mod occupancy;
-mod peer;
-mod pinned;
-mod pointer;
-mod pool;
-mod rect;
-mod registered;
-mod report;
-pub mod rtc;
-mod runtime;
-mod semaphore;
-mod slice;
-mod stream;
-mod uuid;
-mod view;
-mod virtual_memory;
+// The modules from the lowest up: none uses one of a later group.
 
-pub use buffer::DeviceBuffer;
-pub use device::{Device, MemoryInfo, PciAddress};
+// A call of the library, and how it fails.
+mod call;
+mod deferred;
+mod error;
+mod layout;
+mod rect;
+mod report;
+mod runtime;
+
+// A device.
+mod device;
+mod launch;
+mod pointer;
+
+// The order of its work.
+mod event;
+mod flag;
+mod stream;
+
+// The memory that work uses.
+mod buffer;
+mod host;
+mod shared;
+mod slice;
+
+// The code that it runs.
+mod graph;
+mod kernel;
+pub mod rtc;
+
+pub use buffer::{DeviceBuffer, MemPool, PoolUsage};
+pub use device::{Device, MemoryInfo, PciAddress, Uuid};
 pub use error::{Error, Result};
 pub use event::Event;
-pub use external::ExternalMemory;
 pub use flag::{Condition, Flag, Word};
 pub use graph::{Graph, GraphExec};
-pub use ipc::{IpcEvent, IpcMemory};
-pub use kernel::{ByValue, Kernel, Param, Params, param};
-pub use kernel_arg::KernelArg;
+pub use host::{Advice, Location, ManagedBuffer, PinnedBuffer, Registered, with_registered};
+pub use kernel::{
+    BlockSuggestion, ByValue, Function, Kernel, KernelArg, Module, Param, Params, param,
+};
 pub use launch::LaunchConfig;
-pub use managed::{Advice, Location, ManagedBuffer};
-pub use module::{Function, Module};
-pub use occupancy::BlockSuggestion;
-pub use pinned::PinnedBuffer;
 pub use pointer::{MemoryKind, PointerInfo};
-pub use pool::{MemPool, PoolUsage};
 pub use rect::Rect;
-pub use registered::{Registered, with_registered};
 pub use runtime::{Runtime, Versions};
-pub use semaphore::ExternalSemaphore;
+pub use shared::{Exporter, ExternalMemory, ExternalSemaphore, IpcEvent, IpcMemory, VirtualMemory};
 pub use slice::{DeviceSlice, DeviceSliceMut};
 pub use stream::{Completion, Stream};
-pub use uuid::Uuid;
-pub use virtual_memory::{Exporter, VirtualMemory};

@@ -93,18 +93,23 @@ const OUT_OF_SCOPE: &[(&str, &str)] = &[
     ("Profiler", "no effect on AMD: use rocprof"),
 ];
 
-/// Functions that the sources name outside of texts, each with the modules that do.
-fn used(folder: &Path, found: &mut BTreeMap<String, BTreeSet<String>>) {
+/// Functions that the sources name outside of texts, each with the files that do.
+fn used(sources: &Path, folder: &Path, found: &mut BTreeMap<String, BTreeSet<String>>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            used(&path, found);
+            used(sources, &path, found);
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
         // What tests replace is not wrapped there.
         let text = text.split("#[cfg(test)]").next().unwrap_or_default();
-        let module = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let file = path.strip_prefix(sources).unwrap().with_extension("");
+        let module = match file.file_name() {
+            Some(name) if name == "mod" => file.parent().unwrap(),
+            _ => &file,
+        };
+        let module = module.to_string_lossy().into_owned();
         for line in text.lines() {
             let line = line.trim_start();
             if line.starts_with("//") {
@@ -114,14 +119,10 @@ fn used(folder: &Path, found: &mut BTreeMap<String, BTreeSet<String>>) {
             let code: String = line.split('"').step_by(2).collect();
             for word in code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
                 if NAMES.contains(&word) || RTC_NAMES.contains(&word) {
-                    let module = match module.as_str() {
-                        "mod" => "rtc",
-                        other => other,
-                    };
                     found
                         .entry(word.to_owned())
                         .or_default()
-                        .insert(module.to_owned());
+                        .insert(module.clone());
                 }
             }
         }
@@ -130,10 +131,8 @@ fn used(folder: &Path, found: &mut BTreeMap<String, BTreeSet<String>>) {
 
 fn table() -> String {
     let mut found = BTreeMap::new();
-    used(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        &mut found,
-    );
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    used(&sources, &sources, &mut found);
     let (mut wrapped, mut raw, mut out) = (String::new(), String::new(), String::new());
     let mut counts = [0; 3];
     let mut names: Vec<&str> = NAMES.iter().chain(RTC_NAMES).copied().collect();
@@ -183,8 +182,8 @@ fn known_functions_are_found_where_they_are() {
     let table = table();
     for line in [
         "| `hipMalloc` | `buffer` |",
-        "| `hipModuleLaunchKernel` | `module` |",
-        "| `hiprtcCompileProgram` | `compilation` |",
+        "| `hipModuleLaunchKernel` | `kernel/module` |",
+        "| `hiprtcCompileProgram` | `rtc/compilation` |",
         "| `hipGraphLaunch` | `graph` |",
         "| `hipMemcpyToSymbol` | variables of code linked into the program: code is loaded as modules here |",
     ] {

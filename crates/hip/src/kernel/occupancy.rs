@@ -2,8 +2,9 @@ use std::ffi::c_int;
 
 use hip_sys::hipFunction_attribute;
 
+use super::Function;
 use crate::call::call;
-use crate::{Error, Function, Result};
+use crate::{Error, Result};
 
 /// A block size that keeps the device busiest, and the blocks it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::ptr::NonNull;
 
 use bytemuck::Pod;
 
+use super::memory::HostMemory;
 use crate::call::call;
-use crate::host_memory::HostMemory;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
 
 /// Host memory of the caller, page-locked so that the device can reach it. [`with_registered`] is the safe way to one.

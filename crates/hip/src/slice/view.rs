@@ -2,7 +2,8 @@
 
 use bytemuck::Pod;
 
-use crate::{DeviceSlice, DeviceSliceMut, Error, Result};
+use super::{DeviceSlice, DeviceSliceMut};
+use crate::{Error, Result};
 
 /// How many `U` as many bytes are as `len` of `T` at `address`.
 fn recount<T, U>(call: &'static str, address: usize, len: usize) -> Result<usize> {

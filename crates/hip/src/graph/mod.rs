@@ -1,3 +1,7 @@
+//! Work captured once and run often.
+
+mod capture;
+
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;

@@ -4,8 +4,8 @@ use std::ptr::{self, NonNull};
 
 use bytemuck::Pod;
 
+use super::memory::HostMemory;
 use crate::call::call;
-use crate::host_memory::HostMemory;
 use crate::layout::{aligned, byte_size, not_null};
 use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 

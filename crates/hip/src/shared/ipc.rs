@@ -7,9 +7,8 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use hip_sys::{hipIpcEventHandle_t, hipIpcMemHandle_t};
 
-use crate::backing::Backing;
+use crate::buffer::{Backing, view};
 use crate::call::call;
-use crate::external::view;
 use crate::layout::not_null;
 use crate::{Device, DeviceBuffer, Error, Event, Result};
 

@@ -5,10 +5,10 @@ use std::ffi::c_void;
 use bytemuck::Pod;
 use hip_sys::hipError_t;
 
-use crate::backing::Backing;
+use super::{Backing, DeviceBuffer};
 use crate::call::{call, code};
 use crate::slice::{Origin, kind, same_len};
-use crate::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
+use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
 
 impl Device {
     /// Whether kernels of this device could reach the memory of `other`. A device is no peer of itself.

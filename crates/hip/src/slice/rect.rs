@@ -5,9 +5,9 @@ use std::ffi::c_void;
 use bytemuck::Pod;
 use hip_sys::hipMemcpyKind;
 
+use super::{DeviceSlice, DeviceSliceMut, kind};
 use crate::call::call;
-use crate::slice::kind;
-use crate::{DeviceSlice, DeviceSliceMut, Error, Rect, Result, Stream};
+use crate::{Error, Rect, Result, Stream};
 
 impl<T: Pod> DeviceSlice<'_, T> {
     /// Copies a rectangle to the host. Complete when it returns.

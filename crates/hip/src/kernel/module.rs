@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use hip_sys::{hipFunction_t, hipModule_t};
 use parking_lot::Mutex;
 
+use super::KernelArg;
 use crate::call::{c_text, call};
 use crate::stream::Launched;
-use crate::{Device, Error, KernelArg, LaunchConfig, Result, Stream, report};
+use crate::{Device, Error, LaunchConfig, Result, Stream, report};
 
 /// Parameters of a launch whose addresses need no allocation. Kernels rarely have more; longer lists go to the heap.
 const PARAMS_ON_STACK: usize = 16;

@@ -1,3 +1,11 @@
+//! Device memory with an owner: where it comes from, and how it is freed.
+
+mod backing;
+mod mapped;
+mod ordered;
+mod peer;
+mod pool;
+
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
@@ -5,7 +13,10 @@ use std::ptr::{self, NonNull};
 
 use bytemuck::Pod;
 
-use crate::backing::Backing;
+pub(crate) use backing::Backing;
+pub(crate) use mapped::view;
+pub use pool::{MemPool, PoolUsage};
+
 use crate::call::call;
 use crate::layout::{aligned, byte_size, not_null};
 use crate::slice::Origin;

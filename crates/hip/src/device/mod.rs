@@ -1,9 +1,15 @@
+//! One GPU: what it is, and what it can do.
+
+mod uuid;
+
 use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use hip_sys::hipDeviceAttribute_t;
 use hip_sys::versions::DeviceProperties;
+
+pub use uuid::Uuid;
 
 use crate::call::call;
 use crate::launch::Limits;

@@ -10,11 +10,10 @@ use hip_sys::{
     hipExternalMemoryHandleDesc, hipExternalMemoryHandleType,
 };
 
-use crate::backing::Backing;
+use crate::buffer::view;
 use crate::call::call;
 use crate::layout::not_null;
-use crate::stream::Uses;
-use crate::{Device, DeviceBuffer, Error, Result};
+use crate::{Device, DeviceBuffer, Result};
 
 /// Device memory of another API or process, imported by a file descriptor: a dma-buf, or an opaque descriptor of
 /// Vulkan. Cloning is cheap; the memory stays mapped until the last clone and the last buffer are gone.
@@ -166,7 +165,7 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] (in bytes), or an offset that does not suit the type.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) (in bytes), or an offset that does not suit the type.
     pub unsafe fn buffer<T: Pod>(&self, offset: usize, len: usize) -> Result<DeviceBuffer<T>> {
         let owner: Arc<Core> = self.core.clone();
         // SAFETY: mapped for as many bytes, until the owner goes; the caller vouches for the order.
@@ -181,42 +180,6 @@ impl ExternalMemory {
             )
         }
     }
-}
-
-/// A buffer of a part of a mapping that `owner` releases.
-///
-/// # Safety
-///
-/// `bytes` bytes at `base` can be used by `device` until `owner` is dropped, in an order that the caller of the buffer's maker
-/// vouches for.
-pub(crate) unsafe fn view<T: Pod>(
-    device: &Device,
-    base: NonNull<c_void>,
-    bytes: usize,
-    offset: usize,
-    len: usize,
-    owner: Arc<dyn std::any::Any + Send + Sync>,
-) -> Result<DeviceBuffer<T>> {
-    let end = len
-        .checked_mul(size_of::<T>())
-        .and_then(|part| part.checked_add(offset));
-    let aligned = base
-        .addr()
-        .get()
-        .wrapping_add(offset)
-        .is_multiple_of(align_of::<T>());
-    if !aligned || end.is_none_or(|end| end > bytes) {
-        return Err(Error::OutOfRange {
-            start: offset,
-            end: end.unwrap_or(usize::MAX),
-            len: bytes,
-        });
-    }
-    // SAFETY: the offset is inside the mapping, or just after it.
-    let pointer = unsafe { base.cast::<u8>().add(offset) }.cast::<T>();
-    let backing = Backing::Mapped(Some(owner));
-    // SAFETY: inside the mapping, which the backing keeps; any bytes are plain data.
-    Ok(unsafe { DeviceBuffer::from_backing(device, pointer, len, Uses::default(), backing) })
 }
 
 fn destroy(device: &Device, raw: hipExternalMemory_t) -> Result<()> {

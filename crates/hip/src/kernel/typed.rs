@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 use num_complex::Complex;
 
-use crate::{DeviceSlice, DeviceSliceMut, Function, KernelArg, LaunchConfig, Result, Stream};
+use super::{Function, KernelArg};
+use crate::{DeviceSlice, DeviceSliceMut, LaunchConfig, Result, Stream};
 
 /// A kernel whose parameter list is known to the compiler, from [`Function::typed`].
 ///

@@ -2,8 +2,9 @@ use std::fmt;
 
 use hip_sys::hipUUID;
 
+use super::Device;
+use crate::Result;
 use crate::call::call;
-use crate::{Device, Result};
 
 /// Identifies one device in every process of the machine: ordinals differ where the environment hides or
 /// reorders devices.

@@ -10,8 +10,8 @@ use hip_sys::{
     hipMemAllocationHandleType, hipMemAllocationProp, hipMemGenericAllocationHandle_t,
 };
 
+use crate::buffer::view;
 use crate::call::call;
-use crate::external::view;
 use crate::layout::not_null;
 use crate::{Device, DeviceBuffer, Error, Result};
 

@@ -2,8 +2,9 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use super::MemPool;
 use crate::call::call;
-use crate::{Device, MemPool, Result, Stream};
+use crate::{Device, Result, Stream};
 
 /// Where a buffer's memory came from, which decides how it is freed.
 pub(crate) enum Backing {

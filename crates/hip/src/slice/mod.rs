@@ -1,3 +1,8 @@
+//! Permission to use memory on one stream, and what can be done with it there.
+
+mod rect;
+mod view;
+
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;

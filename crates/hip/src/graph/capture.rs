@@ -2,9 +2,10 @@ use std::ptr;
 
 use hip_sys::{hipStream_t, hipStreamCaptureMode};
 
+use super::Graph;
 use crate::call::call;
 use crate::stream::Recording;
-use crate::{Device, Error, Graph, Result, Stream};
+use crate::{Device, Error, Result, Stream};
 
 impl Stream {
     /// Captures what `work` queues on this stream, instead of running it.
