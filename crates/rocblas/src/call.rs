@@ -2,7 +2,7 @@
 
 use rocblas_sys::rocblas_status;
 
-use crate::{Error, Handle, Result, report};
+use crate::{Error, Result, report};
 
 /// What the library did with an accepted call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,30 +11,6 @@ pub(crate) enum Accepted {
     Queued,
     /// Nothing: the call only reported its workspace size.
     Sized,
-}
-
-impl Handle {
-    /// Turns the status of a computing call into a result. The text is only formatted on failure.
-    ///
-    /// A size-query status is a success inside [`Handle::workspace_needed`], where nothing is computed. Anywhere else other code
-    /// has left the library in size-query mode, and the call has no result.
-    #[inline]
-    pub(crate) fn accept(
-        &self,
-        status: rocblas_status,
-        call: impl FnOnce() -> String,
-    ) -> Result<Accepted> {
-        match status {
-            rocblas_status::rocblas_status_size_increased
-            | rocblas_status::rocblas_status_size_unchanged
-                if self.is_asking() =>
-            {
-                report::accepted(call);
-                Ok(Accepted::Sized)
-            }
-            status => check(status, call).map(|()| Accepted::Queued),
-        }
-    }
 }
 
 /// Turns a status into a result. The text is only formatted on failure.

@@ -3,7 +3,7 @@ use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status};
 
 use crate::factor::{Factor, Fetch, check_pair};
 use crate::routine::{CType, call, routine};
-use crate::size::{Layout, long};
+use crate::size::{Layout, long, shape};
 use crate::{Error, Handle, Matrix, MatrixMut, Op, Result, Scalar};
 
 type Signature<S, I> = unsafe extern "C" fn(
@@ -117,22 +117,6 @@ pub(crate) fn product(
         return Err(shape(call, name, c, m, n));
     }
     Ok([m, n, k].map(long))
-}
-
-pub(crate) fn shape(
-    call: &'static str,
-    argument: &'static str,
-    found: Layout,
-    rows: usize,
-    cols: usize,
-) -> Error {
-    let found = format!("{} x {}", found.rows, found.cols);
-    Error::Shape {
-        call,
-        argument,
-        found,
-        expected: format!("{rows} x {cols}"),
-    }
 }
 
 /// Refuses an argument whose number of matrices differs from the output's.

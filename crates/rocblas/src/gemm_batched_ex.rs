@@ -7,9 +7,9 @@ use rocblas_sys::{
 
 use crate::element::{Element, GemmInput};
 use crate::factor::{Factor, Fetch, check_pair};
-use crate::gemm::{product, same_count, shape};
+use crate::gemm::{product, same_count};
 use crate::routine::{Routine, call};
-use crate::size::{Layout, long};
+use crate::size::{Layout, long, shape};
 use crate::{Handle, Op, PointerBatch, PointerBatchMut, Result};
 
 type Signature<I> = unsafe extern "C" fn(

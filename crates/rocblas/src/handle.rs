@@ -6,8 +6,8 @@ use std::ptr;
 use hip::{DeviceBuffer, Stream};
 use rocblas_sys::{rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode, rocblas_status};
 
-use crate::call::{check, slot};
-use crate::solver::InfoPool;
+use crate::call::{Accepted, check, slot};
+use crate::integers::InfoPool;
 use crate::{Error, Library, Result, report};
 
 /// rocBLAS and rocSOLVER on one stream.
@@ -270,6 +270,27 @@ impl Handle {
         Ok(status)
     }
 
+    /// Turns the status of a computing call into a result. The text is only formatted on failure.
+    ///
+    /// A size-query status is a success inside [`Handle::workspace_needed`], where nothing is computed. Anywhere else other code
+    /// has left the library in size-query mode, and the call has no result.
+    #[inline]
+    pub(crate) fn accept(
+        &self,
+        status: rocblas_status,
+        call: impl FnOnce() -> String,
+    ) -> Result<Accepted> {
+        match status {
+            rocblas_status::rocblas_status_size_increased
+            | rocblas_status::rocblas_status_size_unchanged
+                if self.is_asking() =>
+            {
+                report::accepted(call);
+                Ok(Accepted::Sized)
+            }
+            status => check(status, call).map(|()| Accepted::Queued),
+        }
+    }
     #[inline]
     fn set_pointer_mode(&self, mode: rocblas_pointer_mode) -> Result<()> {
         if self.pointer_mode.get() == mode {

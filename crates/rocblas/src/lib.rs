@@ -100,6 +100,7 @@ mod gemv;
 mod ger;
 mod handle;
 mod herk;
+mod integers;
 mod library;
 mod matrix;
 #[cfg(feature = "ndarray")]

@@ -2,10 +2,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use hip::{DeviceBuffer, DeviceSlice};
+use hip::{DeviceBuffer, DeviceSlice, Stream};
 
-use crate::pointer_batch::{upload, within};
-use crate::size::Layout;
+use crate::size::{Layout, size};
 use crate::{Error, Result};
 
 /// Addresses of equal column-major matrices in one stretch of device memory, kept in device memory from one call to the next.
@@ -116,4 +115,32 @@ impl<T> fmt::Debug for PointerArray<T> {
             .field("layout", &self.layout)
             .finish_non_exhaustive()
     }
+}
+
+/// Copies addresses to the device, and waits for that.
+pub(crate) fn upload(stream: &Stream, addresses: &[usize]) -> Result<DeviceBuffer<usize>> {
+    size("batch count", addresses.len())?;
+    Ok(stream.device().alloc_from(stream, addresses)?)
+}
+
+/// Refuses offsets behind which there is no room for a matrix.
+pub(crate) fn within(offsets: &[usize], layout: Layout, len: usize) -> Result<()> {
+    for (index, &offset) in offsets.iter().enumerate() {
+        long_enough(index, layout, len.saturating_sub(offset))?;
+    }
+    Ok(())
+}
+
+/// Refuses memory that is too short for matrix `index`.
+pub(crate) fn long_enough(index: usize, layout: Layout, len: usize) -> Result<()> {
+    let needed = layout.span();
+    if needed <= len {
+        return Ok(());
+    }
+    let Layout { rows, cols, ld } = layout;
+    Err(Error::TooShort {
+        what: format!("matrix {index} of the batch, {rows} x {cols} with leading dimension {ld},"),
+        needed,
+        len,
+    })
 }

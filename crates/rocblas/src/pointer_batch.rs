@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use hip::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
 
-use crate::pointer_array::PointerArray;
-use crate::size::{Layout, size};
+use crate::pointer_array::{PointerArray, long_enough, upload, within};
+use crate::size::Layout;
 use crate::{Error, Result};
 
 /// Equal column-major matrices that lie anywhere in device memory, to be read: an array of their addresses, itself in device
@@ -294,12 +294,6 @@ impl Array {
     }
 }
 
-/// Copies addresses to the device, and waits for that.
-pub(crate) fn upload(stream: &Stream, addresses: &[usize]) -> Result<DeviceBuffer<usize>> {
-    size("batch count", addresses.len())?;
-    Ok(stream.device().alloc_from(stream, addresses)?)
-}
-
 /// A slice without its kind.
 struct Found<'a> {
     address: usize,
@@ -326,25 +320,4 @@ fn collect<'a>(
             Ok(slice.address)
         })
         .collect()
-}
-
-/// Refuses offsets behind which there is no room for a matrix.
-pub(crate) fn within(offsets: &[usize], layout: Layout, len: usize) -> Result<()> {
-    for (index, &offset) in offsets.iter().enumerate() {
-        long_enough(index, layout, len.saturating_sub(offset))?;
-    }
-    Ok(())
-}
-
-fn long_enough(index: usize, layout: Layout, len: usize) -> Result<()> {
-    let needed = layout.span();
-    if needed <= len {
-        return Ok(());
-    }
-    let Layout { rows, cols, ld } = layout;
-    Err(Error::TooShort {
-        what: format!("matrix {index} of the batch, {rows} x {cols} with leading dimension {ld},"),
-        needed,
-        len,
-    })
 }

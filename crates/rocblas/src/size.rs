@@ -147,6 +147,23 @@ impl Layout {
     }
 }
 
+/// That a matrix does not have as many rows and columns as it needs.
+pub(crate) fn shape(
+    call: &'static str,
+    argument: &'static str,
+    found: Layout,
+    rows: usize,
+    cols: usize,
+) -> Error {
+    let found = format!("{} x {}", found.rows, found.cols);
+    Error::Shape {
+        call,
+        argument,
+        found,
+        expected: format!("{rows} x {cols}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

@@ -71,14 +71,12 @@
 mod call;
 mod cholesky;
 mod info;
-mod integers;
 mod inverse;
 mod lu;
 mod matrices;
 mod pivots;
 mod routines;
 
-pub(crate) use integers::InfoPool;
 pub(crate) use routines::Routines;
 
 pub use cholesky::{Cholesky, posv, potrf, potri, potrs};

@@ -2,9 +2,8 @@ use num_complex::Complex;
 use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_operation, rocblas_status};
 
 use crate::factor::{Factor, Fetch, check_pair};
-use crate::gemm::shape;
 use crate::routine::{CType, call, routine};
-use crate::size::long;
+use crate::size::{long, shape};
 use crate::{Error, Fill, Handle, Matrix, MatrixMut, Op, Result, Scalar};
 
 type Signature<S, I> = unsafe extern "C" fn(

@@ -1,7 +1,6 @@
 use rocblas_sys::{rocblas_diagonal, rocblas_side};
 
-use crate::gemm::shape;
-use crate::size::Layout;
+use crate::size::{Layout, shape};
 use crate::{Fill, Op, Result};
 
 /// The side of the other matrix on which a triangular matrix stands.

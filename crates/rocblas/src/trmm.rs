@@ -5,9 +5,8 @@ use rocblas_sys::{
 };
 
 use crate::factor::{Factor, Fetch, check_alpha};
-use crate::gemm::shape;
 use crate::routine::{CType, Routine, call};
-use crate::size::{Layout, long};
+use crate::size::{Layout, long, shape};
 use crate::{Handle, Matrix, MatrixMut, Result, Scalar, Triangle};
 
 type Signature<S, I> = unsafe extern "C" fn(

@@ -3,8 +3,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hip::Stream;
 
-use super::integers::{InfoPool, Integers};
 use crate::call::Accepted;
+use crate::integers::{InfoPool, Integers};
 use crate::{Error, Result};
 
 /// The findings of a solver call, still on the device: one integer for each matrix.

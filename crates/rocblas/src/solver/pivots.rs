@@ -3,8 +3,8 @@ use std::fmt;
 use hip::{DeviceSlice, Stream};
 use rocblas_sys::rocblas_stride;
 
-use super::integers::{InfoPool, Integers};
 use crate::call::Accepted;
+use crate::integers::{InfoPool, Integers};
 use crate::size::{int, stride};
 use crate::{Error, Result};
 

@@ -7,7 +7,7 @@ use crate::Result;
 
 /// Integers in device memory that a solver call writes: pivots, or one result for each matrix. They return to their
 /// pool.
-pub(super) struct Integers {
+pub(crate) struct Integers {
     /// `None` while they return.
     values: Option<DeviceBuffer<i32>>,
     len: usize,
@@ -28,7 +28,7 @@ impl InfoPool {
     const MOST: usize = 16;
 
     /// `len` integers, more than 0, for calls on `stream`.
-    pub(super) fn lease(&self, stream: &Stream, len: usize) -> Result<Integers> {
+    pub(crate) fn lease(&self, stream: &Stream, len: usize) -> Result<Integers> {
         let mut free = self.free.lock();
         // The smallest that fits: one result does not take the room of many pivots.
         let fitting = (0..free.len())
@@ -59,26 +59,26 @@ impl InfoPool {
 
 impl Integers {
     /// To be read on the stream they were leased for.
-    pub(super) fn slice(&self) -> Result<DeviceSlice<'_, i32>> {
+    pub(crate) fn slice(&self) -> Result<DeviceSlice<'_, i32>> {
         let values = self.values.as_ref().expect("only `drop` takes them");
         Ok(values.on(&self.stream)?.slice(..self.len)?)
     }
 
     /// Their address, for a call on the stream that writes them.
-    pub(super) fn address_mut(&mut self) -> Result<*mut i32> {
+    pub(crate) fn address_mut(&mut self) -> Result<*mut i32> {
         let values = self.values.as_mut().expect("only `drop` takes them");
         Ok(values.on_mut(&self.stream)?.as_mut_ptr())
     }
 
     /// Waits for the stream and copies them.
-    pub(super) fn to_vec(&self) -> Result<Vec<i32>> {
+    pub(crate) fn to_vec(&self) -> Result<Vec<i32>> {
         let mut found = vec![0; self.len];
         self.slice()?.copy_to_slice(&mut found)?;
         Ok(found)
     }
 
     /// Waits for the stream and replaces them.
-    pub(super) fn copy_from_slice(&mut self, source: &[i32]) -> Result<()> {
+    pub(crate) fn copy_from_slice(&mut self, source: &[i32]) -> Result<()> {
         let len = self.len;
         let values = self.values.as_mut().expect("only `drop` takes them");
         let mut slice = values.on_mut(&self.stream)?;
