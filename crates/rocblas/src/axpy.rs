@@ -1,26 +1,6 @@
-use num_complex::Complex;
-use rocblas_sys::{rocblas_handle, rocblas_status};
-
 use crate::factor::{Factor, Fetch, check_alpha};
-use crate::routine::{CType, call, routine};
+use crate::routine::call;
 use crate::{Handle, Result, Scalar, Vector, VectorMut};
-
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *const <S as CType>::Raw,
-    *const <S as CType>::Raw,
-    I,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-routine!(Axpy::axpy: Signature, "6.1" {
-    f32: rocblas_saxpy, rocblas_saxpy_64;
-    f64: rocblas_daxpy, rocblas_daxpy_64;
-    Complex<f32>: rocblas_caxpy, rocblas_caxpy_64;
-    Complex<f64>: rocblas_zaxpy, rocblas_zaxpy_64;
-});
 
 impl Handle {
     /// `y = alpha * x + y`, for vectors of equal length.

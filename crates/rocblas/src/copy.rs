@@ -1,42 +1,9 @@
-use num_complex::Complex;
-use rocblas_sys::{rocblas_handle, rocblas_pointer_mode, rocblas_status};
+use rocblas_sys::rocblas_pointer_mode;
 
-use crate::routine::{CType, call, routine};
+use crate::routine::call;
 use crate::{Handle, Result, Scalar, Vector, VectorMut};
 
 const HOST: rocblas_pointer_mode = rocblas_pointer_mode::rocblas_pointer_mode_host;
-
-type CopySignature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *const <S as CType>::Raw,
-    I,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-type SwapSignature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *mut <S as CType>::Raw,
-    I,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-routine!(Copy::copy: CopySignature, "6.1" {
-    f32: rocblas_scopy, rocblas_scopy_64;
-    f64: rocblas_dcopy, rocblas_dcopy_64;
-    Complex<f32>: rocblas_ccopy, rocblas_ccopy_64;
-    Complex<f64>: rocblas_zcopy, rocblas_zcopy_64;
-});
-
-routine!(Swap::swap: SwapSignature, "6.1" {
-    f32: rocblas_sswap, rocblas_sswap_64;
-    f64: rocblas_dswap, rocblas_dswap_64;
-    Complex<f32>: rocblas_cswap, rocblas_cswap_64;
-    Complex<f64>: rocblas_zswap, rocblas_zswap_64;
-});
 
 impl Handle {
     /// `y = x`, for vectors of equal length.

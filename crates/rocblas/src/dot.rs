@@ -1,37 +1,14 @@
 use hip::DeviceSliceMut;
-use num_complex::Complex;
-use rocblas_sys::{Api, rocblas_handle, rocblas_int, rocblas_status};
+use rocblas_sys::{Api, rocblas_int};
 
+use crate::functions::Routine;
+use crate::functions::level1::DotSignature;
 use crate::reduction::Target;
-use crate::routine::{CType, Routine, call, routine};
+use crate::routine::call;
 use crate::{Handle, Result, Scalar, Vector};
 
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *const <S as CType>::Raw,
-    I,
-    *const <S as CType>::Raw,
-    I,
-    *mut <S as CType>::Raw,
-) -> rocblas_status;
-
-routine!(Dot::dot: Signature, "6.1" {
-    f32: rocblas_sdot, rocblas_sdot_64;
-    f64: rocblas_ddot, rocblas_ddot_64;
-    Complex<f32>: rocblas_cdotu, rocblas_cdotu_64;
-    Complex<f64>: rocblas_zdotu, rocblas_zdotu_64;
-});
-
-routine!(Dotc::dotc: Signature, "6.1" {
-    f32: rocblas_sdot, rocblas_sdot_64;
-    f64: rocblas_ddot, rocblas_ddot_64;
-    Complex<f32>: rocblas_cdotc, rocblas_cdotc_64;
-    Complex<f64>: rocblas_zdotc, rocblas_zdotc_64;
-});
-
 /// The functions of one of the two products.
-type Functions<T> = fn(&Api) -> Routine<Signature<T, rocblas_int>, Signature<T, i64>>;
+type Functions<T> = fn(&Api) -> Routine<DotSignature<T, rocblas_int>, DotSignature<T, i64>>;
 
 impl Handle {
     /// The sum of `x[i] * y[i]`, nothing conjugated. Waits for the stream.

@@ -1,34 +1,7 @@
-use num_complex::Complex;
-use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status};
-
 use crate::factor::{Factor, Fetch, check_pair};
-use crate::routine::{CType, call, routine};
+use crate::routine::call;
 use crate::size::{Layout, long, shape};
 use crate::{Error, Handle, Matrix, MatrixMut, Op, Result, Scalar};
-
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_operation,
-    rocblas_operation,
-    I,
-    I,
-    I,
-    *const <S as CType>::Raw,
-    *const <S as CType>::Raw,
-    I,
-    *const <S as CType>::Raw,
-    I,
-    *const <S as CType>::Raw,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-routine!(Gemm::gemm: Signature, "6.3" {
-    f32: rocblas_sgemm, rocblas_sgemm_64;
-    f64: rocblas_dgemm, rocblas_dgemm_64;
-    Complex<f32>: rocblas_cgemm, rocblas_cgemm_64;
-    Complex<f64>: rocblas_zgemm, rocblas_zgemm_64;
-});
 
 impl Handle {
     /// `c = alpha * op_a(a) * op_b(b) + beta * c`.

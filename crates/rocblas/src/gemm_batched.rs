@@ -1,36 +1,8 @@
-use num_complex::Complex;
-use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status};
-
 use crate::factor::{Factor, Fetch, check_pair};
 use crate::gemm::{product, same_count};
-use crate::routine::{CType, call, routine};
+use crate::routine::call;
 use crate::size::long;
 use crate::{Handle, Op, PointerBatch, PointerBatchMut, Result, Scalar};
-
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_operation,
-    rocblas_operation,
-    I,
-    I,
-    I,
-    *const <S as CType>::Raw,
-    *const *const <S as CType>::Raw,
-    I,
-    *const *const <S as CType>::Raw,
-    I,
-    *const <S as CType>::Raw,
-    *const *mut <S as CType>::Raw,
-    I,
-    I,
-) -> rocblas_status;
-
-routine!(GemmBatched::gemm_batched: Signature, "6.3" {
-    f32: rocblas_sgemm_batched, rocblas_sgemm_batched_64;
-    f64: rocblas_dgemm_batched, rocblas_dgemm_batched_64;
-    Complex<f32>: rocblas_cgemm_batched, rocblas_cgemm_batched_64;
-    Complex<f64>: rocblas_zgemm_batched, rocblas_zgemm_batched_64;
-});
 
 impl Handle {
     /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for matrices that lie anywhere, with equal counts.

@@ -1,39 +1,8 @@
-use num_complex::Complex;
-use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status, rocblas_stride};
-
 use crate::factor::{Factor, Fetch, check_pair};
 use crate::gemm::{product, same_count};
-use crate::routine::{CType, call, routine};
+use crate::routine::call;
 use crate::size::long;
 use crate::{Batch, BatchMut, Handle, Op, Result, Scalar};
-
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_operation,
-    rocblas_operation,
-    I,
-    I,
-    I,
-    *const <S as CType>::Raw,
-    *const <S as CType>::Raw,
-    I,
-    rocblas_stride,
-    *const <S as CType>::Raw,
-    I,
-    rocblas_stride,
-    *const <S as CType>::Raw,
-    *mut <S as CType>::Raw,
-    I,
-    rocblas_stride,
-    I,
-) -> rocblas_status;
-
-routine!(GemmStridedBatched::gemm_strided_batched: Signature, "6.3" {
-    f32: rocblas_sgemm_strided_batched, rocblas_sgemm_strided_batched_64;
-    f64: rocblas_dgemm_strided_batched, rocblas_dgemm_strided_batched_64;
-    Complex<f32>: rocblas_cgemm_strided_batched, rocblas_cgemm_strided_batched_64;
-    Complex<f64>: rocblas_zgemm_strided_batched, rocblas_zgemm_strided_batched_64;
-});
 
 impl Handle {
     /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for every matrix of the batches, which have equal counts.

@@ -7,8 +7,9 @@ use rocblas_sys::{
 
 use crate::element::{Element, GemmInput};
 use crate::factor::{Factor, Fetch, check_pair};
+use crate::functions::Routine;
 use crate::gemm::{product, same_count};
-use crate::routine::{Routine, call};
+use crate::routine::call;
 use crate::size::{Layout, long, shape};
 use crate::{Batch, BatchMut, Handle, Op, Result};
 

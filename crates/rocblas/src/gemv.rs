@@ -1,32 +1,7 @@
-use num_complex::Complex;
-use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status};
-
 use crate::factor::{Factor, Fetch, check_pair};
-use crate::routine::{CType, call, routine};
+use crate::routine::call;
 use crate::size::long;
 use crate::{Handle, Matrix, Op, Result, Scalar, Vector, VectorMut};
-
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_operation,
-    I,
-    I,
-    *const <S as CType>::Raw,
-    *const <S as CType>::Raw,
-    I,
-    *const <S as CType>::Raw,
-    I,
-    *const <S as CType>::Raw,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-routine!(Gemv::gemv: Signature, "6.2" {
-    f32: rocblas_sgemv, rocblas_sgemv_64;
-    f64: rocblas_dgemv, rocblas_dgemv_64;
-    Complex<f32>: rocblas_cgemv, rocblas_cgemv_64;
-    Complex<f64>: rocblas_zgemv, rocblas_zgemv_64;
-});
 
 impl Handle {
     /// `y = alpha * op(a) * x + beta * y`.

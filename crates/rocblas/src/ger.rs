@@ -1,40 +1,14 @@
-use num_complex::Complex;
-use rocblas_sys::{Api, rocblas_handle, rocblas_int, rocblas_status};
+use rocblas_sys::{Api, rocblas_int};
 
 use crate::factor::{Factor, Fetch, check_alpha};
-use crate::routine::{CType, Routine, call, routine};
+use crate::functions::Routine;
+use crate::functions::level2::GerSignature;
+use crate::routine::call;
 use crate::size::long;
 use crate::{Handle, MatrixMut, Result, Scalar, Vector};
 
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    I,
-    *const <S as CType>::Raw,
-    *const <S as CType>::Raw,
-    I,
-    *const <S as CType>::Raw,
-    I,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-routine!(Ger::ger: Signature, "6.2" {
-    f32: rocblas_sger, rocblas_sger_64;
-    f64: rocblas_dger, rocblas_dger_64;
-    Complex<f32>: rocblas_cgeru, rocblas_cgeru_64;
-    Complex<f64>: rocblas_zgeru, rocblas_zgeru_64;
-});
-
-routine!(Gerc::gerc: Signature, "6.2" {
-    f32: rocblas_sger, rocblas_sger_64;
-    f64: rocblas_dger, rocblas_dger_64;
-    Complex<f32>: rocblas_cgerc, rocblas_cgerc_64;
-    Complex<f64>: rocblas_zgerc, rocblas_zgerc_64;
-});
-
 /// The functions of one of the two products.
-type Functions<T> = fn(&Api) -> Routine<Signature<T, rocblas_int>, Signature<T, i64>>;
+type Functions<T> = fn(&Api) -> Routine<GerSignature<T, rocblas_int>, GerSignature<T, i64>>;
 
 impl Handle {
     /// `a = alpha * x * y^T + a`, nothing conjugated.

@@ -1,29 +1,7 @@
-use num_complex::Complex;
-use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_operation, rocblas_status};
-
 use crate::factor::{Factor, Fetch, check_pair};
-use crate::routine::{CType, call, routine};
+use crate::routine::call;
 use crate::size::{long, shape};
 use crate::{ComplexScalar, Error, Fill, Handle, Matrix, MatrixMut, Op, Result};
-
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_fill,
-    rocblas_operation,
-    I,
-    I,
-    *const <S as CType>::RawReal,
-    *const <S as CType>::Raw,
-    I,
-    *const <S as CType>::RawReal,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-routine!(Herk::herk: Signature, "6.3" {
-    Complex<f32>: rocblas_cherk, rocblas_cherk_64;
-    Complex<f64>: rocblas_zherk, rocblas_zherk_64;
-});
 
 impl Handle {
     /// `c = alpha * op(a) * op(a)^H + beta * c` for a Hermitian `c`, of which only the triangle `fill` is read and written.

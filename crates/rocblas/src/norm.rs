@@ -1,35 +1,14 @@
 use hip::DeviceSliceMut;
-use num_complex::Complex;
-use rocblas_sys::{Api, rocblas_handle, rocblas_int, rocblas_status};
+use rocblas_sys::{Api, rocblas_int};
 
+use crate::functions::Routine;
+use crate::functions::level1::NormSignature;
 use crate::reduction::Target;
-use crate::routine::{CType, Routine, call, routine};
+use crate::routine::call;
 use crate::{Handle, Result, Scalar, Vector};
 
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *const <S as CType>::Raw,
-    I,
-    *mut <S as CType>::RawReal,
-) -> rocblas_status;
-
-routine!(Nrm2::nrm2: Signature, "6.1" {
-    f32: rocblas_snrm2, rocblas_snrm2_64;
-    f64: rocblas_dnrm2, rocblas_dnrm2_64;
-    Complex<f32>: rocblas_scnrm2, rocblas_scnrm2_64;
-    Complex<f64>: rocblas_dznrm2, rocblas_dznrm2_64;
-});
-
-routine!(Asum::asum: Signature, "6.1" {
-    f32: rocblas_sasum, rocblas_sasum_64;
-    f64: rocblas_dasum, rocblas_dasum_64;
-    Complex<f32>: rocblas_scasum, rocblas_scasum_64;
-    Complex<f64>: rocblas_dzasum, rocblas_dzasum_64;
-});
-
 /// The functions of one of the two norms.
-type Functions<T> = fn(&Api) -> Routine<Signature<T, rocblas_int>, Signature<T, i64>>;
+type Functions<T> = fn(&Api) -> Routine<NormSignature<T, rocblas_int>, NormSignature<T, i64>>;
 
 impl Handle {
     /// The Euclidean norm of `x`. Waits for the stream. The order of the elements does not matter, so a negative

@@ -1,76 +1,14 @@
-//! A routine of rocBLAS: its C functions for each scalar, with 32-bit sizes and with 64-bit ones, and one way to call
-//! them.
+//! One way to call a routine of rocBLAS.
 
 use rocblas_sys::Api;
 
-use crate::{Error, Result};
-
-/// A Rust scalar that has the layout of a C type.
-pub trait CType: Sized {
-    /// The C type.
-    type Raw;
-    /// The C type of its real part.
-    type RawReal;
-}
-
-/// The two functions of a routine. The `_64` one came later, level by level.
-pub struct Routine<Narrow, Wide> {
-    pub narrow: (&'static str, Option<Narrow>),
-    pub wide: (&'static str, Option<Wide>),
-    /// The ROCm release that brought the `_64` function.
-    pub wide_since: &'static str,
-}
-
-impl<Narrow, Wide> Routine<Narrow, Wide> {
-    /// The function for sizes that do not all fit 32 bits; `large` is one that does not.
-    pub(crate) fn wide(&self, large: (&'static str, i64)) -> Result<Wide>
-    where
-        Wide: Copy,
-    {
-        let (symbol, function) = self.wide;
-        function.ok_or(Error::No64Bit {
-            symbol,
-            what: large.0,
-            value: large.1,
-            since: self.wide_since,
-        })
-    }
-}
+use crate::functions::Routine;
 
 /// The first size that a `rocblas_int` cannot hold.
 #[inline]
 pub(crate) fn large(sizes: &[(&'static str, i64)]) -> Option<(&'static str, i64)> {
     let fits = |value| rocblas_sys::rocblas_int::try_from(value).is_ok();
     sizes.iter().copied().find(|&(_, value)| !fits(value))
-}
-
-/// The functions of a routine: a trait that returns them for each scalar.
-///
-/// `routine!(Gemm::gemm: Signature, "6.3" { f32: rocblas_sgemm, rocblas_sgemm_64; … })` makes the trait `Gemm` with the function
-/// `gemm`. `Signature<S, I>` is the C signature for the scalar `S` and sizes of type `I`.
-macro_rules! routine {
-    ($trait:ident::$method:ident: $signature:ident, $since:literal {
-        $($scalar:ty: $narrow:ident, $wide:ident;)+
-    }) => {
-        pub trait $trait: $crate::routine::CType {
-            fn $method(
-                api: &rocblas_sys::Api,
-            ) -> $crate::routine::Routine<$signature<Self, rocblas_sys::rocblas_int>, $signature<Self, i64>>;
-        }
-        $(
-            impl $trait for $scalar {
-                fn $method(
-                    api: &rocblas_sys::Api,
-                ) -> $crate::routine::Routine<$signature<Self, rocblas_sys::rocblas_int>, $signature<Self, i64>> {
-                    $crate::routine::Routine {
-                        narrow: (stringify!($narrow), api.$narrow),
-                        wide: (stringify!($wide), api.$wide),
-                        wide_since: $since,
-                    }
-                }
-            }
-        )+
-    };
 }
 
 /// Calls a routine: the function whose sizes are wide enough, in the pointer mode that the scalars need.
@@ -109,4 +47,4 @@ pub(crate) fn of<Narrow, Wide>(
     routine(api)
 }
 
-pub(crate) use {call, routine};
+pub(crate) use call;

@@ -1,37 +1,8 @@
-use num_complex::Complex;
-use rocblas_sys::{rocblas_handle, rocblas_pointer_mode, rocblas_status};
+use rocblas_sys::rocblas_pointer_mode;
 
 use crate::factor::{Factor, Fetch, check_alpha};
-use crate::routine::{CType, call, routine};
+use crate::routine::call;
 use crate::{ComplexScalar, Handle, Result, Scalar, VectorMut};
-
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *const <S as CType>::Raw,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-type RealSignature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *const <S as CType>::RawReal,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-routine!(Scal::scal: Signature, "6.1" {
-    f32: rocblas_sscal, rocblas_sscal_64;
-    f64: rocblas_dscal, rocblas_dscal_64;
-    Complex<f32>: rocblas_cscal, rocblas_cscal_64;
-    Complex<f64>: rocblas_zscal, rocblas_zscal_64;
-});
-
-routine!(ScalReal::scal_real: RealSignature, "6.1" {
-    Complex<f32>: rocblas_csscal, rocblas_csscal_64;
-    Complex<f64>: rocblas_zdscal, rocblas_zdscal_64;
-});
 
 impl Handle {
     /// `x = alpha * x`. The order of the elements does not matter, so a negative increment works like a positive one.

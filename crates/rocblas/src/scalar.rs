@@ -1,9 +1,8 @@
 use bytemuck::Pod;
 use num_complex::Complex;
 
-use crate::functions::{Blas, ComplexBlas};
-use crate::routine::CType;
-use crate::solver::Routines;
+use crate::functions::solver::Routines;
+use crate::functions::{Blas, CType, ComplexBlas};
 
 /// An element of a matrix: `f32`, `f64`, `Complex<f32>` or `Complex<f64>`.
 pub trait Scalar: Pod + PartialEq + Send + Sync + Blas + Routines {

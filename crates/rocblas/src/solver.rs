@@ -75,9 +75,6 @@ mod inverse;
 mod lu;
 mod matrices;
 mod pivots;
-mod routines;
-
-pub(crate) use routines::Routines;
 
 pub use cholesky::{Cholesky, posv, potrf, potri, potrs};
 pub use info::{Failure, Info};

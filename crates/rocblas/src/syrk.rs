@@ -1,31 +1,7 @@
-use num_complex::Complex;
-use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_operation, rocblas_status};
-
 use crate::factor::{Factor, Fetch, check_pair};
-use crate::routine::{CType, call, routine};
+use crate::routine::call;
 use crate::size::{long, shape};
 use crate::{Error, Fill, Handle, Matrix, MatrixMut, Op, Result, Scalar};
-
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_fill,
-    rocblas_operation,
-    I,
-    I,
-    *const <S as CType>::Raw,
-    *const <S as CType>::Raw,
-    I,
-    *const <S as CType>::Raw,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-routine!(Syrk::syrk: Signature, "6.3" {
-    f32: rocblas_ssyrk, rocblas_ssyrk_64;
-    f64: rocblas_dsyrk, rocblas_dsyrk_64;
-    Complex<f32>: rocblas_csyrk, rocblas_csyrk_64;
-    Complex<f64>: rocblas_zsyrk, rocblas_zsyrk_64;
-});
 
 impl Handle {
     /// `c = alpha * op(a) * op(a)^T + beta * c` for a symmetric `c`, of which only the triangle `fill` is read and written.

@@ -1,60 +1,7 @@
-use num_complex::Complex;
-use rocblas_sys::{
-    Api, rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_side, rocblas_status,
-};
-
 use crate::factor::{Factor, Fetch, check_alpha};
-use crate::routine::{CType, Routine, call};
+use crate::routine::call;
 use crate::size::{Layout, long, shape};
 use crate::{Handle, Matrix, MatrixMut, Result, Scalar, Triangle};
-
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_side,
-    rocblas_fill,
-    rocblas_operation,
-    rocblas_diagonal,
-    I,
-    I,
-    *const <S as CType>::Raw,
-    *const <S as CType>::Raw,
-    I,
-    *const <S as CType>::Raw,
-    I,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-/// Not made by `routine!`: up to ROCm 5 `rocblas_?trmm` has no output matrix, and `rocblas_?trmm_outofplace` is called as
-/// `rocblas_?trmm` is since 6.0. A library fills the slots of its own way only.
-pub trait Trmm: CType {
-    fn trmm(api: &Api) -> Routine<Signature<Self, rocblas_int>, Signature<Self, i64>>;
-}
-
-macro_rules! trmm {
-    ($($scalar:ty: $today:ident, $until_5:ident, $wide:ident;)+) => {$(
-        impl Trmm for $scalar {
-            fn trmm(api: &Api) -> Routine<Signature<Self, rocblas_int>, Signature<Self, i64>> {
-                let narrow = match (api.$today, api.$until_5) {
-                    (None, Some(function)) => (stringify!($until_5), Some(function)),
-                    (function, _) => (stringify!($today), function),
-                };
-                Routine {
-                    narrow,
-                    wide: (stringify!($wide), api.$wide),
-                    wide_since: "6.3",
-                }
-            }
-        }
-    )+};
-}
-trmm! {
-    f32: rocblas_strmm, rocblas_strmm_outofplace, rocblas_strmm_64;
-    f64: rocblas_dtrmm, rocblas_dtrmm_outofplace, rocblas_dtrmm_64;
-    Complex<f32>: rocblas_ctrmm, rocblas_ctrmm_outofplace, rocblas_ctrmm_64;
-    Complex<f64>: rocblas_ztrmm, rocblas_ztrmm_outofplace, rocblas_ztrmm_64;
-}
 
 impl Handle {
     /// `c = alpha * op(a) * b` ([`Side::Left`](crate::Side::Left)) or `c = alpha * b * op(a)`

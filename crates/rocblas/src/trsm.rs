@@ -1,34 +1,7 @@
-use num_complex::Complex;
-use rocblas_sys::{
-    rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side, rocblas_status,
-};
-
 use crate::factor::{Factor, Fetch, check_alpha};
-use crate::routine::{CType, call, routine};
+use crate::routine::call;
 use crate::size::long;
 use crate::{Handle, Matrix, MatrixMut, Result, Scalar, Triangle};
-
-type Signature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_side,
-    rocblas_fill,
-    rocblas_operation,
-    rocblas_diagonal,
-    I,
-    I,
-    *const <S as CType>::Raw,
-    *const <S as CType>::Raw,
-    I,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
-
-routine!(Trsm::trsm: Signature, "6.2" {
-    f32: rocblas_strsm, rocblas_strsm_64;
-    f64: rocblas_dtrsm, rocblas_dtrsm_64;
-    Complex<f32>: rocblas_ctrsm, rocblas_ctrsm_64;
-    Complex<f64>: rocblas_ztrsm, rocblas_ztrsm_64;
-});
 
 impl Handle {
     /// Solves `op(a) * x = alpha * b` ([`Side::Left`](crate::Side::Left)) or `x * op(a) = alpha * b`

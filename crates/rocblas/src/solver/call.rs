@@ -1,10 +1,10 @@
 use hip::Stream;
 
 use super::info::{Info, Meaning};
-use super::matrices::{Form, Matrices};
+use super::matrices::Matrices;
 use super::pivots::Pivots;
-use super::routines::{Called, Target};
 use crate::call::Accepted;
+use crate::functions::solver::{Called, Form, Target};
 use crate::size::int;
 use crate::{Error, Handle, Result};
 

@@ -3,7 +3,7 @@ use std::fmt;
 use super::call::Call;
 use super::info::{Failure, Info, Meaning};
 use super::matrices::Matrices;
-use super::routines::CholeskyRoutines;
+use crate::functions::solver::CholeskyRoutines;
 use crate::size::int;
 use crate::{Fill, Handle, Result};
 

@@ -5,7 +5,8 @@ use hip::{Device, Function, LaunchConfig};
 
 use super::cholesky::{invert, potrf};
 use super::info::Info;
-use super::matrices::{Form, Matrices};
+use super::matrices::Matrices;
+use crate::functions::solver::Form;
 use crate::size::int;
 use crate::{Fill, Handle, Result, Scalar};
 

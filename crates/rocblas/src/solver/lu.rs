@@ -5,7 +5,7 @@ use super::call::Call;
 use super::info::{Failure, Info, Meaning};
 use super::matrices::Matrices;
 use super::pivots::Pivots;
-use super::routines::LuRoutines;
+use crate::functions::solver::LuRoutines;
 use crate::size::int;
 use crate::{Handle, Op, Result};
 

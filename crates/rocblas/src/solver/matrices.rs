@@ -1,8 +1,6 @@
-use std::ffi::c_void;
-
 use hip::Stream;
-use rocblas_sys::{rocblas_int, rocblas_stride};
 
+use crate::functions::solver::{Form, Operand};
 use crate::size::{int, stride};
 use crate::{BatchMut, MatrixMut, PointerBatchMut, Result, Scalar};
 
@@ -49,47 +47,6 @@ impl<T: Scalar> Matrices for PointerBatchMut<'_, T> {
 impl<T: Scalar> Matrices for &mut PointerBatchMut<'_, T> {
     type Scalar = T;
     type Form = Pointers;
-}
-
-/// Which of a routine's functions takes an operand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// `rocsolver_?getrf`.
-    Single,
-    /// `rocsolver_?getrf_strided_batched`.
-    Strided,
-    /// `rocsolver_?getrf_batched`.
-    Pointers,
-}
-
-/// A matrix or a batch as the C functions take it.
-#[derive(Debug, Clone, Copy)]
-pub struct Operand {
-    pub(super) form: Form,
-    pub(super) address: *mut c_void,
-    pub(super) ld: rocblas_int,
-    pub(super) stride: rocblas_stride,
-}
-
-impl Operand {
-    /// The first matrix, for [`Form::Single`] and [`Form::Strided`].
-    pub(super) fn elements<R>(self) -> *mut R {
-        self.address.cast()
-    }
-
-    /// The array of addresses, for [`Form::Pointers`].
-    pub(super) fn pointers<R>(self) -> *const *mut R {
-        self.address.cast_const().cast()
-    }
-
-    /// For messages: the distances that go with the argument called `name`.
-    pub(super) fn distances(self, name: &str) -> String {
-        let ld = format!("ld{name} {}", self.ld);
-        match self.form {
-            Form::Single | Form::Pointers => ld,
-            Form::Strided => format!("{ld}, stride {}", self.stride),
-        }
-    }
 }
 
 pub(crate) mod sealed {

@@ -1,9 +1,9 @@
 use std::fmt;
 
 use hip::{DeviceSlice, Stream};
-use rocblas_sys::rocblas_stride;
 
 use crate::call::Accepted;
+use crate::functions::solver::RawPivots;
 use crate::integers::{InfoPool, Integers};
 use crate::size::{int, stride};
 use crate::{Error, Result};
@@ -19,13 +19,6 @@ pub struct Pivots {
     count: usize,
     /// Whether the pivots were written, or rocSOLVER only reported its workspace size.
     computed: bool,
-}
-
-/// Pivots as the C functions take them.
-#[derive(Debug, Clone, Copy)]
-pub struct RawPivots {
-    pub(super) address: *mut i32,
-    pub(super) stride: rocblas_stride,
 }
 
 impl Pivots {

@@ -1,11 +1,10 @@
 use num_complex::Complex;
 use rocblas_sys::{rocblas_int, rocblas_operation};
 
-use super::{Called, Target, call};
+use super::target::call;
+use super::{Called, Form, Operand, RawPivots, Target};
 use crate::Result;
 use crate::call::slot;
-use crate::solver::matrices::{Form, Operand};
-use crate::solver::pivots::RawPivots;
 
 /// rocSOLVER's routines for general matrices, for one scalar, each in the form that its operands have: for one matrix, for
 /// batches at a stride and for batches of pointers. Public in name only: the crate does not export this module.

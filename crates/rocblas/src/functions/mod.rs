@@ -1,19 +1,16 @@
-//! What makes a type a rocBLAS scalar: functions for every routine.
+//! The C functions of each routine, by scalar, and what makes a type a scalar: functions for every routine.
 
-use crate::axpy::Axpy;
-use crate::copy::{Copy, Swap};
-use crate::dot::{Dot, Dotc};
-use crate::gemm::Gemm;
-use crate::gemm_batched::GemmBatched;
-use crate::gemm_strided_batched::GemmStridedBatched;
-use crate::gemv::Gemv;
-use crate::ger::{Ger, Gerc};
-use crate::herk::Herk;
-use crate::norm::{Asum, Nrm2};
-use crate::scal::{Scal, ScalReal};
-use crate::syrk::Syrk;
-use crate::trmm::Trmm;
-use crate::trsm::Trsm;
+pub(crate) mod level1;
+pub(crate) mod level2;
+pub(crate) mod level3;
+mod routine;
+pub(crate) mod solver;
+
+pub(crate) use routine::{CType, Routine};
+
+use level1::{Asum, Axpy, Copy, Dot, Dotc, Nrm2, Scal, ScalReal, Swap};
+use level2::{Gemv, Ger, Gerc};
+use level3::{Gemm, GemmBatched, GemmStridedBatched, Herk, Syrk, Trmm, Trsm};
 
 /// Bounds on scalars: the routines that all of them have, and those that only complex ones have. Public in name only: the crate
 /// does not export this module.

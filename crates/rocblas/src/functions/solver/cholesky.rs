@@ -1,10 +1,10 @@
 use num_complex::Complex;
 use rocblas_sys::{rocblas_fill, rocblas_int};
 
-use super::{Called, Target, call};
+use super::target::call;
+use super::{Called, Form, Operand, Target};
 use crate::Result;
 use crate::call::slot;
-use crate::solver::matrices::{Form, Operand};
 
 /// rocSOLVER's routines for positive-definite matrices, for one scalar, each in the form that its operands have: for one matrix, for
 /// batches at a stride and for batches of pointers. Public in name only: the crate does not export this module.
