@@ -81,60 +81,45 @@
 //! # Ok::<(), rocblas::Error>(())
 //! ```
 
-mod axpy;
-mod batch;
+// The modules from the lowest up: none uses one of a later group.
+
+// A call of the libraries, and how it fails.
 mod call;
-mod copy;
-mod dot;
-mod element;
 mod error;
-mod factor;
-mod functions;
-mod gemm;
-mod gemm_batched;
-mod gemm_batched_ex;
-mod gemm_ex;
-mod gemm_strided_batched;
-mod gemm_strided_batched_ex;
-mod gemv;
-mod ger;
-mod handle;
-mod herk;
-mod integers;
 mod library;
-mod matrix;
-#[cfg(feature = "ndarray")]
-pub mod ndarray;
-mod norm;
-mod option;
-mod pointer_array;
-mod pointer_batch;
-mod reduction;
 mod report;
-mod routine;
-mod scal;
+
+// What the C functions are, and what they take.
+mod element;
+mod functions;
+mod option;
 mod scalar;
 mod size;
-pub mod solver;
-mod syrk;
-mod triangular;
-mod trmm;
-mod trsm;
-mod vector;
-mod workspace;
 
-pub use batch::{Batch, BatchMut};
+// A call's handle and operands.
+mod handle;
+mod operands;
+mod routine;
+
+// The calls.
+mod gemm;
+mod level1;
+mod level2;
+mod level3;
+pub mod solver;
+
+#[cfg(feature = "ndarray")]
+pub mod ndarray;
+
 pub use element::{Element, GemmInput};
 pub use error::{Error, Result};
-pub use factor::Factor;
 pub use handle::Handle;
 pub use library::Library;
-pub use matrix::{Matrix, MatrixMut};
 #[cfg(feature = "ndarray")]
 pub use ndarray::DeviceMatrix;
+pub use operands::{
+    Batch, BatchMut, Diag, Factor, Matrix, MatrixMut, PointerArray, PointerBatch, PointerBatchMut,
+    Side, Triangle, Vector, VectorMut,
+};
 pub use option::{Fill, Op};
-pub use pointer_array::PointerArray;
-pub use pointer_batch::{PointerBatch, PointerBatchMut};
 pub use scalar::{ComplexScalar, Scalar};
-pub use triangular::{Diag, Side, Triangle};
-pub use vector::{Vector, VectorMut};

@@ -45,16 +45,26 @@ const OUT_OF_SCOPE: &[(&str, &str)] = &[
     ("_ex3", "8-bit floats of one generation, gone in ROCm 7.2"),
 ];
 
-/// Functions that the sources name outside of texts, each with the modules that do.
-fn used(folder: &Path, names: &BTreeSet<&str>, found: &mut BTreeMap<String, BTreeSet<String>>) {
+/// Functions that the sources name outside of texts, each with the files that do.
+fn used(
+    sources: &Path,
+    folder: &Path,
+    names: &BTreeSet<&str>,
+    found: &mut BTreeMap<String, BTreeSet<String>>,
+) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            used(&path, names, found);
+            used(sources, &path, names, found);
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
-        let module = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let file = path.strip_prefix(sources).unwrap().with_extension("");
+        let module = match file.file_name() {
+            Some(name) if name == "mod" => file.parent().unwrap(),
+            _ => &file,
+        };
+        let module = module.to_string_lossy().into_owned();
         for line in text.lines() {
             let line = line.trim_start();
             if line.starts_with("//") {
@@ -79,7 +89,7 @@ fn section(library: &str, access: &str, symbols: &'static [&'static str]) -> Str
     let names: BTreeSet<&str> = symbols.iter().copied().collect();
     let mut found = BTreeMap::new();
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    used(&sources, &names, &mut found);
+    used(&sources, &sources, &names, &mut found);
     let (mut wrapped, mut raw, mut out) = (String::new(), String::new(), String::new());
     let mut counts = [0; 3];
     for name in names {
@@ -146,10 +156,10 @@ fn the_table_of_functions_is_what_the_sources_say() {
 fn known_functions_are_found_where_they_are() {
     let table = table();
     for line in [
-        "| `rocblas_cgemm` | `gemm` |",
-        "| `rocblas_cgemm_64` | `gemm` |",
-        "| `rocblas_gemm_batched_ex` | `gemm_batched_ex` |",
-        "| `rocblas_set_workspace` | `workspace` |",
+        "| `rocblas_cgemm` | `functions/level3` |",
+        "| `rocblas_cgemm_64` | `functions/level3` |",
+        "| `rocblas_gemm_batched_ex` | `gemm/batched_ex` |",
+        "| `rocblas_set_workspace` | `handle/workspace` |",
         "| `rocblas_strmm_until_5` | the form of ROCm 5, which also has the form of today under another name |",
         "| `rocblas_set_vector` | copies: `hip` has them, ordered and checked |",
     ] {

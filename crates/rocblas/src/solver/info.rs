@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hip::Stream;
 
 use crate::call::Accepted;
-use crate::integers::{InfoPool, Integers};
+use crate::handle::{InfoPool, Integers};
 use crate::{Error, Result};
 
 /// The findings of a solver call, still on the device: one integer for each matrix.

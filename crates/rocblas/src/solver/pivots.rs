@@ -4,7 +4,7 @@ use hip::{DeviceSlice, Stream};
 
 use crate::call::Accepted;
 use crate::functions::solver::RawPivots;
-use crate::integers::{InfoPool, Integers};
+use crate::handle::{InfoPool, Integers};
 use crate::size::{int, stride};
 use crate::{Error, Result};
 

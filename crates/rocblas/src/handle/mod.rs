@@ -1,3 +1,8 @@
+//! Calls on one stream, and what they share.
+
+mod integers;
+mod workspace;
+
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,8 +11,9 @@ use std::ptr;
 use hip::{DeviceBuffer, Stream};
 use rocblas_sys::{rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode, rocblas_status};
 
+pub(crate) use integers::{InfoPool, Integers};
+
 use crate::call::{Accepted, check, slot};
-use crate::integers::InfoPool;
 use crate::{Error, Library, Result, report};
 
 /// rocBLAS and rocSOLVER on one stream.

@@ -1,6 +1,6 @@
 use rocblas_sys::rocblas_pointer_mode;
 
-use crate::factor::{Factor, Fetch, check_alpha};
+use crate::operands::{Factor, Fetch, check_alpha};
 use crate::routine::call;
 use crate::{ComplexScalar, Handle, Result, Scalar, VectorMut};
 

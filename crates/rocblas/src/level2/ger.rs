@@ -1,8 +1,8 @@
 use rocblas_sys::{Api, rocblas_int};
 
-use crate::factor::{Factor, Fetch, check_alpha};
 use crate::functions::Routine;
 use crate::functions::level2::GerSignature;
+use crate::operands::{Factor, Fetch, check_alpha};
 use crate::routine::call;
 use crate::size::long;
 use crate::{Handle, MatrixMut, Result, Scalar, Vector};

@@ -5,10 +5,10 @@ use rocblas_sys::{
     rocblas_operation, rocblas_status,
 };
 
+use super::{product, same_count};
 use crate::element::{Element, GemmInput};
-use crate::factor::{Factor, Fetch, check_pair};
 use crate::functions::Routine;
-use crate::gemm::{product, same_count};
+use crate::operands::{Factor, Fetch, check_pair};
 use crate::routine::call;
 use crate::size::{Layout, long, shape};
 use crate::{Handle, Op, PointerBatch, PointerBatchMut, Result};

@@ -1,4 +1,4 @@
-use crate::factor::{Factor, Fetch, check_pair};
+use crate::operands::{Factor, Fetch, check_pair};
 use crate::routine::call;
 use crate::size::long;
 use crate::{Handle, Matrix, Op, Result, Scalar, Vector, VectorMut};

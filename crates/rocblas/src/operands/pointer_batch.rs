@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hip::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
 
-use crate::pointer_array::{PointerArray, long_enough, upload, within};
+use super::pointer_array::{PointerArray, long_enough, upload, within};
 use crate::size::Layout;
 use crate::{Error, Result};
 

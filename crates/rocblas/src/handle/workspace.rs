@@ -2,8 +2,9 @@ use std::cell::Cell;
 
 use hip::DeviceBuffer;
 
+use super::Handle;
 use crate::call::{check, slot};
-use crate::{Error, Handle, Result};
+use crate::{Error, Result};
 
 /// The memory that rocBLAS needs for intermediate results. The library manages it unless the caller sets some.
 impl Handle {

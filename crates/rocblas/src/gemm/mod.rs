@@ -1,4 +1,12 @@
-use crate::factor::{Factor, Fetch, check_pair};
+//! Products of matrices: single ones, batches, and those of narrow elements.
+
+mod batched;
+mod batched_ex;
+mod ex;
+mod strided_batched;
+mod strided_batched_ex;
+
+use crate::operands::{Factor, Fetch, check_pair};
 use crate::routine::call;
 use crate::size::{Layout, long, shape};
 use crate::{Error, Handle, Matrix, MatrixMut, Op, Result, Scalar};

@@ -1,5 +1,5 @@
-use crate::factor::{Factor, Fetch, check_pair};
-use crate::gemm::{product, same_count};
+use super::{product, same_count};
+use crate::operands::{Factor, Fetch, check_pair};
 use crate::routine::call;
 use crate::size::long;
 use crate::{Batch, BatchMut, Handle, Op, Result, Scalar};

@@ -1,4 +1,4 @@
-use crate::factor::{Factor, Fetch, check_alpha};
+use crate::operands::{Factor, Fetch, check_alpha};
 use crate::routine::call;
 use crate::{Handle, Result, Scalar, Vector, VectorMut};
 

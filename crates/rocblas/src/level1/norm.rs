@@ -1,9 +1,9 @@
 use hip::DeviceSliceMut;
 use rocblas_sys::{Api, rocblas_int};
 
+use super::reduction::Target;
 use crate::functions::Routine;
 use crate::functions::level1::NormSignature;
-use crate::reduction::Target;
 use crate::routine::call;
 use crate::{Handle, Result, Scalar, Vector};
 

@@ -1,37 +1,38 @@
-use crate::factor::{Factor, Fetch, check_pair};
+use crate::operands::{Factor, Fetch, check_pair};
 use crate::routine::call;
 use crate::size::{long, shape};
-use crate::{ComplexScalar, Error, Fill, Handle, Matrix, MatrixMut, Op, Result};
+use crate::{Error, Fill, Handle, Matrix, MatrixMut, Op, Result, Scalar};
 
 impl Handle {
-    /// `c = alpha * op(a) * op(a)^H + beta * c` for a Hermitian `c`, of which only the triangle `fill` is read and written.
+    /// `c = alpha * op(a) * op(a)^T + beta * c` for a symmetric `c`, of which only the triangle `fill` is read and written.
     ///
-    /// `op(a)` is n x k, `c` is n x n. The imaginary parts of the diagonal become 0. Nothing is done if n is 0.
+    /// `op(a)` is n x k, `c` is n x n. Nothing is done if n is 0. For Hermitian matrices see [`Handle::herk`].
     ///
     /// # Errors
     ///
-    /// `op` is [`Op::Transpose`] (the product would not be Hermitian), or as [`Handle::gemm`].
-    #[doc(alias("rocblas_cherk", "rocblas_zherk"))]
-    pub fn herk<'s, T: ComplexScalar>(
+    /// `op` is [`Op::ConjTranspose`] and the scalar complex (the product would not be symmetric), or as [`Handle::gemm`].
+    #[doc(alias("rocblas_ssyrk", "rocblas_dsyrk", "rocblas_csyrk", "rocblas_zsyrk"))]
+    pub fn syrk<'s, T: Scalar>(
         &self,
         fill: Fill,
         op: Op,
-        alpha: impl Into<Factor<'s, T::Real>>,
+        alpha: impl Into<Factor<'s, T>>,
         a: Matrix<'_, T>,
-        beta: impl Into<Factor<'s, T::Real>>,
+        beta: impl Into<Factor<'s, T>>,
         mut c: MatrixMut<'_, T>,
     ) -> Result<()> {
-        const CALL: &str = "herk";
+        const CALL: &str = "syrk";
         let (alpha, beta) = (alpha.into(), beta.into());
         let mode = check_pair(self, CALL, &alpha, &beta, Fetch::Perhaps)?;
         self.check_stream(CALL, "a", a.data.stream())?;
         self.check_stream(CALL, "c", c.data.stream())?;
-        if op == Op::Transpose {
+        let complex = size_of::<T>() != size_of::<T::Real>();
+        if op == Op::ConjTranspose && complex {
             return Err(Error::Unsupported {
                 call: CALL,
                 argument: "op",
                 found: format!("{op:?}"),
-                expected: "None or ConjTranspose",
+                expected: "None or Transpose, or herk",
             });
         }
         let (n, k) = op.shape(a.layout.rows, a.layout.cols);
@@ -45,13 +46,13 @@ impl Handle {
         call!(
             self,
             mode,
-            T::herk,
+            T::syrk,
             (n, k, lda, ldc),
             // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory to be read on
             // the handle's stream, as the pointer mode says. The matrices are as large as sizes and leading dimensions say, checked
             // when they were made; they may be used on the handle's stream, and `c` is exclusive.
-            |herk| unsafe {
-                herk(
+            |syrk| unsafe {
+                syrk(
                     self.raw(),
                     fill.raw(),
                     op.raw(),

@@ -1,0 +1,4 @@
+//! Calls on a matrix and vectors.
+
+mod gemv;
+mod ger;

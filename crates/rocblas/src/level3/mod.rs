@@ -1,0 +1,6 @@
+//! Calls on symmetric, Hermitian and triangular matrices.
+
+mod herk;
+mod syrk;
+mod trmm;
+mod trsm;
