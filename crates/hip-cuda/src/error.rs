@@ -1,14 +1,9 @@
-//! The calling thread's last error, the texts of codes, and the frame that every HIP entry point runs in.
+//! The calling thread's last error, and the frame that every HIP entry point runs in.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hip_sys::hipError_t;
-use parking_lot::Mutex;
-
-use crate::{cuda, table};
 
 /// What the bodies of entry points return.
 pub(crate) type Result<T = ()> = std::result::Result<T, hipError_t>;
@@ -61,25 +56,33 @@ macro_rules! not_null {
 }
 pub(crate) use not_null;
 
-table::calls! {
-    /// Names and texts, and the last error of a thread.
-    pub(crate) fn fill;
+/// Defines HIP's C functions under their own names, and a function that puts them into the table.
+///
+/// A body runs in [`entry`] and returns `Result`. It is an `unsafe` block as a whole, for one reason
+/// everywhere: an argument is either passed on to the driver function with the same contract, or read and written as
+/// HIP's documentation requires the caller to allow, after `null` was refused.
+macro_rules! calls {
+    (
+        $(#[$meta:meta])*
+        $visibility:vis fn $fill:ident;
+        $($(#[$doc:meta])* fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block)*
+    ) => {
+        $(
+            $(#[$doc])*
+            #[allow(non_snake_case, unused_unsafe, clippy::too_many_arguments, reason = "C functions")]
+            unsafe extern "C" fn $name($($argument: $ty),*) -> hip_sys::hipError_t {
+                // SAFETY: the C caller keeps HIP's contract for this function, which is what the body needs; see `calls!`.
+                $crate::error::entry(|| unsafe { $body })
+            }
+        )*
 
-    fn hipInit(flags: u32) {
-        if flags != 0 {
-            return Err(INVALID);
+        $(#[$meta])*
+        $visibility const fn $fill(api: &mut hip_sys::Api) {
+            $(api.$name = Some($name);)*
         }
-        crate::device::current().map(|_| ())
-    }
-    fn hipDrvGetErrorName(code: hipError_t, out: *mut *const c_char) {
-        store(out, known(code, Text::Name).map_or(std::ptr::null(), CStr::as_ptr))?;
-        known(code, Text::Name).map(|_| ()).ok_or(INVALID)
-    }
-    fn hipDrvGetErrorString(code: hipError_t, out: *mut *const c_char) {
-        store(out, known(code, Text::Meaning).map_or(std::ptr::null(), CStr::as_ptr))?;
-        known(code, Text::Meaning).map(|_| ()).ok_or(INVALID)
-    }
+    };
 }
+pub(crate) use calls;
 
 pub(crate) unsafe extern "C" fn get_last_error() -> hipError_t {
     LAST.replace(hipError_t::hipSuccess)
@@ -94,91 +97,9 @@ pub(crate) unsafe extern "C" fn ext_get_last_error() -> hipError_t {
     LAST_FAILURE.replace(hipError_t::hipSuccess)
 }
 
-pub(crate) unsafe extern "C" fn get_error_name(code: hipError_t) -> *const c_char {
-    known(code, Text::Name)
-        .unwrap_or(c"hipErrorUnknown")
-        .as_ptr()
-}
-
-pub(crate) unsafe extern "C" fn get_error_string(code: hipError_t) -> *const c_char {
-    known(code, Text::Meaning)
-        .unwrap_or(c"unknown error")
-        .as_ptr()
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Text {
-    Name,
-    Meaning,
-}
-
-/// The text of a code that HIP knows, as a string that lives as long as the process.
-fn known(code: hipError_t, text: Text) -> Option<&'static CStr> {
-    static TEXTS: Mutex<BTreeMap<(u32, Text), &'static CStr>> = Mutex::new(BTreeMap::new());
-    let name = code.name()?;
-    let mut texts = TEXTS.lock();
-    let found = texts.entry((code.0, text)).or_insert_with(|| {
-        let words = match text {
-            Text::Name => name.to_owned(),
-            Text::Meaning => words_of(name),
-        };
-        // One for each code at most, so that what is kept for good is bounded.
-        Box::leak(CString::new(words).unwrap_or_default().into_boxed_c_str())
-    });
-    Some(found)
-}
-
-/// `hipErrorOutOfMemory` as "out of memory".
-fn words_of(name: &str) -> String {
-    let short = name
-        .strip_prefix("hipError")
-        .unwrap_or(name.strip_prefix("hip").unwrap_or(name));
-    let mut words = String::new();
-    let mut after_lower = false;
-    for letter in short.chars() {
-        if letter.is_uppercase() && after_lower {
-            words.push(' ');
-        }
-        after_lower = letter.is_lowercase();
-        words.extend(letter.to_lowercase());
-    }
-    words
-}
-
-/// The version of HIP whose ABI the tables have, in HIP's own way of counting: 6.4.3.
-const ABI_VERSION: i32 = 60_443_484;
-
-table::calls! {
-    /// Versions.
-    pub(crate) fn fill_versions;
-
-    fn hipRuntimeGetVersion(out: *mut i32) {
-        store(out, ABI_VERSION)
-    }
-    fn hipDriverGetVersion(out: *mut i32) {
-        not_null!(out);
-        cuda::cu()?.cuDriverGetVersion(out)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn text(code: hipError_t, of: unsafe extern "C" fn(hipError_t) -> *const c_char) -> String {
-        // SAFETY: both functions take any code and answer a terminated string.
-        unsafe { CStr::from_ptr(of(code)) }
-            .to_string_lossy()
-            .into_owned()
-    }
-
-    #[test]
-    fn every_code_has_a_name_and_a_text() {
-        let memory = hipError_t::hipErrorOutOfMemory;
-        assert_eq!(text(memory, get_error_name), "hipErrorOutOfMemory");
-        assert_eq!(text(memory, get_error_string), "out of memory");
-        assert_eq!(text(hipError_t(4711), get_error_name), "hipErrorUnknown");
-    }
 
     #[test]
     fn a_panic_becomes_an_error_and_the_last_failure_outlives_a_success() {

@@ -9,8 +9,7 @@ use hip_sys::{
 };
 
 use crate::device::here;
-use crate::error::{INVALID, Result, not_null};
-use crate::table::calls;
+use crate::error::{INVALID, Result, calls, not_null};
 
 /// Blocking, no timing and interprocess have CUDA's numbers; how far a release reaches is AMD's.
 fn flags(hip: c_uint) -> Result<c_uint> {

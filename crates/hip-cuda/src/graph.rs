@@ -8,8 +8,7 @@ use hip_sys::{
 };
 
 use crate::device::here;
-use crate::error::{INVALID, Result, not_null};
-use crate::table::calls;
+use crate::error::{INVALID, Result, calls, not_null};
 
 /// The flags that both APIs have: free on launch (1), upload (2), device launch (4), node priorities (8).
 const SHARED_FLAGS: u64 = 0xf;

@@ -6,8 +6,7 @@ use cudarc::driver::sys::CUfunction_attribute;
 use hip_sys::{hipError_t, hipFunction_t, hipStream_t};
 
 use crate::device::here;
-use crate::error::{INVALID, Result, not_null};
-use crate::table::calls;
+use crate::error::{INVALID, Result, calls, not_null};
 
 /// The shared memory that every CUDA device gives a block by default.
 const SHARED_WITHOUT_ASKING: c_uint = 48 * 1024;

@@ -7,7 +7,8 @@
 //! | module | what |
 //! |---|---|
 //! | `cuda` | NVIDIA's libraries, as tables of functions that return `Result` |
-//! | `code`, `error` | CUDA's codes as HIP's; a thread's last error |
+//! | `code`, `error`, `text` | CUDA's codes as HIP's; a thread's last error; what the codes are called |
+//! | `init` | the start, and versions |
 //! | `device` | devices, their attributes, the context that each thread works in |
 //! | `memory` | allocation, copies, fills, pools, virtual memory, file descriptors |
 //! | `stream`, `event`, `graph` | order |
@@ -43,6 +44,7 @@ mod device;
 mod error;
 mod event;
 mod graph;
+mod init;
 mod launch;
 mod layout;
 mod log;
@@ -53,6 +55,7 @@ mod rtc;
 mod solver;
 mod stream;
 mod table;
+mod text;
 
 pub use blas::rocblas_api;
 pub use solver::rocsolver_api;

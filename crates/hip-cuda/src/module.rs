@@ -6,9 +6,8 @@ use std::ptr;
 use hip_sys::{hipDeviceptr_t, hipFunction_attribute, hipFunction_t, hipJitOption, hipModule_t};
 
 use crate::device::here;
-use crate::error::{INVALID, UNSUPPORTED, not_null, store};
+use crate::error::{INVALID, UNSUPPORTED, calls, not_null, store};
 use crate::memory::pointer;
-use crate::table::calls;
 
 /// The attributes that both APIs count alike, 0 to 9.
 const SHARED_ATTRIBUTES: u32 = 10;

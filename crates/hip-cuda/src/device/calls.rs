@@ -6,8 +6,7 @@ use hip_sys::{hipDevice_t, hipDeviceAttribute_t, hipDeviceProp_tR0600, hipError_
 
 use super::{Device, all, by_ordinal, current, here, set_current};
 use crate::cuda::cu;
-use crate::error::{INVALID, Result, not_null, store};
-use crate::table::calls;
+use crate::error::{INVALID, Result, calls, not_null, store};
 
 impl Device {
     /// The driver's value for one of its own attributes.

@@ -6,8 +6,7 @@ use hip_sys::{hipDeviceP2PAttr, hipError_t};
 
 use super::{by_ordinal, current, here};
 use crate::cuda::cu;
-use crate::error::{INVALID, not_null, store};
-use crate::table::calls;
+use crate::error::{INVALID, calls, not_null, store};
 
 calls! {
     pub(crate) fn fill;

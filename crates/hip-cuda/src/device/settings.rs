@@ -7,8 +7,7 @@ use hip_sys::{hipDevice_t, hipFuncCache_t, hipLimit_t, hipSharedMemConfig};
 
 use super::{by_ordinal, current, here};
 use crate::cuda::cu;
-use crate::error::{INVALID, Result, not_null, store};
-use crate::table::calls;
+use crate::error::{INVALID, Result, calls, not_null, store};
 
 /// HIP's limits by CUDA's numbers.
 fn limit(hip: hipLimit_t) -> Result<c_uint> {

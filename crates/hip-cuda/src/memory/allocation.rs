@@ -6,8 +6,7 @@ use hip_sys::{hipDeviceptr_t, hipExtent, hipPitchedPtr};
 
 use super::{address, pointer};
 use crate::device::here;
-use crate::error::{INVALID, Result, UNSUPPORTED, not_null, store};
-use crate::table::calls;
+use crate::error::{INVALID, Result, UNSUPPORTED, calls, not_null, store};
 
 fn allocate(bytes: usize) -> Result<*mut c_void> {
     let driver = here()?;

@@ -6,8 +6,7 @@ use hip_sys::{hipDeviceptr_t, hipError_t, hipMemcpyKind, hipStream_t};
 
 use super::address;
 use crate::device::{by_ordinal, here};
-use crate::error::{INVALID, Result};
-use crate::table::calls;
+use crate::error::{INVALID, Result, calls};
 
 /// The addresses themselves show where memory lies, so the kind is only checked.
 pub(super) fn check_kind(kind: hipMemcpyKind) -> Result {

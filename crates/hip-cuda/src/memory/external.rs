@@ -16,8 +16,7 @@ use hip_sys::{
 
 use super::pointer;
 use crate::device::here;
-use crate::error::{INVALID, Result, UNSUPPORTED, not_null, store};
-use crate::table::calls;
+use crate::error::{INVALID, Result, UNSUPPORTED, calls, not_null, store};
 
 /// A descriptor of our own, and which file it is of. Its number is high where the process's limit allows that: the system gives a closed
 /// number to the next file only if every lower one is taken, so that a high one, once CUDA has closed it, is not soon another's.

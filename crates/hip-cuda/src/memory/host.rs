@@ -10,8 +10,7 @@ use hip_sys::{
 
 use super::pointer;
 use crate::device::here;
-use crate::error::{INVALID, Result, not_null, store};
-use crate::table::calls;
+use crate::error::{INVALID, Result, calls, not_null, store};
 
 /// The flags about coherence or NUMA have no counterpart: CUDA's page-locked memory is always coherent.
 fn host_flags(hip: c_uint) -> Result<c_uint> {

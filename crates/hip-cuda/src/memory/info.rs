@@ -9,8 +9,7 @@ use hip_sys::{
 
 use super::{address, pointer};
 use crate::device::here;
-use crate::error::{INVALID, Result, not_null, store};
-use crate::table::calls;
+use crate::error::{INVALID, Result, calls, not_null, store};
 
 /// One attribute of an address, `Err` where the driver does not know the address.
 ///

@@ -6,8 +6,7 @@ use hip_sys::{hipEvent_t, hipIpcEventHandle_t, hipIpcMemHandle_t};
 
 use super::{address, pointer};
 use crate::device::here;
-use crate::error::{INVALID, not_null, store};
-use crate::table::calls;
+use crate::error::{INVALID, calls, not_null, store};
 
 calls! {
     pub(crate) fn fill;

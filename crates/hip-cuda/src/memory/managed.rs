@@ -7,8 +7,7 @@ use hip_sys::{hipMemRangeAttribute, hipMemoryAdvise, hipStream_t};
 use super::info::{Place, place};
 use super::{address, pointer};
 use crate::device::{by_ordinal, here};
-use crate::error::{INVALID, Result, UNSUPPORTED, not_null, store};
-use crate::table::calls;
+use crate::error::{INVALID, Result, UNSUPPORTED, calls, not_null, store};
 
 /// AMD's advice about coherence. It permits less than CUDA always does, so there is nothing to do.
 const fn is_amds(advice: hipMemoryAdvise) -> bool {

@@ -10,8 +10,7 @@ use hip_sys::{
 use super::{address, pointer};
 use crate::cuda::cu;
 use crate::device::{by_ordinal, here};
-use crate::error::{not_null, store};
-use crate::table::calls;
+use crate::error::{calls, not_null, store};
 
 calls! {
     pub(crate) fn fill;

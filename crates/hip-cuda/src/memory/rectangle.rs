@@ -9,8 +9,7 @@ use super::address;
 use super::copy::check_kind;
 use super::info::{Place, place};
 use crate::device::here;
-use crate::error::{INVALID, Result, UNSUPPORTED, not_null};
-use crate::table::calls;
+use crate::error::{INVALID, Result, UNSUPPORTED, calls, not_null};
 
 /// The driver's memory type for an address. Memory that it does not know belongs to the host.
 fn kind_of(at: *const c_void) -> Result<CUmemorytype> {

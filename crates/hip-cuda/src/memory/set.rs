@@ -7,8 +7,7 @@ use hip_sys::{hipDeviceptr_t, hipExtent, hipPitchedPtr, hipStream_t};
 use super::address;
 use crate::cuda::driver::Driver;
 use crate::device::here;
-use crate::error::{INVALID, Result};
-use crate::table::calls;
+use crate::error::{INVALID, Result, calls};
 
 /// Queues a fill unless there is nothing to fill.
 fn queue(to: *const c_void, count: usize, fill: impl FnOnce(&Driver) -> Result) -> Result {

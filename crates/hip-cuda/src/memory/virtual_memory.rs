@@ -14,8 +14,7 @@ use super::external::duplicate;
 use super::{address, pointer};
 use crate::cuda::driver::{AllocationProp, Physical};
 use crate::device::here;
-use crate::error::{INVALID, Result, not_null, store};
-use crate::table::calls;
+use crate::error::{INVALID, Result, calls, not_null, store};
 
 /// HIP's handle is a pointer that is never dereferenced, CUDA's a number.
 fn physical(handle: hipMemGenericAllocationHandle_t) -> Physical {

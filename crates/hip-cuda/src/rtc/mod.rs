@@ -35,24 +35,6 @@ const EMPTY: &[&CStr] = &[
 
 type Result<T = ()> = std::result::Result<T, hiprtcResult>;
 
-/// The compiler's answer to `function` as a result. NVRTC's and HIPRTC's numbers are the same up to 11.
-#[inline]
-pub(crate) fn check(code: u32, function: &'static str) -> Result {
-    if code == 0 {
-        return Ok(());
-    }
-    log::driver(function, format_args!("NVRTC error {code}"));
-    Err(match code {
-        1..=11 => hiprtcResult(code),
-        _ => hiprtcResult::HIPRTC_ERROR_INTERNAL_ERROR,
-    })
-}
-
-pub(crate) fn missing(function: &'static str) -> hiprtcResult {
-    log::driver(function, "the installed NVRTC does not have it");
-    hiprtcResult::HIPRTC_ERROR_INTERNAL_ERROR
-}
-
 fn compiler() -> Result<&'static Nvrtc> {
     opened_nvrtc().map_err(|cause| {
         log::driver("hiprtc", cause);

@@ -8,8 +8,7 @@ use hip_sys::{hipEvent_t, hipHostFn_t, hipStream_t, hipStreamCallback_t};
 
 use crate::code;
 use crate::device::here;
-use crate::error::{INVALID, Result, not_null};
-use crate::table::calls;
+use crate::error::{INVALID, Result, calls, not_null};
 
 fn create(out: *mut hipStream_t, flags: c_uint, priority: c_int) -> Result {
     not_null!(out);

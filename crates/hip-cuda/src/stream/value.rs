@@ -8,9 +8,8 @@ use hip_sys::{
 };
 
 use crate::device::here;
-use crate::error::{INVALID, Result, UNSUPPORTED, not_null};
+use crate::error::{INVALID, Result, UNSUPPORTED, calls, not_null};
 use crate::memory::address;
-use crate::table::calls;
 
 /// The comparison, whose numbers both APIs share. CUDA has no mask: a wait with one is refused unless it is all ones.
 fn condition(flags: c_uint, mask_is_whole: bool) -> Result<c_uint> {
