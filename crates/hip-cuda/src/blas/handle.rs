@@ -10,6 +10,8 @@ use rocblas_sys::{
     rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode, rocblas_status as Status,
 };
 
+use super::cusolver::Solver;
+use super::scratch::Pool;
 use super::workspace::Workspace;
 use super::{Result, check, entry, from_hip, library};
 use crate::cuda::driver::Driver;
@@ -23,9 +25,9 @@ pub(crate) type Raw = *mut c_void;
 /// What a `rocblas_handle` points to.
 pub(crate) struct Handle {
     cublas: Raw,
-    pub(crate) solver: OnceLock<crate::solver::Solver>,
+    pub(crate) solver: OnceLock<Solver>,
     /// Memory of rocSOLVER's routines.
-    pub(crate) scratch: OnceLock<crate::solver::Pool>,
+    pub(crate) scratch: OnceLock<Pool>,
     device: &'static Device,
     modes: Mutex<Modes>,
     pub(super) workspace: Mutex<Workspace>,

@@ -1,6 +1,7 @@
 //! rocBLAS on cuBLAS. Both are column-major and take the same arguments in the same order; enumerations and codes differ.
 
 pub(crate) mod convert;
+pub(crate) mod cusolver;
 mod gemm_ex;
 pub(crate) mod handle;
 mod level1;
@@ -8,6 +9,7 @@ mod level2;
 mod level3;
 mod mixed;
 mod routine;
+pub(crate) mod scratch;
 pub(crate) mod version;
 mod workspace;
 

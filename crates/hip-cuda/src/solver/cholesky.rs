@@ -8,10 +8,10 @@ use rocblas_sys::{
 
 use super::diagonal;
 use super::operand::{Operand, batch_size, check_sizes};
-use super::scratch::{Scratch, clear};
 use super::{Scalar, blocked, check, library, slots, solver, typed};
 use crate::blas::convert::Argument;
 use crate::blas::handle::{Handle, Raw};
+use crate::blas::scratch::{Scratch, clear};
 use crate::blas::{Result, entry};
 use crate::cuda::Symbol;
 

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use rocblas_sys::rocblas_int;
 
 use super::Scalar;
-use super::scratch::Scratch;
 use crate::blas::handle::Handle;
+use crate::blas::scratch::Scratch;
 use crate::blas::{Result, from_hip};
 use crate::cuda::driver::Driver;
 use crate::memory::address;

@@ -8,10 +8,10 @@ use rocblas_sys::{
 };
 
 use super::operand::{Operand, batch_size, check_sizes};
-use super::scratch::{Scratch, clear};
 use super::{Scalar, check, library, slots, solver, typed};
 use crate::blas::convert::Argument;
 use crate::blas::handle::{Handle, Raw};
+use crate::blas::scratch::{Scratch, clear};
 use crate::blas::{Result, entry, from_hip};
 use crate::memory::address;
 

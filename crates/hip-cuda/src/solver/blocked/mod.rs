@@ -14,10 +14,10 @@ use rocblas_sys::{rocblas_int, rocblas_status as Status};
 use self::kernels::{Kernels, Launch};
 use self::steps::{Grid, Product, Room, Step, TILE};
 use super::operand::Operand;
-use super::scratch::{Scratch, clear};
 use super::{Scalar, typed};
 use crate::blas::Result;
 use crate::blas::handle::{Handle, HostScalars, Raw};
+use crate::blas::scratch::{Scratch, clear};
 use crate::memory::address;
 
 /// Rows from which on the library's own routines take one matrix after another: a single one fills the device then.

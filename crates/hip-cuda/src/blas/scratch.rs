@@ -8,8 +8,8 @@ use hip_sys::{
     hipStream_t,
 };
 
-use crate::blas::handle::Handle;
-use crate::blas::{Result, from_hip};
+use super::handle::Handle;
+use super::{Result, from_hip};
 use crate::cuda::driver::Driver;
 use crate::memory::{address, pointer};
 
@@ -61,7 +61,7 @@ fn pool(handle: &Handle, driver: &'static Driver) -> Result<hipMemPool_t> {
 }
 
 /// Freed in stream order when dropped: work that was queued before may still use it.
-pub(super) struct Scratch<T> {
+pub(crate) struct Scratch<T> {
     driver: &'static Driver,
     at: *mut c_void,
     stream: hipStream_t,
@@ -70,7 +70,7 @@ pub(super) struct Scratch<T> {
 
 impl<T> Scratch<T> {
     /// Room for `len` elements, at least one.
-    pub(super) fn new(handle: &Handle, len: usize) -> Result<Self> {
+    pub(crate) fn new(handle: &Handle, len: usize) -> Result<Self> {
         let driver = handle.begin()?;
         let stream = handle.stream();
         let bytes = len.max(1) * size_of::<T>();
@@ -87,7 +87,7 @@ impl<T> Scratch<T> {
         })
     }
 
-    pub(super) fn at(&self) -> *mut T {
+    pub(crate) fn at(&self) -> *mut T {
         self.at.cast()
     }
 
@@ -95,7 +95,7 @@ impl<T> Scratch<T> {
     ///
     /// # Safety
     /// There are so many, and room for them at `to`, which is device memory.
-    pub(super) unsafe fn copy_to(&self, to: *mut T, len: usize) -> Result {
+    pub(crate) unsafe fn copy_to(&self, to: *mut T, len: usize) -> Result {
         let bytes = len * size_of::<T>();
         // SAFETY: the caller's promise.
         unsafe {
@@ -117,7 +117,7 @@ impl<T> Drop for Scratch<T> {
 ///
 /// # Safety
 /// `at` is valid device memory of `len` numbers.
-pub(super) unsafe fn clear(handle: &Handle, at: *mut i32, len: usize) -> Result {
+pub(crate) unsafe fn clear(handle: &Handle, at: *mut i32, len: usize) -> Result {
     // SAFETY: the caller's promise.
     unsafe {
         handle
