@@ -6,10 +6,12 @@ use rocblas_sys::{
     rocblas_fill, rocblas_handle, rocblas_int, rocblas_status as Status, rocblas_stride,
 };
 
+use super::blocked;
 use super::diagonal;
 use super::operand::{Operand, batch_size, check_sizes};
-use super::{Scalar, blocked, check, library, slots, solver, typed};
+use super::scalar::{Scalar, slots};
 use crate::blas::convert::Argument;
+use crate::blas::cusolver::{check, library, solver, typed};
 use crate::blas::handle::{Handle, Raw};
 use crate::blas::scratch::{Scratch, clear};
 use crate::blas::{Result, entry};

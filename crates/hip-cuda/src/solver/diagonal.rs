@@ -7,7 +7,7 @@ use hip_sys::hipFunction_t;
 use parking_lot::Mutex;
 use rocblas_sys::rocblas_int;
 
-use super::Scalar;
+use super::scalar::Scalar;
 use crate::blas::handle::Handle;
 use crate::blas::scratch::Scratch;
 use crate::blas::{Result, from_hip};

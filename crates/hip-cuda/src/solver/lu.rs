@@ -8,8 +8,9 @@ use rocblas_sys::{
 };
 
 use super::operand::{Operand, batch_size, check_sizes};
-use super::{Scalar, check, library, slots, solver, typed};
+use super::scalar::{Scalar, slots};
 use crate::blas::convert::Argument;
+use crate::blas::cusolver::{check, library, solver, typed};
 use crate::blas::handle::{Handle, Raw};
 use crate::blas::scratch::{Scratch, clear};
 use crate::blas::{Result, entry, from_hip};

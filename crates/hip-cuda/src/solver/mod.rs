@@ -14,10 +14,6 @@ mod operand;
 mod scalar;
 mod version;
 
-use rocblas_sys::{rocblas_double_complex, rocblas_float_complex};
-
-use crate::blas::cusolver::{check, library, solver, typed};
-
 pub(crate) use scalar::Scalar;
 
 /// The rocSOLVER function table. Without cuSOLVER all but Cholesky factors and inverses of up to 1024 rows return
@@ -30,19 +26,3 @@ pub const fn rocsolver_api() -> rocsolver_sys::Api {
     lu::fill(&mut api);
     api
 }
-
-/// The four element types, for the macros that fill slots.
-macro_rules! slots {
-    ($api:ident: $($s:ident $d:ident $c:ident $z:ident = $function:ident;)*) => {
-        $(
-            $api.$s = Some($function::<f32>);
-            $api.$d = Some($function::<f64>);
-            $api.$c = Some($function::<$crate::solver::C32>);
-            $api.$z = Some($function::<$crate::solver::C64>);
-        )*
-    };
-}
-use slots;
-
-type C32 = rocblas_float_complex;
-type C64 = rocblas_double_complex;

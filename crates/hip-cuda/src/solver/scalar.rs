@@ -1,8 +1,11 @@
 //! The element types, and what cuSOLVER and cuBLAS call their routines.
 
+use rocblas_sys::{rocblas_double_complex, rocblas_float_complex};
+
 use crate::cuda::{Symbol, c_name};
 
-use super::{C32, C64};
+pub(super) type C32 = rocblas_float_complex;
+pub(super) type C64 = rocblas_double_complex;
 
 /// The routines of one element type.
 pub(crate) struct Names {
@@ -67,3 +70,16 @@ scalar!(f32, "S", false, value => value.into());
 scalar!(f64, "D", true, value => value.into());
 scalar!(C32, "C", false, value => C32 { x: value.into(), y: 0.0 });
 scalar!(C64, "Z", true, value => C64 { x: value.into(), y: 0.0 });
+
+/// The four element types, for the macros that fill slots.
+macro_rules! slots {
+    ($api:ident: $($s:ident $d:ident $c:ident $z:ident = $function:ident;)*) => {
+        $(
+            $api.$s = Some($function::<f32>);
+            $api.$d = Some($function::<f64>);
+            $api.$c = Some($function::<$crate::solver::scalar::C32>);
+            $api.$z = Some($function::<$crate::solver::scalar::C64>);
+        )*
+    };
+}
+pub(super) use slots;
