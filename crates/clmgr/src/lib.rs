@@ -91,7 +91,7 @@ pub use context::Context;
 pub use device::{
     Device, DeviceInfo, DeviceKind, FloatSupport, PciAddress, SubGroups, SvmCapabilities,
 };
-pub use error::{BuildFailure, Error, Result};
+pub use error::{BuildFailure, Error, Result, Tried};
 pub use event::{Completion, Event, Profile, UserEvent};
 pub use external::{
     ExternalBuffer, ExternalBufferInfo, ExternalContexts, ExternalQueue, HandleKind, Needs,
@@ -99,7 +99,6 @@ pub use external::{
 pub use kernel::{
     AddressSpace, Arg, BoundKernel, Kernel, KernelInfo, NdRange, ObjectKind, ParameterInfo,
 };
-pub use loader::Tried;
 pub use manager::{LibraryInfo, LibraryKind, Manager};
 pub use memory_pool::{MemoryPool, PoolStats, PooledBuffer};
 pub use pool::{CommandQueuePool, QueueLease};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use opencl_sys::{cl_int, cl_platform_id, cl_uint};
 
 use crate::api::{Api, slot};
-use crate::error::{Error, Result, check};
+use crate::error::{Error, Result, Tried, check};
 use crate::handle::Handle;
 
 /// Names an OpenCL library to use instead of searching for one.
@@ -19,15 +19,6 @@ const LIBRARY_VARIABLE: &str = "HIPCL_OPENCL";
 const DRIVER_FOLDER: &str = "hipcl-opencl";
 /// The code of an ICD loader that knows no driver.
 const PLATFORM_NOT_FOUND: cl_int = -1001;
-
-/// A library that was tried, and why it offers no device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tried {
-    /// The library, driver file or folder.
-    pub path: PathBuf,
-    /// Why it offers no device.
-    pub reason: String,
-}
 
 /// How a library came to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

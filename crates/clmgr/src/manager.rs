@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 
 use crate::api::{Api, slot};
 use crate::device::{Device, platform_text};
-use crate::error::{Result, check};
+use crate::error::{Result, Tried, check};
 use crate::external::ExternalContexts;
 use crate::handle::Handle;
-use crate::loader::{self, Origin, Tried};
+use crate::loader::{self, Origin};
 use crate::pocl;
 use crate::queue::Queue;
 use crate::strict_amd::{self, StrictAmd};

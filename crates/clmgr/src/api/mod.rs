@@ -16,6 +16,8 @@ pub(crate) use self::core::core_functions;
 
 use std::ffi::{CStr, c_void};
 
+use crate::error::Error;
+
 macro_rules! table {
     ($($name:ident $major:literal $minor:literal;)*) => {
         impl Api {
@@ -77,6 +79,15 @@ unsafe fn fill<F>(slot: &mut Option<F>, address: *mut c_void) {
     // SAFETY: the caller's promise; a data pointer has the size and the validity of an `Option` of a
     // function pointer.
     *slot = unsafe { std::mem::transmute_copy::<*mut c_void, Option<F>>(&address) };
+}
+
+impl Error {
+    pub(crate) fn missing(symbol: &'static str) -> Self {
+        Self::MissingFunction {
+            symbol,
+            since: Api::since(symbol).unwrap_or("an unknown version"),
+        }
+    }
 }
 
 /// Takes a function out of a slot, or returns the error that names it.

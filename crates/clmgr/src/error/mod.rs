@@ -2,16 +2,17 @@
 
 mod build;
 mod code;
+mod tried;
 
 pub use build::BuildFailure;
 pub(crate) use build::failing_line;
+pub use tried::Tried;
 
 use opencl_sys::cl_int;
 
 use crate::access::BufferAccess;
-use crate::api::Api;
-use crate::loader::Tried;
 use code::{code_name, hint};
+use tried::list;
 
 /// The result of this crate's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -199,13 +200,6 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn missing(symbol: &'static str) -> Self {
-        Self::MissingFunction {
-            symbol,
-            since: Api::since(symbol).unwrap_or("an unknown version"),
-        }
-    }
-
     /// The OpenCL error code, if this error carries one; the first if there are several.
     #[must_use]
     pub fn code(&self) -> Option<cl_int> {
@@ -221,17 +215,6 @@ impl Error {
 fn all(errors: &[Error]) -> String {
     let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
     texts.join("; and ")
-}
-
-fn list(tried: &[Tried]) -> String {
-    if tried.is_empty() {
-        return "nothing".to_owned();
-    }
-    tried
-        .iter()
-        .map(|attempt| format!("{}: {}", attempt.path.display(), attempt.reason))
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 /// Turns a code into a result; `call` is only evaluated on failure.
