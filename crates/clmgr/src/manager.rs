@@ -5,23 +5,17 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use opencl_sys::{cl_device_id, cl_mem, cl_uint};
+use opencl_sys::cl_mem;
 use parking_lot::Mutex;
 
-use crate::api::{Api, slot};
-use crate::device::{Device, platform_text};
-use crate::error::{Result, Tried, check};
+use crate::api::Api;
+use crate::device::Device;
+use crate::error::{Result, Tried};
 use crate::external::ExternalContexts;
-use crate::handle::Handle;
-use crate::loader::{self, Origin};
-use crate::pocl;
+use crate::loader::{self, Library, Origin};
+use crate::platform;
 use crate::queue::Queue;
 use crate::strict_amd::{self, StrictAmd};
-
-/// An opened OpenCL library. It is never closed.
-pub(crate) struct Library {
-    pub path: PathBuf,
-}
 
 /// How a library was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,8 +129,8 @@ impl Manager {
                         reason,
                     });
                 };
-                match device_ids(&api, platform) {
-                    Ok(ids) if ids.is_empty() => refused(without_device(&api, platform)),
+                match platform::device_ids(&api, platform) {
+                    Ok(ids) if ids.is_empty() => refused(platform::without_device(&api, platform)),
                     Ok(ids) => {
                         for id in ids {
                             match Device::query(library.clone(), api, platform, id) {
@@ -229,45 +223,4 @@ impl fmt::Debug for Manager {
             .field("devices", &self.0.devices)
             .finish_non_exhaustive()
     }
-}
-
-/// The message that a platform has no device, with the cause if known.
-fn without_device(api: &Api, platform: Handle) -> String {
-    let name = platform_text(api, platform, opencl_sys::CL_PLATFORM_NAME).unwrap_or_default();
-    let cause = pocl::without_device(&name, |variable| std::env::var_os(variable));
-    match cause {
-        Some(cause) => format!("its platform `{name}` has no device; {cause}"),
-        None => format!("its platform `{name}` has no device"),
-    }
-}
-
-/// The devices of a platform; none is not an error.
-fn device_ids(api: &Api, platform: Handle) -> Result<Vec<Handle>> {
-    let get = slot!(api, clGetDeviceIDs)?;
-    let all = opencl_sys::CL_DEVICE_TYPE_ALL;
-    let mut count: cl_uint = 0;
-    // SAFETY: the platform is one that the library gave; no device is asked for; `count` is a
-    // valid place.
-    let code = unsafe { get(platform.0, all, 0, std::ptr::null_mut(), &raw mut count) };
-    if code == opencl_sys::CL_DEVICE_NOT_FOUND || count == 0 {
-        return Ok(Vec::new());
-    }
-    check(code, || "clGetDeviceIDs(count)".to_owned())?;
-    let mut ids: Vec<cl_device_id> = vec![std::ptr::null_mut(); count as usize];
-    // SAFETY: as above, and there is room for `count` handles.
-    let code = unsafe {
-        get(
-            platform.0,
-            all,
-            count,
-            ids.as_mut_ptr(),
-            std::ptr::null_mut(),
-        )
-    };
-    check(code, || format!("clGetDeviceIDs({count})"))?;
-    Ok(ids
-        .into_iter()
-        .filter(|id| !id.is_null())
-        .map(Handle)
-        .collect())
 }

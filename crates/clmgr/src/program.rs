@@ -10,11 +10,11 @@ use opencl_sys::{cl_int, cl_program};
 
 use crate::api::slot;
 use crate::context::Context;
-use crate::device;
 use crate::error::{BuildFailure, Error, Result, check, failing_line};
 use crate::handle::Handle;
 use crate::kernel::Kernel;
 use crate::kernel::name::Names;
+use crate::query;
 
 /// Makes the compiler keep what [`Kernel`] checks arguments by.
 pub(crate) const ARGUMENT_INFO: &str = "-cl-kernel-arg-info";
@@ -287,7 +287,7 @@ impl Program {
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         let get = slot!(self.0.context.api(), clGetProgramInfo)?;
         let what = opencl_sys::CL_PROGRAM_KERNEL_NAMES;
-        let names = device::text("clGetProgramInfo", what, |size, value, needed| {
+        let names = query::text("clGetProgramInfo", what, |size, value, needed| {
             // SAFETY: `value` is null with `size` zero, or has room for `size` bytes; `needed` is
             // a valid place or null; the program is alive.
             unsafe { get(self.raw(), what, size, value, needed) }
@@ -320,7 +320,7 @@ impl Program {
 
     fn build_text(&self, what: opencl_sys::cl_uint) -> Result<String> {
         let get = slot!(self.0.context.api(), clGetProgramBuildInfo)?;
-        device::text("clGetProgramBuildInfo", what, |size, value, needed| {
+        query::text("clGetProgramBuildInfo", what, |size, value, needed| {
             // SAFETY: as in `kernel_names`, and the device is the context's.
             unsafe {
                 get(

@@ -21,7 +21,7 @@ pub use kind::DeviceKind;
 pub use pci::PciAddress;
 pub use svm::SvmCapabilities;
 
-pub(crate) use query::{Query, platform_version, text, version_numbers};
+pub(crate) use query::Query;
 
 use std::ffi::{CStr, c_void};
 use std::fmt;
@@ -33,9 +33,8 @@ use parking_lot::Mutex;
 use crate::api::Api;
 use crate::error::Result;
 use crate::handle::Handle;
-use crate::manager::Library;
-use crate::pocl;
-pub(crate) use query::platform_text;
+use crate::loader::Library;
+use crate::{platform, pocl};
 
 /// An OpenCL device.
 ///
@@ -85,8 +84,8 @@ impl Device {
             version: ask.text(opencl_sys::CL_DEVICE_VERSION)?,
             driver_version: ask.text(opencl_sys::CL_DRIVER_VERSION)?,
             extensions: ask.text(opencl_sys::CL_DEVICE_EXTENSIONS)?,
-            platform_name: platform_text(&api, platform, opencl_sys::CL_PLATFORM_NAME)?,
-            platform_version: platform_version(&api, platform)?,
+            platform_name: platform::text(&api, platform, opencl_sys::CL_PLATFORM_NAME)?,
+            platform_version: platform::version(&api, platform)?,
             kind: DeviceKind::of(ask.value::<u64>(opencl_sys::CL_DEVICE_TYPE)?),
             // A device before OpenCL 2.0 refuses the query: it has no shared virtual memory.
             svm: ask

@@ -1,60 +1,13 @@
-//! Queries of a device or a platform.
+//! Queries of a device.
 
 use std::ffi::c_void;
 
-use opencl_sys::{cl_device_info, cl_platform_info};
+use opencl_sys::cl_device_info;
 
 use crate::api::{Api, slot};
 use crate::error::{Result, check};
-use crate::external::list;
 use crate::handle::Handle;
-
-/// The two numbers of a version string such as `OpenCL 2.1 AMD-APP`.
-pub(crate) fn version_numbers(text: &str) -> Option<(u32, u32)> {
-    let (major, minor) = text
-        .strip_prefix("OpenCL ")?
-        .split_ascii_whitespace()
-        .next()?
-        .split_once('.')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// The version string of a platform.
-pub(crate) fn platform_version(api: &Api, platform: Handle) -> Result<String> {
-    platform_text(api, platform, opencl_sys::CL_PLATFORM_VERSION)
-}
-
-pub(crate) fn platform_text(api: &Api, platform: Handle, what: cl_platform_info) -> Result<String> {
-    let get = slot!(api, clGetPlatformInfo)?;
-    text("clGetPlatformInfo", what, |size, value, needed| {
-        // SAFETY: `value` is null with `size` zero, or has room for `size` bytes; `needed` is a
-        // valid place; the platform is one the library gave.
-        unsafe { get(platform.0, what, size, value, needed) }
-    })
-}
-
-/// Queries the size of a string property and then the string.
-pub(crate) fn text(
-    call: &str,
-    what: u32,
-    get: impl Fn(usize, *mut c_void, *mut usize) -> i32,
-) -> Result<String> {
-    let mut size = 0;
-    let describe = || format!("{call}(0x{what:04X})");
-    check(get(0, std::ptr::null_mut(), &raw mut size), describe)?;
-    let mut bytes = vec![0u8; size];
-    if size > 0 {
-        check(
-            get(size, bytes.as_mut_ptr().cast(), std::ptr::null_mut()),
-            describe,
-        )?;
-    }
-    let end = bytes
-        .iter()
-        .position(|&byte| byte == 0)
-        .unwrap_or(bytes.len());
-    Ok(String::from_utf8_lossy(&bytes[..end]).trim().to_owned())
-}
+use crate::query::{list, text};
 
 /// Queries of one device.
 pub(crate) struct Query<'a> {
@@ -106,18 +59,5 @@ impl Query<'_> {
         };
         // SAFETY: any bytes are a valid `T`.
         unsafe { list("clGetDeviceInfo", what, ask) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn version_strings_of_all_vendors_are_understood() {
-        assert_eq!(version_numbers("OpenCL 2.1 AMD-APP (3614.0)"), Some((2, 1)));
-        assert_eq!(version_numbers("OpenCL 3.0 CUDA 13.0"), Some((3, 0)));
-        assert_eq!(version_numbers("OpenCL 1.2"), Some((1, 2)));
-        assert_eq!(version_numbers("OpenGL 4.6"), None);
     }
 }

@@ -9,13 +9,13 @@ use parking_lot::Mutex;
 
 use super::info::{ExternalBufferInfo, parent_context};
 use super::queue::ExternalQueue;
-use super::{list, value};
 use crate::api::{Api, slot};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::manager::Manager;
+use crate::query::{list, value};
 use crate::queue::{Queue, WeakQueue};
 
 /// The foreign contexts, queues and buffers of one OpenCL library.

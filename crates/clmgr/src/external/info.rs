@@ -6,11 +6,11 @@ use std::fmt;
 use opencl_sys::{cl_bool, cl_context, cl_mem, cl_mem_flags, cl_mem_object_type, cl_uint};
 
 use super::contexts::{ExternalContexts, not_null};
-use super::{list, value};
 use crate::access::BufferAccess;
 use crate::api::{Api, slot};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::query::{list, value};
 
 const CALL: &str = "clGetMemObjectInfo";
 

@@ -10,8 +10,8 @@ use super::Kernel;
 use super::object::Object;
 use super::parameter::size_of_type;
 use crate::api::slot;
-use crate::device;
 use crate::error::{Result, check};
+use crate::query;
 
 /// What a kernel takes and needs, as the driver reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,7 +229,7 @@ impl Object {
             // or has room for `size` bytes; `needed` is a valid place or null.
             unsafe { get(self.raw.0, index, what, size, value, needed) }
         };
-        let text = device::text("clGetKernelArgInfo", what, ask).ok()?;
+        let text = query::text("clGetKernelArgInfo", what, ask).ok()?;
         (!text.is_empty()).then_some(text)
     }
 }

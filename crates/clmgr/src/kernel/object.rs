@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use super::arg::Arg;
 use super::parameter::{Parameter, size_of_type};
 use crate::api::{Api, slot};
-use crate::device;
 use crate::error::{Error, Result, check};
 use crate::handle::Handle;
 use crate::program::Program;
+use crate::query;
 
 /// One `cl_kernel`; the lock is held while its arguments are set and it is enqueued.
 pub(super) struct Object {
@@ -118,7 +118,7 @@ impl Object {
             opencl_sys::CL_KERNEL_ARG_ADDRESS_LOCAL => Some(Parameter::Local),
             opencl_sys::CL_KERNEL_ARG_ADDRESS_PRIVATE => {
                 let what = opencl_sys::CL_KERNEL_ARG_TYPE_NAME;
-                let name = device::text("clGetKernelArgInfo", what, |size, value, needed| {
+                let name = query::text("clGetKernelArgInfo", what, |size, value, needed| {
                     // SAFETY: `value` is null with `size` zero, or has room for `size` bytes;
                     // `needed` is a valid place or null.
                     unsafe { get(self.raw.0, index, what, size, value, needed) }

@@ -4,21 +4,25 @@
 //! the drivers named by the `*.icd` files of a `hipcl-opencl` folder. A library that was opened is
 //! never closed, because its functions are in tables that outlive every owner.
 
+mod icd;
+
 use std::ffi::{CStr, OsStr, c_void};
 use std::path::{Path, PathBuf};
 
-use opencl_sys::{cl_int, cl_platform_id, cl_uint};
-
-use crate::api::{Api, slot};
-use crate::error::{Error, Result, Tried, check};
+use crate::api::Api;
+use crate::error::{Error, Tried};
 use crate::handle::Handle;
+use crate::platform;
 
 /// Names an OpenCL library to use instead of searching for one.
 const LIBRARY_VARIABLE: &str = "HIPCL_OPENCL";
 /// The folder, near the executable or in `target`, whose `*.icd` files name drivers.
 const DRIVER_FOLDER: &str = "hipcl-opencl";
-/// The code of an ICD loader that knows no driver.
-const PLATFORM_NOT_FOUND: cl_int = -1001;
+
+/// An opened OpenCL library. It is never closed.
+pub(crate) struct Library {
+    pub path: PathBuf,
+}
 
 /// How a library came to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,47 +169,14 @@ fn open(path: &Path, hook: &dyn Fn(&mut Api)) -> std::result::Result<Vec<(Handle
     // signatures, and it is never closed.
     let mut api = unsafe { Api::from_symbols(resolve) };
     if api.clGetPlatformIDs.is_none() || api.clCreateContext.is_none() {
-        return crate::icd::open(&api, &resolve, hook);
+        return icd::open(&api, &resolve, hook);
     }
     hook(&mut api);
-    let platforms = platforms(&api).map_err(|error| error.to_string())?;
+    let platforms = platform::all(&api).map_err(|error| error.to_string())?;
     if platforms.is_empty() {
         return Err("it knows no platform".to_owned());
     }
     Ok(platforms.into_iter().map(|id| (id, api)).collect())
-}
-
-/// The platforms that a table's `clGetPlatformIDs` returns.
-fn platforms(api: &Api) -> Result<Vec<Handle>> {
-    let get = slot!(api, clGetPlatformIDs)?;
-    collect_platforms("clGetPlatformIDs", |entries, ids, count| {
-        // SAFETY: `ids` is null with `entries` zero, or has room for `entries` handles; `count` is
-        // a valid place.
-        unsafe { get(entries, ids, count) }
-    })
-}
-
-/// Queries the number of platforms and then the platforms.
-pub(crate) fn collect_platforms(
-    name: &str,
-    get: impl Fn(cl_uint, *mut cl_platform_id, *mut cl_uint) -> cl_int,
-) -> Result<Vec<Handle>> {
-    let mut count: cl_uint = 0;
-    let code = get(0, std::ptr::null_mut(), &raw mut count);
-    if code == PLATFORM_NOT_FOUND || (code == opencl_sys::CL_SUCCESS && count == 0) {
-        return Ok(Vec::new());
-    }
-    check(code, || format!("{name}(count)"))?;
-    let mut ids: Vec<cl_platform_id> = vec![std::ptr::null_mut(); count as usize];
-    check(get(count, ids.as_mut_ptr(), &raw mut count), || {
-        format!("{name}({count})")
-    })?;
-    ids.truncate(count as usize);
-    Ok(ids
-        .into_iter()
-        .filter(|id| !id.is_null())
-        .map(Handle)
-        .collect())
 }
 
 /// A loader's message without its line breaks.

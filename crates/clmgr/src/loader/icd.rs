@@ -10,7 +10,7 @@ use opencl_sys::cl_icd::_cl_icd_dispatch as Dispatch;
 use crate::api::extension::clIcdGetPlatformIDsKHR;
 use crate::api::{Api, core_functions};
 use crate::handle::Handle;
-use crate::loader::collect_platforms;
+use crate::platform;
 
 type GetAddress = unsafe extern "C" fn(*const c_char) -> *mut c_void;
 
@@ -42,7 +42,7 @@ pub(crate) fn open(
     let Some(get) = get else {
         return Err("its clIcdGetPlatformIDsKHR is null".to_owned());
     };
-    let platforms = collect_platforms("clIcdGetPlatformIDsKHR", |entries, ids, count| {
+    let platforms = platform::collect("clIcdGetPlatformIDsKHR", |entries, ids, count| {
         // SAFETY: `ids` is null with `entries` zero, or has room for `entries` handles; `count` is
         // a valid place.
         unsafe { get(entries, ids, count) }
@@ -87,9 +87,9 @@ unsafe fn table_of(platform: Handle, exported: &Api) -> Option<Api> {
     // The version is asked for with functions of 1.0; until then nothing later is read.
     // SAFETY: every table has the functions of 1.0.
     unsafe { take(&mut api, table, (1, 0)) };
-    let version = crate::device::platform_version(&api, platform)
+    let version = platform::version(&api, platform)
         .ok()
-        .and_then(|text| crate::device::version_numbers(&text))
+        .and_then(|text| platform::version_numbers(&text))
         .unwrap_or((1, 0));
     // SAFETY: the table has the functions of the platform's version.
     unsafe { take(&mut api, table, version) };
