@@ -90,13 +90,12 @@ pub use buffer::{
 pub use cache::{CacheStats, ProgramCache};
 pub use context::Context;
 pub use device::{
-    Device, DeviceInfo, DeviceKind, FloatSupport, PciAddress, SubGroups, SvmCapabilities,
+    Device, DeviceInfo, DeviceKind, FloatSupport, HandleKind, PciAddress, SemaphoreKind, SubGroups,
+    SvmCapabilities,
 };
 pub use error::{BuildFailure, Error, Result, Tried};
 pub use event::{Completion, Event, Profile, UserEvent};
-pub use external::{
-    ExternalBuffer, ExternalBufferInfo, ExternalContexts, ExternalQueue, HandleKind, Needs,
-};
+pub use external::{ExternalBuffer, ExternalBufferInfo, ExternalContexts, ExternalQueue, Needs};
 pub use kernel::{
     AddressSpace, Arg, BoundKernel, Kernel, KernelInfo, NdRange, ObjectKind, ParameterInfo,
 };
@@ -105,7 +104,7 @@ pub use memory_pool::{MemoryPool, PoolStats, PooledBuffer};
 pub use pool::{CommandQueuePool, QueueLease};
 pub use program::Program;
 pub use queue::{Queue, WeakQueue};
-pub use share::{AcquiredBuffer, ImportedBuffer, Semaphore, SemaphoreKind};
+pub use share::{AcquiredBuffer, ImportedBuffer, Semaphore};
 pub use strict_amd::{Hazard, HazardKind, StrictAmd};
 #[doc(hidden)]
 pub use sweep::Sweep;

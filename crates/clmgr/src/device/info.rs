@@ -2,10 +2,10 @@
 
 use opencl_sys::cl_device_info;
 
-use super::{Device, DeviceKind, FloatSupport, PciAddress, Query, SvmCapabilities};
+use super::{
+    Device, DeviceKind, FloatSupport, HandleKind, PciAddress, Query, SemaphoreKind, SvmCapabilities,
+};
 use crate::error::{Error, Result};
-use crate::external::HandleKind;
-use crate::share::SemaphoreKind;
 
 /// What a device offers, for a list of capabilities: see [`Device::info`]. It displays as some lines
 /// of text.

@@ -5,6 +5,7 @@
 //! | this one | [`Device`]: a handle with its often-used properties |
 //! | `info.rs`, `show.rs` | [`DeviceInfo`]: everything else that it reports, and its text |
 //! | `kind.rs`, `svm.rs`, `float.rs`, `pci.rs` | the types of the answers |
+//! | `share.rs` | what it can share by file descriptor, and its identifiers in other APIs |
 //! | `query.rs` | the calls |
 
 mod float;
@@ -12,6 +13,7 @@ mod info;
 mod kind;
 mod pci;
 mod query;
+mod share;
 mod show;
 mod svm;
 
@@ -19,6 +21,7 @@ pub use float::FloatSupport;
 pub use info::{DeviceInfo, SubGroups};
 pub use kind::DeviceKind;
 pub use pci::PciAddress;
+pub use share::{HandleKind, SemaphoreKind};
 pub use svm::SvmCapabilities;
 
 pub(crate) use query::Query;

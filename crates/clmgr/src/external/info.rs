@@ -1,39 +1,17 @@
 //! What OpenCL reports about a foreign buffer.
 
 use std::ffi::c_void;
-use std::fmt;
 
 use opencl_sys::{cl_bool, cl_context, cl_mem, cl_mem_flags, cl_mem_object_type, cl_uint};
 
 use super::contexts::{ExternalContexts, not_null};
 use crate::access::BufferAccess;
 use crate::api::{Api, slot};
-use crate::device::Device;
+use crate::device::{Device, HandleKind};
 use crate::error::{Error, Result};
 use crate::query::{list, value};
 
 const CALL: &str = "clGetMemObjectInfo";
-
-/// The kind of handle that memory was imported by, e.g. a file descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct HandleKind(pub u32);
-
-impl HandleKind {
-    /// `CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR`.
-    pub const OPAQUE_FD: Self = Self(opencl_sys::CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR);
-    /// `CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR`.
-    pub const DMA_BUF: Self = Self(opencl_sys::CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR);
-}
-
-impl fmt::Display for HandleKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::OPAQUE_FD => f.write_str("opaque-fd"),
-            Self::DMA_BUF => f.write_str("dma-buf"),
-            Self(other) => write!(f, "0x{other:04X}"),
-        }
-    }
-}
 
 /// Everything that OpenCL reports about a buffer. The handles in it are not retained.
 #[derive(Clone, Debug)]

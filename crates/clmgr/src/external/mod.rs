@@ -14,5 +14,5 @@ mod queue;
 
 pub use buffer::{ExternalBuffer, Needs};
 pub use contexts::ExternalContexts;
-pub use info::{ExternalBufferInfo, HandleKind};
+pub use info::ExternalBufferInfo;
 pub use queue::ExternalQueue;

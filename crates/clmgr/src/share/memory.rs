@@ -16,10 +16,9 @@ use crate::api::extension::{
 use crate::api::slot;
 use crate::buffer::Object;
 use crate::context::Context;
-use crate::device::Device;
+use crate::device::{Device, HandleKind};
 use crate::error::{Error, Result, bytes_of, check};
 use crate::event::Event;
-use crate::external::HandleKind;
 use crate::kernel::Arg;
 use crate::queue::Queue;
 

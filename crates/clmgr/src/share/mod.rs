@@ -9,12 +9,11 @@
 //! ROCm's OpenCL and the processors' have none of them. What is missing is refused by name, and
 //! nothing else is done instead.
 
-mod device;
 mod memory;
 mod semaphore;
 
 pub use memory::{AcquiredBuffer, ImportedBuffer};
-pub use semaphore::{Semaphore, SemaphoreKind};
+pub use semaphore::Semaphore;
 
 use std::ffi::{CStr, c_void};
 

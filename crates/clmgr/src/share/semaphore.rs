@@ -12,39 +12,11 @@ use crate::api::extension::{
     clGetSemaphoreHandleForTypeKHR, clReleaseSemaphoreKHR,
 };
 use crate::context::Context;
+use crate::device::SemaphoreKind;
 use crate::error::{Error, Result, check};
 use crate::event::Event;
 use crate::handle::Handle;
 use crate::queue::Queue;
-
-/// The kind of descriptor that carries a semaphore across APIs or processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SemaphoreKind(pub u32);
-
-impl SemaphoreKind {
-    /// `CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR`.
-    pub const OPAQUE_FD: Self = Self(opencl_sys::CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR);
-    /// `CL_SEMAPHORE_HANDLE_SYNC_FD_KHR`.
-    pub const SYNC_FD: Self = Self(opencl_sys::CL_SEMAPHORE_HANDLE_SYNC_FD_KHR);
-
-    fn extension(self) -> Option<&'static str> {
-        match self {
-            Self::OPAQUE_FD => Some("cl_khr_external_semaphore_opaque_fd"),
-            Self::SYNC_FD => Some("cl_khr_external_semaphore_sync_fd"),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for SemaphoreKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::OPAQUE_FD => f.write_str("opaque-fd"),
-            Self::SYNC_FD => f.write_str("sync-fd"),
-            Self(other) => write!(f, "0x{other:04X}"),
-        }
-    }
-}
 
 /// A binary semaphore: each wait takes one signal.
 ///

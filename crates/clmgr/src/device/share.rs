@@ -1,8 +1,59 @@
 //! What a device can share, and how other APIs identify it.
 
-use super::SemaphoreKind;
-use crate::device::Device;
-use crate::external::HandleKind;
+use std::fmt;
+
+use super::Device;
+
+/// The kind of handle that memory was imported by, e.g. a file descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HandleKind(pub u32);
+
+impl HandleKind {
+    /// `CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR`.
+    pub const OPAQUE_FD: Self = Self(opencl_sys::CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR);
+    /// `CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR`.
+    pub const DMA_BUF: Self = Self(opencl_sys::CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR);
+}
+
+impl fmt::Display for HandleKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::OPAQUE_FD => f.write_str("opaque-fd"),
+            Self::DMA_BUF => f.write_str("dma-buf"),
+            Self(other) => write!(f, "0x{other:04X}"),
+        }
+    }
+}
+
+/// The kind of descriptor that carries a semaphore across APIs or processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SemaphoreKind(pub u32);
+
+impl SemaphoreKind {
+    /// `CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR`.
+    pub const OPAQUE_FD: Self = Self(opencl_sys::CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR);
+    /// `CL_SEMAPHORE_HANDLE_SYNC_FD_KHR`.
+    pub const SYNC_FD: Self = Self(opencl_sys::CL_SEMAPHORE_HANDLE_SYNC_FD_KHR);
+
+    /// The extension that a device needs for it; none for a kind that this crate does not know.
+    pub(crate) fn extension(self) -> Option<&'static str> {
+        match self {
+            Self::OPAQUE_FD => Some("cl_khr_external_semaphore_opaque_fd"),
+            Self::SYNC_FD => Some("cl_khr_external_semaphore_sync_fd"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for SemaphoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::OPAQUE_FD => f.write_str("opaque-fd"),
+            Self::SYNC_FD => f.write_str("sync-fd"),
+            Self(other) => write!(f, "0x{other:04X}"),
+        }
+    }
+}
 
 impl Device {
     /// The kinds of handle that memory can be imported by; none without `cl_khr_external_memory`.
