@@ -10,7 +10,6 @@ use crate::deferred::Deferred;
 use crate::device::Device;
 use crate::error::{Error, Result, check};
 use crate::handle::{Handle, Live};
-use crate::queue::Queue;
 use crate::usage::Registry;
 
 /// An OpenCL context of one device. A clone is cheap; the last one releases the context.
@@ -116,24 +115,6 @@ impl Context {
         self.0.raw.0
     }
 
-    /// A new in-order queue.
-    ///
-    /// # Errors
-    ///
-    /// An error from `clCreateCommandQueue`.
-    pub fn queue(&self) -> Result<Queue> {
-        Queue::create(self, false)
-    }
-
-    /// A new in-order queue whose events carry times, see [`Event::profile`](crate::Event::profile).
-    ///
-    /// # Errors
-    ///
-    /// An error from `clCreateCommandQueue`.
-    pub fn profiling_queue(&self) -> Result<Queue> {
-        Queue::create(self, true)
-    }
-
     /// A small shared virtual memory block that kernels are declared to write, so that OpenCL keeps
     /// them in order; see [`Kernel::launch`](crate::Kernel::launch).
     pub(crate) fn order_token(&self) -> Option<Handle> {
@@ -146,7 +127,7 @@ impl Context {
         })
     }
 
-    /// The errors from releases in a `Drop`, oldest first, that no [`finish`](Queue::finish)
+    /// The errors from releases in a `Drop`, oldest first, that no [`finish`](crate::Queue::finish)
     /// returned before the queue or its pool was dropped.
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {

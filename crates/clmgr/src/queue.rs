@@ -59,6 +59,26 @@ const FEW: usize = 64;
 
 static LIVE: Live<Inner> = Live::new();
 
+impl Context {
+    /// A new in-order queue.
+    ///
+    /// # Errors
+    ///
+    /// An error from `clCreateCommandQueue`.
+    pub fn queue(&self) -> Result<Queue> {
+        Queue::create(self, false)
+    }
+
+    /// A new in-order queue whose events carry times, see [`Event::profile`](crate::Event::profile).
+    ///
+    /// # Errors
+    ///
+    /// An error from `clCreateCommandQueue`.
+    pub fn profiling_queue(&self) -> Result<Queue> {
+        Queue::create(self, true)
+    }
+}
+
 /// A queue that may be gone.
 #[derive(Clone)]
 pub struct WeakQueue(Weak<Inner>);
