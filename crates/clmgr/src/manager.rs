@@ -216,6 +216,19 @@ impl Manager {
     }
 }
 
+impl ExternalContexts {
+    /// For the objects of the library that `device` came from.
+    #[must_use]
+    pub fn new(manager: &Manager, device: &Device) -> Self {
+        let devices = manager
+            .devices()
+            .into_iter()
+            .filter(|known| known.shares_library(device))
+            .collect();
+        Self::of(*device.api(), devices)
+    }
+}
+
 impl fmt::Debug for Manager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Manager")

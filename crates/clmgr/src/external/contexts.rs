@@ -14,7 +14,6 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
-use crate::manager::Manager;
 use crate::query::{list, value};
 use crate::queue::{Queue, WeakQueue};
 
@@ -33,16 +32,10 @@ struct Inner {
 }
 
 impl ExternalContexts {
-    /// For the objects of the library that `device` came from.
-    #[must_use]
-    pub fn new(manager: &Manager, device: &Device) -> Self {
-        let devices = manager
-            .devices()
-            .into_iter()
-            .filter(|known| known.shares_library(device))
-            .collect();
+    /// For the objects of the library that these devices came from.
+    pub(crate) fn of(api: Api, devices: Vec<Device>) -> Self {
         Self(Arc::new(Inner {
-            api: *device.api(),
+            api,
             devices,
             queues: Mutex::default(),
         }))
