@@ -11,6 +11,7 @@ use super::object::Object;
 use super::parameter::size_of_type;
 use crate::api::slot;
 use crate::error::{Result, check};
+use crate::program::Program;
 use crate::query;
 
 /// What a kernel takes and needs, as the driver reports it.
@@ -107,6 +108,27 @@ impl KernelInfo {
     #[must_use]
     pub fn objects(&self) -> BTreeSet<ObjectKind> {
         self.parameters.iter().filter_map(|it| it.object).collect()
+    }
+}
+
+impl Program {
+    /// The same program, with kernels that report their parameters: this one, or, if the cached binary it was loaded
+    /// from lacks that, one built from the source.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build) and [`Kernel::info`].
+    pub fn with_parameters(&self) -> Result<Self> {
+        let Some((source, options)) = self.unread() else {
+            return Ok(self.clone());
+        };
+        for name in self.kernel_names()? {
+            let parameters = self.kernel(&name)?.info()?.parameters;
+            if parameters.iter().any(|it| it.address_space.is_none()) {
+                return Self::build(self.context(), source, options);
+            }
+        }
+        Ok(self.clone())
     }
 }
 

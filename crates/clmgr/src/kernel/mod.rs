@@ -4,7 +4,6 @@ mod arg;
 mod bound;
 mod foreign;
 mod info;
-pub(crate) mod name;
 mod object;
 mod parameter;
 
@@ -52,8 +51,21 @@ struct Objects {
     spare: Option<Arc<Object>>,
 }
 
+impl Program {
+    /// The kernel with this name in the source, even if the driver uses another name, as PoCL does
+    /// for kernels named like a built-in function.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoKernel`] if the program has none.
+    #[doc(alias = "clCreateKernel")]
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        Kernel::new(self, name)
+    }
+}
+
 impl Kernel {
-    pub(crate) fn new(program: &Program, name: &str) -> Result<Self> {
+    fn new(program: &Program, name: &str) -> Result<Self> {
         let object = Object::create(program, name)?;
         let parameters = object.parameters()?;
         let inner = Inner {

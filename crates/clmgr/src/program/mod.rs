@@ -1,5 +1,7 @@
 //! Compiled programs.
 
+mod names;
+
 use std::ffi::{CString, c_char};
 use std::fmt;
 use std::fs;
@@ -12,11 +14,10 @@ use crate::api::slot;
 use crate::context::Context;
 use crate::error::{BuildFailure, Error, Result, check, failing_line};
 use crate::handle::Handle;
-use crate::kernel::Kernel;
-use crate::kernel::name::Names;
 use crate::query;
+use names::Names;
 
-/// Makes the compiler keep what [`Kernel`] checks arguments by.
+/// Makes the compiler keep what [`Kernel`](crate::Kernel) checks arguments by.
 pub(crate) const ARGUMENT_INFO: &str = "-cl-kernel-arg-info";
 
 /// A program built for its context's device. Clones name the same program.
@@ -134,25 +135,6 @@ impl Program {
         Ok(program)
     }
 
-    /// The same program, with kernels that report their parameters: this one, or, if the cached binary it was loaded
-    /// from lacks that, one built from the source.
-    ///
-    /// # Errors
-    ///
-    /// As [`build`](Self::build) and [`Kernel::info`].
-    pub fn with_parameters(&self) -> Result<Self> {
-        let Some((source, options)) = &self.0.unread else {
-            return Ok(self.clone());
-        };
-        for name in self.kernel_names()? {
-            let parameters = self.kernel(&name)?.info()?.parameters;
-            if parameters.iter().any(|it| it.address_space.is_none()) {
-                return Self::build(self.context(), source, options);
-            }
-        }
-        Ok(self.clone())
-    }
-
     /// Builds a program from SPIR-V.
     ///
     /// # Errors
@@ -268,17 +250,6 @@ impl Program {
         .into())
     }
 
-    /// The kernel with this name in the source, even if the driver uses another name, as PoCL does
-    /// for kernels named like a built-in function.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoKernel`] if the program has none.
-    #[doc(alias = "clCreateKernel")]
-    pub fn kernel(&self, name: &str) -> Result<Kernel> {
-        Kernel::new(self, name)
-    }
-
     /// The names of the program's kernels, as written in the source.
     ///
     /// # Errors
@@ -375,6 +346,11 @@ impl Program {
             format!("clGetProgramInfo(CL_PROGRAM_BINARIES, {size} bytes)")
         })?;
         Ok(binary)
+    }
+
+    /// The source and the options, where the driver got a binary instead.
+    pub(crate) fn unread(&self) -> Option<&(String, String)> {
+        self.0.unread.as_ref()
     }
 
     pub(crate) fn names(&self) -> &Names {
