@@ -128,7 +128,10 @@ static GROUPS: [Group; 9] = [
     },
     Group {
         package: "clmgr",
-        files: &["crates/clmgr/src/queue.rs"],
+        files: &[
+            "crates/clmgr/src/event/order.rs",
+            "crates/clmgr/src/queue.rs",
+        ],
         stages: &[
             tests("clmgr", &["launch", "queue_events"]),
             tests("clmgr", &["event", "external", "faults", "memory"]),

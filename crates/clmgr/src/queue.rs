@@ -4,15 +4,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use opencl_sys::{cl_command_queue, cl_event};
+use opencl_sys::cl_command_queue;
 use parking_lot::Mutex;
 
 use crate::api::slot;
 use crate::context::Context;
 use crate::deferred::Deferred;
 use crate::error::{Error, Result, check};
-use crate::event::Event;
-use crate::event::UserEvent;
 use crate::handle::{Handle, Live};
 use crate::sweep::Sweep;
 
@@ -205,97 +203,6 @@ impl Queue {
         check(unsafe { flush(self.raw()) }, || "clFlush".to_owned())
     }
 
-    /// Makes every later command of this queue wait for `event`, also one of another queue of the same context.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ContextMismatch`], or an error from `clEnqueueBarrierWithWaitList`.
-    #[doc(alias = "clEnqueueBarrierWithWaitList")]
-    pub fn wait_for(&self, event: &Event) -> Result<()> {
-        if event.context() != self.context() {
-            return Err(Error::ContextMismatch { what: "the event" });
-        }
-        // Commands of a queue that was never flushed may never start, and this queue would wait
-        // for them for ever.
-        if event.queue() != Some(self) {
-            event.flush()?;
-        }
-        let barrier = slot!(self.inner.context.api(), clEnqueueBarrierWithWaitList)?;
-        let list = [event.raw()];
-        let mut own: cl_event = std::ptr::null_mut();
-        // PoCL 3.1 aborts the process if a barrier fails whose event has no holder, and a user event
-        // may make it fail.
-        let place = match event.queue() {
-            None => &raw mut own,
-            Some(_) => std::ptr::null_mut(),
-        };
-        // SAFETY: queue and event are alive and of one context; `place` is a valid place or null.
-        let code = unsafe { barrier(self.raw(), 1, list.as_ptr(), place) };
-        check(code, || "clEnqueueBarrierWithWaitList(1 event)".to_owned())?;
-        if !own.is_null() {
-            self.inner.hold(Handle(own));
-        }
-        self.note_enqueued();
-        Ok(())
-    }
-
-    /// Makes every later command of this queue wait for `event`, which may be of another context.
-    ///
-    /// OpenCL takes events only within one context. Between two, the end of the event calls back,
-    /// and the callback ends a user event of this queue's context: the host's threads take part, but
-    /// none waits. If the event's command fails, the user event fails too; the driver decides what waiting commands do
-    /// then.
-    ///
-    /// # Errors
-    ///
-    /// An error from `clEnqueueBarrierWithWaitList`, `clCreateUserEvent` or `clSetEventCallback`.
-    pub fn wait_for_any(&self, event: &Event) -> Result<()> {
-        if event.context() == self.context() {
-            return self.wait_for(event);
-        }
-        let bridge = UserEvent::new(self.context())?;
-        let here = bridge.event().clone();
-        event.end_with(bridge)?;
-        event.flush()?;
-        self.wait_for(&here)
-    }
-
-    /// Makes every later command of this queue wait for what is enqueued on `other` so far, which
-    /// may be of another context, as [`wait_for_any`](Self::wait_for_any).
-    ///
-    /// # Errors
-    ///
-    /// As [`wait_for_any`](Self::wait_for_any), or an error from `clEnqueueMarkerWithWaitList`.
-    pub fn wait_for_queue(&self, other: &Queue) -> Result<()> {
-        if self == other {
-            return Ok(());
-        }
-        self.wait_for_any(&other.record()?)
-    }
-
-    /// An event that ends when every command enqueued so far has ended.
-    ///
-    /// # Errors
-    ///
-    /// An error from `clEnqueueMarkerWithWaitList`.
-    #[doc(alias = "clEnqueueMarkerWithWaitList")]
-    pub fn record(&self) -> Result<Event> {
-        let marker = slot!(self.inner.context.api(), clEnqueueMarkerWithWaitList)?;
-        let before = self.enqueued();
-        let mut event: cl_event = std::ptr::null_mut();
-        // SAFETY: the queue is alive; an empty list means all earlier commands; `event` is a valid
-        // place.
-        let code = unsafe { marker(self.raw(), 0, std::ptr::null(), &raw mut event) };
-        check(code, || "clEnqueueMarkerWithWaitList".to_owned())?;
-        self.note_enqueued();
-        Ok(Event::new(
-            event,
-            self,
-            before,
-            "clEnqueueMarkerWithWaitList",
-        ))
-    }
-
     /// The queue's handle, valid for as long as a clone of this value lives.
     ///
     /// Buffers do not know of commands enqueued through it: see [`SvmBuffer::note_use`](crate::SvmBuffer::note_use).
@@ -314,6 +221,11 @@ impl Queue {
     #[must_use]
     pub fn is_profiling(&self) -> bool {
         self.inner.profiling
+    }
+
+    /// Keeps an event of this queue, which nothing else holds, until it has ended.
+    pub(crate) fn hold(&self, event: Handle) {
+        self.inner.hold(event);
     }
 
     /// The number of the last command that is certainly enqueued.

@@ -1,6 +1,7 @@
 //! The completion of one command.
 
 mod callback;
+mod order;
 mod user;
 
 pub use callback::Completion;
