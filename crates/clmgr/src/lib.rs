@@ -62,6 +62,7 @@ mod device;
 mod error;
 mod event;
 mod external;
+mod factory;
 pub mod fft;
 mod handle;
 mod kernel;
@@ -83,9 +84,8 @@ pub use access::{Access, BufferAccess};
 pub use api::Api;
 pub use bridge::{BridgeCopy, BridgeRoute, BufferBridge};
 pub use buffer::{
-    BoxLayout, Buffer, BufferChoice, BufferFactory, BufferPolicy, BufferRequest, BufferRule,
-    BufferStrategy, ClMap, ClMapMut, HostPtrBuffer, MapGuard, MapGuardMut, MemMut, MemRef, Pending,
-    RegularBuffer, SubBuffer, SubBufferMut, SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
+    BoxLayout, ClMap, ClMapMut, HostPtrBuffer, MemMut, MemRef, Pending, RegularBuffer, SubBuffer,
+    SubBufferMut, SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
 };
 pub use cache::{CacheStats, ProgramCache};
 pub use context::Context;
@@ -96,6 +96,10 @@ pub use device::{
 pub use error::{BuildFailure, Error, Result, Tried};
 pub use event::{Completion, Event, Profile, UserEvent};
 pub use external::{ExternalBuffer, ExternalBufferInfo, ExternalContexts, ExternalQueue, Needs};
+pub use factory::{
+    Buffer, BufferChoice, BufferFactory, BufferPolicy, BufferRequest, BufferRule, BufferStrategy,
+    MapGuard, MapGuardMut,
+};
 pub use kernel::{
     AddressSpace, Arg, BoundKernel, Kernel, KernelInfo, NdRange, ObjectKind, ParameterInfo,
 };

@@ -7,10 +7,11 @@ use std::ops::Range;
 use bytemuck::Pod;
 use opencl_sys::cl_mem;
 
-use super::cl_map::{ClMap, ClMapMut};
-use super::object::Object;
+use super::object::{
+    BoxLayout, ClMap, ClMapMut, MemRef, Object, SubBuffer, SubBufferMut, object_methods,
+};
 use super::pages::Pages;
-use super::{BoxLayout, MemRef, Pending, SubBuffer, SubBufferMut};
+use super::pending::Pending;
 use crate::access::BufferAccess;
 use crate::context::Context;
 use crate::error::{Result, bytes_of};
@@ -60,7 +61,7 @@ impl<T: Pod> HostPtrBuffer<T> {
     }
 }
 
-super::object_methods!(HostPtrBuffer, object);
+object_methods!(HostPtrBuffer, object);
 
 impl<T> Drop for HostPtrBuffer<T> {
     fn drop(&mut self) {

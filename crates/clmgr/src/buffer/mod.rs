@@ -1,4 +1,4 @@
-//! The kinds of memory, and one type over all of them.
+//! The kinds of memory.
 //!
 //! | type | memory | the host reaches it |
 //! |---|---|---|
@@ -7,76 +7,26 @@
 //! | [`SvmBuffer`], fine | shared, the host's on a discrete GPU | as coarse; a map costs no copy |
 //! | [`SvmBuffer`], system | the host's own, where the device reaches all of it | as fine |
 //! | [`HostPtrBuffer`] | the host's, used in place | as regular; a map costs no copy |
+//!
+//! | here | what it holds |
+//! |---|---|
+//! | `object` | what every type over a `cl_mem` shares: transfers, boxes, maps and parts |
+//! | `regular.rs`, `host_ptr.rs` | the two kinds made of such an object |
+//! | `svm` | shared virtual memory: its allocation, transfers and maps |
+//! | `mapped.rs`, `pending.rs`, `pages.rs`, `bounds.rs` | what both use: open maps, transfers under way, host memory, checks |
 
-pub(crate) use memory::Memory;
-pub(crate) use methods::{object_field, object_methods};
-pub(crate) use object::Object;
-
-mod cl_map;
-mod factory;
+mod bounds;
 mod host_ptr;
-mod map;
-mod memory;
-mod methods;
+mod mapped;
 mod object;
 mod pages;
 mod pending;
-mod policy;
-mod rect;
 mod regular;
-mod sub;
 mod svm;
-mod svm_copy;
-mod svm_map;
-mod svm_memory;
-mod transfer;
 
-pub use cl_map::{ClMap, ClMapMut};
-pub use factory::{Buffer, BufferFactory, BufferRequest, MapGuard, MapGuardMut};
 pub use host_ptr::HostPtrBuffer;
+pub use object::{BoxLayout, ClMap, ClMapMut, MemMut, MemRef, SubBuffer, SubBufferMut};
+pub(crate) use object::{Object, object_field, object_methods};
 pub use pending::Pending;
-pub use policy::{BufferChoice, BufferPolicy, BufferRule, BufferStrategy};
-pub use rect::BoxLayout;
 pub use regular::RegularBuffer;
-pub use sub::{SubBuffer, SubBufferMut};
-pub use svm::{SvmBuffer, SvmView};
-pub use svm_map::{SvmMap, SvmMapMut};
-pub use svm_memory::SvmGrain;
-pub use transfer::{MemMut, MemRef};
-
-use crate::error::{Error, Result};
-
-/// The byte range of `count` elements from `offset` on in a buffer of `len`, or an error.
-fn byte_range<T>(len: usize, offset: usize, count: usize) -> Result<std::ops::Range<usize>> {
-    match offset.checked_add(count) {
-        // A buffer's bytes fit into the address space, so that those of a part do too.
-        Some(end) if end <= len => Ok(offset * size_of::<T>()..end * size_of::<T>()),
-        _ => Err(Error::OutOfRange { offset, count, len }),
-    }
-}
-
-/// Checks that `got` elements were passed where `expected` are needed.
-fn same_length(what: &'static str, expected: usize, got: usize) -> Result<()> {
-    if expected == got {
-        Ok(())
-    } else {
-        Err(Error::LengthMismatch {
-            what,
-            expected,
-            got,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_outside_a_buffer_are_refused() {
-        assert_eq!(byte_range::<f32>(10, 2, 3).unwrap(), 8..20);
-        assert_eq!(byte_range::<f32>(10, 10, 0).unwrap(), 40..40);
-        assert!(byte_range::<f32>(10, 10, 1).is_err());
-        assert!(byte_range::<f32>(10, usize::MAX, 2).is_err());
-    }
-}
+pub use svm::{SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView};

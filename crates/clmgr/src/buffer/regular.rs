@@ -6,9 +6,10 @@ use std::ops::Range;
 use bytemuck::Pod;
 use opencl_sys::cl_mem;
 
-use super::cl_map::{ClMap, ClMapMut};
-use super::object::Object;
-use super::{BoxLayout, MemRef, Pending, SubBuffer, SubBufferMut};
+use super::object::{
+    BoxLayout, ClMap, ClMapMut, MemRef, Object, SubBuffer, SubBufferMut, object_methods,
+};
+use super::pending::Pending;
 use crate::access::BufferAccess;
 use crate::context::Context;
 use crate::error::Result;
@@ -17,7 +18,7 @@ use crate::kernel::Arg;
 use crate::queue::Queue;
 
 /// Device memory behind a `cl_mem`. Its initial contents are unspecified.
-pub struct RegularBuffer<T>(pub(super) Object<T>);
+pub struct RegularBuffer<T>(Object<T>);
 
 impl<T: Pod> RegularBuffer<T> {
     /// Memory for `len` elements.
@@ -58,4 +59,11 @@ impl<T: Pod> RegularBuffer<T> {
     }
 }
 
-super::object_methods!(RegularBuffer);
+impl<T> RegularBuffer<T> {
+    /// The same memory with other elements; the caller knows that they fit.
+    pub(crate) fn retype<U>(self, len: usize) -> RegularBuffer<U> {
+        RegularBuffer(self.0.retype(len))
+    }
+}
+
+object_methods!(RegularBuffer);

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use parking_lot::Mutex;
 
-use crate::buffer::{Buffer, BufferStrategy, MapGuardMut, Memory};
 use crate::context::Context;
 use crate::error::{Error, Result, bytes_of};
 use crate::event::Event;
+use crate::factory::{Buffer, BufferStrategy, MapGuardMut, Memory};
 use crate::queue::Queue;
 use store::{Store, acquire, block_bytes};
 

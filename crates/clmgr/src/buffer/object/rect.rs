@@ -4,8 +4,7 @@ use std::ffi::c_void;
 
 use bytemuck::Pod;
 
-use super::object::{Object, Wish};
-use super::transfer::MemRef;
+use super::{MemRef, Object, Wish};
 use crate::api::slot;
 use crate::error::{Error, Result, check};
 use crate::event::Event;

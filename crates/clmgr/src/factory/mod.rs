@@ -1,4 +1,10 @@
-//! One buffer type over all kinds of memory.
+//! One buffer type over all kinds of memory, of which a policy chooses one.
+
+mod memory;
+mod policy;
+
+pub(crate) use memory::Memory;
+pub use policy::{BufferChoice, BufferPolicy, BufferRule, BufferStrategy};
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,17 +12,15 @@ use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
-use super::cl_map::{ClMap, ClMapMut};
-use super::memory::{Memory, each};
-use super::policy::{BufferChoice, BufferPolicy, BufferStrategy};
-use super::svm_map::{SvmMap, SvmMapMut};
+use crate::buffer::{ClMap, ClMapMut, SvmMap, SvmMapMut};
 #[allow(unused_imports, reason = "the documentation names them")]
-use super::{HostPtrBuffer, RegularBuffer, SvmBuffer};
+use crate::buffer::{HostPtrBuffer, RegularBuffer, SvmBuffer};
 use crate::context::Context;
 use crate::error::{Error, Result, bytes_of};
 use crate::external::ExternalBuffer;
 use crate::kernel::Arg;
 use crate::queue::Queue;
+use memory::each;
 
 /// A request to a [`BufferFactory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -7,12 +7,10 @@ use std::ops::{Deref, Range};
 use bytemuck::Pod;
 use opencl_sys::{cl_buffer_region, cl_mem};
 
-use super::byte_range;
-use super::cl_map::{ClMap, ClMapMut};
-use super::object::Object;
-use super::pending::Pending;
-use super::transfer::MemRef;
+use super::{ClMap, ClMapMut, MemRef, Object};
 use crate::api::slot;
+use crate::buffer::bounds::{byte_range, same_length};
+use crate::buffer::pending::Pending;
 use crate::context::Context;
 use crate::error::{Error, Result, bytes_of, check};
 use crate::event::Event;
@@ -108,7 +106,7 @@ impl<T: Pod> SubBuffer<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`RegularBuffer::read`](super::RegularBuffer::read).
+    /// As [`RegularBuffer::read`](crate::RegularBuffer::read).
     pub fn read(&self, queue: &Queue, out: &mut [T]) -> Result<()> {
         self.object.read(queue, out)
     }
@@ -117,9 +115,9 @@ impl<T: Pod> SubBuffer<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`RegularBuffer::read_async`](super::RegularBuffer::read_async).
+    /// As [`RegularBuffer::read_async`](crate::RegularBuffer::read_async).
     pub fn read_async(&self, queue: &Queue, out: Vec<T>) -> Result<Pending<T>> {
-        super::same_length("reading a sub-buffer", self.len(), out.len())?;
+        same_length("reading a sub-buffer", self.len(), out.len())?;
         self.object.read_async(queue, 0, out)
     }
 
@@ -127,7 +125,7 @@ impl<T: Pod> SubBuffer<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`RegularBuffer::map`](super::RegularBuffer::map).
+    /// As [`RegularBuffer::map`](crate::RegularBuffer::map).
     pub fn map(&self, queue: &Queue) -> Result<ClMap<'_, T>> {
         self.object.map(queue)
     }
@@ -171,7 +169,7 @@ impl<T: Pod> SubBufferMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`RegularBuffer::write`](super::RegularBuffer::write).
+    /// As [`RegularBuffer::write`](crate::RegularBuffer::write).
     pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
         self.part.object.write(queue, data)
     }
@@ -180,7 +178,7 @@ impl<T: Pod> SubBufferMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`RegularBuffer::fill`](super::RegularBuffer::fill).
+    /// As [`RegularBuffer::fill`](crate::RegularBuffer::fill).
     pub fn fill(&mut self, queue: &Queue, value: T) -> Result<Event> {
         let len = self.len();
         self.part.object.fill(queue, 0, len, value)
@@ -190,7 +188,7 @@ impl<T: Pod> SubBufferMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`RegularBuffer::map_mut`](super::RegularBuffer::map_mut).
+    /// As [`RegularBuffer::map_mut`](crate::RegularBuffer::map_mut).
     pub fn map_mut(&mut self, queue: &Queue) -> Result<ClMapMut<'_, T>> {
         self.part.object.map_mut(queue)
     }

@@ -1,4 +1,18 @@
 //! Shared virtual memory.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | this one | [`SvmBuffer`], and [`SvmView`], a `cl_mem` over it |
+//! | `memory.rs` | the allocation under it, and its release |
+//! | `copy.rs` | reads, writes, fills and copies |
+//! | `map.rs` | the guards of maps |
+
+mod copy;
+mod map;
+mod memory;
+
+pub use map::{SvmMap, SvmMapMut};
+pub use memory::SvmGrain;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,14 +21,12 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use opencl_sys::cl_mem;
 
-use super::object::Object;
-use super::svm_map::{SvmMap, SvmMapMut};
-use super::svm_memory::{Allocation, SvmGrain};
-use super::transfer::MemRef;
+use super::object::{MemRef, Object};
 use crate::context::Context;
 use crate::error::{Error, Result, bytes_of};
 use crate::kernel::Arg;
 use crate::queue::Queue;
+use memory::Allocation;
 
 /// The alignment that `clSVMAlloc` uses when the caller passes none: that of the largest OpenCL
 /// type.
@@ -262,17 +274,17 @@ impl<T> SvmBuffer<T> {
         &self.allocation.context
     }
 
-    pub(super) fn allocation(&self) -> &Allocation {
+    pub(crate) fn allocation(&self) -> &Allocation {
         &self.allocation
     }
 
     /// Whether neither a view nor anything else holds the memory.
-    pub(super) fn is_sole_owner(&self) -> bool {
+    pub(crate) fn is_sole_owner(&self) -> bool {
         Arc::strong_count(&self.allocation) == 1
     }
 
     /// The same memory with other elements; the caller knows that they fit.
-    pub(super) fn retype<U>(self, len: usize) -> SvmBuffer<U> {
+    pub(crate) fn retype<U>(self, len: usize) -> SvmBuffer<U> {
         SvmBuffer {
             allocation: self.allocation,
             len,

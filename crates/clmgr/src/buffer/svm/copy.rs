@@ -6,12 +6,12 @@ use std::ops::Range;
 use bytemuck::Pod;
 use opencl_sys::cl_event;
 
-use super::pending::{HostMemory, Pending};
-use super::svm::SvmBuffer;
-use super::svm_memory::{Allocation, SvmGrain};
-use super::transfer::{MemRef, pattern_size};
-use super::{BoxLayout, byte_range, same_length};
+use super::memory::Allocation;
+use super::{SvmBuffer, SvmGrain};
 use crate::api::slot;
+use crate::buffer::bounds::{byte_range, same_length};
+use crate::buffer::object::{BoxLayout, MemRef, pattern_size};
+use crate::buffer::pending::{HostMemory, Pending};
 use crate::error::{Result, check};
 use crate::event::Event;
 use crate::queue::Queue;

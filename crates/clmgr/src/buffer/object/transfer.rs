@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
-use super::object::{Object, Wish};
-use super::pending::{HostMemory, Pending};
-use super::{byte_range, same_length};
+use super::{Object, Wish};
 use crate::api::slot;
+use crate::buffer::bounds::{byte_range, same_length};
+use crate::buffer::pending::{HostMemory, Pending};
 use crate::error::{Error, Result, check};
 use crate::event::Event;
 use crate::queue::Queue;
@@ -32,7 +32,7 @@ impl<T> Copy for MemRef<'_, T> {}
 pub struct MemMut<'a, T>(pub(crate) &'a mut Object<T>);
 
 /// Checks that OpenCL can fill memory with elements of this size.
-pub(super) fn pattern_size<T>() -> Result<usize> {
+pub(in crate::buffer) fn pattern_size<T>() -> Result<usize> {
     let size = size_of::<T>();
     if size.is_power_of_two() && size <= 128 {
         return Ok(size);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use opencl_sys::cl_svm_mem_flags;
 use parking_lot::Mutex;
 
-use super::map::{Mapped, Maps};
-use super::pages::Pages;
 use crate::api::slot;
+use crate::buffer::mapped::{Mapped, Maps};
+use crate::buffer::pages::Pages;
 use crate::context::Context;
 use crate::device::{Device, SvmCapabilities};
 use crate::error::{Error, Result, check};
@@ -43,7 +43,7 @@ impl SvmGrain {
     }
 
     /// Whether the device has such memory.
-    pub(super) fn is_offered(self, device: &Device) -> bool {
+    pub(crate) fn is_offered(self, device: &Device) -> bool {
         device.svm().contains(self.needs())
     }
 
@@ -70,7 +70,7 @@ impl fmt::Display for SvmGrain {
     }
 }
 
-pub(super) struct Allocation {
+pub(crate) struct Allocation {
     pub start: Handle,
     pub bytes: usize,
     pub grain: SvmGrain,

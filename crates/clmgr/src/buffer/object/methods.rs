@@ -1,7 +1,7 @@
 //! The public methods of every type over a buffer object, as a macro: each type has documentation of
 //! its own for them.
 
-/// The methods that the types over an [`Object`](object::Object) have in common.
+/// The methods that the types over an [`Object`](super::Object) have in common.
 macro_rules! object_methods {
     ($buffer:ident $(, $field:tt)?) => {
         impl<T: Pod> $buffer<T> {
@@ -306,7 +306,7 @@ macro_rules! object_methods {
     };
 }
 
-/// The [`Object`](object::Object) in a buffer.
+/// The [`Object`](super::Object) in a buffer.
 macro_rules! object_field {
     ($self:ident) => {
         &$self.0

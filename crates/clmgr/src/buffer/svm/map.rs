@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
-use super::svm::SvmBuffer;
+use super::SvmBuffer;
 use crate::error::Result;
 use crate::queue::Queue;
 

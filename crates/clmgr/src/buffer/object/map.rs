@@ -4,9 +4,9 @@ use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
-use super::map::Mapped;
-use super::object::{Object, Wish};
+use super::{Object, Wish};
 use crate::api::slot;
+use crate::buffer::mapped::Mapped;
 use crate::error::{Error, Result, check};
 use crate::handle::Handle;
 use crate::queue::Queue;

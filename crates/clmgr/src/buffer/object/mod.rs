@@ -1,4 +1,25 @@
 //! A `cl_mem` of `T`, which the types over buffer objects share.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | this one | [`Object`]: the handle, what is known about it, and its release |
+//! | `transfer.rs`, `rect.rs` | reads, writes, fills and copies, of ranges and of boxes |
+//! | `map.rs` | maps into the host's memory |
+//! | `sub.rs` | parts of a buffer |
+//! | `methods.rs` | the public methods of every type over an object, as a macro |
+
+mod map;
+mod methods;
+mod rect;
+mod sub;
+mod transfer;
+
+pub use map::{ClMap, ClMapMut};
+pub(crate) use methods::{object_field, object_methods};
+pub use rect::BoxLayout;
+pub use sub::{SubBuffer, SubBufferMut};
+pub(super) use transfer::pattern_size;
+pub use transfer::{MemMut, MemRef};
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -8,7 +29,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use opencl_sys::{cl_event, cl_int, cl_mem, cl_mem_flags};
 
-use super::map::Maps;
+use super::mapped::Maps;
 use crate::access::BufferAccess;
 use crate::api::slot;
 use crate::context::Context;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::svm_memory::SvmGrain;
+use crate::buffer::SvmGrain;
 use crate::context::Context;
 use crate::device::DeviceKind;
 use crate::error::{Error, Result};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::{BufferStrategy, HostPtrBuffer, RegularBuffer, SvmBuffer, SvmGrain};
+use super::policy::BufferStrategy;
+use crate::buffer::{HostPtrBuffer, RegularBuffer, SvmBuffer, SvmGrain};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::external::ExternalBuffer;
@@ -73,7 +74,7 @@ impl<T> Memory<T> {
     /// The same memory with other elements, which must fit; only for kinds that a pool keeps.
     pub fn retype<U>(self, len: usize) -> Memory<U> {
         match self {
-            Self::Regular(buffer) => Memory::Regular(RegularBuffer(buffer.0.retype(len))),
+            Self::Regular(buffer) => Memory::Regular(buffer.retype(len)),
             Self::Svm(buffer) => Memory::Svm(buffer.retype(len)),
             Self::HostPtr(_) | Self::External(_) => unreachable!("a pool keeps no such memory"),
         }
