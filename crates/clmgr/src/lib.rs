@@ -51,34 +51,48 @@
 //!   since ROCm then moves its memory to the host.
 //! * It knows no HIP.
 
+// Each group uses only itself and those above it.
+
+// What every module uses.
 mod access;
 mod api;
-mod bridge;
-mod buffer;
-mod cache;
-mod context;
 mod deferred;
-mod device;
 mod error;
-mod event;
-mod external;
-mod factory;
-pub mod fft;
 mod handle;
-mod kernel;
+mod query;
+mod sweep;
+
+// OpenCL on this machine and its devices.
+mod device;
 mod loader;
-mod manager;
-mod memory_pool;
 mod platform;
 mod pocl;
+mod strict_amd;
+
+// Contexts and their queues. These four know each other: a context finds the usage of its memory, and a usage names
+// queues and events.
+mod context;
+mod event;
+mod queue;
+mod usage;
+
+// Programs and kernels; queues on loan.
+mod cache;
+mod kernel;
 mod pool;
 mod program;
-mod query;
-mod queue;
+
+// Memory.
+mod bridge;
+mod buffer;
+mod external;
+mod factory;
+mod memory_pool;
 mod share;
-mod strict_amd;
-mod sweep;
-mod usage;
+
+// What is made of all of these.
+pub mod fft;
+mod manager;
 
 pub use access::{Access, BufferAccess};
 pub use api::Api;
