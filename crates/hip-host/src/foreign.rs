@@ -16,7 +16,8 @@ use crate::graph::{Operation, Routine};
 use crate::log;
 use crate::memory::backing::Backing;
 use crate::memory::registry::{self, Allocation, Kind};
-use crate::stream::{self, Task};
+use crate::stream;
+use crate::work::Task;
 
 /// Where OpenCL's memory lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,8 @@
 //! | `memory` | an address registry, allocation between guard pages, copies and fills |
 //! | `stream`, `event` | a thread for each stream, and points in it |
 //! | `graph` | work as a graph: made by hand, or captured from streams |
-//! | `rtc`, `module`, `launch` | kernels: compiled by the machine's C++ compiler, loaded, run over a pool of threads |
+//! | `kernel`, `workers` | kernels: their code, run over a pool of threads |
+//! | `rtc`, `module`, `launch` | the calls that compile kernels by the machine's C++ compiler, load and launch them |
 //! | `blas`, `solver` | rocBLAS and rocSOLVER |
 //! | [`registered`], `lookup` | what a program's own binary would register; functions by name |
 //! | [`absent`], [`coverage`] | what is not built, and what is |
@@ -65,6 +66,7 @@ mod frame;
 mod graph;
 mod handles;
 mod hsa;
+mod kernel;
 mod launch;
 mod log;
 mod lookup;
@@ -77,6 +79,8 @@ mod solver;
 mod stream;
 mod strict;
 mod table;
+mod work;
+mod workers;
 
 pub use blas::rocblas_api;
 pub use solver::rocsolver_api;

@@ -15,8 +15,6 @@ use std::sync::OnceLock;
 
 use libloading::os::unix::Library;
 
-use crate::rtc::CompileError;
-
 /// The variable that requests it.
 const VARIABLE: &str = "HIP_HOST_SANITIZE";
 
@@ -89,16 +87,16 @@ pub(crate) fn runtime() -> Option<&'static Runtime> {
 ///
 /// # Errors
 /// The variable holds something else, or the runtime is not in the process.
-pub(crate) fn wanted(library: impl FnOnce() -> String) -> Result<bool, CompileError> {
+pub(crate) fn wanted(library: impl FnOnce() -> String) -> Result<bool, String> {
     match state() {
         State::Off => Ok(false),
         State::On(_) => Ok(true),
-        State::NoRuntime => Err(CompileError::Sanitizer(format!(
+        State::NoRuntime => Err(format!(
             "hip-host: {VARIABLE}=address needs the sanitizer's runtime from the start of the process: run it with LD_PRELOAD={}",
             library()
-        ))),
-        State::Unknown(value) => Err(CompileError::Sanitizer(format!(
+        )),
+        State::Unknown(value) => Err(format!(
             "hip-host: {VARIABLE}=`{value}` is unknown: the only sanitizer is `address`"
-        ))),
+        )),
     }
 }

@@ -1,6 +1,6 @@
 //! HIP's functions, slot by slot.
 
-use crate::launch::occupancy;
+use crate::kernel::occupancy;
 use crate::{
     api_names, device, error, event, graph, launch, lookup, memory, module, registered, stream,
 };

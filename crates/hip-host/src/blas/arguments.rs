@@ -19,7 +19,8 @@ use super::triangular::Side;
 use super::view::{Fill, Op, Source, Target, span};
 use crate::graph::{Operation, Routine};
 use crate::log;
-use crate::stream::{self, Task};
+use crate::stream;
+use crate::work::Task;
 
 /// The integer of an interface: `rocblas_int`, or `int64_t` in the `_64` forms.
 pub(crate) trait Int: Copy + Send + 'static {

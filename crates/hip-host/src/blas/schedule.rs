@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::launch::pool;
+use crate::workers;
 
 /// Below this many floating point operations a hand-over to the pool costs more than it gains.
 const WORTH_SHARING: usize = 1 << 19;
@@ -23,8 +23,8 @@ pub(crate) fn for_each(count: usize, flops: usize, work: impl Fn(usize) + Sync) 
         (0..count).for_each(work);
         return;
     }
-    let grain = count.div_ceil(CHUNKS_PER_THREAD * pool::width());
-    pool::for_each(count as u64, grain as u64, &|range| {
+    let grain = count.div_ceil(CHUNKS_PER_THREAD * workers::width());
+    workers::for_each(count as u64, grain as u64, &|range| {
         for index in range {
             work(index as usize);
         }

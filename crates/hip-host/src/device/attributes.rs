@@ -34,7 +34,7 @@ impl Device {
             Attribute::hipDeviceAttributeWarpSize => WARP as c_int,
             Attribute::hipDeviceAttributeMultiprocessorCount
             | Attribute::hipDeviceAttributePhysicalMultiProcessorCount => {
-                capped(crate::launch::pool::width())
+                capped(crate::workers::width())
             }
             Attribute::hipDeviceAttributeMaxThreadsPerMultiProcessor => 2048,
             Attribute::hipDeviceAttributeMaxBlocksPerMultiProcessor => 2,
@@ -139,7 +139,7 @@ impl Device {
         p.maxGridSize = MAX_GRID.map(|limit| limit as c_int);
         p.totalConstMem = 64 * 1024;
         (p.major, p.minor) = CAPABILITY;
-        p.multiProcessorCount = c_int::try_from(crate::launch::pool::width()).unwrap_or(c_int::MAX);
+        p.multiProcessorCount = c_int::try_from(crate::workers::width()).unwrap_or(c_int::MAX);
         p.maxThreadsPerMultiProcessor = 2048;
         p.maxBlocksPerMultiProcessor = 2;
         p.canMapHostMemory = 1;

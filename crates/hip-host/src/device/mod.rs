@@ -90,7 +90,7 @@ impl Device {
         format!(
             "hipcl host device ({}, {} threads)",
             cpu_model(),
-            crate::launch::pool::width()
+            crate::workers::width()
         )
     }
 

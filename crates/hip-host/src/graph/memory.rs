@@ -24,7 +24,8 @@ use crate::error::{Result, entry, store};
 use crate::log;
 use crate::memory::registry::{self, Allocation, Kind};
 use crate::memory::{Pool, pool_of_location};
-use crate::stream::{self, Task};
+use crate::stream;
+use crate::work::Task;
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
 

@@ -14,7 +14,7 @@ use super::plan::Plan;
 use super::routine::Routine;
 use crate::error::Result;
 use crate::event;
-use crate::launch::Kernel;
+use crate::kernel::Kernel;
 use crate::memory::copy::{Layout, Transfer, from_3d_params};
 use crate::memory::set::{Filling, Value};
 use crate::stream::{HostCall, Mark, Stream, UserData};

@@ -7,7 +7,7 @@ use hip_sys::hipError_t;
 use crate::error::Result;
 use crate::log;
 use crate::memory::registry::{self, Allocation};
-use crate::stream::Task;
+use crate::work::Task;
 
 /// The call with its arguments as they were, checked; memory that has gone since is found before it runs.
 #[derive(Clone)]

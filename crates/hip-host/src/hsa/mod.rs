@@ -188,7 +188,7 @@ unsafe extern "C" fn agent_get_info(
                 id if id == AmdInfo::HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT.0 => {
                     value
                         .cast::<u32>()
-                        .write_unaligned(crate::launch::pool::width() as u32);
+                        .write_unaligned(crate::workers::width() as u32);
                 }
                 id if id == AmdInfo::HSA_AMD_AGENT_INFO_CHIP_ID.0 => {
                     value.cast::<u32>().write_unaligned(0)

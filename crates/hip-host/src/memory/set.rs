@@ -9,9 +9,10 @@ use hip_sys::{hipDeviceptr_t, hipError_t, hipExtent, hipPitchedPtr, hipStream_t}
 use super::registry::{self, Kind};
 use crate::error::{Result, entry};
 use crate::graph::{Operation, capture};
-use crate::launch::pool;
 use crate::log;
-use crate::stream::{self, Task};
+use crate::stream;
+use crate::work::Task;
+use crate::workers;
 
 /// Elements of one piece when several threads share a fill.
 const PIECE: usize = 1 << 20;
@@ -50,7 +51,7 @@ impl Value {
 /// # Safety
 /// `count` elements at `address` are valid for writing, and the address is aligned for them.
 unsafe fn fill<T: Copy + Send + Sync>(address: usize, count: usize, value: T) {
-    pool::for_each(count.div_ceil(PIECE) as u64, 1, &|pieces| {
+    workers::for_each(count.div_ceil(PIECE) as u64, 1, &|pieces| {
         let start = pieces.start as usize * PIECE;
         let end = (pieces.end as usize * PIECE).min(count);
         // SAFETY: a part of the elements the caller vouches for; parts do not overlap.

@@ -2,7 +2,6 @@
 
 mod cache;
 mod compiler;
-pub(crate) mod container;
 mod index;
 mod kept;
 mod link;
@@ -19,8 +18,7 @@ use parking_lot::Mutex;
 
 use crate::frame::run as entry;
 use crate::handles::Handles;
-use crate::launch::abi;
-use crate::module::Image;
+use crate::kernel::{Image, abi, container};
 use crate::sanitizer;
 use crate::strict;
 pub(crate) use compiler::CompileError;
@@ -255,7 +253,8 @@ fn build(
     options: &options::Options,
 ) -> std::result::Result<(Vec<u8>, String), CompileError> {
     let compiler = compiler::find()?;
-    let checked = sanitizer::wanted(|| compiler.sanitizer_library())?;
+    let checked =
+        sanitizer::wanted(|| compiler.sanitizer_library()).map_err(CompileError::Sanitizer)?;
     let mut key = KeyBuilder::default();
     key.part(env!("CARGO_PKG_VERSION"))
         .part(abi::VERSION.to_le_bytes())

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use hip_sys::{hipError_t, hipHostFn_t, hipStream_t, hipStreamCallback_t};
 
-use super::{Work, find, own};
+use super::{find, own};
 use crate::error::{entry, in_callback};
 use crate::graph::Operation;
+use crate::work::Work;
 
 /// The user's data pointer of a host function, on its way to the stream's thread.
 #[derive(Clone, Copy)]

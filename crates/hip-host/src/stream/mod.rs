@@ -33,6 +33,7 @@ use crate::graph::capture::{self, Captured};
 use crate::handles::{self, Handles};
 use crate::log;
 use crate::strict;
+use crate::work::{Task, Work};
 use hardware::Queue;
 
 static STREAMS: Handles<Stream> = Handles::new();
@@ -47,11 +48,6 @@ const FLAG_NON_BLOCKING: c_uint = 1;
 /// The numerically largest priority is the lowest.
 const PRIORITY_LOW: c_int = 1;
 const PRIORITY_HIGH: c_int = -1;
-
-type Work = Box<dyn FnOnce() -> Result + Send>;
-
-/// Work that can be done any number of times.
-pub(crate) type Task = Arc<dyn Fn() -> Result + Send + Sync>;
 
 /// One in-order queue and its thread.
 pub(crate) struct Stream {

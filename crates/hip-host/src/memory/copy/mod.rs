@@ -30,8 +30,9 @@ use super::registry::{self, Allocation};
 use crate::error::Result;
 use crate::graph::{Operation, capture};
 use crate::log;
-use crate::stream::{self, Task};
+use crate::stream;
 use crate::strict;
+use crate::work::Task;
 pub(crate) use shape::{Layout, Shape};
 
 /// One side of a copy, checked.

@@ -3,7 +3,7 @@
 use hip_sys::hipError_t;
 
 use crate::error::Result;
-use crate::launch::pool;
+use crate::workers;
 
 /// How rows lie on one side.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Shape {
     /// As [`copy`](Self::copy), and the two rows do not overlap.
     unsafe fn copy_row_in_pieces(&self, to: usize, from: usize) {
         let pieces = self.width.div_ceil(PIECE);
-        pool::for_each(pieces as u64, 1, &|pieces| {
+        workers::for_each(pieces as u64, 1, &|pieces| {
             let start = pieces.start as usize * PIECE;
             let end = (pieces.end as usize * PIECE).min(self.width);
             // SAFETY: a part of the row, valid as the whole is; parts do not overlap, and neither do the two sides.

@@ -1,26 +1,37 @@
-//! Kernel launches: checks, packing of parameters, and the distribution of blocks over threads.
+//! Kernels: their code, and running them.
+//!
+//! | file | what |
+//! |---|---|
+//! | this one | a launch as requested: its checks, its packed parameters, and its blocks over threads |
+//! | `container`, `image` | the code object, and the library in it, loaded |
+//! | `abi` | what a compiled kernel and the model know of each other |
+//! | `function` | the kernels that have handles |
+//! | `blocks`, `stacks`, `cooperative` | running blocks: as loops, as coroutines, all at once |
+//! | `occupancy` | how many blocks a unit holds |
 
 pub(crate) mod abi;
 mod blocks;
+pub(crate) mod container;
 mod cooperative;
+pub(crate) mod function;
+mod image;
 pub(crate) mod occupancy;
-pub(crate) mod pool;
 mod stacks;
 
-pub(crate) use cooperative::module_launch_cooperative_kernel;
+use function::Function;
+pub(crate) use image::{Image, LoadError};
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::c_void;
 use std::sync::Arc;
 
-use hip_sys::{hipError_t, hipFunction_t, hipStream_t};
+use hip_sys::{hipError_t, hipFunction_t};
 use parking_lot::Mutex;
 
 use crate::device::{MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
-use crate::error::{Result, entry};
-use crate::graph::Operation;
+use crate::error::Result;
 use crate::log;
-use crate::module::{self, Function};
-use crate::stream::{self, Task};
+use crate::work::Task;
+use crate::workers;
 use abi::{Launch, Parameter};
 
 /// `HIP_LAUNCH_PARAM_BUFFER_POINTER`, `..._BUFFER_SIZE` and `..._END`: keys of the `extra` form.
@@ -177,9 +188,9 @@ fn run(
     } else {
         CHUNK_THREADS.div_ceil(threads)
     };
-    let grain = least.max(blocks / (pool::width() as u64 * CHUNKS_PER_THREAD));
+    let grain = least.max(blocks / (workers::width() as u64 * CHUNKS_PER_THREAD));
     let outcome = Mutex::new(Ok(()));
-    pool::for_each(blocks, grain, &|range| {
+    workers::for_each(blocks, grain, &|range| {
         let launch = launch.get();
         let result = if waits {
             blocks::run_with_barriers(kernel, launch, shared_bytes, range, None)
@@ -229,7 +240,7 @@ impl Kernel {
         if handle.is_null() {
             return Err(hipError_t::hipErrorInvalidImage);
         }
-        let function: Arc<Function> = module::function(handle)?;
+        let function: Arc<Function> = function::find(handle)?;
         check(grid, block, shared_bytes)?;
         let parameters = function.parameters();
         let arguments = match (params.is_null(), extra.is_null()) {
@@ -253,7 +264,7 @@ impl Kernel {
 
     /// The work, if the function's module is still loaded.
     pub(crate) fn task(&self) -> Result<Task> {
-        let function = module::function(self.function as hipFunction_t)?;
+        let function = function::find(self.function as hipFunction_t)?;
         let kernel = self.clone();
         let run = if self.cooperative {
             cooperative::run
@@ -273,34 +284,9 @@ impl Kernel {
 
     /// Where the copies of the parameters lie, which live as long as any copy of this value.
     pub(crate) fn parameter_addresses(&self) -> Result<Vec<usize>> {
-        let function = module::function(self.function as hipFunction_t)?;
+        let function = function::find(self.function as hipFunction_t)?;
         let start = self.arguments.0.as_ptr() as usize;
         let parameters = function.parameters().iter();
         Ok(parameters.map(|p| start + p.offset as usize).collect())
     }
-}
-
-#[allow(clippy::too_many_arguments, reason = "the C signature")]
-pub(crate) unsafe extern "C" fn module_launch_kernel(
-    function: hipFunction_t,
-    grid_x: c_uint,
-    grid_y: c_uint,
-    grid_z: c_uint,
-    block_x: c_uint,
-    block_y: c_uint,
-    block_z: c_uint,
-    shared_bytes: c_uint,
-    stream: hipStream_t,
-    params: *mut *mut c_void,
-    extra: *mut *mut c_void,
-) -> hipError_t {
-    const CALL: &str = "hipModuleLaunchKernel";
-    entry(CALL, || {
-        let stream = stream::find(stream)?;
-        let sizes = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-        // SAFETY: HIP asks the C caller for a pointer to a value for each of the kernel's parameters, or for an ended
-        // list of pairs.
-        let kernel = unsafe { Kernel::read(function, sizes, shared_bytes, params, extra) }?;
-        stream.issue(CALL, Operation::Kernel(kernel)).map(|_| ())
-    })
 }

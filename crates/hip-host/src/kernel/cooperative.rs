@@ -2,19 +2,16 @@
 //!
 //! Each block has its own operating-system thread, so that blocks may also wait for words that others write.
 
-use std::ffi::{c_uint, c_void};
 use std::ops::Range;
 
-use hip_sys::{hipError_t, hipFunction_t, hipStream_t};
+use hip_sys::{hipError_t, hipFunction_t};
 use parking_lot::{Condvar, Mutex};
 
 use super::abi::Launch;
 use super::occupancy::blocks_of_a_unit;
-use super::{Arguments, Kernel, Shared, blocks, pool, stacks};
-use crate::error::{Result, entry};
-use crate::graph::Operation;
-use crate::module::{self, Function};
-use crate::stream;
+use super::{Arguments, Function, Kernel, Shared, blocks, function, stacks};
+use crate::error::Result;
+use crate::workers;
 
 /// Where the blocks of a grid wait for each other. No block waits for one that has ended.
 pub(super) struct Meeting {
@@ -128,8 +125,8 @@ pub(super) fn run(
 fn check(kernel: &Kernel) -> Result {
     let threads = kernel.block.iter().product::<u32>() as usize;
     let blocks: u64 = kernel.grid.iter().map(|&size| u64::from(size)).product();
-    let at_once = blocks_of_a_unit(threads, kernel.shared_bytes as usize) * pool::width();
-    let function = module::function(kernel.function as hipFunction_t)?;
+    let at_once = blocks_of_a_unit(threads, kernel.shared_bytes as usize) * workers::width();
+    let function = function::find(kernel.function as hipFunction_t)?;
     let stacks = if function.entry().has_barrier != 0 {
         blocks.saturating_mul(threads as u64)
     } else {
@@ -141,31 +138,16 @@ fn check(kernel: &Kernel) -> Result {
     Ok(())
 }
 
-#[allow(clippy::too_many_arguments, reason = "the C signature")]
-pub(crate) unsafe extern "C" fn module_launch_cooperative_kernel(
-    function: hipFunction_t,
-    grid_x: c_uint,
-    grid_y: c_uint,
-    grid_z: c_uint,
-    block_x: c_uint,
-    block_y: c_uint,
-    block_z: c_uint,
-    shared_bytes: c_uint,
-    stream: hipStream_t,
-    params: *mut *mut c_void,
-) -> hipError_t {
-    const CALL: &str = "hipModuleLaunchCooperativeKernel";
-    entry(CALL, || {
-        let stream = stream::find(stream)?;
-        let sizes = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-        let extra = std::ptr::null_mut();
-        // SAFETY: HIP asks the C caller for a pointer to a value for each of the kernel's parameters.
-        let kernel = unsafe { Kernel::read(function, sizes, shared_bytes, params, extra) }?;
-        check(&kernel)?;
-        let kernel = Kernel {
+impl Kernel {
+    /// The same launch with all blocks at once.
+    ///
+    /// # Errors
+    /// `hipErrorCooperativeLaunchTooLarge` if they cannot all be there.
+    pub(crate) fn into_cooperative(self) -> Result<Self> {
+        check(&self)?;
+        Ok(Self {
             cooperative: true,
-            ..kernel
-        };
-        stream.issue(CALL, Operation::Kernel(kernel)).map(|_| ())
-    })
+            ..self
+        })
+    }
 }

@@ -7,10 +7,10 @@ use std::ffi::{c_int, c_uint};
 
 use hip_sys::{hipError_t, hipFunction_attribute as Attribute, hipFunction_t};
 
+use super::function;
 use crate::device::{MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, WARP};
 use crate::error::{Result, entry, store};
-use crate::launch::pool;
-use crate::module;
+use crate::workers;
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
 const THREADS_OF_A_UNIT: usize = 2048;
@@ -33,7 +33,7 @@ fn known(function: hipFunction_t) -> Result {
     if function.is_null() {
         return Err(INVALID);
     }
-    module::function(function).map(|_| ())
+    function::find(function).map(|_| ())
 }
 
 fn max_active(
@@ -106,7 +106,7 @@ fn best_block(
         let best = sizes
             .max_by_key(|&threads| (threads * blocks_of_a_unit(threads, shared), threads))
             .unwrap_or(limit);
-        let blocks = blocks_of_a_unit(best, shared) * pool::width();
+        let blocks = blocks_of_a_unit(best, shared) * workers::width();
         // SAFETY: neither is null; room for an int each by the C caller's promise.
         unsafe {
             store(grid, c_int::try_from(blocks).unwrap_or(c_int::MAX))?;
@@ -150,7 +150,7 @@ pub(crate) unsafe extern "C" fn func_get_attribute(
         if function.is_null() {
             return Err(hipError_t::hipErrorInvalidDeviceFunction);
         }
-        module::function(function)?;
+        function::find(function)?;
         let value = match attribute {
             Attribute::HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => MAX_THREADS_PER_BLOCK as c_int,
             Attribute::HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {

@@ -3,7 +3,7 @@
 //! HIP passes code objects as bare pointers, so the length must be in the bytes; the digest keeps a torn or foreign file
 //! from being run.
 
-use crate::module::LoadError;
+use super::LoadError;
 
 const MAGIC: [u8; 8] = *b"HIPCLHC1";
 const HEADER: usize = MAGIC.len() + 8 + 32;
