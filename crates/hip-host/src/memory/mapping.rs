@@ -15,8 +15,9 @@ use rustix::mm::{
 
 use super::backing::Backing;
 use super::registry;
+use super::sealed;
 use crate::error::Result;
-use crate::{sanitizer, stream, strict};
+use crate::{sanitizer, stream};
 
 pub(super) const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
@@ -132,7 +133,7 @@ impl Mapping {
         // stranger to HIP could be, faults rather than losing what it wrote.
         let moved = stream::while_idle(|| {
             // SAFETY: the pages of the mapping that hold its data; what reads them goes on reading the same bytes.
-            strict::admit(|| unsafe { Backing::take_over(start, length) })
+            sealed::admit(|| unsafe { Backing::take_over(start, length) })
         })??;
         let backing = Arc::new(moved.at(self.base - start));
         *file = Some(backing.clone());

@@ -14,6 +14,7 @@ mod pitched;
 mod pool;
 pub(crate) mod reach;
 pub(crate) mod registry;
+pub(crate) mod sealed;
 pub(crate) mod set;
 mod virtual_memory;
 

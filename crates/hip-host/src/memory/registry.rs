@@ -10,9 +10,9 @@ use parking_lot::RwLock;
 
 use super::backing::Backing;
 use super::mapping::{Mapping, PAGE, Span};
+use super::sealed::{self, Pages};
 use crate::device::Device;
 use crate::error::Result;
-use crate::strict::{self, Pages};
 
 /// Whose memory it is and where it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,7 +285,7 @@ fn overlaps(entries: &BTreeMap<usize, Entry>, start: usize, bytes: usize) -> boo
 /// Adds memory whose addresses are known to be free, because they were mapped just now.
 pub(crate) fn add(allocation: Arc<Allocation>) {
     let span = allocation.span();
-    strict::admit(|| {
+    sealed::admit(|| {
         ENTRIES.write().insert(
             span.start,
             Entry {

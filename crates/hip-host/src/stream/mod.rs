@@ -32,7 +32,7 @@ use crate::graph::Operation;
 use crate::graph::capture::{self, Captured};
 use crate::handles::{self, Handles};
 use crate::log;
-use crate::strict;
+use crate::memory::sealed;
 use crate::work::{Task, Work};
 use hardware::Queue;
 
@@ -387,7 +387,7 @@ impl Command {
             None => {}
         }
         let _at_work = (!waits).then(|| AT_WORK.read());
-        let _open = if waits { None } else { strict::open() };
+        let _open = if waits { None } else { sealed::open() };
         // Also behind failed work: a host function or a written word may be what another thread waits for.
         let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|reason| {
             // Library code ends a command it must refuse by unwinding with the reason.

@@ -18,7 +18,7 @@ use crate::error::{Result, entry};
 use crate::log;
 use crate::memory::reach::reaches;
 use crate::memory::registry::{self, Allocation};
-use crate::strict;
+use crate::memory::sealed;
 
 const GREATER_OR_EQUAL: c_uint = hipStreamWaitValueGte;
 const EQUAL: c_uint = hipStreamWaitValueEq;
@@ -118,7 +118,7 @@ fn wait(
         };
         let work = Box::new(move || {
             poll(|| {
-                let _open = strict::open();
+                let _open = sealed::open();
                 reached(word.load() & mask, value, mask)
             });
             Ok(())
