@@ -5,7 +5,8 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `device`, `error`, `api_names` | devices, their attributes; codes and the thread's last error; names of functions by number |
+//! | `device`, `primary_context` | devices, their attributes; what a program keeps on one, and its reset |
+//! | `error`, `api_names` | codes and the thread's last error; names of functions by number |
 //! | `memory` | an address registry, allocation between guard pages, copies and fills |
 //! | `stream`, `event` | a thread for each stream, and points in it |
 //! | `graph` | work as a graph: made by hand, or captured from streams |
@@ -72,6 +73,7 @@ mod log;
 mod lookup;
 mod memory;
 mod module;
+mod primary_context;
 pub mod registered;
 mod rtc;
 mod sanitizer;

@@ -2,7 +2,8 @@
 
 use crate::kernel::occupancy;
 use crate::{
-    api_names, device, error, event, graph, launch, lookup, memory, module, registered, stream,
+    api_names, device, error, event, graph, launch, lookup, memory, module, primary_context,
+    registered, stream,
 };
 
 /// The HIP function table.
@@ -36,11 +37,11 @@ pub const fn hip_api() -> hip_sys::Api {
         hipDeviceGetAttribute: Some(device::device_get_attribute),
         hipGetDevicePropertiesR0000: Some(device::get_device_properties_r0000),
         hipGetDevicePropertiesR0600: Some(device::get_device_properties),
-        hipDeviceSynchronize: Some(device::device_synchronize),
+        hipDeviceSynchronize: Some(stream::device_synchronize),
         hipMemGetInfo: Some(device::mem_get_info),
         hipChooseDeviceR0000: Some(device::choose_device_r0000),
         hipChooseDeviceR0600: Some(device::choose_device),
-        hipDeviceReset: Some(device::device_reset),
+        hipDeviceReset: Some(primary_context::device_reset),
         hipSetDeviceFlags: Some(device::set_device_flags),
         hipGetDeviceFlags: Some(device::get_device_flags),
         hipDeviceGetLimit: Some(device::device_get_limit),
@@ -66,7 +67,7 @@ pub const fn hip_api() -> hip_sys::Api {
         hipCtxGetSharedMemConfig: Some(device::ctx_get_shared_mem_config),
         hipCtxEnablePeerAccess: Some(device::ctx_enable_peer_access),
         hipCtxDisablePeerAccess: Some(device::ctx_disable_peer_access),
-        hipDevicePrimaryCtxGetState: Some(device::device_primary_ctx_get_state),
+        hipDevicePrimaryCtxGetState: Some(primary_context::device_primary_ctx_get_state),
         hipDevicePrimaryCtxRetain: Some(device::device_primary_ctx_retain),
         hipDevicePrimaryCtxRelease: Some(device::device_primary_ctx_release),
         hipDevicePrimaryCtxReset: Some(device::device_primary_ctx_reset),

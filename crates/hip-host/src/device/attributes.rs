@@ -4,11 +4,9 @@ use std::ffi::{c_char, c_int};
 
 use hip_sys::{hipDeviceAttribute_t as Attribute, hipDeviceProp_tR0000, hipDeviceProp_tR0600};
 
-use crate::memory::ROW_ALIGNMENT;
-
 use super::{
-    CAPABILITY, Device, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, PCI_DOMAIN, WARP,
-    architecture,
+    CAPABILITY, Device, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, PCI_DOMAIN,
+    ROW_ALIGNMENT, WARP, architecture,
 };
 
 /// `wall_clock64` counts in kernels as many thousand ticks a second, as on AMD's cards.

@@ -9,8 +9,6 @@ use hip_sys::{
 
 use super::{CAPABILITY, all, by_ordinal, current, set_current};
 use crate::error::{entry, store};
-use crate::graph::capture;
-use crate::stream;
 
 /// Writes `text` and its terminator, cut to `len` bytes.
 ///
@@ -224,13 +222,6 @@ pub(crate) unsafe extern "C" fn get_device_properties_r0000(
         }
         // SAFETY: not null; the C caller promises room for the structure.
         unsafe { store(out, by_ordinal(device)?.old_properties()) }
-    })
-}
-
-pub(crate) unsafe extern "C" fn device_synchronize() -> hipError_t {
-    entry("hipDeviceSynchronize", || {
-        capture::forbid("hipDeviceSynchronize")?;
-        stream::synchronize_device(current()?)
     })
 }
 

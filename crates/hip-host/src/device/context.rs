@@ -4,7 +4,7 @@
 //! too (hipamd/src/hip_context.cpp).
 
 use std::cell::RefCell;
-use std::ffi::{c_int, c_uint};
+use std::ffi::c_uint;
 use std::sync::atomic::Ordering;
 
 use hip_sys::{hipCtx_t, hipDevice_t, hipError_t, hipSharedMemConfig};
@@ -160,26 +160,6 @@ pub(crate) unsafe extern "C" fn ctx_enable_peer_access(
 
 pub(crate) unsafe extern "C" fn ctx_disable_peer_access(peer: hipCtx_t) -> hipError_t {
     entry("hipCtxDisablePeerAccess", || find(peer).map(|_| ()))
-}
-
-pub(crate) unsafe extern "C" fn device_primary_ctx_get_state(
-    ordinal: hipDevice_t,
-    flags: *mut c_uint,
-    active: *mut c_int,
-) -> hipError_t {
-    entry("hipDevicePrimaryCtxGetState", || {
-        let device = device(ordinal, hipError_t::hipErrorInvalidDevice)?;
-        // SAFETY: each pointer is null and skipped, or has room for its value by the C caller's promise.
-        unsafe {
-            if !flags.is_null() {
-                store(flags, 0)?;
-            }
-            if !active.is_null() {
-                store(active, c_int::from(device.is_in_use()))?;
-            }
-        }
-        Ok(())
-    })
 }
 
 pub(crate) unsafe extern "C" fn device_primary_ctx_retain(

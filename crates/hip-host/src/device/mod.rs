@@ -13,15 +13,14 @@ pub(crate) use settings::*;
 
 use std::cell::Cell;
 use std::ffi::c_int;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
 
 use hip_sys::hipError_t;
 use parking_lot::Mutex;
 
 use crate::error::Result;
 use crate::log;
-use crate::stream::Stream;
 
 /// Threads of a block: gfx9's limit.
 pub(crate) const MAX_THREADS_PER_BLOCK: u32 = 1024;
@@ -31,6 +30,9 @@ pub(crate) const WARP: u32 = 64;
 pub(crate) const MAX_SHARED_BYTES: u32 = 64 * 1024;
 pub(crate) const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65536, 65536];
 
+/// Rows begin at multiples of this: what gfx9 wants of an image made from a buffer.
+pub(crate) const ROW_ALIGNMENT: usize = 256;
+
 /// A PCI domain no firmware hands out, so that the model is never taken for a real card.
 pub(crate) const PCI_DOMAIN: u16 = 0x7fff;
 
@@ -39,38 +41,9 @@ pub(crate) struct Device {
     pub(crate) ordinal: usize,
     pub(crate) total_bytes: usize,
     pub(crate) used_bytes: AtomicUsize,
-    pub(crate) streams: Streams,
     peers: Peers,
     settings: Mutex<Settings>,
     contexts: AtomicUsize,
-}
-
-/// The streams of a device, its default stream apart because it is made when first used.
-#[derive(Default)]
-pub(crate) struct Streams {
-    null: OnceLock<Arc<Stream>>,
-    all: Mutex<Vec<Weak<Stream>>>,
-}
-
-impl Streams {
-    pub(crate) fn add(&self, stream: &Arc<Stream>) {
-        let mut all = self.all.lock();
-        all.retain(|stream| stream.strong_count() > 0);
-        all.push(Arc::downgrade(stream));
-    }
-
-    pub(crate) fn null(&self, create: impl FnOnce() -> Arc<Stream>) -> Arc<Stream> {
-        self.null.get_or_init(create).clone()
-    }
-
-    pub(crate) fn existing_null(&self) -> Option<Arc<Stream>> {
-        self.null.get().cloned()
-    }
-
-    /// Every stream that exists or still works, the default stream included.
-    pub(crate) fn living(&self) -> Vec<Arc<Stream>> {
-        self.all.lock().iter().filter_map(Weak::upgrade).collect()
-    }
 }
 
 impl Device {
@@ -79,7 +52,6 @@ impl Device {
             ordinal,
             total_bytes,
             used_bytes: AtomicUsize::new(0),
-            streams: Streams::default(),
             peers: Peers::default(),
             settings: Mutex::default(),
             contexts: AtomicUsize::new(0),

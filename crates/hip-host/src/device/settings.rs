@@ -1,4 +1,4 @@
-//! What a program may set on a device, and its reset.
+//! What a program may set on a device.
 
 use std::ffi::{c_int, c_uint};
 
@@ -10,8 +10,6 @@ use hip_sys::{
 
 use super::{Device, all, current, peer};
 use crate::error::{Result, entry, store};
-use crate::memory;
-use crate::stream;
 
 /// Settings that the model keeps but that change nothing in it: it has no spinning host, and stacks that grow.
 pub(super) struct Settings {
@@ -36,12 +34,16 @@ impl Device {
         self.settings.lock().flags = flags;
     }
 
-    /// Whether the program has done anything with the device.
-    pub(super) fn is_in_use(&self) -> bool {
+    /// Whether the program has contexts on the device or memory of it.
+    pub(crate) fn has_contexts_or_memory(&self) -> bool {
         use std::sync::atomic::Ordering;
-        self.contexts.load(Ordering::Acquire) > 0
-            || self.used_bytes.load(Ordering::Relaxed) > 0
-            || !self.streams.living().is_empty()
+        self.contexts.load(Ordering::Acquire) > 0 || self.used_bytes.load(Ordering::Relaxed) > 0
+    }
+
+    /// Puts back what was set, and the peers, to what they were at the start.
+    pub(crate) fn forget_settings(&self) {
+        peer::forget(self);
+        *self.settings.lock() = Settings::default();
     }
 }
 
@@ -151,18 +153,6 @@ pub(crate) unsafe extern "C" fn device_get_shared_mem_config(
     // SAFETY: as in `get_device_flags`.
     entry("hipDeviceGetSharedMemConfig", || unsafe {
         store(out, hipSharedMemConfig::hipSharedMemBankSizeFourByte)
-    })
-}
-
-pub(crate) unsafe extern "C" fn device_reset() -> hipError_t {
-    entry("hipDeviceReset", || {
-        // Streams, memory, flags and peers of the device go (hipamd/src/hip_device.cpp, `Device::Reset`).
-        let device = current()?;
-        stream::destroy_all(device);
-        memory::free_all(device);
-        peer::forget(device);
-        *device.settings.lock() = Settings::default();
-        Ok(())
     })
 }
 

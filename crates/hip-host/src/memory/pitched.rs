@@ -6,11 +6,9 @@ use hip_sys::{hipDeviceptr_t, hipError_t, hipExtent, hipPitchedPtr};
 
 use super::allocate;
 use super::registry::Kind;
+use crate::device::ROW_ALIGNMENT;
 use crate::error::{Result, entry, store};
 use crate::graph::capture;
-
-/// Rows begin at multiples of this: what gfx9 wants of an image made from a buffer.
-pub(crate) const ROW_ALIGNMENT: usize = 256;
 
 /// Allocates and returns address and pitch; nothing for an empty extent.
 fn allocate_rows(

@@ -6,7 +6,7 @@ use hip_sys::{hipDevice_t, hipError_t, hipEvent_t, hipStream_t};
 
 use super::{
     FLAG_DEFAULT, FLAG_NON_BLOCKING, Kind, LEGACY, PER_THREAD, PRIORITY_HIGH, PRIORITY_LOW,
-    STREAMS, Stream, find, is_null_handle, own,
+    STREAMS, Stream, find, is_null_handle, own, synchronize_device,
 };
 use crate::device;
 use crate::error::{Result, entry, store};
@@ -98,6 +98,13 @@ pub(crate) unsafe extern "C" fn stream_synchronize(stream: hipStream_t) -> hipEr
         } else {
             found.synchronize()
         }
+    })
+}
+
+pub(crate) unsafe extern "C" fn device_synchronize() -> hipError_t {
+    entry("hipDeviceSynchronize", || {
+        capture::forbid("hipDeviceSynchronize")?;
+        synchronize_device(device::current()?)
     })
 }
 

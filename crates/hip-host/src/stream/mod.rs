@@ -7,12 +7,14 @@ mod calls;
 mod hardware;
 mod host;
 mod lanes;
+mod of_device;
 mod per_thread;
 mod value;
 
 pub(crate) use calls::*;
 pub(crate) use host::*;
 pub(crate) use lanes::Lanes;
+pub(crate) use of_device::of;
 pub(crate) use per_thread::own;
 pub(crate) use value::*;
 
@@ -144,15 +146,13 @@ impl Stream {
             queue: Queue::acquire(device.ordinal, priority),
             capture: Mutex::new(None),
         });
-        device.streams.add(&stream);
+        of(device).add(&stream);
         stream
     }
 
     /// The default stream of `device`; each device makes it when first asked.
     pub(crate) fn null(device: &'static Device) -> Arc<Self> {
-        device
-            .streams
-            .null(|| Self::new(device, Kind::Null, FLAG_DEFAULT, 0))
+        of(device).null(|| Self::new(device, Kind::Null, FLAG_DEFAULT, 0))
     }
 
     /// Whether it is a device's default stream, which can never capture.
@@ -197,17 +197,13 @@ impl Stream {
     /// The waits that the legacy null stream's rules add to a command of this stream.
     fn implicit_waits(&self) -> Vec<Mark> {
         match self.kind {
-            Kind::Null => self
-                .device
-                .streams
+            Kind::Null => of(self.device)
                 .living()
                 .iter()
                 .filter(|s| s.kind == Kind::Blocking)
                 .filter_map(Self::pending)
                 .collect(),
-            Kind::Blocking => self
-                .device
-                .streams
+            Kind::Blocking => of(self.device)
                 .existing_null()
                 .iter()
                 .filter_map(Self::pending)
@@ -464,7 +460,7 @@ pub(crate) fn is_valid(stream: hipStream_t) -> bool {
 /// Waits for every stream of `device`, the destroyed ones that still work included.
 pub(crate) fn synchronize_device(device: &'static Device) -> Result {
     let mut result = Ok(());
-    for stream in device.streams.living() {
+    for stream in of(device).living() {
         let outcome = match stream.pending() {
             // Kept by an event, or about to go.
             None if stream.is_destroyed() => Ok(()),
@@ -477,7 +473,7 @@ pub(crate) fn synchronize_device(device: &'static Device) -> Result {
 
 /// As [`synchronize_device`], leaving errors where they are: for calls such as `hipFree` that wait but do not report.
 pub(crate) fn drain_device(device: &'static Device) {
-    for mark in device.streams.living().iter().filter_map(Stream::pending) {
+    for mark in of(device).living().iter().filter_map(Stream::pending) {
         mark.wait();
     }
 }
@@ -485,7 +481,7 @@ pub(crate) fn drain_device(device: &'static Device) {
 /// Destroys the program's streams of `device` after their work is done. Its default streams stay, without their failures.
 pub(crate) fn destroy_all(device: &'static Device) {
     drain_device(device);
-    for stream in device.streams.living() {
+    for stream in of(device).living() {
         // Also that of a destroyed stream which something keeps.
         let _ = stream.take_failure();
         if STREAMS.remove(stream.token).is_some() {

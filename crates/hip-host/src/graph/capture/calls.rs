@@ -143,7 +143,7 @@ pub(crate) unsafe extern "C" fn stream_end_capture_spt(
 fn not_implicit(stream: &Stream) -> Result {
     let captures =
         |stream: &std::sync::Arc<Stream>| stream.is_blocking() && super::is_active(stream);
-    if stream.is_null() && stream.device().streams.living().iter().any(captures) {
+    if stream.is_null() && stream::of(stream.device()).living().iter().any(captures) {
         return Err(hipError_t::hipErrorStreamCaptureImplicit);
     }
     Ok(())
