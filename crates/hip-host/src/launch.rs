@@ -1,13 +1,13 @@
-//! The calls that launch kernels.
+//! The calls that launch kernels, and functions of the program.
 
 use std::ffi::{c_uint, c_void};
 
-use hip_sys::{hipError_t, hipFunction_t, hipStream_t};
+use hip_sys::{hipError_t, hipFunction_t, hipHostFn_t, hipStream_t};
 
 use crate::error::entry;
 use crate::graph::Operation;
 use crate::kernel::Kernel;
-use crate::stream;
+use crate::stream::{self, HostCall, UserData};
 
 #[allow(clippy::too_many_arguments, reason = "the C signature")]
 pub(crate) unsafe extern "C" fn module_launch_kernel(
@@ -57,4 +57,31 @@ pub(crate) unsafe extern "C" fn module_launch_cooperative_kernel(
         let kernel = kernel.into_cooperative()?;
         stream.issue(CALL, Operation::Kernel(kernel)).map(|_| ())
     })
+}
+
+pub(crate) unsafe extern "C" fn launch_host_func(
+    stream: hipStream_t,
+    function: hipHostFn_t,
+    user: *mut c_void,
+) -> hipError_t {
+    entry("hipLaunchHostFunc", || {
+        let found = stream::find(stream)?;
+        let function = function.ok_or(hipError_t::hipErrorInvalidValue)?;
+        let call = HostCall {
+            function,
+            user: UserData(user),
+        };
+        found
+            .issue("hipLaunchHostFunc", Operation::Host(call))
+            .map(|_| ())
+    })
+}
+
+pub(crate) unsafe extern "C" fn launch_host_func_spt(
+    stream: hipStream_t,
+    function: hipHostFn_t,
+    user: *mut c_void,
+) -> hipError_t {
+    // SAFETY: the same contract.
+    unsafe { launch_host_func(stream::own(stream), function, user) }
 }

@@ -2,8 +2,10 @@
 
 mod process;
 mod shared;
+mod wait;
 
 pub(crate) use shared::{ipc_get_event_handle, ipc_open_event_handle};
+pub(crate) use wait::*;
 
 use std::ffi::c_uint;
 use std::sync::{Arc, OnceLock};

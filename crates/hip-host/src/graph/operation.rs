@@ -8,6 +8,7 @@ use hip_sys::{
     hipKernelNodeParams, hipMemcpy3DParms, hipMemcpyKind, hipMemsetParams, hipPitchedPtr,
 };
 
+use super::capture;
 use super::memory::{self, GraphMemory};
 use super::nodes::Graph;
 use super::plan::Plan;
@@ -18,6 +19,7 @@ use crate::kernel::Kernel;
 use crate::memory::copy::{Layout, Transfer, from_3d_params};
 use crate::memory::set::{Filling, Value};
 use crate::stream::{HostCall, Mark, Stream, UserData};
+use crate::work::Task;
 
 /// What a node does. Memory, functions and events are looked up when it is done: a graph keeps none of them alive, and
 /// what is gone by then is an error.
@@ -277,6 +279,34 @@ impl Operation {
         } else {
             Self::Wait(event as usize)
         })
+    }
+}
+
+impl Stream {
+    /// Records `operation` if the stream captures, else queues it.
+    pub(crate) fn issue(
+        self: &Arc<Self>,
+        call: &'static str,
+        operation: Operation,
+    ) -> Result<Option<Mark>> {
+        if capture::record(self, || operation.clone())? {
+            return Ok(None);
+        }
+        operation.submit(call, self, Vec::new()).map(Some)
+    }
+
+    /// As [`issue`](Self::issue), with the work prepared already.
+    pub(crate) fn issue_task(
+        self: &Arc<Self>,
+        call: &'static str,
+        task: Task,
+        operation: impl FnOnce() -> Operation,
+    ) -> Result<Option<Mark>> {
+        if capture::record(self, operation)? {
+            return Ok(None);
+        }
+        let work = Box::new(move || task());
+        self.submit(call, Vec::new(), work).map(Some)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint};
 
-use hip_sys::{hipDevice_t, hipError_t, hipEvent_t, hipStream_t};
+use hip_sys::{hipDevice_t, hipError_t, hipStream_t};
 
 use super::{
     FLAG_DEFAULT, FLAG_NON_BLOCKING, Kind, LEGACY, PER_THREAD, PRIORITY_HIGH, PRIORITY_LOW,
@@ -10,7 +10,6 @@ use super::{
 };
 use crate::device;
 use crate::error::{Result, entry, store};
-use crate::event;
 use crate::graph::capture;
 
 pub(super) fn create(out: *mut hipStream_t, flags: c_uint, priority: c_int) -> Result {
@@ -124,32 +123,6 @@ pub(crate) unsafe extern "C" fn stream_query(stream: hipStream_t) -> hipError_t 
     })
 }
 
-pub(crate) unsafe extern "C" fn stream_wait_event(
-    stream: hipStream_t,
-    event: hipEvent_t,
-    flags: c_uint,
-) -> hipError_t {
-    entry("hipStreamWaitEvent", || {
-        if event.is_null() {
-            return Err(hipError_t::hipErrorInvalidHandle);
-        }
-        let found = find(stream)?;
-        if flags != 0 {
-            return Err(hipError_t::hipErrorInvalidValue);
-        }
-        if capture::join(&found, event)? {
-            return Ok(());
-        }
-        let Some(point) = event::point(event)? else {
-            // An event that was never recorded is complete.
-            return Ok(());
-        };
-        point
-            .hold("hipStreamWaitEvent", &found, Vec::new())
-            .map(|_| ())
-    })
-}
-
 pub(crate) unsafe extern "C" fn stream_get_flags(
     stream: hipStream_t,
     out: *mut c_uint,
@@ -215,7 +188,6 @@ macro_rules! per_thread {
 per_thread! {
     stream_synchronize_spt stream_synchronize();
     stream_query_spt stream_query();
-    stream_wait_event_spt stream_wait_event(event: hipEvent_t, flags: c_uint);
     stream_get_flags_spt stream_get_flags(out: *mut c_uint);
     stream_get_priority_spt stream_get_priority(out: *mut c_int);
 }

@@ -3,11 +3,10 @@
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
-use hip_sys::{hipError_t, hipHostFn_t, hipStream_t, hipStreamCallback_t};
+use hip_sys::{hipError_t, hipStream_t, hipStreamCallback_t};
 
 use super::{find, own};
 use crate::error::{entry, in_callback};
-use crate::graph::Operation;
 use crate::work::Work;
 
 /// The user's data pointer of a host function, on its way to the stream's thread.
@@ -38,24 +37,6 @@ impl HostCall {
     }
 }
 
-pub(crate) unsafe extern "C" fn launch_host_func(
-    stream: hipStream_t,
-    function: hipHostFn_t,
-    user: *mut c_void,
-) -> hipError_t {
-    entry("hipLaunchHostFunc", || {
-        let found = find(stream)?;
-        let function = function.ok_or(hipError_t::hipErrorInvalidValue)?;
-        let call = HostCall {
-            function,
-            user: UserData(user),
-        };
-        found
-            .issue("hipLaunchHostFunc", Operation::Host(call))
-            .map(|_| ())
-    })
-}
-
 pub(crate) unsafe extern "C" fn stream_add_callback(
     stream: hipStream_t,
     callback: hipStreamCallback_t,
@@ -84,15 +65,6 @@ pub(crate) unsafe extern "C" fn stream_add_callback(
             .submit_waiting("hipStreamAddCallback", Vec::new(), work)
             .map(|_| ())
     })
-}
-
-pub(crate) unsafe extern "C" fn launch_host_func_spt(
-    stream: hipStream_t,
-    function: hipHostFn_t,
-    user: *mut c_void,
-) -> hipError_t {
-    // SAFETY: the same contract.
-    unsafe { launch_host_func(own(stream), function, user) }
 }
 
 pub(crate) unsafe extern "C" fn stream_add_callback_spt(

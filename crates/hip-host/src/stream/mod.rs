@@ -30,12 +30,11 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use crate::device::{self, Device};
 use crate::error::Result;
 use crate::faults::{self, Injected};
-use crate::graph::Operation;
 use crate::graph::capture::{self, Captured};
 use crate::handles::{self, Handles};
 use crate::log;
 use crate::memory::sealed;
-use crate::work::{Task, Work};
+use crate::work::Work;
 use hardware::Queue;
 
 static STREAMS: Handles<Stream> = Handles::new();
@@ -220,32 +219,6 @@ impl Stream {
         work: Work,
     ) -> Result<Mark> {
         self.push(call, after, work, false)
-    }
-
-    /// Records `operation` if the stream captures, else queues it.
-    pub(crate) fn issue(
-        self: &Arc<Self>,
-        call: &'static str,
-        operation: Operation,
-    ) -> Result<Option<Mark>> {
-        if capture::record(self, || operation.clone())? {
-            return Ok(None);
-        }
-        operation.submit(call, self, Vec::new()).map(Some)
-    }
-
-    /// As [`issue`](Self::issue), with the work prepared already.
-    pub(crate) fn issue_task(
-        self: &Arc<Self>,
-        call: &'static str,
-        task: Task,
-        operation: impl FnOnce() -> Operation,
-    ) -> Result<Option<Mark>> {
-        if capture::record(self, operation)? {
-            return Ok(None);
-        }
-        let work = Box::new(move || task());
-        self.submit(call, Vec::new(), work).map(Some)
     }
 
     /// As [`submit`](Self::submit), for work that waits for other threads and touches no device memory but words.
