@@ -54,35 +54,49 @@
 //! | `HIP_HOST_SANITIZE` | `address`: kernels report the first byte outside of an allocation; needs the sanitizer preloaded |
 //! | `HIPCL_CACHE_DIR` | where compiled kernels are kept, the user's cache folder if unset |
 
-pub mod absent;
-mod api_names;
-mod blas;
-pub mod coverage;
-mod device;
+// Each group uses only itself and those above it.
+
+// What every module uses.
 mod error;
-mod event;
 pub mod faults;
-pub mod foreign;
 mod frame;
-mod graph;
 mod handles;
-mod hsa;
-mod kernel;
-mod launch;
 mod log;
-mod lookup;
-mod memory;
-mod module;
-mod primary_context;
-pub mod registered;
-mod rtc;
 mod sanitizer;
-mod solver;
-mod stream;
 mod strict;
-mod table;
 mod work;
 mod workers;
+
+// Devices, and kernels on their threads.
+mod device;
+mod kernel;
+
+// Work in order. These four know each other: a stream that captures records a graph, whose nodes copy memory and wait for
+// events.
+mod event;
+mod graph;
+mod memory;
+mod stream;
+
+// The calls about kernels, and about whole devices.
+mod launch;
+mod module;
+mod primary_context;
+mod rtc;
+
+// The other libraries.
+mod blas;
+pub mod foreign;
+mod hsa;
+mod solver;
+
+// The table of HIP, and what is asked of it.
+pub mod absent;
+mod api_names;
+pub mod coverage;
+mod lookup;
+pub mod registered;
+mod table;
 
 pub use blas::rocblas_api;
 pub use solver::rocsolver_api;
