@@ -13,15 +13,6 @@ use crate::error::Result;
 /// The largest knot that a library may have.
 const LARGEST: usize = 6;
 
-/// Libraries with a larger one, and its size now: it must not grow, and a smaller one is to be entered here.
-const LARGER: &[(&str, usize)] = &[
-    ("clmgr", 17),
-    ("hip", 20),
-    ("hip-cuda", 11),
-    ("hip-host", 10),
-    ("rocblas", 24),
-];
-
 /// Modules by name, and those that each needs.
 type Needs = BTreeMap<String, BTreeSet<String>>;
 
@@ -31,18 +22,11 @@ pub fn violations(metadata: &Value) -> Result<Vec<String>> {
     for (package, root) in libraries(metadata) {
         let sources = source::of_library(&root)?;
         let knot = largest(&needs(&sources));
-        let known = LARGER.iter().find(|(name, _)| *name == package);
-        let allowed = known.map_or(LARGEST, |(_, size)| *size);
-        if knot.len() > allowed {
+        if knot.len() > LARGEST {
             problems.push(format!(
-                "{package}: {} modules need each other, and {allowed} may: {}",
+                "{package}: {} modules need each other, and {LARGEST} may: {}",
                 knot.len(),
                 knot.join(", ")
-            ));
-        } else if known.is_some() && knot.len() < allowed {
-            problems.push(format!(
-                "{package}: its largest knot has {} modules now; enter that in xtask/src/tidy/knots.rs",
-                knot.len()
             ));
         }
     }
