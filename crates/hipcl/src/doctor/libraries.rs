@@ -142,7 +142,7 @@ fn lost(subject: Subject, death: &Death, named: Option<&str>, findings: &mut Fin
             .to_owned(),
     };
     findings.advice.push(format!(
-        "{}: {remedy}, and report this to whoever made the one that was loaded",
+        "{}: {remedy}, and report this to the maker of the library that was loaded",
         death.describe(subject)
     ));
 }

@@ -158,7 +158,7 @@ pub(super) fn allocations(out: &mut String, allocations: &[AllocationState]) -> 
             continue;
         }
         let residency = state.residency.as_deref().unwrap_or("unknown");
-        let known_by = state.known_by.as_deref().unwrap_or("nobody");
+        let known_by = state.known_by.as_deref().unwrap_or("no API");
         write!(out, "  ok {call:<31}{residency:<12}{known_by:<24}")?;
         for (api, rate, missing) in [
             ("OpenCL", state.opencl_gb_s, &state.opencl_missing),

@@ -25,7 +25,7 @@ pub(crate) struct Place {
     /// The routes that may be taken if this one fails, best first.
     next: Arc<[Route]>,
     /// Memory of another route with the same bytes, which took over while readers were alive. They
-    /// keep this one: nobody writes while there are readers, so that both stay the same.
+    /// keep this one: nothing writes while there are readers, so that both stay the same.
     successor: OnceLock<Box<Place>>,
     /// Held while a successor is made, so that there is one.
     succession: Mutex<()>,
@@ -70,7 +70,7 @@ impl Place {
     fn holding(&self, route: Route, data: &[u8], next: Arc<[Route]>) -> Result<Self> {
         let _scope = self.core.meter.scope(Category::DataSet);
         let mut memory = backing::allocate(&self.core, route, data.len())?;
-        // Nobody else knows the memory yet.
+        // The memory has no other user yet.
         memory.write(&self.core, data)?;
         let mut new = Self::new(&self.core, memory, self.alignment)?;
         new.next = next;
@@ -368,8 +368,8 @@ impl Place {
         Err(Error::Failed { tried })
     }
 
-    /// As [`failed_over`](Self::failed_over) while readers are alive, and nobody who writes. They keep
-    /// this memory, and who comes from now on gets the other.
+    /// As [`failed_over`](Self::failed_over) while readers are alive, and no writer. They keep
+    /// this memory, and later users get the other.
     pub(crate) fn succeeded(&self, during: &'static str, error: Error) -> Result<&Self> {
         let _one_at_a_time = self.succession.lock();
         if let Some(successor) = self.successor.get() {
@@ -399,7 +399,7 @@ impl Place {
         range: Range<usize>,
     ) -> hip::DeviceSlice<'a, T> {
         let ptr = self.backing.hip_ptr().cast::<T>().wrapping_add(range.start);
-        // SAFETY: as many aligned elements that the device can read are at the address; whoever takes
+        // SAFETY: as many aligned elements that the device can read are at the address; the caller that takes
         // the slice was admitted as a reader on this stream, and the memory is freed only after the
         // stream has been waited for. HIP owns what the backing says it owns.
         unsafe {
@@ -435,7 +435,7 @@ impl Drop for Place {
         match drained {
             Ok(()) => VIEWS.leave(&self.view),
             // Its users may be at work yet, which other views of the bytes have to wait for. The address
-            // comes to nobody else.
+            // reaches no other owner.
             Err(_) => std::mem::forget(Arc::clone(&self.view)),
         }
         for error in self.view.take_errors() {

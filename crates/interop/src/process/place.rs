@@ -17,13 +17,13 @@ pub(super) fn failed(call: &'static str, path: &Path, errno: Errno) -> PeerError
         remedy: match errno {
             Errno::NOENT => "start the process that listens there, or correct the path",
             Errno::CONNREFUSED => {
-                "nobody listens there any more: remove the file, and start the process that does"
+                "no process listens there any more: remove the file, and start the process that does"
             }
             Errno::PROTOTYPE => {
                 "a socket of another kind is there: let the other process use interop::Listener"
             }
             Errno::ADDRINUSE => {
-                "something is there already: remove it if nobody listens there, or take another path"
+                "something is there already: remove it if no process listens there, or take another path"
             }
             Errno::ACCESS | Errno::PERM | Errno::ROFS => {
                 "take a folder that both processes may write"

@@ -98,7 +98,7 @@ fn what_fails_at_a_place_names_it_and_says_what_to_do() {
     names(
         &connect(&place("stream")),
         &place("stream"),
-        "nobody listens there any more",
+        "no process listens there any more",
     );
 
     let taken = Listener::bind(place("stream")).expect_err("the file is there");

@@ -194,7 +194,7 @@ fn of_allocation(allocation: &AllocationState) -> Vec<(String, Item)> {
     let text = match (&allocation.residency, &allocation.reason) {
         (_, Some(reason)) => reason.clone(),
         (Some(residency), None) => format!("lies in {residency}"),
-        (None, None) => "lies nobody knows where".to_owned(),
+        (None, None) => "lies in an unknown place".to_owned(),
     };
     let rank = rank(allocation.works, allocation.died.as_ref());
     let mut items = vec![(name.clone(), state(&text, rank))];

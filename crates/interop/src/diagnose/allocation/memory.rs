@@ -117,12 +117,12 @@ impl Memory {
 
     /// Where the memory lies.
     pub(crate) fn locate(&self, core: &Core) -> Result<Whereabouts> {
-        let nobody = Whereabouts {
+        let unknown = Whereabouts {
             residency: Residency::Unknown,
-            witness: Witness::Nobody,
+            witness: Witness::None,
         };
         let Some(address) = self.address else {
-            return Ok(nobody);
+            return Ok(unknown);
         };
         let address = std::ptr::with_exposed_provenance(address);
         if let Some(found) = core.hsa.as_ref().and_then(|hsa| hsa.locate(address))
@@ -136,14 +136,14 @@ impl Memory {
         }
         // Of memory that OpenCL allocated HIP says "device", whatever it is.
         if !self.allocation.is_hips() {
-            return Ok(nobody);
+            return Ok(unknown);
         }
         let told = core.hip.pointer_info(address)?;
         let residency = match told.map(|told| told.kind) {
             Some(hip::MemoryKind::Device) => Residency::Vram,
             Some(hip::MemoryKind::Host) => Residency::HostPinned,
             Some(hip::MemoryKind::Managed) => Residency::Managed,
-            _ => return Ok(nobody),
+            _ => return Ok(unknown),
         };
         Ok(Whereabouts {
             residency,

@@ -126,7 +126,7 @@ pub enum Witness {
     /// The software device, which repeats what the program registered about OpenCL memory.
     Told,
     /// No API knows.
-    Nobody,
+    None,
 }
 
 impl fmt::Display for Witness {
@@ -135,7 +135,7 @@ impl fmt::Display for Witness {
             Self::Hsa => "hsa_amd_pointer_info",
             Self::Hip => "hipPointerGetAttributes",
             Self::Told => "by definition",
-            Self::Nobody => "nobody",
+            Self::None => "no API",
         })
     }
 }
