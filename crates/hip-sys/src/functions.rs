@@ -9,2232 +9,1115 @@
 #[macro_export]
 macro_rules! for_each_function {
     ($with:ident) => {
-        $with! {
-            fn hipApiName(id: u32) -> *const ::core::ffi::c_char = hipApiName;
-            fn hipArray3DCreate(
-                array: *mut hipArray_t,
-                pAllocateArray: *const HIP_ARRAY3D_DESCRIPTOR,
-            ) -> hipError_t = hipArray3DCreate;
-            fn hipArray3DGetDescriptor(
-                pArrayDescriptor: *mut HIP_ARRAY3D_DESCRIPTOR,
-                array: hipArray_t,
-            ) -> hipError_t = hipArray3DGetDescriptor;
-            fn hipArrayCreate(
-                pHandle: *mut hipArray_t,
-                pAllocateArray: *const HIP_ARRAY_DESCRIPTOR,
-            ) -> hipError_t = hipArrayCreate;
-            fn hipArrayDestroy(array: hipArray_t) -> hipError_t = hipArrayDestroy;
-            fn hipArrayGetDescriptor(
-                pArrayDescriptor: *mut HIP_ARRAY_DESCRIPTOR,
-                array: hipArray_t,
-            ) -> hipError_t = hipArrayGetDescriptor;
-            fn hipArrayGetInfo(
-                desc: *mut hipChannelFormatDesc,
-                extent: *mut hipExtent,
-                flags: *mut ::core::ffi::c_uint,
-                array: hipArray_t,
-            ) -> hipError_t = hipArrayGetInfo;
-            fn hipBindTexture(
-                offset: *mut usize,
-                tex: *const textureReference,
-                devPtr: *const ::core::ffi::c_void,
-                desc: *const hipChannelFormatDesc,
-                size: usize,
-            ) -> hipError_t = hipBindTexture;
-            fn hipBindTexture2D(
-                offset: *mut usize,
-                tex: *const textureReference,
-                devPtr: *const ::core::ffi::c_void,
-                desc: *const hipChannelFormatDesc,
-                width: usize,
-                height: usize,
-                pitch: usize,
-            ) -> hipError_t = hipBindTexture2D;
-            fn hipBindTextureToArray(
-                tex: *const textureReference,
-                array: hipArray_const_t,
-                desc: *const hipChannelFormatDesc,
-            ) -> hipError_t = hipBindTextureToArray;
-            fn hipBindTextureToMipmappedArray(
-                tex: *const textureReference,
-                mipmappedArray: hipMipmappedArray_const_t,
-                desc: *const hipChannelFormatDesc,
-            ) -> hipError_t = hipBindTextureToMipmappedArray;
-            fn hipChooseDeviceR0000(
-                device: *mut ::core::ffi::c_int,
-                prop: *const hipDeviceProp_tR0000,
-            ) -> hipError_t = hipChooseDeviceR0000;
-            fn hipChooseDeviceR0600(
-                device: *mut ::core::ffi::c_int,
-                prop: *const hipDeviceProp_tR0600,
-            ) -> hipError_t = hipChooseDeviceR0600;
-            fn hipConfigureCall(
-                gridDim: dim3,
-                blockDim: dim3,
-                sharedMem: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipConfigureCall;
-            fn hipCreateChannelDesc(
-                x: ::core::ffi::c_int,
-                y: ::core::ffi::c_int,
-                z: ::core::ffi::c_int,
-                w: ::core::ffi::c_int,
-                f: hipChannelFormatKind,
-            ) -> hipChannelFormatDesc = hipCreateChannelDesc;
-            fn hipCreateSurfaceObject(
-                pSurfObject: *mut hipSurfaceObject_t,
-                pResDesc: *const hipResourceDesc,
-            ) -> hipError_t = hipCreateSurfaceObject;
-            fn hipCreateTextureObject(
-                pTexObject: *mut hipTextureObject_t,
-                pResDesc: *const hipResourceDesc,
-                pTexDesc: *const hipTextureDesc,
-                pResViewDesc: *const hipResourceViewDesc,
-            ) -> hipError_t = hipCreateTextureObject;
-            fn hipCtxCreate(
-                ctx: *mut hipCtx_t,
-                flags: ::core::ffi::c_uint,
-                device: hipDevice_t,
-            ) -> hipError_t = hipCtxCreate;
-            fn hipCtxDestroy(ctx: hipCtx_t) -> hipError_t = hipCtxDestroy;
-            fn hipCtxDisablePeerAccess(peerCtx: hipCtx_t) -> hipError_t = hipCtxDisablePeerAccess;
-            fn hipCtxEnablePeerAccess(
-                peerCtx: hipCtx_t,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipCtxEnablePeerAccess;
-            fn hipCtxGetApiVersion(
-                ctx: hipCtx_t,
-                apiVersion: *mut ::core::ffi::c_uint,
-            ) -> hipError_t = hipCtxGetApiVersion;
-            fn hipCtxGetCacheConfig(cacheConfig: *mut hipFuncCache_t) -> hipError_t = hipCtxGetCacheConfig;
-            fn hipCtxGetCurrent(ctx: *mut hipCtx_t) -> hipError_t = hipCtxGetCurrent;
-            fn hipCtxGetDevice(device: *mut hipDevice_t) -> hipError_t = hipCtxGetDevice;
-            fn hipCtxGetFlags(flags: *mut ::core::ffi::c_uint) -> hipError_t = hipCtxGetFlags;
-            fn hipCtxGetSharedMemConfig(pConfig: *mut hipSharedMemConfig) -> hipError_t = hipCtxGetSharedMemConfig;
-            fn hipCtxPopCurrent(ctx: *mut hipCtx_t) -> hipError_t = hipCtxPopCurrent;
-            fn hipCtxPushCurrent(ctx: hipCtx_t) -> hipError_t = hipCtxPushCurrent;
-            fn hipCtxSetCacheConfig(cacheConfig: hipFuncCache_t) -> hipError_t = hipCtxSetCacheConfig;
-            fn hipCtxSetCurrent(ctx: hipCtx_t) -> hipError_t = hipCtxSetCurrent;
-            fn hipCtxSetSharedMemConfig(config: hipSharedMemConfig) -> hipError_t = hipCtxSetSharedMemConfig;
-            fn hipCtxSynchronize() -> hipError_t = hipCtxSynchronize;
-            fn hipDestroyExternalMemory(extMem: hipExternalMemory_t) -> hipError_t = hipDestroyExternalMemory;
-            fn hipDestroyExternalSemaphore(extSem: hipExternalSemaphore_t) -> hipError_t = hipDestroyExternalSemaphore;
-            fn hipDestroySurfaceObject(surfaceObject: hipSurfaceObject_t) -> hipError_t = hipDestroySurfaceObject;
-            fn hipDestroyTextureObject(textureObject: hipTextureObject_t) -> hipError_t = hipDestroyTextureObject;
-            fn hipDeviceCanAccessPeer(
-                canAccessPeer: *mut ::core::ffi::c_int,
-                deviceId: ::core::ffi::c_int,
-                peerDeviceId: ::core::ffi::c_int,
-            ) -> hipError_t = hipDeviceCanAccessPeer;
-            fn hipDeviceComputeCapability(
-                major: *mut ::core::ffi::c_int,
-                minor: *mut ::core::ffi::c_int,
-                device: hipDevice_t,
-            ) -> hipError_t = hipDeviceComputeCapability;
-            fn hipDeviceDisablePeerAccess(peerDeviceId: ::core::ffi::c_int) -> hipError_t = hipDeviceDisablePeerAccess;
-            fn hipDeviceEnablePeerAccess(
-                peerDeviceId: ::core::ffi::c_int,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipDeviceEnablePeerAccess;
-            fn hipDeviceGet(
-                device: *mut hipDevice_t,
-                ordinal: ::core::ffi::c_int,
-            ) -> hipError_t = hipDeviceGet;
-            fn hipDeviceGetAttribute(
-                pi: *mut ::core::ffi::c_int,
-                attr: hipDeviceAttribute_t,
-                deviceId: ::core::ffi::c_int,
-            ) -> hipError_t = hipDeviceGetAttribute;
-            fn hipDeviceGetByPCIBusId(
-                device: *mut ::core::ffi::c_int,
-                pciBusId: *const ::core::ffi::c_char,
-            ) -> hipError_t = hipDeviceGetByPCIBusId;
-            fn hipDeviceGetCacheConfig(cacheConfig: *mut hipFuncCache_t) -> hipError_t = hipDeviceGetCacheConfig;
-            fn hipDeviceGetDefaultMemPool(
-                mem_pool: *mut hipMemPool_t,
-                device: ::core::ffi::c_int,
-            ) -> hipError_t = hipDeviceGetDefaultMemPool;
-            fn hipDeviceGetGraphMemAttribute(
-                device: ::core::ffi::c_int,
-                attr: hipGraphMemAttributeType,
-                value: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipDeviceGetGraphMemAttribute;
-            fn hipDeviceGetLimit(pValue: *mut usize, limit: hipLimit_t) -> hipError_t = hipDeviceGetLimit;
-            fn hipDeviceGetMemPool(
-                mem_pool: *mut hipMemPool_t,
-                device: ::core::ffi::c_int,
-            ) -> hipError_t = hipDeviceGetMemPool;
-            fn hipDeviceGetName(
-                name: *mut ::core::ffi::c_char,
-                len: ::core::ffi::c_int,
-                device: hipDevice_t,
-            ) -> hipError_t = hipDeviceGetName;
-            fn hipDeviceGetP2PAttribute(
-                value: *mut ::core::ffi::c_int,
-                attr: hipDeviceP2PAttr,
-                srcDevice: ::core::ffi::c_int,
-                dstDevice: ::core::ffi::c_int,
-            ) -> hipError_t = hipDeviceGetP2PAttribute;
-            fn hipDeviceGetPCIBusId(
-                pciBusId: *mut ::core::ffi::c_char,
-                len: ::core::ffi::c_int,
-                device: ::core::ffi::c_int,
-            ) -> hipError_t = hipDeviceGetPCIBusId;
-            fn hipDeviceGetSharedMemConfig(pConfig: *mut hipSharedMemConfig) -> hipError_t = hipDeviceGetSharedMemConfig;
-            fn hipDeviceGetStreamPriorityRange(
-                leastPriority: *mut ::core::ffi::c_int,
-                greatestPriority: *mut ::core::ffi::c_int,
-            ) -> hipError_t = hipDeviceGetStreamPriorityRange;
-            fn hipDeviceGetTexture1DLinearMaxWidth(
-                mem_pool: *mut hipMemPool_t,
-                device: ::core::ffi::c_int,
-            ) -> hipError_t = hipDeviceGetTexture1DLinearMaxWidth_until_6;
-            fn hipDeviceGetUuid(uuid: *mut hipUUID, device: hipDevice_t) -> hipError_t = hipDeviceGetUuid;
-            fn hipDeviceGraphMemTrim(device: ::core::ffi::c_int) -> hipError_t = hipDeviceGraphMemTrim;
-            fn hipDevicePrimaryCtxGetState(
-                dev: hipDevice_t,
-                flags: *mut ::core::ffi::c_uint,
-                active: *mut ::core::ffi::c_int,
-            ) -> hipError_t = hipDevicePrimaryCtxGetState;
-            fn hipDevicePrimaryCtxRelease(dev: hipDevice_t) -> hipError_t = hipDevicePrimaryCtxRelease;
-            fn hipDevicePrimaryCtxReset(dev: hipDevice_t) -> hipError_t = hipDevicePrimaryCtxReset;
-            fn hipDevicePrimaryCtxRetain(
-                pctx: *mut hipCtx_t,
-                dev: hipDevice_t,
-            ) -> hipError_t = hipDevicePrimaryCtxRetain;
-            fn hipDevicePrimaryCtxSetFlags(
-                dev: hipDevice_t,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipDevicePrimaryCtxSetFlags;
-            fn hipDeviceReset() -> hipError_t = hipDeviceReset;
-            fn hipDeviceSetCacheConfig(cacheConfig: hipFuncCache_t) -> hipError_t = hipDeviceSetCacheConfig;
-            fn hipDeviceSetGraphMemAttribute(
-                device: ::core::ffi::c_int,
-                attr: hipGraphMemAttributeType,
-                value: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipDeviceSetGraphMemAttribute;
-            fn hipDeviceSetLimit(limit: hipLimit_t, value: usize) -> hipError_t = hipDeviceSetLimit;
-            fn hipDeviceSetMemPool(
-                device: ::core::ffi::c_int,
-                mem_pool: hipMemPool_t,
-            ) -> hipError_t = hipDeviceSetMemPool;
-            fn hipDeviceSetSharedMemConfig(config: hipSharedMemConfig) -> hipError_t = hipDeviceSetSharedMemConfig;
-            fn hipDeviceSynchronize() -> hipError_t = hipDeviceSynchronize;
-            fn hipDeviceTotalMem(bytes: *mut usize, device: hipDevice_t) -> hipError_t = hipDeviceTotalMem;
-            fn hipDriverGetVersion(driverVersion: *mut ::core::ffi::c_int) -> hipError_t = hipDriverGetVersion;
-            fn hipDrvGetErrorName(
-                hipError: hipError_t,
-                errorString: *mut *const ::core::ffi::c_char,
-            ) -> hipError_t = hipDrvGetErrorName;
-            fn hipDrvGetErrorString(
-                hipError: hipError_t,
-                errorString: *mut *const ::core::ffi::c_char,
-            ) -> hipError_t = hipDrvGetErrorString;
-            fn hipDrvGraphAddMemFreeNode(
-                phGraphNode: *mut hipGraphNode_t,
-                hGraph: hipGraph_t,
-                dependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                dptr: hipDeviceptr_t,
-            ) -> hipError_t = hipDrvGraphAddMemFreeNode;
-            fn hipDrvGraphAddMemcpyNode(
-                phGraphNode: *mut hipGraphNode_t,
-                hGraph: hipGraph_t,
-                dependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                copyParams: *const HIP_MEMCPY3D,
-                ctx: hipCtx_t,
-            ) -> hipError_t = hipDrvGraphAddMemcpyNode;
-            fn hipDrvGraphAddMemsetNode(
-                phGraphNode: *mut hipGraphNode_t,
-                hGraph: hipGraph_t,
-                dependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                memsetParams: *const HIP_MEMSET_NODE_PARAMS,
-                ctx: hipCtx_t,
-            ) -> hipError_t = hipDrvGraphAddMemsetNode_until_6;
-            fn hipDrvGraphExecMemcpyNodeSetParams(
-                hGraphExec: hipGraphExec_t,
-                hNode: hipGraphNode_t,
-                copyParams: *const HIP_MEMCPY3D,
-                ctx: hipCtx_t,
-            ) -> hipError_t = hipDrvGraphExecMemcpyNodeSetParams;
-            fn hipDrvGraphExecMemsetNodeSetParams(
-                hGraphExec: hipGraphExec_t,
-                hNode: hipGraphNode_t,
-                memsetParams: *const HIP_MEMSET_NODE_PARAMS,
-                ctx: hipCtx_t,
-            ) -> hipError_t = hipDrvGraphExecMemsetNodeSetParams_until_6;
-            fn hipDrvGraphMemcpyNodeGetParams(
-                hNode: hipGraphNode_t,
-                nodeParams: *mut HIP_MEMCPY3D,
-            ) -> hipError_t = hipDrvGraphMemcpyNodeGetParams;
-            fn hipDrvGraphMemcpyNodeSetParams(
-                hNode: hipGraphNode_t,
-                nodeParams: *const HIP_MEMCPY3D,
-            ) -> hipError_t = hipDrvGraphMemcpyNodeSetParams;
-            fn hipDrvMemcpy2DUnaligned(pCopy: *const hip_Memcpy2D) -> hipError_t = hipDrvMemcpy2DUnaligned;
-            fn hipDrvMemcpy3D(pCopy: *const HIP_MEMCPY3D) -> hipError_t = hipDrvMemcpy3D;
-            fn hipDrvMemcpy3DAsync(
-                pCopy: *const HIP_MEMCPY3D,
-                stream: hipStream_t,
-            ) -> hipError_t = hipDrvMemcpy3DAsync;
-            fn hipDrvPointerGetAttributes(
-                numAttributes: ::core::ffi::c_uint,
-                attributes: *mut hipPointer_attribute,
-                data: *mut *mut ::core::ffi::c_void,
-                ptr: hipDeviceptr_t,
-            ) -> hipError_t = hipDrvPointerGetAttributes;
-            fn hipEventCreate(event: *mut hipEvent_t) -> hipError_t = hipEventCreate;
-            fn hipEventCreateWithFlags(
-                event: *mut hipEvent_t,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipEventCreateWithFlags;
-            fn hipEventDestroy(event: hipEvent_t) -> hipError_t = hipEventDestroy;
-            fn hipEventElapsedTime(
-                ms: *mut f32,
-                start: hipEvent_t,
-                stop: hipEvent_t,
-            ) -> hipError_t = hipEventElapsedTime;
-            fn hipEventQuery(event: hipEvent_t) -> hipError_t = hipEventQuery;
-            fn hipEventRecord(event: hipEvent_t, stream: hipStream_t) -> hipError_t = hipEventRecord;
-            fn hipEventRecordWithFlags(
-                event: hipEvent_t,
-                stream: hipStream_t,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipEventRecordWithFlags;
-            fn hipEventRecord_spt(event: hipEvent_t, stream: hipStream_t) -> hipError_t = hipEventRecord_spt;
-            fn hipEventSynchronize(event: hipEvent_t) -> hipError_t = hipEventSynchronize;
-            fn hipExtGetLastError() -> hipError_t = hipExtGetLastError;
-            fn hipExtGetLinkTypeAndHopCount(
-                device1: ::core::ffi::c_int,
-                device2: ::core::ffi::c_int,
-                linktype: *mut u32,
-                hopcount: *mut u32,
-            ) -> hipError_t = hipExtGetLinkTypeAndHopCount;
-            fn hipExtLaunchKernel(
-                function_address: *const ::core::ffi::c_void,
-                numBlocks: dim3,
-                dimBlocks: dim3,
-                args: *mut *mut ::core::ffi::c_void,
-                sharedMemBytes: usize,
-                stream: hipStream_t,
-                startEvent: hipEvent_t,
-                stopEvent: hipEvent_t,
-                flags: ::core::ffi::c_int,
-            ) -> hipError_t = hipExtLaunchKernel;
-            fn hipExtLaunchMultiKernelMultiDevice(
-                launchParamsList: *mut hipLaunchParams,
-                numDevices: ::core::ffi::c_int,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipExtLaunchMultiKernelMultiDevice;
-            fn hipExtMallocWithFlags(
-                ptr: *mut *mut ::core::ffi::c_void,
-                sizeBytes: usize,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipExtMallocWithFlags;
-            fn hipExtModuleLaunchKernel(
-                f: hipFunction_t,
-                globalWorkSizeX: u32,
-                globalWorkSizeY: u32,
-                globalWorkSizeZ: u32,
-                localWorkSizeX: u32,
-                localWorkSizeY: u32,
-                localWorkSizeZ: u32,
-                sharedMemBytes: usize,
-                hStream: hipStream_t,
-                kernelParams: *mut *mut ::core::ffi::c_void,
-                extra: *mut *mut ::core::ffi::c_void,
-                startEvent: hipEvent_t,
-                stopEvent: hipEvent_t,
-                flags: u32,
-            ) -> hipError_t = hipExtModuleLaunchKernel;
-            fn hipExtStreamCreateWithCUMask(
-                stream: *mut hipStream_t,
-                cuMaskSize: u32,
-                cuMask: *const u32,
-            ) -> hipError_t = hipExtStreamCreateWithCUMask;
-            fn hipExtStreamGetCUMask(
-                stream: hipStream_t,
-                cuMaskSize: u32,
-                cuMask: *mut u32,
-            ) -> hipError_t = hipExtStreamGetCUMask;
-            fn hipExternalMemoryGetMappedBuffer(
-                devPtr: *mut *mut ::core::ffi::c_void,
-                extMem: hipExternalMemory_t,
-                bufferDesc: *const hipExternalMemoryBufferDesc,
-            ) -> hipError_t = hipExternalMemoryGetMappedBuffer;
-            fn hipExternalMemoryGetMappedMipmappedArray(
-                mipmap: *mut hipMipmappedArray_t,
-                extMem: hipExternalMemory_t,
-                mipmapDesc: *const hipExternalMemoryMipmappedArrayDesc,
-            ) -> hipError_t = hipExternalMemoryGetMappedMipmappedArray;
-            fn hipFree(ptr: *mut ::core::ffi::c_void) -> hipError_t = hipFree;
-            fn hipFreeArray(array: hipArray_t) -> hipError_t = hipFreeArray;
-            fn hipFreeAsync(
-                dev_ptr: *mut ::core::ffi::c_void,
-                stream: hipStream_t,
-            ) -> hipError_t = hipFreeAsync;
-            fn hipFreeHost(ptr: *mut ::core::ffi::c_void) -> hipError_t = hipFreeHost;
-            fn hipFreeMipmappedArray(mipmappedArray: hipMipmappedArray_t) -> hipError_t = hipFreeMipmappedArray;
-            fn hipFuncGetAttribute(
-                value: *mut ::core::ffi::c_int,
-                attrib: hipFunction_attribute,
-                hfunc: hipFunction_t,
-            ) -> hipError_t = hipFuncGetAttribute;
-            fn hipFuncGetAttributes(
-                attr: *mut hipFuncAttributes,
-                func: *const ::core::ffi::c_void,
-            ) -> hipError_t = hipFuncGetAttributes;
-            fn hipFuncSetAttribute(
-                func: *const ::core::ffi::c_void,
-                attr: hipFuncAttribute,
-                value: ::core::ffi::c_int,
-            ) -> hipError_t = hipFuncSetAttribute;
-            fn hipFuncSetCacheConfig(
-                func: *const ::core::ffi::c_void,
-                config: hipFuncCache_t,
-            ) -> hipError_t = hipFuncSetCacheConfig;
-            fn hipFuncSetSharedMemConfig(
-                func: *const ::core::ffi::c_void,
-                config: hipSharedMemConfig,
-            ) -> hipError_t = hipFuncSetSharedMemConfig;
-            fn hipGetChannelDesc(
-                desc: *mut hipChannelFormatDesc,
-                array: hipArray_const_t,
-            ) -> hipError_t = hipGetChannelDesc;
-            fn hipGetDevice(deviceId: *mut ::core::ffi::c_int) -> hipError_t = hipGetDevice;
-            fn hipGetDeviceCount(count: *mut ::core::ffi::c_int) -> hipError_t = hipGetDeviceCount;
-            fn hipGetDeviceFlags(flags: *mut ::core::ffi::c_uint) -> hipError_t = hipGetDeviceFlags;
-            fn hipGetDevicePropertiesR0000(
-                prop: *mut hipDeviceProp_tR0000,
-                device: ::core::ffi::c_int,
-            ) -> hipError_t = hipGetDevicePropertiesR0000;
-            fn hipGetDevicePropertiesR0600(
-                prop: *mut hipDeviceProp_tR0600,
-                deviceId: ::core::ffi::c_int,
-            ) -> hipError_t = hipGetDevicePropertiesR0600;
-            fn hipGetErrorName(hip_error: hipError_t) -> *const ::core::ffi::c_char = hipGetErrorName;
-            fn hipGetErrorString(hipError: hipError_t) -> *const ::core::ffi::c_char = hipGetErrorString;
-            fn hipGetFuncBySymbol(
-                functionPtr: *mut hipFunction_t,
-                symbolPtr: *const ::core::ffi::c_void,
-            ) -> hipError_t = hipGetFuncBySymbol;
-            fn hipGetLastError() -> hipError_t = hipGetLastError;
-            fn hipGetMipmappedArrayLevel(
-                levelArray: *mut hipArray_t,
-                mipmappedArray: hipMipmappedArray_const_t,
-                level: ::core::ffi::c_uint,
-            ) -> hipError_t = hipGetMipmappedArrayLevel;
-            fn hipGetProcAddress(
-                symbol: *const ::core::ffi::c_char,
-                pfn: *mut *mut ::core::ffi::c_void,
-                hipVersion: ::core::ffi::c_int,
-                flags: u64,
-                symbolStatus: *mut hipDriverProcAddressQueryResult,
-            ) -> hipError_t = hipGetProcAddress;
-            fn hipGetStreamDeviceId(stream: hipStream_t) -> ::core::ffi::c_int = hipGetStreamDeviceId;
-            fn hipGetSymbolAddress(
-                devPtr: *mut *mut ::core::ffi::c_void,
-                symbol: *const ::core::ffi::c_void,
-            ) -> hipError_t = hipGetSymbolAddress;
-            fn hipGetSymbolSize(
-                size: *mut usize,
-                symbol: *const ::core::ffi::c_void,
-            ) -> hipError_t = hipGetSymbolSize;
-            fn hipGetTextureAlignmentOffset(
-                offset: *mut usize,
-                texref: *const textureReference,
-            ) -> hipError_t = hipGetTextureAlignmentOffset;
-            fn hipGetTextureObjectResourceDesc(
-                pResDesc: *mut hipResourceDesc,
-                textureObject: hipTextureObject_t,
-            ) -> hipError_t = hipGetTextureObjectResourceDesc;
-            fn hipGetTextureObjectResourceViewDesc(
-                pResViewDesc: *mut hipResourceViewDesc,
-                textureObject: hipTextureObject_t,
-            ) -> hipError_t = hipGetTextureObjectResourceViewDesc;
-            fn hipGetTextureObjectTextureDesc(
-                pTexDesc: *mut hipTextureDesc,
-                textureObject: hipTextureObject_t,
-            ) -> hipError_t = hipGetTextureObjectTextureDesc;
-            fn hipGetTextureReference(
-                texref: *mut *const textureReference,
-                symbol: *const ::core::ffi::c_void,
-            ) -> hipError_t = hipGetTextureReference;
-            fn hipGraphAddBatchMemOpNode(
-                phGraphNode: *mut hipGraphNode_t,
-                hGraph: hipGraph_t,
-                dependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                nodeParams: *const hipBatchMemOpNodeParams,
-            ) -> hipError_t = hipGraphAddBatchMemOpNode;
-            fn hipGraphAddChildGraphNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                childGraph: hipGraph_t,
-            ) -> hipError_t = hipGraphAddChildGraphNode;
-            fn hipGraphAddDependencies(
-                graph: hipGraph_t,
-                from: *const hipGraphNode_t,
-                to: *const hipGraphNode_t,
-                numDependencies: usize,
-            ) -> hipError_t = hipGraphAddDependencies;
-            fn hipGraphAddEmptyNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-            ) -> hipError_t = hipGraphAddEmptyNode;
-            fn hipGraphAddEventRecordNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                event: hipEvent_t,
-            ) -> hipError_t = hipGraphAddEventRecordNode;
-            fn hipGraphAddEventWaitNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                event: hipEvent_t,
-            ) -> hipError_t = hipGraphAddEventWaitNode;
-            fn hipGraphAddExternalSemaphoresSignalNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                nodeParams: *const hipExternalSemaphoreSignalNodeParams,
-            ) -> hipError_t = hipGraphAddExternalSemaphoresSignalNode;
-            fn hipGraphAddExternalSemaphoresWaitNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                nodeParams: *const hipExternalSemaphoreWaitNodeParams,
-            ) -> hipError_t = hipGraphAddExternalSemaphoresWaitNode;
-            fn hipGraphAddHostNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                pNodeParams: *const hipHostNodeParams,
-            ) -> hipError_t = hipGraphAddHostNode;
-            fn hipGraphAddKernelNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                pNodeParams: *const hipKernelNodeParams,
-            ) -> hipError_t = hipGraphAddKernelNode;
-            fn hipGraphAddMemAllocNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                pNodeParams: *mut hipMemAllocNodeParams,
-            ) -> hipError_t = hipGraphAddMemAllocNode;
-            fn hipGraphAddMemFreeNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                dev_ptr: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipGraphAddMemFreeNode;
-            fn hipGraphAddMemcpyNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                pCopyParams: *const hipMemcpy3DParms,
-            ) -> hipError_t = hipGraphAddMemcpyNode;
-            fn hipGraphAddMemcpyNode1D(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                dst: *mut ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                count: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipGraphAddMemcpyNode1D;
-            fn hipGraphAddMemcpyNodeFromSymbol(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                dst: *mut ::core::ffi::c_void,
-                symbol: *const ::core::ffi::c_void,
-                count: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipGraphAddMemcpyNodeFromSymbol;
-            fn hipGraphAddMemcpyNodeToSymbol(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                symbol: *const ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                count: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipGraphAddMemcpyNodeToSymbol;
-            fn hipGraphAddMemsetNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                pMemsetParams: *const hipMemsetParams,
-            ) -> hipError_t = hipGraphAddMemsetNode;
-            fn hipGraphAddNode(
-                pGraphNode: *mut hipGraphNode_t,
-                graph: hipGraph_t,
-                pDependencies: *const hipGraphNode_t,
-                numDependencies: usize,
-                nodeParams: *mut hipGraphNodeParams,
-            ) -> hipError_t = hipGraphAddNode;
-            fn hipGraphBatchMemOpNodeGetParams(
-                hNode: hipGraphNode_t,
-                nodeParams_out: *mut hipBatchMemOpNodeParams,
-            ) -> hipError_t = hipGraphBatchMemOpNodeGetParams;
-            fn hipGraphBatchMemOpNodeSetParams(
-                hNode: hipGraphNode_t,
-                nodeParams: *mut hipBatchMemOpNodeParams,
-            ) -> hipError_t = hipGraphBatchMemOpNodeSetParams;
-            fn hipGraphChildGraphNodeGetGraph(
-                node: hipGraphNode_t,
-                pGraph: *mut hipGraph_t,
-            ) -> hipError_t = hipGraphChildGraphNodeGetGraph;
-            fn hipGraphClone(
-                pGraphClone: *mut hipGraph_t,
-                originalGraph: hipGraph_t,
-            ) -> hipError_t = hipGraphClone;
-            fn hipGraphCreate(
-                pGraph: *mut hipGraph_t,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipGraphCreate;
-            fn hipGraphDebugDotPrint(
-                graph: hipGraph_t,
-                path: *const ::core::ffi::c_char,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipGraphDebugDotPrint;
-            fn hipGraphDestroy(graph: hipGraph_t) -> hipError_t = hipGraphDestroy;
-            fn hipGraphDestroyNode(node: hipGraphNode_t) -> hipError_t = hipGraphDestroyNode;
-            fn hipGraphEventRecordNodeGetEvent(
-                node: hipGraphNode_t,
-                event_out: *mut hipEvent_t,
-            ) -> hipError_t = hipGraphEventRecordNodeGetEvent;
-            fn hipGraphEventRecordNodeSetEvent(
-                node: hipGraphNode_t,
-                event: hipEvent_t,
-            ) -> hipError_t = hipGraphEventRecordNodeSetEvent;
-            fn hipGraphEventWaitNodeGetEvent(
-                node: hipGraphNode_t,
-                event_out: *mut hipEvent_t,
-            ) -> hipError_t = hipGraphEventWaitNodeGetEvent;
-            fn hipGraphEventWaitNodeSetEvent(
-                node: hipGraphNode_t,
-                event: hipEvent_t,
-            ) -> hipError_t = hipGraphEventWaitNodeSetEvent;
-            fn hipGraphExecBatchMemOpNodeSetParams(
-                hGraphExec: hipGraphExec_t,
-                hNode: hipGraphNode_t,
-                nodeParams: *const hipBatchMemOpNodeParams,
-            ) -> hipError_t = hipGraphExecBatchMemOpNodeSetParams;
-            fn hipGraphExecChildGraphNodeSetParams(
-                hGraphExec: hipGraphExec_t,
-                node: hipGraphNode_t,
-                childGraph: hipGraph_t,
-            ) -> hipError_t = hipGraphExecChildGraphNodeSetParams;
-            fn hipGraphExecDestroy(graphExec: hipGraphExec_t) -> hipError_t = hipGraphExecDestroy;
-            fn hipGraphExecEventRecordNodeSetEvent(
-                hGraphExec: hipGraphExec_t,
-                hNode: hipGraphNode_t,
-                event: hipEvent_t,
-            ) -> hipError_t = hipGraphExecEventRecordNodeSetEvent;
-            fn hipGraphExecEventWaitNodeSetEvent(
-                hGraphExec: hipGraphExec_t,
-                hNode: hipGraphNode_t,
-                event: hipEvent_t,
-            ) -> hipError_t = hipGraphExecEventWaitNodeSetEvent;
-            fn hipGraphExecExternalSemaphoresSignalNodeSetParams(
-                hGraphExec: hipGraphExec_t,
-                hNode: hipGraphNode_t,
-                nodeParams: *const hipExternalSemaphoreSignalNodeParams,
-            ) -> hipError_t = hipGraphExecExternalSemaphoresSignalNodeSetParams;
-            fn hipGraphExecExternalSemaphoresWaitNodeSetParams(
-                hGraphExec: hipGraphExec_t,
-                hNode: hipGraphNode_t,
-                nodeParams: *const hipExternalSemaphoreWaitNodeParams,
-            ) -> hipError_t = hipGraphExecExternalSemaphoresWaitNodeSetParams;
-            fn hipGraphExecGetFlags(
-                graphExec: hipGraphExec_t,
-                flags: *mut ::core::ffi::c_ulonglong,
-            ) -> hipError_t = hipGraphExecGetFlags;
-            fn hipGraphExecHostNodeSetParams(
-                hGraphExec: hipGraphExec_t,
-                node: hipGraphNode_t,
-                pNodeParams: *const hipHostNodeParams,
-            ) -> hipError_t = hipGraphExecHostNodeSetParams;
-            fn hipGraphExecKernelNodeSetParams(
-                hGraphExec: hipGraphExec_t,
-                node: hipGraphNode_t,
-                pNodeParams: *const hipKernelNodeParams,
-            ) -> hipError_t = hipGraphExecKernelNodeSetParams;
-            fn hipGraphExecMemcpyNodeSetParams(
-                hGraphExec: hipGraphExec_t,
-                node: hipGraphNode_t,
-                pNodeParams: *mut hipMemcpy3DParms,
-            ) -> hipError_t = hipGraphExecMemcpyNodeSetParams;
-            fn hipGraphExecMemcpyNodeSetParams1D(
-                hGraphExec: hipGraphExec_t,
-                node: hipGraphNode_t,
-                dst: *mut ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                count: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipGraphExecMemcpyNodeSetParams1D;
-            fn hipGraphExecMemcpyNodeSetParamsFromSymbol(
-                hGraphExec: hipGraphExec_t,
-                node: hipGraphNode_t,
-                dst: *mut ::core::ffi::c_void,
-                symbol: *const ::core::ffi::c_void,
-                count: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipGraphExecMemcpyNodeSetParamsFromSymbol;
-            fn hipGraphExecMemcpyNodeSetParamsToSymbol(
-                hGraphExec: hipGraphExec_t,
-                node: hipGraphNode_t,
-                symbol: *const ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                count: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipGraphExecMemcpyNodeSetParamsToSymbol;
-            fn hipGraphExecMemsetNodeSetParams(
-                hGraphExec: hipGraphExec_t,
-                node: hipGraphNode_t,
-                pNodeParams: *const hipMemsetParams,
-            ) -> hipError_t = hipGraphExecMemsetNodeSetParams;
-            fn hipGraphExecNodeSetParams(
-                graphExec: hipGraphExec_t,
-                node: hipGraphNode_t,
-                nodeParams: *mut hipGraphNodeParams,
-            ) -> hipError_t = hipGraphExecNodeSetParams;
-            fn hipGraphExecUpdate(
-                hGraphExec: hipGraphExec_t,
-                hGraph: hipGraph_t,
-                hErrorNode_out: *mut hipGraphNode_t,
-                updateResult_out: *mut hipGraphExecUpdateResult,
-            ) -> hipError_t = hipGraphExecUpdate;
-            fn hipGraphExternalSemaphoresSignalNodeGetParams(
-                hNode: hipGraphNode_t,
-                params_out: *mut hipExternalSemaphoreSignalNodeParams,
-            ) -> hipError_t = hipGraphExternalSemaphoresSignalNodeGetParams;
-            fn hipGraphExternalSemaphoresSignalNodeSetParams(
-                hNode: hipGraphNode_t,
-                nodeParams: *const hipExternalSemaphoreSignalNodeParams,
-            ) -> hipError_t = hipGraphExternalSemaphoresSignalNodeSetParams;
-            fn hipGraphExternalSemaphoresWaitNodeGetParams(
-                hNode: hipGraphNode_t,
-                params_out: *mut hipExternalSemaphoreWaitNodeParams,
-            ) -> hipError_t = hipGraphExternalSemaphoresWaitNodeGetParams;
-            fn hipGraphExternalSemaphoresWaitNodeSetParams(
-                hNode: hipGraphNode_t,
-                nodeParams: *const hipExternalSemaphoreWaitNodeParams,
-            ) -> hipError_t = hipGraphExternalSemaphoresWaitNodeSetParams;
-            fn hipGraphGetEdges(
-                graph: hipGraph_t,
-                from: *mut hipGraphNode_t,
-                to: *mut hipGraphNode_t,
-                numEdges: *mut usize,
-            ) -> hipError_t = hipGraphGetEdges;
-            fn hipGraphGetNodes(
-                graph: hipGraph_t,
-                nodes: *mut hipGraphNode_t,
-                numNodes: *mut usize,
-            ) -> hipError_t = hipGraphGetNodes;
-            fn hipGraphGetRootNodes(
-                graph: hipGraph_t,
-                pRootNodes: *mut hipGraphNode_t,
-                pNumRootNodes: *mut usize,
-            ) -> hipError_t = hipGraphGetRootNodes;
-            fn hipGraphHostNodeGetParams(
-                node: hipGraphNode_t,
-                pNodeParams: *mut hipHostNodeParams,
-            ) -> hipError_t = hipGraphHostNodeGetParams;
-            fn hipGraphHostNodeSetParams(
-                node: hipGraphNode_t,
-                pNodeParams: *const hipHostNodeParams,
-            ) -> hipError_t = hipGraphHostNodeSetParams;
-            fn hipGraphInstantiate(
-                pGraphExec: *mut hipGraphExec_t,
-                graph: hipGraph_t,
-                pErrorNode: *mut hipGraphNode_t,
-                pLogBuffer: *mut ::core::ffi::c_char,
-                bufferSize: usize,
-            ) -> hipError_t = hipGraphInstantiate;
-            fn hipGraphInstantiateWithFlags(
-                pGraphExec: *mut hipGraphExec_t,
-                graph: hipGraph_t,
-                flags: ::core::ffi::c_ulonglong,
-            ) -> hipError_t = hipGraphInstantiateWithFlags;
-            fn hipGraphInstantiateWithParams(
-                pGraphExec: *mut hipGraphExec_t,
-                graph: hipGraph_t,
-                instantiateParams: *mut hipGraphInstantiateParams,
-            ) -> hipError_t = hipGraphInstantiateWithParams;
-            fn hipGraphKernelNodeCopyAttributes(
-                hSrc: hipGraphNode_t,
-                hDst: hipGraphNode_t,
-            ) -> hipError_t = hipGraphKernelNodeCopyAttributes;
-            fn hipGraphKernelNodeGetAttribute(
-                hNode: hipGraphNode_t,
-                attr: hipLaunchAttributeID,
-                value: *mut hipLaunchAttributeValue_until_6,
-            ) -> hipError_t = hipGraphKernelNodeGetAttribute_until_6;
-            fn hipGraphKernelNodeGetParams(
-                node: hipGraphNode_t,
-                pNodeParams: *mut hipKernelNodeParams,
-            ) -> hipError_t = hipGraphKernelNodeGetParams;
-            fn hipGraphKernelNodeSetAttribute(
-                hNode: hipGraphNode_t,
-                attr: hipLaunchAttributeID,
-                value: *const hipLaunchAttributeValue_until_6,
-            ) -> hipError_t = hipGraphKernelNodeSetAttribute_until_6;
-            fn hipGraphKernelNodeSetParams(
-                node: hipGraphNode_t,
-                pNodeParams: *const hipKernelNodeParams,
-            ) -> hipError_t = hipGraphKernelNodeSetParams;
-            fn hipGraphLaunch(graphExec: hipGraphExec_t, stream: hipStream_t) -> hipError_t = hipGraphLaunch;
-            fn hipGraphLaunch_spt(
-                graphExec: hipGraphExec_t,
-                stream: hipStream_t,
-            ) -> hipError_t = hipGraphLaunch_spt;
-            fn hipGraphMemAllocNodeGetParams(
-                node: hipGraphNode_t,
-                pNodeParams: *mut hipMemAllocNodeParams,
-            ) -> hipError_t = hipGraphMemAllocNodeGetParams;
-            fn hipGraphMemFreeNodeGetParams(
-                node: hipGraphNode_t,
-                dev_ptr: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipGraphMemFreeNodeGetParams;
-            fn hipGraphMemcpyNodeGetParams(
-                node: hipGraphNode_t,
-                pNodeParams: *mut hipMemcpy3DParms,
-            ) -> hipError_t = hipGraphMemcpyNodeGetParams;
-            fn hipGraphMemcpyNodeSetParams(
-                node: hipGraphNode_t,
-                pNodeParams: *const hipMemcpy3DParms,
-            ) -> hipError_t = hipGraphMemcpyNodeSetParams;
-            fn hipGraphMemcpyNodeSetParams1D(
-                node: hipGraphNode_t,
-                dst: *mut ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                count: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipGraphMemcpyNodeSetParams1D;
-            fn hipGraphMemcpyNodeSetParamsFromSymbol(
-                node: hipGraphNode_t,
-                dst: *mut ::core::ffi::c_void,
-                symbol: *const ::core::ffi::c_void,
-                count: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipGraphMemcpyNodeSetParamsFromSymbol;
-            fn hipGraphMemcpyNodeSetParamsToSymbol(
-                node: hipGraphNode_t,
-                symbol: *const ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                count: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipGraphMemcpyNodeSetParamsToSymbol;
-            fn hipGraphMemsetNodeGetParams(
-                node: hipGraphNode_t,
-                pNodeParams: *mut hipMemsetParams,
-            ) -> hipError_t = hipGraphMemsetNodeGetParams;
-            fn hipGraphMemsetNodeSetParams(
-                node: hipGraphNode_t,
-                pNodeParams: *const hipMemsetParams,
-            ) -> hipError_t = hipGraphMemsetNodeSetParams;
-            fn hipGraphNodeFindInClone(
-                pNode: *mut hipGraphNode_t,
-                originalNode: hipGraphNode_t,
-                clonedGraph: hipGraph_t,
-            ) -> hipError_t = hipGraphNodeFindInClone;
-            fn hipGraphNodeGetDependencies(
-                node: hipGraphNode_t,
-                pDependencies: *mut hipGraphNode_t,
-                pNumDependencies: *mut usize,
-            ) -> hipError_t = hipGraphNodeGetDependencies;
-            fn hipGraphNodeGetDependentNodes(
-                node: hipGraphNode_t,
-                pDependentNodes: *mut hipGraphNode_t,
-                pNumDependentNodes: *mut usize,
-            ) -> hipError_t = hipGraphNodeGetDependentNodes;
-            fn hipGraphNodeGetEnabled(
-                hGraphExec: hipGraphExec_t,
-                hNode: hipGraphNode_t,
-                isEnabled: *mut ::core::ffi::c_uint,
-            ) -> hipError_t = hipGraphNodeGetEnabled;
-            fn hipGraphNodeGetType(
-                node: hipGraphNode_t,
-                pType: *mut hipGraphNodeType,
-            ) -> hipError_t = hipGraphNodeGetType;
-            fn hipGraphNodeSetEnabled(
-                hGraphExec: hipGraphExec_t,
-                hNode: hipGraphNode_t,
-                isEnabled: ::core::ffi::c_uint,
-            ) -> hipError_t = hipGraphNodeSetEnabled;
-            fn hipGraphNodeSetParams(
-                node: hipGraphNode_t,
-                nodeParams: *mut hipGraphNodeParams,
-            ) -> hipError_t = hipGraphNodeSetParams;
-            fn hipGraphReleaseUserObject(
-                graph: hipGraph_t,
-                object: hipUserObject_t,
-                count: ::core::ffi::c_uint,
-            ) -> hipError_t = hipGraphReleaseUserObject;
-            fn hipGraphRemoveDependencies(
-                graph: hipGraph_t,
-                from: *const hipGraphNode_t,
-                to: *const hipGraphNode_t,
-                numDependencies: usize,
-            ) -> hipError_t = hipGraphRemoveDependencies;
-            fn hipGraphRetainUserObject(
-                graph: hipGraph_t,
-                object: hipUserObject_t,
-                count: ::core::ffi::c_uint,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipGraphRetainUserObject;
-            fn hipGraphUpload(graphExec: hipGraphExec_t, stream: hipStream_t) -> hipError_t = hipGraphUpload;
-            fn hipGraphicsMapResources(
-                count: ::core::ffi::c_int,
-                resources: *mut hipGraphicsResource_t,
-                stream: hipStream_t,
-            ) -> hipError_t = hipGraphicsMapResources;
-            fn hipGraphicsResourceGetMappedPointer(
-                devPtr: *mut *mut ::core::ffi::c_void,
-                size: *mut usize,
-                resource: hipGraphicsResource_t,
-            ) -> hipError_t = hipGraphicsResourceGetMappedPointer;
-            fn hipGraphicsSubResourceGetMappedArray(
-                array: *mut hipArray_t,
-                resource: hipGraphicsResource_t,
-                arrayIndex: ::core::ffi::c_uint,
-                mipLevel: ::core::ffi::c_uint,
-            ) -> hipError_t = hipGraphicsSubResourceGetMappedArray;
-            fn hipGraphicsUnmapResources(
-                count: ::core::ffi::c_int,
-                resources: *mut hipGraphicsResource_t,
-                stream: hipStream_t,
-            ) -> hipError_t = hipGraphicsUnmapResources;
-            fn hipGraphicsUnregisterResource(resource: hipGraphicsResource_t) -> hipError_t = hipGraphicsUnregisterResource;
-            fn hipHccModuleLaunchKernel(
-                f: hipFunction_t,
-                globalWorkSizeX: u32,
-                globalWorkSizeY: u32,
-                globalWorkSizeZ: u32,
-                localWorkSizeX: u32,
-                localWorkSizeY: u32,
-                localWorkSizeZ: u32,
-                sharedMemBytes: usize,
-                hStream: hipStream_t,
-                kernelParams: *mut *mut ::core::ffi::c_void,
-                extra: *mut *mut ::core::ffi::c_void,
-                startEvent: hipEvent_t,
-                stopEvent: hipEvent_t,
-            ) -> hipError_t = hipHccModuleLaunchKernel;
-            fn hipHostAlloc(
-                ptr: *mut *mut ::core::ffi::c_void,
-                size: usize,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipHostAlloc;
-            fn hipHostFree(ptr: *mut ::core::ffi::c_void) -> hipError_t = hipHostFree;
-            fn hipHostGetDevicePointer(
-                devPtr: *mut *mut ::core::ffi::c_void,
-                hstPtr: *mut ::core::ffi::c_void,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipHostGetDevicePointer;
-            fn hipHostGetFlags(
-                flagsPtr: *mut ::core::ffi::c_uint,
-                hostPtr: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipHostGetFlags;
-            fn hipHostMalloc(
-                ptr: *mut *mut ::core::ffi::c_void,
-                size: usize,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipHostMalloc;
-            fn hipHostRegister(
-                hostPtr: *mut ::core::ffi::c_void,
-                sizeBytes: usize,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipHostRegister;
-            fn hipHostUnregister(hostPtr: *mut ::core::ffi::c_void) -> hipError_t = hipHostUnregister;
-            fn hipImportExternalMemory(
-                extMem_out: *mut hipExternalMemory_t,
-                memHandleDesc: *const hipExternalMemoryHandleDesc,
-            ) -> hipError_t = hipImportExternalMemory;
-            fn hipImportExternalSemaphore(
-                extSem_out: *mut hipExternalSemaphore_t,
-                semHandleDesc: *const hipExternalSemaphoreHandleDesc,
-            ) -> hipError_t = hipImportExternalSemaphore;
-            fn hipInit(flags: ::core::ffi::c_uint) -> hipError_t = hipInit;
-            fn hipIpcCloseMemHandle(devPtr: *mut ::core::ffi::c_void) -> hipError_t = hipIpcCloseMemHandle;
-            fn hipIpcGetEventHandle(
-                handle: *mut hipIpcEventHandle_t,
-                event: hipEvent_t,
-            ) -> hipError_t = hipIpcGetEventHandle;
-            fn hipIpcGetMemHandle(
-                handle: *mut hipIpcMemHandle_t,
-                devPtr: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipIpcGetMemHandle;
-            fn hipIpcOpenEventHandle(
-                event: *mut hipEvent_t,
-                handle: hipIpcEventHandle_t,
-            ) -> hipError_t = hipIpcOpenEventHandle;
-            fn hipIpcOpenMemHandle(
-                devPtr: *mut *mut ::core::ffi::c_void,
-                handle: hipIpcMemHandle_t,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipIpcOpenMemHandle;
-            fn hipKernelNameRef(f: hipFunction_t) -> *const ::core::ffi::c_char = hipKernelNameRef;
-            fn hipKernelNameRefByPtr(
-                hostFunction: *const ::core::ffi::c_void,
-                stream: hipStream_t,
-            ) -> *const ::core::ffi::c_char = hipKernelNameRefByPtr;
-            fn hipLaunchByPtr(func: *const ::core::ffi::c_void) -> hipError_t = hipLaunchByPtr;
-            fn hipLaunchCooperativeKernel(
-                f: *const ::core::ffi::c_void,
-                gridDim: dim3,
-                blockDimX: dim3,
-                kernelParams: *mut *mut ::core::ffi::c_void,
-                sharedMemBytes: ::core::ffi::c_uint,
-                stream: hipStream_t,
-            ) -> hipError_t = hipLaunchCooperativeKernel;
-            fn hipLaunchCooperativeKernelMultiDevice(
-                launchParamsList: *mut hipLaunchParams,
-                numDevices: ::core::ffi::c_int,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipLaunchCooperativeKernelMultiDevice;
-            fn hipLaunchCooperativeKernel_spt(
-                f: *const ::core::ffi::c_void,
-                gridDim: dim3,
-                blockDim: dim3,
-                kernelParams: *mut *mut ::core::ffi::c_void,
-                sharedMemBytes: u32,
-                hStream: hipStream_t,
-            ) -> hipError_t = hipLaunchCooperativeKernel_spt;
-            fn hipLaunchHostFunc(
-                stream: hipStream_t,
-                fn_: hipHostFn_t,
-                userData: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipLaunchHostFunc;
-            fn hipLaunchHostFunc_spt(
-                stream: hipStream_t,
-                fn_: hipHostFn_t,
-                userData: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipLaunchHostFunc_spt;
-            fn hipLaunchKernel(
-                function_address: *const ::core::ffi::c_void,
-                numBlocks: dim3,
-                dimBlocks: dim3,
-                args: *mut *mut ::core::ffi::c_void,
-                sharedMemBytes: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipLaunchKernel;
-            fn hipLaunchKernel_spt(
-                function_address: *const ::core::ffi::c_void,
-                numBlocks: dim3,
-                dimBlocks: dim3,
-                args: *mut *mut ::core::ffi::c_void,
-                sharedMemBytes: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipLaunchKernel_spt;
-            fn hipLinkAddData(
-                state: hipLinkState_t,
-                type_: hipJitInputType,
-                data: *mut ::core::ffi::c_void,
-                size: usize,
-                name: *const ::core::ffi::c_char,
-                numOptions: ::core::ffi::c_uint,
-                options: *mut hipJitOption,
-                optionValues: *mut *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipLinkAddData;
-            fn hipLinkAddFile(
-                state: hipLinkState_t,
-                type_: hipJitInputType,
-                path: *const ::core::ffi::c_char,
-                numOptions: ::core::ffi::c_uint,
-                options: *mut hipJitOption,
-                optionValues: *mut *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipLinkAddFile;
-            fn hipLinkComplete(
-                state: hipLinkState_t,
-                hipBinOut: *mut *mut ::core::ffi::c_void,
-                sizeOut: *mut usize,
-            ) -> hipError_t = hipLinkComplete;
-            fn hipLinkCreate(
-                numOptions: ::core::ffi::c_uint,
-                options: *mut hipJitOption,
-                optionValues: *mut *mut ::core::ffi::c_void,
-                stateOut: *mut hipLinkState_t,
-            ) -> hipError_t = hipLinkCreate;
-            fn hipLinkDestroy(state: hipLinkState_t) -> hipError_t = hipLinkDestroy;
-            fn hipMalloc(ptr: *mut *mut ::core::ffi::c_void, size: usize) -> hipError_t = hipMalloc;
-            fn hipMalloc3D(
-                pitchedDevPtr: *mut hipPitchedPtr,
-                extent: hipExtent,
-            ) -> hipError_t = hipMalloc3D;
-            fn hipMalloc3DArray(
-                array: *mut hipArray_t,
-                desc: *const hipChannelFormatDesc,
-                extent: hipExtent,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipMalloc3DArray;
-            fn hipMallocArray(
-                array: *mut hipArray_t,
-                desc: *const hipChannelFormatDesc,
-                width: usize,
-                height: usize,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipMallocArray;
-            fn hipMallocAsync(
-                dev_ptr: *mut *mut ::core::ffi::c_void,
-                size: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMallocAsync;
-            fn hipMallocFromPoolAsync(
-                dev_ptr: *mut *mut ::core::ffi::c_void,
-                size: usize,
-                mem_pool: hipMemPool_t,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMallocFromPoolAsync;
-            fn hipMallocHost(ptr: *mut *mut ::core::ffi::c_void, size: usize) -> hipError_t = hipMallocHost;
-            fn hipMallocManaged(
-                dev_ptr: *mut *mut ::core::ffi::c_void,
-                size: usize,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipMallocManaged;
-            fn hipMallocMipmappedArray(
-                mipmappedArray: *mut hipMipmappedArray_t,
-                desc: *const hipChannelFormatDesc,
-                extent: hipExtent,
-                numLevels: ::core::ffi::c_uint,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipMallocMipmappedArray;
-            fn hipMallocPitch(
-                ptr: *mut *mut ::core::ffi::c_void,
-                pitch: *mut usize,
-                width: usize,
-                height: usize,
-            ) -> hipError_t = hipMallocPitch;
-            fn hipMemAddressFree(
-                devPtr: *mut ::core::ffi::c_void,
-                size: usize,
-            ) -> hipError_t = hipMemAddressFree;
-            fn hipMemAddressReserve(
-                ptr: *mut *mut ::core::ffi::c_void,
-                size: usize,
-                alignment: usize,
-                addr: *mut ::core::ffi::c_void,
-                flags: ::core::ffi::c_ulonglong,
-            ) -> hipError_t = hipMemAddressReserve;
-            fn hipMemAdvise(
-                dev_ptr: *const ::core::ffi::c_void,
-                count: usize,
-                advice: hipMemoryAdvise,
-                device: ::core::ffi::c_int,
-            ) -> hipError_t = hipMemAdvise;
-            fn hipMemAllocHost(
-                ptr: *mut *mut ::core::ffi::c_void,
-                size: usize,
-            ) -> hipError_t = hipMemAllocHost;
-            fn hipMemAllocPitch(
-                dptr: *mut hipDeviceptr_t,
-                pitch: *mut usize,
-                widthInBytes: usize,
-                height: usize,
-                elementSizeBytes: ::core::ffi::c_uint,
-            ) -> hipError_t = hipMemAllocPitch;
-            fn hipMemCreate(
-                handle: *mut hipMemGenericAllocationHandle_t,
-                size: usize,
-                prop: *const hipMemAllocationProp,
-                flags: ::core::ffi::c_ulonglong,
-            ) -> hipError_t = hipMemCreate;
-            fn hipMemExportToShareableHandle(
-                shareableHandle: *mut ::core::ffi::c_void,
-                handle: hipMemGenericAllocationHandle_t,
-                handleType: hipMemAllocationHandleType,
-                flags: ::core::ffi::c_ulonglong,
-            ) -> hipError_t = hipMemExportToShareableHandle;
-            fn hipMemGetAccess(
-                flags: *mut ::core::ffi::c_ulonglong,
-                location: *const hipMemLocation,
-                ptr: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipMemGetAccess;
-            fn hipMemGetAddressRange(
-                pbase: *mut hipDeviceptr_t,
-                psize: *mut usize,
-                dptr: hipDeviceptr_t,
-            ) -> hipError_t = hipMemGetAddressRange;
-            fn hipMemGetAllocationGranularity(
-                granularity: *mut usize,
-                prop: *const hipMemAllocationProp,
-                option: hipMemAllocationGranularity_flags,
-            ) -> hipError_t = hipMemGetAllocationGranularity;
-            fn hipMemGetAllocationPropertiesFromHandle(
-                prop: *mut hipMemAllocationProp,
-                handle: hipMemGenericAllocationHandle_t,
-            ) -> hipError_t = hipMemGetAllocationPropertiesFromHandle;
-            fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> hipError_t = hipMemGetInfo;
-            fn hipMemImportFromShareableHandle(
-                handle: *mut hipMemGenericAllocationHandle_t,
-                osHandle: *mut ::core::ffi::c_void,
-                shHandleType: hipMemAllocationHandleType,
-            ) -> hipError_t = hipMemImportFromShareableHandle;
-            fn hipMemMap(
-                ptr: *mut ::core::ffi::c_void,
-                size: usize,
-                offset: usize,
-                handle: hipMemGenericAllocationHandle_t,
-                flags: ::core::ffi::c_ulonglong,
-            ) -> hipError_t = hipMemMap;
-            fn hipMemMapArrayAsync(
-                mapInfoList: *mut hipArrayMapInfo,
-                count: ::core::ffi::c_uint,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemMapArrayAsync;
-            fn hipMemPoolCreate(
-                mem_pool: *mut hipMemPool_t,
-                pool_props: *const hipMemPoolProps,
-            ) -> hipError_t = hipMemPoolCreate;
-            fn hipMemPoolDestroy(mem_pool: hipMemPool_t) -> hipError_t = hipMemPoolDestroy;
-            fn hipMemPoolExportPointer(
-                export_data: *mut hipMemPoolPtrExportData,
-                dev_ptr: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipMemPoolExportPointer;
-            fn hipMemPoolExportToShareableHandle(
-                shared_handle: *mut ::core::ffi::c_void,
-                mem_pool: hipMemPool_t,
-                handle_type: hipMemAllocationHandleType,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipMemPoolExportToShareableHandle;
-            fn hipMemPoolGetAccess(
-                flags: *mut hipMemAccessFlags,
-                mem_pool: hipMemPool_t,
-                location: *mut hipMemLocation,
-            ) -> hipError_t = hipMemPoolGetAccess;
-            fn hipMemPoolGetAttribute(
-                mem_pool: hipMemPool_t,
-                attr: hipMemPoolAttr,
-                value: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipMemPoolGetAttribute;
-            fn hipMemPoolImportFromShareableHandle(
-                mem_pool: *mut hipMemPool_t,
-                shared_handle: *mut ::core::ffi::c_void,
-                handle_type: hipMemAllocationHandleType,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipMemPoolImportFromShareableHandle;
-            fn hipMemPoolImportPointer(
-                dev_ptr: *mut *mut ::core::ffi::c_void,
-                mem_pool: hipMemPool_t,
-                export_data: *mut hipMemPoolPtrExportData,
-            ) -> hipError_t = hipMemPoolImportPointer;
-            fn hipMemPoolSetAccess(
-                mem_pool: hipMemPool_t,
-                desc_list: *const hipMemAccessDesc,
-                count: usize,
-            ) -> hipError_t = hipMemPoolSetAccess;
-            fn hipMemPoolSetAttribute(
-                mem_pool: hipMemPool_t,
-                attr: hipMemPoolAttr,
-                value: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipMemPoolSetAttribute;
-            fn hipMemPoolTrimTo(
-                mem_pool: hipMemPool_t,
-                min_bytes_to_hold: usize,
-            ) -> hipError_t = hipMemPoolTrimTo;
-            fn hipMemPrefetchAsync(
-                dev_ptr: *const ::core::ffi::c_void,
-                count: usize,
-                device: ::core::ffi::c_int,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemPrefetchAsync;
-            fn hipMemPtrGetInfo(
-                ptr: *mut ::core::ffi::c_void,
-                size: *mut usize,
-            ) -> hipError_t = hipMemPtrGetInfo;
-            fn hipMemRangeGetAttribute(
-                data: *mut ::core::ffi::c_void,
-                data_size: usize,
-                attribute: hipMemRangeAttribute,
-                dev_ptr: *const ::core::ffi::c_void,
-                count: usize,
-            ) -> hipError_t = hipMemRangeGetAttribute;
-            fn hipMemRangeGetAttributes(
-                data: *mut *mut ::core::ffi::c_void,
-                data_sizes: *mut usize,
-                attributes: *mut hipMemRangeAttribute,
-                num_attributes: usize,
-                dev_ptr: *const ::core::ffi::c_void,
-                count: usize,
-            ) -> hipError_t = hipMemRangeGetAttributes;
-            fn hipMemRelease(handle: hipMemGenericAllocationHandle_t) -> hipError_t = hipMemRelease;
-            fn hipMemRetainAllocationHandle(
-                handle: *mut hipMemGenericAllocationHandle_t,
-                addr: *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipMemRetainAllocationHandle;
-            fn hipMemSetAccess(
-                ptr: *mut ::core::ffi::c_void,
-                size: usize,
-                desc: *const hipMemAccessDesc,
-                count: usize,
-            ) -> hipError_t = hipMemSetAccess;
-            fn hipMemUnmap(ptr: *mut ::core::ffi::c_void, size: usize) -> hipError_t = hipMemUnmap;
-            fn hipMemcpy(
-                dst: *mut ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpy;
-            fn hipMemcpy2D(
-                dst: *mut ::core::ffi::c_void,
-                dpitch: usize,
-                src: *const ::core::ffi::c_void,
-                spitch: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpy2D;
-            fn hipMemcpy2DArrayToArray(
-                dst: hipArray_t,
-                wOffsetDst: usize,
-                hOffsetDst: usize,
-                src: hipArray_const_t,
-                wOffsetSrc: usize,
-                hOffsetSrc: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpy2DArrayToArray;
-            fn hipMemcpy2DAsync(
-                dst: *mut ::core::ffi::c_void,
-                dpitch: usize,
-                src: *const ::core::ffi::c_void,
-                spitch: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpy2DAsync;
-            fn hipMemcpy2DAsync_spt(
-                dst: *mut ::core::ffi::c_void,
-                dpitch: usize,
-                src: *const ::core::ffi::c_void,
-                spitch: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpy2DAsync_spt;
-            fn hipMemcpy2DFromArray(
-                dst: *mut ::core::ffi::c_void,
-                dpitch: usize,
-                src: hipArray_const_t,
-                wOffset: usize,
-                hOffset: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpy2DFromArray;
-            fn hipMemcpy2DFromArrayAsync(
-                dst: *mut ::core::ffi::c_void,
-                dpitch: usize,
-                src: hipArray_const_t,
-                wOffset: usize,
-                hOffset: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpy2DFromArrayAsync;
-            fn hipMemcpy2DFromArrayAsync_spt(
-                dst: *mut ::core::ffi::c_void,
-                dpitch: usize,
-                src: hipArray_const_t,
-                wOffsetSrc: usize,
-                hOffsetSrc: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpy2DFromArrayAsync_spt;
-            fn hipMemcpy2DFromArray_spt(
-                dst: *mut ::core::ffi::c_void,
-                dpitch: usize,
-                src: hipArray_const_t,
-                wOffset: usize,
-                hOffset: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpy2DFromArray_spt;
-            fn hipMemcpy2DToArray(
-                dst: hipArray_t,
-                wOffset: usize,
-                hOffset: usize,
-                src: *const ::core::ffi::c_void,
-                spitch: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpy2DToArray;
-            fn hipMemcpy2DToArrayAsync(
-                dst: hipArray_t,
-                wOffset: usize,
-                hOffset: usize,
-                src: *const ::core::ffi::c_void,
-                spitch: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpy2DToArrayAsync;
-            fn hipMemcpy2DToArrayAsync_spt(
-                dst: hipArray_t,
-                wOffset: usize,
-                hOffset: usize,
-                src: *const ::core::ffi::c_void,
-                spitch: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpy2DToArrayAsync_spt;
-            fn hipMemcpy2DToArray_spt(
-                dst: hipArray_t,
-                wOffset: usize,
-                hOffset: usize,
-                src: *const ::core::ffi::c_void,
-                spitch: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpy2DToArray_spt;
-            fn hipMemcpy2D_spt(
-                dst: *mut ::core::ffi::c_void,
-                dpitch: usize,
-                src: *const ::core::ffi::c_void,
-                spitch: usize,
-                width: usize,
-                height: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpy2D_spt;
-            fn hipMemcpy3D(p: *const hipMemcpy3DParms) -> hipError_t = hipMemcpy3D;
-            fn hipMemcpy3DAsync(
-                p: *const hipMemcpy3DParms,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpy3DAsync;
-            fn hipMemcpy3DAsync_spt(
-                p: *const hipMemcpy3DParms,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpy3DAsync_spt;
-            fn hipMemcpy3D_spt(p: *const hipMemcpy3DParms) -> hipError_t = hipMemcpy3D_spt;
-            fn hipMemcpyAsync(
-                dst: *mut ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyAsync;
-            fn hipMemcpyAsync_spt(
-                dst: *mut ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyAsync_spt;
-            fn hipMemcpyAtoA(
-                dstArray: hipArray_t,
-                dstOffset: usize,
-                srcArray: hipArray_t,
-                srcOffset: usize,
-                ByteCount: usize,
-            ) -> hipError_t = hipMemcpyAtoA;
-            fn hipMemcpyAtoD(
-                dstDevice: hipDeviceptr_t,
-                srcArray: hipArray_t,
-                srcOffset: usize,
-                ByteCount: usize,
-            ) -> hipError_t = hipMemcpyAtoD;
-            fn hipMemcpyAtoH(
-                dst: *mut ::core::ffi::c_void,
-                srcArray: hipArray_t,
-                srcOffset: usize,
-                count: usize,
-            ) -> hipError_t = hipMemcpyAtoH;
-            fn hipMemcpyAtoHAsync(
-                dstHost: *mut ::core::ffi::c_void,
-                srcArray: hipArray_t,
-                srcOffset: usize,
-                ByteCount: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyAtoHAsync;
-            fn hipMemcpyDtoA(
-                dstArray: hipArray_t,
-                dstOffset: usize,
-                srcDevice: hipDeviceptr_t,
-                ByteCount: usize,
-            ) -> hipError_t = hipMemcpyDtoA;
-            fn hipMemcpyDtoD(
-                dst: hipDeviceptr_t,
-                src: hipDeviceptr_t,
-                sizeBytes: usize,
-            ) -> hipError_t = hipMemcpyDtoD;
-            fn hipMemcpyDtoDAsync(
-                dst: hipDeviceptr_t,
-                src: hipDeviceptr_t,
-                sizeBytes: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyDtoDAsync;
-            fn hipMemcpyDtoH(
-                dst: *mut ::core::ffi::c_void,
-                src: hipDeviceptr_t,
-                sizeBytes: usize,
-            ) -> hipError_t = hipMemcpyDtoH;
-            fn hipMemcpyDtoHAsync(
-                dst: *mut ::core::ffi::c_void,
-                src: hipDeviceptr_t,
-                sizeBytes: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyDtoHAsync;
-            fn hipMemcpyFromArray(
-                dst: *mut ::core::ffi::c_void,
-                srcArray: hipArray_const_t,
-                wOffset: usize,
-                hOffset: usize,
-                count: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpyFromArray;
-            fn hipMemcpyFromArray_spt(
-                dst: *mut ::core::ffi::c_void,
-                src: hipArray_const_t,
-                wOffsetSrc: usize,
-                hOffset: usize,
-                count: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpyFromArray_spt;
-            fn hipMemcpyFromSymbol(
-                dst: *mut ::core::ffi::c_void,
-                symbol: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpyFromSymbol;
-            fn hipMemcpyFromSymbolAsync(
-                dst: *mut ::core::ffi::c_void,
-                symbol: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyFromSymbolAsync;
-            fn hipMemcpyFromSymbolAsync_spt(
-                dst: *mut ::core::ffi::c_void,
-                symbol: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyFromSymbolAsync_spt;
-            fn hipMemcpyFromSymbol_spt(
-                dst: *mut ::core::ffi::c_void,
-                symbol: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpyFromSymbol_spt;
-            fn hipMemcpyHtoA(
-                dstArray: hipArray_t,
-                dstOffset: usize,
-                srcHost: *const ::core::ffi::c_void,
-                count: usize,
-            ) -> hipError_t = hipMemcpyHtoA;
-            fn hipMemcpyHtoAAsync(
-                dstArray: hipArray_t,
-                dstOffset: usize,
-                srcHost: *const ::core::ffi::c_void,
-                ByteCount: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyHtoAAsync;
-            fn hipMemcpyHtoD(
-                dst: hipDeviceptr_t,
-                src: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-            ) -> hipError_t = hipMemcpyHtoD;
-            fn hipMemcpyHtoDAsync(
-                dst: hipDeviceptr_t,
-                src: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyHtoDAsync;
-            fn hipMemcpyParam2D(pCopy: *const hip_Memcpy2D) -> hipError_t = hipMemcpyParam2D;
-            fn hipMemcpyParam2DAsync(
-                pCopy: *const hip_Memcpy2D,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyParam2DAsync;
-            fn hipMemcpyPeer(
-                dst: *mut ::core::ffi::c_void,
-                dstDeviceId: ::core::ffi::c_int,
-                src: *const ::core::ffi::c_void,
-                srcDeviceId: ::core::ffi::c_int,
-                sizeBytes: usize,
-            ) -> hipError_t = hipMemcpyPeer;
-            fn hipMemcpyPeerAsync(
-                dst: *mut ::core::ffi::c_void,
-                dstDeviceId: ::core::ffi::c_int,
-                src: *const ::core::ffi::c_void,
-                srcDevice: ::core::ffi::c_int,
-                sizeBytes: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyPeerAsync;
-            fn hipMemcpyToArray(
-                dst: hipArray_t,
-                wOffset: usize,
-                hOffset: usize,
-                src: *const ::core::ffi::c_void,
-                count: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpyToArray;
-            fn hipMemcpyToSymbol(
-                symbol: *const ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpyToSymbol;
-            fn hipMemcpyToSymbolAsync(
-                symbol: *const ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyToSymbolAsync;
-            fn hipMemcpyToSymbolAsync_spt(
-                symbol: *const ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyToSymbolAsync_spt;
-            fn hipMemcpyToSymbol_spt(
-                symbol: *const ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                offset: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpyToSymbol_spt;
-            fn hipMemcpyWithStream(
-                dst: *mut ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                kind: hipMemcpyKind,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemcpyWithStream;
-            fn hipMemcpy_spt(
-                dst: *mut ::core::ffi::c_void,
-                src: *const ::core::ffi::c_void,
-                sizeBytes: usize,
-                kind: hipMemcpyKind,
-            ) -> hipError_t = hipMemcpy_spt;
-            fn hipMemset(
-                dst: *mut ::core::ffi::c_void,
-                value: ::core::ffi::c_int,
-                sizeBytes: usize,
-            ) -> hipError_t = hipMemset;
-            fn hipMemset2D(
-                dst: *mut ::core::ffi::c_void,
-                pitch: usize,
-                value: ::core::ffi::c_int,
-                width: usize,
-                height: usize,
-            ) -> hipError_t = hipMemset2D;
-            fn hipMemset2DAsync(
-                dst: *mut ::core::ffi::c_void,
-                pitch: usize,
-                value: ::core::ffi::c_int,
-                width: usize,
-                height: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemset2DAsync;
-            fn hipMemset2DAsync_spt(
-                dst: *mut ::core::ffi::c_void,
-                pitch: usize,
-                value: ::core::ffi::c_int,
-                width: usize,
-                height: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemset2DAsync_spt;
-            fn hipMemset2D_spt(
-                dst: *mut ::core::ffi::c_void,
-                pitch: usize,
-                value: ::core::ffi::c_int,
-                width: usize,
-                height: usize,
-            ) -> hipError_t = hipMemset2D_spt;
-            fn hipMemset3D(
-                pitchedDevPtr: hipPitchedPtr,
-                value: ::core::ffi::c_int,
-                extent: hipExtent,
-            ) -> hipError_t = hipMemset3D;
-            fn hipMemset3DAsync(
-                pitchedDevPtr: hipPitchedPtr,
-                value: ::core::ffi::c_int,
-                extent: hipExtent,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemset3DAsync;
-            fn hipMemset3DAsync_spt(
-                pitchedDevPtr: hipPitchedPtr,
-                value: ::core::ffi::c_int,
-                extent: hipExtent,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemset3DAsync_spt;
-            fn hipMemset3D_spt(
-                pitchedDevPtr: hipPitchedPtr,
-                value: ::core::ffi::c_int,
-                extent: hipExtent,
-            ) -> hipError_t = hipMemset3D_spt;
-            fn hipMemsetAsync(
-                dst: *mut ::core::ffi::c_void,
-                value: ::core::ffi::c_int,
-                sizeBytes: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemsetAsync;
-            fn hipMemsetAsync_spt(
-                dst: *mut ::core::ffi::c_void,
-                value: ::core::ffi::c_int,
-                sizeBytes: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemsetAsync_spt;
-            fn hipMemsetD16(
-                dest: hipDeviceptr_t,
-                value: ::core::ffi::c_ushort,
-                count: usize,
-            ) -> hipError_t = hipMemsetD16;
-            fn hipMemsetD16Async(
-                dest: hipDeviceptr_t,
-                value: ::core::ffi::c_ushort,
-                count: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemsetD16Async;
-            fn hipMemsetD32(
-                dest: hipDeviceptr_t,
-                value: ::core::ffi::c_int,
-                count: usize,
-            ) -> hipError_t = hipMemsetD32;
-            fn hipMemsetD32Async(
-                dst: hipDeviceptr_t,
-                value: ::core::ffi::c_int,
-                count: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemsetD32Async;
-            fn hipMemsetD8(
-                dest: hipDeviceptr_t,
-                value: ::core::ffi::c_uchar,
-                count: usize,
-            ) -> hipError_t = hipMemsetD8;
-            fn hipMemsetD8Async(
-                dest: hipDeviceptr_t,
-                value: ::core::ffi::c_uchar,
-                count: usize,
-                stream: hipStream_t,
-            ) -> hipError_t = hipMemsetD8Async;
-            fn hipMemset_spt(
-                dst: *mut ::core::ffi::c_void,
-                value: ::core::ffi::c_int,
-                sizeBytes: usize,
-            ) -> hipError_t = hipMemset_spt;
-            fn hipMipmappedArrayCreate(
-                pHandle: *mut hipMipmappedArray_t,
-                pMipmappedArrayDesc: *mut HIP_ARRAY3D_DESCRIPTOR,
-                numMipmapLevels: ::core::ffi::c_uint,
-            ) -> hipError_t = hipMipmappedArrayCreate;
-            fn hipMipmappedArrayDestroy(hMipmappedArray: hipMipmappedArray_t) -> hipError_t = hipMipmappedArrayDestroy;
-            fn hipMipmappedArrayGetLevel(
-                pLevelArray: *mut hipArray_t,
-                hMipMappedArray: hipMipmappedArray_t,
-                level: ::core::ffi::c_uint,
-            ) -> hipError_t = hipMipmappedArrayGetLevel;
-            fn hipModuleGetFunction(
-                function: *mut hipFunction_t,
-                module: hipModule_t,
-                kname: *const ::core::ffi::c_char,
-            ) -> hipError_t = hipModuleGetFunction;
-            fn hipModuleGetGlobal(
-                dptr: *mut hipDeviceptr_t,
-                bytes: *mut usize,
-                hmod: hipModule_t,
-                name: *const ::core::ffi::c_char,
-            ) -> hipError_t = hipModuleGetGlobal;
-            fn hipModuleGetTexRef(
-                texRef: *mut *mut textureReference,
-                hmod: hipModule_t,
-                name: *const ::core::ffi::c_char,
-            ) -> hipError_t = hipModuleGetTexRef;
-            fn hipModuleLaunchCooperativeKernel(
-                f: hipFunction_t,
-                gridDimX: ::core::ffi::c_uint,
-                gridDimY: ::core::ffi::c_uint,
-                gridDimZ: ::core::ffi::c_uint,
-                blockDimX: ::core::ffi::c_uint,
-                blockDimY: ::core::ffi::c_uint,
-                blockDimZ: ::core::ffi::c_uint,
-                sharedMemBytes: ::core::ffi::c_uint,
-                stream: hipStream_t,
-                kernelParams: *mut *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipModuleLaunchCooperativeKernel;
-            fn hipModuleLaunchCooperativeKernelMultiDevice(
-                launchParamsList: *mut hipFunctionLaunchParams,
-                numDevices: ::core::ffi::c_uint,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipModuleLaunchCooperativeKernelMultiDevice;
-            fn hipModuleLaunchKernel(
-                f: hipFunction_t,
-                gridDimX: ::core::ffi::c_uint,
-                gridDimY: ::core::ffi::c_uint,
-                gridDimZ: ::core::ffi::c_uint,
-                blockDimX: ::core::ffi::c_uint,
-                blockDimY: ::core::ffi::c_uint,
-                blockDimZ: ::core::ffi::c_uint,
-                sharedMemBytes: ::core::ffi::c_uint,
-                stream: hipStream_t,
-                kernelParams: *mut *mut ::core::ffi::c_void,
-                extra: *mut *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipModuleLaunchKernel;
-            fn hipModuleLoad(
-                module: *mut hipModule_t,
-                fname: *const ::core::ffi::c_char,
-            ) -> hipError_t = hipModuleLoad;
-            fn hipModuleLoadData(
-                module: *mut hipModule_t,
-                image: *const ::core::ffi::c_void,
-            ) -> hipError_t = hipModuleLoadData;
-            fn hipModuleLoadDataEx(
-                module: *mut hipModule_t,
-                image: *const ::core::ffi::c_void,
-                numOptions: ::core::ffi::c_uint,
-                options: *mut hipJitOption,
-                optionValues: *mut *mut ::core::ffi::c_void,
-            ) -> hipError_t = hipModuleLoadDataEx;
-            fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-                numBlocks: *mut ::core::ffi::c_int,
-                f: hipFunction_t,
-                blockSize: ::core::ffi::c_int,
-                dynSharedMemPerBlk: usize,
-            ) -> hipError_t = hipModuleOccupancyMaxActiveBlocksPerMultiprocessor;
-            fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-                numBlocks: *mut ::core::ffi::c_int,
-                f: hipFunction_t,
-                blockSize: ::core::ffi::c_int,
-                dynSharedMemPerBlk: usize,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags;
-            fn hipModuleOccupancyMaxPotentialBlockSize(
-                gridSize: *mut ::core::ffi::c_int,
-                blockSize: *mut ::core::ffi::c_int,
-                f: hipFunction_t,
-                dynSharedMemPerBlk: usize,
-                blockSizeLimit: ::core::ffi::c_int,
-            ) -> hipError_t = hipModuleOccupancyMaxPotentialBlockSize;
-            fn hipModuleOccupancyMaxPotentialBlockSizeWithFlags(
-                gridSize: *mut ::core::ffi::c_int,
-                blockSize: *mut ::core::ffi::c_int,
-                f: hipFunction_t,
-                dynSharedMemPerBlk: usize,
-                blockSizeLimit: ::core::ffi::c_int,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipModuleOccupancyMaxPotentialBlockSizeWithFlags;
-            fn hipModuleUnload(module: hipModule_t) -> hipError_t = hipModuleUnload;
-            fn hipOccupancyMaxActiveBlocksPerMultiprocessor(
-                numBlocks: *mut ::core::ffi::c_int,
-                f: *const ::core::ffi::c_void,
-                blockSize: ::core::ffi::c_int,
-                dynSharedMemPerBlk: usize,
-            ) -> hipError_t = hipOccupancyMaxActiveBlocksPerMultiprocessor;
-            fn hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-                numBlocks: *mut ::core::ffi::c_int,
-                f: *const ::core::ffi::c_void,
-                blockSize: ::core::ffi::c_int,
-                dynSharedMemPerBlk: usize,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags;
-            fn hipOccupancyMaxPotentialBlockSize(
-                gridSize: *mut ::core::ffi::c_int,
-                blockSize: *mut ::core::ffi::c_int,
-                f: *const ::core::ffi::c_void,
-                dynSharedMemPerBlk: usize,
-                blockSizeLimit: ::core::ffi::c_int,
-            ) -> hipError_t = hipOccupancyMaxPotentialBlockSize;
-            fn hipPeekAtLastError() -> hipError_t = hipPeekAtLastError;
-            fn hipPointerGetAttribute(
-                data: *mut ::core::ffi::c_void,
-                attribute: hipPointer_attribute,
-                ptr: hipDeviceptr_t,
-            ) -> hipError_t = hipPointerGetAttribute;
-            fn hipPointerGetAttributes(
-                attributes: *mut hipPointerAttribute_t,
-                ptr: *const ::core::ffi::c_void,
-            ) -> hipError_t = hipPointerGetAttributes;
-            fn hipPointerSetAttribute(
-                value: *const ::core::ffi::c_void,
-                attribute: hipPointer_attribute,
-                ptr: hipDeviceptr_t,
-            ) -> hipError_t = hipPointerSetAttribute;
-            fn hipProfilerStart() -> hipError_t = hipProfilerStart;
-            fn hipProfilerStop() -> hipError_t = hipProfilerStop;
-            fn hipRuntimeGetVersion(runtimeVersion: *mut ::core::ffi::c_int) -> hipError_t = hipRuntimeGetVersion;
-            fn hipSetDevice(deviceId: ::core::ffi::c_int) -> hipError_t = hipSetDevice;
-            fn hipSetDeviceFlags(flags: ::core::ffi::c_uint) -> hipError_t = hipSetDeviceFlags;
-            fn hipSetValidDevices(
-                device_arr: *mut ::core::ffi::c_int,
-                len: ::core::ffi::c_int,
-            ) -> hipError_t = hipSetValidDevices;
-            fn hipSetupArgument(
-                arg: *const ::core::ffi::c_void,
-                size: usize,
-                offset: usize,
-            ) -> hipError_t = hipSetupArgument;
-            fn hipSignalExternalSemaphoresAsync(
-                extSemArray: *const hipExternalSemaphore_t,
-                paramsArray: *const hipExternalSemaphoreSignalParams,
-                numExtSems: ::core::ffi::c_uint,
-                stream: hipStream_t,
-            ) -> hipError_t = hipSignalExternalSemaphoresAsync;
-            fn hipStreamAddCallback(
-                stream: hipStream_t,
-                callback: hipStreamCallback_t,
-                userData: *mut ::core::ffi::c_void,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamAddCallback;
-            fn hipStreamAddCallback_spt(
-                stream: hipStream_t,
-                callback: hipStreamCallback_t,
-                userData: *mut ::core::ffi::c_void,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamAddCallback_spt;
-            fn hipStreamAttachMemAsync(
-                stream: hipStream_t,
-                dev_ptr: *mut ::core::ffi::c_void,
-                length: usize,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamAttachMemAsync;
-            fn hipStreamBatchMemOp(
-                stream: hipStream_t,
-                count: ::core::ffi::c_uint,
-                paramArray: *mut hipStreamBatchMemOpParams,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamBatchMemOp;
-            fn hipStreamBeginCapture(
-                stream: hipStream_t,
-                mode: hipStreamCaptureMode,
-            ) -> hipError_t = hipStreamBeginCapture;
-            fn hipStreamBeginCaptureToGraph(
-                stream: hipStream_t,
-                graph: hipGraph_t,
-                dependencies: *const hipGraphNode_t,
-                dependencyData: *const hipGraphEdgeData,
-                numDependencies: usize,
-                mode: hipStreamCaptureMode,
-            ) -> hipError_t = hipStreamBeginCaptureToGraph;
-            fn hipStreamBeginCapture_spt(
-                stream: hipStream_t,
-                mode: hipStreamCaptureMode,
-            ) -> hipError_t = hipStreamBeginCapture_spt;
-            fn hipStreamCreate(stream: *mut hipStream_t) -> hipError_t = hipStreamCreate;
-            fn hipStreamCreateWithFlags(
-                stream: *mut hipStream_t,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamCreateWithFlags;
-            fn hipStreamCreateWithPriority(
-                stream: *mut hipStream_t,
-                flags: ::core::ffi::c_uint,
-                priority: ::core::ffi::c_int,
-            ) -> hipError_t = hipStreamCreateWithPriority;
-            fn hipStreamDestroy(stream: hipStream_t) -> hipError_t = hipStreamDestroy;
-            fn hipStreamEndCapture(
-                stream: hipStream_t,
-                pGraph: *mut hipGraph_t,
-            ) -> hipError_t = hipStreamEndCapture;
-            fn hipStreamEndCapture_spt(
-                stream: hipStream_t,
-                pGraph: *mut hipGraph_t,
-            ) -> hipError_t = hipStreamEndCapture_spt;
-            fn hipStreamGetCaptureInfo(
-                stream: hipStream_t,
-                pCaptureStatus: *mut hipStreamCaptureStatus,
-                pId: *mut ::core::ffi::c_ulonglong,
-            ) -> hipError_t = hipStreamGetCaptureInfo;
-            fn hipStreamGetCaptureInfo_spt(
-                stream: hipStream_t,
-                pCaptureStatus: *mut hipStreamCaptureStatus,
-                pId: *mut ::core::ffi::c_ulonglong,
-            ) -> hipError_t = hipStreamGetCaptureInfo_spt;
-            fn hipStreamGetCaptureInfo_v2(
-                stream: hipStream_t,
-                captureStatus_out: *mut hipStreamCaptureStatus,
-                id_out: *mut ::core::ffi::c_ulonglong,
-                graph_out: *mut hipGraph_t,
-                dependencies_out: *mut *const hipGraphNode_t,
-                numDependencies_out: *mut usize,
-            ) -> hipError_t = hipStreamGetCaptureInfo_v2;
-            fn hipStreamGetCaptureInfo_v2_spt(
-                stream: hipStream_t,
-                captureStatus_out: *mut hipStreamCaptureStatus,
-                id_out: *mut ::core::ffi::c_ulonglong,
-                graph_out: *mut hipGraph_t,
-                dependencies_out: *mut *const hipGraphNode_t,
-                numDependencies_out: *mut usize,
-            ) -> hipError_t = hipStreamGetCaptureInfo_v2_spt;
-            fn hipStreamGetDevice(
-                stream: hipStream_t,
-                device: *mut hipDevice_t,
-            ) -> hipError_t = hipStreamGetDevice;
-            fn hipStreamGetFlags(
-                stream: hipStream_t,
-                flags: *mut ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamGetFlags;
-            fn hipStreamGetFlags_spt(
-                stream: hipStream_t,
-                flags: *mut ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamGetFlags_spt;
-            fn hipStreamGetPriority(
-                stream: hipStream_t,
-                priority: *mut ::core::ffi::c_int,
-            ) -> hipError_t = hipStreamGetPriority;
-            fn hipStreamGetPriority_spt(
-                stream: hipStream_t,
-                priority: *mut ::core::ffi::c_int,
-            ) -> hipError_t = hipStreamGetPriority_spt;
-            fn hipStreamIsCapturing(
-                stream: hipStream_t,
-                pCaptureStatus: *mut hipStreamCaptureStatus,
-            ) -> hipError_t = hipStreamIsCapturing;
-            fn hipStreamIsCapturing_spt(
-                stream: hipStream_t,
-                pCaptureStatus: *mut hipStreamCaptureStatus,
-            ) -> hipError_t = hipStreamIsCapturing_spt;
-            fn hipStreamQuery(stream: hipStream_t) -> hipError_t = hipStreamQuery;
-            fn hipStreamQuery_spt(stream: hipStream_t) -> hipError_t = hipStreamQuery_spt;
-            fn hipStreamSynchronize(stream: hipStream_t) -> hipError_t = hipStreamSynchronize;
-            fn hipStreamSynchronize_spt(stream: hipStream_t) -> hipError_t = hipStreamSynchronize_spt;
-            fn hipStreamUpdateCaptureDependencies(
-                stream: hipStream_t,
-                dependencies: *mut hipGraphNode_t,
-                numDependencies: usize,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamUpdateCaptureDependencies;
-            fn hipStreamWaitEvent(
-                stream: hipStream_t,
-                event: hipEvent_t,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamWaitEvent;
-            fn hipStreamWaitEvent_spt(
-                stream: hipStream_t,
-                event: hipEvent_t,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamWaitEvent_spt;
-            fn hipStreamWaitValue32(
-                stream: hipStream_t,
-                ptr: *mut ::core::ffi::c_void,
-                value: u32,
-                flags: ::core::ffi::c_uint,
-                mask: u32,
-            ) -> hipError_t = hipStreamWaitValue32;
-            fn hipStreamWaitValue64(
-                stream: hipStream_t,
-                ptr: *mut ::core::ffi::c_void,
-                value: u64,
-                flags: ::core::ffi::c_uint,
-                mask: u64,
-            ) -> hipError_t = hipStreamWaitValue64;
-            fn hipStreamWriteValue32(
-                stream: hipStream_t,
-                ptr: *mut ::core::ffi::c_void,
-                value: u32,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamWriteValue32;
-            fn hipStreamWriteValue64(
-                stream: hipStream_t,
-                ptr: *mut ::core::ffi::c_void,
-                value: u64,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipStreamWriteValue64;
-            fn hipTexObjectCreate(
-                pTexObject: *mut hipTextureObject_t,
-                pResDesc: *const HIP_RESOURCE_DESC,
-                pTexDesc: *const HIP_TEXTURE_DESC,
-                pResViewDesc: *const HIP_RESOURCE_VIEW_DESC,
-            ) -> hipError_t = hipTexObjectCreate;
-            fn hipTexObjectDestroy(texObject: hipTextureObject_t) -> hipError_t = hipTexObjectDestroy;
-            fn hipTexObjectGetResourceDesc(
-                pResDesc: *mut HIP_RESOURCE_DESC,
-                texObject: hipTextureObject_t,
-            ) -> hipError_t = hipTexObjectGetResourceDesc;
-            fn hipTexObjectGetResourceViewDesc(
-                pResViewDesc: *mut HIP_RESOURCE_VIEW_DESC,
-                texObject: hipTextureObject_t,
-            ) -> hipError_t = hipTexObjectGetResourceViewDesc;
-            fn hipTexObjectGetTextureDesc(
-                pTexDesc: *mut HIP_TEXTURE_DESC,
-                texObject: hipTextureObject_t,
-            ) -> hipError_t = hipTexObjectGetTextureDesc;
-            fn hipTexRefGetAddress(
-                dev_ptr: *mut hipDeviceptr_t,
-                texRef: *const textureReference,
-            ) -> hipError_t = hipTexRefGetAddress;
-            fn hipTexRefGetAddressMode(
-                pam: *mut hipTextureAddressMode,
-                texRef: *const textureReference,
-                dim: ::core::ffi::c_int,
-            ) -> hipError_t = hipTexRefGetAddressMode;
-            fn hipTexRefGetArray(
-                pArray: *mut hipArray_t,
-                texRef: *const textureReference,
-            ) -> hipError_t = hipTexRefGetArray;
-            fn hipTexRefGetBorderColor(
-                pBorderColor: *mut f32,
-                texRef: *const textureReference,
-            ) -> hipError_t = hipTexRefGetBorderColor;
-            fn hipTexRefGetFilterMode(
-                pfm: *mut hipTextureFilterMode,
-                texRef: *const textureReference,
-            ) -> hipError_t = hipTexRefGetFilterMode;
-            fn hipTexRefGetFlags(
-                pFlags: *mut ::core::ffi::c_uint,
-                texRef: *const textureReference,
-            ) -> hipError_t = hipTexRefGetFlags;
-            fn hipTexRefGetFormat(
-                pFormat: *mut hipArray_Format,
-                pNumChannels: *mut ::core::ffi::c_int,
-                texRef: *const textureReference,
-            ) -> hipError_t = hipTexRefGetFormat;
-            fn hipTexRefGetMaxAnisotropy(
-                pmaxAnsio: *mut ::core::ffi::c_int,
-                texRef: *const textureReference,
-            ) -> hipError_t = hipTexRefGetMaxAnisotropy;
-            fn hipTexRefGetMipMappedArray(
-                pArray: *mut hipMipmappedArray_t,
-                texRef: *const textureReference,
-            ) -> hipError_t = hipTexRefGetMipMappedArray;
-            fn hipTexRefGetMipmapFilterMode(
-                pfm: *mut hipTextureFilterMode,
-                texRef: *const textureReference,
-            ) -> hipError_t = hipTexRefGetMipmapFilterMode;
-            fn hipTexRefGetMipmapLevelBias(
-                pbias: *mut f32,
-                texRef: *const textureReference,
-            ) -> hipError_t = hipTexRefGetMipmapLevelBias;
-            fn hipTexRefGetMipmapLevelClamp(
-                pminMipmapLevelClamp: *mut f32,
-                pmaxMipmapLevelClamp: *mut f32,
-                texRef: *const textureReference,
-            ) -> hipError_t = hipTexRefGetMipmapLevelClamp;
-            fn hipTexRefSetAddress(
-                ByteOffset: *mut usize,
-                texRef: *mut textureReference,
-                dptr: hipDeviceptr_t,
-                bytes: usize,
-            ) -> hipError_t = hipTexRefSetAddress;
-            fn hipTexRefSetAddress2D(
-                texRef: *mut textureReference,
-                desc: *const HIP_ARRAY_DESCRIPTOR,
-                dptr: hipDeviceptr_t,
-                Pitch: usize,
-            ) -> hipError_t = hipTexRefSetAddress2D;
-            fn hipTexRefSetAddressMode(
-                texRef: *mut textureReference,
-                dim: ::core::ffi::c_int,
-                am: hipTextureAddressMode,
-            ) -> hipError_t = hipTexRefSetAddressMode;
-            fn hipTexRefSetArray(
-                tex: *mut textureReference,
-                array: hipArray_const_t,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipTexRefSetArray;
-            fn hipTexRefSetBorderColor(
-                texRef: *mut textureReference,
-                pBorderColor: *mut f32,
-            ) -> hipError_t = hipTexRefSetBorderColor;
-            fn hipTexRefSetFilterMode(
-                texRef: *mut textureReference,
-                fm: hipTextureFilterMode,
-            ) -> hipError_t = hipTexRefSetFilterMode;
-            fn hipTexRefSetFlags(
-                texRef: *mut textureReference,
-                Flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipTexRefSetFlags;
-            fn hipTexRefSetFormat(
-                texRef: *mut textureReference,
-                fmt: hipArray_Format,
-                NumPackedComponents: ::core::ffi::c_int,
-            ) -> hipError_t = hipTexRefSetFormat;
-            fn hipTexRefSetMaxAnisotropy(
-                texRef: *mut textureReference,
-                maxAniso: ::core::ffi::c_uint,
-            ) -> hipError_t = hipTexRefSetMaxAnisotropy;
-            fn hipTexRefSetMipmapFilterMode(
-                texRef: *mut textureReference,
-                fm: hipTextureFilterMode,
-            ) -> hipError_t = hipTexRefSetMipmapFilterMode;
-            fn hipTexRefSetMipmapLevelBias(
-                texRef: *mut textureReference,
-                bias: f32,
-            ) -> hipError_t = hipTexRefSetMipmapLevelBias;
-            fn hipTexRefSetMipmapLevelClamp(
-                texRef: *mut textureReference,
-                minMipMapLevelClamp: f32,
-                maxMipMapLevelClamp: f32,
-            ) -> hipError_t = hipTexRefSetMipmapLevelClamp;
-            fn hipTexRefSetMipmappedArray(
-                texRef: *mut textureReference,
-                mipmappedArray: *mut hipMipmappedArray,
-                Flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipTexRefSetMipmappedArray;
-            fn hipThreadExchangeStreamCaptureMode(
-                mode: *mut hipStreamCaptureMode,
-            ) -> hipError_t = hipThreadExchangeStreamCaptureMode;
-            fn hipUnbindTexture(tex: *const textureReference) -> hipError_t = hipUnbindTexture;
-            fn hipUserObjectCreate(
-                object_out: *mut hipUserObject_t,
-                ptr: *mut ::core::ffi::c_void,
-                destroy: hipHostFn_t,
-                initialRefcount: ::core::ffi::c_uint,
-                flags: ::core::ffi::c_uint,
-            ) -> hipError_t = hipUserObjectCreate;
-            fn hipUserObjectRelease(
-                object: hipUserObject_t,
-                count: ::core::ffi::c_uint,
-            ) -> hipError_t = hipUserObjectRelease;
-            fn hipUserObjectRetain(
-                object: hipUserObject_t,
-                count: ::core::ffi::c_uint,
-            ) -> hipError_t = hipUserObjectRetain;
-            fn hipWaitExternalSemaphoresAsync(
-                extSemArray: *const hipExternalSemaphore_t,
-                paramsArray: *const hipExternalSemaphoreWaitParams,
-                numExtSems: ::core::ffi::c_uint,
-                stream: hipStream_t,
-            ) -> hipError_t = hipWaitExternalSemaphoresAsync;
+        $crate::for_each_function! { $crate::model_functions, $with; }
+    };
+    ($($with:ident)::+, $($first:tt)*) => {
+        $($with)::+! { $($first)*
+            pub fn hipApiName(id: u32) -> *const ::core::ffi::c_char;
+            pub fn hipArray3DCreate(array: *mut hipArray_t,
+                pAllocateArray: *const HIP_ARRAY3D_DESCRIPTOR) -> hipError_t;
+            pub fn hipArray3DGetDescriptor(pArrayDescriptor: *mut HIP_ARRAY3D_DESCRIPTOR,
+                array: hipArray_t) -> hipError_t;
+            pub fn hipArrayCreate(pHandle: *mut hipArray_t, pAllocateArray: *const HIP_ARRAY_DESCRIPTOR) -> hipError_t;
+            pub fn hipArrayDestroy(array: hipArray_t) -> hipError_t;
+            pub fn hipArrayGetDescriptor(pArrayDescriptor: *mut HIP_ARRAY_DESCRIPTOR, array: hipArray_t) -> hipError_t;
+            pub fn hipArrayGetInfo(desc: *mut hipChannelFormatDesc, extent: *mut hipExtent,
+                flags: *mut ::core::ffi::c_uint, array: hipArray_t) -> hipError_t;
+            pub fn hipBindTexture(offset: *mut usize, tex: *const textureReference, devPtr: *const ::core::ffi::c_void,
+                desc: *const hipChannelFormatDesc, size: usize) -> hipError_t;
+            pub fn hipBindTexture2D(offset: *mut usize, tex: *const textureReference,
+                devPtr: *const ::core::ffi::c_void, desc: *const hipChannelFormatDesc, width: usize, height: usize,
+                pitch: usize) -> hipError_t;
+            pub fn hipBindTextureToArray(tex: *const textureReference, array: hipArray_const_t,
+                desc: *const hipChannelFormatDesc) -> hipError_t;
+            pub fn hipBindTextureToMipmappedArray(tex: *const textureReference,
+                mipmappedArray: hipMipmappedArray_const_t, desc: *const hipChannelFormatDesc) -> hipError_t;
+            pub other fn hipChooseDevice(device: *mut ::core::ffi::c_int,
+                prop: *const hipDeviceProp_tR0000) -> hipError_t;
+            pub fn hipChooseDeviceR0000(device: *mut ::core::ffi::c_int,
+                prop: *const hipDeviceProp_tR0000) -> hipError_t, "not in ROCm 5.7, but in 6.4";
+            #[doc(alias = "hipChooseDevice")]
+            pub fn hipChooseDeviceR0600(device: *mut ::core::ffi::c_int,
+                prop: *const hipDeviceProp_tR0600) -> hipError_t, "since ROCm 6.0";
+            pub fn hipConfigureCall(gridDim: dim3, blockDim: dim3, sharedMem: usize, stream: hipStream_t) -> hipError_t;
+            pub fn hipCreateChannelDesc(x: ::core::ffi::c_int, y: ::core::ffi::c_int, z: ::core::ffi::c_int,
+                w: ::core::ffi::c_int, f: hipChannelFormatKind) -> hipChannelFormatDesc;
+            pub fn hipCreateSurfaceObject(pSurfObject: *mut hipSurfaceObject_t,
+                pResDesc: *const hipResourceDesc) -> hipError_t;
+            pub fn hipCreateTextureObject(pTexObject: *mut hipTextureObject_t, pResDesc: *const hipResourceDesc,
+                pTexDesc: *const hipTextureDesc, pResViewDesc: *const hipResourceViewDesc) -> hipError_t;
+            pub fn hipCtxCreate(ctx: *mut hipCtx_t, flags: ::core::ffi::c_uint, device: hipDevice_t) -> hipError_t;
+            pub fn hipCtxDestroy(ctx: hipCtx_t) -> hipError_t;
+            pub fn hipCtxDisablePeerAccess(peerCtx: hipCtx_t) -> hipError_t;
+            pub fn hipCtxEnablePeerAccess(peerCtx: hipCtx_t, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipCtxGetApiVersion(ctx: hipCtx_t, apiVersion: *mut ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipCtxGetCacheConfig(cacheConfig: *mut hipFuncCache_t) -> hipError_t;
+            pub fn hipCtxGetCurrent(ctx: *mut hipCtx_t) -> hipError_t;
+            pub fn hipCtxGetDevice(device: *mut hipDevice_t) -> hipError_t;
+            pub fn hipCtxGetFlags(flags: *mut ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipCtxGetSharedMemConfig(pConfig: *mut hipSharedMemConfig) -> hipError_t;
+            pub fn hipCtxPopCurrent(ctx: *mut hipCtx_t) -> hipError_t;
+            pub fn hipCtxPushCurrent(ctx: hipCtx_t) -> hipError_t;
+            pub fn hipCtxSetCacheConfig(cacheConfig: hipFuncCache_t) -> hipError_t;
+            pub fn hipCtxSetCurrent(ctx: hipCtx_t) -> hipError_t;
+            pub fn hipCtxSetSharedMemConfig(config: hipSharedMemConfig) -> hipError_t;
+            pub fn hipCtxSynchronize() -> hipError_t;
+            pub fn hipDestroyExternalMemory(extMem: hipExternalMemory_t) -> hipError_t;
+            pub fn hipDestroyExternalSemaphore(extSem: hipExternalSemaphore_t) -> hipError_t;
+            pub fn hipDestroySurfaceObject(surfaceObject: hipSurfaceObject_t) -> hipError_t;
+            pub fn hipDestroyTextureObject(textureObject: hipTextureObject_t) -> hipError_t;
+            pub other fn hipDevResourceGenerateDesc(phDesc: *mut hipDevResourceDesc_t,
+                resources: *mut hipDevResource_st, nbResources: ::core::ffi::c_uint) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipDevSmResourceSplit(result: *mut hipDevResource_st, nbGroups: ::core::ffi::c_uint,
+                input: *const hipDevResource_st, remainder: *mut hipDevResource_st, flags: ::core::ffi::c_uint,
+                groupParams: *mut hipDevSmResourceGroupParams_st) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipDevSmResourceSplitByCount(result: *mut hipDevResource_st,
+                nbGroups: *mut ::core::ffi::c_uint, input: *const hipDevResource_st, remainder: *mut hipDevResource_st,
+                flags: ::core::ffi::c_uint, minCount: ::core::ffi::c_uint) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipDeviceCanAccessPeer(canAccessPeer: *mut ::core::ffi::c_int, deviceId: ::core::ffi::c_int,
+                peerDeviceId: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipDeviceComputeCapability(major: *mut ::core::ffi::c_int, minor: *mut ::core::ffi::c_int,
+                device: hipDevice_t) -> hipError_t;
+            pub fn hipDeviceDisablePeerAccess(peerDeviceId: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipDeviceEnablePeerAccess(peerDeviceId: ::core::ffi::c_int,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipDeviceGet(device: *mut hipDevice_t, ordinal: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipDeviceGetAttribute(pi: *mut ::core::ffi::c_int, attr: hipDeviceAttribute_t,
+                deviceId: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipDeviceGetByPCIBusId(device: *mut ::core::ffi::c_int,
+                pciBusId: *const ::core::ffi::c_char) -> hipError_t;
+            pub fn hipDeviceGetCacheConfig(cacheConfig: *mut hipFuncCache_t) -> hipError_t;
+            pub fn hipDeviceGetDefaultMemPool(mem_pool: *mut hipMemPool_t, device: ::core::ffi::c_int) -> hipError_t;
+            pub other fn hipDeviceGetDevResource(device: ::core::ffi::c_int, resource: *mut hipDevResource_st,
+                type_: hipDevResourceType) -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipDeviceGetExecutionCtx(ctx: *mut hipExecutionCtx_t,
+                device: ::core::ffi::c_int) -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipDeviceGetGraphMemAttribute(device: ::core::ffi::c_int, attr: hipGraphMemAttributeType,
+                value: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipDeviceGetLimit(pValue: *mut usize, limit: hipLimit_t) -> hipError_t;
+            pub fn hipDeviceGetMemPool(mem_pool: *mut hipMemPool_t, device: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipDeviceGetName(name: *mut ::core::ffi::c_char, len: ::core::ffi::c_int,
+                device: hipDevice_t) -> hipError_t;
+            pub fn hipDeviceGetP2PAttribute(value: *mut ::core::ffi::c_int, attr: hipDeviceP2PAttr,
+                srcDevice: ::core::ffi::c_int, dstDevice: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipDeviceGetPCIBusId(pciBusId: *mut ::core::ffi::c_char, len: ::core::ffi::c_int,
+                device: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipDeviceGetSharedMemConfig(pConfig: *mut hipSharedMemConfig) -> hipError_t;
+            pub fn hipDeviceGetStreamPriorityRange(leastPriority: *mut ::core::ffi::c_int,
+                greatestPriority: *mut ::core::ffi::c_int) -> hipError_t;
+            pub other form hipDeviceGetTexture1DLinearMaxWidth if [(c"hipLaunchKernelExC", true)]
+                fn hipDeviceGetTexture1DLinearMaxWidth(max_width: *mut usize, desc: *const hipChannelFormatDesc,
+                    device: ::core::ffi::c_int) -> hipError_t,
+                    "as called from ROCm 7 on, empty before: see `hipDeviceGetTexture1DLinearMaxWidth_until_6`; not in ROCm 6.4, but in 7.2";
+            pub form hipDeviceGetTexture1DLinearMaxWidth if [(c"hipLaunchKernelExC", false)]
+                fn hipDeviceGetTexture1DLinearMaxWidth_until_6(mem_pool: *mut hipMemPool_t,
+                    device: ::core::ffi::c_int) -> hipError_t,
+                    "as called up to ROCm 6, empty later; not in ROCm 6.4, but in 7.2";
+            pub fn hipDeviceGetUuid(uuid: *mut hipUUID, device: hipDevice_t) -> hipError_t;
+            pub fn hipDeviceGraphMemTrim(device: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipDevicePrimaryCtxGetState(dev: hipDevice_t, flags: *mut ::core::ffi::c_uint,
+                active: *mut ::core::ffi::c_int) -> hipError_t;
+            pub fn hipDevicePrimaryCtxRelease(dev: hipDevice_t) -> hipError_t;
+            pub fn hipDevicePrimaryCtxReset(dev: hipDevice_t) -> hipError_t;
+            pub fn hipDevicePrimaryCtxRetain(pctx: *mut hipCtx_t, dev: hipDevice_t) -> hipError_t;
+            pub fn hipDevicePrimaryCtxSetFlags(dev: hipDevice_t, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipDeviceReset() -> hipError_t;
+            pub fn hipDeviceSetCacheConfig(cacheConfig: hipFuncCache_t) -> hipError_t;
+            pub fn hipDeviceSetGraphMemAttribute(device: ::core::ffi::c_int, attr: hipGraphMemAttributeType,
+                value: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipDeviceSetLimit(limit: hipLimit_t, value: usize) -> hipError_t;
+            pub fn hipDeviceSetMemPool(device: ::core::ffi::c_int, mem_pool: hipMemPool_t) -> hipError_t;
+            pub fn hipDeviceSetSharedMemConfig(config: hipSharedMemConfig) -> hipError_t;
+            pub fn hipDeviceSynchronize() -> hipError_t;
+            pub fn hipDeviceTotalMem(bytes: *mut usize, device: hipDevice_t) -> hipError_t;
+            pub fn hipDriverGetVersion(driverVersion: *mut ::core::ffi::c_int) -> hipError_t;
+            pub fn hipDrvGetErrorName(hipError: hipError_t, errorString: *mut *const ::core::ffi::c_char) -> hipError_t;
+            pub fn hipDrvGetErrorString(hipError: hipError_t,
+                errorString: *mut *const ::core::ffi::c_char) -> hipError_t;
+            pub fn hipDrvGraphAddMemFreeNode(phGraphNode: *mut hipGraphNode_t, hGraph: hipGraph_t,
+                dependencies: *const hipGraphNode_t, numDependencies: usize, dptr: hipDeviceptr_t) -> hipError_t,
+                "since ROCm 6.2";
+            pub fn hipDrvGraphAddMemcpyNode(phGraphNode: *mut hipGraphNode_t, hGraph: hipGraph_t,
+                dependencies: *const hipGraphNode_t, numDependencies: usize, copyParams: *const HIP_MEMCPY3D,
+                ctx: hipCtx_t) -> hipError_t, "not in ROCm 5.7, but in 6.4";
+            pub other form hipDrvGraphAddMemsetNode if [(c"hipLaunchKernelExC", true)]
+                fn hipDrvGraphAddMemsetNode(phGraphNode: *mut hipGraphNode_t, hGraph: hipGraph_t,
+                    dependencies: *const hipGraphNode_t, numDependencies: usize, memsetParams: *const hipMemsetParams,
+                    ctx: hipCtx_t) -> hipError_t,
+                    "as called from ROCm 7 on, empty before: see `hipDrvGraphAddMemsetNode_until_6`; not in ROCm 5.7, but in 6.4";
+            pub form hipDrvGraphAddMemsetNode if [(c"hipLaunchKernelExC", false)]
+                fn hipDrvGraphAddMemsetNode_until_6(phGraphNode: *mut hipGraphNode_t, hGraph: hipGraph_t,
+                    dependencies: *const hipGraphNode_t, numDependencies: usize,
+                    memsetParams: *const HIP_MEMSET_NODE_PARAMS, ctx: hipCtx_t) -> hipError_t,
+                    "as called up to ROCm 6, empty later; not in ROCm 5.7, but in 6.4";
+            pub fn hipDrvGraphExecMemcpyNodeSetParams(hGraphExec: hipGraphExec_t, hNode: hipGraphNode_t,
+                copyParams: *const HIP_MEMCPY3D, ctx: hipCtx_t) -> hipError_t, "since ROCm 6.2";
+            pub other form hipDrvGraphExecMemsetNodeSetParams if [(c"hipLaunchKernelExC", true)]
+                fn hipDrvGraphExecMemsetNodeSetParams(hGraphExec: hipGraphExec_t, hNode: hipGraphNode_t,
+                    memsetParams: *const hipMemsetParams, ctx: hipCtx_t) -> hipError_t,
+                    "as called from ROCm 7 on, empty before: see `hipDrvGraphExecMemsetNodeSetParams_until_6`; since ROCm 6.2";
+            pub form hipDrvGraphExecMemsetNodeSetParams if [(c"hipLaunchKernelExC", false)]
+                fn hipDrvGraphExecMemsetNodeSetParams_until_6(hGraphExec: hipGraphExec_t, hNode: hipGraphNode_t,
+                    memsetParams: *const HIP_MEMSET_NODE_PARAMS, ctx: hipCtx_t) -> hipError_t,
+                    "as called up to ROCm 6, empty later; since ROCm 6.2";
+            pub fn hipDrvGraphMemcpyNodeGetParams(hNode: hipGraphNode_t, nodeParams: *mut HIP_MEMCPY3D) -> hipError_t,
+                "since ROCm 6.0";
+            pub fn hipDrvGraphMemcpyNodeSetParams(hNode: hipGraphNode_t, nodeParams: *const HIP_MEMCPY3D) -> hipError_t,
+                "since ROCm 6.0";
+            pub other fn hipDrvLaunchKernelEx(config: *const HIP_LAUNCH_CONFIG, f: hipFunction_t,
+                params: *mut *mut ::core::ffi::c_void, extra: *mut *mut ::core::ffi::c_void) -> hipError_t,
+                "since ROCm 7.0";
+            pub other fn hipDrvMemDiscardAndPrefetchBatchAsync(dptrs: *mut *mut ::core::ffi::c_void, sizes: *mut usize,
+                count: usize, prefetchLocs: *mut hipMemLocation, prefetchLocIdxs: *mut usize, numPrefetchLocs: usize,
+                flags: ::core::ffi::c_ulonglong, stream: hipStream_t) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipDrvMemDiscardBatchAsync(dptrs: *mut *mut ::core::ffi::c_void, sizes: *mut usize,
+                count: usize, flags: ::core::ffi::c_ulonglong, stream: hipStream_t) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipDrvMemcpy2DUnaligned(pCopy: *const hip_Memcpy2D) -> hipError_t;
+            pub form hipDrvMemcpy3D if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipDrvMemcpy3D(pCopy: *const HIP_MEMCPY3D) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipDrvMemcpy3D_until_5`";
+            pub form hipDrvMemcpy3DAsync if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipDrvMemcpy3DAsync(pCopy: *const HIP_MEMCPY3D, stream: hipStream_t) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipDrvMemcpy3DAsync_until_5`";
+            pub other form hipDrvMemcpy3DAsync if [(c"hipGetDevicePropertiesR0600", false)]
+                fn hipDrvMemcpy3DAsync_until_5(pCopy: *const HIP_MEMCPY3D_until_5, stream: hipStream_t) -> hipError_t,
+                    "as called up to ROCm 5, empty later";
+            pub other form hipDrvMemcpy3D if [(c"hipGetDevicePropertiesR0600", false)]
+                fn hipDrvMemcpy3D_until_5(pCopy: *const HIP_MEMCPY3D_until_5) -> hipError_t,
+                    "as called up to ROCm 5, empty later";
+            pub fn hipDrvPointerGetAttributes(numAttributes: ::core::ffi::c_uint, attributes: *mut hipPointer_attribute,
+                data: *mut *mut ::core::ffi::c_void, ptr: hipDeviceptr_t) -> hipError_t;
+            pub fn hipEventCreate(event: *mut hipEvent_t) -> hipError_t;
+            pub fn hipEventCreateWithFlags(event: *mut hipEvent_t, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipEventDestroy(event: hipEvent_t) -> hipError_t;
+            pub fn hipEventElapsedTime(ms: *mut f32, start: hipEvent_t, stop: hipEvent_t) -> hipError_t;
+            pub fn hipEventQuery(event: hipEvent_t) -> hipError_t;
+            pub fn hipEventRecord(event: hipEvent_t, stream: hipStream_t) -> hipError_t;
+            pub fn hipEventRecordWithFlags(event: hipEvent_t, stream: hipStream_t,
+                flags: ::core::ffi::c_uint) -> hipError_t, "since ROCm 6.4";
+            pub fn hipEventRecord_spt(event: hipEvent_t, stream: hipStream_t) -> hipError_t;
+            pub fn hipEventSynchronize(event: hipEvent_t) -> hipError_t;
+            pub other fn hipExecutionCtxDestroy(ctx: hipExecutionCtx_t) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipExecutionCtxGetDevResource(ctx: hipExecutionCtx_t, resource: *mut hipDevResource_st,
+                type_: hipDevResourceType) -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipExecutionCtxGetDevice(device: *mut ::core::ffi::c_int,
+                ctx: hipExecutionCtx_t) -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipExecutionCtxGetId(ctx: hipExecutionCtx_t,
+                ctxId: *mut ::core::ffi::c_ulonglong) -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipExecutionCtxRecordEvent(ctx: hipExecutionCtx_t, event: hipEvent_t) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipExecutionCtxStreamCreate(stream: *mut hipStream_t, greenctx: hipExecutionCtx_t,
+                flags: ::core::ffi::c_uint, priority: ::core::ffi::c_int) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipExecutionCtxSynchronize(ctx: hipExecutionCtx_t) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipExecutionCtxWaitEvent(ctx: hipExecutionCtx_t, event: hipEvent_t) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipExtDisableLogging() -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipExtEnableLogging() -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipExtGetLastError() -> hipError_t, "since ROCm 6.0";
+            pub fn hipExtGetLinkTypeAndHopCount(device1: ::core::ffi::c_int, device2: ::core::ffi::c_int,
+                linktype: *mut u32, hopcount: *mut u32) -> hipError_t;
+            pub fn hipExtLaunchKernel(function_address: *const ::core::ffi::c_void, numBlocks: dim3, dimBlocks: dim3,
+                args: *mut *mut ::core::ffi::c_void, sharedMemBytes: usize, stream: hipStream_t, startEvent: hipEvent_t,
+                stopEvent: hipEvent_t, flags: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipExtLaunchMultiKernelMultiDevice(launchParamsList: *mut hipLaunchParams,
+                numDevices: ::core::ffi::c_int, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipExtMallocWithFlags(ptr: *mut *mut ::core::ffi::c_void, sizeBytes: usize,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipExtModuleLaunchKernel(f: hipFunction_t, globalWorkSizeX: u32, globalWorkSizeY: u32,
+                globalWorkSizeZ: u32, localWorkSizeX: u32, localWorkSizeY: u32, localWorkSizeZ: u32,
+                sharedMemBytes: usize, hStream: hipStream_t, kernelParams: *mut *mut ::core::ffi::c_void,
+                extra: *mut *mut ::core::ffi::c_void, startEvent: hipEvent_t, stopEvent: hipEvent_t,
+                flags: u32) -> hipError_t, "not in ROCm 5.7, but in 6.4";
+            pub other fn hipExtSetLoggingParams(log_level: usize, log_size: usize, log_mask: usize) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipExtStreamCreateWithCUMask(stream: *mut hipStream_t, cuMaskSize: u32,
+                cuMask: *const u32) -> hipError_t;
+            pub fn hipExtStreamGetCUMask(stream: hipStream_t, cuMaskSize: u32, cuMask: *mut u32) -> hipError_t;
+            pub fn hipExternalMemoryGetMappedBuffer(devPtr: *mut *mut ::core::ffi::c_void, extMem: hipExternalMemory_t,
+                bufferDesc: *const hipExternalMemoryBufferDesc) -> hipError_t;
+            pub fn hipExternalMemoryGetMappedMipmappedArray(mipmap: *mut hipMipmappedArray_t,
+                extMem: hipExternalMemory_t, mipmapDesc: *const hipExternalMemoryMipmappedArrayDesc) -> hipError_t,
+                "declared, but exported by no release that was read";
+            pub fn hipFree(ptr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipFreeArray(array: hipArray_t) -> hipError_t;
+            pub fn hipFreeAsync(dev_ptr: *mut ::core::ffi::c_void, stream: hipStream_t) -> hipError_t;
+            pub fn hipFreeHost(ptr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipFreeMipmappedArray(mipmappedArray: hipMipmappedArray_t) -> hipError_t;
+            pub fn hipFuncGetAttribute(value: *mut ::core::ffi::c_int, attrib: hipFunction_attribute,
+                hfunc: hipFunction_t) -> hipError_t;
+            pub fn hipFuncGetAttributes(attr: *mut hipFuncAttributes, func: *const ::core::ffi::c_void) -> hipError_t;
+            pub fn hipFuncSetAttribute(func: *const ::core::ffi::c_void, attr: hipFuncAttribute,
+                value: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipFuncSetCacheConfig(func: *const ::core::ffi::c_void, config: hipFuncCache_t) -> hipError_t;
+            pub fn hipFuncSetSharedMemConfig(func: *const ::core::ffi::c_void,
+                config: hipSharedMemConfig) -> hipError_t;
+            pub other fn hipGLGetDevices(pHipDeviceCount: *mut ::core::ffi::c_uint,
+                pHipDevices: *mut ::core::ffi::c_int, hipDeviceCount: ::core::ffi::c_uint,
+                deviceList: hipGLDeviceList) -> hipError_t;
+            pub fn hipGetChannelDesc(desc: *mut hipChannelFormatDesc, array: hipArray_const_t) -> hipError_t;
+            pub fn hipGetDevice(deviceId: *mut ::core::ffi::c_int) -> hipError_t;
+            pub fn hipGetDeviceCount(count: *mut ::core::ffi::c_int) -> hipError_t;
+            pub fn hipGetDeviceFlags(flags: *mut ::core::ffi::c_uint) -> hipError_t;
+            pub other fn hipGetDeviceProperties(prop: *mut hipDeviceProp_tR0000,
+                deviceId: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipGetDevicePropertiesR0000(prop: *mut hipDeviceProp_tR0000,
+                device: ::core::ffi::c_int) -> hipError_t, "not in ROCm 5.7, but in 6.4";
+            #[doc(alias = "hipGetDeviceProperties")]
+            pub fn hipGetDevicePropertiesR0600(prop: *mut hipDeviceProp_tR0600,
+                deviceId: ::core::ffi::c_int) -> hipError_t, "since ROCm 6.0";
+            pub other fn hipGetDriverEntryPoint(symbol: *const ::core::ffi::c_char,
+                funcPtr: *mut *mut ::core::ffi::c_void, flags: ::core::ffi::c_ulonglong,
+                driverStatus: *mut hipDriverEntryPointQueryResult) -> hipError_t, "since ROCm 7.1";
+            pub other fn hipGetDriverEntryPoint_spt(symbol: *const ::core::ffi::c_char,
+                funcPtr: *mut *mut ::core::ffi::c_void, flags: ::core::ffi::c_ulonglong,
+                status: *mut hipDriverEntryPointQueryResult) -> hipError_t, "since ROCm 7.1";
+            pub fn hipGetErrorName(hip_error: hipError_t) -> *const ::core::ffi::c_char;
+            pub fn hipGetErrorString(hipError: hipError_t) -> *const ::core::ffi::c_char;
+            pub fn hipGetFuncBySymbol(functionPtr: *mut hipFunction_t,
+                symbolPtr: *const ::core::ffi::c_void) -> hipError_t, "since ROCm 6.2";
+            pub fn hipGetLastError() -> hipError_t;
+            pub fn hipGetMipmappedArrayLevel(levelArray: *mut hipArray_t, mipmappedArray: hipMipmappedArray_const_t,
+                level: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipGetProcAddress(symbol: *const ::core::ffi::c_char, pfn: *mut *mut ::core::ffi::c_void,
+                hipVersion: ::core::ffi::c_int, flags: u64,
+                symbolStatus: *mut hipDriverProcAddressQueryResult) -> hipError_t, "since ROCm 6.1";
+            pub other fn hipGetProcAddress_spt(symbol: *const ::core::ffi::c_char, pfn: *mut *mut ::core::ffi::c_void,
+                hipVersion: ::core::ffi::c_int, flags: u64,
+                symbolStatus: *mut hipDriverProcAddressQueryResult) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipGetStreamDeviceId(stream: hipStream_t) -> ::core::ffi::c_int;
+            pub fn hipGetSymbolAddress(devPtr: *mut *mut ::core::ffi::c_void,
+                symbol: *const ::core::ffi::c_void) -> hipError_t;
+            pub fn hipGetSymbolSize(size: *mut usize, symbol: *const ::core::ffi::c_void) -> hipError_t;
+            pub fn hipGetTextureAlignmentOffset(offset: *mut usize, texref: *const textureReference) -> hipError_t;
+            pub fn hipGetTextureObjectResourceDesc(pResDesc: *mut hipResourceDesc,
+                textureObject: hipTextureObject_t) -> hipError_t;
+            pub fn hipGetTextureObjectResourceViewDesc(pResViewDesc: *mut hipResourceViewDesc,
+                textureObject: hipTextureObject_t) -> hipError_t;
+            pub fn hipGetTextureObjectTextureDesc(pTexDesc: *mut hipTextureDesc,
+                textureObject: hipTextureObject_t) -> hipError_t;
+            pub fn hipGetTextureReference(texref: *mut *const textureReference,
+                symbol: *const ::core::ffi::c_void) -> hipError_t;
+            pub fn hipGraphAddBatchMemOpNode(phGraphNode: *mut hipGraphNode_t, hGraph: hipGraph_t,
+                dependencies: *const hipGraphNode_t, numDependencies: usize,
+                nodeParams: *const hipBatchMemOpNodeParams) -> hipError_t, "since ROCm 6.4";
+            pub fn hipGraphAddChildGraphNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize, childGraph: hipGraph_t) -> hipError_t;
+            pub fn hipGraphAddDependencies(graph: hipGraph_t, from: *const hipGraphNode_t, to: *const hipGraphNode_t,
+                numDependencies: usize) -> hipError_t;
+            pub fn hipGraphAddEmptyNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize) -> hipError_t;
+            pub fn hipGraphAddEventRecordNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize, event: hipEvent_t) -> hipError_t;
+            pub fn hipGraphAddEventWaitNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize, event: hipEvent_t) -> hipError_t;
+            pub form hipGraphAddExternalSemaphoresSignalNode if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipGraphAddExternalSemaphoresSignalNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                    pDependencies: *const hipGraphNode_t, numDependencies: usize,
+                    nodeParams: *const hipExternalSemaphoreSignalNodeParams) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipGraphAddExternalSemaphoresSignalNode_until_5`; not in ROCm 6.4, but in 7.2";
+            pub other form hipGraphAddExternalSemaphoresSignalNode if [(c"hipGetDevicePropertiesR0600", false)]
+                fn hipGraphAddExternalSemaphoresSignalNode_until_5(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                    pDependencies: *const hipGraphNode_t, numDependencies: usize,
+                    nodeParams: *const hipExternalSemaphoreSignalNodeParams_until_5) -> hipError_t,
+                    "as called up to ROCm 5, empty later; not in ROCm 6.4, but in 7.2";
+            pub form hipGraphAddExternalSemaphoresWaitNode if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipGraphAddExternalSemaphoresWaitNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                    pDependencies: *const hipGraphNode_t, numDependencies: usize,
+                    nodeParams: *const hipExternalSemaphoreWaitNodeParams) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipGraphAddExternalSemaphoresWaitNode_until_5`; not in ROCm 6.4, but in 7.2";
+            pub other form hipGraphAddExternalSemaphoresWaitNode if [(c"hipGetDevicePropertiesR0600", false)]
+                fn hipGraphAddExternalSemaphoresWaitNode_until_5(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                    pDependencies: *const hipGraphNode_t, numDependencies: usize,
+                    nodeParams: *const hipExternalSemaphoreWaitNodeParams_until_5) -> hipError_t,
+                    "as called up to ROCm 5, empty later; not in ROCm 6.4, but in 7.2";
+            pub fn hipGraphAddHostNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize,
+                pNodeParams: *const hipHostNodeParams) -> hipError_t;
+            pub fn hipGraphAddKernelNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize,
+                pNodeParams: *const hipKernelNodeParams) -> hipError_t;
+            pub fn hipGraphAddMemAllocNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize,
+                pNodeParams: *mut hipMemAllocNodeParams) -> hipError_t;
+            pub fn hipGraphAddMemFreeNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize,
+                dev_ptr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipGraphAddMemcpyNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize,
+                pCopyParams: *const hipMemcpy3DParms) -> hipError_t;
+            pub fn hipGraphAddMemcpyNode1D(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize, dst: *mut ::core::ffi::c_void,
+                src: *const ::core::ffi::c_void, count: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipGraphAddMemcpyNodeFromSymbol(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize, dst: *mut ::core::ffi::c_void,
+                symbol: *const ::core::ffi::c_void, count: usize, offset: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipGraphAddMemcpyNodeToSymbol(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize, symbol: *const ::core::ffi::c_void,
+                src: *const ::core::ffi::c_void, count: usize, offset: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipGraphAddMemsetNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize,
+                pMemsetParams: *const hipMemsetParams) -> hipError_t;
+            pub fn hipGraphAddNode(pGraphNode: *mut hipGraphNode_t, graph: hipGraph_t,
+                pDependencies: *const hipGraphNode_t, numDependencies: usize,
+                nodeParams: *mut hipGraphNodeParams) -> hipError_t, "not in ROCm 5.7, but in 6.4";
+            pub fn hipGraphBatchMemOpNodeGetParams(hNode: hipGraphNode_t,
+                nodeParams_out: *mut hipBatchMemOpNodeParams) -> hipError_t, "since ROCm 6.4";
+            pub fn hipGraphBatchMemOpNodeSetParams(hNode: hipGraphNode_t,
+                nodeParams: *mut hipBatchMemOpNodeParams) -> hipError_t, "since ROCm 6.4";
+            pub fn hipGraphChildGraphNodeGetGraph(node: hipGraphNode_t, pGraph: *mut hipGraph_t) -> hipError_t;
+            pub fn hipGraphClone(pGraphClone: *mut hipGraph_t, originalGraph: hipGraph_t) -> hipError_t;
+            pub fn hipGraphCreate(pGraph: *mut hipGraph_t, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipGraphDebugDotPrint(graph: hipGraph_t, path: *const ::core::ffi::c_char,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipGraphDestroy(graph: hipGraph_t) -> hipError_t;
+            pub fn hipGraphDestroyNode(node: hipGraphNode_t) -> hipError_t;
+            pub fn hipGraphEventRecordNodeGetEvent(node: hipGraphNode_t, event_out: *mut hipEvent_t) -> hipError_t;
+            pub fn hipGraphEventRecordNodeSetEvent(node: hipGraphNode_t, event: hipEvent_t) -> hipError_t;
+            pub fn hipGraphEventWaitNodeGetEvent(node: hipGraphNode_t, event_out: *mut hipEvent_t) -> hipError_t;
+            pub fn hipGraphEventWaitNodeSetEvent(node: hipGraphNode_t, event: hipEvent_t) -> hipError_t;
+            pub fn hipGraphExecBatchMemOpNodeSetParams(hGraphExec: hipGraphExec_t, hNode: hipGraphNode_t,
+                nodeParams: *const hipBatchMemOpNodeParams) -> hipError_t, "since ROCm 6.4";
+            pub fn hipGraphExecChildGraphNodeSetParams(hGraphExec: hipGraphExec_t, node: hipGraphNode_t,
+                childGraph: hipGraph_t) -> hipError_t;
+            pub fn hipGraphExecDestroy(graphExec: hipGraphExec_t) -> hipError_t;
+            pub fn hipGraphExecEventRecordNodeSetEvent(hGraphExec: hipGraphExec_t, hNode: hipGraphNode_t,
+                event: hipEvent_t) -> hipError_t;
+            pub fn hipGraphExecEventWaitNodeSetEvent(hGraphExec: hipGraphExec_t, hNode: hipGraphNode_t,
+                event: hipEvent_t) -> hipError_t;
+            pub form hipGraphExecExternalSemaphoresSignalNodeSetParams if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipGraphExecExternalSemaphoresSignalNodeSetParams(hGraphExec: hipGraphExec_t, hNode: hipGraphNode_t,
+                    nodeParams: *const hipExternalSemaphoreSignalNodeParams) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipGraphExecExternalSemaphoresSignalNodeSetParams_until_5`; not in ROCm 6.4, but in 7.2";
+            pub other form hipGraphExecExternalSemaphoresSignalNodeSetParams if [(c"hipGetDevicePropertiesR0600",
+                false)]
+                fn hipGraphExecExternalSemaphoresSignalNodeSetParams_until_5(hGraphExec: hipGraphExec_t,
+                    hNode: hipGraphNode_t,
+                    nodeParams: *const hipExternalSemaphoreSignalNodeParams_until_5) -> hipError_t,
+                    "as called up to ROCm 5, empty later; not in ROCm 6.4, but in 7.2";
+            pub form hipGraphExecExternalSemaphoresWaitNodeSetParams if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipGraphExecExternalSemaphoresWaitNodeSetParams(hGraphExec: hipGraphExec_t, hNode: hipGraphNode_t,
+                    nodeParams: *const hipExternalSemaphoreWaitNodeParams) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipGraphExecExternalSemaphoresWaitNodeSetParams_until_5`; not in ROCm 6.4, but in 7.2";
+            pub other form hipGraphExecExternalSemaphoresWaitNodeSetParams if [(c"hipGetDevicePropertiesR0600", false)]
+                fn hipGraphExecExternalSemaphoresWaitNodeSetParams_until_5(hGraphExec: hipGraphExec_t,
+                    hNode: hipGraphNode_t, nodeParams: *const hipExternalSemaphoreWaitNodeParams_until_5) -> hipError_t,
+                    "as called up to ROCm 5, empty later; not in ROCm 6.4, but in 7.2";
+            pub fn hipGraphExecGetFlags(graphExec: hipGraphExec_t, flags: *mut ::core::ffi::c_ulonglong) -> hipError_t,
+                "since ROCm 6.2";
+            pub fn hipGraphExecHostNodeSetParams(hGraphExec: hipGraphExec_t, node: hipGraphNode_t,
+                pNodeParams: *const hipHostNodeParams) -> hipError_t;
+            pub fn hipGraphExecKernelNodeSetParams(hGraphExec: hipGraphExec_t, node: hipGraphNode_t,
+                pNodeParams: *const hipKernelNodeParams) -> hipError_t;
+            pub fn hipGraphExecMemcpyNodeSetParams(hGraphExec: hipGraphExec_t, node: hipGraphNode_t,
+                pNodeParams: *mut hipMemcpy3DParms) -> hipError_t;
+            pub fn hipGraphExecMemcpyNodeSetParams1D(hGraphExec: hipGraphExec_t, node: hipGraphNode_t,
+                dst: *mut ::core::ffi::c_void, src: *const ::core::ffi::c_void, count: usize,
+                kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipGraphExecMemcpyNodeSetParamsFromSymbol(hGraphExec: hipGraphExec_t, node: hipGraphNode_t,
+                dst: *mut ::core::ffi::c_void, symbol: *const ::core::ffi::c_void, count: usize, offset: usize,
+                kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipGraphExecMemcpyNodeSetParamsToSymbol(hGraphExec: hipGraphExec_t, node: hipGraphNode_t,
+                symbol: *const ::core::ffi::c_void, src: *const ::core::ffi::c_void, count: usize, offset: usize,
+                kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipGraphExecMemsetNodeSetParams(hGraphExec: hipGraphExec_t, node: hipGraphNode_t,
+                pNodeParams: *const hipMemsetParams) -> hipError_t;
+            pub fn hipGraphExecNodeSetParams(graphExec: hipGraphExec_t, node: hipGraphNode_t,
+                nodeParams: *mut hipGraphNodeParams) -> hipError_t, "since ROCm 6.2";
+            pub fn hipGraphExecUpdate(hGraphExec: hipGraphExec_t, hGraph: hipGraph_t,
+                hErrorNode_out: *mut hipGraphNode_t, updateResult_out: *mut hipGraphExecUpdateResult) -> hipError_t;
+            pub form hipGraphExternalSemaphoresSignalNodeGetParams if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipGraphExternalSemaphoresSignalNodeGetParams(hNode: hipGraphNode_t,
+                    params_out: *mut hipExternalSemaphoreSignalNodeParams) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipGraphExternalSemaphoresSignalNodeGetParams_until_5`; not in ROCm 6.4, but in 7.2";
+            pub other form hipGraphExternalSemaphoresSignalNodeGetParams if [(c"hipGetDevicePropertiesR0600", false)]
+                fn hipGraphExternalSemaphoresSignalNodeGetParams_until_5(hNode: hipGraphNode_t,
+                    params_out: *const hipExternalSemaphoreSignalNodeParams_until_5) -> hipError_t,
+                    "as called up to ROCm 5, empty later; not in ROCm 6.4, but in 7.2";
+            pub form hipGraphExternalSemaphoresSignalNodeSetParams if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipGraphExternalSemaphoresSignalNodeSetParams(hNode: hipGraphNode_t,
+                    nodeParams: *const hipExternalSemaphoreSignalNodeParams) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipGraphExternalSemaphoresSignalNodeSetParams_until_5`; not in ROCm 6.4, but in 7.2";
+            pub other form hipGraphExternalSemaphoresSignalNodeSetParams if [(c"hipGetDevicePropertiesR0600", false)]
+                fn hipGraphExternalSemaphoresSignalNodeSetParams_until_5(hNode: hipGraphNode_t,
+                    nodeParams: *const hipExternalSemaphoreSignalNodeParams_until_5) -> hipError_t,
+                    "as called up to ROCm 5, empty later; not in ROCm 6.4, but in 7.2";
+            pub form hipGraphExternalSemaphoresWaitNodeGetParams if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipGraphExternalSemaphoresWaitNodeGetParams(hNode: hipGraphNode_t,
+                    params_out: *mut hipExternalSemaphoreWaitNodeParams) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipGraphExternalSemaphoresWaitNodeGetParams_until_5`; not in ROCm 6.4, but in 7.2";
+            pub other form hipGraphExternalSemaphoresWaitNodeGetParams if [(c"hipGetDevicePropertiesR0600", false)]
+                fn hipGraphExternalSemaphoresWaitNodeGetParams_until_5(hNode: hipGraphNode_t,
+                    params_out: *const hipExternalSemaphoreWaitNodeParams_until_5) -> hipError_t,
+                    "as called up to ROCm 5, empty later; not in ROCm 6.4, but in 7.2";
+            pub form hipGraphExternalSemaphoresWaitNodeSetParams if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipGraphExternalSemaphoresWaitNodeSetParams(hNode: hipGraphNode_t,
+                    nodeParams: *const hipExternalSemaphoreWaitNodeParams) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipGraphExternalSemaphoresWaitNodeSetParams_until_5`; not in ROCm 6.4, but in 7.2";
+            pub other form hipGraphExternalSemaphoresWaitNodeSetParams if [(c"hipGetDevicePropertiesR0600", false)]
+                fn hipGraphExternalSemaphoresWaitNodeSetParams_until_5(hNode: hipGraphNode_t,
+                    nodeParams: *const hipExternalSemaphoreWaitNodeParams_until_5) -> hipError_t,
+                    "as called up to ROCm 5, empty later; not in ROCm 6.4, but in 7.2";
+            pub fn hipGraphGetEdges(graph: hipGraph_t, from: *mut hipGraphNode_t, to: *mut hipGraphNode_t,
+                numEdges: *mut usize) -> hipError_t;
+            pub fn hipGraphGetNodes(graph: hipGraph_t, nodes: *mut hipGraphNode_t, numNodes: *mut usize) -> hipError_t;
+            pub fn hipGraphGetRootNodes(graph: hipGraph_t, pRootNodes: *mut hipGraphNode_t,
+                pNumRootNodes: *mut usize) -> hipError_t;
+            pub fn hipGraphHostNodeGetParams(node: hipGraphNode_t, pNodeParams: *mut hipHostNodeParams) -> hipError_t;
+            pub fn hipGraphHostNodeSetParams(node: hipGraphNode_t, pNodeParams: *const hipHostNodeParams) -> hipError_t;
+            pub fn hipGraphInstantiate(pGraphExec: *mut hipGraphExec_t, graph: hipGraph_t,
+                pErrorNode: *mut hipGraphNode_t, pLogBuffer: *mut ::core::ffi::c_char, bufferSize: usize) -> hipError_t;
+            pub fn hipGraphInstantiateWithFlags(pGraphExec: *mut hipGraphExec_t, graph: hipGraph_t,
+                flags: ::core::ffi::c_ulonglong) -> hipError_t;
+            pub fn hipGraphInstantiateWithParams(pGraphExec: *mut hipGraphExec_t, graph: hipGraph_t,
+                instantiateParams: *mut hipGraphInstantiateParams) -> hipError_t, "since ROCm 6.1";
+            pub fn hipGraphKernelNodeCopyAttributes(hSrc: hipGraphNode_t, hDst: hipGraphNode_t) -> hipError_t;
+            pub other form hipGraphKernelNodeGetAttribute if [(c"hipLaunchKernelExC", true)]
+                fn hipGraphKernelNodeGetAttribute(hNode: hipGraphNode_t, attr: hipLaunchAttributeID,
+                    value: *mut hipLaunchAttributeValue) -> hipError_t,
+                    "as called from ROCm 7 on, empty before: see `hipGraphKernelNodeGetAttribute_until_6`";
+            pub form hipGraphKernelNodeGetAttribute if [(c"hipLaunchKernelExC", false)]
+                fn hipGraphKernelNodeGetAttribute_until_6(hNode: hipGraphNode_t, attr: hipLaunchAttributeID,
+                    value: *mut hipLaunchAttributeValue_until_6) -> hipError_t, "as called up to ROCm 6, empty later";
+            pub fn hipGraphKernelNodeGetParams(node: hipGraphNode_t,
+                pNodeParams: *mut hipKernelNodeParams) -> hipError_t;
+            pub other form hipGraphKernelNodeSetAttribute if [(c"hipLaunchKernelExC", true)]
+                fn hipGraphKernelNodeSetAttribute(hNode: hipGraphNode_t, attr: hipLaunchAttributeID,
+                    value: *const hipLaunchAttributeValue) -> hipError_t,
+                    "as called from ROCm 7 on, empty before: see `hipGraphKernelNodeSetAttribute_until_6`";
+            pub form hipGraphKernelNodeSetAttribute if [(c"hipLaunchKernelExC", false)]
+                fn hipGraphKernelNodeSetAttribute_until_6(hNode: hipGraphNode_t, attr: hipLaunchAttributeID,
+                    value: *const hipLaunchAttributeValue_until_6) -> hipError_t, "as called up to ROCm 6, empty later";
+            pub fn hipGraphKernelNodeSetParams(node: hipGraphNode_t,
+                pNodeParams: *const hipKernelNodeParams) -> hipError_t;
+            pub fn hipGraphLaunch(graphExec: hipGraphExec_t, stream: hipStream_t) -> hipError_t;
+            pub fn hipGraphLaunch_spt(graphExec: hipGraphExec_t, stream: hipStream_t) -> hipError_t;
+            pub fn hipGraphMemAllocNodeGetParams(node: hipGraphNode_t,
+                pNodeParams: *mut hipMemAllocNodeParams) -> hipError_t;
+            pub fn hipGraphMemFreeNodeGetParams(node: hipGraphNode_t, dev_ptr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipGraphMemcpyNodeGetParams(node: hipGraphNode_t, pNodeParams: *mut hipMemcpy3DParms) -> hipError_t;
+            pub fn hipGraphMemcpyNodeSetParams(node: hipGraphNode_t,
+                pNodeParams: *const hipMemcpy3DParms) -> hipError_t;
+            pub fn hipGraphMemcpyNodeSetParams1D(node: hipGraphNode_t, dst: *mut ::core::ffi::c_void,
+                src: *const ::core::ffi::c_void, count: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipGraphMemcpyNodeSetParamsFromSymbol(node: hipGraphNode_t, dst: *mut ::core::ffi::c_void,
+                symbol: *const ::core::ffi::c_void, count: usize, offset: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipGraphMemcpyNodeSetParamsToSymbol(node: hipGraphNode_t, symbol: *const ::core::ffi::c_void,
+                src: *const ::core::ffi::c_void, count: usize, offset: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipGraphMemsetNodeGetParams(node: hipGraphNode_t, pNodeParams: *mut hipMemsetParams) -> hipError_t;
+            pub fn hipGraphMemsetNodeSetParams(node: hipGraphNode_t, pNodeParams: *const hipMemsetParams) -> hipError_t;
+            pub fn hipGraphNodeFindInClone(pNode: *mut hipGraphNode_t, originalNode: hipGraphNode_t,
+                clonedGraph: hipGraph_t) -> hipError_t;
+            pub fn hipGraphNodeGetDependencies(node: hipGraphNode_t, pDependencies: *mut hipGraphNode_t,
+                pNumDependencies: *mut usize) -> hipError_t;
+            pub fn hipGraphNodeGetDependentNodes(node: hipGraphNode_t, pDependentNodes: *mut hipGraphNode_t,
+                pNumDependentNodes: *mut usize) -> hipError_t;
+            pub fn hipGraphNodeGetEnabled(hGraphExec: hipGraphExec_t, hNode: hipGraphNode_t,
+                isEnabled: *mut ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipGraphNodeGetType(node: hipGraphNode_t, pType: *mut hipGraphNodeType) -> hipError_t;
+            pub fn hipGraphNodeSetEnabled(hGraphExec: hipGraphExec_t, hNode: hipGraphNode_t,
+                isEnabled: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipGraphNodeSetParams(node: hipGraphNode_t, nodeParams: *mut hipGraphNodeParams) -> hipError_t,
+                "since ROCm 6.2";
+            pub fn hipGraphReleaseUserObject(graph: hipGraph_t, object: hipUserObject_t,
+                count: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipGraphRemoveDependencies(graph: hipGraph_t, from: *const hipGraphNode_t, to: *const hipGraphNode_t,
+                numDependencies: usize) -> hipError_t;
+            pub fn hipGraphRetainUserObject(graph: hipGraph_t, object: hipUserObject_t, count: ::core::ffi::c_uint,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipGraphUpload(graphExec: hipGraphExec_t, stream: hipStream_t) -> hipError_t;
+            pub other fn hipGraphicsGLRegisterBuffer(resource: *mut *mut hipGraphicsResource, buffer: GLuint,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub other fn hipGraphicsGLRegisterImage(resource: *mut *mut hipGraphicsResource, image: GLuint,
+                target: GLenum, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipGraphicsMapResources(count: ::core::ffi::c_int, resources: *mut hipGraphicsResource_t,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipGraphicsResourceGetMappedPointer(devPtr: *mut *mut ::core::ffi::c_void, size: *mut usize,
+                resource: hipGraphicsResource_t) -> hipError_t;
+            pub fn hipGraphicsSubResourceGetMappedArray(array: *mut hipArray_t, resource: hipGraphicsResource_t,
+                arrayIndex: ::core::ffi::c_uint, mipLevel: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipGraphicsUnmapResources(count: ::core::ffi::c_int, resources: *mut hipGraphicsResource_t,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipGraphicsUnregisterResource(resource: hipGraphicsResource_t) -> hipError_t;
+            pub other fn hipGreenCtxCreate(ctx: *mut hipExecutionCtx_t, desc: hipDevResourceDesc_t,
+                device: ::core::ffi::c_int, flags: ::core::ffi::c_uint) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipHccModuleLaunchKernel(f: hipFunction_t, globalWorkSizeX: u32, globalWorkSizeY: u32,
+                globalWorkSizeZ: u32, localWorkSizeX: u32, localWorkSizeY: u32, localWorkSizeZ: u32,
+                sharedMemBytes: usize, hStream: hipStream_t, kernelParams: *mut *mut ::core::ffi::c_void,
+                extra: *mut *mut ::core::ffi::c_void, startEvent: hipEvent_t, stopEvent: hipEvent_t) -> hipError_t,
+                "not in ROCm 5.7, but in 6.4";
+            pub fn hipHostAlloc(ptr: *mut *mut ::core::ffi::c_void, size: usize,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipHostFree(ptr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipHostGetDevicePointer(devPtr: *mut *mut ::core::ffi::c_void, hstPtr: *mut ::core::ffi::c_void,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipHostGetFlags(flagsPtr: *mut ::core::ffi::c_uint, hostPtr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipHostMalloc(ptr: *mut *mut ::core::ffi::c_void, size: usize,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipHostRegister(hostPtr: *mut ::core::ffi::c_void, sizeBytes: usize,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipHostUnregister(hostPtr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipImportExternalMemory(extMem_out: *mut hipExternalMemory_t,
+                memHandleDesc: *const hipExternalMemoryHandleDesc) -> hipError_t;
+            pub fn hipImportExternalSemaphore(extSem_out: *mut hipExternalSemaphore_t,
+                semHandleDesc: *const hipExternalSemaphoreHandleDesc) -> hipError_t;
+            pub fn hipInit(flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipIpcCloseMemHandle(devPtr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipIpcGetEventHandle(handle: *mut hipIpcEventHandle_t, event: hipEvent_t) -> hipError_t;
+            pub fn hipIpcGetMemHandle(handle: *mut hipIpcMemHandle_t, devPtr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipIpcOpenEventHandle(event: *mut hipEvent_t, handle: hipIpcEventHandle_t) -> hipError_t;
+            pub fn hipIpcOpenMemHandle(devPtr: *mut *mut ::core::ffi::c_void, handle: hipIpcMemHandle_t,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub other fn hipKernelGetAttribute(pi: *mut ::core::ffi::c_int, attrib: hipFunction_attribute,
+                kernel: hipKernel_t, dev: ::core::ffi::c_int) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipKernelGetFunction(pFunc: *mut hipFunction_t, kernel: hipKernel_t) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipKernelGetLibrary(library: *mut hipLibrary_t, kernel: hipKernel_t) -> hipError_t,
+                "since ROCm 7.2";
+            pub other fn hipKernelGetName(name: *mut *const ::core::ffi::c_char, kernel: hipKernel_t) -> hipError_t,
+                "since ROCm 7.2";
+            pub other fn hipKernelGetParamInfo(kernel: hipKernel_t, paramIndex: usize, paramOffset: *mut usize,
+                paramSize: *mut usize) -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipKernelNameRef(f: hipFunction_t) -> *const ::core::ffi::c_char;
+            pub fn hipKernelNameRefByPtr(hostFunction: *const ::core::ffi::c_void,
+                stream: hipStream_t) -> *const ::core::ffi::c_char;
+            pub other fn hipKernelSetAttribute(attrib: hipFunction_attribute, value: ::core::ffi::c_int,
+                kernel: hipKernel_t, dev: ::core::ffi::c_int) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipLaunchByPtr(func: *const ::core::ffi::c_void) -> hipError_t;
+            pub fn hipLaunchCooperativeKernel(f: *const ::core::ffi::c_void, gridDim: dim3, blockDimX: dim3,
+                kernelParams: *mut *mut ::core::ffi::c_void, sharedMemBytes: ::core::ffi::c_uint,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipLaunchCooperativeKernelMultiDevice(launchParamsList: *mut hipLaunchParams,
+                numDevices: ::core::ffi::c_int, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipLaunchCooperativeKernel_spt(f: *const ::core::ffi::c_void, gridDim: dim3, blockDim: dim3,
+                kernelParams: *mut *mut ::core::ffi::c_void, sharedMemBytes: u32, hStream: hipStream_t) -> hipError_t;
+            pub fn hipLaunchHostFunc(stream: hipStream_t, fn_: hipHostFn_t,
+                userData: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipLaunchHostFunc_spt(stream: hipStream_t, fn_: hipHostFn_t,
+                userData: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipLaunchKernel(function_address: *const ::core::ffi::c_void, numBlocks: dim3, dimBlocks: dim3,
+                args: *mut *mut ::core::ffi::c_void, sharedMemBytes: usize, stream: hipStream_t) -> hipError_t;
+            pub other fn hipLaunchKernelExC(config: *const hipLaunchConfig_t, fPtr: *const ::core::ffi::c_void,
+                args: *mut *mut ::core::ffi::c_void) -> hipError_t, "since ROCm 7.0";
+            pub fn hipLaunchKernel_spt(function_address: *const ::core::ffi::c_void, numBlocks: dim3, dimBlocks: dim3,
+                args: *mut *mut ::core::ffi::c_void, sharedMemBytes: usize, stream: hipStream_t) -> hipError_t;
+            pub other fn hipLibraryEnumerateKernels(kernels: *mut hipKernel_t, numKernels: ::core::ffi::c_uint,
+                library: hipLibrary_t) -> hipError_t, "since ROCm 7.2";
+            pub other fn hipLibraryGetGlobal(dptr: *mut *mut ::core::ffi::c_void, bytes: *mut usize,
+                library: hipLibrary_t, name: *const ::core::ffi::c_char) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipLibraryGetKernel(pKernel: *mut hipKernel_t, library: hipLibrary_t,
+                name: *const ::core::ffi::c_char) -> hipError_t, "since ROCm 7.2";
+            pub other fn hipLibraryGetKernelCount(count: *mut ::core::ffi::c_uint, library: hipLibrary_t) -> hipError_t,
+                "since ROCm 7.2";
+            pub other fn hipLibraryGetManaged(dptr: *mut *mut ::core::ffi::c_void, bytes: *mut usize,
+                library: hipLibrary_t, name: *const ::core::ffi::c_char) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipLibraryLoadData(library: *mut hipLibrary_t, code: *const ::core::ffi::c_void,
+                jitOptions: *mut hipJitOption, jitOptionsValues: *mut *mut ::core::ffi::c_void,
+                numJitOptions: ::core::ffi::c_uint, libraryOptions: *mut hipLibraryOption,
+                libraryOptionValues: *mut *mut ::core::ffi::c_void,
+                numLibraryOptions: ::core::ffi::c_uint) -> hipError_t, "since ROCm 7.2";
+            pub other fn hipLibraryLoadFromFile(library: *mut hipLibrary_t, fileName: *const ::core::ffi::c_char,
+                jitOptions: *mut hipJitOption, jitOptionsValues: *mut *mut ::core::ffi::c_void,
+                numJitOptions: ::core::ffi::c_uint, libraryOptions: *mut hipLibraryOption,
+                libraryOptionValues: *mut *mut ::core::ffi::c_void,
+                numLibraryOptions: ::core::ffi::c_uint) -> hipError_t, "since ROCm 7.2";
+            pub other fn hipLibraryUnload(library: hipLibrary_t) -> hipError_t, "since ROCm 7.2";
+            pub fn hipLinkAddData(state: hipLinkState_t, type_: hipJitInputType, data: *mut ::core::ffi::c_void,
+                size: usize, name: *const ::core::ffi::c_char, numOptions: ::core::ffi::c_uint,
+                options: *mut hipJitOption, optionValues: *mut *mut ::core::ffi::c_void) -> hipError_t,
+                "since ROCm 6.4";
+            pub fn hipLinkAddFile(state: hipLinkState_t, type_: hipJitInputType, path: *const ::core::ffi::c_char,
+                numOptions: ::core::ffi::c_uint, options: *mut hipJitOption,
+                optionValues: *mut *mut ::core::ffi::c_void) -> hipError_t, "since ROCm 6.4";
+            pub fn hipLinkComplete(state: hipLinkState_t, hipBinOut: *mut *mut ::core::ffi::c_void,
+                sizeOut: *mut usize) -> hipError_t, "since ROCm 6.4";
+            pub fn hipLinkCreate(numOptions: ::core::ffi::c_uint, options: *mut hipJitOption,
+                optionValues: *mut *mut ::core::ffi::c_void, stateOut: *mut hipLinkState_t) -> hipError_t,
+                "since ROCm 6.4";
+            pub fn hipLinkDestroy(state: hipLinkState_t) -> hipError_t, "since ROCm 6.4";
+            pub fn hipMalloc(ptr: *mut *mut ::core::ffi::c_void, size: usize) -> hipError_t;
+            pub fn hipMalloc3D(pitchedDevPtr: *mut hipPitchedPtr, extent: hipExtent) -> hipError_t;
+            pub fn hipMalloc3DArray(array: *mut hipArray_t, desc: *const hipChannelFormatDesc, extent: hipExtent,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipMallocArray(array: *mut hipArray_t, desc: *const hipChannelFormatDesc, width: usize,
+                height: usize, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipMallocAsync(dev_ptr: *mut *mut ::core::ffi::c_void, size: usize,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMallocFromPoolAsync(dev_ptr: *mut *mut ::core::ffi::c_void, size: usize, mem_pool: hipMemPool_t,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMallocHost(ptr: *mut *mut ::core::ffi::c_void, size: usize) -> hipError_t;
+            pub fn hipMallocManaged(dev_ptr: *mut *mut ::core::ffi::c_void, size: usize,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipMallocMipmappedArray(mipmappedArray: *mut hipMipmappedArray_t, desc: *const hipChannelFormatDesc,
+                extent: hipExtent, numLevels: ::core::ffi::c_uint, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipMallocPitch(ptr: *mut *mut ::core::ffi::c_void, pitch: *mut usize, width: usize,
+                height: usize) -> hipError_t;
+            pub fn hipMemAddressFree(devPtr: *mut ::core::ffi::c_void, size: usize) -> hipError_t;
+            pub fn hipMemAddressReserve(ptr: *mut *mut ::core::ffi::c_void, size: usize, alignment: usize,
+                addr: *mut ::core::ffi::c_void, flags: ::core::ffi::c_ulonglong) -> hipError_t;
+            pub fn hipMemAdvise(dev_ptr: *const ::core::ffi::c_void, count: usize, advice: hipMemoryAdvise,
+                device: ::core::ffi::c_int) -> hipError_t;
+            pub other fn hipMemAdvise_v2(dev_ptr: *const ::core::ffi::c_void, count: usize, advice: hipMemoryAdvise,
+                location: hipMemLocation) -> hipError_t, "since ROCm 7.1";
+            pub fn hipMemAllocHost(ptr: *mut *mut ::core::ffi::c_void, size: usize) -> hipError_t;
+            pub fn hipMemAllocPitch(dptr: *mut hipDeviceptr_t, pitch: *mut usize, widthInBytes: usize, height: usize,
+                elementSizeBytes: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipMemCreate(handle: *mut hipMemGenericAllocationHandle_t, size: usize,
+                prop: *const hipMemAllocationProp, flags: ::core::ffi::c_ulonglong) -> hipError_t;
+            pub other fn hipMemDiscardAndPrefetchBatchAsync(dptrs: *mut *mut ::core::ffi::c_void, sizes: *mut usize,
+                count: usize, prefetchLocs: *mut hipMemLocation, prefetchLocIdxs: *mut usize, numPrefetchLocs: usize,
+                flags: ::core::ffi::c_ulonglong, stream: hipStream_t) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipMemDiscardBatchAsync(dev_ptrs: *mut *mut ::core::ffi::c_void, sizes: *mut usize,
+                count: usize, flags: ::core::ffi::c_ulonglong, stream: hipStream_t) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipMemExportToShareableHandle(shareableHandle: *mut ::core::ffi::c_void,
+                handle: hipMemGenericAllocationHandle_t, handleType: hipMemAllocationHandleType,
+                flags: ::core::ffi::c_ulonglong) -> hipError_t;
+            pub fn hipMemGetAccess(flags: *mut ::core::ffi::c_ulonglong, location: *const hipMemLocation,
+                ptr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipMemGetAddressRange(pbase: *mut hipDeviceptr_t, psize: *mut usize,
+                dptr: hipDeviceptr_t) -> hipError_t;
+            pub fn hipMemGetAllocationGranularity(granularity: *mut usize, prop: *const hipMemAllocationProp,
+                option: hipMemAllocationGranularity_flags) -> hipError_t;
+            pub fn hipMemGetAllocationPropertiesFromHandle(prop: *mut hipMemAllocationProp,
+                handle: hipMemGenericAllocationHandle_t) -> hipError_t;
+            pub other fn hipMemGetDefaultMemPool(memPool: *mut hipMemPool_t, location: *mut hipMemLocation,
+                type_: hipMemAllocationType) -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub other fn hipMemGetHandleForAddressRange(handle: *mut ::core::ffi::c_void, dptr: hipDeviceptr_t,
+                size: usize, handleType: hipMemRangeHandleType, flags: ::core::ffi::c_ulonglong) -> hipError_t,
+                "since ROCm 7.0";
+            pub fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> hipError_t;
+            pub other fn hipMemGetMemPool(pool: *mut hipMemPool_t, location: *mut hipMemLocation,
+                type_: hipMemAllocationType) -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipMemImportFromShareableHandle(handle: *mut hipMemGenericAllocationHandle_t,
+                osHandle: *mut ::core::ffi::c_void, shHandleType: hipMemAllocationHandleType) -> hipError_t;
+            pub fn hipMemMap(ptr: *mut ::core::ffi::c_void, size: usize, offset: usize,
+                handle: hipMemGenericAllocationHandle_t, flags: ::core::ffi::c_ulonglong) -> hipError_t;
+            pub fn hipMemMapArrayAsync(mapInfoList: *mut hipArrayMapInfo, count: ::core::ffi::c_uint,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemPoolCreate(mem_pool: *mut hipMemPool_t, pool_props: *const hipMemPoolProps) -> hipError_t;
+            pub fn hipMemPoolDestroy(mem_pool: hipMemPool_t) -> hipError_t;
+            pub fn hipMemPoolExportPointer(export_data: *mut hipMemPoolPtrExportData,
+                dev_ptr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipMemPoolExportToShareableHandle(shared_handle: *mut ::core::ffi::c_void, mem_pool: hipMemPool_t,
+                handle_type: hipMemAllocationHandleType, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipMemPoolGetAccess(flags: *mut hipMemAccessFlags, mem_pool: hipMemPool_t,
+                location: *mut hipMemLocation) -> hipError_t;
+            pub fn hipMemPoolGetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr,
+                value: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipMemPoolImportFromShareableHandle(mem_pool: *mut hipMemPool_t,
+                shared_handle: *mut ::core::ffi::c_void, handle_type: hipMemAllocationHandleType,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipMemPoolImportPointer(dev_ptr: *mut *mut ::core::ffi::c_void, mem_pool: hipMemPool_t,
+                export_data: *mut hipMemPoolPtrExportData) -> hipError_t;
+            pub fn hipMemPoolSetAccess(mem_pool: hipMemPool_t, desc_list: *const hipMemAccessDesc,
+                count: usize) -> hipError_t;
+            pub fn hipMemPoolSetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr,
+                value: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipMemPoolTrimTo(mem_pool: hipMemPool_t, min_bytes_to_hold: usize) -> hipError_t;
+            pub fn hipMemPrefetchAsync(dev_ptr: *const ::core::ffi::c_void, count: usize, device: ::core::ffi::c_int,
+                stream: hipStream_t) -> hipError_t;
+            pub other fn hipMemPrefetchAsync_v2(dev_ptr: *const ::core::ffi::c_void, count: usize,
+                location: hipMemLocation, flags: ::core::ffi::c_uint, stream: hipStream_t) -> hipError_t,
+                "since ROCm 7.1";
+            pub other fn hipMemPrefetchBatchAsync(dev_ptrs: *mut *mut ::core::ffi::c_void, sizes: *mut usize,
+                count: usize, prefetch_locs: *mut hipMemLocation, prefetch_loc_idxs: *mut usize,
+                num_prefetch_locs: usize, flags: ::core::ffi::c_ulonglong, stream: hipStream_t) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipMemPtrGetInfo(ptr: *mut ::core::ffi::c_void, size: *mut usize) -> hipError_t;
+            pub fn hipMemRangeGetAttribute(data: *mut ::core::ffi::c_void, data_size: usize,
+                attribute: hipMemRangeAttribute, dev_ptr: *const ::core::ffi::c_void, count: usize) -> hipError_t;
+            pub fn hipMemRangeGetAttributes(data: *mut *mut ::core::ffi::c_void, data_sizes: *mut usize,
+                attributes: *mut hipMemRangeAttribute, num_attributes: usize, dev_ptr: *const ::core::ffi::c_void,
+                count: usize) -> hipError_t;
+            pub fn hipMemRelease(handle: hipMemGenericAllocationHandle_t) -> hipError_t;
+            pub fn hipMemRetainAllocationHandle(handle: *mut hipMemGenericAllocationHandle_t,
+                addr: *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipMemSetAccess(ptr: *mut ::core::ffi::c_void, size: usize, desc: *const hipMemAccessDesc,
+                count: usize) -> hipError_t;
+            pub other fn hipMemSetMemPool(location: *mut hipMemLocation, type_: hipMemAllocationType,
+                pool: hipMemPool_t) -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipMemUnmap(ptr: *mut ::core::ffi::c_void, size: usize) -> hipError_t;
+            pub fn hipMemcpy(dst: *mut ::core::ffi::c_void, src: *const ::core::ffi::c_void, sizeBytes: usize,
+                kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpy2D(dst: *mut ::core::ffi::c_void, dpitch: usize, src: *const ::core::ffi::c_void,
+                spitch: usize, width: usize, height: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpy2DArrayToArray(dst: hipArray_t, wOffsetDst: usize, hOffsetDst: usize, src: hipArray_const_t,
+                wOffsetSrc: usize, hOffsetSrc: usize, width: usize, height: usize, kind: hipMemcpyKind) -> hipError_t,
+                "since ROCm 6.2";
+            pub fn hipMemcpy2DAsync(dst: *mut ::core::ffi::c_void, dpitch: usize, src: *const ::core::ffi::c_void,
+                spitch: usize, width: usize, height: usize, kind: hipMemcpyKind, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpy2DAsync_spt(dst: *mut ::core::ffi::c_void, dpitch: usize, src: *const ::core::ffi::c_void,
+                spitch: usize, width: usize, height: usize, kind: hipMemcpyKind, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpy2DFromArray(dst: *mut ::core::ffi::c_void, dpitch: usize, src: hipArray_const_t,
+                wOffset: usize, hOffset: usize, width: usize, height: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpy2DFromArrayAsync(dst: *mut ::core::ffi::c_void, dpitch: usize, src: hipArray_const_t,
+                wOffset: usize, hOffset: usize, width: usize, height: usize, kind: hipMemcpyKind,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpy2DFromArrayAsync_spt(dst: *mut ::core::ffi::c_void, dpitch: usize, src: hipArray_const_t,
+                wOffsetSrc: usize, hOffsetSrc: usize, width: usize, height: usize, kind: hipMemcpyKind,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpy2DFromArray_spt(dst: *mut ::core::ffi::c_void, dpitch: usize, src: hipArray_const_t,
+                wOffset: usize, hOffset: usize, width: usize, height: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpy2DToArray(dst: hipArray_t, wOffset: usize, hOffset: usize, src: *const ::core::ffi::c_void,
+                spitch: usize, width: usize, height: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpy2DToArrayAsync(dst: hipArray_t, wOffset: usize, hOffset: usize,
+                src: *const ::core::ffi::c_void, spitch: usize, width: usize, height: usize, kind: hipMemcpyKind,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpy2DToArrayAsync_spt(dst: hipArray_t, wOffset: usize, hOffset: usize,
+                src: *const ::core::ffi::c_void, spitch: usize, width: usize, height: usize, kind: hipMemcpyKind,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpy2DToArray_spt(dst: hipArray_t, wOffset: usize, hOffset: usize,
+                src: *const ::core::ffi::c_void, spitch: usize, width: usize, height: usize,
+                kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpy2D_spt(dst: *mut ::core::ffi::c_void, dpitch: usize, src: *const ::core::ffi::c_void,
+                spitch: usize, width: usize, height: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpy3D(p: *const hipMemcpy3DParms) -> hipError_t;
+            pub fn hipMemcpy3DAsync(p: *const hipMemcpy3DParms, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpy3DAsync_spt(p: *const hipMemcpy3DParms, stream: hipStream_t) -> hipError_t;
+            pub other fn hipMemcpy3DBatchAsync(numOps: usize, opList: *mut hipMemcpy3DBatchOp, failIdx: *mut usize,
+                flags: ::core::ffi::c_ulonglong, stream: hipStream_t) -> hipError_t, "since ROCm 7.1";
+            pub other fn hipMemcpy3DPeer(p: *mut hipMemcpy3DPeerParms) -> hipError_t, "since ROCm 7.1";
+            pub other fn hipMemcpy3DPeerAsync(p: *mut hipMemcpy3DPeerParms, stream: hipStream_t) -> hipError_t,
+                "since ROCm 7.1";
+            pub fn hipMemcpy3D_spt(p: *const hipMemcpy3DParms) -> hipError_t;
+            pub fn hipMemcpyAsync(dst: *mut ::core::ffi::c_void, src: *const ::core::ffi::c_void, sizeBytes: usize,
+                kind: hipMemcpyKind, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpyAsync_spt(dst: *mut ::core::ffi::c_void, src: *const ::core::ffi::c_void, sizeBytes: usize,
+                kind: hipMemcpyKind, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpyAtoA(dstArray: hipArray_t, dstOffset: usize, srcArray: hipArray_t, srcOffset: usize,
+                ByteCount: usize) -> hipError_t, "since ROCm 6.2";
+            pub fn hipMemcpyAtoD(dstDevice: hipDeviceptr_t, srcArray: hipArray_t, srcOffset: usize,
+                ByteCount: usize) -> hipError_t, "since ROCm 6.2";
+            pub fn hipMemcpyAtoH(dst: *mut ::core::ffi::c_void, srcArray: hipArray_t, srcOffset: usize,
+                count: usize) -> hipError_t;
+            pub fn hipMemcpyAtoHAsync(dstHost: *mut ::core::ffi::c_void, srcArray: hipArray_t, srcOffset: usize,
+                ByteCount: usize, stream: hipStream_t) -> hipError_t, "since ROCm 6.2";
+            pub other fn hipMemcpyBatchAsync(dsts: *mut *mut ::core::ffi::c_void, srcs: *mut *mut ::core::ffi::c_void,
+                sizes: *mut usize, count: usize, attrs: *mut hipMemcpyAttributes, attrsIdxs: *mut usize,
+                numAttrs: usize, failIdx: *mut usize, stream: hipStream_t) -> hipError_t, "since ROCm 7.1";
+            pub fn hipMemcpyDtoA(dstArray: hipArray_t, dstOffset: usize, srcDevice: hipDeviceptr_t,
+                ByteCount: usize) -> hipError_t, "since ROCm 6.2";
+            pub fn hipMemcpyDtoD(dst: hipDeviceptr_t, src: hipDeviceptr_t, sizeBytes: usize) -> hipError_t;
+            pub fn hipMemcpyDtoDAsync(dst: hipDeviceptr_t, src: hipDeviceptr_t, sizeBytes: usize,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpyDtoH(dst: *mut ::core::ffi::c_void, src: hipDeviceptr_t, sizeBytes: usize) -> hipError_t;
+            pub fn hipMemcpyDtoHAsync(dst: *mut ::core::ffi::c_void, src: hipDeviceptr_t, sizeBytes: usize,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpyFromArray(dst: *mut ::core::ffi::c_void, srcArray: hipArray_const_t, wOffset: usize,
+                hOffset: usize, count: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpyFromArray_spt(dst: *mut ::core::ffi::c_void, src: hipArray_const_t, wOffsetSrc: usize,
+                hOffset: usize, count: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpyFromSymbol(dst: *mut ::core::ffi::c_void, symbol: *const ::core::ffi::c_void,
+                sizeBytes: usize, offset: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpyFromSymbolAsync(dst: *mut ::core::ffi::c_void, symbol: *const ::core::ffi::c_void,
+                sizeBytes: usize, offset: usize, kind: hipMemcpyKind, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpyFromSymbolAsync_spt(dst: *mut ::core::ffi::c_void, symbol: *const ::core::ffi::c_void,
+                sizeBytes: usize, offset: usize, kind: hipMemcpyKind, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpyFromSymbol_spt(dst: *mut ::core::ffi::c_void, symbol: *const ::core::ffi::c_void,
+                sizeBytes: usize, offset: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpyHtoA(dstArray: hipArray_t, dstOffset: usize, srcHost: *const ::core::ffi::c_void,
+                count: usize) -> hipError_t;
+            pub fn hipMemcpyHtoAAsync(dstArray: hipArray_t, dstOffset: usize, srcHost: *const ::core::ffi::c_void,
+                ByteCount: usize, stream: hipStream_t) -> hipError_t, "since ROCm 6.2";
+            pub fn hipMemcpyHtoD(dst: hipDeviceptr_t, src: *const ::core::ffi::c_void, sizeBytes: usize) -> hipError_t;
+            pub fn hipMemcpyHtoDAsync(dst: hipDeviceptr_t, src: *const ::core::ffi::c_void, sizeBytes: usize,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpyParam2D(pCopy: *const hip_Memcpy2D) -> hipError_t;
+            pub fn hipMemcpyParam2DAsync(pCopy: *const hip_Memcpy2D, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpyPeer(dst: *mut ::core::ffi::c_void, dstDeviceId: ::core::ffi::c_int,
+                src: *const ::core::ffi::c_void, srcDeviceId: ::core::ffi::c_int, sizeBytes: usize) -> hipError_t;
+            pub fn hipMemcpyPeerAsync(dst: *mut ::core::ffi::c_void, dstDeviceId: ::core::ffi::c_int,
+                src: *const ::core::ffi::c_void, srcDevice: ::core::ffi::c_int, sizeBytes: usize,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpyToArray(dst: hipArray_t, wOffset: usize, hOffset: usize, src: *const ::core::ffi::c_void,
+                count: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpyToSymbol(symbol: *const ::core::ffi::c_void, src: *const ::core::ffi::c_void,
+                sizeBytes: usize, offset: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpyToSymbolAsync(symbol: *const ::core::ffi::c_void, src: *const ::core::ffi::c_void,
+                sizeBytes: usize, offset: usize, kind: hipMemcpyKind, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpyToSymbolAsync_spt(symbol: *const ::core::ffi::c_void, src: *const ::core::ffi::c_void,
+                sizeBytes: usize, offset: usize, kind: hipMemcpyKind, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpyToSymbol_spt(symbol: *const ::core::ffi::c_void, src: *const ::core::ffi::c_void,
+                sizeBytes: usize, offset: usize, kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemcpyWithStream(dst: *mut ::core::ffi::c_void, src: *const ::core::ffi::c_void, sizeBytes: usize,
+                kind: hipMemcpyKind, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemcpy_spt(dst: *mut ::core::ffi::c_void, src: *const ::core::ffi::c_void, sizeBytes: usize,
+                kind: hipMemcpyKind) -> hipError_t;
+            pub fn hipMemset(dst: *mut ::core::ffi::c_void, value: ::core::ffi::c_int, sizeBytes: usize) -> hipError_t;
+            pub fn hipMemset2D(dst: *mut ::core::ffi::c_void, pitch: usize, value: ::core::ffi::c_int, width: usize,
+                height: usize) -> hipError_t;
+            pub fn hipMemset2DAsync(dst: *mut ::core::ffi::c_void, pitch: usize, value: ::core::ffi::c_int,
+                width: usize, height: usize, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemset2DAsync_spt(dst: *mut ::core::ffi::c_void, pitch: usize, value: ::core::ffi::c_int,
+                width: usize, height: usize, stream: hipStream_t) -> hipError_t;
+            pub fn hipMemset2D_spt(dst: *mut ::core::ffi::c_void, pitch: usize, value: ::core::ffi::c_int, width: usize,
+                height: usize) -> hipError_t;
+            pub fn hipMemset3D(pitchedDevPtr: hipPitchedPtr, value: ::core::ffi::c_int,
+                extent: hipExtent) -> hipError_t;
+            pub fn hipMemset3DAsync(pitchedDevPtr: hipPitchedPtr, value: ::core::ffi::c_int, extent: hipExtent,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemset3DAsync_spt(pitchedDevPtr: hipPitchedPtr, value: ::core::ffi::c_int, extent: hipExtent,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemset3D_spt(pitchedDevPtr: hipPitchedPtr, value: ::core::ffi::c_int,
+                extent: hipExtent) -> hipError_t;
+            pub fn hipMemsetAsync(dst: *mut ::core::ffi::c_void, value: ::core::ffi::c_int, sizeBytes: usize,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemsetAsync_spt(dst: *mut ::core::ffi::c_void, value: ::core::ffi::c_int, sizeBytes: usize,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemsetD16(dest: hipDeviceptr_t, value: ::core::ffi::c_ushort, count: usize) -> hipError_t;
+            pub fn hipMemsetD16Async(dest: hipDeviceptr_t, value: ::core::ffi::c_ushort, count: usize,
+                stream: hipStream_t) -> hipError_t;
+            pub other fn hipMemsetD2D16(dst: hipDeviceptr_t, dstPitch: usize, value: ::core::ffi::c_ushort,
+                width: usize, height: usize) -> hipError_t, "since ROCm 7.1";
+            pub other fn hipMemsetD2D16Async(dst: hipDeviceptr_t, dstPitch: usize, value: ::core::ffi::c_ushort,
+                width: usize, height: usize, stream: hipStream_t) -> hipError_t, "since ROCm 7.1";
+            pub other fn hipMemsetD2D32(dst: hipDeviceptr_t, dstPitch: usize, value: ::core::ffi::c_uint, width: usize,
+                height: usize) -> hipError_t, "since ROCm 7.1";
+            pub other fn hipMemsetD2D32Async(dst: hipDeviceptr_t, dstPitch: usize, value: ::core::ffi::c_uint,
+                width: usize, height: usize, stream: hipStream_t) -> hipError_t, "since ROCm 7.1";
+            pub other fn hipMemsetD2D8(dst: hipDeviceptr_t, dstPitch: usize, value: ::core::ffi::c_uchar, width: usize,
+                height: usize) -> hipError_t, "since ROCm 7.1";
+            pub other fn hipMemsetD2D8Async(dst: hipDeviceptr_t, dstPitch: usize, value: ::core::ffi::c_uchar,
+                width: usize, height: usize, stream: hipStream_t) -> hipError_t, "since ROCm 7.1";
+            pub fn hipMemsetD32(dest: hipDeviceptr_t, value: ::core::ffi::c_int, count: usize) -> hipError_t;
+            pub fn hipMemsetD32Async(dst: hipDeviceptr_t, value: ::core::ffi::c_int, count: usize,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemsetD8(dest: hipDeviceptr_t, value: ::core::ffi::c_uchar, count: usize) -> hipError_t;
+            pub fn hipMemsetD8Async(dest: hipDeviceptr_t, value: ::core::ffi::c_uchar, count: usize,
+                stream: hipStream_t) -> hipError_t;
+            pub fn hipMemset_spt(dst: *mut ::core::ffi::c_void, value: ::core::ffi::c_int,
+                sizeBytes: usize) -> hipError_t;
+            pub fn hipMipmappedArrayCreate(pHandle: *mut hipMipmappedArray_t,
+                pMipmappedArrayDesc: *mut HIP_ARRAY3D_DESCRIPTOR, numMipmapLevels: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipMipmappedArrayDestroy(hMipmappedArray: hipMipmappedArray_t) -> hipError_t;
+            pub fn hipMipmappedArrayGetLevel(pLevelArray: *mut hipArray_t, hMipMappedArray: hipMipmappedArray_t,
+                level: ::core::ffi::c_uint) -> hipError_t;
+            pub other fn hipMipmappedArrayGetMemoryRequirements(memoryRequirements: *mut hipArrayMemoryRequirements,
+                mipmap: hipMipmappedArray_t, device: ::core::ffi::c_int) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipModuleGetFunction(function: *mut hipFunction_t, module: hipModule_t,
+                kname: *const ::core::ffi::c_char) -> hipError_t;
+            pub other fn hipModuleGetFunctionCount(count: *mut ::core::ffi::c_uint, mod_: hipModule_t) -> hipError_t,
+                "since ROCm 7.1";
+            pub fn hipModuleGetGlobal(dptr: *mut hipDeviceptr_t, bytes: *mut usize, hmod: hipModule_t,
+                name: *const ::core::ffi::c_char) -> hipError_t;
+            pub fn hipModuleGetTexRef(texRef: *mut *mut textureReference, hmod: hipModule_t,
+                name: *const ::core::ffi::c_char) -> hipError_t;
+            pub fn hipModuleLaunchCooperativeKernel(f: hipFunction_t, gridDimX: ::core::ffi::c_uint,
+                gridDimY: ::core::ffi::c_uint, gridDimZ: ::core::ffi::c_uint, blockDimX: ::core::ffi::c_uint,
+                blockDimY: ::core::ffi::c_uint, blockDimZ: ::core::ffi::c_uint, sharedMemBytes: ::core::ffi::c_uint,
+                stream: hipStream_t, kernelParams: *mut *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipModuleLaunchCooperativeKernelMultiDevice(launchParamsList: *mut hipFunctionLaunchParams,
+                numDevices: ::core::ffi::c_uint, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipModuleLaunchKernel(f: hipFunction_t, gridDimX: ::core::ffi::c_uint, gridDimY: ::core::ffi::c_uint,
+                gridDimZ: ::core::ffi::c_uint, blockDimX: ::core::ffi::c_uint, blockDimY: ::core::ffi::c_uint,
+                blockDimZ: ::core::ffi::c_uint, sharedMemBytes: ::core::ffi::c_uint, stream: hipStream_t,
+                kernelParams: *mut *mut ::core::ffi::c_void, extra: *mut *mut ::core::ffi::c_void) -> hipError_t;
+            pub fn hipModuleLoad(module: *mut hipModule_t, fname: *const ::core::ffi::c_char) -> hipError_t;
+            pub fn hipModuleLoadData(module: *mut hipModule_t, image: *const ::core::ffi::c_void) -> hipError_t;
+            pub fn hipModuleLoadDataEx(module: *mut hipModule_t, image: *const ::core::ffi::c_void,
+                numOptions: ::core::ffi::c_uint, options: *mut hipJitOption,
+                optionValues: *mut *mut ::core::ffi::c_void) -> hipError_t;
+            pub other fn hipModuleLoadFatBinary(module: *mut hipModule_t,
+                fatbin: *const ::core::ffi::c_void) -> hipError_t, "since ROCm 7.1";
+            pub fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks: *mut ::core::ffi::c_int,
+                f: hipFunction_t, blockSize: ::core::ffi::c_int, dynSharedMemPerBlk: usize) -> hipError_t;
+            pub fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks: *mut ::core::ffi::c_int,
+                f: hipFunction_t, blockSize: ::core::ffi::c_int, dynSharedMemPerBlk: usize,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipModuleOccupancyMaxPotentialBlockSize(gridSize: *mut ::core::ffi::c_int,
+                blockSize: *mut ::core::ffi::c_int, f: hipFunction_t, dynSharedMemPerBlk: usize,
+                blockSizeLimit: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipModuleOccupancyMaxPotentialBlockSizeWithFlags(gridSize: *mut ::core::ffi::c_int,
+                blockSize: *mut ::core::ffi::c_int, f: hipFunction_t, dynSharedMemPerBlk: usize,
+                blockSizeLimit: ::core::ffi::c_int, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipModuleUnload(module: hipModule_t) -> hipError_t;
+            pub other fn hipOccupancyAvailableDynamicSMemPerBlock(dynamicSmemSize: *mut usize,
+                f: *const ::core::ffi::c_void, numBlocks: ::core::ffi::c_int,
+                blockSize: ::core::ffi::c_int) -> hipError_t, "since ROCm 7.2";
+            pub fn hipOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks: *mut ::core::ffi::c_int,
+                f: *const ::core::ffi::c_void, blockSize: ::core::ffi::c_int, dynSharedMemPerBlk: usize) -> hipError_t;
+            pub fn hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks: *mut ::core::ffi::c_int,
+                f: *const ::core::ffi::c_void, blockSize: ::core::ffi::c_int, dynSharedMemPerBlk: usize,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub other fn hipOccupancyMaxActiveClusters(numClusters: *mut ::core::ffi::c_int,
+                f: *const ::core::ffi::c_void, config: *const hipLaunchConfig_st) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipOccupancyMaxPotentialBlockSize(gridSize: *mut ::core::ffi::c_int,
+                blockSize: *mut ::core::ffi::c_int, f: *const ::core::ffi::c_void, dynSharedMemPerBlk: usize,
+                blockSizeLimit: ::core::ffi::c_int) -> hipError_t;
+            pub other fn hipOccupancyMaxPotentialClusterSize(clusterSize: *mut ::core::ffi::c_int,
+                f: *const ::core::ffi::c_void, config: *const hipLaunchConfig_st) -> hipError_t,
+                "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipPeekAtLastError() -> hipError_t;
+            pub fn hipPointerGetAttribute(data: *mut ::core::ffi::c_void, attribute: hipPointer_attribute,
+                ptr: hipDeviceptr_t) -> hipError_t;
+            pub fn hipPointerGetAttributes(attributes: *mut hipPointerAttribute_t,
+                ptr: *const ::core::ffi::c_void) -> hipError_t;
+            pub fn hipPointerSetAttribute(value: *const ::core::ffi::c_void, attribute: hipPointer_attribute,
+                ptr: hipDeviceptr_t) -> hipError_t;
+            pub fn hipProfilerStart() -> hipError_t;
+            pub fn hipProfilerStop() -> hipError_t;
+            pub fn hipRuntimeGetVersion(runtimeVersion: *mut ::core::ffi::c_int) -> hipError_t;
+            pub fn hipSetDevice(deviceId: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipSetDeviceFlags(flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipSetValidDevices(device_arr: *mut ::core::ffi::c_int, len: ::core::ffi::c_int) -> hipError_t,
+                "since ROCm 6.2";
+            pub fn hipSetupArgument(arg: *const ::core::ffi::c_void, size: usize, offset: usize) -> hipError_t;
+            pub form hipSignalExternalSemaphoresAsync if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipSignalExternalSemaphoresAsync(extSemArray: *const hipExternalSemaphore_t,
+                    paramsArray: *const hipExternalSemaphoreSignalParams, numExtSems: ::core::ffi::c_uint,
+                    stream: hipStream_t) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipSignalExternalSemaphoresAsync_until_5`";
+            pub other form hipSignalExternalSemaphoresAsync if [(c"hipGetDevicePropertiesR0600", false)]
+                fn hipSignalExternalSemaphoresAsync_until_5(extSemArray: *const hipExternalSemaphore_t,
+                    paramsArray: *const hipExternalSemaphoreSignalParams_until_5, numExtSems: ::core::ffi::c_uint,
+                    stream: hipStream_t) -> hipError_t, "as called up to ROCm 5, empty later";
+            pub fn hipStreamAddCallback(stream: hipStream_t, callback: hipStreamCallback_t,
+                userData: *mut ::core::ffi::c_void, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipStreamAddCallback_spt(stream: hipStream_t, callback: hipStreamCallback_t,
+                userData: *mut ::core::ffi::c_void, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipStreamAttachMemAsync(stream: hipStream_t, dev_ptr: *mut ::core::ffi::c_void, length: usize,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipStreamBatchMemOp(stream: hipStream_t, count: ::core::ffi::c_uint,
+                paramArray: *mut hipStreamBatchMemOpParams, flags: ::core::ffi::c_uint) -> hipError_t, "since ROCm 6.4";
+            pub fn hipStreamBeginCapture(stream: hipStream_t, mode: hipStreamCaptureMode) -> hipError_t;
+            pub fn hipStreamBeginCaptureToGraph(stream: hipStream_t, graph: hipGraph_t,
+                dependencies: *const hipGraphNode_t, dependencyData: *const hipGraphEdgeData, numDependencies: usize,
+                mode: hipStreamCaptureMode) -> hipError_t, "since ROCm 6.1";
+            pub fn hipStreamBeginCapture_spt(stream: hipStream_t, mode: hipStreamCaptureMode) -> hipError_t;
+            pub other fn hipStreamCopyAttributes(dst: hipStream_t, src: hipStream_t) -> hipError_t, "since ROCm 7.2";
+            pub fn hipStreamCreate(stream: *mut hipStream_t) -> hipError_t;
+            pub fn hipStreamCreateWithFlags(stream: *mut hipStream_t, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipStreamCreateWithPriority(stream: *mut hipStream_t, flags: ::core::ffi::c_uint,
+                priority: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipStreamDestroy(stream: hipStream_t) -> hipError_t;
+            pub fn hipStreamEndCapture(stream: hipStream_t, pGraph: *mut hipGraph_t) -> hipError_t;
+            pub fn hipStreamEndCapture_spt(stream: hipStream_t, pGraph: *mut hipGraph_t) -> hipError_t;
+            pub other fn hipStreamGetAttribute(stream: hipStream_t, attr: hipLaunchAttributeID,
+                value_out: *mut hipLaunchAttributeValue) -> hipError_t, "since ROCm 7.1";
+            pub fn hipStreamGetCaptureInfo(stream: hipStream_t, pCaptureStatus: *mut hipStreamCaptureStatus,
+                pId: *mut ::core::ffi::c_ulonglong) -> hipError_t;
+            pub fn hipStreamGetCaptureInfo_spt(stream: hipStream_t, pCaptureStatus: *mut hipStreamCaptureStatus,
+                pId: *mut ::core::ffi::c_ulonglong) -> hipError_t;
+            pub fn hipStreamGetCaptureInfo_v2(stream: hipStream_t, captureStatus_out: *mut hipStreamCaptureStatus,
+                id_out: *mut ::core::ffi::c_ulonglong, graph_out: *mut hipGraph_t,
+                dependencies_out: *mut *const hipGraphNode_t, numDependencies_out: *mut usize) -> hipError_t;
+            pub fn hipStreamGetCaptureInfo_v2_spt(stream: hipStream_t, captureStatus_out: *mut hipStreamCaptureStatus,
+                id_out: *mut ::core::ffi::c_ulonglong, graph_out: *mut hipGraph_t,
+                dependencies_out: *mut *const hipGraphNode_t, numDependencies_out: *mut usize) -> hipError_t;
+            pub other fn hipStreamGetDevResource(hStream: hipStream_t, resource: *mut hipDevResource_st,
+                type_: hipDevResourceType) -> hipError_t, "not in ROCm 7.2, but declared by 10.0 (HIP 7.15)";
+            pub fn hipStreamGetDevice(stream: hipStream_t, device: *mut hipDevice_t) -> hipError_t;
+            pub fn hipStreamGetFlags(stream: hipStream_t, flags: *mut ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipStreamGetFlags_spt(stream: hipStream_t, flags: *mut ::core::ffi::c_uint) -> hipError_t;
+            pub other fn hipStreamGetId(stream: hipStream_t, streamId: *mut ::core::ffi::c_ulonglong) -> hipError_t,
+                "since ROCm 7.1";
+            pub fn hipStreamGetPriority(stream: hipStream_t, priority: *mut ::core::ffi::c_int) -> hipError_t;
+            pub fn hipStreamGetPriority_spt(stream: hipStream_t, priority: *mut ::core::ffi::c_int) -> hipError_t;
+            pub fn hipStreamIsCapturing(stream: hipStream_t, pCaptureStatus: *mut hipStreamCaptureStatus) -> hipError_t;
+            pub fn hipStreamIsCapturing_spt(stream: hipStream_t,
+                pCaptureStatus: *mut hipStreamCaptureStatus) -> hipError_t;
+            pub fn hipStreamQuery(stream: hipStream_t) -> hipError_t;
+            pub fn hipStreamQuery_spt(stream: hipStream_t) -> hipError_t;
+            pub other fn hipStreamSetAttribute(stream: hipStream_t, attr: hipLaunchAttributeID,
+                value: *const hipLaunchAttributeValue) -> hipError_t, "since ROCm 7.1";
+            pub fn hipStreamSynchronize(stream: hipStream_t) -> hipError_t;
+            pub fn hipStreamSynchronize_spt(stream: hipStream_t) -> hipError_t;
+            pub fn hipStreamUpdateCaptureDependencies(stream: hipStream_t, dependencies: *mut hipGraphNode_t,
+                numDependencies: usize, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipStreamWaitEvent(stream: hipStream_t, event: hipEvent_t, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipStreamWaitEvent_spt(stream: hipStream_t, event: hipEvent_t,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipStreamWaitValue32(stream: hipStream_t, ptr: *mut ::core::ffi::c_void, value: u32,
+                flags: ::core::ffi::c_uint, mask: u32) -> hipError_t;
+            pub fn hipStreamWaitValue64(stream: hipStream_t, ptr: *mut ::core::ffi::c_void, value: u64,
+                flags: ::core::ffi::c_uint, mask: u64) -> hipError_t;
+            pub fn hipStreamWriteValue32(stream: hipStream_t, ptr: *mut ::core::ffi::c_void, value: u32,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipStreamWriteValue64(stream: hipStream_t, ptr: *mut ::core::ffi::c_void, value: u64,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipTexObjectCreate(pTexObject: *mut hipTextureObject_t, pResDesc: *const HIP_RESOURCE_DESC,
+                pTexDesc: *const HIP_TEXTURE_DESC, pResViewDesc: *const HIP_RESOURCE_VIEW_DESC) -> hipError_t;
+            pub fn hipTexObjectDestroy(texObject: hipTextureObject_t) -> hipError_t;
+            pub fn hipTexObjectGetResourceDesc(pResDesc: *mut HIP_RESOURCE_DESC,
+                texObject: hipTextureObject_t) -> hipError_t;
+            pub fn hipTexObjectGetResourceViewDesc(pResViewDesc: *mut HIP_RESOURCE_VIEW_DESC,
+                texObject: hipTextureObject_t) -> hipError_t;
+            pub fn hipTexObjectGetTextureDesc(pTexDesc: *mut HIP_TEXTURE_DESC,
+                texObject: hipTextureObject_t) -> hipError_t;
+            pub fn hipTexRefGetAddress(dev_ptr: *mut hipDeviceptr_t, texRef: *const textureReference) -> hipError_t;
+            pub fn hipTexRefGetAddressMode(pam: *mut hipTextureAddressMode, texRef: *const textureReference,
+                dim: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipTexRefGetArray(pArray: *mut hipArray_t, texRef: *const textureReference) -> hipError_t,
+                "not in ROCm 5.7, but in 6.4";
+            pub fn hipTexRefGetBorderColor(pBorderColor: *mut f32, texRef: *const textureReference) -> hipError_t,
+                "not in ROCm 5.7, but in 6.4";
+            pub fn hipTexRefGetFilterMode(pfm: *mut hipTextureFilterMode,
+                texRef: *const textureReference) -> hipError_t;
+            pub fn hipTexRefGetFlags(pFlags: *mut ::core::ffi::c_uint, texRef: *const textureReference) -> hipError_t;
+            pub fn hipTexRefGetFormat(pFormat: *mut hipArray_Format, pNumChannels: *mut ::core::ffi::c_int,
+                texRef: *const textureReference) -> hipError_t;
+            pub fn hipTexRefGetMaxAnisotropy(pmaxAnsio: *mut ::core::ffi::c_int,
+                texRef: *const textureReference) -> hipError_t;
+            pub fn hipTexRefGetMipMappedArray(pArray: *mut hipMipmappedArray_t,
+                texRef: *const textureReference) -> hipError_t, "not in ROCm 5.7, but in 6.4";
+            pub fn hipTexRefGetMipmapFilterMode(pfm: *mut hipTextureFilterMode,
+                texRef: *const textureReference) -> hipError_t;
+            pub fn hipTexRefGetMipmapLevelBias(pbias: *mut f32, texRef: *const textureReference) -> hipError_t;
+            pub fn hipTexRefGetMipmapLevelClamp(pminMipmapLevelClamp: *mut f32, pmaxMipmapLevelClamp: *mut f32,
+                texRef: *const textureReference) -> hipError_t;
+            pub fn hipTexRefSetAddress(ByteOffset: *mut usize, texRef: *mut textureReference, dptr: hipDeviceptr_t,
+                bytes: usize) -> hipError_t;
+            pub fn hipTexRefSetAddress2D(texRef: *mut textureReference, desc: *const HIP_ARRAY_DESCRIPTOR,
+                dptr: hipDeviceptr_t, Pitch: usize) -> hipError_t;
+            pub fn hipTexRefSetAddressMode(texRef: *mut textureReference, dim: ::core::ffi::c_int,
+                am: hipTextureAddressMode) -> hipError_t;
+            pub fn hipTexRefSetArray(tex: *mut textureReference, array: hipArray_const_t,
+                flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipTexRefSetBorderColor(texRef: *mut textureReference, pBorderColor: *mut f32) -> hipError_t;
+            pub fn hipTexRefSetFilterMode(texRef: *mut textureReference, fm: hipTextureFilterMode) -> hipError_t;
+            pub fn hipTexRefSetFlags(texRef: *mut textureReference, Flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipTexRefSetFormat(texRef: *mut textureReference, fmt: hipArray_Format,
+                NumPackedComponents: ::core::ffi::c_int) -> hipError_t;
+            pub fn hipTexRefSetMaxAnisotropy(texRef: *mut textureReference,
+                maxAniso: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipTexRefSetMipmapFilterMode(texRef: *mut textureReference, fm: hipTextureFilterMode) -> hipError_t;
+            pub fn hipTexRefSetMipmapLevelBias(texRef: *mut textureReference, bias: f32) -> hipError_t;
+            pub fn hipTexRefSetMipmapLevelClamp(texRef: *mut textureReference, minMipMapLevelClamp: f32,
+                maxMipMapLevelClamp: f32) -> hipError_t;
+            pub fn hipTexRefSetMipmappedArray(texRef: *mut textureReference, mipmappedArray: *mut hipMipmappedArray,
+                Flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipThreadExchangeStreamCaptureMode(mode: *mut hipStreamCaptureMode) -> hipError_t;
+            pub fn hipUnbindTexture(tex: *const textureReference) -> hipError_t;
+            pub fn hipUserObjectCreate(object_out: *mut hipUserObject_t, ptr: *mut ::core::ffi::c_void,
+                destroy: hipHostFn_t, initialRefcount: ::core::ffi::c_uint, flags: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipUserObjectRelease(object: hipUserObject_t, count: ::core::ffi::c_uint) -> hipError_t;
+            pub fn hipUserObjectRetain(object: hipUserObject_t, count: ::core::ffi::c_uint) -> hipError_t;
+            pub form hipWaitExternalSemaphoresAsync if [(c"hipGetDevicePropertiesR0600", true)]
+                fn hipWaitExternalSemaphoresAsync(extSemArray: *const hipExternalSemaphore_t,
+                    paramsArray: *const hipExternalSemaphoreWaitParams, numExtSems: ::core::ffi::c_uint,
+                    stream: hipStream_t) -> hipError_t,
+                    "as called from ROCm 6 on, empty before: see `hipWaitExternalSemaphoresAsync_until_5`";
+            pub other form hipWaitExternalSemaphoresAsync if [(c"hipGetDevicePropertiesR0600", false)]
+                fn hipWaitExternalSemaphoresAsync_until_5(extSemArray: *const hipExternalSemaphore_t,
+                    paramsArray: *const hipExternalSemaphoreWaitParams_until_5, numExtSems: ::core::ffi::c_uint,
+                    stream: hipStream_t) -> hipError_t, "as called up to ROCm 5, empty later";
         }
     };
 }

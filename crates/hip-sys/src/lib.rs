@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
-//! | `api.rs`, `rtc_api.rs` | [`Api`] and [`RtcApi`], one slot for each function (generated) |
-//! | `functions.rs`, `rtc_functions.rs` | the same functions as macros that list their signatures (generated) |
+//! | `functions.rs`, `rtc_functions.rs` | the functions, each declared once in a macro that lists them (generated) |
+//! | `api.rs` | [`Api`] and [`RtcApi`], one slot for each function |
 //! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //! | `versions.rs` | what means something else from release to release |
@@ -37,11 +37,9 @@
 
 #![no_std]
 
-#[rustfmt::skip]
 mod api;
-#[rustfmt::skip]
-mod functions;
 mod constants;
+mod functions;
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 #[rustfmt::skip]
 mod layout;
@@ -49,21 +47,16 @@ mod layout;
 mod library;
 #[rustfmt::skip]
 mod names;
-#[rustfmt::skip]
-mod rtc_api;
-#[rustfmt::skip]
 mod rtc_functions;
 #[rustfmt::skip]
 mod types;
 pub mod versions;
 
-pub use api::Api;
+pub use api::{Api, RtcApi};
 pub use constants::*;
 pub use rocm_loader::Release;
+#[doc(hidden)]
+pub use rocm_loader::model_functions;
 #[cfg(feature = "load")]
 pub use rocm_loader::{LoadError, Loaded};
-pub use rtc_api::RtcApi;
 pub use types::*;
-
-rocm_loader::function_table!(Api);
-rocm_loader::function_table!(RtcApi);

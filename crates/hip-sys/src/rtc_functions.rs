@@ -9,89 +9,42 @@
 #[macro_export]
 macro_rules! for_each_rtc_function {
     ($with:ident) => {
-        $with! {
-            fn hiprtcAddNameExpression(
-                prog: hiprtcProgram,
-                name_expression: *const ::core::ffi::c_char,
-            ) -> hiprtcResult = hiprtcAddNameExpression;
-            fn hiprtcCompileProgram(
-                prog: hiprtcProgram,
-                numOptions: ::core::ffi::c_int,
-                options: *const *const ::core::ffi::c_char,
-            ) -> hiprtcResult = hiprtcCompileProgram;
-            fn hiprtcCreateProgram(
-                prog: *mut hiprtcProgram,
-                src: *const ::core::ffi::c_char,
-                name: *const ::core::ffi::c_char,
-                numHeaders: ::core::ffi::c_int,
+        $crate::for_each_rtc_function! { $crate::model_functions, $with; }
+    };
+    ($($with:ident)::+, $($first:tt)*) => {
+        $($with)::+! { $($first)*
+            pub fn hiprtcAddNameExpression(prog: hiprtcProgram,
+                name_expression: *const ::core::ffi::c_char) -> hiprtcResult;
+            pub fn hiprtcCompileProgram(prog: hiprtcProgram, numOptions: ::core::ffi::c_int,
+                options: *const *const ::core::ffi::c_char) -> hiprtcResult;
+            pub fn hiprtcCreateProgram(prog: *mut hiprtcProgram, src: *const ::core::ffi::c_char,
+                name: *const ::core::ffi::c_char, numHeaders: ::core::ffi::c_int,
                 headers: *const *const ::core::ffi::c_char,
-                includeNames: *const *const ::core::ffi::c_char,
-            ) -> hiprtcResult = hiprtcCreateProgram;
-            fn hiprtcDestroyProgram(prog: *mut hiprtcProgram) -> hiprtcResult = hiprtcDestroyProgram;
-            fn hiprtcGetBitcode(
-                prog: hiprtcProgram,
-                bitcode: *mut ::core::ffi::c_char,
-            ) -> hiprtcResult = hiprtcGetBitcode;
-            fn hiprtcGetBitcodeSize(
-                prog: hiprtcProgram,
-                bitcode_size: *mut usize,
-            ) -> hiprtcResult = hiprtcGetBitcodeSize;
-            fn hiprtcGetCode(
-                prog: hiprtcProgram,
-                code: *mut ::core::ffi::c_char,
-            ) -> hiprtcResult = hiprtcGetCode;
-            fn hiprtcGetCodeSize(
-                prog: hiprtcProgram,
-                codeSizeRet: *mut usize,
-            ) -> hiprtcResult = hiprtcGetCodeSize;
-            fn hiprtcGetErrorString(result: hiprtcResult) -> *const ::core::ffi::c_char = hiprtcGetErrorString;
-            fn hiprtcGetLoweredName(
-                prog: hiprtcProgram,
-                name_expression: *const ::core::ffi::c_char,
-                lowered_name: *mut *const ::core::ffi::c_char,
-            ) -> hiprtcResult = hiprtcGetLoweredName;
-            fn hiprtcGetProgramLog(
-                prog: hiprtcProgram,
-                log: *mut ::core::ffi::c_char,
-            ) -> hiprtcResult = hiprtcGetProgramLog;
-            fn hiprtcGetProgramLogSize(
-                prog: hiprtcProgram,
-                logSizeRet: *mut usize,
-            ) -> hiprtcResult = hiprtcGetProgramLogSize;
-            fn hiprtcLinkAddData(
-                hip_link_state: hiprtcLinkState,
-                input_type: hipJitInputType,
-                image: *mut ::core::ffi::c_void,
-                image_size: usize,
-                name: *const ::core::ffi::c_char,
-                num_options: ::core::ffi::c_uint,
-                options_ptr: *mut hipJitOption,
-                option_values: *mut *mut ::core::ffi::c_void,
-            ) -> hiprtcResult = hiprtcLinkAddData;
-            fn hiprtcLinkAddFile(
-                hip_link_state: hiprtcLinkState,
-                input_type: hipJitInputType,
-                file_path: *const ::core::ffi::c_char,
-                num_options: ::core::ffi::c_uint,
-                options_ptr: *mut hipJitOption,
-                option_values: *mut *mut ::core::ffi::c_void,
-            ) -> hiprtcResult = hiprtcLinkAddFile;
-            fn hiprtcLinkComplete(
-                hip_link_state: hiprtcLinkState,
-                bin_out: *mut *mut ::core::ffi::c_void,
-                size_out: *mut usize,
-            ) -> hiprtcResult = hiprtcLinkComplete;
-            fn hiprtcLinkCreate(
-                num_options: ::core::ffi::c_uint,
-                option_ptr: *mut hipJitOption,
+                includeNames: *const *const ::core::ffi::c_char) -> hiprtcResult;
+            pub fn hiprtcDestroyProgram(prog: *mut hiprtcProgram) -> hiprtcResult;
+            pub fn hiprtcGetBitcode(prog: hiprtcProgram, bitcode: *mut ::core::ffi::c_char) -> hiprtcResult;
+            pub fn hiprtcGetBitcodeSize(prog: hiprtcProgram, bitcode_size: *mut usize) -> hiprtcResult;
+            pub fn hiprtcGetCode(prog: hiprtcProgram, code: *mut ::core::ffi::c_char) -> hiprtcResult;
+            pub fn hiprtcGetCodeSize(prog: hiprtcProgram, codeSizeRet: *mut usize) -> hiprtcResult;
+            pub fn hiprtcGetErrorString(result: hiprtcResult) -> *const ::core::ffi::c_char;
+            pub fn hiprtcGetLoweredName(prog: hiprtcProgram, name_expression: *const ::core::ffi::c_char,
+                lowered_name: *mut *const ::core::ffi::c_char) -> hiprtcResult;
+            pub fn hiprtcGetProgramLog(prog: hiprtcProgram, log: *mut ::core::ffi::c_char) -> hiprtcResult;
+            pub fn hiprtcGetProgramLogSize(prog: hiprtcProgram, logSizeRet: *mut usize) -> hiprtcResult;
+            pub fn hiprtcLinkAddData(hip_link_state: hiprtcLinkState, input_type: hipJitInputType,
+                image: *mut ::core::ffi::c_void, image_size: usize, name: *const ::core::ffi::c_char,
+                num_options: ::core::ffi::c_uint, options_ptr: *mut hipJitOption,
+                option_values: *mut *mut ::core::ffi::c_void) -> hiprtcResult;
+            pub fn hiprtcLinkAddFile(hip_link_state: hiprtcLinkState, input_type: hipJitInputType,
+                file_path: *const ::core::ffi::c_char, num_options: ::core::ffi::c_uint, options_ptr: *mut hipJitOption,
+                option_values: *mut *mut ::core::ffi::c_void) -> hiprtcResult;
+            pub fn hiprtcLinkComplete(hip_link_state: hiprtcLinkState, bin_out: *mut *mut ::core::ffi::c_void,
+                size_out: *mut usize) -> hiprtcResult;
+            pub fn hiprtcLinkCreate(num_options: ::core::ffi::c_uint, option_ptr: *mut hipJitOption,
                 option_vals_pptr: *mut *mut ::core::ffi::c_void,
-                hip_link_state_ptr: *mut hiprtcLinkState,
-            ) -> hiprtcResult = hiprtcLinkCreate;
-            fn hiprtcLinkDestroy(hip_link_state: hiprtcLinkState) -> hiprtcResult = hiprtcLinkDestroy;
-            fn hiprtcVersion(
-                major: *mut ::core::ffi::c_int,
-                minor: *mut ::core::ffi::c_int,
-            ) -> hiprtcResult = hiprtcVersion;
+                hip_link_state_ptr: *mut hiprtcLinkState) -> hiprtcResult;
+            pub fn hiprtcLinkDestroy(hip_link_state: hiprtcLinkState) -> hiprtcResult;
+            pub fn hiprtcVersion(major: *mut ::core::ffi::c_int, minor: *mut ::core::ffi::c_int) -> hiprtcResult;
         }
     };
 }

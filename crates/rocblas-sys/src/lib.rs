@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
-//! | `api.rs` | [`Api`], one slot for each function (generated) |
-//! | `functions.rs` | the same functions as a macro that lists their signatures (generated) |
+//! | `functions.rs` | the functions, each declared once in a macro that lists them (generated) |
+//! | `api.rs` | [`Api`], one slot for each function |
 //! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
@@ -22,9 +22,7 @@
 
 #![no_std]
 
-#[rustfmt::skip]
 mod api;
-#[rustfmt::skip]
 mod functions;
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 #[rustfmt::skip]
@@ -37,8 +35,8 @@ mod names;
 mod types;
 
 pub use api::Api;
+#[doc(hidden)]
+pub use rocm_loader::model_functions;
 #[cfg(feature = "load")]
 pub use rocm_loader::{LoadError, Loaded};
 pub use types::*;
-
-rocm_loader::function_table!(Api);

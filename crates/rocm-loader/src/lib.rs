@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `table.rs` | [`function_table!`]: the half of every `-sys` crate's `Api` that needs `core` only |
+//! | `table.rs` | [`function_table!`] makes each `-sys` crate's `Api` from a list of functions, by `core` only; [`model_functions!`] hands some of the list to another macro |
 //! | `library.rs` | `library!` and `linked!`: the half that finds a library |
 //! | `search.rs` | where a library is looked for, in which order |
 //! | `installations.rs` | where ROCm lies, the newest release first, and which files belong together |

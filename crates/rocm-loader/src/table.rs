@@ -7,63 +7,46 @@ use core::ptr::NonNull;
 /// One slot of a table, seen without its type.
 pub type Slot = Option<NonNull<c_void>>;
 
-/// A slot for one form of a function whose signature differs between releases.
+/// What fills a slot.
 ///
-/// The symbol is the same, so the library itself must show which form it has: by symbols that only releases with, or
-/// without, this form export.
+/// A function whose signature differs between releases has a slot for each form. The symbol is the same, so the library
+/// itself must show which form it has: by symbols that only releases with, or without, this form export.
 #[derive(Debug, Clone, Copy)]
-pub struct Form {
-    /// Index of the slot.
-    pub slot: usize,
-    /// Name of the slot.
-    pub name: &'static str,
+pub struct Function {
+    /// The symbol in the library.
+    pub symbol: &'static CStr,
     /// The slot stays empty unless each of these symbols is present (`true`) or absent (`false`).
     pub conditions: &'static [(&'static CStr, bool)],
 }
 
-/// Calls `resolve` for every symbol, and for those that distinguish the forms.
+/// Text that ends in its only null byte as a C string.
+pub const fn c_string(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!("a C identifier has no null byte inside"),
+    }
+}
+
+/// Calls `resolve` for the symbol of every slot, then empties the slots whose conditions the outcome does not meet.
 pub fn resolve<const N: usize>(
-    symbols: &[&'static CStr; N],
-    forms: &[Form],
+    functions: &[Function; N],
     resolve: &mut dyn FnMut(&CStr) -> Option<*mut c_void>,
 ) -> [Slot; N] {
-    let mut slots = symbols.map(|symbol| resolve(symbol).and_then(NonNull::new));
-    for form in forms {
+    let mut slots = functions.map(|function| resolve(function.symbol).and_then(NonNull::new));
+    for (at, function) in functions.iter().enumerate() {
         let has = |symbol: &CStr| {
-            let at = symbols.iter().position(|other| *other == symbol);
+            let at = functions.iter().position(|other| other.symbol == symbol);
             at.is_some_and(|at| slots[at].is_some())
         };
-        let fits = form
+        let fits = function
             .conditions
             .iter()
             .all(|(symbol, present)| has(symbol) == *present);
         if !fits {
-            slots[form.slot] = None;
+            slots[at] = None;
         }
     }
     slots
-}
-
-/// The names of the slots: the symbols, but for the slots that are one of several forms.
-pub const fn names<const N: usize>(
-    symbols: &[&'static CStr; N],
-    forms: &[Form],
-) -> [&'static str; N] {
-    let mut names = [""; N];
-    let mut i = 0;
-    while i < N {
-        names[i] = match symbols[i].to_str() {
-            Ok(name) => name,
-            Err(_) => panic!("C identifiers are ASCII"),
-        };
-        i += 1;
-    }
-    let mut i = 0;
-    while i < forms.len() {
-        names[forms[i].slot] = forms[i].name;
-        i += 1;
-    }
-    names
 }
 
 /// How every C enum prints: `hipErrorNoDevice (100)`, or `hipError_t(4711)` for a value without a name.
@@ -79,27 +62,68 @@ pub fn debug_enum(
     }
 }
 
-/// Adds to a generated table what needs no library: `EMPTY`, `SYMBOLS`, `from_symbols`, `present`.
+/// Makes a table of optional functions of a list of declarations: the `#[repr(C)]` structure with a documented slot for
+/// each, and what needs no library: `EMPTY`, `SYMBOLS`, `from_symbols`, `present`.
 ///
-/// The type must be `#[repr(C)]` and consist of `Option<unsafe extern "C" fn …>` slots only, one for each of its
-/// `C_SYMBOLS`, in that order. Its `FORMS` name the slots that not every library with the symbol may fill. A call through a slot
-/// is a load from the table and one indirect jump; nothing is looked up.
+/// The list is the one that a generated `for_each_function!` holds. A declaration is, in this order:
+///
+/// | part | |
+/// |---|---|
+/// | `pub other` | without `other`, the host platform's release declares the function and Rust can define it |
+/// | `form SYMBOL` | the function's symbol: it is called in different ways, and this slot is for one of them |
+/// | `if [(c"SYMBOL", true), ...]` | the slot stays empty unless the library has these symbols, or with `false` lacks them |
+/// | `fn SLOT(ARGUMENTS) -> TYPE` | the slot and its signature |
+/// | `, "NOTE"` | for the documentation, which releases have the function, if not all that are supported |
+///
+/// The compiler copies all that it matched so far for each optional part. So a list of a thousand declarations takes
+/// seconds more with each part that is matched in detail: the arguments are left to a macro for each function.
+///
+/// A call through a slot is a load from the table and one indirect jump; nothing is looked up.
 #[macro_export]
 macro_rules! function_table {
-    ($table:ident) => {
+    (
+        $(#[$about:meta])*
+        $visibility:vis struct $table:ident;
+        $(
+            $(#[$attribute:meta])*
+            pub $(other)? $(form $symbol:ident if $conditions:tt)?
+            fn $slot:ident $arguments:tt -> $result:ty $(, $note:literal)?;
+        )*
+    ) => {
+        $(#[$about])*
+        #[allow(non_snake_case, clippy::type_complexity, reason = "C names and signatures")]
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        $visibility struct $table {
+            $(
+                #[doc = concat!(
+                    "`", $crate::symbol!($slot $($symbol)?), $crate::argument_names!($arguments), "`" $(, "; ", $note)?
+                )]
+                $(#[$attribute])*
+                pub $slot: Option<unsafe extern "C" fn $arguments -> $result>,
+            )*
+        }
+
         const _: () = assert!(
-            size_of::<$table>() == size_of::<[$crate::table::Slot; $table::C_SYMBOLS.len()]>(),
-            "one slot for each symbol"
+            size_of::<$table>() == size_of::<[$crate::table::Slot; $table::SYMBOLS.len()]>(),
+            "a slot is an address"
         );
 
         impl $table {
-            /// A table in which no function is present.
-            pub const EMPTY: Self = Self::from_slots([None; Self::C_SYMBOLS.len()]);
-
             /// The names of all slots, in their order. A slot is named after its symbol; where releases call the function in
             /// different ways, the older way's slot has `_until_` and its last major release after that.
-            pub const SYMBOLS: &'static [&'static str] =
-                &$crate::table::names(&Self::C_SYMBOLS, Self::FORMS);
+            pub const SYMBOLS: &'static [&'static str] = &[$(stringify!($slot)),*];
+
+            /// What fills the slots, in their order.
+            const FUNCTIONS: [$crate::table::Function; Self::SYMBOLS.len()] = [$(
+                $crate::table::Function {
+                    symbol: $crate::table::c_string(concat!($crate::symbol!($slot $($symbol)?), "\0")),
+                    conditions: $crate::conditions!($($conditions)?),
+                }
+            ),*];
+
+            /// A table in which no function is present.
+            pub const EMPTY: Self = Self::from_slots([None; Self::SYMBOLS.len()]);
 
             /// Fills each slot with what `resolve` returns for its symbol.
             ///
@@ -113,11 +137,7 @@ macro_rules! function_table {
             pub unsafe fn from_symbols(
                 mut resolve: impl FnMut(&core::ffi::CStr) -> Option<*mut core::ffi::c_void>,
             ) -> Self {
-                Self::from_slots($crate::table::resolve(
-                    &Self::C_SYMBOLS,
-                    Self::FORMS,
-                    &mut resolve,
-                ))
+                Self::from_slots($crate::table::resolve(&Self::FUNCTIONS, &mut resolve))
             }
 
             /// The names of the functions that the library has.
@@ -129,13 +149,13 @@ macro_rules! function_table {
                     .map(|(name, _)| *name)
             }
 
-            const fn from_slots(slots: [$crate::table::Slot; Self::C_SYMBOLS.len()]) -> Self {
-                // SAFETY: the table is `repr(C)` and holds optional C function pointers only, as many as there are symbols
+            const fn from_slots(slots: [$crate::table::Slot; Self::SYMBOLS.len()]) -> Self {
+                // SAFETY: the table is `repr(C)` and holds optional C function pointers only, as many as there are slots
                 // (asserted above). Such a pointer and an optional data pointer have the same size and niche.
                 unsafe { core::mem::transmute(slots) }
             }
 
-            fn slots(&self) -> [$crate::table::Slot; Self::C_SYMBOLS.len()] {
+            fn slots(&self) -> [$crate::table::Slot; Self::SYMBOLS.len()] {
                 // SAFETY: the reverse of `from_slots`.
                 unsafe { core::mem::transmute(*self) }
             }
@@ -161,34 +181,97 @@ macro_rules! function_table {
     };
 }
 
+/// The symbol of a slot: its own name, unless another follows.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! symbol {
+    ($slot:ident) => {
+        stringify!($slot)
+    };
+    ($slot:ident $symbol:ident) => {
+        stringify!($symbol)
+    };
+}
+
+/// The names in a list of arguments, as text.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! argument_names {
+    (($($name:ident: $ty:ty),*)) => {
+        stringify!(($($name),*))
+    };
+    (($($name:ident: $ty:ty),*, ...)) => {
+        stringify!(($($name),*, ...))
+    };
+}
+
+/// The conditions of a slot: none, unless there is a list of them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conditions {
+    () => {
+        &[]
+    };
+    ($conditions:tt) => {
+        &$conditions
+    };
+}
+
+/// Hands the functions of a list to the macro `$with`, as `fn symbol(argument: type) -> type = slot;`, without those
+/// that are marked as `other`. The list is in the form of [`function_table!`].
+#[macro_export]
+macro_rules! model_functions {
+    (
+        $with:ident;
+        $(
+            $(#[$attribute:meta])*
+            pub
+            $(fn $name:ident $arguments:tt -> $result:ty $(, $note:literal)?;)?
+            $(form $symbol:ident if $conditions:tt fn $slot:ident $form:tt -> $form_result:ty $(, $form_note:literal)?;)?
+            $(
+                other $(form $other_symbol:ident if $other_conditions:tt)?
+                fn $other:ident $other_arguments:tt -> $other_result:ty $(, $other_note:literal)?;
+            )?
+        )*
+    ) => {
+        $with! {
+            $(
+                $(fn $name $arguments -> $result = $name;)?
+                $(fn $symbol $form -> $form_result = $slot;)?
+            )*
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SYMBOLS: [&CStr; 4] = [c"changed", c"changed", c"marker", c"plain"];
-    const FORMS: &[Form] = &[
-        Form {
-            slot: 0,
-            name: "changed",
-            conditions: &[(c"marker", true)],
-        },
-        Form {
-            slot: 1,
-            name: "changed_until_6",
-            conditions: &[(c"marker", false)],
-        },
-    ];
+    /// A list as the generator writes it.
+    macro_rules! for_each_function {
+        ($with:ident) => {
+            for_each_function! { crate::model_functions, $with; }
+        };
+        ($($with:ident)::+, $($first:tt)*) => {
+            $($with)::+! { $($first)*
+                pub form changed if [(c"marker", true)] fn changed(count: i32) -> i32, "as called from 7 on";
+                pub form changed if [(c"marker", false)] fn changed_until_6(count: i16) -> i32;
+                #[doc(alias = "mark")]
+                pub fn marker() -> ();
+                pub other form older if [(c"marker", false), (c"plain", true)]
+                    fn older(text: *const u8, ...) -> !;
+                pub fn plain(from: usize, to: usize) -> (), "since 5";
+            }
+        };
+    }
+
+    for_each_function! { crate::function_table, struct Table; }
 
     fn filled(offered: &[&CStr]) -> Vec<&'static str> {
-        let address = NonNull::<u8>::dangling().as_ptr().cast::<c_void>();
-        let slots = resolve(&SYMBOLS, FORMS, &mut |name| {
-            offered.contains(&name).then_some(address)
-        });
-        let names = names(&SYMBOLS, FORMS);
-        (0..SYMBOLS.len())
-            .filter(|at| slots[*at].is_some())
-            .map(|at| names[at])
-            .collect()
+        unsafe extern "C" fn unused() {}
+        let resolve = |name: &CStr| offered.contains(&name).then_some(unused as *mut c_void);
+        // SAFETY: no slot of this table is called.
+        unsafe { Table::from_symbols(resolve) }.present().collect()
     }
 
     #[test]
@@ -203,5 +286,49 @@ mod tests {
         );
         assert_eq!(filled(&[c"marker"]), ["marker"]);
         assert_eq!(filled(&[]), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_slot_with_several_conditions_wants_each_of_them() {
+        assert_eq!(filled(&[c"older", c"plain"]), ["older", "plain"]);
+        assert_eq!(filled(&[c"older"]), Vec::<&str>::new());
+        assert_eq!(
+            filled(&[c"older", c"plain", c"marker"]),
+            ["marker", "plain"]
+        );
+    }
+
+    #[test]
+    fn the_model_has_every_function_but_those_marked_under_its_symbol() {
+        macro_rules! names {
+            ($(fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $(-> $result:ty)? = $slot:ident;)*) => {
+                [$(stringify!($name = $slot)),*]
+            };
+        }
+        assert_eq!(
+            for_each_function!(names),
+            [
+                "changed = changed",
+                "changed = changed_until_6",
+                "marker = marker",
+                "plain = plain"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_slots_have_the_signatures_of_the_list() {
+        let table = Table {
+            changed: Some(twice),
+            ..Table::EMPTY
+        };
+        unsafe extern "C" fn twice(count: i32) -> i32 {
+            2 * count
+        }
+        // SAFETY: the function of this test.
+        let doubled = table.changed.map(|call| unsafe { call(21) });
+        assert_eq!(doubled, Some(42));
+        assert!(table.older.is_none() && table.changed_until_6.is_none());
+        assert_eq!(format!("{table:?}"), "Table(1 of 5 functions)");
     }
 }

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `types.rs` | types, enums and constants (generated) |
 //! | `names.rs` | `name()` of the enums (generated) |
-//! | `api.rs` | [`Api`], one slot for each function (generated) |
-//! | `functions.rs` | the same functions as a macro that lists their signatures (generated) |
+//! | `functions.rs` | the functions, each declared once in a macro that lists them (generated) |
+//! | `api.rs` | [`Api`], one slot for each function |
 //! | `library.rs` | where the library is found; features `load` and `linked` |
 //!
 //! The table serves ROCm 5.5 to 10.1; a slot's note says which releases have it, and what came after 7.2 has none.
@@ -20,9 +20,7 @@
 
 #![no_std]
 
-#[rustfmt::skip]
 mod api;
-#[rustfmt::skip]
 mod functions;
 #[cfg(feature = "load")]
 mod library;
@@ -32,8 +30,8 @@ mod names;
 mod types;
 
 pub use api::Api;
+#[doc(hidden)]
+pub use rocm_loader::model_functions;
 #[cfg(feature = "load")]
 pub use rocm_loader::{LoadError, Loaded};
 pub use types::*;
-
-rocm_loader::function_table!(Api);

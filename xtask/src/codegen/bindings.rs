@@ -4,14 +4,14 @@ use std::path::Path;
 
 use xshell::{Shell, cmd};
 
+use super::functions::{self, Marker};
 use super::merge::{MergedFunction, merge};
 use super::parsed::Parsed;
 use super::record::GeneratedFile;
 use super::releases::{Origin, RELEASES, Release};
 use super::since::Lists;
-use super::table::{self, Marker};
 use super::tables::{TABLES, Table, table_of};
-use super::{Result, facts, functions, headers, render};
+use super::{Result, facts, headers, render};
 use crate::symbols::list::{self, SymbolList};
 
 /// One `-sys` crate.
@@ -285,11 +285,8 @@ impl Bound {
                 .collect();
             add(
                 table.file,
-                table::render(table, &functions, self.markers, &lists, &imports)?,
+                functions::render(table, &functions, self.markers, &lists)?,
             );
-            if let Some((file, text)) = functions::render(table, &functions)? {
-                add(&file, text);
-            }
         }
         if let Some(lost) = merged
             .functions

@@ -11,8 +11,8 @@
 //! | headers to Rust types, for each release | `bindings`, taken apart by `parsed` |
 //! | the releases as one set of declarations | `merge`, `forms`, which ask `layout` and `abi` what agrees |
 //! | types and enums as source | `render` |
-//! | functions as a table of optional slots, each with its releases | `table`, `since` |
-//! | one release's functions as a list of signatures | `functions` |
+//! | functions as a list of declarations, each with its releases | `functions`, `since` |
+//! | long lines | `wrap` |
 //! | each release's declarations as text | `facts` |
 //! | Khronos' headers to OpenCL's table of functions | [`opencl`] |
 //! | what was generated, as digests | [`record`] |
@@ -47,10 +47,10 @@ mod render;
 #[cfg(feature = "codegen")]
 mod since;
 pub mod sources;
-#[cfg(feature = "codegen")]
-mod table;
 pub mod tables;
 mod wheels;
+#[cfg(feature = "codegen")]
+mod wrap;
 
 use std::error::Error;
 use std::ffi::OsStr;

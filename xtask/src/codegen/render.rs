@@ -40,7 +40,8 @@ fn one_type(ty: &MergedType) -> TokenStream {
         if !ty.values.is_empty() {
             without_debug(item);
         }
-        item.attrs.extend(alias(&item.ident));
+        let alias = alias(&item.ident).map(|name| syn::parse_quote!(#[doc(alias = #name)]));
+        item.attrs.extend::<Option<Attribute>>(alias);
     }
     let note = ty
         .until
@@ -123,9 +124,9 @@ pub fn layout(merged: &Merged) -> Result<Option<String>> {
 }
 
 /// Lets a reader find a symbol by the name that C programs use.
-pub fn alias(symbol: &Ident) -> Option<Attribute> {
+pub fn alias(symbol: &Ident) -> Option<&'static str> {
     let (name, _) = MACRO_NAMES.iter().find(|(_, renamed)| symbol == renamed)?;
-    Some(syn::parse_quote!(#[doc(alias = #name)]))
+    Some(name)
 }
 
 pub fn format(tokens: TokenStream) -> Result<String> {

@@ -5,7 +5,7 @@
 pub struct Table {
     /// The crate that has it.
     pub owner: &'static str,
-    /// The file it is written to, in the crate's `src`.
+    /// The file with its functions, in the crate's `src`.
     pub file: &'static str,
     /// The Rust type.
     #[cfg_attr(
@@ -29,7 +29,7 @@ pub struct Table {
 pub const TABLES: [Table; 5] = [
     Table {
         owner: "hip-sys",
-        file: "rtc_api.rs",
+        file: "rtc_functions.rs",
         name: "RtcApi",
         prefixes: &["hiprtc"],
         what: "HIPRTC",
@@ -40,7 +40,7 @@ pub const TABLES: [Table; 5] = [
     },
     Table {
         owner: "hip-sys",
-        file: "api.rs",
+        file: "functions.rs",
         name: "Api",
         prefixes: &["hip", "__hip"],
         what: "HIP",
@@ -50,7 +50,7 @@ pub const TABLES: [Table; 5] = [
     },
     Table {
         owner: "rocblas-sys",
-        file: "api.rs",
+        file: "functions.rs",
         name: "Api",
         prefixes: &["rocblas_"],
         what: "rocBLAS",
@@ -60,7 +60,7 @@ pub const TABLES: [Table; 5] = [
     },
     Table {
         owner: "rocsolver-sys",
-        file: "api.rs",
+        file: "functions.rs",
         name: "Api",
         prefixes: &["rocsolver_", "rocblas_"],
         what: "rocSOLVER",
@@ -70,7 +70,7 @@ pub const TABLES: [Table; 5] = [
     },
     Table {
         owner: "hsa-sys",
-        file: "api.rs",
+        file: "functions.rs",
         name: "Api",
         prefixes: &["hsa_"],
         what: "the HSA runtime",

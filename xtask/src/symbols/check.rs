@@ -106,14 +106,22 @@ pub fn bound(root: &Path, table: &Table) -> Result<BTreeSet<String>> {
     let path = format!("crates/{}/src/{}", table.owner, table.file);
     let text = fs::read_to_string(root.join(&path))
         .map_err(|error| format!("can't read {path}: {error}"))?;
-    bound_in(&text).ok_or_else(|| format!("{path} has no list of symbols").into())
+    bound_in(&text).ok_or_else(|| format!("{path} declares no functions").into())
 }
 
 fn bound_in(source: &str) -> Option<BTreeSet<String>> {
-    let list = source.split_once("const C_SYMBOLS")?.1.split_once("= [")?.1;
-    let list = list.split_once("];")?.0;
-    let names = list.split('"').skip(1).step_by(2).map(str::to_owned);
-    Some(names.collect())
+    let symbol = |line: &str| {
+        let declaration = line.trim_start().strip_prefix("pub ")?;
+        // A form's slot has another name than its symbol.
+        let (keyword, end) = match declaration.contains("form ") {
+            true => ("form ", ' '),
+            false => ("fn ", '('),
+        };
+        let (symbol, _) = declaration.split_once(keyword)?.1.split_once(end)?;
+        Some(symbol.to_owned())
+    };
+    let symbols: BTreeSet<String> = source.lines().filter_map(symbol).collect();
+    (!symbols.is_empty()).then_some(symbols)
 }
 
 /// The disagreements in one release of one library; `exported` is absent where the library was not read.
@@ -263,9 +271,16 @@ mod tests {
 
     #[test]
     fn the_slots_are_read_from_the_source_of_a_table() {
-        let source = r#"impl Api { pub(crate) const C_SYMBOLS: [&'static CStr; 2usize] = [ c"hipFree", c"hipMalloc", ];
-            pub(crate) const FORMS: &[Form] = &[Form { name: "other" }]; }"#;
-        assert_eq!(bound_in(source), Some(slots(&["hipFree", "hipMalloc"])));
+        let source = r#"$($with)::+! { $($first)*
+            pub fn hipFree(ptr: *mut ::core::ffi::c_void) -> hipError_t;
+            #[doc(alias = "other")]
+            pub form hipMalloc if (c"hipFree", false) fn hipMalloc_until_5(ptr: *mut *mut ::core::ffi::c_void,
+                size: usize) -> hipError_t, "in some";
+            pub other fn hipNovelty(), "in others"; }"#;
+        assert_eq!(
+            bound_in(source),
+            Some(slots(&["hipFree", "hipMalloc", "hipNovelty"]))
+        );
         assert_eq!(bound_in("struct Api;"), None);
     }
 }
