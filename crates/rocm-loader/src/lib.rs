@@ -2,7 +2,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `table.rs` | [`function_table!`] makes each `-sys` crate's `Api` from a list of functions, by `core` only; [`model_functions!`] hands some of the list to another macro |
+//! | `table.rs` | [`function_table!`] makes a `-sys` crate's `Api` from its list of functions, with `core` only; [`model_functions!`] hands part of the list to another macro |
+//! | `types.rs` | [`enum_names!`] and [`layouts!`]: the names of C enums, and checks of C structures |
 //! | `library.rs` | `library!` and `linked!`: the half that finds a library |
 //! | `search.rs` | where a library is looked for, in which order |
 //! | `installations.rs` | where ROCm lies, the newest release first, and which files belong together |
@@ -15,7 +16,7 @@
 //!
 //! | feature | default | what |
 //! |---|---|---|
-//! | `load` | yes | everything but `table.rs` and the numbers of `release.rs`; without it the crate is `no_std` |
+//! | `load` | yes | everything but `table.rs`, `types.rs` and the numbers of `release.rs`; without it the crate is `no_std` |
 //! | `build` | no | `build.rs`, for build scripts |
 //!
 //! The names of files are those of Linux. On another system `load_from` opens the file passed to it, and `load` returns
@@ -47,6 +48,8 @@ mod release;
 mod search;
 #[doc(hidden)]
 pub mod table;
+#[doc(hidden)]
+pub mod types;
 
 #[cfg(feature = "load")]
 pub use error::{LoadError, Tried};

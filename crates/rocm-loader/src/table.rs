@@ -1,7 +1,6 @@
 //! The half of every `-sys` crate's table of functions that needs no library and no operating system.
 
 use core::ffi::{CStr, c_void};
-use core::fmt;
 use core::ptr::NonNull;
 
 /// One slot of a table, seen without its type.
@@ -47,19 +46,6 @@ pub fn resolve<const N: usize>(
         }
     }
     slots
-}
-
-/// How every C enum prints: `hipErrorNoDevice (100)`, or `hipError_t(4711)` for a value without a name.
-pub fn debug_enum(
-    f: &mut fmt::Formatter<'_>,
-    ty: &str,
-    name: Option<&str>,
-    value: &dyn fmt::Display,
-) -> fmt::Result {
-    match name {
-        Some(name) => write!(f, "{name} ({value})"),
-        None => write!(f, "{ty}({value})"),
-    }
 }
 
 /// Makes a table of optional functions of a list of declarations: the `#[repr(C)]` structure with a documented slot for

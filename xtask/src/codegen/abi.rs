@@ -124,7 +124,7 @@ fn describe_named(parsed: &Parsed, name: &str, structures: &Structures<'_>) -> S
     if structures.opaque.contains(name) {
         return "void".into();
     }
-    let size = named.layout.as_ref().map_or(0, |(layout, _)| layout.size);
+    let size = named.layout.as_ref().map_or(0, |layout| layout.size);
     match structures.naming {
         Naming::Emitted(emitted) => emitted(name),
         Naming::Layout => {

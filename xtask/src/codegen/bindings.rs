@@ -263,8 +263,8 @@ impl Bound {
             });
         };
         add("types.rs", render::types(&merged, &imports)?);
-        add("names.rs", render::names(&merged)?);
-        if let Some(layout) = render::layout(&merged)? {
+        add("names.rs", render::names(&merged));
+        if let Some(layout) = render::layout(&merged) {
             add("layout.rs", layout);
         }
         for table in TABLES.iter().filter(|table| table.owner == self.name) {

@@ -46,7 +46,7 @@ pub fn text(parsed: &Parsed, source: &str) -> String {
         if let Item::Type(alias) = &named.definition {
             lines.insert(format!("type {name} = {}", spell(&alias.ty)));
         }
-        if let Some((layout, _)) = &named.layout {
+        if let Some(layout) = &named.layout {
             lines.insert(format!(
                 "struct {name}: {} bytes, aligned to {}",
                 layout.size, layout.align

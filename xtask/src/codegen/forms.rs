@@ -150,7 +150,7 @@ pub fn is_part(name: &str) -> bool {
 fn grows(releases: &[Parsed], name: &str) -> bool {
     let sizes: Vec<usize> = releases
         .iter()
-        .filter_map(|parsed| Some(parsed.named(name)?.layout.as_ref()?.0.size))
+        .filter_map(|parsed| Some(parsed.named(name)?.layout.as_ref()?.size))
         .collect();
     sizes.is_sorted() && sizes.first() != sizes.last()
 }
@@ -160,7 +160,7 @@ pub fn opaque(releases: &[Parsed]) -> HashSet<String> {
     releases
         .iter()
         .flat_map(|parsed| &parsed.types)
-        .filter(|named| matches!(&named.layout, Some((layout, _)) if layout.size == 0))
+        .filter(|named| matches!(&named.layout, Some(layout) if layout.size == 0))
         .map(|named| named.name.clone())
         .collect()
 }

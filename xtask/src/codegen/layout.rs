@@ -107,7 +107,7 @@ fn add_named(
         Item::Union(item) => &item.fields,
         _ => return,
     };
-    let Some((layout, _)) = &named.layout else {
+    let Some(layout) = &named.layout else {
         return leaf("opaque");
     };
     for field in &fields.named {
@@ -172,10 +172,7 @@ pub fn primitive(name: &str) -> Option<&'static str> {
 /// Both must have the same size, unless `may_grow`, and every field that both name must lie at the same place. A field that one of
 /// them lacks has only taken (or given up) a reserved place.
 pub fn agree(older: &Parsed, newer: &Parsed, name: &str, may_grow: bool) -> bool {
-    let layout = |parsed: &Parsed| {
-        let named = parsed.named(name)?;
-        Some(named.layout.as_ref()?.0.clone())
-    };
+    let layout = |parsed: &Parsed| parsed.named(name)?.layout.clone();
     let (Some(old), Some(new)) = (layout(older), layout(newer)) else {
         return true;
     };

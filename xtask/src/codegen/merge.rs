@@ -16,8 +16,8 @@ use syn::{ForeignItemFn, Item, ItemConst};
 use super::Result;
 use super::abi::Signature;
 use super::forms::{Forms, PART, identifiers, is_part, last_major, major, opaque};
-use super::layout::leaves;
-use super::parsed::{Named, Parsed, Value, rename, rename_with_text};
+use super::layout::{Layout, leaves};
+use super::parsed::{Named, Parsed, Value, rename};
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +38,7 @@ pub struct MergedType {
     pub until: Option<u32>,
     pub definition: Item,
     pub impls: Vec<Item>,
-    pub layout: Option<Item>,
+    pub layout: Option<Layout>,
     pub values: Vec<Value>,
 }
 
@@ -157,7 +157,7 @@ fn merged_type(
     values: Vec<Value>,
 ) -> MergedType {
     let renamed = |item: Item| {
-        let tokens = rename_with_text(item.into_token_stream(), names);
+        let tokens = rename(item.into_token_stream(), names);
         syn::parse2(tokens).unwrap_or(Item::Verbatim(Default::default()))
     };
     let until = (name != named.name)
@@ -171,10 +171,7 @@ fn merged_type(
             .iter()
             .map(|block| renamed(Item::Impl(block.clone())))
             .collect(),
-        layout: named
-            .layout
-            .as_ref()
-            .map(|(_, assertions)| renamed(Item::Const(assertions.clone()))),
+        layout: named.layout.clone(),
         values,
         name,
     }

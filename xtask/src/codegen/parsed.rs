@@ -33,8 +33,8 @@ pub struct Named {
     pub definition: Item,
     /// `impl` blocks.
     pub impls: Vec<ItemImpl>,
-    /// Sizes and offsets as assertions; absent for enums and aliases.
-    pub layout: Option<(Layout, ItemConst)>,
+    /// Sizes and offsets; absent for enums and aliases.
+    pub layout: Option<Layout>,
     /// The values of an enum, in their order.
     pub values: Vec<Value>,
 }
@@ -109,7 +109,7 @@ impl Parsed {
             let owner = parsed.named_mut(&name);
             owner
                 .ok_or_else(|| format!("`{name}` has a layout only"))?
-                .layout = Some((layout, item));
+                .layout = Some(layout);
         }
         parsed.extend_enums(extended);
         Ok(parsed)
@@ -284,7 +284,7 @@ pub fn rename(tokens: TokenStream, names: &HashMap<String, Ident>) -> TokenStrea
 }
 
 /// As [`rename`], also in the texts of layout assertions, such as `"Size of x"`.
-pub fn rename_with_text(tokens: TokenStream, names: &HashMap<String, Ident>) -> TokenStream {
+fn rename_with_text(tokens: TokenStream, names: &HashMap<String, Ident>) -> TokenStream {
     let map = |token| match token {
         TokenTree::Group(group) => TokenTree::Group(Group::new(
             group.delimiter(),

@@ -8,6 +8,7 @@ use syn::{Attribute, Item, ItemStruct, Meta};
 
 use super::Result;
 use super::merge::{Merged, MergedType};
+use super::wrap::wrap;
 
 /// C names that a header replaces by a macro: the symbol is the right one, readers look for the left one.
 const MACRO_NAMES: [(&str, &str); 3] = [
@@ -67,60 +68,56 @@ fn literal(number: &str) -> TokenStream {
     number.parse().unwrap_or_default()
 }
 
-/// `name()` and `Debug` of every enum. Of several names for one number the newest release's first one counts.
-pub fn names(merged: &Merged) -> Result<String> {
+/// The values of every enum, for `name()` and `Debug`. Of several names for one number the newest release's first one counts.
+pub fn names(merged: &Merged) -> String {
     let mut enums: Vec<&MergedType> = merged
         .types
         .iter()
         .filter(|ty| !ty.values.is_empty())
         .collect();
     enums.sort_by(|a, b| a.name.cmp(&b.name));
-    let impls = enums.into_iter().map(|ty| {
-        let name = &ty.name;
+    let mut text = String::from("use crate::types::*;\n\nrocm_loader::enum_names! {\n");
+    for ty in enums {
         let mut numbers = BTreeSet::new();
-        let arms = ty
-            .values
-            .iter()
-            .filter(|value| numbers.insert(value.number.clone()))
-            .map(|value| {
-                let (ident, text) = (&value.name, value.name.to_string());
-                quote!(Self::#ident => #text,)
-            });
-        let ty = format_ident!("{name}");
-        quote! {
-            impl #ty {
-                /// The C name of this value, as the newest release that has the number calls it; `None` for a value that no
-                /// release known here has.
-                pub const fn name(self) -> Option<&'static str> {
-                    Some(match self { #(#arms)* _ => return None })
-                }
-            }
-            impl core::fmt::Debug for #ty {
-                fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                    rocm_loader::table::debug_enum(f, #name, self.name(), &self.0)
-                }
-            }
-        }
-    });
-    format(quote! {
-        use crate::types::*;
-        #(#impls)*
-    })
+        let values = ty.values.iter();
+        let values = values
+            .filter(|value| numbers.insert(&value.number))
+            .map(|value| value.name.to_string());
+        text += &braces(&ty.name, values);
+    }
+    text + "}\n"
 }
 
 /// Sizes, alignments and offsets as the C compiler sees them, if the crate has a structure of its own.
-pub fn layout(merged: &Merged) -> Result<Option<String>> {
-    let items: Vec<&Item> = merged
-        .types
-        .iter()
-        .filter_map(|ty| ty.layout.as_ref())
-        .collect();
-    let file = quote! {
-        #![allow(clippy::all)]
-        use crate::types::*;
-        #(#items)*
+pub fn layout(merged: &Merged) -> Option<String> {
+    let mut text = String::from("use crate::types::*;\n\nrocm_loader::layouts! {\n");
+    let types = merged.types.iter();
+    let mut layouts = types
+        .filter_map(|ty| Some((&ty.name, ty.layout.as_ref()?)))
+        .peekable();
+    layouts.peek()?;
+    for (name, layout) in layouts {
+        let mut fields: Vec<_> = layout.offsets.iter().collect();
+        fields.sort_by_key(|(_, offset)| **offset);
+        let fields = fields
+            .into_iter()
+            .map(|(field, offset)| format!("{field}: {offset}"));
+        text += &braces(
+            &format!("{name}: {} bytes, aligned to {}", layout.size, layout.align),
+            fields,
+        );
+    }
+    Some(text + "}\n")
+}
+
+/// `head { part, part, ... }`
+fn braces(head: &str, parts: impl Iterator<Item = String>) -> String {
+    let parts: Vec<String> = parts.collect();
+    let text = match parts.is_empty() {
+        true => format!("{head} {{}}"),
+        false => format!("{head} {{ {} }}", parts.join(", ")),
     };
-    (!items.is_empty()).then(|| format(file)).transpose()
+    wrap(&text, 4)
 }
 
 /// Lets a reader find a symbol by the name that C programs use.
