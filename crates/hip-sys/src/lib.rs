@@ -29,7 +29,7 @@
 //! ```no_run
 //! let (api, library) = hip_sys::Api::load()?;
 //! match (api.release(), api.hipMemGetHandleForAddressRange) {
-//!     (Some(release), None) => println!("ROCm {release} in {} is older than 7.0", library.path.display()),
+//!     (Some(release), None) => println!("ROCm {release} in {} is older than 7.0", library.path().display()),
 //!     (release, function) => println!("{release:?}: {function:?}"),
 //! }
 //! # Ok::<(), hip_sys::LoadError>(())

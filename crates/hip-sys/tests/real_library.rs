@@ -35,7 +35,7 @@ fn real_hip_counts_devices_or_says_why_not() {
     let status = unsafe { call(&mut count) };
     println!(
         "{}: {} function(s), hipGetDeviceCount -> {status:?}",
-        library.path.display(),
+        library.path().display(),
         api.present().count()
     );
     assert!(
@@ -75,7 +75,7 @@ fn a_real_library_tells_its_release_and_has_one_form_of_each_function() {
         Err(error) => panic!("{error}"),
     };
     let release = api.release().expect("it needs no device for that");
-    println!("{}: ROCm {release}", library.path.display());
+    println!("{}: ROCm {release}", library.path().display());
     assert!(release >= OLDEST);
     assert_ne!(
         api.hipDrvMemcpy3D.is_some(),
@@ -98,7 +98,7 @@ fn real_hiprtc_tells_its_version() {
     let (mut major, mut minor) = (0, -1);
     // SAFETY: both integers outlive the call.
     let status = unsafe { call(&mut major, &mut minor) };
-    println!("{}: HIPRTC {major}.{minor}", library.path.display());
+    println!("{}: HIPRTC {major}.{minor}", library.path().display());
     assert_eq!(status, hiprtcResult::HIPRTC_SUCCESS);
     assert!(major >= 5 && minor >= 0);
 }

@@ -28,7 +28,7 @@ pub(crate) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Err
     };
     set.libraries.push(LibraryReport {
         name: "HIP",
-        state: LibraryState::Loaded(set.hip.path.clone()),
+        state: LibraryState::Loaded(set.hip.path().to_path_buf()),
         functions: hip.present().count(),
         release: hip.release(),
     });
@@ -88,7 +88,8 @@ struct Set {
 impl Set {
     /// Up to ROCm 6 the HIP library itself holds HIPRTC's functions.
     fn rtc_inside_hip(&self, error: LoadError) -> Result<(hip_sys::RtcApi, Loaded), LoadError> {
-        hip_sys::RtcApi::load_from(&self.hip.path).map_err(|_| error)
+        // SAFETY: the HIP library, which is in the process already.
+        unsafe { hip_sys::RtcApi::load_from(self.hip.path()) }.map_err(|_| error)
     }
 
     /// An absent library is recorded and affects nothing else; one of another installation is an
@@ -101,14 +102,14 @@ impl Set {
     ) -> Result<Option<Arc<A>>, Error> {
         match loaded {
             Ok((_, file)) if !self.hip.is_together_with(&file) => Err(Error::MixedReleases {
-                first: self.hip.path.clone(),
-                second: file.path,
+                first: self.hip.path().to_path_buf(),
+                second: file.path().to_path_buf(),
                 libraries: std::mem::take(&mut self.libraries),
             }),
             Ok((api, file)) => {
                 self.libraries.push(LibraryReport {
                     name,
-                    state: LibraryState::Loaded(file.path),
+                    state: LibraryState::Loaded(file.path().to_path_buf()),
                     functions: count(&api),
                     release: None,
                 });

@@ -294,7 +294,8 @@ fn a_second_hsa_runtime_in_the_process_is_refused_with_both_files() {
     }
     let folder = PathBuf::from(std::env::var_os(CHILD).expect("the parent set it"));
     let wheel = folder.join("wheel/lib/libhsa-runtime64-5f1c.so.1");
-    hsa_sys::Api::load_from(&wheel).expect("one copy is no problem");
+    // SAFETY: a stand-in without initialisers.
+    unsafe { hsa_sys::Api::load_from(&wheel) }.expect("one copy is no problem");
     let error = platform::select_named(Some("amd"))
         .err()
         .expect("HIP brings a second copy");

@@ -17,17 +17,23 @@ macro_rules! library {
             /// # Errors
             /// As [`Search::load`]($crate::Search::load): a value, with every path that was tried.
             pub fn load() -> Result<(Self, $crate::Loaded), $crate::LoadError> {
-                Self::SEARCH.load().map(Self::of)
+                // SAFETY: the search names this library and no other; its makers let its initialisers run in any process.
+                unsafe { Self::SEARCH.load() }.map(Self::of)
             }
 
             /// Opens this file.
             ///
             /// # Errors
             /// As [`Search::load_from`]($crate::Search::load_from).
-            pub fn load_from(
+            ///
+            /// # Safety
+            /// The file is the library that this table is of: its initialisers run, and its functions have the C signatures of
+            /// the slots.
+            pub unsafe fn load_from(
                 path: &$crate::library::Path,
             ) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
-                Self::SEARCH.load_from(path).map(Self::of)
+                // SAFETY: the caller's promise.
+                unsafe { Self::SEARCH.load_from(path) }.map(Self::of)
             }
 
             /// Opens the copy in the folder of another library, hence of the same release.
@@ -37,7 +43,8 @@ macro_rules! library {
             pub fn load_beside(
                 neighbour: &$crate::Loaded,
             ) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
-                Self::SEARCH.load_beside(neighbour).map(Self::of)
+                // SAFETY: as in `load`, in the folder of a library that a loader found.
+                unsafe { Self::SEARCH.load_beside(neighbour) }.map(Self::of)
             }
 
             fn of(library: $crate::Loaded) -> (Self, $crate::Loaded) {

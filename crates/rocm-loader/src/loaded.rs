@@ -14,7 +14,7 @@ use crate::installations;
 #[derive(Debug)]
 pub struct Loaded {
     /// The file as the system mapped it (links resolved) where that is known, else the name it was opened by.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     source: Source,
 }
 
@@ -29,6 +29,12 @@ enum Source {
 }
 
 impl Loaded {
+    /// The file as the system mapped it (links resolved) where that is known, else the name it was opened by.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// `path` is replaced by the file that really holds `symbol`, if the system reports it.
     pub(crate) fn new(library: Library, path: &Path, symbol: &CStr) -> Option<Self> {
         Self {

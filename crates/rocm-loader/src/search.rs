@@ -45,7 +45,11 @@ impl Search {
     /// # Errors
     /// [`LoadError::NotFound`] with every place that was tried; the particular error of the file that `env` names;
     /// [`LoadError::TooOld`] and [`LoadError::TwoCopies`].
-    pub fn load(&self) -> Result<Loaded, LoadError> {
+    ///
+    /// # Safety
+    /// Files of these names are libraries whose initialisers may run in this process, and `floor` calls the functions of one as
+    /// they are.
+    pub unsafe fn load(&self) -> Result<Loaded, LoadError> {
         self.load_on(&Machine {
             env: &|name| std::env::var_os(name),
             opt: Path::new(installations::OPT),
@@ -56,7 +60,7 @@ impl Search {
     fn load_on(&self, machine: &Machine<'_>) -> Result<Loaded, LoadError> {
         match machine.value(self.env) {
             Some(path) => self
-                .load_from(Path::new(&path))
+                .load_file(Path::new(&path))
                 .map_err(|error| error.named_by(self.env)),
             None => self.find(machine).and_then(|loaded| self.accept(loaded)),
         }
@@ -86,7 +90,14 @@ impl Search {
     ///
     /// # Errors
     /// Every [`LoadError`] except [`LoadError::NotFound`]: what is wrong with this file.
-    pub fn load_from(&self, path: &Path) -> Result<Loaded, LoadError> {
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load), of this file.
+    pub unsafe fn load_from(&self, path: &Path) -> Result<Loaded, LoadError> {
+        self.load_file(path)
+    }
+
+    fn load_file(&self, path: &Path) -> Result<Loaded, LoadError> {
         self.open_file(path).and_then(|loaded| self.accept(loaded))
     }
 
@@ -120,7 +131,14 @@ impl Search {
     ///
     /// # Errors
     /// [`LoadError::NotFound`] with the files of those folders that were tried; [`LoadError::TooOld`] and [`LoadError::TwoCopies`].
-    pub fn load_beside(&self, neighbour: &Loaded) -> Result<Loaded, LoadError> {
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    pub unsafe fn load_beside(&self, neighbour: &Loaded) -> Result<Loaded, LoadError> {
+        self.load_next_to(neighbour)
+    }
+
+    fn load_next_to(&self, neighbour: &Loaded) -> Result<Loaded, LoadError> {
         self.find_beside(neighbour)
             .and_then(|loaded| self.accept(loaded))
     }
@@ -132,7 +150,7 @@ impl Search {
         for other in installations::beside(folder) {
             attempts.folder(self, &other);
         }
-        attempts.finish(self, |fallback| fallback.load_beside(neighbour))
+        attempts.finish(self, |fallback| fallback.load_next_to(neighbour))
     }
 
     /// The library that the dynamic linker gave this program at its start, because the program was linked with it.
@@ -328,14 +346,14 @@ impl Attempts {
 #[cfg(unix)]
 fn open_now(name: &OsStr) -> Result<Library, libloading::Error> {
     use libloading::os::unix;
-    // SAFETY: the file's initialisers run. They belong to the ROCm library that the caller, its environment or the dynamic
-    // linker's configuration named; a program that may set those can run code in this process anyway.
+    // SAFETY: the file's initialisers run. The callers of the public functions promised that they may, for the names that they
+    // gave; a user who sets the environment's paths can run code in this process anyway.
     unsafe { unix::Library::open(Some(name), unix::RTLD_NOW | unix::RTLD_LOCAL) }.map(Library::from)
 }
 
 #[cfg(not(unix))]
 fn open_now(name: &OsStr) -> Result<Library, libloading::Error> {
-    // SAFETY: as on Unix: the file's initialisers run, and the caller or the system's configuration named it.
+    // SAFETY: as on Unix.
     unsafe { Library::new(name) }
 }
 

@@ -7,8 +7,8 @@ use hip_sys::{Api, RtcApi};
 fn main() {
     let (hip, library) = Api::linked().expect("one copy of each library");
     let (compiler, compiler_library) = RtcApi::linked().expect("one copy of each library");
-    println!("HIP {}", library.path.display());
-    println!("HIPRTC {}", compiler_library.path.display());
+    println!("HIP {}", library.path().display());
+    println!("HIPRTC {}", compiler_library.path().display());
     println!(
         "functions {} {}",
         hip.present().count(),

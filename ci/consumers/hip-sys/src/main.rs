@@ -6,7 +6,7 @@ fn main() {
         Err(error) => return eprintln!("{error}"),
     };
     let Some(count_devices) = hip.hipGetDeviceCount else {
-        return eprintln!("{} cannot count devices", library.path.display());
+        return eprintln!("{} cannot count devices", library.path().display());
     };
     let mut devices = 0;
     // SAFETY: `devices` is valid for writing one integer.

@@ -9,7 +9,7 @@ fn main() {
     };
     let (Some(create), Some(destroy)) = (blas.rocblas_create_handle, blas.rocblas_destroy_handle)
     else {
-        return eprintln!("{} makes no handles", library.path.display());
+        return eprintln!("{} makes no handles", library.path().display());
     };
     let mut handle: rocblas_handle = std::ptr::null_mut();
     // SAFETY: `handle` is valid for writing one handle.

@@ -182,16 +182,16 @@ fn a_file_that_is_no_library_and_one_of_another_processor_are_told_apart() {
     let file = folder.path().join("libstandin.so");
     fs::write(&file, "this is a text file, not a library").expect("a file");
     assert!(matches!(
-        SEARCH.load_from(&file),
+        SEARCH.load_file(&file),
         Err(LoadError::NotALibrary { .. })
     ));
     fs::write(&file, "short").expect("a file");
     assert!(matches!(
-        SEARCH.load_from(&file),
+        SEARCH.load_file(&file),
         Err(LoadError::NotALibrary { .. })
     ));
     assert!(matches!(
-        SEARCH.load_from(folder.path()),
+        SEARCH.load_file(folder.path()),
         Err(LoadError::NotALibrary { .. })
     ));
 
@@ -200,7 +200,7 @@ fn a_file_that_is_no_library_and_one_of_another_processor_are_told_apart() {
     foreign[16] = 3;
     foreign[18] = 0xf3;
     fs::write(&file, &foreign).expect("a file");
-    let error = SEARCH.load_from(&file).expect_err("a RISC-V library");
+    let error = SEARCH.load_file(&file).expect_err("a RISC-V library");
     let LoadError::WrongArchitecture { found, .. } = &error else {
         panic!("{error}")
     };
@@ -211,7 +211,7 @@ fn a_file_that_is_no_library_and_one_of_another_processor_are_told_apart() {
     empty.truncate(64);
     empty[56..58].fill(0);
     fs::write(&file, &empty).expect("a file");
-    let error = SEARCH.load_from(&file).expect_err("an empty library");
+    let error = SEARCH.load_file(&file).expect_err("an empty library");
     assert!(matches!(error, LoadError::Open { .. }), "{error}");
     assert!(!error.to_string().contains('\n'));
 }
@@ -224,11 +224,11 @@ fn a_file_that_was_cut_off_is_an_error_wherever_the_cut_is() {
     for eighths in 0..8 {
         fs::write(&file, &whole[..whole.len() / 8 * eighths]).expect("a file");
         // Without the check the dynamic linker maps the file, and the process dies of SIGBUS.
-        let error = SEARCH.load_from(&file).expect_err("a cut-off library");
+        let error = SEARCH.load_file(&file).expect_err("a cut-off library");
         assert!(matches!(error, LoadError::NotALibrary { .. }), "{error}");
     }
     fs::write(&file, &whole).expect("a file");
-    SEARCH.load_from(&file).expect("the whole library");
+    SEARCH.load_file(&file).expect("the whole library");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn another_library_is_recognised_by_the_missing_function() {
         ..SEARCH
     };
     let error = search
-        .load_from(&real_library())
+        .load_file(&real_library())
         .expect_err("it is not HIP");
     let LoadError::MissingSymbol { symbol, .. } = &error else {
         panic!("{error}")
@@ -249,7 +249,7 @@ fn another_library_is_recognised_by_the_missing_function() {
 #[test]
 fn a_neighbour_is_looked_for_in_its_folder_only() {
     let root = rocm_folder("libstandin.so.2");
-    let mut neighbour = SEARCH.load_from(&real_library()).expect("a library");
+    let mut neighbour = SEARCH.load_file(&real_library()).expect("a library");
     let other = Search {
         library: "libneighbour",
         sonames: &["libneighbour.so.0"],
@@ -257,7 +257,7 @@ fn a_neighbour_is_looked_for_in_its_folder_only() {
     };
     neighbour.path = root.path().join("lib/libstandin.so.2");
     let error = other
-        .load_beside(&neighbour)
+        .load_next_to(&neighbour)
         .expect_err("no such neighbour");
     let LoadError::NotFound { tried, .. } = &error else {
         panic!("{error}")
@@ -268,7 +268,7 @@ fn a_neighbour_is_looked_for_in_its_folder_only() {
             .all(|tried| tried.path.starts_with(root.path()))
     );
     symlink(real_library(), root.path().join("lib/libneighbour.so.0")).expect("a link");
-    assert!(other.load_beside(&neighbour).is_ok());
+    assert!(other.load_next_to(&neighbour).is_ok());
 }
 
 #[test]
@@ -323,9 +323,9 @@ fn a_second_copy_of_a_runtime_is_an_error_that_names_both_files() {
         once: &["libtwice"],
         ..SEARCH
     };
-    alone.load_from(&first).expect("one copy");
-    alone.load_from(&first).expect("the same copy again");
-    let error = alone.load_from(&second).expect_err("two copies");
+    alone.load_file(&first).expect("one copy");
+    alone.load_file(&first).expect("the same copy again");
+    let error = alone.load_file(&second).expect_err("two copies");
     let LoadError::TwoCopies {
         library,
         first: one,
@@ -340,7 +340,7 @@ fn a_second_copy_of_a_runtime_is_an_error_that_names_both_files() {
     assert_eq!(files, [&second, &first]);
     // Nothing can be unloaded, so every later way in finds it too.
     assert!(matches!(
-        alone.load_from(&first),
+        alone.load_file(&first),
         Err(LoadError::TwoCopies { .. })
     ));
 }
@@ -488,17 +488,17 @@ fn the_blas_of_a_wheel_is_found_beside_its_runtime_and_that_of_another_release_i
     let hip = format!("{site}/_rocm_sdk_core/lib/libstandin.so.2");
     let blas = format!("{site}/_rocm_sdk_libraries/lib/libneighbour.so.0");
     let machine = Installed::new(&[&hip, &blas, "rocm/core-10.1/lib/libneighbour.so.0"]);
-    let runtime = SEARCH.load_from(&machine.path(&hip)).expect("the runtime");
+    let runtime = SEARCH.load_file(&machine.path(&hip)).expect("the runtime");
     let search = Search {
         library: "libneighbour",
         sonames: &["libneighbour.so.0"],
         ..SEARCH
     };
-    let found = search.load_beside(&runtime).expect("it lies in its wheel");
+    let found = search.load_next_to(&runtime).expect("it lies in its wheel");
     assert_eq!(found.path, machine.path(&blas));
     assert!(found.is_together_with(&runtime));
     let other = machine.path("rocm/core-10.1/lib/libneighbour.so.0");
-    let other = search.load_from(&other).expect("a library");
+    let other = search.load_file(&other).expect("a library");
     assert!(!other.is_together_with(&runtime));
 
     for record in [
@@ -509,7 +509,7 @@ fn the_blas_of_a_wheel_is_found_beside_its_runtime_and_that_of_another_release_i
     }
     assert!(!found.is_together_with(&runtime));
     let error = search
-        .load_beside(&runtime)
+        .load_next_to(&runtime)
         .expect_err("of another release");
     assert!(matches!(error, LoadError::NotFound { .. }), "{error}");
 }
