@@ -34,6 +34,13 @@
 //! }
 //! # Ok::<(), hip_sys::LoadError>(())
 //! ```
+//!
+//! A file's initialisers run when it is opened, so safe code cannot open one by its path:
+//!
+//! ```compile_fail,E0133
+//! let (api, library) = hip_sys::Api::load_from("libother.so".as_ref())?;
+//! # Ok::<(), hip_sys::LoadError>(())
+//! ```
 
 #![no_std]
 

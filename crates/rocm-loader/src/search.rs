@@ -93,12 +93,6 @@ impl Search {
     ///
     /// # Safety
     /// As for [`load`](Self::load), of this file: safe code cannot open one.
-    ///
-    /// ```compile_fail,E0133
-    /// # fn f(search: &rocm_loader::Search) {
-    /// let _ = search.load_from("libother.so".as_ref());
-    /// # }
-    /// ```
     pub unsafe fn load_from(&self, path: &Path) -> Result<Loaded, LoadError> {
         self.load_file(path)
     }
