@@ -352,6 +352,30 @@ fn a_failed_hand_off_signals_once_in_the_place_of_the_side_that_failed() {
     assert_eq!(given(), 1);
 }
 
+#[cfg(feature = "vulkan")]
+#[test]
+fn a_side_that_cannot_be_let_go_is_told_even_after_another_failure() {
+    struct Stuck;
+    impl LetGo for Stuck {
+        fn let_go(&self) -> Result<()> {
+            Err(Error::Empty)
+        }
+    }
+    let stuck = Arc::new(Stuck);
+    let weak = Arc::downgrade(&stuck);
+    for is_told in [false, true] {
+        let ticket = Ticket::new(PARTIES, Hold::Signal(weak.clone()));
+        let told = || ticket.outcome().take_error().map(|error| error.to_string());
+        assert!(ticket.resolve(Err(Error::Ungated)));
+        if is_told {
+            assert_eq!(told(), Some(Error::Ungated.to_string()));
+        }
+        ticket.rescue();
+        assert_eq!(told(), Some(PARTIES.failed(Error::Empty).to_string()));
+        assert_eq!(told(), None, "told once");
+    }
+}
+
 #[test]
 fn tickets_that_have_ended_do_not_pile_up() {
     // Miri is slow.
