@@ -151,7 +151,13 @@ static GROUPS: [Group; 9] = [
             tests("hip", &["ordering", "random_streams"]),
             tests(
                 "hip",
-                &["host_functions", "leaks", "random_lives", "threads"],
+                &[
+                    "graphs",
+                    "host_functions",
+                    "leaks",
+                    "random_lives",
+                    "threads",
+                ],
             ),
             tests("interop", &["ledger"]),
         ],
