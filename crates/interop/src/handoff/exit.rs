@@ -128,4 +128,30 @@ mod tests {
         calls.make(move || drop(owned));
         assert_eq!(told.recv(), Ok("dropped"));
     }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri starts no processes")]
+    fn the_end_of_the_process_ends_the_calls() {
+        const NAME: &str = "handoff::exit::tests::the_end_of_the_process_ends_the_calls";
+        const CHILD: &str = "HIPCL_TEST_CALLS_CHILD";
+        const WELL: i32 = 42;
+        extern "C" fn look() {
+            if !CALLS.ended.load(Ordering::Acquire) {
+                std::process::abort();
+            }
+        }
+        if std::env::var_os(CHILD).is_some() {
+            // What is registered first runs last, as the drivers' destructors do.
+            assert_eq!(atexit(look), 0);
+            end_with_the_process(Platform::Host);
+            std::process::exit(WELL);
+        }
+        let program = std::env::current_exe().expect("this program");
+        let child = std::process::Command::new(program)
+            .args([NAME, "--exact"])
+            .env(CHILD, "")
+            .output()
+            .expect("a process");
+        assert_eq!(child.status.code(), Some(WELL), "{child:?}");
+    }
 }
