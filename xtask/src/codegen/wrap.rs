@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn a_line_is_broken_after_the_last_comma_that_fits() {
         let argument = "argument: usize";
-        let text = format!("fn f({}), \"a, b\";", [argument; 12].join(", "));
+        let text = format!("fn f({}), \"a, b\";", [argument; 11].join(", "));
         let wrapped = wrap(&text, 8);
         assert!(wrapped.lines().all(|line| line.len() <= 120), "{wrapped}");
         assert_eq!(wrapped.lines().count(), 2, "{wrapped}");
