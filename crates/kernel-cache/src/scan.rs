@@ -39,8 +39,8 @@ pub struct Scan {
     begin: Option<String>,
     /// Whether there is inline assembly, or an attribute whose text reaches the assembler.
     assembles: bool,
-    /// Why the texts of the assembly may not be what the quotes hold.
-    composed: Option<String>,
+    /// A text that could begin an assembler's directive, which may read a file.
+    directs: Option<String>,
 }
 
 /// The words that matter without a directive. Their first two characters are in no other word that kernels use.
@@ -79,32 +79,62 @@ impl Scan {
     pub fn text(&mut self, text: &str) -> Result<Vec<String>> {
         let text = joined(text)?;
         let mut names = Vec::new();
-        if SUSPICIOUS.iter().any(|it| text.contains(it)) {
+        // Quoted texts count even here: the assembly may be in another text of the compilation.
+        let is_suspicious = |text: &str| SUSPICIOUS.iter().any(|it| text.contains(it));
+        let stringizes = |line: &str| {
+            let line = line.trim_start();
+            line.strip_prefix('#').unwrap_or(line).contains('#')
+        };
+        if text.contains('"')
+            || text.contains("%:")
+            || text.lines().any(stringizes)
+            || is_suspicious(&text)
+        {
             self.look(&text, &mut names)?;
         } else {
             self.pastes |= text.contains("##") || text.contains("%:%:");
             let mut words = text.split(|c| !is_in_word(c));
             let begin = words.find(|word| begins_pasted(word));
             self.begin = self.begin.take().or(begin.map(str::to_owned));
-            // Taken for quoted, whether it is or not: the assembly may be in another text.
-            for part in text.split('"') {
-                self.quoted(part)?;
-            }
-            let beyond = |line: &str| {
-                let line = line.trim_start();
-                line.strip_prefix('#').unwrap_or(line).contains('#')
-            };
-            if text.lines().any(beyond) || text.contains("%:") {
-                self.composes(STRINGIZED);
-            }
         }
         if let (true, Some(begin)) = (self.pastes, &self.begin) {
             return refused(format!("token pasting may make another word of `{begin}`"));
         }
-        if let (true, Some(reason)) = (self.assembles, &self.composed) {
-            return refused(format!("{reason} may be part of an assembler's directive"));
+        if let (true, Some(text)) = (self.assembles || self.pastes, &self.directs) {
+            return refused(format!("{text} may begin an assembler's directive"));
         }
         Ok(names)
+    }
+
+    /// Checks the output of a preprocessor, in which no macro is left: whether its inline assembly may read a file.
+    ///
+    /// # Errors
+    ///
+    /// It may.
+    pub fn preprocessed(text: &str) -> Result<()> {
+        let mut lexer = Lexer {
+            rest: text.chars().peekable(),
+        };
+        // Parentheses that are open since an assembling word.
+        let (mut expects, mut open) = (false, 0_u32);
+        let mut begins_line = true;
+        while let Some(token) = lexer.next()? {
+            let is_first = std::mem::replace(&mut begins_line, false);
+            match token {
+                Token::LineEnd => begins_line = true,
+                Token::Hash if is_first => lexer.skip_line(),
+                Token::Word(word) if open == 0 => expects |= is_assembling(&word),
+                Token::Open if expects || open > 0 => {
+                    (expects, open) = (false, open + 1);
+                }
+                Token::Close => open = open.saturating_sub(1),
+                Token::Quoted(text) if (expects || open > 0) && may_direct(&text) => {
+                    return refused(format!("the text \"{text}\" may begin a directive"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Splits the text into tokens.
@@ -122,14 +152,13 @@ impl Scan {
                         names.push(name);
                     }
                 }
-                Token::Paste => {
-                    self.pastes = true;
-                    self.composes("a pasted token");
-                }
+                Token::Paste => self.pastes = true,
                 Token::Word(word) => self.word(&word)?,
-                Token::Quoted(text) => self.quoted(&text)?,
-                Token::Hash => self.composes(STRINGIZED),
-                Token::Other => {}
+                Token::Quoted(text) if may_direct(&text) => {
+                    self.directs(&format!("the text \"{text}\""));
+                }
+                Token::Hash => self.directs(STRINGIZED),
+                Token::Quoted(_) | Token::Open | Token::Close | Token::Other => {}
             }
         }
         Ok(())
@@ -147,7 +176,11 @@ impl Scan {
                     None => refused(format!("`#{name} {}` names no file", lexer.line())),
                 }
             }
-            "" => Ok(None),
+            // A line marker, with the name of a file.
+            "" => {
+                lexer.skip_line();
+                Ok(None)
+            }
             name if !OF_TOKENS.contains(&name) && lexer.line().contains("/*") => refused(format!(
                 "`/*` after `#{name}` begins a comment for some compilers only"
             )),
@@ -159,7 +192,7 @@ impl Scan {
         if begins_pasted(word) {
             self.begin.get_or_insert_with(|| word.to_owned());
         }
-        self.assembles |= ASSEMBLING.contains(&word.trim_matches('_'));
+        self.assembles |= is_assembling(word);
         let reads = word.starts_with("__has_include")
             || word.starts_with("__has_embed")
             || matches!(word, "include" | "include_next" | "import" | "embed");
@@ -172,31 +205,23 @@ impl Scan {
         Ok(())
     }
 
-    fn composes(&mut self, what: &str) {
-        self.composed.get_or_insert_with(|| what.to_owned());
-    }
-
-    /// Assemblers read files too, and have macros that put words together.
-    fn quoted(&mut self, text: &str) -> Result<()> {
-        if text.contains("incbin") || text.contains(".include") {
-            return refused(format!("the text \"{text}\" may name a file"));
-        }
-        // The next quotes may hold the rest of the word.
-        let is_begun = (1..INCBIN.len()).any(|end| text.ends_with(&INCBIN[..end]))
-            || (1..INCLUDE.len()).any(|end| text.ends_with(&INCLUDE[..end]));
-        let has_macro = [".macro", ".irp", ".rept", ".altmacro"]
-            .iter()
-            .any(|directive| text.contains(directive));
-        if is_begun || has_macro || has_coded_character(text) {
-            self.composes(&format!("the text \"{text}\""));
-        }
-        Ok(())
+    fn directs(&mut self, what: &str) {
+        self.directs.get_or_insert_with(|| what.to_owned());
     }
 }
 
 const STRINGIZED: &str = "a text that a macro makes of its argument";
-const INCBIN: &str = ".incbin";
-const INCLUDE: &str = ".include";
+
+/// Whether a word's text reaches the assembler.
+fn is_assembling(word: &str) -> bool {
+    ASSEMBLING.contains(&word.trim_matches('_'))
+}
+
+/// Whether a text could hold or complete a directive. Each begins with a dot, and assemblers know many ways to put the rest of its
+/// name together: macros, dialects, operands, neighbouring texts.
+fn may_direct(text: &str) -> bool {
+    text.contains('.') || has_coded_character(text)
+}
 
 /// Whether an escape stands for a character by its number.
 fn has_coded_character(text: &str) -> bool {
@@ -259,6 +284,9 @@ enum Token {
     Word(String),
     /// The text between quotes.
     Quoted(String),
+    /// A round bracket.
+    Open,
+    Close,
     Other,
 }
 
@@ -293,18 +321,28 @@ impl Lexer<'_> {
             }
             '#' | '%' if self.takes("##") || self.takes("%:%:") => Token::Paste,
             '#' | '%' if self.takes("#") || self.takes("%:") => Token::Hash,
-            _ => {
-                self.rest.next();
-                Token::Other
-            }
+            '(' => self.single(Token::Open),
+            ')' => self.single(Token::Close),
+            _ => self.single(Token::Other),
         }))
+    }
+
+    /// The token that the next character is.
+    fn single(&mut self, token: Token) -> Token {
+        self.rest.next();
+        token
+    }
+
+    /// Skips to the end of the line.
+    fn skip_line(&mut self) {
+        while self.rest.next_if(|&c| c != '\n').is_some() {}
     }
 
     /// Skips blanks and comments on this line; a comment over several lines is one blank.
     fn skip_blanks(&mut self) -> Result<()> {
         while let Some(&c) = self.rest.peek() {
             match c {
-                '/' if self.takes("//") => while self.rest.next_if(|&c| c != '\n').is_some() {},
+                '/' if self.takes("//") => self.skip_line(),
                 '/' if self.takes("/*") => {
                     while !self.takes("*/") {
                         if self.rest.next().is_none() {
@@ -337,23 +375,15 @@ impl Lexer<'_> {
         word
     }
 
-    /// A preprocessing number, with its digit separators. In C, they begin a character.
+    /// A preprocessing number. What follows an apostrophe behind it is a character in C and digits in C++.
     fn number(&mut self) -> Result<()> {
-        loop {
-            if self.rest.next_if(|&c| is_in_word(c) || c == '.').is_some() {
-                continue;
-            }
-            let mut ahead = self.rest.clone();
-            if ahead.next() != Some('\'') || !ahead.next().is_some_and(is_in_word) {
-                return Ok(());
-            }
-            let line = self.line();
-            if ["/*", "//", "\""].iter().any(|it| line.contains(it)) {
-                return refused(format!(
-                    "`{line}` begins with a character in C, and with digits in C++"
-                ));
-            }
-            self.rest.next();
+        while self.rest.next_if(|&c| is_in_word(c) || c == '.').is_some() {}
+        match self.rest.peek() {
+            Some('\'') => refused(format!(
+                "`{}` is read differently by C and C++",
+                self.line()
+            )),
+            _ => Ok(()),
         }
     }
 
@@ -426,7 +456,7 @@ mod tests {
             "#if 0\n#include \"a.h\"\n#endif",
             "#include <a.h> /* \" */",
             "// it's \"\n#include \"a.h\"",
-            "int n = 1'000, m = 1'000'000; char c = '\\'';\n#include \"a.h\"",
+            "int n = 1000; char c = '\\'', d = '.';\n#include \"a.h\"",
             "#define X /* one\ntwo */ 1 // */\n#include \"a.h\"",
             "#define CONCAT(a, b) a##b\n#include \"a.h\"\n",
         ] {
@@ -493,6 +523,13 @@ mod tests {
             "#define CAT(a, b) a##b\n#if CAT(__has_emb, ed)(<a.h>)",
             "#define X 0'1/*'\n#include \"a.h\"\n// */",
             "int n = 1'000; // '\n#include \"a.h\"",
+            "#if !SECOND(1'a ', __has_include(<F>), 'c 1'a)\n#endif",
+            "#define CAT(a, b) a##b\nCAT(as, m)(\"\\n.inc\" \"lude a\");",
+            "#define CAT(a, b) a##b\n__attribute__((CAT(sec, tion)(\".data\\n.INCLUDE a\"))) int x;",
+            "asm(\"\\n.INCLUDE a\");",
+            "asm(\"\\n.IRP x,lude\\n.inc\\\\x a\\n.ENDR\");",
+            "void f() { asm volatile(\"\\n.inc{lude|x} a\" ::: \"memory\"); }",
+            "asm(\"\\n.in\\clude a\");",
             "#warning /*\n#include \"a.h\"\n// */",
             "#pragma mark /*\n#include \"a.h\"\n// */",
             "__attribute__((section(\".data,\\\"aw\\\"\\n.inc\" \"lude \\\"a\\\"\\n#\"))) int x;",
@@ -535,6 +572,24 @@ mod tests {
         let mut scan = Scan::default();
         for text in [assembly, "#define TEXT \"s_nop 0\\n\"\n  # define TWO 2"] {
             assert!(scan.text(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_texts_of_assembly_count_after_the_preprocessor() {
+        for text in [
+            "# 1 \"/usr/include/stdio.h\" 1 3\nint f(int) __asm__ (\"\" \"__f\") __attribute__((noreturn));\n",
+            "void g() { printf(\"done.\"); asm volatile(\"s_nop 0\" :: \"r\"(h(\"x\"))); }",
+            "[[deprecated(\"Use h.\")]] void g();",
+        ] {
+            Scan::preprocessed(text).expect(text);
+        }
+        for text in [
+            "asm(\"\\n.inc\" \"lude a\");",
+            "void g() { __asm__ volatile(\"x\" : : \"r\"((h)(1)), \"\\x2e\"); }",
+            "__attribute__((section(\"a\\n.INCLUDE b\"))) int x;",
+        ] {
+            Scan::preprocessed(text).expect_err(text);
         }
     }
 }

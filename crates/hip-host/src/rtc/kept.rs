@@ -48,7 +48,7 @@ pub(super) fn is_all_in(
         .options(options.both.iter().map(String::as_str))
         .and_then(|()| scan.options(compiler.options()));
     // An assembler can read files itself.
-    let is_whole = !["incbin", ".include"].iter().any(|it| text.contains(it));
+    let is_whole = Scan::preprocessed(text).is_ok();
     let headers = program.headers.iter().map(|(_, text)| text);
     let mut texts = std::iter::once(&program.source).chain(headers);
     let changes = |text: &String| {
