@@ -37,7 +37,7 @@ impl Rig {
         let selection = common::selection();
         let options = Options {
             grade: Some(grade),
-            handoff_limit,
+            handoff_limit: handoff_limit.map(common::patiently),
             ..Options::default()
         };
         let bridge = Bridge::open(&selection, &options)

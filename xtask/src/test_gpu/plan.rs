@@ -279,6 +279,18 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
         why: "emulated: `clEnqueueReadBufferRect` never ends, in plain OpenCL too",
     },
     Beyond {
+        package: "interop",
+        program: "shared",
+        test: "an_impossible_allocation_is_an_error_and_the_bridge_stays_usable",
+        why: "emulated: memory is the host's, and what a card would refuse is taken from it until the process is killed",
+    },
+    Beyond {
+        package: "interop",
+        program: "grades",
+        test: "a_queued_ahead_hand_off_is_measured_where_there_is_one",
+        why: "emulated: measures times, over thousands of launches",
+    },
+    Beyond {
         package: "hip",
         program: "alignment",
         test: "memory_is_aligned_for_its_elements",

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::io::Write;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use clmgr::opencl_sys::{self, cl_command_queue, cl_context, cl_device_id, cl_mem, cl_mem_flags};
 use interop::{Bridge, ForeignObjects, Grade, Options};
@@ -21,6 +22,14 @@ pub fn selection() -> Selection {
     let name = std::env::var("HIPCL_PLATFORM").unwrap_or_default();
     let name = Some(name.as_str()).filter(|name| !name.is_empty());
     platform::select_named(name.or(Some("host"))).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A limit that no work of a test exceeds unless it never ends: longer on a device that the variable `HIPCL_SLOW_DEVICE` calls slower.
+pub fn patiently(limit: Duration) -> Duration {
+    let slower = std::env::var("HIPCL_SLOW_DEVICE").map_or(1, |times| {
+        times.parse().expect("HIPCL_SLOW_DEVICE is a number")
+    });
+    limit * u32::min(slower, 30)
 }
 
 pub fn on_host() -> bool {
