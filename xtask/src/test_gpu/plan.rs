@@ -165,6 +165,15 @@ const LACKS: &[Lack] = &[
         platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "the software device",
     },
+    Lack {
+        platforms: &[Platform::Amd, Platform::Nvidia],
+        reason: "a GPU does not know which memory a pointer leads to",
+    },
+    // `hipcl doctor` does not prove it there.
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "the grade `callback` does not work",
+    },
     // The two APIs take turns with the memory by the host alone.
     Lack {
         platforms: &[Platform::Nvidia],
