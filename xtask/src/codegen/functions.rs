@@ -54,11 +54,13 @@ pub fn render(
     let prefix = table.file.trim_end_matches("functions.rs");
     let (ty, list) = (table.name, format!("for_each_{prefix}function"));
     let mut text = format!(
-        "/// Hands each function that ROCm {MODEL} declares for [`{ty}`](crate::{ty}) to the macro `$with`: its symbol and signature there, and\n\
-         /// after `=` its slot.\n\
+        "/// Hands each function that ROCm {MODEL} declares for [`{ty}`](crate::{ty}) to the macro `$with`: its symbol and\n\
+         /// signature there, and after `=` its slot.\n\
          ///\n\
          /// The types are this crate's, and the caller must have them in scope. What Rust cannot define is left out:\n\
          /// functions with a variable number of arguments and functions that never return.\n\
+         ///\n\
+         /// The second arm is for the macros of `rocm_loader`, which read the whole list.\n\
          #[macro_export]\n\
          macro_rules! {list} {{\n    ($with:ident) => {{\n        \
          $crate::{list}! {{ $crate::model_functions, $with; }}\n    }};\n    \
