@@ -59,7 +59,7 @@ impl Listener {
                     return Err(PeerError::NotMet {
                         path: self.path.clone(),
                         limit,
-                        remedy: "no other process connected in time: start it, have it connect to this path, or wait longer",
+                        remedy: "no other process connected in time: start the other process, have it connect to this path, or wait longer",
                     }
                     .into());
                 }
