@@ -1,5 +1,5 @@
-//! Lists what the raw bindings claim, by reading their source: the claims' values are filled in by the Rust compiler, from
-//! the very types that users of the bindings get.
+//! Lists what the raw bindings claim, by reading their source: the claims' values are filled in by the Rust compiler,
+//! from the very types that users of the bindings get.
 
 #[path = "build/claims.rs"]
 mod claims;
@@ -51,13 +51,11 @@ fn generate() -> Result<(), String> {
         });
     }
     let output = Path::new(&variable("OUT_DIR")?).join("claims.rs");
-    std::fs::write(&output, all.to_string())
-        .map_err(|error| format!("can't write {}: {error}", output.display()))
+    std::fs::write(&output, all.to_string()).map_err(|error| format!("can't write {}: {error}", output.display()))
 }
 
 fn parse(path: &Path) -> Result<syn::File, String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("can't read {}: {error}", path.display()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| format!("can't read {}: {error}", path.display()))?;
     syn::parse_file(&text).map_err(|error| format!("{} is no Rust: {error}", path.display()))
 }
 

@@ -28,11 +28,7 @@ pub fn run(workspace: &Workspace, Options { packages }: &Options) -> Result<()> 
             all.join(", ")
         )));
     }
-    let chosen = if packages.is_empty() {
-        &all[..]
-    } else {
-        packages
-    };
+    let chosen = if packages.is_empty() { &all[..] } else { packages };
     for package in chosen {
         println!("==> {package}");
         let status = Command::new(cargo())
@@ -41,9 +37,7 @@ pub fn run(workspace: &Workspace, Options { packages }: &Options) -> Result<()> 
             .status()
             .map_err(|error| Error::io("cannot start cargo", error))?;
         if !status.success() {
-            return Err(Error::Failed(format!(
-                "the benches of {package} failed, see above"
-            )));
+            return Err(Error::Failed(format!("the benches of {package} failed, see above")));
         }
     }
     Ok(())

@@ -5,10 +5,7 @@ use xshell::cmd;
 use crate::error::{Error, Result};
 use crate::setup::remove_folder;
 use crate::workspace::{Workspace, cargo, step};
-use crate::{
-    codegen, codegen_task, compile_time, consumers, docs, msrv, oclgrind, real_hip, targets, test,
-    tidy,
-};
+use crate::{codegen, codegen_task, compile_time, consumers, docs, msrv, oclgrind, real_hip, targets, test, tidy};
 
 /// What is quick to check, before every commit.
 pub fn check(workspace: &Workspace) -> Result<()> {
@@ -32,13 +29,7 @@ const SELECTIONS: [&[&str]; 4] = [
     &["--workspace", "--all-targets"],
     &["--package", "xtask", "--features", "codegen"],
     &["--package", "hipcl", "--features", "nvidia"],
-    &[
-        "--package",
-        "interop",
-        "--features",
-        "vulkan",
-        "--all-targets",
-    ],
+    &["--package", "interop", "--features", "vulkan", "--all-targets"],
 ];
 
 fn clippy(workspace: &Workspace, selections: &[&[&str]]) -> Result<()> {
@@ -65,14 +56,15 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     step("generator's tests", || {
         // In the profile that the generator was just built in.
         let profile = codegen::PROFILE;
-        cmd!(sh, "{cargo} test --quiet {profile...} --package xtask --features codegen -- codegen symbols")
-            .run()
-            .map_err(|_| Error::Failed("the generator's tests failed, see above".into()))
+        cmd!(
+            sh,
+            "{cargo} test --quiet {profile...} --package xtask --features codegen -- codegen symbols"
+        )
+        .run()
+        .map_err(|_| Error::Failed("the generator's tests failed, see above".into()))
     })?;
     clippy(workspace, &SELECTIONS)?;
-    step("consumers", || {
-        consumers::run(workspace, consumers::Options::default())
-    })?;
+    step("consumers", || consumers::run(workspace, consumers::Options::default()))?;
     step("oclgrind", || if_it_can_be_had(oclgrind::run(workspace)))?;
     free(workspace, "oclgrind")?;
     step("real-hip", || if_it_can_be_had(real_hip::run(workspace)))?;

@@ -9,13 +9,7 @@ use crate::error::{Error, Result};
 use crate::workspace::{Workspace, cargo, seconds};
 
 /// Their tables have thousands of function types, so a careless change to the generator shows here first.
-const CRATES: [&str; 5] = [
-    "rocm-loader",
-    "hip-sys",
-    "hsa-sys",
-    "rocblas-sys",
-    "rocsolver-sys",
-];
+const CRATES: [&str; 5] = ["rocm-loader", "hip-sys", "hsa-sys", "rocblas-sys", "rocsolver-sys"];
 
 /// The longest acceptable wait for a user of the crate, on two cores.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -27,22 +21,16 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     // A folder of its own, so that nothing else has to be compiled again.
     let target = workspace.target().join("compile-time");
     let build = |name: &str| {
-        cmd!(
-            sh,
-            "{cargo} build --quiet --package {name} --target-dir {target}"
-        )
-        .quiet()
-        .run()
-        .map_err(|_| Error::Failed(format!("{name} does not build, see above")))
+        cmd!(sh, "{cargo} build --quiet --package {name} --target-dir {target}")
+            .quiet()
+            .run()
+            .map_err(|_| Error::Failed(format!("{name} does not build, see above")))
     };
     for name in CRATES {
         build(name)?;
-        cmd!(
-            sh,
-            "{cargo} clean --quiet --package {name} --target-dir {target}"
-        )
-        .quiet()
-        .run()?;
+        cmd!(sh, "{cargo} clean --quiet --package {name} --target-dir {target}")
+            .quiet()
+            .run()?;
         let started = Instant::now();
         build(name)?;
         let took = started.elapsed();
@@ -52,11 +40,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
 }
 
 fn verdict(took: Duration) -> &'static str {
-    if took > LIMIT {
-        ", over the limit of 10 s"
-    } else {
-        ""
-    }
+    if took > LIMIT { ", over the limit of 10 s" } else { "" }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `cargo xtask consumers`: each published crate in a third-party program.
 //!
-//! The programs lie in `ci/consumers`, outside of the workspace, with one dependency each. A crate that compiles only because
-//! another member of the workspace turns a feature on, or that drags in what a layer must not have, shows here.
+//! The programs lie in `ci/consumers`, outside of the workspace, with one dependency each. A crate that compiles only
+//! because another member of the workspace turns a feature on, or that drags in what a layer must not have, shows here.
 
 mod linked;
 
@@ -30,10 +30,7 @@ pub fn run(workspace: &Workspace, Options { bless }: Options) -> Result<()> {
     let folder = workspace.root().join("ci/consumers");
     let consumers = consumers(&folder)?;
     // The versions that the workspace uses, not the newest of the day; cargo drops the entries that are not needed.
-    let (lock, copy) = (
-        workspace.root().join("Cargo.lock"),
-        folder.join("Cargo.lock"),
-    );
+    let (lock, copy) = (workspace.root().join("Cargo.lock"), folder.join("Cargo.lock"));
     fs::copy(&lock, &copy).map_err(|error| Error::io(copy.display(), error))?;
     let sh = Shell::new()?;
     sh.change_dir(&folder);
@@ -45,8 +42,7 @@ pub fn run(workspace: &Workspace, Options { bless }: Options) -> Result<()> {
         if bless {
             fs::write(&list, text(&crates)).map_err(|error| Error::io(list.display(), error))?;
         }
-        let allowed =
-            fs::read_to_string(&list).map_err(|error| Error::io(list.display(), error))?;
+        let allowed = fs::read_to_string(&list).map_err(|error| Error::io(list.display(), error))?;
         problems.extend(compare(name, &crates, &allowed));
     }
     if !problems.is_empty() {
@@ -135,10 +131,7 @@ mod tests {
     #[test]
     fn a_crate_that_comes_in_or_goes_is_named() {
         let crates = ["a", "c"].map(str::to_owned).into();
-        assert_eq!(
-            compare("x", &crates, "a\nb\n"),
-            ["x: c came in", "x: b is gone"]
-        );
+        assert_eq!(compare("x", &crates, "a\nb\n"), ["x: c came in", "x: b is gone"]);
         assert!(compare("x", &crates, "a\nc\n").is_empty());
         assert!(compare("x", &crates, &text(&crates)).is_empty());
     }

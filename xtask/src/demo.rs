@@ -9,9 +9,8 @@ use serde_json::Value;
 use xshell::cmd;
 
 use crate::error::{Error, Result};
-use crate::setup;
-use crate::test;
 use crate::workspace::{Workspace, cargo, seconds, step};
+use crate::{setup, test};
 
 /// One run of `hipcl pipeline`: the job and the options that keep it short.
 struct Job {
@@ -51,15 +50,12 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     step("build hipcl", || {
         let sh = workspace.shell()?;
         let cargo = cargo();
-        // With the tests' features, so that they build nothing again. Cargo counts those of `[dev-dependencies]` only if a
-        // target that may use them is selected: any example will do.
+        // With the tests' features, so that they build nothing again. Cargo counts those of `[dev-dependencies]` only
+        // if a target that may use them is selected: any example will do.
         let (crates, example) = (test::CRATES, "devices");
-        cmd!(
-            sh,
-            "{cargo} build {crates...} --bin hipcl --example {example}"
-        )
-        .run()
-        .map_err(|_| Error::Failed("hipcl does not build, see above".into()))
+        cmd!(sh, "{cargo} build {crates...} --bin hipcl --example {example}")
+            .run()
+            .map_err(|_| Error::Failed("hipcl does not build, see above".into()))
     })?;
     let program = workspace.target().join("debug").join("hipcl");
     let folder = workspace.target().join("demo");
@@ -106,8 +102,7 @@ fn run_job(job: &Job, program: &Path, folder: &Path) -> Result<Done> {
         )));
     }
     let text = fs::read_to_string(&json).map_err(|error| Error::io(json.display(), error))?;
-    let report = serde_json::from_str(&text)
-        .map_err(|error| Error::Failed(format!("{}: {error}", json.display())))?;
+    let report = serde_json::from_str(&text).map_err(|error| Error::Failed(format!("{}: {error}", json.display())))?;
     Ok(Done {
         name: job.name,
         took: started.elapsed(),
@@ -161,10 +156,7 @@ fn table(done: &[Done]) -> String {
         .collect();
     let mut out = String::new();
     for row in rows {
-        let cells = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, &width)| format!("{cell:<width$}"));
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}"));
         out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         out.push('\n');
     }

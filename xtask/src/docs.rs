@@ -19,10 +19,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     let mut problems = links::check_book(&root.join("docs/src"));
     problems.extend(links::check_file(&root.join("README.md")));
     if !problems.is_empty() {
-        return Err(Error::Failed(format!(
-            "broken links:\n  {}",
-            problems.join("\n  ")
-        )));
+        return Err(Error::Failed(format!("broken links:\n  {}", problems.join("\n  "))));
     }
 
     let sh = workspace.shell()?;

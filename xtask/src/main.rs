@@ -28,7 +28,6 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
-
 use error::{Error, Result};
 use workspace::Workspace;
 
@@ -124,23 +123,14 @@ fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Task>> {
             print!("{error}");
             Ok(None)
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(Error::Usage(format!("name a task: {}", tasks())))
-        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(Error::Usage(format!("name a task: {}", tasks()))),
         ErrorKind::InvalidSubcommand => {
             let text = error.to_string();
-            Err(Error::Usage(format!(
-                "{}; the tasks are {}",
-                said(&text),
-                tasks()
-            )))
+            Err(Error::Usage(format!("{}; the tasks are {}", said(&text), tasks())))
         }
         _ => {
             let text = error.to_string();
-            Err(Error::Usage(format!(
-                "{}; see `cargo xtask help`",
-                said(&text)
-            )))
+            Err(Error::Usage(format!("{}; see `cargo xtask help`", said(&text))))
         }
     }
 }
@@ -229,10 +219,7 @@ mod tests {
             let error = parsed(&[task, "--frobnicate"]).unwrap_err();
             let text = error.to_string();
             assert_eq!(error.status(), 2, "{task}: {text}");
-            assert!(
-                text.contains("--frobnicate") && !text.contains('\n'),
-                "{text}"
-            );
+            assert!(text.contains("--frobnicate") && !text.contains('\n'), "{text}");
         }
     }
 
@@ -267,9 +254,7 @@ mod tests {
 
     #[test]
     fn what_cargo_is_to_get_is_passed_on() {
-        let Ok(Some(Task::Test(options))) =
-            parsed(&["test", "--opencl", "pocl", "-p", "hip", "--", "--help"])
-        else {
+        let Ok(Some(Task::Test(options))) = parsed(&["test", "--opencl", "pocl", "-p", "hip", "--", "--help"]) else {
             panic!("a test");
         };
         assert_eq!(options.opencl.as_deref(), Some("pocl"));
@@ -277,9 +262,6 @@ mod tests {
         let Ok(Some(Task::Test(options))) = parsed(&["test", "--help"]) else {
             panic!("a test");
         };
-        assert_eq!(
-            (options.opencl, options.args),
-            (None, vec!["--help".to_owned()])
-        );
+        assert_eq!((options.opencl, options.args), (None, vec!["--help".to_owned()]));
     }
 }

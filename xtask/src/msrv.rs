@@ -8,8 +8,8 @@ use xshell::{Shell, cmd};
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 
-/// Checks every crate with the version in its `rust-version`, except those that name the version this checkout is pinned to:
-/// every other chore checks them.
+/// Checks every crate with the version in its `rust-version`, except those that name the version this checkout is
+/// pinned to: every other chore checks them.
 ///
 /// # Errors
 /// [`Error::Missing`] if a toolchain is unavailable here.
@@ -70,15 +70,10 @@ fn install(sh: &Shell, version: &str) -> Result<()> {
 fn claims(metadata: &Value) -> BTreeMap<String, Vec<String>> {
     let mut claims: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
-        let (Some(name), Some(version)) =
-            (package["name"].as_str(), package["rust_version"].as_str())
-        else {
+        let (Some(name), Some(version)) = (package["name"].as_str(), package["rust_version"].as_str()) else {
             continue;
         };
-        claims
-            .entry(version.to_owned())
-            .or_default()
-            .push(name.to_owned());
+        claims.entry(version.to_owned()).or_default().push(name.to_owned());
     }
     claims
 }

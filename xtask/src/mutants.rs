@@ -1,15 +1,15 @@
 //! `cargo xtask mutants`: whether the tests notice changes to the code that orders work.
 //!
-//! cargo-mutants changes one expression at a time and runs tests. Most of the time goes into building them, so each file has
-//! a list of stages: the few test programs that most likely notice a change come first, and only what they miss is built for
-//! the next stage. The first test that fails ends a mutant. One that survives the last stage must be in the list of known
-//! survivors, with a reason, or the task fails.
+//! cargo-mutants changes one expression at a time and runs tests. Most of the time goes into building them, so each
+//! file has a list of stages: the few test programs that most likely notice a change come first, and only what they
+//! miss is built for the next stage. The first test that fails ends a mutant. One that survives the last stage must be
+//! in the list of known survivors, with a reason, or the task fails.
 //!
-//! The task mutates the working tree itself, so that build outputs are reused, and reverts each change afterwards. It refuses a
-//! tree with uncommitted changes in these files, so that `git checkout` restores them however the task ends.
+//! The task mutates the working tree itself, so that build outputs are reused, and reverts each change afterwards. It
+//! refuses a tree with uncommitted changes in these files, so that `git checkout` restores them however the task ends.
 //!
-//! What was caught is kept in `target/mutants` and not tried again until its file changes: an interrupted run goes on where it was.
-//! Survivors are always tried again, because a new test may catch them.
+//! What was caught is kept in `target/mutants` and not tried again until its file changes: an interrupted run goes on
+//! where it was. Survivors are always tried again, because a new test may catch them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -99,10 +99,7 @@ static GROUPS: [Group; 9] = [
     },
     Group {
         package: "interop",
-        files: &[
-            "crates/interop/src/bridge/grades.rs",
-            "crates/interop/src/handoff/*.rs",
-        ],
+        files: &["crates/interop/src/bridge/grades.rs", "crates/interop/src/handoff/*.rs"],
         stages: &[
             tests("interop", &["grades"]),
             tests("interop", &["handoff_failures", "ledger", "trials"]),
@@ -112,10 +109,7 @@ static GROUPS: [Group; 9] = [
     Group {
         package: "clmgr",
         files: &["crates/clmgr/src/pool/*.rs"],
-        stages: &[
-            lib("clmgr", &["pool::"]),
-            tests("clmgr", &["launch", "manager"]),
-        ],
+        stages: &[lib("clmgr", &["pool::"]), tests("clmgr", &["launch", "manager"])],
     },
     Group {
         package: "clmgr",
@@ -128,10 +122,7 @@ static GROUPS: [Group; 9] = [
     },
     Group {
         package: "clmgr",
-        files: &[
-            "crates/clmgr/src/event/order.rs",
-            "crates/clmgr/src/queue.rs",
-        ],
+        files: &["crates/clmgr/src/event/order.rs", "crates/clmgr/src/queue.rs"],
         stages: &[
             tests("clmgr", &["launch", "queue_events"]),
             tests("clmgr", &["event", "external", "faults", "memory"]),
@@ -149,16 +140,7 @@ static GROUPS: [Group; 9] = [
         stages: &[
             lib("hip", &["stream::"]),
             tests("hip", &["ordering", "random_streams"]),
-            tests(
-                "hip",
-                &[
-                    "graphs",
-                    "host_functions",
-                    "leaks",
-                    "random_lives",
-                    "threads",
-                ],
-            ),
+            tests("hip", &["graphs", "host_functions", "leaks", "random_lives", "threads"]),
             tests("interop", &["ledger"]),
         ],
     },
@@ -229,14 +211,11 @@ struct Shard {
 /// Runs the mutants of every group, or of those whose packages are named.
 ///
 /// # Errors
-/// [`Error::Missing`] without cargo-mutants; [`Error::Failed`] for survivors that are not in the list, and for tests that fail
-/// without any change.
+/// [`Error::Missing`] without cargo-mutants; [`Error::Failed`] for survivors that are not in the list, and for tests
+/// that fail without any change.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let root = workspace.root();
-    let groups: Vec<&Group> = GROUPS
-        .iter()
-        .filter(|group| options.takes(group.package))
-        .collect();
+    let groups: Vec<&Group> = GROUPS.iter().filter(|group| options.takes(group.package)).collect();
     check_tool()?;
     check_clean(root, &groups)?;
     setup::run(workspace)?;
@@ -268,17 +247,13 @@ impl Shard {
             .and_then(|(place, of)| Some((place.parse().ok()?, of.parse().ok()?)));
         match numbers {
             Some((place, of)) if place < of => Ok(Self { place, of }),
-            _ => Err(Error::Usage(
-                "not one of 0/8, 1/8, ... 7/8 and the like".into(),
-            )),
+            _ => Err(Error::Usage("not one of 0/8, 1/8, ... 7/8 and the like".into())),
         }
     }
 }
 
 fn check_tool() -> Result<()> {
-    let found = Command::new(cargo())
-        .args(["mutants", "--version"])
-        .output();
+    let found = Command::new(cargo()).args(["mutants", "--version"]).output();
     if found.is_ok_and(|output| output.status.success()) {
         return Ok(());
     }
@@ -503,9 +478,7 @@ impl Stage {
         }
         // A mutant is one changed line, and most of its cost would be to compile all others again.
         for package in ["clmgr", "hip", "interop"] {
-            selection.push(format!(
-                "--config=profile.dev.package.{package}.incremental=true"
-            ));
+            selection.push(format!("--config=profile.dev.package.{package}.incremental=true"));
         }
         selection
     }
@@ -539,13 +512,7 @@ impl Stage {
 }
 
 /// Has cargo-mutants run the tests of a stage on these mutants.
-fn tried(
-    workspace: &Workspace,
-    out: &Path,
-    mutants: &[String],
-    stage: &Stage,
-    limit: Duration,
-) -> Result<Found> {
+fn tried(workspace: &Workspace, out: &Path, mutants: &[String], stage: &Stage, limit: Duration) -> Result<Found> {
     let files: BTreeSet<&str> = mutants.iter().map(|name| file_of(name)).collect();
     let selection = stage.selection();
     let status = Command::new(cargo())
@@ -557,11 +524,7 @@ fn tried(
         .arg("--output")
         .arg(out)
         .args(files.iter().map(|file| format!("--file={file}")))
-        .args(
-            mutants
-                .iter()
-                .map(|name| format!("--re=^{}$", escaped(name))),
-        )
+        .args(mutants.iter().map(|name| format!("--re=^{}$", escaped(name))))
         // Arguments after `--` only reach the tests, and every test of the package would be built.
         .args(selection.iter().map(|arg| format!("--cargo-arg={arg}")))
         .args(["--", "--"])
@@ -572,9 +535,7 @@ fn tried(
     match status.code() {
         // All caught; some missed; some timed out.
         Some(0 | 2 | 3) => Found::read(&out.join("mutants.out")),
-        _ => Err(Error::Failed(format!(
-            "{TOOL} ended with {status}, see above"
-        ))),
+        _ => Err(Error::Failed(format!("{TOOL} ended with {status}, see above"))),
     }
 }
 
@@ -676,9 +637,7 @@ impl Known {
                 .rsplit_once(" | ")
                 .filter(|(_, reason)| !reason.trim().is_empty())
                 .ok_or_else(|| {
-                    Error::Failed(format!(
-                        "{KNOWN}: no reason in {line:?}; write `FILE: CHANGE | REASON`"
-                    ))
+                    Error::Failed(format!("{KNOWN}: no reason in {line:?}; write `FILE: CHANGE | REASON`"))
                 })?;
             known.insert(name.trim().to_owned(), reason.trim().to_owned());
         }
@@ -686,12 +645,7 @@ impl Known {
     }
 
     fn judge(&self, found: &Found) -> Result<()> {
-        let noticed: Vec<String> = found
-            .caught
-            .iter()
-            .chain(&found.late)
-            .map(placeless)
-            .collect();
+        let noticed: Vec<String> = found.caught.iter().chain(&found.late).map(placeless).collect();
         let missed: Vec<String> = found.missed.iter().map(placeless).collect();
         for name in self.0.keys() {
             if noticed.contains(name) && !missed.contains(name) {
@@ -759,14 +713,10 @@ mod tests {
 
     #[test]
     fn a_survivor_is_known_by_its_file_and_change_wherever_its_line_is() {
-        let known =
-            Known::parse("# why\n\na.rs: replace x -> u8 with 0 | it is 0 anyway\n").unwrap();
+        let known = Known::parse("# why\n\na.rs: replace x -> u8 with 0 | it is 0 anyway\n").unwrap();
         let moved = found(&[], &["a.rs:77:5: replace x -> u8 with 0"]);
         assert!(known.judge(&moved).is_ok());
-        let new = found(
-            &["a.rs:77:5: replace x -> u8 with 0"],
-            &["b.rs:1:1: delete ! in y"],
-        );
+        let new = found(&["a.rs:77:5: replace x -> u8 with 0"], &["b.rs:1:1: delete ! in y"]);
         let error = known.judge(&new).unwrap_err().to_string();
         assert!(error.starts_with("1 mutants"), "{error}");
         for line in ["a.rs: delete ! in y", "a.rs: delete ! in y | "] {
@@ -842,10 +792,7 @@ mod tests {
             kept.of(&asked, content).unwrap()
         };
         let same = now("one");
-        assert_eq!(
-            (same.caught.as_slice(), same.missed.len()),
-            (&asked[..1], 0)
-        );
+        assert_eq!((same.caught.as_slice(), same.missed.len()), (&asked[..1], 0));
         assert_eq!(same.unviable, asked[2..]);
         assert_eq!(now("changed").judged().collect::<Vec<_>>(), [&asked[2]]);
     }

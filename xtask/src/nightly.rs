@@ -1,9 +1,9 @@
 //! `cargo xtask miri` and `cargo xtask tsan`: the checkers of Rust's nightly toolchain, over what needs no driver.
 //!
 //! Miri interprets the tests and reports undefined behaviour. ThreadSanitizer instruments them, the standard library
-//! included, and reports data races. Both are used by hand: a driver or a foreign library in the process is either refused
-//! (Miri) or not instrumented and reported wrongly (ThreadSanitizer). So are the models on shuttle, whose threads are stacks
-//! that it switches itself.
+//! included, and reports data races. Both are used by hand: a driver or a foreign library in the process is either
+//! refused (Miri) or not instrumented and reported wrongly (ThreadSanitizer). So are the models on shuttle, whose
+//! threads are stacks that it switches itself.
 
 use xshell::{Cmd, Shell, cmd};
 
@@ -55,13 +55,7 @@ const MIRI: [Part; 4] = [
     },
     Part {
         package: "clmgr",
-        tests: &[
-            "access::",
-            "deferred::",
-            "memory_pool::",
-            "pool::",
-            "usage::",
-        ],
+        tests: &["access::", "deferred::", "memory_pool::", "pool::", "usage::"],
     },
     Part {
         package: "hip",
@@ -98,8 +92,8 @@ pub fn miri(workspace: &Workspace) -> Result<()> {
             .args(["miri", "test", "--package", package, "--lib", "--"])
             .args(tests)
             .args(SHUTTLE)
-            // Tests read files and the clock, the locks of parking_lot keep addresses as numbers, and guards are leaked on
-            // purpose.
+            // Tests read files and the clock, the locks of parking_lot keep addresses as numbers, and guards are leaked
+            // on purpose.
             .env(
                 "MIRIFLAGS",
                 "-Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-ignore-leaks",
@@ -108,9 +102,7 @@ pub fn miri(workspace: &Workspace) -> Result<()> {
             .env("HIPCL_MODEL_OPERATIONS", "300")
             .env("PROPTEST_CASES", "8")
             .run()
-            .map_err(|_| {
-                Error::Failed(format!("Miri has complaints about {package}, see above"))
-            })?;
+            .map_err(|_| Error::Failed(format!("Miri has complaints about {package}, see above")))?;
     }
     Ok(())
 }
@@ -123,12 +115,7 @@ pub fn tsan(workspace: &Workspace) -> Result<()> {
     let folder = workspace.target().join("tsan");
     for Part { package, tests } in TSAN {
         cargo(&sh)
-            .args([
-                "test",
-                "-Zbuild-std",
-                "--target",
-                "x86_64-unknown-linux-gnu",
-            ])
+            .args(["test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu"])
             .args(["--package", package, "--lib", "--target-dir"])
             .arg(&folder)
             .args(UNOPTIMISED)
@@ -155,13 +142,10 @@ fn cargo(sh: &Shell) -> Cmd<'_> {
 }
 
 fn need(sh: &Shell, component: &str) -> Result<()> {
-    let listed = cmd!(
-        sh,
-        "rustup component list --installed --toolchain {TOOLCHAIN}"
-    )
-    .quiet()
-    .ignore_stderr()
-    .read();
+    let listed = cmd!(sh, "rustup component list --installed --toolchain {TOOLCHAIN}")
+        .quiet()
+        .ignore_stderr()
+        .read();
     match listed.is_ok_and(|list| list.lines().any(|line| line.starts_with(component))) {
         true => Ok(()),
         false => Err(Error::Missing(format!(

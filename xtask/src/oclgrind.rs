@@ -26,8 +26,7 @@ const PLANTED: (&str, &str) = ("clmgr", "a_kernel_that_leaves_its_buffer_is_repo
 pub fn run(workspace: &Workspace) -> Result<()> {
     let sh = workspace.shell()?;
     let folder = workspace.target().join("oclgrind");
-    let tree = unpacked(&sh, &folder)
-        .map_err(|reason| Error::Missing(format!("no Oclgrind: {reason}")))?;
+    let tree = unpacked(&sh, &folder).map_err(|reason| Error::Missing(format!("no Oclgrind: {reason}")))?;
     let checker = Checker {
         library: tree.join("usr/lib/oclgrind/liboclgrind-rt.so"),
         libraries: tree.join("usr/lib/x86_64-linux-gnu"),
@@ -69,12 +68,9 @@ impl Checker {
         }
         let cargo = cargo();
         // Built before, so that the compiler does not meet Oclgrind's libraries.
-        cmd!(
-            sh,
-            "{cargo} test --quiet --package {package} --test {PROGRAM} --no-run"
-        )
-        .quiet()
-        .run()?;
+        cmd!(sh, "{cargo} test --quiet --package {package} --test {PROGRAM} --no-run")
+            .quiet()
+            .run()?;
         cmd!(
             sh,
             "{cargo} test --quiet --package {package} --test {PROGRAM} -- --test-threads=1 {args...}"

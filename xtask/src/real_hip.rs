@@ -1,7 +1,7 @@
 //! `cargo xtask real-hip`: AMD's own HIP of each supported release, on any machine.
 //!
-//! The distribution's packages are unpacked into `target/real-hip`, with everything they need down to the C library, so the
-//! release of this machine's system does not matter. The tests of `hip-sys` for the real library then run in there.
+//! The distribution's packages are unpacked into `target/real-hip`, with everything they need down to the C library, so
+//! the release of this machine's system does not matter. The tests of `hip-sys` for the real library then run in there.
 //! Without a GPU the library has to answer `hipErrorNoDevice`, as a value.
 
 use std::fs;
@@ -35,12 +35,8 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     for (release, suite) in with_library {
         let tree = unpacked(&sh, workspace.target(), release, suite)
             .map_err(|error| Error::Missing(format!("no HIP of ROCm {}: {error}", release.name)))?;
-        let lines = test(&sh, &program, &tree).map_err(|output| {
-            Error::Failed(format!(
-                "the HIP of ROCm {} does not pass:\n{output}",
-                release.name
-            ))
-        })?;
+        let lines = test(&sh, &program, &tree)
+            .map_err(|output| Error::Failed(format!("the HIP of ROCm {} does not pass:\n{output}", release.name)))?;
         for line in lines {
             println!("ROCm {}: {line}", release.name);
         }
@@ -68,12 +64,7 @@ fn test_program(sh: &Shell) -> Result<PathBuf> {
 type Trouble = Box<dyn std::error::Error>;
 
 /// The folder with the release's HIP and all that it needs.
-fn unpacked(
-    sh: &Shell,
-    target: &Path,
-    release: &Release,
-    suite: &str,
-) -> std::result::Result<PathBuf, Trouble> {
+fn unpacked(sh: &Shell, target: &Path, release: &Release, suite: &str) -> std::result::Result<PathBuf, Trouble> {
     let folder = target.join("real-hip").join(release.name);
     let packages: Vec<String> = release
         .libraries
@@ -207,9 +198,6 @@ mod tests {
                 "libhiprtc.so.7: HIPRTC 9.0"
             ]
         );
-        assert_eq!(
-            proofs("skipped: a: none\n/x/libhiprtc.so.7: HIPRTC 9.0\n"),
-            None
-        );
+        assert_eq!(proofs("skipped: a: none\n/x/libhiprtc.so.7: HIPRTC 9.0\n"), None);
     }
 }

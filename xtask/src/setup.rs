@@ -15,15 +15,15 @@ pub mod probe;
 mod vulkan;
 mod wheels;
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 pub use debian::download as download_packages;
 pub use install::remove as remove_folder;
 pub use vulkan::Software as SoftwareVulkan;
 
 use crate::error::Result;
 use crate::workspace::{Workspace, step};
-
-use std::ffi::OsString;
-use std::path::PathBuf;
 
 /// What to do about OpenCL.
 #[derive(Clone, Copy)]
@@ -58,12 +58,8 @@ pub const RUNTIMES: [&str; 2] = ["intel", "pocl"];
 pub fn main(workspace: &Workspace, options: &Options) -> Result<()> {
     let wish = match options {
         Options { vulkan: true, .. } => return vulkan::ensure(workspace),
-        Options {
-            with: Some(name), ..
-        } => Wish::Named(opencl::source(name)?),
-        Options {
-            force_local: true, ..
-        } => Wish::Local,
+        Options { with: Some(name), .. } => Wish::Named(opencl::source(name)?),
+        Options { force_local: true, .. } => Wish::Local,
         _ => Wish::Any,
     };
     ensure(workspace, wish)
@@ -79,10 +75,7 @@ pub fn runtime(workspace: &Workspace, name: &str) -> Result<PathBuf> {
     let source = opencl::source(name)?;
     step("set-up", || {
         let compiler = compiler::find(workspace)?;
-        let machine = Machine {
-            workspace,
-            compiler,
-        };
+        let machine = Machine { workspace, compiler };
         opencl::beside(&machine, source)
     })
 }

@@ -6,13 +6,7 @@ use crate::error::{Error, Result};
 use crate::workspace::{Workspace, cargo};
 
 /// The crates that support it.
-const CRATES: [&str; 5] = [
-    "rocm-loader",
-    "hip-sys",
-    "rocblas-sys",
-    "rocsolver-sys",
-    "hsa-sys",
-];
+const CRATES: [&str; 5] = ["rocm-loader", "hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"];
 
 /// A system, and which parts of the crates it supports.
 struct Target {

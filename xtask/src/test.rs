@@ -23,16 +23,10 @@ struct Summary {
 }
 
 /// Every test but this program's own, with what is off by default and tested all the same.
-pub const CRATES: [&str; 5] = [
-    "--workspace",
-    "--exclude",
-    "xtask",
-    "--features",
-    "interop/vulkan",
-];
+pub const CRATES: [&str; 5] = ["--workspace", "--exclude", "xtask", "--features", "interop/vulkan"];
 
-/// This program's own tests, apart: together with the others it would be built with more features than it was started with,
-/// and so would all that it downloads files with.
+/// This program's own tests, apart: together with the others it would be built with more features than it was started
+/// with, and so would all that it downloads files with.
 const XTASK: [&str; 2] = ["--package", "xtask"];
 
 /// What to run, on which runtime.
@@ -259,9 +253,6 @@ mod tests {
         let log = folder.path().join("log");
         fs::write(&log, "b: no data\na: no data\n\nb: no data\n").unwrap();
         let skipped = skipped_tests(&log).unwrap();
-        assert_eq!(
-            skipped.into_iter().collect::<Vec<_>>(),
-            ["a: no data", "b: no data"]
-        );
+        assert_eq!(skipped.into_iter().collect::<Vec<_>>(), ["a: no data", "b: no data"]);
     }
 }

@@ -14,10 +14,7 @@ use crate::workspace::Workspace;
 pub fn run(workspace: &Workspace) -> Result<()> {
     let mut problems = arrows::violations(&arrows::Graph::of(workspace.metadata()));
     problems.extend(knots::violations(workspace.metadata())?);
-    problems.extend(unsafe_code::violations(
-        workspace.root(),
-        workspace.metadata(),
-    )?);
+    problems.extend(unsafe_code::violations(workspace.root(), workspace.metadata())?);
     problems.extend(untested::violations(workspace.metadata()));
     match text::tracked_files(workspace)? {
         Some(files) => problems.extend(text::violations(workspace.root(), &files)),

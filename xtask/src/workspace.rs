@@ -19,8 +19,7 @@ impl Workspace {
     /// Queries cargo, because a setting or the environment can move the build folder.
     pub fn discover() -> Result<Self> {
         // Set by `cargo run`; the compile-time value would name the folder xtask was built in.
-        let manifest =
-            std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&manifest)
             .parent()
             .ok_or_else(|| Error::Failed("the xtask folder has no parent".into()))?
@@ -37,11 +36,7 @@ impl Workspace {
             .as_str()
             .ok_or_else(|| Error::Failed("`cargo metadata` names no target directory".into()))?
             .into();
-        Ok(Self {
-            root,
-            target,
-            metadata,
-        })
+        Ok(Self { root, target, metadata })
     }
 
     /// The folder of the root `Cargo.toml`.
@@ -69,9 +64,7 @@ impl Workspace {
 
 /// The cargo that started this program.
 pub fn cargo() -> PathBuf {
-    std::env::var_os("CARGO")
-        .unwrap_or_else(|| "cargo".into())
-        .into()
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()).into()
 }
 
 /// Runs one named step and prints how long it took, also when it fails.

@@ -96,9 +96,7 @@ fn records(items: &[Item]) -> Records<'_> {
         let Some(record) = records.get_mut(&owner) else {
             continue;
         };
-        record
-            .setters
-            .extend(item.items.iter().filter_map(bit_setter));
+        record.setters.extend(item.items.iter().filter_map(bit_setter));
     }
     records
 }
@@ -205,13 +203,7 @@ fn enum_value(ty: &Ident, constant: &Ident, claims: &mut Vec<TokenStream>) {
 }
 
 /// The bytes of the whole structure after a setter was given all ones.
-fn bit_field(
-    owner: &Ident,
-    name: &str,
-    field: &Field,
-    setter: &Ident,
-    claims: &mut Vec<TokenStream>,
-) {
+fn bit_field(owner: &Ident, name: &str, field: &Field, setter: &Ident, claims: &mut Vec<TokenStream>) {
     let (c, holder) = (&field.c, &field.rust);
     claims.push(quote! {
         Claim::bits(#name, #c, &{

@@ -57,13 +57,7 @@ pub fn flat<'a>(ty: &str, records: &Records<'a>) -> Vec<Field<'a>> {
     all
 }
 
-fn collect<'a>(
-    ty: &str,
-    records: &Records<'a>,
-    rust: &[String],
-    c: &str,
-    all: &mut Vec<Field<'a>>,
-) {
+fn collect<'a>(ty: &str, records: &Records<'a>, rust: &[String], c: &str, all: &mut Vec<Field<'a>>) {
     let Some(record) = records.get(ty) else {
         return;
     };
@@ -101,11 +95,7 @@ fn collect<'a>(
             });
         }
         if let Some(inner) = nameless(field_type) {
-            let prefix = if without_name {
-                c_path
-            } else {
-                format!("{c_path}.")
-            };
+            let prefix = if without_name { c_path } else { format!("{c_path}.") };
             collect(&inner, records, &path, &prefix, all);
         }
     }

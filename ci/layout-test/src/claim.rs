@@ -18,7 +18,8 @@ pub struct Claim {
 pub enum Value {
     /// Any integer.
     Number(i128),
-    /// Bytes, as hexadecimal digits: a string constant with its null byte, or a structure with one bit field full of ones.
+    /// Bytes, as hexadecimal digits: a string constant with its null byte, or a structure with one bit field full of
+    /// ones.
     Bytes(String),
     /// The type is declared and has no definition.
     Opaque,

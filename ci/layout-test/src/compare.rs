@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::{Answer, Claim, Value};
 
-/// One line for each claim that the headers do not confirm; a type that is not there is one line, not one for each field.
+/// One line for each claim that the headers do not confirm; a type that is not there is one line, not one for each
+/// field.
 pub fn differences(claims: &[Claim], answers: &[Answer]) -> BTreeSet<String> {
     assert_eq!(claims.len(), answers.len(), "one answer for each claim");
     claims

@@ -37,7 +37,8 @@ impl Compiler {
         })
     }
 
-    /// The errors of a source file, as (line, message). No error means that the program, if one was asked for, is there.
+    /// The errors of a source file, as (line, message). No error means that the program, if one was asked for, is
+    /// there.
     ///
     /// # Errors
     /// The compiler could not be run, or failed for a reason outside of this file.

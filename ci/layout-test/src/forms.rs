@@ -1,7 +1,7 @@
 //! Types and functions that have another form in older releases.
 //!
-//! Of those the bindings hold one form for each: the newest under the plain name, an older one as `name_until_N`, where N is
-//! the last major release that has it. In C every release calls its own form by the plain name.
+//! Of those the bindings hold one form for each: the newest under the plain name, an older one as `name_until_N`, where
+//! N is the last major release that has it. In C every release calls its own form by the plain name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,7 @@ pub fn of_release(claims: &[Claim], major: u32) -> Vec<Claim> {
     }
     let fits = |claim: &&Claim| {
         let (base, last) = split(name(claim));
-        let form = older
-            .get(base)
-            .and_then(|majors| majors.range(major..).next().copied());
+        let form = older.get(base).and_then(|majors| majors.range(major..).next().copied());
         last == form
     };
     claims.iter().filter(fits).map(in_c).collect()

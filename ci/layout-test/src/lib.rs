@@ -52,10 +52,7 @@ pub fn all() -> Vec<Bindings> {
                 "hip/hiprtc.h",
                 "hip/hip_gl_interop.h",
             ],
-            claims: with_symbols(
-                hip_sys(),
-                &[hip_sys::Api::SYMBOLS, hip_sys::RtcApi::SYMBOLS],
-            ),
+            claims: with_symbols(hip_sys(), &[hip_sys::Api::SYMBOLS, hip_sys::RtcApi::SYMBOLS]),
         },
         Bindings {
             name: "rocblas-sys",
@@ -79,9 +76,7 @@ pub fn all() -> Vec<Bindings> {
 fn bytes_of<T: Copy>(value: &T) -> Vec<u8> {
     let start = core::ptr::from_ref(value).cast::<u8>();
     // SAFETY: the value is `size_of::<T>()` bytes long; it began as zero bytes, so none of them is uninitialised.
-    (0..size_of::<T>())
-        .map(|at| unsafe { start.add(at).read() })
-        .collect()
+    (0..size_of::<T>()).map(|at| unsafe { start.add(at).read() }).collect()
 }
 
 include!(concat!(env!("OUT_DIR"), "/claims.rs"));

@@ -20,7 +20,8 @@ pub enum Answer {
     NoName,
 }
 
-/// One answer for each claim, in their order. `include` is the folder of the headers; headers that it lacks are left out.
+/// One answer for each claim, in their order. `include` is the folder of the headers; headers that it lacks are left
+/// out.
 ///
 /// # Errors
 /// The headers or the program can't be compiled for a reason that is not a claim's.
@@ -112,11 +113,7 @@ impl Probe<'_> {
     }
 
     /// Drops the claims that do not compile, then runs the rest.
-    fn values(
-        &self,
-        claims: &[Claim],
-        types: &BTreeMap<&str, Spelling>,
-    ) -> Result<Vec<Answer>, String> {
+    fn values(&self, claims: &[Claim], types: &BTreeMap<&str, Spelling>) -> Result<Vec<Answer>, String> {
         let mut answers = vec![Answer::NoName; claims.len()];
         let mut open = Vec::new();
         for (i, claim) in claims.iter().enumerate() {
@@ -143,10 +140,7 @@ impl Probe<'_> {
             let Some((line, message)) = errors.first() else {
                 break;
             };
-            let absent: BTreeSet<usize> = errors
-                .iter()
-                .filter_map(|(line, _)| owner.get(line).copied())
-                .collect();
+            let absent: BTreeSet<usize> = errors.iter().filter_map(|(line, _)| owner.get(line).copied()).collect();
             if absent.is_empty() {
                 return Err(format!("line {line} of the probe: {message}"));
             }

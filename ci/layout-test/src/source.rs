@@ -52,11 +52,12 @@ pub fn body(i: usize, claim: &Claim, spelling: Option<&str>) -> String {
     let c = claim.c.replace('$', ty);
     let statements = match (&claim.value, spelling) {
         (Value::Number(_), _) => format!("NUMBER({i}, {c});"),
-        (Value::Bytes(_), Some(_)) => format!(
-            "{ty} value; memset(&value, 0, sizeof value); value.{c} = ~0; bytes({i}, &value, sizeof value);"
-        ),
+        (Value::Bytes(_), Some(_)) => {
+            format!("{ty} value; memset(&value, 0, sizeof value); value.{c} = ~0; bytes({i}, &value, sizeof value);")
+        }
         (Value::Bytes(_), None) => format!("bytes({i}, {c}, sizeof({c}));"),
-        // A function's address has a size whether or not a library is there to link with; a macro of that name has none.
+        // A function's address has a size whether or not a library is there to link with; a macro of that name has
+        // none.
         (Value::Declared, _) => format!("NUMBER({i}, sizeof(&{c}));"),
         (Value::Opaque, _) => String::new(),
     };

@@ -46,10 +46,7 @@ fn the_bindings_are_what_the_headers_of_rocm_7_2_say() {
 /// Their headers are made again from AMD's bindings for Python.
 #[test]
 fn the_bindings_are_what_the_declarations_of_rocm_10_0_say() {
-    compare(
-        "the_bindings_are_what_the_declarations_of_rocm_10_0_say",
-        "10.0",
-    );
+    compare("the_bindings_are_what_the_declarations_of_rocm_10_0_say", "10.0");
 }
 
 fn compare(test: &str, release: &str) {
@@ -75,17 +72,11 @@ fn compare(test: &str, release: &str) {
         let least = LEAST.iter().find(|(name, _)| *name == bindings.name);
         let agreed = claims.len().saturating_sub(lines.len());
         assert!(least.is_some_and(|(_, least)| agreed >= *least));
-        let lines = lines
-            .iter()
-            .map(|line| format!("{}: {line}", bindings.name));
+        let lines = lines.iter().map(|line| format!("{}: {line}", bindings.name));
         found.extend(lines);
     }
     let problems = judge(release, &found);
-    assert!(
-        problems.is_empty(),
-        "{}\n{HOW_TO_BLESS}",
-        problems.join("\n")
-    );
+    assert!(problems.is_empty(), "{}\n{HOW_TO_BLESS}", problems.join("\n"));
 }
 
 #[test]
@@ -166,16 +157,13 @@ fn judge(release: &str, found: &BTreeSet<String>) -> Vec<String> {
         .join("differences")
         .join(format!("{release}.txt"));
     if std::env::var_os(BLESS).is_some() {
-        let mut text =
-            format!("# Where the headers of ROCm {release} are not what the bindings say.\n");
+        let mut text = format!("# Where the headers of ROCm {release} are not what the bindings say.\n");
         text.extend(found.iter().map(|line| format!("{line}\n")));
         std::fs::write(&list, text).expect("the list can be written");
         return Vec::new();
     }
     let Ok(text) = std::fs::read_to_string(&list) else {
-        return vec![format!(
-            "ROCm {release} has no list differences/{release}.txt"
-        )];
+        return vec![format!("ROCm {release} has no list differences/{release}.txt")];
     };
     let expected: BTreeSet<String> = text
         .lines()
@@ -220,10 +208,7 @@ fn numbers(release: &str) -> Vec<u32> {
 fn skipped(test: &str, reason: &str) {
     println!("skipped: {test}: {reason}");
     if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
-        let file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(log);
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(log);
         file.and_then(|mut file| file.write_all(format!("{test}: {reason}\n").as_bytes()))
             .expect("HIPCL_SKIP_LOG names a writable file");
     }

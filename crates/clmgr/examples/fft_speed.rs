@@ -18,9 +18,7 @@
 use std::time::Instant;
 
 use clmgr::fft::{Direction, Plan, Tuning, Way};
-use clmgr::{
-    Arg, C32, Context, DeviceKind, Manager, NdRange, Program, ProgramCache, Queue, RegularBuffer,
-};
+use clmgr::{Arg, C32, Context, DeviceKind, Manager, NdRange, Program, ProgramCache, Queue, RegularBuffer};
 use rustfft::num_complex::Complex;
 
 const SOURCE: &str = "
@@ -73,11 +71,7 @@ fn main() -> Result<(), Failure> {
             reference: true,
             logs: false,
             // A pair is more than a CPU's cache holds; a GPU's is larger.
-            pairs: if device.kind() == DeviceKind::Cpu {
-                1
-            } else {
-                2
-            },
+            pairs: if device.kind() == DeviceKind::Cpu { 1 } else { 2 },
         },
         context,
     };
@@ -101,13 +95,7 @@ fn main() -> Result<(), Failure> {
         measured |= bench.take(&argument)?;
     }
     if !measured {
-        for size in [
-            "4000x6720",
-            "2000x6720",
-            "32x349184",
-            "1024x4096",
-            "4194304x1",
-        ] {
+        for size in ["4000x6720", "2000x6720", "32x349184", "1024x4096", "4194304x1"] {
             bench.take(size)?;
         }
     }
@@ -236,12 +224,7 @@ impl Bench {
     }
 
     /// The largest error of the first and the last row, as a part of the row's largest value.
-    fn check(
-        &self,
-        plan: &Plan,
-        x: &RegularBuffer<C32>,
-        y: &RegularBuffer<C32>,
-    ) -> clmgr::Result<f64> {
+    fn check(&self, plan: &Plan, x: &RegularBuffer<C32>, y: &RegularBuffer<C32>) -> clmgr::Result<f64> {
         self.fill(x)?;
         // SAFETY: both buffers hold the plan's data, and nothing else uses them.
         unsafe { plan.enqueue(&self.queue, self.settings.direction, x.arg(), y.arg()) }?;

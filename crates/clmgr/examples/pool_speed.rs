@@ -5,9 +5,7 @@
 
 use std::time::Instant;
 
-use clmgr::{
-    BufferStrategy, Context, Manager, MemoryPool, Queue, RegularBuffer, SvmBuffer, SvmCapabilities,
-};
+use clmgr::{BufferStrategy, Context, Manager, MemoryPool, Queue, RegularBuffer, SvmBuffer, SvmCapabilities};
 
 const ROUNDS: usize = 200;
 /// Held at once, as a job holds several buffers.
@@ -38,12 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn pooled(
-    context: &Context,
-    queue: &Queue,
-    strategy: BufferStrategy,
-    bytes: usize,
-) -> clmgr::Result<f64> {
+fn pooled(context: &Context, queue: &Queue, strategy: BufferStrategy, bytes: usize) -> clmgr::Result<f64> {
     let pool = MemoryPool::new(context, strategy)?;
     let time = best(|| pool.acquire::<u8>(queue, bytes))?;
     assert_eq!(pool.stats().misses, HELD as u64, "only hits are timed");

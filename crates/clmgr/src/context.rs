@@ -162,9 +162,7 @@ impl fmt::Debug for Context {
 impl Drop for Inner {
     fn drop(&mut self) {
         LIVE.leave(self.raw, self);
-        if let (Some(Some(token)), Some(free)) =
-            (self.order_token.get(), self.device.api().clSVMFree)
-        {
+        if let (Some(Some(token)), Some(free)) = (self.order_token.get(), self.device.api().clSVMFree) {
             // SAFETY: it is from `clSVMAlloc` of this context, and no kernel touches it: it is only
             // named.
             unsafe { free(self.raw.0, token.0) };

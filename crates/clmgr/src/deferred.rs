@@ -83,10 +83,7 @@ mod tests {
         let deferred = Deferred::default();
         deferred.push(error("a"));
         deferred.push(error("b"));
-        assert_eq!(
-            texts(&deferred),
-            ["a must not be zero", "b must not be zero"]
-        );
+        assert_eq!(texts(&deferred), ["a must not be zero", "b must not be zero"]);
         assert!(texts(&deferred).is_empty());
         (0..1000).for_each(|_| deferred.push(error("c")));
         assert_eq!(deferred.take().len(), Deferred::MOST);

@@ -98,27 +98,24 @@ pub use access::{Access, BufferAccess};
 pub use api::Api;
 pub use bridge::{BridgeCopy, BridgeRoute, BufferBridge};
 pub use buffer::{
-    BoxLayout, ClMap, ClMapMut, HostPtrBuffer, MemMut, MemRef, Pending, RegularBuffer, SubBuffer,
-    SubBufferMut, SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
+    BoxLayout, ClMap, ClMapMut, HostPtrBuffer, MemMut, MemRef, Pending, RegularBuffer, SubBuffer, SubBufferMut,
+    SvmBuffer, SvmGrain, SvmMap, SvmMapMut, SvmView,
 };
 pub use cache::{CacheStats, ProgramCache};
 pub use context::Context;
 pub use device::{
-    Device, DeviceInfo, DeviceKind, FloatSupport, HandleKind, PciAddress, SemaphoreKind, SubGroups,
-    SvmCapabilities,
+    Device, DeviceInfo, DeviceKind, FloatSupport, HandleKind, PciAddress, SemaphoreKind, SubGroups, SvmCapabilities,
 };
 pub use error::{BuildFailure, Error, Result, Tried};
 pub use event::{Completion, Event, Profile, UserEvent};
 pub use external::{ExternalBuffer, ExternalBufferInfo, ExternalContexts, ExternalQueue, Needs};
 pub use factory::{
-    Buffer, BufferChoice, BufferFactory, BufferPolicy, BufferRequest, BufferRule, BufferStrategy,
-    MapGuard, MapGuardMut,
+    Buffer, BufferChoice, BufferFactory, BufferPolicy, BufferRequest, BufferRule, BufferStrategy, MapGuard, MapGuardMut,
 };
-pub use kernel::{
-    AddressSpace, Arg, BoundKernel, Kernel, KernelInfo, NdRange, ObjectKind, ParameterInfo,
-};
+pub use kernel::{AddressSpace, Arg, BoundKernel, Kernel, KernelInfo, NdRange, ObjectKind, ParameterInfo};
 pub use manager::{LibraryInfo, LibraryKind, Manager};
 pub use memory_pool::{MemoryPool, PoolStats, PooledBuffer};
+pub use opencl_sys;
 pub use pool::{CommandQueuePool, QueueLease};
 pub use program::Program;
 pub use queue::{Queue, WeakQueue};
@@ -126,8 +123,6 @@ pub use share::{AcquiredBuffer, ImportedBuffer, Semaphore};
 pub use strict_amd::{Hazard, HazardKind, StrictAmd};
 #[doc(hidden)]
 pub use sweep::Sweep;
-
-pub use opencl_sys;
 
 /// A single-precision complex number, laid out as OpenCL's `float2`.
 pub type C32 = num_complex::Complex<f32>;

@@ -36,11 +36,7 @@ pub(crate) fn collect(
         format!("{name}({count})")
     })?;
     ids.truncate(count as usize);
-    Ok(ids
-        .into_iter()
-        .filter(|id| !id.is_null())
-        .map(Handle)
-        .collect())
+    Ok(ids.into_iter().filter(|id| !id.is_null()).map(Handle).collect())
 }
 
 /// The two numbers of a version string such as `OpenCL 2.1 AMD-APP`.
@@ -92,21 +88,9 @@ pub(crate) fn device_ids(api: &Api, platform: Handle) -> Result<Vec<Handle>> {
     check(code, || "clGetDeviceIDs(count)".to_owned())?;
     let mut ids: Vec<cl_device_id> = vec![std::ptr::null_mut(); count as usize];
     // SAFETY: as above, and there is room for `count` handles.
-    let code = unsafe {
-        get(
-            platform.0,
-            all,
-            count,
-            ids.as_mut_ptr(),
-            std::ptr::null_mut(),
-        )
-    };
+    let code = unsafe { get(platform.0, all, count, ids.as_mut_ptr(), std::ptr::null_mut()) };
     check(code, || format!("clGetDeviceIDs({count})"))?;
-    Ok(ids
-        .into_iter()
-        .filter(|id| !id.is_null())
-        .map(Handle)
-        .collect())
+    Ok(ids.into_iter().filter(|id| !id.is_null()).map(Handle).collect())
 }
 
 #[cfg(test)]

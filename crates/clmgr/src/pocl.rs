@@ -13,10 +13,7 @@ pub(crate) fn ends_process_on_failed_event(platform: &str, driver_version: &str)
 }
 
 /// Why the platform with that name has no device, and what to do about it, if known.
-pub(crate) fn without_device(
-    platform: &str,
-    variable: impl Fn(&str) -> Option<OsString>,
-) -> Option<String> {
+pub(crate) fn without_device(platform: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<String> {
     if platform != PLATFORM {
         return None;
     }
@@ -49,11 +46,7 @@ mod tests {
             ("10.1", false),
             ("", false),
         ] {
-            assert_eq!(
-                ends_process_on_failed_event(PLATFORM, version),
-                ends,
-                "{version}"
-            );
+            assert_eq!(ends_process_on_failed_event(PLATFORM, version), ends, "{version}");
             assert!(!ends_process_on_failed_event("Another OpenCL", version));
         }
     }

@@ -105,17 +105,8 @@ impl Queue {
         };
         let mut code = 0;
         // SAFETY: the device is the context's own; `code` is a valid place.
-        let raw = unsafe {
-            create(
-                context.raw(),
-                context.device().raw(),
-                properties,
-                &raw mut code,
-            )
-        };
-        check(code, || {
-            format!("clCreateCommandQueue(`{}`)", context.device().name())
-        })?;
+        let raw = unsafe { create(context.raw(), context.device().raw(), properties, &raw mut code) };
+        check(code, || format!("clCreateCommandQueue(`{}`)", context.device().name()))?;
         Ok(Self::enter(Handle(raw), context, profiling))
     }
 
@@ -138,11 +129,7 @@ impl Queue {
     /// # Safety
     ///
     /// `raw` is a live in-order queue of `context` and its device.
-    pub(crate) unsafe fn adopt(
-        context: &Context,
-        raw: cl_command_queue,
-        profiling: bool,
-    ) -> Result<Self> {
+    pub(crate) unsafe fn adopt(context: &Context, raw: cl_command_queue, profiling: bool) -> Result<Self> {
         let raw = Handle(raw);
         if let Some(known) = LIVE.find(raw) {
             return Ok(Self::of(known));
@@ -150,9 +137,7 @@ impl Queue {
         slot!(context.api(), clReleaseCommandQueue)?;
         let retain = slot!(context.api(), clRetainCommandQueue)?;
         // SAFETY: the caller's promise.
-        check(unsafe { retain(raw.0) }, || {
-            "clRetainCommandQueue".to_owned()
-        })?;
+        check(unsafe { retain(raw.0) }, || "clRetainCommandQueue".to_owned())?;
         Ok(Self::enter(raw, context, profiling))
     }
 
@@ -304,10 +289,7 @@ impl Inner {
             if !held.sweep.is_due(held.events.len()) {
                 return;
             }
-            let (ended, rest): (Vec<_>, Vec<_>) = held
-                .events
-                .drain(..)
-                .partition(|&event| self.is_over(event));
+            let (ended, rest): (Vec<_>, Vec<_>) = held.events.drain(..).partition(|&event| self.is_over(event));
             held.sweep.done(rest.len(), rest.len());
             held.events = rest;
             ended

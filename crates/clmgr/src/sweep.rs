@@ -15,10 +15,7 @@ impl Sweep {
     /// The list is never looked through before `least` entries have arrived.
     #[must_use]
     pub const fn every(least: usize) -> Self {
-        Self {
-            due_at: least,
-            least,
-        }
+        Self { due_at: least, least }
     }
 
     /// Whether a list of `len` entries is to be looked through.
@@ -55,10 +52,7 @@ mod tests {
 
     #[test]
     fn a_list_is_looked_through_whenever_it_has_doubled() {
-        assert_eq!(
-            looks(Sweep::every(4), &[4, 8, 16, 3, 0, 0]),
-            [4, 8, 16, 32, 7, 4]
-        );
+        assert_eq!(looks(Sweep::every(4), &[4, 8, 16, 3, 0, 0]), [4, 8, 16, 32, 7, 4]);
     }
 
     #[test]

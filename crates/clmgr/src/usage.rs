@@ -106,9 +106,7 @@ impl Usage {
         let uses = &mut *self.0.lock();
         uses.list.retain(|known| !known.has_ended());
         let pending = uses.list.iter();
-        pending
-            .map(|known| (known.queue.clone(), known.last))
-            .collect()
+        pending.map(|known| (known.queue.clone(), known.last)).collect()
     }
 
     /// Forgets every use but `queue`'s, which waits for all of them from now on.
@@ -178,12 +176,7 @@ struct Known {
 impl Registry {
     /// Adds an owner of `object` and returns the usage that all owners share: the one that is known
     /// already, else `usage`.
-    pub fn add_object(
-        &self,
-        object: Handle,
-        access: BufferAccess,
-        usage: Arc<Usage>,
-    ) -> Arc<Usage> {
+    pub fn add_object(&self, object: Handle, access: BufferAccess, usage: Arc<Usage>) -> Arc<Usage> {
         let mut live = self.0.write();
         let known = live.objects.entry(object).or_insert(Known {
             usage,

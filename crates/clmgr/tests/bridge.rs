@@ -6,14 +6,13 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use clmgr::opencl_sys::cl_function_types as types;
 use clmgr::opencl_sys::{
-    cl_command_queue, cl_context, cl_context_properties, cl_device_id, cl_event, cl_int, cl_kernel,
-    cl_uint,
+    cl_command_queue, cl_context, cl_context_properties, cl_device_id, cl_event, cl_function_types as types, cl_int,
+    cl_kernel, cl_uint,
 };
 use clmgr::{
-    Access, BoxLayout, BridgeRoute, BufferAccess, BufferBridge, Context, Device, DeviceKind, Error,
-    HostPtrBuffer, Manager, Queue, RegularBuffer, SvmBuffer, SvmCapabilities, UserEvent,
+    Access, BoxLayout, BridgeRoute, BufferAccess, BufferBridge, Context, Device, DeviceKind, Error, HostPtrBuffer,
+    Manager, Queue, RegularBuffer, SvmBuffer, SvmCapabilities, UserEvent,
 };
 
 /// Of the first device and the last one, which are of two platforms where there are several.
@@ -36,9 +35,7 @@ fn both_ways(from: &Queue, to: &Queue, bytes: usize) -> [BufferBridge; 2] {
 }
 
 fn counting(len: usize) -> Vec<u32> {
-    (0..len as u32)
-        .map(|n| n.wrapping_mul(0x9E37_79B9))
-        .collect()
+    (0..len as u32).map(|n| n.wrapping_mul(0x9E37_79B9)).collect()
 }
 
 #[test]
@@ -53,9 +50,7 @@ fn a_copy_of_any_number_of_pieces_arrives_whole() {
             for (source_at, target_at) in [(10, 5), (8, 4)] {
                 let mut target = RegularBuffer::<u32>::new(&there, 2000).unwrap();
                 target.fill(&to, 0, 2000, 7).unwrap();
-                bridge
-                    .copy(&source, source_at, &mut target, target_at, count)
-                    .unwrap();
+                bridge.copy(&source, source_at, &mut target, target_at, count).unwrap();
                 let mut got = vec![0; 2000];
                 target.read(&to, &mut got).unwrap();
                 let (before, rest) = got.split_at(target_at);
@@ -100,9 +95,7 @@ unsafe extern "C" fn counts_contexts(
     properties: *const cl_context_properties,
     count: cl_uint,
     devices: *const cl_device_id,
-    notify: Option<
-        unsafe extern "C" fn(*const std::ffi::c_char, *const c_void, usize, *mut c_void),
-    >,
+    notify: Option<unsafe extern "C" fn(*const std::ffi::c_char, *const c_void, usize, *mut c_void)>,
     data: *mut c_void,
     code: *mut cl_int,
 ) -> cl_context {
@@ -112,12 +105,7 @@ unsafe extern "C" fn counts_contexts(
     unsafe { create(properties, count, devices, notify, data, code) }
 }
 
-unsafe extern "C" fn takes_any_argument(
-    _: cl_kernel,
-    _: cl_uint,
-    _: usize,
-    _: *const c_void,
-) -> cl_int {
+unsafe extern "C" fn takes_any_argument(_: cl_kernel, _: cl_uint, _: usize, _: *const c_void) -> cl_int {
     0
 }
 
@@ -151,10 +139,7 @@ fn a_driver_that_reports_success_and_copies_nothing_is_found_out() {
     // SAFETY: each function only touches memory it was given.
     let manager = unsafe { Manager::load_with(lie) }.unwrap_or_else(|error| panic!("{error}"));
     let device = manager.devices().remove(0);
-    let (here, there) = (
-        Context::new(&device).unwrap(),
-        Context::new(&device).unwrap(),
-    );
+    let (here, there) = (Context::new(&device).unwrap(), Context::new(&device).unwrap());
     let (from, to) = (here.queue().unwrap(), there.queue().unwrap());
     // The second one knows the verdict of the first, which took two contexts to find out.
     let before = CONTEXTS.load(Ordering::SeqCst);
@@ -183,9 +168,7 @@ fn what_the_source_s_queue_writes_later_does_not_reach_the_copy() {
         let gate = UserEvent::new(&there).unwrap();
         to.wait_for(gate.event()).unwrap();
         let first = bridge.copy_async(&source, 0, &mut target, 0, 2500).unwrap();
-        let second = bridge
-            .copy_async(&source, 2500, &mut target, 2500, 2500)
-            .unwrap();
+        let second = bridge.copy_async(&source, 2500, &mut target, 2500, 2500).unwrap();
         let later = source.fill(&from, 0, 5000, 9).unwrap();
         from.flush().unwrap();
         gate.complete().unwrap();
@@ -297,31 +280,17 @@ fn bad_copies_are_refused_before_anything_moves() {
     let source = RegularBuffer::<u32>::new(&here, 100).unwrap();
     let mut target = RegularBuffer::<u32>::new(&there, 100).unwrap();
     let mut wrong_side = RegularBuffer::<u32>::new(&here, 100).unwrap();
-    let copy = |at, target: &mut RegularBuffer<u32>, count| {
-        bridge.copy(&source, at, target, 0, count).unwrap_err()
-    };
-    assert!(matches!(
-        copy(1, &mut target, 100),
-        Error::OutOfRange { .. }
-    ));
-    assert!(matches!(
-        copy(usize::MAX, &mut target, 2),
-        Error::OutOfRange { .. }
-    ));
-    assert!(matches!(
-        copy(0, &mut wrong_side, 1),
-        Error::ContextMismatch { .. }
-    ));
+    let copy = |at, target: &mut RegularBuffer<u32>, count| bridge.copy(&source, at, target, 0, count).unwrap_err();
+    assert!(matches!(copy(1, &mut target, 100), Error::OutOfRange { .. }));
+    assert!(matches!(copy(usize::MAX, &mut target, 2), Error::OutOfRange { .. }));
+    assert!(matches!(copy(0, &mut wrong_side, 1), Error::ContextMismatch { .. }));
     let closed = BufferAccess {
         device: Access::ReadWrite,
         host: None,
     };
     let mut closed = RegularBuffer::<u32>::with_access(&there, 100, closed).unwrap();
     assert!(matches!(copy(0, &mut closed, 1), Error::Access { .. }));
-    assert!(matches!(
-        BufferBridge::staged(&from, &to, 0),
-        Err(Error::Zero { .. })
-    ));
+    assert!(matches!(BufferBridge::staged(&from, &to, 0), Err(Error::Zero { .. })));
     let write_only = BufferAccess {
         device: Access::WriteOnly,
         ..BufferAccess::default()
@@ -332,10 +301,7 @@ fn bad_copies_are_refused_before_anything_moves() {
         Ok(()) => assert_eq!(best.route(), BridgeRoute::Staging),
         Err(error) => {
             assert_eq!(best.route(), BridgeRoute::Foreign);
-            assert!(
-                error.to_string().contains("BufferBridge::staged"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("BufferBridge::staged"), "{error}");
         }
     }
     bridge.copy(&unread, 0, &mut target, 0, 1).unwrap();
@@ -360,9 +326,7 @@ fn offsets_above_4_gib_are_kept() {
     source.write_at(&from, FAR, &[9; 1000]).unwrap();
     source.write_at(&from, FAR - (4 << 30), &[1; 1000]).unwrap();
     let bridge = BufferBridge::staged(&from, &to, 300).unwrap();
-    bridge
-        .copy(&source, FAR, &mut target, FAR + 8, 1000)
-        .unwrap();
+    bridge.copy(&source, FAR, &mut target, FAR + 8, 1000).unwrap();
     let mut got = [0; 1000];
     target.read_at(&to, FAR + 8, &mut got).unwrap();
     assert_eq!(got, [9; 1000]);
@@ -393,8 +357,7 @@ fn shared_memory_goes_by_address_or_is_refused_with_a_reason() {
         }
         Err(error) => {
             assert!(matches!(error, Error::NotSupported { .. }), "{error}");
-            let one_processor =
-                here.device() == there.device() && here.device().kind() == DeviceKind::Cpu;
+            let one_processor = here.device() == there.device() && here.device().kind() == DeviceKind::Cpu;
             assert!(!one_processor, "{error}");
         }
     }

@@ -1,4 +1,5 @@
-//! Copies between contexts before drivers that fail, keep copies or can't be trusted: thin drivers in front of the real one.
+//! Copies between contexts before drivers that fail, keep copies or can't be trusted: thin drivers in front of the real
+//! one.
 
 mod common;
 
@@ -8,12 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use clmgr::opencl_sys::{
-    self as sys, cl_bool, cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_kernel,
-    cl_mem, cl_mem_flags, cl_svm_mem_flags, cl_uint,
+    self as sys, cl_bool, cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_kernel, cl_mem,
+    cl_mem_flags, cl_svm_mem_flags, cl_uint,
 };
 use clmgr::{
-    Api, BridgeRoute, BufferBridge, Context, DeviceKind, Error, Manager, Queue, RegularBuffer,
-    SvmBuffer, SvmCapabilities,
+    Api, BridgeRoute, BufferBridge, Context, DeviceKind, Error, Manager, Queue, RegularBuffer, SvmBuffer,
+    SvmCapabilities,
 };
 
 fn load(hook: impl Fn(&mut Api)) -> Manager {
@@ -33,9 +34,7 @@ fn two_of_one(manager: &Manager) -> ((Context, Queue), (Context, Queue)) {
 }
 
 fn counting(len: usize) -> Vec<u32> {
-    (0..len as u32)
-        .map(|n| n.wrapping_mul(0x9E37_79B9))
-        .collect()
+    (0..len as u32).map(|n| n.wrapping_mul(0x9E37_79B9)).collect()
 }
 
 /// A processor that says it is a GPU, and counts the contexts made on it.
@@ -66,9 +65,7 @@ mod as_gpu {
         properties: *const sys::cl_context_properties,
         count: cl_uint,
         devices: *const cl_device_id,
-        notify: Option<
-            unsafe extern "C" fn(*const std::ffi::c_char, *const c_void, usize, *mut c_void),
-        >,
+        notify: Option<unsafe extern "C" fn(*const std::ffi::c_char, *const c_void, usize, *mut c_void)>,
         data: *mut c_void,
         code: *mut cl_int,
     ) -> cl_context {
@@ -101,11 +98,7 @@ fn a_card_that_might_fault_is_not_tried_unasked_and_once_if_asked() {
     // What was found out is known to all, and cost once.
     let known = BufferBridge::new(&from, &to).unwrap();
     assert_eq!(known.route(), tried.route());
-    assert!(
-        !known.explain().contains("with_trial"),
-        "{}",
-        known.explain()
-    );
+    assert!(!known.explain().contains("with_trial"), "{}", known.explain());
     assert_eq!(made(), before + 2);
 }
 
@@ -132,18 +125,11 @@ mod keeps_copies {
         // SAFETY: the caller's memory of this size.
         let bytes = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), size) }.to_vec();
         let mut first = FIRST.lock().unwrap();
-        first
-            .get_or_insert_default()
-            .entry(memory.addr())
-            .or_insert(bytes);
+        first.get_or_insert_default().entry(memory.addr()).or_insert(bytes);
         drop(first);
         let real = REAL.get().unwrap().clEnqueueWriteBuffer.unwrap();
         // SAFETY: the caller's arguments.
-        unsafe {
-            real(
-                queue, memory, blocking, offset, size, from, waits, list, event,
-            )
-        }
+        unsafe { real(queue, memory, blocking, offset, size, from, waits, list, event) }
     }
 
     pub unsafe extern "C" fn set_argument(
@@ -156,9 +142,7 @@ mod keeps_copies {
         // SAFETY: the caller gives this many bytes.
         let value = unsafe { value.cast::<u64>().read_unaligned() };
         let mut arguments = ARGUMENTS.lock().unwrap();
-        arguments
-            .get_or_insert_default()
-            .insert((kernel.addr(), index), value);
+        arguments.get_or_insert_default().insert((kernel.addr(), index), value);
         0
     }
 

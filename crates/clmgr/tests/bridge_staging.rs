@@ -1,4 +1,5 @@
-//! A copy that waits finds the pieces of a staged bridge still in use by one that does not: a thin driver holds the latter up.
+//! A copy that waits finds the pieces of a staged bridge still in use by one that does not: a thin driver holds the
+//! latter up.
 
 use std::ffi::c_void;
 use std::sync::{Mutex, OnceLock};
@@ -37,12 +38,7 @@ fn is_held_back(event: cl_event) -> bool {
     queue != 0 && queue == *FROM.lock().unwrap()
 }
 
-unsafe extern "C" fn set_callback(
-    event: cl_event,
-    kind: cl_int,
-    notify: Option<Notify>,
-    data: *mut c_void,
-) -> cl_int {
+unsafe extern "C" fn set_callback(event: cl_event, kind: cl_int, notify: Option<Notify>, data: *mut c_void) -> cl_int {
     if is_held_back(event) {
         HELD.lock().unwrap().push(Callback {
             event: event.expose_provenance(),
@@ -98,10 +94,7 @@ fn a_piece_is_not_read_over_before_an_earlier_copy_has_written_it() {
     // SAFETY: the functions pass everything on, if later.
     let manager = unsafe { Manager::load_with(hold) }.unwrap_or_else(|error| panic!("{error}"));
     let device = manager.devices().remove(0);
-    let (here, there) = (
-        Context::new(&device).unwrap(),
-        Context::new(&device).unwrap(),
-    );
+    let (here, there) = (Context::new(&device).unwrap(), Context::new(&device).unwrap());
     let (from, to) = (here.queue().unwrap(), there.queue().unwrap());
     let bridge = BufferBridge::staged(&from, &to, LEN * size_of::<u32>()).unwrap();
     let source = |value| {
@@ -113,14 +106,8 @@ fn a_piece_is_not_read_over_before_an_earlier_copy_has_written_it() {
     let mut targets = [(); 2].map(|()| RegularBuffer::<u32>::new(&there, LEN).unwrap());
     from.finish().unwrap();
     *FROM.lock().unwrap() = from.raw().addr();
-    let copy = bridge
-        .copy_async(&first, 0, &mut targets[0], 0, LEN)
-        .unwrap();
-    assert_eq!(
-        HELD.lock().unwrap().len(),
-        1,
-        "the write waits for the read"
-    );
+    let copy = bridge.copy_async(&first, 0, &mut targets[0], 0, LEN).unwrap();
+    assert_eq!(HELD.lock().unwrap().len(), 1, "the write waits for the read");
     bridge.copy(&second, 0, &mut targets[1], 0, LEN).unwrap();
     copy.wait().unwrap();
     for (target, value) in targets.iter().zip([1, 2]) {

@@ -49,24 +49,14 @@ fn a_second_process_finds_on_disk_what_the_first_compiled() {
     assert_eq!(get(&cold, 5), 5);
     assert_eq!(get(&cold, 5), 5);
     let stats = cold.stats();
-    assert_eq!(
-        (stats.compiled, stats.memory_hits, stats.disk_hits),
-        (1, 1, 0)
-    );
+    assert_eq!((stats.compiled, stats.memory_hits, stats.disk_hits), (1, 1, 0));
     assert_eq!(stats.disk_trouble, None);
-    assert_eq!(
-        files(folder.path()).len(),
-        1,
-        "one complete file and no temporary one"
-    );
+    assert_eq!(files(folder.path()).len(), 1, "one complete file and no temporary one");
 
     let warm = ProgramCache::open_in(&context, folder.path());
     assert_eq!(get(&warm, 5), 5);
     let stats = warm.stats();
-    assert_eq!(
-        (stats.compiled, stats.memory_hits, stats.disk_hits),
-        (0, 0, 1)
-    );
+    assert_eq!((stats.compiled, stats.memory_hits, stats.disk_hits), (0, 0, 1));
 }
 
 #[test]
@@ -83,8 +73,7 @@ fn other_options_are_another_program() {
 
 #[test]
 fn a_program_is_another_one_when_what_it_includes_changes() {
-    const WITH_INCLUDE: &str =
-        "#include \"value.h\"\nkernel void set(global int *x) { x[0] = VALUE; }";
+    const WITH_INCLUDE: &str = "#include \"value.h\"\nkernel void set(global int *x) { x[0] = VALUE; }";
     let context = common::context();
     let (folder, headers) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let options = format!("-I {}", headers.path().display());
@@ -96,8 +85,7 @@ fn a_program_is_another_one_when_what_it_includes_changes() {
         let header = format!("#define DEEPER {value}\n");
         fs::write(headers.path().join("deeper.h"), header).unwrap();
     };
-    let run =
-        |cache: &ProgramCache| value_of(&context, &cache.get(WITH_INCLUDE, &options).unwrap());
+    let run = |cache: &ProgramCache| value_of(&context, &cache.get(WITH_INCLUDE, &options).unwrap());
     let cache = ProgramCache::open_in(&context, folder.path());
     value(1);
     deeper(10);
@@ -138,9 +126,7 @@ fn every_spelling_of_an_include_counts() {
         (format!("#define HERE \"{path}\"\n#include HERE"), &options),
         ("#include FILE".to_owned(), &by_macro),
         (
-            format!(
-                "#if __has_include(\"{path}.more\")\n#define VALUE 2\n#else\n#define VALUE 1\n#endif"
-            ),
+            format!("#if __has_include(\"{path}.more\")\n#define VALUE 2\n#else\n#define VALUE 1\n#endif"),
             &options,
         ),
         (
@@ -219,8 +205,7 @@ fn a_program_with_an_include_that_cannot_be_followed_is_compiled_each_time() {
     let context = common::context();
     let (folder, headers) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(headers.path().join("value.h"), "#define VALUE 6\n").unwrap();
-    let source =
-        "#define FILE \"value.h\"\n#include FILE\nkernel void set(global int *x) { x[0] = VALUE; }";
+    let source = "#define FILE \"value.h\"\n#include FILE\nkernel void set(global int *x) { x[0] = VALUE; }";
     let options = format!("-I {}", headers.path().display());
     let cache = ProgramCache::open_in(&context, folder.path());
     for _ in 0..2 {
@@ -256,19 +241,10 @@ fn a_file_that_was_damaged_costs_a_compilation_and_is_replaced() {
         assert_eq!(get(&again, 7), 7);
         let stats = again.stats();
         assert_eq!((stats.compiled, stats.disk_hits), (1, 0));
-        assert!(
-            stats
-                .disk_trouble
-                .unwrap()
-                .contains("not a complete program")
-        );
+        assert!(stats.disk_trouble.unwrap().contains("not a complete program"));
         let healed = cache();
         get(&healed, 7);
-        assert_eq!(
-            healed.stats().disk_hits,
-            1,
-            "the damaged file was not replaced"
-        );
+        assert_eq!(healed.stats().disk_hits, 1, "the damaged file was not replaced");
     }
 }
 
@@ -363,8 +339,7 @@ fn caches_that_write_the_same_file_at_once_leave_a_whole_one() {
     let folder = tempfile::tempdir().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..6 {
-            scope
-                .spawn(|| assert_eq!(get(&ProgramCache::open_in(&context, folder.path()), 12), 12));
+            scope.spawn(|| assert_eq!(get(&ProgramCache::open_in(&context, folder.path()), 12), 12));
         }
     });
     assert_eq!(files(folder.path()).len(), 1);

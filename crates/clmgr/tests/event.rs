@@ -4,8 +4,7 @@ mod common;
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::mpsc;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::task::{Context as Task, Poll, Wake, Waker};
 
 use clmgr::{Event, UserEvent};
@@ -73,9 +72,7 @@ fn a_callback_runs_once_after_the_end_and_not_before() {
     let (send, receive) = mpsc::channel();
     behind.wait().unwrap();
     behind.on_complete(move |_| send.send(()).unwrap()).unwrap();
-    receive
-        .recv()
-        .expect("an event that has ended calls back too");
+    receive.recv().expect("an event that has ended calls back too");
 }
 
 #[test]

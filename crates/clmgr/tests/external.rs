@@ -7,8 +7,8 @@ use std::ptr::{null, null_mut};
 
 use clmgr::opencl_sys::{self, cl_command_queue, cl_context, cl_mem, cl_mem_flags, cl_uint};
 use clmgr::{
-    Access, Api, Arg, BufferFactory, BufferStrategy, Context, Device, Error, ExternalBuffer,
-    ExternalContexts, Manager, NdRange, Needs, Program, RegularBuffer,
+    Access, Api, Arg, BufferFactory, BufferStrategy, Context, Device, Error, ExternalBuffer, ExternalContexts, Manager,
+    NdRange, Needs, Program, RegularBuffer,
 };
 
 const SOURCE: &str = "
@@ -41,13 +41,11 @@ impl Foreign {
         let id = device.raw();
         let mut code = 0;
         // SAFETY: one live device, no properties, a valid place for the code.
-        let context = unsafe {
-            api.clCreateContext.unwrap()(null(), 1, &raw const id, None, null_mut(), &raw mut code)
-        };
+        let context =
+            unsafe { api.clCreateContext.unwrap()(null(), 1, &raw const id, None, null_mut(), &raw mut code) };
         assert_eq!(code, 0);
         // SAFETY: the context is of this device.
-        let queue =
-            unsafe { api.clCreateCommandQueue.unwrap()(context, id, properties, &raw mut code) };
+        let queue = unsafe { api.clCreateCommandQueue.unwrap()(context, id, properties, &raw mut code) };
         if code != 0 {
             // SAFETY: nothing else has the context.
             unsafe { api.clReleaseContext.unwrap()(context) };
@@ -64,9 +62,7 @@ impl Foreign {
     fn buffer(&self, flags: cl_mem_flags, bytes: usize, host: *mut c_void) -> cl_mem {
         let mut code = 0;
         // SAFETY: the tests give host memory of this size or none.
-        let buffer = unsafe {
-            self.api.clCreateBuffer.unwrap()(self.context, flags, bytes, host, &raw mut code)
-        };
+        let buffer = unsafe { self.api.clCreateBuffer.unwrap()(self.context, flags, bytes, host, &raw mut code) };
         assert_eq!(code, 0);
         buffer
     }
@@ -163,10 +159,7 @@ fn a_foreign_buffer_tells_everything_about_itself() {
     assert_eq!((info.map_count, info.references), (0, 1));
     assert_ne!(info.uses_svm, Some(true));
     assert_eq!(info.external, None);
-    assert_eq!(
-        info.sub_buffer_alignment,
-        foreign.device.sub_buffer_alignment()
-    );
+    assert_eq!(info.sub_buffer_alignment, foreign.device.sub_buffer_alignment());
     assert!(info.base_alignment.is_power_of_two());
     assert_eq!(info.len::<u32>().unwrap(), 256);
     assert!(matches!(
@@ -194,10 +187,7 @@ fn a_sub_buffer_tells_its_parent_and_offset() {
         drop(part);
         (whole, info)
     };
-    assert_eq!(
-        (info.offset, info.bytes, info.parent),
-        (step, step, whole.raw())
-    );
+    assert_eq!((info.offset, info.bytes, info.parent), (step, step, whole.raw()));
     assert!(info.is_sub_buffer());
     assert_eq!(info.base_alignment, step.min(1 << step.trailing_zeros()));
 }
@@ -206,10 +196,7 @@ fn a_sub_buffer_tells_its_parent_and_offset() {
 fn foreign_objects_are_retained_once_and_released_once() {
     let (manager, foreign, contexts) = open();
     let buffer = foreign.buffer(0, 4096, null_mut());
-    let (context_before, queue_before) = (
-        foreign.references_of_context(),
-        foreign.references_of_queue(),
-    );
+    let (context_before, queue_before) = (foreign.references_of_context(), foreign.references_of_queue());
     // SAFETY: all handles are alive, and nothing else uses the buffer.
     unsafe {
         let context = contexts.context(foreign.context).unwrap();
@@ -217,10 +204,7 @@ fn foreign_objects_are_retained_once_and_released_once() {
         assert_eq!(context, again);
         assert_eq!(foreign.references_of_context(), context_before + 1);
         let queue = contexts.queue(foreign.queue).unwrap();
-        let same = manager
-            .external(&foreign.device)
-            .queue(foreign.queue)
-            .unwrap();
+        let same = manager.external(&foreign.device).queue(foreign.queue).unwrap();
         assert_eq!(queue, same);
         assert_eq!(foreign.references_of_queue(), queue_before + 1);
         let one = ExternalBuffer::<u32>::wrap(&contexts, buffer, Needs::default()).unwrap();
@@ -278,18 +262,9 @@ fn null_handles_and_unordered_queues_are_refused() {
     let (manager, foreign, contexts) = open();
     // SAFETY: null is allowed.
     unsafe {
-        assert!(matches!(
-            contexts.context(null_mut()),
-            Err(Error::Foreign { .. })
-        ));
-        assert!(matches!(
-            contexts.queue(null_mut()),
-            Err(Error::Foreign { .. })
-        ));
-        assert!(matches!(
-            contexts.buffer_info(null_mut()),
-            Err(Error::Foreign { .. })
-        ));
+        assert!(matches!(contexts.context(null_mut()), Err(Error::Foreign { .. })));
+        assert!(matches!(contexts.queue(null_mut()), Err(Error::Foreign { .. })));
+        assert!(matches!(contexts.buffer_info(null_mut()), Err(Error::Foreign { .. })));
         let queue = manager.queue_for_buffer(&foreign.device, null_mut());
         assert!(matches!(queue, Err(Error::Foreign { .. })));
     }
@@ -330,8 +305,7 @@ fn an_adopted_buffer_is_used_like_our_own_and_outlives_its_creator() {
     let mut data = [0; 100];
     buffer.read(&queue, &mut data).unwrap();
     assert_eq!((data[4], data[5]), (3, 4));
-    let refused =
-        elsewhere.alloc::<u32>(4, clmgr::BufferRequest::Exactly(BufferStrategy::External));
+    let refused = elsewhere.alloc::<u32>(4, clmgr::BufferRequest::Exactly(BufferStrategy::External));
     assert!(matches!(refused, Err(Error::NotSupported { .. })));
 }
 
@@ -343,10 +317,7 @@ fn a_buffer_of_another_context_is_not_adopted() {
     let buffer = unsafe { ExternalBuffer::<u32>::wrap(&contexts, raw, Needs::default()) }.unwrap();
     foreign.release(raw);
     let other = BufferFactory::new(&common::context());
-    assert!(matches!(
-        other.adopt(buffer),
-        Err(Error::ContextMismatch { .. })
-    ));
+    assert!(matches!(other.adopt(buffer), Err(Error::ContextMismatch { .. })));
 }
 
 #[test]
@@ -360,12 +331,7 @@ fn our_queue_and_a_foreign_one_of_the_same_context_take_turns() {
         )
     };
     let ours = context.queue().unwrap();
-    let (event, last) = spin_then_copy(
-        &context,
-        &theirs,
-        |copying| theirs.run_before(copying),
-        &ours,
-    );
+    let (event, last) = spin_then_copy(&context, &theirs, |copying| theirs.run_before(copying), &ours);
     assert!(event && last, "our queue did not wait for the foreign one");
     let (event, last) = spin_then_copy(&context, &ours, |_| theirs.run_after(&ours), &theirs);
     assert!(event && last, "the foreign queue did not wait for ours");
@@ -386,13 +352,7 @@ fn spin_then_copy(
     let rounds = common::rounds(ROUNDS);
     let args = [source.arg(), Arg::scalar(&rounds), Arg::scalar(&999u32)];
     // SAFETY: the buffer holds 1000 elements, and the copy is ordered after the kernel.
-    let kernel = unsafe {
-        program
-            .kernel("spin")
-            .unwrap()
-            .launch(first, NdRange::d1(1), &args)
-    }
-    .unwrap();
+    let kernel = unsafe { program.kernel("spin").unwrap().launch(first, NdRange::d1(1), &args) }.unwrap();
     order(second).unwrap();
     let api = context.api();
     // Enqueued by OpenCL's own function, so that only `order` orders it.
@@ -430,17 +390,8 @@ fn queues_of_two_contexts_are_ordered_by_a_callback() {
     let rounds = common::rounds(ROUNDS);
     let args = [buffer.arg(), Arg::scalar(&rounds), Arg::scalar(&999u32)];
     // SAFETY: the buffer holds 1000 elements, which nothing else uses.
-    let kernel = unsafe {
-        program
-            .kernel("spin")
-            .unwrap()
-            .launch(&theirs, NdRange::d1(1), &args)
-    }
-    .unwrap();
-    assert!(matches!(
-        ours.wait_for(&kernel),
-        Err(Error::ContextMismatch { .. })
-    ));
+    let kernel = unsafe { program.kernel("spin").unwrap().launch(&theirs, NdRange::d1(1), &args) }.unwrap();
+    assert!(matches!(ours.wait_for(&kernel), Err(Error::ContextMismatch { .. })));
     theirs.run_before(&ours).unwrap();
     let after = ours.record().unwrap();
     after.wait().unwrap();

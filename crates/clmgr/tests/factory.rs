@@ -3,12 +3,11 @@
 mod common;
 
 use clmgr::{
-    Arg, Buffer, BufferFactory, BufferPolicy, BufferRequest, BufferRule, BufferStrategy, Context,
-    Error, Kernel, NdRange, Program, Queue, RegularBuffer, SvmBuffer, SvmCapabilities, SvmGrain,
+    Arg, Buffer, BufferFactory, BufferPolicy, BufferRequest, BufferRule, BufferStrategy, Context, Error, Kernel,
+    NdRange, Program, Queue, RegularBuffer, SvmBuffer, SvmCapabilities, SvmGrain,
 };
 
-const SOURCE: &str =
-    "kernel void add(global uint *x, uint value) { x[get_global_id(0)] += value; }";
+const SOURCE: &str = "kernel void add(global uint *x, uint value) { x[get_global_id(0)] += value; }";
 
 fn open() -> (Context, Queue, Kernel) {
     let context = common::context();
@@ -81,10 +80,7 @@ fn a_threshold_decides_by_bytes() {
         let buffer: Buffer<u32> = factory.alloc(bytes / 4, BufferRequest::Best).unwrap();
         assert_eq!(buffer.strategy(), strategy, "{bytes} bytes");
         // The explanation of a buffer is the one that could be had before.
-        assert_eq!(
-            buffer.explain(),
-            factory.explain(BufferRequest::Best, bytes)
-        );
+        assert_eq!(buffer.explain(), factory.explain(BufferRequest::Best, bytes));
         assert!(buffer.explain().contains("by-size"), "{}", buffer.explain());
     }
     assert!(
@@ -109,14 +105,8 @@ fn a_preset_takes_the_first_of_its_kinds_that_the_device_has() {
         let buffer: Buffer<f32> = factory.alloc(8, BufferRequest::Best).unwrap();
         assert_eq!(buffer.strategy(), first, "{name}");
         let text = buffer.explain();
-        assert!(
-            text.starts_with(&format!("{first}: ")) && text.contains(name),
-            "{text}"
-        );
-        assert!(
-            text.contains(context.device().name()) && !text.contains('\n'),
-            "{text}"
-        );
+        assert!(text.starts_with(&format!("{first}: ")) && text.contains(name), "{text}");
+        assert!(text.contains(context.device().name()) && !text.contains('\n'), "{text}");
     }
 }
 
@@ -140,10 +130,7 @@ fn a_policy_that_serves_no_such_size_refuses_with_the_reason_of_each_rule() {
     ] {
         assert!(text.contains(part), "{text}");
     }
-    assert_eq!(
-        factory.explain(BufferRequest::Best, 100),
-        format!("refused: {text}")
-    );
+    assert_eq!(factory.explain(BufferRequest::Best, 100), format!("refused: {text}"));
     let none = BufferFactory::with_policy(&context, BufferPolicy::new("empty", []));
     assert!(none.alloc::<u8>(100, BufferRequest::Best).is_err());
     assert!(matches!(
@@ -175,15 +162,11 @@ fn memory_of_the_host_is_shared_in_place_and_has_no_buffer_object() {
     assert!(matches!(memory.view(), Err(Error::NotSupported { .. })));
 
     let mut source = RegularBuffer::<u32>::new(&context, 12).unwrap();
-    source
-        .write(&queue, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
-        .unwrap();
+    source.write(&queue, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).unwrap();
     memory.copy_from(&queue, 10, &source, 2, 3).unwrap();
     let from = clmgr::BoxLayout::rows(1, 1, 4);
     let to = clmgr::BoxLayout::rows(0, 0, 100);
-    memory
-        .copy_box_from(&queue, [2, 2, 1], to, &source, from)
-        .unwrap();
+    memory.copy_box_from(&queue, [2, 2, 1], to, &source, from).unwrap();
     // Only the memory's own uses are waited for from here on.
     drop(source);
     let mut data = vec![0; 1000];
@@ -192,13 +175,7 @@ fn memory_of_the_host_is_shared_in_place_and_has_no_buffer_object() {
     assert_eq!(data[100..102], [9, 10]);
     assert_eq!(data[9..14], [7, 2, 3, 4, 7]);
     assert!(matches!(
-        memory.copy_from(
-            &queue,
-            999,
-            &RegularBuffer::<u32>::new(&context, 2).unwrap(),
-            0,
-            2
-        ),
+        memory.copy_from(&queue, 999, &RegularBuffer::<u32>::new(&context, 2).unwrap(), 0, 2),
         Err(Error::OutOfRange { .. })
     ));
 }

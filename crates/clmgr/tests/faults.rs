@@ -9,15 +9,14 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use clmgr::opencl_sys::cl_function_types as types;
 use clmgr::opencl_sys::{
-    cl_bool, cl_command_queue, cl_context, cl_context_properties, cl_device_id, cl_event, cl_int,
-    cl_kernel, cl_mem, cl_program, cl_uint,
+    cl_bool, cl_command_queue, cl_context, cl_context_properties, cl_device_id, cl_event, cl_function_types as types,
+    cl_int, cl_kernel, cl_mem, cl_program, cl_uint,
 };
 use clmgr::{
-    Api, Arg, BoxLayout, BridgeRoute, BufferBridge, BufferStrategy, Context, Error, ExternalBuffer,
-    HostPtrBuffer, Kernel, Manager, MemoryPool, NdRange, Needs, Program, Queue, RegularBuffer,
-    Result, SvmBuffer, SvmCapabilities, SvmGrain, UserEvent,
+    Api, Arg, BoxLayout, BridgeRoute, BufferBridge, BufferStrategy, Context, Error, ExternalBuffer, HostPtrBuffer,
+    Kernel, Manager, MemoryPool, NdRange, Needs, Program, Queue, RegularBuffer, Result, SvmBuffer, SvmCapabilities,
+    SvmGrain, UserEvent,
 };
 
 /// The code of an injected failure, which no driver gives.
@@ -271,8 +270,7 @@ fn with_every_call_failing(queues: &[&Queue], optional: &[&str], work: impl Fn()
     assert!(reported > 0, "no failure was reported");
 }
 
-const SOURCE: &str =
-    "kernel void add(global uint *x, uint value) { x[get_global_id(0)] += value; }";
+const SOURCE: &str = "kernel void add(global uint *x, uint value) { x[get_global_id(0)] += value; }";
 
 fn manager() -> Manager {
     // The library is the same for all tests, and its real functions are kept once.
@@ -285,10 +283,7 @@ fn manager() -> Manager {
 fn open() -> (Context, Queue, Kernel) {
     let context = Context::new(&manager().devices()[0]).unwrap();
     let queue = context.queue().unwrap();
-    let kernel = Program::build(&context, SOURCE, "")
-        .unwrap()
-        .kernel("add")
-        .unwrap();
+    let kernel = Program::build(&context, SOURCE, "").unwrap().kernel("add").unwrap();
     (context, queue, kernel)
 }
 
@@ -304,8 +299,7 @@ fn setting_up() {
         let mut buffer = RegularBuffer::<u32>::new(&context, 16)?;
         buffer.write(&queue, &[1; 16])?;
         // SAFETY: the buffer holds 16 elements and is used by this queue alone.
-        unsafe { add.launch(&queue, NdRange::d1(16), &[buffer.arg(), Arg::scalar(&1u32)]) }?
-            .wait()?;
+        unsafe { add.launch(&queue, NdRange::d1(16), &[buffer.arg(), Arg::scalar(&1u32)]) }?.wait()?;
         queue.finish()
     });
 }
@@ -381,10 +375,7 @@ fn a_wait_that_fails_in_a_drop_is_reported_by_the_next_finish_and_frees_nothing(
         buffer.note_use(&queue);
         Box::new(buffer)
     });
-    assert_eq!(
-        released, 1,
-        "the buffer object, whose commands OpenCL knows"
-    );
+    assert_eq!(released, 1, "the buffer object, whose commands OpenCL knows");
     let svm = context.device().svm();
     for (grain, needed) in [
         (SvmGrain::Coarse, SvmCapabilities::COARSE),
@@ -428,8 +419,7 @@ fn foreign_objects_and_events() {
     let optional = ["clGetMemObjectInfo"];
     with_every_call_failing(&[&queue], &optional, || {
         // SAFETY: the handles are alive, and nothing else uses the buffer.
-        let mut buffer =
-            unsafe { ExternalBuffer::<u32>::wrap(&contexts, owner.raw(), Needs::default()) }?;
+        let mut buffer = unsafe { ExternalBuffer::<u32>::wrap(&contexts, owner.raw(), Needs::default()) }?;
         // SAFETY: as above.
         let theirs = unsafe { contexts.queue(queue.raw()) }?;
         buffer.write(&theirs, &[1; 64])?;
@@ -500,9 +490,7 @@ fn the_bridge_without_a_thread_that_waits() {
         let mut target = RegularBuffer::<u32>::new(&there, 1000)?;
         // More pieces than there are places for them: one waits for another's end.
         let bridge = BufferBridge::staged(&from, &to, 512)?;
-        bridge
-            .copy_async(&source, 0, &mut target, 0, 1000)?
-            .wait()?;
+        bridge.copy_async(&source, 0, &mut target, 0, 1000)?.wait()?;
         let mut got = vec![0; 1000];
         target.read(&to, &mut got)?;
         assert_eq!(got, [3; 1000]);

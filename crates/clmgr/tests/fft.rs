@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use clmgr::fft::{Direction, Plan, Tuning, Way};
 use clmgr::{C32, Context, Error, ProgramCache, Queue, RegularBuffer, SvmBuffer, SvmCapabilities};
 use proptest::prelude::*;
-use rand::{Rng, SeedableRng, rngs::StdRng};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use rustfft::num_complex::Complex;
 
 struct Bench {
@@ -47,9 +48,7 @@ impl Bench {
         let mut input = RegularBuffer::new(&self.context, padded.len()).unwrap();
         input.write(&self.queue, &padded).unwrap();
         let mut output = RegularBuffer::new(&self.context, padded.len()).unwrap();
-        output
-            .write(&self.queue, &vec![guard; padded.len()])
-            .unwrap();
+        output.write(&self.queue, &vec![guard; padded.len()]).unwrap();
         let target = if in_place { &input } else { &output };
         // SAFETY: both buffers hold at least the plan's data and are used by nothing else.
         unsafe { plan.enqueue(&self.queue, direction, input.arg(), target.arg()) }.unwrap();
@@ -142,22 +141,10 @@ const ALL: &[(Direction, bool)] = &[
 fn every_way_agrees_with_double_precision() {
     let bench = bench();
     let split = |height, width| Way::Split { height, width };
-    for way in [
-        Way::Rows,
-        Way::Columns,
-        Way::Local,
-        Way::Passes,
-        split(80, 50),
-    ] {
+    for way in [Way::Rows, Way::Columns, Way::Local, Way::Passes, split(80, 50)] {
         check(bench, 4000, 3, Some(way), ALL);
     }
-    for way in [
-        Way::Rows,
-        Way::Columns,
-        Way::Local,
-        Way::Passes,
-        split(8, 9),
-    ] {
+    for way in [Way::Rows, Way::Columns, Way::Local, Way::Passes, split(8, 9)] {
         check(bench, 72, 17, Some(way), FORWARD);
     }
     for (len, batch, way) in [
@@ -254,9 +241,7 @@ fn a_shape_that_no_work_group_has_is_refused_by_name() {
         for (len, way) in [(120, Way::Registers), (32 * 64, stages(32, 64))] {
             let (context, programs) = (&bench.context, &bench.programs);
             let refused = Plan::with_tuning(context, programs, len, 1, way, tuning.clone());
-            let error = refused
-                .err()
-                .unwrap_or_else(|| panic!("{tuning:?} by {way}"));
+            let error = refused.err().unwrap_or_else(|| panic!("{tuning:?} by {way}"));
             assert!(
                 matches!(&error, Error::NotSupported { reason: why, .. } if why.contains(reason)),
                 "{tuning:?} by {way}: {error}"
@@ -268,11 +253,9 @@ fn a_shape_that_no_work_group_has_is_refused_by_name() {
 #[test]
 fn the_chosen_way_is_right_for_small_lengths_of_all_kinds() {
     let bench = bench();
-    for (index, len) in [
-        1, 2, 3, 4, 5, 6, 9, 12, 15, 25, 30, 32, 45, 80, 81, 125, 625,
-    ]
-    .into_iter()
-    .enumerate()
+    for (index, len) in [1, 2, 3, 4, 5, 6, 9, 12, 15, 25, 30, 32, 45, 80, 81, 125, 625]
+        .into_iter()
+        .enumerate()
     {
         check(bench, len, [1, 8, 13][index % 3], None, FORWARD);
     }
@@ -314,8 +297,7 @@ fn shared_virtual_memory_and_buffer_objects_give_the_same_bits() {
         let mut shared = SvmBuffer::coarse(&bench.context, data.len()).unwrap();
         shared.write(&bench.queue, &data).unwrap();
         // SAFETY: the buffer holds the plan's data and is used by nothing else.
-        unsafe { plan.enqueue(&bench.queue, Direction::Forward, shared.arg(), shared.arg()) }
-            .unwrap();
+        unsafe { plan.enqueue(&bench.queue, Direction::Forward, shared.arg(), shared.arg()) }.unwrap();
         let mut result = vec![C32::default(); data.len()];
         shared.read(&bench.queue, &mut result).unwrap();
         assert!(result == expected, "{len}");
@@ -327,13 +309,7 @@ fn one_plan_serves_several_threads_on_their_own_and_on_one_queue() {
     let bench = bench();
     for (len, way) in [
         (2000, None),
-        (
-            5120,
-            Some(Way::Split {
-                height: 80,
-                width: 64,
-            }),
-        ),
+        (5120, Some(Way::Split { height: 80, width: 64 })),
         (1000, Some(Way::Passes)),
     ] {
         let plan = bench.plan(len, 7, way);
@@ -351,10 +327,7 @@ fn one_plan_serves_several_threads_on_their_own_and_on_one_queue() {
                     for _ in 0..5 {
                         buffer.write(&queue, &data).unwrap();
                         // SAFETY: the buffer holds the plan's data and is this thread's own.
-                        unsafe {
-                            plan.enqueue(&queue, Direction::Forward, buffer.arg(), buffer.arg())
-                        }
-                        .unwrap();
+                        unsafe { plan.enqueue(&queue, Direction::Forward, buffer.arg(), buffer.arg()) }.unwrap();
                         buffer.read(&queue, &mut result).unwrap();
                         assert!(error(len, Direction::Forward, &data, &result) < limit(len));
                     }
@@ -369,26 +342,17 @@ fn a_length_with_another_factor_is_refused_by_name() {
     let bench = bench();
     let plan = |len, batch| Plan::new(&bench.context, &bench.programs, len, batch);
     let error = plan(4000 * 7, 1).unwrap_err();
-    assert!(
-        matches!(error, Error::FftFactor { factor: 7, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, Error::FftFactor { factor: 7, .. }), "{error}");
     assert!(
         error.to_string().contains("factor 7") && error.to_string().contains("28125"),
         "{error}"
     );
     assert!(matches!(plan(0, 1), Err(Error::Zero { .. })));
     assert!(matches!(plan(8, 0), Err(Error::Zero { .. })));
-    assert!(matches!(
-        plan(1 << 20, usize::MAX / 2),
-        Err(Error::TooLarge { .. })
-    ));
+    assert!(matches!(plan(1 << 20, usize::MAX / 2), Err(Error::TooLarge { .. })));
     assert!(matches!(plan(1 << 40, 1), Err(Error::TooLarge { .. })));
     let unsuitable = Plan::with_way(&bench.context, &bench.programs, 15, 1, Way::Rows).unwrap_err();
-    assert!(
-        unsuitable.to_string().contains("multiple of 8"),
-        "{unsuitable}"
-    );
+    assert!(unsuitable.to_string().contains("multiple of 8"), "{unsuitable}");
 }
 
 #[test]
@@ -401,14 +365,7 @@ fn a_mix_of_a_buffer_and_a_pointer_is_refused() {
     let regular = RegularBuffer::<C32>::new(&bench.context, 8).unwrap();
     let shared = SvmBuffer::<C32>::coarse(&bench.context, 8).unwrap();
     // SAFETY: both hold the plan's data.
-    let refused = unsafe {
-        plan.enqueue(
-            &bench.queue,
-            Direction::Forward,
-            regular.arg(),
-            shared.arg(),
-        )
-    };
+    let refused = unsafe { plan.enqueue(&bench.queue, Direction::Forward, regular.arg(), shared.arg()) };
     assert!(matches!(refused, Err(Error::Launch { .. })));
 }
 

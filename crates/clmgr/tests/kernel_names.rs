@@ -6,9 +6,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
 
 use clmgr::opencl_sys::cl_function_types::{clCreateProgramWithSource_t, clGetPlatformInfo_t};
-use clmgr::opencl_sys::{
-    self, cl_context, cl_int, cl_platform_id, cl_platform_info, cl_program, cl_uint,
-};
+use clmgr::opencl_sys::{self, cl_context, cl_int, cl_platform_id, cl_platform_info, cl_program, cl_uint};
 use clmgr::{Api, Context, Error, Manager, NdRange, Program, ProgramCache, RegularBuffer};
 
 const STEP: &str = "kernel void step(global int *x) { x[0] = 7; }";

@@ -51,10 +51,7 @@ fn check(bench: &Bench, len: usize, batch: usize, way: Way) {
             Direction::Forward => planner.plan_fft_forward(len),
             Direction::Inverse => planner.plan_fft_inverse(len),
         };
-        let mut expected: Vec<Complex<f64>> = data
-            .iter()
-            .map(|z| Complex::new(z.re.into(), z.im.into()))
-            .collect();
+        let mut expected: Vec<Complex<f64>> = data.iter().map(|z| Complex::new(z.re.into(), z.im.into())).collect();
         exact.process(&mut expected);
         for (index, (got, expected)) in result.iter().zip(&expected).enumerate() {
             let off = (Complex::new(f64::from(got.re), f64::from(got.im)) - expected).norm();
@@ -143,12 +140,7 @@ fn a_bridges_copies_stay_in_their_memory() {
         let mut to = RegularBuffer::<u8>::new(&bench.context, end).unwrap();
         to.write(&bench.queue, &vec![255; end]).unwrap();
         let places = [from_at, to_at];
-        let args = [
-            from.arg(),
-            Arg::scalar(&places[0]),
-            to.arg(),
-            Arg::scalar(&places[1]),
-        ];
+        let args = [from.arg(), Arg::scalar(&places[0]), to.arg(), Arg::scalar(&places[1])];
         let kernel = program.kernel(name).unwrap();
         // SAFETY: the ranges lie in the buffers, which nothing else uses.
         unsafe { kernel.launch(&bench.queue, NdRange::d1(count), &args) }.unwrap();

@@ -5,8 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clmgr::{
-    Arg, CommandQueuePool, Context, Error, Kernel, NdRange, Program, Queue, RegularBuffer,
-    SvmBuffer, SvmCapabilities,
+    Arg, CommandQueuePool, Context, Error, Kernel, NdRange, Program, Queue, RegularBuffer, SvmBuffer, SvmCapabilities,
 };
 
 const SOURCE: &str = "
@@ -101,23 +100,10 @@ fn arguments_that_do_not_fit_are_refused_before_the_driver_sees_them() {
         text.contains("`affine`") && text.contains("3 arguments given, it takes 4"),
         "{text}"
     );
-    assert!(
-        refused(&kernel, &fixture.queue, range, &[a, a, one, one, one]).contains("5 arguments")
-    );
-    assert!(
-        refused(
-            &kernel,
-            &fixture.queue,
-            range,
-            &[a, a, one, Arg::Bytes(&[])]
-        )
-        .contains("argument 3")
-    );
+    assert!(refused(&kernel, &fixture.queue, range, &[a, a, one, one, one]).contains("5 arguments"));
+    assert!(refused(&kernel, &fixture.queue, range, &[a, a, one, Arg::Bytes(&[])]).contains("argument 3"));
     let null = Arg::Mem(std::ptr::null_mut());
-    assert!(
-        refused(&kernel, &fixture.queue, range, &[a, null, one, one])
-            .contains("argument 1: a null buffer")
-    );
+    assert!(refused(&kernel, &fixture.queue, range, &[a, null, one, one]).contains("argument 1: a null buffer"));
     assert!(
         refused(
             &kernel,
@@ -134,11 +120,7 @@ fn arguments_that_do_not_fit_are_refused_before_the_driver_sees_them() {
         "{text}"
     );
     refused(&kernel, &fixture.queue, range, &[one, a, one, one]);
-    for bad in [
-        NdRange::d1(0),
-        NdRange::d1_local(16, 5),
-        NdRange { dims: 7, ..range },
-    ] {
+    for bad in [NdRange::d1(0), NdRange::d1_local(16, 5), NdRange { dims: 7, ..range }] {
         refused(&kernel, &fixture.queue, bad, &[a, a, one, one]);
     }
     let elsewhere = common::context().queue().unwrap();
@@ -183,10 +165,7 @@ fn a_queue_runs_in_order_and_waits_for_events_of_others() {
             queue.wait_for(event).unwrap();
         }
         // SAFETY: each launch comes after the one before, by its queue or by its event.
-        last = Some(
-            unsafe { kernel.launch(queue, NdRange::d1(1), &[buffer.arg(), Arg::scalar(&step)]) }
-                .unwrap(),
-        );
+        last = Some(unsafe { kernel.launch(queue, NdRange::d1(1), &[buffer.arg(), Arg::scalar(&step)]) }.unwrap());
         expected = expected.wrapping_mul(3).wrapping_add(step);
     }
     let mut result = [0];
@@ -201,9 +180,7 @@ fn events_tell_completion_and_times() {
     let kernel = fixture.program.kernel("chain").unwrap();
     let buffer = RegularBuffer::<u32>::new(&fixture.context, 1).unwrap();
     // SAFETY: the buffer holds the one element.
-    let event =
-        unsafe { kernel.launch(&queue, NdRange::d1(1), &[buffer.arg(), Arg::scalar(&1u32)]) }
-            .unwrap();
+    let event = unsafe { kernel.launch(&queue, NdRange::d1(1), &[buffer.arg(), Arg::scalar(&1u32)]) }.unwrap();
     event.wait().unwrap();
     assert!(event.is_complete().unwrap());
     let times = event.profile().unwrap();
@@ -215,14 +192,7 @@ fn events_tell_completion_and_times() {
     queue.finish().unwrap();
     assert!(record.is_complete().unwrap());
     // SAFETY: as above.
-    let plain = unsafe {
-        kernel.launch(
-            &fixture.queue,
-            NdRange::d1(1),
-            &[buffer.arg(), Arg::scalar(&1u32)],
-        )
-    }
-    .unwrap();
+    let plain = unsafe { kernel.launch(&fixture.queue, NdRange::d1(1), &[buffer.arg(), Arg::scalar(&1u32)]) }.unwrap();
     plain.wait().unwrap();
     assert!(
         plain
@@ -340,10 +310,7 @@ fn times_come_with_the_leases_that_ask_for_them_and_the_cap_holds_for_both_kinds
     assert_eq!(pool.created(), 2);
     drop((plain, timed));
     // At the cap, a queue of the other kind makes room.
-    let both = [
-        pool.lease_profiling().unwrap(),
-        pool.lease_profiling().unwrap(),
-    ];
+    let both = [pool.lease_profiling().unwrap(), pool.lease_profiling().unwrap()];
     assert!(both.iter().all(|lease| run(lease).is_ok()));
     assert_eq!(pool.created(), 2);
     drop(both);
@@ -356,11 +323,7 @@ fn objects_keep_their_context_alive() {
     let (queue, kernel, mut buffer) = {
         let fixture = fixture();
         let buffer = RegularBuffer::<u32>::new(&fixture.context, 1).unwrap();
-        (
-            fixture.queue.clone(),
-            fixture.program.kernel("chain").unwrap(),
-            buffer,
-        )
+        (fixture.queue.clone(), fixture.program.kernel("chain").unwrap(), buffer)
     };
     buffer.write(&queue, &[2]).unwrap();
     // SAFETY: the buffer holds the one element.

@@ -9,12 +9,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clmgr::opencl_sys::cl_function_types::{clEnqueueWriteBuffer_t, clGetDeviceInfo_t};
-use clmgr::opencl_sys::{
-    cl_bool, cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_mem, cl_uint,
-};
+use clmgr::opencl_sys::{cl_bool, cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_mem, cl_uint};
 use clmgr::{
-    CommandQueuePool, Context, Error, FloatSupport, Manager, ProgramCache, RegularBuffer,
-    SvmBuffer, SvmCapabilities,
+    CommandQueuePool, Context, Error, FloatSupport, Manager, ProgramCache, RegularBuffer, SvmBuffer, SvmCapabilities,
 };
 
 #[test]
@@ -26,11 +23,7 @@ fn devices_tell_what_they_are() {
     }
     for device in manager.devices() {
         assert!(!device.name().is_empty() && !device.driver_version().is_empty());
-        assert!(
-            device.version().starts_with("OpenCL "),
-            "{}",
-            device.version()
-        );
+        assert!(device.version().starts_with("OpenCL "), "{}", device.version());
         assert!(
             device.platform_version().starts_with("OpenCL "),
             "{}",
@@ -42,9 +35,7 @@ fn devices_tell_what_they_are() {
             assert!(device.has_extension(extension));
             assert!(
                 !device.has_extension(&extension[..extension.len() - 1])
-                    || device
-                        .extensions()
-                        .any(|e| e == &extension[..extension.len() - 1])
+                    || device.extensions().any(|e| e == &extension[..extension.len() - 1])
             );
         }
         if device.svm().contains(SvmCapabilities::FINE_SYSTEM) {
@@ -81,18 +72,10 @@ fn what_a_device_tells_agrees_with_its_extensions_and_its_limits() {
         let identified = device.has_extension("cl_khr_device_uuid");
         assert!(identified || (info.uuid, info.driver_uuid, info.luid) == (None, None, None));
         let text = info.to_string();
-        for part in [
-            device.name(),
-            device.driver_version(),
-            "work-groups",
-            "fp64",
-        ] {
+        for part in [device.name(), device.driver_version(), "work-groups", "fp64"] {
             assert!(text.contains(part), "{text}");
         }
-        assert!(
-            device.extensions().all(|name| text.contains(name)),
-            "{text}"
-        );
+        assert!(device.extensions().all(|name| text.contains(name)), "{text}");
         assert!(
             text.lines().all(|line| line.trim_end() == line),
             "a line without a value: {text}"
@@ -159,11 +142,7 @@ fn again(program: &Path, test: &str, prepare: impl FnOnce(&mut Command)) -> Stri
     child.args(["--exact", test, "--nocapture", "--ignored"]);
     prepare(&mut child);
     let child = child.output().unwrap();
-    assert!(
-        child.status.success(),
-        "{}",
-        String::from_utf8_lossy(&child.stderr)
-    );
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
     String::from_utf8(child.stdout).unwrap()
 }
 
@@ -190,10 +169,7 @@ fn prints_what_loading_gives() {
 #[test]
 #[ignore = "run by other tests in a process of its own"]
 fn prints_the_cache_folder() {
-    println!(
-        "result: {:?}",
-        ProgramCache::open(&common::context()).folder()
-    );
+    println!("result: {:?}", ProgramCache::open(&common::context()).folder());
 }
 
 #[test]
@@ -241,16 +217,9 @@ fn a_driver_file_is_found_above_the_executable_and_in_a_target_folder() {
         elsewhere.path().join("target/hipcl-opencl"),
     ] {
         fs::create_dir_all(&folder).unwrap();
-        fs::write(
-            folder.join("test.icd"),
-            format!("{}\n", library.path.display()),
-        )
-        .unwrap();
+        fs::write(folder.join("test.icd"), format!("{}\n", library.path.display())).unwrap();
         let output = loading();
-        assert!(
-            output.contains(&entry) && output.contains("kind: Driver"),
-            "{output}"
-        );
+        assert!(output.contains(&entry) && output.contains("kind: Driver"), "{output}");
         fs::remove_dir_all(folder).unwrap();
     }
 }
@@ -258,10 +227,7 @@ fn a_driver_file_is_found_above_the_executable_and_in_a_target_folder() {
 #[test]
 fn a_library_that_does_not_load_is_named_with_the_remedy() {
     let output = loading_with("/nowhere/libOpenCL-none.so");
-    let result = output
-        .lines()
-        .find(|line| line.contains("result: "))
-        .unwrap();
+    let result = output.lines().find(|line| line.contains("result: ")).unwrap();
     for part in [
         "no OpenCL device found",
         "/nowhere/libOpenCL-none.so",
@@ -298,11 +264,7 @@ unsafe extern "C" fn counted_write(
     WRITTEN.fetch_add(size, Ordering::Relaxed);
     let original = ORIGINAL.get().copied().flatten().unwrap();
     // SAFETY: the arguments are passed on as they came.
-    unsafe {
-        original(
-            queue, buffer, blocking, offset, size, data, waits, list, event,
-        )
-    }
+    unsafe { original(queue, buffer, blocking, offset, size, data, waits, list, event) }
 }
 
 #[test]
@@ -344,10 +306,7 @@ fn an_error_in_a_drop_comes_with_the_next_finish() {
     drop(buffer.map(&queue).unwrap());
     let error = queue.finish().unwrap_err();
     assert!(matches!(error, Error::Deferred(_)), "{error}");
-    assert!(
-        error.to_string().contains("clEnqueueUnmapMemObject"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("clEnqueueUnmapMemObject"), "{error}");
     queue.finish().unwrap();
 }
 

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use clmgr::opencl_sys::cl_context;
 use clmgr::{
-    Arg, BufferStrategy, Context, Error, Event, HostPtrBuffer, Kernel, Manager, MemoryPool,
-    NdRange, Program, Queue, RegularBuffer, SvmBuffer, SvmCapabilities, UserEvent,
+    Arg, BufferStrategy, Context, Error, Event, HostPtrBuffer, Kernel, Manager, MemoryPool, NdRange, Program, Queue,
+    RegularBuffer, SvmBuffer, SvmCapabilities, UserEvent,
 };
 
 const SOURCE: &str = "
@@ -139,39 +139,27 @@ macro_rules! contents {
             buffer.read(&elsewhere, &mut all),
             Err(Error::ContextMismatch { .. })
         ));
-        assert!(matches!(
-            buffer.map(&elsewhere),
-            Err(Error::ContextMismatch { .. })
-        ));
+        assert!(matches!(buffer.map(&elsewhere), Err(Error::ContextMismatch { .. })));
     };
 }
 
 #[test]
 fn a_regular_buffer_holds_its_contents_and_its_bounds() {
     let fixture = fixture();
-    contents!(
-        fixture,
-        RegularBuffer::<u32>::new(&fixture.context, 1000).unwrap()
-    );
+    contents!(fixture, RegularBuffer::<u32>::new(&fixture.context, 1000).unwrap());
 }
 
 #[test]
 fn a_host_buffer_holds_its_contents_and_its_bounds() {
     let fixture = fixture();
-    contents!(
-        fixture,
-        HostPtrBuffer::<u32>::new(&fixture.context, 1000).unwrap()
-    );
+    contents!(fixture, HostPtrBuffer::<u32>::new(&fixture.context, 1000).unwrap());
 }
 
 #[test]
 fn coarse_memory_holds_its_contents_and_its_bounds() {
     let fixture = fixture();
     if fixture.svm(SvmCapabilities::COARSE) {
-        contents!(
-            fixture,
-            SvmBuffer::<u32>::coarse(&fixture.context, 1000).unwrap()
-        );
+        contents!(fixture, SvmBuffer::<u32>::coarse(&fixture.context, 1000).unwrap());
     }
 }
 
@@ -179,10 +167,7 @@ fn coarse_memory_holds_its_contents_and_its_bounds() {
 fn fine_memory_holds_its_contents_and_its_bounds() {
     let fixture = fixture();
     if fixture.svm(SvmCapabilities::FINE_BUFFER) {
-        contents!(
-            fixture,
-            SvmBuffer::<u32>::fine(&fixture.context, 1000).unwrap()
-        );
+        contents!(fixture, SvmBuffer::<u32>::fine(&fixture.context, 1000).unwrap());
     }
 }
 
@@ -199,11 +184,9 @@ fn a_view_is_the_same_memory() {
     fixture.queue.finish().unwrap();
     // SAFETY: the memory holds the range and is used by this queue alone.
     unsafe {
-        fixture.kernel("add").launch(
-            &fixture.queue,
-            NdRange::d1(256),
-            &[view.arg(), Arg::scalar(&9u32)],
-        )
+        fixture
+            .kernel("add")
+            .launch(&fixture.queue, NdRange::d1(256), &[view.arg(), Arg::scalar(&9u32)])
     }
     .unwrap();
     let mut data = vec![0u32; 256];
@@ -248,10 +231,7 @@ fn threads_allocate_shared_memory_at_once() {
 #[test]
 fn dropping_shared_memory_in_use_waits_for_the_kernel() {
     let fixture = fixture();
-    for (kind, fine) in [
-        (SvmCapabilities::COARSE, false),
-        (SvmCapabilities::FINE_BUFFER, true),
-    ] {
+    for (kind, fine) in [(SvmCapabilities::COARSE, false), (SvmCapabilities::FINE_BUFFER, true)] {
         if !fixture.svm(kind) {
             continue;
         }
@@ -369,11 +349,7 @@ fn a_read_on_another_queue_sees_what_the_kernel_wrote() {
     fixture.slow(&fixture.queue, regular.arg(), 1000);
     let mut last = [0u32];
     regular.read_at(&reader, 999, &mut last).unwrap();
-    assert_eq!(
-        last[0] & 1,
-        1,
-        "read before the kernel on the other queue had ended"
-    );
+    assert_eq!(last[0] & 1, 1, "read before the kernel on the other queue had ended");
 
     if fixture.svm(SvmCapabilities::COARSE) {
         let mut shared = SvmBuffer::<u32>::coarse(&fixture.context, 1000).unwrap();
@@ -412,25 +388,13 @@ macro_rules! leaks {
 #[test]
 fn a_leaked_guard_costs_no_soundness() {
     let fixture = fixture();
-    leaks!(
-        fixture,
-        RegularBuffer::<u32>::new(&fixture.context, 100).unwrap()
-    );
-    leaks!(
-        fixture,
-        HostPtrBuffer::<u32>::new(&fixture.context, 100).unwrap()
-    );
+    leaks!(fixture, RegularBuffer::<u32>::new(&fixture.context, 100).unwrap());
+    leaks!(fixture, HostPtrBuffer::<u32>::new(&fixture.context, 100).unwrap());
     if fixture.svm(SvmCapabilities::COARSE) {
-        leaks!(
-            fixture,
-            SvmBuffer::<u32>::coarse(&fixture.context, 100).unwrap()
-        );
+        leaks!(fixture, SvmBuffer::<u32>::coarse(&fixture.context, 100).unwrap());
     }
     if fixture.svm(SvmCapabilities::FINE_BUFFER) {
-        leaks!(
-            fixture,
-            SvmBuffer::<u32>::fine(&fixture.context, 100).unwrap()
-        );
+        leaks!(fixture, SvmBuffer::<u32>::fine(&fixture.context, 100).unwrap());
     }
 }
 
@@ -444,9 +408,7 @@ fn sizes_that_no_device_has_are_refused() {
         assert!(SvmBuffer::<u32>::coarse(context, len).is_err(), "{len}");
     }
     let beyond = usize::try_from(context.device().max_alloc_bytes()).unwrap() + 1;
-    let error = RegularBuffer::<u8>::new(context, beyond)
-        .unwrap_err()
-        .to_string();
+    let error = RegularBuffer::<u8>::new(context, beyond).unwrap_err().to_string();
     assert!(error.contains(&beyond.to_string()), "{error}");
     assert!(matches!(
         SvmBuffer::<[u32; 0]>::coarse(context, 4),
@@ -459,12 +421,7 @@ const OFF: usize = 4;
 
 static REAL: OnceLock<clmgr::Api> = OnceLock::new();
 
-unsafe extern "C" fn misaligned_alloc(
-    context: cl_context,
-    flags: u64,
-    bytes: usize,
-    alignment: u32,
-) -> *mut c_void {
+unsafe extern "C" fn misaligned_alloc(context: cl_context, flags: u64, bytes: usize, alignment: u32) -> *mut c_void {
     let alloc = REAL.get().unwrap().clSVMAlloc.unwrap();
     // SAFETY: the caller's arguments, with room for the offset.
     let start = unsafe { alloc(context, flags, bytes + 128, alignment) };
@@ -526,9 +483,7 @@ fn queues_that_are_gone_do_not_stay_with_the_memory_they_used() {
             // SAFETY: the kernel takes a buffer and leaves it alone.
             let event = unsafe { kernel.launch(&queue, range, &[memory.arg()]) }.unwrap();
             let (tell, told) = std::sync::mpsc::channel();
-            event
-                .on_complete(move |_| tell.send(()).unwrap_or_default())
-                .unwrap();
+            event.on_complete(move |_| tell.send(()).unwrap_or_default()).unwrap();
             told.recv().unwrap();
             queue.downgrade()
         })

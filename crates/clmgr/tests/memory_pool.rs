@@ -6,10 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clmgr::opencl_sys::cl_function_types as types;
-use clmgr::{
-    Api, Arg, BufferStrategy, Context, Error, Manager, MemoryPool, NdRange, Program, Queue,
-    SvmCapabilities,
-};
+use clmgr::{Api, Arg, BufferStrategy, Context, Error, Manager, MemoryPool, NdRange, Program, Queue, SvmCapabilities};
 
 const SOURCE: &str = "
 kernel void fill(global uint *x, uint value) { x[get_global_id(0)] = value; }
@@ -72,8 +69,9 @@ unsafe extern "C" fn create_or_fail(
 }
 
 fn watch(api: &mut Api) {
-    use clmgr::opencl_sys::{cl_command_queue, cl_event, cl_mem, cl_uint};
     use std::ffi::c_void;
+
+    use clmgr::opencl_sys::{cl_command_queue, cl_event, cl_mem, cl_uint};
     counted! { api:
         clEnqueueMarkerWithWaitList: clEnqueueMarkerWithWaitList_t(q: cl_command_queue, n: cl_uint, l: *const cl_event, e: *mut cl_event) -> i32;
         clEnqueueBarrierWithWaitList: clEnqueueBarrierWithWaitList_t(q: cl_command_queue, n: cl_uint, l: *const cl_event, e: *mut cl_event) -> i32;
@@ -104,13 +102,7 @@ fn spin(context: &Context, queue: &Queue, arg: Arg<'_>, len: usize) -> (clmgr::E
     let rounds = common::rounds(ROUNDS);
     let args = [arg, Arg::scalar(&rounds), Arg::scalar(&last)];
     // SAFETY: the memory holds `len` elements; the pool orders what comes after.
-    let event = unsafe {
-        program
-            .kernel("spin")
-            .unwrap()
-            .launch(queue, NdRange::d1(1), &args)
-    }
-    .unwrap();
+    let event = unsafe { program.kernel("spin").unwrap().launch(queue, NdRange::d1(1), &args) }.unwrap();
     (event, program)
 }
 
@@ -129,11 +121,7 @@ fn a_hit_makes_no_driver_call() {
         lent.extend((0..HITS).map(|_| pool.acquire::<f32>(&queue, 995).unwrap()));
         lent.clear();
     }
-    assert_eq!(
-        CALLS.load(Ordering::SeqCst),
-        before,
-        "a hit called the driver"
-    );
+    assert_eq!(CALLS.load(Ordering::SeqCst), before, "a hit called the driver");
     let stats = pool.stats();
     assert_eq!((stats.hits, stats.misses), (500 * HITS as u64, HITS as u64));
 }
@@ -142,8 +130,7 @@ fn a_hit_makes_no_driver_call() {
 fn the_next_queue_waits_on_the_device_for_the_last_one() {
     for strategy in [BufferStrategy::Regular, BufferStrategy::SvmCoarse] {
         let context = common::context();
-        if strategy == BufferStrategy::SvmCoarse && !common::has(&context, SvmCapabilities::COARSE)
-        {
+        if strategy == BufferStrategy::SvmCoarse && !common::has(&context, SvmCapabilities::COARSE) {
             continue;
         }
         let (one, two) = (context.queue().unwrap(), context.queue().unwrap());
@@ -158,13 +145,7 @@ fn the_next_queue_waits_on_the_device_for_the_last_one() {
         let program = Program::build(&context, SOURCE, "").unwrap();
         let args = [second.arg(), Arg::scalar(&7u32)];
         // SAFETY: the memory holds 1000 elements; the pool has ordered the kernel before it.
-        unsafe {
-            program
-                .kernel("fill")
-                .unwrap()
-                .launch(&two, NdRange::d1(1000), &args)
-        }
-        .unwrap();
+        unsafe { program.kernel("fill").unwrap().launch(&two, NdRange::d1(1000), &args) }.unwrap();
         let mut data = [0; 1000];
         second.read(&two, &mut data).unwrap();
         assert!(
@@ -230,17 +211,11 @@ fn out_of_memory_frees_what_is_held_and_then_fails() {
     FAIL.store(1, Ordering::SeqCst);
     let large = pool.acquire::<u8>(&queue, 100_000).unwrap();
     let stats = pool.stats();
-    assert_eq!(
-        (stats.out_of_memory, stats.held_bytes, stats.freed),
-        (1, 0, 3)
-    );
+    assert_eq!((stats.out_of_memory, stats.held_bytes, stats.freed), (1, 0, 3));
     FAIL.store(usize::MAX, Ordering::SeqCst);
     let error = pool.acquire::<u8>(&queue, 50_000).unwrap_err();
     FAIL.store(0, Ordering::SeqCst);
-    assert_eq!(
-        error.code(),
-        Some(clmgr::opencl_sys::CL_MEM_OBJECT_ALLOCATION_FAILURE)
-    );
+    assert_eq!(error.code(), Some(clmgr::opencl_sys::CL_MEM_OBJECT_ALLOCATION_FAILURE));
     assert_eq!(pool.stats().failures, 1);
     drop(large);
     assert_eq!(pool.stats().lent_bytes, 0);
@@ -264,10 +239,7 @@ fn bad_requests_are_refused_and_nothing_is_lent() {
     let context = common::context();
     let queue = context.queue().unwrap();
     let pool = MemoryPool::new(&context, BufferStrategy::Regular).unwrap();
-    assert!(matches!(
-        pool.acquire::<u32>(&queue, 0),
-        Err(Error::Zero { .. })
-    ));
+    assert!(matches!(pool.acquire::<u32>(&queue, 0), Err(Error::Zero { .. })));
     assert!(matches!(
         pool.acquire::<u32>(&queue, usize::MAX),
         Err(Error::TooLarge { .. })

@@ -9,8 +9,8 @@ use std::mem;
 use std::sync::mpsc;
 
 use clmgr::{
-    BufferStrategy, Context, Error, Event, HostPtrBuffer, MemoryPool, Pending, Queue,
-    RegularBuffer, SvmBuffer, SvmCapabilities, UserEvent,
+    BufferStrategy, Context, Error, Event, HostPtrBuffer, MemoryPool, Pending, Queue, RegularBuffer, SvmBuffer,
+    SvmCapabilities, UserEvent,
 };
 
 #[test]
@@ -18,15 +18,12 @@ fn less_than_before_is_less_and_more_than_before_is_more() {
     let context = common::context();
     let queue = context.queue().unwrap();
     for strategy in [BufferStrategy::Regular, BufferStrategy::SvmCoarse] {
-        if strategy == BufferStrategy::SvmCoarse && !common::has(&context, SvmCapabilities::COARSE)
-        {
+        if strategy == BufferStrategy::SvmCoarse && !common::has(&context, SvmCapabilities::COARSE) {
             continue;
         }
         let pool = MemoryPool::new(&context, strategy).unwrap();
         // Neighbours, where memory that is written behind its end is likely to show.
-        let mut neighbours: Vec<_> = (0..8)
-            .map(|_| pool.acquire::<u64>(&queue, 64).unwrap())
-            .collect();
+        let mut neighbours: Vec<_> = (0..8).map(|_| pool.acquire::<u64>(&queue, 64).unwrap()).collect();
         for neighbour in &mut neighbours {
             neighbour.write(&queue, &[7; 64]).unwrap();
         }
@@ -64,10 +61,7 @@ fn a_vector_comes_back_with_its_own_length_and_capacity() {
     out.resize(56, 0);
     let (place, capacity) = (out.as_ptr(), out.capacity());
     let mut out = buffer.read_async(&queue, 4, out).unwrap().wait().unwrap();
-    assert_eq!(
-        (out.as_ptr(), out.len(), out.capacity()),
-        (place, 56, capacity)
-    );
+    assert_eq!((out.as_ptr(), out.len(), out.capacity()), (place, 56, capacity));
     assert_eq!(out, [5; 56]);
     out.extend([6; 8]);
     let data = buffer.write_async(&queue, 0, out).unwrap().wait().unwrap();
@@ -134,17 +128,10 @@ macro_rules! kind {
     };
 }
 
-kind!(RegularBuffer, |context| Some(
-    RegularBuffer::new(context, LEN).unwrap()
-));
-kind!(HostPtrBuffer, |context| Some(
-    HostPtrBuffer::new(context, LEN).unwrap()
-));
-kind!(SvmBuffer, |context| common::has(
-    context,
-    SvmCapabilities::COARSE
-)
-.then(|| SvmBuffer::coarse(context, LEN).unwrap()));
+kind!(RegularBuffer, |context| Some(RegularBuffer::new(context, LEN).unwrap()));
+kind!(HostPtrBuffer, |context| Some(HostPtrBuffer::new(context, LEN).unwrap()));
+kind!(SvmBuffer, |context| common::has(context, SvmCapabilities::COARSE)
+    .then(|| SvmBuffer::coarse(context, LEN).unwrap()));
 
 /// Memory of the transfers' size, which an allocator would make of what was freed too early.
 fn bystanders() -> Vec<Vec<u32>> {
@@ -171,10 +158,7 @@ fn check<B: Kind>() {
     let pending = buffer.read(&gated.queue, vec![0; LEN]);
     let event = pending.event().clone();
     let queue = gated.open_while(|| drop(pending));
-    assert!(
-        event.is_complete().unwrap(),
-        "the memory was freed under the device"
-    );
+    assert!(event.is_complete().unwrap(), "the memory was freed under the device");
     queue.finish().unwrap();
 
     // Nothing waits at all: the memory is lost, and no other is written.

@@ -51,16 +51,10 @@ fn a_program_from_its_own_binary_does_the_same() {
 #[test]
 fn a_binary_that_is_none_and_a_file_that_is_not_there_are_refused() {
     let context = common::context();
-    for wrong in [
-        &b""[..],
-        b"no device's code\0",
-        &[0x7F, b'E', b'L', b'F', 0],
-    ] {
+    for wrong in [&b""[..], b"no device's code\0", &[0x7F, b'E', b'L', b'F', 0]] {
         // SAFETY: refused.
         let refused = unsafe { Program::from_binary(&context, wrong, "") };
-        let error = refused
-            .err()
-            .unwrap_or_else(|| panic!("{wrong:?} was taken"));
+        let error = refused.err().unwrap_or_else(|| panic!("{wrong:?} was taken"));
         assert!(!error.to_string().contains('\n'), "{error}");
     }
     let nowhere = tempfile::tempdir().unwrap().path().join("p.cl");
@@ -101,11 +95,7 @@ fn spirv() -> Vec<u8> {
         instruction(253, &[]),    // OpReturn
         instruction(56, &[]),     // OpFunctionEnd
     ];
-    module
-        .concat()
-        .iter()
-        .flat_map(|word| word.to_ne_bytes())
-        .collect()
+    module.concat().iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
 #[test]
@@ -162,10 +152,7 @@ fn a_kernel_tells_its_parameters_and_needs() {
     let fill = program.kernel("fill").unwrap().info().unwrap();
     let by = &fill.parameters[1];
     assert_eq!(by.type_name.as_deref(), Some("int"));
-    assert_eq!(
-        (by.address_space, by.size),
-        (Some(AddressSpace::Private), Some(4))
-    );
+    assert_eq!((by.address_space, by.size), (Some(AddressSpace::Private), Some(4)));
 
     let source = "kernel __attribute__((reqd_work_group_size(4, 2, 1))) void f(global int *x) {
             local int room[64];
@@ -176,8 +163,7 @@ fn a_kernel_tells_its_parameters_and_needs() {
     let program = Program::build(&context, source, "").unwrap();
     let info = program.kernel("f").unwrap().info().unwrap();
     assert_eq!(info.required_work_group, Some([4, 2, 1]));
-    let compiles_late =
-        context.device().platform_name() == "Portable Computing Language" && info.local_bytes == 0;
+    let compiles_late = context.device().platform_name() == "Portable Computing Language" && info.local_bytes == 0;
     assert!(info.local_bytes >= 256 || compiles_late, "{info:?}");
 }
 
@@ -207,10 +193,7 @@ fn global_ids_begin_at_the_offset() {
             size_t x = get_global_id(0), y = get_global_id(1);
             out[(y - get_global_offset(1)) * 4 + x - get_global_offset(0)] = 100 * y + x;
         }";
-    let ids = Program::build(&context, source, "")
-        .unwrap()
-        .kernel("ids")
-        .unwrap();
+    let ids = Program::build(&context, source, "").unwrap().kernel("ids").unwrap();
     let mut out = RegularBuffer::new(&context, 8).unwrap();
     out.write(&queue, &[0i32; 8]).unwrap();
     let range = NdRange::d2(4, 2).with_offset([5, 7, 0]);
@@ -230,10 +213,7 @@ fn a_program_from_the_cache_tells_its_parameters() {
         let program = cache.get(SOURCE, "").unwrap().with_parameters().unwrap();
         let info = program.kernel("fill").unwrap().info().unwrap();
         let spaces: Vec<_> = info.parameters.iter().map(|it| it.address_space).collect();
-        assert_eq!(
-            spaces,
-            [Some(AddressSpace::Global), Some(AddressSpace::Private)]
-        );
+        assert_eq!(spaces, [Some(AddressSpace::Global), Some(AddressSpace::Private)]);
         assert_eq!(filled(&context, &program), [13, 23, 13, 23]);
     }
 }

@@ -28,11 +28,7 @@ unsafe extern "C" fn barrier(
     if code == 0 && !event.is_null() {
         // SAFETY: the driver wrote it.
         let event = unsafe { *event };
-        EVENTS
-            .lock()
-            .unwrap()
-            .get_or_insert_default()
-            .insert(event.addr());
+        EVENTS.lock().unwrap().get_or_insert_default().insert(event.addr());
     }
     code
 }

@@ -7,9 +7,8 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 
-use clmgr::opencl_sys::cl_function_types as types;
 use clmgr::opencl_sys::{
-    CL_DEVICE_EXTENSIONS, cl_command_queue, cl_context, cl_device_id, cl_event, cl_int,
+    CL_DEVICE_EXTENSIONS, cl_command_queue, cl_context, cl_device_id, cl_event, cl_function_types as types, cl_int,
     cl_platform_id, cl_uint,
 };
 use clmgr::{Api, Context, Error, Manager, Semaphore, SemaphoreKind};
@@ -32,8 +31,7 @@ unsafe extern "C" fn device_info(
     value: *mut c_void,
     needed: *mut usize,
 ) -> cl_int {
-    const LIST: &[u8] =
-        b"cl_khr_semaphore cl_khr_external_semaphore cl_khr_external_semaphore_opaque_fd\0";
+    const LIST: &[u8] = b"cl_khr_semaphore cl_khr_external_semaphore cl_khr_external_semaphore_opaque_fd\0";
     if what != CL_DEVICE_EXTENSIONS {
         let real = REAL.get().unwrap().clGetDeviceInfo.unwrap();
         // SAFETY: the caller's arguments, for the function they were meant for.
@@ -42,11 +40,7 @@ unsafe extern "C" fn device_info(
     if !value.is_null() {
         assert!(size >= LIST.len());
         // SAFETY: the caller gives a place of `size` bytes.
-        unsafe {
-            value
-                .cast::<u8>()
-                .copy_from_nonoverlapping(LIST.as_ptr(), LIST.len())
-        };
+        unsafe { value.cast::<u8>().copy_from_nonoverlapping(LIST.as_ptr(), LIST.len()) };
     }
     if !needed.is_null() {
         // SAFETY: the caller gives a valid place or null.
@@ -177,8 +171,7 @@ fn an_imported_semaphore_is_signalled_by_others_too() {
     let queue = context.queue().unwrap();
     let fd = std::fs::File::open("/dev/null").unwrap();
     // SAFETY: this driver does not look at the descriptor.
-    let imported =
-        unsafe { Semaphore::import(&context, SemaphoreKind::OPAQUE_FD, fd.into()) }.unwrap();
+    let imported = unsafe { Semaphore::import(&context, SemaphoreKind::OPAQUE_FD, fd.into()) }.unwrap();
     take_calls();
     // Nothing here has signalled it, and nothing here knows what will.
     for _ in 0..2 {

@@ -8,8 +8,8 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 
 use clmgr::{
-    Arg, BufferAccess, Context, Device, Error, HandleKind, ImportedBuffer, NdRange, Program,
-    RegularBuffer, Semaphore, SemaphoreKind,
+    Arg, BufferAccess, Context, Device, Error, HandleKind, ImportedBuffer, NdRange, Program, RegularBuffer, Semaphore,
+    SemaphoreKind,
 };
 
 fn descriptor() -> OwnedFd {
@@ -18,18 +18,12 @@ fn descriptor() -> OwnedFd {
 
 /// The first extension of the list that the device lacks.
 fn first_missing<'a>(device: &Device, needed: &[&'a str]) -> Option<&'a str> {
-    needed
-        .iter()
-        .copied()
-        .find(|name| !device.has_extension(name))
+    needed.iter().copied().find(|name| !device.has_extension(name))
 }
 
 fn assert_names(error: &Error, extension: &str) {
     assert!(matches!(error, Error::NotSupported { .. }), "{error}");
-    assert!(
-        error.to_string().contains(&format!("`{extension}`")),
-        "{error}"
-    );
+    assert!(error.to_string().contains(&format!("`{extension}`")), "{error}");
 }
 
 fn import(context: &Context, kind: HandleKind) -> Result<ImportedBuffer<u32>, Error> {
@@ -61,11 +55,7 @@ fn an_import_without_the_extension_names_it_and_closes_the_descriptor() {
         ImportedBuffer::<u32>::import(&context, kind, writer.into(), 16, BufferAccess::default())
     };
     assert!(refused.is_err());
-    assert_eq!(
-        reader.read(&mut [0]).unwrap(),
-        0,
-        "the descriptor is still open"
-    );
+    assert_eq!(reader.read(&mut [0]).unwrap(), 0, "the descriptor is still open");
 }
 
 #[test]
@@ -91,10 +81,7 @@ fn semaphores_without_the_extension_are_refused_by_its_name() {
         assert_names(&Semaphore::new(&context).unwrap_err(), missing);
     }
     for (kind, extension) in [
-        (
-            SemaphoreKind::OPAQUE_FD,
-            "cl_khr_external_semaphore_opaque_fd",
-        ),
+        (SemaphoreKind::OPAQUE_FD, "cl_khr_external_semaphore_opaque_fd"),
         (SemaphoreKind::SYNC_FD, "cl_khr_external_semaphore_sync_fd"),
     ] {
         let needed = ["cl_khr_semaphore", "cl_khr_external_semaphore", extension];
@@ -138,10 +125,7 @@ fn a_semaphore_orders_two_queues() {
     semaphore.wait(&two).unwrap();
     let behind = two.record().unwrap();
     two.flush().unwrap();
-    assert!(
-        !long.is_complete().unwrap(),
-        "the kernel is too short to show an order"
-    );
+    assert!(!long.is_complete().unwrap(), "the kernel is too short to show an order");
     assert!(!behind.is_complete().unwrap());
     behind.wait().unwrap();
     assert!(long.is_complete().unwrap());

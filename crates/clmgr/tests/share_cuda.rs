@@ -8,14 +8,12 @@ mod common;
 mod cuda;
 
 use clmgr::{
-    Arg, BufferAccess, Context, Device, Error, HandleKind, ImportedBuffer, Kernel, Manager,
-    NdRange, Program, Semaphore, SemaphoreKind,
+    Arg, BufferAccess, Context, Device, Error, HandleKind, ImportedBuffer, Kernel, Manager, NdRange, Program,
+    Semaphore, SemaphoreKind,
 };
-
 use cuda::Cuda;
 
-const SOURCE: &str =
-    "kernel void add(global uint *x, uint value) { x[get_global_id(0)] += value; }";
+const SOURCE: &str = "kernel void add(global uint *x, uint value) { x[get_global_id(0)] += value; }";
 
 const LEN: usize = 1 << 20;
 
@@ -40,10 +38,7 @@ fn pair() -> Option<(Cuda, Device)> {
 /// As [`pair`], if the device imports memory.
 fn importing() -> Option<(Cuda, Context, Kernel)> {
     let (cuda, device) = pair()?;
-    if !device
-        .memory_import_kinds()
-        .contains(&HandleKind::OPAQUE_FD)
-    {
+    if !device.memory_import_kinds().contains(&HandleKind::OPAQUE_FD) {
         common::skipped("the device imports no memory by opaque descriptor");
         return None;
     }
@@ -68,12 +63,8 @@ fn imported_memory_is_the_memory_that_was_exported() {
     let access = BufferAccess::default();
     // SAFETY: the descriptor was just exported for that many bytes.
     let mut imported =
-        unsafe { ImportedBuffer::<u32>::import(&context, HandleKind::OPAQUE_FD, fd, LEN, access) }
-            .unwrap();
-    assert_eq!(
-        (imported.len(), imported.kind()),
-        (LEN, HandleKind::OPAQUE_FD)
-    );
+        unsafe { ImportedBuffer::<u32>::import(&context, HandleKind::OPAQUE_FD, fd, LEN, access) }.unwrap();
+    assert_eq!((imported.len(), imported.kind()), (LEN, HandleKind::OPAQUE_FD));
 
     let acquired = imported.acquire(&queue).unwrap();
     let args = [acquired.arg(), Arg::scalar(&5u32)];
@@ -112,27 +103,13 @@ fn a_leaked_guard_is_handed_back_by_the_next_one() {
     let devices = [context.device().clone()];
     let (fd, access) = (memory.export().unwrap(), BufferAccess::default());
     // SAFETY: the descriptor was just exported for that many bytes.
-    let mut imported = unsafe {
-        ImportedBuffer::<u32>::import_for(
-            &context,
-            &devices,
-            HandleKind::OPAQUE_FD,
-            fd,
-            LEN,
-            access,
-        )
-    }
-    .unwrap();
+    let mut imported =
+        unsafe { ImportedBuffer::<u32>::import_for(&context, &devices, HandleKind::OPAQUE_FD, fd, LEN, access) }
+            .unwrap();
     let mut acquired = imported.acquire(&queue).unwrap();
     acquired.write(&queue, &vec![3; LEN]).unwrap();
     std::mem::forget(acquired);
-    imported
-        .acquire(&queue)
-        .unwrap()
-        .release()
-        .unwrap()
-        .wait()
-        .unwrap();
+    imported.acquire(&queue).unwrap().release().unwrap().wait().unwrap();
     assert!(memory.read(LEN).unwrap().iter().all(|&x| x == 3));
 }
 
@@ -152,9 +129,7 @@ fn imports_that_cannot_be_are_errors() {
     assert!(matches!(refused, Err(Error::Zero { .. })));
     let no_memory = std::fs::File::open("/dev/null").unwrap().into();
     // SAFETY: the driver finds no memory behind the descriptor.
-    let refused = unsafe {
-        ImportedBuffer::<u32>::import(&context, HandleKind::OPAQUE_FD, no_memory, LEN, access)
-    };
+    let refused = unsafe { ImportedBuffer::<u32>::import(&context, HandleKind::OPAQUE_FD, no_memory, LEN, access) };
     assert!(refused.is_err());
 }
 
@@ -174,8 +149,7 @@ fn cuda_waits_for_a_semaphore_that_opencl_signals() {
     let (fd, access) = (memory.export().unwrap(), BufferAccess::default());
     // SAFETY: the descriptor was just exported for that many bytes.
     let mut imported =
-        unsafe { ImportedBuffer::<u32>::import(&context, HandleKind::OPAQUE_FD, fd, LEN, access) }
-            .unwrap();
+        unsafe { ImportedBuffer::<u32>::import(&context, HandleKind::OPAQUE_FD, fd, LEN, access) }.unwrap();
     let ours = Semaphore::exportable(&context, kind).unwrap();
     let theirs = cuda.import_semaphore(ours.export(kind).unwrap()).unwrap();
     for round in 1..=20u32 {

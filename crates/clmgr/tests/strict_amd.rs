@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clmgr::opencl_sys::{self, cl_mem};
 use clmgr::{
-    Arg, Context, Device, Error, ExternalBufferInfo, HazardKind, Manager, NdRange, Program, Queue,
-    RegularBuffer, StrictAmd, SvmBuffer, SvmCapabilities,
+    Arg, Context, Device, Error, ExternalBufferInfo, HazardKind, Manager, NdRange, Program, Queue, RegularBuffer,
+    StrictAmd, SvmBuffer, SvmCapabilities,
 };
 
 const SOURCE: &str = "
@@ -74,17 +74,10 @@ impl RawKernel {
             );
             assert_eq!(code, 0);
             let build = api.clBuildProgram.unwrap();
-            assert_eq!(
-                build(program, 1, &raw const id, std::ptr::null(), None, null),
-                0
-            );
+            assert_eq!(build(program, 1, &raw const id, std::ptr::null(), None, null), 0);
             let kernel = api.clCreateKernel.unwrap()(program, name.as_ptr(), &raw mut code);
             assert_eq!(code, 0);
-            Self {
-                api,
-                program,
-                kernel,
-            }
+            Self { api, program, kernel }
         }
     }
 
@@ -94,10 +87,7 @@ impl RawKernel {
         // SAFETY: the tests give memory of 64 elements that lives until the queue is finished; the
         // second argument is a `uint`.
         unsafe {
-            assert_eq!(
-                api.clSetKernelArgSVMPointer.unwrap()(self.kernel, 0, pointer),
-                0
-            );
+            assert_eq!(api.clSetKernelArgSVMPointer.unwrap()(self.kernel, 0, pointer), 0);
             let place = (&raw const value).cast();
             assert_eq!(api.clSetKernelArg.unwrap()(self.kernel, 1, 4, place), 0);
             let enqueue = api.clEnqueueNDRangeKernel.unwrap();
@@ -167,11 +157,7 @@ fn the_device_looks_like_amds() {
         (code, value)
     };
     for unknown in [0x106A, 0x410F, 0x204F, 0x204C, 0x105E] {
-        assert_eq!(
-            ask(unknown, 16).0,
-            opencl_sys::CL_INVALID_VALUE,
-            "0x{unknown:04X}"
-        );
+        assert_eq!(ask(unknown, 16).0, opencl_sys::CL_INVALID_VALUE, "0x{unknown:04X}");
     }
     // The number that is said to be the HSA agent is a text, all of whose place is written.
     let (code, value) = ask(0x4038, 32);
@@ -200,13 +186,7 @@ fn what_amdocl_refuses_is_refused() {
         let mut value = 0u64;
         // SAFETY: the buffer is alive; the place has 8 bytes.
         let code = unsafe {
-            api.clGetMemObjectInfo.unwrap()(
-                buffer.raw(),
-                what,
-                8,
-                (&raw mut value).cast(),
-                std::ptr::null_mut(),
-            )
+            api.clGetMemObjectInfo.unwrap()(buffer.raw(), what, 8, (&raw mut value).cast(), std::ptr::null_mut())
         };
         assert_eq!(code, opencl_sys::CL_INVALID_VALUE, "0x{what:04X}");
     }
@@ -214,12 +194,7 @@ fn what_amdocl_refuses_is_refused() {
     let mut code = 0;
     // SAFETY: context and device are alive.
     let queue = unsafe {
-        api.clCreateCommandQueue.unwrap()(
-            strict.context.raw(),
-            strict.device.raw(),
-            unordered,
-            &raw mut code,
-        )
+        api.clCreateCommandQueue.unwrap()(strict.context.raw(), strict.device.raw(), unordered, &raw mut code)
     };
     assert!(queue.is_null());
     assert_eq!(code, opencl_sys::CL_INVALID_QUEUE_PROPERTIES);
@@ -293,10 +268,7 @@ fn the_order_hazard_of_foreign_memory_is_noted_and_its_remedies_are_not() {
         return;
     }
     let program = Program::build(&strict.context, SOURCE, "").unwrap();
-    let (add, add_with) = (
-        program.kernel("add").unwrap(),
-        program.kernel("add_with").unwrap(),
-    );
+    let (add, add_with) = (program.kernel("add").unwrap(), program.kernel("add_with").unwrap());
     let mut foreign = vec![0u32; 64];
     let foreign_start: *mut c_void = foreign.as_mut_ptr().cast();
     let pointer = Arg::Svm(foreign_start);
@@ -314,11 +286,7 @@ fn the_order_hazard_of_foreign_memory_is_noted_and_its_remedies_are_not() {
     };
     let count = || {
         let hazards = StrictAmd::take_hazards();
-        assert!(
-            hazards
-                .iter()
-                .all(|hazard| hazard.kind == HazardKind::Unordered)
-        );
+        assert!(hazards.iter().all(|hazard| hazard.kind == HazardKind::Unordered));
         hazards.len()
     };
     let raw = RawKernel::new(&strict, "add");
@@ -368,8 +336,7 @@ fn this_crate_works_behind_the_shim_without_a_hazard() {
         let view = shared.view().unwrap();
         for arg in [shared.arg(), view.arg()] {
             // SAFETY: as above.
-            unsafe { add.launch(&strict.queue, NdRange::d1(64), &[arg, Arg::scalar(&2u32)]) }
-                .unwrap();
+            unsafe { add.launch(&strict.queue, NdRange::d1(64), &[arg, Arg::scalar(&2u32)]) }.unwrap();
         }
         assert_eq!(shared.map(&strict.queue).unwrap()[63], 5);
     }
@@ -396,22 +363,13 @@ fn prints_the_devices_version() {
 fn the_variable_puts_every_manager_behind_the_shim() {
     let run = |value: &str| {
         let output = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--ignored",
-                "--exact",
-                "--nocapture",
-                "prints_the_devices_version",
-            ])
+            .args(["--ignored", "--exact", "--nocapture", "prints_the_devices_version"])
             .env("HIPCL_OPENCL_STRICT", value)
             .output()
             .unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    assert!(
-        run("amd").contains("version=OpenCL 2.0\n"),
-        "{}",
-        run("amd")
-    );
+    assert!(run("amd").contains("version=OpenCL 2.0\n"), "{}", run("amd"));
     assert!(!run("").contains("version=OpenCL 2.0\n"), "{}", run(""));
     let refused = run("intel");
     assert!(

@@ -3,8 +3,8 @@
 mod common;
 
 use clmgr::{
-    Access, Arg, BoxLayout, BufferAccess, Context, Error, HostPtrBuffer, NdRange, Program, Queue,
-    RegularBuffer, SvmBuffer, SvmCapabilities,
+    Access, Arg, BoxLayout, BufferAccess, Context, Error, HostPtrBuffer, NdRange, Program, Queue, RegularBuffer,
+    SvmBuffer, SvmCapabilities,
 };
 
 const SOURCE: &str = "
@@ -74,14 +74,8 @@ fn the_host_is_refused_what_the_flags_forbid() {
 #[test]
 fn a_kernel_gets_a_buffer_only_as_its_flags_allow() {
     let (context, queue, program) = open();
-    let with = |device| {
-        RegularBuffer::<u32>::with_access(&context, 8, BufferAccess::device(device)).unwrap()
-    };
-    let (read_only, write_only, open) = (
-        with(Access::ReadOnly),
-        with(Access::WriteOnly),
-        with(Access::ReadWrite),
-    );
+    let with = |device| RegularBuffer::<u32>::with_access(&context, 8, BufferAccess::device(device)).unwrap();
+    let (read_only, write_only, open) = (with(Access::ReadOnly), with(Access::WriteOnly), with(Access::ReadWrite));
     let copy = program.kernel("copy").unwrap();
     let launch = |from: Arg<'_>, to: Arg<'_>| {
         // SAFETY: the buffers hold the 8 elements and are used by this queue alone.
@@ -91,16 +85,10 @@ fn a_kernel_gets_a_buffer_only_as_its_flags_allow() {
     launch(open.arg(), write_only.arg()).unwrap();
     launch(read_only.arg(), open.arg()).unwrap();
     let to_read_only = launch(open.arg(), read_only.arg()).unwrap_err();
-    assert!(
-        matches!(to_read_only, Error::Access { .. }),
-        "{to_read_only}"
-    );
+    assert!(matches!(to_read_only, Error::Access { .. }), "{to_read_only}");
     assert!(to_read_only.to_string().contains("argument 1"));
     let from_write_only = launch(write_only.arg(), open.arg()).unwrap_err();
-    assert!(
-        matches!(from_write_only, Error::Access { .. }),
-        "{from_write_only}"
-    );
+    assert!(matches!(from_write_only, Error::Access { .. }), "{from_write_only}");
     queue.finish().unwrap();
 }
 
@@ -129,14 +117,8 @@ fn parts_are_the_memory_of_the_whole() {
     let mut all = vec![0; 3 * step];
     whole.read(&queue, &mut all).unwrap();
     let at = |index: usize| all[index];
-    assert_eq!(
-        (at(step - 1), at(step)),
-        (step as u32 - 1, step as u32 + 1000)
-    );
-    assert_eq!(
-        (at(2 * step), at(2 * step + 1), at(3 * step - 1)),
-        (7, 8, 7)
-    );
+    assert_eq!((at(step - 1), at(step)), (step as u32 - 1, step as u32 + 1000));
+    assert_eq!((at(2 * step), at(2 * step + 1), at(3 * step - 1)), (7, 8, 7));
 }
 
 #[test]
@@ -146,10 +128,7 @@ fn parts_that_opencl_can_not_make_are_refused() {
     let whole = RegularBuffer::<u32>::new(&context, 2 * step).unwrap();
     assert!(matches!(whole.part(1..step), Err(Error::Region { .. })) || step == 1);
     assert!(matches!(whole.part(0..0), Err(Error::Zero { .. })));
-    assert!(matches!(
-        whole.part(step..2 * step + 1),
-        Err(Error::OutOfRange { .. })
-    ));
+    assert!(matches!(whole.part(step..2 * step + 1), Err(Error::OutOfRange { .. })));
     assert!(matches!(
         whole.part(usize::MAX..usize::MAX),
         Err(Error::OutOfRange { .. })
@@ -167,13 +146,7 @@ fn a_read_of_the_whole_waits_for_a_kernel_on_a_part() {
         let rounds = common::rounds(ROUNDS);
         let args = [part.arg(), Arg::scalar(&rounds), Arg::scalar(&1023u32)];
         // SAFETY: the part holds 1024 elements, which nothing touches before the kernel ends.
-        unsafe {
-            program
-                .kernel("spin")
-                .unwrap()
-                .launch(&queue, NdRange::d1(1), &args)
-        }
-        .unwrap();
+        unsafe { program.kernel("spin").unwrap().launch(&queue, NdRange::d1(1), &args) }.unwrap();
         queue.flush().unwrap();
     }
     let mut last = [0];
@@ -245,10 +218,7 @@ fn fills_and_copies_touch_their_range_and_no_more() {
     assert_eq!(data[49..53], [0, 8, 9, 0xABCD]);
     assert_eq!(data[56..59], [0xABCD, 15, 16]);
     assert_eq!((data[69], data[70]), (27, 0));
-    assert!(matches!(
-        one.fill(&queue, 99, 2, 0),
-        Err(Error::OutOfRange { .. })
-    ));
+    assert!(matches!(one.fill(&queue, 99, 2, 0), Err(Error::OutOfRange { .. })));
     assert!(matches!(
         two.copy_from(&queue, 90, &one, 0, 11),
         Err(Error::OutOfRange { .. })
@@ -258,10 +228,7 @@ fn fills_and_copies_touch_their_range_and_no_more() {
         Err(Error::OutOfRange { .. })
     ));
     let mut odd = RegularBuffer::<[u32; 3]>::new(&context, 4).unwrap();
-    assert!(matches!(
-        odd.fill(&queue, 0, 4, [1; 3]),
-        Err(Error::TooLarge { .. })
-    ));
+    assert!(matches!(odd.fill(&queue, 0, 4, [1; 3]), Err(Error::TooLarge { .. })));
     let other = common::context();
     let foreign = RegularBuffer::<u32>::new(&other, 100).unwrap();
     assert!(matches!(
@@ -288,9 +255,7 @@ fn boxes_land_where_their_layout_says() {
     let dense = BoxLayout::dense(extent);
 
     let mut read = [0u32; 12];
-    source
-        .read_box(&queue, extent, from, &mut read, dense)
-        .unwrap();
+    source.read_box(&queue, extent, from, &mut read, dense).unwrap();
     assert_eq!(read[..], expected);
 
     let mut copied = RegularBuffer::<u32>::new(&context, 60).unwrap();
@@ -299,19 +264,13 @@ fn boxes_land_where_their_layout_says() {
         origin: [3, 0, 0],
         ..all
     };
-    copied
-        .copy_box_from(&queue, extent, to, &source, from)
-        .unwrap();
-    copied
-        .read_box(&queue, extent, to, &mut read, dense)
-        .unwrap();
+    copied.copy_box_from(&queue, extent, to, &source, from).unwrap();
+    copied.read_box(&queue, extent, to, &mut read, dense).unwrap();
     assert_eq!(read[..], expected);
 
     let mut written = RegularBuffer::<u32>::new(&context, 60).unwrap();
     written.fill(&queue, 0, 60, 9).unwrap();
-    written
-        .write_box(&queue, extent, from, &expected, dense)
-        .unwrap();
+    written.write_box(&queue, extent, from, &expected, dense).unwrap();
     let mut whole = [0u32; 60];
     written.read(&queue, &mut whole).unwrap();
     for (index, &value) in whole.iter().enumerate() {
@@ -336,28 +295,16 @@ fn shared_memory_fills_and_copies_like_a_buffer_object() {
     let mut regular = RegularBuffer::<u32>::new(&context, 64).unwrap();
     shared.fill(&queue, 0, 64, 3).unwrap();
     shared.fill(&queue, 8, 8, 4).unwrap();
-    regular
-        .copy_from(&queue, 0, &shared.view().unwrap(), 4, 8)
-        .unwrap();
+    regular.copy_from(&queue, 0, &shared.view().unwrap(), 4, 8).unwrap();
     other.fill(&queue, 0, 64, 0).unwrap();
     other.copy_from(&queue, 60, &regular, 2, 4).unwrap();
-    other
-        .copy_from(&queue, 0, &shared.view().unwrap(), 7, 2)
-        .unwrap();
+    other.copy_from(&queue, 0, &shared.view().unwrap(), 7, 2).unwrap();
     drop(regular);
     drop(shared);
-    let data = other
-        .read_async(&queue, 0, vec![0; 64])
-        .unwrap()
-        .wait()
-        .unwrap();
+    let data = other.read_async(&queue, 0, vec![0; 64]).unwrap().wait().unwrap();
     assert_eq!((data[0], data[1], data[2]), (3, 4, 0));
     assert_eq!(data[60..], [3, 3, 4, 4]);
-    let written = other
-        .write_async(&queue, 1, vec![11, 12])
-        .unwrap()
-        .wait()
-        .unwrap();
+    let written = other.write_async(&queue, 1, vec![11, 12]).unwrap().wait().unwrap();
     assert_eq!(written, [11, 12]);
     assert_eq!(other.map(&queue).unwrap()[..4], [3, 11, 12, 0]);
     let extent = [2, 2, 1];
@@ -391,10 +338,7 @@ fn a_pending_read_owns_its_memory_until_the_device_is_done() {
     let buffer = RegularBuffer::<u32>::new(&context, 1000).unwrap();
     let kernel = spin(&buffer);
     drop(buffer.read_async(&queue, 0, vec![0; 1000]).unwrap());
-    assert!(
-        kernel.is_complete().unwrap(),
-        "the memory was freed under the device"
-    );
+    assert!(kernel.is_complete().unwrap(), "the memory was freed under the device");
 
     std::mem::forget(buffer.read_async(&queue, 0, vec![0; 1000]).unwrap());
     let empty = buffer.read_async(&queue, 1000, Vec::new()).unwrap();

@@ -28,49 +28,22 @@ const CODES: &[(Cu, Hip)] = &[
     (Cu::CUDA_ERROR_UNMAP_FAILED, Hip::hipErrorUnmapFailed),
     (Cu::CUDA_ERROR_ARRAY_IS_MAPPED, Hip::hipErrorArrayIsMapped),
     (Cu::CUDA_ERROR_ALREADY_MAPPED, Hip::hipErrorAlreadyMapped),
-    (
-        Cu::CUDA_ERROR_NO_BINARY_FOR_GPU,
-        Hip::hipErrorNoBinaryForGpu,
-    ),
-    (
-        Cu::CUDA_ERROR_ALREADY_ACQUIRED,
-        Hip::hipErrorAlreadyAcquired,
-    ),
+    (Cu::CUDA_ERROR_NO_BINARY_FOR_GPU, Hip::hipErrorNoBinaryForGpu),
+    (Cu::CUDA_ERROR_ALREADY_ACQUIRED, Hip::hipErrorAlreadyAcquired),
     (Cu::CUDA_ERROR_NOT_MAPPED, Hip::hipErrorNotMapped),
-    (
-        Cu::CUDA_ERROR_NOT_MAPPED_AS_ARRAY,
-        Hip::hipErrorNotMappedAsArray,
-    ),
-    (
-        Cu::CUDA_ERROR_NOT_MAPPED_AS_POINTER,
-        Hip::hipErrorNotMappedAsPointer,
-    ),
-    (
-        Cu::CUDA_ERROR_ECC_UNCORRECTABLE,
-        Hip::hipErrorECCNotCorrectable,
-    ),
-    (
-        Cu::CUDA_ERROR_UNSUPPORTED_LIMIT,
-        Hip::hipErrorUnsupportedLimit,
-    ),
-    (
-        Cu::CUDA_ERROR_CONTEXT_ALREADY_IN_USE,
-        Hip::hipErrorContextAlreadyInUse,
-    ),
+    (Cu::CUDA_ERROR_NOT_MAPPED_AS_ARRAY, Hip::hipErrorNotMappedAsArray),
+    (Cu::CUDA_ERROR_NOT_MAPPED_AS_POINTER, Hip::hipErrorNotMappedAsPointer),
+    (Cu::CUDA_ERROR_ECC_UNCORRECTABLE, Hip::hipErrorECCNotCorrectable),
+    (Cu::CUDA_ERROR_UNSUPPORTED_LIMIT, Hip::hipErrorUnsupportedLimit),
+    (Cu::CUDA_ERROR_CONTEXT_ALREADY_IN_USE, Hip::hipErrorContextAlreadyInUse),
     (
         Cu::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED,
         Hip::hipErrorPeerAccessUnsupported,
     ),
     (Cu::CUDA_ERROR_INVALID_PTX, Hip::hipErrorInvalidKernelFile),
     // Code for a newer compiler than the driver's is code that this device cannot run.
-    (
-        Cu::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-        Hip::hipErrorNoBinaryForGpu,
-    ),
-    (
-        Cu::CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
-        Hip::hipErrorNoBinaryForGpu,
-    ),
+    (Cu::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, Hip::hipErrorNoBinaryForGpu),
+    (Cu::CUDA_ERROR_JIT_COMPILER_NOT_FOUND, Hip::hipErrorNoBinaryForGpu),
     (Cu::CUDA_ERROR_INVALID_SOURCE, Hip::hipErrorInvalidSource),
     (Cu::CUDA_ERROR_FILE_NOT_FOUND, Hip::hipErrorFileNotFound),
     (
@@ -81,10 +54,7 @@ const CODES: &[(Cu, Hip)] = &[
         Cu::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
         Hip::hipErrorSharedObjectInitFailed,
     ),
-    (
-        Cu::CUDA_ERROR_OPERATING_SYSTEM,
-        Hip::hipErrorOperatingSystem,
-    ),
+    (Cu::CUDA_ERROR_OPERATING_SYSTEM, Hip::hipErrorOperatingSystem),
     (Cu::CUDA_ERROR_INVALID_HANDLE, Hip::hipErrorInvalidHandle),
     (Cu::CUDA_ERROR_ILLEGAL_STATE, Hip::hipErrorIllegalState),
     (Cu::CUDA_ERROR_NOT_FOUND, Hip::hipErrorNotFound),
@@ -103,14 +73,8 @@ const CODES: &[(Cu, Hip)] = &[
         Cu::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED,
         Hip::hipErrorPeerAccessNotEnabled,
     ),
-    (
-        Cu::CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE,
-        Hip::hipErrorSetOnActiveProcess,
-    ),
-    (
-        Cu::CUDA_ERROR_CONTEXT_IS_DESTROYED,
-        Hip::hipErrorContextIsDestroyed,
-    ),
+    (Cu::CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, Hip::hipErrorSetOnActiveProcess),
+    (Cu::CUDA_ERROR_CONTEXT_IS_DESTROYED, Hip::hipErrorContextIsDestroyed),
     (Cu::CUDA_ERROR_ASSERT, Hip::hipErrorAssert),
     (
         Cu::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
@@ -120,23 +84,11 @@ const CODES: &[(Cu, Hip)] = &[
         Cu::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
         Hip::hipErrorHostMemoryNotRegistered,
     ),
-    (
-        Cu::CUDA_ERROR_HARDWARE_STACK_ERROR,
-        Hip::hipErrorLaunchFailure,
-    ),
-    (
-        Cu::CUDA_ERROR_ILLEGAL_INSTRUCTION,
-        Hip::hipErrorLaunchFailure,
-    ),
+    (Cu::CUDA_ERROR_HARDWARE_STACK_ERROR, Hip::hipErrorLaunchFailure),
+    (Cu::CUDA_ERROR_ILLEGAL_INSTRUCTION, Hip::hipErrorLaunchFailure),
     // AMD's hardware reports a misaligned access as any other bad one.
-    (
-        Cu::CUDA_ERROR_MISALIGNED_ADDRESS,
-        Hip::hipErrorIllegalAddress,
-    ),
-    (
-        Cu::CUDA_ERROR_INVALID_ADDRESS_SPACE,
-        Hip::hipErrorIllegalAddress,
-    ),
+    (Cu::CUDA_ERROR_MISALIGNED_ADDRESS, Hip::hipErrorIllegalAddress),
+    (Cu::CUDA_ERROR_INVALID_ADDRESS_SPACE, Hip::hipErrorIllegalAddress),
     (Cu::CUDA_ERROR_INVALID_PC, Hip::hipErrorLaunchFailure),
     (Cu::CUDA_ERROR_LAUNCH_FAILED, Hip::hipErrorLaunchFailure),
     (
@@ -153,10 +105,7 @@ const CODES: &[(Cu, Hip)] = &[
         Cu::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
         Hip::hipErrorStreamCaptureInvalidated,
     ),
-    (
-        Cu::CUDA_ERROR_STREAM_CAPTURE_MERGE,
-        Hip::hipErrorStreamCaptureMerge,
-    ),
+    (Cu::CUDA_ERROR_STREAM_CAPTURE_MERGE, Hip::hipErrorStreamCaptureMerge),
     (
         Cu::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
         Hip::hipErrorStreamCaptureUnmatched,
@@ -196,11 +145,7 @@ pub(crate) fn of(code: u32) -> Hip {
 /// The driver's answer to `function` as a result.
 #[inline]
 pub(crate) fn check(code: u32, function: &'static str) -> Result<(), Hip> {
-    if code == 0 {
-        Ok(())
-    } else {
-        Err(failed(code, function))
-    }
+    if code == 0 { Ok(()) } else { Err(failed(code, function)) }
 }
 
 #[cold]
@@ -215,10 +160,7 @@ fn failed(code: u32, function: &'static str) -> Hip {
 /// The error for a function that this driver is too old for.
 #[cold]
 pub(crate) fn missing(function: &'static str) -> Hip {
-    log::driver(
-        function,
-        format_args!("the installed driver does not have it"),
-    );
+    log::driver(function, format_args!("the installed driver does not have it"));
     Hip::hipErrorNotSupported
 }
 

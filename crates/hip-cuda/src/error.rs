@@ -71,7 +71,8 @@ macro_rules! calls {
             $(#[$doc])*
             #[allow(non_snake_case, unused_unsafe, clippy::too_many_arguments, reason = "C functions")]
             unsafe extern "C" fn $name($($argument: $ty),*) -> hip_sys::hipError_t {
-                // SAFETY: the C caller keeps HIP's contract for this function, which is what the body needs; see `calls!`.
+                // SAFETY: the C caller keeps HIP's contract for this function, which is what the body needs; see
+                // `calls!`.
                 $crate::error::entry(|| unsafe { $body })
             }
         )*
@@ -107,9 +108,6 @@ mod tests {
         assert_eq!(entry(|| Ok(())), hipError_t::hipSuccess);
         // SAFETY: neither takes an argument.
         let (last, failure) = unsafe { (get_last_error(), ext_get_last_error()) };
-        assert_eq!(
-            (last, failure),
-            (hipError_t::hipSuccess, hipError_t::hipErrorUnknown)
-        );
+        assert_eq!((last, failure), (hipError_t::hipSuccess, hipError_t::hipErrorUnknown));
     }
 }

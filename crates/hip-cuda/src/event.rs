@@ -3,9 +3,8 @@
 use std::ffi::c_uint;
 
 use hip_sys::{
-    hipError_t, hipEvent_t, hipEventBlockingSync, hipEventDisableSystemFence,
-    hipEventDisableTiming, hipEventInterprocess, hipEventReleaseToDevice, hipEventReleaseToSystem,
-    hipStream_t,
+    hipError_t, hipEvent_t, hipEventBlockingSync, hipEventDisableSystemFence, hipEventDisableTiming,
+    hipEventInterprocess, hipEventReleaseToDevice, hipEventReleaseToSystem, hipStream_t,
 };
 
 use crate::device::here;
@@ -88,10 +87,7 @@ mod tests {
             flags(hipEventReleaseToSystem | hipEventDisableTiming),
             Ok(hipEventDisableTiming)
         );
-        assert_eq!(
-            flags(hipEventReleaseToSystem | hipEventReleaseToDevice),
-            Err(INVALID)
-        );
+        assert_eq!(flags(hipEventReleaseToSystem | hipEventReleaseToDevice), Err(INVALID));
         assert_eq!(flags(hipEventInterprocess), Err(INVALID));
         assert_eq!(flags(0x100), Err(INVALID));
     }

@@ -3,8 +3,8 @@
 use std::ffi::c_char;
 
 use hip_sys::{
-    hipGraph_t, hipGraphExec_t, hipGraphNode_t, hipGraphNodeType, hipStream_t,
-    hipStreamCaptureMode, hipStreamCaptureStatus,
+    hipGraph_t, hipGraphExec_t, hipGraphNode_t, hipGraphNodeType, hipStream_t, hipStreamCaptureMode,
+    hipStreamCaptureStatus,
 };
 
 use crate::device::here;

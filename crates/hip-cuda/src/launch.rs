@@ -158,13 +158,7 @@ mod tests {
     fn the_list_of_extra_arguments_gets_cudas_end() {
         let (mut buffer, mut size) = ([0_u8; 4], 4_usize);
         let (buffer, size) = ((&raw mut buffer).cast(), (&raw mut size).cast());
-        let mut list = [
-            mark(extra::SIZE),
-            size,
-            mark(extra::POINTER),
-            buffer,
-            mark(extra::END),
-        ];
+        let mut list = [mark(extra::SIZE), size, mark(extra::POINTER), buffer, mark(extra::END)];
         // SAFETY: two pairs and the end.
         let cuda = unsafe { translated(list.as_mut_ptr()) };
         assert_eq!(cuda, Ok([mark(1), buffer, mark(2), size, mark(0)]));

@@ -26,9 +26,7 @@ same!(
     allocFlags.gpuDirectRDMACapable = allocFlags.gpuDirectRDMACapable,
     allocFlags.usage = allocFlags.usage
 );
-const _: () = assert!(
-    size_of::<cu::CUmemAllocationProp>() == size_of::<crate::cuda::driver::AllocationProp>()
-);
+const _: () = assert!(size_of::<cu::CUmemAllocationProp>() == size_of::<crate::cuda::driver::AllocationProp>());
 same!(
     hip_sys::hipMemAccessDesc,
     cu::CUmemAccessDesc,
@@ -36,12 +34,7 @@ same!(
     location.id = location.id,
     flags = flags
 );
-same!(
-    hip_sys::hipMemLocation,
-    cu::CUmemLocation,
-    type_ = type_,
-    id = id
-);
+same!(hip_sys::hipMemLocation, cu::CUmemLocation, type_ = type_, id = id);
 same!(
     hip_sys::hipMemPoolProps,
     cu::CUmemPoolProps,
@@ -96,8 +89,7 @@ const _: () = {
             == cu::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0
     );
     assert!(
-        hipMemLocationType::hipMemLocationTypeDevice.0
-            == cu::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE as u32
+        hipMemLocationType::hipMemLocationTypeDevice.0 == cu::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE as u32
     );
     assert!(
         hipMemAccessFlags::hipMemAccessFlagsProtReadWrite.0
@@ -112,7 +104,6 @@ const _: () = {
             == cu::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as u32
     );
     assert!(
-        hipMemPoolAttr::hipMemPoolAttrUsedMemHigh.0
-            == cu::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH as u32
+        hipMemPoolAttr::hipMemPoolAttrUsedMemHigh.0 == cu::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH as u32
     );
 };

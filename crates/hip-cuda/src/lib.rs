@@ -57,11 +57,11 @@ mod stream;
 mod table;
 mod text;
 
+use std::path::PathBuf;
+
 pub use blas::rocblas_api;
 pub use solver::rocsolver_api;
 pub use table::hip_api;
-
-use std::path::PathBuf;
 
 /// The platform's tables, and where its libraries are.
 pub struct Opened {

@@ -5,9 +5,7 @@ use std::sync::OnceLock;
 
 fn wanted() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
-    *WANTED.get_or_init(|| {
-        std::env::var_os("HIP_CUDA_LOG").is_some_and(|value| !value.is_empty() && value != "0")
-    })
+    *WANTED.get_or_init(|| std::env::var_os("HIP_CUDA_LOG").is_some_and(|value| !value.is_empty() && value != "0"))
 }
 
 /// One line about a function of the NVIDIA libraries.

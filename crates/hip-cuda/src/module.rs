@@ -34,8 +34,8 @@ calls! {
         not_null!(module);
         here()?.cuModuleUnload(module)
     }
-    /// HIP loads a function with its module. CUDA would do so at its first launch, and wait for every busy stream then, also for one
-    /// that waits for the host.
+    /// HIP loads a function with its module. CUDA would do so at its first launch, and wait for every busy stream then,
+    /// also for one that waits for the host.
     fn hipModuleGetFunction(out: *mut hipFunction_t, module: hipModule_t, name: *const c_char) {
         not_null!(out, module, name);
         let driver = here()?;

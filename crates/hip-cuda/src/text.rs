@@ -23,15 +23,11 @@ calls! {
 }
 
 pub(crate) unsafe extern "C" fn get_error_name(code: hipError_t) -> *const c_char {
-    known(code, Text::Name)
-        .unwrap_or(c"hipErrorUnknown")
-        .as_ptr()
+    known(code, Text::Name).unwrap_or(c"hipErrorUnknown").as_ptr()
 }
 
 pub(crate) unsafe extern "C" fn get_error_string(code: hipError_t) -> *const c_char {
-    known(code, Text::Meaning)
-        .unwrap_or(c"unknown error")
-        .as_ptr()
+    known(code, Text::Meaning).unwrap_or(c"unknown error").as_ptr()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,9 +75,7 @@ mod tests {
 
     fn text(code: hipError_t, of: unsafe extern "C" fn(hipError_t) -> *const c_char) -> String {
         // SAFETY: both functions take any code and answer a terminated string.
-        unsafe { CStr::from_ptr(of(code)) }
-            .to_string_lossy()
-            .into_owned()
+        unsafe { CStr::from_ptr(of(code)) }.to_string_lossy().into_owned()
     }
 
     #[test]

@@ -12,10 +12,7 @@ const MARK: &str = "<!-- made from the code: see crates/hip-cuda/tests/coverage.
 /// Functions whose counterpart in CUDA does less or otherwise.
 const PARTIAL: &[(&str, &str)] = &[
     ("hipExtMallocWithFlags", "plain device memory only"),
-    (
-        "hipFuncGetAttribute",
-        "the ten attributes that CUDA has too",
-    ),
+    ("hipFuncGetAttribute", "the ten attributes that CUDA has too"),
     ("hipGraphInstantiate", "names no node and writes no log"),
     (
         "hipImportExternalMemory",
@@ -28,10 +25,7 @@ const PARTIAL: &[(&str, &str)] = &[
     ("hipModuleLoadDataEx", "the options have no effect"),
     ("hipStreamWaitValue32", "no mask"),
     ("hipStreamWaitValue64", "no mask"),
-    (
-        "rocblas_gemm_ex",
-        "C and D of one type; solution and flags are ignored",
-    ),
+    ("rocblas_gemm_ex", "C and D of one type; solution and flags are ignored"),
     (
         "rocblas_gemm_batched_ex",
         "C and D of one type; waits where they are two lists, and for 16-bit elements; solution and flags are ignored",
@@ -66,12 +60,7 @@ fn tables() -> String {
     let (hip, rtc) = (hip_cuda::hip_api(), hip_cuda::rtc_api());
     let (blas, solver) = (hip_cuda::rocblas_api(), hip_cuda::rocsolver_api());
     [
-        table(
-            "HIP",
-            hip_sys::Api::SYMBOLS,
-            &hip.present().collect::<Vec<_>>(),
-            false,
-        ),
+        table("HIP", hip_sys::Api::SYMBOLS, &hip.present().collect::<Vec<_>>(), false),
         table(
             "HIPRTC",
             hip_sys::RtcApi::SYMBOLS,
@@ -114,9 +103,6 @@ fn the_book_lists_what_is_built() {
 fn what_is_partly_built_is_built() {
     let tables = tables();
     for (name, missing) in PARTIAL {
-        assert!(
-            tables.contains(&format!("| `{name}` | partial: {missing} |")),
-            "{name}"
-        );
+        assert!(tables.contains(&format!("| `{name}` | partial: {missing} |")), "{name}");
     }
 }

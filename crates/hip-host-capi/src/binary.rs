@@ -112,12 +112,7 @@ unsafe extern "C" fn __hipRegisterManagedVar(
     // SAFETY: the compiler's own variables: room for a pointer, and `bytes` bytes of a first value.
     let done = unsafe {
         allocate(pointer, bytes, hip_sys::hipMemAttachGlobal) == hipError_t::hipSuccess
-            && copy(
-                *pointer,
-                initial,
-                bytes,
-                hipMemcpyKind::hipMemcpyHostToDevice,
-            ) == hipError_t::hipSuccess
+            && copy(*pointer, initial, bytes, hipMemcpyKind::hipMemcpyHostToDevice) == hipError_t::hipSuccess
     };
     if !done {
         // The caller takes no answer, and its variable would be a null pointer. ROCm ends the process too.
@@ -142,12 +137,7 @@ thread_local! {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn __hipPushCallConfiguration(
-    grid: dim3,
-    block: dim3,
-    shared: usize,
-    stream: hipStream_t,
-) -> hipError_t {
+extern "C" fn __hipPushCallConfiguration(grid: dim3, block: dim3, shared: usize, stream: hipStream_t) -> hipError_t {
     let configuration = Configuration {
         grid,
         block,

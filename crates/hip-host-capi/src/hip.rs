@@ -20,8 +20,8 @@ macro_rules! also {
     )*};
 }
 
-// The headers give these names to the newer forms, by macros. A program that looks the plain name up itself gets the older form,
-// as from ROCm's library.
+// The headers give these names to the newer forms, by macros. A program that looks the plain name up itself gets the
+// older form, as from ROCm's library.
 also! {
     fn hipGetDeviceProperties(prop: *mut hipDeviceProp_tR0000, device: std::ffi::c_int) = hipGetDevicePropertiesR0000;
     fn hipChooseDevice(device: *mut std::ffi::c_int, prop: *const hipDeviceProp_tR0000) = hipChooseDeviceR0000;

@@ -10,10 +10,7 @@ use crate::absent::Absent;
 
 /// Not built. The sizes that follow `count` are not read: in C the caller removes what it passed.
 #[unsafe(no_mangle)]
-extern "C" fn rocblas_set_optimal_device_memory_size_impl(
-    _handle: rocblas_handle,
-    _count: usize,
-) -> rocblas_status {
+extern "C" fn rocblas_set_optimal_device_memory_size_impl(_handle: rocblas_handle, _count: usize) -> rocblas_status {
     Absent::absent("rocblas_set_optimal_device_memory_size_impl")
 }
 

@@ -1,4 +1,5 @@
-//! The C interface, tried by C programs that `g++` compiles against ROCm's real headers and links with `libhip_host.so`.
+//! The C interface, tried by C programs that `g++` compiles against ROCm's real headers and links with
+//! `libhip_host.so`.
 //!
 //! The headers are those that `cargo xtask codegen` unpacks; without them, and without valgrind for the second round,
 //! the tests are skipped and say so.

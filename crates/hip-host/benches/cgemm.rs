@@ -163,9 +163,7 @@ impl Ours {
         let mut values = vec![C32::ZERO; SIZE * SIZE];
         let kind = hipMemcpyKind::hipMemcpyDeviceToHost;
         // SAFETY: as many bytes as were allocated.
-        let error = unsafe {
-            self.hip.hipMemcpy.unwrap()(values.as_mut_ptr().cast(), self.matrices[2], BYTES, kind)
-        };
+        let error = unsafe { self.hip.hipMemcpy.unwrap()(values.as_mut_ptr().cast(), self.matrices[2], BYTES, kind) };
         assert_eq!(error, hipError_t::hipSuccess);
         values
     }

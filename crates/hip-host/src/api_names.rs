@@ -9,9 +9,7 @@ use std::sync::LazyLock;
 /// One line for each number, from 0; an empty line where the number has no name.
 static NAMES: LazyLock<Vec<CString>> = LazyLock::new(|| {
     let lines = include_str!("api_names.txt").lines();
-    lines
-        .map(|name| CString::new(name).unwrap_or_default())
-        .collect()
+    lines.map(|name| CString::new(name).unwrap_or_default()).collect()
 });
 
 pub(crate) unsafe extern "C" fn api_name(id: u32) -> *const c_char {

@@ -14,17 +14,13 @@ pub enum Coverage {
 const NO_ARRAYS: &str = "no arrays: they are `hipErrorNotSupported`";
 const NOT_SET_ASIDE: &str = "nothing is set aside";
 const KEPT: &str = "kept and told again, without effect";
-const NOT_REGISTERED: &str =
-    "there are no registered functions and variables, so always the error for an unknown one";
+const NOT_REGISTERED: &str = "there are no registered functions and variables, so always the error for an unknown one";
 
 /// What partially built functions lack.
 const PARTIAL: &[(&str, &str)] = &[
     ("hipCtxDisablePeerAccess", "without effect, as on ROCm"),
     ("hipCtxEnablePeerAccess", "without effect, as on ROCm"),
-    (
-        "hipDeviceEnablePeerAccess",
-        "kernels reach peers without it",
-    ),
+    ("hipDeviceEnablePeerAccess", "kernels reach peers without it"),
     ("hipDeviceSetCacheConfig", "without effect, as on ROCm"),
     ("hipDeviceSetLimit", KEPT),
     ("hipDeviceSetSharedMemConfig", "without effect, as on ROCm"),
@@ -36,10 +32,7 @@ const PARTIAL: &[(&str, &str)] = &[
         "four attributes are `hipErrorNotSupported`, as on ROCm",
     ),
     ("hipExtStreamCreateWithCUMask", "the mask is without effect"),
-    (
-        "hipFuncGetAttribute",
-        "registers and static shared memory are 0",
-    ),
+    ("hipFuncGetAttribute", "registers and static shared memory are 0"),
     ("hipFuncGetAttributes", NOT_REGISTERED),
     ("hipFuncSetAttribute", NOT_REGISTERED),
     ("hipFuncSetCacheConfig", "without effect, as on ROCm"),
@@ -58,14 +51,8 @@ const PARTIAL: &[(&str, &str)] = &[
     ("hipMemAdvise", KEPT),
     ("hipMemPoolSetAccess", "kernels reach the memory without it"),
     ("hipMemPoolSetAttribute", KEPT),
-    (
-        "hipMemPoolTrimTo",
-        "nothing is set aside, so nothing to trim",
-    ),
-    (
-        "hipMemPrefetchAsync",
-        "remembered in stream order; nothing moves",
-    ),
+    ("hipMemPoolTrimTo", "nothing is set aside, so nothing to trim"),
+    ("hipMemPrefetchAsync", "remembered in stream order; nothing moves"),
     ("hipMemcpy3D", NO_ARRAYS),
     ("hipMemcpy3DAsync", NO_ARRAYS),
     ("hipMemcpy3DAsync_spt", NO_ARRAYS),
@@ -85,14 +72,8 @@ const PARTIAL: &[(&str, &str)] = &[
         "at most 12288 threads where threads wait for each other",
     ),
     ("hipModuleLoadDataEx", "the options are without effect"),
-    (
-        "hipOccupancyMaxActiveBlocksPerMultiprocessor",
-        NOT_REGISTERED,
-    ),
-    (
-        "hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
-        NOT_REGISTERED,
-    ),
+    ("hipOccupancyMaxActiveBlocksPerMultiprocessor", NOT_REGISTERED),
+    ("hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", NOT_REGISTERED),
     ("hipOccupancyMaxPotentialBlockSize", NOT_REGISTERED),
     (
         "hipPointerGetAttribute",
@@ -103,10 +84,7 @@ const PARTIAL: &[(&str, &str)] = &[
         "kept and told again: copies are in stream order either way",
     ),
     ("hipSetDeviceFlags", KEPT),
-    (
-        "hipStreamAttachMemAsync",
-        "checked; every stream sees all memory",
-    ),
+    ("hipStreamAttachMemAsync", "checked; every stream sees all memory"),
     ("hipStreamCreateWithPriority", KEPT),
     ("hipStreamWaitValue32", "cannot be captured"),
     ("hipStreamWaitValue64", "cannot be captured"),

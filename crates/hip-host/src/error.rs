@@ -5,8 +5,7 @@ use std::ffi::{CStr, c_char};
 
 use hip_sys::hipError_t;
 
-use crate::frame;
-use crate::log;
+use crate::{frame, log};
 
 /// What the bodies of entry points return.
 pub(crate) type Result<T = ()> = std::result::Result<T, hipError_t>;
@@ -36,7 +35,8 @@ pub(crate) fn entry(call: &'static str, body: impl FnOnce() -> Result) -> hipErr
 pub(crate) fn outcome(call: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
     frame::run(call, || {
         if IN_CALLBACK.get() {
-            // hipLaunchHostFunc's documentation forbids HIP calls in the function; ROCm does not check and may deadlock.
+            // hipLaunchHostFunc's documentation forbids HIP calls in the function; ROCm does not check and may
+            // deadlock.
             log::refused(
                 call,
                 format_args!("called from a host function of a stream, which must not call HIP"),
@@ -167,15 +167,11 @@ codes! {
 }
 
 pub(crate) unsafe extern "C" fn get_error_name(code: hipError_t) -> *const c_char {
-    describe(code)
-        .map_or(c"hipErrorUnknown", |(name, _)| name)
-        .as_ptr()
+    describe(code).map_or(c"hipErrorUnknown", |(name, _)| name).as_ptr()
 }
 
 pub(crate) unsafe extern "C" fn get_error_string(code: hipError_t) -> *const c_char {
-    describe(code)
-        .map_or(c"unknown error", |(_, text)| text)
-        .as_ptr()
+    describe(code).map_or(c"unknown error", |(_, text)| text).as_ptr()
 }
 
 /// Writes one of the two texts for the `hipDrv` forms, which refuse a code they do not know and then store null.
@@ -196,17 +192,11 @@ fn drv_text(
     })
 }
 
-pub(crate) unsafe extern "C" fn drv_get_error_name(
-    code: hipError_t,
-    out: *mut *const c_char,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn drv_get_error_name(code: hipError_t, out: *mut *const c_char) -> hipError_t {
     drv_text("hipDrvGetErrorName", code, out, |(name, _)| name)
 }
 
-pub(crate) unsafe extern "C" fn drv_get_error_string(
-    code: hipError_t,
-    out: *mut *const c_char,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn drv_get_error_string(code: hipError_t, out: *mut *const c_char) -> hipError_t {
     drv_text("hipDrvGetErrorString", code, out, |(_, text)| text)
 }
 

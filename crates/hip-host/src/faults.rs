@@ -1,10 +1,10 @@
 //! Fault injection and delayed completion, to test how callers cope.
 //!
-//! `HIP_HOST_FAIL=call:n[:code]` makes the `n`-th call of `call` (counted from one) fail with `code` (decimal; left out,
-//! the API's "unknown error"). A star for `n` fails every call. `async/call:n[:code]` fails the command that `call` put
-//! into a stream instead, when the stream gets to it. Several rules are separated by commas.
-//! `HIP_HOST_DELAY=microseconds` is slept before each stream command, so that completion is visibly late.
-//! Both are read once per process; [`set_failures`] and [`set_delay`] change them from a test.
+//! `HIP_HOST_FAIL=call:n[:code]` makes the `n`-th call of `call` (counted from one) fail with `code` (decimal; left
+//! out, the API's "unknown error"). A star for `n` fails every call. `async/call:n[:code]` fails the command that
+//! `call` put into a stream instead, when the stream gets to it. Several rules are separated by commas.
+//! `HIP_HOST_DELAY=microseconds` is slept before each stream command, so that completion is visibly late. Both are read
+//! once per process; [`set_failures`] and [`set_delay`] change them from a test.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -34,9 +34,7 @@ static ENVIRONMENT: std::sync::Once = std::sync::Once::new();
 
 /// A fault rule that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "fault rule `{rule}` is not `call:n[:code]` with a count of at least 1 or `*`: correct HIP_HOST_FAIL"
-)]
+#[error("fault rule `{rule}` is not `call:n[:code]` with a count of at least 1 or `*`: correct HIP_HOST_FAIL")]
 pub struct BadRule {
     rule: String,
 }
@@ -46,28 +44,14 @@ fn parse(text: &str) -> Result<Vec<Rule>, BadRule> {
         .map(str::trim)
         .filter(|rule| !rule.is_empty())
         .map(|rule| {
-            let bad = || BadRule {
-                rule: rule.to_owned(),
-            };
+            let bad = || BadRule { rule: rule.to_owned() };
             let mut parts = rule.split(':');
-            let call = parts
-                .next()
-                .filter(|call| !call.is_empty())
-                .ok_or_else(bad)?;
+            let call = parts.next().filter(|call| !call.is_empty()).ok_or_else(bad)?;
             let nth = match parts.next().ok_or_else(bad)? {
                 "*" => None,
-                count => Some(
-                    count
-                        .parse()
-                        .ok()
-                        .filter(|&n: &u64| n > 0)
-                        .ok_or_else(bad)?,
-                ),
+                count => Some(count.parse().ok().filter(|&n: &u64| n > 0).ok_or_else(bad)?),
             };
-            let code = parts
-                .next()
-                .map(|code| code.parse().map_err(|_| bad()))
-                .transpose()?;
+            let code = parts.next().map(|code| code.parse().map_err(|_| bad())).transpose()?;
             if parts.next().is_some() {
                 return Err(bad());
             }
@@ -119,10 +103,7 @@ pub fn set_failures(rules: &str) -> Result<(), BadRule> {
 /// Sets the time slept before each stream command.
 pub fn set_delay(delay: Duration) {
     read_environment();
-    DELAY_US.store(
-        u64::try_from(delay.as_micros()).unwrap_or(u64::MAX),
-        Ordering::Relaxed,
-    );
+    DELAY_US.store(u64::try_from(delay.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
 /// The time to sleep before a stream command.

@@ -10,14 +10,12 @@ use std::sync::Arc;
 
 use hip_sys::{hipError_t, hipStream_t};
 
-use crate::device;
 use crate::error::entry;
 use crate::graph::{Operation, Routine};
-use crate::log;
 use crate::memory::backing::Backing;
 use crate::memory::registry::{self, Allocation, Kind};
-use crate::stream;
 use crate::work::Task;
+use crate::{device, log, stream};
 
 /// Where OpenCL's memory lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +30,7 @@ pub enum ForeignKind {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No memory, or more than an address space holds.
-    #[error(
-        "adopt({ptr:#x}, {bytes} bytes): not a range of memory; pass the address and size OpenCL gave"
-    )]
+    #[error("adopt({ptr:#x}, {bytes} bytes): not a range of memory; pass the address and size OpenCL gave")]
     NotARange {
         /// First address.
         ptr: usize,
@@ -42,9 +38,7 @@ pub enum Error {
         bytes: usize,
     },
     /// Part of the range is the device's own, registered or adopted already.
-    #[error(
-        "adopt({ptr:#x}, {bytes} bytes): overlaps memory that is known already; release or unregister that first"
-    )]
+    #[error("adopt({ptr:#x}, {bytes} bytes): overlaps memory that is known already; release or unregister that first")]
     Known {
         /// First address.
         ptr: usize,
@@ -52,9 +46,7 @@ pub enum Error {
         bytes: usize,
     },
     /// The address was not passed to `adopt`.
-    #[error(
-        "release({ptr:#x}): no memory was adopted at this address; pass the address given to adopt"
-    )]
+    #[error("release({ptr:#x}): no memory was adopted at this address; pass the address given to adopt")]
     NotAdopted {
         /// The address.
         ptr: usize,
@@ -76,7 +68,8 @@ pub enum Error {
 /// [`Error`], if the range is empty, overlaps something known, or there is no device.
 ///
 /// # Safety
-/// The range must stay readable and writable until [`release`] has been called for it and all work that uses it is done.
+/// The range must stay readable and writable until [`release`] has been called for it and all work that uses it is
+/// done.
 pub unsafe fn adopt(ptr: *mut c_void, bytes: usize, kind: ForeignKind) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe { adopt_on(ptr, bytes, kind, 0) }
@@ -90,12 +83,7 @@ pub unsafe fn adopt(ptr: *mut c_void, bytes: usize, kind: ForeignKind) -> Result
 ///
 /// # Safety
 /// As [`adopt`].
-pub unsafe fn adopt_on(
-    ptr: *mut c_void,
-    bytes: usize,
-    kind: ForeignKind,
-    ordinal: usize,
-) -> Result<(), Error> {
+pub unsafe fn adopt_on(ptr: *mut c_void, bytes: usize, kind: ForeignKind, ordinal: usize) -> Result<(), Error> {
     let kind = match kind {
         ForeignKind::Vram => Kind::ForeignVram,
         ForeignKind::HostFine => Kind::ForeignHost,
@@ -103,8 +91,8 @@ pub unsafe fn adopt_on(
     enter(ptr, bytes, kind, ordinal, None)
 }
 
-/// As [`adopt_on`], for device memory that lies in `file` from `offset` on, mapped shared: HSA can export it, as ROCm does
-/// any device memory.
+/// As [`adopt_on`], for device memory that lies in `file` from `offset` on, mapped shared: HSA can export it, as ROCm
+/// does any device memory.
 ///
 /// # Errors
 /// As [`adopt`].
@@ -122,13 +110,7 @@ pub unsafe fn adopt_in_file(
     enter(ptr, bytes, Kind::ForeignVram, ordinal, Some(file))
 }
 
-fn enter(
-    ptr: *mut c_void,
-    bytes: usize,
-    kind: Kind,
-    ordinal: usize,
-    file: Option<Backing>,
-) -> Result<(), Error> {
+fn enter(ptr: *mut c_void, bytes: usize, kind: Kind, ordinal: usize, file: Option<Backing>) -> Result<(), Error> {
     let start = ptr as usize;
     if ptr.is_null() || bytes == 0 || start.checked_add(bytes).is_none() {
         return Err(Error::NotARange { ptr: start, bytes });
@@ -167,8 +149,8 @@ pub fn release(ptr: *mut c_void) -> Result<(), Error> {
     }
 }
 
-/// An OpenCL kernel as work of a stream. The stream's thread calls it once for each run. A failure goes to the log with its reason
-/// and becomes the stream's error.
+/// An OpenCL kernel as work of a stream. The stream's thread calls it once for each run. A failure goes to the log with
+/// its reason and becomes the stream's error.
 pub type ForeignKernel = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 const LAUNCH: &str = "hipModuleLaunchKernel";

@@ -51,10 +51,7 @@ pub(crate) fn run<C: Code>(call: &'static str, body: impl FnOnce() -> Result<(),
             Ok(Ok(())) => C::SUCCESS,
             Ok(Err(code)) => code,
             Err(_) => {
-                log::warn(&format!(
-                    "{call}: internal failure, reported as {:?}",
-                    C::FAILURE
-                ));
+                log::warn(&format!("{call}: internal failure, reported as {:?}", C::FAILURE));
                 C::FAILURE
             }
         },

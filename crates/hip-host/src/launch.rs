@@ -71,9 +71,7 @@ pub(crate) unsafe extern "C" fn launch_host_func(
             function,
             user: UserData(user),
         };
-        found
-            .issue("hipLaunchHostFunc", Operation::Host(call))
-            .map(|_| ())
+        found.issue("hipLaunchHostFunc", Operation::Host(call)).map(|_| ())
     })
 }
 

@@ -24,20 +24,22 @@
 //! destroyed handle, OpenCL's device memory in `hipMemcpy`), the model returns an error; set `HIP_HOST_LOG=1` to read
 //! why. Pointers *inside* kernels are raw, as on a GPU: allocations lie between guard pages, so an overrun faults.
 //!
-//! ROCm also does some things that HIP's documentation calls errors, such as freeing pinned memory with `hipFree`. The model
-//! refuses those too, unless `HIP_HOST_STRICT=0` requests ROCm's behaviour.
+//! ROCm also does some things that HIP's documentation calls errors, such as freeing pinned memory with `hipFree`. The
+//! model refuses those too, unless `HIP_HOST_STRICT=0` requests ROCm's behaviour.
 //!
-//! Another device's memory needs peer access where kernels would touch it: in rocBLAS, rocSOLVER and the words of streams.
+//! Another device's memory needs peer access where kernels would touch it: in rocBLAS, rocSOLVER and the words of
+//! streams.
 //!
 //! Fresh memory of up to 64 KiB holds the byte 0xa5 throughout, so that reads of unwritten memory show.
 //!
 //! # What runs fast
 //!
 //! A block whose threads never wait for each other is a loop over its threads, which the compiler vectorises where
-//! consecutive threads touch consecutive elements. A bound as in `if (i < n)` costs nothing there, if the kernel computes its
-//! global index in one statement and compares it in that type: such kernels run at the memory's speed. Threads that wait
-//! at barriers are coroutines, tens of nanoseconds a barrier each. A grid-stride loop walks the memory once for every thread and is
-//! slow where the stride exceeds the cache; one element a thread is the better form here.
+//! consecutive threads touch consecutive elements. A bound as in `if (i < n)` costs nothing there, if the kernel
+//! computes its global index in one statement and compares it in that type: such kernels run at the memory's speed.
+//! Threads that wait at barriers are coroutines, tens of nanoseconds a barrier each. A grid-stride loop walks the
+//! memory once for every thread and is slow where the stride exceeds the cache; one element a thread is the better form
+//! here.
 //!
 //! # Environment
 //!
@@ -71,8 +73,8 @@ mod workers;
 mod device;
 mod kernel;
 
-// Work in order. These four know each other: a stream that captures records a graph, whose nodes copy memory and wait for
-// events.
+// Work in order. These four know each other: a stream that captures records a graph, whose nodes copy memory and wait
+// for events.
 mod event;
 mod graph;
 mod memory;

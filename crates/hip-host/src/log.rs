@@ -23,10 +23,7 @@ fn level() -> Level {
 /// A call with its result, and the thread that made it.
 pub(crate) fn called(call: &str, code: &dyn Debug) {
     if level() == Level::Calls {
-        eprintln!(
-            "hip-host: {:?}: {call} -> {code:?}",
-            std::thread::current().id()
-        );
+        eprintln!("hip-host: {:?}: {call} -> {code:?}", std::thread::current().id());
     }
 }
 

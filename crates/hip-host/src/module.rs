@@ -6,13 +6,11 @@ use std::sync::Arc;
 use hip_sys::{hipDeviceptr_t, hipError_t, hipFunction_t, hipJitOption, hipModule_t};
 use parking_lot::Mutex;
 
-use crate::device;
 use crate::error::{Result, entry, store};
 use crate::handles::Handles;
 use crate::kernel::{Image, LoadError, container, function};
-use crate::log;
 use crate::memory::registry::{self, Allocation, Kind};
-use crate::stream;
+use crate::{device, log, stream};
 
 static MODULES: Handles<Module> = Handles::new();
 
@@ -25,11 +23,7 @@ pub(crate) struct Module {
     globals: Mutex<Vec<usize>>,
 }
 
-fn load(
-    call: &'static str,
-    out: *mut hipModule_t,
-    code: std::result::Result<&[u8], LoadError>,
-) -> Result {
+fn load(call: &'static str, out: *mut hipModule_t, code: std::result::Result<&[u8], LoadError>) -> Result {
     let image = code.and_then(Image::load).map_err(|error| {
         log::refused(call, format_args!("{error}"));
         error.code()
@@ -53,13 +47,8 @@ fn load_data(call: &'static str, out: *mut hipModule_t, image: *const c_void) ->
     load(call, out, code)
 }
 
-pub(crate) unsafe extern "C" fn module_load_data(
-    out: *mut hipModule_t,
-    image: *const c_void,
-) -> hipError_t {
-    entry("hipModuleLoadData", || {
-        load_data("hipModuleLoadData", out, image)
-    })
+pub(crate) unsafe extern "C" fn module_load_data(out: *mut hipModule_t, image: *const c_void) -> hipError_t {
+    entry("hipModuleLoadData", || load_data("hipModuleLoadData", out, image))
 }
 
 pub(crate) unsafe extern "C" fn module_load_data_ex(
@@ -70,15 +59,10 @@ pub(crate) unsafe extern "C" fn module_load_data_ex(
     _values: *mut *mut c_void,
 ) -> hipError_t {
     // The options speak of a further compilation, which this code object does not need.
-    entry("hipModuleLoadDataEx", || {
-        load_data("hipModuleLoadDataEx", out, image)
-    })
+    entry("hipModuleLoadDataEx", || load_data("hipModuleLoadDataEx", out, image))
 }
 
-pub(crate) unsafe extern "C" fn module_load(
-    out: *mut hipModule_t,
-    path: *const c_char,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn module_load(out: *mut hipModule_t, path: *const c_char) -> hipError_t {
     entry("hipModuleLoad", || {
         if out.is_null() || path.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -99,9 +83,7 @@ pub(crate) unsafe extern "C" fn module_unload(module: hipModule_t) -> hipError_t
         if module.is_null() {
             return Err(hipError_t::hipErrorInvalidResourceHandle);
         }
-        let module = MODULES
-            .remove(module as usize)
-            .ok_or(hipError_t::hipErrorNotFound)?;
+        let module = MODULES.remove(module as usize).ok_or(hipError_t::hipErrorNotFound)?;
         device::all().iter().for_each(stream::drain_device);
         for (_, token) in module.functions.lock().drain(..) {
             function::retire(token);
@@ -131,14 +113,10 @@ pub(crate) unsafe extern "C" fn module_get_global(
         if name.is_empty() {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        let (address, size) = module
-            .image
-            .variable(name)
-            .ok_or(hipError_t::hipErrorNotFound)?;
+        let (address, size) = module.image.variable(name).ok_or(hipError_t::hipErrorNotFound)?;
         let mut globals = module.globals.lock();
         if !globals.contains(&address) {
-            let allocation =
-                Allocation::borrowed(address, size, Kind::Device, device::current()?, 0);
+            let allocation = Allocation::borrowed(address, size, Kind::Device, device::current()?, 0);
             registry::add_borrowed(allocation).map_err(|_| hipError_t::hipErrorUnknown)?;
             globals.push(address);
         }
@@ -175,9 +153,7 @@ pub(crate) unsafe extern "C" fn module_get_function(
         let index = module.image.index_of(name).ok_or_else(|| {
             log::refused(
                 "hipModuleGetFunction",
-                format_args!(
-                    "no kernel {name:?}; C++ names are mangled unless declared extern \"C\""
-                ),
+                format_args!("no kernel {name:?}; C++ names are mangled unless declared extern \"C\""),
             );
             hipError_t::hipErrorNotFound
         })?;

@@ -1,16 +1,15 @@
-//! Functions and variables that a program's own binary registers. `hipcc` puts them there, with code for AMD's processors,
-//! which cannot run here: these calls return what ROCm returns where the code for a card is missing. Other addresses
-//! are invalid, and the result is ROCm's for an address it does not know.
+//! Functions and variables that a program's own binary registers. `hipcc` puts them there, with code for AMD's
+//! processors, which cannot run here: these calls return what ROCm returns where the code for a card is missing. Other
+//! addresses are invalid, and the result is ROCm's for an address it does not know.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::{c_int, c_uint, c_void};
 
 use hip_sys::{
-    dim3, hipError_t, hipFuncAttribute, hipFuncAttributes, hipFuncCache_t, hipFunction_t,
-    hipMemcpyKind, hipSharedMemConfig, hipStream_t,
+    dim3, hipError_t, hipFuncAttribute, hipFuncAttributes, hipFuncCache_t, hipFunction_t, hipMemcpyKind,
+    hipSharedMemConfig, hipStream_t,
 };
-
 use parking_lot::{Mutex, const_mutex};
 
 use crate::error::{Result, entry};
@@ -27,10 +26,7 @@ pub fn add(address: *const c_void) {
 /// Fails for an address that a binary registered: its code is for other processors.
 fn check_code(call: &'static str, address: *const c_void) -> Result {
     let registered = REGISTERED.lock();
-    if !registered
-        .as_ref()
-        .is_some_and(|all| all.contains(&address.addr()))
-    {
+    if !registered.as_ref().is_some_and(|all| all.contains(&address.addr())) {
         return Ok(());
     }
     log::refused(
@@ -53,12 +49,7 @@ fn no_function(call: &'static str, function: *const c_void) -> hipError_t {
 }
 
 /// As [`no_function`], for a query whose result needs a place.
-fn no_answer(
-    call: &'static str,
-    function: *const c_void,
-    has_room: bool,
-    unknown: hipError_t,
-) -> hipError_t {
+fn no_answer(call: &'static str, function: *const c_void, has_room: bool, unknown: hipError_t) -> hipError_t {
     entry(call, || {
         if !has_room {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -109,10 +100,7 @@ pub(crate) unsafe extern "C" fn occupancy_max_active_blocks_with_flags(
 }
 
 /// A preference that AMD devices ignore: ROCm does not check the function.
-pub(crate) unsafe extern "C" fn func_set_cache_config(
-    _function: *const c_void,
-    config: hipFuncCache_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn func_set_cache_config(_function: *const c_void, config: hipFuncCache_t) -> hipError_t {
     entry("hipFuncSetCacheConfig", || {
         if config.0 > hipFuncCache_t::hipFuncCachePreferEqual.0 {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -154,15 +142,9 @@ pub(crate) unsafe extern "C" fn configure_call(
 /// More bytes of arguments than any kernel takes.
 const MOST_ARGUMENTS: usize = 1 << 16;
 
-pub(crate) unsafe extern "C" fn setup_argument(
-    argument: *const c_void,
-    bytes: usize,
-    offset: usize,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn setup_argument(argument: *const c_void, bytes: usize, offset: usize) -> hipError_t {
     entry("hipSetupArgument", || {
-        let end = offset
-            .checked_add(bytes)
-            .filter(|end| *end <= MOST_ARGUMENTS);
+        let end = offset.checked_add(bytes).filter(|end| *end <= MOST_ARGUMENTS);
         // ROCm follows a null pointer, and takes an argument of no call.
         let Some(end) = end.filter(|_| !argument.is_null()) else {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -186,9 +168,7 @@ pub(crate) unsafe extern "C" fn launch_by_ptr(function: *const c_void) -> hipErr
     if configured {
         return no_function("hipLaunchByPtr", function);
     }
-    entry("hipLaunchByPtr", || {
-        Err(hipError_t::hipErrorMissingConfiguration)
-    })
+    entry("hipLaunchByPtr", || Err(hipError_t::hipErrorMissingConfiguration))
 }
 
 /// The result for a variable (hipamd/src/hip_platform.cpp, `getStatGlobalVar`).
@@ -271,16 +251,10 @@ fn no_fact<T>(call: &'static str, out: *mut T, symbol: *const c_void) -> hipErro
     no_variable(call, symbol)
 }
 
-pub(crate) unsafe extern "C" fn get_symbol_address(
-    out: *mut *mut c_void,
-    symbol: *const c_void,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn get_symbol_address(out: *mut *mut c_void, symbol: *const c_void) -> hipError_t {
     no_fact("hipGetSymbolAddress", out, symbol)
 }
 
-pub(crate) unsafe extern "C" fn get_symbol_size(
-    out: *mut usize,
-    symbol: *const c_void,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn get_symbol_size(out: *mut usize, symbol: *const c_void) -> hipError_t {
     no_fact("hipGetSymbolSize", out, symbol)
 }

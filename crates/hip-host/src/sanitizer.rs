@@ -1,14 +1,15 @@
 //! Kernels checked by AddressSanitizer, on demand.
 //!
-//! Guard pages catch what leaves an allocation by a page or ends beyond its last 256 bytes. With `HIP_HOST_SANITIZE=address` kernels are
-//! compiled with the compiler's sanitizer, and the bytes around every allocation, and all of it once freed, are marked for it: the first
-//! byte too far ends the process with a report that names the kernel's line.
+//! Guard pages catch what leaves an allocation by a page or ends beyond its last 256 bytes. With
+//! `HIP_HOST_SANITIZE=address` kernels are compiled with the compiler's sanitizer, and the bytes around every
+//! allocation, and all of it once freed, are marked for it: the first byte too far ends the process with a report that
+//! names the kernel's line.
 //!
-//! The sanitizer's runtime has to be in the process before anything else, which only `LD_PRELOAD` does; without it the dynamic
-//! linker would end the process when the first kernel is loaded, so compiling is refused instead.
+//! The sanitizer's runtime has to be in the process before anything else, which only `LD_PRELOAD` does; without it the
+//! dynamic linker would end the process when the first kernel is loaded, so compiling is refused instead.
 //!
-//! What it does not see: static `__shared__` arrays (they are thread-local variables, which the sanitizers of GCC and Clang leave alone)
-//! and arrays inside structures.
+//! What it does not see: static `__shared__` arrays (they are thread-local variables, which the sanitizers of GCC and
+//! Clang leave alone) and arrays inside structures.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -67,9 +68,7 @@ fn state() -> &'static State {
     static STATE: OnceLock<State> = OnceLock::new();
     STATE.get_or_init(|| match std::env::var(VARIABLE) {
         Ok(value) if value.is_empty() => State::Off,
-        Ok(value) if value == "address" => {
-            Runtime::in_process().map_or(State::NoRuntime, State::On)
-        }
+        Ok(value) if value == "address" => Runtime::in_process().map_or(State::NoRuntime, State::On),
         Ok(value) => State::Unknown(value),
         Err(_) => State::Off,
     })

@@ -2,8 +2,7 @@
 
 use crate::kernel::occupancy;
 use crate::{
-    api_names, device, error, event, graph, launch, lookup, memory, module, primary_context,
-    registered, stream,
+    api_names, device, error, event, graph, launch, lookup, memory, module, primary_context, registered, stream,
 };
 
 /// The HIP function table.
@@ -134,9 +133,7 @@ pub const fn hip_api() -> hip_sys::Api {
         hipMemCreate: Some(memory::mem_create),
         hipMemRelease: Some(memory::mem_release),
         hipMemRetainAllocationHandle: Some(memory::mem_retain_allocation_handle),
-        hipMemGetAllocationPropertiesFromHandle: Some(
-            memory::mem_get_allocation_properties_from_handle,
-        ),
+        hipMemGetAllocationPropertiesFromHandle: Some(memory::mem_get_allocation_properties_from_handle),
         hipMemAddressReserve: Some(memory::mem_address_reserve),
         hipMemAddressFree: Some(memory::mem_address_free),
         hipMemMap: Some(memory::mem_map),
@@ -239,15 +236,11 @@ pub const fn hip_api() -> hip_sys::Api {
         hipModuleLaunchKernel: Some(launch::module_launch_kernel),
         hipModuleLaunchCooperativeKernel: Some(launch::module_launch_cooperative_kernel),
         hipFuncGetAttribute: Some(occupancy::func_get_attribute),
-        hipModuleOccupancyMaxActiveBlocksPerMultiprocessor: Some(
-            occupancy::module_occupancy_max_active_blocks,
-        ),
+        hipModuleOccupancyMaxActiveBlocksPerMultiprocessor: Some(occupancy::module_occupancy_max_active_blocks),
         hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags: Some(
             occupancy::module_occupancy_max_active_blocks_with_flags,
         ),
-        hipModuleOccupancyMaxPotentialBlockSize: Some(
-            occupancy::module_occupancy_max_potential_block_size,
-        ),
+        hipModuleOccupancyMaxPotentialBlockSize: Some(occupancy::module_occupancy_max_potential_block_size),
         hipModuleOccupancyMaxPotentialBlockSizeWithFlags: Some(
             occupancy::module_occupancy_max_potential_block_size_with_flags,
         ),
@@ -265,9 +258,7 @@ pub const fn hip_api() -> hip_sys::Api {
         hipFuncSetSharedMemConfig: Some(registered::func_set_shared_mem_config),
         hipGetFuncBySymbol: Some(registered::get_func_by_symbol),
         hipOccupancyMaxActiveBlocksPerMultiprocessor: Some(registered::occupancy_max_active_blocks),
-        hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags: Some(
-            registered::occupancy_max_active_blocks_with_flags,
-        ),
+        hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags: Some(registered::occupancy_max_active_blocks_with_flags),
         hipOccupancyMaxPotentialBlockSize: Some(registered::occupancy_max_potential_block_size),
         hipGetSymbolAddress: Some(registered::get_symbol_address),
         hipGetSymbolSize: Some(registered::get_symbol_size),

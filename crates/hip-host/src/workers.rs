@@ -31,7 +31,8 @@ struct Job {
     all_done: Condvar,
 }
 
-// SAFETY: `body` points to a `Sync` closure that outlives every use (see `for_each`); the rest is `Send + Sync` by itself.
+// SAFETY: `body` points to a `Sync` closure that outlives every use (see `for_each`); the rest is `Send + Sync` by
+// itself.
 unsafe impl Send for Job {}
 // SAFETY: as above.
 unsafe impl Sync for Job {}
@@ -73,9 +74,7 @@ fn queue() -> &'static Queue {
     static QUEUE: LazyLock<Queue> = LazyLock::new(|| {
         for _ in 1..width() {
             // A thread that cannot be started costs speed only.
-            let _ = std::thread::Builder::new()
-                .name("hip-host unit".to_owned())
-                .spawn(unit);
+            let _ = std::thread::Builder::new().name("hip-host unit".to_owned()).spawn(unit);
         }
         Queue::default()
     });
@@ -113,9 +112,7 @@ pub(crate) fn for_each(total: u64, grain: u64, body: &(dyn Fn(Range<u64>) + Sync
     }
     // SAFETY: only the lifetime is changed. The pointer is followed for chunks that are open, and this function returns
     // after the last of them.
-    let body = unsafe {
-        std::mem::transmute::<*const (dyn Fn(Range<u64>) + Sync + '_), *const Body>(body)
-    };
+    let body = unsafe { std::mem::transmute::<*const (dyn Fn(Range<u64>) + Sync + '_), *const Body>(body) };
     let job = Arc::new(Job {
         body,
         total,

@@ -342,9 +342,5 @@ fn huge_numbers_and_ordinary_memory_are_refused() {
 
 #[test]
 fn odd_numbers_and_ordinary_memory_are_refused() {
-    check(
-        "odd_numbers_and_ordinary_memory_are_refused",
-        Wrong::Odd,
-        FINE_WITH_ONE,
-    );
+    check("odd_numbers_and_ordinary_memory_are_refused", Wrong::Odd, FINE_WITH_ONE);
 }

@@ -6,9 +6,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use common::*;
-use hip_sys::{
-    hipError_t, hipGraph_t, hipGraphExec_t, hipGraphNodeType, hipStream_t, hipStreamCaptureMode,
-};
+use hip_sys::{hipError_t, hipGraph_t, hipGraphExec_t, hipGraphNodeType, hipStream_t, hipStreamCaptureMode};
 use rocblas_sys::{rocblas_handle, rocblas_pointer_mode, rocblas_status};
 
 const DONE: rocblas_status = rocblas_status::rocblas_status_success;
@@ -57,13 +55,7 @@ impl Capturing {
 
 fn ready(graph: hipGraph_t) -> hipGraphExec_t {
     let mut exec = null_mut();
-    ok!(hipGraphInstantiate(
-        &mut exec,
-        graph,
-        null_mut(),
-        null_mut(),
-        0
-    ));
+    ok!(hipGraphInstantiate(&mut exec, graph, null_mut(), null_mut(), 0));
     exec
 }
 
@@ -95,10 +87,7 @@ fn device_scalars_are_read_at_each_launch() {
     let (x, factor) = (upload(&[1f32; 4]), upload(&[2f32]));
     let capturing = Capturing::begin();
     let mode = rocblas_pointer_mode::rocblas_pointer_mode_device;
-    assert_eq!(
-        blas!(rocblas_set_pointer_mode(capturing.handle, mode)),
-        DONE
-    );
+    assert_eq!(blas!(rocblas_set_pointer_mode(capturing.handle, mode)), DONE);
     assert_eq!(capturing.scale(factor.cast(), x), DONE);
     let exec = ready(capturing.end());
     capturing.launch(exec);
@@ -140,15 +129,7 @@ fn a_result_for_the_host_ends_the_capture() {
     let x = upload(&[1f32; 4]);
     let capturing = Capturing::begin();
     let mut result = 0f32;
-    let status = blas!(rocblas_sdot(
-        capturing.handle,
-        4,
-        x.cast(),
-        1,
-        x.cast(),
-        1,
-        &mut result
-    ));
+    let status = blas!(rocblas_sdot(capturing.handle, 4, x.cast(), 1, x.cast(), 1, &mut result));
     assert_eq!(status, rocblas_status::rocblas_status_internal_error);
     let mut graph = null_mut();
     assert_eq!(

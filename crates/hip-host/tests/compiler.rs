@@ -44,10 +44,7 @@ fn without_a_compiler_the_log_says_what_to_do() {
             &[("HIPCL_CXX", "no-such-compiler")],
             &["HIPCL_CXX=`no-such-compiler`", "unset it"],
         ),
-        (
-            &[("HIPCL_CXX", "false")],
-            &["HIPCL_CXX=`false`", "correct it"],
-        ),
+        (&[("HIPCL_CXX", "false")], &["HIPCL_CXX=`false`", "correct it"]),
         (
             &[("HIPCL_CXX", ""), ("CXX", "no-such-compiler")],
             &["CXX=`no-such-compiler`"],
@@ -88,10 +85,7 @@ fn a_kernel_is_compiled_once_and_a_damaged_file_again() {
     let run = |environment: &[(&str, &str)]| {
         let output = run_child(case, environment);
         assert!(output.status.success(), "{output:?}");
-        std::fs::read_to_string(&notes)
-            .unwrap_or_default()
-            .lines()
-            .count()
+        std::fs::read_to_string(&notes).unwrap_or_default().lines().count()
     };
     let once = run(&environment);
     assert!(once > 0);
@@ -114,10 +108,7 @@ fn a_kernel_is_compiled_once_and_a_damaged_file_again() {
     std::fs::write(&blocked, "a file where the folder should be").unwrap();
     let before = run(&environment);
     assert_eq!(
-        run(&[
-            environment[0],
-            ("HIPCL_CACHE_DIR", blocked.to_str().unwrap())
-        ]),
+        run(&[environment[0], ("HIPCL_CACHE_DIR", blocked.to_str().unwrap())]),
         before + once
     );
 }
@@ -233,26 +224,14 @@ fn halves_need_no_option_that_the_compiler_lacks_or_warns_of() {
 /// Kernels of one line each, and the types that the scan makes of their index.
 const FORMS: &[(&str, &str, &str)] = &[
     ("int, unsigned int", "int n", "int i = SUM; if (i < n)"),
-    (
-        "int, unsigned int",
-        "int n",
-        "const int i = SUM; if (i >= n) return;",
-    ),
+    ("int, unsigned int", "int n", "const int i = SUM; if (i >= n) return;"),
     (
         "unsigned int, unsigned int",
         "unsigned n",
         "unsigned i = SUM; if (i < n)",
     ),
-    (
-        "unsigned int, unsigned int",
-        "int n",
-        "unsigned i = SUM; if (i < n)",
-    ),
-    (
-        "unsigned long, unsigned int",
-        "size_t n",
-        "size_t i = SUM; if (i < n)",
-    ),
+    ("unsigned int, unsigned int", "int n", "unsigned i = SUM; if (i < n)"),
+    ("unsigned long, unsigned int", "size_t n", "size_t i = SUM; if (i < n)"),
     (
         "unsigned long, unsigned long",
         "size_t n",
@@ -266,15 +245,14 @@ const FORMS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// With the address of an index taken anywhere in the prelude, the compiler reloads it after each store and scatters; with the
-/// kernel's comparison left in the loop it masks each access, which the processor's prefetcher does not see.
+/// With the address of an index taken anywhere in the prelude, the compiler reloads it after each store and scatters;
+/// with the kernel's comparison left in the loop it masks each access, which the processor's prefetcher does not see.
 #[test]
 fn consecutive_threads_load_and_store_consecutively_and_without_masks() {
     const TEST: &str = "consecutive_threads_load_and_store_consecutively_and_without_masks";
     let version = std::process::Command::new("c++").arg("--version").output();
-    let is_gcc = version.is_ok_and(|output| {
-        String::from_utf8_lossy(&output.stdout).contains("Free Software Foundation")
-    });
+    let is_gcc =
+        version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("Free Software Foundation"));
     if !cfg!(target_arch = "x86_64") || !is_gcc {
         return skip(TEST, "the check reads what GCC makes for x86-64");
     }
@@ -308,19 +286,10 @@ fn consecutive_threads_load_and_store_consecutively_and_without_masks() {
             .output()
             .unwrap();
         let assembly = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // The kernel alone is not vector code; what is comes from the loop over threads.
-        let is_vector = |line: &str| {
-            line.contains("ps\t") && ["%ymm", "%zmm"].iter().any(|name| line.contains(name))
-        };
-        assert!(
-            assembly.lines().any(is_vector),
-            "`{guard}` is not vectorised"
-        );
+        let is_vector = |line: &str| line.contains("ps\t") && ["%ymm", "%zmm"].iter().any(|name| line.contains(name));
+        assert!(assembly.lines().any(is_vector), "`{guard}` is not vectorised");
         for unwanted in ["scatter", "gather", "{%k"] {
             assert!(
                 !assembly.contains(unwanted),

@@ -62,9 +62,7 @@ fn families(title: &str, absent: &str, table: &Table) -> String {
 
 /// HSA: what is built, and the names of the rest.
 fn list(title: &str, absent: &str, table: &Table) -> String {
-    let (rest, built): (Table, Table) = table
-        .iter()
-        .partition(|(_, coverage)| *coverage == Coverage::Absent);
+    let (rest, built): (Table, Table) = table.iter().partition(|(_, coverage)| *coverage == Coverage::Absent);
     let mut text = format!(
         "\n## {title}\n\n{} of {} functions.\n\n| function | built |\n|---|---|\n",
         built.len(),

@@ -119,10 +119,7 @@ fn properties_and_attributes_agree() {
     };
     type A = hipDeviceAttribute_t;
     assert_eq!(attribute(A::hipDeviceAttributeWarpSize), p.warpSize);
-    assert_eq!(
-        attribute(A::hipDeviceAttributeMaxThreadsPerBlock),
-        p.maxThreadsPerBlock
-    );
+    assert_eq!(attribute(A::hipDeviceAttributeMaxThreadsPerBlock), p.maxThreadsPerBlock);
     assert_eq!(
         attribute(A::hipDeviceAttributeMultiprocessorCount),
         p.multiProcessorCount
@@ -133,10 +130,7 @@ fn properties_and_attributes_agree() {
         attribute(A::hipDeviceAttributeMaxSharedMemoryPerBlock) as usize,
         p.sharedMemPerBlock
     );
-    assert_eq!(
-        attribute(A::hipDeviceAttributeManagedMemory),
-        p.managedMemory
-    );
+    assert_eq!(attribute(A::hipDeviceAttributeManagedMemory), p.managedMemory);
     assert_eq!(attribute(A::hipDeviceAttributeIntegrated), p.integrated);
     let (mut total, mut major, mut minor) = (0, 0, 0);
     ok!(hipDeviceTotalMem(&mut total, 0));
@@ -146,11 +140,7 @@ fn properties_and_attributes_agree() {
     assert_eq!(unsafe { CStr::from_ptr(p.gcnArchName.as_ptr()) }, c"host");
     let mut value = 0;
     assert_eq!(
-        hip!(hipDeviceGetAttribute(
-            &mut value,
-            hipDeviceAttribute_t(999_999),
-            0
-        )),
+        hip!(hipDeviceGetAttribute(&mut value, hipDeviceAttribute_t(999_999), 0)),
         hipError_t::hipErrorInvalidValue
     );
 }
@@ -196,11 +186,7 @@ fn devices_are_as_many_as_asked_for_and_apart() {
     );
     let mut addresses: Vec<[i8; 16]> = vec![[0; 16]; 3];
     for (ordinal, address) in addresses.iter_mut().enumerate() {
-        ok!(hipDeviceGetPCIBusId(
-            address.as_mut_ptr(),
-            16,
-            ordinal as i32
-        ));
+        ok!(hipDeviceGetPCIBusId(address.as_mut_ptr(), 16, ordinal as i32));
     }
     addresses.dedup();
     assert_eq!(addresses.len(), 3);

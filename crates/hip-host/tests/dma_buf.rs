@@ -7,8 +7,7 @@ use std::ptr::null_mut;
 
 use common::{OK, download, hip, malloc, ok, upload};
 use hip_sys::{
-    hipError_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc,
-    hipExternalMemoryHandleType, hipMemcpyKind,
+    hipError_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc, hipExternalMemoryHandleType, hipMemcpyKind,
 };
 use hsa_sys::{hsa_agent_t, hsa_amd_pointer_info_t, hsa_status_t};
 
@@ -50,12 +49,7 @@ fn an_exported_allocation_is_the_same_bytes_at_an_offset_that_is_never_zero() {
         let ptr = upload(&data);
         let bytes = size_of_val(&data[..]);
         let (mut fd, mut offset) = (-1, 0);
-        let exported = hsa!(hsa_amd_portable_export_dmabuf(
-            ptr,
-            bytes,
-            &mut fd,
-            &mut offset
-        ));
+        let exported = hsa!(hsa_amd_portable_export_dmabuf(ptr, bytes, &mut fd, &mut offset));
         assert_eq!(exported, SUCCESS);
         assert_ne!(offset, 0);
         assert_eq!(download::<u32>(ptr, count), data, "moved, and still there");
@@ -86,12 +80,7 @@ fn part_of_an_allocation_is_exported_with_the_part_s_offset() {
     let ptr = upload(&data);
     let part = ptr.wrapping_byte_add(50);
     let (mut fd, mut offset) = (-1, 0);
-    let exported = hsa!(hsa_amd_portable_export_dmabuf(
-        part,
-        100,
-        &mut fd,
-        &mut offset
-    ));
+    let exported = hsa!(hsa_amd_portable_export_dmabuf(part, 100, &mut fd, &mut offset));
     assert_eq!(exported, SUCCESS);
     let (memory, alias) = import(fd, offset, 100);
     assert_eq!(download::<u8>(alias, 100), data[50..150]);
@@ -105,27 +94,14 @@ fn part_of_an_allocation_is_exported_with_the_part_s_offset() {
 fn only_a_device_s_own_living_memory_is_exported() {
     assert_eq!(hsa!(hsa_init()), SUCCESS);
     let (mut fd, mut offset) = (-1, 0);
-    let mut export = |ptr: *const c_void, bytes| {
-        hsa!(hsa_amd_portable_export_dmabuf(
-            ptr,
-            bytes,
-            &mut fd,
-            &mut offset
-        ))
-    };
+    let mut export = |ptr: *const c_void, bytes| hsa!(hsa_amd_portable_export_dmabuf(ptr, bytes, &mut fd, &mut offset));
     let ptr = malloc(64);
     let out_of_bounds = hsa_status_t::HSA_STATUS_ERROR_INVALID_ALLOCATION;
     assert_eq!(export(ptr, 65), out_of_bounds);
-    assert_eq!(
-        export(ptr, 0),
-        hsa_status_t::HSA_STATUS_ERROR_INVALID_ARGUMENT
-    );
+    assert_eq!(export(ptr, 0), hsa_status_t::HSA_STATUS_ERROR_INVALID_ARGUMENT);
     let mut pinned = null_mut();
     ok!(hipHostMalloc(&mut pinned, 64, 0));
-    assert_eq!(
-        export(pinned, 64),
-        hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT
-    );
+    assert_eq!(export(pinned, 64), hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT);
     ok!(hipHostFree(pinned));
     ok!(hipFree(ptr));
     assert_eq!(export(ptr, 64), out_of_bounds);
@@ -143,23 +119,13 @@ fn memory_shared_while_a_stream_works_loses_nothing() {
         ok!(hipMemsetD32Async(ptr, round, COUNT, stream));
     }
     let (mut fd, mut offset) = (-1, 0);
-    let exported = hsa!(hsa_amd_portable_export_dmabuf(
-        ptr,
-        COUNT * 4,
-        &mut fd,
-        &mut offset
-    ));
+    let exported = hsa!(hsa_amd_portable_export_dmabuf(ptr, COUNT * 4, &mut fd, &mut offset));
     assert_eq!(exported, SUCCESS);
     ok!(hipStreamSynchronize(stream));
     let (memory, alias) = import(fd, offset, COUNT * 4);
     assert_eq!(download::<i32>(alias, COUNT), vec![49; COUNT]);
     assert_eq!(
-        hip!(hipMemcpy(
-            alias,
-            ptr,
-            COUNT * 4,
-            hipMemcpyKind::hipMemcpyDeviceToDevice
-        )),
+        hip!(hipMemcpy(alias, ptr, COUNT * 4, hipMemcpyKind::hipMemcpyDeviceToDevice)),
         OK
     );
     ok!(hipStreamDestroy(stream));
@@ -175,14 +141,10 @@ fn allowed_agents_are_told_and_strangers_refused() {
     let ptr = malloc(64);
     let host = hsa_agent_t { handle: 1 };
     let nobody = hsa_agent_t { handle: 77 };
-    let allow = |agent: &hsa_agent_t, ptr: *const c_void| {
-        hsa!(hsa_amd_agents_allow_access(1, agent, std::ptr::null(), ptr))
-    };
+    let allow =
+        |agent: &hsa_agent_t, ptr: *const c_void| hsa!(hsa_amd_agents_allow_access(1, agent, std::ptr::null(), ptr));
     assert_eq!(allow(&host, ptr), SUCCESS);
-    assert_eq!(
-        allow(&nobody, ptr),
-        hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT
-    );
+    assert_eq!(allow(&nobody, ptr), hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT);
     let inside = ptr.wrapping_byte_add(8);
     assert_eq!(allow(&host, inside), hsa_status_t::HSA_STATUS_ERROR);
     let mut info = hsa_amd_pointer_info_t {
@@ -191,13 +153,7 @@ fn allowed_agents_are_told_and_strangers_refused() {
     };
     let no_list = null_mut();
     assert_eq!(
-        hsa!(hsa_amd_pointer_info(
-            ptr,
-            &mut info,
-            None,
-            null_mut(),
-            no_list
-        )),
+        hsa!(hsa_amd_pointer_info(ptr, &mut info, None, null_mut(), no_list)),
         SUCCESS
     );
     assert_eq!(info.agentOwner.handle, 2);

@@ -14,10 +14,7 @@ fn calls_fail_and_finish_late_as_told() {
     let mut ptr = null_mut();
     set_failures("hipMalloc:2:2, hipFree:*, hiprtcCreateProgram:1:1, hsa_init:1").unwrap();
     ok!(hipMalloc(&mut ptr, 16));
-    assert_eq!(
-        hip!(hipMalloc(&mut ptr, 16)),
-        hipError_t::hipErrorOutOfMemory
-    );
+    assert_eq!(hip!(hipMalloc(&mut ptr, 16)), hipError_t::hipErrorOutOfMemory);
     assert_eq!(hip!(hipPeekAtLastError()), hipError_t::hipErrorOutOfMemory);
     ok!(hipMalloc(&mut ptr, 16));
     assert_eq!(
@@ -43,16 +40,14 @@ fn calls_fail_and_finish_late_as_told() {
         "a bad rule changes nothing"
     );
 
-    // A failure skips the command. Its stream tells it from then on, and so do what waits for the stream and its events.
+    // A failure skips the command. Its stream tells it from then on, and so do what waits for the stream and its
+    // events.
     set_failures("async/hipMemsetAsync:2:719").unwrap();
     let (s, d) = (stream(), upload(&[5u8; 4]));
     ok!(hipMemsetAsync(d, 6, 2, s));
     ok!(hipMemsetAsync(d, 7, 4, s));
     ok!(hipMemsetAsync(d, 8, 1, s));
-    assert_eq!(
-        hip!(hipStreamSynchronize(s)),
-        hipError_t::hipErrorLaunchFailure
-    );
+    assert_eq!(hip!(hipStreamSynchronize(s)), hipError_t::hipErrorLaunchFailure);
     let (mut event, follower, other) = (null_mut(), stream(), stream());
     ok!(hipEventCreate(&mut event));
     ok!(hipEventRecord(event, s));
@@ -86,10 +81,7 @@ fn calls_fail_and_finish_late_as_told() {
     let (s, d) = (stream(), upload(&[5u8; 4]));
     set_failures("async/hipMemsetAsync:1:719").unwrap();
     ok!(hipMemsetAsync(d, 9, 4, s));
-    assert_eq!(
-        hip!(hipDeviceSynchronize()),
-        hipError_t::hipErrorLaunchFailure
-    );
+    assert_eq!(hip!(hipDeviceSynchronize()), hipError_t::hipErrorLaunchFailure);
     set_failures("").unwrap();
     ok!(hipFree(d));
 
@@ -106,10 +98,7 @@ fn calls_fail_and_finish_late_as_told() {
     set_delay(Duration::ZERO);
 
     // The environment's rules, in a process of their own.
-    let environment = [
-        ("HIP_HOST_FAIL", "hipInit:1:3"),
-        ("HIP_HOST_DELAY", "20000"),
-    ];
+    let environment = [("HIP_HOST_FAIL", "hipInit:1:3"), ("HIP_HOST_DELAY", "20000")];
     assert!(
         run_child("the_environment_sets_rules_too", &environment)
             .status

@@ -8,9 +8,7 @@ use std::ptr::null_mut;
 use common::*;
 use hip_host::foreign::{self, ForeignKind};
 use hip_sys::{hipDeviceptr_t, hipError_t, hipMemcpyKind, hipMemoryType, hipPointerAttribute_t};
-use hsa_sys::{
-    hsa_agent_t, hsa_amd_pointer_info_t, hsa_amd_pointer_type_t, hsa_device_type_t, hsa_status_t,
-};
+use hsa_sys::{hsa_agent_t, hsa_amd_pointer_info_t, hsa_amd_pointer_type_t, hsa_device_type_t, hsa_status_t};
 
 const ANY: hipMemcpyKind = hipMemcpyKind::hipMemcpyDefault;
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
@@ -36,13 +34,7 @@ fn info(ptr: *const c_void) -> hsa_amd_pointer_info_t {
         ..Default::default()
     };
     assert_eq!(
-        hsa!(hsa_amd_pointer_info(
-            ptr,
-            &mut info,
-            None,
-            null_mut(),
-            null_mut()
-        )),
+        hsa!(hsa_amd_pointer_info(ptr, &mut info, None, null_mut(), null_mut())),
         GOOD
     );
     info
@@ -51,10 +43,7 @@ fn info(ptr: *const c_void) -> hsa_amd_pointer_info_t {
 fn kind_of(agent: hsa_agent_t) -> hsa_device_type_t {
     let mut kind = hsa_device_type_t(99);
     let attribute = hsa_sys::hsa_agent_info_t::HSA_AGENT_INFO_DEVICE;
-    assert_eq!(
-        hsa!(hsa_agent_get_info(agent, attribute, (&raw mut kind).cast())),
-        GOOD
-    );
+    assert_eq!(hsa!(hsa_agent_get_info(agent, attribute, (&raw mut kind).cast())), GOOD);
     kind
 }
 
@@ -64,10 +53,7 @@ fn foreign_device_memory_is_for_kernels_only() {
     let p = adopt(&mut memory, ForeignKind::Vram);
     let (d, mut host) = (malloc(64), [0u8; 64]);
     assert_eq!(hip!(hipMemcpy(p, host.as_ptr().cast(), 64, ANY)), INVALID);
-    assert_eq!(
-        hip!(hipMemcpy(host.as_mut_ptr().cast(), p, 64, ANY)),
-        INVALID
-    );
+    assert_eq!(hip!(hipMemcpy(host.as_mut_ptr().cast(), p, 64, ANY)), INVALID);
     assert_eq!(
         hip!(hipMemcpyAsync(
             d,
@@ -80,10 +66,7 @@ fn foreign_device_memory_is_for_kernels_only() {
     );
     assert_eq!(hip!(hipMemset(p, 0, 64)), INVALID);
     assert_eq!(hip!(hipHostRegister(p, 64, 0)), INVALID);
-    assert_eq!(
-        hip!(hipHostGetDevicePointer(&mut null_mut(), p, 0)),
-        INVALID
-    );
+    assert_eq!(hip!(hipHostGetDevicePointer(&mut null_mut(), p, 0)), INVALID);
     let mut answer = hipPointerAttribute_t::default();
     ok!(hipPointerGetAttributes(&mut answer, p.wrapping_byte_add(8)));
     assert_eq!(
@@ -113,12 +96,7 @@ fn foreign_device_memory_is_for_kernels_only() {
     );
     ok!(hipDeviceSynchronize());
     foreign::release(p).unwrap();
-    assert!(
-        memory[..200]
-            .iter()
-            .enumerate()
-            .all(|(i, &byte)| byte == i as u8)
-    );
+    assert!(memory[..200].iter().enumerate().all(|(i, &byte)| byte == i as u8));
     assert!(foreign::release(p).is_err());
 }
 
@@ -132,16 +110,9 @@ fn foreign_host_memory_is_copied_like_any() {
     ok!(hipDeviceSynchronize());
     let mut answer = hipPointerAttribute_t::default();
     ok!(hipPointerGetAttributes(&mut answer, p));
-    assert_eq!(
-        answer.type_,
-        hipMemoryType::hipMemoryTypeDevice,
-        "even on the host"
-    );
+    assert_eq!(answer.type_, hipMemoryType::hipMemoryTypeDevice, "even on the host");
     foreign::release(p).unwrap();
-    assert_eq!(
-        (memory[0], memory[63], memory[64], memory[128]),
-        (7, 7, 8, 0)
-    );
+    assert_eq!((memory[0], memory[63], memory[64], memory[128]), (7, 7, 8, 0));
 }
 
 #[test]
@@ -162,10 +133,7 @@ fn what_cannot_be_adopted_is_refused_with_a_reason() {
         let error = unsafe { foreign::adopt(ptr, bytes, ForeignKind::Vram) }
             .unwrap_err()
             .to_string();
-        assert!(
-            error.starts_with("adopt(") && !error.contains('\n'),
-            "{error}"
-        );
+        assert!(error.starts_with("adopt(") && !error.contains('\n'), "{error}");
     }
     assert!(foreign::release(d).is_err());
     foreign::release(p).unwrap();
@@ -203,16 +171,10 @@ fn hsa_tells_who_owns_an_address() {
     }
     // Registered memory is no more known to HSA than memory that HIP never saw.
     for ptr in [own.as_ptr().cast(), (&raw const gpu).cast()] {
-        assert_eq!(
-            info(ptr).type_,
-            hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_UNKNOWN
-        );
+        assert_eq!(info(ptr).type_, hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_UNKNOWN);
     }
     foreign::release(vram).unwrap();
-    assert_eq!(
-        info(vram).type_,
-        hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_UNKNOWN
-    );
+    assert_eq!(info(vram).type_, hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_UNKNOWN);
     foreign::release(fine).unwrap();
     ok!(hipHostUnregister(own.as_mut_ptr().cast()));
     assert_eq!(hsa!(hsa_shut_down()), GOOD);
@@ -230,10 +192,7 @@ fn hsa_agents_name_the_same_device_as_hip() {
     }
     assert_eq!(hsa!(hsa_init()), GOOD);
     let mut agents: Vec<hsa_agent_t> = Vec::new();
-    assert_eq!(
-        hsa!(hsa_iterate_agents(Some(collect), (&raw mut agents).cast())),
-        GOOD
-    );
+    assert_eq!(hsa!(hsa_iterate_agents(Some(collect), (&raw mut agents).cast())), GOOD);
     assert_eq!(
         hsa!(hsa_iterate_agents(Some(stop), null_mut())),
         hsa_status_t::HSA_STATUS_INFO_BREAK
@@ -263,46 +222,28 @@ fn hsa_agents_name_the_same_device_as_hip() {
     let mut address = [0i8; 16];
     ok!(hipDeviceGetPCIBusId(address.as_mut_ptr(), 16, 0));
     // SAFETY: a terminated string.
-    let address = unsafe { std::ffi::CStr::from_ptr(address.as_ptr()) }
-        .to_str()
-        .unwrap();
+    let address = unsafe { std::ffi::CStr::from_ptr(address.as_ptr()) }.to_str().unwrap();
     assert_eq!(
         address,
-        format!(
-            "{domain:04x}:{:02x}:{:02x}.{}",
-            bdf >> 8,
-            bdf >> 3 & 31,
-            bdf & 7
-        )
+        format!("{domain:04x}:{:02x}:{:02x}.{}", bdf >> 8, bdf >> 3 & 31, bdf & 7)
     );
     let mut uuid = [0u8; 21];
     let attribute = hsa_sys::hsa_agent_info_t(0xa011);
     assert_eq!(
-        hsa!(hsa_agent_get_info(
-            *gpus[0],
-            attribute,
-            uuid.as_mut_ptr().cast()
-        )),
+        hsa!(hsa_agent_get_info(*gpus[0], attribute, uuid.as_mut_ptr().cast())),
         GOOD
     );
     let mut of_hip = hip_sys::hipUUID::default();
     ok!(hipDeviceGetUuid(&mut of_hip, 0));
     assert_eq!(uuid[..4], *b"GPU-");
     assert!(
-        uuid[4..20].iter().eq(of_hip
-            .bytes
+        uuid[4..20]
             .iter()
-            .map(|&byte| byte as u8)
-            .collect::<Vec<_>>()
-            .iter())
+            .eq(of_hip.bytes.iter().map(|&byte| byte as u8).collect::<Vec<_>>().iter())
     );
     let unknown = hsa_agent_t { handle: 77 };
     assert_eq!(
-        hsa!(hsa_agent_get_info(
-            unknown,
-            attribute,
-            uuid.as_mut_ptr().cast()
-        )),
+        hsa!(hsa_agent_get_info(unknown, attribute, uuid.as_mut_ptr().cast())),
         hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT
     );
     assert_eq!(hsa!(hsa_shut_down()), GOOD);
@@ -312,11 +253,7 @@ fn hsa_agents_name_the_same_device_as_hip() {
 fn hsa_needs_its_initialisation() {
     if !is_child() {
         // Alone in a process: other tests initialise too.
-        assert!(
-            run_child("hsa_needs_its_initialisation", &[])
-                .status
-                .success()
-        );
+        assert!(run_child("hsa_needs_its_initialisation", &[]).status.success());
         return;
     }
     let not = hsa_status_t::HSA_STATUS_ERROR_NOT_INITIALIZED;
@@ -342,28 +279,14 @@ fn foreign_device_memory_in_a_file_is_exported_with_its_place_there() {
     ftruncate(&file, 3 * 4096).unwrap();
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping.
-    let p = unsafe {
-        mmap(
-            null_mut(),
-            4096,
-            access,
-            MapFlags::SHARED,
-            &file,
-            LEAD as u64,
-        )
-    };
+    let p = unsafe { mmap(null_mut(), 4096, access, MapFlags::SHARED, &file, LEAD as u64) };
     let p = p.unwrap();
     // SAFETY: mapped from there, and unmapped after its release.
     unsafe { foreign::adopt_in_file(p, 4096, 0, file, LEAD) }.unwrap();
     assert_eq!(hsa!(hsa_init()), GOOD);
     let (mut fd, mut offset) = (-1, 0);
     let inside = p.wrapping_byte_add(256);
-    let exported = hsa!(hsa_amd_portable_export_dmabuf(
-        inside,
-        512,
-        &mut fd,
-        &mut offset
-    ));
+    let exported = hsa!(hsa_amd_portable_export_dmabuf(inside, 512, &mut fd, &mut offset));
     assert_eq!((exported, offset), (GOOD, (LEAD + 256) as u64));
     assert_eq!(hsa!(hsa_amd_portable_close_dmabuf(fd)), GOOD);
     assert_eq!(hsa!(hsa_shut_down()), GOOD);
@@ -376,11 +299,7 @@ fn foreign_device_memory_in_a_file_is_exported_with_its_place_there() {
 fn a_device_that_is_not_there_owns_nothing() {
     let mut memory = vec![0u8; 64];
     // SAFETY: refused, so nothing is used.
-    let refused =
-        unsafe { foreign::adopt_on(memory.as_mut_ptr().cast(), 64, ForeignKind::Vram, 7) };
+    let refused = unsafe { foreign::adopt_on(memory.as_mut_ptr().cast(), 64, ForeignKind::Vram, 7) };
     let error = refused.unwrap_err().to_string();
-    assert!(
-        error.contains("no device 7") && error.contains("at least 8"),
-        "{error}"
-    );
+    assert!(error.contains("no device 7") && error.contains("at least 8"), "{error}");
 }

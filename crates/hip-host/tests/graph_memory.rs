@@ -7,9 +7,9 @@ use std::ptr::{null, null_mut};
 
 use common::*;
 use hip_sys::{
-    hipError_t, hipGraph_t, hipGraphExec_t, hipGraphNode_t, hipGraphNodeType,
-    hipMemAllocNodeParams, hipMemAllocationType, hipMemLocation, hipMemLocationType,
-    hipMemPoolProps, hipMemcpyKind, hipMemsetParams, hipStream_t, hipStreamCaptureMode,
+    hipError_t, hipGraph_t, hipGraphExec_t, hipGraphNode_t, hipGraphNodeType, hipMemAllocNodeParams,
+    hipMemAllocationType, hipMemLocation, hipMemLocationType, hipMemPoolProps, hipMemcpyKind, hipMemsetParams,
+    hipStream_t, hipStreamCaptureMode,
 };
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
@@ -147,13 +147,7 @@ fn nodes_made_by_hand_tell_their_address_and_use_it() {
     ok!(hipGraphCreate(&mut graph, 0));
     let mut given = description(256);
     let (mut allocates, mut fills, mut frees) = (null_mut(), null_mut(), null_mut());
-    ok!(hipGraphAddMemAllocNode(
-        &mut allocates,
-        graph,
-        null(),
-        0,
-        &mut given
-    ));
+    ok!(hipGraphAddMemAllocNode(&mut allocates, graph, null(), 0, &mut given));
     assert!(!given.dptr.is_null());
     let mut told = hipMemAllocNodeParams::default();
     ok!(hipGraphMemAllocNodeGetParams(allocates, &mut told));
@@ -166,19 +160,12 @@ fn nodes_made_by_hand_tell_their_address_and_use_it() {
         pitch: 256,
         value: 9,
     };
-    ok!(hipGraphAddMemsetNode(
-        &mut fills, graph, &allocates, 1, &filling
-    ));
-    ok!(hipGraphAddMemFreeNode(
-        &mut frees, graph, &fills, 1, given.dptr
-    ));
+    ok!(hipGraphAddMemsetNode(&mut fills, graph, &allocates, 1, &filling));
+    ok!(hipGraphAddMemFreeNode(&mut frees, graph, &fills, 1, given.dptr));
     let mut freed: *mut c_void = null_mut();
     ok!(hipGraphMemFreeNodeGetParams(frees, (&raw mut freed).cast()));
     assert_eq!(freed, given.dptr);
-    assert_eq!(
-        hip!(hipGraphMemAllocNodeGetParams(frees, &mut told)),
-        INVALID
-    );
+    assert_eq!(hip!(hipGraphMemAllocNodeGetParams(frees, &mut told)), INVALID);
     let exec = ready(graph, 0);
     for _ in 0..2 {
         ok!(hipGraphLaunch(exec, stream));
@@ -191,15 +178,8 @@ fn nodes_that_cannot_be_are_refused() {
     let mut graph = null_mut();
     ok!(hipGraphCreate(&mut graph, 0));
     let mut node = null_mut();
-    let mut add = |mut params: hipMemAllocNodeParams| {
-        hip!(hipGraphAddMemAllocNode(
-            &mut node,
-            graph,
-            null(),
-            0,
-            &mut params
-        ))
-    };
+    let mut add =
+        |mut params: hipMemAllocNodeParams| hip!(hipGraphAddMemAllocNode(&mut node, graph, null(), 0, &mut params));
     assert_eq!(add(description(0)), INVALID);
     let mut elsewhere = description(64);
     elsewhere.poolProps.location.id = 99;

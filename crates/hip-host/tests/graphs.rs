@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use hip_sys::{
-    hipError_t, hipGraph_t, hipGraphExec_t, hipGraphNode_t, hipHostNodeParams, hipMemsetParams,
-    hipStreamCaptureMode,
+    hipError_t, hipGraph_t, hipGraphExec_t, hipGraphNode_t, hipHostNodeParams, hipMemsetParams, hipStreamCaptureMode,
 };
 
 fn graph() -> hipGraph_t {
@@ -110,13 +109,7 @@ fn branches_of_a_child_graph_run_side_by_side() {
         host_node(child, &[], meet, &meeting);
     }
     let mut node = null_mut();
-    ok!(hipGraphAddChildGraphNode(
-        &mut node,
-        parent,
-        null(),
-        0,
-        child
-    ));
+    ok!(hipGraphAddChildGraphNode(&mut node, parent, null(), 0, child));
     let (exec, stream) = (ready(parent), stream());
     ok!(hipGraphLaunch(exec, stream));
     ok!(hipStreamSynchronize(stream));
@@ -240,9 +233,7 @@ fn an_error_in_a_branch_is_told_by_the_stream_of_the_launch() {
         assert_eq!(rocblas.rocblas_set_stream.unwrap()(handle, branch), done);
         let gemm = rocblas.rocblas_sgemm_batched.unwrap();
         let (a, c) = (array.cast(), array.cast());
-        let status = gemm(
-            handle, none, none, 1, 1, 1, &one, a, 1, a, 1, &zero, c, 1, 1,
-        );
+        let status = gemm(handle, none, none, 1, 1, 1, &one, a, 1, a, 1, &zero, c, 1, 1);
         assert_eq!(status, done);
     }
     ok!(hipEventRecord(fork, branch));
@@ -250,8 +241,5 @@ fn an_error_in_a_branch_is_told_by_the_stream_of_the_launch() {
     let mut graph = null_mut();
     ok!(hipStreamEndCapture(stream, &mut graph));
     ok!(hipGraphLaunch(ready(graph), stream));
-    assert_eq!(
-        hip!(hipStreamSynchronize(stream)),
-        hipError_t::hipErrorLaunchFailure
-    );
+    assert_eq!(hip!(hipStreamSynchronize(stream)), hipError_t::hipErrorLaunchFailure);
 }

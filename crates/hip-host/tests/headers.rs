@@ -25,10 +25,7 @@ fn a_folder_with_hips_headers_does_not_hide_those_that_are_built_in() {
     extern "C" __global__ void k(__half* p) { p[0] = (__half)MINE; }
     "#;
     let option = format!("-I{}", folder.path().display());
-    for options in [
-        vec![option.as_str()],
-        vec!["-I", folder.path().to_str().unwrap()],
-    ] {
+    for options in [vec![option.as_str()], vec!["-I", folder.path().to_str().unwrap()]] {
         let (result, log, _) = compile_with(source, &[], &options);
         assert_eq!(result, hiprtcResult::HIPRTC_SUCCESS, "{log}");
     }
@@ -36,9 +33,7 @@ fn a_folder_with_hips_headers_does_not_hide_those_that_are_built_in() {
 
 /// Runs `body` once, with `out` for 64 results of the type `T`.
 fn results<T: Copy + Default>(ty: &str, body: &str) -> Vec<T> {
-    let source = format!(
-        "#include <hip/hip_fp16.h>\nextern \"C\" __global__ void k({ty}* out) {{\n{body}\n}}\n"
-    );
+    let source = format!("#include <hip/hip_fp16.h>\nextern \"C\" __global__ void k({ty}* out) {{\n{body}\n}}\n");
     let module = load(&compile(&source));
     let out = upload(&[T::default(); 64]);
     let kernel = function(module, "k");

@@ -68,15 +68,8 @@ fn every_thread_of_every_block_runs_once_in_all_dimensions() {
         ] {
             let n = (grid.iter().product::<u32>() * block.iter().product::<u32>()) as usize;
             let out = upload(&vec![0u32; n]);
-            assert_eq!(
-                launch(mark, grid, block, 0, null_mut(), &mut params![out]),
-                OK
-            );
-            assert_eq!(
-                download::<u32>(out, n),
-                vec![1; n],
-                "{name} {grid:?} {block:?}"
-            );
+            assert_eq!(launch(mark, grid, block, 0, null_mut(), &mut params![out]), OK);
+            assert_eq!(download::<u32>(out, n), vec![1; n], "{name} {grid:?} {block:?}");
             ok!(hipFree(out));
         }
     }
@@ -168,11 +161,7 @@ fn warp_functions_move_values_between_lanes() {
     for (t, got) in download::<[i32; 4]>(out, 128).into_iter().enumerate() {
         let (t, warp) = (t as i32, t as i32 / 64 * 64);
         let sum: i32 = (warp..warp + 64).sum();
-        assert_eq!(
-            got,
-            [sum, t ^ 1, if t == warp { t } else { t - 1 }, 1132],
-            "thread {t}"
-        );
+        assert_eq!(got, [sum, t ^ 1, if t == warp { t } else { t - 1 }, 1132], "thread {t}");
     }
 }
 
@@ -263,16 +252,7 @@ fn parameters_of_every_size_arrive_packed_or_listed() {
     #[derive(Clone, Copy)]
     struct Float2([f32; 2]);
     #[repr(C)]
-    struct Packed(
-        i8,
-        f64,
-        i16,
-        Float2,
-        Three,
-        Float4,
-        bool,
-        *mut std::ffi::c_void,
-    );
+    struct Packed(i8, f64, i16, Float2, Three, Float4, bool, *mut std::ffi::c_void);
     let module = load(&compile(source));
     let pack = function(module, "pack");
     let out = malloc(64);
@@ -394,10 +374,7 @@ fn a_launch_out_of_limits_is_refused_and_the_device_stays_usable() {
         launch(saxpy, [1; 3], [1; 3], 0, 0xdead0 as *mut _, &mut params),
         hipError_t::hipErrorContextIsDestroyed
     );
-    assert_eq!(
-        launch(saxpy, [1; 3], [1; 3], 0, null_mut(), &mut params),
-        OK
-    );
+    assert_eq!(launch(saxpy, [1; 3], [1; 3], 0, null_mut(), &mut params), OK);
     ok!(hipModuleUnload(module));
     assert_eq!(
         launch(saxpy, [1; 3], [1; 3], 0, null_mut(), &mut params),
@@ -412,26 +389,13 @@ fn diagnostics_name_the_users_file_and_line() {
     let source = "#include \"mine.h\"\n\nextern \"C\" __global__ void k(float* p) {\n    p[0] = undeclared_thing;\n}\n";
     let (result, log, _) = compile_with(source, &[("mine.h", "#define MINE 1\n")], &[]);
     assert_eq!(result, hiprtcResult::HIPRTC_ERROR_COMPILATION);
-    assert!(
-        log.contains("user.hip:4:") && log.contains("undeclared_thing"),
-        "{log}"
-    );
-    let (result, log, _) = compile_with(
-        "#include \"mine.h\"\n",
-        &[("mine.h", "\n\nbroken here;\n")],
-        &[],
-    );
+    assert!(log.contains("user.hip:4:") && log.contains("undeclared_thing"), "{log}");
+    let (result, log, _) = compile_with("#include \"mine.h\"\n", &[("mine.h", "\n\nbroken here;\n")], &[]);
     assert_eq!(result, hiprtcResult::HIPRTC_ERROR_COMPILATION);
-    assert!(
-        log.contains("mine.h:3:") && !log.contains("/include/mine.h"),
-        "{log}"
-    );
+    assert!(log.contains("mine.h:3:") && !log.contains("/include/mine.h"), "{log}");
     let (result, log, _) = compile_with("#include <not_there.h>\n", &[], &[]);
     assert_eq!(result, hiprtcResult::HIPRTC_ERROR_COMPILATION);
-    assert!(
-        log.contains("user.hip:1:") && log.contains("not_there.h"),
-        "{log}"
-    );
+    assert!(log.contains("user.hip:1:") && log.contains("not_there.h"), "{log}");
 }
 
 #[test]
@@ -485,11 +449,7 @@ fn a_kernel_without_c_linkage_has_its_mangled_name_only() {
     let module = load(&compile("__global__ void plain(int* p) { *p = 4; }"));
     let mut missing = null_mut();
     assert_eq!(
-        hip!(hipModuleGetFunction(
-            &mut missing,
-            module,
-            c"plain".as_ptr()
-        )),
+        hip!(hipModuleGetFunction(&mut missing, module, c"plain".as_ptr())),
         hipError_t::hipErrorNotFound
     );
     let out = malloc(4);
@@ -525,10 +485,7 @@ fn name_expressions_instantiate_templates() {
     );
     let (floats, ints) = (c"&n::fill<float, 4>", c"n::fill<int, 2>");
     let mut name = std::ptr::null();
-    assert_eq!(
-        rtc!(hiprtcAddNameExpression(program, floats.as_ptr())),
-        good
-    );
+    assert_eq!(rtc!(hiprtcAddNameExpression(program, floats.as_ptr())), good);
     assert_eq!(rtc!(hiprtcAddNameExpression(program, ints.as_ptr())), good);
     assert_eq!(
         rtc!(hiprtcGetLoweredName(program, ints.as_ptr(), &mut name)),
@@ -540,11 +497,7 @@ fn name_expressions_instantiate_templates() {
         hiprtcResult::HIPRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION
     );
     assert_eq!(
-        rtc!(hiprtcGetLoweredName(
-            program,
-            c"n::fill<char, 1>".as_ptr(),
-            &mut name
-        )),
+        rtc!(hiprtcGetLoweredName(program, c"n::fill<char, 1>".as_ptr(), &mut name)),
         hiprtcResult::HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID
     );
     let mut size = 0;
@@ -552,15 +505,9 @@ fn name_expressions_instantiate_templates() {
     let mut code = vec![0u8; size];
     assert_eq!(rtc!(hiprtcGetCode(program, code.as_mut_ptr().cast())), good);
     let module = load(&code);
-    assert_eq!(
-        rtc!(hiprtcGetLoweredName(program, floats.as_ptr(), &mut name)),
-        good
-    );
+    assert_eq!(rtc!(hiprtcGetLoweredName(program, floats.as_ptr(), &mut name)), good);
     // SAFETY: a terminated string that lives as long as the program.
-    let lowered = unsafe { std::ffi::CStr::from_ptr(name) }
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let lowered = unsafe { std::ffi::CStr::from_ptr(name) }.to_str().unwrap().to_owned();
     let (out, value) = (upload(&[0f32; 5]), 2.5f32);
     assert_eq!(
         launch(
@@ -612,9 +559,7 @@ fn unknown_options_and_foreign_code_are_refused() {
 
 #[test]
 fn modules_loaded_twice_do_not_share_their_globals() {
-    let code = compile(
-        "__device__ int counter; extern \"C\" __global__ void next(int* out) { *out = ++counter; }",
-    );
+    let code = compile("__device__ int counter; extern \"C\" __global__ void next(int* out) { *out = ++counter; }");
     let (a, b) = (load(&code), load(&code));
     let out = malloc(4);
     for (module, expected) in [(a, 1), (a, 2), (b, 1), (a, 3), (b, 2)] {
@@ -669,25 +614,10 @@ fn a_modules_variables_are_device_memory_while_it_is_loaded() {
         c"counters".as_ptr()
     ));
     assert_eq!(size, 16);
-    ok!(hipModuleGetGlobal(
-        &mut factor,
-        null_mut(),
-        module,
-        c"factor".as_ptr()
-    ));
+    ok!(hipModuleGetGlobal(&mut factor, null_mut(), module, c"factor".as_ptr()));
     let kind = hip_sys::hipMemcpyKind::hipMemcpyHostToDevice;
-    ok!(hipMemcpy(
-        counters,
-        [1i32, 2, 3, 4].as_ptr().cast(),
-        16,
-        kind
-    ));
-    ok!(hipMemcpy(
-        factor,
-        2.0f32.to_le_bytes().as_ptr().cast(),
-        4,
-        kind
-    ));
+    ok!(hipMemcpy(counters, [1i32, 2, 3, 4].as_ptr().cast(), 16, kind));
+    ok!(hipMemcpy(factor, 2.0f32.to_le_bytes().as_ptr().cast(), 4, kind));
     let out = malloc(16);
     assert_eq!(
         launch(
@@ -704,23 +634,13 @@ fn a_modules_variables_are_device_memory_while_it_is_loaded() {
     assert_eq!(download::<i32>(counters, 4), [11, 12, 13, 14]);
     let invalid = hipError_t::hipErrorInvalidValue;
     assert_eq!(
-        hip!(hipMemcpy(
-            factor,
-            out,
-            8,
-            hip_sys::hipMemcpyKind::hipMemcpyDefault
-        )),
+        hip!(hipMemcpy(factor, out, 8, hip_sys::hipMemcpyKind::hipMemcpyDefault)),
         invalid
     );
     assert_eq!(hip!(hipFree(counters)), invalid);
     for name in [c"k", c"nothing", c"printf", c"stdout"] {
         assert_eq!(
-            hip!(hipModuleGetGlobal(
-                &mut counters,
-                &mut size,
-                module,
-                name.as_ptr()
-            )),
+            hip!(hipModuleGetGlobal(&mut counters, &mut size, module, name.as_ptr())),
             hipError_t::hipErrorNotFound,
             "{name:?}"
         );

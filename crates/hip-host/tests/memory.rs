@@ -81,10 +81,7 @@ fn a_range_out_of_bounds_is_refused() {
             "{offset} {bytes}"
         );
     }
-    assert_eq!(
-        hip!(hipMemset(at(d, 0usize.wrapping_sub(1)), 0, 1)),
-        INVALID
-    );
+    assert_eq!(hip!(hipMemset(at(d, 0usize.wrapping_sub(1)), 0, 1)), INVALID);
     assert_eq!(hip!(hipMemsetD32(d, 0, usize::MAX / 2)), INVALID);
     assert_eq!(hip!(hipMemsetD32(at(d, 2), 0, 1)), INVALID);
     // A host range that runs into the device's memory.
@@ -100,15 +97,9 @@ fn a_freed_pointer_is_recognised() {
     let d = malloc(64);
     ok!(hipFree(d));
     assert_eq!(hip!(hipFree(d)), INVALID);
-    assert_eq!(
-        hip!(hipMemcpy(host.as_mut_ptr().cast(), d, 64, ANY)),
-        INVALID
-    );
+    assert_eq!(hip!(hipMemcpy(host.as_mut_ptr().cast(), d, 64, ANY)), INVALID);
     assert_eq!(hip!(hipMemset(d, 0, 64)), INVALID);
-    assert_eq!(
-        attributes(d).type_,
-        hipMemoryType::hipMemoryTypeUnregistered
-    );
+    assert_eq!(attributes(d).type_, hipMemoryType::hipMemoryTypeUnregistered);
     // Its addresses are not given out again soon.
     for _ in 0..64 {
         let other = malloc(64);
@@ -159,12 +150,9 @@ fn sizes_that_cannot_be_are_out_of_memory_and_cost_nothing() {
     if !is_child() {
         // Alone in a process: other tests allocate too.
         assert!(
-            run_child(
-                "sizes_that_cannot_be_are_out_of_memory_and_cost_nothing",
-                &[]
-            )
-            .status
-            .success()
+            run_child("sizes_that_cannot_be_are_out_of_memory_and_cost_nothing", &[])
+                .status
+                .success()
         );
         return;
     }
@@ -172,14 +160,8 @@ fn sizes_that_cannot_be_are_out_of_memory_and_cost_nothing() {
     let mut ptr = null_mut();
     ok!(hipMemGetInfo(&mut before, &mut total));
     for bytes in [total + 1, usize::MAX, usize::MAX - 4096, 1 << 62] {
-        assert_eq!(
-            hip!(hipMalloc(&mut ptr, bytes)),
-            hipError_t::hipErrorOutOfMemory
-        );
-        assert_eq!(
-            hip!(hipHostMalloc(&mut ptr, bytes, 0)),
-            hipError_t::hipErrorOutOfMemory
-        );
+        assert_eq!(hip!(hipMalloc(&mut ptr, bytes)), hipError_t::hipErrorOutOfMemory);
+        assert_eq!(hip!(hipHostMalloc(&mut ptr, bytes, 0)), hipError_t::hipErrorOutOfMemory);
         assert_eq!(
             hip!(hipMallocManaged(&mut ptr, bytes, 1)),
             hipError_t::hipErrorOutOfMemory
@@ -226,10 +208,7 @@ fn an_overrun_by_host_code_meets_the_guard_page() {
     }
     let output = run_child("an_overrun_by_host_code_meets_the_guard_page", &[]);
     assert!(!output.status.success());
-    assert_eq!(
-        std::os::unix::process::ExitStatusExt::signal(&output.status),
-        Some(11)
-    );
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(11));
 }
 
 #[test]
@@ -261,41 +240,15 @@ fn rows_are_copied_by_their_pitches() {
         assert_eq!(got[row * 20 + 7..row * 20 + 20], [0; 13]);
     }
     let pitch = hipError_t::hipErrorInvalidPitchValue;
+    assert_eq!(hip!(hipMemcpy2D(d, 6, host.as_ptr().cast(), 10, 7, 10, H2D)), pitch);
+    assert_eq!(hip!(hipMemcpy2D(d, 20, host.as_ptr().cast(), 6, 7, 10, H2D)), pitch);
+    assert_eq!(hip!(hipMemcpy2D(d, 20, host.as_ptr().cast(), 10, 7, 11, H2D)), INVALID);
     assert_eq!(
-        hip!(hipMemcpy2D(d, 6, host.as_ptr().cast(), 10, 7, 10, H2D)),
-        pitch
-    );
-    assert_eq!(
-        hip!(hipMemcpy2D(d, 20, host.as_ptr().cast(), 6, 7, 10, H2D)),
-        pitch
-    );
-    assert_eq!(
-        hip!(hipMemcpy2D(d, 20, host.as_ptr().cast(), 10, 7, 11, H2D)),
-        INVALID
-    );
-    assert_eq!(
-        hip!(hipMemcpy2D(
-            d,
-            usize::MAX / 2,
-            host.as_ptr().cast(),
-            10,
-            7,
-            10,
-            H2D
-        )),
+        hip!(hipMemcpy2D(d, usize::MAX / 2, host.as_ptr().cast(), 10, 7, 10, H2D)),
         INVALID
     );
     ok!(hipMemcpy2D(d, 20, host.as_ptr().cast(), 10, 7, 0, H2D));
-    ok!(hipMemcpy2DAsync(
-        d,
-        20,
-        host.as_ptr().cast(),
-        10,
-        7,
-        9,
-        H2D,
-        null_mut()
-    ));
+    ok!(hipMemcpy2DAsync(d, 20, host.as_ptr().cast(), 10, 7, 9, H2D, null_mut()));
 }
 
 #[test]
@@ -340,14 +293,8 @@ fn registered_memory_is_known_until_unregistered() {
     let not_registered = hipError_t::hipErrorHostMemoryNotRegistered;
     assert_eq!(hip!(hipHostUnregister(p)), not_registered);
     ok!(hipHostRegister(p, 10000, 0));
-    assert_eq!(
-        attributes(at(p, 9999)).type_,
-        hipMemoryType::hipMemoryTypeHost
-    );
-    assert_eq!(
-        attributes(at(p, 10000)).type_,
-        hipMemoryType::hipMemoryTypeUnregistered
-    );
+    assert_eq!(attributes(at(p, 9999)).type_, hipMemoryType::hipMemoryTypeHost);
+    assert_eq!(attributes(at(p, 10000)).type_, hipMemoryType::hipMemoryTypeUnregistered);
     for (offset, bytes) in [(0, 10000), (5000, 10), (9999, 100)] {
         assert_eq!(
             hip!(hipHostRegister(at(p, offset), bytes, 0)),
@@ -381,10 +328,7 @@ fn managed_memory_serves_both_sides() {
     let bytes = unsafe { *p.cast::<[u8; 64]>() };
     assert_eq!(bytes, [3; 64]);
     let a = attributes(p);
-    assert_eq!(
-        (a.type_, a.isManaged),
-        (hipMemoryType::hipMemoryTypeManaged, 1)
-    );
+    assert_eq!((a.type_, a.isManaged), (hipMemoryType::hipMemoryTypeManaged, 1));
     ok!(hipFree(p));
     assert_eq!(hip!(hipMallocManaged(&mut p, 0, 1)), INVALID);
     assert_eq!(hip!(hipMallocManaged(&mut p, 64, 9)), INVALID);
@@ -409,10 +353,7 @@ fn address_ranges_are_those_that_were_asked_for() {
     );
     assert_eq!(hip!(hipPointerGetAttributes(null_mut(), d)), INVALID);
     let mut answer = hipPointerAttribute_t::default();
-    assert_eq!(
-        hip!(hipPointerGetAttributes(&mut answer, null_mut())),
-        INVALID
-    );
+    assert_eq!(hip!(hipPointerGetAttributes(&mut answer, null_mut())), INVALID);
     let local = 5;
     let unknown = attributes((&raw const local).cast());
     assert_eq!(

@@ -6,10 +6,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use common::*;
-use hip_sys::{
-    hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemLocation, hipMemLocationType,
-    hipMemcpyKind,
-};
+use hip_sys::{hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemLocation, hipMemLocationType, hipMemcpyKind};
 use rocblas_sys::{rocblas_handle, rocblas_status};
 
 const N: usize = 1000;
@@ -30,11 +27,7 @@ fn with_two_devices(test: &str) -> bool {
         return true;
     }
     let output = run_child(test, &[("HIP_HOST_DEVICES", "2")]);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stdout)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     false
 }
 
@@ -133,10 +126,7 @@ fn matrices_named_by_an_array_are_checked_for_the_streams_device() {
     assert_eq!(hip!(hipDeviceSynchronize()), OK);
     // What the array names is known in stream order only; on a card the kernel would fault.
     assert_eq!(gemm(there), DONE);
-    assert_eq!(
-        hip!(hipDeviceSynchronize()),
-        hipError_t::hipErrorLaunchFailure
-    );
+    assert_eq!(hip!(hipDeviceSynchronize()), hipError_t::hipErrorLaunchFailure);
 }
 
 #[test]
@@ -207,10 +197,7 @@ fn a_streams_words_lie_where_its_device_reaches() {
     let stream = stream();
     let refused = hipError_t::hipErrorInvalidValue;
     assert_eq!(hip!(hipStreamWriteValue32(stream, there, 1, 0)), refused);
-    assert_eq!(
-        hip!(hipStreamWaitValue32(stream, there, 1, 0, u32::MAX)),
-        refused
-    );
+    assert_eq!(hip!(hipStreamWaitValue32(stream, there, 1, 0, u32::MAX)), refused);
     ok!(hipDeviceEnablePeerAccess(1, 0));
     ok!(hipStreamWriteValue32(stream, there, 1, 0));
     ok!(hipStreamWaitValue32(stream, there, 1, 0, u32::MAX));

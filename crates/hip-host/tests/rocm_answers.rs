@@ -8,9 +8,8 @@ use std::ptr::{null, null_mut};
 use common::*;
 use hip_sys::{
     hipDeviceAttribute_t, hipDeviceProp_tR0000, hipError_t, hipLimit_t, hipMemAccessDesc,
-    hipMemAllocationGranularity_flags, hipMemAllocationProp, hipMemAllocationType,
-    hipMemLocationType, hipMemRangeAttribute, hipPointer_attribute, hipStreamCaptureMode,
-    hipStreamCaptureStatus,
+    hipMemAllocationGranularity_flags, hipMemAllocationProp, hipMemAllocationType, hipMemLocationType,
+    hipMemRangeAttribute, hipPointer_attribute, hipStreamCaptureMode, hipStreamCaptureStatus,
 };
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
@@ -21,11 +20,7 @@ fn attribute(which: u32, ptr: *mut c_void) -> (hipError_t, usize, u64) {
     let mut code = OK;
     for bytes in &mut told {
         let out = bytes.as_mut_ptr().cast();
-        code = hip!(hipPointerGetAttribute(
-            out,
-            hipPointer_attribute(which),
-            ptr
-        ));
+        code = hip!(hipPointerGetAttribute(out, hipPointer_attribute(which), ptr));
     }
     let written = (0..32)
         .rev()
@@ -43,12 +38,7 @@ fn the_size_of_a_range_is_four_bytes_wide() {
     let mut which = hipPointer_attribute::HIP_POINTER_ATTRIBUTE_RANGE_SIZE;
     let mut out = [7u32, 7];
     let mut outs = [out.as_mut_ptr().cast()];
-    ok!(hipDrvPointerGetAttributes(
-        1,
-        &mut which,
-        outs.as_mut_ptr(),
-        ptr
-    ));
+    ok!(hipDrvPointerGetAttributes(1, &mut which, outs.as_mut_ptr(), ptr));
     assert_eq!(out, [1000, 7]);
     ok!(hipFree(ptr));
 }
@@ -64,48 +54,21 @@ fn every_attribute_of_a_pointer_is_as_wide_as_rocms() {
     let expected = [
         (2, (OK, 4, 2), (OK, 4, 1), (INVALID, 4, 0)),
         (4, (INVALID, 8, 0), (OK, 8, pinned as u64), (INVALID, 8, 0)),
-        (
-            5,
-            (not_supported, 0, 0),
-            (not_supported, 0, 0),
-            (not_supported, 0, 0),
-        ),
+        (5, (not_supported, 0, 0), (not_supported, 0, 0), (not_supported, 0, 0)),
         (6, (OK, 1, 0), (OK, 1, 0), (INVALID, 1, 0)),
         (8, (OK, 1, 0), (OK, 1, 0), (INVALID, 1, 0)),
-        (
-            9,
-            (OK, 4, 0),
-            (OK, 4, 0),
-            (INVALID, 4, u64::from(-2i32 as u32)),
-        ),
+        (9, (OK, 4, 0), (OK, 4, 0), (INVALID, 4, u64::from(-2i32 as u32))),
         (10, (OK, 4, 1), (OK, 4, 0), (INVALID, 4, 0)),
         (12, (OK, 4, 1000), (OK, 4, 1000), (INVALID, 4, 0)),
         (13, (OK, 1, 1), (OK, 1, 1), (INVALID, 1, 0)),
         (16, (OK, 4, 0), (OK, 4, 0), (OK, 4, 0)),
-        (
-            17,
-            (not_supported, 0, 0),
-            (not_supported, 0, 0),
-            (not_supported, 0, 0),
-        ),
+        (17, (not_supported, 0, 0), (not_supported, 0, 0), (not_supported, 0, 0)),
         (18, (INVALID, 0, 0), (INVALID, 0, 0), (INVALID, 0, 0)),
     ];
     for (which, of_device, of_pinned, of_stack) in expected {
-        assert_eq!(
-            attribute(which, device),
-            of_device,
-            "{which} of device memory"
-        );
-        assert_eq!(
-            attribute(which, pinned),
-            of_pinned,
-            "{which} of pinned memory"
-        );
-        assert_eq!(
-            attribute(which, stack),
-            of_stack,
-            "{which} of unknown memory"
-        );
+        assert_eq!(attribute(which, device), of_device, "{which} of device memory");
+        assert_eq!(attribute(which, pinned), of_pinned, "{which} of pinned memory");
+        assert_eq!(attribute(which, stack), of_stack, "{which} of unknown memory");
     }
     // The context, of device memory only; and a number that no two allocations share.
     assert_eq!(attribute(1, device).0, OK);
@@ -145,10 +108,7 @@ fn only_synchronous_copies_can_be_set_on_a_pointer() {
     };
     assert_eq!(set(6, ptr), OK);
     assert_eq!(attribute(6, ptr), (OK, 1, 1));
-    assert_eq!(
-        set(6, (&raw mut word).cast()),
-        hipError_t::hipErrorInvalidDevicePointer
-    );
+    assert_eq!(set(6, (&raw mut word).cast()), hipError_t::hipErrorInvalidDevicePointer);
     for which in [0, 1, 2, 5, 7, 12, 17, 18] {
         assert_eq!(set(which, ptr), INVALID, "{which}");
     }
@@ -215,13 +175,7 @@ fn addresses_and_memory_come_in_pages() {
         assert_eq!(code, INVALID, "{bytes}");
     }
     for alignment in [3, 100] {
-        let code = hip!(hipMemAddressReserve(
-            &mut at,
-            4096,
-            alignment,
-            null_mut(),
-            0
-        ));
+        let code = hip!(hipMemAddressReserve(&mut at, 4096, alignment, null_mut(), 0));
         assert_eq!(code, INVALID, "{alignment}");
     }
     ok!(hipMemAddressReserve(&mut at, 4096, 0, null_mut(), 0));
@@ -344,14 +298,9 @@ fn questions_about_unknown_functions_are_answered_as_by_rocm() {
     ok!(hipFuncSetCacheConfig(unknown, hip_sys::hipFuncCache_t(3)));
     let preference = hip_sys::hipFuncCache_t(9);
     assert_eq!(hip!(hipFuncSetCacheConfig(unknown, preference)), INVALID);
-    ok!(hipFuncSetSharedMemConfig(
-        unknown,
-        hip_sys::hipSharedMemConfig(1)
-    ));
+    ok!(hipFuncSetSharedMemConfig(unknown, hip_sys::hipSharedMemConfig(1)));
     let none = null_mut();
-    let code = hip!(hipOccupancyMaxActiveBlocksPerMultiprocessor(
-        none, unknown, 64, 0
-    ));
+    let code = hip!(hipOccupancyMaxActiveBlocksPerMultiprocessor(none, unknown, 64, 0));
     assert_eq!(code, INVALID);
     assert_eq!(hip!(hipGetSymbolAddress(null_mut(), unknown)), INVALID);
 }
@@ -377,11 +326,7 @@ fn what_fits_of_a_pci_address_is_written_with_its_end() {
     ok!(hipDeviceGetPCIBusId(whole.as_mut_ptr().cast(), 32, 0));
     for room in 1..13usize {
         let mut cut = [b'x'; 32];
-        let code = hip!(hipDeviceGetPCIBusId(
-            cut.as_mut_ptr().cast(),
-            room as c_int,
-            0
-        ));
+        let code = hip!(hipDeviceGetPCIBusId(cut.as_mut_ptr().cast(), room as c_int, 0));
         assert_eq!(code, INVALID);
         assert_eq!((&cut[..room - 1], cut[room - 1]), (&whole[..room - 1], 0));
         assert_eq!(cut[room], b'x');
@@ -406,11 +351,7 @@ fn every_attribute_that_rocm_answers_has_an_answer() {
     ];
     let ask = |attribute| {
         let mut value = -77;
-        let code = hip!(hipDeviceGetAttribute(
-            &mut value,
-            hipDeviceAttribute_t(attribute),
-            0
-        ));
+        let code = hip!(hipDeviceGetAttribute(&mut value, hipDeviceAttribute_t(attribute), 0));
         (code, value)
     };
     for attribute in answered {
@@ -437,14 +378,7 @@ fn a_kernels_wall_clock_runs_at_the_rate_that_is_told() {
     let out = malloc(8);
     let start = std::time::Instant::now();
     let mut params = params![out];
-    let launched = launch(
-        function(module, "k"),
-        [1; 3],
-        [1; 3],
-        0,
-        null_mut(),
-        &mut params,
-    );
+    let launched = launch(function(module, "k"), [1; 3], [1; 3], 0, null_mut(), &mut params);
     assert_eq!(launched, OK);
     ok!(hipDeviceSynchronize());
     // A million ticks of 10 ns.
@@ -539,8 +473,7 @@ fn a_pool_and_its_memory_are_opened_from_what_was_exported() {
     ok!(hipDeviceGetDefaultMemPool(&mut own, 0));
     let mut fd: c_int = -1;
     let out: *mut c_void = (&raw mut fd).cast();
-    let export =
-        |pool, kind, flags: c_uint| hip!(hipMemPoolExportToShareableHandle(out, pool, kind, flags));
+    let export = |pool, kind, flags: c_uint| hip!(hipMemPoolExportToShareableHandle(out, pool, kind, flags));
     assert_eq!(export(own, kind, 0), INVALID);
     assert_eq!(export(pool, kind, 1), INVALID);
     assert_eq!(export(null_mut(), kind, 0), INVALID);
@@ -552,41 +485,20 @@ fn a_pool_and_its_memory_are_opened_from_what_was_exported() {
     // SAFETY: the call stored a descriptor.
     let fd = unsafe { out.cast::<c_int>().read() };
     let handle = fd as usize as *mut c_void;
-    let flags = hip!(hipMemPoolImportFromShareableHandle(
-        &mut imported,
-        handle,
-        kind,
-        1
-    ));
+    let flags = hip!(hipMemPoolImportFromShareableHandle(&mut imported, handle, kind, 1));
     assert_eq!(flags, INVALID);
-    let wrong = hip!(hipMemPoolImportFromShareableHandle(
-        &mut imported,
-        999 as _,
-        kind,
-        0
-    ));
+    let wrong = hip!(hipMemPoolImportFromShareableHandle(&mut imported, 999 as _, kind, 0));
     assert_eq!(wrong, INVALID);
-    ok!(hipMemPoolImportFromShareableHandle(
-        &mut imported,
-        handle,
-        kind,
-        0
-    ));
+    ok!(hipMemPoolImportFromShareableHandle(&mut imported, handle, kind, 0));
 
     let mut ptr = null_mut();
     ok!(hipMallocFromPoolAsync(&mut ptr, 4096, pool, null_mut()));
     ok!(hipMemset(ptr, 9, 4096));
     let mut data = hip_sys::hipMemPoolPtrExportData::default();
-    assert_eq!(
-        hip!(hipMemPoolExportPointer(&mut data, null_mut())),
-        INVALID
-    );
+    assert_eq!(hip!(hipMemPoolExportPointer(&mut data, null_mut())), INVALID);
     ok!(hipMemPoolExportPointer(&mut data, ptr));
     let mut again = null_mut();
-    assert_eq!(
-        hip!(hipMemPoolImportPointer(&mut again, pool, &mut data)),
-        INVALID
-    );
+    assert_eq!(hip!(hipMemPoolImportPointer(&mut again, pool, &mut data)), INVALID);
     ok!(hipMemPoolImportPointer(&mut again, imported, &mut data));
     assert_ne!(again, ptr);
     assert_eq!(download::<u8>(again, 4096), [9; 4096]);

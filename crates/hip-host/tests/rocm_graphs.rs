@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::*;
 use hip_sys::{
-    HIP_MEMCPY3D, hipError_t, hipGraph_t, hipGraphExec_t, hipGraphExecUpdateResult,
-    hipGraphMemAttributeType, hipGraphNode_t, hipGraphNodeParams, hipGraphNodeType,
-    hipMemAllocNodeParams, hipMemAllocationType, hipMemLocationType, hipMemcpy3DParms,
-    hipMemcpyKind, hipMemoryType, hipPitchedPtr, hipUserObject_t,
+    HIP_MEMCPY3D, hipError_t, hipGraph_t, hipGraphExec_t, hipGraphExecUpdateResult, hipGraphMemAttributeType,
+    hipGraphNode_t, hipGraphNodeParams, hipGraphNodeType, hipMemAllocNodeParams, hipMemAllocationType,
+    hipMemLocationType, hipMemcpy3DParms, hipMemcpyKind, hipMemoryType, hipPitchedPtr, hipUserObject_t,
 };
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
@@ -28,12 +27,7 @@ fn graph() -> hipGraph_t {
 
 fn empty(graph: hipGraph_t, after: &[hipGraphNode_t]) -> hipGraphNode_t {
     let mut node = null_mut();
-    ok!(hipGraphAddEmptyNode(
-        &mut node,
-        graph,
-        after.as_ptr(),
-        after.len()
-    ));
+    ok!(hipGraphAddEmptyNode(&mut node, graph, after.as_ptr(), after.len()));
     node
 }
 
@@ -43,23 +37,9 @@ fn ready(graph: hipGraph_t) -> hipGraphExec_t {
     exec
 }
 
-fn copy(
-    graph: hipGraph_t,
-    to: *mut c_void,
-    from: *mut c_void,
-    kind: hipMemcpyKind,
-) -> hipGraphNode_t {
+fn copy(graph: hipGraph_t, to: *mut c_void, from: *mut c_void, kind: hipMemcpyKind) -> hipGraphNode_t {
     let mut node = null_mut();
-    ok!(hipGraphAddMemcpyNode1D(
-        &mut node,
-        graph,
-        null(),
-        0,
-        to,
-        from,
-        64,
-        kind
-    ));
+    ok!(hipGraphAddMemcpyNode1D(&mut node, graph, null(), 0, to, from, 64, kind));
     node
 }
 
@@ -84,13 +64,7 @@ fn a_graph_may_be_its_own_child_as_it_is_now() {
     let graph = graph();
     empty(graph, &[]);
     let (mut node, mut child, mut count) = (null_mut(), null_mut(), 0);
-    ok!(hipGraphAddChildGraphNode(
-        &mut node,
-        graph,
-        null(),
-        0,
-        graph
-    ));
+    ok!(hipGraphAddChildGraphNode(&mut node, graph, null(), 0, graph));
     ok!(hipGraphChildGraphNodeGetGraph(node, &mut child));
     ok!(hipGraphGetNodes(child, null_mut(), &mut count));
     assert_eq!(count, 1);
@@ -128,8 +102,7 @@ fn a_copy_node_is_never_empty_and_becomes_no_copy_onto_itself() {
         64,
         TO_DEVICE
     ));
-    let set =
-        |to, from, bytes, kind| hip!(hipGraphMemcpyNodeSetParams1D(node, to, from, bytes, kind));
+    let set = |to, from, bytes, kind| hip!(hipGraphMemcpyNodeSetParams1D(node, to, from, bytes, kind));
     assert_eq!(set(a, host, 0, TO_DEVICE), INVALID);
     assert_eq!(set(a, a, 64, ON_DEVICE), INVALID);
     // A node changes its direction, what was made ready does not.
@@ -137,11 +110,7 @@ fn a_copy_node_is_never_empty_and_becomes_no_copy_onto_itself() {
     assert_eq!(set(a, b, 64, ON_DEVICE), OK);
     assert_eq!(set(a, host, 64, TO_DEVICE), OK);
     let exec = ready(graph);
-    let set = |to, from, bytes, kind| {
-        hip!(hipGraphExecMemcpyNodeSetParams1D(
-            exec, node, to, from, bytes, kind
-        ))
-    };
+    let set = |to, from, bytes, kind| hip!(hipGraphExecMemcpyNodeSetParams1D(exec, node, to, from, bytes, kind));
     assert_eq!(set(a, host, 0, TO_DEVICE), INVALID);
     assert_eq!(set(host, a, 64, TO_HOST), INVALID);
     assert_eq!(set(a, b, 64, ON_DEVICE), INVALID);
@@ -176,25 +145,15 @@ fn a_bad_pitch_is_a_code_of_its_own_for_nodes_and_invalid_once_made_ready() {
             kind,
             ..hipMemcpy3DParms::default()
         };
-        (
-            params.extent.width,
-            params.extent.height,
-            params.extent.depth,
-        ) = (64, 4, 1);
+        (params.extent.width, params.extent.height, params.extent.depth) = (64, 4, 1);
         params
     };
     let mut bad = params(a, 32, host, TO_DEVICE);
-    assert_eq!(
-        hip!(hipGraphExecMemcpyNodeSetParams(exec, node, &mut bad)),
-        INVALID
-    );
+    assert_eq!(hip!(hipGraphExecMemcpyNodeSetParams(exec, node, &mut bad)), INVALID);
     let code = hip!(hipGraphMemcpyNodeSetParams(node, &bad));
     assert_eq!(code, hipError_t::hipErrorInvalidPitchValue);
     let mut back = params(host, 64, a, TO_HOST);
-    assert_eq!(
-        hip!(hipGraphExecMemcpyNodeSetParams(exec, node, &mut back)),
-        INVALID
-    );
+    assert_eq!(hip!(hipGraphExecMemcpyNodeSetParams(exec, node, &mut back)), INVALID);
     ok!(hipGraphMemcpyNodeSetParams(node, &back));
     let mut good = params(a, 64, host, TO_DEVICE);
     ok!(hipGraphExecMemcpyNodeSetParams(exec, node, &mut good));
@@ -238,13 +197,7 @@ fn a_child_that_was_made_ready_keeps_its_shape() {
     let (child, parent) = (graph(), graph());
     let first = empty(child, &[]);
     let mut node = null_mut();
-    ok!(hipGraphAddChildGraphNode(
-        &mut node,
-        parent,
-        null(),
-        0,
-        child
-    ));
+    ok!(hipGraphAddChildGraphNode(&mut node, parent, null(), 0, child));
     let exec = ready(parent);
     let set = |node, child| hip!(hipGraphExecChildGraphNodeSetParams(exec, node, child));
     assert_eq!(set(node, child), OK);
@@ -263,13 +216,7 @@ fn a_child_that_was_made_ready_keeps_its_shape() {
 fn a_graph_with_memory_is_made_ready_once_and_not_cloned() {
     let graph = graph();
     let (mut node, mut params) = (null_mut(), allocation());
-    ok!(hipGraphAddMemAllocNode(
-        &mut node,
-        graph,
-        null(),
-        0,
-        &mut params
-    ));
+    ok!(hipGraphAddMemAllocNode(&mut node, graph, null(), 0, &mut params));
     let exec = ready(graph);
     let again = || {
         let mut exec = null_mut();
@@ -282,13 +229,7 @@ fn a_graph_with_memory_is_made_ready_once_and_not_cloned() {
     assert_eq!(hip!(hipGraphClone(&mut clone, graph)), NOT_SUPPORTED);
     // As a child it is part of another, which has no memory of its own.
     let parent = self::graph();
-    ok!(hipGraphAddChildGraphNode(
-        &mut node,
-        parent,
-        null(),
-        0,
-        graph
-    ));
+    ok!(hipGraphAddChildGraphNode(&mut node, parent, null(), 0, graph));
     ok!(hipGraphExecDestroy(ready(parent)));
     ok!(hipGraphClone(&mut clone, parent));
     for graph in [clone, parent, graph] {
@@ -302,18 +243,11 @@ fn the_memory_of_graphs_is_counted_while_launches_hold_it() {
         let mut value = 9u64;
         let out = (&raw mut value).cast();
         let which = hipGraphMemAttributeType(which);
-        (
-            hip!(hipDeviceGetGraphMemAttribute(device, which, out)),
-            value,
-        )
+        (hip!(hipDeviceGetGraphMemAttribute(device, which, out)), value)
     };
     let set = |which, mut value: u64| {
         let value = (&raw mut value).cast();
-        hip!(hipDeviceSetGraphMemAttribute(
-            0,
-            hipGraphMemAttributeType(which),
-            value
-        ))
+        hip!(hipDeviceSetGraphMemAttribute(0, hipGraphMemAttributeType(which), value))
     };
     for which in 0..4 {
         assert_eq!(ask(0, which), (OK, 0));
@@ -333,13 +267,7 @@ fn the_memory_of_graphs_is_counted_while_launches_hold_it() {
     }
     let graph = graph();
     let (mut node, mut params) = (null_mut(), allocation());
-    ok!(hipGraphAddMemAllocNode(
-        &mut node,
-        graph,
-        null(),
-        0,
-        &mut params
-    ));
+    ok!(hipGraphAddMemAllocNode(&mut node, graph, null(), 0, &mut params));
     let exec = ready(graph);
     assert_eq!(ask(0, 0), (OK, 0));
     ok!(hipGraphLaunch(exec, null_mut()));
@@ -350,10 +278,7 @@ fn the_memory_of_graphs_is_counted_while_launches_hold_it() {
     assert_eq!(set(1, 0), OK);
     assert_eq!(ask(0, 1), (OK, 0));
     ok!(hipDeviceGraphMemTrim(0));
-    assert_eq!(
-        hip!(hipDeviceGraphMemTrim(-1)),
-        hipError_t::hipErrorInvalidDevice
-    );
+    assert_eq!(hip!(hipDeviceGraphMemTrim(-1)), hipError_t::hipErrorInvalidDevice);
     ok!(hipGraphExecDestroy(exec));
     ok!(hipGraphDestroy(graph));
 }
@@ -366,22 +291,14 @@ extern "C" fn count(ended: *mut c_void) {
 fn object(ended: &AtomicUsize, references: u32) -> hipUserObject_t {
     let mut object = null_mut();
     let user = (&raw const *ended).cast_mut().cast();
-    ok!(hipUserObjectCreate(
-        &mut object,
-        user,
-        Some(count),
-        references,
-        1
-    ));
+    ok!(hipUserObjectCreate(&mut object, user, Some(count), references, 1));
     object
 }
 
 #[test]
 fn an_object_ends_with_its_last_reference() {
     let ended = AtomicUsize::new(0);
-    let create = |out, end, references, flags| {
-        hip!(hipUserObjectCreate(out, null_mut(), end, references, flags))
-    };
+    let create = |out, end, references, flags| hip!(hipUserObjectCreate(out, null_mut(), end, references, flags));
     let mut none = null_mut();
     let end: hip_sys::hipHostFn_t = Some(count);
     assert_eq!(create(null_mut(), end, 1, 1), INVALID);
@@ -511,10 +428,7 @@ fn one_call_adds_nodes_of_every_kind_but_empty_ones() {
         assert_eq!(add(&mut params(hipGraphNodeType(kind))).0, code, "{kind}");
     }
     let mut node = null_mut();
-    assert_eq!(
-        hip!(hipGraphAddNode(&mut node, graph, null(), 0, null_mut())),
-        INVALID
-    );
+    assert_eq!(hip!(hipGraphAddNode(&mut node, graph, null(), 0, null_mut())), INVALID);
     assert_eq!(
         hip!(hipGraphAddNode(&mut node, null_mut(), null(), 0, &mut set)),
         INVALID
@@ -546,14 +460,7 @@ fn a_copy_in_the_drivers_words_becomes_a_node_of_a_context() {
     };
     let mut node = null_mut();
     let mut add = |params: *const HIP_MEMCPY3D, context| {
-        hip!(hipDrvGraphAddMemcpyNode(
-            &mut node,
-            graph,
-            null(),
-            0,
-            params,
-            context
-        ))
+        hip!(hipDrvGraphAddMemcpyNode(&mut node, graph, null(), 0, params, context))
     };
     assert_eq!(add(&params(64), null_mut()), INVALID);
     assert_eq!(add(null(), context), INVALID);

@@ -19,14 +19,7 @@ fn results<T: Copy + Default>(ty: &str, body: &str) -> Vec<T> {
     let module = load(&compile(&source));
     let out = upload(&[T::default(); 16]);
     let mut params = params![out];
-    let launched = launch(
-        function(module, "k"),
-        [1; 3],
-        [1; 3],
-        0,
-        null_mut(),
-        &mut params,
-    );
+    let launched = launch(function(module, "k"), [1; 3], [1; 3], 0, null_mut(), &mut params);
     assert_eq!(launched, OK);
     let results = download(out, 16);
     ok!(hipFree(out));
@@ -74,11 +67,7 @@ fn constants_are_the_nearest_numbers() {
     use std::f64::consts as c;
     let exact = [c::PI, c::LN_2, c::SQRT_2, c::LOG2_E, c::FRAC_2_PI];
     assert_eq!(values[..5], exact);
-    let single = [
-        std::f32::consts::PI,
-        std::f32::consts::FRAC_1_SQRT_2,
-        f32::INFINITY,
-    ];
+    let single = [std::f32::consts::PI, std::f32::consts::FRAC_1_SQRT_2, f32::INFINITY];
     assert_eq!(values[5..8], single.map(f64::from));
     assert!(values[8].is_nan());
     assert_eq!(values[9], f64::from_bits(1));
@@ -146,24 +135,15 @@ fn there_is_no_bitcode_to_take() {
     assert_eq!(rtc!(hiprtcGetBitcode(program, &mut byte)), without);
     assert_eq!(rtc!(hiprtcGetBitcode(program, null_mut())), INVALID);
     assert_eq!(size, 9);
-    assert_eq!(
-        rtc!(hiprtcDestroyProgram(&mut program)),
-        hiprtcResult::HIPRTC_SUCCESS
-    );
+    assert_eq!(rtc!(hiprtcDestroyProgram(&mut program)), hiprtcResult::HIPRTC_SUCCESS);
 }
 
 #[test]
 fn a_link_gives_its_one_input_back_and_joins_no_two() {
     let mut code = compile("extern \"C\" __global__ void put(int* out) { out[0] = 4; }");
     let mut state = null_mut();
-    assert_eq!(
-        rtc!(hiprtcLinkCreate(0, null_mut(), null_mut(), null_mut())),
-        INVALID
-    );
-    assert_eq!(
-        rtc!(hiprtcLinkCreate(1, null_mut(), null_mut(), &mut state)),
-        INVALID
-    );
+    assert_eq!(rtc!(hiprtcLinkCreate(0, null_mut(), null_mut(), null_mut())), INVALID);
+    assert_eq!(rtc!(hiprtcLinkCreate(1, null_mut(), null_mut(), &mut state)), INVALID);
     let created = rtc!(hiprtcLinkCreate(0, null_mut(), null_mut(), &mut state));
     assert_eq!(created, hiprtcResult::HIPRTC_SUCCESS);
     let bitcode = hipJitInputType::hipJitInputLLVMBitcode;
@@ -183,14 +163,8 @@ fn a_link_gives_its_one_input_back_and_joins_no_two() {
     let image = code.as_mut_ptr().cast();
     assert_eq!(add(bitcode, null_mut(), code.len()), INVALID);
     assert_eq!(add(bitcode, image, 0), INVALID);
-    assert_eq!(
-        add(hipJitInputType::hipJitInputPtx, image, code.len()),
-        INVALID
-    );
-    assert_eq!(
-        add(bitcode, c"nonsense".as_ptr().cast_mut().cast(), 8),
-        INVALID
-    );
+    assert_eq!(add(hipJitInputType::hipJitInputPtx, image, code.len()), INVALID);
+    assert_eq!(add(bitcode, c"nonsense".as_ptr().cast_mut().cast(), 8), INVALID);
     let file = rtc!(hiprtcLinkAddFile(
         state,
         bitcode,
@@ -202,18 +176,9 @@ fn a_link_gives_its_one_input_back_and_joins_no_two() {
     assert_eq!(file, hiprtcResult::HIPRTC_ERROR_PROGRAM_CREATION_FAILURE);
     let (mut linked, mut bytes) = (null_mut(), 0);
     let linking = hiprtcResult::HIPRTC_ERROR_LINKING;
-    assert_eq!(
-        rtc!(hiprtcLinkComplete(state, &mut linked, &mut bytes)),
-        linking
-    );
-    assert_eq!(
-        add(bitcode, image, code.len()),
-        hiprtcResult::HIPRTC_SUCCESS
-    );
-    assert_eq!(
-        rtc!(hiprtcLinkComplete(state, null_mut(), &mut bytes)),
-        INVALID
-    );
+    assert_eq!(rtc!(hiprtcLinkComplete(state, &mut linked, &mut bytes)), linking);
+    assert_eq!(add(bitcode, image, code.len()), hiprtcResult::HIPRTC_SUCCESS);
+    assert_eq!(rtc!(hiprtcLinkComplete(state, null_mut(), &mut bytes)), INVALID);
     let done = rtc!(hiprtcLinkComplete(state, &mut linked, &mut bytes));
     assert_eq!((done, bytes), (hiprtcResult::HIPRTC_SUCCESS, code.len()));
     let mut module = null_mut();
@@ -221,14 +186,7 @@ fn a_link_gives_its_one_input_back_and_joins_no_two() {
     let out = malloc(4);
     let mut params = params![out];
     assert_eq!(
-        launch(
-            function(module, "put"),
-            [1; 3],
-            [1; 3],
-            0,
-            null_mut(),
-            &mut params
-        ),
+        launch(function(module, "put"), [1; 3], [1; 3], 0, null_mut(), &mut params),
         OK
     );
     assert_eq!(download::<i32>(out, 1), [4]);

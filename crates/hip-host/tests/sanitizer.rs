@@ -1,4 +1,5 @@
-//! Kernels under AddressSanitizer. Each case has a process of its own, because the sanitizer has to be there from its start.
+//! Kernels under AddressSanitizer. Each case has a process of its own, because the sanitizer has to be there from its
+//! start.
 
 mod common;
 
@@ -22,10 +23,7 @@ extern "C" __global__ void through_shared(int* out, int shift) {
 
 /// GCC's runtime, if the machine's compiler has it.
 fn runtime() -> Option<String> {
-    let output = Command::new("c++")
-        .arg("-print-file-name=libasan.so")
-        .output()
-        .ok()?;
+    let output = Command::new("c++").arg("-print-file-name=libasan.so").output().ok()?;
     let path = String::from_utf8(output.stdout).ok()?.trim().to_owned();
     Path::new(&path).is_absolute().then_some(path)
 }
@@ -51,10 +49,7 @@ fn run(kernel: &str, shared: u32, shift: i32) -> Vec<i32> {
     let kernel = function(load(&compile(SOURCE)), kernel);
     let mut arguments = params![out, shift];
     let stream = std::ptr::null_mut();
-    assert_eq!(
-        launch(kernel, [1; 3], [10, 1, 1], shared, stream, &mut arguments),
-        OK
-    );
+    assert_eq!(launch(kernel, [1; 3], [10, 1, 1], shared, stream, &mut arguments), OK);
     download(out, 10)
 }
 
@@ -85,11 +80,7 @@ fn one_element_too_far_is_reported_with_its_line() {
     const CASE: &str = "one_element_too_far_is_reported_with_its_line";
     if is_child() {
         // element 10 of 10: within the padding, where no guard page is
-        let shift = if std::env::var_os("BEFORE").is_some() {
-            -1
-        } else {
-            1
-        };
+        let shift = if std::env::var_os("BEFORE").is_some() { -1 } else { 1 };
         run("fill", 0, shift);
         return;
     }

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use common::{OK, download, hip, ok, upload};
 use hip_sys::{
-    hipError_t, hipEvent_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc,
-    hipExternalMemoryHandleType, hipIpcEventHandle_t, hipIpcMemHandle_t,
+    hipError_t, hipEvent_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc, hipExternalMemoryHandleType,
+    hipIpcEventHandle_t, hipIpcMemHandle_t,
 };
 use hsa_sys::hsa_status_t;
 
@@ -113,12 +113,7 @@ const EVENT: &str = "HIP_HOST_TEST_EVENT";
 fn stuck(handle: &hipIpcEventHandle_t) -> Child {
     let handle: Vec<String> = bytes(handle).iter().map(u8::to_string).collect();
     let mut child = Command::new(std::env::current_exe().expect("this program"))
-        .args([
-            "--exact",
-            "a_process_that_gets_stuck",
-            "--ignored",
-            "--nocapture",
-        ])
+        .args(["--exact", "a_process_that_gets_stuck", "--ignored", "--nocapture"])
         .env(EVENT, handle.join(","))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -147,11 +142,7 @@ fn a_process_that_gets_stuck() {
     }
     let (mut event, stream) = (null_mut(), common::stream());
     ok!(hipIpcOpenEventHandle(&mut event, handle));
-    ok!(hipLaunchHostFunc(
-        stream,
-        Some(until_the_input_ends),
-        null_mut()
-    ));
+    ok!(hipLaunchHostFunc(stream, Some(until_the_input_ends), null_mut()));
     ok!(hipEventRecord(event, stream));
     println!("it is recorded");
     ok!(hipStreamSynchronize(stream));
@@ -212,9 +203,7 @@ impl MadeUp {
             .expect("a second process");
         let mut handle = genuine;
         // SAFETY: as `bytes`; magic, process, descriptor, inode, offset, size, place.
-        let raw: &mut [u8] = unsafe {
-            std::slice::from_raw_parts_mut((&raw mut handle).cast(), size_of_val(&handle))
-        };
+        let raw: &mut [u8] = unsafe { std::slice::from_raw_parts_mut((&raw mut handle).cast(), size_of_val(&handle)) };
         raw[8..12].copy_from_slice(&owner.id().to_le_bytes());
         raw[12..16].copy_from_slice(&0_i32.to_le_bytes());
         raw[16..24].copy_from_slice(&inode.to_le_bytes());

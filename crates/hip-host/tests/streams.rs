@@ -105,10 +105,7 @@ fn an_event_orders_one_stream_behind_another() {
     assert_eq!(download::<i32>(d, 1), [2]);
     assert_eq!(hip!(hipEventQuery(e)), hipError_t::hipErrorInvalidHandle);
     assert_eq!(hip!(hipEventDestroy(e)), hipError_t::hipErrorInvalidHandle);
-    assert_eq!(
-        hip!(hipStreamWaitEvent(b, e, 0)),
-        hipError_t::hipErrorInvalidHandle
-    );
+    assert_eq!(hip!(hipStreamWaitEvent(b, e, 0)), hipError_t::hipErrorInvalidHandle);
     assert_eq!(
         hip!(hipStreamWaitEvent(b, null_mut(), 0)),
         hipError_t::hipErrorInvalidHandle
@@ -125,11 +122,7 @@ fn events_measure_time_between_them() {
     });
     let mut ms = -1f32;
     let invalid = hipError_t::hipErrorInvalidHandle;
-    assert_eq!(
-        hip!(hipEventQuery(never)),
-        OK,
-        "never recorded counts as done"
-    );
+    assert_eq!(hip!(hipEventQuery(never)), OK, "never recorded counts as done");
     ok!(hipEventSynchronize(never));
     ok!(hipStreamWaitEvent(s, never, 0));
     ok!(hipEventRecord(a, s));
@@ -146,13 +139,7 @@ fn events_measure_time_between_them() {
     ok!(hipEventElapsedTime(&mut ms, b, a));
     assert!(ms <= -5.0, "{ms}");
     ok!(hipEventSynchronize(untimed));
-    for (from, to) in [
-        (a, never),
-        (never, a),
-        (a, untimed),
-        (untimed, a),
-        (a, null_mut()),
-    ] {
+    for (from, to) in [(a, never), (never, a), (a, untimed), (untimed, a), (a, null_mut())] {
         assert_eq!(hip!(hipEventElapsedTime(&mut ms, from, to)), invalid);
     }
     assert_eq!(
@@ -170,21 +157,13 @@ fn the_null_stream_waits_for_blocking_streams_and_they_for_it() {
     if !is_child() {
         // Alone in a process: the null stream orders the other tests' blocking streams too.
         assert!(
-            run_child(
-                "the_null_stream_waits_for_blocking_streams_and_they_for_it",
-                &[]
-            )
-            .status
-            .success()
+            run_child("the_null_stream_waits_for_blocking_streams_and_they_for_it", &[])
+                .status
+                .success()
         );
         return;
     }
-    let (blocking, other, free, d) = (
-        blocking_stream(),
-        blocking_stream(),
-        stream(),
-        upload(&[0i32]),
-    );
+    let (blocking, other, free, d) = (blocking_stream(), blocking_stream(), stream(), upload(&[0i32]));
     let gate = Gate::put(blocking);
     ok!(hipMemsetD32Async(d, 1, 1, blocking));
     ok!(hipMemsetD32Async(d, 2, 1, null_mut()));
@@ -270,15 +249,8 @@ fn a_destroyed_stream_finishes_and_its_handle_is_dead() {
     assert_eq!(hip!(hipEventRecord(e, s)), gone);
     assert_eq!(hip!(hipMemsetAsync(d, 0, 4, s)), gone);
     assert_eq!(hip!(hipLaunchHostFunc(s, None, null_mut())), gone);
-    assert_eq!(
-        hip!(hipStreamSynchronize(e.cast())),
-        gone,
-        "an event is no stream"
-    );
-    assert_eq!(
-        hip!(hipStreamDestroy(null_mut())),
-        hipError_t::hipErrorInvalidHandle
-    );
+    assert_eq!(hip!(hipStreamSynchronize(e.cast())), gone, "an event is no stream");
+    assert_eq!(hip!(hipStreamDestroy(null_mut())), hipError_t::hipErrorInvalidHandle);
 }
 
 #[test]
@@ -294,10 +266,7 @@ fn stream_properties_are_those_it_was_made_with() {
         hip!(hipStreamCreateWithFlags(&mut s, 2)),
         hipError_t::hipErrorInvalidValue
     );
-    assert_eq!(
-        hip!(hipStreamCreate(null_mut())),
-        hipError_t::hipErrorInvalidValue
-    );
+    assert_eq!(hip!(hipStreamCreate(null_mut())), hipError_t::hipErrorInvalidValue);
 }
 
 #[test]
@@ -309,11 +278,7 @@ fn a_host_function_must_not_call_hip() {
         out[1] = hip!(hipMalloc(&mut null_mut(), 16));
     }
     let (s, mut seen) = (stream(), [OK; 2]);
-    ok!(hipLaunchHostFunc(
-        s,
-        Some(calls_hip),
-        (&raw mut seen).cast()
-    ));
+    ok!(hipLaunchHostFunc(s, Some(calls_hip), (&raw mut seen).cast()));
     ok!(hipStreamSynchronize(s));
     assert_eq!(seen, [hipError_t::hipErrorIllegalState; 2]);
     assert_eq!(
@@ -329,12 +294,7 @@ fn a_callback_gets_its_stream_and_status() {
         unsafe { *user.cast::<(hipStream_t, hipError_t)>() = (stream, status) };
     }
     let (s, mut seen) = (stream(), (null_mut::<hip_sys::ihipStream_t>(), NOT_READY));
-    ok!(hipStreamAddCallback(
-        s,
-        Some(callback),
-        (&raw mut seen).cast(),
-        0
-    ));
+    ok!(hipStreamAddCallback(s, Some(callback), (&raw mut seen).cast(), 0));
     ok!(hipStreamSynchronize(s));
     assert_eq!(seen, (s, OK));
     assert_eq!(
@@ -345,7 +305,9 @@ fn a_callback_gets_its_stream_and_status() {
 
 #[test]
 fn threads_share_streams_and_events_without_deadlock() {
-    let streams: Vec<usize> = (0..4).map(|i| if i % 2 == 0 { stream() } else { blocking_stream() } as usize).collect();
+    let streams: Vec<usize> = (0..4)
+        .map(|i| if i % 2 == 0 { stream() } else { blocking_stream() } as usize)
+        .collect();
     let events: Vec<usize> = (0..4).map(|_| event() as usize).collect();
     std::thread::scope(|scope| {
         for seed in 0..6usize {
@@ -383,9 +345,5 @@ fn a_process_may_end_with_work_in_flight() {
         ok!(hipLaunchHostFunc(null_mut(), Some(forever), null_mut()));
         return;
     }
-    assert!(
-        run_child("a_process_may_end_with_work_in_flight", &[])
-            .status
-            .success()
-    );
+    assert!(run_child("a_process_may_end_with_work_in_flight", &[]).status.success());
 }

@@ -83,13 +83,7 @@ fn copies_fills_and_kernels_reach_device_memory_and_the_host_its_own() {
         // Memory comes and goes while commands run.
         let c = malloc(1 << 20);
         ok!(hipMemsetAsync(c, 1, 1 << 20, first));
-        ok!(hipMemcpyAsync(
-            a,
-            a,
-            4,
-            hipMemcpyKind::hipMemcpyDeviceToDevice,
-            second
-        ));
+        ok!(hipMemcpyAsync(a, a, 4, hipMemcpyKind::hipMemcpyDeviceToDevice, second));
         ok!(hipStreamSynchronize(first));
         ok!(hipFree(c));
         ok!(hipMemset(a, 0, 12));

@@ -1,6 +1,7 @@
 //! How near kernels come to the machine's memory bandwidth.
 //!
-//! Machines are shared and their speed drifts: what is compared is measured in turns, round by round, and medians count.
+//! Machines are shared and their speed drifts: what is compared is measured in turns, round by round, and medians
+//! count.
 
 mod common;
 
@@ -46,12 +47,7 @@ fn in_turns(works: &mut [Work<'_>]) -> Vec<f64> {
 }
 
 /// Runs `body` on corresponding parts of three arrays, a thread for each processor.
-fn on_all_cores<T: Send + Sync>(
-    a: &mut [T],
-    b: &[T],
-    c: &[T],
-    body: impl Fn(&mut [T], &[T], &[T]) + Sync,
-) {
+fn on_all_cores<T: Send + Sync>(a: &mut [T], b: &[T], c: &[T], body: impl Fn(&mut [T], &[T], &[T]) + Sync) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = a.len().div_ceil(threads);
     let inputs = b.chunks(part).zip(c.chunks(part));
@@ -91,10 +87,7 @@ fn saxpy_reaches_seven_tenths_of_stream() {
         let kernel = function(module, name);
         let grid = [(threads / 256) as u32, 1, 1];
         move || {
-            assert_eq!(
-                launch(kernel, grid, [256, 1, 1], 0, stream, &mut params),
-                OK
-            );
+            assert_eq!(launch(kernel, grid, [256, 1, 1], 0, stream, &mut params), OK);
             ok!(hipStreamSynchronize(stream));
         }
     };
@@ -116,11 +109,7 @@ fn saxpy_reaches_seven_tenths_of_stream() {
                 }
             });
         }),
-        Work::new(
-            "saxpy",
-            12 * N,
-            kernel("saxpy", N, params![n, factor, x, y].to_vec()),
-        ),
+        Work::new("saxpy", 12 * N, kernel("saxpy", N, params![n, factor, x, y].to_vec())),
         Work::new(
             "scale, complex",
             8 * N,
@@ -187,14 +176,7 @@ fn threads_with_barriers() {
     ok!(hipMemset(x, 0, 16 << 20));
     let mut works = [Work::new("reduce", 16 << 20, || {
         assert_eq!(
-            launch(
-                reduce,
-                [16384, 1, 1],
-                [256, 1, 1],
-                0,
-                stream,
-                &mut params![x, sums]
-            ),
+            launch(reduce, [16384, 1, 1], [256, 1, 1], 0, stream, &mut params![x, sums]),
             OK
         );
         ok!(hipStreamSynchronize(stream));

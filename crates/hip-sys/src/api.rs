@@ -4,12 +4,14 @@ use crate::types::*;
 
 crate::for_each_function! {
     rocm_loader::function_table,
-    /// The functions of HIP: one slot each, empty where the library has none. A slot without a note is in every supported release.
+    /// The functions of HIP: one slot each, empty where the library has none. A slot without a note is in every
+    /// supported release.
     pub struct Api;
 }
 
 crate::for_each_rtc_function! {
     rocm_loader::function_table,
-    /// The functions of HIPRTC: one slot each, empty where the library has none. A slot without a note is in every supported release.
+    /// The functions of HIPRTC: one slot each, empty where the library has none. A slot without a note is in every
+    /// supported release.
     pub struct RtcApi;
 }

@@ -12,14 +12,15 @@
 //! | `constants.rs` | the few macros that the generator cannot express |
 //!
 //! Nothing is linked unless the feature `linked` asks for it: [`Api::load`] opens the library at run time,
-//! [`Api::from_symbols`] takes the functions from anywhere. A C enum is a transparent newtype with associated constants, so a
-//! value that a newer release adds is never undefined behaviour; it prints with its C name. No wrapper checks an argument here;
-//! that is the work of the crate `hip`.
+//! [`Api::from_symbols`] takes the functions from anywhere. A C enum is a transparent newtype with associated
+//! constants, so a value that a newer release adds is never undefined behaviour; it prints with its C name. No wrapper
+//! checks an argument here; that is the work of the crate `hip`.
 //!
-//! The tables serve ROCm 5.7 to 10.1: a slot's note says which releases have it. Of a function that releases call with other
-//! arguments the newest form has the plain name; an older one has a slot that ends in `_until_` and the last major release it is good
-//! for, with types of such names. A library fills the slot of its own form only, so none is ever called in the wrong way. Older
-//! libraries than 5.7 are refused by name. What else means another thing in another release is in [`versions`].
+//! The tables serve ROCm 5.7 to 10.1: a slot's note says which releases have it. Of a function that releases call with
+//! other arguments the newest form has the plain name; an older one has a slot that ends in `_until_` and the last
+//! major release it is good for, with types of such names. A library fills the slot of its own form only, so none is
+//! ever called in the wrong way. Older libraries than 5.7 are refused by name. What else means another thing in another
+//! release is in [`versions`].
 //!
 //! | feature | default | what |
 //! |---|---|---|

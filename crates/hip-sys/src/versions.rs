@@ -1,7 +1,7 @@
 //! What means something else from release to release, in one place.
 //!
-//! The tables take care of functions that are *called* in another way: each form has a slot of its own (see [`Api`]). Here is what
-//! the compiler can't see, values that were renumbered and structures to choose by the release at hand:
+//! The tables take care of functions that are *called* in another way: each form has a slot of its own (see [`Api`]).
+//! Here is what the compiler can't see, values that were renumbered and structures to choose by the release at hand:
 //!
 //! | trap | since | here |
 //! |---|---|---|
@@ -18,8 +18,8 @@
 //!
 //! The releases are HIP's own numbers, which are ROCm's up to 7.14; ROCm 10.0 has HIP 7.15.
 //!
-//! Where the header sets leave open which release between two made a change, it is taken to be the one with the new major number,
-//! as AMD's rule for the SONAME has it.
+//! Where the header sets leave open which release between two made a change, it is taken to be the one with the new
+//! major number, as AMD's rule for the SONAME has it.
 
 use core::ffi::{c_int, c_uint};
 
@@ -31,8 +31,9 @@ use crate::*;
 
 /// The oldest supported release.
 ///
-/// 5.7 is the oldest whose headers and libraries these bindings were made from and are checked against. Older ones lack what handing
-/// memory over needs: HSA's dma-buf export came with 5.6, `hipLaunchHostFunc` and the memory nodes of graphs with 5.3.
+/// 5.7 is the oldest whose headers and libraries these bindings were made from and are checked against. Older ones lack
+/// what handing memory over needs: HSA's dma-buf export came with 5.6, `hipLaunchHostFunc` and the memory nodes of
+/// graphs with 5.3.
 pub const OLDEST: Release = Release::new(5, 7);
 
 /// The newest release whose declarations these bindings were made from: the HIP of ROCm 10.0.
@@ -57,8 +58,7 @@ pub(crate) const FLOOR: Floor = Floor {
 fn ask(library: &Loaded) -> Option<Release> {
     let address = library.symbol(c"hipRuntimeGetVersion")?;
     // SAFETY: every release declares it as `hipError_t hipRuntimeGetVersion(int*)`.
-    let call: unsafe extern "C" fn(*mut c_int) -> hipError_t =
-        unsafe { core::mem::transmute(address) };
+    let call: unsafe extern "C" fn(*mut c_int) -> hipError_t = unsafe { core::mem::transmute(address) };
     call_for_release(call)
 }
 
@@ -66,9 +66,7 @@ fn call_for_release(call: unsafe extern "C" fn(*mut c_int) -> hipError_t) -> Opt
     let mut number = 0;
     // SAFETY: it writes one int to the address given.
     let status = unsafe { call(&mut number) };
-    (status == hipError_t::hipSuccess)
-        .then(|| release_of(number))
-        .flatten()
+    (status == hipError_t::hipSuccess).then(|| release_of(number)).flatten()
 }
 
 /// The release in the number that `hipRuntimeGetVersion` gives: major x 10,000,000 + minor x 100,000 + patch.
@@ -84,8 +82,8 @@ pub const fn release_of(number: c_int) -> Option<Release> {
 }
 
 impl Api {
-    /// The release that the library says it is of; `None` if it can't tell. AMD's patch numbers are not reliable, so they are left
-    /// out: decide by this and by the presence of functions.
+    /// The release that the library says it is of; `None` if it can't tell. AMD's patch numbers are not reliable, so
+    /// they are left out: decide by this and by the presence of functions.
     #[must_use]
     pub fn release(&self) -> Option<Release> {
         call_for_release(self.hipRuntimeGetVersion?)
@@ -98,8 +96,8 @@ const fn before_6(release: Release) -> bool {
 
 /// What a memory type that came from this release's library means, as a value of today's numbering.
 ///
-/// ROCm 5 has no number for unregistered memory; asking about it is an error there. A number that the release does not know is
-/// returned as it is.
+/// ROCm 5 has no number for unregistered memory; asking about it is an error there. A number that the release does not
+/// know is returned as it is.
 #[must_use]
 pub const fn memory_type(raw: hipMemoryType, release: Release) -> hipMemoryType {
     if !before_6(release) {
@@ -158,8 +156,7 @@ pub const fn pci_chip_id_attribute(release: Release) -> Option<hipDeviceAttribut
 pub fn attribute_name(attribute: hipDeviceAttribute_t, release: Release) -> Option<&'static str> {
     match attribute.0 {
         10_019 | 10_020 if release.is_before(Release::new(7, 1)) => {
-            (pci_chip_id_attribute(release) == Some(attribute))
-                .then_some("hipDeviceAttributePciChipId")
+            (pci_chip_id_attribute(release) == Some(attribute)).then_some("hipDeviceAttributePciChipId")
         }
         _ => attribute.name(),
     }
@@ -170,9 +167,7 @@ pub fn attribute_name(attribute: hipDeviceAttribute_t, release: Release) -> Opti
 #[must_use]
 pub fn error_name(error: hipError_t, release: Release) -> Option<&'static str> {
     match error.0 {
-        1054 | 1055 if release.is_before(Release::new(7, 14)) => {
-            (error.0 == 1054).then_some("hipErrorTbd")
-        }
+        1054 | 1055 if release.is_before(Release::new(7, 14)) => (error.0 == 1054).then_some("hipErrorTbd"),
         _ => error.name(),
     }
 }
@@ -182,8 +177,8 @@ pub fn error_name(error: hipError_t, release: Release) -> Option<&'static str> {
 pub enum DeviceProperties {
     /// [`hipDeviceProp_tR0600`], by [`Api::hipGetDevicePropertiesR0600`].
     R0600,
-    /// [`hipDeviceProp_tR0000`], by [`Api::hipGetDeviceProperties`]. Newer libraries keep that symbol for programs compiled
-    /// against ROCm 5, with the old structure.
+    /// [`hipDeviceProp_tR0000`], by [`Api::hipGetDeviceProperties`]. Newer libraries keep that symbol for programs
+    /// compiled against ROCm 5, with the old structure.
     R0000,
 }
 
@@ -215,7 +210,8 @@ impl From<hipMemsetParams> for HIP_MEMSET_NODE_PARAMS {
     }
 }
 
-/// What [`Api::hipDrvMemcpy3D_until_5`] wants instead of today's structure. The error names the field that does not fit.
+/// What [`Api::hipDrvMemcpy3D_until_5`] wants instead of today's structure. The error names the field that does not
+/// fit.
 impl TryFrom<&HIP_MEMCPY3D> for HIP_MEMCPY3D_until_5 {
     type Error = &'static str;
 

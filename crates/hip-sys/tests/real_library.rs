@@ -9,10 +9,7 @@ use hip_sys::{Api, LoadError, RtcApi, hipError_t, hiprtcResult};
 fn skipped(test: &str, reason: &LoadError) {
     println!("skipped: {test}: {reason}");
     if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
-        let file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(log);
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(log);
         file.and_then(|mut file| file.write_all(format!("{test}: {reason}\n").as_bytes()))
             .expect("HIPCL_SKIP_LOG names a writable file");
     }
@@ -27,9 +24,7 @@ fn real_hip_counts_devices_or_says_why_not() {
         }
         Err(error) => panic!("{error}"),
     };
-    let call = api
-        .hipGetDeviceCount
-        .expect("the key function of every release");
+    let call = api.hipGetDeviceCount.expect("the key function of every release");
     let mut count = -1;
     // SAFETY: `count` outlives the call.
     let status = unsafe { call(&mut count) };
@@ -38,10 +33,7 @@ fn real_hip_counts_devices_or_says_why_not() {
         library.path().display(),
         api.present().count()
     );
-    assert!(
-        status.name().is_some(),
-        "{status:?} is no value of the enum"
-    );
+    assert!(status.name().is_some(), "{status:?} is no value of the enum");
     assert_eq!(
         status == hipError_t::hipSuccess,
         count > 0,
@@ -54,10 +46,7 @@ fn real_hip_counts_devices_or_says_why_not() {
         let allocate = api.hipMalloc.expect("every release has it");
         // SAFETY: `memory` is valid for writing one pointer.
         let status = unsafe { allocate(&mut memory, 64) };
-        assert!(
-            status != hipError_t::hipSuccess && memory.is_null(),
-            "{status:?}"
-        );
+        assert!(status != hipError_t::hipSuccess && memory.is_null(), "{status:?}");
     }
     assert!(api.hipMalloc.is_some() && api.hipModuleLaunchKernel.is_some());
 }
@@ -77,10 +66,7 @@ fn a_real_library_tells_its_release_and_has_one_form_of_each_function() {
     let release = api.release().expect("it needs no device for that");
     println!("{}: ROCm {release}", library.path().display());
     assert!(release >= OLDEST);
-    assert_ne!(
-        api.hipDrvMemcpy3D.is_some(),
-        api.hipDrvMemcpy3D_until_5.is_some()
-    );
+    assert_ne!(api.hipDrvMemcpy3D.is_some(), api.hipDrvMemcpy3D_until_5.is_some());
     assert_eq!(api.hipDrvMemcpy3D.is_some(), release.major >= 6);
     assert_eq!(api.hipLaunchKernelExC.is_some(), release.major >= 7);
 }

@@ -1,5 +1,5 @@
-//! The tables against what the real libraries of each release export (`cargo xtask symbols` keeps the lists), and of ROCm 10.0, whose
-//! library was not read, against what AMD declares.
+//! The tables against what the real libraries of each release export (`cargo xtask symbols` keeps the lists), and of
+//! ROCm 10.0, whose library was not read, against what AMD declares.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
@@ -25,8 +25,7 @@ fn exported(library: &str, release: &str) -> BTreeSet<String> {
 
 /// The functions that ROCm 10.0 declares, HIPRTC's apart.
 fn declared_by_10() -> (BTreeSet<String>, BTreeSet<String>) {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/symbols/hip/10.0.headers.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/symbols/hip/10.0.headers.txt");
     let text = std::fs::read_to_string(&path).expect("the facts are in the repository");
     let functions = text.lines().filter_map(|line| line.strip_prefix("fn "));
     functions
@@ -43,11 +42,7 @@ fn symbol_of(slot: &str) -> &str {
 fn check(exported: &BTreeSet<String>, slots: &[&str], filled: &BTreeSet<&str>) {
     for symbol in slots.iter().map(|slot| symbol_of(slot)) {
         let forms = filled.iter().filter(|slot| symbol_of(slot) == symbol);
-        assert_eq!(
-            forms.count(),
-            usize::from(exported.contains(symbol)),
-            "{symbol}"
-        );
+        assert_eq!(forms.count(), usize::from(exported.contains(symbol)), "{symbol}");
     }
 }
 
@@ -139,10 +134,7 @@ fn a_function_with_other_arguments_is_only_offered_in_the_form_of_its_release() 
     let forms = |release: &str| {
         let api = table(&exported("hip", release));
         (
-            [
-                api.hipDrvMemcpy3D.is_some(),
-                api.hipDrvMemcpy3D_until_5.is_some(),
-            ],
+            [api.hipDrvMemcpy3D.is_some(), api.hipDrvMemcpy3D_until_5.is_some()],
             [
                 api.hipDrvGraphAddMemsetNode.is_some(),
                 api.hipDrvGraphAddMemsetNode_until_6.is_some(),

@@ -36,11 +36,7 @@ fn every_slot_is_listed_once() {
         assert_eq!(unique.len(), symbols.len());
     }
     assert!(Api::SYMBOLS.contains(&"hipMalloc"));
-    assert!(
-        RtcApi::SYMBOLS
-            .iter()
-            .all(|name| name.starts_with("hiprtc"))
-    );
+    assert!(RtcApi::SYMBOLS.iter().all(|name| name.starts_with("hiprtc")));
     assert!(!Api::SYMBOLS.iter().any(|name| name.starts_with("hiprtc")));
 }
 
@@ -99,10 +95,7 @@ fn each_slot_lies_where_its_symbol_is_listed() {
         offset_of!(Api, hipModuleLaunchKernel),
         index("hipModuleLaunchKernel") * slot
     );
-    assert_eq!(
-        offset_of!(Api, hipStreamWaitEvent),
-        index("hipStreamWaitEvent") * slot
-    );
+    assert_eq!(offset_of!(Api, hipStreamWaitEvent), index("hipStreamWaitEvent") * slot);
     assert_eq!(size_of::<Api>(), Api::SYMBOLS.len() * slot);
 }
 

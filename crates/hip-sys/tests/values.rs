@@ -26,10 +26,7 @@ fn what_rocm_10_added_has_its_numbers_and_its_layout() {
     assert_eq!(hipError_t::hipErrorStreamDetached.0, 916);
     assert_eq!(hipError_t::hipErrorInvalidClusterSize.0, 1054);
     assert_eq!(hipError_t::hipErrorTbd.0, 1055);
-    assert_eq!(
-        hipLaunchAttributeID::hipLaunchAttributeClusterDimension.0,
-        4
-    );
+    assert_eq!(hipLaunchAttributeID::hipLaunchAttributeClusterDimension.0, 4);
     assert_eq!(hipDevResourceType::hipDevResourceTypeWorkqueue.0, 10_000);
     assert_eq!(size_of::<hipDevResource>(), 144);
     // The resource itself, a union without a name, lies behind 92 bytes of the library's own.
@@ -45,10 +42,7 @@ fn a_known_value_has_its_c_name_and_an_unknown_one_none() {
     assert_eq!(hipError_t(2).name(), Some("hipErrorOutOfMemory"));
     assert_eq!(hiprtcResult(6).name(), Some("HIPRTC_ERROR_COMPILATION"));
     assert_eq!(hipError_t(123_456).name(), None);
-    assert_eq!(
-        format!("{:?}", hipError_t::hipErrorNoDevice),
-        "hipErrorNoDevice (100)"
-    );
+    assert_eq!(format!("{:?}", hipError_t::hipErrorNoDevice), "hipErrorNoDevice (100)");
     assert_eq!(format!("{:?}", hipError_t(123_456)), "hipError_t(123456)");
 }
 
@@ -69,19 +63,11 @@ fn flags_are_those_of_the_abi() {
     assert_eq!((hipStreamDefault, hipStreamNonBlocking), (0, 1));
     assert_eq!((hipEventDefault, hipEventDisableTiming), (0, 2));
     assert_eq!(
-        (
-            hipHostMallocDefault,
-            hipHostMallocPortable,
-            hipHostMallocMapped
-        ),
+        (hipHostMallocDefault, hipHostMallocPortable, hipHostMallocMapped),
         (0, 1, 2)
     );
     assert_eq!(
-        (
-            hipHostRegisterDefault,
-            hipHostRegisterPortable,
-            hipHostRegisterMapped
-        ),
+        (hipHostRegisterDefault, hipHostRegisterPortable, hipHostRegisterMapped),
         (0, 1, 2)
     );
     assert_eq!((hipStreamLegacy.addr(), hipStreamPerThread.addr()), (1, 2));

@@ -15,7 +15,8 @@ const ROCM_10: Release = Release::new(7, 15);
 
 #[test]
 fn the_release_is_read_from_the_numbers_that_real_libraries_give() {
-    // What hipRuntimeGetVersion of Debian's 5.2.3, 5.7.1, 6.4.3 and 7.2.4 answers, and HIP_VERSION of 10.0's declarations.
+    // What hipRuntimeGetVersion of Debian's 5.2.3, 5.7.1, 6.4.3 and 7.2.4 answers, and HIP_VERSION of 10.0's
+    // declarations.
     for (number, release) in [
         (50_221_153, Release::new(5, 2)),
         (50_731_921, ROCM_5),
@@ -71,10 +72,7 @@ fn memory_types_keep_their_meaning_over_the_renumbering() {
     ];
     for (number, meaning) in (0..).zip(meanings) {
         assert_eq!(memory_type(hipMemoryType(number), ROCM_5), meaning);
-        assert_eq!(
-            memory_type_number(meaning, ROCM_5),
-            Some(hipMemoryType(number))
-        );
+        assert_eq!(memory_type_number(meaning, ROCM_5), Some(hipMemoryType(number)));
     }
     for release in [ROCM_6, ROCM_7] {
         for meaning in meanings {
@@ -90,10 +88,7 @@ fn memory_types_keep_their_meaning_over_the_renumbering() {
         memory_type(hipMemoryType(1), ROCM_5).name(),
         Some("hipMemoryTypeDevice")
     );
-    assert_eq!(
-        memory_type(hipMemoryType(1), ROCM_6).name(),
-        Some("hipMemoryTypeHost")
-    );
+    assert_eq!(memory_type(hipMemoryType(1), ROCM_6).name(), Some("hipMemoryTypeHost"));
 }
 
 #[test]
@@ -121,15 +116,9 @@ fn the_place_holder_among_the_errors_moves_with_7_14() {
     let later = Release::new(7, 14);
     assert_eq!(error_name(hipError_t(1054), ROCM_7), Some("hipErrorTbd"));
     assert_eq!(error_name(hipError_t(1055), ROCM_7), None);
-    assert_eq!(
-        error_name(hipError_t(1054), later),
-        Some("hipErrorInvalidClusterSize")
-    );
+    assert_eq!(error_name(hipError_t(1054), later), Some("hipErrorInvalidClusterSize"));
     assert_eq!(error_name(hipError_t(1055), later), Some("hipErrorTbd"));
-    assert_eq!(
-        error_name(hipError_t(2), later),
-        Some("hipErrorOutOfMemory")
-    );
+    assert_eq!(error_name(hipError_t(2), later), Some("hipErrorOutOfMemory"));
 }
 
 #[test]
@@ -157,10 +146,7 @@ fn device_properties_are_read_in_the_layout_that_the_library_has() {
         hipGetDeviceProperties: Some(old),
         ..Api::EMPTY
     };
-    assert_eq!(
-        DeviceProperties::of(&only_old),
-        Some(DeviceProperties::R0000)
-    );
+    assert_eq!(DeviceProperties::of(&only_old), Some(DeviceProperties::R0000));
     assert_eq!(DeviceProperties::of(&Api::EMPTY), None);
     assert_eq!(offset_of!(hipDeviceProp_tR0000, gcnArchName), 396);
     assert_eq!(offset_of!(hipDeviceProp_tR0600, gcnArchName), 1160);
@@ -208,12 +194,7 @@ fn a_three_dimensional_copy_narrows_or_names_the_field() {
     let older = HIP_MEMCPY3D_until_5::try_from(&copy).expect("all of it fits");
     assert_eq!((older.srcMemoryType.0, older.dstMemoryType.0), (0, 1));
     assert_eq!(
-        (
-            older.WidthInBytes,
-            older.Height,
-            older.Depth,
-            older.dstPitch
-        ),
+        (older.WidthInBytes, older.Height, older.Depth, older.dstPitch),
         (40, 2, 1, 64)
     );
     assert_eq!(
@@ -221,16 +202,10 @@ fn a_three_dimensional_copy_narrows_or_names_the_field() {
         (128, 184)
     );
     copy.dstPitch = 1 << 32;
-    assert_eq!(
-        HIP_MEMCPY3D_until_5::try_from(&copy).err(),
-        Some("dstPitch")
-    );
+    assert_eq!(HIP_MEMCPY3D_until_5::try_from(&copy).err(), Some("dstPitch"));
     copy.dstPitch = 64;
     copy.srcMemoryType = hipMemoryType::hipMemoryTypeUnregistered;
-    assert_eq!(
-        HIP_MEMCPY3D_until_5::try_from(&copy).err(),
-        Some("srcMemoryType")
-    );
+    assert_eq!(HIP_MEMCPY3D_until_5::try_from(&copy).err(), Some("srcMemoryType"));
 }
 
 #[test]
@@ -246,20 +221,13 @@ fn the_handle_type_of_an_allocation_lies_where_it_did() {
     };
     // SAFETY: both names of the union's field are the same number.
     let older = unsafe { prop.__bindgen_anon_1.requestedHandleType };
-    assert_eq!(
-        older,
-        hipMemAllocationHandleType::hipMemHandleTypePosixFileDescriptor
-    );
+    assert_eq!(older, hipMemAllocationHandleType::hipMemHandleTypePosixFileDescriptor);
 }
 
 #[test]
 fn hiprtc_takes_a_list_of_texts_that_it_does_not_write() {
     // A function of 7.0's type; before, the list was declared without its own `const`.
-    unsafe extern "C" fn counts(
-        _: hiprtcProgram,
-        count: c_int,
-        options: *const *const c_char,
-    ) -> hiprtcResult {
+    unsafe extern "C" fn counts(_: hiprtcProgram, count: c_int, options: *const *const c_char) -> hiprtcResult {
         let count = usize::try_from(count).expect("not negative");
         // SAFETY: the test gives as many texts as it says.
         let options = unsafe { std::slice::from_raw_parts(options, count) };

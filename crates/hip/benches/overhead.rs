@@ -128,8 +128,7 @@ fn main() {
     });
     let raw_fill = measure(|| {
         // SAFETY: does nothing.
-        let code =
-            unsafe { api.hipMemsetAsync.unwrap()(std::ptr::null_mut(), 0, 256, stream.raw()) };
+        let code = unsafe { api.hipMemsetAsync.unwrap()(std::ptr::null_mut(), 0, 256, stream.raw()) };
         let _ = black_box(code);
     });
     let mut slice = y.on_mut(&stream).unwrap();
@@ -142,11 +141,7 @@ fn main() {
     println!("call | safe, ns | C, ns | more, ns");
     for (call, safe, raw) in [
         ("Function::launch, 4 arguments", untyped, raw_launch),
-        (
-            "Kernel::launch with both slices taken anew",
-            with_slices,
-            raw_launch,
-        ),
+        ("Kernel::launch with both slices taken anew", with_slices, raw_launch),
         ("DeviceSliceMut::fill_zero", filled, raw_fill),
         ("Event::record_on", recorded, raw_record),
     ] {

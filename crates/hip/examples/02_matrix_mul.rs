@@ -20,9 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .compile(&device)?;
 
     let matrix: Vec<f32> = (0..N * N).map(|i| (i as f32 * 0.37).sin()).collect();
-    let identity: Vec<f32> = (0..N * N)
-        .map(|i| f32::from(u8::from(i / N == i % N)))
-        .collect();
+    let identity: Vec<f32> = (0..N * N).map(|i| f32::from(u8::from(i / N == i % N))).collect();
     let a = device.alloc_from(&stream, &matrix)?;
     let b = device.alloc_from(&stream, &identity)?;
     let blocks = N as u32 / TILE;

@@ -1,5 +1,5 @@
-//! Managed memory: the host fills it, the device changes it, the host checks it, under one address and without a copy call;
-//! then the same with advice and prefetching.
+//! Managed memory: the host fills it, the device changes it, the host checks it, under one address and without a copy
+//! call; then the same with advice and prefetching.
 //!
 //! `cargo run -p hip --example 03_lazy_managed`
 

@@ -49,16 +49,7 @@ impl Mapping {
     fn new(file: &File) -> Result<Self, Box<dyn Error>> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at a place of the system's choice.
-        let address = unsafe {
-            mmap(
-                std::ptr::null_mut(),
-                BYTES,
-                protection,
-                MapFlags::SHARED,
-                file,
-                0,
-            )
-        }?;
+        let address = unsafe { mmap(std::ptr::null_mut(), BYTES, protection, MapFlags::SHARED, file, 0) }?;
         Ok(Self {
             address: address.cast(),
         })
@@ -88,37 +79,19 @@ struct Task {
 
 impl Task {
     /// Queues the kernel for `at`, which index into `bytes`.
-    fn look(
-        &self,
-        out: &mut DeviceBuffer<u8>,
-        bytes: DeviceSlice<'_, u8>,
-        at: &[u64],
-    ) -> hip::Result<Vec<u8>> {
+    fn look(&self, out: &mut DeviceBuffer<u8>, bytes: DeviceSlice<'_, u8>, at: &[u64]) -> hip::Result<Vec<u8>> {
         let at = self.device.alloc_from(&self.stream, at)?;
         let count = at.len();
         let config = LaunchConfig::linear(count, 256)?;
-        let args = (
-            out.on_mut(&self.stream)?,
-            bytes,
-            at.on(&self.stream)?,
-            count as u32,
-        );
+        let args = (out.on_mut(&self.stream)?, bytes, at.on(&self.stream)?, count as u32);
         // SAFETY: every position lies in `bytes`, and `out` has room for as many.
         unsafe { self.sample.launch(&self.stream, config, args)? };
         let mut seen = vec![0; count];
-        out.on(&self.stream)?
-            .slice(..count)?
-            .copy_to_slice(&mut seen)?;
+        out.on(&self.stream)?.slice(..count)?.copy_to_slice(&mut seen)?;
         Ok(seen)
     }
 
-    fn check(
-        &self,
-        way: &str,
-        cache: &str,
-        seen: &[u8],
-        time: Duration,
-    ) -> Result<(), Box<dyn Error>> {
+    fn check(&self, way: &str, cache: &str, seen: &[u8], time: Duration) -> Result<(), Box<dyn Error>> {
         let mut both = self.at.iter().zip(seen);
         if let Some((at, seen)) = both.find(|(at, seen)| expected(**at) != **seen) {
             return Err(format!("{way}: byte {at} is {seen}, not {}", expected(*at)).into());
@@ -126,10 +99,7 @@ impl Task {
         if seen.len() != self.at.len() {
             return Err(format!("{way}: {} of {} bytes", seen.len(), self.at.len()).into());
         }
-        println!(
-            "{way}, page cache {cache}: {} bytes are right, in {time:?}",
-            seen.len()
-        );
+        println!("{way}, page cache {cache}: {} bytes are right, in {time:?}", seen.len());
         Ok(())
     }
 }
@@ -196,9 +166,7 @@ fn write_file() -> Result<File, Box<dyn Error>> {
 fn raw_pointer(task: &Task, file: &File) -> Outcome {
     let attribute = hip_sys::hipDeviceAttribute_t::hipDeviceAttributePageableMemoryAccess;
     if task.device.attribute(attribute)? == 0 {
-        return Ok(Err(
-            "PageableMemoryAccess is 0: the device cannot fault".to_owned()
-        ));
+        return Ok(Err("PageableMemoryAccess is 0: the device cannot fault".to_owned()));
     }
     let mapping = Mapping::new(file)?;
     let mut out = task.device.alloc::<u8>(SAMPLES)?;

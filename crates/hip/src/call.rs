@@ -34,4 +34,5 @@ pub(crate) fn c_text(text: &str, what: &'static str) -> Result<CString> {
     })
 }
 
-pub(crate) use {call, code};
+pub(crate) use call;
+pub(crate) use code;

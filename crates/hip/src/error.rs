@@ -103,9 +103,7 @@ pub enum Error {
     },
 
     /// Source and destination have different lengths.
-    #[error(
-        "{call}: source has {source_len} elements and destination {destination_len}; they must be equal"
-    )]
+    #[error("{call}: source has {source_len} elements and destination {destination_len}; they must be equal")]
     LengthMismatch {
         /// The call that refused them.
         call: &'static str,
@@ -116,9 +114,7 @@ pub enum Error {
     },
 
     /// Memory that cannot be viewed as elements of another type.
-    #[error(
-        "{call}: {bytes} bytes are not whole elements of {element_bytes} bytes at a multiple of {alignment}"
-    )]
+    #[error("{call}: {bytes} bytes are not whole elements of {element_bytes} bytes at a multiple of {alignment}")]
     Cast {
         /// The call that refused it.
         call: &'static str,
@@ -240,9 +236,7 @@ impl Error {
     pub fn code(&self) -> Option<hipError_t> {
         match self {
             // Other libraries of HIP count their codes anew; the name tells whose it is.
-            Self::Call { code, name, .. } if name.starts_with("hip") => {
-                u32::try_from(*code).ok().map(hipError_t)
-            }
+            Self::Call { code, name, .. } if name.starts_with("hip") => u32::try_from(*code).ok().map(hipError_t),
             _ => None,
         }
     }
@@ -281,12 +275,8 @@ pub(crate) fn remedy(code: hipError_t) -> &'static str {
         }
         hipError_t::hipErrorInvalidDevice => "check HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES",
         hipError_t::hipErrorNotInitialized => "the HIP runtime did not start: run `hipcl doctor`",
-        hipError_t::hipErrorInsufficientDriver => {
-            "update the amdgpu driver to the installed ROCm release"
-        }
-        hipError_t::hipErrorNoBinaryForGpu => {
-            "compile the code for this device's architecture (see `Device::arch`)"
-        }
+        hipError_t::hipErrorInsufficientDriver => "update the amdgpu driver to the installed ROCm release",
+        hipError_t::hipErrorNoBinaryForGpu => "compile the code for this device's architecture (see `Device::arch`)",
         hipError_t::hipErrorInvalidImage => "the bytes are not a code object for this device",
         hipError_t::hipErrorNotFound => "check the name; kernels need `extern \"C\" __global__`",
         hipError_t::hipErrorIllegalAddress => {

@@ -1,7 +1,6 @@
 use std::ffi::c_uint;
-use std::fmt;
-use std::ptr;
 use std::time::Duration;
+use std::{fmt, ptr};
 
 use hip_sys::{hipError_t, hipEvent_t};
 
@@ -108,18 +107,17 @@ impl Event {
                 self.device.runtime().forget_last_error();
                 Ok(false)
             }
-            code => Err(self
-                .device
-                .runtime()
-                .failure(code, "hipEventQuery()".to_owned())),
+            code => Err(self.device.runtime().failure(code, "hipEventQuery()".to_owned())),
         }
     }
 
-    /// The device time from `earlier` to this event. Both must be complete, and made to measure time ([`Device::event`]).
+    /// The device time from `earlier` to this event. Both must be complete, and made to measure time
+    /// ([`Device::event`]).
     ///
     /// # Errors
     ///
-    /// One of them is not complete or was never recorded, they belong to different devices, or `earlier` is the later one.
+    /// One of them is not complete or was never recorded, they belong to different devices, or `earlier` is the later
+    /// one.
     #[doc(alias = "hipEventElapsedTime")]
     pub fn elapsed_since(&self, earlier: &Event) -> Result<Duration> {
         self.device
@@ -145,13 +143,7 @@ impl Event {
         self.device.make_current()?;
         // SAFETY: the handle is alive, and this is its last use. A wait that is queued stays valid: "the function will
         // return immediately and the [...] resources will be released later".
-        unsafe {
-            call!(
-                self.device.runtime(),
-                hipEventDestroy(self.raw),
-                "hipEventDestroy()"
-            )
-        }
+        unsafe { call!(self.device.runtime(), hipEventDestroy(self.raw), "hipEventDestroy()") }
     }
 }
 

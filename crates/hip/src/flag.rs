@@ -97,11 +97,7 @@ mod sealed {
                     unsafe { <$atomic>::from_ptr(word.as_ptr()) }.store(value, Ordering::Release);
                 }
 
-                unsafe fn queue_wait(
-                    stream: &Stream,
-                    word: *mut c_void,
-                    wait: Wait<Self>,
-                ) -> Result<()> {
+                unsafe fn queue_wait(stream: &Stream, word: *mut c_void, wait: Wait<Self>) -> Result<()> {
                     let Wait { value, kind, mask } = wait;
                     // SAFETY: the stream is alive; the caller vouches for the word.
                     unsafe {
@@ -114,11 +110,7 @@ mod sealed {
                     }
                 }
 
-                unsafe fn queue_write(
-                    stream: &Stream,
-                    word: *mut c_void,
-                    value: Self,
-                ) -> Result<()> {
+                unsafe fn queue_write(stream: &Stream, word: *mut c_void, value: Self) -> Result<()> {
                     // SAFETY: the stream is alive; the caller vouches for the word.
                     unsafe {
                         call!(
@@ -233,12 +225,7 @@ impl Stream {
     /// # Errors
     ///
     /// As [`Stream::wait_flag`].
-    pub fn wait_flag_masked<W: Word>(
-        &self,
-        flag: &Flag<W>,
-        condition: Condition<W>,
-        mask: W,
-    ) -> Result<()> {
+    pub fn wait_flag_masked<W: Word>(&self, flag: &Flag<W>, condition: Condition<W>, mask: W) -> Result<()> {
         let wait = condition.under(mask);
         self.use_flag(flag, "Stream::wait_flag", |word| {
             // SAFETY: the stream keeps the word until it is done.
@@ -301,9 +288,7 @@ impl Stream {
         call: &'static str,
         queue: impl FnOnce(*mut c_void) -> Result<()>,
     ) -> Result<()> {
-        flag.memory
-            .device
-            .check_same(self.device(), call, "stream")?;
+        flag.memory.device.check_same(self.device(), call, "stream")?;
         self.not_recording("a flag")?;
         self.device().make_current()?;
         self.queue_with(&flag.memory, || queue(flag.memory.device_address))
@@ -331,13 +316,7 @@ impl<W> Drop for Memory<W> {
         let host = self.host.as_ptr().cast::<c_void>();
         let freed = self.device.make_current().and_then(|()| {
             // SAFETY: memory of `hipHostMalloc`, freed once; no stream uses it, for each that may is an owner.
-            unsafe {
-                call!(
-                    self.device.runtime(),
-                    hipHostFree(host),
-                    "hipHostFree({host:?})"
-                )
-            }
+            unsafe { call!(self.device.runtime(), hipHostFree(host), "hipHostFree({host:?})") }
         });
         if let Err(error) = freed {
             self.device.runtime().defer(error);

@@ -14,8 +14,8 @@ pub struct LaunchConfig {
 }
 
 impl LaunchConfig {
-    /// One thread for each of `items`, in blocks of `block` threads. The last block may have threads to spare, so the kernel
-    /// has to know `items`.
+    /// One thread for each of `items`, in blocks of `block` threads. The last block may have threads to spare, so the
+    /// kernel has to know `items`.
     ///
     /// ```
     /// let config = hip::LaunchConfig::linear(1000, 256)?;
@@ -95,8 +95,7 @@ impl Limits {
         axis(grid.0, block.0, 0)
             && axis(grid.1, block.1, 1)
             && axis(grid.2, block.2, 2)
-            && u64::from(block.0) * u64::from(block.1) * u64::from(block.2)
-                <= u64::from(self.threads)
+            && u64::from(block.0) * u64::from(block.1) * u64::from(block.2) <= u64::from(self.threads)
             && shared_bytes <= self.shared_bytes
     }
 
@@ -118,14 +117,10 @@ impl Limits {
                 ));
             }
             if exceeds(block, most_block) {
-                return Some(format!(
-                    "block.{axis} = {block}; the device takes at most {most_block}"
-                ));
+                return Some(format!("block.{axis} = {block}; the device takes at most {most_block}"));
             }
             if exceeds(grid, most_grid) {
-                return Some(format!(
-                    "grid.{axis} = {grid}; the device takes at most {most_grid}"
-                ));
+                return Some(format!("grid.{axis} = {grid}; the device takes at most {most_grid}"));
             }
             // "HIP does not support kernel launch with total work items defined in dimension with size
             // gridDim x blockDim >= 2^32" (HIP FAQ).
@@ -189,13 +184,7 @@ mod tests {
 
     #[test]
     fn linear_refuses_what_has_no_grid() {
-        for (items, block) in [
-            (0, 64),
-            (1, 0),
-            (1 << 32, 64),
-            (usize::MAX, 1),
-            ((1 << 32) - 1, 2),
-        ] {
+        for (items, block) in [(0, 64), (1, 0), (1 << 32, 64), (usize::MAX, 1), ((1 << 32) - 1, 2)] {
             let error = LaunchConfig::linear(items, block).unwrap_err().to_string();
             assert!(
                 error.starts_with("launch of `LaunchConfig::linear` refused: "),

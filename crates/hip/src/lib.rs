@@ -33,14 +33,16 @@
 //! - Every safe function either completes before it returns, or borrows or owns what the device still uses.
 //! - Each call that depends on HIP's current device makes its device current on the calling thread first. The thread's
 //!   earlier choice is not restored.
-//! - Streams are made non-blocking and the null stream is never used for work that returns early, so nothing is ordered by accident.
+//! - Streams are made non-blocking and the null stream is never used for work that returns early, so nothing is ordered
+//!   by accident.
 //! - A function that the loaded library lacks is [`Error::MissingSymbol`], and only for the call that needs it.
-//! - Errors found while dropping are logged (feature `tracing`, on by default) and kept for [`Runtime::take_deferred_errors`].
+//! - Errors found while dropping are logged (feature `tracing`, on by default) and kept for
+//!   [`Runtime::take_deferred_errors`].
 //!
 //! # What it does not do
 //!
-//! - It cannot check a kernel: [`Function::launch`] and [`Kernel::launch`] are `unsafe`. So is what depends on another process
-//!   or API: importing and opening memory, and running a graph.
+//! - It cannot check a kernel: [`Function::launch`] and [`Kernel::launch`] are `unsafe`. So is what depends on another
+//!   process or API: importing and opening memory, and running a graph.
 //! - It has no textures, no arrays of them and no OpenGL.
 //! - It has no executor: [`Completion`] is a future for any executor.
 //! - It does not copy to or from memory that another runtime owns ([`Error::ForeignMemory`]): HIP would do it on the
@@ -119,9 +121,7 @@ pub use event::Event;
 pub use flag::{Condition, Flag, Word};
 pub use graph::{Graph, GraphExec};
 pub use host::{Advice, Location, ManagedBuffer, PinnedBuffer, Registered, with_registered};
-pub use kernel::{
-    BlockSuggestion, ByValue, Function, Kernel, KernelArg, Module, Param, Params, param,
-};
+pub use kernel::{BlockSuggestion, ByValue, Function, Kernel, KernelArg, Module, Param, Params, param};
 pub use launch::LaunchConfig;
 pub use pointer::{MemoryKind, PointerInfo};
 pub use rect::Rect;

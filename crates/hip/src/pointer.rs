@@ -50,10 +50,7 @@ impl Runtime {
     ///
     /// HIP fails for another reason than not knowing the address.
     #[doc(alias = "hipPointerGetAttributes")]
-    #[expect(
-        clippy::not_unsafe_ptr_arg_deref,
-        reason = "HIP looks the number up in its tables"
-    )]
+    #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "HIP looks the number up in its tables")]
     pub fn pointer_info(&self, address: *const c_void) -> Result<Option<PointerInfo>> {
         let mut told = hipPointerAttribute_t::default();
         // SAFETY: writes one structure to the address given; the other address is only looked up.
@@ -73,11 +70,7 @@ impl Runtime {
             return Ok(None);
         };
         Ok(Some(PointerInfo {
-            kind: if told.isManaged != 0 {
-                MemoryKind::Managed
-            } else {
-                kind
-            },
+            kind: if told.isManaged != 0 { MemoryKind::Managed } else { kind },
             device: told.device,
             device_pointer: told.devicePointer,
             host_pointer: told.hostPointer,

@@ -1,7 +1,8 @@
 /// A rectangle to copy, in elements: `height` rows of `width` elements each.
 ///
-/// A row of the source begins `source_pitch` elements after the one before, a row of the destination `destination_pitch`.
-/// For a part of a column-major matrix, a row here is a column there and the pitch is its leading dimension.
+/// A row of the source begins `source_pitch` elements after the one before, a row of the destination
+/// `destination_pitch`. For a part of a column-major matrix, a row here is a column there and the pitch is its leading
+/// dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rect {
     /// Elements of a row.
@@ -21,11 +22,7 @@ impl Rect {
             return Some(0);
         }
         (pitch >= self.width)
-            .then(|| {
-                (self.height - 1)
-                    .checked_mul(pitch)?
-                    .checked_add(self.width)
-            })
+            .then(|| (self.height - 1).checked_mul(pitch)?.checked_add(self.width))
             .flatten()
     }
 

@@ -35,8 +35,8 @@ pub struct Versions {
 }
 
 impl Runtime {
-    /// Finds and opens AMD's HIP library and its compiler (`HIPCL_HIP_LIBRARY`, `$ROCM_PATH`, versioned names, the installations
-    /// in `/opt`, Python's wheels).
+    /// Finds and opens AMD's HIP library and its compiler (`HIPCL_HIP_LIBRARY`, `$ROCM_PATH`, versioned names, the
+    /// installations in `/opt`, Python's wheels).
     ///
     /// # Errors
     ///
@@ -45,10 +45,9 @@ impl Runtime {
     pub fn load() -> Result<Self> {
         let (hip, library) = hip_sys::Api::load()?;
         let rtc = hip_sys::RtcApi::load_beside(&library);
-        let rtc = rtc
-            .map(|(rtc, _)| Arc::new(rtc))
-            .map_err(|error| error.to_string());
-        // SAFETY: both tables were resolved from AMD's libraries, which stay open and lie in one folder, hence of one release.
+        let rtc = rtc.map(|(rtc, _)| Arc::new(rtc)).map_err(|error| error.to_string());
+        // SAFETY: both tables were resolved from AMD's libraries, which stay open and lie in one folder, hence of one
+        // release.
         unsafe { Self::start(Arc::new(hip), rtc) }
     }
 
@@ -63,13 +62,8 @@ impl Runtime {
     ///
     /// `hipInit` failed.
     #[doc(alias = "hipInit")]
-    pub unsafe fn from_tables(
-        hip: Arc<hip_sys::Api>,
-        rtc: Option<Arc<hip_sys::RtcApi>>,
-    ) -> Result<Self> {
-        let missing = || {
-            "no HIPRTC library is loaded; install hiprtc of the same ROCm release as HIP".to_owned()
-        };
+    pub unsafe fn from_tables(hip: Arc<hip_sys::Api>, rtc: Option<Arc<hip_sys::RtcApi>>) -> Result<Self> {
+        let missing = || "no HIPRTC library is loaded; install hiprtc of the same ROCm release as HIP".to_owned();
         // SAFETY: the caller's promise is the callee's demand.
         unsafe { Self::start(hip, rtc.ok_or_else(missing)) }
     }
@@ -77,10 +71,7 @@ impl Runtime {
     /// # Safety
     ///
     /// As [`Runtime::from_tables`].
-    unsafe fn start(
-        hip: Arc<hip_sys::Api>,
-        rtc: Result<Arc<hip_sys::RtcApi>, String>,
-    ) -> Result<Self> {
+    unsafe fn start(hip: Arc<hip_sys::Api>, rtc: Result<Arc<hip_sys::RtcApi>, String>) -> Result<Self> {
         let runtime = Self {
             shared: Arc::new(Shared {
                 hip,
@@ -105,16 +96,8 @@ impl Runtime {
         let (mut runtime, mut driver) = (0, 0);
         // SAFETY: both write one int to the address given.
         unsafe {
-            call!(
-                self,
-                hipRuntimeGetVersion(&mut runtime),
-                "hipRuntimeGetVersion()"
-            )?;
-            call!(
-                self,
-                hipDriverGetVersion(&mut driver),
-                "hipDriverGetVersion()"
-            )?;
+            call!(self, hipRuntimeGetVersion(&mut runtime), "hipRuntimeGetVersion()")?;
+            call!(self, hipDriverGetVersion(&mut driver), "hipDriverGetVersion()")?;
         }
         Ok(Versions { runtime, driver })
     }

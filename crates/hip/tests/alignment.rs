@@ -59,10 +59,7 @@ fn memory_is_aligned_for_its_elements() {
     device.default_mem_pool().unwrap().trim_to(0).unwrap();
     // Other tests in this process allocate and free some bytes meanwhile.
     let lost = before.abs_diff(free());
-    assert!(
-        lost < size_of::<Wide>(),
-        "{lost} bytes leaked after a refusal"
-    );
+    assert!(lost < size_of::<Wide>(), "{lost} bytes leaked after a refusal");
     assert!(device.runtime().take_deferred_errors().is_empty());
 }
 

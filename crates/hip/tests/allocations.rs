@@ -58,25 +58,13 @@ fn quiet_platform() -> hip_sys::Api {
     ) -> hip_sys::hipError_t {
         hip_sys::hipError_t::hipSuccess
     }
-    unsafe extern "C" fn fill(
-        _: *mut c_void,
-        _: i32,
-        _: usize,
-        _: hip_sys::hipStream_t,
-    ) -> hip_sys::hipError_t {
+    unsafe extern "C" fn fill(_: *mut c_void, _: i32, _: usize, _: hip_sys::hipStream_t) -> hip_sys::hipError_t {
         hip_sys::hipError_t::hipSuccess
     }
-    unsafe extern "C" fn record(
-        _: hip_sys::hipEvent_t,
-        _: hip_sys::hipStream_t,
-    ) -> hip_sys::hipError_t {
+    unsafe extern "C" fn record(_: hip_sys::hipEvent_t, _: hip_sys::hipStream_t) -> hip_sys::hipError_t {
         hip_sys::hipError_t::hipSuccess
     }
-    unsafe extern "C" fn wait(
-        _: hip_sys::hipStream_t,
-        _: hip_sys::hipEvent_t,
-        _: u32,
-    ) -> hip_sys::hipError_t {
+    unsafe extern "C" fn wait(_: hip_sys::hipStream_t, _: hip_sys::hipEvent_t, _: u32) -> hip_sys::hipError_t {
         hip_sys::hipError_t::hipSuccess
     }
     hip_sys::Api {
@@ -93,11 +81,7 @@ fn launches_and_stream_ordered_calls_allocate_nothing() {
     let device = runtime(quiet_platform()).device(0).unwrap();
     let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
     let source = "extern \"C\" __global__ void k(float *y, const float *x, float a, unsigned n) {}";
-    let function = Program::new(source)
-        .compile(&device)
-        .unwrap()
-        .function("k")
-        .unwrap();
+    let function = Program::new(source).compile(&device).unwrap().function("k").unwrap();
     // SAFETY: these are the parameters of `k`.
     let kernel = unsafe { function.typed::<(InOut<f32>, In<f32>, f32, u32)>() };
     let x = device.alloc::<f32>(64).unwrap();
@@ -136,11 +120,7 @@ fn a_long_parameter_list_is_passed_whole() {
         names.join(", "),
         sum.join(" + ")
     );
-    let function = Program::new(&source)
-        .compile(&device)
-        .unwrap()
-        .function("sum")
-        .unwrap();
+    let function = Program::new(&source).compile(&device).unwrap().function("sum").unwrap();
     let mut out = device.alloc_zeroed::<u32>(1).unwrap();
     let slice = out.on_mut(&stream).unwrap();
     let values: Vec<u32> = (0..40).map(|i| i * i).collect();

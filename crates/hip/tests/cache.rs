@@ -72,9 +72,7 @@ fn every_part_of_a_program_is_in_its_key() {
 #[test]
 fn a_damaged_or_foreign_file_means_compile_anyway_and_is_replaced() {
     let (device, folder) = (device(), tempfile::tempdir().unwrap());
-    Cache::open_in(folder.path())
-        .compile(&program(), &device)
-        .unwrap();
+    Cache::open_in(folder.path()).compile(&program(), &device).unwrap();
     let path = files(folder.path()).pop().unwrap();
     let whole = fs::read(&path).unwrap();
     let mut altered = whole.clone();
@@ -114,10 +112,8 @@ fn a_program_that_reads_files_is_never_kept() {
     let option = format!("-I{}", folder.path().display());
     for number in [3, 4] {
         fs::write(folder.path().join("by.h"), format!("#define BY {number}\n")).unwrap();
-        let program = Program::new(
-            "#include \"by.h\"\nextern \"C\" __global__ void get(int *x) { *x = BY; }",
-        )
-        .option(&option);
+        let program =
+            Program::new("#include \"by.h\"\nextern \"C\" __global__ void get(int *x) { *x = BY; }").option(&option);
         let module = cache.compile(&program, &device).unwrap();
         let stream = device.stream().unwrap();
         let mut x = device.alloc_zeroed::<i32>(1).unwrap();
@@ -139,9 +135,7 @@ fn every_way_to_name_a_file_counts() {
     let cache = Cache::open_in(&folder.path().join("cache"));
     let header = folder.path().join("value.h");
     let path = header.display();
-    let has = |ask: &str| {
-        format!("#if {ask}(\"{path}.more\")\n#define VALUE 2\n#else\n#define VALUE 1\n#endif")
-    };
+    let has = |ask: &str| format!("#if {ask}(\"{path}.more\")\n#define VALUE 2\n#else\n#define VALUE 1\n#endif");
     let forms = [
         format!("#include \"{path}\""),
         format!("/* */ #include \"{path}\""),

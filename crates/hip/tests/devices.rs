@@ -22,8 +22,7 @@ fn current(runtime: &Runtime) -> i32 {
 fn owner(runtime: &Runtime, pointer: *const u8) -> i32 {
     let mut attributes = hip_sys::hipPointerAttribute_t::default();
     // SAFETY: writes one structure to the address given.
-    let code =
-        unsafe { runtime.api().hipPointerGetAttributes.unwrap()(&mut attributes, pointer.cast()) };
+    let code = unsafe { runtime.api().hipPointerGetAttributes.unwrap()(&mut attributes, pointer.cast()) };
     assert_eq!(code, hip_sys::hipError_t::hipSuccess);
     attributes.device
 }
@@ -40,16 +39,10 @@ fn memory_is_allocated_on_the_device_that_was_asked() {
             let stream = device.stream().unwrap();
             other.make_current().unwrap();
             let buffer = device.alloc_zeroed::<u8>(100).unwrap();
-            assert_eq!(
-                owner(&runtime, buffer.on(&stream).unwrap().as_ptr()),
-                ordinal
-            );
+            assert_eq!(owner(&runtime, buffer.on(&stream).unwrap().as_ptr()), ordinal);
             other.make_current().unwrap();
             let buffer = device.alloc_from(&stream, &[1_u8; 100]).unwrap();
-            assert_eq!(
-                owner(&runtime, buffer.on(&stream).unwrap().as_ptr()),
-                ordinal
-            );
+            assert_eq!(owner(&runtime, buffer.on(&stream).unwrap().as_ptr()), ordinal);
         }
     }
 }
@@ -95,10 +88,7 @@ fn a_buffer_is_not_used_on_another_device() {
         error.to_string(),
         "DeviceBuffer::on: stream belongs to device 1, but device 0 is needed"
     );
-    assert!(matches!(
-        buffer.on_mut(&other),
-        Err(Error::WrongDevice { .. })
-    ));
+    assert!(matches!(buffer.on_mut(&other), Err(Error::WrongDevice { .. })));
     assert!(matches!(
         second.event().unwrap().record_on(&stream),
         Err(Error::WrongDevice { .. })
@@ -161,14 +151,8 @@ fn a_foreign_stream_is_used_on_its_device_alone_and_left_to_its_owner() {
     drop((buffer, stream));
     // SAFETY: the stream is still there, and destroyed here.
     unsafe {
-        assert_eq!(
-            api.hipStreamQuery.unwrap()(raw),
-            hip_sys::hipError_t::hipSuccess
-        );
-        assert_eq!(
-            api.hipStreamDestroy.unwrap()(raw),
-            hip_sys::hipError_t::hipSuccess
-        );
+        assert_eq!(api.hipStreamQuery.unwrap()(raw), hip_sys::hipError_t::hipSuccess);
+        assert_eq!(api.hipStreamDestroy.unwrap()(raw), hip_sys::hipError_t::hipSuccess);
     }
     // CUDA follows any handle.
     if !common::on_cuda() {
@@ -180,11 +164,7 @@ fn a_foreign_stream_is_used_on_its_device_alone_and_left_to_its_owner() {
     assert!(default.is_idle().unwrap());
 }
 
-unsafe extern "C" fn gives_no_name(
-    text: *mut std::ffi::c_char,
-    _: i32,
-    _: i32,
-) -> hip_sys::hipError_t {
+unsafe extern "C" fn gives_no_name(text: *mut std::ffi::c_char, _: i32, _: i32) -> hip_sys::hipError_t {
     // SAFETY: the caller's place for a text.
     unsafe { text.write(0) };
     hip_sys::hipError_t::hipSuccess
@@ -199,8 +179,5 @@ fn a_device_that_the_driver_leaves_nameless_has_the_name_of_its_architecture() {
     let device = common::runtime(api).device(0).unwrap();
     let arch = device.arch().unwrap();
     let name = device.name().unwrap();
-    assert!(
-        !name.is_empty() && (name == arch || name.starts_with("AMD ")),
-        "{name}"
-    );
+    assert!(!name.is_empty() && (name == arch || name.starts_with("AMD ")), "{name}");
 }

@@ -52,20 +52,13 @@ fn a_failed_fill_or_copy_leaves_nothing_allocated() {
     let device = device();
     let stream = device.stream().unwrap();
     let before = device.memory_info().unwrap();
-    for rules in [
-        "hipMemsetAsync:1",
-        "async/hipMemsetAsync:1",
-        "hipStreamSynchronize:1",
-    ] {
+    for rules in ["hipMemsetAsync:1", "async/hipMemsetAsync:1", "hipStreamSynchronize:1"] {
         failures.now(rules);
         assert!(device.alloc_zeroed::<u8>(1 << 20).is_err(), "{rules}");
     }
     for rules in ["hipMemcpyAsync:1", "hipStreamSynchronize:1"] {
         failures.now(rules);
-        assert!(
-            device.alloc_from(&stream, &[1_u8; 1 << 20]).is_err(),
-            "{rules}"
-        );
+        assert!(device.alloc_from(&stream, &[1_u8; 1 << 20]).is_err(), "{rules}");
     }
     failures.now("hipHostGetDevicePointer:1");
     assert!(device.alloc_pinned::<u8>(1 << 20).is_err());
@@ -89,11 +82,7 @@ fn an_error_in_a_destructor_is_kept_once() {
     drop(buffer);
     let errors = device.runtime().take_deferred_errors();
     assert_eq!(errors.len(), 1);
-    assert!(
-        errors[0].to_string().starts_with("`hipFree("),
-        "{}",
-        errors[0]
-    );
+    assert!(errors[0].to_string().starts_with("`hipFree("), "{}", errors[0]);
     assert!(device.runtime().take_deferred_errors().is_empty());
 }
 
@@ -264,10 +253,7 @@ fn every_call_with_a_failing_function_returns_its_error() {
     fails!("hipStreamQuery", stream.is_idle());
     fails!("hipMalloc", device.alloc::<u8>(1));
     fails!("hipHostMalloc", device.alloc_pinned::<u8>(1));
-    fails!(
-        "hipHostRegister",
-        hip::with_registered(&device, &mut memory, |_| ())
-    );
+    fails!("hipHostRegister", hip::with_registered(&device, &mut memory, |_| ()));
     fails!(
         "hipHostGetDevicePointer",
         hip::with_registered(&device, &mut memory, |_| ())
@@ -329,10 +315,7 @@ fn no_device_is_a_count_of_zero() {
     assert_eq!(runtime.device_count().unwrap(), 0);
     assert!(matches!(
         runtime.device(0),
-        Err(Error::NoSuchDevice {
-            ordinal: 0,
-            count: 0
-        })
+        Err(Error::NoSuchDevice { ordinal: 0, count: 0 })
     ));
 }
 
@@ -341,11 +324,7 @@ fn the_error_of_a_stream_that_only_records_keep_is_deferred() {
     let failures = failures("");
     let device = device();
     let nothing = hip::rtc::Program::new("extern \"C\" __global__ void nothing() {}");
-    let nothing = nothing
-        .compile(&device)
-        .unwrap()
-        .function("nothing")
-        .unwrap();
+    let nothing = nothing.compile(&device).unwrap().function("nothing").unwrap();
     let source = device.alloc_zeroed::<u32>(4).unwrap();
     let launch = |stream: &hip::Stream| {
         let config = hip::LaunchConfig::linear(1, 1).unwrap();

@@ -6,12 +6,7 @@ use std::process::Command;
 /// The program: `cargo test` has built it beside the tests; where one test alone was asked for, cargo builds it now.
 fn program(example: &str) -> Command {
     let here = std::env::current_exe().unwrap();
-    let built: PathBuf = here
-        .ancestors()
-        .nth(2)
-        .unwrap()
-        .join("examples")
-        .join(example);
+    let built: PathBuf = here.ancestors().nth(2).unwrap().join("examples").join(example);
     if built.exists() {
         return Command::new(built);
     }
@@ -76,8 +71,5 @@ fn managed_memory_is_right_on_demand_and_prefetched() {
 #[test]
 fn a_mapped_file_is_right_by_at_least_one_way() {
     let ring = "pread into a page-locked ring, page cache";
-    succeeds(
-        "04_mmap_lazy",
-        &[&format!("{ring} cold"), &format!("{ring} warm")],
-    );
+    succeeds("04_mmap_lazy", &[&format!("{ring} cold"), &format!("{ring} warm")]);
 }

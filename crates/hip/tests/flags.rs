@@ -61,9 +61,7 @@ fn one_stream_waits_for_the_word_that_another_writes() {
     let flag = device.flag::<u64>().unwrap();
     let value = 1 << 40 | 3;
     writer.write_flag(&flag, value).unwrap();
-    reader
-        .wait_flag_masked(&flag, Condition::Equal(1 << 40), !3)
-        .unwrap();
+    reader.wait_flag_masked(&flag, Condition::Equal(1 << 40), !3).unwrap();
     reader.synchronize().unwrap();
     assert_eq!(flag.load(), value);
 }
@@ -131,12 +129,7 @@ type Meanwhile = Box<dyn FnOnce() + Send>;
 /// What happens between the call that queues a write and its execution.
 static MEANWHILE: Mutex<Option<Meanwhile>> = Mutex::new(None);
 
-unsafe extern "C" fn write_late(
-    stream: hipStream_t,
-    pointer: *mut c_void,
-    value: u32,
-    flags: u32,
-) -> hipError_t {
+unsafe extern "C" fn write_late(stream: hipStream_t, pointer: *mut c_void, value: u32, flags: u32) -> hipError_t {
     if let Some(meanwhile) = MEANWHILE.lock().unwrap().take() {
         meanwhile();
     }
@@ -162,10 +155,7 @@ fn tampered() -> Tampered {
         ..hip_api()
     };
     let device = runtime(api).device(0).unwrap();
-    Tampered {
-        device,
-        _alone: alone,
-    }
+    Tampered { device, _alone: alone }
 }
 
 /// Flags freed so far.

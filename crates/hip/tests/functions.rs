@@ -24,30 +24,15 @@ hip_sys::for_each_rtc_function!(rtc_names);
 
 /// What is deliberately not wrapped, by a part of the name, and why. The first that fits counts.
 const OUT_OF_SCOPE: &[(&str, &str)] = &[
-    (
-        "hipGraphics",
-        "OpenGL: textures and windows are another trade",
-    ),
+    ("hipGraphics", "OpenGL: textures and windows are another trade"),
     ("GL", "OpenGL: textures and windows are another trade"),
     ("Texture", "textures: no use for linear algebra and signals"),
     ("TexRef", "textures: no use for linear algebra and signals"),
-    (
-        "TexObject",
-        "textures: no use for linear algebra and signals",
-    ),
+    ("TexObject", "textures: no use for linear algebra and signals"),
     ("Surface", "surfaces: no use for linear algebra and signals"),
-    (
-        "Mipmap",
-        "mipmapped arrays: no use for linear algebra and signals",
-    ),
-    (
-        "MipMap",
-        "mipmapped arrays: no use for linear algebra and signals",
-    ),
-    (
-        "Array",
-        "arrays of textures: no use for linear algebra and signals",
-    ),
+    ("Mipmap", "mipmapped arrays: no use for linear algebra and signals"),
+    ("MipMap", "mipmapped arrays: no use for linear algebra and signals"),
+    ("Array", "arrays of textures: no use for linear algebra and signals"),
     (
         "FromSymbol",
         "variables of code linked into the program: code is loaded as modules here",
@@ -60,14 +45,8 @@ const OUT_OF_SCOPE: &[(&str, &str)] = &[
         "Symbol",
         "variables of code linked into the program: code is loaded as modules here",
     ),
-    (
-        "hipCtx",
-        "contexts: deprecated by HIP, devices are what counts",
-    ),
-    (
-        "PrimaryCtx",
-        "contexts: deprecated by HIP, devices are what counts",
-    ),
+    ("hipCtx", "contexts: deprecated by HIP, devices are what counts"),
+    ("PrimaryCtx", "contexts: deprecated by HIP, devices are what counts"),
     (
         "_spt",
         "a second default stream for each thread: the null stream is not used here",
@@ -119,10 +98,7 @@ fn used(sources: &Path, folder: &Path, found: &mut BTreeMap<String, BTreeSet<Str
             let code: String = line.split('"').step_by(2).collect();
             for word in code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
                 if NAMES.contains(&word) || RTC_NAMES.contains(&word) {
-                    found
-                        .entry(word.to_owned())
-                        .or_default()
-                        .insert(module.clone());
+                    found.entry(word.to_owned()).or_default().insert(module.clone());
                 }
             }
         }

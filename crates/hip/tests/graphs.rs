@@ -66,9 +66,7 @@ fn an_error_or_panic_while_capturing_ends_the_capture_and_leaves_a_usable_stream
         })
         .unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error}");
-    let panic = catch_unwind(AssertUnwindSafe(|| {
-        stream.capture(|_| panic!("in between"))
-    }));
+    let panic = catch_unwind(AssertUnwindSafe(|| stream.capture(|_| panic!("in between"))));
     assert!(panic.is_err() && !stream.is_capturing());
     x.copy_from_slice(&stream, &[7; 8]).unwrap();
     let mut seen = [0; 8];
@@ -201,8 +199,8 @@ fn the_stream_itself_stays_in_order_while_it_is_captured() {
     x.on_mut(&other).unwrap().fill_zero().unwrap();
     let kept = RefCell::new(None);
     let graph = stream.capture(|_| {
-        // The graph does not contain the memory's last writer, and `work` may return a slice through another reference to
-        // the stream.
+        // The graph does not contain the memory's last writer, and `work` may return a slice through another reference
+        // to the stream.
         *kept.borrow_mut() = Some(x.on_mut(&stream)?);
         Ok(())
     });

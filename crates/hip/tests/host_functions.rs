@@ -5,8 +5,7 @@ mod common;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 
 use common::{Gate, device, runtime};
@@ -100,10 +99,7 @@ fn a_completion_wakes_its_last_waker_once_and_is_ready() {
     assert_eq!(late.0.load(Ordering::SeqCst), 1);
     assert_eq!(early.0.load(Ordering::SeqCst), 0);
     let mut context = Context::from_waker(Waker::noop());
-    assert!(matches!(
-        completion.as_mut().poll(&mut context),
-        Poll::Ready(Ok(()))
-    ));
+    assert!(matches!(completion.as_mut().poll(&mut context), Poll::Ready(Ok(()))));
     assert!(!stream.is_idle().unwrap());
     later.open();
 }

@@ -34,11 +34,7 @@ fn a_kernel_gets_its_arguments_in_order_and_as_they_are() {
             out[threadIdx.x] = values[threadIdx.x];
         }
     "#;
-    let all = Program::new(source)
-        .compile(&device)
-        .unwrap()
-        .function("all")
-        .unwrap();
+    let all = Program::new(source).compile(&device).unwrap().function("all").unwrap();
     let input = device.alloc_from(&stream, &[0.5_f32]).unwrap();
     let mut output = device.alloc_zeroed::<f64>(15).unwrap();
     let out = output.on_mut(&stream).unwrap();
@@ -122,10 +118,7 @@ fn a_linear_launch_reaches_every_item_once() {
         .unwrap();
         let mut seen = vec![0; items];
         output.copy_to_slice(&stream, &mut seen).unwrap();
-        assert!(
-            seen.iter().enumerate().all(|(i, &x)| x as usize == i + 1),
-            "{items}"
-        );
+        assert!(seen.iter().enumerate().all(|(i, &x)| x as usize == i + 1), "{items}");
     }
 }
 
@@ -168,14 +161,8 @@ fn a_slice_of_another_stream_is_refused() {
     let mut buffer = device.alloc_zeroed::<u32>(4).unwrap();
     let out = buffer.on_mut(&other).unwrap();
     // SAFETY: the arguments are those of the kernel's parameters.
-    let error = unsafe {
-        fill.launch(
-            &stream,
-            LaunchConfig::linear(4, 4).unwrap(),
-            &[&out, &7_u32, &4_u32],
-        )
-    }
-    .unwrap_err();
+    let error =
+        unsafe { fill.launch(&stream, LaunchConfig::linear(4, 4).unwrap(), &[&out, &7_u32, &4_u32]) }.unwrap_err();
     assert!(matches!(error, Error::WrongStream { .. }));
     assert_eq!(
         error.to_string(),
@@ -193,8 +180,7 @@ fn a_stream_of_another_device_is_refused() {
     let elsewhere = common::device();
     let stream = elsewhere.stream().unwrap();
     // SAFETY: nothing is launched.
-    let error =
-        unsafe { fill.launch(&stream, LaunchConfig::linear(4, 4).unwrap(), &[]) }.unwrap_err();
+    let error = unsafe { fill.launch(&stream, LaunchConfig::linear(4, 4).unwrap(), &[]) }.unwrap_err();
     assert!(matches!(error, Error::WrongDevice { .. }), "{error}");
 }
 
@@ -245,10 +231,7 @@ fn impossible_grids_are_refused_with_the_limit() {
         // SAFETY: nothing is launched.
         let error = unsafe { fill.launch(&stream, config, &[]) }.unwrap_err();
         assert!(matches!(error, Error::Launch { .. }), "{error}");
-        assert!(
-            error.to_string().starts_with("launch of `fill` refused: "),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("launch of `fill` refused: "), "{error}");
     }
 }
 
@@ -261,14 +244,7 @@ fn code_is_unloaded_after_its_last_kernel() {
     let gate = Gate::close(&stream);
     let out = buffer.on_mut(&stream).unwrap();
     // SAFETY: the arguments are those of the kernel's parameters.
-    unsafe {
-        function.launch(
-            &stream,
-            LaunchConfig::linear(4, 4).unwrap(),
-            &[&out, &7_u32, &4_u32],
-        )
-    }
-    .unwrap();
+    unsafe { function.launch(&stream, LaunchConfig::linear(4, 4).unwrap(), &[&out, &7_u32, &4_u32]) }.unwrap();
     let found_idle = Rc::new(RefCell::new(Vec::new()));
     let (noted, watched) = (found_idle.clone(), stream.clone());
     watch(move |name| {
@@ -300,14 +276,7 @@ fn a_module_keeps_no_stream_that_is_done_with_it() {
         let mut buffer = device.alloc_zeroed::<u32>(4).unwrap();
         let out = buffer.on_mut(&stream).unwrap();
         // SAFETY: the arguments are those of the kernel's parameters.
-        unsafe {
-            function.launch(
-                &stream,
-                LaunchConfig::linear(4, 4).unwrap(),
-                &[&out, &7_u32, &4_u32],
-            )
-        }
-        .unwrap();
+        unsafe { function.launch(&stream, LaunchConfig::linear(4, 4).unwrap(), &[&out, &7_u32, &4_u32]) }.unwrap();
         stream.synchronize().unwrap();
     }
     assert!(
@@ -322,10 +291,7 @@ fn a_module_keeps_no_stream_that_is_done_with_it() {
 fn the_compilers_words_are_in_the_error() {
     let device = device();
     let source = "extern \"C\" __global__ void f(int *x) {\n    x[0] = undeclared_thing;\n}\n";
-    let error = Program::new(source)
-        .name("words.hip")
-        .compile(&device)
-        .unwrap_err();
+    let error = Program::new(source).name("words.hip").compile(&device).unwrap_err();
     let text = error.to_string();
     assert!(
         text.starts_with("compiling `words.hip` for ") && text.contains("undeclared_thing"),
@@ -342,8 +308,7 @@ fn the_compilers_words_are_in_the_error() {
 fn options_and_headers_reach_the_compiler() {
     let device = device();
     let stream = device.stream().unwrap();
-    let source =
-        "#include \"three.h\"\nextern \"C\" __global__ void f(int *x) { x[0] = THREE * FACTOR; }";
+    let source = "#include \"three.h\"\nextern \"C\" __global__ void f(int *x) { x[0] = THREE * FACTOR; }";
     let module = Program::new(source)
         .header("three.h", "#define THREE 3\n")
         .option("-DFACTOR=14")
@@ -367,15 +332,8 @@ fn options_and_headers_reach_the_compiler() {
 #[test]
 fn the_architecture_cannot_be_overridden() {
     let device = device();
-    for option in [
-        "--offload-arch=gfx0",
-        "--gpu-architecture=gfx908",
-        "-arch=sm_90",
-    ] {
-        let error = Program::new(FILL)
-            .option(option)
-            .compile(&device)
-            .unwrap_err();
+    for option in ["--offload-arch=gfx0", "--gpu-architecture=gfx908", "-arch=sm_90"] {
+        let error = Program::new(FILL).option(option).compile(&device).unwrap_err();
         assert!(matches!(error, Error::CompilerOption { .. }), "{error}");
     }
 }
@@ -403,9 +361,7 @@ fn texts_with_a_nul_are_refused() {
 fn an_unknown_kernel_is_named_with_a_hint() {
     let error = fill(&device()).function("fil").unwrap_err().to_string();
     assert!(
-        error.starts_with(
-            "`hipModuleGetFunction(\"fil\")` failed: hipErrorNotFound (500); check the name"
-        ),
+        error.starts_with("`hipModuleGetFunction(\"fil\")` failed: hipErrorNotFound (500); check the name"),
         "{error}"
     );
 }

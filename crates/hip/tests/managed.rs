@@ -33,13 +33,7 @@ fn the_host_sees_what_the_device_wrote_and_the_other_way_round() {
     std::thread::scope(|scope| {
         let seen = scope.spawn(|| memory.host().unwrap().to_vec());
         gate.open();
-        assert!(
-            seen.join()
-                .unwrap()
-                .iter()
-                .copied()
-                .eq((0..64).map(|i| 2 * i))
-        );
+        assert!(seen.join().unwrap().iter().copied().eq((0..64).map(|i| 2 * i)));
     });
 }
 
@@ -95,10 +89,6 @@ fn nothing_and_too_much_are_fine_and_refused() {
     assert!(device.alloc_managed::<u64>(usize::MAX).is_err());
     let elsewhere = common::device();
     let memory = device.alloc_managed::<f32>(4).unwrap();
-    assert!(
-        memory
-            .prefetch(&stream, Location::Device(&elsewhere))
-            .is_err()
-    );
+    assert!(memory.prefetch(&stream, Location::Device(&elsewhere)).is_err());
     memory.close().unwrap();
 }

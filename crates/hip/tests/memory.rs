@@ -48,10 +48,7 @@ fn ranges_outside_a_slice_are_refused() {
     let stream = device.stream().unwrap();
     let mut buffer = device.alloc_zeroed::<f32>(10).unwrap();
     let error = buffer.on(&stream).unwrap().slice(4..11).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "range 4..11 does not lie in a slice of 10 elements"
-    );
+    assert_eq!(error.to_string(), "range 4..11 does not lie in a slice of 10 elements");
     assert!(buffer.on(&stream).unwrap().slice(..=usize::MAX).is_err());
     #[expect(clippy::reversed_empty_ranges, reason = "the mistake to refuse")]
     let reversed = 5..4;
@@ -67,8 +64,7 @@ fn halves_of_a_slice_are_written_apart() {
     let stream = device.stream().unwrap();
     let mut buffer = device.alloc_from(&stream, &[1_u8, 2, 3, 4, 5]).unwrap();
     let (mut left, right) = buffer.on_mut(&stream).unwrap().split_at_mut(2).unwrap();
-    left.copy_from(right.as_slice().slice(1..).unwrap())
-        .unwrap();
+    left.copy_from(right.as_slice().slice(1..).unwrap()).unwrap();
     let mut seen = [0; 5];
     buffer.copy_to_slice(&stream, &mut seen).unwrap();
     assert_eq!(seen, [4, 5, 3, 4, 5]);
@@ -143,14 +139,8 @@ fn too_much_memory_says_how_much_there_is() {
     let error = device.alloc::<u8>(total * 2).unwrap_err();
     assert_eq!(error.code(), Some(hip_sys::hipError_t::hipErrorOutOfMemory));
     let text = error.to_string();
-    let start = format!(
-        "`hipMalloc({} bytes)` failed: hipErrorOutOfMemory (2); ",
-        total * 2
-    );
-    assert!(
-        text.starts_with(&start) && text.contains(" free of "),
-        "{text}"
-    );
+    let start = format!("`hipMalloc({} bytes)` failed: hipErrorOutOfMemory (2); ", total * 2);
+    assert!(text.starts_with(&start) && text.contains(" free of "), "{text}");
 }
 
 #[test]
@@ -191,22 +181,12 @@ fn foreign_memory_is_never_copied_by_hip() {
     let mut host = [0; 8];
     let refused = [
         foreign.copy_to_slice(&mut host).unwrap_err(),
-        foreign
-            .slice(2..4)
-            .unwrap()
-            .copy_to_slice(&mut host[..2])
-            .unwrap_err(),
+        foreign.slice(2..4).unwrap().copy_to_slice(&mut host[..2]).unwrap_err(),
         foreign_mut.copy_from_slice(&[0; 8]).unwrap_err(),
         foreign_mut.fill_zero().unwrap_err(),
         foreign_mut.as_slice().copy_to_slice(&mut host).unwrap_err(),
-        foreign_mut
-            .copy_from(buffer.on(&stream).unwrap())
-            .unwrap_err(),
-        buffer
-            .on_mut(&stream)
-            .unwrap()
-            .copy_from(foreign)
-            .unwrap_err(),
+        foreign_mut.copy_from(buffer.on(&stream).unwrap()).unwrap_err(),
+        buffer.on_mut(&stream).unwrap().copy_from(foreign).unwrap_err(),
     ];
     for error in refused {
         assert!(matches!(error, Error::ForeignMemory { .. }), "{error}");
@@ -242,22 +222,13 @@ fn objects_of_two_runtimes_do_not_mix() {
     let (here, there) = (device(), runtime(common::hip_api()).device(0).unwrap());
     let (stream, foreign) = (here.stream().unwrap(), there.stream().unwrap());
     let mut buffer = here.alloc_zeroed::<u8>(4).unwrap();
-    assert!(matches!(
-        buffer.on(&foreign),
-        Err(Error::WrongDevice { .. })
-    ));
-    assert!(matches!(
-        buffer.on_mut(&foreign),
-        Err(Error::WrongDevice { .. })
-    ));
+    assert!(matches!(buffer.on(&foreign), Err(Error::WrongDevice { .. })));
+    assert!(matches!(buffer.on_mut(&foreign), Err(Error::WrongDevice { .. })));
     assert!(matches!(
         stream.wait(&foreign.record().unwrap()),
         Err(Error::WrongDevice { .. })
     ));
-    assert!(matches!(
-        stream.wait_for(&foreign),
-        Err(Error::WrongDevice { .. })
-    ));
+    assert!(matches!(stream.wait_for(&foreign), Err(Error::WrongDevice { .. })));
     assert!(matches!(
         here.event().unwrap().record_on(&foreign),
         Err(Error::WrongDevice { .. })
@@ -278,16 +249,9 @@ fn pinned_memory_is_one_memory_for_host_and_device() {
     let device = device();
     let stream = device.stream().unwrap();
     let mut pinned = device.alloc_pinned::<u32>(6).unwrap();
-    pinned
-        .host_mut()
-        .unwrap()
-        .copy_from_slice(&[1, 2, 3, 4, 5, 6]);
+    pinned.host_mut().unwrap().copy_from_slice(&[1, 2, 3, 4, 5, 6]);
     let mut seen = [0; 6];
-    pinned
-        .on(&stream)
-        .unwrap()
-        .copy_to_slice(&mut seen)
-        .unwrap();
+    pinned.on(&stream).unwrap().copy_to_slice(&mut seen).unwrap();
     assert_eq!(seen, [1, 2, 3, 4, 5, 6]);
     pinned
         .on_mut(&stream)
@@ -307,12 +271,7 @@ fn registered_memory_can_be_registered_again_afterwards() {
         let sum = hip::with_registered(&device, &mut memory, |registered| {
             registered.host_mut().unwrap()[0] = round;
             assert!(!registered.device_ptr().is_null());
-            registered
-                .host()
-                .unwrap()
-                .iter()
-                .map(|&x| u32::from(x))
-                .sum::<u32>()
+            registered.host().unwrap().iter().map(|&x| u32::from(x)).sum::<u32>()
         });
         assert_eq!(sum.unwrap(), 3 * 4999 + u32::from(round));
     }
@@ -330,9 +289,7 @@ fn a_device_that_is_not_there_is_named_with_the_count() {
     for ordinal in [count, usize::MAX] {
         let error = runtime.device(ordinal).unwrap_err().to_string();
         assert!(
-            error.starts_with(&format!(
-                "HIP device {ordinal} does not exist: {count} visible"
-            )),
+            error.starts_with(&format!("HIP device {ordinal} does not exist: {count} visible")),
             "{error}"
         );
     }
@@ -361,16 +318,10 @@ fn a_device_describes_itself() {
 fn a_slice_can_be_seen_as_another_type_of_the_same_bytes() {
     let device = device();
     let stream = device.stream().unwrap();
-    let mut words = device
-        .alloc_from(&stream, &[0x0403_0201_u32, 0x0807_0605])
-        .unwrap();
+    let mut words = device.alloc_from(&stream, &[0x0403_0201_u32, 0x0807_0605]).unwrap();
     let mut bytes = [0_u8; 8];
     let slice = words.on(&stream).unwrap();
-    slice
-        .cast::<u8>()
-        .unwrap()
-        .copy_to_slice(&mut bytes)
-        .unwrap();
+    slice.cast::<u8>().unwrap().copy_to_slice(&mut bytes).unwrap();
     assert_eq!(bytes, [1, 2, 3, 4, 5, 6, 7, 8]);
     let middle = slice.cast::<u8>().unwrap().slice(1..5).unwrap();
     assert!(matches!(middle.cast::<u32>(), Err(Error::Cast { .. })));
@@ -388,20 +339,14 @@ unsafe extern "C" fn not_on_the_default_stream(
     bytes: usize,
     stream: hip_sys::hipStream_t,
 ) -> hip_sys::hipError_t {
-    assert!(
-        !stream.is_null(),
-        "the default stream shares hardware queues"
-    );
+    assert!(!stream.is_null(), "the default stream shares hardware queues");
     let set = common::hip_api().hipMemsetAsync.unwrap();
     // SAFETY: the caller's arguments.
     unsafe { set(to, value, bytes, stream) }
 }
 
 unsafe extern "C" fn never_waited_for(stream: hip_sys::hipStream_t) -> hip_sys::hipError_t {
-    assert!(
-        !stream.is_null(),
-        "the default stream shares hardware queues"
-    );
+    assert!(!stream.is_null(), "the default stream shares hardware queues");
     let wait = common::hip_api().hipStreamSynchronize.unwrap();
     // SAFETY: the caller's stream.
     unsafe { wait(stream) }

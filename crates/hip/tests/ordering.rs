@@ -60,10 +60,7 @@ fn a_writer_waits_for_all_readers() {
     let writer = &streams[3];
     let mut slice = source.on_mut(writer).unwrap();
     for gate in &gates {
-        assert!(
-            !writer.is_idle().unwrap(),
-            "the writer has to wait for every reader"
-        );
+        assert!(!writer.is_idle().unwrap(), "the writer has to wait for every reader");
         gate.open();
     }
     slice.fill_zero().unwrap();

@@ -46,11 +46,7 @@ fn a_kernel_of_one_device_works_on_the_memory_of_a_peer() {
     assert!(!first.can_access(&first).unwrap());
     let (here, there) = (first.stream().unwrap(), second.stream().unwrap());
     let source = "extern \"C\" __global__ void add(int *x, const int *y) { x[threadIdx.x] += y[threadIdx.x]; }";
-    let add = Program::new(source)
-        .compile(&second)
-        .unwrap()
-        .function("add")
-        .unwrap();
+    let add = Program::new(source).compile(&second).unwrap().function("add").unwrap();
     let (mut x, y) = (
         first.alloc_from(&here, &[1; 32]).unwrap(),
         first.alloc_from(&here, &[2; 32]).unwrap(),
@@ -58,14 +54,7 @@ fn a_kernel_of_one_device_works_on_the_memory_of_a_peer() {
     for _ in 0..2 {
         let args = (x.on_peer_mut(&there).unwrap(), y.on_peer(&there).unwrap());
         // SAFETY: 32 threads on 32 elements.
-        unsafe {
-            add.launch(
-                &there,
-                LaunchConfig::linear(32, 32).unwrap(),
-                &[&args.0, &args.1],
-            )
-        }
-        .unwrap();
+        unsafe { add.launch(&there, LaunchConfig::linear(32, 32).unwrap(), &[&args.0, &args.1]) }.unwrap();
     }
     let mut seen = [0; 32];
     x.copy_to_slice(&here, &mut seen).unwrap();
@@ -78,10 +67,7 @@ fn enabling_access_again_leaves_no_last_error() {
         return;
     };
     let api = first.runtime().api();
-    let (peek, clear) = (
-        api.hipPeekAtLastError.unwrap(),
-        api.hipGetLastError.unwrap(),
-    );
+    let (peek, clear) = (api.hipPeekAtLastError.unwrap(), api.hipGetLastError.unwrap());
     first.enable_access(&second).unwrap();
     first.enable_access(&second).unwrap();
     // SAFETY: takes no arguments.
@@ -99,19 +85,10 @@ fn what_no_peer_may_see_is_refused() {
     };
     let (here, there) = (first.stream().unwrap(), second.stream().unwrap());
     let pooled = here.alloc::<u8>(4).unwrap();
-    assert!(matches!(
-        pooled.on_peer(&there),
-        Err(Error::NotSupported { .. })
-    ));
+    assert!(matches!(pooled.on_peer(&there), Err(Error::NotSupported { .. })));
     let other = common::device();
-    assert!(matches!(
-        first.can_access(&other),
-        Err(Error::WrongDevice { .. })
-    ));
-    assert!(matches!(
-        first.enable_access(&other),
-        Err(Error::WrongDevice { .. })
-    ));
+    assert!(matches!(first.can_access(&other), Err(Error::WrongDevice { .. })));
+    assert!(matches!(first.enable_access(&other), Err(Error::WrongDevice { .. })));
     let mut short = second.alloc::<u8>(3).unwrap();
     assert!(matches!(
         short.copy_from_peer(&there, &pooled),

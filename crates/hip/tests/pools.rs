@@ -122,11 +122,5 @@ fn nothing_is_allocated_for_nothing_and_foreign_streams_are_refused() {
     let stream = device.stream().unwrap();
     stream.alloc::<u8>(0).unwrap().close().unwrap();
     let elsewhere = common::device().stream().unwrap();
-    assert!(
-        device
-            .mem_pool()
-            .unwrap()
-            .alloc::<u8>(&elsewhere, 4)
-            .is_err()
-    );
+    assert!(device.mem_pool().unwrap().alloc::<u8>(&elsewhere, 4).is_err());
 }

@@ -24,17 +24,11 @@ fn each_kind_of_memory_is_recognised() {
         let info = runtime.pointer_info(pointer.cast()).unwrap().unwrap();
         assert_eq!((info.kind, info.device), (kind, 0));
     }
-    assert_eq!(
-        runtime.pointer_info((&raw const buffer).cast()).unwrap(),
-        None
-    );
+    assert_eq!(runtime.pointer_info((&raw const buffer).cast()).unwrap(), None);
     let base = buffer.on(&stream).unwrap().as_ptr();
     let (start, bytes) = device.allocation_of(inside.cast()).unwrap().unwrap();
     assert_eq!((start.cast_const().cast(), bytes), (base, 400));
-    assert_eq!(
-        device.allocation_of((&raw const buffer).cast()).unwrap(),
-        None
-    );
+    assert_eq!(device.allocation_of((&raw const buffer).cast()).unwrap(), None);
 }
 
 fn empty_kernel(device: &Device) -> Function {
@@ -67,10 +61,7 @@ fn more_threads_or_shared_memory_leave_room_for_fewer_blocks() {
         k.active_blocks(64, shared + 1).is_err() || k.active_blocks(64, shared + 1).unwrap() == 0,
         "more shared memory than there is"
     );
-    assert!(matches!(
-        k.active_blocks(u32::MAX, 0),
-        Err(Error::Launch { .. })
-    ));
+    assert!(matches!(k.active_blocks(u32::MAX, 0), Err(Error::Launch { .. })));
 }
 
 #[test]
@@ -92,10 +83,7 @@ fn a_suggested_block_can_be_launched_and_keeps_its_bound() {
         unsafe { k.launch(&stream, config, &[]) }.unwrap();
     }
     stream.synchronize().unwrap();
-    assert!(matches!(
-        k.suggested_block(0, u32::MAX),
-        Err(Error::Launch { .. })
-    ));
+    assert!(matches!(k.suggested_block(0, u32::MAX), Err(Error::Launch { .. })));
 }
 
 unsafe extern "C" fn answers_a_warp(

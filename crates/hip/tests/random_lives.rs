@@ -1,7 +1,8 @@
-//! Slices, futures, flags and graphs that outlive the steps that created them, leaked or dropped while work is queued: the
-//! contents equal those of the same steps run in sequence.
+//! Slices, futures, flags and graphs that outlive the steps that created them, leaked or dropped while work is queued:
+//! the contents equal those of the same steps run in sequence.
 //!
-//! `HIP_MODEL_OPERATIONS` sets the number of operations, `HIP_MODEL_SEED` the seed. The model prints both when it fails.
+//! `HIP_MODEL_OPERATIONS` sets the number of operations, `HIP_MODEL_SEED` the seed. The model prints both when it
+//! fails.
 
 mod common;
 
@@ -14,8 +15,8 @@ use std::thread::{self, JoinHandle};
 use common::{Gate, device};
 use hip::rtc::Program;
 use hip::{
-    Completion, Condition, Device, DeviceBuffer, DeviceSlice, DeviceSliceMut, Flag, Function,
-    GraphExec, LaunchConfig, MemPool, Stream,
+    Completion, Condition, Device, DeviceBuffer, DeviceSlice, DeviceSliceMut, Flag, Function, GraphExec, LaunchConfig,
+    MemPool, Stream,
 };
 
 const BUFFERS: usize = 12;
@@ -102,8 +103,8 @@ struct World {
     pool: MemPool,
     add: Function,
     streams: Vec<Stream>,
-    /// Streams that get no more work. They stay: memory is freed on them, and the last owner would wait for them at a closed
-    /// gate.
+    /// Streams that get no more work. They stay: memory is freed on them, and the last owner would wait for them at a
+    /// closed gate.
     retired: Vec<Stream>,
     buffers: Vec<DeviceBuffer<u32>>,
     /// Which of them are freed in stream order.
@@ -117,8 +118,8 @@ struct World {
     held: Held,
 }
 
-/// Values that borrow no memory and live across phases. Nothing here is dropped often: freeing waits for streams and opens all
-/// gates.
+/// Values that borrow no memory and live across phases. Nothing here is dropped often: freeing waits for streams and
+/// opens all gates.
 #[derive(Default)]
 struct Held {
     futures: Vec<Completion>,
@@ -140,9 +141,7 @@ impl World {
             add: add.function("add").unwrap(),
             streams: (0..STREAMS).map(|_| device.stream().unwrap()).collect(),
             retired: Vec::new(),
-            buffers: (0..BUFFERS)
-                .map(|_| device.alloc_zeroed(LEN).unwrap())
-                .collect(),
+            buffers: (0..BUFFERS).map(|_| device.alloc_zeroed(LEN).unwrap()).collect(),
             pooled: vec![false; BUFFERS],
             model: vec![vec![0; LEN]; BUFFERS],
             turns: Arc::default(),
@@ -202,9 +201,7 @@ impl World {
                     };
                     let stream = source.stream();
                     // A slice taken long ago, or just now.
-                    let old = writers
-                        .iter_mut()
-                        .find(|(_, slice)| slice.stream() == stream);
+                    let old = writers.iter_mut().find(|(_, slice)| slice.stream() == stream);
                     let (to, target) = match (old, dice.pick(&mut own)) {
                         (Some((to, slice)), _) => (*to, slice.reborrow()),
                         (None, Some((to, buffer))) => (*to, buffer.on_mut(stream).unwrap()),
@@ -315,8 +312,8 @@ impl World {
         }
     }
 
-    /// Some streams read a buffer through slices that were all taken before the first one is used, then another stream writes it.
-    /// One stream is blocked, and nothing else makes the others wait for it.
+    /// Some streams read a buffer through slices that were all taken before the first one is used, then another stream
+    /// writes it. One stream is blocked, and nothing else makes the others wait for it.
     fn fan(&mut self, dice: &mut Dice) {
         self.gates.open();
         self.join_droppers();

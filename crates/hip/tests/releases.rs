@@ -36,8 +36,5 @@ fn a_library_without_properties_is_told_by_the_function_of_today() {
         ..hip_host::hip_api()
     };
     let error = runtime(api).device(0).unwrap().arch().unwrap_err();
-    assert!(
-        error.to_string().contains("hipGetDevicePropertiesR0600"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("hipGetDevicePropertiesR0600"), "{error}");
 }

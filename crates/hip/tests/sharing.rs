@@ -48,12 +48,7 @@ fn exported_memory_is_the_same_memory_wherever_it_is_mapped() {
     assert!(contents(&third, &stream).into_iter().eq(105..115));
     drop(external);
     fill(&mut third, &stream, 0);
-    assert!(
-        contents(&first, &stream)[100..110]
-            .iter()
-            .copied()
-            .eq(0..10)
-    );
+    assert!(contents(&first, &stream)[100..110].iter().copied().eq(0..10));
     drop((first, third));
     assert_eq!(contents(&second, &stream)[99..103], [104, 0, 1, 2]);
     drop(second);
@@ -76,10 +71,7 @@ fn a_part_outside_of_imported_memory_is_refused() {
     ] {
         // SAFETY: nothing uses it.
         let refused = unsafe { external.buffer::<u32>(offset, len) };
-        assert!(
-            matches!(refused, Err(Error::OutOfRange { .. })),
-            "{offset} {len}"
-        );
+        assert!(matches!(refused, Err(Error::OutOfRange { .. })), "{offset} {len}");
     }
     // SAFETY: nothing uses it.
     assert!(unsafe { external.buffer::<u32>(4092, 1) }.is_ok());
@@ -92,17 +84,9 @@ fn what_is_no_memory_is_refused_and_nothing_is_left() {
     // SAFETY: refused.
     let error = unsafe { device.import_memory(null.as_fd(), 4096) }.unwrap_err();
     assert_eq!(error.code(), Some(hip_sys::hipError_t::hipErrorOutOfMemory));
-    assert!(
-        error
-            .to_string()
-            .starts_with("`hipImportExternalMemory(fd "),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("`hipImportExternalMemory(fd "), "{error}");
     assert!(device.virtual_memory(0).is_err());
-    assert!(matches!(
-        device.virtual_memory(usize::MAX),
-        Err(Error::TooLarge { .. })
-    ));
+    assert!(matches!(device.virtual_memory(usize::MAX), Err(Error::TooLarge { .. })));
     quiet(&device);
 }
 
@@ -113,10 +97,7 @@ fn external_semaphores_are_refused_by_their_type() {
     let error = device.import_semaphore(file.as_fd()).unwrap_err();
     if common::on_cuda() {
         // CUDA imports semaphores; this is none.
-        assert_eq!(
-            error.code(),
-            Some(hip_sys::hipError_t::hipErrorInvalidValue)
-        );
+        assert_eq!(error.code(), Some(hip_sys::hipError_t::hipErrorInvalidValue));
         return;
     }
     assert!(matches!(error, Error::NotSupported { .. }), "{error}");
@@ -172,15 +153,10 @@ mod accepting {
     }
 
     /// The host platform's answer, for a device of CUDA.
-    pub unsafe extern "C" fn properties_of_cuda(
-        properties: *mut hipDeviceProp_tR0600,
-        device: i32,
-    ) -> hipError_t {
+    pub unsafe extern "C" fn properties_of_cuda(properties: *mut hipDeviceProp_tR0600, device: i32) -> hipError_t {
         // SAFETY: the caller's promise is the callee's demand; it gives room for the structure.
         unsafe {
-            let code = crate::common::hip_api()
-                .hipGetDevicePropertiesR0600
-                .unwrap()(properties, device);
+            let code = crate::common::hip_api().hipGetDevicePropertiesR0600.unwrap()(properties, device);
             let name = (&raw mut (*properties).gcnArchName).cast::<[u8; 6]>();
             name.write(*b"sm_90\0");
             code
@@ -212,10 +188,7 @@ fn a_semaphore_is_not_signalled_where_that_would_do_nothing() {
     let stream = device.stream().unwrap();
     let semaphore = device.import_semaphore(file.as_fd()).unwrap();
     for outcome in [semaphore.signal(&stream, 1), semaphore.wait(&stream, 1)] {
-        assert!(
-            matches!(outcome, Err(Error::NotSupported { .. })),
-            "{outcome:?}"
-        );
+        assert!(matches!(outcome, Err(Error::NotSupported { .. })), "{outcome:?}");
     }
     assert_eq!(queued(), 0);
 
@@ -245,20 +218,14 @@ fn the_process_itself_cannot_open_its_handle() {
     let handle = buffer.share().unwrap();
     // SAFETY: the handle is fresh, and the buffer stays.
     let error = unsafe { handle.open::<u32>(&device, 16) }.unwrap_err();
-    assert_eq!(
-        error.code(),
-        Some(hip_sys::hipError_t::hipErrorInvalidContext)
-    );
+    assert_eq!(error.code(), Some(hip_sys::hipError_t::hipErrorInvalidContext));
     let stream = device.stream().unwrap();
     assert!(matches!(
         stream.alloc::<u8>(4).unwrap().share(),
         Err(Error::NotSupported { .. })
     ));
     assert!(device.alloc::<u8>(0).unwrap().share().is_err());
-    assert!(
-        device.event().unwrap().share().is_err(),
-        "not made to be shared"
-    );
+    assert!(device.event().unwrap().share().is_err(), "not made to be shared");
 }
 
 /// What the second process does.
@@ -278,14 +245,7 @@ fn another_process_reads_and_writes_shared_memory_in_order_of_a_shared_event() {
     let stream = device.stream().unwrap();
     if let Ok(handles) = std::env::var(CHILD) {
         let (memory, event) = handles.split_once(' ').unwrap();
-        let (memory, event) = (
-            IpcMemory {
-                bytes: unhex(memory),
-            },
-            IpcEvent {
-                bytes: unhex(event),
-            },
-        );
+        let (memory, event) = (IpcMemory { bytes: unhex(memory) }, IpcEvent { bytes: unhex(event) });
         // SAFETY: `share` gave these bytes to the other process, which waits for this one.
         let done = unsafe { event.open(&device) }.unwrap();
         stream.wait(&done).unwrap();
@@ -326,10 +286,7 @@ fn another_process_reads_and_writes_shared_memory_in_order_of_a_shared_event() {
         .collect();
     std::io::stdout().flush().unwrap();
     assert!(child.wait().unwrap().success(), "{output:?}");
-    assert!(
-        output.iter().any(|line| line.contains("done")),
-        "{output:?}"
-    );
+    assert!(output.iter().any(|line| line.contains("done")), "{output:?}");
     assert!(
         contents(&buffer, &stream)
             .into_iter()

@@ -115,11 +115,7 @@ enum Api {
 
 impl Run {
     fn request(self, job: Job) -> Request {
-        let route = if self.staging {
-            Some(Route::Staging)
-        } else {
-            self.route
-        };
+        let route = if self.staging { Some(Route::Staging) } else { self.route };
         let common = Common {
             route,
             iterations: self.iterations.map(|n| n as usize),
@@ -174,10 +170,7 @@ fn execute(command: Command) -> Result<ExitCode> {
 /// Writes to standard output; a reader that has gone away changes nothing about the run.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Io {
             action: "write",
             path: "standard output".into(),

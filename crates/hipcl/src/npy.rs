@@ -27,11 +27,9 @@ struct Sample(C32);
 /// Reads an array of complex64, of either byte order.
 ///
 /// # Errors
-/// As for [`ReadNpyExt::read_npy`](ndarray_npy::ReadNpyExt::read_npy); a header that is longer or more deeply nested than
-/// any array's is [`ReadNpyError::Io`] of [`ErrorKind::InvalidData`].
-pub(crate) fn read<D: Dimension>(
-    mut file: impl Read,
-) -> Result<ArrayBase<OwnedRepr<C32>, D>, ReadNpyError> {
+/// As for [`ReadNpyExt::read_npy`](ndarray_npy::ReadNpyExt::read_npy); a header that is longer or more deeply nested
+/// than any array's is [`ReadNpyError::Io`] of [`ErrorKind::InvalidData`].
+pub(crate) fn read<D: Dimension>(mut file: impl Read) -> Result<ArrayBase<OwnedRepr<C32>, D>, ReadNpyError> {
     let header = header(&mut file)?;
     let array = ArrayBase::<OwnedRepr<Sample>, D>::read_npy(header.chain(file))?;
     Ok(array.mapv_into_any(|Sample(value)| value))
@@ -54,8 +52,7 @@ fn header(file: &mut impl Read) -> Result<std::io::Cursor<Vec<u8>>, ReadNpyError
         return Ok(std::io::Cursor::new(bytes));
     }
     if length > LONGEST_HEADER {
-        let what =
-            format!("a header of {length} bytes; the limit for an array is {LONGEST_HEADER}");
+        let what = format!("a header of {length} bytes; the limit for an array is {LONGEST_HEADER}");
         return Err(invalid(what).into());
     }
     let missing = (begin + length).saturating_sub(PREFIX);
@@ -92,9 +89,7 @@ impl ReadableElement for Sample {
         let mut samples = Vec::new();
         let mut piece = Vec::new();
         while samples.len() < len {
-            let wanted = (len - samples.len())
-                .saturating_mul(size_of::<C32>())
-                .min(PIECE);
+            let wanted = (len - samples.len()).saturating_mul(size_of::<C32>()).min(PIECE);
             piece.clear();
             (&mut reader).take(wanted as u64).read_to_end(&mut piece)?;
             if piece.len() < wanted {
@@ -105,26 +100,21 @@ impl ReadableElement for Sample {
             samples
                 .try_reserve(pairs.len())
                 .map_err(|error| Error::new(ErrorKind::OutOfMemory, error))?;
-            samples.extend(
-                pairs
-                    .iter()
-                    .map(|&[re, im]| Self(C32::new(number(re), number(im)))),
-            );
+            samples.extend(pairs.iter().map(|&[re, im]| Self(C32::new(number(re), number(im)))));
         }
         // The rest is counted, not kept.
         match std::io::copy(&mut reader, &mut std::io::sink())? {
             0 => Ok(samples),
-            extra => Err(ReadDataError::ExtraBytes(
-                usize::try_from(extra).unwrap_or(usize::MAX),
-            )),
+            extra => Err(ReadDataError::ExtraBytes(usize::try_from(extra).unwrap_or(usize::MAX))),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ndarray::{Ix1, Ix2};
+
+    use super::*;
 
     /// A file of format version 1 whose header is this text.
     fn file(header: &str, data: &[u8]) -> Vec<u8> {
@@ -152,10 +142,7 @@ mod tests {
             assert!(read::<Ix1>(&*bytes).is_err(), "{shape}");
         }
         let bytes = file(&shaped("(262144, 262144)"), &[0; 64]);
-        assert!(matches!(
-            read::<Ix2>(&*bytes),
-            Err(ReadNpyError::MissingData)
-        ));
+        assert!(matches!(read::<Ix2>(&*bytes), Err(ReadNpyError::MissingData)));
         let bytes = file(&shaped("(0, 9223372036854775807)"), &[]);
         // Empty, or refused: not a panic.
         let _ = read::<Ix2>(&*bytes);
@@ -181,9 +168,6 @@ mod tests {
             assert!(read::<Ix1>(&good[..cut]).is_err(), "{cut}");
         }
         let long = [&good[..], b"xyz"].concat();
-        assert!(matches!(
-            read::<Ix1>(&*long),
-            Err(ReadNpyError::ExtraBytes(3))
-        ));
+        assert!(matches!(read::<Ix1>(&*long), Err(ReadNpyError::ExtraBytes(3))));
     }
 }

@@ -50,10 +50,11 @@ pub struct Outcome {
     pub timer: StageTimer,
     /// What was copied inside the timed loop.
     pub copies: Counts,
-    /// Data-set bytes that the route itself has to copy inside the timed loop: 0 on a direct route, the hand-offs' traffic on `Staging`.
+    /// Data-set bytes that the route itself has to copy inside the timed loop: 0 on a direct route, the hand-offs'
+    /// traffic on `Staging`.
     pub expected_copies_bytes: u64,
-    /// Largest error against the double-precision reference, relative to the largest reference value unless the job's documentation
-    /// says otherwise.
+    /// Largest error against the double-precision reference, relative to the largest reference value unless the job's
+    /// documentation says otherwise.
     pub max_rel_error: f64,
     /// The limit for `max_rel_error`.
     pub tolerance: f64,

@@ -4,9 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{
-    FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -34,8 +32,8 @@ const SUFFIX: &str = ".part";
 /// | the file or the pipe that is standard output or error | is written as those are |
 ///
 /// Nothing is written to the folder before [`commit`](Self::commit). Then the bytes go to a file `.NAME.*.part` beside
-/// the final one, which exists only during the write. If the process ends during that write, the next run that writes the
-/// same file removes the leftover.
+/// the final one, which exists only during the write. If the process ends during that write, the next run that writes
+/// the same file removes the leftover.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
@@ -114,9 +112,7 @@ impl Target {
         // Opening it honours a read-only file, which a rename would silently replace.
         let file = OpenOptions::new().append(true).open(path)?;
         match fs::canonicalize(path) {
-            Ok(found) if fs::metadata(&found).is_ok_and(|it| is_same(&it, &there)) => {
-                Self::named(found)
-            }
+            Ok(found) if fs::metadata(&found).is_ok_and(|it| is_same(&it, &there)) => Self::named(found),
             // A descriptor's name in /proc may point to a file that no longer has a name.
             _ => Ok(Self::Open(file)),
         }
@@ -172,15 +168,9 @@ fn open_special(path: &Path, there: &Metadata, patience: Duration) -> io::Result
             .custom_flags(flags.bits().cast_signed())
             .open(path);
         match opened {
-            Err(error)
-                if there.file_type().is_fifo()
-                    && error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) =>
-            {
+            Err(error) if there.file_type().is_fifo() && error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
                 if Instant::now() >= deadline {
-                    return Err(io::Error::new(
-                        ErrorKind::TimedOut,
-                        "the pipe has no reader",
-                    ));
+                    return Err(io::Error::new(ErrorKind::TimedOut, "the pipe has no reader"));
                 }
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -201,10 +191,7 @@ fn write_open(mut file: &File, mut bytes: &[u8], patience: Duration) -> io::Resu
                 let timeout = Timespec::try_from(patience).ok();
                 match poll(&mut fds, timeout.as_ref()) {
                     Ok(0) => {
-                        return Err(io::Error::new(
-                            ErrorKind::TimedOut,
-                            "its reader does not read",
-                        ));
+                        return Err(io::Error::new(ErrorKind::TimedOut, "its reader does not read"));
                     }
                     Ok(_) | Err(Errno::INTR) => {}
                     Err(errno) => return Err(errno.into()),
@@ -249,9 +236,7 @@ fn takes_after(new: &File, old: &Metadata) -> io::Result<bool> {
 /// The prefix of the names of a file's parts.
 fn prefix(path: &Path) -> io::Result<OsString> {
     let name = path.file_name().ok_or(ErrorKind::InvalidFilename)?;
-    Ok([OsStr::new("."), name, OsStr::new(".")]
-        .into_iter()
-        .collect())
+    Ok([OsStr::new("."), name, OsStr::new(".")].into_iter().collect())
 }
 
 fn folder(path: &Path) -> &Path {
@@ -291,9 +276,7 @@ fn remove_leftovers(path: &Path) {
         let name = name.as_encoded_bytes();
         let is_part = name.starts_with(prefix.as_encoded_bytes())
             && name.ends_with(SUFFIX.as_bytes())
-            && entry
-                .metadata()
-                .is_ok_and(|it| it.is_file() && it.uid() == us);
+            && entry.metadata().is_ok_and(|it| it.is_file() && it.uid() == us);
         if !is_part {
             continue;
         }
@@ -313,10 +296,12 @@ fn remove_leftovers(path: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
     use std::io::Read as _;
     use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
 
     fn entries(folder: &Path) -> usize {
         fs::read_dir(folder).unwrap().count()
@@ -361,10 +346,7 @@ mod tests {
             fs::write(&path, "old").unwrap();
             fs::set_permissions(&path, Permissions::from_mode(kept)).unwrap();
             OutputFile::reserve(&path).unwrap().commit(b"new").unwrap();
-            assert_eq!(
-                (fs::read(&path).unwrap(), mode(&path)),
-                (b"new".into(), kept)
-            );
+            assert_eq!((fs::read(&path).unwrap(), mode(&path)), (b"new".into(), kept));
         }
         let (plain, path) = (folder.path().join("plain"), folder.path().join("new.json"));
         fs::write(&plain, "").unwrap();
@@ -417,9 +399,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = pipe(folder.path());
         let soon = Duration::from_millis(20);
-        let message = OutputFile::reserve_within(&path, soon)
-            .unwrap_err()
-            .to_string();
+        let message = OutputFile::reserve_within(&path, soon).unwrap_err().to_string();
         assert!(message.contains("no reader"), "{message}");
         let mut reader = OpenOptions::new()
             .read(true)

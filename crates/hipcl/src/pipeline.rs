@@ -53,16 +53,8 @@ pub fn run(request: &Request) -> Result<Report> {
         return Err(both_name(json));
     }
     // a run of minutes must not end in "can't write"
-    let json = request
-        .json
-        .as_deref()
-        .map(OutputFile::reserve)
-        .transpose()?;
-    let plot = request
-        .plot
-        .as_deref()
-        .map(OutputFile::reserve)
-        .transpose()?;
+    let json = request.json.as_deref().map(OutputFile::reserve).transpose()?;
+    let plot = request.plot.as_deref().map(OutputFile::reserve).transpose()?;
     if let (Some(json), Some(plot)) = (&json, &plot)
         && json.is_same(plot)
     {

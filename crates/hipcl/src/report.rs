@@ -218,10 +218,7 @@ impl Display for Report {
 
         let mut line = |name: &str, value: &dyn Display| writeln!(f, "{name:<16}{value}");
         line("iterations", &self.iterations)?;
-        line(
-            "memory limit",
-            &format_args!("{:.1} GB/s, measured", self.limit_gb_s),
-        )?;
+        line("memory limit", &format_args!("{:.1} GB/s, measured", self.limit_gb_s))?;
         if let Some(gflop_s) = self.limit_gflop_s {
             line(
                 "arithmetic",
@@ -248,10 +245,7 @@ impl Display for Report {
         )?;
         line(
             "largest error",
-            &format_args!(
-                "{:.2e} relative (limit {:.1e})",
-                self.max_rel_error, self.tolerance
-            ),
+            &format_args!("{:.2e} relative (limit {:.1e})", self.max_rel_error, self.tolerance),
         )?;
         if let Some(ok) = self.truth_ok {
             line(
@@ -311,14 +305,7 @@ impl Report {
         }
         if let Some(emitters) = &self.emitters {
             writeln!(f, "{:<10}{:>12}{:>12}", "emitter", "angle deg", "power dB")?;
-            for (
-                i,
-                Emitter {
-                    angle_deg,
-                    power_db,
-                },
-            ) in emitters.iter().enumerate()
-            {
+            for (i, Emitter { angle_deg, power_db }) in emitters.iter().enumerate() {
                 writeln!(f, "{:<10}{angle_deg:>12.3}{power_db:>12.2}", i + 1)?;
             }
             if emitters.is_empty() {
@@ -400,12 +387,7 @@ mod tests {
     }
 
     fn keys(value: &serde_json::Value) -> Vec<&str> {
-        value
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(String::as_str)
-            .collect()
+        value.as_object().unwrap().keys().map(String::as_str).collect()
     }
 
     #[test]
@@ -429,32 +411,17 @@ mod tests {
             assert!(keys(&value).contains(&key), "{key}");
         }
         let sorted = |value: &serde_json::Value| {
-            let mut keys = keys(value)
-                .into_iter()
-                .map(str::to_owned)
-                .collect::<Vec<_>>();
+            let mut keys = keys(value).into_iter().map(str::to_owned).collect::<Vec<_>>();
             keys.sort();
             keys
         };
         assert_eq!(
             sorted(&value["stages"][0]),
-            [
-                "api",
-                "gb_s",
-                "limit",
-                "median_us",
-                "name",
-                "percent_of_limit"
-            ]
+            ["api", "gb_s", "limit", "median_us", "name", "percent_of_limit"]
         );
         assert_eq!(
             sorted(&value["satellites"][0]),
-            [
-                "code_phase_samples",
-                "doppler_hz",
-                "peak_over_median",
-                "prn"
-            ]
+            ["code_phase_samples", "doppler_hz", "peak_over_median", "prn"]
         );
         assert_eq!(sorted(&value["emitters"][0]), ["angle_deg", "power_db"]);
         assert_eq!(value["stages"][0]["api"], "opencl");

@@ -76,10 +76,7 @@ pub struct Work {
 
 impl From<u64> for Work {
     fn from(bytes: u64) -> Self {
-        Self {
-            bytes,
-            operations: 0,
-        }
+        Self { bytes, operations: 0 }
     }
 }
 
@@ -134,8 +131,8 @@ impl StageTimer {
         self
     }
 
-    /// For a body that makes `count` iterations a call (at least one): times are kept as those of one iteration, and the number of
-    /// iterations is rounded up to whole calls.
+    /// For a body that makes `count` iterations a call (at least one): times are kept as those of one iteration, and
+    /// the number of iterations is rounded up to whole calls.
     #[must_use]
     pub fn at_once(mut self, count: u32) -> Self {
         self.at_once = count.max(1);
@@ -153,15 +150,12 @@ impl StageTimer {
         self.done * self.at_once as usize
     }
 
-    /// Runs the whole loop: `warmup` calls of `body`, then the timed ones; returns what was copied during the timed ones.
+    /// Runs the whole loop: `warmup` calls of `body`, then the timed ones; returns what was copied during the timed
+    /// ones.
     ///
     /// # Errors
     /// The first error of `body`.
-    pub fn run(
-        &mut self,
-        bridge: &Bridge,
-        mut body: impl FnMut(&mut Self) -> Result<()>,
-    ) -> Result<Counts> {
+    pub fn run(&mut self, bridge: &Bridge, mut body: impl FnMut(&mut Self) -> Result<()>) -> Result<Counts> {
         let plant = self.plant.map(|api| Plant::new(bridge, api)).transpose()?;
         for _ in 0..self.warmup {
             body(self)?;
@@ -180,13 +174,7 @@ impl StageTimer {
     }
 
     /// Keeps the wall time of a stage. `work` is what its algorithm has to do; a number is its memory traffic in bytes.
-    pub(crate) fn keep(
-        &mut self,
-        name: &str,
-        api: ApiName,
-        work: impl Into<Work>,
-        elapsed: Duration,
-    ) {
+    pub(crate) fn keep(&mut self, name: &str, api: ApiName, work: impl Into<Work>, elapsed: Duration) {
         if self.done < self.warmup {
             return;
         }
@@ -224,25 +212,16 @@ impl StageTimer {
     pub fn stages(&self, rates: Rates) -> Vec<Stage> {
         // 10^9 a second is 10^3 a microsecond; a rate that is not known leaves no time
         let at_least_us = |amount: u64, rate: f64| {
-            if rate > 0.0 {
-                amount as f64 / rate / 1e3
-            } else {
-                0.0
-            }
+            if rate > 0.0 { amount as f64 / rate / 1e3 } else { 0.0 }
         };
         self.stages
             .iter()
             .map(|stage| {
                 let median_us = median_us(&stage.times);
                 let memory_us = at_least_us(stage.work.bytes, rates.gb_s);
-                let arithmetic_us =
-                    at_least_us(stage.work.operations, rates.gflop_s.unwrap_or(0.0));
+                let arithmetic_us = at_least_us(stage.work.operations, rates.gflop_s.unwrap_or(0.0));
                 let of = |amount: f64| {
-                    if median_us > 0.0 {
-                        amount / median_us
-                    } else {
-                        0.0
-                    }
+                    if median_us > 0.0 { amount / median_us } else { 0.0 }
                 };
                 Stage {
                     name: stage.name.clone(),
@@ -331,22 +310,14 @@ mod tests {
             .collect();
         assert_eq!(found, [(Limit::Memory, 25.0), (Limit::Arithmetic, 100.0)]);
         assert_eq!(timer.stages(both)[0].gb_s, 0.5);
-        let memory = Rates {
-            gflop_s: None,
-            ..both
-        };
+        let memory = Rates { gflop_s: None, ..both };
         assert!(
             timer
                 .stages(memory)
                 .iter()
                 .all(|s| s.limit == Limit::Memory && s.percent_of_limit.round() == 25.0)
         );
-        assert!(
-            timer
-                .stages(Rates::default())
-                .iter()
-                .all(|s| s.percent_of_limit == 0.0)
-        );
+        assert!(timer.stages(Rates::default()).iter().all(|s| s.percent_of_limit == 0.0));
     }
 
     #[test]

@@ -24,10 +24,7 @@ fn nonsense_on_the_command_line_is_refused_on_one_line() {
             &["pipeline", "note", "--route", "magic"],
             &["magic", "svm-coarse", "staging"],
         ),
-        (
-            &["pipeline", "note", "--iterations", "0"],
-            &["0", "--iterations"],
-        ),
+        (&["pipeline", "note", "--iterations", "0"], &["0", "--iterations"]),
         (&["pipeline", "note", "--iterations", "many"], &["many"]),
         (
             &["pipeline", "note", "--staging", "--route", "svm-coarse"],
@@ -61,11 +58,7 @@ fn a_machine_without_opencl_is_told_how_to_get_it() {
     let run = Run::with(&with_outputs(&["pipeline", "note"]), |run| {
         run.env("HIPCL_OPENCL", "/nonexistent/libOpenCL.so")
     });
-    run.assert_refused(&[
-        "no OpenCL device",
-        "/nonexistent/libOpenCL.so",
-        "xtask setup",
-    ]);
+    run.assert_refused(&["no OpenCL device", "/nonexistent/libOpenCL.so", "xtask setup"]);
 }
 
 #[test]
@@ -99,35 +92,22 @@ fn outputs_that_cannot_be_written_are_refused_before_the_run() {
 
 #[test]
 fn one_file_for_report_and_picture_is_refused() {
-    Run::new(&[
-        "pipeline", "note", "--json", "FOLDER/r", "--plot", "FOLDER/r",
-    ])
-    .assert_refused(&["--json and --plot", "of its own"]);
+    Run::new(&["pipeline", "note", "--json", "FOLDER/r", "--plot", "FOLDER/r"])
+        .assert_refused(&["--json and --plot", "of its own"]);
 }
 
 #[test]
 fn options_are_refused_before_a_device_is_looked_for() {
     for (args, parts) in [
-        (
-            &["capon", "--elements", "8"][..],
-            &["--elements 8", "16"][..],
-        ),
+        (&["capon", "--elements", "8"][..], &["--elements 8", "16"][..]),
         (&["capon", "--channels", "1"], &["--channels 1"]),
-        (
-            &["capon", "--elements", "32", "--segments", "16"],
-            &["singular"],
-        ),
-        (
-            &["gps", "--generate", "--rate", "1023000"],
-            &["factor 31", "1024000"],
-        ),
+        (&["capon", "--elements", "32", "--segments", "16"], &["singular"]),
+        (&["gps", "--generate", "--rate", "1023000"], &["factor 31", "1024000"]),
         (&["gps", "--pfa", "2"], &["--pfa"]),
         (&["gps", "--blocks", "7", "--sub", "2"], &["--blocks"]),
     ] {
         let args = [&["pipeline"], args].concat();
-        let run = Run::with(&args, |run| {
-            run.env("HIPCL_OPENCL", "/nonexistent/libOpenCL.so")
-        });
+        let run = Run::with(&args, |run| run.env("HIPCL_OPENCL", "/nonexistent/libOpenCL.so"));
         run.assert_refused(parts);
     }
 }
@@ -139,19 +119,13 @@ fn capon_options_that_make_no_sense_are_refused() {
     }
     let small = ["pipeline", "capon", "--elements", "16", "--segments", "64"];
     for (args, parts) in [
-        (
-            &["--channels", "7", "--channel", "0"][..],
-            &["factor 7", "2^a"][..],
-        ),
+        (&["--channels", "7", "--channel", "0"][..], &["factor 7", "2^a"][..]),
         (&["--channels", "1"], &["--channels 1", "2 or more"]),
         (&["--channel", "32"], &["--channel 32", "0 to 31"]),
         (&["--loading", "NaN"], &["--loading NaN"]),
         (&["--loading=-1"], &["--loading -1"]),
         (&["--step", "0"], &["--step 0", "0.001"]),
-        (
-            &["--elements", "4", "--segments", "64"],
-            &["--elements 4", "16"],
-        ),
+        (&["--elements", "4", "--segments", "64"], &["--elements 4", "16"]),
         (&["--elements", "0"], &["--elements", "1 or more"]),
         (
             &["--elements", "100000000000", "--segments", "100000000000"],
@@ -220,11 +194,9 @@ fn recordings_that_cannot_be_used_are_refused() {
     refused("real numbers", &["complex64"], &|path| {
         write_npy(path, &Array2::from_elem((4, 64), 1.0_f64)).unwrap()
     });
-    refused(
-        "one dimension",
-        &["1 dimensions", "elements x samples"],
-        &|path| write_npy(path, &ndarray::Array1::from_elem(64, C32::default())).unwrap(),
-    );
+    refused("one dimension", &["1 dimensions", "elements x samples"], &|path| {
+        write_npy(path, &ndarray::Array1::from_elem(64, C32::default())).unwrap()
+    });
     refused("truncated", &["truncated"], &|path| {
         write_npy(path, &good).unwrap();
         let bytes = std::fs::read(path).unwrap();
@@ -236,16 +208,12 @@ fn recordings_that_cannot_be_used_are_refused() {
     refused("too short", &["fewer than the 32"], &|path| {
         write_npy(path, &Array2::from_shape_fn((4, 20), |(e, t)| noise(e, t))).unwrap()
     });
-    refused(
-        "dead element",
-        &["singular", "order 3", "--loading"],
-        &|path| write_npy(path, &dead).unwrap(),
-    );
-    refused(
-        "two equal elements",
-        &["singular", "order 4", "--loading"],
-        &|path| write_npy(path, &twins).unwrap(),
-    );
+    refused("dead element", &["singular", "order 3", "--loading"], &|path| {
+        write_npy(path, &dead).unwrap()
+    });
+    refused("two equal elements", &["singular", "order 4", "--loading"], &|path| {
+        write_npy(path, &twins).unwrap()
+    });
 }
 
 #[test]
@@ -300,16 +268,11 @@ fn a_recording_in_either_memory_order_gives_the_same_emitters() {
                 "--json",
                 "FOLDER/r.json",
             ];
-            let run = Run::with(&args, |run| {
-                write_npy(run.folder.join("given.npy"), array).unwrap()
-            });
+            let run = Run::with(&args, |run| write_npy(run.folder.join("given.npy"), array).unwrap());
             assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
             run.json("r.json")["emitters"].clone()
         })
         .collect();
     assert_eq!(found[0], found[1]);
-    assert_eq!(
-        found[0].as_array().map(Vec::len),
-        Some(scene.emitters.len())
-    );
+    assert_eq!(found[0].as_array().map(Vec::len), Some(scene.emitters.len()));
 }

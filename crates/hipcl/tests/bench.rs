@@ -2,9 +2,8 @@
 
 mod common;
 
-use interop::Route;
-
 use common::{Prepared, Run, ready, ready_on_host, survives_failed_events};
+use interop::Route;
 
 fn measured(what: &str) -> Option<serde_json::Value> {
     measured_with(what, |_| {})
@@ -25,14 +24,8 @@ fn measured_with(what: &str, prepare: impl FnOnce(&mut Prepared)) -> Option<serd
         assert!(run.stdout().contains(name), "{name} in {}", run.stdout());
         assert!(line["value"].is_number(), "{name}: {line}");
         assert!(line["high"].is_number(), "{name} has no spread: {line}");
-        assert!(
-            line["percent"].is_number(),
-            "{name} is held against nothing: {line}"
-        );
-        assert_ne!(
-            line["limit_is"], "",
-            "{name} does not say against what: {line}"
-        );
+        assert!(line["percent"].is_number(), "{name} is held against nothing: {line}");
+        assert_ne!(line["limit_is"], "", "{name} does not say against what: {line}");
     }
     let first_calls = report["first_calls"].as_array().expect("a list");
     assert!(first_calls.len() > 5, "{first_calls:?}");
@@ -120,10 +113,7 @@ fn four_kinds_of_memory_stand_beside_their_predictions_or_say_why_not() {
         assert!(measured != skipped, "{kind}: {report:#}");
     }
     for line in lines {
-        assert!(
-            line["limit"].as_f64().is_some_and(|limit| limit > 0.0),
-            "{line}"
-        );
+        assert!(line["limit"].as_f64().is_some_and(|limit| limit > 0.0), "{line}");
     }
 }
 
@@ -219,14 +209,7 @@ fn nothing_grows_with_the_iterations() {
     if !ready("nothing_grows_with_the_iterations") {
         return;
     }
-    let run = Run::new(&[
-        "bench",
-        "soak",
-        "--iterations",
-        "20000",
-        "--json",
-        "FOLDER/b.json",
-    ]);
+    let run = Run::new(&["bench", "soak", "--iterations", "20000", "--json", "FOLDER/b.json"]);
     assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
     let report = run.json("b.json");
     let lines = report["lines"].as_array().expect("a list");
@@ -262,10 +245,7 @@ fn an_earlier_run_of_the_same_kind_is_compared_and_another_refused() {
     assert_eq!(second.status(), Some(0), "{}", second.stderr());
     let text = second.stdout();
     assert!(text.contains("before") && text.contains("gain"), "{text}");
-    let gain = |word: &str| {
-        word.strip_suffix('x')
-            .is_some_and(|gain| gain.parse::<f64>().is_ok())
-    };
+    let gain = |word: &str| word.strip_suffix('x').is_some_and(|gain| gain.parse::<f64>().is_ok());
     let figures = text.lines().filter(|line| line.contains("given back"));
     let gains = figures.filter(|line| line.split_whitespace().any(gain));
     assert_eq!(gains.count(), 3, "{text}");
@@ -288,19 +268,10 @@ fn a_file_that_is_no_report_is_refused_before_anything_is_measured() {
         run.stderr()
     );
     assert!(run.stderr().contains("take it again"), "{}", run.stderr());
-    assert_eq!(
-        run.stderr().trim_end().lines().count(),
-        1,
-        "{}",
-        run.stderr()
-    );
+    assert_eq!(run.stderr().trim_end().lines().count(), 1, "{}", run.stderr());
 }
 
 #[test]
 fn iterations_are_refused_where_nothing_iterates() {
-    Run::new(&["bench", "pool", "--iterations", "2000"]).assert_refused(&[
-        "bench pool",
-        "--iterations",
-        "bench soak",
-    ]);
+    Run::new(&["bench", "pool", "--iterations", "2000"]).assert_refused(&["bench pool", "--iterations", "bench soak"]);
 }

@@ -27,29 +27,20 @@ fn tally(bridge: &interop::Bridge, options: &Options, seeds: std::ops::Range<u64
             seed,
             ..Common::default()
         };
-        let outcome = capon::run(bridge, &common, options)
-            .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let outcome = capon::run(bridge, &common, options).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert!(
             outcome.max_rel_error <= outcome.tolerance,
             "seed {seed}: error {:e}",
             outcome.max_rel_error
         );
-        assert_eq!(
-            outcome.copies.data_set, outcome.expected_copies_bytes,
-            "seed {seed}"
-        );
+        assert_eq!(outcome.copies.data_set, outcome.expected_copies_bytes, "seed {seed}");
 
         let truth = scene::generate(shape, options.channel, seed).emitters;
         let tops: Vec<(f64, f64)> = outcome
             .emitters
             .iter()
             .flatten()
-            .map(|found| {
-                (
-                    found.angle_deg.to_radians().sin(),
-                    10f64.powf(found.power_db / 10.0),
-                )
-            })
+            .map(|found| (found.angle_deg.to_radians().sin(), 10f64.powf(found.power_db / 10.0)))
             .collect();
         let complaints = capon::compare(&truth, &tops, shape, options.loading.into());
         assert_eq!(outcome.truth_ok, Some(complaints.is_empty()), "seed {seed}");
@@ -85,9 +76,7 @@ fn a_hundred_scenes_are_found_within_the_limits() {
     let bridge = match common::open(None) {
         Ok(bridge) => bridge,
         Err(_) => {
-            return assert!(!common::ready(
-                "a_hundred_scenes_are_found_within_the_limits"
-            ));
+            return assert!(!common::ready("a_hundred_scenes_are_found_within_the_limits"));
         }
     };
     let options = Options {
@@ -98,10 +87,7 @@ fn a_hundred_scenes_are_found_within_the_limits() {
         ..Options::default()
     };
     let tally = tally(&bridge, &options, 1000..1120);
-    assert!(
-        tally.emitters >= 4 * 100,
-        "the scenes are as rich as they should be"
-    );
+    assert!(tally.emitters >= 4 * 100, "the scenes are as rich as they should be");
     assert_within_limits(&tally);
 }
 
@@ -133,9 +119,7 @@ fn scenes_of_the_full_array_are_found_within_the_limits() {
     let bridge = match common::open(None) {
         Ok(bridge) => bridge,
         Err(_) => {
-            return assert!(!common::ready(
-                "scenes_of_the_full_array_are_found_within_the_limits"
-            ));
+            return assert!(!common::ready("scenes_of_the_full_array_are_found_within_the_limits"));
         }
     };
     assert_within_limits(&tally(&bridge, &Options::default(), 0..3));
@@ -154,12 +138,8 @@ fn noise_alone_gives_no_emitter() {
     let alarms = (0..200)
         .filter(|&seed| {
             let scene = scene::noise_only(shape, 1, seed);
-            let reference =
-                capon::reference::Reference::new(&scene.samples, shape, 1, 0.0).expect("regular");
-            let power: Vec<f32> = grid
-                .iter()
-                .map(|&sine| reference.power(sine) as f32)
-                .collect();
+            let reference = capon::reference::Reference::new(&scene.samples, shape, 1, 0.0).expect("regular");
+            let power: Vec<f32> = grid.iter().map(|&sine| reference.power(sine) as f32).collect();
             !detect::peaks(&power, threshold * detect::floor(&power)).is_empty()
         })
         .count();

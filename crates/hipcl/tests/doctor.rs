@@ -95,16 +95,12 @@ fn a_route_that_works_no_longer_is_worse_and_changes_the_status() {
     assert_eq!(routes[0]["works"], false);
     routes[0]["works"] = true.into();
     routes[0]["residency"] = "vram".into();
-    let second = Run::with(
-        &[&asked[..], &["--compare", "FOLDER/given.json"]].concat(),
-        |run| std::fs::write(run.folder.join("given.json"), old.to_string()).expect("a file"),
-    );
+    let second = Run::with(&[&asked[..], &["--compare", "FOLDER/given.json"]].concat(), |run| {
+        std::fs::write(run.folder.join("given.json"), old.to_string()).expect("a file")
+    });
     assert_eq!(second.status(), Some(1), "{}", second.stdout());
     let text = second.stdout();
-    assert!(
-        text.contains("worse    route dma-buf: works in vram -> "),
-        "{text}"
-    );
+    assert!(text.contains("worse    route dma-buf: works in vram -> "), "{text}");
     assert!(text.contains("healthy: OpenCL and HIP"), "{text}");
 }
 
@@ -115,19 +111,12 @@ fn a_named_route_is_judged_by_itself() {
     }
     let copies = Run::new(&["doctor", "--route", "staging", "--json", "FOLDER/d.json"]);
     assert_eq!(copies.status(), Some(0), "{}", copies.stdout());
-    assert!(
-        !copies.stdout().contains("not healthy"),
-        "{}",
-        copies.stdout()
-    );
+    assert!(!copies.stdout().contains("not healthy"), "{}", copies.stdout());
     assert_eq!(copies.json("d.json")["asked_routes"][0], "staging");
     let none = Run::new(&["doctor", "--route", "external-fd"]);
     assert_eq!(none.status(), Some(1), "{}", none.stdout());
     let text = none.stdout();
-    assert!(
-        text.contains("undecided: ") && !text.contains("not healthy"),
-        "{text}"
-    );
+    assert!(text.contains("undecided: ") && !text.contains("not healthy"), "{text}");
     // held against a whole report
     let whole = Run::new(&["doctor", "--json", "FOLDER/given.json"]);
     assert_eq!(whole.status(), Some(0), "{}", whole.stdout());
@@ -156,19 +145,9 @@ fn every_hand_off_and_every_allocation_has_a_row() {
         }
         assert_eq!(grade["works"], true, "{grade:#}");
         assert_eq!(grade["route"], "svm-coarse");
-        assert!(
-            grade["figures"]["opencl_to_hip_us"].is_number(),
-            "{grade:#}"
-        );
-        assert!(
-            grade["figures"]["hip_to_opencl_us"].is_number(),
-            "{grade:#}"
-        );
-        assert!(
-            run.stdout().contains(&format!("  ok {name}")),
-            "{}",
-            run.stdout()
-        );
+        assert!(grade["figures"]["opencl_to_hip_us"].is_number(), "{grade:#}");
+        assert!(grade["figures"]["hip_to_opencl_us"].is_number(), "{grade:#}");
+        assert!(run.stdout().contains(&format!("  ok {name}")), "{}", run.stdout());
     }
     let allocations = findings["allocations"].as_array().expect("a list");
     let of = |name: &str| {

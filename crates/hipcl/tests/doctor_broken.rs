@@ -1,4 +1,5 @@
-//! `hipcl doctor` before a ROCm that can't be used: what is wrong with it is a finding, and the rest of the report is there.
+//! `hipcl doctor` before a ROCm that can't be used: what is wrong with it is a finding, and the rest of the report is
+//! there.
 
 mod common;
 
@@ -45,34 +46,16 @@ fn assert_whole(run: &Run, findings: &Value) {
     assert_eq!(findings["platform"], "amd");
     assert_eq!(findings["healthy"], false);
     let checks = findings["checks"].as_array().expect("a list");
-    for name in [
-        "kernel",
-        "cards",
-        "/dev/kfd",
-        "KFD topology",
-        "CONFIG_HSA_AMD",
-        "IOMMU",
-    ] {
+    for name in ["kernel", "cards", "/dev/kfd", "KFD topology", "CONFIG_HSA_AMD", "IOMMU"] {
         let found = checks.iter().any(|check| check["name"] == name);
         assert!(
-            found
-                || name == "KFD topology"
-                    && checks.iter().any(|check| check["name"] == "large BAR"),
+            found || name == "KFD topology" && checks.iter().any(|check| check["name"] == "large BAR"),
             "{name} in {checks:#?}"
         );
     }
     let opencl = |key: &str| !findings[key].as_array().expect("a list").is_empty();
-    assert!(
-        opencl("opencl_devices") || opencl("opencl_tried"),
-        "{findings:#}"
-    );
-    for part in [
-        "platform   amd",
-        "system",
-        "shared memory",
-        "advice: ",
-        "not healthy",
-    ] {
+    assert!(opencl("opencl_devices") || opencl("opencl_tried"), "{findings:#}");
+    for part in ["platform   amd", "system", "shared memory", "advice: ", "not healthy"] {
         assert!(run.stdout().contains(part), "{part} in {}", run.stdout());
     }
 }
@@ -90,27 +73,15 @@ fn a_missing_hip_library_leaves_the_rest_of_the_report() {
     });
     assert_whole(&run, &findings);
     assert_eq!(findings["platform_why"], "asked for by HIPCL_PLATFORM");
-    assert_eq!(
-        findings["platform_failure"],
-        "its HIP library can't be loaded"
-    );
+    assert_eq!(findings["platform_failure"], "its HIP library can't be loaded");
     let hip = &findings["libraries"][0];
-    assert_eq!(
-        (&hip["name"], &hip["usable"]),
-        (&"HIP".into(), &false.into())
-    );
+    assert_eq!((&hip["name"], &hip["usable"]), (&"HIP".into(), &false.into()));
     let place = hip["place"].as_str().expect("a text");
     assert!(place.contains("/nonexistent/libamdhip64.so.6"), "{place}");
     let said = advice(&findings);
-    assert!(
-        said.iter().any(|line| line.contains("set ROCM_PATH")),
-        "{said:?}"
-    );
+    assert!(said.iter().any(|line| line.contains("set ROCM_PATH")), "{said:?}");
     // the list of places is told once
-    let count = run
-        .stdout()
-        .matches("/nonexistent/libamdhip64.so.6")
-        .count();
+    let count = run.stdout().matches("/nonexistent/libamdhip64.so.6").count();
     assert_eq!(count, 1, "{}", run.stdout());
 }
 
@@ -143,10 +114,7 @@ fn a_hip_that_crashes_when_it_starts_keeps_the_platforms_name() {
     });
     assert_whole(&run, &findings);
     let said = advice(&findings).join("\n");
-    assert!(
-        said.contains("died by SIGABRT in the probe of hip"),
-        "{said}"
-    );
+    assert!(said.contains("died by SIGABRT in the probe of hip"), "{said}");
     assert!(said.contains("HIPCL_HIP_LIBRARY"), "{said}");
 }
 

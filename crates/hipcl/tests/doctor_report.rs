@@ -1,9 +1,8 @@
 //! The report of `hipcl doctor` as text and as a file, and one held against another.
 
 use hipcl::doctor::{
-    AllocationState, Check, Compiler, Crossing, Death, Findings, GradeState, HandoffFigures,
-    HipDevice, HostPtr, Kind, Library, OneStream, OpenClDevice, Pair, Pairing, RouteFigures,
-    RouteState, SCHEMA, State, StreamFigures, Tried,
+    AllocationState, Check, Compiler, Crossing, Death, Findings, GradeState, HandoffFigures, HipDevice, HostPtr, Kind,
+    Library, OneStream, OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State, StreamFigures, Tried,
 };
 use tempfile::TempDir;
 
@@ -244,10 +243,7 @@ fn the_text_is_as_it_was_and_fits_its_width() {
     }
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "{line}");
-        assert!(
-            !line.contains('\u{1b}') && line.trim_end() == line,
-            "{line:?}"
-        );
+        assert!(!line.contains('\u{1b}') && line.trim_end() == line, "{line:?}");
     }
     assert_eq!(
         text,
@@ -294,23 +290,13 @@ fn noise_addresses_and_the_compilers_time_are_no_difference() {
     figures.opencl_gb_s *= 1.2;
     figures.opencl_to_hip_us += 4.9;
     figures.hip_to_opencl_us -= 4.9;
-    now.routes[1].reason = earlier.routes[1]
-        .reason
-        .clone()
-        .map(|it| it + " at 0x7f1234567890");
+    now.routes[1].reason = earlier.routes[1].reason.clone().map(|it| it + " at 0x7f1234567890");
     let mut masked = earlier.clone();
-    masked.routes[1].reason = earlier.routes[1]
-        .reason
-        .clone()
-        .map(|it| it + " at 0x7fabcdef0000");
+    masked.routes[1].reason = earlier.routes[1].reason.clone().map(|it| it + " at 0x7fabcdef0000");
     let comparison = now.since(&masked);
     assert_eq!(comparison.changes, [], "{comparison}");
     assert!(!comparison.worse);
-    assert!(
-        comparison
-            .to_string()
-            .contains("no difference beyond the noise")
-    );
+    assert!(comparison.to_string().contains("no difference beyond the noise"));
 }
 
 #[test]
@@ -333,24 +319,12 @@ fn each_difference_says_which_way_it_went() {
     assert_eq!(kind("route staging"), Some((Kind::Worse, None)));
     assert_eq!(kind("route staging, HIP kernel"), Some((Kind::Gone, None)));
     assert_eq!(kind("route hip-pointer"), Some((Kind::Better, None)));
-    assert_eq!(
-        kind("route hip-pointer, HIP kernel"),
-        Some((Kind::New, None))
-    );
-    assert_eq!(
-        kind("route svm-coarse, HIP kernel"),
-        Some((Kind::Worse, Some(0.01)))
-    );
-    assert_eq!(
-        kind("route svm-coarse, OpenCL to HIP"),
-        Some((Kind::Worse, Some(3.48)))
-    );
+    assert_eq!(kind("route hip-pointer, HIP kernel"), Some((Kind::New, None)));
+    assert_eq!(kind("route svm-coarse, HIP kernel"), Some((Kind::Worse, Some(0.01))));
+    assert_eq!(kind("route svm-coarse, OpenCL to HIP"), Some((Kind::Worse, Some(3.48))));
     assert_eq!(kind("check large BAR"), Some((Kind::Better, None)));
     assert_eq!(kind("library HIP"), Some((Kind::Changed, None)));
-    assert_eq!(
-        kind("loaded /old/libhsa-runtime64.so"),
-        Some((Kind::Gone, None))
-    );
+    assert_eq!(kind("loaded /old/libhsa-runtime64.so"), Some((Kind::Gone, None)));
     assert!(comparison.worse);
     // the other way round what was worse is better
     let back = earlier.since(&now);
@@ -417,13 +391,7 @@ fn routes_that_were_not_asked_for_are_neither_gone_nor_worse() {
     // the one that both have is still compared
     now.routes[0] = broken("staging", "died by SIGBUS", false);
     assert!(now.since(&earlier).worse);
-    assert!(
-        earlier
-            .since(&now)
-            .changes
-            .iter()
-            .all(|it| it.kind != Kind::Worse)
-    );
+    assert!(earlier.since(&now).changes.iter().all(|it| it.kind != Kind::Worse));
 }
 
 #[test]
@@ -435,10 +403,7 @@ fn a_card_that_is_gone_and_a_check_that_fails_newly_are_worse() {
     assert!(comparison.worse, "{comparison}");
     assert!(!earlier.since(&now).worse, "a card more is no harm");
     let (mut earlier, mut now) = (mi100(), mi100());
-    let check = now
-        .checks
-        .iter()
-        .position(|check| check.state == State::Bad);
+    let check = now.checks.iter().position(|check| check.state == State::Bad);
     let failing = now.checks.remove(check.expect("the machine has a fault"));
     now.checks.push(failing.clone());
     earlier.checks.retain(|check| check.name != failing.name);
@@ -460,12 +425,7 @@ fn an_emulated_gpu_is_named_before_the_verdict() {
     findings.emulator = Some("rocjitsu".into());
     let text = findings.to_string();
     let mut lines = text.lines().skip(1);
-    assert!(
-        lines
-            .next()
-            .unwrap()
-            .starts_with("the GPU is emulated by rocjitsu")
-    );
+    assert!(lines.next().unwrap().starts_with("the GPU is emulated by rocjitsu"));
     assert_eq!(lines.next(), Some(""));
     assert_eq!(lines.next(), Some(&*findings.verdict));
     assert!(!mi100().to_string().contains("emulated"));

@@ -10,7 +10,8 @@ use hipcl::doctor::{Check, State};
 use tempfile::TempDir;
 
 const RELEASE: &str = "6.8.0-45-generic";
-const CONFIG: &str = "CONFIG_HSA_AMD=y\nCONFIG_PCI_P2PDMA=y\nCONFIG_DMABUF_MOVE_NOTIFY=y\nCONFIG_HSA_AMD_SVM=y\nCONFIG_HSA_AMD_P2P=y\n";
+const CONFIG: &str =
+    "CONFIG_HSA_AMD=y\nCONFIG_PCI_P2PDMA=y\nCONFIG_DMABUF_MOVE_NOTIFY=y\nCONFIG_HSA_AMD_SVM=y\nCONFIG_HSA_AMD_P2P=y\n";
 /// Heap types of `/sys/class/kfd/kfd/topology/nodes/*/mem_banks/*/properties`.
 const PUBLIC: u64 = 1;
 const PRIVATE: u64 = 2;
@@ -37,10 +38,7 @@ impl Machine {
             "proc/self/limits",
             "Limit                     Soft Limit           Hard Limit           Units\nMax locked memory         65536                65536                bytes\n",
         );
-        machine.write(
-            "etc/passwd",
-            "root:x:0:0::/:/bin/sh\nada:x:4242:4242::/:/bin/sh\n",
-        );
+        machine.write("etc/passwd", "root:x:0:0::/:/bin/sh\nada:x:4242:4242::/:/bin/sh\n");
         machine.write("etc/group", "root:x:0:\nada:x:4242:\nrender:x:4343:ada\n");
         machine.user(&[4242, 4343]);
         machine.folder("sys/bus/pci/devices");
@@ -57,10 +55,7 @@ impl Machine {
         self.write("sys/module/amdgpu/version", "6.8.5\n");
         self.write("sys/module/amdgpu/parameters/noretry", "-1\n");
         let nodes = "sys/class/kfd/kfd/topology/nodes";
-        self.write(
-            &format!("{nodes}/0/properties"),
-            "cpu_cores_count 32\nsimd_count 0\n",
-        );
+        self.write(&format!("{nodes}/0/properties"), "cpu_cores_count 32\nsimd_count 0\n");
         let bus = u32::from_str_radix(&address[5..7], 16).expect("a bus");
         let minor = 127 + node;
         self.write(
@@ -134,9 +129,7 @@ impl Machine {
     fn check(&self, name: &str) -> Check {
         let all = self.look();
         let found = all.iter().find(|check| check.name == name);
-        found
-            .unwrap_or_else(|| panic!("no {name} in {all:#?}"))
-            .clone()
+        found.unwrap_or_else(|| panic!("no {name} in {all:#?}")).clone()
     }
 
     #[track_caller]
@@ -158,9 +151,7 @@ fn bad(checks: &[Check]) -> Vec<&str> {
 
 #[test]
 fn one_mi100_in_order_has_no_complaint() {
-    let machine = Machine::new()
-        .card(1, "0000:03:00.0", PUBLIC)
-        .config(CONFIG);
+    let machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     let all = machine.look();
     assert_eq!(bad(&all), [""; 0], "{all:#?}");
     assert!(all.iter().all(|check| check.advice.is_none()), "{all:#?}");
@@ -170,29 +161,20 @@ fn one_mi100_in_order_has_no_complaint() {
     );
     assert_eq!(machine.check("large BAR").state, State::Good);
     assert_eq!(machine.check("kernel").found, RELEASE);
-    assert_eq!(
-        machine.check("amdgpu driver").found,
-        "version 6.8.5, noretry=-1"
-    );
+    assert_eq!(machine.check("amdgpu driver").found, "version 6.8.5, noretry=-1");
     assert_eq!(machine.check("cards").found, "0000:03:00.0 AMD 738c");
     assert_eq!(
         machine.check("XNACK").found,
         "HSA_XNACK is not set, amdgpu.noretry=-1, devices report xnack-"
     );
-    assert_eq!(
-        machine.check("locked memory").found,
-        "limited to 65536 bytes"
-    );
+    assert_eq!(machine.check("locked memory").found, "limited to 65536 bytes");
 }
 
 #[test]
 fn a_machine_without_amds_hardware_is_not_asked_for_its_driver() {
     let all = Machine::new().look();
     assert_eq!(bad(&all), [""; 0], "{all:#?}");
-    assert!(
-        !all.iter().any(|check| check.name.contains("kfd")),
-        "{all:#?}"
-    );
+    assert!(!all.iter().any(|check| check.name.contains("kfd")), "{all:#?}");
 }
 
 #[test]
@@ -223,18 +205,14 @@ fn two_cards_are_told_apart_with_their_links() {
 
 #[test]
 fn a_small_bar_is_told_with_what_it_costs() {
-    let machine = Machine::new()
-        .card(1, "0000:03:00.0", PRIVATE)
-        .config(CONFIG);
+    let machine = Machine::new().card(1, "0000:03:00.0", PRIVATE).config(CONFIG);
     let check = machine.bad("large BAR", "Resizable BAR");
     assert!(check.found.contains("0000:03:00.0"), "{}", check.found);
 }
 
 #[test]
 fn a_user_outside_the_group_is_told_which_one_to_join() {
-    let machine = Machine::new()
-        .card(1, "0000:03:00.0", PUBLIC)
-        .config(CONFIG);
+    let machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     machine.node("dev/kfd", 0o660);
     // the user who runs the test owns the file, so that the user of the fixture is neither owner nor, by chance, in its
     // group
@@ -265,22 +243,17 @@ fn denied(machine: &Machine) -> String {
         check.advice.expect("an advice")
     });
     assert_eq!(advice[0], advice[1], "one advice, to be said once");
-    assert!(
-        advice[0].contains("/dev/kfd and /dev/dri/renderD128"),
-        "{}",
-        advice[0]
-    );
+    assert!(advice[0].contains("/dev/kfd and /dev/dri/renderD128"), "{}", advice[0]);
     advice[0].clone()
 }
 
 #[test]
 fn nodes_of_one_group_share_an_advice_that_names_it() {
     use std::os::unix::fs::{MetadataExt as _, chown};
-    let machine = Machine::new()
-        .card(1, "0000:03:00.0", PUBLIC)
-        .config(CONFIG);
+    let machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     let path = |node: &str| machine.folder.path().join(node);
-    // who runs this as root owns files of the group root, which gets another advice; anybody else may not give them away
+    // who runs this as root owns files of the group root, which gets another advice; anybody else may not give them
+    // away
     for node in ["dev/kfd", "dev/dri/renderD128"] {
         let _ = chown(path(node), None, Some(4343));
     }
@@ -301,9 +274,7 @@ fn nodes_of_one_group_share_an_advice_that_names_it() {
 
 #[test]
 fn a_container_without_device_nodes_is_told_how_to_be_started() {
-    let machine = Machine::new()
-        .card(1, "0000:03:00.0", PUBLIC)
-        .config(CONFIG);
+    let machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     machine.write(".dockerenv", "");
     machine.remove("dev/kfd");
     machine.remove("dev/dri");
@@ -337,9 +308,7 @@ fn what_a_card_needs_is_only_told_where_a_card_works_without_it() {
 
 #[test]
 fn a_card_without_its_driver_or_without_the_kfd_is_told_of() {
-    let machine = Machine::new()
-        .card(1, "0000:03:00.0", PUBLIC)
-        .config(CONFIG);
+    let machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     machine.remove("sys/class/kfd/kfd/topology/nodes/1");
     machine.bad("KFD topology", "dmesg");
     machine.remove("sys/class/kfd");
@@ -388,16 +357,11 @@ fn a_packaged_driver_is_not_held_against_the_kernels_options() {
 fn the_running_kernels_own_configuration_comes_first() {
     let machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config("");
     let packed = machine.folder.path().join("proc/config.gz");
-    let mut writer = flate2::write::GzEncoder::new(
-        fs::File::create(packed).expect("a file"),
-        flate2::Compression::fast(),
-    );
+    let mut writer =
+        flate2::write::GzEncoder::new(fs::File::create(packed).expect("a file"), flate2::Compression::fast());
     writer.write_all(CONFIG.as_bytes()).expect("written");
     writer.finish().expect("written");
-    assert_eq!(
-        machine.check("CONFIG_PCI_P2PDMA").found,
-        "y (/proc/config.gz)"
-    );
+    assert_eq!(machine.check("CONFIG_PCI_P2PDMA").found, "y (/proc/config.gz)");
 }
 
 #[test]
@@ -420,26 +384,19 @@ fn nothing_to_read_is_unknown_and_not_a_failure() {
 
 #[test]
 fn variables_that_hide_different_cards_from_the_two_apis_are_named() {
-    let mut machine = Machine::new()
-        .card(1, "0000:03:00.0", PUBLIC)
-        .config(CONFIG);
+    let mut machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     machine.environment = vec![("HIP_VISIBLE_DEVICES", "1")];
     machine.heard.hip = vec!["0000:83:00.0".into()];
     machine.bad("visible devices", "ROCR_VISIBLE_DEVICES");
     // the same cards on both sides: told, not accused
     machine.heard.opencl = vec!["????:83:00.0".into()];
     let check = machine.check("visible devices");
-    assert_eq!(
-        (check.state, &*check.found),
-        (State::Told, "HIP_VISIBLE_DEVICES=1")
-    );
+    assert_eq!((check.state, &*check.found), (State::Told, "HIP_VISIBLE_DEVICES=1"));
 }
 
 #[test]
 fn xnack_that_was_asked_for_and_not_given_is_told_of() {
-    let mut machine = Machine::new()
-        .card(1, "0000:03:00.0", PUBLIC)
-        .config(CONFIG);
+    let mut machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     machine.environment = vec![("HSA_XNACK", "1")];
     machine.bad("XNACK", "managed memory stays");
     machine.heard.devices = vec!["gfx90a:sramecc+:xnack+".into()];
@@ -450,9 +407,7 @@ fn xnack_that_was_asked_for_and_not_given_is_told_of() {
 
 #[test]
 fn two_files_of_one_runtime_in_a_process_are_a_failure_and_two_names_of_one_file_are_none() {
-    let mut machine = Machine::new()
-        .card(1, "0000:03:00.0", PUBLIC)
-        .config(CONFIG);
+    let mut machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     let lib = "opt/rocm-6.3.0/lib";
     machine.write(&format!("{lib}/libhsa-runtime64.so.1.14.60300"), "");
     link(machine.folder.path(), lib, "libhsa-runtime64.so.1");
@@ -464,19 +419,14 @@ fn two_files_of_one_runtime_in_a_process_are_a_failure_and_two_names_of_one_file
         check.found,
         "loaded /opt/rocm-6.3.0/lib/libhsa-runtime64.so.1.14.60300; installed: /opt/rocm-6.3.0/lib/libhsa-runtime64.so.1.14.60300"
     );
-    machine
-        .heard
-        .loaded
-        .push("/wheel/libhsa-runtime64.so".into());
+    machine.heard.loaded.push("/wheel/libhsa-runtime64.so".into());
     let check = machine.bad("libhsa-runtime64", "remove one");
     assert!(check.found.starts_with("loaded 2 times"), "{}", check.found);
 }
 
 #[test]
 fn the_runtimes_of_rocm_10_are_listed_wherever_they_lie() {
-    let mut machine = Machine::new()
-        .card(1, "0000:03:00.0", PUBLIC)
-        .config(CONFIG);
+    let mut machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     let file = "libhsa-runtime64.so.1.18.100000";
     let site = "srv/v/lib/python3.12/site-packages/_rocm_sdk_core/lib";
     for folder in ["opt/rocm/core-10.0/lib", "opt/rocm/core-10.1/lib", site] {
@@ -486,18 +436,12 @@ fn the_runtimes_of_rocm_10_are_listed_wherever_they_lie() {
     symlink("core-10.0/lib", machine.folder.path().join("opt/rocm/lib")).expect("a link");
     let installed = |machine: &Machine| machine.check("libhsa-runtime64").found;
     let found = installed(&machine);
-    let expected = format!(
-        "not loaded; installed: /opt/rocm/core-10.0/lib/{file}, /opt/rocm/core-10.1/lib/{file}"
-    );
+    let expected = format!("not loaded; installed: /opt/rocm/core-10.0/lib/{file}, /opt/rocm/core-10.1/lib/{file}");
     assert_eq!(found, expected);
     machine.environment.push(("VIRTUAL_ENV", "/srv/v"));
     assert_eq!(installed(&machine), format!("{expected}, /{site}/{file}"));
 }
 
 fn link(root: &Path, folder: &str, name: &str) {
-    symlink(
-        "libhsa-runtime64.so.1.14.60300",
-        root.join(folder).join(name),
-    )
-    .expect("a link");
+    symlink("libhsa-runtime64.so.1.14.60300", root.join(folder).join(name)).expect("a link");
 }

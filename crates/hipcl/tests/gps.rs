@@ -60,24 +60,14 @@ struct Bench {
 
 impl Bench {
     fn new(bridge: &Bridge, parameters: &Parameters) -> Self {
-        Self::as_for(
-            bridge.report().platform,
-            bridge,
-            parameters,
-            Kernels::Stream,
-        )
+        Self::as_for(bridge.report().platform, bridge, parameters, Kernels::Stream)
     }
 
     fn on(bridge: &Bridge, parameters: &Parameters, kernels: Kernels) -> Self {
         Self::as_for(bridge.report().platform, bridge, parameters, kernels)
     }
 
-    fn as_for(
-        platform: Platform,
-        bridge: &Bridge,
-        parameters: &Parameters,
-        kernels: Kernels,
-    ) -> Self {
+    fn as_for(platform: Platform, bridge: &Bridge, parameters: &Parameters, kernels: Kernels) -> Self {
         let geometry = Geometry::new(parameters).unwrap();
         Self {
             search: Search::as_for(platform, bridge, &geometry, kernels).unwrap(),
@@ -99,12 +89,7 @@ impl Bench {
     fn verdict(&mut self, scene: &Scene) -> Verdict {
         let peaks = self.peaks(&scene.samples(self.geometry.samples()).unwrap());
         let detector = Detector::new(&self.geometry, PFA);
-        Verdict::new(
-            scene,
-            &self.geometry,
-            &detector,
-            &detector.satellites(&peaks),
-        )
+        Verdict::new(scene, &self.geometry, &detector, &detector.satellites(&peaks))
     }
 }
 
@@ -116,9 +101,7 @@ fn most_events(trials: usize, probability: f64) -> usize {
 
 #[test]
 fn satellites_are_found_with_a_bit_edge_anywhere_and_no_absent_one_is_reported() {
-    let Some(bridge) =
-        bridge("satellites_are_found_with_a_bit_edge_anywhere_and_no_absent_one_is_reported")
-    else {
+    let Some(bridge) = bridge("satellites_are_found_with_a_bit_edge_anywhere_and_no_absent_one_is_reported") else {
         return;
     };
     const SEEDS: usize = 100;
@@ -139,10 +122,7 @@ fn satellites_are_found_with_a_bit_edge_anywhere_and_no_absent_one_is_reported()
     println!(
         "{missed} of {certain} missed, {false_alarms} false alarms in {SEEDS} searches, {weak_found} weak ones found"
     );
-    assert!(
-        missed <= most_events(certain, 0.01),
-        "{missed} of {certain} missed"
-    );
+    assert!(missed <= most_events(certain, 0.01), "{missed} of {certain} missed");
     assert!(
         false_alarms <= most_events(SEEDS, PFA),
         "{false_alarms} false alarms in {SEEDS} searches"
@@ -153,18 +133,14 @@ fn satellites_are_found_with_a_bit_edge_anywhere_and_no_absent_one_is_reported()
 
 #[test]
 fn a_satellite_at_the_limit_is_found_in_the_worst_place_with_a_bit_edge_at_every_block() {
-    let Some(bridge) = bridge(
-        "a_satellite_at_the_limit_is_found_in_the_worst_place_with_a_bit_edge_at_every_block",
-    ) else {
+    let Some(bridge) = bridge("a_satellite_at_the_limit_is_found_in_the_worst_place_with_a_bit_edge_at_every_block")
+    else {
         return;
     };
     const SEEDS: usize = 40;
     let mut bench = Bench::new(bridge, &parameters());
     let limit = Detector::new(&bench.geometry, PFA).weakest_cn0_db_hz(&[]);
-    assert!(
-        limit < 44.5,
-        "the documentation states 44 dB-Hz, the limit is {limit}"
-    );
+    assert!(limit < 44.5, "the documentation states 44 dB-Hz, the limit is {limit}");
     let mut missed = 0;
     for seed in 0..SEEDS {
         // half a sample from any delay, half a row from any row, and as far from a coarse bin as can be
@@ -186,41 +162,25 @@ fn a_satellite_at_the_limit_is_found_in_the_worst_place_with_a_bit_edge_at_every
         assert!(verdict.false_alarms.is_empty(), "seed {seed}: {verdict:?}");
     }
     println!("{missed} of {SEEDS} missed at {limit:.1} dB-Hz");
-    assert!(
-        missed <= most_events(SEEDS, 0.01),
-        "{missed} of {SEEDS} missed"
-    );
+    assert!(missed <= most_events(SEEDS, 0.01), "{missed} of {SEEDS} missed");
 }
 
 #[test]
 fn a_strong_satellite_neither_hides_a_weak_one_nor_raises_a_false_alarm() {
-    let Some(bridge) =
-        bridge("a_strong_satellite_neither_hides_a_weak_one_nor_raises_a_false_alarm")
-    else {
+    let Some(bridge) = bridge("a_strong_satellite_neither_hides_a_weak_one_nor_raises_a_false_alarm") else {
         return;
     };
     let mut bench = Bench::new(bridge, &parameters());
     for strong in [55.0, 60.0] {
         let weak = Detector::new(&bench.geometry, PFA).weakest_cn0_db_hz(&[strong]);
-        assert!(
-            weak <= strong - 7.0,
-            "beside {strong} dB-Hz the limit is {weak}"
-        );
+        assert!(weak <= strong - 7.0, "beside {strong} dB-Hz the limit is {weak}");
         let (mut missed, mut false_alarms) = (0, 0);
         for seed in 0..25 {
-            let verdict = bench.verdict(&Scene::random(
-                1000 + seed,
-                2e6,
-                5000.0,
-                10,
-                &[strong, weak],
-            ));
+            let verdict = bench.verdict(&Scene::random(1000 + seed, 2e6, 5000.0, 10, &[strong, weak]));
             missed += verdict.missed.len();
             false_alarms += verdict.false_alarms.len();
         }
-        println!(
-            "{missed} of 50 missed, {false_alarms} false alarms; {weak:.1} beside {strong} dB-Hz"
-        );
+        println!("{missed} of 50 missed, {false_alarms} false alarms; {weak:.1} beside {strong} dB-Hz");
         assert!(
             missed <= most_events(50, 0.01),
             "{missed} of 50 missed beside {strong} dB-Hz"
@@ -247,26 +207,12 @@ fn noise_raises_false_alarms_as_often_as_asked_for_at_most() {
             transmitters: Vec::new(),
         };
         let peaks = bench.peaks(&noise.samples(20_000).unwrap());
-        seldom += usize::from(
-            !Detector::new(&bench.geometry, PFA)
-                .satellites(&peaks)
-                .is_empty(),
-        );
-        often += usize::from(
-            !Detector::new(&bench.geometry, 0.5)
-                .satellites(&peaks)
-                .is_empty(),
-        );
+        seldom += usize::from(!Detector::new(&bench.geometry, PFA).satellites(&peaks).is_empty());
+        often += usize::from(!Detector::new(&bench.geometry, 0.5).satellites(&peaks).is_empty());
     }
     println!("{seldom} of {SEEDS} with {PFA}, {often} with 0.5");
-    assert!(
-        seldom <= most_events(SEEDS, PFA),
-        "{seldom} of {SEEDS} with {PFA}"
-    );
-    assert!(
-        often <= most_events(SEEDS, 0.5),
-        "{often} of {SEEDS} with 0.5"
-    );
+    assert!(seldom <= most_events(SEEDS, PFA), "{seldom} of {SEEDS} with {PFA}");
+    assert!(often <= most_events(SEEDS, 0.5), "{often} of {SEEDS} with 0.5");
     // a threshold far too high would pass everything above
     assert!(often >= SEEDS / 10, "{often} of {SEEDS} with 0.5");
 }
@@ -325,10 +271,7 @@ fn power_map_agrees_with_the_reference_for_any_shape_of_search() {
             for (number, spoil) in spoil.into_iter().enumerate() {
                 let mut wrong = peaks.clone();
                 // The last satellite that is not at both edges or at none.
-                let one = wrong
-                    .iter_mut()
-                    .rev()
-                    .find(|it| it.around[0] != it.around[1]);
+                let one = wrong.iter_mut().rev().find(|it| it.around[0] != it.around[1]);
                 spoil(one.expect("a peak with neighbours"));
                 assert!(error(&wrong) > TOLERANCE, "{number}");
             }
@@ -362,19 +305,14 @@ fn small() -> gps::Options {
 
 fn launched(kernels: Option<Kernels>, graph: bool, waits: Waits) -> gps::Options {
     gps::Options {
-        launch: Launch {
-            kernels,
-            graph,
-            waits,
-        },
+        launch: Launch { kernels, graph, waits },
         ..small()
     }
 }
 
 #[test]
 fn a_direct_route_copies_nothing_and_verifies_until_a_copy_is_planted() {
-    let Some(bridge) = bridge("a_direct_route_copies_nothing_and_verifies_until_a_copy_is_planted")
-    else {
+    let Some(bridge) = bridge("a_direct_route_copies_nothing_and_verifies_until_a_copy_is_planted") else {
         return;
     };
     let outcome = gps::run(bridge, &common(None), &small()).unwrap();
@@ -431,10 +369,7 @@ fn the_shapes_that_suit_a_card_give_the_same_peaks_and_medians() {
         let map = bench.search.power_map().unwrap();
         let error = reference::max_rel_error(&parameters, &samples, &map);
         assert!(error <= 0.1 * TOLERANCE, "{error} with {parameters:?}");
-        assert_eq!(
-            reference::max_peak_error(&bench.geometry, &map, &peaks),
-            0.0
-        );
+        assert_eq!(reference::max_peak_error(&bench.geometry, &map, &peaks), 0.0);
     }
 }
 
@@ -457,8 +392,7 @@ fn a_search_gives_the_same_bits_again() {
 
 #[test]
 fn a_search_gives_the_same_bits_on_a_queue_and_on_a_stream_however_it_is_waited_for() {
-    const TEST: &str =
-        "a_search_gives_the_same_bits_on_a_queue_and_on_a_stream_however_it_is_waited_for";
+    const TEST: &str = "a_search_gives_the_same_bits_on_a_queue_and_on_a_stream_however_it_is_waited_for";
     let Some(bridge) = bridge(TEST) else { return };
     let samples = Scene::random(3, 2e6, 5000.0, 10, &[50.0, 45.0])
         .samples(20_000)
@@ -549,14 +483,8 @@ fn the_recording_gives_its_satellites_and_no_other() {
         (31, 5000.0, 1812.0),
         (2, 1700.0, 1033.0),
     ] {
-        let satellite = satellites
-            .iter()
-            .find(|satellite| satellite.prn == prn)
-            .unwrap();
-        assert!(
-            (satellite.doppler_hz - doppler_hz).abs() <= 60.0,
-            "{satellite:?}"
-        );
+        let satellite = satellites.iter().find(|satellite| satellite.prn == prn).unwrap();
+        assert!((satellite.doppler_hz - doppler_hz).abs() <= 60.0, "{satellite:?}");
         assert!(
             (satellite.code_phase_samples - code_phase).abs() <= 1.0,
             "{satellite:?}"
@@ -576,10 +504,7 @@ fn the_recording_read_at_a_wrong_rate_is_refused_with_the_right_one() {
             ..Default::default()
         };
         let error = gps::run(bridge, &common(None), &options).err().unwrap();
-        assert!(
-            error.to_string().ends_with("give --rate 4000000"),
-            "{rate}: {error}"
-        );
+        assert!(error.to_string().ends_with("give --rate 4000000"), "{rate}: {error}");
     }
 }
 
@@ -591,10 +516,7 @@ fn recording(test: &str) -> Option<PathBuf> {
     };
     let path = PathBuf::from(data).join("gps-l1/gps_l1_4msps_10ms.cf32");
     if !path.exists() {
-        skip(
-            test,
-            "the folder of HIPCL_TEST_DATA holds no gps-l1 recording",
-        );
+        skip(test, "the folder of HIPCL_TEST_DATA holds no gps-l1 recording");
         return None;
     }
     Some(path)
@@ -603,12 +525,7 @@ fn recording(test: &str) -> Option<PathBuf> {
 fn skip(test: &str, reason: &str) {
     println!("skipped: {test}: {reason}");
     if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
-        let mut log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(log)
-            .unwrap();
-        log.write_all(format!("{test}: {reason}\n").as_bytes())
-            .unwrap();
+        let mut log = OpenOptions::new().create(true).append(true).open(log).unwrap();
+        log.write_all(format!("{test}: {reason}\n").as_bytes()).unwrap();
     }
 }

@@ -59,12 +59,7 @@ fn a_npy_header_that_promises_terabytes_is_refused() {
     let folder = folder();
     for shape in ["(68719476736,)", "(137438953472,)", "(1099511627776,)"] {
         let path = file(&folder, "huge.npy", &npy("<c8", shape, &[0; 72]));
-        refused(
-            &path,
-            None,
-            RATE,
-            &["huge.npy", "EOF before reading all data"],
-        );
+        refused(&path, None, RATE, &["huge.npy", "EOF before reading all data"]);
     }
     let mut long = b"\x93NUMPY\x02\x00".to_vec();
     long.extend([0xff; 64]);
@@ -75,11 +70,7 @@ fn a_npy_header_that_promises_terabytes_is_refused() {
 #[test]
 fn every_format_gives_the_same_samples() {
     let folder = folder();
-    let expected = [
-        C32::new(0.5, -0.25),
-        C32::new(-1.0, 0.75),
-        C32::new(0.0, 0.5),
-    ];
+    let expected = [C32::new(0.5, -0.25), C32::new(-1.0, 0.75), C32::new(0.0, 0.5)];
     let i16s: Vec<u8> = expected
         .iter()
         .flat_map(|x| [x.re, x.im])
@@ -124,10 +115,7 @@ fn every_format_gives_the_same_samples() {
 fn unsigned_bytes_are_centred() {
     let folder = folder();
     let recording = read(&file(&folder, "a.cu8", &[255, 0, 0, 255]), None, RATE).unwrap();
-    assert_eq!(
-        recording.samples,
-        [C32::new(1.0, -1.0), C32::new(-1.0, 1.0)]
-    );
+    assert_eq!(recording.samples, [C32::new(1.0, -1.0), C32::new(-1.0, 1.0)]);
 }
 
 #[test]
@@ -176,12 +164,7 @@ fn an_empty_file_is_refused() {
         br#"{"global": {"core:datatype": "ci8", "core:sample_rate": 1e6}}"#,
     );
     refused(&meta, None, None, &["s.sigmf-data` is empty"]);
-    refused(
-        &file(&folder, "t.sigmf-meta", &[]),
-        None,
-        None,
-        &["no SigMF metadata"],
-    );
+    refused(&file(&folder, "t.sigmf-meta", &[]), None, None, &["no SigMF metadata"]);
 }
 
 #[test]
@@ -220,11 +203,7 @@ fn another_array_than_a_line_of_complex64_is_refused() {
         refused(&path, None, RATE, &["one-dimensional complex64"]);
     }
     refused(
-        &file(
-            &folder,
-            "b.npy",
-            b"no numpy at all, but long enough for a header",
-        ),
+        &file(&folder, "b.npy", b"no numpy at all, but long enough for a header"),
         None,
         RATE,
         &["b.npy"],
@@ -234,21 +213,13 @@ fn another_array_than_a_line_of_complex64_is_refused() {
 #[test]
 fn floats_are_not_taken_for_integers_nor_integers_for_floats() {
     let folder = folder();
-    let noise =
-        |n: u32| ((n.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0).powi(3);
-    let samples: Vec<C32> = (0..4000)
-        .map(|n| C32::new(noise(2 * n), noise(2 * n + 1)))
-        .collect();
+    let noise = |n: u32| ((n.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0).powi(3);
+    let samples: Vec<C32> = (0..4000).map(|n| C32::new(noise(2 * n), noise(2 * n + 1))).collect();
     for scale in [1e-6, 1.0, 3e4] {
         let scaled: Vec<C32> = samples.iter().map(|x| x * scale).collect();
         let path = file(&folder, "floats.bin", &cf32(&scaled));
         for format in [Format::Ci16, Format::Ci8, Format::Cu8] {
-            refused(
-                &path,
-                Some(format),
-                RATE,
-                &["holds 32-bit floats", "--format cf32"],
-            );
+            refused(&path, Some(format), RATE, &["holds 32-bit floats", "--format cf32"]);
         }
         assert!(read(&path, Some(Format::Cf32), RATE).is_ok());
     }
@@ -264,22 +235,11 @@ fn floats_are_not_taken_for_integers_nor_integers_for_floats() {
         let wide: Vec<u8> = parts()
             .flat_map(|v| ((v * full_scale * 32767.0) as i16).to_le_bytes())
             .collect();
-        let signed: Vec<u8> = parts()
-            .map(|v| (v * full_scale * 127.0) as i8 as u8)
-            .collect();
-        let unsigned: Vec<u8> = parts()
-            .map(|v| (v * full_scale * 127.5 + 127.5) as u8)
-            .collect();
-        for (bytes, format) in [
-            (wide, Format::Ci16),
-            (signed, Format::Ci8),
-            (unsigned, Format::Cu8),
-        ] {
+        let signed: Vec<u8> = parts().map(|v| (v * full_scale * 127.0) as i8 as u8).collect();
+        let unsigned: Vec<u8> = parts().map(|v| (v * full_scale * 127.5 + 127.5) as u8).collect();
+        for (bytes, format) in [(wide, Format::Ci16), (signed, Format::Ci8), (unsigned, Format::Cu8)] {
             let path = file(&folder, "integers.bin", &bytes);
-            assert!(
-                read(&path, Some(format), RATE).is_ok(),
-                "{format:?} at {full_scale}"
-            );
+            assert!(read(&path, Some(format), RATE).is_ok(), "{format:?} at {full_scale}");
             if format == Format::Ci16 {
                 refused(&path, Some(Format::Cf32), RATE, &["--format"]);
             }
@@ -316,12 +276,7 @@ fn a_number_that_is_none_is_named_by_its_index() {
 #[test]
 fn a_signal_without_signal_is_refused() {
     let folder = folder();
-    refused(
-        &file(&folder, "zero.cf32", &[0; 800]),
-        None,
-        RATE,
-        &["no signal"],
-    );
+    refused(&file(&folder, "zero.cf32", &[0; 800]), None, RATE, &["no signal"]);
     refused(
         &file(&folder, "constant.ci16", &[1; 800]),
         None,
@@ -329,19 +284,9 @@ fn a_signal_without_signal_is_refused() {
         &["all 200 samples", "no signal"],
     );
     let tiny = [C32::new(1e-30, 0.0), C32::new(0.0, 1e-30)];
-    refused(
-        &file(&folder, "tiny.cf32", &cf32(&tiny)),
-        None,
-        RATE,
-        &["mean power"],
-    );
+    refused(&file(&folder, "tiny.cf32", &cf32(&tiny)), None, RATE, &["mean power"]);
     let huge = [C32::new(1e30, 0.0), C32::new(0.0, 1e30)];
-    refused(
-        &file(&folder, "huge.cf32", &cf32(&huge)),
-        None,
-        RATE,
-        &["mean power"],
-    );
+    refused(&file(&folder, "huge.cf32", &cf32(&huge)), None, RATE, &["mean power"]);
 }
 
 #[test]

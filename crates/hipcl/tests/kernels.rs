@@ -111,12 +111,7 @@ fn the_product_meets_every_row_with_every_code() {
     let out = rig.buffer(&vec![C32::default(); codes * rows * length]);
     let range = NdRange::d3(length, rows, codes);
     let scale = 0.25f32;
-    let args = [
-        blocks_in.arg(),
-        codes_in.arg(),
-        Arg::scalar(&scale),
-        out.arg(),
-    ];
+    let args = [blocks_in.arg(), codes_in.arg(), Arg::scalar(&scale), out.arg()];
     rig.run(&rig.kernel(GPS, "product"), range, &args);
     let mut expected = Vec::new();
     for code in 0..codes {

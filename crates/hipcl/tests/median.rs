@@ -10,13 +10,11 @@ const KERNELS: &str = include_str!("../kernels/gps.hip");
 /// The fields of the kernels' `Peak`, of which the last is the median.
 const PEAK: usize = 8;
 
-/// Medians of `maps`, one behind the other, by blocks of `threads` threads with `copies` histograms, `chunks` of them a map.
+/// Medians of `maps`, one behind the other, by blocks of `threads` threads with `copies` histograms, `chunks` of them a
+/// map.
 fn medians(bridge: &Bridge, maps: &[Vec<f32>], [chunks, threads, copies]: [u32; 3]) -> Vec<f32> {
     let (device, stream) = (bridge.hip_device(), bridge.stream().unwrap());
-    let module = hip::rtc::Program::new(KERNELS)
-        .name("gps.hip")
-        .compile(device)
-        .unwrap();
+    let module = hip::rtc::Program::new(KERNELS).name("gps.hip").compile(device).unwrap();
     let kernel = |name| module.function(name).unwrap();
     let count = maps.len() as u32;
     let cells = maps[0].len() as u32;
@@ -30,7 +28,8 @@ fn medians(bridge: &Bridge, maps: &[Vec<f32>], [chunks, threads, copies]: [u32; 
             block: (block, 1, 1),
             shared_bytes: 0,
         };
-        // SAFETY: the arguments are the kernels', and the buffers have an entry, a histogram and a map for each of the grid.
+        // SAFETY: the arguments are the kernels', and the buffers have an entry, a histogram and a map for each of the
+        // grid.
         unsafe { kernel(name).launch(&stream, config, args) }.unwrap();
     };
     launch(
@@ -89,15 +88,9 @@ fn maps(cells: usize) -> Vec<Vec<f32>> {
     vec![
         (0..cells).map(|_| noise(next()) as f32).collect(),
         vec![0.0; cells],
-        (0..cells)
-            .map(|_| f32::from_bits(0x3f80_0000 + next() % 9))
-            .collect(),
-        (0..cells)
-            .map(|_| f32::from_bits(next() % 0x7f80_0000))
-            .collect(),
-        (0..cells)
-            .map(|i| if i % 2 == 0 { 1e-42 } else { 3e38 })
-            .collect(),
+        (0..cells).map(|_| f32::from_bits(0x3f80_0000 + next() % 9)).collect(),
+        (0..cells).map(|_| f32::from_bits(next() % 0x7f80_0000)).collect(),
+        (0..cells).map(|i| if i % 2 == 0 { 1e-42 } else { 3e38 }).collect(),
     ]
 }
 
@@ -121,10 +114,7 @@ fn the_median_is_exact_wherever_a_map_begins_and_however_it_is_divided() {
         for way in [[16, 64, 1], [17, 512, 4], [1, 64, 2], [300, 32, 3]] {
             let found = medians(&bridge, &maps, way);
             assert!(
-                found
-                    .iter()
-                    .zip(&wanted)
-                    .all(|(a, b)| a.to_bits() == b.to_bits()),
+                found.iter().zip(&wanted).all(|(a, b)| a.to_bits() == b.to_bits()),
                 "{cells} cells, {way:?}: {found:?} is not {wanted:?}"
             );
         }

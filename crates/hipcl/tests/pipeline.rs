@@ -2,18 +2,12 @@
 
 mod common;
 
-use common::{Run, files, ready};
-use serde_json::Value;
 use std::process::{Command, Stdio};
 
-const NOTE: [&str; 6] = [
-    "pipeline",
-    "note",
-    "--samples",
-    "100000",
-    "--iterations",
-    "3",
-];
+use common::{Run, files, ready};
+use serde_json::Value;
+
+const NOTE: [&str; 6] = ["pipeline", "note", "--samples", "100000", "--iterations", "3"];
 const CAPON: [&str; 8] = [
     "pipeline",
     "capon",
@@ -57,16 +51,10 @@ fn check_report(report: &Value, extra: Option<(&str, &[&str])>) {
     }
     for stage in report["stages"].as_array().expect("a list") {
         for key in ["median_us", "gb_s", "percent_of_limit"] {
-            assert!(
-                stage[key].as_f64().is_some_and(|value| value > 0.0),
-                "{key} of {stage}"
-            );
+            assert!(stage[key].as_f64().is_some_and(|value| value > 0.0), "{key} of {stage}");
         }
         assert!(stage["name"].is_string());
-        assert!(
-            matches!(stage["api"].as_str(), Some("opencl" | "hip")),
-            "{stage}"
-        );
+        assert!(matches!(stage["api"].as_str(), Some("opencl" | "hip")), "{stage}");
     }
     if let Some((list, keys)) = extra {
         for entry in report[list].as_array().expect("a list") {
@@ -84,11 +72,7 @@ fn note_and_capon_verify_without_copying_and_write_report_and_picture() {
     }
     for (args, stages, extra) in [
         (&NOTE[..], 4, None),
-        (
-            &CAPON[..],
-            7,
-            Some(("emitters", &["angle_deg", "power_db"][..])),
-        ),
+        (&CAPON[..], 7, Some(("emitters", &["angle_deg", "power_db"][..]))),
     ] {
         let run = Run::new(&[args, &OUTPUTS].concat());
         assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
@@ -102,11 +86,7 @@ fn note_and_capon_verify_without_copying_and_write_report_and_picture() {
                 .unwrap()
                 .starts_with(b"\x89PNG\r\n\x1a\n")
         );
-        assert_eq!(
-            files(run.folder.path()).len(),
-            2,
-            "only the two files asked for"
-        );
+        assert_eq!(files(run.folder.path()).len(), 2, "only the two files asked for");
         assert!(
             run.stdout().contains("% of limit") && run.stdout().contains("verified"),
             "{}",
@@ -192,10 +172,7 @@ fn staging_copies_exactly_what_it_says_and_still_verifies() {
         return;
     }
     // bytes of the data set that crosses, and crossings in an iteration
-    for (args, bytes, crossings) in [
-        (&NOTE[..], 100_000 * 8, 2 * 3),
-        (&CAPON[..], 48 * 256 * 8, 2),
-    ] {
+    for (args, bytes, crossings) in [(&NOTE[..], 100_000 * 8, 2 * 3), (&CAPON[..], 48 * 256 * 8, 2)] {
         for option in [&["--staging"][..], &["--route", "staging"]] {
             let run = Run::new(&[args, &OUTPUTS, option].concat());
             assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
@@ -221,11 +198,7 @@ fn one_planted_copy_makes_the_run_unverified() {
             assert_eq!(report["verified"], false);
             let iterations = report["iterations"].as_u64().unwrap();
             assert_eq!(report["host_copies_bytes"], 4096 * iterations, "{api}");
-            assert!(
-                run.stdout().contains("not verified: the copies"),
-                "{}",
-                run.stdout()
-            );
+            assert!(run.stdout().contains("not verified: the copies"), "{}", run.stdout());
         }
     }
 }

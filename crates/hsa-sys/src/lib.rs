@@ -1,5 +1,5 @@
-//! Raw bindings of the HSA runtime and its AMD extensions: C types under their own names, and the functions as a table of
-//! optional slots.
+//! Raw bindings of the HSA runtime and its AMD extensions: C types under their own names, and the functions as a table
+//! of optional slots.
 //!
 //! | file | what |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
-//! The table serves ROCm 5.7 to 10.1; a slot's note says which releases have it (the HSA of 10.0 was not read, nor that of 5.7 itself: what came after 5.2 and
-//! is in 6.1 may or may not be there).
+//! The table serves ROCm 5.7 to 10.1; a slot's note says which releases have it (the HSA of 10.0 was not read, nor that
+//! of 5.7 itself: what came after 5.2 and is in 6.1 may or may not be there).
 //!
 //! The project needs a few of them: `hsa_amd_pointer_info` tells who owns an address and where the memory lies.
 //!

@@ -64,14 +64,8 @@ fn each_slot_lies_where_its_symbol_is_listed() {
 fn values_are_those_of_the_abi() {
     assert_eq!(hsa_status_t::HSA_STATUS_SUCCESS.0, 0);
     assert_eq!(hsa_status_t::HSA_STATUS_ERROR_OUT_OF_RESOURCES.0, 0x1008);
-    assert_eq!(
-        hsa_status_t(0x1008).name(),
-        Some("HSA_STATUS_ERROR_OUT_OF_RESOURCES")
-    );
-    assert_eq!(
-        hsa_status_t(43).name(),
-        Some("HSA_STATUS_ERROR_MEMORY_FAULT")
-    );
+    assert_eq!(hsa_status_t(0x1008).name(), Some("HSA_STATUS_ERROR_OUT_OF_RESOURCES"));
+    assert_eq!(hsa_status_t(43).name(), Some("HSA_STATUS_ERROR_MEMORY_FAULT"));
     assert_eq!(hsa_device_type_t::HSA_DEVICE_TYPE_CPU.0, 0);
     assert_eq!(hsa_device_type_t::HSA_DEVICE_TYPE_GPU.0, 1);
     assert_eq!(hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_UNKNOWN.0, 0);

@@ -68,16 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let output = Matrix::new(&mut covariance, ANTENNAS, ANTENNAS, ANTENNAS);
     let scale = C32::new(1.0 / SAMPLES as f32, 0.0);
     let (adjoint, zero) = (Op::ConjTranspose, C32::default());
-    blas::gemm(
-        &handle,
-        adjoint,
-        Op::None,
-        scale,
-        spectra,
-        spectra,
-        zero,
-        output,
-    )?;
+    blas::gemm(&handle, adjoint, Op::None, scale, spectra, spectra, zero, output)?;
 
     let mut found = vec![zero; ANTENNAS * ANTENNAS];
     covariance.download(&mut found)?;

@@ -24,8 +24,8 @@ mod legacy {
     use std::ptr::{null, null_mut};
 
     use clmgr::opencl_sys::{
-        CL_MEM_READ_WRITE, CL_SUCCESS, cl_command_queue, cl_context, cl_device_id, cl_int,
-        cl_kernel, cl_mem, cl_program,
+        CL_MEM_READ_WRITE, CL_SUCCESS, cl_command_queue, cl_context, cl_device_id, cl_int, cl_kernel, cl_mem,
+        cl_program,
     };
 
     const SOURCE: &str = include_str!("../kernels/sampler.cl");
@@ -50,18 +50,13 @@ mod legacy {
     /// The function of that name, as a linker would have found it.
     macro_rules! cl {
         ($api:expr, $name:ident) => {
-            $api.$name
-                .ok_or(concat!(stringify!($name), " is missing"))?
+            $api.$name.ok_or(concat!(stringify!($name), " is missing"))?
         };
     }
 
     impl Sampler {
         /// Room for `count` complex samples.
-        pub fn new(
-            api: clmgr::Api,
-            device: cl_device_id,
-            count: usize,
-        ) -> Result<Self, Box<dyn Error>> {
+        pub fn new(api: clmgr::Api, device: cl_device_id, count: usize) -> Result<Self, Box<dyn Error>> {
             let source = CString::new(SOURCE)?;
             let mut new = Self {
                 api,
@@ -107,14 +102,8 @@ mod legacy {
             // types and read before the calls return; it writes one sample for each work-item.
             unsafe {
                 let set = cl!(self.api, clSetKernelArg);
-                ok(
-                    "clSetKernelArg",
-                    set(self.kernel, 0, size_of::<cl_mem>(), buffer),
-                )?;
-                ok(
-                    "clSetKernelArg",
-                    set(self.kernel, 1, size_of::<u32>(), number),
-                )?;
+                ok("clSetKernelArg", set(self.kernel, 0, size_of::<cl_mem>(), buffer))?;
+                ok("clSetKernelArg", set(self.kernel, 1, size_of::<u32>(), number))?;
                 let enqueue = cl!(self.api, clEnqueueNDRangeKernel);
                 let code = enqueue(
                     self.queue,
@@ -241,8 +230,7 @@ fn difference(found: &[C32], block: u32) -> f64 {
     let (mut worst, mut greatest) = (0.0_f64, 0.0_f64);
     for j in 0..ANTENNAS {
         for i in j..ANTENNAS {
-            let term =
-                |t: usize| sample(i + t * ANTENNAS, block) * sample(j + t * ANTENNAS, block).conj();
+            let term = |t: usize| sample(i + t * ANTENNAS, block) * sample(j + t * ANTENNAS, block).conj();
             let expected = (0..SNAPSHOTS).map(term).sum::<C64>() / SNAPSHOTS as f64;
             let found = found[i + j * ANTENNAS];
             let off = C64::new(found.re.into(), found.im.into()) - expected;

@@ -82,11 +82,7 @@ fn alias(memory: &mut Shared<u32>) -> Result<(), Box<dyn Error>> {
 }
 
 /// Both ends of the link in this process: what one side writes the other reads, at another address.
-fn in_one_process(
-    bridge: &Bridge,
-    memory: Shared<u32>,
-    carrier: Carrier,
-) -> Result<(), Box<dyn Error>> {
+fn in_one_process(bridge: &Bridge, memory: Shared<u32>, carrier: Carrier) -> Result<(), Box<dyn Error>> {
     let route = memory.route();
     let (link, theirs) = Link::pair()?;
     let importer = bridge.clone();

@@ -19,9 +19,7 @@ struct Job {
 
 impl Job {
     fn new(bridge: &Bridge) -> Result<Self, Box<dyn Error>> {
-        let program = bridge
-            .programs()
-            .get(include_str!("../kernels/counter.cl"), "")?;
+        let program = bridge.programs().get(include_str!("../kernels/counter.cl"), "")?;
         let module = hip::rtc::Program::new(include_str!("../kernels/counter.hip"))
             .name("counter.hip")
             .compile(bridge.hip_device())?;
@@ -46,10 +44,7 @@ impl Job {
         let config = hip::LaunchConfig::linear(LEN, 256)?;
         // SAFETY: `times` takes a pointer and a uint; LEN is a multiple of the block, so that the
         // grid has exactly as many threads as there are words.
-        unsafe {
-            self.times
-                .launch(&self.stream, config, &[&guard.slice_mut(), &k])
-        }?;
+        unsafe { self.times.launch(&self.stream, config, &[&guard.slice_mut(), &k]) }?;
         Ok(())
     }
 }

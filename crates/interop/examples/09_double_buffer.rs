@@ -98,9 +98,7 @@ fn run(bridge: &Bridge, slots: usize) -> Result<Summary, Box<dyn Error>> {
             Ok(powers)
         },
         |block, powers| {
-            let outcome = powers
-                .map_err(Into::into)
-                .and_then(|powers| check(block, &powers));
+            let outcome = powers.map_err(Into::into).and_then(|powers| check(block, &powers));
             first_wrong = first_wrong.take().or(outcome.err());
         },
     )?;

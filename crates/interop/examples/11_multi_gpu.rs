@@ -25,9 +25,7 @@ struct Worker {
 
 impl Worker {
     fn new(bridge: Bridge) -> Result<Self> {
-        let program = bridge
-            .programs()
-            .get(include_str!("../kernels/counter.cl"), "")?;
+        let program = bridge.programs().get(include_str!("../kernels/counter.cl"), "")?;
         let module = hip::rtc::Program::new(include_str!("../kernels/counter.hip"))
             .name("counter.hip")
             .compile(bridge.hip_device())?;
@@ -56,10 +54,7 @@ impl Worker {
             let config = hip::LaunchConfig::linear(LEN, 256)?;
             // SAFETY: `times` takes a pointer and a uint; LEN is a multiple of the block, so that the
             // grid has exactly as many threads as there are words.
-            unsafe {
-                self.times
-                    .launch(&self.stream, config, &[&guard.slice_mut(), &3_u32])
-            }?;
+            unsafe { self.times.launch(&self.stream, config, &[&guard.slice_mut(), &3_u32]) }?;
         }
         self.blocks.push((number, block));
         Ok(())
@@ -67,9 +62,7 @@ impl Worker {
 }
 
 fn input(number: usize) -> Vec<u32> {
-    (0..LEN as u32)
-        .map(|i| i.wrapping_mul(number as u32 + 1))
-        .collect()
+    (0..LEN as u32).map(|i| i.wrapping_mul(number as u32 + 1)).collect()
 }
 
 fn is_right(number: usize, words: &[u32]) -> bool {
@@ -94,10 +87,7 @@ fn main() -> Result {
     for (ordinal, error) in refused {
         println!("HIP device {ordinal} takes no part: {error}");
     }
-    let mut workers = bridges
-        .into_iter()
-        .map(Worker::new)
-        .collect::<Result<Vec<_>>>()?;
+    let mut workers = bridges.into_iter().map(Worker::new).collect::<Result<Vec<_>>>()?;
     let count = workers.len();
     if count == 1 {
         println!("one GPU: it does all blocks, and there is nothing to gather");

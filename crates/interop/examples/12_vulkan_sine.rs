@@ -77,8 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(path) = std::env::args_os().nth(1) {
         let mut png = png::Encoder::new(std::fs::File::create(&path)?, WIDTH as u32, HEIGHT as u32);
         png.set_color(png::ColorType::Rgba);
-        png.write_header()?
-            .write_image_data(bytemuck::cast_slice(&picture))?;
+        png.write_header()?.write_image_data(bytemuck::cast_slice(&picture))?;
         println!("{}", path.display());
     }
     Ok(())
@@ -105,16 +104,11 @@ fn check(picture: &[u32]) -> Result<usize, Box<dyn Error>> {
             // Single precision moves a line by less than that.
             if inside.abs() > 0.02 && lit != (inside > 0.0) {
                 let y = place / WIDTH;
-                return Err(
-                    format!("wave {wave}: the point at column {x}, row {y} is wrong").into(),
-                );
+                return Err(format!("wave {wave}: the point at column {x}, row {y} is wrong").into());
             }
         }
     }
-    Ok(picture
-        .iter()
-        .filter(|&&point| point != 0xFF00_0000)
-        .count())
+    Ok(picture.iter().filter(|&&point| point != 0xFF00_0000).count())
 }
 
 /// Commands that draw the curve into the picture, and what they are made of.
@@ -130,11 +124,7 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(
-        link: &'a Link,
-        curve: &Buffer<f32>,
-        pixels: &Buffer<u32>,
-    ) -> Result<Self, Box<dyn Error>> {
+    fn new(link: &'a Link, curve: &Buffer<f32>, pixels: &Buffer<u32>) -> Result<Self, Box<dyn Error>> {
         let device = link.device();
         let words = ash::util::read_spv(&mut Cursor::new(include_bytes!("../kernels/draw.spv")))?;
         let storage = vk::DescriptorType::STORAGE_BUFFER;
@@ -178,22 +168,14 @@ impl<'a> Drawing<'a> {
                 .create_compute_pipelines(vk::PipelineCache::null(), &[info], None)
                 .map_err(|(_, code)| code)?[0];
 
-            let sizes = [vk::DescriptorPoolSize::default()
-                .ty(storage)
-                .descriptor_count(2)];
-            let info = vk::DescriptorPoolCreateInfo::default()
-                .max_sets(1)
-                .pool_sizes(&sizes);
+            let sizes = [vk::DescriptorPoolSize::default().ty(storage).descriptor_count(2)];
+            let info = vk::DescriptorPoolCreateInfo::default().max_sets(1).pool_sizes(&sizes);
             this.descriptors = device.create_descriptor_pool(&info, None)?;
             let info = vk::DescriptorSetAllocateInfo::default()
                 .descriptor_pool(this.descriptors)
                 .set_layouts(&layouts);
             let set = device.allocate_descriptor_sets(&info)?[0];
-            let whole = |buffer| {
-                [vk::DescriptorBufferInfo::default()
-                    .buffer(buffer)
-                    .range(vk::WHOLE_SIZE)]
-            };
+            let whole = |buffer| [vk::DescriptorBufferInfo::default().buffer(buffer).range(vk::WHOLE_SIZE)];
             let buffers = [whole(curve.raw()), whole(pixels.raw())];
             let write = |number: usize| {
                 vk::WriteDescriptorSet::default()
@@ -212,8 +194,7 @@ impl<'a> Drawing<'a> {
             let commands = device.allocate_command_buffers(&info)?[0];
             this.commands = commands;
             // The next wave may be submitted while this one is drawn.
-            let info = vk::CommandBufferBeginInfo::default()
-                .flags(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);
+            let info = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);
             device.begin_command_buffer(commands, &info)?;
             let compute = vk::PipelineBindPoint::COMPUTE;
             device.cmd_bind_pipeline(commands, compute, this.pipeline);

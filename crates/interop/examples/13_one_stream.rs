@@ -1,4 +1,5 @@
-//! One stream: an OpenCL FFT, a product by rocBLAS and an OpenCL kernel, in order, on HIP's memory. No copy and no hand-off.
+//! One stream: an OpenCL FFT, a product by rocBLAS and an OpenCL kernel, in order, on HIP's memory. No copy and no
+//! hand-off.
 //!
 //! `cargo run -p interop --example 13_one_stream`
 
@@ -33,33 +34,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let columns = Matrix::new(x.on(&stream)?, SNAPSHOTS, CHANNELS, SNAPSHOTS)?;
     let result = MatrixMut::new(r.on_mut(&stream)?, CHANNELS, CHANNELS, CHANNELS)?;
     let (one, zero) = (C32::new(1.0, 0.0), C32::new(0.0, 0.0));
-    blas.gemm(
-        Op::ConjTranspose,
-        Op::None,
-        one,
-        columns,
-        columns,
-        zero,
-        result,
-    )?;
+    blas.gemm(Op::ConjTranspose, Op::None, one, columns, columns, zero, result)?;
     // R / N^2, the covariance of the channels.
     let by = (SNAPSHOTS * SNAPSHOTS) as f32;
     let range = NdRange::d1(CHANNELS * CHANNELS);
     // SAFETY: the kernel takes a complex pointer and a number, and touches each element of R.
-    unsafe {
-        divide.launch(
-            &stream,
-            range,
-            &[r.on_mut(&stream)?.into(), StreamArg::scalar(&by)],
-        )?
-    };
+    unsafe { divide.launch(&stream, range, &[r.on_mut(&stream)?.into(), StreamArg::scalar(&by)])? };
 
     let mut covariance = vec![C32::default(); CHANNELS * CHANNELS];
     r.copy_to_slice(&stream, &mut covariance)?;
     let error = difference(&samples, &covariance);
-    println!(
-        "an FFT, a product and a kernel in one stream: the covariance is right to {error:.1e}"
-    );
+    println!("an FFT, a product and a kernel in one stream: the covariance is right to {error:.1e}");
     if error > 1e-5 {
         return Err(format!("it is wrong by {error}").into());
     }

@@ -36,9 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let fft = bridge.stream_fft(&plan)?;
     // Tables are copied from the host, which a capture cannot record.
     fft.prepare(Direction::Forward)?;
-    let power = hip::rtc::Program::new(POWER)
-        .compile(device)?
-        .function("power")?;
+    let power = hip::rtc::Program::new(POWER).compile(device)?.function("power")?;
 
     let mut samples = device.alloc_pinned::<C32>(LEN)?;
     let mut spectrum = device.alloc_pinned::<f32>(LEN)?;

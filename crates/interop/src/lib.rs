@@ -100,10 +100,9 @@ mod values;
 pub mod vulkan;
 
 pub use bridge::{Bridge, Bridges, FirstCall, ForeignObjects, NativeHandles, Options};
-pub use diagnose::measure;
 pub use diagnose::{
-    Allocation, AllocationTrial, Figures, GradeTrial, HostPtrProof, Step, StreamTrial, Trial,
-    UnknownAllocation, Whereabouts, Witness,
+    Allocation, AllocationTrial, Figures, GradeTrial, HostPtrProof, Step, StreamTrial, Trial, UnknownAllocation,
+    Whereabouts, Witness, measure,
 };
 pub use error::{Error, PeerError, Process, Result};
 pub use memory::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut, Part, PartMut, Shared};
@@ -113,6 +112,6 @@ pub use pipeline::{OnError, Pipeline, Slot, StageError};
 pub use process::{Joint, Link, Listener, NotExported};
 pub use stream_program::{StreamArg, StreamFft, StreamKernel, StreamProgram};
 pub use values::{
-    BridgeReport, Carrier, Direction, Failover, Grade, GradeReport, Mechanisms, Pairing, Policy,
-    Residency, Route, RouteReport, UnknownCarrier, UnknownGrade, UnknownRoute,
+    BridgeReport, Carrier, Direction, Failover, Grade, GradeReport, Mechanisms, Pairing, Policy, Residency, Route,
+    RouteReport, UnknownCarrier, UnknownGrade, UnknownRoute,
 };

@@ -54,10 +54,7 @@ fn a_bridge_works_on_the_owners_queue_and_stream_and_lets_them_go() {
     data.upload(&[7; 1000]).expect("an upload");
     let kernel = bridge
         .programs()
-        .get(
-            "kernel void add(global uint *x) { x[get_global_id(0)] += 1; }",
-            "",
-        )
+        .get("kernel void add(global uint *x) { x[get_global_id(0)] += 1; }", "")
         .and_then(|program| program.kernel("add"))
         .expect("a kernel");
     let guard = data.cl_mut(bridge.main_queue()).expect("access");
@@ -65,13 +62,7 @@ fn a_bridge_works_on_the_owners_queue_and_stream_and_lets_them_go() {
     // SAFETY: the kernel touches the 1000 words of `data`.
     unsafe { kernel.launch(bridge.main_queue(), range, &[guard.arg()]) }.expect("a launch");
     drop(guard);
-    assert_eq!(
-        data.hip(bridge.main_stream())
-            .expect("access")
-            .slice()
-            .len(),
-        1000
-    );
+    assert_eq!(data.hip(bridge.main_stream()).expect("access").slice().len(), 1000);
     let mut result = [0; 1000];
     data.download(&mut result).expect("a download");
     assert_eq!(result, [8; 1000]);
@@ -110,14 +101,8 @@ fn a_context_of_several_devices_is_refused_with_the_reason() {
         return common::skipped("this OpenCL has no context for a device and its sub-device");
     }
     let error = refused(&several, several.objects(), &Options::default());
-    assert!(
-        matches!(error, Error::SeveralDevices { count: 2 }),
-        "{error}"
-    );
-    assert!(
-        error.to_string().contains("one context per device"),
-        "{error}"
-    );
+    assert!(matches!(error, Error::SeveralDevices { count: 2 }), "{error}");
+    assert!(error.to_string().contains("one context per device"), "{error}");
 }
 
 #[test]
@@ -130,10 +115,7 @@ fn objects_that_do_not_belong_together_are_refused() {
     };
     let options = Options::default();
     let error = refused(&one, mixed, &options);
-    assert!(
-        matches!(error, Error::OtherOwner { what: "queue", .. }),
-        "{error}"
-    );
+    assert!(matches!(error, Error::OtherOwner { what: "queue", .. }), "{error}");
     let stranger = ForeignObjects {
         device: std::ptr::without_provenance_mut(0x10),
         ..one.objects()
@@ -177,13 +159,8 @@ struct SubDevice {
 
 impl SubDevice {
     fn first(device: &clmgr::Device) -> Option<Self> {
-        type Create = unsafe extern "C" fn(
-            cl_device_id,
-            *const isize,
-            cl_uint,
-            *mut cl_device_id,
-            *mut cl_uint,
-        ) -> cl_int;
+        type Create =
+            unsafe extern "C" fn(cl_device_id, *const isize, cl_uint, *mut cl_device_id, *mut cl_uint) -> cl_int;
         const EQUALLY: isize = 0x1086;
         // SAFETY: the library is loaded already; its functions have OpenCL's signatures.
         unsafe {
@@ -193,13 +170,7 @@ impl SubDevice {
             let mut parts = [std::ptr::null_mut(); 64];
             let mut count = 0;
             let by = [EQUALLY, 1, 0];
-            let code = create(
-                device.raw(),
-                by.as_ptr(),
-                64,
-                parts.as_mut_ptr(),
-                &raw mut count,
-            );
+            let code = create(device.raw(), by.as_ptr(), 64, parts.as_mut_ptr(), &raw mut count);
             std::mem::forget(library);
             (code == 0 && count > 0).then_some(Self {
                 device: parts[0],

@@ -74,11 +74,7 @@ impl Rig {
         let config = hip::LaunchConfig::linear(data.len(), 256).expect("a grid");
         let mut guard = data.hip_mut(&self.stream).expect("access for HIP");
         // SAFETY: `step` takes a pointer and a uint and touches one word per thread.
-        unsafe {
-            self.hip
-                .launch(&self.stream, config, &[&guard.slice_mut(), &k])
-        }
-        .expect("a launch");
+        unsafe { self.hip.launch(&self.stream, config, &[&guard.slice_mut(), &k]) }.expect("a launch");
     }
 }
 
@@ -193,11 +189,7 @@ fn a_part_and_its_whole_are_ordered_against_each_other() {
         origin: half * 4,
         size: half * 4,
     };
-    let create = rig
-        .foreign
-        .api
-        .clCreateSubBuffer
-        .expect("clCreateSubBuffer");
+    let create = rig.foreign.api.clCreateSubBuffer.expect("clCreateSubBuffer");
     let (mut code, kind) = (0, opencl_sys::CL_BUFFER_CREATE_TYPE_REGION);
     // SAFETY: the region lies in the buffer; a valid place for the code.
     let part = unsafe { create(raw, 0, kind, (&raw const region).cast(), &raw mut code) };
@@ -228,10 +220,7 @@ fn a_buffer_of_another_context_is_refused() {
     let raw = other.buffer(0, 64);
     // SAFETY: the buffer is alive.
     let refused = unsafe { rig.bridge.adopt_cl_mem::<u32>(raw, None) };
-    assert!(matches!(
-        refused,
-        Err(Error::OtherOwner { what: "buffer", .. })
-    ));
+    assert!(matches!(refused, Err(Error::OtherOwner { what: "buffer", .. })));
     other.release(raw);
     // SAFETY: null is refused.
     let null = unsafe { rig.bridge.adopt_cl_mem::<u32>(std::ptr::null_mut(), None) };
@@ -246,8 +235,7 @@ fn a_copy_of_a_foreign_buffer_is_made_only_by_name_or_permission() {
     });
     let raw = rig.foreign.buffer(0, LEN * 4);
     // SAFETY: the buffer is alive, and nothing else uses it.
-    let mut data =
-        unsafe { rig.bridge.adopt_cl_mem::<u32>(raw, Some(Route::Staging)) }.expect("adopted");
+    let mut data = unsafe { rig.bridge.adopt_cl_mem::<u32>(raw, Some(Route::Staging)) }.expect("adopted");
     assert!(data.is_copy());
     both_use(&rig, &mut data);
     drop(data);
@@ -269,10 +257,7 @@ fn foreign_shared_memory_and_its_owner_live_as_long_as_the_view() {
         assert_eq!(data.addresses(), Some((ptr.addr(), ptr.addr())));
         both_use(&rig, data);
         assert!(!gone.load(Ordering::SeqCst));
-        drop(std::mem::replace(
-            data,
-            rig.bridge.alloc(1).expect("memory"),
-        ));
+        drop(std::mem::replace(data, rig.bridge.alloc(1).expect("memory")));
         assert!(gone.load(Ordering::SeqCst));
     }
 }
@@ -284,17 +269,11 @@ fn foreign_hip_memory_is_checked_and_used() {
     let ptr = memory.on_mut(&rig.stream).expect("access").as_mut_ptr();
     // SAFETY: refused: it is longer than the memory.
     let long = unsafe { rig.bridge.adopt_hip(ptr, LEN + 100_000, ()) };
-    assert!(
-        matches!(long, Err(Error::OutsideAllocation { .. })),
-        "{long:?}"
-    );
+    assert!(matches!(long, Err(Error::OutsideAllocation { .. })), "{long:?}");
     let mut on_stack = [0_u32; 4];
     // SAFETY: refused: HIP does not know it.
     let unknown = unsafe { rig.bridge.adopt_hip(on_stack.as_mut_ptr(), 4, ()) };
-    assert!(
-        matches!(unknown, Err(Error::UnknownAddress { .. })),
-        "{unknown:?}"
-    );
+    assert!(matches!(unknown, Err(Error::UnknownAddress { .. })), "{unknown:?}");
     // SAFETY: the memory is the owner's, and nothing else uses it.
     let mut data = unsafe { rig.bridge.adopt_hip(ptr, LEN, memory) }.expect("adopted");
     assert_eq!(data.route(), Route::HipPointer);
@@ -341,14 +320,8 @@ fn a_view_whose_work_does_not_end_is_waited_for_after_it_was_dropped() {
         ..Options::default()
     };
     let bridge = Bridge::open(&common::host(), &options).expect("a bridge");
-    let (held, other) = (
-        bridge.stream().expect("a stream"),
-        bridge.stream().expect("a stream"),
-    );
-    let mut memory = bridge
-        .hip_device()
-        .alloc_zeroed::<u32>(LEN)
-        .expect("memory");
+    let (held, other) = (bridge.stream().expect("a stream"), bridge.stream().expect("a stream"));
+    let mut memory = bridge.hip_device().alloc_zeroed::<u32>(LEN).expect("memory");
     let ptr = memory.on_mut(&other).expect("access").as_mut_ptr();
     let memory = Arc::new(memory);
     // SAFETY: `memory` outlives both views, each of which is ordered against the other.
@@ -362,14 +335,8 @@ fn a_view_whose_work_does_not_end_is_waited_for_after_it_was_dropped() {
     drop(one.hip_mut(&held).expect("access"));
     drop(one);
     let errors = bridge.take_deferred_errors();
-    assert!(
-        matches!(errors[..], [Error::HandoffTimeout { .. }]),
-        "{errors:?}"
-    );
-    let error = two
-        .hip(&other)
-        .map(drop)
-        .expect_err("the writer is at work");
+    assert!(matches!(errors[..], [Error::HandoffTimeout { .. }]), "{errors:?}");
+    let error = two.hip(&other).map(drop).expect_err("the writer is at work");
     assert!(error.to_string().contains("did not hand over"), "{error}");
     drop(open);
     held.synchronize().expect("the gate is open");
@@ -392,11 +359,7 @@ fn bytes_that_a_copy_shows_are_no_other_buffers() {
         origin: LEN * 2,
         size: LEN * 2,
     };
-    let create = rig
-        .foreign
-        .api
-        .clCreateSubBuffer
-        .expect("clCreateSubBuffer");
+    let create = rig.foreign.api.clCreateSubBuffer.expect("clCreateSubBuffer");
     let (mut code, kind) = (0, opencl_sys::CL_BUFFER_CREATE_TYPE_REGION);
     // SAFETY: the region lies in the buffer; a valid place for the code.
     let part = unsafe { create(raw, 0, kind, (&raw const region).cast(), &raw mut code) };
@@ -455,12 +418,9 @@ unsafe impl bytemuck::Pod for Block {}
 #[test]
 fn memory_that_takes_over_is_aligned_for_the_elements() {
     let rig = Rig::open();
-    let memory = clmgr::HostPtrBuffer::<u8>::new(rig.bridge.cl_context(), 4 * size_of::<Block>())
-        .expect("memory");
+    let memory = clmgr::HostPtrBuffer::<u8>::new(rig.bridge.cl_context(), 4 * size_of::<Block>()).expect("memory");
     let begin = memory.as_ptr().align_offset(align_of::<Block>());
-    let part = memory
-        .part(begin..begin + 2 * size_of::<Block>())
-        .expect("a part");
+    let part = memory.part(begin..begin + 2 * size_of::<Block>()).expect("a part");
     let mut refused = 0;
     for route in Route::ALL {
         // SAFETY: the part outlives the view, and nothing else uses it.

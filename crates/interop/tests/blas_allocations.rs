@@ -92,8 +92,8 @@ fn products_on_shared_memory_allocate_nothing() {
     let quiet = quiet(api);
     // SAFETY: the functions pass everything on.
     unsafe { selection.tables_mut() }.rocblas = Some(Arc::new(quiet));
-    let bridge = Bridge::open(&selection, &Options::default())
-        .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
+    let bridge =
+        Bridge::open(&selection, &Options::default()).expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
     let stream = bridge.stream().expect("a stream");
     let handle = Handle::new(&bridge.blas().expect("rocBLAS"), &stream).expect("a handle");
     let mut a = bridge.alloc::<f32>(64).expect("memory");
@@ -112,10 +112,7 @@ fn products_on_shared_memory_allocate_nothing() {
         let (x, y, z) = (at_a.of(&a), at_b.of(&a), at_c.of(&mut c));
         blas::gemm_batched(&handle, none, none, 1.0, x, y, 0.0, z).expect("products");
         let (left, mut right) = c.split_at_mut(32).expect("two parts");
-        let (x, y) = (
-            Matrix::new(&left, 4, 4, 4),
-            Matrix::new(&mut right, 4, 4, 4),
-        );
+        let (x, y) = (Matrix::new(&left, 4, 4, 4), Matrix::new(&mut right, 4, 4, 4));
         blas::gemm(&handle, none, none, 1.0, x, x, 0.0, y).expect("a product");
     };
     // The first rounds note who uses the memory, and send addresses.

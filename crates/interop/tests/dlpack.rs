@@ -8,9 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use interop::dlpack::abi::{
-    self, DataType, Device, ManagedTensor, ManagedTensorVersioned, Tensor, Version,
-};
+use interop::dlpack::abi::{self, DataType, Device, ManagedTensor, ManagedTensorVersioned, Tensor, Version};
 use interop::dlpack::{Layout, Lent, Loan};
 use interop::{Bridge, Error, Options, Route, Shared};
 use num_complex::Complex;
@@ -39,8 +37,7 @@ extern "C" __global__ void add(unsigned int *x)
 }"#;
 
 fn bridge() -> Bridge {
-    Bridge::open(&common::host(), &Options::default())
-        .expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
+    Bridge::open(&common::host(), &Options::default()).expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
 }
 
 /// The C consumer, built once.
@@ -55,8 +52,8 @@ fn consumer() -> &'static Consumer {
     static CONSUMER: OnceLock<Consumer> = OnceLock::new();
     CONSUMER.get_or_init(|| {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/dlpack_consumer.c");
-        let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("dlpack_consumer_{}.so", std::process::id()));
+        let built =
+            PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("dlpack_consumer_{}.so", std::process::id()));
         let status = Command::new("cc")
             .args([
                 "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread",
@@ -143,10 +140,7 @@ fn a_lent_matrix_says_what_it_is_and_comes_back_from_any_thread() {
     let address = shared.addresses().expect("one address").1;
     let (tensor, loan) = lent(shared, &Layout::matrix(3, 4, 5).at(7), &stream);
     let ext_dev = i64::from(abi::DeviceType::EXT_DEV.0);
-    assert_eq!(
-        describe(&tensor),
-        [1, 0, ext_dev, 0, 5, 64, 1, 2, 3, 4, 1, 5, 7 * 8]
-    );
+    assert_eq!(describe(&tensor), [1, 0, ext_dev, 0, 5, 64, 1, 2, 3, 4, 1, 5, 7 * 8]);
     // SAFETY: the tensor is alive.
     let data = unsafe { (*tensor.as_ptr()).dl_tensor.data };
     assert_eq!(data.addr(), address);
@@ -163,10 +157,7 @@ fn a_lent_matrix_says_what_it_is_and_comes_back_from_any_thread() {
 #[test]
 fn the_consumer_comes_after_opencl_and_opencl_after_the_consumer() {
     let bridge = bridge();
-    let (queue, stream) = (
-        bridge.queue().expect("a queue"),
-        bridge.stream().expect("a stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let program = bridge.programs().get(CL, "").expect("a program");
     let step = program.kernel("step").expect("a kernel");
     let module = hip::rtc::Program::new(HIP).name("consumer.hip");
@@ -195,11 +186,7 @@ fn the_consumer_comes_after_opencl_and_opencl_after_the_consumer() {
     launch(&mut shared);
     let mut back = vec![0; LEN];
     shared.download(&mut back).expect("a download");
-    let stepped = |v: u32| {
-        (0..4096).fold(v, |v, _| {
-            v.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)
-        })
-    };
+    let stepped = |v: u32| (0..4096).fold(v, |v, _| v.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
     assert_eq!(back, vec![stepped(stepped(3).wrapping_add(7)); LEN]);
 }
 
@@ -207,9 +194,7 @@ fn the_consumer_comes_after_opencl_and_opencl_after_the_consumer() {
 fn a_buffer_that_nobody_waits_for_lives_until_the_deleter_and_no_longer() {
     let bridge = bridge();
     let stream = bridge.stream().expect("a stream");
-    let mut shared = bridge
-        .alloc_on::<u32>(Route::HipPointer, LEN)
-        .expect("memory");
+    let mut shared = bridge.alloc_on::<u32>(Route::HipPointer, LEN).expect("memory");
     shared.upload(&vec![7; LEN]).expect("an upload");
     let (tensor, loan) = lent(shared, &Layout::vector(LEN), &stream);
     drop(loan);
@@ -276,10 +261,7 @@ fn memory_for_reading_is_not_lent_for_writing_and_nobody_waits_for_that() {
     // SAFETY: the objects outlive the bridge.
     let bridge = unsafe { Bridge::adopt(&common::host(), rig.objects(), &options) };
     let bridge = bridge.expect("a bridge");
-    let (queue, stream) = (
-        bridge.queue().expect("a queue"),
-        bridge.stream().expect("a stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let raw = rig.buffer(clmgr::opencl_sys::CL_MEM_READ_ONLY, 64);
     // SAFETY: the buffer is alive, and nothing else uses it.
     let shared = unsafe { bridge.adopt_cl_mem::<u32>(raw, None) }.expect("adopted");
@@ -311,10 +293,7 @@ fn reading_alone_is_said_by_the_form_that_can_and_refused_by_the_other() {
     let layout = Layout::matrix(2, 3, 2);
     let refused = shared.to_dlpack::<ManagedTensor>(&layout, &stream, true);
     let (error, shared) = refused.expect_err("it has no flag");
-    assert!(
-        error.to_string().contains("use ManagedTensorVersioned"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("use ManagedTensorVersioned"), "{error}");
     let lent = shared.to_dlpack::<Versioned>(&layout, &stream, true);
     let (tensor, loan) = lent.map_err(|(error, _)| error).expect("a loan");
     assert_eq!(describe(&tensor)[1], 1);
@@ -336,12 +315,8 @@ fn reading_alone_is_said_by_the_form_that_can_and_refused_by_the_other() {
 fn a_tensor_of_hips_memory_is_taken_without_a_copy_and_given_back_once() {
     let bridge = bridge();
     let stream = bridge.stream().expect("a stream");
-    let mut shared = bridge
-        .alloc_on::<u32>(Route::HipPointer, 64)
-        .expect("memory");
-    shared
-        .upload(&(0..64).collect::<Vec<u32>>())
-        .expect("an upload");
+    let mut shared = bridge.alloc_on::<u32>(Route::HipPointer, 64).expect("memory");
+    shared.upload(&(0..64).collect::<Vec<u32>>()).expect("an upload");
     let (tensor, loan) = lent(shared, &Layout::matrix(4, 5, 8).at(16), &stream);
     let before = bridge.meter().snapshot();
     // SAFETY: a living tensor, given away on success; nothing else uses it.
@@ -366,9 +341,7 @@ fn a_tensor_of_hips_memory_is_taken_without_a_copy_and_given_back_once() {
 fn what_cannot_be_taken_stays_the_callers() {
     let bridge = bridge();
     let stream = bridge.stream().expect("a stream");
-    let shared = bridge
-        .alloc_on::<u32>(Route::HipPointer, 64)
-        .expect("memory");
+    let shared = bridge.alloc_on::<u32>(Route::HipPointer, 64).expect("memory");
     let lent = shared.to_dlpack::<Versioned>(&Layout::vector(64), &stream, true);
     let (tensor, loan) = lent.map_err(|(error, _)| error).expect("a loan");
     let raw = tensor.into_raw();
@@ -387,9 +360,7 @@ fn what_cannot_be_taken_stays_the_callers() {
     };
     let text = refusal(&|t| t.version.major = 2, &|t| t.version.major = 1);
     assert!(text.contains("major version 2"), "{text}");
-    let text = refusal(&|t| t.dl_tensor.dtype.code = 2, &|t| {
-        t.dl_tensor.dtype.code = 1
-    });
+    let text = refusal(&|t| t.dl_tensor.dtype.code = 2, &|t| t.dl_tensor.dtype.code = 1);
     assert!(text.contains("the elements are"), "{text}");
     let kind = abi::DeviceType::EXT_DEV;
     let other = abi::DeviceType::CUDA;
@@ -403,17 +374,12 @@ fn what_cannot_be_taken_stays_the_callers() {
     };
     let text = refusal(&|t| stride(t, -1), &|t| stride(t, 1));
     assert!(text.contains("size or stride of -1"), "{text}");
-    let text = refusal(&|t| t.dl_tensor.byte_offset = 1 << 20, &|t| {
-        t.dl_tensor.byte_offset = 0
-    });
+    let text = refusal(&|t| t.dl_tensor.byte_offset = 1 << 20, &|t| t.dl_tensor.byte_offset = 0);
     assert!(text.starts_with("route hip-pointer: "), "{text}");
     let loan = loan.try_take().expect_err("no deleter was called");
     // As it was, it is taken, and may only be read.
     let mut taken = take().expect("it is as it was");
-    assert!(matches!(
-        taken.shared.upload(&[0; 64]),
-        Err(Error::ReadOnly)
-    ));
+    assert!(matches!(taken.shared.upload(&[0; 64]), Err(Error::ReadOnly)));
     drop(taken);
     loan.try_take().expect("the deleter has run");
 }

@@ -76,8 +76,7 @@ fn bridge(policy: Policy) -> Bridge {
         policy,
         ..Options::default()
     };
-    Bridge::open(&common::host(), &options)
-        .expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
+    Bridge::open(&common::host(), &options).expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
 }
 
 #[test]
@@ -86,11 +85,7 @@ fn a_tensor_on_the_host_is_copied_where_that_is_permitted_and_counted() {
     let stream = bridge.stream().expect("a stream");
     // Columns of 3 in room for 5: what lies between belongs to someone else.
     let mut room: Vec<u32> = (0..20).collect();
-    for device in [
-        DeviceType::CPU,
-        DeviceType::ROCM_HOST,
-        DeviceType::CUDA_HOST,
-    ] {
+    for device in [DeviceType::CPU, DeviceType::ROCM_HOST, DeviceType::CUDA_HOST] {
         let mut produced = Produced::new(device, room.as_mut_ptr(), &[3, 4], &[1, 5]);
         let before = bridge.meter().snapshot();
         // SAFETY: a living tensor, given away; its memory lives until the end of this function.
@@ -105,10 +100,7 @@ fn a_tensor_on_the_host_is_copied_where_that_is_permitted_and_counted() {
         taken.shared.download(&mut found).expect("a download");
         let expected: Vec<u32> = (0..18).map(|i| if i % 5 < 3 { i } else { 0 }).collect();
         assert_eq!(found, expected);
-        taken
-            .shared
-            .upload(&[9; 18])
-            .expect("a buffer like any other");
+        taken.shared.upload(&[9; 18]).expect("a buffer like any other");
         drop(taken);
         assert_eq!((produced.deleted(), room[1]), (1, 1));
     }
@@ -137,9 +129,7 @@ fn a_tensor_on_the_host_stays_the_callers_where_copies_are_not_permitted() {
 fn device_memory_of_another_runtime_is_taken_in_place() {
     let bridge = bridge(Policy::DirectOnly);
     let stream = bridge.stream().expect("a stream");
-    let mut shared = bridge
-        .alloc_on::<u32>(Route::SvmCoarse, 64)
-        .expect("memory");
+    let mut shared = bridge.alloc_on::<u32>(Route::SvmCoarse, 64).expect("memory");
     let input: Vec<u32> = (0..64).map(|i| i * 3).collect();
     shared.upload(&input).expect("an upload");
     let address = shared.addresses().expect("one address").1;
@@ -218,10 +208,7 @@ fn device_memory_out_of_opencls_reach_is_copied_on_the_device_where_that_is_perm
 fn what_the_producer_queued_on_its_stream_comes_first() {
     const LEN: usize = 64;
     let bridge = bridge(Policy::DirectOnly);
-    let (ready, queue) = (
-        bridge.stream().expect("a stream"),
-        bridge.queue().expect("a queue"),
-    );
+    let (ready, queue) = (bridge.stream().expect("a stream"), bridge.queue().expect("a queue"));
     let steps = hip::rtc::Program::new(
         "extern \"C\" __global__ void steps(unsigned int *x) {
             unsigned int v = 0;
@@ -235,16 +222,10 @@ fn what_the_producer_queued_on_its_stream_comes_first() {
     .expect("a kernel");
     let add = bridge
         .programs()
-        .get(
-            "kernel void add(global uint *x) { x[get_global_id(0)] += 7u; }",
-            "",
-        )
+        .get("kernel void add(global uint *x) { x[get_global_id(0)] += 7u; }", "")
         .and_then(|program| program.kernel("add"))
         .expect("a kernel");
-    let mut memory = bridge
-        .hip_device()
-        .alloc_from(&ready, &[1_u32; LEN])
-        .expect("memory");
+    let mut memory = bridge.hip_device().alloc_from(&ready, &[1_u32; LEN]).expect("memory");
     let mut slice = memory.on_mut(&ready).expect("access");
     let ptr = slice.as_mut_ptr();
     let config = hip::LaunchConfig::linear(LEN, LEN as u32).expect("a grid");

@@ -16,14 +16,7 @@ fn program(example: &str) -> Command {
         Some(path) => Command::new(path),
         None => {
             let mut cargo = Command::new(env!("CARGO"));
-            cargo.args([
-                "run",
-                "--quiet",
-                "--package",
-                "interop",
-                "--example",
-                example,
-            ]);
+            cargo.args(["run", "--quiet", "--package", "interop", "--example", example]);
             if cfg!(feature = "vulkan") {
                 cargo.args(["--features", "vulkan"]);
             }
@@ -50,11 +43,7 @@ fn output_of(mut program: Command) -> String {
 fn every_grade_is_right_and_tells_of_a_side_that_never_ends() {
     let proven = common::grades().len();
     let text = output("08_grades");
-    assert_eq!(
-        text.matches("100 changes of side are right").count(),
-        proven,
-        "{text}"
-    );
+    assert_eq!(text.matches("100 changes of side are right").count(), proven, "{text}");
     assert_eq!(
         text.matches("a side that never ends: OpenCL queue").count(),
         proven,
@@ -67,10 +56,7 @@ fn every_grade_is_right_and_tells_of_a_side_that_never_ends() {
 fn vulkan_draws_what_hip_computes_or_says_why_not() {
     let text = output("12_vulkan_sine");
     match std::env::var_os("HIPCL_VULKAN") {
-        Some(_) => assert!(
-            text.contains("points lit, every one right; 0 bytes"),
-            "{text}"
-        ),
+        Some(_) => assert!(text.contains("points lit, every one right; 0 bytes"), "{text}"),
         None => assert!(
             text.contains("every one right") || text.contains("nothing drawn: "),
             "{text}"
@@ -82,10 +68,7 @@ fn vulkan_draws_what_hip_computes_or_says_why_not() {
 fn every_sample_from_the_socket_is_right_with_one_buffer_and_with_two() {
     let text = output("09_double_buffer");
     for slots in ["1 slots", "2 slots"] {
-        assert!(
-            text.contains(&format!("{slots}, every sample right")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("{slots}, every sample right")), "{text}");
     }
     assert_eq!(text.matches("24 blocks in").count(), 2, "{text}");
 }
@@ -112,18 +95,14 @@ fn a_descriptor_shows_the_same_words_here_and_in_another_process() {
         text.contains("one process, hip-pointer by dma-buf: two addresses, the same words"),
         "{text}"
     );
-    assert!(
-        text.contains("two processes, by dma-buf: every word right"),
-        "{text}"
-    );
+    assert!(text.contains("two processes, by dma-buf: every word right"), "{text}");
 }
 
 #[test]
 fn opencl_and_rocblas_work_on_one_buffer_in_shared_virtual_memory() {
     let text = output("05_svm_bridge");
     assert!(
-        text.contains("0 bytes of the data set were copied")
-            && text.contains("greatest difference from the reference"),
+        text.contains("0 bytes of the data set were copied") && text.contains("greatest difference from the reference"),
         "{text}"
     );
 }
@@ -132,8 +111,7 @@ fn opencl_and_rocblas_work_on_one_buffer_in_shared_virtual_memory() {
 fn the_buffer_of_a_library_that_knows_nothing_of_hip_is_multiplied_in_place() {
     let text = output("06_foreign_cl_mem");
     assert!(
-        text.contains("0 bytes of the data set were copied")
-            && text.contains("samples of other code, by gpu-va"),
+        text.contains("0 bytes of the data set were copied") && text.contains("samples of other code, by gpu-va"),
         "{text}"
     );
     assert_eq!(text.matches("greatest difference").count(), 3, "{text}");

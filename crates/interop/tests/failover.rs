@@ -67,18 +67,12 @@ fn a_failed_allocation_is_made_on_the_next_route_and_the_report_says_so() {
     let (from, to) = (failovers[0].from, failovers[0].to);
     assert_eq!((from, to), (Route::HipPointer, Route::HostPinned));
     let text = failovers[0].to_string();
-    assert!(
-        text.contains("hipMalloc") && text.starts_with("allocation:"),
-        "{text}"
-    );
+    assert!(text.contains("hipMalloc") && text.starts_with("allocation:"), "{text}");
     data.upload(&[4; LEN]).expect("an upload");
     let mut back = [0; LEN];
     data.download(&mut back).expect("a download");
     assert_eq!(back, [4; LEN]);
-    assert_eq!(
-        bridge.alloc::<u32>(LEN).expect("memory").route(),
-        Route::HipPointer
-    );
+    assert_eq!(bridge.alloc::<u32>(LEN).expect("memory").route(), Route::HipPointer);
 }
 
 #[test]
@@ -116,9 +110,7 @@ fn pages_that_hip_does_not_let_go_of_are_not_freed() {
     let stream = bridge.stream().expect("a stream");
     for refused in [true, false] {
         faults.set("hipMalloc:1:2");
-        let data = bridge
-            .alloc::<u64>(1 << 20)
-            .expect("the next route has memory");
+        let data = bridge.alloc::<u64>(1 << 20).expect("the next route has memory");
         assert_eq!(data.route(), Route::HostPinned);
         let guard = data.hip(&stream).expect("access");
         let page = guard.slice().as_ptr().addr();
@@ -203,9 +195,7 @@ fn memory_that_another_process_has_is_not_moved_when_its_route_fails() {
         }
     });
     let data = bridge.alloc::<u32>(LEN).expect("memory");
-    let mut joint = data
-        .export_by(Carrier::DmaBuf, link)
-        .expect("an export by descriptor");
+    let mut joint = data.export_by(Carrier::DmaBuf, link).expect("an export by descriptor");
     let theirs = importer.join().expect("no panic").expect("an import");
     assert_eq!(joint.route(), Route::HipPointer);
     let address = joint.addresses();
@@ -236,16 +226,10 @@ fn a_copy_is_the_last_resort_and_only_where_it_is_allowed() {
             }
             Err(error) => {
                 assert!(!copies, "{policy:?}: {error}");
-                assert!(
-                    matches!(&error, Error::Failed { tried } if tried.len() == 2),
-                    "{error}"
-                );
+                assert!(matches!(&error, Error::Failed { tried } if tried.len() == 2), "{error}");
                 assert!(!error.is_impossible());
                 let text = error.to_string();
-                assert!(
-                    text.contains("hip-pointer:") && text.contains("host-pinned:"),
-                    "{text}"
-                );
+                assert!(text.contains("hip-pointer:") && text.contains("host-pinned:"), "{text}");
             }
         }
         faults.set("");
@@ -270,10 +254,7 @@ fn what_is_not_possible_is_told_from_what_failed() {
     // Which call meets the fault first is the bridge's business: a kernel's counter or a route's
     // memory. Both are named.
     let text = error.to_string();
-    assert!(
-        text.contains("hipMalloc") || text.contains("hipHostRegister"),
-        "{text}"
-    );
+    assert!(text.contains("hipMalloc") || text.contains("hipHostRegister"), "{text}");
 }
 
 #[test]
@@ -368,10 +349,7 @@ fn a_failed_download_is_made_from_the_next_route_and_other_readers_keep_their_me
             .expect("an answer")
             .is_some()
     };
-    assert!(
-        !allocated(&mut data),
-        "a writer is alone: the old memory is given back"
-    );
+    assert!(!allocated(&mut data), "a writer is alone: the old memory is given back");
     data.download(&mut back).expect("a download");
     assert_eq!(back, input);
 }
@@ -413,9 +391,7 @@ fn a_part_next_to_which_others_may_write_is_told_how_to_move_on_and_nothing_is_l
     data.upload(&input).expect("an upload");
     faults.set("hipMemcpyAsync:1");
     let mut part = data.part_mut(0..LEN).expect("a part");
-    let error = part
-        .hip_mut(&stream)
-        .expect_err("the copy to HIP's side fails");
+    let error = part.hip_mut(&stream).expect_err("the copy to HIP's side fails");
     let text = error.to_string();
     assert!(
         matches!(
@@ -449,10 +425,7 @@ fn a_reader_of_a_failed_copy_is_told_too_and_a_later_one_succeeds() {
     data.upload(&[6; LEN]).expect("an upload");
     faults.set("hipMemcpyAsync:1");
     let error = data.hip(&stream).expect_err("the copy to HIP's side fails");
-    assert!(
-        matches!(&error, Error::UnderReader { next: None, .. }),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::UnderReader { next: None, .. }), "{error}");
     let text = error.to_string();
     assert!(
         text.starts_with("hand-over to HIP: route staging failed: ") && text.contains("move_to"),
@@ -496,11 +469,7 @@ unsafe extern "C" fn refuse_read(
     }
     let read = READ.get().expect("set before the first call");
     // SAFETY: the caller's own arguments.
-    unsafe {
-        read(
-            queue, buffer, blocking, offset, bytes, to, count, list, event,
-        )
-    }
+    unsafe { read(queue, buffer, blocking, offset, bytes, to, count, list, event) }
 }
 
 #[test]
@@ -522,10 +491,7 @@ fn hip_reads_what_opencl_no_longer_can() {
     let download = data.download(&mut back);
     let moved = data.move_to(Route::HipPointer);
     REFUSED.store(false, std::sync::atomic::Ordering::SeqCst);
-    assert!(
-        matches!(download, Err(Error::UnderReader { .. })),
-        "{download:?}"
-    );
+    assert!(matches!(download, Err(Error::UnderReader { .. })), "{download:?}");
     moved.expect("a kernel of HIP's reads it");
     data.download(&mut back).expect("a download");
     assert_eq!(back, input);

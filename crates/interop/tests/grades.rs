@@ -2,9 +2,10 @@
 
 mod common;
 
-use interop::{Bridge, Error, Grade, Options, Shared};
 use std::sync::mpsc;
 use std::time::Duration;
+
+use interop::{Bridge, Error, Grade, Options, Shared};
 
 const CL: &str = "
 __kernel void add(__global uint *x, uint k)
@@ -40,8 +41,8 @@ impl Rig {
             handoff_limit: handoff_limit.map(common::patiently),
             ..Options::default()
         };
-        let bridge = Bridge::open(&selection, &options)
-            .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
+        let bridge =
+            Bridge::open(&selection, &options).expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
         let program = bridge.programs().get(CL, "").expect("OpenCL kernels");
         let module = hip::rtc::Program::new(HIP)
             .name("grades.hip")
@@ -74,17 +75,14 @@ impl Rig {
         let mut guard = shared.hip_mut(&self.stream)?;
         let config = hip::LaunchConfig::linear(LEN, 256)?;
         // SAFETY: `times` takes a pointer to LEN words and a uint.
-        unsafe {
-            self.times
-                .launch(&self.stream, config, &[&guard.slice_mut(), &k])
-        }?;
+        unsafe { self.times.launch(&self.stream, config, &[&guard.slice_mut(), &k]) }?;
         Ok(())
     }
 
     /// Whatever is given to the queue from now on waits for the test.
     ///
-    /// Not for memory that both sides take turns with: NVIDIA's OpenCL makes the caller wait who enqueues such a turn behind a user
-    /// event.
+    /// Not for memory that both sides take turns with: NVIDIA's OpenCL makes the caller wait who enqueues such a turn
+    /// behind a user event.
     fn hold_queue(&self) -> clmgr::UserEvent {
         let event = clmgr::UserEvent::new(self.bridge.cl_context()).expect("a user event");
         self.queue.wait_for(event.event()).expect("a wait");
@@ -132,10 +130,7 @@ fn assert_names_both(error: &Error, before: &str, after: &str) {
     assert!(matches!(error, Error::HandoffTimeout { .. }), "{error}");
     let text = error.to_string();
     let order = (text.find(before), text.find(after));
-    assert!(
-        matches!(order, (Some(before), Some(after)) if before < after),
-        "{text}"
-    );
+    assert!(matches!(order, (Some(before), Some(after)) if before < after), "{text}");
 }
 
 #[test]
@@ -150,10 +145,7 @@ fn every_grade_is_proven_on_the_host_platform_and_the_default_needs_no_asking() 
     let fails_events = bridge.cl_context().device().survives_failed_events();
     for report in bridge.grades() {
         if !fails_events && report.grade != Grade::Host {
-            let reason = report
-                .outcome
-                .as_ref()
-                .expect_err("this driver can't fail events");
+            let reason = report.outcome.as_ref().expect_err("this driver can't fail events");
             assert!(reason.contains("PoCL 7.0"), "{reason}");
             continue;
         }
@@ -178,10 +170,7 @@ fn a_route_that_copies_is_handed_over_by_the_host_whatever_the_grade() {
     let error = Bridge::open(&selection, &staging(Some(Grade::Callback)))
         .expect_err("no callback copies")
         .to_string();
-    assert!(
-        error.contains("callback") && error.contains("staging"),
-        "{error}"
-    );
+    assert!(error.contains("callback") && error.contains("staging"), "{error}");
     let Some(grade) = ahead().next() else {
         return common::skipped("the host hands over here in any case");
     };
@@ -389,11 +378,7 @@ fn threads_that_share_a_queue_do_not_mix_up_their_hand_offs() {
                         let mut guard = shared.hip_mut(&stream).expect("access for HIP");
                         let config = hip::LaunchConfig::linear(LEN, 256).expect("a grid");
                         // SAFETY: `times` takes a pointer to LEN words and a uint.
-                        unsafe {
-                            rig.times
-                                .launch(&stream, config, &[&guard.slice_mut(), &3_u32])
-                        }
-                        .expect("a launch");
+                        unsafe { rig.times.launch(&stream, config, &[&guard.slice_mut(), &3_u32]) }.expect("a launch");
                         expected = expected.wrapping_add(k).wrapping_mul(3);
                     }
                     assert_all(&shared, expected);

@@ -30,8 +30,7 @@ impl Drop for Failing {
 
 fn open() -> Bridge {
     let selection = platform::select_named(Some("host")).expect("the host platform");
-    Bridge::open(&selection, &Options::default())
-        .expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
+    Bridge::open(&selection, &Options::default()).expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
 }
 
 /// Launches a kernel that writes all of the buffer.
@@ -79,10 +78,7 @@ fn a_failure_of_hip_work_reaches_the_next_user_of_the_buffer() {
     let _alone = ALONE.lock();
     for grade in proven_grades() {
         let bridge = open().with_grade(grade).expect("a proven grade");
-        let (queue, stream) = (
-            bridge.queue().expect("a queue"),
-            bridge.stream().expect("a stream"),
-        );
+        let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
         let mut shared = bridge.alloc::<u32>(64).expect("memory");
         shared.upload(&[1; 64]).expect("an upload");
         let failing = Failing::launches();
@@ -101,10 +97,7 @@ fn a_failure_of_hip_work_reaches_the_next_user_of_the_buffer() {
         if grade != Grade::Host {
             assert!(matches!(error, Error::HandoffFailed { .. }), "{error}");
             let text = error.to_string();
-            assert!(
-                text.contains("HIP stream") && text.contains("OpenCL queue"),
-                "{text}"
-            );
+            assert!(text.contains("HIP stream") && text.contains("OpenCL queue"), "{text}");
             // The stream tells its own user, too.
             stream.synchronize().expect_err("the kernel failed");
         }
@@ -113,9 +106,6 @@ fn a_failure_of_hip_work_reaches_the_next_user_of_the_buffer() {
             .expect_err("what the kernel should have written is not there");
         drop(shared);
         let kept = bridge.take_deferred_errors();
-        assert!(
-            !kept.is_empty(),
-            "the stream does not tell whether it still works"
-        );
+        assert!(!kept.is_empty(), "the stream does not tell whether it still works");
     }
 }

@@ -19,8 +19,7 @@ fn strict() -> bool {
 }
 
 fn bridge() -> Bridge {
-    Bridge::open(&common::host(), &Options::default())
-        .expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
+    Bridge::open(&common::host(), &Options::default()).expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
 }
 
 /// In a process of its own, as a program would do it: the text of the proof.
@@ -48,10 +47,7 @@ fn the_process_that_seeks() {
     let proof = HostPtrProof::seek(&common::host(), &Options::default(), |step| {
         steps.push(step);
     });
-    println!(
-        "\nproof: {}",
-        proof.expect("Intel's runtime takes any address")
-    );
+    println!("\nproof: {}", proof.expect("Intel's runtime takes any address"));
     assert_eq!(steps.first(), Some(&Step::Pair));
     assert_eq!(steps.last(), Some(&Step::Release));
     assert!(steps.contains(&Step::Wrap) && steps.contains(&Step::Transfer));
@@ -61,10 +57,7 @@ fn the_process_that_seeks() {
 fn both_use(bridge: &Bridge, data: &mut Shared<u32>) {
     let add = bridge
         .programs()
-        .get(
-            "kernel void add(global uint *x) { x[get_global_id(0)] += 7u; }",
-            "",
-        )
+        .get("kernel void add(global uint *x) { x[get_global_id(0)] += 7u; }", "")
         .and_then(|program| program.kernel("add"))
         .expect("a kernel");
     let twice = hip::rtc::Program::new(
@@ -73,10 +66,7 @@ fn both_use(bridge: &Bridge, data: &mut Shared<u32>) {
     .compile(bridge.hip_device())
     .and_then(|module| module.function("twice"))
     .expect("a kernel");
-    let (queue, stream) = (
-        bridge.queue().expect("a queue"),
-        bridge.stream().expect("a stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let mut model: Vec<u32> = (0..LEN as u32).collect();
     data.upload(&model).expect("an upload");
     let before = bridge.meter().snapshot();
@@ -105,9 +95,7 @@ fn hips_memory_is_a_buffer_object_with_a_proof_from_another_process() {
         return;
     }
     let (proof, bridge) = (sought(), bridge());
-    let mut data = bridge
-        .alloc_hip_object::<u32>(LEN, &proof)
-        .expect("an object");
+    let mut data = bridge.alloc_hip_object::<u32>(LEN, &proof).expect("an object");
     assert_eq!(data.route(), Route::HipPointer);
     both_use(&bridge, &mut data);
     drop(data);
@@ -140,15 +128,13 @@ fn a_proof_of_other_drivers_is_refused() {
     let text = error.to_string();
     assert!(
         error.is_impossible()
-            && text
-                .contains("is of `amd 60342133 on a card of mine`, and this bridge is on `host ")
+            && text.contains("is of `amd 60342133 on a card of mine`, and this bridge is on `host ")
             && !text.contains('\n'),
         "{text}"
     );
 }
 
-type Create =
-    unsafe extern "C" fn(cl_context, cl_mem_flags, usize, *mut c_void, *mut cl_int) -> cl_mem;
+type Create = unsafe extern "C" fn(cl_context, cl_mem_flags, usize, *mut c_void, *mut cl_int) -> cl_mem;
 static CREATE: OnceLock<Create> = OnceLock::new();
 static COPIED: AtomicUsize = AtomicUsize::new(0);
 
@@ -211,8 +197,7 @@ fn a_driver_that_copies_or_refuses_gives_no_proof() {
     assert_eq!(COPIED.load(Ordering::SeqCst), 1);
     let refused = seek(refusing).to_string();
     assert!(
-        refused.contains("CL_MEM_USE_HOST_PTR")
-            && refused.contains("CL_MEM_OBJECT_ALLOCATION_FAILURE"),
+        refused.contains("CL_MEM_USE_HOST_PTR") && refused.contains("CL_MEM_OBJECT_ALLOCATION_FAILURE"),
         "{refused}"
     );
 }
@@ -233,8 +218,5 @@ fn memory_out_of_opencls_reach_is_not_even_tried() {
 
 #[test]
 fn the_other_memory_model_agrees() {
-    common::once_more_where_the_host_cannot_touch_device_memory(
-        "the_other_memory_model_agrees",
-        &[],
-    );
+    common::once_more_where_the_host_cannot_touch_device_memory("the_other_memory_model_agrees", &[]);
 }

@@ -22,11 +22,7 @@ fn rig() -> Rig {
         .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
     let stream = bridge.stream().expect("a stream");
     let handle = Handle::new(&bridge.blas().expect("rocBLAS"), &stream).expect("a handle");
-    Rig {
-        bridge,
-        stream,
-        handle,
-    }
+    Rig { bridge, stream, handle }
 }
 
 impl Rig {
@@ -40,9 +36,7 @@ impl Rig {
 fn numbers(len: usize, seed: u64) -> Vec<C32> {
     let mut state = seed | 1;
     let mut next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 40) as f32 / (1 << 23) as f32 - 1.0
     };
     (0..len).map(|_| C32::new(next(), next())).collect()
@@ -108,16 +102,11 @@ fn a_batch_of_341_x_341_is_inverted_in_place_and_tells_of_each_matrix_alone() {
     let mut a = rig.filled(&data);
     let before = rig.bridge.meter().snapshot();
     let batch = Batch::new(&mut a, N, N, N, N * N, COUNT);
-    let found =
-        solver::hermitian_inverse(&rig.handle, &mirror, Fill::Lower, batch).expect("queued");
+    let found = solver::hermitian_inverse(&rig.handle, &mirror, Fill::Lower, batch).expect("queued");
     let failures = found.failures().expect("an answer");
     let counts = rig.bridge.meter().snapshot().since(&before);
     assert_eq!(counts.data_set, 0, "{counts:?}");
-    assert_eq!(
-        counts.control,
-        2 * 4 * COUNT as u64,
-        "two integers a matrix"
-    );
+    assert_eq!(counts.control, 2 * 4 * COUNT as u64, "two integers a matrix");
     assert_eq!(failures.len(), 1);
     assert_eq!(failures[0].matrix, BAD);
     let error = found.check().expect_err("one failed").to_string();
@@ -157,10 +146,7 @@ fn a_hermitian_inverse_never_looks_at_the_triangle_that_is_not_named() {
             for matrix in [0, count - 1] {
                 let at = matrix * n * n..(matrix + 1) * n * n;
                 let off = residual(&data[at.clone()], &inverse[at], identity, n);
-                assert!(
-                    off < 1e-4,
-                    "matrix {matrix} of {n}, {fill:?}, is off by {off}"
-                );
+                assert!(off < 1e-4, "matrix {matrix} of {n}, {fill:?}, is off by {off}");
             }
         }
     }
@@ -231,10 +217,7 @@ fn systems_are_solved_and_a_singular_one_is_told() {
 
     let a = hermitian(n, 5);
     let (mut factor, mut x) = (rig.filled(&a), rig.filled(&b));
-    let (from, to) = (
-        Matrix::new(&mut factor, n, n, n),
-        Matrix::new(&mut x, n, nrhs, n),
-    );
+    let (from, to) = (Matrix::new(&mut factor, n, n, n), Matrix::new(&mut x, n, nrhs, n));
     let found = solver::hermitian_solve(&rig.handle, Fill::Upper, from, to).expect("queued");
     found.check().expect("positive definite");
     let off = residual(&a, &downloaded(&x), |i, j| wide(b[i + j * n]), n);
@@ -265,11 +248,7 @@ fn the_solution_does_not_lie_where_the_factors_do() {
         let grain = clmgr::SvmGrain::Coarse;
         // SAFETY: the memory lives as long as its owner, and the stretch lies in it; calls that would
         // use both at once are what is refused.
-        unsafe {
-            rig.bridge
-                .adopt_svm(begin.add(offset), len, grain, owner.clone())
-        }
-        .expect("adopted")
+        unsafe { rig.bridge.adopt_svm(begin.add(offset), len, grain, owner.clone()) }.expect("adopted")
     };
     // A model of a device is told of each allocation once.
     let _all = adopt(0, 2 * n * n);
@@ -322,8 +301,5 @@ fn what_is_not_square_or_does_not_go_together_is_refused() {
 
 #[test]
 fn the_other_memory_model_agrees() {
-    common::once_more_where_the_host_cannot_touch_device_memory(
-        "the_other_memory_model_agrees",
-        &[],
-    );
+    common::once_more_where_the_host_cannot_touch_device_memory("the_other_memory_model_agrees", &[]);
 }

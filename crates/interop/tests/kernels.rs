@@ -60,11 +60,7 @@ fn a_filled_buffer_has_the_pattern_and_every_altered_word_is_counted() {
     let mut words = rig.buffer(&[0; WORDS]);
     let args = [words.arg(), Arg::scalar(&SEED)];
     // SAFETY: the kernel writes a word per work-item.
-    unsafe {
-        rig.kernel("probe_fill")
-            .launch(&rig.queue, NdRange::d1(WORDS), &args)
-    }
-    .unwrap();
+    unsafe { rig.kernel("probe_fill").launch(&rig.queue, NdRange::d1(WORDS), &args) }.unwrap();
     assert_eq!(rig.mismatches(&words, SEED), 0);
     assert!(rig.mismatches(&words, SEED + 1) > 0);
     let mut data = rig.read(&words);
@@ -84,11 +80,8 @@ fn a_copy_has_the_bytes_of_its_source_and_the_empty_kernel_changes_none() {
     let copied = [from.arg(), to.arg()];
     // SAFETY: the first kernel copies four words per work-item, the second touches nothing.
     unsafe {
-        copy.launch(&rig.queue, NdRange::d1(WORDS / 4), &copied)
-            .unwrap();
-        nothing
-            .launch(&rig.queue, NdRange::d1(WORDS), &[to.arg()])
-            .unwrap();
+        copy.launch(&rig.queue, NdRange::d1(WORDS / 4), &copied).unwrap();
+        nothing.launch(&rig.queue, NdRange::d1(WORDS), &[to.arg()]).unwrap();
     }
     assert_eq!(rig.read(&to), data);
 }

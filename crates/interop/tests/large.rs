@@ -38,10 +38,7 @@ const THREADS: usize = 1 << 24;
 #[ignore = "needs 5 GiB of memory, on a card 33 GiB of its"]
 fn every_word_above_4_gib_is_the_same_for_both_apis() {
     let bridge = Bridge::open(&common::selection(), &Options::default()).expect("a bridge");
-    let (queue, stream) = (
-        bridge.queue().expect("a queue"),
-        bridge.stream().expect("a stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let program = bridge.programs().get(CL, "").expect("OpenCL kernels");
     let kernel = |name| program.kernel(name).expect("a kernel");
     let (fill, wrong) = (kernel("fill"), kernel("wrong"));
@@ -58,9 +55,8 @@ fn every_word_above_4_gib_is_the_same_for_both_apis() {
         .collect();
     let working: Vec<Route> = bridge.report().working().collect();
     // The host routes lie in the host's memory in any case.
-    let direct = |route: &&Route| {
-        !route.is_copy() && !matches!(route, Route::SvmFine | Route::HostPinned | Route::Managed)
-    };
+    let direct =
+        |route: &&Route| !route.is_copy() && !matches!(route, Route::SvmFine | Route::HostPinned | Route::Managed);
     let routes: Vec<Route> = working.iter().filter(direct).copied().collect();
     assert!(!routes.is_empty(), "{working:?}");
     for (route, len) in routes
@@ -74,8 +70,7 @@ fn every_word_above_4_gib_is_the_same_for_both_apis() {
         {
             let guard = data.cl_mut(&queue).expect("access");
             // SAFETY: the kernel writes as many words as it has work-items, and so many there are.
-            unsafe { fill.launch(&queue, clmgr::NdRange::d1(len), &[guard.arg()]) }
-                .expect("a launch");
+            unsafe { fill.launch(&queue, clmgr::NdRange::d1(len), &[guard.arg()]) }.expect("a launch");
         }
         {
             let mut guard = data.hip_mut(&stream).expect("access");
@@ -83,14 +78,7 @@ fn every_word_above_4_gib_is_the_same_for_both_apis() {
             let config = hip::LaunchConfig::linear(THREADS, 256).expect("a grid");
             let words = len as u64;
             // SAFETY: the kernel stays below `words`, and counts in one word.
-            unsafe {
-                add.launch(
-                    &stream,
-                    config,
-                    &[&guard.slice_mut(), &words, &told.slice_mut()],
-                )
-            }
-            .expect("a launch");
+            unsafe { add.launch(&stream, config, &[&guard.slice_mut(), &words, &told.slice_mut()]) }.expect("a launch");
         }
         let mut found = [0; 2];
         count.download(&mut found).expect("a download");

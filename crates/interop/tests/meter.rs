@@ -2,15 +2,16 @@
 
 mod common;
 
-use clmgr::opencl_sys::{
-    CL_MAP_READ, CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION, CL_MEM_COPY_HOST_PTR,
-    CL_MEM_READ_WRITE, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, CL_TRUE, cl_map_flags, cl_mem,
-};
-use hip_sys::{hipError_t, hipMemcpyKind};
-use interop::{Bridge, Category, Counts, Options};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
+
+use clmgr::opencl_sys::{
+    CL_MAP_READ, CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION, CL_MEM_COPY_HOST_PTR, CL_MEM_READ_WRITE,
+    CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, CL_TRUE, cl_map_flags, cl_mem,
+};
+use hip_sys::{hipError_t, hipMemcpyKind};
+use interop::{Bridge, Category, Counts, Options};
 
 const BYTES: usize = 4096;
 const ALL: u64 = BYTES as u64;
@@ -58,9 +59,7 @@ fn memory(bridge: &Bridge) -> [*mut c_void; 2] {
 }
 
 fn free(bridge: &Bridge, memory: [*mut c_void; 2]) {
-    memory
-        .into_iter()
-        .for_each(|ptr| hip!(bridge, hipFree(ptr)));
+    memory.into_iter().for_each(|ptr| hip!(bridge, hipFree(ptr)));
 }
 
 #[test]
@@ -133,23 +132,14 @@ fn the_nodes_of_a_graph_count_as_they_are_when_it_runs() {
         counts.data_set
     };
     let instantiated = |exec: &mut _, graph| {
-        hip!(
-            bridge,
-            hipGraphInstantiate(exec, graph, null_mut(), null_mut(), 0)
-        );
+        hip!(bridge, hipGraphInstantiate(exec, graph, null_mut(), null_mut(), 0));
     };
     instantiated(&mut exec, graph);
     assert_eq!(run(exec), ALL);
-    hip!(
-        bridge,
-        hipGraphMemcpyNodeSetParams1D(node, to, from, BYTES / 2, KIND)
-    );
+    hip!(bridge, hipGraphMemcpyNodeSetParams1D(node, to, from, BYTES / 2, KIND));
     assert_eq!(run(exec), ALL, "it was made before");
     let (mut wrong, mut result) = (null_mut(), hip_sys::hipGraphExecUpdateResult(0));
-    hip!(
-        bridge,
-        hipGraphExecUpdate(exec, graph, &raw mut wrong, &raw mut result)
-    );
+    hip!(bridge, hipGraphExecUpdate(exec, graph, &raw mut wrong, &raw mut result));
     assert_eq!(run(exec), ALL / 2);
     hip!(
         bridge,
@@ -157,8 +147,7 @@ fn the_nodes_of_a_graph_count_as_they_are_when_it_runs() {
     );
     assert_eq!(run(exec), ALL / 4);
     // A graph that contains this one, and its clone.
-    let (mut whole, mut inner, mut clone, mut twice) =
-        (null_mut(), null_mut(), null_mut(), null_mut());
+    let (mut whole, mut inner, mut clone, mut twice) = (null_mut(), null_mut(), null_mut(), null_mut());
     hip!(bridge, hipGraphCreate(&raw mut whole, 0));
     hip!(
         bridge,
@@ -214,15 +203,8 @@ fn buffer(bridge: &Bridge, data: Option<&[u8]>) -> cl_mem {
     };
     let mut status = 0;
     // SAFETY: a living context, and BYTES bytes to copy if any.
-    let buffer = unsafe {
-        create.expect("clCreateBuffer")(
-            bridge.cl_context().raw(),
-            flags,
-            BYTES,
-            data,
-            &raw mut status,
-        )
-    };
+    let buffer =
+        unsafe { create.expect("clCreateBuffer")(bridge.cl_context().raw(), flags, BYTES, data, &raw mut status) };
     assert_eq!(status, 0);
     buffer
 }

@@ -83,8 +83,8 @@ impl Rig {
             handoff_limit: Some(limit),
             ..Options::default()
         };
-        let bridge = Bridge::open(&common::host(), &options)
-            .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
+        let bridge =
+            Bridge::open(&common::host(), &options).expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
         let program = bridge.programs().get(CL, "").expect("OpenCL kernels");
         let module = hip::rtc::Program::new(HIP)
             .name("parts.hip")
@@ -102,11 +102,9 @@ impl Rig {
     }
 
     fn of(grade: Grade) -> &'static Self {
-        static RIGS: [OnceLock<Rig>; Grade::ALL.len()] =
-            [const { OnceLock::new() }; Grade::ALL.len()];
+        static RIGS: [OnceLock<Rig>; Grade::ALL.len()] = [const { OnceLock::new() }; Grade::ALL.len()];
         let place = Grade::ALL.iter().position(|other| *other == grade);
-        RIGS[place.expect("a known grade")]
-            .get_or_init(|| Self::with(grade, Duration::from_secs(30)))
+        RIGS[place.expect("a known grade")].get_or_init(|| Self::with(grade, Duration::from_secs(30)))
     }
 
     fn filled(&self, route: Route) -> (Shared<u32>, Vec<u32>) {
@@ -148,23 +146,13 @@ impl Rig {
         let context = self.bridge.cl_context();
         let mut of_cl = clmgr::RegularBuffer::<u32>::new(context, 1).expect("a counter");
         of_cl.write(queue, &totals.0).expect("a counter");
-        let mut of_hip = stream
-            .device()
-            .alloc_from(stream, &totals.1)
-            .expect("a counter");
+        let mut of_hip = stream.device().alloc_from(stream, &totals.1).expect("a counter");
         {
             // Both at once.
-            let (cl_guard, hip_guard) = (
-                cl.cl(queue).expect("access"),
-                hip.hip(stream).expect("access"),
-            );
+            let (cl_guard, hip_guard) = (cl.cl(queue).expect("access"), hip.hip(stream).expect("access"));
             let range = clmgr::NdRange::d1(cl.len());
             // SAFETY: `sum` takes a buffer of as many words as work-items, and a counter.
-            unsafe {
-                self.cl_sum
-                    .launch(queue, range, &[cl_guard.arg(), of_cl.arg()])
-            }
-            .expect("a launch");
+            unsafe { self.cl_sum.launch(queue, range, &[cl_guard.arg(), of_cl.arg()]) }.expect("a launch");
             let config = hip::LaunchConfig::linear(hip.len(), 64).expect("a grid");
             let (counter, len) = (of_hip.on_mut(stream).expect("a counter"), hip.len() as u32);
             // SAFETY: `sum` takes a pointer to `len` words, a counter and `len`.
@@ -175,9 +163,7 @@ impl Rig {
             .expect("a launch");
         }
         of_cl.read(queue, &mut totals.0).expect("the counter");
-        of_hip
-            .copy_to_slice(stream, &mut totals.1)
-            .expect("the counter");
+        of_hip.copy_to_slice(stream, &mut totals.1).expect("the counter");
         (totals.0[0], totals.1[0])
     }
 }
@@ -243,9 +229,7 @@ fn op() -> impl Strategy<Value = Op> {
 fn divisible() -> Vec<Route> {
     let report = Rig::of(Grade::Host).bridge.report();
     let working = report.working();
-    working
-        .filter(|route| *route != Route::ExternalFd)
-        .collect()
+    working.filter(|route| *route != Route::ExternalFd).collect()
 }
 
 proptest! {
@@ -333,9 +317,7 @@ fn hip_does_not_wait_for_opencl_on_another_part() {
     rig.hip(&mut right, 0, 6);
     rig.streams[0].synchronize().expect("HIP's work ends");
     // The same part has to wait for it.
-    let error = left
-        .hip_mut(&rig.streams[0])
-        .expect_err("the queue is held");
+    let error = left.hip_mut(&rig.streams[0]).expect_err("the queue is held");
     assert!(matches!(error, Error::HandoffTimeout { .. }), "{error}");
     held.complete().expect("an event");
     rig.hip(&mut left, 0, 7);
@@ -392,21 +374,12 @@ fn who_has_read_one_part_still_waits_for_the_other() {
         let config = hip::LaunchConfig::linear(LEN, 64).expect("a grid");
         let (counter, len) = (total.on_mut(stream).expect("a counter"), LEN as u32);
         // SAFETY: `sum` takes a pointer to `len` words, a counter and `len`.
-        unsafe {
-            rig.hip_sum
-                .launch(stream, config, &[&all.slice(), &counter, &len])
-        }
-        .expect("a launch");
+        unsafe { rig.hip_sum.launch(stream, config, &[&all.slice(), &counter, &len]) }.expect("a launch");
     }
-    assert!(
-        !stream.is_idle().expect("an answer"),
-        "it waits for the queue"
-    );
+    assert!(!stream.is_idle().expect("an answer"), "it waits for the queue");
     held.complete().expect("an event");
     let mut found = [0];
-    total
-        .copy_to_slice(stream, &mut found)
-        .expect("the counter");
+    total.copy_to_slice(stream, &mut found).expect("the counter");
     model_cl(&mut model[..LEN / 2], 5);
     model_cl(&mut model[LEN / 2..], 6);
     assert_eq!(found[0], model_sum(&model));
@@ -433,25 +406,13 @@ fn a_buffer_object_is_divided_only_where_the_device_can() {
         "{text}"
     );
     let mut part = shared.part_mut(1..3).expect("HIP has no such rule");
-    assert_eq!(
-        part.hip_mut(&rig.streams[0])
-            .expect("access")
-            .slice_mut()
-            .len(),
-        2
-    );
-    assert!(matches!(
-        part.cl_mut(&rig.queues[0]),
-        Err(Error::SubBufferStart { .. })
-    ));
+    assert_eq!(part.hip_mut(&rig.streams[0]).expect("access").slice_mut().len(), 2);
+    assert!(matches!(part.cl_mut(&rig.queues[0]), Err(Error::SubBufferStart { .. })));
     // Pointers begin anywhere.
     let (shared, _) = rig.filled(Route::SvmCoarse);
     let guard = shared.cl(&rig.queues[0]).expect("access");
     assert!(guard.range(1..3).is_ok());
-    assert!(
-        guard.mem_range(GRAIN..2 * GRAIN).is_ok(),
-        "a part of its view"
-    );
+    assert!(guard.mem_range(GRAIN..2 * GRAIN).is_ok(), "a part of its view");
 }
 
 #[test]
@@ -468,11 +429,7 @@ fn bad_parts_are_refused_in_one_line() {
     assert!(matches!(shared.split_at_mut(0), Err(Error::Empty)));
     assert!(matches!(shared.split_at_mut(len), Err(Error::Empty)));
     assert_eq!(
-        text(
-            shared
-                .parts_mut([8..12, 0..4, 3..8])
-                .expect_err("they overlap")
-        ),
+        text(shared.parts_mut([8..12, 0..4, 3..8]).expect_err("they overlap")),
         "the parts 0..4 and 3..8 share elements; parts of one buffer must be apart"
     );
     let part = shared.part_mut(8..16).expect("a part");
@@ -502,31 +459,19 @@ fn a_change_of_side_copies_the_bytes_of_the_part_and_no_others() {
         let (mut left, mut right) = shared.split_at_mut(LEN / 2).expect("two parts");
         let before = rig.bridge.meter().snapshot();
         rig.hip(&mut left, 0, 3);
-        assert_eq!(
-            moved(&before),
-            ways * LEN as u64 / 2,
-            "the left half to HIP"
-        );
+        assert_eq!(moved(&before), ways * LEN as u64 / 2, "the left half to HIP");
         rig.cl(&mut right, 0, 4);
         assert_eq!(moved(&before), ways * LEN as u64 / 2, "the right is there");
         model_hip(&mut model[..LEN / 2], 3);
         model_cl(&mut model[LEN / 2..], 4);
     }
     let before = rig.bridge.meter().snapshot();
-    rig.cl(
-        &mut shared.part_mut(quarter..3 * quarter).expect("a part"),
-        1,
-        5,
-    );
+    rig.cl(&mut shared.part_mut(quarter..3 * quarter).expect("a part"), 1, 5);
     assert_eq!(moved(&before), ways * quarter as u64, "what HIP had of it");
     model_cl(&mut model[quarter..3 * quarter], 5);
     let before = rig.bridge.meter().snapshot();
     let whole = shared.hip(&rig.streams[0]).expect("access");
-    assert_eq!(
-        moved(&before),
-        ways * 3 * quarter as u64,
-        "all but the first"
-    );
+    assert_eq!(moved(&before), ways * 3 * quarter as u64, "all but the first");
     drop(whole);
     let mut bytes = vec![0; LEN];
     shared.download(&mut bytes).expect("a download");
@@ -535,8 +480,5 @@ fn a_change_of_side_copies_the_bytes_of_the_part_and_no_others() {
 
 #[test]
 fn the_other_memory_model_agrees() {
-    common::once_more_where_the_host_cannot_touch_device_memory(
-        "the_other_memory_model_agrees",
-        &[],
-    );
+    common::once_more_where_the_host_cannot_touch_device_memory("the_other_memory_model_agrees", &[]);
 }

@@ -5,9 +5,7 @@ mod common;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Once, mpsc};
 
-use interop::{
-    Bridge, Bridges, Carrier, Error, Link, Options, Peer, PeerError, PeerPath, Route, Shared,
-};
+use interop::{Bridge, Bridges, Carrier, Error, Link, Options, Peer, PeerError, PeerPath, Route, Shared};
 use platform::Selection;
 
 /// Words; four of them are no whole number of copies of 16 bytes.
@@ -21,8 +19,7 @@ fn selection() -> Selection {
 }
 
 fn open_with(selection: &Selection) -> [Bridge; 2] {
-    let Bridges { bridges, refused } =
-        Bridge::open_all(selection, &Options::default()).expect("bridges");
+    let Bridges { bridges, refused } = Bridge::open_all(selection, &Options::default()).expect("bridges");
     assert!(refused.is_empty(), "{refused:?}");
     bridges.try_into().expect("two devices")
 }
@@ -62,10 +59,7 @@ fn a_graph_of_the_bridges_stream_has_nothing_of_a_proof() {
     let [first, second] = open();
     for captured in [&first, &second] {
         let graph = captured.main_stream().capture(|_| {
-            let error = first
-                .peer(&second)
-                .map(drop)
-                .expect_err("no proof runs now");
+            let error = first.peer(&second).map(drop).expect_err("no proof runs now");
             assert!(matches!(error, Error::Capturing { .. }), "{error}");
             Ok(())
         });
@@ -106,8 +100,7 @@ fn a_copy_brings_every_byte_whoever_owns_the_memory() {
             let mut destination = second.alloc_on::<u32>(to, LEN).expect("memory");
             source.upload(&words(7)).expect("an upload");
             destination.upload(&words(1)).expect("an upload");
-            peer.copy(&source, &mut destination, &stream)
-                .expect("a copy");
+            peer.copy(&source, &mut destination, &stream).expect("a copy");
             assert_eq!(contents(&destination), words(7), "{from} to {to}");
         }
     }
@@ -117,16 +110,9 @@ fn a_copy_brings_every_byte_whoever_owns_the_memory() {
 fn a_copy_comes_after_the_writer_and_before_the_next_one() {
     let [first, second] = open();
     let peer = first.peer(&second).expect("peers");
-    let (here, there) = (
-        first.stream().expect("a stream"),
-        second.stream().expect("a stream"),
-    );
-    let mut source = first
-        .alloc_on::<u32>(Route::HipPointer, LEN)
-        .expect("memory");
-    let mut destination = second
-        .alloc_on::<u32>(Route::HipPointer, LEN)
-        .expect("memory");
+    let (here, there) = (first.stream().expect("a stream"), second.stream().expect("a stream"));
+    let mut source = first.alloc_on::<u32>(Route::HipPointer, LEN).expect("memory");
+    let mut destination = second.alloc_on::<u32>(Route::HipPointer, LEN).expect("memory");
     source.upload(&words(1)).expect("an upload");
     // The writer is held, so that the copy would read the old words if it did not wait.
     let (open, opened) = mpsc::channel::<()>();
@@ -140,8 +126,7 @@ fn a_copy_comes_after_the_writer_and_before_the_next_one() {
         .slice_mut()
         .fill_zero()
         .expect("a fill");
-    peer.copy(&source, &mut destination, &there)
-        .expect("a copy");
+    peer.copy(&source, &mut destination, &there).expect("a copy");
     assert!(!there.is_idle().expect("asked"), "the copy waits");
     drop(open);
     // The next writer comes after the copy.
@@ -154,10 +139,7 @@ fn a_copy_comes_after_the_writer_and_before_the_next_one() {
 fn memory_that_other_code_allocated_is_copied_and_not_reached_in_place() {
     let [first, second] = open();
     let peer = first.peer(&second).expect("peers");
-    let (here, there) = (
-        first.stream().expect("a stream"),
-        second.stream().expect("a stream"),
-    );
+    let (here, there) = (first.stream().expect("a stream"), second.stream().expect("a stream"));
     // A pool's: no enabling of peers covers it.
     let pool = first.hip_device().default_mem_pool().expect("a pool");
     let mut memory = pool.alloc::<u32>(&here, LEN).expect("memory");
@@ -167,11 +149,8 @@ fn memory_that_other_code_allocated_is_copied_and_not_reached_in_place() {
     source.upload(&words(5)).expect("an upload");
     let error = peer.hip(&source, &there).expect_err("not reached");
     assert!(matches!(error, Error::NoPeer { .. }), "{error}");
-    let mut destination = second
-        .alloc_on::<u32>(Route::HipPointer, LEN)
-        .expect("memory");
-    peer.copy(&source, &mut destination, &there)
-        .expect("a copy");
+    let mut destination = second.alloc_on::<u32>(Route::HipPointer, LEN).expect("memory");
+    peer.copy(&source, &mut destination, &there).expect("a copy");
     assert_eq!(contents(&destination), words(5));
 }
 
@@ -199,8 +178,7 @@ fn kernels_of_one_device_read_the_memory_of_the_other_in_place() {
             let config = hip::LaunchConfig::linear(LEN, 256).expect("a grid");
             let sum = out.on_mut(&stream).expect("access");
             // SAFETY: the kernel reads as many words as it is told and adds to one.
-            unsafe { kernel.launch(&stream, config, &[&guard.slice(), &(LEN as u32), &sum]) }
-                .expect("a launch");
+            unsafe { kernel.launch(&stream, config, &[&guard.slice(), &(LEN as u32), &sum]) }.expect("a launch");
         }
         let mut sum = [0];
         out.copy_to_slice(&stream, &mut sum).expect("a copy");
@@ -214,9 +192,7 @@ fn kernels_of_one_device_read_the_memory_of_the_other_in_place() {
 /// Who may use the allocation, by HSA.
 fn agents(selection: &Selection, address: usize) -> u32 {
     unsafe extern "C" fn leak(bytes: usize) -> *mut std::ffi::c_void {
-        Vec::<u64>::leak(vec![0; bytes.div_ceil(8)])
-            .as_mut_ptr()
-            .cast()
+        Vec::<u64>::leak(vec![0; bytes.div_ceil(8)]).as_mut_ptr().cast()
     }
     let hsa = selection.tables().hsa.clone().expect("HSA");
     let mut info = hsa_sys::hsa_amd_pointer_info_t {
@@ -244,9 +220,7 @@ fn opencls_memory_is_granted_to_the_peer_by_hsa_and_the_owner_keeps_it() {
     let [first, second] = open_with(&selection);
     let peer = first.peer(&second).expect("peers");
     let stream = second.stream().expect("a stream");
-    let source = first
-        .alloc_on::<u32>(Route::SvmCoarse, LEN)
-        .expect("memory");
+    let source = first.alloc_on::<u32>(Route::SvmCoarse, LEN).expect("memory");
     let (_, address) = source.addresses().expect("both are known");
     assert_eq!(agents(&selection, address), 1, "the owner alone");
     for _ in 0..2 {
@@ -295,10 +269,7 @@ fn hips_peer_access_covers_hips_memory_and_opencls_needs_hsas_grant() {
 fn buffers_and_streams_of_the_wrong_side_are_refused() {
     let [first, second] = open();
     let peer = first.peer(&second).expect("peers");
-    let (here, there) = (
-        first.stream().expect("a stream"),
-        second.stream().expect("a stream"),
-    );
+    let (here, there) = (first.stream().expect("a stream"), second.stream().expect("a stream"));
     let ours = first.alloc::<u32>(LEN).expect("memory");
     let mut theirs = second.alloc::<u32>(LEN).expect("memory");
     let mut also_ours = first.alloc::<u32>(LEN).expect("memory");
@@ -310,10 +281,7 @@ fn buffers_and_streams_of_the_wrong_side_are_refused() {
         other => panic!("{other:?}"),
     };
     assert_eq!(what(peer.copy(&ours, &mut theirs, &here)), "stream");
-    assert_eq!(
-        what(peer.copy(&ours, &mut also_ours, &there)),
-        "destination"
-    );
+    assert_eq!(what(peer.copy(&ours, &mut also_ours, &there)), "destination");
     assert_eq!(what(peer.copy(&stranger, &mut theirs, &there)), "source");
     assert_eq!(what(peer.copy(&ours, &mut short, &there)), "length");
 }
@@ -354,8 +322,7 @@ fn wrong_data_is_no_peer() {
     let error = peer.expect_err("nothing arrived");
     let text = error.to_string();
     assert!(
-        matches!(error, Error::NoPeer { from: 0, to: 1, .. })
-            && text.contains("of 65536 words were wrong"),
+        matches!(error, Error::NoPeer { from: 0, to: 1, .. }) && text.contains("of 65536 words were wrong"),
         "{text}"
     );
 }
@@ -365,33 +332,18 @@ fn where_no_kernel_reaches_across_hips_copies_are_staged_and_opencls_memory_stay
     let ([first, second], peer) = peer_of(|hip| hip.hipDeviceCanAccessPeer = Some(no_peers));
     let peer = peer.expect("copies work");
     assert_eq!(peer.report().path, PeerPath::Staged);
-    assert!(
-        peer.report()
-            .to_string()
-            .contains("staged through the host")
-    );
+    assert!(peer.report().to_string().contains("staged through the host"));
     let stream = second.stream().expect("a stream");
-    let mut destination = second
-        .alloc_on::<u32>(Route::HipPointer, LEN)
-        .expect("memory");
-    let mut source = first
-        .alloc_on::<u32>(Route::HipPointer, LEN)
-        .expect("memory");
+    let mut destination = second.alloc_on::<u32>(Route::HipPointer, LEN).expect("memory");
+    let mut source = first.alloc_on::<u32>(Route::HipPointer, LEN).expect("memory");
     source.upload(&words(3)).expect("an upload");
-    peer.copy(&source, &mut destination, &stream)
-        .expect("a copy");
+    peer.copy(&source, &mut destination, &stream).expect("a copy");
     assert_eq!(contents(&destination), words(3));
-    let opencls = first
-        .alloc_on::<u32>(Route::SvmCoarse, LEN)
-        .expect("memory");
-    let error = peer
-        .copy(&opencls, &mut destination, &stream)
-        .expect_err("not HIP's");
+    let opencls = first.alloc_on::<u32>(Route::SvmCoarse, LEN).expect("memory");
+    let error = peer.copy(&opencls, &mut destination, &stream).expect_err("not HIP's");
     assert!(matches!(error, Error::NoPeer { .. }), "{error}");
     names_what_to_move(&error, &["source"]);
-    let mut theirs = second
-        .alloc_on::<u32>(Route::SvmCoarse, LEN)
-        .expect("memory");
+    let mut theirs = second.alloc_on::<u32>(Route::SvmCoarse, LEN).expect("memory");
     let error = peer.copy(&source, &mut theirs, &stream);
     names_what_to_move(&error.expect_err("not HIP's"), &["destination"]);
     let error = peer.copy(&opencls, &mut theirs, &stream);
@@ -422,14 +374,11 @@ fn memory_that_no_peers_kernel_reaches_is_copied_into_hips_own_alone() {
     let stream = second.stream().expect("a stream");
     let mut exportable = first.alloc_exportable::<u32>(LEN).expect("memory");
     exportable.upload(&words(5)).expect("an upload");
-    let mut theirs = second
-        .alloc_on::<u32>(Route::SvmCoarse, LEN)
-        .expect("memory");
+    let mut theirs = second.alloc_on::<u32>(Route::SvmCoarse, LEN).expect("memory");
     let error = peer.copy(&exportable, &mut theirs, &stream);
     names_what_to_move(&error.expect_err("no kernel reaches it"), &["destination"]);
     theirs.move_to(Route::HipPointer).expect("moved");
-    peer.copy(&exportable, &mut theirs, &stream)
-        .expect("a copy");
+    peer.copy(&exportable, &mut theirs, &stream).expect("a copy");
     assert_eq!(contents(&theirs), words(5));
 }
 
@@ -446,9 +395,7 @@ fn a_process_on_one_gpu_gets_the_memory_of_a_process_on_the_other() {
         let mut joint = unsafe { first.import::<u32>(link) }.expect("an import");
         let peer = first.peer(&second).expect("peers");
         let stream = second.stream().expect("a stream");
-        let mut own = second
-            .alloc_on::<u32>(Route::HipPointer, LEN)
-            .expect("memory");
+        let mut own = second.alloc_on::<u32>(Route::HipPointer, LEN).expect("memory");
         joint.take().expect("a turn");
         let view = joint.view().expect("this side's turn");
         peer.copy(view, &mut own, &stream).expect("a copy");
@@ -470,10 +417,7 @@ fn a_process_on_one_gpu_gets_the_memory_of_a_process_on_the_other() {
             Carrier::HipFd => first.alloc_exportable(LEN),
             _ => first.alloc_on(Route::HipPointer, LEN),
         };
-        let mut joint = memory
-            .expect("memory")
-            .export_by(carrier, link)
-            .expect("an export");
+        let mut joint = memory.expect("memory").export_by(carrier, link).expect("an export");
         joint.upload(&words(11)).expect("an upload");
         joint.pass().expect("passed");
         joint.take().expect("a turn");
@@ -497,13 +441,7 @@ fn memory_of_one_gpu_is_not_imported_by_the_bridge_of_another() {
         .expect("memory")
         .export(link)
         .expect_err("the wrong GPU");
-    assert!(
-        matches!(not.error, Error::Peer(PeerError::Refused { .. })),
-        "{not}"
-    );
+    assert!(matches!(not.error, Error::Peer(PeerError::Refused { .. })), "{not}");
     let error = importer.join().expect("no panic").expect_err("refused");
-    assert!(
-        matches!(error, Error::Peer(PeerError::OtherDevice { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Peer(PeerError::OtherDevice { .. })), "{error}");
 }

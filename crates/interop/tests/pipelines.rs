@@ -2,19 +2,17 @@
 
 mod common;
 
-use interop::pipeline::Cause;
-use interop::{Bridge, OnError, Options, Pipeline, Slot, StageError};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
+
+use interop::pipeline::Cause;
+use interop::{Bridge, OnError, Options, Pipeline, Slot, StageError};
 
 type Failure = &'static str;
 type Results = Vec<(u64, Result<u64, StageError<Failure>>)>;
 
 /// Runs blocks `0..blocks` through `pipeline`, each carrying its number in its slot.
-fn run(
-    mut pipeline: Pipeline<'_, u64, Failure>,
-    blocks: u64,
-) -> (interop::pipeline::Summary, Results) {
+fn run(mut pipeline: Pipeline<'_, u64, Failure>, blocks: u64) -> (interop::pipeline::Summary, Results) {
     let mut results = Vec::new();
     let summary = pipeline
         .run(
@@ -52,10 +50,7 @@ fn a_stage_works_on_a_block_while_the_stage_before_works_on_the_next() {
             Ok(())
         });
     let (summary, results) = run(pipeline, 2);
-    assert!(
-        results.iter().all(|(_, result)| result.is_ok()),
-        "{results:?}"
-    );
+    assert!(results.iter().all(|(_, result)| result.is_ok()), "{results:?}");
     let (first, second) = (&summary.stages[1], &summary.stages[2]);
     assert_eq!((&*first.name, &*second.name), ("first", "second"));
     assert!(
@@ -122,15 +117,10 @@ fn a_failing_block_is_named_and_the_others_come_through() {
         match (block, result) {
             (3, Err(error)) => {
                 assert!(matches!(error.cause, Cause::Failed("odd taste")));
-                assert_eq!(
-                    error.to_string(),
-                    "block 3 failed in stage `picky`: odd taste"
-                );
+                assert_eq!(error.to_string(), "block 3 failed in stage `picky`: odd taste");
             }
             (5, Err(error)) => {
-                assert!(
-                    matches!(&error.cause, Cause::Panicked(text) if text == "block 5 is too much")
-                );
+                assert!(matches!(&error.cause, Cause::Panicked(text) if text == "block 5 is too much"));
                 assert_eq!(error.block, 5);
             }
             (block, result) => assert_eq!(result.as_ref().expect("no failure"), block),
@@ -195,13 +185,12 @@ fn an_error_that_panics_when_it_is_dropped_fails_its_block_only() {
 #[test]
 fn after_a_stop_what_is_in_flight_comes_out_and_the_rest_stays_with_the_producer() {
     let mut producer = 0..100_u64;
-    let mut pipeline = Pipeline::new(vec![0_u64; 2]).on_error(OnError::Stop).stage(
-        "fails",
-        |_, block| match block {
+    let mut pipeline = Pipeline::new(vec![0_u64; 2])
+        .on_error(OnError::Stop)
+        .stage("fails", |_, block| match block {
             4 => Err("enough"),
             _ => Ok(()),
-        },
-    );
+        });
     let mut seen = Vec::new();
     let summary = pipeline
         .run(
@@ -234,8 +223,7 @@ fn the_producer_is_not_asked_for_more_than_there_are_slots() {
         assert!(in_flight <= SLOTS, "{in_flight} blocks are in flight");
     })
     .take(200);
-    let mut pipeline =
-        Pipeline::<_, Failure>::new(vec![(); SLOTS as usize]).stage("s", |(), _| Ok(()));
+    let mut pipeline = Pipeline::<_, Failure>::new(vec![(); SLOTS as usize]).stage("s", |(), _| Ok(()));
     let mut results = 0;
     pipeline
         .run(
@@ -301,10 +289,7 @@ fn a_pipeline_runs_again_with_the_same_slots_and_not_at_all_without() {
         let panics = |_, _: Result<(), StageError<Failure>>| panic!("the consumer's own");
         pipeline.run(&mut (0..5_u64), |_, _| Ok(()), |_| Ok(()), panics)
     }));
-    assert!(
-        consumer.is_err(),
-        "the threads ended and the panic came through"
-    );
+    assert!(consumer.is_err(), "the threads ended and the panic came through");
     let error = pipeline
         .run(&mut (0..5_u64), |_, _| Ok(()), |_| Ok(()), |_, _| {})
         .expect_err("the slots went with the panic")
@@ -328,12 +313,9 @@ extern "C" __global__ void times(unsigned int *x, unsigned int k)
 fn both_apis_work_on_different_blocks_at_once_under_every_grade() {
     const LEN: usize = 1 << 12;
     let selection = common::selection();
-    let any = Bridge::open(&selection, &Options::default())
-        .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
-    let add = any
-        .programs()
-        .get(CL, "")
-        .and_then(|program| program.kernel("add"));
+    let any =
+        Bridge::open(&selection, &Options::default()).expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
+    let add = any.programs().get(CL, "").and_then(|program| program.kernel("add"));
     let add = add.expect("an OpenCL kernel");
     let times = hip::rtc::Program::new(HIP)
         .name("pipelines.hip")
@@ -394,10 +376,7 @@ fn both_apis_work_on_different_blocks_at_once_under_every_grade() {
             .expect("there are slots");
         assert_eq!((summary.blocks, summary.failed), (20, 0), "{grade}");
         let (opencl, hip) = (&summary.stages[1], &summary.stages[2]);
-        assert!(
-            opencl.spans[1].overlaps(&hip.spans[0]),
-            "{grade}\n{summary}"
-        );
+        assert!(opencl.spans[1].overlaps(&hip.spans[0]), "{grade}\n{summary}");
     }
 }
 
@@ -474,12 +453,10 @@ fn a_batch_on_the_device_comes_out_as_if_it_had_been_worked_on_alone() {
         )
         .and_then(|program| program.kernel("add"))
         .expect("the kernel builds");
-    let twice = hip::rtc::Program::new(
-        "extern \"C\" __global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; }",
-    )
-    .compile(bridge.hip_device())
-    .and_then(|module| module.function("twice"))
-    .expect("the kernel builds");
+    let twice = hip::rtc::Program::new("extern \"C\" __global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; }")
+        .compile(bridge.hip_device())
+        .and_then(|module| module.function("twice"))
+        .expect("the kernel builds");
     let mut pipeline = Pipeline::new(bridge.slots::<f32>(6, 256).expect("six slots"))
         .batched_stage(
             "add",

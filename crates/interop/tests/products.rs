@@ -60,11 +60,7 @@ impl Rig {
         let guard = shared.cl_mut(&self.queue).expect("access for OpenCL");
         let args = [guard.arg(), clmgr::Arg::scalar(&4001_u32)];
         // SAFETY: `turn` takes a buffer of as many numbers as work-items, and a uint.
-        unsafe {
-            self.turn
-                .launch(&self.queue, clmgr::NdRange::d1(numbers.len()), &args)
-        }
-        .expect("a launch");
+        unsafe { self.turn.launch(&self.queue, clmgr::NdRange::d1(numbers.len()), &args) }.expect("a launch");
         let expected = numbers.iter().map(|v| wide(*v) * C64::I).collect();
         (shared, expected)
     }
@@ -88,9 +84,7 @@ fn wide(v: C32) -> C64 {
 fn numbers(len: usize, seed: u64) -> Vec<C32> {
     let mut state = seed | 1;
     let mut next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 40) as f32 / (1 << 23) as f32 - 1.0
     };
     (0..len).map(|_| C32::new(next(), next())).collect()
@@ -265,12 +259,7 @@ fn a_covariance_needs_one_input_buffer_and_copies_nothing() {
     check(&downloaded(&whole), &expected, k).expect("right");
     let found = downloaded(&lower);
     for j in 0..n {
-        check(
-            &found[j * n + j..(j + 1) * n],
-            &expected[j * n + j..(j + 1) * n],
-            k,
-        )
-        .expect("right");
+        check(&found[j * n + j..(j + 1) * n], &expected[j * n + j..(j + 1) * n], k).expect("right");
         assert_eq!(found[j * n..j * n + j], vec![ZERO; j], "the upper triangle");
     }
 }
@@ -286,17 +275,7 @@ fn elements_that_are_narrower_than_the_sum_are_taken_by_gemm_ex() {
     let input = Matrix::new(&a, 2, 3, 2);
     let output = Matrix::new(&mut c, 2, 2, 2);
     let (none, transpose) = (Op::None, Op::Transpose);
-    blas::gemm_ex(
-        &rig.handle(),
-        none,
-        transpose,
-        1.0,
-        input,
-        input,
-        0.0,
-        output,
-    )
-    .expect("a product");
+    blas::gemm_ex(&rig.handle(), none, transpose, 1.0, input, input, 0.0, output).expect("a product");
     let mut found = [0.0; 4];
     c.download(&mut found).expect("a download");
     // The last one is more than a narrow number holds.
@@ -341,9 +320,7 @@ fn what_does_not_fit_is_refused_by_name_before_the_library_is_called() {
     let a = rig.filled(rig.bridge.route(), &numbers(6, 1));
     let mut c = rig.filled(rig.bridge.route(), &[ONE; 4]);
     let (none, adjoint) = (Op::None, Op::ConjTranspose);
-    let mut gemm = |a: Matrix<&Shared<C32>>,
-                    b: Matrix<&Shared<C32>>,
-                    [m, n, ldc, at]: [usize; 4]| {
+    let mut gemm = |a: Matrix<&Shared<C32>>, b: Matrix<&Shared<C32>>, [m, n, ldc, at]: [usize; 4]| {
         let c = Matrix::new(&mut c, m, n, ldc).at(at);
         let error = blas::gemm(&handle, none, adjoint, ONE, a, b, ZERO, c).expect_err("refused");
         let text = error.to_string();
@@ -360,42 +337,25 @@ fn what_does_not_fit_is_refused_by_name_before_the_library_is_called() {
         "gemm: b: a matrix of 2 rows needs a leading dimension of at least 2; it is 1"
     );
     let text = gemm(good, good, [2, 2, 2, 5]);
-    assert!(
-        text.starts_with("gemm: c: ") && text.contains('5'),
-        "{text}"
-    );
-    assert_eq!(
-        gemm(good, good, [2, 1, 2, 0]),
-        "gemm: c is 2 x 1, but 2 x 2 is needed"
-    );
+    assert!(text.starts_with("gemm: c: ") && text.contains('5'), "{text}");
+    assert_eq!(gemm(good, good, [2, 1, 2, 0]), "gemm: c is 2 x 1, but 2 x 2 is needed");
     let batch = Batch::new(&a, 1, 1, 1, 1, 4);
     let output = Batch::new(&mut c, 1, 1, 1, 0, 4);
     let error = blas::gemm_strided_batched(&handle, none, none, ONE, batch, batch, ZERO, output);
     let text = error.expect_err("four results in one place").to_string();
-    assert!(
-        text.starts_with("gemm_strided_batched: c: matrices 0 and 1"),
-        "{text}"
-    );
+    assert!(text.starts_with("gemm_strided_batched: c: matrices 0 and 1"), "{text}");
     let mut same = Offsets::new([1, 1], 1, 1, 1);
     let (mut at_a, mut at_b) = (Offsets::new([0, 1], 1, 1, 1), Offsets::new([0, 1], 1, 1, 1));
     let (a, b, c) = (at_a.of(&a), at_b.of(&a), same.of(&mut c));
     let error = blas::gemm_batched(&handle, none, none, ONE, a, b, ZERO, c);
     let text = error.expect_err("two results in one place").to_string();
-    assert!(
-        text.starts_with("gemm_batched: c: matrices 0 and 1"),
-        "{text}"
-    );
+    assert!(text.starts_with("gemm_batched: c: matrices 0 and 1"), "{text}");
 }
 
 #[test]
 fn an_output_over_an_input_is_refused_though_both_were_adopted() {
     let rig = Rig::common();
-    if !rig
-        .bridge
-        .report()
-        .working()
-        .any(|route| route == Route::SvmCoarse)
-    {
+    if !rig.bridge.report().working().any(|route| route == Route::SvmCoarse) {
         return common::skipped("OpenCL's SVM means nothing to HIP here");
     }
     let (context, n) = (rig.bridge.cl_context(), 4);
@@ -404,11 +364,7 @@ fn an_output_over_an_input_is_refused_though_both_were_adopted() {
     let owner = std::sync::Arc::new(memory);
     let adopt = |offset: usize, len: usize| {
         // SAFETY: the memory lives as long as its owner, and the stretch lies in it.
-        unsafe {
-            rig.bridge
-                .adopt_svm(begin.add(offset), len, grain, owner.clone())
-        }
-        .expect("adopted")
+        unsafe { rig.bridge.adopt_svm(begin.add(offset), len, grain, owner.clone()) }.expect("adopted")
     };
     let (mut all, mut first) = (adopt(0, 2 * n * n), adopt(0, n * n));
     all.upload(&numbers(2 * n * n, 2)).expect("an upload");
@@ -446,29 +402,11 @@ fn an_output_over_an_input_is_refused_though_both_were_adopted() {
     let batch = |a: usize| Batch::new(&all, n, n, n, n * n, 1).at(a);
     for a in [meets, apart] {
         let output = Batch::new(&mut first, n, n, n, n * n, 1);
-        let done = blas::gemm_strided_batched(
-            &handle,
-            none,
-            none,
-            ONE,
-            batch(a),
-            batch(apart),
-            ZERO,
-            output,
-        );
+        let done = blas::gemm_strided_batched(&handle, none, none, ONE, batch(a), batch(apart), ZERO, output);
         assert_eq!(done.is_err(), a == meets, "{done:?}");
         let [mut of_a, mut of_b, mut of_c] = [a, apart, 0].map(|at| Offsets::new([at], n, n, n));
         let (left, right) = (of_a.of(&all), of_b.of(&all));
-        let done = blas::gemm_batched(
-            &handle,
-            none,
-            none,
-            ONE,
-            left,
-            right,
-            ZERO,
-            of_c.of(&mut first),
-        );
+        let done = blas::gemm_batched(&handle, none, none, ONE, left, right, ZERO, of_c.of(&mut first));
         assert_eq!(done.is_err(), a == meets, "{done:?}");
     }
 }
@@ -478,10 +416,7 @@ fn parts_of_one_buffer_are_operands_of_one_call() {
     let rig = Rig::common();
     let (n, size) = (6, 36);
     let input = numbers(size, 8);
-    let mut all = rig.filled(
-        rig.bridge.route(),
-        &[input.clone(), vec![ZERO; size]].concat(),
-    );
+    let mut all = rig.filled(rig.bridge.route(), &[input.clone(), vec![ZERO; size]].concat());
     let (a, mut c) = all.split_at_mut(size).expect("two parts");
     let matrix = Matrix::new(&a, n, n, n);
     let (none, output) = (Op::None, Matrix::new(&mut c, n, n, n));
@@ -506,15 +441,9 @@ fn the_other_memory_model_agrees() {
 fn a_bridge_lends_its_rocblas_to_no_stream_of_another_runtime() {
     let open = || Bridge::open(&common::selection(), &Options::default()).expect("a bridge");
     let (own, other) = (open(), open());
-    let (blas, stream) = (
-        own.blas().expect("rocBLAS"),
-        other.stream().expect("a stream"),
-    );
+    let (blas, stream) = (own.blas().expect("rocBLAS"), other.stream().expect("a stream"));
     let error = Handle::new(&blas, &stream)
         .map(drop)
         .expect_err("it is of another runtime");
-    assert!(
-        matches!(error, rocblas::Error::OtherRuntime { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, rocblas::Error::OtherRuntime { .. }), "{error}");
 }

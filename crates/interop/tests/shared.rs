@@ -2,10 +2,11 @@
 
 mod common;
 
-use interop::{Bridge, Category, Error, Grade, Options, Policy, Residency, Route, Shared};
-use proptest::prelude::*;
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
+
+use interop::{Bridge, Category, Error, Grade, Options, Policy, Residency, Route, Shared};
+use proptest::prelude::*;
 
 const CL: &str = "
 __kernel void step(__global uint *x, uint k)
@@ -80,8 +81,8 @@ impl Rig {
             grade,
             ..Options::default()
         };
-        let bridge = Bridge::open(&selection, &options)
-            .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
+        let bridge =
+            Bridge::open(&selection, &options).expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
         let program = bridge.programs().get(CL, "").expect("OpenCL kernels");
         let module = hip::rtc::Program::new(HIP)
             .name("shared.hip")
@@ -110,18 +111,14 @@ impl Rig {
 
     /// One rig for each grade.
     fn of(grade: Grade) -> &'static Self {
-        static RIGS: [OnceLock<Rig>; Grade::ALL.len()] =
-            [const { OnceLock::new() }; Grade::ALL.len()];
+        static RIGS: [OnceLock<Rig>; Grade::ALL.len()] = [const { OnceLock::new() }; Grade::ALL.len()];
         let place = Grade::ALL.iter().position(|other| *other == grade);
         RIGS[place.expect("a known grade")].get_or_init(|| Self::with(Some(grade)))
     }
 
     fn filled(&self, route: Route) -> (Shared<u32>, Vec<u32>) {
         let model: Vec<u32> = (0..LEN as u32).collect();
-        let mut shared = self
-            .bridge
-            .alloc_on::<u32>(route, LEN)
-            .expect("an allocation");
+        let mut shared = self.bridge.alloc_on::<u32>(route, LEN).expect("an allocation");
         shared.upload(&model).expect("an upload");
         (shared, model)
     }
@@ -142,11 +139,7 @@ impl Rig {
         let mut guard = shared.hip_mut(stream).expect("access for HIP");
         let config = hip::LaunchConfig::linear(LEN, BLOCK).expect("a grid");
         // SAFETY: `step` takes a pointer and a uint and touches LEN words.
-        unsafe {
-            self.hip_step
-                .launch(stream, config, &[&guard.slice_mut(), &k])
-        }
-        .expect("a launch");
+        unsafe { self.hip_step.launch(stream, config, &[&guard.slice_mut(), &k]) }.expect("a launch");
         if leak {
             let _ = std::mem::ManuallyDrop::new(guard);
         }
@@ -166,11 +159,8 @@ impl Rig {
         let guard = shared.cl(queue).expect("access for OpenCL");
         // SAFETY: `sum` takes a buffer of LEN words and a counter.
         unsafe {
-            self.cl_sum.launch(
-                queue,
-                clmgr::NdRange::d1(LEN),
-                &[guard.arg(), counter.arg()],
-            )
+            self.cl_sum
+                .launch(queue, clmgr::NdRange::d1(LEN), &[guard.arg(), counter.arg()])
         }
         .expect("a launch");
         counter.read(queue, &mut total).expect("the counter");
@@ -185,25 +175,15 @@ impl Rig {
     fn hip_sum_of(&self, shared: &Shared<u32>, stream: usize) -> u32 {
         let stream = &self.streams[stream];
         let mut total = [0];
-        let mut counter = self
-            .bridge
-            .hip_device()
-            .alloc_from(stream, &total)
-            .expect("a counter");
+        let mut counter = self.bridge.hip_device().alloc_from(stream, &total).expect("a counter");
         {
             let guard = shared.hip(stream).expect("access for HIP");
             let config = hip::LaunchConfig::linear(LEN, BLOCK).expect("a grid");
             let counter = counter.on_mut(stream).expect("the counter");
             // SAFETY: `sum` takes a pointer to LEN words and a counter.
-            unsafe {
-                self.hip_sum
-                    .launch(stream, config, &[&guard.slice(), &counter])
-            }
-            .expect("a launch");
+            unsafe { self.hip_sum.launch(stream, config, &[&guard.slice(), &counter]) }.expect("a launch");
         }
-        counter
-            .copy_to_slice(stream, &mut total)
-            .expect("the counter");
+        counter.copy_to_slice(stream, &mut total).expect("the counter");
         total[0]
     }
 }
@@ -291,18 +271,8 @@ fn every_route_is_proven_and_reported() {
     for route in &report.routes {
         // A CPU's OpenCL has no external memory, and its own lies in no file that could be exported.
         let absent = matches!(route.route, Route::ExternalFd | Route::DmaBuf);
-        assert_eq!(
-            route.works(),
-            !absent,
-            "{}: {:?}",
-            route.route,
-            route.outcome
-        );
-        assert_eq!(
-            route.impossible, absent,
-            "{}: {:?}",
-            route.route, route.outcome
-        );
+        assert_eq!(route.works(), !absent, "{}: {:?}", route.route, route.outcome);
+        assert_eq!(route.impossible, absent, "{}: {:?}", route.route, route.outcome);
         assert!(!route.failed());
     }
     assert!(report.opencl_counted);
@@ -335,14 +305,8 @@ fn a_copy_of_the_data_planted_by_anyone_is_counted() {
     let (shared, _) = rig.filled(rig.bridge.route());
     let before = rig.bridge.meter().snapshot();
     let mut bytes = vec![0_u32; LEN];
-    let mut spare = rig
-        .bridge
-        .hip_device()
-        .alloc::<u32>(LEN)
-        .expect("an allocation");
-    spare
-        .copy_from_slice(&rig.streams[0], &bytes)
-        .expect("a copy");
+    let mut spare = rig.bridge.hip_device().alloc::<u32>(LEN).expect("an allocation");
+    spare.copy_from_slice(&rig.streams[0], &bytes).expect("a copy");
     let counts = rig.bridge.meter().snapshot().since(&before);
     assert_eq!(counts.data_set, (LEN * 4) as u64);
     let copy = &counts.calls[0];
@@ -355,10 +319,7 @@ fn a_copy_of_the_data_planted_by_anyone_is_counted() {
     shared.download(&mut bytes).expect("a download");
     let counts = rig.bridge.meter().snapshot().since(&before);
     assert_eq!((counts.data_set, counts.result), (0, (LEN * 4) as u64));
-    let caller = counts.calls[0]
-        .caller
-        .as_deref()
-        .expect("a download names its caller");
+    let caller = counts.calls[0].caller.as_deref().expect("a download names its caller");
     assert!(caller.contains("shared.rs:"), "{caller}");
 }
 
@@ -442,9 +403,7 @@ fn residency_tells_device_memory_from_host_memory() {
             Route::HostPinned | Route::SvmFine => Residency::HostPinned,
             Route::Managed => Residency::Managed,
             // No runtime tells where CUDA's memory lies.
-            Route::Staging if rig.bridge.report().platform == platform::Platform::Nvidia => {
-                Residency::Unknown
-            }
+            Route::Staging if rig.bridge.report().platform == platform::Platform::Nvidia => Residency::Unknown,
             _ => Residency::Vram,
         };
         assert_eq!(memory.residency(), expected, "{route}");
@@ -454,12 +413,7 @@ fn residency_tells_device_memory_from_host_memory() {
 #[test]
 fn a_route_over_one_address_has_it_on_both_sides() {
     let rig = Rig::common();
-    let one_address = [
-        Route::SvmCoarse,
-        Route::SvmFine,
-        Route::GpuVa,
-        Route::HipPointer,
-    ];
+    let one_address = [Route::SvmCoarse, Route::SvmFine, Route::GpuVa, Route::HipPointer];
     for route in rig.routes() {
         if one_address.contains(&route) {
             let (shared, _) = rig.filled(route);
@@ -478,14 +432,8 @@ fn bad_lengths_are_refused_with_both_numbers() {
         Err(Error::TooLarge { .. })
     ));
     let mut shared = bridge.alloc::<u32>(4).expect("an allocation");
-    let error = shared
-        .upload(&[0; 5])
-        .expect_err("five do not fit four")
-        .to_string();
-    assert_eq!(
-        error,
-        "upload: the host slice has 5 elements, the shared buffer 4"
-    );
+    let error = shared.upload(&[0; 5]).expect_err("five do not fit four").to_string();
+    assert_eq!(error, "upload: the host slice has 5 elements, the shared buffer 4");
     assert!(shared.download(&mut [0; 3]).is_err());
 }
 
@@ -626,9 +574,7 @@ fn two_values_for_one_foreign_stream_are_one_reader() {
     let guard = data.hip(&second).expect("access");
     drop(first);
     // Many readers, so that those that are gone are looked for.
-    let others: Vec<_> = (0..32)
-        .map(|_| bridge.stream().expect("a stream"))
-        .collect();
+    let others: Vec<_> = (0..32).map(|_| bridge.stream().expect("a stream")).collect();
     for other in &others {
         drop(data.hip(other).expect("access"));
     }

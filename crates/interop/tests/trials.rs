@@ -2,9 +2,7 @@
 
 mod common;
 
-use interop::{
-    Allocation, AllocationTrial, Grade, GradeTrial, Options, Residency, Route, Step, Witness,
-};
+use interop::{Allocation, AllocationTrial, Grade, GradeTrial, Options, Residency, Route, Step, Witness};
 
 #[test]
 fn every_allocation_tells_where_its_memory_lies_and_both_apis_use_it() {
@@ -25,11 +23,7 @@ fn every_allocation_tells_where_its_memory_lies_and_both_apis_use_it() {
         })
         .expect("a trial");
         let found = trial.whereabouts.expect("memory");
-        assert_eq!(
-            (found.residency, found.witness),
-            (residency, witness),
-            "{allocation}"
-        );
+        assert_eq!((found.residency, found.witness), (residency, witness), "{allocation}");
         for rate in [trial.opencl_gb_s, trial.hip_gb_s] {
             assert!(rate.expect("a rate") > 0.0, "{allocation}");
         }
@@ -47,10 +41,7 @@ fn every_allocation_tells_where_its_memory_lies_and_both_apis_use_it() {
 #[test]
 fn memory_out_of_an_apis_reach_has_a_reason_and_the_other_apis_rate() {
     let mut selection = common::host();
-    let hooks = selection
-        .tables()
-        .foreign
-        .expect("the model has to be told");
+    let hooks = selection.tables().foreign.expect("the model has to be told");
     // SAFETY: these hooks take and release what they are given, or refuse it.
     let tables = unsafe { selection.tables_mut() };
     tables.foreign = Some(platform::ForeignHooks {
@@ -58,13 +49,7 @@ fn memory_out_of_an_apis_reach_has_a_reason_and_the_other_apis_rate() {
         launch: hip_host::foreign::launch,
         ..hooks
     });
-    let trial = AllocationTrial::run(
-        &selection,
-        &Options::default(),
-        Allocation::HipMalloc,
-        |_| {},
-    )
-    .expect("a trial");
+    let trial = AllocationTrial::run(&selection, &Options::default(), Allocation::HipMalloc, |_| {}).expect("a trial");
     let reason = trial.opencl_gb_s.expect_err("out of reach");
     assert!(reason.starts_with("the software device keeps"), "{reason}");
     assert!(trial.hip_gb_s.expect("a rate") > 0.0);

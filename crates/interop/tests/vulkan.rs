@@ -5,13 +5,14 @@
 
 mod common;
 
-use ash::vk;
-use interop::vulkan::{Buffer, Link, Mechanism, Objects};
-use interop::{Bridge, Grade, Options, Residency, Route};
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
+
+use ash::vk;
+use interop::vulkan::{Buffer, Link, Mechanism, Objects};
+use interop::{Bridge, Grade, Options, Residency, Route};
 
 /// Of the platform that the environment names, else the host platform.
 fn bridge() -> Bridge {
@@ -132,9 +133,7 @@ fn what_vulkan_writes_both_apis_read_and_what_they_write_vulkan_reads() {
     let stream = bridge.stream().expect("a stream");
     let before = bridge.meter().snapshot();
 
-    let data: Vec<u32> = (0..LEN as u32)
-        .map(|i| i.wrapping_mul(2_654_435_761))
-        .collect();
+    let data: Vec<u32> = (0..LEN as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
     source.upload(&data).expect("up");
     let copy = Commands::copy(&link, source.raw(), target.raw(), 4 * LEN as u64);
     let (a, b) = (source.raw(), target.raw());
@@ -169,10 +168,7 @@ fn kernels_of_both_apis_and_vulkan_take_turns_in_order() {
     let mut there: Buffer<u32> = link.alloc(LEN, none()).expect("memory");
     here.upload(&vec![0; LEN]).expect("up");
     let (add, plus) = kernels(&bridge);
-    let (queue, stream) = (
-        bridge.queue().expect("queue"),
-        bridge.stream().expect("stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("queue"), bridge.stream().expect("stream"));
     let (a, b) = (here.raw(), there.raw());
     let bytes = 4 * LEN as u64;
     let away = Commands::copy(&link, a, b, bytes);
@@ -249,10 +245,7 @@ fn memory_that_cannot_be_is_refused_and_leaves_nothing() {
     let bridge = bridge();
     let Some(link) = link(&bridge) else { return };
     let before = open_descriptors();
-    assert!(matches!(
-        link.alloc::<u32>(0, none()),
-        Err(interop::Error::Empty)
-    ));
+    assert!(matches!(link.alloc::<u32>(0, none()), Err(interop::Error::Empty)));
     let error = link
         .alloc::<u32>(1 << 60, none())
         .expect_err("four exbibytes")
@@ -264,8 +257,7 @@ fn memory_that_cannot_be_is_refused_and_leaves_nothing() {
     assert_eq!(open_descriptors(), before);
 }
 
-const ADD: &str =
-    "__kernel void add(__global uint *x) { x[get_global_id(0)] += get_global_id(0); }";
+const ADD: &str = "__kernel void add(__global uint *x) { x[get_global_id(0)] += get_global_id(0); }";
 const PLUS: &str = "extern \"C\" __global__ void plus(unsigned *x) { x[blockIdx.x * blockDim.x + threadIdx.x] += 3; }";
 
 fn kernels(bridge: &Bridge) -> (clmgr::Kernel, hip::Function) {
@@ -327,13 +319,8 @@ fn rounds(bridge: &Bridge, grade: Grade) -> Duration {
     const LEN: usize = 1 << 20;
     const ROUNDS: u32 = 50;
     let (add, plus) = kernels(bridge);
-    let (queue, stream) = (
-        bridge.queue().expect("queue"),
-        bridge.stream().expect("stream"),
-    );
-    let mut buffers: Vec<_> = (0..3)
-        .map(|_| bridge.alloc::<u32>(LEN).expect("memory"))
-        .collect();
+    let (queue, stream) = (bridge.queue().expect("queue"), bridge.stream().expect("stream"));
+    let mut buffers: Vec<_> = (0..3).map(|_| bridge.alloc::<u32>(LEN).expect("memory")).collect();
     for buffer in &mut buffers {
         buffer.upload(&vec![0; LEN]).expect("up");
         assert_eq!(buffer.grade(), grade);
@@ -389,10 +376,7 @@ fn stands_in(is_vulkan_held: bool) {
     let Some(bridge) = by_semaphores(&bridge, &link, Some(limit)) else {
         return;
     };
-    let (queue, stream) = (
-        bridge.queue().expect("queue"),
-        bridge.stream().expect("stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("queue"), bridge.stream().expect("stream"));
     let other = bridge.stream().expect("stream");
     let held = Held::new(link.device());
     let waits = Commands::record(&link, |device, raw| held.record(device, raw));
@@ -404,9 +388,7 @@ fn stands_in(is_vulkan_held: bool) {
     let mut buffer = bridge.alloc::<u32>(1024).expect("memory");
     buffer.upload(&[0; 1024]).expect("up");
     let gate = bridge.hip_device().flag::<u64>().expect("a flag");
-    stream
-        .wait_flag(&gate, hip::Condition::AtLeast(1))
-        .expect("held");
+    stream.wait_flag(&gate, hip::Condition::AtLeast(1)).expect("held");
     drop(buffer.hip_mut(&stream).expect("a guard"));
     drop(buffer.cl_mut(&queue).expect("granted at once"));
     queue.finish().expect("the queue is let go");
@@ -435,10 +417,7 @@ impl Held {
     }
 
     fn record(&self, device: &ash::Device, raw: vk::CommandBuffer) {
-        let (host, all) = (
-            vk::PipelineStageFlags::HOST,
-            vk::PipelineStageFlags::ALL_COMMANDS,
-        );
+        let (host, all) = (vk::PipelineStageFlags::HOST, vk::PipelineStageFlags::ALL_COMMANDS);
         // SAFETY: an event of the device that the host sets; commands that record.
         unsafe { device.cmd_wait_events(raw, &[self.event], host, all, &[], &[], &[]) };
     }
@@ -576,22 +555,14 @@ static FREED: AtomicUsize = AtomicUsize::new(0);
 
 type Allocator<'a> = *const vk::AllocationCallbacks<'a>;
 
-unsafe extern "system" fn free_memory(
-    device: vk::Device,
-    memory: vk::DeviceMemory,
-    allocator: Allocator<'_>,
-) {
+unsafe extern "system" fn free_memory(device: vk::Device, memory: vk::DeviceMemory, allocator: Allocator<'_>) {
     FREED.fetch_add(1, Ordering::Relaxed);
     let (free, _) = FREE.get().expect("set");
     // SAFETY: as called.
     unsafe { free(device, memory, allocator) };
 }
 
-unsafe extern "system" fn destroy_buffer(
-    device: vk::Device,
-    buffer: vk::Buffer,
-    allocator: Allocator<'_>,
-) {
+unsafe extern "system" fn destroy_buffer(device: vk::Device, buffer: vk::Buffer, allocator: Allocator<'_>) {
     FREED.fetch_add(1, Ordering::Relaxed);
     let (_, destroy) = FREE.get().expect("set");
     // SAFETY: as called.
@@ -626,9 +597,7 @@ fn memory_that_a_held_queue_will_use_is_not_freed() {
             .command_buffer_count(1);
         let commands = device.allocate_command_buffers(&info).expect("commands");
         let begin = vk::CommandBufferBeginInfo::default();
-        device
-            .begin_command_buffer(commands[0], &begin)
-            .expect("begin");
+        device.begin_command_buffer(commands[0], &begin).expect("begin");
         held.record(&device, commands[0]);
         device.end_command_buffer(commands[0]).expect("end");
         let submit = vk::SubmitInfo::default().command_buffers(&commands);

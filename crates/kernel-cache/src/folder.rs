@@ -27,18 +27,14 @@ impl Folder {
 
     /// Opens the folder, creating it with access for its owner only.
     pub fn create(path: &Path) -> io::Result<Self> {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         Self::open(path)
     }
 
     /// The content of a regular file.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         // A pipe is opened without blocking for its writer, and then refused.
-        let flags =
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.0, name, flags, Mode::empty())?;
         trust(&file, FileType::RegularFile)?;
         let mut content = Vec::new();

@@ -21,9 +21,7 @@ impl KeyBuilder {
     /// Adds a part.
     pub fn part(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         let bytes = bytes.as_ref();
-        self.0
-            .update(&(bytes.len() as u64).to_le_bytes())
-            .update(bytes);
+        self.0.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
         self
     }
 

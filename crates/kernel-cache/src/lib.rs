@@ -26,12 +26,12 @@ mod options;
 mod scan;
 mod store;
 
+use std::path::PathBuf;
+
 pub use key::{Key, KeyBuilder};
 pub use options::words;
 pub use scan::{NotUnderstood, Scan};
 pub use store::{Store, Trouble};
-
-use std::path::PathBuf;
 
 /// The environment variable that names the folder of the caches.
 pub const FOLDER_VARIABLE: &str = "HIPCL_CACHE_DIR";
@@ -65,9 +65,7 @@ pub fn folder(name: &str) -> Option<PathBuf> {
 pub fn unset(variables: &[&str]) -> Result<(), NotUnderstood> {
     let is_set = |name: &&&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     match variables.iter().find(is_set) {
-        Some(name) => Err(NotUnderstood::new(format!(
-            "the variable {name} may include files"
-        ))),
+        Some(name) => Err(NotUnderstood::new(format!("the variable {name} may include files"))),
         None => Ok(()),
     }
 }

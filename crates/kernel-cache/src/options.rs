@@ -85,10 +85,7 @@ impl Scan {
     /// # Errors
     ///
     /// The first option that may, or that is unknown.
-    pub fn options<'a>(
-        &mut self,
-        options: impl IntoIterator<Item = &'a str>,
-    ) -> Result<(), NotUnderstood> {
+    pub fn options<'a>(&mut self, options: impl IntoIterator<Item = &'a str>) -> Result<(), NotUnderstood> {
         let mut options = options.into_iter().map(str::trim);
         while let Some(option) = options.next() {
             let unknown = || NotUnderstood::new(format!("the option `{option}` may include files"));
@@ -106,10 +103,7 @@ impl Scan {
                         return Err(unknown());
                     }
                 }
-                _ => match option
-                    .strip_prefix("-D")
-                    .or_else(|| option.strip_prefix("-U"))
-                {
+                _ => match option.strip_prefix("-D").or_else(|| option.strip_prefix("-U")) {
                     Some(definition) => self.definition(definition)?,
                     None if is_plain(option) => {}
                     None => return Err(unknown()),

@@ -44,30 +44,23 @@ pub struct Scan {
 }
 
 /// The words that matter without a directive. Their first two characters are in no other word that kernels use.
-const PASTED: [&str; 5] = [
-    "__has_include",
-    "__has_embed",
-    "__DATE__",
-    "__TIME__",
-    "__TIMESTAMP__",
-];
+const PASTED: [&str; 5] = ["__has_include", "__has_embed", "__DATE__", "__TIME__", "__TIMESTAMP__"];
 
 /// A text without any of these reads no file and needs no closer look: programs are scanned on
 /// every request.
 const SUSPICIOUS: [&str; 16] = [
-    "include", "import", "embed", "incbin", "__has", "__DATE__", "__TIME", "asm", "section",
-    "alias", "weakref", "ifunc", "symver", "\\u", "\\U", "\\N",
+    "include", "import", "embed", "incbin", "__has", "__DATE__", "__TIME", "asm", "section", "alias", "weakref",
+    "ifunc", "symver", "\\u", "\\U", "\\N",
 ];
 
-/// Words, without the underscores around them, whose texts a compiler hands to an assembler as they are: GCC writes the name of a
-/// section with its line breaks.
+/// Words, without the underscores around them, whose texts a compiler hands to an assembler as they are: GCC writes the
+/// name of a section with its line breaks.
 const ASSEMBLING: [&str; 6] = ["asm", "section", "alias", "weakref", "ifunc", "symver"];
 
-/// Directives of which every compiler splits the rest into tokens. Of others, such as `#warning` and `#pragma mark`, some read
-/// it raw.
+/// Directives of which every compiler splits the rest into tokens. Of others, such as `#warning` and `#pragma mark`,
+/// some read it raw.
 const OF_TOKENS: [&str; 11] = [
-    "define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif",
-    "line",
+    "define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", "line",
 ];
 
 impl Scan {
@@ -85,11 +78,7 @@ impl Scan {
             let line = line.trim_start();
             line.strip_prefix('#').unwrap_or(line).contains('#')
         };
-        if text.contains('"')
-            || text.contains("%:")
-            || text.lines().any(stringizes)
-            || is_suspicious(&text)
-        {
+        if text.contains('"') || text.contains("%:") || text.lines().any(stringizes) || is_suspicious(&text) {
             self.look(&text, &mut names)?;
         } else {
             self.pastes |= text.contains("##") || text.contains("%:%:");
@@ -181,9 +170,9 @@ impl Scan {
                 lexer.skip_line();
                 Ok(None)
             }
-            name if !OF_TOKENS.contains(&name) && lexer.line().contains("/*") => refused(format!(
-                "`/*` after `#{name}` begins a comment for some compilers only"
-            )),
+            name if !OF_TOKENS.contains(&name) && lexer.line().contains("/*") => {
+                refused(format!("`/*` after `#{name}` begins a comment for some compilers only"))
+            }
             name => self.word(name).map(|()| None),
         }
     }
@@ -217,8 +206,8 @@ fn is_assembling(word: &str) -> bool {
     ASSEMBLING.contains(&word.trim_matches('_'))
 }
 
-/// Whether a text could hold or complete a directive. Each begins with a dot, and assemblers know many ways to put the rest of its
-/// name together: macros, dialects, operands, neighbouring texts.
+/// Whether a text could hold or complete a directive. Each begins with a dot, and assemblers know many ways to put the
+/// rest of its name together: macros, dialects, operands, neighbouring texts.
 fn may_direct(text: &str) -> bool {
     text.contains('.') || has_coded_character(text)
 }
@@ -230,12 +219,7 @@ fn has_coded_character(text: &str) -> bool {
     }
     let mut characters = text.chars();
     while let Some(c) = characters.next() {
-        if c == '\\'
-            && matches!(
-                characters.next(),
-                Some('0'..='7' | 'x' | 'u' | 'U' | 'N' | 'o')
-            )
-        {
+        if c == '\\' && matches!(characters.next(), Some('0'..='7' | 'x' | 'u' | 'U' | 'N' | 'o')) {
             return true;
         }
     }
@@ -379,10 +363,7 @@ impl Lexer<'_> {
     fn number(&mut self) -> Result<()> {
         while self.rest.next_if(|&c| is_in_word(c) || c == '.').is_some() {}
         match self.rest.peek() {
-            Some('\'') => refused(format!(
-                "`{}` is read differently by C and C++",
-                self.line()
-            )),
+            Some('\'') => refused(format!("`{}` is read differently by C and C++", self.line())),
             _ => Ok(()),
         }
     }
@@ -464,10 +445,7 @@ mod tests {
             let windows = directive.replace('\n', "\r\n");
             assert_eq!(names(&windows).unwrap(), ["a.h"], "{directive}");
         }
-        assert_eq!(
-            names("#include </*a.h>\n#include <b.h>").unwrap(),
-            ["/*a.h", "b.h"]
-        );
+        assert_eq!(names("#include </*a.h>\n#include <b.h>").unwrap(), ["/*a.h", "b.h"]);
     }
 
     #[test]

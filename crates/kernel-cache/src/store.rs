@@ -1,13 +1,11 @@
 //! Entries in a folder.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
-
-use crate::key::Key;
+use std::{fmt, io};
 
 #[cfg(unix)]
 use crate::folder::Folder;
+use crate::key::Key;
 
 const DIGEST: usize = blake3::OUT_LEN;
 
@@ -146,10 +144,7 @@ fn unpack<'a>(format: &[u8; 16], key: Key, file: &'a [u8]) -> Option<&'a [u8]> {
 /// It includes the key, so content under another entry's header is rejected.
 fn digest(format: &[u8; 16], key: Key, content: &[u8]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
-    hasher
-        .update(format)
-        .update(key.0.as_bytes())
-        .update(content);
+    hasher.update(format).update(key.0.as_bytes()).update(content);
     hasher.finalize()
 }
 

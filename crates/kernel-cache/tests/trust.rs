@@ -43,10 +43,7 @@ impl Fixture {
     fn refuses(&self, reason: &str) {
         let error = self.store.read(self.key).unwrap_err().to_string();
         assert!(error.contains(reason) && !error.contains('\n'), "{error}");
-        assert!(
-            error.contains(&self.folder().display().to_string()),
-            "{error}"
-        );
+        assert!(error.contains(&self.folder().display().to_string()), "{error}");
     }
 
     /// The entry can be replaced, and is then accepted again.

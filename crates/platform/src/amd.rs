@@ -1,9 +1,11 @@
 //! The real ROCm libraries.
 
+use std::sync::Arc;
+
+use rocm_loader::{LoadError, Loaded};
+
 use crate::select::Extent;
 use crate::{Error, LibraryReport, LibraryState, Platform, Tables};
-use rocm_loader::{LoadError, Loaded};
-use std::sync::Arc;
 
 /// The file that the library's own variable names, else the copy beside HIP.
 macro_rules! named_or_beside {
@@ -43,11 +45,9 @@ pub(crate) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Err
         },
         rocsolver: match extent.left_out() {
             Some(reason) => set.miss("rocSOLVER", reason),
-            None => set.take(
-                "rocSOLVER",
-                named_or_beside!(rocsolver_sys::Api, set),
-                |api| api.present().count(),
-            )?,
+            None => set.take("rocSOLVER", named_or_beside!(rocsolver_sys::Api, set), |api| {
+                api.present().count()
+            })?,
         },
         // HIP is linked against HSA, so the copy to use is the one already in the process.
         hsa: set.take("HSA", hsa_sys::Api::load(), |api| api.present().count())?,
@@ -73,10 +73,7 @@ pub(crate) fn device_count(hip: &hip_sys::Api) -> Result<i32, String> {
     match status {
         hip_sys::hipError_t::hipSuccess if count > 0 => Ok(count),
         hip_sys::hipError_t::hipSuccess => Err("hipGetDeviceCount found no device".into()),
-        other => Err(format!(
-            "hipGetDeviceCount answered {} (no device)",
-            other.0
-        )),
+        other => Err(format!("hipGetDeviceCount answered {} (no device)", other.0)),
     }
 }
 

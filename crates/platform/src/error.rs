@@ -1,5 +1,6 @@
-use crate::{LibraryReport, LibraryState, Platform};
 use std::path::PathBuf;
+
+use crate::{LibraryReport, LibraryState, Platform};
 
 /// Why no platform could be chosen.
 #[derive(Debug, thiserror::Error)]
@@ -47,9 +48,7 @@ pub enum Error {
         libraries: Vec<LibraryReport>,
     },
     /// Two libraries of one set come from different installations.
-    #[error(
-        "mixed ROCm releases: {first} and {second} lie in different folders; set ROCM_PATH to one installation"
-    )]
+    #[error("mixed ROCm releases: {first} and {second} lie in different folders; set ROCM_PATH to one installation")]
     MixedReleases {
         /// The HIP library, which is loaded first.
         first: PathBuf,
@@ -66,9 +65,9 @@ impl Error {
     pub fn platform(&self) -> Option<Platform> {
         match self {
             Self::Unknown { .. } => None,
-            Self::NotBuilt { platform, .. }
-            | Self::NoLibrary { platform, .. }
-            | Self::NoDevice { platform, .. } => Some(*platform),
+            Self::NotBuilt { platform, .. } | Self::NoLibrary { platform, .. } | Self::NoDevice { platform, .. } => {
+                Some(*platform)
+            }
             Self::MixedReleases { .. } => Some(Platform::Amd),
         }
     }
@@ -84,9 +83,7 @@ impl Error {
                 functions: 0,
                 release: None,
             }],
-            Self::NoDevice { libraries, .. } | Self::MixedReleases { libraries, .. } => {
-                libraries.clone()
-            }
+            Self::NoDevice { libraries, .. } | Self::MixedReleases { libraries, .. } => libraries.clone(),
         }
     }
 }
@@ -104,8 +101,6 @@ fn or_host(asked_by: Option<&str>) -> String {
 fn devices_remedy(platform: Platform) -> &'static str {
     match platform {
         Platform::Nvidia => "check nvidia-smi and CUDA_VISIBLE_DEVICES",
-        Platform::Amd | Platform::Host => {
-            "check /dev/kfd, the render group and ROCR_VISIBLE_DEVICES"
-        }
+        Platform::Amd | Platform::Host => "check /dev/kfd, the render group and ROCR_VISIBLE_DEVICES",
     }
 }

@@ -1,9 +1,10 @@
 //! The software device, compiled in.
 
-use crate::select::Extent;
-use crate::{ForeignHooks, ForeignKind, LibraryReport, LibraryState, Tables};
 use std::ffi::c_void;
 use std::sync::Arc;
+
+use crate::select::Extent;
+use crate::{ForeignHooks, ForeignKind, LibraryReport, LibraryState, Tables};
 
 pub(crate) fn tables(extent: Extent) -> (Tables, Vec<LibraryReport>) {
     let hip = hip_host::hip_api();
@@ -47,19 +48,13 @@ pub(crate) fn tables(extent: Extent) -> (Tables, Vec<LibraryReport>) {
 
 /// # Safety
 /// As [`hip_host::foreign::adopt_on`]: the range is valid until it is released.
-unsafe fn adopt(
-    ptr: *mut c_void,
-    bytes: usize,
-    kind: ForeignKind,
-    ordinal: usize,
-) -> Result<(), String> {
+unsafe fn adopt(ptr: *mut c_void, bytes: usize, kind: ForeignKind, ordinal: usize) -> Result<(), String> {
     let kind = match kind {
         ForeignKind::Vram => hip_host::foreign::ForeignKind::Vram,
         ForeignKind::HostFine => hip_host::foreign::ForeignKind::HostFine,
     };
     // SAFETY: the caller keeps the range valid until it is released.
-    unsafe { hip_host::foreign::adopt_on(ptr, bytes, kind, ordinal) }
-        .map_err(|error| error.to_string())
+    unsafe { hip_host::foreign::adopt_on(ptr, bytes, kind, ordinal) }.map_err(|error| error.to_string())
 }
 
 fn release(ptr: *mut c_void) -> Result<(), String> {

@@ -6,9 +6,9 @@
 //! | [`Platform::Nvidia`] | the same ABI over CUDA | `hip-cuda` (feature `nvidia`); without the feature selecting it is an error that says so |
 //! | [`Platform::Host`] | a strict software device | compiled in (feature `host`, on by default) |
 //!
-//! `HIPCL_PLATFORM` (`amd`, `nvidia` or `host`) chooses; without it HIP's own `HIP_PLATFORM` does;
-//! without either, `amd` is taken if it has a device, else `nvidia` if it has one, else `host`. [`Selection::why`] always says
-//! which of these happened.
+//! `HIPCL_PLATFORM` (`amd`, `nvidia` or `host`) chooses; without it HIP's own `HIP_PLATFORM` does; without either,
+//! `amd` is taken if it has a device, else `nvidia` if it has one, else `host`. [`Selection::why`] always says which of
+//! these happened.
 //!
 //! ```
 //! let selection = platform::select_named(Some("host"))?;
@@ -27,12 +27,12 @@ mod library;
 mod nvidia;
 mod select;
 
+use std::sync::Arc;
+
 pub use error::Error;
 pub use foreign::{ForeignHooks, ForeignKernel, ForeignKind};
 pub use library::{LibraryReport, LibraryState, NEWEST_KNOWN};
 pub use select::{Platform, Selection, select, select_asked, select_named, select_runtime};
-
-use std::sync::Arc;
 
 /// One platform's function tables. An absent library is `None`; [`Selection::libraries`] says why.
 #[derive(Clone)]

@@ -1,5 +1,6 @@
-use hip_sys::{Release, versions};
 use std::path::PathBuf;
+
+use hip_sys::{Release, versions};
 
 /// The newest release of HIP whose declarations the function tables were made from.
 pub const NEWEST_KNOWN: Release = versions::NEWEST;

@@ -1,9 +1,10 @@
 //! HIP's ABI over CUDA, compiled in; NVIDIA's libraries are opened at run time.
 
-use crate::select::Extent;
-use crate::{Error, LibraryReport, LibraryState, Platform, Tables};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use crate::select::Extent;
+use crate::{Error, LibraryReport, LibraryState, Platform, Tables};
 
 pub(crate) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Error> {
     let opened = hip_cuda::open().map_err(|error| Error::NoLibrary {
@@ -17,9 +18,7 @@ pub(crate) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Err
         release: None,
     }];
     let tables = Tables {
-        rtc: take(&mut libraries, "HIPRTC", opened.rtc, |api| {
-            api.present().count()
-        }),
+        rtc: take(&mut libraries, "HIPRTC", opened.rtc, |api| api.present().count()),
         rocblas: take(
             &mut libraries,
             "rocBLAS",

@@ -1,6 +1,7 @@
-use crate::{Error, LibraryReport, Tables, amd};
 use std::fmt;
 use std::str::FromStr;
+
+use crate::{Error, LibraryReport, Tables, amd};
 
 /// A platform: one implementation of HIP and its libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,9 +130,9 @@ pub fn select_asked(name: &str, asked_by: &'static str) -> Result<Selection, Err
     named(name, asked_by, Extent::All)
 }
 
-/// As [`select_asked`], or as [`select`] without a request, for a program that needs the runtime alone: rocBLAS and rocSOLVER stay
-/// unloaded and are reported as missing for this reason. On amd they are two files of a gigabyte together, which cost every
-/// process that opens them about a second.
+/// As [`select_asked`], or as [`select`] without a request, for a program that needs the runtime alone: rocBLAS and
+/// rocSOLVER stay unloaded and are reported as missing for this reason. On amd they are two files of a gigabyte
+/// together, which cost every process that opens them about a second.
 ///
 /// # Errors
 /// As [`select`].
@@ -231,11 +232,7 @@ fn nvidia(why: String, asked_by: Option<&'static str>, extent: Extent) -> Result
 }
 
 #[cfg(not(feature = "nvidia"))]
-fn nvidia(
-    _why: String,
-    _asked_by: Option<&'static str>,
-    _extent: Extent,
-) -> Result<Selection, Error> {
+fn nvidia(_why: String, _asked_by: Option<&'static str>, _extent: Extent) -> Result<Selection, Error> {
     Err(Error::NotBuilt {
         platform: Platform::Nvidia,
         remedy: "build with the feature `nvidia`, or ask for the platform amd or host",
@@ -267,9 +264,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_refused_with_the_choices() {
-        let error = select_named(Some("cuda"))
-            .err()
-            .expect("`cuda` is not a platform");
+        let error = select_named(Some("cuda")).err().expect("`cuda` is not a platform");
         let text = error.to_string();
         assert!(
             text.contains("`cuda`") && text.contains("amd, nvidia or host"),
@@ -281,9 +276,7 @@ mod tests {
     #[cfg(not(feature = "nvidia"))]
     #[test]
     fn a_platform_that_is_not_built_is_refused_not_replaced() {
-        let error = select_named(Some("nvidia"))
-            .err()
-            .expect("nvidia is not built");
+        let error = select_named(Some("nvidia")).err().expect("nvidia is not built");
         assert!(
             matches!(
                 error,
@@ -332,11 +325,7 @@ mod tests {
         let selection = select_named(None).expect("the host platform is built in");
         assert!(!selection.why.is_empty());
         if selection.platform == Platform::Host {
-            assert!(
-                selection.why.contains("amd passed over"),
-                "{}",
-                selection.why
-            );
+            assert!(selection.why.contains("amd passed over"), "{}", selection.why);
         }
     }
 }

@@ -1,7 +1,8 @@
-//! ROCm installations in every layout, also incomplete and contradictory ones, made of real shared libraries that answer one call
-//! each.
+//! ROCm installations in every layout, also incomplete and contradictory ones, made of real shared libraries that
+//! answer one call each.
 //!
-//! The libraries are found through the environment, which a test can set only for a child process: each test runs itself again.
+//! The libraries are found through the environment, which a test can set only for a child process: each test runs
+//! itself again.
 
 #![cfg(target_os = "linux")]
 
@@ -21,18 +22,9 @@ const HSA: &str = "int hsa_init(void) { return 0; }";
 
 /// The files of ROCm 10 (SONAMEs as HIP 7 has them), each with the function that it is known by.
 const BESIDE: [(&str, &str); 3] = [
-    (
-        "libhiprtc.so.7",
-        "int hiprtcCompileProgram(void) { return 0; }",
-    ),
-    (
-        "librocblas.so.5",
-        "int rocblas_create_handle(void) { return 0; }",
-    ),
-    (
-        "librocsolver.so.0",
-        "int rocsolver_cpotrf(void) { return 0; }",
-    ),
+    ("libhiprtc.so.7", "int hiprtcCompileProgram(void) { return 0; }"),
+    ("librocblas.so.5", "int rocblas_create_handle(void) { return 0; }"),
+    ("librocsolver.so.0", "int rocsolver_cpotrf(void) { return 0; }"),
 ];
 
 /// HIP that says it is of the release with this number: 71,526,333 is the HIP 7.15 of ROCm 10.0.
@@ -57,12 +49,7 @@ fn library(installation: &Path, file: &str, source: &str, needs: &[&Path]) -> Pa
     std::fs::write(&text, source).expect("a source file");
     let compiler = std::env::var_os("CC").filter(|name| !name.is_empty());
     let status = Command::new(compiler.unwrap_or_else(|| "cc".into()))
-        .args([
-            "-shared",
-            "-fPIC",
-            "-Wl,--no-as-needed",
-            "-Wl,-rpath,$ORIGIN",
-        ])
+        .args(["-shared", "-fPIC", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN"])
         .arg(format!("-Wl,-soname,{file}"))
         .arg("-o")
         .arg(&output)
@@ -179,10 +166,7 @@ fn the_wheels_of_rocm_10_are_one_installation_in_two_folders() {
         return in_child_with(test, folder.path(), &[("VIRTUAL_ENV", &venv)]);
     };
     let site = folder.join(site);
-    all_from(
-        &site.join("_rocm_sdk_core/lib"),
-        &site.join("_rocm_sdk_libraries/lib"),
-    );
+    all_from(&site.join("_rocm_sdk_core/lib"), &site.join("_rocm_sdk_libraries/lib"));
 }
 
 #[test]
@@ -194,15 +178,10 @@ fn a_library_of_another_release_of_rocm_10_is_refused_with_both_files() {
         install(&older, 71_526_333);
         install(&newer, 71_600_000);
         let blas = newer.join("lib/librocblas.so.5");
-        let variables = [
-            ("ROCM_PATH", older.as_path()),
-            ("HIPCL_ROCBLAS_LIBRARY", &blas),
-        ];
+        let variables = [("ROCM_PATH", older.as_path()), ("HIPCL_ROCBLAS_LIBRARY", &blas)];
         return in_child_with(test, folder.path(), &variables);
     };
-    let error = platform::select_named(Some("amd"))
-        .err()
-        .expect("two releases");
+    let error = platform::select_named(Some("amd")).err().expect("two releases");
     let Error::MixedReleases { first, second, .. } = &error else {
         panic!("{error}")
     };
@@ -241,11 +220,7 @@ fn a_missing_rocblas_leaves_hip_usable() {
     if std::env::var_os(CHILD).is_none() {
         let folder = tempfile::tempdir().expect("a folder");
         library(folder.path(), "libamdhip64.so.6", HIP, &[]);
-        return in_child(
-            "a_missing_rocblas_leaves_hip_usable",
-            folder.path(),
-            folder.path(),
-        );
+        return in_child("a_missing_rocblas_leaves_hip_usable", folder.path(), folder.path());
     }
     let selection = platform::select_named(Some("amd")).expect("HIP is there and has a device");
     assert!(selection.tables().rocblas.is_none() && selection.tables().rocsolver.is_none());
@@ -264,10 +239,7 @@ fn a_missing_rocblas_leaves_hip_usable() {
         panic!("{}", rocblas.state)
     };
     for name in ["librocblas.so.5", "librocblas.so.4", "librocblas.so.3"] {
-        assert!(
-            reason.contains(&format!("/lib/{name} (")),
-            "{name}: {reason}"
-        );
+        assert!(reason.contains(&format!("/lib/{name} (")), "{name}: {reason}");
     }
     assert!(!reason.contains('\n'));
 }
@@ -280,12 +252,7 @@ fn a_second_hsa_runtime_in_the_process_is_refused_with_both_files() {
         let hsa = library(&rocm, "libhsa-runtime64.so.1", HSA, &[]);
         library(&rocm, "libamdhip64.so.6", HIP, &[&hsa]);
         // A Python wheel renames its copy, so the dynamic linker does not see that it is the same library.
-        library(
-            &folder.path().join("wheel"),
-            "libhsa-runtime64-5f1c.so.1",
-            HSA,
-            &[],
-        );
+        library(&folder.path().join("wheel"), "libhsa-runtime64-5f1c.so.1", HSA, &[]);
         return in_child(
             "a_second_hsa_runtime_in_the_process_is_refused_with_both_files",
             folder.path(),

@@ -6,6 +6,7 @@ use crate::types::*;
 
 crate::for_each_function! {
     rocm_loader::function_table,
-    /// The functions of rocBLAS: one slot each, empty where the library has none. A slot without a note is in every supported release.
+    /// The functions of rocBLAS: one slot each, empty where the library has none. A slot without a note is in every
+    /// supported release.
     pub struct Api;
 }

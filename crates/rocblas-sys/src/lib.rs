@@ -9,11 +9,11 @@
 //! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
-//! HIP's types (streams, events) are those of `hip-sys`. The table serves ROCm 5.5 to 10.1; a slot's note says which releases have it, and what came after 7.2 has none.
-//! The `_64` forms came between 6.0 and 6.3.
+//! HIP's types (streams, events) are those of `hip-sys`. The table serves ROCm 5.5 to 10.1; a slot's note says which
+//! releases have it, and what came after 7.2 has none. The `_64` forms came between 6.0 and 6.3.
 //!
-//! `trmm` wrote its result over `B` up to ROCm 5 and has an output matrix since 6.0, under the same symbols. The old way's slots end in
-//! `_until_5`; a library fills only those of its own way.
+//! `trmm` wrote its result over `B` up to ROCm 5 and has an output matrix since 6.0, under the same symbols. The old
+//! way's slots end in `_until_5`; a library fills only those of its own way.
 //!
 //! | feature | default | what |
 //! |---|---|---|

@@ -11,7 +11,8 @@ rocm_loader::library! {
         env: "HIPCL_ROCBLAS_LIBRARY",
         sonames: &["librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0"],
         key_symbol: c"rocblas_create_handle",
-        // rocBLAS works on HIP's streams: a second HIP, brought along by a rocBLAS of another folder, does not know them.
+        // rocBLAS works on HIP's streams: a second HIP, brought along by a rocBLAS of another folder, does not know
+        // them.
         once: &["librocblas", "libamdhip64", "libhsa-runtime64"],
         fallback: None,
         floor: None,

@@ -49,18 +49,9 @@ fn each_slot_lies_where_its_symbol_is_listed() {
             .expect("a symbol")
     };
     let slot = size_of::<usize>();
-    assert_eq!(
-        offset_of!(Api, rocblas_cgemm),
-        index("rocblas_cgemm") * slot
-    );
-    assert_eq!(
-        offset_of!(Api, rocblas_set_stream),
-        index("rocblas_set_stream") * slot
-    );
-    assert_eq!(
-        offset_of!(Api, rocblas_zher2k),
-        index("rocblas_zher2k") * slot
-    );
+    assert_eq!(offset_of!(Api, rocblas_cgemm), index("rocblas_cgemm") * slot);
+    assert_eq!(offset_of!(Api, rocblas_set_stream), index("rocblas_set_stream") * slot);
+    assert_eq!(offset_of!(Api, rocblas_zher2k), index("rocblas_zher2k") * slot);
     assert_eq!(size_of::<Api>(), Api::SYMBOLS.len() * slot);
 }
 
@@ -68,10 +59,7 @@ fn each_slot_lies_where_its_symbol_is_listed() {
 fn values_are_those_of_the_abi() {
     assert_eq!(rocblas_operation::rocblas_operation_none.0, 111);
     assert_eq!(rocblas_operation::rocblas_operation_transpose.0, 112);
-    assert_eq!(
-        rocblas_operation::rocblas_operation_conjugate_transpose.0,
-        113
-    );
+    assert_eq!(rocblas_operation::rocblas_operation_conjugate_transpose.0, 113);
     assert_eq!(rocblas_fill::rocblas_fill_upper.0, 121);
     assert_eq!(rocblas_fill::rocblas_fill_lower.0, 122);
     assert_eq!(rocblas_pointer_mode::rocblas_pointer_mode_host.0, 0);
@@ -80,20 +68,14 @@ fn values_are_those_of_the_abi() {
     assert_eq!(rocblas_datatype::rocblas_datatype_f32_c.0, 154);
     assert_eq!(rocblas_status::rocblas_status_success.0, 0);
     assert_eq!(rocblas_status::rocblas_status_invalid_size.0, 4);
-    assert_eq!(
-        rocblas_status(5).name(),
-        Some("rocblas_status_memory_error")
-    );
+    assert_eq!(rocblas_status(5).name(), Some("rocblas_status_memory_error"));
     assert_eq!(rocblas_status(4711).name(), None);
 }
 
 #[test]
 fn complex_numbers_are_two_floats() {
     assert_eq!(
-        (
-            size_of::<rocblas_float_complex>(),
-            align_of::<rocblas_float_complex>()
-        ),
+        (size_of::<rocblas_float_complex>(), align_of::<rocblas_float_complex>()),
         (8, 4)
     );
     assert_eq!(

@@ -9,9 +9,7 @@ use std::time::Instant;
 
 use hip_sys::hipError_t;
 use rocblas::{Handle, Library, Matrix, MatrixMut, Op};
-use rocblas_sys::{
-    rocblas_handle, rocblas_int, rocblas_operation, rocblas_pointer_mode, rocblas_status,
-};
+use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_pointer_mode, rocblas_status};
 
 const GOOD: rocblas_status = rocblas_status::rocblas_status_success;
 
@@ -59,7 +57,8 @@ unsafe extern "C" fn get_device(device: *mut i32) -> hipError_t {
     hipError_t::hipSuccess
 }
 
-/// Few enough to end before another program gets its turn on the core, so that a busy machine does not add to the best mean.
+/// Few enough to end before another program gets its turn on the core, so that a busy machine does not add to the best
+/// mean.
 const ROUNDS: u32 = 2_000;
 
 /// The best of many means, in nanoseconds.
@@ -99,15 +98,8 @@ fn main() {
     let x = device.alloc::<f32>(64).unwrap();
     let mut y = device.alloc::<f32>(64).unwrap();
     let number = device.alloc::<f32>(1).unwrap();
-    let (raw, raw_axpy, raw_gemm) = (
-        blas.raw(),
-        library.api().rocblas_saxpy,
-        library.api().rocblas_sgemm,
-    );
-    let (x_address, y_address) = (
-        x.on(&stream).unwrap().as_ptr(),
-        y.on_mut(&stream).unwrap().as_mut_ptr(),
-    );
+    let (raw, raw_axpy, raw_gemm) = (blas.raw(), library.api().rocblas_saxpy, library.api().rocblas_sgemm);
+    let (x_address, y_address) = (x.on(&stream).unwrap().as_ptr(), y.on_mut(&stream).unwrap().as_mut_ptr());
     let none = rocblas_operation::rocblas_operation_none;
 
     let c_axpy = measure(|| {

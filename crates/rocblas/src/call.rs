@@ -46,14 +46,11 @@ fn remedy(status: rocblas_status) -> &'static str {
         rocblas_status::rocblas_status_internal_error => {
             "; a HIP call inside failed: see earlier errors of this stream"
         }
-        rocblas_status::rocblas_status_size_increased
-        | rocblas_status::rocblas_status_size_unchanged => {
+        rocblas_status::rocblas_status_size_increased | rocblas_status::rocblas_status_size_unchanged => {
             "; nothing was computed, because a size query is active on the raw handle: use `Handle::workspace_needed`"
         }
         rocblas_status::rocblas_status_not_implemented => "; this platform does not have it",
-        rocblas_status::rocblas_status_arch_mismatch => {
-            "; this rocBLAS was not built for the device"
-        }
+        rocblas_status::rocblas_status_arch_mismatch => "; this rocBLAS was not built for the device",
         rocblas_status::rocblas_status_excluded_from_build => "; this rocBLAS was built without it",
         _ => "",
     }

@@ -2,13 +2,13 @@ use bytemuck::Pod;
 use num_complex::Complex;
 use rocblas_sys::rocblas_datatype;
 
-/// An element that rocBLAS knows by a number: the [`Scalar`](crate::Scalar)s, `i8` and `i32`, and with the feature `half` (on by
-/// default) `half::f16` and `half::bf16`.
+/// An element that rocBLAS knows by a number: the [`Scalar`](crate::Scalar)s, `i8` and `i32`, and with the feature
+/// `half` (on by default) `half::f16` and `half::bf16`.
 #[doc(alias = "rocblas_datatype")]
 pub trait Element: Pod + Send + Sync + sealed::DataType {}
 
-/// An input of [`Handle::gemm_ex`](crate::Handle::gemm_ex), with the output and the type it is computed in, which is also that of
-/// `alpha` and `beta`.
+/// An input of [`Handle::gemm_ex`](crate::Handle::gemm_ex), with the output and the type it is computed in, which is
+/// also that of `alpha` and `beta`.
 ///
 /// | input | output | computed in |
 /// |---|---|---|
@@ -18,7 +18,8 @@ pub trait Element: Pod + Send + Sync + sealed::DataType {}
 /// | `bf16` | `bf16` or `f32` | `f32` |
 /// | `i8` | `i32` | `i32` |
 ///
-/// These are the combinations that the documentation of `rocblas_gemm_ex` lists in every supported release; others do not compile:
+/// These are the combinations that the documentation of `rocblas_gemm_ex` lists in every supported release; others do
+/// not compile:
 ///
 /// ```compile_fail,E0277
 /// # use rocblas::{Handle, Matrix, MatrixMut, Op, Result};

@@ -6,9 +6,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The loaded library does not have the function.
-    #[error(
-        "`{symbol}` is missing from the loaded {library}; install a ROCm release that has it (5.7 or later)"
-    )]
+    #[error("`{symbol}` is missing from the loaded {library}; install a ROCm release that has it (5.7 or later)")]
     MissingSymbol {
         /// The C name.
         symbol: &'static str,
@@ -17,9 +15,7 @@ pub enum Error {
     },
 
     /// The library has no rocSOLVER table.
-    #[error(
-        "{call}: no rocSOLVER library is loaded; install rocsolver of the same ROCm release as rocBLAS"
-    )]
+    #[error("{call}: no rocSOLVER library is loaded; install rocsolver of the same ROCm release as rocBLAS")]
     NoSolver {
         /// The call that needs it.
         call: &'static str,
@@ -186,9 +182,7 @@ pub enum Error {
     },
 
     /// A matrix was taken for another stream than the handle's.
-    #[error(
-        "{call}: {argument} was taken for another stream; take it with `on` or `on_mut` of the handle's stream"
-    )]
+    #[error("{call}: {argument} was taken for another stream; take it with `on` or `on_mut` of the handle's stream")]
     WrongStream {
         /// The call that refused it.
         call: &'static str,
@@ -233,9 +227,7 @@ pub enum Error {
     },
 
     /// The result of a call that only queried its workspace size.
-    #[error(
-        "{call}: {what} was not computed, because its call was inside `workspace_needed`; make that call outside"
-    )]
+    #[error("{call}: {what} was not computed, because its call was inside `workspace_needed`; make that call outside")]
     NotComputed {
         /// The call that refused it.
         call: &'static str,

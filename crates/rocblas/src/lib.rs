@@ -26,16 +26,17 @@
 //!
 //! # Conventions
 //!
-//! - Matrices are column-major: element (i, j) is at `i + j * ld`. Lengths, leading dimensions, increments and strides are in
-//!   elements.
+//! - Matrices are column-major: element (i, j) is at `i + j * ld`. Lengths, leading dimensions, increments and strides
+//!   are in elements.
 //! - `f32`, `f64`, `Complex<f32>` and `Complex<f64>` are the [`Scalar`]s: the letters s, d, c and z of the C names.
-//! - `alpha` and `beta` are host values, read before a call returns, or device memory: see [`Factor`]. With `beta` zero the output
-//!   is not read and may hold anything.
+//! - `alpha` and `beta` are host values, read before a call returns, or device memory: see [`Factor`]. With `beta` zero
+//!   the output is not read and may hold anything.
 //! - Calls are asynchronous on the handle's stream, except for reductions whose result goes to the host. What is in
 //!   device memory has to be taken for that stream ([`hip::DeviceBuffer::on`]); another one is [`Error::WrongStream`].
-//! - Every shape is checked before the library is called. The output cannot overlap an input: it is borrowed exclusively.
-//! - Sizes are 64-bit. Where one is above 2^31 - 1 the library's `_64` function is called, which came with ROCm 6.1 (level 1), 6.2
-//!   (level 2 and `trsm`) and 6.3 (level 3); without it that call is [`Error::No64Bit`].
+//! - Every shape is checked before the library is called. The output cannot overlap an input: it is borrowed
+//!   exclusively.
+//! - Sizes are 64-bit. Where one is above 2^31 - 1 the library's `_64` function is called, which came with ROCm 6.1
+//!   (level 1), 6.2 (level 2 and `trsm`) and 6.3 (level 3); without it that call is [`Error::No64Bit`].
 //! - Atomics are not allowed, so equal calls yield equal bits, unless [`Handle::allow_atomics`] allows them.
 //!
 //! # What it does not do
@@ -118,8 +119,8 @@ pub use library::Library;
 #[cfg(feature = "ndarray")]
 pub use ndarray::DeviceMatrix;
 pub use operands::{
-    Batch, BatchMut, Diag, Factor, Matrix, MatrixMut, PointerArray, PointerBatch, PointerBatchMut,
-    Side, Triangle, Vector, VectorMut,
+    Batch, BatchMut, Diag, Factor, Matrix, MatrixMut, PointerArray, PointerBatch, PointerBatchMut, Side, Triangle,
+    Vector, VectorMut,
 };
 pub use option::{Fill, Op};
 pub use scalar::{ComplexScalar, Scalar};

@@ -19,14 +19,12 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// Every filled slot must be a function that does what rocBLAS's or rocSOLVER's documentation says of that name, and stay
-    /// callable for the rest of the process. Both tables, and the [`hip::Runtime`] of every stream that a handle of this library
-    /// is made for, must belong to one platform and release; [`only_for`](Self::only_for) leaves one runtime to check.
+    /// Every filled slot must be a function that does what rocBLAS's or rocSOLVER's documentation says of that name,
+    /// and stay callable for the rest of the process. Both tables, and the [`hip::Runtime`] of every stream that a
+    /// handle of this library is made for, must belong to one platform and release; [`only_for`](Self::only_for) leaves
+    /// one runtime to check.
     #[must_use]
-    pub unsafe fn from_tables(
-        rocblas: Arc<rocblas_sys::Api>,
-        rocsolver: Option<Arc<rocsolver_sys::Api>>,
-    ) -> Self {
+    pub unsafe fn from_tables(rocblas: Arc<rocblas_sys::Api>, rocsolver: Option<Arc<rocsolver_sys::Api>>) -> Self {
         Self {
             rocblas,
             rocsolver,
@@ -75,10 +73,7 @@ impl Library {
             self.rocblas.rocblas_get_version_string_size,
             "rocblas_get_version_string_size",
         )?;
-        let text = slot(
-            self.rocblas.rocblas_get_version_string,
-            "rocblas_get_version_string",
-        )?;
+        let text = slot(self.rocblas.rocblas_get_version_string, "rocblas_get_version_string")?;
         let mut len = 0;
         // SAFETY: writes one size to the address given.
         check(unsafe { size(&mut len) }, || {

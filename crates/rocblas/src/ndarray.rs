@@ -13,11 +13,10 @@
 mod batch;
 mod owned;
 
-pub use owned::DeviceMatrix;
-
 use ::ndarray::{Array2, ArrayView2, ArrayViewMut2, ShapeBuilder};
 use bytemuck::Pod;
 use hip::Rect;
+pub use owned::DeviceMatrix;
 
 use crate::size::Layout;
 use crate::{Error, Matrix, MatrixMut, Result};
@@ -27,8 +26,8 @@ impl<T: Pod> Matrix<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`], [`Error::ArrayLayout`] for another order of the elements, memory that HIP may not copy, or earlier work of
-    /// the stream failed.
+    /// [`Error::Shape`], [`Error::ArrayLayout`] for another order of the elements, memory that HIP may not copy, or
+    /// earlier work of the stream failed.
     pub fn copy_to_array(&self, array: ArrayViewMut2<'_, T>) -> Result<()> {
         const CALL: &str = "copy_to_array";
         same_shape(CALL, self.layout, array.dim())?;
@@ -37,8 +36,8 @@ impl<T: Pod> Matrix<'_, T> {
         self.copy_packed(elements)
     }
 
-    /// Copies the matrix to an array of the same shape with any strides: to host memory first, and from there element by element.
-    /// Complete when it returns.
+    /// Copies the matrix to an array of the same shape with any strides: to host memory first, and from there element
+    /// by element. Complete when it returns.
     ///
     /// # Errors
     ///
@@ -78,8 +77,8 @@ impl<T: Pod> MatrixMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`], [`Error::ArrayLayout`] for another order of the elements, memory that HIP may not copy, or earlier work of
-    /// the stream failed.
+    /// [`Error::Shape`], [`Error::ArrayLayout`] for another order of the elements, memory that HIP may not copy, or
+    /// earlier work of the stream failed.
     pub fn copy_from_array(&mut self, array: ArrayView2<'_, T>) -> Result<()> {
         const CALL: &str = "copy_from_array";
         same_shape(CALL, self.layout, array.dim())?;
@@ -89,8 +88,8 @@ impl<T: Pod> MatrixMut<'_, T> {
         }
     }
 
-    /// Copies an array of the same shape with any strides: element by element to host memory, and from there to the device.
-    /// Complete when it returns.
+    /// Copies an array of the same shape with any strides: element by element to host memory, and from there to the
+    /// device. Complete when it returns.
     ///
     /// # Errors
     ///

@@ -13,9 +13,9 @@ pub(crate) fn large(sizes: &[(&'static str, i64)]) -> Option<(&'static str, i64)
 
 /// Calls a routine: the function whose sizes are wide enough, in the pointer mode that the scalars need.
 ///
-/// `call!(handle, mode, T::gemm, (m, n, k), |gemm| unsafe { gemm(…, m, n, k) }, "m {m}, n {n}, k {k}")`. Inside the call the sizes
-/// are of the function's own type. The text is only formatted on failure. Is a `Result<()>`, and returns early from the function
-/// around it if the routine is missing or the mode cannot be set.
+/// `call!(handle, mode, T::gemm, (m, n, k), |gemm| unsafe { gemm(…, m, n, k) }, "m {m}, n {n}, k {k}")`. Inside the
+/// call the sizes are of the function's own type. The text is only formatted on failure. Is a `Result<()>`, and returns
+/// early from the function around it if the routine is missing or the mode cannot be set.
 macro_rules! call {
     ($handle:expr, $mode:expr, $routine:expr, ($($size:ident),+), |$function:ident| $call:expr, $($text:tt)+) => {{
         let handle: &$crate::Handle = $handle;
@@ -40,10 +40,7 @@ macro_rules! call {
 }
 
 /// Gives `call!` the types of a routine before it looks into it.
-pub(crate) fn of<Narrow, Wide>(
-    routine: fn(&Api) -> Routine<Narrow, Wide>,
-    api: &Api,
-) -> Routine<Narrow, Wide> {
+pub(crate) fn of<Narrow, Wide>(routine: fn(&Api) -> Routine<Narrow, Wide>, api: &Api) -> Routine<Narrow, Wide> {
     routine(api)
 }
 

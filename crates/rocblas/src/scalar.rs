@@ -19,10 +19,7 @@ pub trait ComplexScalar: Scalar + ComplexBlas {}
 
 macro_rules! scalar {
     ($scalar:ty, $real:ty, $raw:ty, $zero:expr, $one:expr) => {
-        const _: () = assert!(
-            size_of::<$scalar>() == size_of::<$raw>()
-                && align_of::<$scalar>() == align_of::<$raw>()
-        );
+        const _: () = assert!(size_of::<$scalar>() == size_of::<$raw>() && align_of::<$scalar>() == align_of::<$raw>());
 
         impl CType for $scalar {
             type Raw = $raw;

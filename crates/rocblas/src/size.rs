@@ -6,11 +6,7 @@ use crate::{Error, Result};
 
 /// A size as the library expects it.
 pub(crate) fn int(what: &'static str, value: usize) -> Result<rocblas_int> {
-    rocblas_int::try_from(value).map_err(|_| Error::TooLarge {
-        what,
-        value,
-        bits: 32,
-    })
+    rocblas_int::try_from(value).map_err(|_| Error::TooLarge { what, value, bits: 32 })
 }
 
 /// A stride as the library expects it.
@@ -34,11 +30,7 @@ pub(crate) fn long(value: usize) -> i64 {
 pub(crate) fn size(what: &'static str, value: usize) -> Result<()> {
     match i64::try_from(value) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Error::TooLarge {
-            what,
-            value,
-            bits: 64,
-        }),
+        Err(_) => Err(Error::TooLarge { what, value, bits: 64 }),
     }
 }
 
@@ -62,15 +54,14 @@ impl Layout {
         Ok(Self { rows, cols, ld })
     }
 
-    /// Elements from the first to the last; `usize::MAX`, which no slice has, if there are more than an address space holds.
+    /// Elements from the first to the last; `usize::MAX`, which no slice has, if there are more than an address space
+    /// holds.
     #[inline]
     pub(crate) fn span(self) -> usize {
         if self.rows == 0 || self.cols == 0 {
             0
         } else {
-            self.ld
-                .saturating_mul(self.cols - 1)
-                .saturating_add(self.rows)
+            self.ld.saturating_mul(self.cols - 1).saturating_add(self.rows)
         }
     }
 
@@ -96,7 +87,8 @@ impl Layout {
     /// The first matrix that shares an element with matrix 0 of a batch, if there is one.
     ///
     /// Column `c` of matrix `b` starts at `b * stride + c * ld`. Two columns meet if their starts are less than `rows`
-    /// apart, so matrix `b` meets matrix 0 if a multiple of `ld`, by less than `cols` columns, lies that close to `b * stride`.
+    /// apart, so matrix `b` meets matrix 0 if a multiple of `ld`, by less than `cols` columns, lies that close to
+    /// `b * stride`.
     pub(crate) fn first_overlap(self, stride: usize, count: usize) -> Option<usize> {
         let span = self.span();
         if span == 0 {
@@ -113,8 +105,9 @@ impl Layout {
 
     /// Indices of two offsets at which matrices share an element, the lower index first.
     ///
-    /// An offset is a row and a column of one matrix of `ld` rows, so that the matrices are rectangles of one size in it. On a
-    /// grid of that size two that begin in one cell meet; as long as none do, each has at most nine cells to look into.
+    /// An offset is a row and a column of one matrix of `ld` rows, so that the matrices are rectangles of one size in
+    /// it. On a grid of that size two that begin in one cell meet; as long as none do, each has at most nine cells to
+    /// look into.
     pub(crate) fn pair_that_meets(self, offsets: &[usize]) -> Option<(usize, usize)> {
         if self.span() == 0 {
             return None;
@@ -148,13 +141,7 @@ impl Layout {
 }
 
 /// That a matrix does not have as many rows and columns as it needs.
-pub(crate) fn shape(
-    call: &'static str,
-    argument: &'static str,
-    found: Layout,
-    rows: usize,
-    cols: usize,
-) -> Error {
+pub(crate) fn shape(call: &'static str, argument: &'static str, found: Layout, rows: usize, cols: usize) -> Error {
     let found = format!("{} x {}", found.rows, found.cols);
     Error::Shape {
         call,
@@ -173,8 +160,7 @@ mod tests {
     use super::Layout;
 
     fn elements(layout: Layout, start: usize) -> impl Iterator<Item = usize> {
-        (0..layout.cols)
-            .flat_map(move |col| (0..layout.rows).map(move |row| start + col * layout.ld + row))
+        (0..layout.cols).flat_map(move |col| (0..layout.rows).map(move |row| start + col * layout.ld + row))
     }
 
     proptest! {
@@ -233,15 +219,9 @@ mod tests {
         assert!(Layout::new(1 << 63, 1, 1 << 63).is_err());
         assert!(Layout::new(1, 1 << 63, 1).is_err());
         assert!(Layout::new(1, 1, 1 << 63).is_err());
-        assert_eq!(
-            Layout::new(1 << 40, 1 << 40, 1 << 40).unwrap().span(),
-            usize::MAX
-        );
+        assert_eq!(Layout::new(1 << 40, 1 << 40, 1 << 40).unwrap().span(), usize::MAX);
         assert!(Layout::new(3, 1, 2).is_err());
         assert!(Layout::new(0, 0, 0).is_err());
-        assert_eq!(
-            Layout::new(2, 2, 2).unwrap().batch_span(usize::MAX, 3),
-            None
-        );
+        assert_eq!(Layout::new(2, 2, 2).unwrap().batch_span(usize::MAX, 3), None);
     }
 }

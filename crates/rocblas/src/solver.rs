@@ -10,14 +10,14 @@
 //! | [`potrs`], [`potri`], [`posv`] | solves, inverts, factorises and solves with it | `rocsolver_?potrs`, `?potri`, `?posv` |
 //! | [`Mirror`], [`hermitian_inverse`] | the triangle that potri does not write; all of the inverse | a kernel of this crate |
 //!
-//! Each takes one matrix ([`MatrixMut`](crate::MatrixMut)), a batch at a stride ([`BatchMut`](crate::BatchMut)) or a batch of
-//! pointers ([`PointerBatchMut`](crate::PointerBatchMut)), for every [`Scalar`](crate::Scalar): the type of the argument chooses
-//! the C function ([`Matrices`]).
+//! Each takes one matrix ([`MatrixMut`](crate::MatrixMut)), a batch at a stride ([`BatchMut`](crate::BatchMut)) or a
+//! batch of pointers ([`PointerBatchMut`](crate::PointerBatchMut)), for every [`Scalar`](crate::Scalar): the type of
+//! the argument chooses the C function ([`Matrices`]).
 //!
 //! # Failures are known later
 //!
-//! All functions return before the device has done its work. Whether a matrix could be factorised is only known there: the C
-//! functions return success for a singular matrix, and write the outcome to an integer in device memory. Here the
+//! All functions return before the device has done its work. Whether a matrix could be factorised is only known there:
+//! the C functions return success for a singular matrix, and write the outcome to an integer in device memory. Here the
 //! factors ([`Lu`], [`Cholesky`]) and inverses ([`Info`]) own this integer; their `check` waits and turns it into a
 //! result that names the pivot or minor and, in a batch, the matrix.
 //!

@@ -6,9 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use rocblas::{
-    Batch, BatchMut, Handle, Library, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut,
-};
+use rocblas::{Batch, BatchMut, Handle, Library, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_status, rocblas_stride};
 
 struct Counting;
@@ -49,15 +47,7 @@ fn quiet_platform() -> rocblas_sys::Api {
     type O = rocblas_operation;
     type In = *const f32;
     type Out = *mut f32;
-    unsafe extern "C" fn axpy(
-        _: rocblas_handle,
-        _: I,
-        _: In,
-        _: In,
-        _: I,
-        _: Out,
-        _: I,
-    ) -> rocblas_status {
+    unsafe extern "C" fn axpy(_: rocblas_handle, _: I, _: In, _: In, _: I, _: Out, _: I) -> rocblas_status {
         GOOD
     }
     unsafe extern "C" fn gemm(
@@ -119,21 +109,10 @@ fn quiet_platform() -> rocblas_sys::Api {
     ) -> rocblas_status {
         GOOD
     }
-    unsafe extern "C" fn dot(
-        _: rocblas_handle,
-        _: I,
-        _: In,
-        _: I,
-        _: In,
-        _: I,
-        _: Out,
-    ) -> rocblas_status {
+    unsafe extern "C" fn dot(_: rocblas_handle, _: I, _: In, _: I, _: In, _: I, _: Out) -> rocblas_status {
         GOOD
     }
-    unsafe extern "C" fn mode(
-        _: rocblas_handle,
-        _: rocblas_sys::rocblas_pointer_mode,
-    ) -> rocblas_status {
+    unsafe extern "C" fn mode(_: rocblas_handle, _: rocblas_sys::rocblas_pointer_mode) -> rocblas_status {
         GOOD
     }
     rocblas_sys::Api {
@@ -159,24 +138,20 @@ fn calls_allocate_nothing() {
     let number = device.alloc::<f32>(1).unwrap();
     let mut z = device.alloc::<f32>(64).unwrap();
     let pointers = PointerBatch::at_offsets(x.on(&stream).unwrap(), &[0, 16], 4, 4, 4).unwrap();
-    let mut results =
-        PointerBatchMut::at_offsets(z.on_mut(&stream).unwrap(), &[0, 16], 4, 4, 4).unwrap();
+    let mut results = PointerBatchMut::at_offsets(z.on_mut(&stream).unwrap(), &[0, 16], 4, 4, 4).unwrap();
     let (none, on) = (Op::None, &stream);
     let mut round = || {
         let slice = x.on(on).unwrap();
-        blas.axpy(1.0, slice.into(), y.on_mut(on).unwrap().into())
-            .unwrap();
+        blas.axpy(1.0, slice.into(), y.on_mut(on).unwrap().into()).unwrap();
         let number = number.on(on).unwrap();
-        blas.axpy(number, slice.into(), y.on_mut(on).unwrap().into())
-            .unwrap();
+        blas.axpy(number, slice.into(), y.on_mut(on).unwrap().into()).unwrap();
         blas.dot(slice.into(), slice.into()).unwrap();
         let a = Matrix::new(slice, 8, 8, 8).unwrap();
         let c = MatrixMut::new(y.on_mut(on).unwrap(), 8, 8, 8).unwrap();
         blas.gemm(none, none, 1.0, a, a, 0.0, c).unwrap();
         let a = Batch::new(slice, 4, 4, 4, 16, 4).unwrap();
         let c = BatchMut::new(y.on_mut(on).unwrap(), 4, 4, 4, 16, 4).unwrap();
-        blas.gemm_strided_batched(none, none, 1.0, a, a, 0.0, c)
-            .unwrap();
+        blas.gemm_strided_batched(none, none, 1.0, a, a, 0.0, c).unwrap();
         blas.gemm_batched(none, none, 1.0, &pointers, &pointers, 0.0, &mut results)
             .unwrap();
     };

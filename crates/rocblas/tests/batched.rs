@@ -62,24 +62,17 @@ fn gemm_batched_is_right<T: Number>(setup: &Setup, case: &Case) {
     let ldc = m + gaps[2];
     let count = case.choice.len();
     // `a` in buffers of their own, `b` in one buffer, backwards; both may be read more than once. Each `c` in its own.
-    let a: Vec<Vec<T>> = (0..MADE)
-        .map(|i| numbers(lda * a_shape.1, seed + i as u64))
-        .collect();
+    let a: Vec<Vec<T>> = (0..MADE).map(|i| numbers(lda * a_shape.1, seed + i as u64)).collect();
     let size_b = ldb * b_shape.1;
     let b = numbers::<T>(size_b * MADE, !seed);
-    let before: Vec<Vec<T>> = (0..count)
-        .map(|i| numbers(ldc * n, seed ^ (i as u64) << 8))
-        .collect();
+    let before: Vec<Vec<T>> = (0..count).map(|i| numbers(ldc * n, seed ^ (i as u64) << 8)).collect();
     let buffers_a: Vec<_> = a.iter().map(|a| setup.upload(a)).collect();
     let buffer_b = setup.upload(&b);
     let mut buffers_c: Vec<_> = before.iter().map(|c| setup.upload(c)).collect();
     let stream = &setup.stream;
     let at_b = |i: usize| (MADE - 1 - i) * size_b;
 
-    let slices = case
-        .choice
-        .iter()
-        .map(|&(i, _)| buffers_a[i].on(stream).unwrap());
+    let slices = case.choice.iter().map(|&(i, _)| buffers_a[i].on(stream).unwrap());
     let batch_a = PointerBatch::new(stream, slices, a_shape.0, a_shape.1, lda).unwrap();
     let offsets: Vec<_> = case.choice.iter().map(|&(_, i)| at_b(i)).collect();
     let slice = buffer_b.on(stream).unwrap();
@@ -134,9 +127,7 @@ fn a_slice_of_a_batch_has_to_hold_its_matrix() {
     let slices = || [long.on(stream).unwrap(), short.on(stream).unwrap()];
     PointerBatch::new(stream, slices(), 2, 2, 3).unwrap();
     assert_eq!(
-        PointerBatch::new(stream, slices(), 2, 3, 2)
-            .unwrap_err()
-            .to_string(),
+        PointerBatch::new(stream, slices(), 2, 3, 2).unwrap_err().to_string(),
         "matrix 1 of the batch, 2 x 3 with leading dimension 2, needs 6 elements; the slice has 5"
     );
     assert!(matches!(
@@ -164,16 +155,12 @@ fn a_batch_is_of_one_stream() {
     ));
     let a = PointerBatch::new(&other, [x.on(&other).unwrap()], 2, 2, 2).unwrap();
     let mut c = setup.upload(&[0.0_f32; 4]);
-    let mut c =
-        PointerBatchMut::new(&setup.stream, [c.on_mut(&setup.stream).unwrap()], 2, 2, 2).unwrap();
+    let mut c = PointerBatchMut::new(&setup.stream, [c.on_mut(&setup.stream).unwrap()], 2, 2, 2).unwrap();
     let error = setup
         .blas
         .gemm_batched(Op::None, Op::None, 1.0, &a, &a, 0.0, &mut c)
         .unwrap_err();
-    assert!(
-        matches!(error, Error::WrongStream { argument: "a", .. }),
-        "{error}"
-    );
+    assert!(matches!(error, Error::WrongStream { argument: "a", .. }), "{error}");
 }
 
 #[test]

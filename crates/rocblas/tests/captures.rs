@@ -6,8 +6,7 @@ mod common;
 use common::{Setup, setup};
 use hip::DeviceBuffer;
 use rocblas::{
-    Error, Fill, Handle, Matrix, MatrixMut, Op, PointerArray, PointerBatch, PointerBatchMut,
-    Result, Vector, solver,
+    Error, Fill, Handle, Matrix, MatrixMut, Op, PointerArray, PointerBatch, PointerBatchMut, Result, Vector, solver,
 };
 
 const A: [f32; 4] = [4.0, 1.0, 1.0, 3.0];
@@ -47,15 +46,13 @@ fn a_graph_keeps_the_arrays_of_addresses_that_its_calls_read() {
             let from = from.unwrap();
             let to = c.on_mut(stream).unwrap();
             let mut to = PointerBatchMut::at_offsets(to, &offsets, 1, 1, 1).unwrap();
-            setup.blas.capture(|blas| {
-                blas.gemm_batched(Op::None, Op::None, 1.0, &from, &from, 1.0, &mut to)
-            })
+            setup
+                .blas
+                .capture(|blas| blas.gemm_batched(Op::None, Op::None, 1.0, &from, &from, 1.0, &mut to))
         };
         let graph = captured.unwrap().instantiate().unwrap();
         // Where the arrays were, had they been freed.
-        let others: Vec<_> = (0..32)
-            .map(|_| setup.upload(&[0.0_f32; 2 * COUNT]))
-            .collect();
+        let others: Vec<_> = (0..32).map(|_| setup.upload(&[0.0_f32; 2 * COUNT])).collect();
         let slices = (a.on(stream).unwrap(), c.on_mut(stream).unwrap());
         // SAFETY: the graph reads the one and writes the other; the handle lives and does nothing else.
         unsafe { graph.launch(stream, &[&slices.0, &slices.1]) }.unwrap();
@@ -91,10 +88,7 @@ fn each_run_computes_a_captured_product() {
         assert_eq!(setup.download(&y), [1.0 + 9.0 * run as f32]);
     }
     // The handle is on its own stream again.
-    setup
-        .blas
-        .scal(0.0, y.on_mut(stream).unwrap().into())
-        .unwrap();
+    setup.blas.scal(0.0, y.on_mut(stream).unwrap().into()).unwrap();
     assert_eq!(setup.download(&y), [0.0]);
 }
 
@@ -108,10 +102,7 @@ fn a_handle_is_on_its_own_stream_again_after_an_error() {
         Err(Error::Increment)
     });
     assert!(matches!(failed, Err(Error::Increment)));
-    setup
-        .blas
-        .scal(5.0, x.on_mut(stream).unwrap().into())
-        .unwrap();
+    setup.blas.scal(5.0, x.on_mut(stream).unwrap().into()).unwrap();
     assert_eq!(setup.download(&x), [15.0]);
 }
 
@@ -171,12 +162,7 @@ impl Room {
         refused(solver::getrf_npvt(blas, square(setup, a)?));
         refused(solver::gesv(blas, square(setup, a)?, column(setup, b)?));
         refused(solver::potrf(blas, Fill::Lower, square(setup, a)?));
-        refused(solver::posv(
-            blas,
-            Fill::Lower,
-            square(setup, a)?,
-            column(setup, b)?,
-        ));
+        refused(solver::posv(blas, Fill::Lower, square(setup, a)?, column(setup, b)?));
         let factor = solver::Cholesky::from_factor(Fill::Lower, square(setup, a)?)?;
         refused(solver::potri(blas, factor));
         Ok(())
@@ -206,8 +192,8 @@ fn results_that_only_a_run_computes_are_refused() {
     assert_eq!(begun, hip_sys::hipError_t::hipSuccess);
     let outcome = room.refuses(&setup, &setup.blas);
     let mut graph = std::ptr::null_mut();
-    // Memory that was dropped meanwhile waited for the stream, which spoils a capture by its handle, so there may be no graph.
-    // SAFETY: as above; writes one handle, which is given back.
+    // Memory that was dropped meanwhile waited for the stream, which spoils a capture by its handle, so there may be no
+    // graph. SAFETY: as above; writes one handle, which is given back.
     unsafe {
         if api.hipStreamEndCapture.unwrap()(raw, &mut graph) == hip_sys::hipError_t::hipSuccess {
             let _ = api.hipGraphDestroy.unwrap()(graph);

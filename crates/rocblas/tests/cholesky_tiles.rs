@@ -1,5 +1,5 @@
-//! The kernels and the steps by which the nvidia platform makes Cholesky factors and inverses, on the platform under test: what it
-//! adds itself is cuBLAS' call for a product.
+//! The kernels and the steps by which the nvidia platform makes Cholesky factors and inverses, on the platform under
+//! test: what it adds itself is cuBLAS' call for a product.
 
 mod common;
 #[path = "../../hip-cuda/src/solver/blocked/steps.rs"]
@@ -151,15 +151,8 @@ impl<'a, T: Element> Run<'a, T> {
             shape,
             grid,
             list: setup.device.alloc_from(&setup.stream, &list).unwrap(),
-            info: setup
-                .device
-                .alloc_from(&setup.stream, &vec![0; shape.count])
-                .unwrap(),
-            rooms: [
-                upload(&nan),
-                upload(&nan),
-                upload(&nan[..TILE * TILE * grid.batch]),
-            ],
+            info: setup.device.alloc_from(&setup.stream, &vec![0; shape.count]).unwrap(),
+            rooms: [upload(&nan), upload(&nan), upload(&nan[..TILE * TILE * grid.batch])],
             data,
         }
     }
@@ -220,9 +213,7 @@ impl<'a, T: Element> Run<'a, T> {
         self.launch(
             &self.kernels.unpack,
             self.all(),
-            &[
-                &from, &info, &whole, &first, &stride, &list, &n, &ld, &upper,
-            ],
+            &[&from, &info, &whole, &first, &stride, &list, &n, &ld, &upper],
         );
     }
 
@@ -272,8 +263,7 @@ impl<'a, T: Element> Run<'a, T> {
             match step {
                 Step::FactorTile(which) => {
                     let which = which as c_int;
-                    let args: [&dyn hip::KernelArg; 6] =
-                        [&packed, &result, &tile, &info, &tiles, &which];
+                    let args: [&dyn hip::KernelArg; 6] = [&packed, &result, &tile, &info, &tiles, &which];
                     self.launch(&self.kernels.factor_tile, batch, &args);
                 }
                 Step::Multiply(product) => self.multiply(product),
@@ -300,19 +290,13 @@ impl<'a, T: Element> Run<'a, T> {
 
     fn found(&self) -> (Vec<T>, Vec<c_int>) {
         let mut info = vec![0; self.shape.count];
-        self.info
-            .copy_to_slice(&self.setup.stream, &mut info)
-            .unwrap();
+        self.info.copy_to_slice(&self.setup.stream, &mut info).unwrap();
         (self.setup.download(&self.data), info)
     }
 }
 
 fn address<T>(setup: &Setup, buffer: &DeviceBuffer<T>) -> i64 {
-    buffer
-        .on(&setup.stream)
-        .unwrap()
-        .as_ptr()
-        .expose_provenance() as i64
+    buffer.on(&setup.stream).unwrap().as_ptr().expose_provenance() as i64
 }
 
 /// Positive definite matrices in one triangle each; all else, the imaginary parts of the diagonal too, is a pattern.
@@ -352,10 +336,7 @@ fn only_the_triangle<T: Element>(shape: Shape, before: &[T], after: &[T]) {
         let at = index % shape.stride();
         let (i, j) = (at % shape.ld, at / shape.ld);
         let named = j < shape.n && i < shape.n && shape.inside(i, j);
-        assert!(
-            named || before == after,
-            "{shape:?}: element {index} was changed"
-        );
+        assert!(named || before == after, "{shape:?}: element {index} was changed");
     }
 }
 
@@ -369,11 +350,7 @@ fn factor_and_inverse_are_right<T: Element>(setup: &Setup, shape: Shape) {
     only_the_triangle(shape, &all, &factors);
     let entry = |found: &[T], matrix: usize, i: usize, j: usize| {
         let at = |i: usize, j: usize| found[matrix * shape.stride() + i + j * shape.ld].wide();
-        if shape.inside(i, j) {
-            at(i, j)
-        } else {
-            at(j, i).conj()
-        }
+        if shape.inside(i, j) { at(i, j) } else { at(j, i).conj() }
     };
     let bound = 100.0 * n as f64 * T::EPSILON;
     // Some columns of a large matrix do.
@@ -409,10 +386,7 @@ fn factor_and_inverse_are_right<T: Element>(setup: &Setup, shape: Shape) {
                     .map(|k| whole(matrix, i, k) * entry(&inverses, matrix, k, j))
                     .sum();
                 let off = (product - C64::new(f64::from(i == j), 0.0)).norm();
-                assert!(
-                    off < bound,
-                    "{shape:?}: ({i}, {j}) of {matrix} is off by {off}"
-                );
+                assert!(off < bound, "{shape:?}: ({i}, {j}) of {matrix} is off by {off}");
             }
         }
     }
@@ -428,19 +402,16 @@ fn shapes() -> impl Iterator<Item = Shape> {
         (135, 2, 1),
         (230, 0, 2),
     ];
-    sizes
-        .into_iter()
-        .enumerate()
-        .flat_map(|(index, (n, pad, count))| {
-            [false, true].map(|upper| Shape {
-                n,
-                ld: n + pad,
-                gap: 5 * (index % 2),
-                count,
-                upper,
-                listed: index % 3 == 1,
-            })
+    sizes.into_iter().enumerate().flat_map(|(index, (n, pad, count))| {
+        [false, true].map(|upper| Shape {
+            n,
+            ld: n + pad,
+            gap: 5 * (index % 2),
+            count,
+            upper,
+            listed: index % 3 == 1,
         })
+    })
 }
 
 #[test]
@@ -476,10 +447,7 @@ fn a_factor_that_stops_names_its_minor_and_keeps_what_lies_behind() {
             } else {
                 Complex::new(f32::NAN, 0.0)
             };
-            let (run, reference) = (
-                Run::new(&setup, shape, &all),
-                Run::new(&setup, shape, &good),
-            );
+            let (run, reference) = (Run::new(&setup, shape, &all), Run::new(&setup, shape, &good));
             run.factor();
             reference.factor();
             let ((found, info), (right, _)) = (run.found(), reference.found());
@@ -493,10 +461,7 @@ fn a_factor_that_stops_names_its_minor_and_keeps_what_lies_behind() {
                         && found[index].im.to_bits() == wanted.im.to_bits();
                     // below the changed diagonal a column is the same only if nothing changed is in it
                     assert!(
-                        same || (matrix == 1
-                            && i.max(j) >= bad
-                            && !behind
-                            && found[index] == right[index]),
+                        same || (matrix == 1 && i.max(j) >= bad && !behind && found[index] == right[index]),
                         "({i}, {j}) of {matrix}, minor {bad}: {} is not {wanted}",
                         found[index]
                     );

@@ -38,10 +38,7 @@ impl Subscriber for Listener {
     fn event(&self, event: &Event<'_>) {
         let mut text = Text(String::new());
         event.record(&mut text);
-        self.0
-            .lock()
-            .unwrap()
-            .push((*event.metadata().level(), text.0));
+        self.0.lock().unwrap().push((*event.metadata().level(), text.0));
     }
     fn enter(&self, _: &Id) {}
     fn exit(&self, _: &Id) {}

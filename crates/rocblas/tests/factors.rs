@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use common::{AT_FIRST_OPEN, C64, Setup, setup};
 use rocblas::{
-    Diag, Error, Factor, Fill, Handle, Library, Matrix, MatrixMut, Op, PointerBatch,
-    PointerBatchMut, Result, Side, Triangle, Vector, VectorMut,
+    Diag, Error, Factor, Fill, Handle, Library, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut, Result, Side,
+    Triangle, Vector, VectorMut,
 };
 use rocblas_sys::{rocblas_pointer_mode, rocblas_status};
 use streams::Gate;
@@ -17,8 +17,7 @@ use streams::Gate;
 fn pointer_mode(blas: &Handle) -> rocblas_pointer_mode {
     let mut mode = rocblas_pointer_mode(99);
     // SAFETY: the handle is alive; writes one mode to the address given.
-    let status =
-        unsafe { blas.library().api().rocblas_get_pointer_mode.unwrap()(blas.raw(), &mut mode) };
+    let status = unsafe { blas.library().api().rocblas_get_pointer_mode.unwrap()(blas.raw(), &mut mode) };
     assert_eq!(status, rocblas_status::rocblas_status_success);
     mode
 }
@@ -26,11 +25,7 @@ fn pointer_mode(blas: &Handle) -> rocblas_pointer_mode {
 const HOST: rocblas_pointer_mode = rocblas_pointer_mode::rocblas_pointer_mode_host;
 
 /// What every routine that has factors leaves behind, called with these on small operands.
-fn outcomes(
-    setup: &Setup,
-    alpha: Factor<'_, C64>,
-    beta: Factor<'_, C64>,
-) -> Vec<(&'static str, Vec<C64>)> {
+fn outcomes(setup: &Setup, alpha: Factor<'_, C64>, beta: Factor<'_, C64>) -> Vec<(&'static str, Vec<C64>)> {
     type Call<'c> = Box<dyn Fn(MatrixMut<'_, C64>) -> Result<()> + 'c>;
     type VectorCall<'c> = Box<dyn Fn(VectorMut<'_, C64>) -> Result<()> + 'c>;
     let (stream, blas) = (&setup.stream, &setup.blas);
@@ -50,24 +45,13 @@ fn outcomes(
     let batch = &batch;
     let mut outcomes = Vec::new();
     let calls: Vec<(&'static str, Call<'_>)> = vec![
-        (
-            "gemm",
-            Box::new(|c| blas.gemm(none, none, alpha, a, a, beta, c)),
-        ),
+        ("gemm", Box::new(|c| blas.gemm(none, none, alpha, a, a, beta, c))),
         (
             "gemm_strided_batched",
-            Box::new(|c| {
-                blas.gemm_strided_batched(none, none, alpha, a.into(), a.into(), beta, c.into())
-            }),
+            Box::new(|c| blas.gemm_strided_batched(none, none, alpha, a.into(), a.into(), beta, c.into())),
         ),
-        (
-            "gemm_ex",
-            Box::new(|c| blas.gemm_ex(none, none, alpha, a, a, beta, c)),
-        ),
-        (
-            "syrk",
-            Box::new(|c| blas.syrk(Fill::Upper, none, alpha, a, beta, c)),
-        ),
+        ("gemm_ex", Box::new(|c| blas.gemm_ex(none, none, alpha, a, a, beta, c))),
+        ("syrk", Box::new(|c| blas.syrk(Fill::Upper, none, alpha, a, beta, c))),
         ("trsm", Box::new(|c| blas.trsm(triangle, alpha, a, c))),
         ("trmm", Box::new(|c| blas.trmm(triangle, alpha, a, a, c))),
         ("ger", Box::new(|c| blas.ger(alpha, x, x, c))),
@@ -152,15 +136,9 @@ fn a_result_on_the_device_can_be_the_next_factor() {
         let mut norm = setup.upload(&[0.0_f64]);
         let gate = closed.then(|| Gate::close(stream));
         let v: Vector<'_, f64> = x.on(stream).unwrap().into();
-        setup
-            .blas
-            .nrm2_into(v, norm.on_mut(stream).unwrap())
-            .unwrap();
+        setup.blas.nrm2_into(v, norm.on_mut(stream).unwrap()).unwrap();
         let out = y.on_mut(stream).unwrap();
-        setup
-            .blas
-            .axpy(norm.on(stream).unwrap(), v, out.into())
-            .unwrap();
+        setup.blas.axpy(norm.on(stream).unwrap(), v, out.into()).unwrap();
         if let Some(gate) = gate {
             assert!(!stream.is_idle().unwrap(), "the host did not wait");
             gate.open();
@@ -200,9 +178,7 @@ fn factors_of_one_call_are_of_one_kind_and_one_element() {
         "gemm: beta is a slice of 4 elements, but one element is needed"
     );
     let elsewhere = numbers.on(&other).unwrap().slice(..1).unwrap();
-    assert!(
-        run(elsewhere.into(), one.into()).starts_with("gemm: alpha was taken for another stream")
-    );
+    assert!(run(elsewhere.into(), one.into()).starts_with("gemm: alpha was taken for another stream"));
     assert_eq!(pointer_mode(&setup.blas), HOST);
 }
 
@@ -235,10 +211,7 @@ fn level_3_refuses_numbers_in_memory_of_another_runtime() {
 fn a_mode_that_cannot_be_set_back_is_an_error_and_is_set_by_the_next_call() {
     use std::sync::atomic::{AtomicBool, Ordering};
     static BROKEN: AtomicBool = AtomicBool::new(false);
-    unsafe extern "C" fn set(
-        handle: rocblas_sys::rocblas_handle,
-        mode: rocblas_pointer_mode,
-    ) -> rocblas_status {
+    unsafe extern "C" fn set(handle: rocblas_sys::rocblas_handle, mode: rocblas_pointer_mode) -> rocblas_status {
         if mode == HOST && BROKEN.load(Ordering::Relaxed) {
             return rocblas_status::rocblas_status_internal_error;
         }

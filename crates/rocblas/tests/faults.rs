@@ -1,5 +1,5 @@
-//! Each C function that fails is the error of the call that needs it: with its name and its code, nothing allocated, nothing deferred, and
-//! the next call as if nothing had been.
+//! Each C function that fails is the error of the call that needs it: with its name and its code, nothing allocated,
+//! nothing deferred, and the next call as if nothing had been.
 
 mod common;
 
@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use common::{C64, Setup, device, library, setup};
 use num_complex::Complex;
 use rocblas::{
-    Batch, BatchMut, Diag, Error, Fill, Handle, Matrix, MatrixMut, Op, PointerBatch,
-    PointerBatchMut, Result, Scalar, Side, Triangle, Vector, VectorMut,
+    Batch, BatchMut, Diag, Error, Fill, Handle, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut, Result, Scalar,
+    Side, Triangle, Vector, VectorMut,
 };
 
 /// Rules of failure hold for the whole process: one test at a time.
@@ -48,10 +48,7 @@ const TRIANGLE: Triangle = Triangle {
 
 impl Operands<'_> {
     /// Gives `work` an input and an output of `N` x `N` numbers, and the number 1 in device memory.
-    fn with<T: Scalar, R>(
-        &self,
-        work: impl FnOnce(In<'_, T>, Out<'_, T>) -> Result<R>,
-    ) -> Result<()> {
+    fn with<T: Scalar, R>(&self, work: impl FnOnce(In<'_, T>, Out<'_, T>) -> Result<R>) -> Result<()> {
         let device = &self.setup.device;
         let stream = &self.setup.stream;
         let input = device.alloc_from(stream, &[T::ONE; N * N])?;
@@ -214,9 +211,7 @@ fn every_function_that_refuses_is_named_and_leaves_nothing_behind() {
         let before = free();
         let outcome = failures.during(&format!("{symbol}:1:5"), || call(&operands));
         let Err(Error::Status {
-            call: text,
-            code: 5,
-            ..
+            call: text, code: 5, ..
         }) = &outcome
         else {
             panic!("{symbol}: {outcome:?}");
@@ -259,25 +254,18 @@ fn a_handle_that_cannot_be_set_up_is_destroyed() {
         "rocblas_set_pointer_mode",
         "rocblas_set_atomics_mode",
     ] {
-        let outcome = failures.during(&format!("{symbol}:1:6"), || {
-            Handle::new(&library(), &stream).map(drop)
-        });
+        let outcome = failures.during(&format!("{symbol}:1:6"), || Handle::new(&library(), &stream).map(drop));
         let Err(Error::Status { call, code: 6, .. }) = &outcome else {
             panic!("{symbol}: {outcome:?}");
         };
         assert!(call.starts_with(symbol), "{call}");
         // One that was made would be destroyed now, and this rule would make that an error.
         assert!(device.runtime().take_deferred_errors().is_empty());
-        let destroyed =
-            failures.during(&format!("{symbol}:1:6, rocblas_destroy_handle:1:6"), || {
-                drop(Handle::new(&library(), &stream));
-                device.runtime().take_deferred_errors().len()
-            });
-        assert_eq!(
-            destroyed,
-            usize::from(symbol != "rocblas_create_handle"),
-            "{symbol}"
-        );
+        let destroyed = failures.during(&format!("{symbol}:1:6, rocblas_destroy_handle:1:6"), || {
+            drop(Handle::new(&library(), &stream));
+            device.runtime().take_deferred_errors().len()
+        });
+        assert_eq!(destroyed, usize::from(symbol != "rocblas_create_handle"), "{symbol}");
     }
 }
 
@@ -321,9 +309,7 @@ fn modes_and_workspace_that_fail_say_so() {
             (&|| blas.atomics_allowed().map(drop)) as &dyn Fn() -> Result<()>,
         ),
         ("rocblas_set_atomics_mode", &|| blas.allow_atomics(true)),
-        ("rocblas_get_device_memory_size", &|| {
-            blas.workspace_bytes().map(drop)
-        }),
+        ("rocblas_get_device_memory_size", &|| blas.workspace_bytes().map(drop)),
         ("rocblas_start_device_memory_size_query", &|| {
             blas.workspace_needed(|_| Ok(())).map(drop)
         }),
@@ -342,10 +328,7 @@ fn modes_and_workspace_that_fail_say_so() {
     setup.blas.set_workspace(memory).unwrap();
     let outcome = failures.during(&rule(symbol), || setup.blas.take_workspace());
     refused(outcome.map(drop), symbol);
-    assert!(
-        setup.blas.take_workspace().unwrap().is_some(),
-        "it is still there"
-    );
+    assert!(setup.blas.take_workspace().unwrap().is_some(), "it is still there");
 }
 
 #[test]

@@ -29,29 +29,18 @@ const OUT_OF_SCOPE: &[(&str, &str)] = &[
         "rocblas_is_user_managing_device_memory",
         "deprecated: the handle knows whether it has a workspace",
     ),
-    (
-        "int8_type_for_hipblas",
-        "for hipBLAS, and gone since ROCm 5.6",
-    ),
+    ("int8_type_for_hipblas", "for hipBLAS, and gone since ROCm 5.6"),
     (
         "rocblas_query_int8_layout_flag",
         "the same answer on every supported card, and gone in ROCm 6",
     ),
     ("rocblas_gemm_ext2", "gone in ROCm 6"),
-    (
-        "_kernel_name",
-        "a diagnosis of rocBLAS itself, gone in ROCm 7.2",
-    ),
+    ("_kernel_name", "a diagnosis of rocBLAS itself, gone in ROCm 7.2"),
     ("_ex3", "8-bit floats of one generation, gone in ROCm 7.2"),
 ];
 
 /// Functions that the sources name outside of texts, each with the files that do.
-fn used(
-    sources: &Path,
-    folder: &Path,
-    names: &BTreeSet<&str>,
-    found: &mut BTreeMap<String, BTreeSet<String>>,
-) {
+fn used(sources: &Path, folder: &Path, names: &BTreeSet<&str>, found: &mut BTreeMap<String, BTreeSet<String>>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -74,10 +63,7 @@ fn used(
             let code: String = line.split('"').step_by(2).collect();
             for word in code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
                 if names.contains(word) {
-                    found
-                        .entry(word.to_owned())
-                        .or_default()
-                        .insert(module.clone());
+                    found.entry(word.to_owned()).or_default().insert(module.clone());
                 }
             }
         }
@@ -130,11 +116,7 @@ fn table() -> String {
          Made by `ROCBLAS_WRITE_FUNCTIONS=1 cargo test -p rocblas --test functions` from the sources, do not edit by hand.\n\n\
          {}\n{}",
         section("rocBLAS", "Library::api", rocblas_sys::Api::SYMBOLS),
-        section(
-            "rocSOLVER",
-            "Library::solver_api",
-            rocsolver_sys::Api::SYMBOLS
-        ),
+        section("rocSOLVER", "Library::solver_api", rocsolver_sys::Api::SYMBOLS),
     )
 }
 

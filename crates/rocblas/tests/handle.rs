@@ -32,15 +32,9 @@ fn calls_return_before_they_run_and_run_in_order() {
             let (alpha, beta) = (C32::new(3.0, 0.0), C32::ZERO);
             let out = MatrixMut::new(c.on_mut(stream).unwrap(), 1, 1, 1).unwrap();
             let x = one(a.on(stream).unwrap());
-            setup
-                .blas
-                .gemm(Op::None, Op::None, alpha, x, x, beta, out)
-                .unwrap();
+            setup.blas.gemm(Op::None, Op::None, alpha, x, x, beta, out).unwrap();
             let out = MatrixMut::new(c.on_mut(stream).unwrap(), 1, 1, 1).unwrap();
-            setup
-                .blas
-                .herk(Fill::Lower, Op::None, 1.0, x, 1.0, out)
-                .unwrap();
+            setup.blas.herk(Fill::Lower, Op::None, 1.0, x, 1.0, out).unwrap();
         }
         let info = solver::potrf(
             &setup.blas,
@@ -68,10 +62,7 @@ fn a_product_waits_for_another_stream_that_makes_its_input() {
         a.on_mut(&producer).unwrap().fill_zero().unwrap();
         let x = Matrix::new(a.on(&setup.stream).unwrap(), 1, 1, 1).unwrap();
         let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
-        setup
-            .blas
-            .gemm(Op::None, Op::None, 1.0, x, x, 0.0, out)
-            .unwrap();
+        setup.blas.gemm(Op::None, Op::None, 1.0, x, x, 0.0, out).unwrap();
         if let Some(gate) = gate {
             assert!(!setup.stream.is_idle().unwrap());
             gate.open();
@@ -88,10 +79,7 @@ fn a_handle_moves_to_another_thread() {
         let mut c = setup.upload(&[0.0_f64]);
         let x = Matrix::new(a.on(&setup.stream).unwrap(), 1, 1, 1).unwrap();
         let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
-        setup
-            .blas
-            .gemm(Op::None, Op::None, 1.0, x, x, 0.0, out)
-            .unwrap();
+        setup.blas.gemm(Op::None, Op::None, 1.0, x, x, 0.0, out).unwrap();
         setup.download(&c)
     });
     assert_eq!(value.join().unwrap(), [9.0]);
@@ -104,10 +92,7 @@ fn a_handle_can_go_while_its_calls_run() {
     let mut c = setup.device.alloc::<f32>(64 * 64).unwrap();
     let x = Matrix::new(a.on(&setup.stream).unwrap(), 64, 64, 64).unwrap();
     let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), 64, 64, 64).unwrap();
-    setup
-        .blas
-        .gemm(Op::None, Op::None, 1.0, x, x, 0.0, out)
-        .unwrap();
+    setup.blas.gemm(Op::None, Op::None, 1.0, x, x, 0.0, out).unwrap();
     drop(setup.blas);
     let mut seen = vec![0.0; 64 * 64];
     c.copy_to_slice(&setup.stream, &mut seen).unwrap();
@@ -147,15 +132,7 @@ fn a_missing_function_is_named_with_its_library() {
     let x = Matrix::new(a.on(&stream).unwrap(), 1, 1, 1).unwrap();
     let mut out = MatrixMut::new(c.on_mut(&stream).unwrap(), 1, 1, 1).unwrap();
     let error = blas
-        .gemm(
-            Op::None,
-            Op::None,
-            C32::ONE,
-            x,
-            x,
-            C32::ZERO,
-            out.reborrow(),
-        )
+        .gemm(Op::None, Op::None, C32::ONE, x, x, C32::ZERO, out.reborrow())
         .unwrap_err();
     assert!(
         error
@@ -210,18 +187,12 @@ fn a_failing_library_is_quoted_with_the_sizes() {
         ..common::rocblas_api()
     };
     // SAFETY: the host platform's functions, and one that does nothing.
-    let blas = Handle::new(
-        &unsafe { Library::from_tables(Arc::new(api), None) },
-        &stream,
-    )
-    .unwrap();
+    let blas = Handle::new(&unsafe { Library::from_tables(Arc::new(api), None) }, &stream).unwrap();
     let a = device.alloc_zeroed::<f32>(6).unwrap();
     let mut c = device.alloc_zeroed::<f32>(9).unwrap();
     let x = Matrix::new(a.on(&stream).unwrap(), 3, 2, 3).unwrap();
     let out = MatrixMut::new(c.on_mut(&stream).unwrap(), 3, 3, 3).unwrap();
-    let error = blas
-        .gemm(Op::None, Op::Transpose, 1.0, x, x, 0.0, out)
-        .unwrap_err();
+    let error = blas.gemm(Op::None, Op::Transpose, 1.0, x, x, 0.0, out).unwrap_err();
     assert_eq!(
         error.to_string(),
         "`rocblas_sgemm(None, Transpose, m 3, n 3, k 2, lda 3, ldb 3, ldc 3)` failed: rocblas_status_memory_error (5); \
@@ -259,24 +230,14 @@ fn results_are_reproducible_by_default() {
     let mode = || {
         let mut mode = rocblas_sys::rocblas_atomics_mode(99);
         // SAFETY: the handle is alive; writes one mode to the address given.
-        let status = unsafe {
-            setup.blas.library().api().rocblas_get_atomics_mode.unwrap()(
-                setup.blas.raw(),
-                &mut mode,
-            )
-        };
+        let status =
+            unsafe { setup.blas.library().api().rocblas_get_atomics_mode.unwrap()(setup.blas.raw(), &mut mode) };
         assert_eq!(status, rocblas_sys::rocblas_status::rocblas_status_success);
         mode
     };
-    assert_eq!(
-        mode(),
-        rocblas_sys::rocblas_atomics_mode::rocblas_atomics_not_allowed
-    );
+    assert_eq!(mode(), rocblas_sys::rocblas_atomics_mode::rocblas_atomics_not_allowed);
     setup.blas.allow_atomics(true).unwrap();
-    assert_eq!(
-        mode(),
-        rocblas_sys::rocblas_atomics_mode::rocblas_atomics_allowed
-    );
+    assert_eq!(mode(), rocblas_sys::rocblas_atomics_mode::rocblas_atomics_allowed);
 }
 
 #[test]
@@ -290,9 +251,7 @@ fn the_version_is_a_text() {
 
 #[test]
 fn a_handle_is_destroyed_after_its_last_call() {
-    unsafe extern "C" fn destroy(
-        handle: rocblas_sys::rocblas_handle,
-    ) -> rocblas_sys::rocblas_status {
+    unsafe extern "C" fn destroy(handle: rocblas_sys::rocblas_handle) -> rocblas_sys::rocblas_status {
         heard("rocblas_destroy_handle");
         // SAFETY: the caller's promise is the callee's demand.
         unsafe { common::rocblas_api().rocblas_destroy_handle.unwrap()(handle) }
@@ -304,11 +263,7 @@ fn a_handle_is_destroyed_after_its_last_call() {
         ..common::rocblas_api()
     };
     // SAFETY: the host platform's functions, or wrappers that call them.
-    let blas = Handle::new(
-        &unsafe { Library::from_tables(Arc::new(api), None) },
-        &stream,
-    )
-    .unwrap();
+    let blas = Handle::new(&unsafe { Library::from_tables(Arc::new(api), None) }, &stream).unwrap();
     let gate = Gate::close(&stream);
     let found_idle = Rc::new(RefCell::new(Vec::new()));
     let noted = found_idle.clone();
@@ -343,10 +298,7 @@ fn device_memory_for_infos_is_asked_for_once() {
     });
     for _ in 0..5 {
         let matrix = MatrixMut::new(a.on_mut(&stream).unwrap(), 1, 1, 1).unwrap();
-        solver::potrf(&blas, Fill::Lower, matrix)
-            .unwrap()
-            .check()
-            .unwrap();
+        solver::potrf(&blas, Fill::Lower, matrix).unwrap().check().unwrap();
     }
     unwatch();
     assert_eq!(*counts.borrow(), (1, 0));

@@ -6,9 +6,7 @@ use common::{C64, Number, Setup, element, numbers, op, setup, stored};
 use half::{bf16, f16};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{
-    Batch, BatchMut, Element, GemmInput, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut,
-};
+use rocblas::{Batch, BatchMut, Element, GemmInput, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut};
 
 /// An element that the reference can compute with.
 trait Wide: Element + PartialEq + std::fmt::Debug {
@@ -85,10 +83,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 fn made<T: Wide>(len: usize, seed: u64) -> Vec<T> {
-    numbers::<C64>(len, seed)
-        .into_iter()
-        .map(T::from_wide)
-        .collect()
+    numbers::<C64>(len, seed).into_iter().map(T::from_wide).collect()
 }
 
 fn gemm_ex_is_right<In, Out, Compute>(setup: &Setup, case: &Case)
@@ -105,10 +100,7 @@ where
         seed,
         ..
     } = *case;
-    let (alpha, beta) = (
-        Compute::from_wide(case.alpha),
-        Compute::from_wide(case.beta),
-    );
+    let (alpha, beta) = (Compute::from_wide(case.alpha), Compute::from_wide(case.beta));
     let (a_shape, b_shape) = (stored(op_a, m, k), stored(op_b, k, n));
     let lda = a_shape.0.max(1) + gaps[0];
     let ldb = b_shape.0.max(1) + gaps[1];
@@ -202,10 +194,7 @@ where
         seed,
         ..
     } = *case;
-    let (alpha, beta) = (
-        Compute::from_wide(case.alpha),
-        Compute::from_wide(case.beta),
-    );
+    let (alpha, beta) = (Compute::from_wide(case.alpha), Compute::from_wide(case.beta));
     let (a_shape, b_shape) = (stored(op_a, m, k), stored(op_b, k, n));
     let (lda, ldb) = (a_shape.0.max(1) + gaps[0], b_shape.0.max(1) + gaps[1]);
     let (ldc, ldd) = (m + gaps[2], m + gaps[3]);
@@ -235,8 +224,7 @@ where
             let c = Matrix::new(c, m, n, ldc).unwrap();
             let (_, d) = one_d.on_mut(stream).unwrap().split_at_mut(at[3]).unwrap();
             let d = MatrixMut::new(d, m, n, ldd).unwrap();
-            blas.gemm_ex_into(op_a, op_b, alpha, a, b, beta, c, d)
-                .unwrap();
+            blas.gemm_ex_into(op_a, op_b, alpha, a, b, beta, c, d).unwrap();
         }
     }
 
@@ -250,8 +238,7 @@ where
                 let c = BatchMut::new(c, m, n, ldc, strides[2], count).unwrap();
                 blas.gemm_strided_batched_ex(op_a, op_b, alpha, a, b, beta, c)
             } else {
-                let c =
-                    Batch::new(all_c.on(stream).unwrap(), m, n, ldc, strides[2], count).unwrap();
+                let c = Batch::new(all_c.on(stream).unwrap(), m, n, ldc, strides[2], count).unwrap();
                 let d = all_d.on_mut(stream).unwrap();
                 let d = BatchMut::new(d, m, n, ldd, strides[3], count).unwrap();
                 blas.gemm_strided_batched_ex_into(op_a, op_b, alpha, a, b, beta, c, d)
@@ -259,10 +246,8 @@ where
         }
         Told::Pointers => {
             let offsets = strides.map(|stride| (0..count).map(|i| i * stride).collect::<Vec<_>>());
-            let a =
-                PointerBatch::at_offsets(on_a(), &offsets[0], a_shape.0, a_shape.1, lda).unwrap();
-            let b =
-                PointerBatch::at_offsets(on_b(), &offsets[1], b_shape.0, b_shape.1, ldb).unwrap();
+            let a = PointerBatch::at_offsets(on_a(), &offsets[0], a_shape.0, a_shape.1, lda).unwrap();
+            let b = PointerBatch::at_offsets(on_b(), &offsets[1], b_shape.0, b_shape.1, ldb).unwrap();
             if in_place {
                 let c = all_c.on_mut(stream).unwrap();
                 let mut c = PointerBatchMut::at_offsets(c, &offsets[2], m, n, ldc).unwrap();
@@ -291,11 +276,7 @@ where
             assert!(off <= bound, "{all:?} in a batch, {one:?} alone");
         }
     }
-    assert!(
-        k == 0
-            || count == 0
-            || download(if in_place { &all_c } else { &all_d }) != if in_place { c } else { d }
-    );
+    assert!(k == 0 || count == 0 || download(if in_place { &all_c } else { &all_d }) != if in_place { c } else { d });
 }
 
 proptest! {

@@ -52,11 +52,7 @@ fn a_workspace_goes_with_its_handle() {
 
 #[test]
 fn a_refused_workspace_comes_back() {
-    unsafe extern "C" fn refuse(
-        _: rocblas_handle,
-        _: *mut std::ffi::c_void,
-        _: usize,
-    ) -> rocblas_status {
+    unsafe extern "C" fn refuse(_: rocblas_handle, _: *mut std::ffi::c_void, _: usize) -> rocblas_status {
         rocblas_status::rocblas_status_memory_error
     }
     let device = common::device();

@@ -1,4 +1,5 @@
-//! Arrays of the crate `ndarray`: what goes to the device and comes back is the same array, in any order of its elements.
+//! Arrays of the crate `ndarray`: what goes to the device and comes back is the same array, in any order of its
+//! elements.
 
 #![cfg(feature = "ndarray")]
 
@@ -89,10 +90,7 @@ fn a_column_major_array_is_copied_as_it_is() {
     let matrix = DeviceMatrix::from_array(&setup.stream, array.view()).unwrap();
     assert_eq!((matrix.rows(), matrix.cols()), (2, 3));
     assert_eq!(matrix.to_array(&setup.stream).unwrap(), array);
-    assert_eq!(
-        setup.download(&matrix.into_buffer()),
-        [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-    );
+    assert_eq!(setup.download(&matrix.into_buffer()), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
 }
 
 #[test]
@@ -119,15 +117,8 @@ fn another_order_of_elements_is_refused_with_what_to_do() {
     let matrix = matrix.on(&setup.stream).unwrap();
     let mut target = Array2::from_elem((3, 4), 1.0);
     let error = matrix.copy_to_array(target.view_mut()).unwrap_err();
-    assert!(
-        error.to_string().contains("; use scatter_to_array, "),
-        "{error}"
-    );
-    assert_eq!(
-        target,
-        Array2::from_elem((3, 4), 1.0),
-        "nothing was written"
-    );
+    assert!(error.to_string().contains("; use scatter_to_array, "), "{error}");
+    assert_eq!(target, Array2::from_elem((3, 4), 1.0), "nothing was written");
 }
 
 #[test]
@@ -147,9 +138,7 @@ fn another_shape_is_refused_by_name() {
         assert!(text.ends_with(expected), "{text}");
     }
     let mut batch = BatchMut::from(matrix);
-    let error = batch
-        .gather_from_array(Array3::zeros((2, 3, 4)).view())
-        .unwrap_err();
+    let error = batch.gather_from_array(Array3::zeros((2, 3, 4)).view()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "gather_from_array: array is 2 x 3 x 4, but 1 x 3 x 4, as the batch, is needed"

@@ -33,10 +33,7 @@ fn factor() -> impl Strategy<Value = C64> {
 
 fn shape() -> impl Strategy<Value = Shape> {
     let sizes = (1_usize..20, 1_usize..20, 0_usize..24);
-    let layout = (
-        prop::array::uniform3(0_usize..5),
-        prop::array::uniform3(0_usize..5),
-    );
+    let layout = (prop::array::uniform3(0_usize..5), prop::array::uniform3(0_usize..5));
     (op(), op(), sizes, layout, factor(), factor(), any::<u64>()).prop_map(
         |(op_a, op_b, (m, n, k), (gaps, offsets), alpha, beta, seed)| Shape {
             op_a,
@@ -68,17 +65,12 @@ fn gemm_is_right<T: Number>(setup: &Setup, shape: &Shape) {
     let (alpha, beta) = (T::of(shape.alpha), T::of(shape.beta));
     let (a_rows, a_cols) = stored(op_a, m, k);
     let (b_rows, b_cols) = stored(op_b, k, n);
-    let (lda, ldb, ldc) = (
-        a_rows.max(1) + gaps[0],
-        b_rows.max(1) + gaps[1],
-        m + gaps[2],
-    );
+    let (lda, ldb, ldc) = (a_rows.max(1) + gaps[0], b_rows.max(1) + gaps[1], m + gaps[2]);
     let a = numbers::<T>(offsets[0] + lda * a_cols, seed);
     let b = numbers::<T>(offsets[1] + ldb * b_cols, seed ^ 1);
     let before = numbers::<T>(offsets[2] + ldc * n, seed ^ 2);
 
-    let (buffer_a, buffer_b, mut buffer_c) =
-        (setup.upload(&a), setup.upload(&b), setup.upload(&before));
+    let (buffer_a, buffer_b, mut buffer_c) = (setup.upload(&a), setup.upload(&b), setup.upload(&before));
     let stream = &setup.stream;
     setup
         .blas
@@ -102,11 +94,7 @@ fn gemm_is_right<T: Number>(setup: &Setup, shape: &Shape) {
             .unwrap(),
             beta,
             MatrixMut::new(
-                buffer_c
-                    .on_mut(stream)
-                    .unwrap()
-                    .slice_mut(offsets[2]..)
-                    .unwrap(),
+                buffer_c.on_mut(stream).unwrap().slice_mut(offsets[2]..).unwrap(),
                 m,
                 n,
                 ldc,
@@ -116,23 +104,15 @@ fn gemm_is_right<T: Number>(setup: &Setup, shape: &Shape) {
         .unwrap();
 
     for (index, found) in setup.download(&buffer_c).into_iter().enumerate() {
-        let place = index
-            .checked_sub(offsets[2])
-            .map(|place| (place % ldc, place / ldc));
+        let place = index.checked_sub(offsets[2]).map(|place| (place % ldc, place / ldc));
         match place {
             Some((i, j)) if i < m => {
                 let a = |l| element(&a, offsets[0], lda, op_a, i, l);
                 let b = |l| element(&b, offsets[1], ldb, op_b, l, j);
                 let expected = expected(k, alpha, beta, before[index], a, b);
-                assert!(
-                    close(found, expected),
-                    "({i}, {j}): {found:?}, not {expected:?}"
-                );
+                assert!(close(found, expected), "({i}, {j}): {found:?}, not {expected:?}");
             }
-            _ => assert_eq!(
-                found, before[index],
-                "element {index} lies outside c and was changed"
-            ),
+            _ => assert_eq!(found, before[index], "element {index} lies outside c and was changed"),
         }
     }
 }
@@ -151,21 +131,14 @@ enum Placement {
 fn placement(inputs: bool) -> impl Strategy<Value = Placement> {
     let apart = (0_usize..6).prop_map(Placement::Apart);
     if inputs {
-        prop_oneof![2 => apart, 1 => Just(Placement::Interleaved), 2 => Just(Placement::Same)]
-            .boxed()
+        prop_oneof![2 => apart, 1 => Just(Placement::Interleaved), 2 => Just(Placement::Same)].boxed()
     } else {
         prop_oneof![2 => apart, 1 => Just(Placement::Interleaved)].boxed()
     }
 }
 
 /// Leading dimension and stride.
-fn place(
-    placement: Placement,
-    rows: usize,
-    cols: usize,
-    gap: usize,
-    count: usize,
-) -> (usize, usize) {
+fn place(placement: Placement, rows: usize, cols: usize, gap: usize, count: usize) -> (usize, usize) {
     let ld = rows.max(1) + gap;
     match placement {
         Placement::Apart(between) => (ld, ld * cols + between),
@@ -174,12 +147,7 @@ fn place(
     }
 }
 
-fn gemm_strided_batched_is_right<T: Number>(
-    setup: &Setup,
-    shape: &Shape,
-    placements: [Placement; 3],
-    count: usize,
-) {
+fn gemm_strided_batched_is_right<T: Number>(setup: &Setup, shape: &Shape, placements: [Placement; 3], count: usize) {
     let Shape {
         op_a,
         op_b,
@@ -200,8 +168,7 @@ fn gemm_strided_batched_is_right<T: Number>(
     let b = numbers::<T>(stride_b * count + ldb * b_cols, seed ^ 1);
     let before = numbers::<T>(stride_c * count + ldc * n, seed ^ 2);
 
-    let (buffer_a, buffer_b, mut buffer_c) =
-        (setup.upload(&a), setup.upload(&b), setup.upload(&before));
+    let (buffer_a, buffer_b, mut buffer_c) = (setup.upload(&a), setup.upload(&b), setup.upload(&before));
     let stream = &setup.stream;
     setup
         .blas
@@ -209,24 +176,8 @@ fn gemm_strided_batched_is_right<T: Number>(
             op_a,
             op_b,
             alpha,
-            Batch::new(
-                buffer_a.on(stream).unwrap(),
-                a_rows,
-                a_cols,
-                lda,
-                stride_a,
-                count,
-            )
-            .unwrap(),
-            Batch::new(
-                buffer_b.on(stream).unwrap(),
-                b_rows,
-                b_cols,
-                ldb,
-                stride_b,
-                count,
-            )
-            .unwrap(),
+            Batch::new(buffer_a.on(stream).unwrap(), a_rows, a_cols, lda, stride_a, count).unwrap(),
+            Batch::new(buffer_b.on(stream).unwrap(), b_rows, b_cols, ldb, stride_b, count).unwrap(),
             beta,
             BatchMut::new(buffer_c.on_mut(stream).unwrap(), m, n, ldc, stride_c, count).unwrap(),
         )
@@ -260,9 +211,7 @@ fn herk_is_right<T: Number + ComplexScalar>(setup: &Setup, fill: Fill, op: Op, s
 where
     T::Real: Number,
 {
-    let Shape {
-        n, k, gaps, seed, ..
-    } = *shape;
+    let Shape { n, k, gaps, seed, .. } = *shape;
     let (alpha, beta) = (T::Real::of(shape.alpha), T::Real::of(shape.beta));
     let (rows, cols) = stored(op, n, k);
     let (lda, ldc) = (rows.max(1) + gaps[0], n + gaps[1]);
@@ -302,18 +251,12 @@ where
             expected.0.im = 0.0;
             // BLAS leaves c alone when there is nothing to do.
             let untouched = beta == T::Real::ONE && (k == 0 || alpha == T::Real::ZERO);
-            assert!(
-                untouched || found.wide().im == 0.0,
-                "({i}, {i}) is not real: {found:?}"
-            );
+            assert!(untouched || found.wide().im == 0.0, "({i}, {i}) is not real: {found:?}");
             if untouched {
                 expected.0.im = before[index].wide().im;
             }
         }
-        assert!(
-            close(found, expected),
-            "({i}, {j}): {found:?}, not {expected:?}"
-        );
+        assert!(close(found, expected), "({i}, {j}): {found:?}, not {expected:?}");
     }
 }
 
@@ -381,10 +324,7 @@ fn an_output_that_is_not_read_may_hold_anything() {
             matrix(b.on(&setup.stream).unwrap()),
         );
         let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
-        setup
-            .blas
-            .gemm(Op::None, Op::None, 1.0, x, y, 0.0, out)
-            .unwrap();
+        setup.blas.gemm(Op::None, Op::None, 1.0, x, y, 0.0, out).unwrap();
         assert_eq!(setup.download(&c), [6.0]);
     }
 }
@@ -401,10 +341,7 @@ fn equal_calls_give_equal_bits() {
         let x = Matrix::new(a.on(&setup.stream).unwrap(), m, k, m).unwrap();
         let y = Matrix::new(b.on(&setup.stream).unwrap(), k, n, k).unwrap();
         let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), m, n, m).unwrap();
-        setup
-            .blas
-            .gemm(Op::None, Op::None, alpha, x, y, beta, out)
-            .unwrap();
+        setup.blas.gemm(Op::None, Op::None, alpha, x, y, beta, out).unwrap();
         setup.download(&c)
     };
     let first = run();

@@ -9,23 +9,12 @@ use rocblas::{Batch, BatchMut, Error, Fill, Matrix, MatrixMut, Op, Result};
 type C32 = Complex<f32>;
 
 /// `gemm` on matrices of these shapes.
-fn gemm(
-    setup: &Setup,
-    op_a: Op,
-    op_b: Op,
-    a: (usize, usize),
-    b: (usize, usize),
-    c: (usize, usize),
-) -> Result<()> {
+fn gemm(setup: &Setup, op_a: Op, op_b: Op, a: (usize, usize), b: (usize, usize), c: (usize, usize)) -> Result<()> {
     let buffer = setup.device.alloc_zeroed::<f32>(10_000).unwrap();
     let mut out = setup.device.alloc_zeroed::<f32>(10_000).unwrap();
-    let matrix = |(rows, cols): (usize, usize)| {
-        Matrix::new(buffer.on(&setup.stream)?, rows, cols, rows.max(1))
-    };
+    let matrix = |(rows, cols): (usize, usize)| Matrix::new(buffer.on(&setup.stream)?, rows, cols, rows.max(1));
     let c = MatrixMut::new(out.on_mut(&setup.stream)?, c.0, c.1, c.0.max(1))?;
-    setup
-        .blas
-        .gemm(op_a, op_b, 1.0, matrix(a)?, matrix(b)?, 0.0, c)
+    setup.blas.gemm(op_a, op_b, 1.0, matrix(a)?, matrix(b)?, 0.0, c)
 }
 
 #[test]
@@ -43,14 +32,7 @@ fn a_mismatch_names_the_argument_and_the_shape_it_needs() {
         "gemm: b is 4 x 5, but 4 x 4 is needed"
     );
     assert_eq!(
-        text(gemm(
-            &setup,
-            Op::ConjTranspose,
-            none,
-            (3, 4),
-            (4, 5),
-            (4, 5)
-        )),
+        text(gemm(&setup, Op::ConjTranspose, none, (3, 4), (4, 5), (4, 5))),
         "gemm: b is 4 x 5, but 3 x 5 is needed"
     );
     assert_eq!(
@@ -63,8 +45,7 @@ fn a_mismatch_names_the_argument_and_the_shape_it_needs() {
 fn a_matrix_has_to_fit_its_slice() {
     let setup = setup();
     let mut buffer = setup.device.alloc_zeroed::<f32>(12).unwrap();
-    let of =
-        |rows, cols, ld| Matrix::new(buffer.on(&setup.stream).unwrap(), rows, cols, ld).map(drop);
+    let of = |rows, cols, ld| Matrix::new(buffer.on(&setup.stream).unwrap(), rows, cols, ld).map(drop);
     of(3, 4, 3).unwrap();
     of(2, 3, 5).unwrap();
     of(0, 7, 1).unwrap();
@@ -92,10 +73,7 @@ fn a_matrix_has_to_fit_its_slice() {
     );
     assert!(matches!(
         of(1 << 40, 1 << 40, 1 << 40),
-        Err(Error::TooShort {
-            needed: usize::MAX,
-            ..
-        })
+        Err(Error::TooShort { needed: usize::MAX, .. })
     ));
     assert!(matches!(
         of(usize::MAX, usize::MAX, usize::MAX),
@@ -109,15 +87,7 @@ fn a_batch_has_to_fit_its_slice() {
     let setup = setup();
     let buffer = setup.device.alloc_zeroed::<f32>(20).unwrap();
     let of = |rows, cols, ld, stride, count| {
-        Batch::new(
-            buffer.on(&setup.stream).unwrap(),
-            rows,
-            cols,
-            ld,
-            stride,
-            count,
-        )
-        .map(drop)
+        Batch::new(buffer.on(&setup.stream).unwrap(), rows, cols, ld, stride, count).map(drop)
     };
     of(2, 2, 2, 4, 5).unwrap();
     of(2, 2, 2, 0, 1_000_000).unwrap();
@@ -130,10 +100,7 @@ fn a_batch_has_to_fit_its_slice() {
     );
     assert!(matches!(
         of(2, 2, 2, usize::MAX / 4, 1 << 30),
-        Err(Error::TooShort {
-            needed: usize::MAX,
-            ..
-        })
+        Err(Error::TooShort { needed: usize::MAX, .. })
     ));
     assert!(matches!(
         of(2, 2, 2, usize::MAX, 1),
@@ -154,15 +121,7 @@ fn an_output_batch_may_be_interleaved_but_not_overlap() {
     let setup = setup();
     let mut buffer = setup.device.alloc_zeroed::<f32>(100).unwrap();
     let mut of = |rows, cols, ld, stride, count| {
-        BatchMut::new(
-            buffer.on_mut(&setup.stream).unwrap(),
-            rows,
-            cols,
-            ld,
-            stride,
-            count,
-        )
-        .map(drop)
+        BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), rows, cols, ld, stride, count).map(drop)
     };
     of(2, 3, 2, 6, 4).unwrap();
     of(2, 3, 8, 2, 4).unwrap();
@@ -223,10 +182,7 @@ fn a_product_over_nothing_only_scales() {
     let a = Matrix::new(nothing.on(stream).unwrap(), 2, 0, 2).unwrap();
     let b = Matrix::new(nothing.on(stream).unwrap(), 0, 2, 1).unwrap();
     let out = MatrixMut::new(c.on_mut(stream).unwrap(), 2, 2, 2).unwrap();
-    setup
-        .blas
-        .gemm(Op::None, Op::None, 1.0, a, b, 2.0, out)
-        .unwrap();
+    setup.blas.gemm(Op::None, Op::None, 1.0, a, b, 2.0, out).unwrap();
     assert_eq!(setup.download(&c), [2.0, 4.0, 6.0, 8.0]);
     let batch = BatchMut::from(MatrixMut::new(c.on_mut(stream).unwrap(), 2, 2, 2).unwrap());
     setup
@@ -270,29 +226,17 @@ fn a_matrix_of_another_stream_is_refused_by_name() {
     let mut out = setup.device.alloc_zeroed::<C32>(4).unwrap();
     for (index, name) in ["a", "b", "c"].into_iter().enumerate() {
         let stream = |argument| {
-            if argument == index {
-                &other
-            } else {
-                &setup.stream
-            }
+            if argument == index { &other } else { &setup.stream }
         };
         let a = Matrix::new(buffer.on(stream(0)).unwrap(), 2, 2, 2).unwrap();
         let b = Matrix::new(buffer.on(stream(1)).unwrap(), 2, 2, 2).unwrap();
         let mut c = MatrixMut::new(out.on_mut(stream(2)).unwrap(), 2, 2, 2).unwrap();
         let (one, zero) = (C32::ONE, C32::ZERO);
         let refused = [
+            setup.blas.gemm(Op::None, Op::None, one, a, b, zero, c.reborrow()),
             setup
                 .blas
-                .gemm(Op::None, Op::None, one, a, b, zero, c.reborrow()),
-            setup.blas.gemm_strided_batched(
-                Op::None,
-                Op::None,
-                one,
-                a.into(),
-                b.into(),
-                zero,
-                c.reborrow().into(),
-            ),
+                .gemm_strided_batched(Op::None, Op::None, one, a.into(), b.into(), zero, c.reborrow().into()),
         ];
         for outcome in refused {
             let text = outcome.unwrap_err().to_string();
@@ -327,9 +271,7 @@ fn an_operand_without_elements_may_have_any_stride_and_leading_dimension() {
         .unwrap();
     let empty = Matrix::new(x.on(stream).unwrap(), 0, 5, i64::MAX as usize).unwrap();
     let whole = MatrixMut::new(z.on_mut(stream).unwrap(), 5, 5, 5).unwrap();
-    let scaled = setup
-        .blas
-        .syrk(Fill::Lower, Op::Transpose, 1.0, empty, 0.5, whole);
+    let scaled = setup.blas.syrk(Fill::Lower, Op::Transpose, 1.0, empty, 0.5, whole);
     // The functions for such leading dimensions came between ROCm 6.0 and 6.3.
     match scaled {
         Err(Error::MissingSymbol { .. }) => return,

@@ -126,31 +126,21 @@ fn one_size_above_32_bits_makes_all_of_them_64_bits_wide() {
     assert_eq!(add(MOST + 1, 1, -1), ("axpy_64", vec![most + 1, 1, -1]));
     assert_eq!(add(5, 1 << 31, 1), ("axpy_64", vec![5, 1 << 31, 1]));
     assert_eq!(add(5, 1, -(1 << 31)), ("axpy", vec![5, 1, -(1 << 31)]));
-    assert_eq!(
-        add(5, 1, -(1 << 31) - 1),
-        ("axpy_64", vec![5, 1, -(1 << 31) - 1])
-    );
+    assert_eq!(add(5, 1, -(1 << 31) - 1), ("axpy_64", vec![5, 1, -(1 << 31) - 1]));
 
     let multiply = |m, n, k, ld| {
         let of = |rows, cols| Matrix::new(endless(stream), rows, cols, ld).unwrap();
         let c = MatrixMut::new(endless_mut(stream), m, n, ld).unwrap();
-        blas.gemm(Op::None, Op::None, 1.0, of(m, k), of(k, n), 0.0, c)
-            .unwrap();
+        blas.gemm(Op::None, Op::None, 1.0, of(m, k), of(k, n), 0.0, c).unwrap();
         CALLS.take().remove(0)
     };
-    assert_eq!(
-        multiply(2, 3, 4, MOST),
-        ("gemm", vec![2, 3, 4, most, most, most])
-    );
+    assert_eq!(multiply(2, 3, 4, MOST), ("gemm", vec![2, 3, 4, most, most, most]));
     let large = most + 1;
     assert_eq!(
         multiply(2, 3, 4, MOST + 1),
         ("gemm_64", vec![2, 3, 4, large, large, large])
     );
-    assert_eq!(
-        multiply(2, MOST + 1, 4, 4),
-        ("gemm_64", vec![2, large, 4, 4, 4, 4])
-    );
+    assert_eq!(multiply(2, MOST + 1, 4, 4), ("gemm_64", vec![2, large, 4, 4, 4, 4]));
 }
 
 #[test]
@@ -171,9 +161,7 @@ fn a_missing_64_bit_function_is_named_with_its_release_and_the_size() {
     );
     let a = Matrix::new(endless(stream), 2, 2, 1 << 31).unwrap();
     let c = MatrixMut::new(endless_mut(stream), 2, 2, 2).unwrap();
-    let error = blas
-        .gemm(Op::None, Op::None, 1.0, a, a, 0.0, c)
-        .unwrap_err();
+    let error = blas.gemm(Op::None, Op::None, 1.0, a, a, 0.0, c).unwrap_err();
     assert!(
         matches!(
             error,

@@ -17,14 +17,13 @@ fn inside(fill: Fill, i: usize, j: usize) -> bool {
     if fill == Fill::Upper { i <= j } else { i >= j }
 }
 
-/// `B * B^H + n`, which is positive definite, with leading dimension `ld`. Rounded to `T`, so that it is what the device gets.
+/// `B * B^H + n`, which is positive definite, with leading dimension `ld`. Rounded to `T`, so that it is what the
+/// device gets.
 fn positive<T: Number>(n: usize, ld: usize, seed: u64) -> Vec<T> {
     let b = numbers::<T>(n * n, seed);
     let mut a = numbers::<T>(ld * n, seed ^ 5);
     for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))) {
-        let mut sum: C64 = (0..n)
-            .map(|k| b[i + k * n].wide() * b[j + k * n].wide().conj())
-            .sum();
+        let mut sum: C64 = (0..n).map(|k| b[i + k * n].wide() * b[j + k * n].wide().conj()).sum();
         if i == j {
             sum = C64::new(sum.re + n as f64, 0.0);
         }
@@ -76,10 +75,7 @@ fn cholesky_is_right<T: Number>(setup: &Setup, n: usize, gap: usize, fill: Fill,
     let a = positive::<T>(n, ld, seed);
     let mut buffer = setup.upload(&a);
     let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld).unwrap();
-    solver::potrf(&setup.blas, fill, matrix)
-        .unwrap()
-        .check()
-        .unwrap();
+    solver::potrf(&setup.blas, fill, matrix).unwrap().check().unwrap();
     let factor = setup.download(&buffer);
     untouched_outside(n, ld, fill, &a, &factor);
     factor_is_right(n, ld, fill, &a, &factor);
@@ -168,10 +164,7 @@ fn a_matrix_with_nan_is_not_positive_definite() {
         .unwrap()
         .check()
         .unwrap_err();
-    assert!(
-        matches!(error, Error::NotPositiveDefinite { minor: 2 }),
-        "{error}"
-    );
+    assert!(matches!(error, Error::NotPositiveDefinite { minor: 2 }), "{error}");
 }
 
 #[test]
@@ -184,8 +177,7 @@ fn infos_in_flight_do_not_mix() {
         let infos: Vec<_> = buffers
             .iter_mut()
             .map(|buffer| {
-                let matrix =
-                    MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
+                let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
                 solver::potrf(&setup.blas, Fill::Lower, matrix).unwrap()
             })
             .collect();
@@ -194,11 +186,7 @@ fn infos_in_flight_do_not_mix() {
                 // Not looked at: its integer goes to a later call.
                 drop(factor);
             } else {
-                assert_eq!(
-                    factor.check().is_err(),
-                    i % 3 == 0,
-                    "matrix {i} of round {round}"
-                );
+                assert_eq!(factor.check().is_err(), i % 3 == 0, "matrix {i} of round {round}");
             }
         }
     }
@@ -239,15 +227,12 @@ fn what_cannot_be_factorised_is_refused() {
     );
 
     // SAFETY: all functions are the host platform's.
-    let without =
-        unsafe { rocblas::Library::from_tables(std::sync::Arc::new(common::rocblas_api()), None) };
+    let without = unsafe { rocblas::Library::from_tables(std::sync::Arc::new(common::rocblas_api()), None) };
     let blas = rocblas::Handle::new(&without, &setup.stream).unwrap();
     let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2).unwrap();
     let error = solver::potrf(&blas, Fill::Lower, matrix).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .starts_with("potrf: no rocSOLVER library is loaded"),
+        error.to_string().starts_with("potrf: no rocSOLVER library is loaded"),
         "{error}"
     );
 }
@@ -270,10 +255,7 @@ fn each_matrix_of_a_batch_has_its_own_info() {
     }
     let failures = run(&setup, n, &mut buffer).failures().unwrap();
     assert_eq!(
-        failures
-            .iter()
-            .map(|failure| failure.matrix)
-            .collect::<Vec<_>>(),
+        failures.iter().map(|failure| failure.matrix).collect::<Vec<_>>(),
         [1, 3]
     );
     let found = setup.download(&buffer);
@@ -297,26 +279,18 @@ fn each_matrix_of_a_batch_is_inverted() {
     // The factors of 4 * identity, of nothing (a zero pivot), and of identity.
     let (two, one) = (C32::new(2.0, 0.0), C32::ONE);
     let zero = C32::ZERO;
-    let factors = [
-        two, zero, zero, two, one, zero, zero, zero, one, zero, zero, one,
-    ];
+    let factors = [two, zero, zero, two, one, zero, zero, zero, one, zero, zero, one];
     let mut buffer = setup.upload(&factors);
     let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n, 4, 3).unwrap();
     let factors = solver::Cholesky::from_factor(Fill::Upper, a).unwrap();
-    let failures = solver::potri(&setup.blas, factors)
-        .unwrap()
-        .failures()
-        .unwrap();
+    let failures = solver::potri(&setup.blas, factors).unwrap().failures().unwrap();
     let [failure] = failures.as_slice() else {
         panic!("{failures:?}")
     };
     assert_eq!(failure.matrix, 1);
     assert!(matches!(failure.error, Error::Singular { pivot: 2 }));
     let found = setup.download(&buffer);
-    assert_eq!(
-        (found[0], found[3]),
-        (C32::new(0.25, 0.0), C32::new(0.25, 0.0))
-    );
+    assert_eq!((found[0], found[3]), (C32::new(0.25, 0.0), C32::new(0.25, 0.0)));
     assert_eq!((found[8], found[11]), (one, one));
 }
 
@@ -335,14 +309,7 @@ fn solves<T: Number>(n: usize, nrhs: usize, a: impl Fn(usize, usize) -> C64, x: 
     }
 }
 
-fn solution_is_right<T: Number>(
-    setup: &Setup,
-    n: usize,
-    nrhs: usize,
-    gap: usize,
-    fill: Fill,
-    seed: u64,
-) {
+fn solution_is_right<T: Number>(setup: &Setup, n: usize, nrhs: usize, gap: usize, fill: Fill, seed: u64) {
     let ld = n + gap;
     let a = positive::<T>(n, ld, seed);
     let b = numbers::<T>(n * nrhs, seed ^ 77);
@@ -390,8 +357,7 @@ fn a_batch_is_solved_matrix_by_matrix() {
     let mut a = setup.upload(&systems.concat());
     let mut x = setup.upload(&b);
     let stream = &setup.stream;
-    let matrices =
-        BatchMut::new(a.on_mut(stream).unwrap(), n, n, n, n * n, count as usize).unwrap();
+    let matrices = BatchMut::new(a.on_mut(stream).unwrap(), n, n, n, n * n, count as usize).unwrap();
     let rhs = BatchMut::new(x.on_mut(stream).unwrap(), n, 2, n, n * 2, count as usize).unwrap();
     solver::posv(&setup.blas, Fill::Upper, matrices, rhs)
         .unwrap()
@@ -411,14 +377,8 @@ fn a_factorisation_that_stopped_is_what_its_inverse_reports() {
     let mut buffer = setup.upload(&[1.0_f64, 0.0, 0.0, -1.0]);
     let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2).unwrap();
     let factor = solver::potrf(&setup.blas, Fill::Lower, matrix).unwrap();
-    let error = solver::potri(&setup.blas, factor)
-        .unwrap()
-        .check()
-        .unwrap_err();
-    assert!(
-        matches!(error, Error::NotPositiveDefinite { minor: 2 }),
-        "{error}"
-    );
+    let error = solver::potri(&setup.blas, factor).unwrap().check().unwrap_err();
+    assert!(matches!(error, Error::NotPositiveDefinite { minor: 2 }), "{error}");
 }
 
 fn setup_with_compiler() -> Setup {
@@ -449,9 +409,7 @@ fn a_whole_inverse_has_both_triangles() {
             for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
                 let (one, other) = (inverse[i + j * ld].wide(), inverse[j + i * ld].wide());
                 assert_eq!(one, other.conj(), "({i}, {j}) of matrix {matrix}");
-                let product: C64 = (0..n)
-                    .map(|k| a[i + k * ld].wide() * inverse[k + j * ld].wide())
-                    .sum();
+                let product: C64 = (0..n).map(|k| a[i + k * ld].wide() * inverse[k + j * ld].wide()).sum();
                 let identity = C64::new(f64::from(i == j), 0.0);
                 assert!((product - identity).norm() < 100.0 * n as f64 * T::EPSILON);
             }
@@ -472,8 +430,8 @@ fn a_whole_inverse_has_both_triangles() {
     check::<Complex<f32>>(&setup, 1, 1, Fill::Upper, 2);
 }
 
-/// A batch of positive definite matrices whose other triangle and gaps hold patterns: not numbers, each with bits of its own. The
-/// matrix `bad` of them stops at its second minor.
+/// A batch of positive definite matrices whose other triangle and gaps hold patterns: not numbers, each with bits of
+/// its own. The matrix `bad` of them stops at its second minor.
 fn patterned(n: usize, ld: usize, stride: usize, count: usize, fill: Fill, bad: usize) -> Vec<C32> {
     let mut all: Vec<C32> = (0..stride * count)
         .map(|i| {
@@ -516,10 +474,7 @@ fn some_columns_are_the_identitys(n: usize, ld: usize, fill: Fill, a: &[C32], in
         for i in 0..n {
             let product: C64 = (0..n).map(|k| entry(a, i, k) * entry(inverse, k, j)).sum();
             let off = (product - C64::new(f64::from(i == j), 0.0)).norm();
-            assert!(
-                off < 100.0 * n as f64 * C32::EPSILON,
-                "({i}, {j}) of {n}: off by {off}"
-            );
+            assert!(off < 100.0 * n as f64 * C32::EPSILON, "({i}, {j}) of {n}: off by {off}");
         }
     }
 }
@@ -537,24 +492,14 @@ fn a_batch_leaves_the_other_triangle_to_the_bit_and_names_the_matrix_that_fails(
         let stride = ld * n + 3;
         let all = patterned(n, ld, stride, count, fill, BAD);
         let mut buffer = setup.upload(&all);
-        let a = BatchMut::new(
-            buffer.on_mut(&setup.stream).unwrap(),
-            n,
-            n,
-            ld,
-            stride,
-            count,
-        );
+        let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld, stride, count);
         let factor = solver::potrf(&setup.blas, fill, a.unwrap()).unwrap();
         let failures = factor.failures().unwrap();
         let failed: Vec<_> = failures.iter().map(|failure| failure.matrix).collect();
         let expected = if n > 1 { vec![BAD] } else { Vec::new() };
         assert_eq!(failed, expected, "n {n}, {fill:?}");
         for failure in &failures {
-            assert!(matches!(
-                failure.error,
-                Error::NotPositiveDefinite { minor: 2 }
-            ));
+            assert!(matches!(failure.error, Error::NotPositiveDefinite { minor: 2 }));
         }
         let named = |index: usize| {
             let at = index % stride;
@@ -563,20 +508,11 @@ fn a_batch_leaves_the_other_triangle_to_the_bit_and_names_the_matrix_that_fails(
         };
         let untouched = |found: &[C32]| {
             let (before, after) = (bits(&all), bits(found));
-            let changed =
-                (0..all.len()).find(|&index| !named(index) && before[index] != after[index]);
-            assert_eq!(
-                changed, None,
-                "n {n}, {fill:?}: an element outside of the triangle"
-            );
+            let changed = (0..all.len()).find(|&index| !named(index) && before[index] != after[index]);
+            assert_eq!(changed, None, "n {n}, {fill:?}: an element outside of the triangle");
         };
         let infos = solver::potri(&setup.blas, factor).unwrap();
-        let failed: Vec<_> = infos
-            .failures()
-            .unwrap()
-            .iter()
-            .map(|failure| failure.matrix)
-            .collect();
+        let failed: Vec<_> = infos.failures().unwrap().iter().map(|failure| failure.matrix).collect();
         assert_eq!(failed, expected);
         let inverses = setup.download(&buffer);
         untouched(&inverses);
@@ -585,14 +521,7 @@ fn a_batch_leaves_the_other_triangle_to_the_bit_and_names_the_matrix_that_fails(
             some_columns_are_the_identitys(n, ld, fill, &all[part.clone()], &inverses[part]);
         }
         let mut buffer = setup.upload(&all);
-        let a = BatchMut::new(
-            buffer.on_mut(&setup.stream).unwrap(),
-            n,
-            n,
-            ld,
-            stride,
-            count,
-        );
+        let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld, stride, count);
         let factor = solver::potrf(&setup.blas, fill, a.unwrap()).unwrap();
         assert_eq!(factor.failures().unwrap().len(), expected.len());
         drop(factor);

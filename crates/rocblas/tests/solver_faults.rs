@@ -1,4 +1,5 @@
-//! Each solver function that fails is the error of the call that needs it, in every scalar and form, and leaves nothing behind.
+//! Each solver function that fails is the error of the call that needs it, in every scalar and form, and leaves nothing
+//! behind.
 
 mod common;
 
@@ -6,9 +7,7 @@ use std::sync::Arc;
 
 use common::{C64, Number, device, library, numbers};
 use num_complex::Complex;
-use rocblas::{
-    BatchMut, Error, Fill, Handle, Library, MatrixMut, Op, PointerBatchMut, Result, solver,
-};
+use rocblas::{BatchMut, Error, Fill, Handle, Library, MatrixMut, Op, PointerBatchMut, Result, solver};
 
 const N: usize = 3;
 const COUNT: usize = 2;
@@ -61,12 +60,7 @@ macro_rules! call {
     }};
 }
 
-fn run<T: Number>(
-    library: &Library,
-    device: &hip::Device,
-    routine: &str,
-    form: &str,
-) -> Result<()> {
+fn run<T: Number>(library: &Library, device: &hip::Device, routine: &str, form: &str) -> Result<()> {
     let stream = device.stream()?;
     let blas = &Handle::new(library, &stream)?;
     let mut values = numbers::<T>(N * N * COUNT, 3);
@@ -79,12 +73,7 @@ fn run<T: Number>(
     let mut b = device.alloc_from(&stream, &values)?;
     let (a, b) = (a.on_mut(&stream)?, b.on_mut(&stream)?);
     match form {
-        "" => call!(
-            routine,
-            blas,
-            MatrixMut::new(a, N, N, N)?,
-            MatrixMut::new(b, N, N, N)?
-        ),
+        "" => call!(routine, blas, MatrixMut::new(a, N, N, N)?, MatrixMut::new(b, N, N, N)?),
         "_strided_batched" => call!(
             routine,
             blas,
@@ -136,10 +125,7 @@ fn each_is_told<T: Number>(letter: char) {
             hip_host::faults::set_failures(&format!("{call}:{nth}")).unwrap();
             let outcome = run::<T>(&library, &device, routine, "_strided_batched");
             hip_host::faults::set_failures("").unwrap();
-            assert!(
-                matches!(outcome, Err(Error::Hip(_))),
-                "{routine}, {call}: {outcome:?}"
-            );
+            assert!(matches!(outcome, Err(Error::Hip(_))), "{routine}, {call}: {outcome:?}");
             assert_eq!(device.memory_info().unwrap(), before, "{routine}, {call}");
         }
     }

@@ -24,22 +24,14 @@ fn order(rows: usize, pivots: &[i32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows).collect();
     for (step, &row) in pivots.iter().enumerate() {
         let row = usize::try_from(row).unwrap() - 1;
-        assert!(
-            (step..rows).contains(&row),
-            "step {step} exchanged row {row} of {rows}"
-        );
+        assert!((step..rows).contains(&row), "step {step} exchanged row {row} of {rows}");
         order.swap(step, row);
     }
     order
 }
 
 /// `L * U` is the matrix with its rows in `order`. The bound is backward: relative to the terms of each sum.
-fn factors_are_right<T: Number>(
-    (m, n, ld): (usize, usize, usize),
-    a: &[T],
-    factors: &[T],
-    order: &[usize],
-) {
+fn factors_are_right<T: Number>((m, n, ld): (usize, usize, usize), a: &[T], factors: &[T], order: &[usize]) {
     let lower = |i: usize, k: usize| match i.cmp(&k) {
         std::cmp::Ordering::Greater => factors[i + k * ld].wide(),
         std::cmp::Ordering::Equal => C64::ONE,
@@ -54,10 +46,7 @@ fn factors_are_right<T: Number>(
         }
         let expected = a[order[i] + j * ld].wide();
         let bound = 20.0 * m.max(n) as f64 * T::EPSILON * (size + expected.norm());
-        assert!(
-            (sum - expected).norm() <= bound,
-            "({i}, {j}): {sum} is not {expected}"
-        );
+        assert!((sum - expected).norm() <= bound, "({i}, {j}): {sum} is not {expected}");
     }
 }
 
@@ -71,17 +60,9 @@ fn untouched_between<T: Number>(rows: usize, ld: usize, before: &[T], after: &[T
 }
 
 /// `op(A) * X = B` within a bound relative to the terms, times what the elimination may have grown by.
-fn solves<T: Number>(
-    op: Op,
-    n: usize,
-    (a, lda): (&[T], usize),
-    (x, b, ldb): (&[T], &[T], usize),
-    nrhs: usize,
-) {
+fn solves<T: Number>(op: Op, n: usize, (a, lda): (&[T], usize), (x, b, ldb): (&[T], &[T], usize), nrhs: usize) {
     for k in 0..nrhs {
-        let largest = (0..n)
-            .map(|j| x[j + k * ldb].wide().norm())
-            .fold(0.0, f64::max);
+        let largest = (0..n).map(|j| x[j + k * ldb].wide().norm()).fold(0.0, f64::max);
         for i in 0..n {
             let sum: C64 = (0..n)
                 .map(|j| element(a, 0, lda, op, i, j) * x[j + k * ldb].wide())
@@ -164,11 +145,7 @@ fn everything_is_right<T: Number>(
     lu.check().unwrap();
     solver::getri(&setup.blas, lu).unwrap().check().unwrap();
 
-    let (x, inverse, in_place) = (
-        setup.download(&x),
-        setup.download(&inverse),
-        setup.download(&factors),
-    );
+    let (x, inverse, in_place) = (setup.download(&x), setup.download(&inverse), setup.download(&factors));
     untouched_between(n, ldb, &b, &x);
     untouched_between(n, ldc, &c, &inverse);
     untouched_between(n, lda, &a, &in_place);
@@ -285,13 +262,7 @@ fn solving_leaves_factors_that_solve_again() {
         lu.check().unwrap();
         drop(lu);
         solves(Op::None, n, (&a, n), (&setup.download(&x), &b, n), nrhs);
-        solves(
-            Op::ConjTranspose,
-            n,
-            (&a, n),
-            (&setup.download(&y), &b, n),
-            nrhs,
-        );
+        solves(Op::ConjTranspose, n, (&a, n), (&setup.download(&y), &b, n), nrhs);
     }
     let setup = setup();
     check::<f32>(&setup);
@@ -316,9 +287,7 @@ fn a_singular_matrix_of_a_batch_is_named_and_the_others_are_inverted() {
         error.to_string(),
         "matrix 1 of 4: the matrix is singular: element (2, 2) of its factor is zero"
     );
-    let failed = |failures: Vec<solver::Failure>| -> Vec<_> {
-        failures.iter().map(|failure| failure.matrix).collect()
-    };
+    let failed = |failures: Vec<solver::Failure>| -> Vec<_> { failures.iter().map(|failure| failure.matrix).collect() };
     assert_eq!(failed(lu.failures().unwrap()), [1, 3]);
     let inverses = solver::getri(&setup.blas, lu).unwrap();
     assert_eq!(failed(inverses.failures().unwrap()), [1, 3]);

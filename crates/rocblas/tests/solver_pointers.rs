@@ -38,18 +38,14 @@ macro_rules! same_bits {
     ($setup:ident, $scalar:ty, |$blas:ident, $a:ident, $b:ident| $routine:expr) => {{
         let stream = &$setup.stream;
         let $blas = &$setup.blas;
-        let (a, b) = (
-            systems::<$scalar>(),
-            numbers::<$scalar>(STRIDE_B * COUNT, 23),
-        );
+        let (a, b) = (systems::<$scalar>(), numbers::<$scalar>(STRIDE_B * COUNT, 23));
         let run = |by_pointers: bool| {
             let (mut a, mut b) = ($setup.upload(&a), $setup.upload(&b));
             {
                 let (a, b) = (a.on_mut(stream).unwrap(), b.on_mut(stream).unwrap());
                 if by_pointers {
                     let $a = PointerBatchMut::at_offsets(a, &offsets(STRIDE), N, N, LD).unwrap();
-                    let $b =
-                        PointerBatchMut::at_offsets(b, &offsets(STRIDE_B), N, NRHS, LD).unwrap();
+                    let $b = PointerBatchMut::at_offsets(b, &offsets(STRIDE_B), N, NRHS, LD).unwrap();
                     $routine
                 } else {
                     let $a = BatchMut::new(a, N, N, LD, STRIDE, COUNT).unwrap();
@@ -87,10 +83,7 @@ fn every_routine<T: Number>(setup: &Setup) {
         solver::potri(blas, factor).unwrap().check().unwrap();
     });
     same_bits!(setup, T, |blas, a, b| {
-        solver::posv(blas, Fill::Lower, a, b)
-            .unwrap()
-            .check()
-            .unwrap();
+        solver::posv(blas, Fill::Lower, a, b).unwrap().check().unwrap();
     });
     let mirror = Mirror::<T>::new(&setup.device).unwrap();
     same_bits!(setup, T, |blas, a, _b| {
@@ -116,10 +109,7 @@ fn an_inverse_elsewhere_is_the_inverse_in_place() {
     let stream = &setup.stream;
     let a = systems::<Complex<f32>>();
     let (mut factors, mut inverse) = (setup.upload(&a), setup.upload(&a));
-    let (at, elsewhere) = (
-        factors.on_mut(stream).unwrap(),
-        inverse.on_mut(stream).unwrap(),
-    );
+    let (at, elsewhere) = (factors.on_mut(stream).unwrap(), inverse.on_mut(stream).unwrap());
     let mut at = PointerBatchMut::at_offsets(at, &offsets(STRIDE), N, N, LD).unwrap();
     let elsewhere = PointerBatchMut::at_offsets(elsewhere, &offsets(STRIDE), N, N, LD).unwrap();
     // By reference: the array of addresses stays for the next call.
@@ -132,10 +122,7 @@ fn an_inverse_elsewhere_is_the_inverse_in_place() {
     drop(at);
     let (in_place, elsewhere) = (setup.download(&factors), setup.download(&inverse));
     for (index, (one, other)) in in_place.iter().zip(&elsewhere).enumerate() {
-        assert!(
-            (one - other).norm() < 1e-5,
-            "element {index}: {one}, {other}"
-        );
+        assert!((one - other).norm() < 1e-5, "element {index}: {one}, {other}");
     }
 }
 
@@ -148,10 +135,7 @@ fn a_failure_is_named_by_its_place_among_the_pointers() {
     let mut buffer = setup.upload(&a);
     let slice = buffer.on_mut(&setup.stream).unwrap();
     let batch = PointerBatchMut::at_offsets(slice, &offsets(STRIDE), N, N, LD).unwrap();
-    let error = solver::getrf(&setup.blas, batch)
-        .unwrap()
-        .check()
-        .unwrap_err();
+    let error = solver::getrf(&setup.blas, batch).unwrap().check().unwrap_err();
     let Error::InBatch {
         matrix: 2,
         count: COUNT,

@@ -57,11 +57,8 @@ fn step() -> impl Strategy<Value = Step> {
 fn model(step: &Step, state: &mut [Vec<f64>]) {
     match *step {
         Step::Gemm { a, b, c, .. } => {
-            let product = |i: usize, j: usize| -> f64 {
-                (0..N)
-                    .map(|l| state[a][i + l * N] * state[b][l + j * N])
-                    .sum()
-            };
+            let product =
+                |i: usize, j: usize| -> f64 { (0..N).map(|l| state[a][i + l * N] * state[b][l + j * N]).sum() };
             let sum = |index: usize| 0.25 * product(index % N, index / N) - 0.5 * state[c][index];
             state[c] = (0..N * N).map(sum).collect();
         }
@@ -72,11 +69,7 @@ fn model(step: &Step, state: &mut [Vec<f64>]) {
         Step::Copy { x, y } => state[y] = state[x].clone(),
         Step::Scal { x } => state[x].iter_mut().for_each(|value| *value *= -0.75),
         Step::ScalByNorm { x, y } => {
-            let norm = state[x]
-                .iter()
-                .map(|value| value * value)
-                .sum::<f64>()
-                .sqrt();
+            let norm = state[x].iter().map(|value| value * value).sum::<f64>().sqrt();
             state[y].iter_mut().for_each(|value| *value *= norm);
         }
         Step::NewHandle => {}
@@ -86,9 +79,7 @@ fn model(step: &Step, state: &mut [Vec<f64>]) {
 /// Scales down what has grown, here and on the device, so that one bound fits all numbers.
 fn tame(blas: &Handle, buffers: &mut [DeviceBuffer<f64>], state: &mut [Vec<f64>]) {
     for (values, buffer) in state.iter_mut().zip(buffers) {
-        let most = values
-            .iter()
-            .fold(0.0_f64, |most, value| most.max(value.abs()));
+        let most = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
         if most > 4.0 {
             let factor = 1.0 / most;
             values.iter_mut().for_each(|value| *value *= factor);
@@ -106,12 +97,7 @@ fn run(
 ) -> rocblas::Result<()> {
     let stream = blas.stream();
     match *step {
-        Step::Gemm {
-            a,
-            b,
-            c,
-            by_pointer,
-        } => {
+        Step::Gemm { a, b, c, by_pointer } => {
             let mut c_buffer = std::mem::replace(&mut buffers[c], stream.device().alloc(0)?);
             let (a, b) = (buffers[a].on(stream)?, buffers[b].on(stream)?);
             let out = c_buffer.on_mut(stream)?;

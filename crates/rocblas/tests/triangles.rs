@@ -14,12 +14,7 @@ fn fill() -> impl Strategy<Value = Fill> {
 fn triangle() -> impl Strategy<Value = Triangle> {
     let side = prop_oneof![Just(Side::Left), Just(Side::Right)];
     let diag = prop_oneof![Just(Diag::NonUnit), Just(Diag::Unit)];
-    (side, fill(), op(), diag).prop_map(|(side, fill, op, diag)| Triangle {
-        side,
-        fill,
-        op,
-        diag,
-    })
+    (side, fill(), op(), diag).prop_map(|(side, fill, op, diag)| Triangle { side, fill, op, diag })
 }
 
 fn factor() -> impl Strategy<Value = C64> {
@@ -85,7 +80,8 @@ impl Case {
         }
     }
 
-    /// A well-conditioned triangle: a strong diagonal, and small numbers elsewhere. What is not to be read is not a number.
+    /// A well-conditioned triangle: a strong diagonal, and small numbers elsewhere. What is not to be read is not a
+    /// number.
     fn triangular<T: Number>(&self) -> (Vec<T>, usize) {
         let (order, ld) = (self.order(), self.order() + self.gaps[0]);
         let mut a = numbers::<T>(ld * order, self.seed);
@@ -137,19 +133,10 @@ fn trmm_is_right<T: Number>(setup: &Setup, case: &Case, in_place: bool) {
     let buffer_a = setup.upload(&a);
     let (mut buffer_b, mut buffer_c) = (setup.upload(&b), setup.upload(&c));
     let stream = &setup.stream;
-    let matrix_a = Matrix::new(
-        buffer_a.on(stream).unwrap(),
-        case.order(),
-        case.order(),
-        lda,
-    )
-    .unwrap();
+    let matrix_a = Matrix::new(buffer_a.on(stream).unwrap(), case.order(), case.order(), lda).unwrap();
     let (found, ld) = if in_place {
         let b = MatrixMut::new(buffer_b.on_mut(stream).unwrap(), m, n, ldb).unwrap();
-        setup
-            .blas
-            .trmm_in_place(triangle, alpha, matrix_a, b)
-            .unwrap();
+        setup.blas.trmm_in_place(triangle, alpha, matrix_a, b).unwrap();
         (setup.download(&buffer_b), ldb)
     } else {
         let b = Matrix::new(buffer_b.on(stream).unwrap(), m, n, ldb).unwrap();
@@ -159,19 +146,9 @@ fn trmm_is_right<T: Number>(setup: &Setup, case: &Case, in_place: bool) {
     };
     for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
         let term = |l| case.term(&a, lda, i, j, l, |i, j| b[i + j * ldb].wide());
-        let expected = expected(
-            case.order(),
-            alpha,
-            T::ZERO,
-            T::ZERO,
-            |l| term(l).0,
-            |l| term(l).1,
-        );
+        let expected = expected(case.order(), alpha, T::ZERO, T::ZERO, |l| term(l).0, |l| term(l).1);
         let found = found[i + j * ld];
-        assert!(
-            close(found, expected),
-            "({i}, {j}): {found:?}, not {expected:?}"
-        );
+        assert!(close(found, expected), "({i}, {j}): {found:?}, not {expected:?}");
     }
 }
 
@@ -192,18 +169,9 @@ fn trsm_is_right<T: Number>(setup: &Setup, case: &Case) {
     let buffer_a = setup.upload(&a);
     let mut buffer_b = setup.upload(&b);
     let stream = &setup.stream;
-    let matrix_a = Matrix::new(
-        buffer_a.on(stream).unwrap(),
-        case.order(),
-        case.order(),
-        lda,
-    )
-    .unwrap();
+    let matrix_a = Matrix::new(buffer_a.on(stream).unwrap(), case.order(), case.order(), lda).unwrap();
     let matrix_b = MatrixMut::new(buffer_b.on_mut(stream).unwrap(), m, n, ldb).unwrap();
-    setup
-        .blas
-        .trsm(triangle, alpha, matrix_a, matrix_b)
-        .unwrap();
+    setup.blas.trsm(triangle, alpha, matrix_a, matrix_b).unwrap();
     let x = setup.download(&buffer_b);
     for index in 0..x.len() {
         let (i, j) = (index % ldb, index / ldb);
@@ -220,10 +188,7 @@ fn trsm_is_right<T: Number>(setup: &Setup, case: &Case) {
         let wanted = alpha.wide() * b[index].wide();
         // A triangle of small numbers beside ones may grow what it solves for, and its errors, with its order.
         let growth = 1.4_f64.powi(case.order() as i32);
-        let bound = (size + wanted.norm() + growth)
-            * growth
-            * T::EPSILON
-            * (2.0 * case.order() as f64 + 8.0);
+        let bound = (size + wanted.norm() + growth) * growth * T::EPSILON * (2.0 * case.order() as f64 + 8.0);
         assert!(
             (sum - wanted).norm() <= bound,
             "({i}, {j}): {sum}, not {wanted} within {bound}"
@@ -233,11 +198,7 @@ fn trsm_is_right<T: Number>(setup: &Setup, case: &Case) {
 
 fn syrk_is_right<T: Number>(setup: &Setup, fill: Fill, op: Op, case: &Case, beta: C64) {
     let Case {
-        m: n,
-        n: k,
-        gaps,
-        seed,
-        ..
+        m: n, n: k, gaps, seed, ..
     } = *case;
     let (alpha, beta) = (T::of(case.alpha), T::of(beta));
     let (rows, cols) = stored(op, n, k);
@@ -247,25 +208,16 @@ fn syrk_is_right<T: Number>(setup: &Setup, fill: Fill, op: Op, case: &Case, beta
     let (buffer_a, mut buffer_c) = (setup.upload(&a), setup.upload(&before));
     let matrix_a = Matrix::new(buffer_a.on(&setup.stream).unwrap(), rows, cols, lda).unwrap();
     let matrix_c = MatrixMut::new(buffer_c.on_mut(&setup.stream).unwrap(), n, n, ldc).unwrap();
-    setup
-        .blas
-        .syrk(fill, op, alpha, matrix_a, beta, matrix_c)
-        .unwrap();
+    setup.blas.syrk(fill, op, alpha, matrix_a, beta, matrix_c).unwrap();
     for (index, found) in setup.download(&buffer_c).into_iter().enumerate() {
         let (i, j) = (index % ldc, index / ldc);
         if i >= n || !inside(fill, i, j) {
             assert_eq!(found, before[index], "({i}, {j}) lies outside the triangle");
             continue;
         }
-        let (x, y) = (
-            |l| element(&a, 0, lda, op, i, l),
-            |l| element(&a, 0, lda, op, j, l),
-        );
+        let (x, y) = (|l| element(&a, 0, lda, op, i, l), |l| element(&a, 0, lda, op, j, l));
         let expected = expected(k, alpha, beta, before[index], x, y);
-        assert!(
-            close(found, expected),
-            "({i}, {j}): {found:?}, not {expected:?}"
-        );
+        assert!(close(found, expected), "({i}, {j}): {found:?}, not {expected:?}");
     }
 }
 
@@ -352,10 +304,7 @@ fn a_complex_syrk_has_no_conjugate() {
     let outcome = setup
         .blas
         .syrk(Fill::Upper, Op::ConjTranspose, C64::ONE, a, C64::ZERO, c);
-    assert!(matches!(
-        outcome,
-        Err(Error::Unsupported { argument: "op", .. })
-    ));
+    assert!(matches!(outcome, Err(Error::Unsupported { argument: "op", .. })));
 }
 
 /// A table of the time before 6.0, when `trmm` had no output matrix and its successor another name.

@@ -61,15 +61,9 @@ fn nothing_of<'a>(
     let right = MatrixMut::new(b.on_mut(&setup.stream).unwrap(), N, 1, N).unwrap();
     missing(solver::getrs(&setup.blas, Op::None, &lu, right));
     let mut c = setup.upload(&[0.0_f32; N * N]);
-    missing(solver::getri_outofplace(
-        &setup.blas,
-        &lu,
-        square(setup, &mut c),
-    ));
+    missing(solver::getri_outofplace(&setup.blas, &lu, square(setup, &mut c)));
     // Further queries are fine: they compute nothing either.
-    let info = asked(setup, |blas| {
-        solver::getri_outofplace(blas, &lu, square(setup, &mut c))
-    });
+    let info = asked(setup, |blas| solver::getri_outofplace(blas, &lu, square(setup, &mut c)));
     missing(info.check());
     missing(solver::getri(&setup.blas, lu));
     let lu = asked(setup, |blas| make(blas, square(setup, second)));
@@ -119,9 +113,7 @@ fn a_cholesky_factor_from_a_size_query_is_refused() {
         let right = MatrixMut::new(b.on_mut(&setup.stream).unwrap(), N, 1, N).unwrap();
         missing(solver::potrs(&setup.blas, &factor, right));
         missing(solver::potri(&setup.blas, factor));
-        let factor = asked(&setup, |blas| {
-            solver::potrf(blas, fill, square(&setup, again))
-        });
+        let factor = asked(&setup, |blas| solver::potrf(blas, fill, square(&setup, again)));
         missing(factor.into_info().unwrap().check());
         let factor = asked(&setup, |blas| {
             let right = MatrixMut::new(b.on_mut(&setup.stream)?, N, 1, N)?;
@@ -169,10 +161,7 @@ fn a_size_query_does_not_write_an_empty_sum() {
     assert_eq!(setup.download(&sum), [7.0]);
     let x = || -> Result<Vector<'_, f32>> { Ok(x.on(stream)?.into()) };
     let result = sum.on_mut(stream).unwrap();
-    setup
-        .blas
-        .dot_into(x().unwrap(), x().unwrap(), result)
-        .unwrap();
+    setup.blas.dot_into(x().unwrap(), x().unwrap(), result).unwrap();
     assert_eq!(setup.download(&sum), [0.0]);
 }
 
@@ -197,13 +186,9 @@ fn a_size_query_status_outside_a_query_is_an_error() {
     }
     let mut bytes = 0;
     // SAFETY: the handle is alive; writes one size.
-    let ended =
-        unsafe { api.rocblas_stop_device_memory_size_query.unwrap()(setup.blas.raw(), &mut bytes) };
+    let ended = unsafe { api.rocblas_stop_device_memory_size_query.unwrap()(setup.blas.raw(), &mut bytes) };
     assert_eq!(ended, rocblas_sys::rocblas_status::rocblas_status_success);
-    setup
-        .blas
-        .scal(2.0, x.on_mut(stream).unwrap().into())
-        .unwrap();
+    setup.blas.scal(2.0, x.on_mut(stream).unwrap().into()).unwrap();
     assert_eq!(setup.download(&x), [4.0]);
 }
 

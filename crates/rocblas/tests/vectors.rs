@@ -32,24 +32,12 @@ impl Place {
     }
 
     fn vector<'a, T>(self, buffer: &'a DeviceBuffer<T>, setup: &'a Setup) -> Vector<'a, T> {
-        let slice = buffer
-            .on(&setup.stream)
-            .unwrap()
-            .slice(self.offset..)
-            .unwrap();
+        let slice = buffer.on(&setup.stream).unwrap().slice(self.offset..).unwrap();
         Vector::new(slice, self.n, self.inc).unwrap()
     }
 
-    fn vector_mut<'a, T>(
-        self,
-        buffer: &'a mut DeviceBuffer<T>,
-        setup: &'a Setup,
-    ) -> VectorMut<'a, T> {
-        let (_, slice) = buffer
-            .on_mut(&setup.stream)
-            .unwrap()
-            .split_at_mut(self.offset)
-            .unwrap();
+    fn vector_mut<'a, T>(self, buffer: &'a mut DeviceBuffer<T>, setup: &'a Setup) -> VectorMut<'a, T> {
+        let (_, slice) = buffer.on_mut(&setup.stream).unwrap().split_at_mut(self.offset).unwrap();
         VectorMut::new(slice, self.n, self.inc).unwrap()
     }
 
@@ -118,10 +106,7 @@ where
         (blas.dot(vx, vy).unwrap(), sum(false)),
         (blas.dotc(vx, vy).unwrap(), sum(true)),
     ] {
-        assert!(
-            common::close(found, expected),
-            "{found:?}, not {expected:?}"
-        );
+        assert!(common::close(found, expected), "{found:?}, not {expected:?}");
     }
     let squares: f64 = xs.iter().map(|x| x.norm_sqr()).sum();
     let absolutes: f64 = xs.iter().map(|x| x.re.abs() + x.im.abs()).sum();
@@ -130,27 +115,16 @@ where
         (blas.asum(vx).unwrap(), absolutes),
     ] {
         let off = (found.wide() - expected).norm();
-        assert!(
-            off <= bound::<T>(x.n, expected),
-            "{found:?}, not {expected}"
-        );
+        assert!(off <= bound::<T>(x.n, expected), "{found:?}, not {expected}");
     }
 
     let mut results = setup.upload(&[T::ONE; 2]);
     let mut norms = setup.upload(&[T::Real::ONE; 2]);
     {
-        let (one, other) = results
-            .on_mut(&setup.stream)
-            .unwrap()
-            .split_at_mut(1)
-            .unwrap();
+        let (one, other) = results.on_mut(&setup.stream).unwrap().split_at_mut(1).unwrap();
         blas.dot_into(vx, vy, one).unwrap();
         blas.dotc_into(vx, vy, other).unwrap();
-        let (one, other) = norms
-            .on_mut(&setup.stream)
-            .unwrap()
-            .split_at_mut(1)
-            .unwrap();
+        let (one, other) = norms.on_mut(&setup.stream).unwrap().split_at_mut(1).unwrap();
         blas.nrm2_into(vx, one).unwrap();
         blas.asum_into(vx, other).unwrap();
     }
@@ -159,10 +133,7 @@ where
     let on_host = [blas.nrm2(vx).unwrap(), blas.asum(vx).unwrap()];
     assert_eq!(setup.download(&norms), on_host);
 
-    let (vx, vy) = (
-        x.vector(&buffer_x, setup),
-        y.vector_mut(&mut buffer_y, setup),
-    );
+    let (vx, vy) = (x.vector(&buffer_x, setup), y.vector_mut(&mut buffer_y, setup));
     blas.axpy(alpha, vx, vy).unwrap();
     let expected: Vec<_> = xs
         .iter()
@@ -174,25 +145,18 @@ where
         .collect();
     y.holds(&setup.download(&buffer_y), &data_y, &expected);
 
-    blas.copy(
-        x.vector(&buffer_x, setup),
-        y.vector_mut(&mut buffer_y, setup),
-    )
-    .unwrap();
+    blas.copy(x.vector(&buffer_x, setup), y.vector_mut(&mut buffer_y, setup))
+        .unwrap();
     let exact = |values: &[C64]| values.iter().map(|&value| (value, 0.0)).collect::<Vec<_>>();
     y.holds(&setup.download(&buffer_y), &data_y, &exact(&xs));
 
     let mut buffer_y = setup.upload(&data_y);
-    let (vx, vy) = (
-        x.vector_mut(&mut buffer_x, setup),
-        y.vector_mut(&mut buffer_y, setup),
-    );
+    let (vx, vy) = (x.vector_mut(&mut buffer_x, setup), y.vector_mut(&mut buffer_y, setup));
     blas.swap(vx, vy).unwrap();
     x.holds(&setup.download(&buffer_x), &data_x, &exact(&ys));
     y.holds(&setup.download(&buffer_y), &data_y, &exact(&xs));
 
-    blas.scal(alpha, y.vector_mut(&mut buffer_y, setup))
-        .unwrap();
+    blas.scal(alpha, y.vector_mut(&mut buffer_y, setup)).unwrap();
     let expected: Vec<_> = xs
         .iter()
         .map(|x| (alpha.wide() * x, bound::<T>(1, (alpha.wide() * x).norm())))
@@ -245,10 +209,7 @@ fn gemv_is_right<T: Number>(setup: &Setup, case: &Product) {
     let (buffer_a, buffer_x) = (setup.upload(&a), setup.upload(&data_x));
     let mut buffer_y = setup.upload(&data_y);
     let matrix = Matrix::new(buffer_a.on(&setup.stream).unwrap(), rows, cols, ld).unwrap();
-    let (vx, vy) = (
-        x.vector(&buffer_x, setup),
-        y.vector_mut(&mut buffer_y, setup),
-    );
+    let (vx, vy) = (x.vector(&buffer_x, setup), y.vector_mut(&mut buffer_y, setup));
     setup.blas.gemv(op, alpha, matrix, vx, beta, vy).unwrap();
 
     let (xs, ys) = (x.values(&data_x), y.values(&data_y));
@@ -338,10 +299,7 @@ fn a_complex_vector_is_scaled_by_a_real_number() {
     let mut x = setup.upload(&[Complex::new(1.0_f32, -2.0), Complex::new(3.0, 4.0)]);
     let backwards = VectorMut::new(x.on_mut(&setup.stream).unwrap(), 2, -1).unwrap();
     setup.blas.scal_real(0.5, backwards).unwrap();
-    assert_eq!(
-        setup.download(&x),
-        [Complex::new(0.5, -1.0), Complex::new(1.5, 2.0)]
-    );
+    assert_eq!(setup.download(&x), [Complex::new(0.5, -1.0), Complex::new(1.5, 2.0)]);
 }
 
 #[test]
@@ -360,10 +318,7 @@ fn a_vector_has_to_fit_its_slice() {
     );
     assert!(matches!(
         of(usize::MAX / 2, isize::MIN),
-        Err(Error::TooShort {
-            needed: usize::MAX,
-            ..
-        })
+        Err(Error::TooShort { needed: usize::MAX, .. })
     ));
     assert!(matches!(of(usize::MAX, 1), Err(Error::TooLarge { .. })));
     assert_eq!(
@@ -415,11 +370,7 @@ fn a_sum_over_nothing_is_zero() {
     let x: Vector<'_, f64> = nothing.on(&setup.stream).unwrap().into();
     assert_eq!(setup.blas.dot(x, x).unwrap(), 0.0);
     assert_eq!(setup.blas.nrm2(x).unwrap(), 0.0);
-    let (dot, norm) = result
-        .on_mut(&setup.stream)
-        .unwrap()
-        .split_at_mut(1)
-        .unwrap();
+    let (dot, norm) = result.on_mut(&setup.stream).unwrap().split_at_mut(1).unwrap();
     setup.blas.dot_into(x, x, dot).unwrap();
     setup.blas.nrm2_into(x, norm).unwrap();
     assert_eq!(setup.download(&result), [0.0, 0.0]);
@@ -443,10 +394,7 @@ fn a_result_is_one_element_of_the_handles_stream() {
     let (one, _) = result.on_mut(&other).unwrap().split_at_mut(1).unwrap();
     assert!(matches!(
         setup.blas.dot_into(v, v, one),
-        Err(Error::WrongStream {
-            argument: "result",
-            ..
-        })
+        Err(Error::WrongStream { argument: "result", .. })
     ));
 }
 

@@ -35,11 +35,7 @@ fn plan(
     exists: &dyn Fn(&Path) -> bool,
 ) -> Result<Vec<String>, String> {
     let family = variable("CARGO_CFG_TARGET_FAMILY").unwrap_or_default();
-    if !family
-        .to_string_lossy()
-        .split(',')
-        .any(|name| name == "unix")
-    {
+    if !family.to_string_lossy().split(',').any(|name| name == "unix") {
         return Err(
             "the feature `linked` needs a Unix dynamic linker; without it the library is opened at run time".into(),
         );
@@ -59,10 +55,7 @@ fn plan(
         let file = format!("lib{library}.so");
         let found = folders.iter().find(|folder| exists(&folder.join(&file)));
         let folder = found.ok_or_else(|| {
-            let places: Vec<String> = folders
-                .iter()
-                .map(|folder| folder.display().to_string())
-                .collect();
+            let places: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
             format!(
                 "no {file} in {}; install ROCm's development package, set ROCM_PATH, or leave the feature `linked` out",
                 places.join(", ")
@@ -88,11 +81,7 @@ mod tests {
         ("TARGET", "a"),
     ];
 
-    fn planned(
-        libraries: &[&str],
-        more: &[(&str, &str)],
-        files: &[&str],
-    ) -> Result<Vec<String>, String> {
+    fn planned(libraries: &[&str], more: &[(&str, &str)], files: &[&str]) -> Result<Vec<String>, String> {
         let variable = |name: &str| {
             let found = more.iter().chain(&NATIVE).find(|(key, _)| *key == name);
             found.map(|(_, value)| value.into())
@@ -165,11 +154,7 @@ mod tests {
 
     #[test]
     fn a_system_with_another_dynamic_linker_is_told_to_open_the_library() {
-        let error = planned(
-            &["x"],
-            &[("CARGO_CFG_TARGET_FAMILY", "windows")],
-            &["/usr/lib/libx.so"],
-        );
+        let error = planned(&["x"], &[("CARGO_CFG_TARGET_FAMILY", "windows")], &["/usr/lib/libx.so"]);
         assert!(error.expect_err("not Unix").contains("at run time"));
     }
 

@@ -57,9 +57,7 @@ pub(crate) fn inspect(path: &Path) -> Verdict {
     }
     match File::open(path).and_then(inspect_open) {
         Ok(verdict) => verdict,
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            Verdict::NotALibrary("the file is too short".into())
-        }
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Verdict::NotALibrary("the file is too short".into()),
         Err(error) => Verdict::NotALibrary(error.to_string()),
     }
 }
@@ -87,11 +85,7 @@ fn inspect_open(mut file: File) -> std::io::Result<Verdict> {
     let needed = segments
         .chunks_exact(PROGRAM_HEADER)
         .filter(|segment| order.word(segment, 0) == PT_LOAD)
-        .map(|segment| {
-            order
-                .long(segment, 8)
-                .saturating_add(order.long(segment, 32))
-        })
+        .map(|segment| order.long(segment, 8).saturating_add(order.long(segment, 32)))
         .max()
         .unwrap_or(0);
     let length = file.metadata()?.len();
@@ -113,11 +107,7 @@ enum Order {
 
 impl Order {
     fn of(head: &[u8]) -> Self {
-        if head[5] == BIG_ENDIAN {
-            Self::Big
-        } else {
-            Self::Little
-        }
+        if head[5] == BIG_ENDIAN { Self::Big } else { Self::Little }
     }
 
     fn half(self, bytes: &[u8], at: usize) -> u16 {
@@ -187,28 +177,19 @@ mod tests {
     #[test]
     fn headers_of_other_processors_and_kinds_are_told_apart() {
         assert_eq!(judge(&header(2, 3, 62)), Verdict::Plausible);
-        assert_eq!(
-            judge(&header(2, 3, 183)),
-            Verdict::WrongArchitecture("aarch64".into())
-        );
+        assert_eq!(judge(&header(2, 3, 183)), Verdict::WrongArchitecture("aarch64".into()));
         assert_eq!(
             judge(&header(1, 3, 3)),
             Verdict::WrongArchitecture("x86 (32 bit)".into())
         );
         // The 32-bit processes of the same processor.
-        assert_eq!(
-            judge(&header(1, 3, 62)),
-            Verdict::WrongArchitecture("x86_64".into())
-        );
+        assert_eq!(judge(&header(1, 3, 62)), Verdict::WrongArchitecture("x86_64".into()));
         let mut big = header(2, 0, 0);
         big[5] = BIG_ENDIAN;
         big[16..].copy_from_slice(&[0, 3, 0, 22]);
         assert_eq!(judge(&big), Verdict::WrongArchitecture("s390x".into()));
         assert!(matches!(judge(&header(2, 1, 62)), Verdict::NotALibrary(_)));
-        assert!(matches!(
-            judge(b"not an elf file at a"),
-            Verdict::NotALibrary(_)
-        ));
+        assert!(matches!(judge(b"not an elf file at a"), Verdict::NotALibrary(_)));
     }
 
     #[test]
@@ -217,9 +198,6 @@ mod tests {
         let pipe = folder.path().join("libpipe.so");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.expect("mkfifo is a standard tool").success());
-        assert_eq!(
-            inspect(&pipe),
-            Verdict::NotALibrary("it is not a regular file".into())
-        );
+        assert_eq!(inspect(&pipe), Verdict::NotALibrary("it is not a regular file".into()));
     }
 }

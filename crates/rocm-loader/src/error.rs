@@ -120,9 +120,7 @@ pub enum LoadError {
         env: Option<&'static str>,
     },
     /// The program was not linked with the library after all.
-    #[error(
-        "{library}: this program is linked with no library that has `{symbol}`; open it at run time instead"
-    )]
+    #[error("{library}: this program is linked with no library that has `{symbol}`; open it at run time instead")]
     NotLinked {
         /// The library, without suffix.
         library: &'static str,
@@ -193,11 +191,7 @@ impl LoadError {
 }
 
 fn list(tried: &[Tried]) -> String {
-    tried
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
+    tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// How to choose another file than the one found.

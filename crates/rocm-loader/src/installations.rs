@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// The folder of installations.
 pub(crate) const OPT: &str = "/opt";
 
-/// The roots of the installations in `opt`: the one that AMD's packages chose, whether it is there or not, then every release that
-/// is, the newest first.
+/// The roots of the installations in `opt`: the one that AMD's packages chose, whether it is there or not, then every
+/// release that is, the newest first.
 pub(crate) fn roots(opt: &Path) -> Vec<PathBuf> {
     let chosen = opt.join("rocm");
     let mut roots = vec![chosen.clone()];
@@ -91,7 +91,8 @@ mod wheels {
             .collect()
     }
 
-    /// Whether the libraries of two folders are of one installation. Symbolic links such as `/opt/rocm` are followed first.
+    /// Whether the libraries of two folders are of one installation. Symbolic links such as `/opt/rocm` are followed
+    /// first.
     pub(crate) fn together(first: &Path, second: &Path) -> bool {
         let real = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let (first, second) = (real(first), real(second));
@@ -128,7 +129,8 @@ mod wheels {
         /// Such as `_rocm_sdk_libraries_gfx94X_dcgpu`.
         name: &'a str,
         kind: &'static str,
-        /// What AMD puts behind the names of all packages of one build, mostly nothing; only the runtime's shows it alone.
+        /// What AMD puts behind the names of all packages of one build, mostly nothing; only the runtime's shows it
+        /// alone.
         mark: &'a str,
     }
 
@@ -137,18 +139,12 @@ mod wheels {
         fn of(folder: &'a Path) -> Option<Self> {
             let package = folder.parent()?;
             let name = package.file_name()?.to_str()?;
-            let kind = [CORE, LIBRARIES]
-                .into_iter()
-                .find(|kind| name.starts_with(kind))?;
+            let kind = [CORE, LIBRARIES].into_iter().find(|kind| name.starts_with(kind))?;
             Some(Self {
                 site: package.parent()?,
                 name,
                 kind,
-                mark: if kind == CORE {
-                    &name[kind.len()..]
-                } else {
-                    ""
-                },
+                mark: if kind == CORE { &name[kind.len()..] } else { "" },
             })
         }
 
@@ -271,10 +267,7 @@ mod tests {
         ]);
         let path = |path: &str| root.path().join(path);
         let blas = path("a/_rocm_sdk_libraries_gfx94X_dcgpu/lib");
-        assert_eq!(
-            beside(&path("a/_rocm_sdk_core/lib")),
-            std::slice::from_ref(&blas)
-        );
+        assert_eq!(beside(&path("a/_rocm_sdk_core/lib")), std::slice::from_ref(&blas));
         assert!(together(&blas, &path("a/_rocm_sdk_core/lib")));
         assert!(!together(&blas, &path("b/_rocm_sdk_core/lib")));
         assert_eq!(

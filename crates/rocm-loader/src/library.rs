@@ -17,7 +17,8 @@ macro_rules! library {
             /// # Errors
             /// As [`Search::load`]($crate::Search::load): a value, with every path that was tried.
             pub fn load() -> Result<(Self, $crate::Loaded), $crate::LoadError> {
-                // SAFETY: the search names this library and no other; its makers let its initialisers run in any process.
+                // SAFETY: the search names this library and no other; its makers let its initialisers run in any
+                // process.
                 unsafe { Self::SEARCH.load() }.map(Self::of)
             }
 
@@ -27,11 +28,9 @@ macro_rules! library {
             /// As [`Search::load_from`]($crate::Search::load_from).
             ///
             /// # Safety
-            /// The file is the library that this table is of: its initialisers run, and its functions have the C signatures of
-            /// the slots.
-            pub unsafe fn load_from(
-                path: &$crate::library::Path,
-            ) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
+            /// The file is the library that this table is of: its initialisers run, and its functions have the C
+            /// signatures of the slots.
+            pub unsafe fn load_from(path: &$crate::library::Path) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
                 // SAFETY: the caller's promise.
                 unsafe { Self::SEARCH.load_from(path) }.map(Self::of)
             }
@@ -40,16 +39,14 @@ macro_rules! library {
             ///
             /// # Errors
             /// As [`Search::load_beside`]($crate::Search::load_beside).
-            pub fn load_beside(
-                neighbour: &$crate::Loaded,
-            ) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
+            pub fn load_beside(neighbour: &$crate::Loaded) -> Result<(Self, $crate::Loaded), $crate::LoadError> {
                 // SAFETY: as in `load`, in the folder of a library that a loader found.
                 unsafe { Self::SEARCH.load_beside(neighbour) }.map(Self::of)
             }
 
             fn of(library: $crate::Loaded) -> (Self, $crate::Loaded) {
-                // SAFETY: a library that has the key function is the one whose headers gave the slots their types, and `FORMS`
-                // leaves a slot empty where the library calls the function in another way.
+                // SAFETY: a library that has the key function is the one whose headers gave the slots their types, and
+                // `FORMS` leaves a slot empty where the library calls the function in another way.
                 let table = unsafe { Self::from_symbols(|name| library.symbol(name)) };
                 (table, library)
             }
@@ -60,9 +57,9 @@ macro_rules! library {
 /// Adds the entry point `linked` to a table with [`library!`](crate::library), for a crate whose build script links the
 /// library.
 ///
-/// `$function` is one that every supported release has. Only it is bound by the linker; all slots are then filled by name
-/// from what the dynamic linker loaded, so that a function of a newer release is an empty slot and not a program that
-/// fails to start.
+/// `$function` is one that every supported release has. Only it is bound by the linker; all slots are then filled by
+/// name from what the dynamic linker loaded, so that a function of a newer release is an empty slot and not a program
+/// that fails to start.
 #[cfg(unix)]
 #[macro_export]
 macro_rules! linked {
@@ -73,8 +70,8 @@ macro_rules! linked {
             /// A preloaded library (`LD_PRELOAD`) may provide some of the functions.
             ///
             /// # Errors
-            /// [`LoadError::TwoCopies`]($crate::LoadError::TwoCopies); a library that is absent stops the program before it
-            /// can ask.
+            /// [`LoadError::TwoCopies`]($crate::LoadError::TwoCopies); a library that is absent stops the program
+            /// before it can ask.
             pub fn linked() -> Result<(Self, $crate::Loaded), $crate::LoadError> {
                 unsafe extern "C" {
                     // Its address is all that is used, so its arguments need not be right.

@@ -78,9 +78,7 @@ impl Loaded {
     pub fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
         let address = match &self.source {
             // SAFETY: the address is only read as a number here; who calls through it answers for its type.
-            Source::Library(library) => unsafe {
-                *library.get::<*mut c_void>(name.to_bytes_with_nul()).ok()?
-            },
+            Source::Library(library) => unsafe { *library.get::<*mut c_void>(name.to_bytes_with_nul()).ok()? },
             #[cfg(unix)]
             Source::Linked => linked_symbol(name),
         };
@@ -133,9 +131,7 @@ fn file_in_maps(maps: &str, address: usize) -> Option<PathBuf> {
     maps.lines().find_map(|line| {
         let (range, rest) = line.split_once(' ')?;
         let (start, end) = range.split_once('-')?;
-        let inside = (usize::from_str_radix(start, 16).ok()?
-            ..usize::from_str_radix(end, 16).ok()?)
-            .contains(&address);
+        let inside = (usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?).contains(&address);
         let path = rest.find('/').map(|at| PathBuf::from(&rest[at..]));
         if inside { path } else { None }
     })

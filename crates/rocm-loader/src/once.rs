@@ -1,7 +1,8 @@
 //! Libraries that work only as the single copy in a process.
 //!
-//! ROCm's runtimes keep their state (the memory they know, the one open `/dev/kfd`) in the library itself. Two files of one
-//! runtime in a process, such as a Python wheel's and the system's, are two runtimes that do not know each other's memory.
+//! ROCm's runtimes keep their state (the memory they know, the one open `/dev/kfd`) in the library itself. Two files of
+//! one runtime in a process, such as a Python wheel's and the system's, are two runtimes that do not know each other's
+//! memory.
 
 use crate::LoadError;
 
@@ -69,9 +70,8 @@ impl<'a> Mapped<'a> {
     /// Wheels insert a digest before the suffix (`libhsa-runtime64-1a2b3c4d.so.1`).
     fn is_copy_of(&self, library: &str) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or(self.path);
-        name.strip_prefix(library).is_some_and(|rest| {
-            rest.starts_with(".so") || (rest.starts_with('-') && rest.contains(".so"))
-        })
+        name.strip_prefix(library)
+            .is_some_and(|rest| rest.starts_with(".so") || (rest.starts_with('-') && rest.contains(".so")))
     }
 }
 
@@ -90,23 +90,12 @@ mod tests {
         let maps = line("r-xp", 42, "/opt/rocm/lib/libhsa-runtime64.so.1.15")
             + &line("r-xp", 43, "/opt/venv a/lib/libhsa-runtime64-1a2b.so.1");
         let error = check_in(&maps, HSA).expect_err("two runtimes");
-        let LoadError::TwoCopies {
-            library,
-            first,
-            second,
-        } = &error
-        else {
+        let LoadError::TwoCopies { library, first, second } = &error else {
             panic!("{error}")
         };
         assert_eq!(*library, "libhsa-runtime64");
-        assert_eq!(
-            first.to_str(),
-            Some("/opt/rocm/lib/libhsa-runtime64.so.1.15")
-        );
-        assert_eq!(
-            second.to_str(),
-            Some("/opt/venv a/lib/libhsa-runtime64-1a2b.so.1")
-        );
+        assert_eq!(first.to_str(), Some("/opt/rocm/lib/libhsa-runtime64.so.1.15"));
+        assert_eq!(second.to_str(), Some("/opt/venv a/lib/libhsa-runtime64-1a2b.so.1"));
         assert!(!error.to_string().contains('\n'));
     }
 

@@ -10,13 +10,14 @@ use crate::{Floor, LoadError, Loaded, Tried, installations, once};
 
 /// How one library is found.
 ///
-/// Order: the file that `env` names (then nothing else is tried); a copy that this process already has; the `lib` folders of
-/// `$ROCM_PATH` and `$HIP_PATH`; the names in `sonames` and the bare name, left to the dynamic linker; `/opt/rocm/lib`; the releases
-/// in `/opt/rocm/core-*` and in `/opt/rocm-*`, the newest of each first; AMD's wheels in the active Python environment; all that for
-/// `fallback`. A file that is found but unusable is passed over, and the reason kept.
+/// Order: the file that `env` names (then nothing else is tried); a copy that this process already has; the `lib`
+/// folders of `$ROCM_PATH` and `$HIP_PATH`; the names in `sonames` and the bare name, left to the dynamic linker;
+/// `/opt/rocm/lib`; the releases in `/opt/rocm/core-*` and in `/opt/rocm-*`, the newest of each first; AMD's wheels in
+/// the active Python environment; all that for `fallback`. A file that is found but unusable is passed over, and the
+/// reason kept.
 ///
-/// In a folder the names in `sonames` are tried first, then the bare name, then versioned names with a greater number: a library
-/// that is newer than any known here is taken where no known one is.
+/// In a folder the names in `sonames` are tried first, then the bare name, then versioned names with a greater number:
+/// a library that is newer than any known here is taken where no known one is.
 ///
 /// A loaded file stays in the process for good, so two failures end the search: a release below `floor`, and a second
 /// file of a library in `once`.
@@ -26,7 +27,8 @@ pub struct Search {
     pub library: &'static str,
     /// The environment variable that names the file explicitly.
     pub env: &'static str,
-    /// Versioned names, in the order in which they are tried: the newest known first, the one that comes after it second.
+    /// Versioned names, in the order in which they are tried: the newest known first, the one that comes after it
+    /// second.
     pub sonames: &'static [&'static str],
     /// A function that every release has: a file without it is another library.
     pub key_symbol: &'static CStr,
@@ -47,8 +49,8 @@ impl Search {
     /// [`LoadError::TooOld`] and [`LoadError::TwoCopies`].
     ///
     /// # Safety
-    /// Files of these names are libraries whose initialisers may run in this process, and `floor` calls the functions of one as
-    /// they are.
+    /// Files of these names are libraries whose initialisers may run in this process, and `floor` calls the functions
+    /// of one as they are.
     pub unsafe fn load(&self) -> Result<Loaded, LoadError> {
         self.load_on(&Machine {
             env: &|name| std::env::var_os(name),
@@ -130,7 +132,8 @@ impl Search {
     /// are of one release.
     ///
     /// # Errors
-    /// [`LoadError::NotFound`] with the files of those folders that were tried; [`LoadError::TooOld`] and [`LoadError::TwoCopies`].
+    /// [`LoadError::NotFound`] with the files of those folders that were tried; [`LoadError::TooOld`] and
+    /// [`LoadError::TwoCopies`].
     ///
     /// # Safety
     /// As for [`load`](Self::load).
@@ -139,8 +142,7 @@ impl Search {
     }
 
     fn load_next_to(&self, neighbour: &Loaded) -> Result<Loaded, LoadError> {
-        self.find_beside(neighbour)
-            .and_then(|loaded| self.accept(loaded))
+        self.find_beside(neighbour).and_then(|loaded| self.accept(loaded))
     }
 
     fn find_beside(&self, neighbour: &Loaded) -> Result<Loaded, LoadError> {
@@ -172,8 +174,8 @@ impl Search {
             .and_then(|loaded| self.accept(loaded))
     }
 
-    /// Whether what was found can be used: the process has no second copy of a runtime, which this library may have brought
-    /// along, and it is recent enough.
+    /// Whether what was found can be used: the process has no second copy of a runtime, which this library may have
+    /// brought along, and it is recent enough.
     fn accept(&self, loaded: Loaded) -> Result<Loaded, LoadError> {
         once::check(self.once)?;
         let Some(floor) = self.floor else {
@@ -206,14 +208,11 @@ impl Search {
     fn files_in(&self, folder: &Path) -> impl Iterator<Item = PathBuf> {
         let newer = self.newer_in(folder).into_iter();
         let names = self.names().chain(newer);
-        names
-            .map(|name| folder.join(name))
-            .collect::<Vec<_>>()
-            .into_iter()
+        names.map(|name| folder.join(name)).collect::<Vec<_>>().into_iter()
     }
 
-    /// The versioned names in a folder whose number is greater than that of every known name, the smallest first: the less it is
-    /// ahead, the more of it is known.
+    /// The versioned names in a folder whose number is greater than that of every known name, the smallest first: the
+    /// less it is ahead, the more of it is known.
     fn newer_in(&self, folder: &Path) -> Vec<String> {
         let versioned = format!("{}.so.", self.library);
         let number = |name: &str| name.strip_prefix(&versioned)?.parse::<u32>().ok();
@@ -244,7 +243,8 @@ impl Search {
         })
     }
 
-    /// A copy that something else in this process loaded must be used: two copies of a runtime do not know each other's memory.
+    /// A copy that something else in this process loaded must be used: two copies of a runtime do not know each other's
+    /// memory.
     #[cfg(target_os = "linux")]
     fn already_in_process(&self) -> Option<Loaded> {
         use libloading::os::unix;
@@ -252,8 +252,7 @@ impl Search {
         const RTLD_NOLOAD: i32 = 4;
         self.names().find_map(|name| {
             // SAFETY: with RTLD_NOLOAD nothing is mapped and no initialiser runs.
-            let library =
-                unsafe { unix::Library::open(Some(&name), unix::RTLD_LAZY | RTLD_NOLOAD) }.ok()?;
+            let library = unsafe { unix::Library::open(Some(&name), unix::RTLD_LAZY | RTLD_NOLOAD) }.ok()?;
             Loaded::new(library.into(), Path::new(&name), self.key_symbol)
         })
     }
@@ -287,11 +286,7 @@ struct Attempts {
 
 impl Attempts {
     /// Tries places in turn, unless an earlier one had the library.
-    fn all(
-        &mut self,
-        places: impl Iterator<Item = PathBuf>,
-        load: impl Fn(&Path) -> Result<Loaded, LoadError>,
-    ) {
+    fn all(&mut self, places: impl Iterator<Item = PathBuf>, load: impl Fn(&Path) -> Result<Loaded, LoadError>) {
         for path in places {
             if self.loaded.is_some() {
                 return;
@@ -346,8 +341,8 @@ impl Attempts {
 #[cfg(unix)]
 fn open_now(name: &OsStr) -> Result<Library, libloading::Error> {
     use libloading::os::unix;
-    // SAFETY: the file's initialisers run. The callers of the public functions promised that they may, for the names that they
-    // gave; a user who sets the environment's paths can run code in this process anyway.
+    // SAFETY: the file's initialisers run. The callers of the public functions promised that they may, for the names
+    // that they gave; a user who sets the environment's paths can run code in this process anyway.
     unsafe { unix::Library::open(Some(name), unix::RTLD_NOW | unix::RTLD_LOCAL) }.map(Library::from)
 }
 
@@ -357,11 +352,10 @@ fn open_now(name: &OsStr) -> Result<Library, libloading::Error> {
     unsafe { Library::new(name) }
 }
 
-/// The dynamic linker's words without line breaks and without what the reader sees beside them: the name, and that a file that
-/// was not found could not be opened.
+/// The dynamic linker's words without line breaks and without what the reader sees beside them: the name, and that a
+/// file that was not found could not be opened.
 fn one_line(error: &libloading::Error, path: &Path) -> String {
-    let text =
-        std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    let text = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let named = format!("{}: ", path.display());
     match text.strip_prefix(&named).unwrap_or(&text) {

@@ -96,8 +96,8 @@ macro_rules! function_table {
         );
 
         impl $table {
-            /// The names of all slots, in their order. A slot is named after its symbol; where releases call the function in
-            /// different ways, the older way's slot has `_until_` and its last major release after that.
+            /// The names of all slots, in their order. A slot is named after its symbol; where releases call the
+            /// function in different ways, the older way's slot has `_until_` and its last major release after that.
             pub const SYMBOLS: &'static [&'static str] = &[$(stringify!($slot)),*];
 
             /// What fills the slots, in their order.
@@ -136,8 +136,8 @@ macro_rules! function_table {
             }
 
             const fn from_slots(slots: [$crate::table::Slot; Self::SYMBOLS.len()]) -> Self {
-                // SAFETY: the table is `repr(C)` and holds optional C function pointers only, as many as there are slots
-                // (asserted above). Such a pointer and an optional data pointer have the same size and niche.
+                // SAFETY: the table is `repr(C)` and holds optional C function pointers only, as many as there are
+                // slots (asserted above). Such a pointer and an optional data pointer have the same size and niche.
                 unsafe { core::mem::transmute(slots) }
             }
 
@@ -266,10 +266,7 @@ mod tests {
             filled(&[c"changed", c"marker", c"plain"]),
             ["changed", "marker", "plain"]
         );
-        assert_eq!(
-            filled(&[c"changed", c"plain"]),
-            ["changed_until_6", "plain"]
-        );
+        assert_eq!(filled(&[c"changed", c"plain"]), ["changed_until_6", "plain"]);
         assert_eq!(filled(&[c"marker"]), ["marker"]);
         assert_eq!(filled(&[]), Vec::<&str>::new());
     }
@@ -278,10 +275,7 @@ mod tests {
     fn a_slot_with_several_conditions_wants_each_of_them() {
         assert_eq!(filled(&[c"older", c"plain"]), ["older", "plain"]);
         assert_eq!(filled(&[c"older"]), Vec::<&str>::new());
-        assert_eq!(
-            filled(&[c"older", c"plain", c"marker"]),
-            ["marker", "plain"]
-        );
+        assert_eq!(filled(&[c"older", c"plain", c"marker"]), ["marker", "plain"]);
     }
 
     #[test]

@@ -3,12 +3,7 @@
 use core::fmt;
 
 /// How every C enum prints: `hipErrorNoDevice (100)`, or `hipError_t(4711)` for a value without a name.
-pub fn debug_enum(
-    f: &mut fmt::Formatter<'_>,
-    ty: &str,
-    name: Option<&str>,
-    value: &dyn fmt::Display,
-) -> fmt::Result {
+pub fn debug_enum(f: &mut fmt::Formatter<'_>, ty: &str, name: Option<&str>, value: &dyn fmt::Display) -> fmt::Result {
     match name {
         Some(name) => write!(f, "{name} ({value})"),
         None => write!(f, "{ty}({value})"),
@@ -38,7 +33,8 @@ macro_rules! enum_names {
     )*};
 }
 
-/// Compares structures with what the C compiler says of them: sizes, alignments and the offsets of the fields, in bytes.
+/// Compares structures with what the C compiler says of them: sizes, alignments and the offsets of the fields, in
+/// bytes.
 #[macro_export]
 macro_rules! layouts {
     ($($ty:ident: $size:literal bytes, aligned to $align:literal { $($field:ident: $offset:literal),* })*) => {$(

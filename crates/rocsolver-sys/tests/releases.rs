@@ -31,11 +31,7 @@ fn symbol_of(slot: &str) -> &str {
 fn check(exported: &BTreeSet<String>, slots: &[&str], filled: &BTreeSet<&str>) {
     for symbol in slots.iter().map(|slot| symbol_of(slot)) {
         let forms = filled.iter().filter(|slot| symbol_of(slot) == symbol);
-        assert_eq!(
-            forms.count(),
-            usize::from(exported.contains(symbol)),
-            "{symbol}"
-        );
+        assert_eq!(forms.count(), usize::from(exported.contains(symbol)), "{symbol}");
     }
 }
 

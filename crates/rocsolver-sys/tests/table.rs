@@ -24,9 +24,7 @@ unsafe extern "C" fn refuse(
 fn every_slot_is_listed_once() {
     let unique: BTreeSet<_> = Api::SYMBOLS.iter().collect();
     assert_eq!(unique.len(), Api::SYMBOLS.len());
-    assert!(
-        Api::SYMBOLS.contains(&"rocsolver_cpotrf") && Api::SYMBOLS.contains(&"rocsolver_cpotri")
-    );
+    assert!(Api::SYMBOLS.contains(&"rocsolver_cpotrf") && Api::SYMBOLS.contains(&"rocsolver_cpotri"));
 }
 
 #[test]
@@ -43,16 +41,7 @@ fn exactly_the_offered_slot_is_filled_and_works_on_rocblas_types() {
     let call = api.rocsolver_cpotrf.expect("it was offered");
     let null = std::ptr::null_mut();
     // SAFETY: the stand-in touches none of its arguments' memory.
-    let status = unsafe {
-        call(
-            null,
-            rocblas_fill::rocblas_fill_lower,
-            1,
-            null.cast(),
-            1,
-            null.cast(),
-        )
-    };
+    let status = unsafe { call(null, rocblas_fill::rocblas_fill_lower, 1, null.cast(), 1, null.cast()) };
     assert_eq!(status, rocblas_status::rocblas_status_invalid_handle);
 }
 
@@ -65,14 +54,8 @@ fn each_slot_lies_where_its_symbol_is_listed() {
             .expect("a symbol")
     };
     let slot = size_of::<usize>();
-    assert_eq!(
-        offset_of!(Api, rocsolver_cpotri),
-        index("rocsolver_cpotri") * slot
-    );
-    assert_eq!(
-        offset_of!(Api, rocsolver_zgetrf),
-        index("rocsolver_zgetrf") * slot
-    );
+    assert_eq!(offset_of!(Api, rocsolver_cpotri), index("rocsolver_cpotri") * slot);
+    assert_eq!(offset_of!(Api, rocsolver_zgetrf), index("rocsolver_zgetrf") * slot);
     assert_eq!(size_of::<Api>(), Api::SYMBOLS.len() * slot);
 }
 

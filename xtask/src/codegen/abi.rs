@@ -11,7 +11,8 @@ use super::parsed::Parsed;
 /// How structures are named in a [`Signature`].
 struct Structures<'a> {
     naming: Naming<'a>,
-    /// What some release only declares: it is only passed by pointer, and what it points to is the library's own affair.
+    /// What some release only declares: it is only passed by pointer, and what it points to is the library's own
+    /// affair.
     opaque: &'a HashSet<String>,
 }
 
@@ -47,11 +48,7 @@ impl Signature {
                 FnArg::Typed(argument) => describe(parsed, &argument.ty, structures),
                 FnArg::Receiver(_) => "self".into(),
             });
-            let variadic = if function.sig.variadic.is_some() {
-                ", ..."
-            } else {
-                ""
-            };
+            let variadic = if function.sig.variadic.is_some() { ", ..." } else { "" };
             format!(
                 "({}{variadic}) -> {}",
                 arguments.collect::<Vec<_>>().join(", "),
@@ -66,9 +63,9 @@ impl Signature {
     }
 
     pub fn same(&self, other: &Self) -> bool {
-        // Equal names in different forms are a difference, even if it lies behind a pointer that the layout does not show.
-        self.by_form == other.by_form
-            || self.by_name != other.by_name && self.by_layout == other.by_layout
+        // Equal names in different forms are a difference, even if it lies behind a pointer that the layout does not
+        // show.
+        self.by_form == other.by_form || self.by_name != other.by_name && self.by_layout == other.by_layout
     }
 }
 
@@ -129,9 +126,7 @@ fn describe_named(parsed: &Parsed, name: &str, structures: &Structures<'_>) -> S
         Naming::Emitted(emitted) => emitted(name),
         Naming::Layout => {
             let fields: BTreeSet<_> = leaves(parsed, name).into_values().collect();
-            let fields = fields
-                .iter()
-                .map(|leaf| format!("{}@{}", leaf.kind, leaf.offset));
+            let fields = fields.iter().map(|leaf| format!("{}@{}", leaf.kind, leaf.offset));
             format!("{{{size}: {}}}", fields.collect::<Vec<_>>().join(" "))
         }
     }

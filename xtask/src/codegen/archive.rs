@@ -50,7 +50,8 @@ impl<'a> Archive<'a> {
     /// The package's file, if it is here with the pinned digest; one with another digest is removed.
     fn found(&self, folder: &Path, package: &Package) -> Result<Option<PathBuf>> {
         let shell = self.shell;
-        // apt names a file after the package, its version and the architecture. Several releases' files lie side by side.
+        // apt names a file after the package, its version and the architecture. Several releases' files lie side by
+        // side.
         let prefix = format!("{}_", package.name);
         let pinned = format!("{prefix}{}_", package.version);
         for entry in fs::read_dir(folder)? {
@@ -62,11 +63,7 @@ impl<'a> Archive<'a> {
                 continue;
             }
             let digest = cmd!(shell, "sha256sum --binary {file}").quiet().read()?;
-            if package
-                .sha256
-                .iter()
-                .any(|pinned| digest.starts_with(pinned))
-            {
+            if package.sha256.iter().any(|pinned| digest.starts_with(pinned)) {
                 return Ok(Some(file));
             }
             if name.starts_with(&pinned) {
@@ -98,12 +95,7 @@ impl<'a> Archive<'a> {
             .env("APT_CONFIG", config)
             .quiet()
             .run()
-            .map_err(|_| {
-                format!(
-                    "can't download {name} {version} from Debian's {}",
-                    self.suite
-                )
-            })?;
+            .map_err(|_| format!("can't download {name} {version} from Debian's {}", self.suite))?;
         Ok(())
     }
 

@@ -76,11 +76,7 @@ const CRATES: [Bound; 4] = [
         name: "hip-sys",
         symbols: "hip",
         package: "libamdhip64-dev",
-        headers: &[
-            "hip/hip_runtime_api.h",
-            "hip/hip_deprecated.h",
-            "hip/hiprtc.h",
-        ],
+        headers: &["hip/hip_runtime_api.h", "hip/hip_deprecated.h", "hip/hiprtc.h"],
         names: "_?(hip|HIP).*",
         reused: &[],
         extended: &[],
@@ -222,11 +218,7 @@ pub fn compiler_headers(shell: &Shell) -> Result<String> {
 
 impl Bound {
     /// The declarations of one release, and the file of facts about them; nothing if the release lacks the package.
-    fn read(
-        &self,
-        parser: &Parser<'_>,
-        release: &'static Release,
-    ) -> Result<Option<(Parsed, GeneratedFile)>> {
+    fn read(&self, parser: &Parser<'_>, release: &'static Release) -> Result<Option<(Parsed, GeneratedFile)>> {
         let Some(package) = release.header_package(self.package) else {
             return Ok(None);
         };
@@ -278,15 +270,9 @@ impl Bound {
             let functions: Vec<&MergedFunction> = merged
                 .functions
                 .iter()
-                .filter(|function| {
-                    table_of(self.name, &function.slot)
-                        .is_some_and(|owner| owner.name == table.name)
-                })
+                .filter(|function| table_of(self.name, &function.slot).is_some_and(|owner| owner.name == table.name))
                 .collect();
-            add(
-                table.file,
-                functions::render(table, &functions, self.markers, &lists)?,
-            );
+            add(table.file, functions::render(table, &functions, self.markers, &lists)?);
         }
         if let Some(lost) = merged
             .functions
@@ -332,8 +318,7 @@ impl Bound {
             .iter()
             .filter(|release| release.supported)
             .filter_map(|release| release.header_package(self.package));
-        let (headers, bindings): (Vec<_>, Vec<_>) =
-            packages.partition(|package| package.name == self.package);
+        let (headers, bindings): (Vec<_>, Vec<_>) = packages.partition(|package| package.name == self.package);
         let versions: Vec<&str> = headers.iter().map(|package| package.version).collect();
         let mut sources = format!("the headers of {} {}", self.package, versions.join(", "));
         for package in bindings {
@@ -352,11 +337,7 @@ impl Cplusplus {
             .skipped
             .iter()
             .map(|guard| format!("#define {guard}\n"))
-            .chain(
-                self.headers
-                    .iter()
-                    .map(|header| format!("#include <{header}>\n")),
-            )
+            .chain(self.headers.iter().map(|header| format!("#include <{header}>\n")))
             .collect();
         let bindings = builder(include)?
             .header_contents("wrapper.hpp", &wrapper)

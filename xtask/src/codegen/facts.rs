@@ -1,4 +1,5 @@
-//! One release's declarations as sorted lines of text: committed, so that releases can be compared without their headers.
+//! One release's declarations as sorted lines of text: committed, so that releases can be compared without their
+//! headers.
 
 use std::collections::BTreeSet;
 
@@ -53,10 +54,7 @@ pub fn text(parsed: &Parsed, source: &str) -> String {
             ));
             if layout.size > 0 && !name.contains("__bindgen_ty_") {
                 for (path, leaf) in leaves(parsed, name) {
-                    lines.insert(format!(
-                        "field {name}.{path} @ {}: {}",
-                        leaf.offset, leaf.kind
-                    ));
+                    lines.insert(format!("field {name}.{path} @ {}: {}", leaf.offset, leaf.kind));
                 }
             }
         }

@@ -60,7 +60,8 @@ impl Forms {
                 apart[at].insert(name);
             }
         }
-        // The parts of an owner were compared as its fields. Where it has two forms, so has each part that is not the same.
+        // The parts of an owner were compared as its fields. Where it has two forms, so has each part that is not the
+        // same.
         for (at, parsed) in releases.iter().enumerate() {
             for named in parsed.types.iter().filter(|named| is_part(&named.name)) {
                 let owner = named.name.split(PART).next().unwrap_or_default();

@@ -45,12 +45,7 @@ impl Marker {
 }
 
 /// The list as a macro: `functions.rs` has `for_each_function!`.
-pub fn render(
-    table: &Table,
-    functions: &[&MergedFunction],
-    markers: &[Marker],
-    lists: &Lists,
-) -> Result<String> {
+pub fn render(table: &Table, functions: &[&MergedFunction], markers: &[Marker], lists: &Lists) -> Result<String> {
     let prefix = table.file.trim_end_matches("functions.rs");
     let (ty, list) = (table.name, format!("for_each_{prefix}function"));
     let mut text = format!(
@@ -80,17 +75,15 @@ pub fn render(
         }
         text += &match form(function, markers)? {
             None => wrap(&format!("{keywords} {declaration};"), 12),
-            Some(form) => {
-                wrap(&format!("{keywords} {form}"), 12) + &wrap(&format!("{declaration};"), 16)
-            }
+            Some(form) => wrap(&format!("{keywords} {form}"), 12) + &wrap(&format!("{declaration};"), 16),
         };
     }
     text.push_str("        }\n    };\n}\n");
     Ok(text)
 }
 
-/// Of a function with several forms, its symbol and when this slot may be filled: the marker of its own first release is
-/// met, that of the next form is not.
+/// Of a function with several forms, its symbol and when this slot may be filled: the marker of its own first release
+/// is met, that of the next form is not.
 fn form(function: &MergedFunction, markers: &[Marker]) -> Result<Option<String>> {
     if function.since.is_none() && function.until.is_none() {
         return Ok(None);
@@ -101,14 +94,10 @@ fn form(function: &MergedFunction, markers: &[Marker]) -> Result<Option<String>>
     let mut conditions = Vec::new();
     for (major, met) in own.into_iter().chain(next) {
         let marker = markers.iter().find(|marker| marker.major == major);
-        let marker = marker
-            .ok_or_else(|| format!("`{symbol}` has two forms, but no symbol marks ROCm {major}"))?;
+        let marker = marker.ok_or_else(|| format!("`{symbol}` has two forms, but no symbol marks ROCm {major}"))?;
         conditions.push(format!("(c{:?}, {})", marker.symbol, marker.newer == met));
     }
-    Ok(Some(format!(
-        "form {symbol} if [{}]",
-        conditions.join(", ")
-    )))
+    Ok(Some(format!("form {symbol} if [{}]", conditions.join(", "))))
 }
 
 /// The declaration in one line, under the slot's name.
@@ -133,17 +122,14 @@ fn signature(function: &MergedFunction) -> Result<String> {
 
 fn is_of_the_model(function: &MergedFunction) -> bool {
     let signature = &function.function.sig;
-    let returns =
-        !matches!(&signature.output, ReturnType::Type(_, ty) if matches!(**ty, Type::Never(_)));
+    let returns = !matches!(&signature.output, ReturnType::Type(_, ty) if matches!(**ty, Type::Never(_)));
     function.declared.contains(&MODEL) && returns && signature.variadic.is_none()
 }
 
 fn note(function: &MergedFunction, lists: &Lists) -> Option<String> {
     let mut notes = Vec::new();
     if let (Some(since), Some(older)) = (function.since, &function.older) {
-        notes.push(format!(
-            "as called from ROCm {since} on, empty before: see `{older}`"
-        ));
+        notes.push(format!("as called from ROCm {since} on, empty before: see `{older}`"));
     }
     if let Some(until) = function.until {
         notes.push(format!("as called up to ROCm {until}, empty later"));

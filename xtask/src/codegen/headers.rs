@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use xshell::{Shell, cmd};
 
-use super::Result;
 use super::archive::Archive;
 use super::releases::{Origin, Package, Release};
-use super::wheels;
+use super::{Result, wheels};
 
 /// As the packages have it.
 const INCLUDE: &str = "usr/include";

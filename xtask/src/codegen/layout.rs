@@ -79,13 +79,7 @@ pub fn leaves(parsed: &Parsed, name: &str) -> BTreeMap<String, Leaf> {
     found
 }
 
-fn add_named(
-    parsed: &Parsed,
-    name: &str,
-    base: usize,
-    path: &str,
-    found: &mut BTreeMap<String, Leaf>,
-) {
+fn add_named(parsed: &Parsed, name: &str, base: usize, path: &str, found: &mut BTreeMap<String, Leaf>) {
     let mut leaf = |kind: &str| {
         found.insert(
             path.to_owned(),
@@ -157,9 +151,7 @@ pub fn primitive(name: &str) -> Option<&'static str> {
         "c_char" | "c_schar" | "c_uchar" | "u8" | "i8" | "bool" => "i1",
         "c_short" | "c_ushort" | "u16" | "i16" => "i2",
         "c_int" | "c_uint" | "u32" | "i32" => "i4",
-        "c_long" | "c_ulong" | "c_longlong" | "c_ulonglong" | "usize" | "isize" | "u64" | "i64" => {
-            "i8"
-        }
+        "c_long" | "c_ulong" | "c_longlong" | "c_ulonglong" | "usize" | "isize" | "u64" | "i64" => "i8",
         "c_float" | "f32" => "f4",
         "c_double" | "f64" => "f8",
         "c_void" => "void",
@@ -169,8 +161,8 @@ pub fn primitive(name: &str) -> Option<&'static str> {
 
 /// Whether memory of the newer type serves where the older one is expected, and the other way round.
 ///
-/// Both must have the same size, unless `may_grow`, and every field that both name must lie at the same place. A field that one of
-/// them lacks has only taken (or given up) a reserved place.
+/// Both must have the same size, unless `may_grow`, and every field that both name must lie at the same place. A field
+/// that one of them lacks has only taken (or given up) a reserved place.
 pub fn agree(older: &Parsed, newer: &Parsed, name: &str, may_grow: bool) -> bool {
     let layout = |parsed: &Parsed| parsed.named(name)?.layout.clone();
     let (Some(old), Some(new)) = (layout(older), layout(newer)) else {

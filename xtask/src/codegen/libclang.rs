@@ -33,13 +33,10 @@ pub fn folder(shell: &Shell, work: &Path) -> Result<PathBuf> {
     for entry in fs::read_dir(&wheel)? {
         let file = entry?.path();
         if file.extension().is_some_and(|extension| extension == "whl") {
-            cmd!(shell, "python3 -m zipfile -e {file} {wheel}")
-                .quiet()
-                .run()?;
+            cmd!(shell, "python3 -m zipfile -e {file} {wheel}").quiet().run()?;
         }
     }
-    search(&wheel, 4)
-        .ok_or_else(|| format!("the package {WHEEL} holds no libclang shared library").into())
+    search(&wheel, 4).ok_or_else(|| format!("the package {WHEEL} holds no libclang shared library").into())
 }
 
 /// Distributions put it beside their other libraries or below `/usr/lib/llvm-*`.
@@ -61,9 +58,7 @@ fn installed() -> Option<PathBuf> {
         .collect();
     llvm.sort();
     folders.extend(llvm.into_iter().rev());
-    folders
-        .into_iter()
-        .find(|folder| search(folder, 0).is_some())
+    folders.into_iter().find(|folder| search(folder, 0).is_some())
 }
 
 /// Looks for the library in `folder` and up to `depth` levels below it.
@@ -76,9 +71,7 @@ fn search(folder: &Path, depth: usize) -> Option<PathBuf> {
         path.file_name().is_some_and(|name| {
             let name = name.to_string_lossy();
             name.starts_with("libclang.so")
-                || name.starts_with("libclang-")
-                    && !name.starts_with("libclang-cpp")
-                    && name.contains(".so")
+                || name.starts_with("libclang-") && !name.starts_with("libclang-cpp") && name.contains(".so")
         })
     };
     if entries.iter().any(library) {

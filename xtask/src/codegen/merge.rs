@@ -1,11 +1,12 @@
 //! The declarations of several releases as one set.
 //!
-//! What the releases agree on is there once, as the newest spells it. Where they disagree on how a type lies in memory or how a
-//! function is called, the newest form has the plain name and an older one ends in `_until_N`, N the last major release that has it:
-//! AMD changes its binary interface with the major number, which is also the library's SONAME.
+//! What the releases agree on is there once, as the newest spells it. Where they disagree on how a type lies in memory
+//! or how a function is called, the newest form has the plain name and an older one ends in `_until_N`, N the last
+//! major release that has it: AMD changes its binary interface with the major number, which is also the library's
+//! SONAME.
 //!
-//! Declarations that were rebuilt from bindings have lost AMD's names of types. So what they say the same way as real headers do is
-//! spelled as in the newest of these.
+//! Declarations that were rebuilt from bindings have lost AMD's names of types. So what they say the same way as real
+//! headers do is spelled as in the newest of these.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -77,8 +78,8 @@ impl MergedFunction {
 
 /// Merges releases, oldest first.
 ///
-/// `may_grow` are structures that only grew at their end and whose callers pass one at a time, never an array: a library which
-/// knows the shorter form reads or writes just its beginning, so there is no need for two forms.
+/// `may_grow` are structures that only grew at their end and whose callers pass one at a time, never an array: a
+/// library which knows the shorter form reads or writes just its beginning, so there is no need for two forms.
 pub fn merge(releases: &[Parsed], may_grow: &[&str]) -> Result<Merged> {
     let forms = Forms::of(releases, may_grow)?;
     let mut merged = Merged {
@@ -97,9 +98,7 @@ pub fn merge(releases: &[Parsed], may_grow: &[&str]) -> Result<Merged> {
                 let values = values(releases, &named.name, &mut merged.renumbered);
                 let at = speller(releases, &forms, at, &named.name);
                 let named = releases[at].named(&named.name).unwrap_or(named);
-                merged
-                    .types
-                    .push(merged_type(forms.renamed(at), named, name, values));
+                merged.types.push(merged_type(forms.renamed(at), named, name, values));
             }
         }
         for constant in &parsed.constants {
@@ -109,9 +108,7 @@ pub fn merge(releases: &[Parsed], may_grow: &[&str]) -> Result<Merged> {
                     constants.find(|other| other.ident == constant.ident)
                 });
                 merged.constants.push(newest.unwrap_or(constant).clone());
-                merged
-                    .renumbered
-                    .extend(renumbered_constant(releases, &constant.ident));
+                merged.renumbered.extend(renumbered_constant(releases, &constant.ident));
             }
         }
         if merged.helpers.is_empty() {
@@ -131,8 +128,8 @@ fn best_spelled_first(releases: &[Parsed]) -> impl Iterator<Item = (usize, &Pars
         .chain(newest_first().filter(|(_, parsed)| parsed.rebuilt))
 }
 
-/// Which release spells the form of a type that release `at` has: the newest one, or if that was rebuilt and has the same fields as
-/// real headers, the newest of these. A part is spelled by the release that spells its owner.
+/// Which release spells the form of a type that release `at` has: the newest one, or if that was rebuilt and has the
+/// same fields as real headers, the newest of these. A part is spelled by the release that spells its owner.
 fn speller(releases: &[Parsed], forms: &Forms, at: usize, name: &str) -> usize {
     let owner = name.split(PART).next().unwrap_or(name);
     let form = forms.emitted(at, owner);
@@ -150,12 +147,7 @@ fn speller(releases: &[Parsed], forms: &Forms, at: usize, name: &str) -> usize {
 }
 
 /// A type in the form that this release has; `names` are the release's older forms.
-fn merged_type(
-    names: &HashMap<String, Ident>,
-    named: &Named,
-    name: String,
-    values: Vec<Value>,
-) -> MergedType {
+fn merged_type(names: &HashMap<String, Ident>, named: &Named, name: String, values: Vec<Value>) -> MergedType {
     let renamed = |item: Item| {
         let tokens = rename(item.into_token_stream(), names);
         syn::parse2(tokens).unwrap_or(Item::Verbatim(Default::default()))
@@ -178,10 +170,7 @@ fn merged_type(
 }
 
 fn functions(releases: &[Parsed], forms: &Forms) -> Result<Vec<MergedFunction>> {
-    let names: BTreeSet<&String> = releases
-        .iter()
-        .flat_map(|parsed| parsed.functions.keys())
-        .collect();
+    let names: BTreeSet<&String> = releases.iter().flat_map(|parsed| parsed.functions.keys()).collect();
     let opaque = opaque(releases);
     let mut merged = Vec::new();
     for name in names {
@@ -192,12 +181,7 @@ fn functions(releases: &[Parsed], forms: &Forms) -> Result<Vec<MergedFunction>> 
 }
 
 /// The forms of one function, newest first.
-fn function(
-    releases: &[Parsed],
-    forms: &Forms,
-    opaque: &HashSet<String>,
-    name: &str,
-) -> Result<Vec<MergedFunction>> {
+fn function(releases: &[Parsed], forms: &Forms, opaque: &HashSet<String>, name: &str) -> Result<Vec<MergedFunction>> {
     let mut found: Vec<MergedFunction> = Vec::new();
     let mut newest: Option<Signature> = None;
     // Whether the last form is spelled as bindings have it.
@@ -248,10 +232,7 @@ fn function(
     Ok(found)
 }
 
-fn renamed_function(
-    function: &ForeignItemFn,
-    names: &HashMap<String, Ident>,
-) -> Result<ForeignItemFn> {
+fn renamed_function(function: &ForeignItemFn, names: &HashMap<String, Ident>) -> Result<ForeignItemFn> {
     Ok(syn::parse2(rename(function.to_token_stream(), names))?)
 }
 
@@ -260,11 +241,7 @@ fn values(releases: &[Parsed], name: &str, renumbered: &mut Vec<Renumbered>) -> 
     let mut merged: Vec<Value> = Vec::new();
     let mut numbers: BTreeMap<String, Vec<(&'static str, String)>> = BTreeMap::new();
     for parsed in releases.iter().rev() {
-        for value in parsed
-            .named(name)
-            .into_iter()
-            .flat_map(|named| &named.values)
-        {
+        for value in parsed.named(name).into_iter().flat_map(|named| &named.values) {
             if !merged.iter().any(|known| known.name == value.name) {
                 merged.push(value.clone());
             }

@@ -17,7 +17,8 @@
 //! | Khronos' headers to OpenCL's table of functions | [`opencl`] |
 //! | what was generated, as digests | [`record`] |
 //!
-//! Only the middle steps need the Cargo feature `codegen`; without it the command prepares the inputs and runs itself again with it.
+//! Only the middle steps need the Cargo feature `codegen`; without it the command prepares the inputs and runs itself
+//! again with it.
 
 #[cfg(feature = "codegen")]
 mod abi;
@@ -56,9 +57,10 @@ use std::error::Error;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::symbols;
 use releases::RELEASES;
 use xshell::{Shell, cmd};
+
+use crate::symbols;
 
 /// The chores' result: a failure is one line that says what to do.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -66,8 +68,8 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// The command to run when the bindings are stale.
 const COMMAND: &str = "cargo xtask codegen";
 
-/// The generator runs for seconds: optimising it costs more than it gains, but for the name patterns that its parser tries on
-/// every declaration.
+/// The generator runs for seconds: optimising it costs more than it gains, but for the name patterns that its parser
+/// tries on every declaration.
 pub const PROFILE: [&str; 4] = [
     "--config",
     "profile.dev.package.'*'.opt-level=0",
@@ -86,10 +88,11 @@ pub struct Options {
     pub check: bool,
 }
 
-/// Regenerates the bindings of the workspace at `root`, or with `--check` fails when the checked-in ones differ from what
-/// the headers give.
+/// Regenerates the bindings of the workspace at `root`, or with `--check` fails when the checked-in ones differ from
+/// what the headers give.
 ///
-/// A release whose packages have left the archive can only be checked by the committed facts and digests; `--check` says which.
+/// A release whose packages have left the archive can only be checked by the committed facts and digests; `--check`
+/// says which.
 pub fn run(root: &Path, Options { check }: Options) -> Result<()> {
     let shell = Shell::new()?;
     let work = work_folder(root);
@@ -141,13 +144,7 @@ fn verify(root: &Path) -> Result<()> {
 }
 
 /// bindgen finds its parser through `LIBCLANG_PATH`, which only a parent process can set safely.
-fn run_with_parser(
-    shell: &Shell,
-    root: &Path,
-    libclang: &Path,
-    prepared: &[&str],
-    check: bool,
-) -> Result<()> {
+fn run_with_parser(shell: &Shell, root: &Path, libclang: &Path, prepared: &[&str], check: bool) -> Result<()> {
     let mut task = vec!["codegen"];
     task.extend(check.then_some("--check"));
     let prepared = prepared.join(",");
@@ -159,12 +156,7 @@ fn run_with_parser(
 }
 
 /// Builds this program with the Cargo feature `codegen` and has it do the task.
-pub fn rerun_with_feature(
-    shell: &Shell,
-    root: &Path,
-    task: &[&str],
-    environment: &[(&str, &OsStr)],
-) -> Result<()> {
+pub fn rerun_with_feature(shell: &Shell, root: &Path, task: &[&str], environment: &[(&str, &OsStr)]) -> Result<()> {
     println!("codegen: building the generator");
     let _folder = shell.push_dir(root);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
-use syn::{
-    Expr, File, ForeignItem, ForeignItemFn, ImplItem, Item, ItemConst, ItemImpl, Type, UseTree,
-};
+use syn::{Expr, File, ForeignItem, ForeignItemFn, ImplItem, Item, ItemConst, ItemImpl, Type, UseTree};
 
 use super::Result;
 use super::layout::Layout;
@@ -53,8 +51,8 @@ impl Named {
 }
 
 impl Parsed {
-    /// `extended` are enums that get further values as plain numbers: prefix of their names, the enum. `renamed` are types
-    /// whose older name means another type today.
+    /// `extended` are enums that get further values as plain numbers: prefix of their names, the enum. `renamed` are
+    /// types whose older name means another type today.
     pub fn new(
         source: &str,
         release: &'static str,
@@ -107,9 +105,7 @@ impl Parsed {
         for item in asserted {
             let (name, layout) = Layout::read(&item).ok_or("an assertion of an unknown form")?;
             let owner = parsed.named_mut(&name);
-            owner
-                .ok_or_else(|| format!("`{name}` has a layout only"))?
-                .layout = Some(layout);
+            owner.ok_or_else(|| format!("`{name}` has a layout only"))?.layout = Some(layout);
         }
         parsed.extend_enums(extended);
         Ok(parsed)
@@ -121,9 +117,9 @@ impl Parsed {
         for named in &mut self.types {
             named.values.retain(|value| kept(&value.name));
             for block in &mut named.impls {
-                block.items.retain(
-                    |item| !matches!(item, ImplItem::Const(constant) if !kept(&constant.ident)),
-                );
+                block
+                    .items
+                    .retain(|item| !matches!(item, ImplItem::Const(constant) if !kept(&constant.ident)));
             }
         }
     }
@@ -173,29 +169,23 @@ impl Parsed {
             self.helpers.push(Item::Impl(block));
             return;
         };
-        let only_values = block.trait_.is_none()
-            && block
-                .items
-                .iter()
-                .all(|item| matches!(item, ImplItem::Const(_)));
+        let only_values = block.trait_.is_none() && block.items.iter().all(|item| matches!(item, ImplItem::Const(_)));
         if !only_values {
             owner.impls.push(block);
             return;
         }
-        owner
-            .values
-            .extend(block.items.into_iter().filter_map(|item| {
-                let ImplItem::Const(constant) = item else {
-                    return None;
-                };
-                let Expr::Call(call) = &constant.expr else {
-                    return None;
-                };
-                Some(Value {
-                    name: constant.ident,
-                    number: number(call.args.first()?),
-                })
-            }));
+        owner.values.extend(block.items.into_iter().filter_map(|item| {
+            let ImplItem::Const(constant) = item else {
+                return None;
+            };
+            let Expr::Call(call) = &constant.expr else {
+                return None;
+            };
+            Some(Value {
+                name: constant.ident,
+                number: number(call.args.first()?),
+            })
+        }));
     }
 
     /// A plain number that an extension adds to an enum becomes a value of that enum.
@@ -237,8 +227,8 @@ fn name_of(item: &Item) -> Option<String> {
     })
 }
 
-/// A C enum with a tag and a typedef (`typedef enum x_ { … } x;`) becomes one type under the typedef's name; another name
-/// for a type of a crate below becomes a type alias.
+/// A C enum with a tag and a typedef (`typedef enum x_ { … } x;`) becomes one type under the typedef's name; another
+/// name for a type of a crate below becomes a type alias.
 fn typedef_names(mut file: File) -> Result<File> {
     let mut tags = HashMap::new();
     let mut aliases = Vec::new();
@@ -272,12 +262,8 @@ fn renaming_use(item: &Item) -> Option<(Ident, Ident)> {
 /// Replaces identifiers.
 pub fn rename(tokens: TokenStream, names: &HashMap<String, Ident>) -> TokenStream {
     let map = |token| match token {
-        TokenTree::Ident(ident) => {
-            TokenTree::Ident(names.get(&ident.to_string()).cloned().unwrap_or(ident))
-        }
-        TokenTree::Group(group) => {
-            TokenTree::Group(Group::new(group.delimiter(), rename(group.stream(), names)))
-        }
+        TokenTree::Ident(ident) => TokenTree::Ident(names.get(&ident.to_string()).cloned().unwrap_or(ident)),
+        TokenTree::Group(group) => TokenTree::Group(Group::new(group.delimiter(), rename(group.stream(), names))),
         other => other,
     };
     tokens.into_iter().map(map).collect()
@@ -286,10 +272,9 @@ pub fn rename(tokens: TokenStream, names: &HashMap<String, Ident>) -> TokenStrea
 /// As [`rename`], also in the texts of layout assertions, such as `"Size of x"`.
 fn rename_with_text(tokens: TokenStream, names: &HashMap<String, Ident>) -> TokenStream {
     let map = |token| match token {
-        TokenTree::Group(group) => TokenTree::Group(Group::new(
-            group.delimiter(),
-            rename_with_text(group.stream(), names),
-        )),
+        TokenTree::Group(group) => {
+            TokenTree::Group(Group::new(group.delimiter(), rename_with_text(group.stream(), names)))
+        }
         TokenTree::Literal(literal) => {
             let text = literal.to_string();
             let words = text
@@ -307,9 +292,7 @@ fn rename_with_text(tokens: TokenStream, names: &HashMap<String, Ident>) -> Toke
                 _ => TokenTree::Literal(literal),
             }
         }
-        TokenTree::Ident(ident) => {
-            TokenTree::Ident(names.get(&ident.to_string()).cloned().unwrap_or(ident))
-        }
+        TokenTree::Ident(ident) => TokenTree::Ident(names.get(&ident.to_string()).cloned().unwrap_or(ident)),
         other => other,
     };
     tokens.into_iter().map(map).collect()

@@ -1,6 +1,7 @@
 //! AMD's declarations for Cython (`cyhip.pxd`) as a C header again.
 //!
-//! AMD makes these files from HIP's headers, and what a C compiler knows anyway is left out of them. It is put back here:
+//! AMD makes these files from HIP's headers, and what a C compiler knows anyway is left out of them. It is put back
+//! here:
 //!
 //! | lost | taken from |
 //! |---|---|
@@ -9,9 +10,9 @@
 //! | bit fields | [`BIT_FIELDS`] |
 //! | names that are macros for others | [`MACROS`] |
 //!
-//! Nothing is believed: the header ends with one assertion for every size and place that AMD's own header gave the bindings, and the
-//! C parser that reads it fails if one does not hold. Parts of a structure have none: the bindings spell those anew, without their
-//! members that have no name, so only the size of the whole is the header's.
+//! Nothing is believed: the header ends with one assertion for every size and place that AMD's own header gave the
+//! bindings, and the C parser that reads it fails if one does not hold. Parts of a structure have none: the bindings
+//! spell those anew, without their members that have no name, so only the size of the whole is the header's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -215,11 +216,7 @@ impl<'a> Structures<'a> {
             (owner == structure.name).then_some((*part, *before))
         });
         let member = |part: &str| -> Result<String> {
-            let part = self
-                .0
-                .get(part)
-                .copied()
-                .ok_or("a part that is not there")?;
+            let part = self.0.get(part).copied().ok_or("a part that is not there")?;
             Ok(format!("{} {}", part.kind, self.body(part)?))
         };
         let mut placed = unnamed.is_none();
@@ -230,11 +227,7 @@ impl<'a> Structures<'a> {
                 lines.push(member(part)?);
                 placed = true;
             }
-            let ty = if self.is_inlined(ty) {
-                member(ty)?
-            } else {
-                ty.clone()
-            };
+            let ty = if self.is_inlined(ty) { member(ty)? } else { ty.clone() };
             let bits = if BIT_FIELDS.contains(&structure.name.as_str()) {
                 " : 1"
             } else {
@@ -247,11 +240,7 @@ impl<'a> Structures<'a> {
             placed = true;
         }
         if !placed {
-            return Err(format!(
-                "`{}` lacks the field before its unnamed member",
-                structure.name
-            )
-            .into());
+            return Err(format!("`{}` lacks the field before its unnamed member", structure.name).into());
         }
         Ok(format!("{{ {}; }}", lines.join("; ")))
     }
@@ -267,10 +256,7 @@ impl<'a> Structures<'a> {
             let Some(size) = measured.sizes.get(name) else {
                 return Err(format!("the bindings know no size for `{name}`").into());
             };
-            writeln!(
-                text,
-                "_Static_assert(sizeof({name}) == {size}, \"{name}\");"
-            )?;
+            writeln!(text, "_Static_assert(sizeof({name}) == {size}, \"{name}\");")?;
             if BIT_FIELDS.contains(&name.as_str()) {
                 continue;
             }
@@ -477,10 +463,7 @@ cdef extern from \"x.h\":
 
         let other = source.replace("hipDevResource_st", "hipNovelty_st");
         let error = header(&other, &measured, None).expect_err("no list says where it lies");
-        assert!(
-            error.to_string().contains("hipNovelty_st_union_0"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("hipNovelty_st_union_0"), "{error}");
         let moved = source.replace("nextResource", "later");
         let error = header(&moved, &measured, None).expect_err("the field is gone");
         assert!(error.to_string().contains("lacks the field"), "{error}");

@@ -28,8 +28,7 @@ pub fn write(root: &Path, files: &[GeneratedFile]) -> Result<()> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        fs::write(&path, &file.text)
-            .map_err(|error| format!("can't write {}: {error}", path.display()))?;
+        fs::write(&path, &file.text).map_err(|error| format!("can't write {}: {error}", path.display()))?;
         written += 1;
     }
     fs::write(root.join(DIGESTS), digests(files))?;
@@ -45,10 +44,7 @@ pub fn compare(root: &Path, work: &Path, files: &[GeneratedFile]) -> Result<()> 
         println!("codegen: {} generated files are up to date", files.len());
         return Ok(());
     }
-    Err(format!(
-        "{DIGESTS} does not fit the generated files: run `{COMMAND}` and commit the result"
-    )
-    .into())
+    Err(format!("{DIGESTS} does not fit the generated files: run `{COMMAND}` and commit the result").into())
 }
 
 /// Fails unless these files on disk are what was just generated.
@@ -83,20 +79,16 @@ fn digests(files: &[GeneratedFile]) -> String {
 
 /// Compares the files on disk with the committed digests; returns their number.
 pub fn verify(root: &Path) -> Result<usize> {
-    let list = fs::read_to_string(root.join(DIGESTS))
-        .map_err(|error| format!("can't read {DIGESTS}: {error}"))?;
+    let list = fs::read_to_string(root.join(DIGESTS)).map_err(|error| format!("can't read {DIGESTS}: {error}"))?;
     let mut files = 0;
     for line in list.lines() {
         let (digest, path) = line
             .split_once("  ")
             .ok_or_else(|| format!("{DIGESTS} has a malformed line: {line}"))?;
-        let bytes = fs::read(root.join(path))
-            .map_err(|error| format!("can't read {path}: {error}; run `{COMMAND}`"))?;
+        let bytes =
+            fs::read(root.join(path)).map_err(|error| format!("can't read {path}: {error}; run `{COMMAND}`"))?;
         if blake3::hash(&bytes).to_string() != digest {
-            return Err(format!(
-                "{path} was edited by hand or is stale: run `{COMMAND}` and commit the result"
-            )
-            .into());
+            return Err(format!("{path} was edited by hand or is stale: run `{COMMAND}` and commit the result").into());
         }
         files += 1;
     }
@@ -125,10 +117,7 @@ mod tests {
     fn a_hand_edit_is_detected_without_the_headers() {
         assert_eq!(verify(workspace("generated").path()).expect("unchanged"), 1);
         let error = verify(workspace("generated ").path()).expect_err("edited");
-        assert!(
-            error.to_string().starts_with("api.rs was edited by hand"),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("api.rs was edited by hand"), "{error}");
         assert!(error.to_string().contains(COMMAND), "{error}");
     }
 
@@ -145,9 +134,7 @@ mod tests {
 
     #[test]
     fn the_checked_in_bindings_are_those_that_were_generated() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .expect("the workspace");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         assert!(verify(root).expect("no generated file was edited") >= 34);
     }
 }

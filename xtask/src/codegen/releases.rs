@@ -1,7 +1,8 @@
 //! The ROCm releases that the bindings know, and the pinned packages that each is read from.
 //!
-//! Debian packages one release per suite, but not every library of it at the same time: a suite's HIP, rocBLAS and HSA may
-//! be of different ROCm releases. So each package has its own [`Package::release`], and a [`Release`] is a set of them.
+//! Debian packages one release per suite, but not every library of it at the same time: a suite's HIP, rocBLAS and HSA
+//! may be of different ROCm releases. So each package has its own [`Package::release`], and a [`Release`] is a set of
+//! them.
 
 use super::tables::Table;
 
@@ -410,9 +411,7 @@ mod tests {
     #[test]
     fn the_bindings_know_the_newest_hip_as_the_newest() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-        let path = root
-            .expect("the workspace")
-            .join("crates/hip-sys/src/versions.rs");
+        let path = root.expect("the workspace").join("crates/hip-sys/src/versions.rs");
         let text = std::fs::read_to_string(path).expect("the crate's own numbers");
         let newest = RELEASES.last().expect("there are some");
         let hip = match newest.origin {

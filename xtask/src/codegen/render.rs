@@ -68,13 +68,10 @@ fn literal(number: &str) -> TokenStream {
     number.parse().unwrap_or_default()
 }
 
-/// The values of every enum, for `name()` and `Debug`. Of several names for one number the newest release's first one counts.
+/// The values of every enum, for `name()` and `Debug`. Of several names for one number the newest release's first one
+/// counts.
 pub fn names(merged: &Merged) -> String {
-    let mut enums: Vec<&MergedType> = merged
-        .types
-        .iter()
-        .filter(|ty| !ty.values.is_empty())
-        .collect();
+    let mut enums: Vec<&MergedType> = merged.types.iter().filter(|ty| !ty.values.is_empty()).collect();
     enums.sort_by(|a, b| a.name.cmp(&b.name));
     let mut text = String::from("use crate::types::*;\n\nrocm_loader::enum_names! {\n");
     for ty in enums {
@@ -92,16 +89,12 @@ pub fn names(merged: &Merged) -> String {
 pub fn layout(merged: &Merged) -> Option<String> {
     let mut text = String::from("use crate::types::*;\n\nrocm_loader::layouts! {\n");
     let types = merged.types.iter();
-    let mut layouts = types
-        .filter_map(|ty| Some((&ty.name, ty.layout.as_ref()?)))
-        .peekable();
+    let mut layouts = types.filter_map(|ty| Some((&ty.name, ty.layout.as_ref()?))).peekable();
     layouts.peek()?;
     for (name, layout) in layouts {
         let mut fields: Vec<_> = layout.offsets.iter().collect();
         fields.sort_by_key(|(_, offset)| **offset);
-        let fields = fields
-            .into_iter()
-            .map(|(field, offset)| format!("{field}: {offset}"));
+        let fields = fields.into_iter().map(|(field, offset)| format!("{field}: {offset}"));
         text += &braces(
             &format!("{name}: {} bytes, aligned to {}", layout.size, layout.align),
             fields,
@@ -127,13 +120,12 @@ pub fn alias(symbol: &Ident) -> Option<&'static str> {
 }
 
 pub fn format(tokens: TokenStream) -> Result<String> {
-    let file =
-        syn::parse2(tokens).map_err(|error| format!("the generated code is no Rust: {error}"))?;
+    let file = syn::parse2(tokens).map_err(|error| format!("the generated code is no Rust: {error}"))?;
     Ok(prettyplease::unparse(&file))
 }
 
-/// The reason for the one unsafe block in bindgen's `Default` of a type that holds a pointer or a union; Rust's tokens carry
-/// no comments, so it is put in afterwards.
+/// The reason for the one unsafe block in bindgen's `Default` of a type that holds a pointer or a union; Rust's tokens
+/// carry no comments, so it is put in afterwards.
 fn explain_default(source: &str) -> String {
     let mut text = String::with_capacity(source.len());
     let mut in_default = false;

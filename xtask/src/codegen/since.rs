@@ -10,21 +10,19 @@ pub const FLOOR: &str = "5.7";
 pub struct Lists(pub Vec<(&'static str, SymbolList)>);
 
 impl Lists {
-    /// What to say of a symbol's releases; `None` if every supported release has it. `declared` are the releases whose headers
-    /// have it, oldest first.
+    /// What to say of a symbol's releases; `None` if every supported release has it. `declared` are the releases whose
+    /// headers have it, oldest first.
     ///
-    /// A library's version node dates a function to the release, if it does not contradict what the libraries export: AMD's
-    /// scripts give some later functions the first node. Without a node only the two releases around the step are known.
+    /// A library's version node dates a function to the release, if it does not contradict what the libraries export:
+    /// AMD's scripts give some later functions the first node. Without a node only the two releases around the step are
+    /// known.
     pub fn describe(&self, symbol: &str, declared: &[&str]) -> Option<String> {
         let has: Vec<bool> = self
             .0
             .iter()
             .map(|(_, list)| list.functions.contains_key(symbol))
             .collect();
-        let (Some(first), Some(last)) = (
-            has.iter().position(|has| *has),
-            has.iter().rposition(|has| *has),
-        ) else {
+        let (Some(first), Some(last)) = (has.iter().position(|has| *has), has.iter().rposition(|has| *has)) else {
             return Some(self.describe_declared(declared));
         };
         let mut parts = Vec::new();
@@ -37,11 +35,7 @@ impl Lists {
                     format!("since ROCm {node}")
                 }
                 _ if first == 0 => format!("in ROCm {} and later", self.0[first].0),
-                _ => format!(
-                    "not in ROCm {}, but in {}",
-                    self.0[first - 1].0,
-                    self.0[first].0
-                ),
+                _ => format!("not in ROCm {}, but in {}", self.0[first - 1].0, self.0[first].0),
             });
         }
         if last + 1 < has.len() {
@@ -104,11 +98,7 @@ mod tests {
                 .map(|(name, node)| ((*name).into(), (!node.is_empty()).then(|| (*node).into())))
                 .collect(),
         };
-        Lists(
-            of.iter()
-                .map(|(release, symbols)| (*release, list(symbols)))
-                .collect(),
-        )
+        Lists(of.iter().map(|(release, symbols)| (*release, list(symbols))).collect())
     }
 
     #[test]
@@ -122,10 +112,7 @@ mod tests {
     #[test]
     fn the_node_dates_a_function_unless_the_libraries_contradict_it() {
         let plain = lists(&[("5.7", &[]), ("6.4", &[("a", "hip_6.1")])]);
-        assert_eq!(
-            plain.describe("a", &["6.4"]).as_deref(),
-            Some("since ROCm 6.1")
-        );
+        assert_eq!(plain.describe("a", &["6.4"]).as_deref(), Some("since ROCm 6.1"));
         let wrong = lists(&[("5.7", &[]), ("6.4", &[("a", "hip_4.2")])]);
         assert_eq!(
             wrong.describe("a", &["6.4"]).as_deref(),

@@ -44,8 +44,7 @@ impl Mirror {
             .iter()
             .flat_map(|file| entries(file))
             .collect::<Vec<_>>();
-        Self::choose(entries, &codename)
-            .ok_or_else(|| "this machine's apt knows no Debian mirror".into())
+        Self::choose(entries, &codename).ok_or_else(|| "this machine's apt knows no Debian mirror".into())
     }
 
     fn choose(entries: Vec<Entry>, codename: &str) -> Option<Self> {
@@ -54,10 +53,7 @@ impl Mirror {
             !entry.disabled
                 && entry.binary
                 && !entry.uris.is_empty()
-                && entry
-                    .suites
-                    .iter()
-                    .any(|suite| ours.contains(&suite.as_str()))
+                && entry.suites.iter().any(|suite| ours.contains(&suite.as_str()))
                 && entry.components.iter().any(|component| component == "main")
         })?;
         Some(Self {
@@ -68,15 +64,8 @@ impl Mirror {
 
     /// The line of a source list for a suite of this mirror.
     pub fn line(&self, suite: &str) -> String {
-        let keyring = self
-            .keyring
-            .as_deref()
-            .map(|path| format!("[signed-by={path}] "));
-        format!(
-            "deb {}{} {suite} main\n",
-            keyring.unwrap_or_default(),
-            self.uri
-        )
+        let keyring = self.keyring.as_deref().map(|path| format!("[signed-by={path}] "));
+        format!("deb {}{} {suite} main\n", keyring.unwrap_or_default(), self.uri)
     }
 }
 
@@ -171,11 +160,8 @@ mod tests {
 
     #[test]
     fn the_mirror_is_taken_from_either_format_and_not_from_foreign_archives() {
-        let foreign =
-            one_line("deb [arch=amd64 signed-by=/k/f.gpg] proto://foreign/apt cloud-bookworm main");
-        let security = stanza(
-            "Types: deb\nURIs: proto://debian/security\nSuites: bookworm-security\nComponents: main",
-        );
+        let foreign = one_line("deb [arch=amd64 signed-by=/k/f.gpg] proto://foreign/apt cloud-bookworm main");
+        let security = stanza("Types: deb\nURIs: proto://debian/security\nSuites: bookworm-security\nComponents: main");
         let debian = stanza(
             "# comment: x\nTypes: deb deb-src\nURIs: proto://debian/debian\nSuites: bookworm bookworm-updates\n\
              Components: main contrib\nSigned-By: /k/debian.gpg",
@@ -189,16 +175,12 @@ mod tests {
 
         let plain = one_line("deb proto://debian/debian stable main").expect("a source line");
         let mirror = Mirror::choose(vec![plain], "bookworm").expect("a Debian suite");
-        assert_eq!(
-            mirror.line("testing"),
-            "deb proto://debian/debian testing main\n"
-        );
+        assert_eq!(mirror.line("testing"), "deb proto://debian/debian testing main\n");
     }
 
     #[test]
     fn disabled_and_source_only_entries_give_no_mirror() {
-        let disabled =
-            stanza("Enabled: no\nTypes: deb\nURIs: proto://d\nSuites: stable\nComponents: main");
+        let disabled = stanza("Enabled: no\nTypes: deb\nURIs: proto://d\nSuites: stable\nComponents: main");
         let sources = stanza("Types: deb-src\nURIs: proto://d\nSuites: stable\nComponents: main");
         assert_eq!(Mirror::choose(vec![disabled, sources], "bookworm"), None);
         assert!(one_line("# deb proto://d stable main").is_none());

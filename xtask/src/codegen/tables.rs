@@ -8,10 +8,7 @@ pub struct Table {
     /// The file with its functions, in the crate's `src`.
     pub file: &'static str,
     /// The Rust type.
-    #[cfg_attr(
-        not(feature = "codegen"),
-        expect(dead_code, reason = "only the generator names it")
-    )]
+    #[cfg_attr(not(feature = "codegen"), expect(dead_code, reason = "only the generator names it"))]
     pub name: &'static str,
     /// A function belongs to the first table of its crate that lists a prefix of its name.
     pub prefixes: &'static [&'static str],
@@ -85,10 +82,5 @@ pub fn table_of(owner: &str, function: &str) -> Option<&'static Table> {
     TABLES
         .iter()
         .filter(|table| table.owner == owner)
-        .find(|table| {
-            table
-                .prefixes
-                .iter()
-                .any(|prefix| function.starts_with(prefix))
-        })
+        .find(|table| table.prefixes.iter().any(|prefix| function.starts_with(prefix)))
 }

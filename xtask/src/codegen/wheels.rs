@@ -15,21 +15,12 @@ const MEASURE: &str = include_str!("measure.py");
 /// AMD's declarations in the wheel, the header that each becomes, and the one that it builds on.
 const HEADERS: [(&str, &str, Option<&str>); 2] = [
     ("cyhip.pxd", "hip/hip_runtime_api.h", None),
-    (
-        "cyhiprtc.pxd",
-        "hip/hiprtc.h",
-        Some("hip/hip_runtime_api.h"),
-    ),
+    ("cyhiprtc.pxd", "hip/hiprtc.h", Some("hip/hip_runtime_api.h")),
 ];
 
-/// Fetches the wheels for this machine's Python, unless they are here already, and writes the headers of HIP `hip` into `include`.
-pub fn unpack(
-    shell: &Shell,
-    work: &Path,
-    packages: &[&Package],
-    hip: &str,
-    include: &Path,
-) -> Result<()> {
+/// Fetches the wheels for this machine's Python, unless they are here already, and writes the headers of HIP `hip` into
+/// `include`.
+pub fn unpack(shell: &Shell, work: &Path, packages: &[&Package], hip: &str, include: &Path) -> Result<()> {
     let unpacked = fetch(shell, work, packages)?;
     let script = work.join("measure.py");
     fs::write(&script, MEASURE)?;
@@ -46,8 +37,7 @@ pub fn unpack(
     }
     for (source, header, build_on) in HEADERS {
         let path = unpacked.join("rocm/bindings").join(source);
-        let source = fs::read_to_string(&path)
-            .map_err(|error| format!("can't read {}: {error}", path.display()))?;
+        let source = fs::read_to_string(&path).map_err(|error| format!("can't read {}: {error}", path.display()))?;
         let target = include.join(header);
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder)?;
@@ -57,19 +47,15 @@ pub fn unpack(
     Ok(())
 }
 
-/// The folder with the unpacked wheels. pip chooses the file for its own Python and compares it with the pinned digests.
+/// The folder with the unpacked wheels. pip chooses the file for its own Python and compares it with the pinned
+/// digests.
 fn fetch(shell: &Shell, work: &Path, packages: &[&Package]) -> Result<PathBuf> {
     // Wheels of another version must not be unpacked too.
     let version = packages.first().map_or("", |package| package.version);
     let wheels = work.join("wheels").join(version);
     fs::create_dir_all(&wheels)?;
     let mut requirements = String::new();
-    for Package {
-        name,
-        version,
-        sha256,
-    } in packages
-    {
+    for Package { name, version, sha256 } in packages {
         requirements += &format!("{name}=={version}");
         for digest in *sha256 {
             requirements += &format!(" --hash=sha256:{digest}");
@@ -102,9 +88,7 @@ fn fetch(shell: &Shell, work: &Path, packages: &[&Package]) -> Result<PathBuf> {
     for entry in fs::read_dir(&wheels)? {
         let file = entry?.path();
         if file.extension().is_some_and(|extension| extension == "whl") {
-            cmd!(shell, "python3 -m zipfile -e {file} {unpacked}")
-                .quiet()
-                .run()?;
+            cmd!(shell, "python3 -m zipfile -e {file} {unpacked}").quiet().run()?;
         }
     }
     Ok(unpacked)

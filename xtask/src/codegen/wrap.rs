@@ -3,7 +3,8 @@
 /// The longest line.
 const WIDTH: usize = 120;
 
-/// Text of one line, broken after commas and semicolons where it would be too long; lines after the first are indented further.
+/// Text of one line, broken after commas and semicolons where it would be too long; lines after the first are indented
+/// further.
 pub fn wrap(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut line = " ".repeat(indent);

@@ -11,10 +11,9 @@ use crate::workspace::cargo;
 /// Its folder.
 pub const NAME: &str = "hip-sys-linked";
 
-/// A HIP with two functions, of which one answers as on a machine without a GPU. All the others are absent, as the functions
-/// of a newer release are.
-const HIP: &str =
-    "int hipGetDeviceCount(int *n) { *n = 0; return 100; } int hipFree(void *p) { return !!p; }";
+/// A HIP with two functions, of which one answers as on a machine without a GPU. All the others are absent, as the
+/// functions of a newer release are.
+const HIP: &str = "int hipGetDeviceCount(int *n) { *n = 0; return 100; } int hipFree(void *p) { return !!p; }";
 const HIPRTC: &str = "int hiprtcCompileProgram(void) { return 1; }";
 
 /// What the program has to print.
@@ -33,15 +32,12 @@ pub fn run(sh: &Shell, target: &Path) -> Result<()> {
     let cargo = cargo();
     // A folder of its own: with this ROCM_PATH the other consumers' build scripts would run again each time.
     let own = target.join("consumers-linked");
-    let output = cmd!(
-        sh,
-        "{cargo} run --quiet --package consumer-{NAME} --target-dir {own}"
-    )
-    .env("ROCM_PATH", &rocm)
-    .env("LD_LIBRARY_PATH", &lib)
-    .quiet()
-    .read()
-    .map_err(|_| Error::Failed(format!("ci/consumers/{NAME} does not run, see above")))?;
+    let output = cmd!(sh, "{cargo} run --quiet --package consumer-{NAME} --target-dir {own}")
+        .env("ROCM_PATH", &rocm)
+        .env("LD_LIBRARY_PATH", &lib)
+        .quiet()
+        .read()
+        .map_err(|_| Error::Failed(format!("ci/consumers/{NAME} does not run, see above")))?;
     for part in EXPECTED {
         if !output.contains(part) {
             return Err(Error::Failed(format!(
@@ -63,13 +59,10 @@ fn library(sh: &Shell, folder: &Path, name: &str, source: &str) -> Result<()> {
     );
     fs::create_dir_all(folder).map_err(|error| Error::io(folder.display(), error))?;
     fs::write(&text, source).map_err(|error| Error::io(text.display(), error))?;
-    cmd!(
-        sh,
-        "cc -shared -fPIC -Wl,-soname,{versioned} -o {file} {text}"
-    )
-    .quiet()
-    .run()
-    .map_err(|_| Error::Missing("no working C compiler: install gcc".into()))?;
+    cmd!(sh, "cc -shared -fPIC -Wl,-soname,{versioned} -o {file} {text}")
+        .quiet()
+        .run()
+        .map_err(|_| Error::Missing("no working C compiler: install gcc".into()))?;
     fs::copy(&file, &link).map_err(|error| Error::io(link.display(), error))?;
     Ok(())
 }

@@ -11,10 +11,7 @@ pub fn check_book(src: &Path) -> Vec<String> {
     collect(src, &mut chapters, &mut problems);
     let summary = src.join("SUMMARY.md");
     let listed: BTreeSet<PathBuf> = match fs::read_to_string(&summary) {
-        Ok(text) => targets(&text)
-            .into_iter()
-            .map(|link| src.join(link))
-            .collect(),
+        Ok(text) => targets(&text).into_iter().map(|link| src.join(link)).collect(),
         Err(error) => {
             problems.push(format!("{}: {error}", summary.display()));
             BTreeSet::new()
@@ -147,10 +144,7 @@ mod tests {
     #[test]
     fn a_sound_book_has_no_problems() {
         let problems = book(&[
-            (
-                "SUMMARY.md",
-                "# Summary\n\n- [One](one.md)\n- [Two](two.md)\n",
-            ),
+            ("SUMMARY.md", "# Summary\n\n- [One](one.md)\n- [Two](two.md)\n"),
             (
                 "one.md",
                 "# One\n\nSee [two](two.md#the-second-part) and [the web](https://example.org/x).\n",

@@ -35,8 +35,7 @@ pub fn find(workspace: &Workspace) -> Result<OsString> {
 
 fn compiles(compiler: &Path, target: &Path) -> std::result::Result<(), String> {
     let folder = target.join(format!("xtask-compiler-check-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     let source = folder.join("check.cpp");
     let outcome = std::fs::write(
         &source,

@@ -35,10 +35,7 @@ __attribute__((constructor)) static void name_the_driver() {
 
 /// Fetches and unpacks the packages and makes them relocatable.
 pub fn fill(machine: &Machine<'_>, folder: &Path) -> Result<PathBuf, String> {
-    let sh = machine
-        .workspace
-        .shell()
-        .map_err(|error| error.to_string())?;
+    let sh = machine.workspace.shell().map_err(|error| error.to_string())?;
     println!("OpenCL: PoCL is under the MIT licence. About 80 MB to download, 300 MB on disk.");
     let debs = download(&sh, folder, &WANTED)?;
     for deb in debs {
@@ -91,12 +88,7 @@ pub fn download(sh: &Shell, folder: &Path, wanted: &[&str]) -> Result<Vec<PathBu
     )
     .quiet()
     .read()
-    .map_err(|_| {
-        format!(
-            "apt-get finds no {}, see above (no network?)",
-            wanted.join(" or ")
-        )
-    })?;
+    .map_err(|_| format!("apt-get finds no {}, see above (no network?)", wanted.join(" or ")))?;
     let packages = to_install(&simulated);
     let missing: Vec<&str> = wanted
         .iter()
@@ -107,12 +99,9 @@ pub fn download(sh: &Shell, folder: &Path, wanted: &[&str]) -> Result<Vec<PathBu
     {
         let _inside = sh.push_dir(&debs);
         // Those that the system has already are taken along as well: the tree must hold the loader and the driver.
-        cmd!(
-            sh,
-            "apt-get {options...} --quiet download {packages...} {missing...}"
-        )
-        .run()
-        .map_err(|_| "apt-get could not download the packages, see above".to_string())?;
+        cmd!(sh, "apt-get {options...} --quiet download {packages...} {missing...}")
+            .run()
+            .map_err(|_| "apt-get could not download the packages, see above".to_string())?;
     }
     sh.read_dir(&debs).map_err(text)
 }
@@ -142,8 +131,7 @@ pub(super) fn libraries_folder(folder: &Path, library: &str) -> Result<PathBuf, 
 pub(super) fn make_relocatable(sh: &Shell, folder: &Path, libraries: &Path) -> Result<(), String> {
     let patchelf = folder.join("usr/bin/patchelf");
     let mut files = Vec::new();
-    shared_libraries(&folder.join("usr/lib"), &mut files)
-        .map_err(|error| format!("{}: {error}", folder.display()))?;
+    shared_libraries(&folder.join("usr/lib"), &mut files).map_err(|error| format!("{}: {error}", folder.display()))?;
     for file in files {
         let search = search_path(&file, folder, libraries);
         // The older kind of search path also holds for what these libraries need in turn.
@@ -183,17 +171,11 @@ fn shared_libraries(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<
     Ok(())
 }
 
-fn front(
-    sh: &Shell,
-    machine: &Machine<'_>,
-    folder: &Path,
-    libraries: &Path,
-) -> Result<PathBuf, String> {
+fn front(sh: &Shell, machine: &Machine<'_>, folder: &Path, libraries: &Path) -> Result<PathBuf, String> {
     let source = libraries.join("hipcl-pocl.cpp");
     let library = libraries.join("libhipcl-pocl.so");
     let loader = libraries.join("libOpenCL.so.1");
-    sh.write_file(&source, FRONT)
-        .map_err(|error| error.to_string())?;
+    sh.write_file(&source, FRONT).map_err(|error| error.to_string())?;
     let compiler = &machine.compiler;
     cmd!(
         sh,
@@ -224,10 +206,7 @@ mod tests {
         let libraries = Path::new("/r/usr/lib/arch");
         for (file, expected) in [
             ("/r/usr/lib/arch/libx.so", "$ORIGIN/../../../usr/lib/arch"),
-            (
-                "/r/usr/lib/arch/pocl/libd.so",
-                "$ORIGIN/../../../../usr/lib/arch",
-            ),
+            ("/r/usr/lib/arch/pocl/libd.so", "$ORIGIN/../../../../usr/lib/arch"),
         ] {
             assert_eq!(search_path(Path::new(file), root, libraries), expected);
         }

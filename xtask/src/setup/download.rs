@@ -44,10 +44,9 @@ impl Client {
             None => RootCerts::PlatformVerifier,
         };
         let proxy = match &settings.proxy {
-            Some(address) => Some(
-                Proxy::new(address)
-                    .map_err(|error| format!("the proxy of pip's configuration: {error}"))?,
-            ),
+            Some(address) => {
+                Some(Proxy::new(address).map_err(|error| format!("the proxy of pip's configuration: {error}"))?)
+            }
             None => Proxy::try_from_env(),
         };
         let config = Agent::config_builder()
@@ -74,9 +73,7 @@ impl Client {
             };
             let media_type = answer.body().mime_type().unwrap_or("text/html").to_owned();
             let body = answer.body_mut().with_config().limit(LARGEST_PAGE);
-            let text = body
-                .read_to_string()
-                .map_err(|error| Failure::of(address, &error))?;
+            let text = body.read_to_string().map_err(|error| Failure::of(address, &error))?;
             Ok(Some((media_type, text)))
         })
     }
@@ -90,10 +87,7 @@ impl Client {
             let answer = self.0.get(address).call();
             let answer = answer.map_err(|error| Failure::of(address, &error))?;
             // A little more than expected is enough to detect another file.
-            let body = answer
-                .into_body()
-                .into_with_config()
-                .limit(wanted.bytes + 1);
+            let body = answer.into_body().into_with_config().limit(wanted.bytes + 1);
             store(body.reader(), wanted, path).map_err(|failure| failure.at(address))
         });
         if fetched.is_err() {
@@ -123,10 +117,7 @@ impl Failure {
     fn of(address: &str, error: &ureq::Error) -> Self {
         use ureq::Error;
         let (remedy, may_pass) = match error {
-            Error::HostNotFound => (
-                "is there a network, or a proxy to name in HTTPS_PROXY?",
-                true,
-            ),
+            Error::HostNotFound => ("is there a network, or a proxy to name in HTTPS_PROXY?", true),
             Error::StatusCode(407) => ("put the proxy's user and password into HTTPS_PROXY", false),
             Error::StatusCode(401 | 403) => ("put user and password into PIP_INDEX_URL", false),
             Error::StatusCode(code) => ("try again later", *code >= 500 || *code == 429),
@@ -199,11 +190,7 @@ fn store(mut from: impl Read, wanted: &Wanted<'_>, path: &Path) -> Result<(), Fa
         let short = format!("got {bytes} of {} bytes", wanted.bytes);
         return Err(broken(std::io::Error::other(short)));
     }
-    let found: String = digest
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let found: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     if found != wanted.sha256 {
         return Err(Failure {
             reason: format!(
@@ -220,11 +207,7 @@ fn store(mut from: impl Read, wanted: &Wanted<'_>, path: &Path) -> Result<(), Fa
 fn progress(wanted: &Wanted<'_>) -> ProgressBar {
     let bar = ProgressBar::new(wanted.bytes);
     if bar.is_hidden() {
-        println!(
-            "OpenCL: {} ({} MB)",
-            wanted.name,
-            wanted.bytes.div_ceil(1_000_000)
-        );
+        println!("OpenCL: {} ({} MB)", wanted.name, wanted.bytes.div_ceil(1_000_000));
     }
     let template = "{msg} {wide_bar} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left";
     if let Ok(style) = ProgressStyle::with_template(template) {
@@ -253,10 +236,11 @@ fn read_certificates(file: &Path) -> Result<RootCerts, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::{BufRead, BufReader};
     use std::net::TcpListener;
     use std::thread::JoinHandle;
+
+    use super::*;
 
     const CONTENT: &str = "what is wanted";
 
@@ -282,9 +266,7 @@ mod tests {
                 let (mut connection, _) = listener.accept().unwrap();
                 let mut lines = BufReader::new(connection.try_clone().unwrap()).lines();
                 let first = lines.next().unwrap().unwrap();
-                lines
-                    .take_while(|line| !line.as_ref().unwrap().is_empty())
-                    .count();
+                lines.take_while(|line| !line.as_ref().unwrap().is_empty()).count();
                 connection.write_all(answer.as_bytes()).unwrap();
                 first
             };
@@ -304,10 +286,7 @@ mod tests {
     #[test]
     fn a_missing_page_is_not_an_error() {
         let (address, server) = server(vec![answer("404 Not Found", 0, "")]);
-        assert_eq!(
-            client().page(&format!("{address}/simple/tool/"), "text/html"),
-            Ok(None)
-        );
+        assert_eq!(client().page(&format!("{address}/simple/tool/"), "text/html"), Ok(None));
         assert_eq!(server.join().unwrap(), ["GET /simple/tool/ HTTP/1.1"]);
     }
 
@@ -322,9 +301,7 @@ mod tests {
             sha256: &sha256,
             ..wanted()
         };
-        client()
-            .file(&format!("{address}/f"), &wanted, &path)
-            .unwrap();
+        client().file(&format!("{address}/f"), &wanted, &path).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), CONTENT);
         assert_eq!(server.join().unwrap().len(), 2);
     }
@@ -335,9 +312,7 @@ mod tests {
             let (address, server) = server(vec![answer("200 OK", body.len(), body)]);
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("tool.whl");
-            let reason = client()
-                .file(&format!("{address}/f"), &wanted(), &path)
-                .unwrap_err();
+            let reason = client().file(&format!("{address}/f"), &wanted(), &path).unwrap_err();
             assert!(
                 reason.contains("not the expected file") && !reason.contains('\n'),
                 "{reason}"
@@ -351,13 +326,8 @@ mod tests {
     fn a_refusal_is_reported_without_the_password() {
         let (address, server) = server(vec![answer("403 Forbidden", 0, "")]);
         let secret = address.replace("://", "://me:secret@");
-        let reason = client()
-            .page(&format!("{secret}/simple"), "text/html")
-            .unwrap_err();
-        assert!(
-            reason.starts_with("127.0.0.1:") && reason.contains("403"),
-            "{reason}"
-        );
+        let reason = client().page(&format!("{secret}/simple"), "text/html").unwrap_err();
+        assert!(reason.starts_with("127.0.0.1:") && reason.contains("403"), "{reason}");
         assert!(!reason.contains("secret"), "{reason}");
         server.join().unwrap();
     }
@@ -373,10 +343,7 @@ mod tests {
         // No host has this name, so any answer is the proxy's.
         let page = client.page("http://mirror.invalid/simple", "text/html");
         assert!(page.is_err(), "{page:?}");
-        assert_eq!(
-            server.join().unwrap(),
-            ["CONNECT mirror.invalid:80 HTTP/1.1"]
-        );
+        assert_eq!(server.join().unwrap(), ["CONNECT mirror.invalid:80 HTTP/1.1"]);
     }
 
     #[test]

@@ -15,20 +15,14 @@ pub const ACCEPT: &str = "application/vnd.pypi.simple.v1+json, text/html;q=0.5";
 ///
 /// # Errors
 /// If the page is not in the form that it claims.
-pub fn find(
-    page: &str,
-    media_type: &str,
-    text: &str,
-    name: &str,
-    sha256: &str,
-) -> Result<Option<String>, String> {
+pub fn find(page: &str, media_type: &str, text: &str, name: &str, sha256: &str) -> Result<Option<String>, String> {
     let files = match media_type.ends_with("json") {
         true => of_json(text)?,
         false => of_links(text),
     };
-    let wanted = files.into_iter().find(|file| {
-        file.name == name && file.sha256.as_deref().is_none_or(|digest| digest == sha256)
-    });
+    let wanted = files
+        .into_iter()
+        .find(|file| file.name == name && file.sha256.as_deref().is_none_or(|digest| digest == sha256));
     wanted.map(|file| absolute(page, &file.address)).transpose()
 }
 
@@ -42,8 +36,8 @@ struct Listed {
 }
 
 fn of_json(text: &str) -> Result<Vec<Listed>, String> {
-    let page: Value = serde_json::from_str(text)
-        .map_err(|error| format!("the index did not answer with JSON: {error}"))?;
+    let page: Value =
+        serde_json::from_str(text).map_err(|error| format!("the index did not answer with JSON: {error}"))?;
     let files = page["files"].as_array().into_iter().flatten();
     Ok(files
         .filter_map(|file| {
@@ -84,9 +78,7 @@ fn absolute(page: &str, address: &str) -> Result<String, String> {
     let wrong = |what: &str| format!("{what} is not an address");
     let base = fluent_uri::Uri::parse(page).map_err(|_| wrong(page))?;
     let reference = UriRef::parse(address).map_err(|_| wrong(address))?;
-    let resolved = reference
-        .resolve_against(&base)
-        .map_err(|_| wrong(address))?;
+    let resolved = reference.resolve_against(&base).map_err(|_| wrong(address))?;
     Ok(resolved.into_string())
 }
 
@@ -103,21 +95,9 @@ mod tests {
             r#"{{"files": [{{"filename": "tool-0.9.whl", "url": "/old.whl", "hashes": {{}}}},
                  {{"filename": "{NAME}", "url": "https://files.example/{NAME}", "hashes": {{"sha256": "aa"}}}}]}}"#
         );
-        let found = find(
-            PAGE,
-            "application/vnd.pypi.simple.v1+json",
-            &text,
-            NAME,
-            "aa",
-        );
+        let found = find(PAGE, "application/vnd.pypi.simple.v1+json", &text, NAME, "aa");
         assert_eq!(found, Ok(Some(format!("https://files.example/{NAME}"))));
-        let other = find(
-            PAGE,
-            "application/vnd.pypi.simple.v1+json",
-            &text,
-            NAME,
-            "bb",
-        );
+        let other = find(PAGE, "application/vnd.pypi.simple.v1+json", &text, NAME, "bb");
         assert_eq!(other, Ok(None), "another digest is another file");
     }
 
@@ -129,9 +109,7 @@ mod tests {
         );
         assert_eq!(
             find(PAGE, "text/html", &text, NAME, "aa"),
-            Ok(Some(format!(
-                "https://me:secret@mirror.example/files/{NAME}?a=1&b=2"
-            )))
+            Ok(Some(format!("https://me:secret@mirror.example/files/{NAME}?a=1&b=2")))
         );
         assert_eq!(find(PAGE, "text/html", &text, NAME, "bb"), Ok(None));
         assert_eq!(find(PAGE, "text/html", "<a href=", NAME, "aa"), Ok(None));
@@ -142,9 +120,7 @@ mod tests {
         let text = format!("<a href=\"/files/{NAME}\">");
         assert_eq!(
             find(PAGE, "text/html", &text, NAME, "aa"),
-            Ok(Some(format!(
-                "https://me:secret@mirror.example/files/{NAME}"
-            )))
+            Ok(Some(format!("https://me:secret@mirror.example/files/{NAME}")))
         );
     }
 

@@ -1,8 +1,7 @@
 //! Fills the runtime's folder so that it is either complete and tested, or absent.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::{Machine, probe};
 
@@ -11,16 +10,11 @@ pub type Fill = fn(&Machine<'_>, &Path) -> Result<PathBuf, String>;
 
 /// Fills a folder beside the final one, tries the driver there, then renames: an interrupted or broken installation is
 /// never found, and the next one first removes it.
-pub fn into(
-    folder: &Path,
-    icd: &str,
-    fill: impl FnOnce(&Path) -> Result<PathBuf, String>,
-) -> Result<String, String> {
+pub fn into(folder: &Path, icd: &str, fill: impl FnOnce(&Path) -> Result<PathBuf, String>) -> Result<String, String> {
     let partial = sibling(folder, "partial");
     let old = sibling(folder, "old");
     for leftover in [&partial, &old] {
-        remove(leftover)
-            .map_err(|error| format!("cannot clear {}: {error}", leftover.display()))?;
+        remove(leftover).map_err(|error| format!("cannot clear {}: {error}", leftover.display()))?;
     }
     let result = fs::create_dir_all(&partial)
         .map_err(|error| format!("cannot create {}: {error}", partial.display()))
@@ -33,13 +27,7 @@ pub fn into(
     result
 }
 
-fn finish(
-    folder: &Path,
-    partial: &Path,
-    old: &Path,
-    icd: &str,
-    library: &Path,
-) -> Result<String, String> {
+fn finish(folder: &Path, partial: &Path, old: &Path, icd: &str, library: &Path) -> Result<String, String> {
     let found = probe::in_child(&partial.join(library))?;
     let describe = |error: io::Error| format!("cannot complete {}: {error}", folder.display());
     write_icd(partial, icd, &folder.join(library)).map_err(describe)?;
@@ -125,10 +113,7 @@ mod tests {
 
         assert_eq!(found, Some(after.join("lib/driver.so")));
         let text = fs::read_to_string(after.join("cpu.icd")).unwrap();
-        assert_eq!(
-            text.trim_end(),
-            after.join("lib/driver.so").to_str().unwrap()
-        );
+        assert_eq!(text.trim_end(), after.join("lib/driver.so").to_str().unwrap());
     }
 
     #[test]

@@ -96,8 +96,7 @@ pub fn beside(machine: &Machine<'_>, source: &'static Source) -> Result<PathBuf>
         Err(_) => install_one(machine, &folder, &[source])?,
     };
     println!("OpenCL: {found} (in {})", folder.display());
-    install::driver(&folder, source.icd)
-        .ok_or_else(|| Error::Failed(format!("{} names no driver", folder.display())))
+    install::driver(&folder, source.icd).ok_or_else(|| Error::Failed(format!("{} names no driver", folder.display())))
 }
 
 /// Held while the folder is read or written, so that two set-ups at once install one runtime.
@@ -107,8 +106,7 @@ fn lock(target: &Path) -> Result<File> {
     let file = File::create(&path).map_err(|error| Error::io(path.display(), error))?;
     if file.try_lock().is_err() {
         println!("OpenCL: another set-up is at work, waiting for it");
-        file.lock()
-            .map_err(|error| Error::io(path.display(), error))?;
+        file.lock().map_err(|error| Error::io(path.display(), error))?;
     }
     Ok(file)
 }
@@ -135,9 +133,7 @@ fn install_one(machine: &Machine<'_>, folder: &Path, sources: &[&Source]) -> Res
     let mut tried = Vec::new();
     for source in sources {
         println!("OpenCL: trying {}", source.about);
-        match install::into(folder, source.icd, |partial| {
-            (source.fill)(machine, partial)
-        }) {
+        match install::into(folder, source.icd, |partial| (source.fill)(machine, partial)) {
             Ok(found) => return Ok(found),
             Err(reason) => {
                 println!("OpenCL: {}: {reason}", source.about);

@@ -50,18 +50,15 @@ impl Settings {
                 // A comment takes a whole line; a `#` or `;` within a line belongs to an address.
                 file.set_inline_comment_symbols(Some(&[]));
                 file.set_multiline(true);
-                file.load(&path).map_err(|reason| {
-                    format!("pip's configuration {}: {reason}", path.display())
-                })?;
+                file.load(&path)
+                    .map_err(|reason| format!("pip's configuration {}: {reason}", path.display()))?;
                 files.push(file);
             }
         }
         let setting = |key: &str| -> Option<String> {
             let name = format!("PIP_{}", key.to_uppercase().replace('-', "_"));
             let of_files = || {
-                let places = files
-                    .iter()
-                    .flat_map(|file| SECTIONS.map(|section| (file, section)));
+                let places = files.iter().flat_map(|file| SECTIONS.map(|section| (file, section)));
                 places
                     .filter_map(|(file, section)| {
                         file.get(section, key)
@@ -70,9 +67,7 @@ impl Settings {
                     .next_back()
             };
             let named = variable(&name).map(|value| value.to_string_lossy().into_owned());
-            named
-                .or_else(of_files)
-                .filter(|value| !value.trim().is_empty())
+            named.or_else(of_files).filter(|value| !value.trim().is_empty())
         };
         let list = |key: &str| -> Vec<String> {
             let text = setting(key).unwrap_or_default();
@@ -81,9 +76,7 @@ impl Settings {
 
         let mut indexes = Vec::new();
         if !setting("no-index").is_some_and(|value| is_true(&value)) {
-            indexes.push(
-                setting("index-url").unwrap_or_else(|| format!("https://{PUBLIC_HOST}/simple")),
-            );
+            indexes.push(setting("index-url").unwrap_or_else(|| format!("https://{PUBLIC_HOST}/simple")));
             indexes.extend(list("extra-index-url"));
         }
         for index in &mut indexes {
@@ -139,8 +132,9 @@ fn is_true(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
+
+    use super::*;
 
     /// The settings of a machine with these variables and with all folders in `home`.
     fn settings(home: &Path, variables: &[(&str, &str)]) -> Result<Settings, String> {
@@ -227,19 +221,13 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let variables = [
             ("PIP_NO_INDEX", "1"),
-            (
-                "PIP_FIND_LINKS",
-                "/wheels file:///more https://elsewhere.example/",
-            ),
+            ("PIP_FIND_LINKS", "/wheels file:///more https://elsewhere.example/"),
             ("PIP_CERT", "/certificates.pem"),
         ];
         let set = settings(home.path(), &variables).unwrap();
         assert_eq!(set.indexes, [""; 0]);
         assert_eq!(set.folders, ["/wheels", "/more"].map(PathBuf::from));
-        assert_eq!(
-            set.certificates.as_deref(),
-            Some(Path::new("/certificates.pem"))
-        );
+        assert_eq!(set.certificates.as_deref(), Some(Path::new("/certificates.pem")));
     }
 
     #[test]

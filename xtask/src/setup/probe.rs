@@ -88,8 +88,7 @@ fn answer(text: &str) -> Option<std::result::Result<String, String>> {
         if let Some(found) = line.strip_prefix("usable: ") {
             Some(Ok(found.to_string()))
         } else {
-            line.strip_prefix("not usable: ")
-                .map(|reason| Err(reason.to_string()))
+            line.strip_prefix("not usable: ").map(|reason| Err(reason.to_string()))
         }
     })
 }
@@ -120,25 +119,11 @@ struct Api {
     platform_info: unsafe extern "C" fn(Handle, u32, usize, *mut c_void, *mut usize) -> Code,
     get_devices: unsafe extern "C" fn(Handle, u64, u32, *mut Handle, *mut u32) -> Code,
     device_info: unsafe extern "C" fn(Handle, u32, usize, *mut c_void, *mut usize) -> Code,
-    create_context: unsafe extern "C" fn(
-        *const isize,
-        u32,
-        *const Handle,
-        *const c_void,
-        *mut c_void,
-        *mut Code,
-    ) -> Handle,
+    create_context:
+        unsafe extern "C" fn(*const isize, u32, *const Handle, *const c_void, *mut c_void, *mut Code) -> Handle,
     create_queue: unsafe extern "C" fn(Handle, Handle, u64, *mut Code) -> Handle,
-    create_program:
-        unsafe extern "C" fn(Handle, u32, *const *const c_char, *const usize, *mut Code) -> Handle,
-    build_program: unsafe extern "C" fn(
-        Handle,
-        u32,
-        *const Handle,
-        *const c_char,
-        *const c_void,
-        *mut c_void,
-    ) -> Code,
+    create_program: unsafe extern "C" fn(Handle, u32, *const *const c_char, *const usize, *mut Code) -> Handle,
+    build_program: unsafe extern "C" fn(Handle, u32, *const Handle, *const c_char, *const c_void, *mut c_void) -> Code,
     create_kernel: unsafe extern "C" fn(Handle, *const c_char, *mut Code) -> Handle,
     create_buffer: unsafe extern "C" fn(Handle, u64, usize, *mut c_void, *mut Code) -> Handle,
     set_arg: unsafe extern "C" fn(Handle, u32, usize, *const c_void) -> Code,
@@ -153,17 +138,7 @@ struct Api {
         *const Handle,
         *mut Handle,
     ) -> Code,
-    read: unsafe extern "C" fn(
-        Handle,
-        Handle,
-        u32,
-        usize,
-        usize,
-        *mut c_void,
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Code,
+    read: unsafe extern "C" fn(Handle, Handle, u32, usize, usize, *mut c_void, u32, *const Handle, *mut Handle) -> Code,
 }
 
 impl Api {
@@ -233,9 +208,7 @@ fn try_library(library: &str) -> std::result::Result<String, String> {
         for device in devices(&api, platform)? {
             match try_device(&api, device) {
                 Ok(()) => return Ok(describe(&api, platform, device)),
-                Err(reason) => {
-                    reasons.push(format!("{}: {reason}", describe(&api, platform, device)))
-                }
+                Err(reason) => reasons.push(format!("{}: {reason}", describe(&api, platform, device))),
             }
         }
     }
@@ -248,8 +221,7 @@ fn try_library(library: &str) -> std::result::Result<String, String> {
 fn devices(api: &Api, platform: Handle) -> std::result::Result<Vec<Handle>, String> {
     let mut count = 0;
     // SAFETY: the platform is live; a null list with length 0 asks for the number only.
-    let code =
-        unsafe { (api.get_devices)(platform, DEVICE_TYPE_ALL, 0, ptr::null_mut(), &mut count) };
+    let code = unsafe { (api.get_devices)(platform, DEVICE_TYPE_ALL, 0, ptr::null_mut(), &mut count) };
     if code == DEVICE_NOT_FOUND || count == 0 {
         return Ok(Vec::new());
     }
@@ -257,38 +229,31 @@ fn devices(api: &Api, platform: Handle) -> std::result::Result<Vec<Handle>, Stri
     let mut devices = vec![ptr::null_mut(); count as usize];
     // SAFETY: the list has room for `count` handles.
     checked("clGetDeviceIDs", unsafe {
-        (api.get_devices)(
-            platform,
-            DEVICE_TYPE_ALL,
-            count,
-            devices.as_mut_ptr(),
-            ptr::null_mut(),
-        )
+        (api.get_devices)(platform, DEVICE_TYPE_ALL, count, devices.as_mut_ptr(), ptr::null_mut())
     })?;
     Ok(devices)
 }
 
 fn describe(api: &Api, platform: Handle, device: Handle) -> String {
-    let text =
-        |query: unsafe extern "C" fn(Handle, u32, usize, *mut c_void, *mut usize) -> Code,
-         object: Handle,
-         name: u32| {
-            let mut bytes = [0u8; 256];
-            // SAFETY: the object is live and the buffer has the length that is passed.
-            let code = unsafe {
-                query(
-                    object,
-                    name,
-                    bytes.len() - 1,
-                    bytes.as_mut_ptr().cast(),
-                    ptr::null_mut(),
-                )
-            };
-            match CStr::from_bytes_until_nul(&bytes) {
-                Ok(text) if code == 0 => text.to_string_lossy().trim().to_string(),
-                _ => "unnamed".to_string(),
-            }
+    let text = |query: unsafe extern "C" fn(Handle, u32, usize, *mut c_void, *mut usize) -> Code,
+                object: Handle,
+                name: u32| {
+        let mut bytes = [0u8; 256];
+        // SAFETY: the object is live and the buffer has the length that is passed.
+        let code = unsafe {
+            query(
+                object,
+                name,
+                bytes.len() - 1,
+                bytes.as_mut_ptr().cast(),
+                ptr::null_mut(),
+            )
         };
+        match CStr::from_bytes_until_nul(&bytes) {
+            Ok(text) if code == 0 => text.to_string_lossy().trim().to_string(),
+            _ => "unnamed".to_string(),
+        }
+    };
     format!(
         "{}, {}, {}",
         text(api.device_info, device, DEVICE_NAME),
@@ -304,16 +269,7 @@ fn try_device(api: &Api, device: Handle) -> std::result::Result<(), String> {
     const ITEMS: usize = 64;
     let mut code = 0;
     // SAFETY: one live device, no properties, no callback.
-    let context = unsafe {
-        (api.create_context)(
-            ptr::null(),
-            1,
-            &device,
-            ptr::null(),
-            ptr::null_mut(),
-            &mut code,
-        )
-    };
+    let context = unsafe { (api.create_context)(ptr::null(), 1, &device, ptr::null(), ptr::null_mut(), &mut code) };
     let context = created("clCreateContext", context, code)?;
     // SAFETY: the device belongs to the context.
     let queue = unsafe { (api.create_queue)(context, device, 0, &mut code) };
@@ -324,22 +280,14 @@ fn try_device(api: &Api, device: Handle) -> std::result::Result<(), String> {
     let program = created("clCreateProgramWithSource", program, code)?;
     // SAFETY: no callback, so the call returns when the program is built.
     checked("clBuildProgram", unsafe {
-        (api.build_program)(
-            program,
-            1,
-            &device,
-            c"".as_ptr(),
-            ptr::null(),
-            ptr::null_mut(),
-        )
+        (api.build_program)(program, 1, &device, c"".as_ptr(), ptr::null(), ptr::null_mut())
     })?;
     // SAFETY: the program is built and has a kernel of that name.
     let kernel = unsafe { (api.create_kernel)(program, c"fill".as_ptr(), &mut code) };
     let kernel = created("clCreateKernel", kernel, code)?;
     let bytes = ITEMS * size_of::<u32>();
     // SAFETY: no host pointer is given and no flag asks for one.
-    let buffer =
-        unsafe { (api.create_buffer)(context, MEM_READ_WRITE, bytes, ptr::null_mut(), &mut code) };
+    let buffer = unsafe { (api.create_buffer)(context, MEM_READ_WRITE, bytes, ptr::null_mut(), &mut code) };
     let buffer = created("clCreateBuffer", buffer, code)?;
     // SAFETY: argument 0 is a buffer, passed as the address of its handle.
     checked("clSetKernelArg", unsafe {
@@ -374,11 +322,7 @@ fn try_device(api: &Api, device: Handle) -> std::result::Result<(), String> {
             ptr::null_mut(),
         )
     })?;
-    if out
-        .iter()
-        .zip(0u32..)
-        .all(|(&value, item)| value == 3 * item + 7)
-    {
+    if out.iter().zip(0u32..).all(|(&value, item)| value == 3 * item + 7) {
         Ok(())
     } else {
         Err("computed a wrong answer".into())
@@ -418,10 +362,7 @@ mod tests {
 
     #[test]
     fn a_drivers_own_output_does_not_hide_the_answer() {
-        assert_eq!(
-            answer("driver v1\nusable: cpu\nbye\n"),
-            Some(Ok("cpu".into()))
-        );
+        assert_eq!(answer("driver v1\nusable: cpu\nbye\n"), Some(Ok("cpu".into())));
         assert_eq!(answer("not usable: x\n"), Some(Err("x".into())));
         assert_eq!(answer("killed\n"), None);
     }

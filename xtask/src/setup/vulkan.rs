@@ -31,18 +31,13 @@ impl Software {
 
     fn within(folder: &Path) -> Option<Self> {
         let manifest = folder.join(MANIFEST);
-        let loader = debian::libraries_folder(folder, DRIVER)
-            .ok()?
-            .join("libvulkan.so.1");
+        let loader = debian::libraries_folder(folder, DRIVER).ok()?.join("libvulkan.so.1");
         (manifest.exists() && loader.exists()).then_some(Self { loader, manifest })
     }
 
     /// Name and value of each variable: the loader for `interop`, the driver for the loader.
     pub fn variables(&self) -> [(&'static str, &Path); 2] {
-        [
-            ("HIPCL_VULKAN", &self.loader),
-            ("VK_DRIVER_FILES", &self.manifest),
-        ]
+        [("HIPCL_VULKAN", &self.loader), ("VK_DRIVER_FILES", &self.manifest)]
     }
 }
 
@@ -71,9 +66,7 @@ pub fn ensure(workspace: &Workspace) -> crate::error::Result<()> {
 }
 
 fn fill(sh: &Shell, folder: &Path) -> Result<Software, String> {
-    println!(
-        "Vulkan: Mesa is under the MIT licence. 10 to 60 MB to download, up to 250 MB on disk."
-    );
+    println!("Vulkan: Mesa is under the MIT licence. 10 to 60 MB to download, up to 250 MB on disk.");
     install::remove(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     for deb in debian::download(sh, folder, &WANTED)? {
         cmd!(sh, "dpkg-deb -x {deb} {folder}")
@@ -91,16 +84,12 @@ fn fill(sh: &Shell, folder: &Path) -> Result<Software, String> {
     Software::within(folder).ok_or_else(|| "the packages hold no libvulkan.so.1".to_string())
 }
 
-/// What names the driver to Vulkan's loader, which takes a path with a slash in it from the manifest's own folder on: so the folder may be
-/// moved.
+/// What names the driver to Vulkan's loader, which takes a path with a slash in it from the manifest's own folder on:
+/// so the folder may be moved.
 fn manifest(folder: &Path, driver: &Path) -> Result<serde_json::Value, String> {
-    let inside = driver.strip_prefix(folder).map_err(|_| {
-        format!(
-            "the driver {} is not in {}",
-            driver.display(),
-            folder.display()
-        )
-    })?;
+    let inside = driver
+        .strip_prefix(folder)
+        .map_err(|_| format!("the driver {} is not in {}", driver.display(), folder.display()))?;
     Ok(serde_json::json!({
         "file_format_version": "1.0.0",
         "ICD": { "library_path": Path::new(".").join(inside), "api_version": "1.1.0" },
@@ -116,10 +105,7 @@ mod tests {
         let folder = Path::new("/somewhere/target/hipcl-vulkan");
         let driver = folder.join("usr/lib/arch").join(DRIVER);
         let written = manifest(folder, &driver).unwrap();
-        assert_eq!(
-            written["ICD"]["library_path"],
-            format!("./usr/lib/arch/{DRIVER}")
-        );
+        assert_eq!(written["ICD"]["library_path"], format!("./usr/lib/arch/{DRIVER}"));
         assert!(manifest(Path::new("/other"), &driver).is_err());
     }
 

@@ -9,10 +9,9 @@ use std::path::{Component, Path, PathBuf};
 
 use zip::ZipArchive;
 
-use super::Machine;
 use super::download::{Client, Wanted, copy};
-use super::index;
 use super::pip::Settings;
+use super::{Machine, index};
 
 /// One file of one project in the index.
 struct Wheel {
@@ -66,11 +65,7 @@ static WHEELS: [Wheel; 5] = [
 
 /// Fetches and unpacks the wheels.
 pub fn fill(_: &Machine<'_>, folder: &Path) -> Result<PathBuf, String> {
-    if !cfg!(all(
-        target_os = "linux",
-        target_arch = "x86_64",
-        target_env = "gnu"
-    )) {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
         return Err("is published for x86-64 Linux with glibc only".into());
     }
     println!(
@@ -91,13 +86,7 @@ pub fn fill(_: &Machine<'_>, folder: &Path) -> Result<PathBuf, String> {
 }
 
 /// From the first source that has it: a local folder, then the indexes in order.
-fn fetch(
-    client: &Client,
-    settings: &Settings,
-    project: &str,
-    file: &Wanted<'_>,
-    wheel: &Path,
-) -> Result<(), String> {
+fn fetch(client: &Client, settings: &Settings, project: &str, file: &Wanted<'_>, wheel: &Path) -> Result<(), String> {
     let here = settings.folders.iter().map(|folder| folder.join(file.name));
     if let Some(here) = here.into_iter().find(|path| path.is_file()) {
         return copy(&here, file, wheel);
@@ -106,9 +95,7 @@ fn fetch(
     for index in &settings.indexes {
         let page = format!("{index}/{project}/");
         let address = match client.page(&page, index::ACCEPT) {
-            Ok(Some((media_type, text))) => {
-                index::find(&page, &media_type, &text, file.name, file.sha256)
-            }
+            Ok(Some((media_type, text))) => index::find(&page, &media_type, &text, file.name, file.sha256),
             Ok(None) => Ok(None),
             Err(reason) => Err(reason),
         };
@@ -119,10 +106,7 @@ fn fetch(
         }
     }
     if reasons.is_empty() {
-        reasons.push(format!(
-            "no index is allowed and no folder holds {}",
-            file.name
-        ));
+        reasons.push(format!("no index is allowed and no folder holds {}", file.name));
     }
     Err(reasons.join("; "))
 }
@@ -150,7 +134,8 @@ fn unpack(wheel: &Path, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where a file of a wheel belongs: `NAME.data/data/REST` to `REST`, and the licence in `NAME.dist-info` below `licensing`.
+/// Where a file of a wheel belongs: `NAME.data/data/REST` to `REST`, and the licence in `NAME.dist-info` below
+/// `licensing`.
 fn place_of(name: &Path) -> Option<PathBuf> {
     let mut parts = name.components();
     let Some(Component::Normal(tree)) = parts.next() else {
@@ -170,16 +155,16 @@ fn place_of(name: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::Write;
+
     use zip::write::{SimpleFileOptions, ZipWriter};
+
+    use super::*;
 
     fn wheel(path: &Path, files: &[(&str, &str)]) {
         let mut archive = ZipWriter::new(File::create(path).unwrap());
         for (name, text) in files {
-            archive
-                .start_file(*name, SimpleFileOptions::default())
-                .unwrap();
+            archive.start_file(*name, SimpleFileOptions::default()).unwrap();
             archive.write_all(text.as_bytes()).unwrap();
         }
         archive.finish().unwrap();
@@ -231,8 +216,7 @@ mod tests {
         let settings = Settings::default();
         let client = Client::new(&settings).unwrap();
         let Wheel { project, file } = &WHEELS[0];
-        let reason =
-            fetch(&client, &settings, project, file, &folder.path().join("x")).unwrap_err();
+        let reason = fetch(&client, &settings, project, file, &folder.path().join("x")).unwrap_err();
         assert!(reason.contains(file.name), "{reason}");
     }
 }

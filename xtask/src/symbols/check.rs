@@ -104,8 +104,7 @@ fn declared_only(release: &str) -> &'static [&'static str] {
 /// The functions that a table has slots for, read from its source.
 pub fn bound(root: &Path, table: &Table) -> Result<BTreeSet<String>> {
     let path = format!("crates/{}/src/{}", table.owner, table.file);
-    let text = fs::read_to_string(root.join(&path))
-        .map_err(|error| format!("can't read {path}: {error}"))?;
+    let text = fs::read_to_string(root.join(&path)).map_err(|error| format!("can't read {path}: {error}"))?;
     bound_in(&text).ok_or_else(|| format!("{path} declares no functions").into())
 }
 
@@ -166,20 +165,15 @@ fn wrong_values(root: &Path) -> Result<Vec<String>> {
         };
         let facts = Facts::read(root, table.headers, package)?;
         let path = format!("crates/{}/src/types.rs", table.owner);
-        let types = fs::read_to_string(root.join(&path))
-            .map_err(|error| format!("can't read {path}: {error}"))?;
-        problems
-            .extend(values_missing(&facts, &types).map(|line| format!("{path} lacks `{line}`")));
+        let types = fs::read_to_string(root.join(&path)).map_err(|error| format!("can't read {path}: {error}"))?;
+        problems.extend(values_missing(&facts, &types).map(|line| format!("{path} lacks `{line}`")));
     }
     Ok(problems)
 }
 
 fn values_missing<'a>(facts: &'a Facts, types: &str) -> impl Iterator<Item = String> + 'a {
     // Long lines are broken and get a comma.
-    let compact: String = types
-        .split_whitespace()
-        .collect::<String>()
-        .replace(",)", ")");
+    let compact: String = types.split_whitespace().collect::<String>().replace(",)", ")");
     facts.of("enum").filter_map(move |(name, number)| {
         let (owner, value) = name.split_once("::")?;
         let line = format!("pubconst{value}:{owner}={owner}({number});");
@@ -201,9 +195,7 @@ mod tests {
 
     #[test]
     fn headers_libraries_and_tables_of_the_repository_agree() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .expect("the workspace");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         run(root).expect("no disagreement");
     }
 
@@ -211,13 +203,7 @@ mod tests {
     fn a_wrong_symbol_anywhere_is_found() {
         let good = ["hipFree", "hipMalloc"];
         let check = |declared: &[&str], exported: &[&str], bound: &[&str]| {
-            disagreements(
-                "HIP",
-                &set(declared),
-                Some(&set(exported)),
-                &slots(bound),
-                &[],
-            )
+            disagreements("HIP", &set(declared), Some(&set(exported)), &slots(bound), &[])
         };
         assert!(check(&good, &good, &good).is_empty());
         for (declared, exported, bound) in [
@@ -245,13 +231,7 @@ mod tests {
     fn an_exception_that_is_none_any_more_is_found() {
         let names = set(&["hipLate"]);
         let problems = |exported: &BTreeSet<&str>| {
-            disagreements(
-                "HIP",
-                &names,
-                Some(exported),
-                &slots(&["hipLate"]),
-                &["hipLate"],
-            )
+            disagreements("HIP", &names, Some(exported), &slots(&["hipLate"]), &["hipLate"])
         };
         assert!(problems(&BTreeSet::new()).is_empty());
         assert_eq!(problems(&names).len(), 1);
@@ -263,10 +243,7 @@ mod tests {
         let types = "impl e_t {\n    pub const A: e_t = e_t(1);\n    pub const B: e_t = e_t(\n        2,\n    );\n}";
         assert_eq!(values_missing(&facts, types).count(), 0);
         let wrong = types.replace("(1)", "(3)");
-        assert_eq!(
-            values_missing(&facts, &wrong).collect::<Vec<_>>(),
-            ["e_t::A = 1"]
-        );
+        assert_eq!(values_missing(&facts, &wrong).collect::<Vec<_>>(), ["e_t::A = 1"]);
     }
 
     #[test]
@@ -277,10 +254,7 @@ mod tests {
             pub form hipMalloc if (c"hipFree", false) fn hipMalloc_until_5(ptr: *mut *mut ::core::ffi::c_void,
                 size: usize) -> hipError_t, "in some";
             pub other fn hipNovelty(), "in others"; }"#;
-        assert_eq!(
-            bound_in(source),
-            Some(slots(&["hipFree", "hipMalloc", "hipNovelty"]))
-        );
+        assert_eq!(bound_in(source), Some(slots(&["hipFree", "hipMalloc", "hipNovelty"])));
         assert_eq!(bound_in("struct Api;"), None);
     }
 }

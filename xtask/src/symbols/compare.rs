@@ -13,26 +13,14 @@ use crate::codegen::tables::TABLES;
 pub fn run(root: &Path, from: &str, to: &str) -> Result<String> {
     let (from, to) = (named(from)?, named(to)?);
     let mut text = String::new();
-    let libraries: BTreeSet<(&str, &str)> = TABLES
-        .iter()
-        .map(|table| (table.headers, table.package))
-        .collect();
+    let libraries: BTreeSet<(&str, &str)> = TABLES.iter().map(|table| (table.headers, table.package)).collect();
     for (library, package) in libraries {
-        let (Some(old), Some(new)) = (from.header_package(package), to.header_package(package))
-        else {
+        let (Some(old), Some(new)) = (from.header_package(package), to.header_package(package)) else {
             writeln!(text, "{library}: not read for both releases")?;
             continue;
         };
-        writeln!(
-            text,
-            "{library}: ROCm {} -> {}",
-            old.release(),
-            new.release()
-        )?;
-        let changes = changes(
-            &Facts::read(root, library, old)?,
-            &Facts::read(root, library, new)?,
-        );
+        writeln!(text, "{library}: ROCm {} -> {}", old.release(), new.release())?;
+        let changes = changes(&Facts::read(root, library, old)?, &Facts::read(root, library, new)?);
         for change in &changes {
             writeln!(text, "  {change}")?;
         }
@@ -51,16 +39,12 @@ fn named(name: &str) -> Result<&'static Release> {
         .ok_or_else(|| format!("no release {name:?}; there are {}", known.join(", ")).into())
 }
 
-/// One line each: added (`+`), removed (`-`) and changed (`~`) declarations. The fields of a structure that came or went
-/// are not listed.
+/// One line each: added (`+`), removed (`-`) and changed (`~`) declarations. The fields of a structure that came or
+/// went are not listed.
 fn changes(old: &Facts, new: &Facts) -> Vec<String> {
     let mut changes = Vec::new();
     for kind in KINDS {
-        let names: BTreeSet<&str> = old
-            .of(kind)
-            .chain(new.of(kind))
-            .map(|(name, _)| name)
-            .collect();
+        let names: BTreeSet<&str> = old.of(kind).chain(new.of(kind)).map(|(name, _)| name).collect();
         for name in names {
             let of_known_structure = |facts: &Facts| {
                 let structure = name.split('.').next().unwrap_or(name);
@@ -93,12 +77,8 @@ mod tests {
 
     #[test]
     fn additions_removals_and_changes_are_told_apart() {
-        let old = facts(
-            "enum e::A = 1\nfn f(i32) -> void\nfn g() -> void\nstruct s: 8 bytes, aligned to 4\n",
-        );
-        let new = facts(
-            "enum e::A = 2\nfn f(u64) -> void\nfn h() -> void\nstruct s: 8 bytes, aligned to 4\n",
-        );
+        let old = facts("enum e::A = 1\nfn f(i32) -> void\nfn g() -> void\nstruct s: 8 bytes, aligned to 4\n");
+        let new = facts("enum e::A = 2\nfn f(u64) -> void\nfn h() -> void\nstruct s: 8 bytes, aligned to 4\n");
         assert_eq!(
             changes(&old, &new),
             [
@@ -122,17 +102,12 @@ mod tests {
             changes.contains(&"~ field s.x: 0: i4 => 4: i4".to_owned()),
             "{changes:?}"
         );
-        assert!(
-            !changes.iter().any(|change| change.contains("field t")),
-            "{changes:?}"
-        );
+        assert!(!changes.iter().any(|change| change.contains("field t")), "{changes:?}");
     }
 
     #[test]
     fn the_committed_facts_know_what_hip_7_changed() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .expect("the workspace");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         let text = run(root, "6.4", "7.2").expect("both are committed");
         for line in [
             "~ fn hipDrvGraphAddMemsetNode: ",

@@ -23,11 +23,9 @@ pub struct Exports {
 impl Exports {
     /// Reads the file piece by piece: libraries of gigabytes do not have to fit into memory.
     pub fn of_file(path: &Path) -> Result<Self> {
-        let file =
-            File::open(path).map_err(|error| format!("can't open {}: {error}", path.display()))?;
+        let file = File::open(path).map_err(|error| format!("can't open {}: {error}", path.display()))?;
         let cache = ReadCache::new(file);
-        Self::read(&cache)
-            .map_err(|error| format!("{} is not a shared library: {error}", path.display()).into())
+        Self::read(&cache).map_err(|error| format!("{} is not a shared library: {error}", path.display()).into())
     }
 
     fn read<'data, R: ReadRef<'data>>(data: R) -> object::Result<Self> {
@@ -38,9 +36,8 @@ impl Exports {
         let versions = sections.versions(endian, data)?;
         let mut functions = BTreeMap::new();
         for (index, symbol) in symbols.enumerate() {
-            let exported = symbol.st_type() == STT_FUNC
-                && symbol.st_bind() != STB_LOCAL
-                && !symbol.is_undefined(endian);
+            let exported =
+                symbol.st_type() == STT_FUNC && symbol.st_bind() != STB_LOCAL && !symbol.is_undefined(endian);
             if !exported {
                 continue;
             }
@@ -77,8 +74,7 @@ mod tests {
         let exports = Exports::of_file(Path::new(libc)).expect("a shared library");
         let node = exports.functions.get("malloc").expect("it has malloc");
         assert!(
-            node.as_deref()
-                .is_some_and(|node| node.starts_with("GLIBC_")),
+            node.as_deref().is_some_and(|node| node.starts_with("GLIBC_")),
             "{node:?}"
         );
         assert!(!exports.functions.contains_key("hipMalloc"));
@@ -90,9 +86,7 @@ mod tests {
         std::fs::write(file.path(), "this is no library").expect("some text");
         let error = Exports::of_file(file.path()).expect_err("a text");
         assert!(
-            error
-                .to_string()
-                .contains(&file.path().display().to_string()),
+            error.to_string().contains(&file.path().display().to_string()),
             "{error}"
         );
     }

@@ -94,11 +94,7 @@ mod tests {
     fn a_list_reads_what_it_writes() {
         let list = SymbolList {
             source: "libx 1.2.3-4".into(),
-            functions: [
-                ("hipA".into(), Some("hip_4.2".into())),
-                ("hipB".into(), None),
-            ]
-            .into(),
+            functions: [("hipA".into(), Some("hip_4.2".into())), ("hipB".into(), None)].into(),
         };
         assert_eq!(SymbolList::parse(&list.text()), Some(list));
         assert_eq!(SymbolList::parse("hipA\n"), None);

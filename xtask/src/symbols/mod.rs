@@ -6,8 +6,8 @@
 //! | `symbols A B`: what changed in the declarations from one release to another | `compare` |
 //! | `symbols --refresh`: fetch the libraries, read their dynamic symbols and write the lists | `refresh`, `elf` |
 //!
-//! Everything but `--refresh` works from what is committed below `xtask/symbols`: the lists of exported functions ([`list`]) and the
-//! facts about the headers ([`facts`]). [`check`] finds out whether both agree with the tables.
+//! Everything but `--refresh` works from what is committed below `xtask/symbols`: the lists of exported functions
+//! ([`list`]) and the facts about the headers ([`facts`]). [`check`] finds out whether both agree with the tables.
 
 pub mod check;
 mod compare;

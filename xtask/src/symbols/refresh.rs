@@ -53,8 +53,8 @@ pub fn run(root: &Path, work: &Path) -> Result<()> {
 /// Takes the one library out of the package, without unpacking the rest.
 fn unpack(shell: &Shell, work: &Path, library: &Library, package: &Path) -> Result<PathBuf> {
     let listing = cmd!(shell, "dpkg-deb -c {package}").quiet().read()?;
-    let member = member(&listing, library.file)
-        .ok_or_else(|| format!("{} has no {}.so", package.display(), library.file))?;
+    let member =
+        member(&listing, library.file).ok_or_else(|| format!("{} has no {}.so", package.display(), library.file))?;
     let target = work.join("library.so");
     let mut archive = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")

@@ -34,9 +34,9 @@ pub fn text(root: &Path, verbose: bool) -> Result<String> {
                 .keys()
                 .map(String::as_str)
                 .filter(|name| {
-                    let of_other_table = TABLES.iter().any(|other| {
-                        other.file != table.file && name.starts_with(other.prefixes[0])
-                    });
+                    let of_other_table = TABLES
+                        .iter()
+                        .any(|other| other.file != table.file && name.starts_with(other.prefixes[0]));
                     name.starts_with(table.prefixes[0]) && !of_other_table && !bound.contains(*name)
                 })
                 .collect();
@@ -54,11 +54,7 @@ pub fn text(root: &Path, verbose: bool) -> Result<String> {
             )?;
             if verbose {
                 writeln!(details, "\n{of} lacks: {}", names(&missing))?;
-                writeln!(
-                    details,
-                    "{of} exports beyond its headers: {}",
-                    names(&beyond)
-                )?;
+                writeln!(details, "{of} exports beyond its headers: {}", names(&beyond))?;
             }
         }
     }
@@ -79,9 +75,7 @@ mod tests {
 
     #[test]
     fn the_book_shows_the_report_as_it_is() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .expect("the workspace");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         let book = std::fs::read_to_string(root.join("docs/src/raw-bindings.md"));
         let report = text(root, false).expect("the lists are committed");
         assert!(
@@ -92,9 +86,7 @@ mod tests {
 
     #[test]
     fn every_table_is_reported_for_every_release_whose_libraries_were_read() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .expect("the workspace");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         let brief = text(root, false).expect("the lists are committed");
         let rows = brief.lines().skip(2).count();
         let read = RELEASES

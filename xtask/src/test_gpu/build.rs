@@ -44,19 +44,14 @@ impl Suite {
 /// Builds tests, examples and the command with every platform compiled in.
 pub fn build(workspace: &Workspace) -> Result<Suite> {
     let text = step("build the suite", || {
-        let tests = messages(
-            workspace,
-            &["test", "--no-run", "--tests", "--bins", "--lib"],
-        )?;
+        let tests = messages(workspace, &["test", "--no-run", "--tests", "--bins", "--lib"])?;
         // `cargo test` would make tests of them.
         let examples = messages(workspace, &["build", "--examples"])?;
         Ok(tests + &examples)
     })?;
     let suite = collected(&text);
     if suite.programs.is_empty() || suite.command.as_os_str().is_empty() {
-        return Err(Error::Failed(
-            "cargo built no test program or no `hipcl`".into(),
-        ));
+        return Err(Error::Failed("cargo built no test program or no `hipcl`".into()));
     }
     Ok(suite)
 }
@@ -87,10 +82,7 @@ fn collected(messages: &str) -> Suite {
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
     {
-        let (Some(path), Some(name)) = (
-            message["executable"].as_str(),
-            message["target"]["name"].as_str(),
-        ) else {
+        let (Some(path), Some(name)) = (message["executable"].as_str(), message["target"]["name"].as_str()) else {
             continue;
         };
         let kind = message["target"]["kind"][0].as_str().unwrap_or_default();
@@ -148,16 +140,10 @@ mod tests {
         let suite = collected(&messages);
         assert_eq!(suite.programs.len(), 1);
         assert_eq!(
-            (
-                suite.programs[0].package.as_str(),
-                suite.programs[0].name.as_str()
-            ),
+            (suite.programs[0].package.as_str(), suite.programs[0].name.as_str()),
             ("hip", "memory")
         );
-        let example = (
-            "01_simple_add".to_owned(),
-            PathBuf::from("out/01_simple_add"),
-        );
+        let example = ("01_simple_add".to_owned(), PathBuf::from("out/01_simple_add"));
         assert_eq!(suite.examples, [example]);
         assert_eq!(suite.command, PathBuf::from("out/hipcl"));
     }

@@ -48,24 +48,15 @@ pub fn pack(suite: &Suite, folder: &Path) -> Result<()> {
             .status()
             .map_err(|error| Error::io("cannot start tar", error))?;
         if !packed.success() {
-            return Err(Error::Failed(
-                "tar could not pack the programs, see above".into(),
-            ));
+            return Err(Error::Failed("tar could not pack the programs, see above".into()));
         }
         fs::remove_dir_all(&programs).map_err(|error| Error::io(programs.display(), error))?;
         let script = folder.join("run.sh");
-        write_executable(
-            &script,
-            SCRIPT.replace("RUNNER_TASK", RUNNER_TASK).as_bytes(),
-        )?;
+        write_executable(&script, SCRIPT.replace("RUNNER_TASK", RUNNER_TASK).as_bytes())?;
         let bytes = fs::metadata(&archive)
             .map_err(|error| Error::io(archive.display(), error))?
             .len();
-        println!(
-            "{}: {:.1} MiB",
-            folder.display(),
-            bytes as f64 / f64::from(1 << 20)
-        );
+        println!("{}: {:.1} MiB", folder.display(), bytes as f64 / f64::from(1 << 20));
         if bytes > LIMIT_BYTES {
             return Err(Error::Failed(format!(
                 "the bundle has {bytes} bytes, more than {LIMIT_BYTES}"
@@ -123,14 +114,8 @@ pub fn unpacked(folder: &Path) -> Result<Suite> {
     let entries = fs::read_dir(&bin).map_err(|error| Error::io(bin.display(), error))?;
     let mut programs = Vec::new();
     for entry in entries {
-        let path = entry
-            .map_err(|error| Error::io(bin.display(), error))?
-            .path();
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let path = entry.map_err(|error| Error::io(bin.display(), error))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if let Some((package, name)) = name.split_once(SEPARATOR) {
             programs.push(Program {
                 package: package.to_owned(),

@@ -1,7 +1,7 @@
 //! Programs on a GPU that AMD's emulator rocjitsu plays, under AMD's own libraries.
 //!
-//! The set-up is a folder, made by `ci/emulated/`: `root`, a system with ROCm, rocjitsu in `usr/local/rj`, and configurations of
-//! GPUs in `cfg`. A program runs inside by `chroot`, which takes root's rights.
+//! The set-up is a folder, made by `ci/emulated/`: `root`, a system with ROCm, rocjitsu in `usr/local/rj`, and
+//! configurations of GPUs in `cfg`. A program runs inside by `chroot`, which takes root's rights.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -64,7 +64,8 @@ impl Emulator {
         })
     }
 
-    /// Whether rocBLAS' own products are right there. On emulated gfx9 `cgemm` is wrong for some operands, in a plain C program too.
+    /// Whether rocBLAS' own products are right there. On emulated gfx9 `cgemm` is wrong for some operands, in a plain C
+    /// program too.
     pub fn multiplies(&self) -> bool {
         !self.gpu.starts_with("gfx9")
     }
@@ -88,10 +89,7 @@ impl Emulator {
             "RUST_BACKTRACE=0",
         ]);
         // Of this run, beside which others may be on their way.
-        within.arg(format!(
-            "ROCJITSU_RUNTIME_DIR=/tmp/hipcl-suite-{}",
-            process::id()
-        ));
+        within.arg(format!("ROCJITSU_RUNTIME_DIR=/tmp/hipcl-suite-{}", process::id()));
         within.arg(format!("HIPCL_SLOW_DEVICE={SLOWER}"));
         for (name, value) in command.get_envs() {
             let Some(value) = value else { continue };
@@ -209,11 +207,7 @@ mod tests {
             .env("HIPCL_SKIP_LOG", "elsewhere");
         let within = emulator.command(&command).unwrap();
         let args: Vec<_> = within.get_args().map(|arg| arg.to_str().unwrap()).collect();
-        for part in [
-            "HIPCL_PLATFORM=amd",
-            "HIPCL_SLOW_DEVICE=100",
-            "/cfg/gfx1100.json",
-        ] {
+        for part in ["HIPCL_PLATFORM=amd", "HIPCL_SLOW_DEVICE=100", "/cfg/gfx1100.json"] {
             assert!(args.contains(&part), "{args:?}");
         }
         let skips = format!("HIPCL_SKIP_LOG=/opt/hipcl-suite/{}", super::skips());
@@ -222,11 +216,7 @@ mod tests {
         let copy = emulator.root.join("opt/hipcl-suite/bin/program");
         assert_eq!(fs::read_to_string(copy).unwrap(), "one");
 
-        fs::write(
-            emulator.root.join("opt/hipcl-suite").join(super::skips()),
-            "a: b\n",
-        )
-        .unwrap();
+        fs::write(emulator.root.join("opt/hipcl-suite").join(super::skips()), "a: b\n").unwrap();
         assert_eq!(emulator.take_skips(), "a: b\n");
         assert_eq!(emulator.take_skips(), "");
     }

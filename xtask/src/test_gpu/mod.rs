@@ -19,9 +19,10 @@ mod run;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use emulated::Emulator;
+
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
-use emulated::Emulator;
 
 /// The task's name inside a bundle, where the runner is this program.
 pub const RUNNER_TASK: &str = "gpu-run";
@@ -46,9 +47,7 @@ impl Platform {
     }
 
     fn parse(text: &str) -> Result<Self> {
-        let found = Self::ALL
-            .into_iter()
-            .find(|platform| platform.name() == text);
+        let found = Self::ALL.into_iter().find(|platform| platform.name() == text);
         found.ok_or_else(|| Error::Usage("not one of amd, nvidia, host".into()))
     }
 }
@@ -83,10 +82,7 @@ fn package(name: &str) -> Result<String> {
     let mut known = plan::PACKAGES.iter().chain(&["hipcl"]);
     match known.any(|package| *package == name) {
         true => Ok(name.to_owned()),
-        false => Err(Error::Usage(format!(
-            "not one of {}, hipcl",
-            plan::PACKAGES.join(", ")
-        ))),
+        false => Err(Error::Usage(format!("not one of {}, hipcl", plan::PACKAGES.join(", ")))),
     }
 }
 
@@ -147,9 +143,6 @@ fn finish(
     println!("report: {}", folder.join("report.json").display());
     match report.is_green() {
         true => Ok(()),
-        false => Err(Error::Failed(format!(
-            "the suite did not pass on {}",
-            platform.name()
-        ))),
+        false => Err(Error::Failed(format!("the suite did not pass on {}", platform.name()))),
     }
 }

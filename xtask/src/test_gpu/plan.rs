@@ -60,7 +60,8 @@ const LEFT: &[Left] = &[
     },
 ];
 
-/// The test programs of `interop` that take any platform; the others plan failures, devices or processes of the software device.
+/// The test programs of `interop` that take any platform; the others plan failures, devices or processes of the
+/// software device.
 const INTEROP: &[&str] = &[
     "shared",
     "products",
@@ -85,9 +86,7 @@ pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'st
         (Platform::Amd, "hip-cuda") => return Some("is about CUDA"),
         (Platform::Amd, "clmgr") if program == "share_cuda" => return Some("is about CUDA"),
         (Platform::Nvidia, "interop") if program == "meter" => {
-            return Some(
-                "CUDA's graphs do not tell their nodes here, so that captured copies count once",
-            );
+            return Some("CUDA's graphs do not tell their nodes here, so that captured copies count once");
         }
         (_, "interop") if !INTEROP.contains(&program) => {
             return Some("plans what the software device does");
@@ -102,9 +101,7 @@ pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'st
 /// Whether a program runs on one card at least, and so belongs into a bundle.
 pub fn runs_on_a_card(package: &str, program: &str) -> bool {
     let cards = [Platform::Amd, Platform::Nvidia];
-    cards
-        .iter()
-        .any(|card| left_out(*card, package, program).is_none())
+    cards.iter().any(|card| left_out(*card, package, program).is_none())
 }
 
 /// An acceptable skip: what the hardware or its driver is known to lack. Any other skip on a device that was promised
@@ -229,7 +226,8 @@ impl Beyond {
 }
 
 /// Kernels of large FFT ways keep values there.
-const PRIVATE: &str = "emulated: private memory of kernels holds zeros on gfx908 and ends the process on gfx1100, in plain OpenCL too";
+const PRIVATE: &str =
+    "emulated: private memory of kernels holds zeros on gfx908 and ends the process on gfx1100, in plain OpenCL too";
 
 /// Raw C programs fail in the same way for each of these.
 pub const BEYOND_EMULATOR: &[Beyond] = &[
@@ -328,26 +326,22 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
 /// Why a program is left out on an emulated GPU that runs on a card. On some, rocBLAS' own products are wrong.
 pub fn left_out_emulated(package: &str, program: &str, multiplies: bool) -> Option<&'static str> {
     match (package, program) {
-        ("rocblas", _) | ("interop", "products" | "inverses") if !multiplies => Some(
-            "rocBLAS' own products are wrong there, in plain C too: run it with `--gpu gfx1100`",
-        ),
-        ("clmgr", "faults") => Some(
-            "repeats its work for each driver call that may fail, which takes an emulated GPU too long",
-        ),
+        ("rocblas", _) | ("interop", "products" | "inverses") if !multiplies => {
+            Some("rocBLAS' own products are wrong there, in plain C too: run it with `--gpu gfx1100`")
+        }
+        ("clmgr", "faults") => {
+            Some("repeats its work for each driver call that may fail, which takes an emulated GPU too long")
+        }
         ("interop", "large") => Some("allocates more than an emulated GPU has"),
-        ("hip", "pools") => {
-            Some("no hardware queue can be made there after `hipMemCreate`, which pools call")
-        }
+        ("hip", "pools") => Some("no hardware queue can be made there after `hipMemCreate`, which pools call"),
         ("hip", "rects") => Some("copies of rectangles never end there"),
-        ("hip", "random_streams" | "random_lives") => {
-            Some("takes longer than an emulated GPU is given")
-        }
+        ("hip", "random_streams" | "random_lives") => Some("takes longer than an emulated GPU is given"),
         _ => None,
     }
 }
 
-/// The jobs with as little data as they take. Not `gps`, whose medians need atomic operations on shared memory: the emulator does them
-/// for one lane of each wave only, in a plain HIP program too.
+/// The jobs with as little data as they take. Not `gps`, whose medians need atomic operations on shared memory: the
+/// emulator does them for one lane of each wave only, in a plain HIP program too.
 pub const EMULATED_JOBS: &[&str] = &[
     "doctor",
     "pipeline note --samples 4096 --iterations 2 --route svm-coarse",

@@ -29,21 +29,12 @@ impl Report {
     }
 
     fn failed(&self) -> u64 {
-        self.results
-            .outcomes
-            .iter()
-            .map(|outcome| outcome.failed)
-            .sum()
+        self.results.outcomes.iter().map(|outcome| outcome.failed).sum()
     }
 
     /// A test that returned early counts as passed in the test harness, but not here.
     fn passed(&self) -> u64 {
-        let said: u64 = self
-            .results
-            .outcomes
-            .iter()
-            .map(|outcome| outcome.passed)
-            .sum();
+        let said: u64 = self.results.outcomes.iter().map(|outcome| outcome.passed).sum();
         said.saturating_sub(self.results.skips.len() as u64)
     }
 
@@ -99,11 +90,7 @@ impl Report {
             let _ = writeln!(text, "{:<36} {state}", outcome.name);
         }
         for skip in &self.results.skips {
-            let verdict = if skip.known {
-                "known"
-            } else {
-                "NOT KNOWN, a failure"
-            };
+            let verdict = if skip.known { "known" } else { "NOT KNOWN, a failure" };
             let _ = writeln!(text, "skipped ({verdict}) {}: {}", skip.test, skip.reason);
         }
         let _ = writeln!(
@@ -113,11 +100,7 @@ impl Report {
             self.failed(),
             self.results.skips.len(),
             self.unknown_skips(),
-            if self.is_green() {
-                "green"
-            } else {
-                "NOT green"
-            }
+            if self.is_green() { "green" } else { "NOT green" }
         );
         text
     }

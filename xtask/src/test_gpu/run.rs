@@ -70,9 +70,8 @@ pub fn run(
     for program in &suite.programs {
         let name = format!("{} {}", program.package, program.name);
         let why = plan::left_out(platform, &program.package, &program.name).or_else(|| {
-            emulator.and_then(|emulator| {
-                plan::left_out_emulated(&program.package, &program.name, emulator.multiplies())
-            })
+            emulator
+                .and_then(|emulator| plan::left_out_emulated(&program.package, &program.name, emulator.multiplies()))
         });
         if let Some(why) = why {
             results.outcomes.push(Outcome {
@@ -122,8 +121,7 @@ pub fn run(
         let outcome = one(name, command, &place, |_, _| ())?;
         results.outcomes.push(outcome);
     }
-    let mut text =
-        fs::read_to_string(&skip_log).map_err(|error| Error::io(skip_log.display(), error))?;
+    let mut text = fs::read_to_string(&skip_log).map_err(|error| Error::io(skip_log.display(), error))?;
     text += &emulator.map_or_else(String::new, Emulator::take_skips);
     results.skips.extend(skips(&text, platform));
     Ok(results)
@@ -138,18 +136,11 @@ struct Place<'a> {
     limit: Duration,
 }
 
-fn one(
-    name: String,
-    mut command: Command,
-    place: &Place<'_>,
-    read: impl Fn(&str, &mut Outcome),
-) -> Result<Outcome> {
+fn one(name: String, mut command: Command, place: &Place<'_>, read: impl Fn(&str, &mut Outcome)) -> Result<Outcome> {
     println!("==> {name}");
     let log = place.folder.join("one.log");
     let file = File::create(&log).map_err(|error| Error::io(log.display(), error))?;
-    let copy = file
-        .try_clone()
-        .map_err(|error| Error::io(log.display(), error))?;
+    let copy = file.try_clone().map_err(|error| Error::io(log.display(), error))?;
     command
         .env("HIPCL_PLATFORM", place.platform.name())
         .env("HIPCL_SKIP_LOG", place.skip_log);
@@ -188,10 +179,7 @@ fn one(
         outcome.passed = 1;
     }
     if outcome.failed > 0 {
-        let lines: Vec<&str> = text
-            .lines()
-            .filter(|line| !line.ends_with("... ok"))
-            .collect();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.ends_with("... ok")).collect();
         outcome.tail = lines[lines.len().saturating_sub(60)..].join("\n");
     }
     fs::remove_file(&log).map_err(|error| Error::io(log.display(), error))?;
@@ -275,9 +263,6 @@ mod tests {
         let text = "a: needs two devices\nb: no OpenCL\na: needs two devices\n";
         let found = skips(text, Platform::Nvidia);
         assert_eq!(found.len(), 2);
-        assert_eq!(
-            found.iter().map(|skip| skip.known).collect::<Vec<_>>(),
-            [true, false]
-        );
+        assert_eq!(found.iter().map(|skip| skip.known).collect::<Vec<_>>(), [true, false]);
     }
 }

@@ -14,27 +14,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("hsa-sys", &["rocm-loader"]),
     (
         "hip-host",
-        &[
-            "kernel-cache",
-            "hip-sys",
-            "rocblas-sys",
-            "rocsolver-sys",
-            "hsa-sys",
-        ],
+        &["kernel-cache", "hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"],
     ),
-    (
-        "hip-cuda",
-        &["rocm-loader", "hip-sys", "rocblas-sys", "rocsolver-sys"],
-    ),
+    ("hip-cuda", &["rocm-loader", "hip-sys", "rocblas-sys", "rocsolver-sys"]),
     (
         "hip-host-capi",
-        &[
-            "hip-host",
-            "hip-sys",
-            "rocblas-sys",
-            "rocsolver-sys",
-            "hsa-sys",
-        ],
+        &["hip-host", "hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"],
     ),
     (
         "platform",
@@ -51,13 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("hip", &["kernel-cache", "rocm-loader", "hip-sys"]),
     (
         "rocblas",
-        &[
-            "rocm-loader",
-            "hip",
-            "hip-sys",
-            "rocblas-sys",
-            "rocsolver-sys",
-        ],
+        &["rocm-loader", "hip", "hip-sys", "rocblas-sys", "rocsolver-sys"],
     ),
     ("clmgr", &["kernel-cache"]),
     (
@@ -75,14 +54,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hsa-sys",
         ],
     ),
-    (
-        "hipcl",
-        &["interop", "platform", "hip", "rocblas", "clmgr", "hip-cuda"],
-    ),
-    (
-        "layout-test",
-        &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"],
-    ),
+    ("hipcl", &["interop", "platform", "hip", "rocblas", "clmgr", "hip-cuda"]),
+    ("layout-test", &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"]),
     ("xtask", &[]),
 ];
 
@@ -92,13 +65,7 @@ const FOR_TESTS: &[(&str, &[&str])] = &[
     (
         "rocblas",
         // Itself: that is how its tests ask for its features.
-        &[
-            "platform",
-            "hip-host",
-            "rocblas-sys",
-            "rocsolver-sys",
-            "rocblas",
-        ],
+        &["platform", "hip-host", "rocblas-sys", "rocsolver-sys", "rocblas"],
     ),
     ("interop", &["hip-host"]),
     ("hipcl", &["hip-host", "hip-sys"]),
@@ -173,8 +140,7 @@ pub fn violations(graph: &Graph) -> Vec<String> {
         for used in uses {
             let other = used.name.as_str();
             let ours = graph.0.contains_key(other);
-            let permitted =
-                allowed.contains(&other) || (used.for_tests && in_tests.contains(&other));
+            let permitted = allowed.contains(&other) || (used.for_tests && in_tests.contains(&other));
             if ours && !permitted {
                 let when = if used.for_tests { " in its tests" } else { "" };
                 problems.push(format!("{name} must not use {other}{when}"));
@@ -183,9 +149,7 @@ pub fn violations(graph: &Graph) -> Vec<String> {
                 problems.push(format!("{name} must not use {other}"));
             }
             if other == "opencl-sys" && used.features.contains("static") {
-                problems.push(format!(
-                    "{name} must not link OpenCL (opencl-sys feature `static`)"
-                ));
+                problems.push(format!("{name} must not link OpenCL (opencl-sys feature `static`)"));
             }
         }
     }
@@ -259,11 +223,7 @@ mod tests {
             reach(name, &mut seen);
             assert!(!seen.contains(name), "{name} can reach itself");
             let both = seen.contains("hip") && seen.contains("clmgr");
-            assert_eq!(
-                both,
-                ["interop", "hipcl"].contains(name),
-                "{name} knows both sides"
-            );
+            assert_eq!(both, ["interop", "hipcl"].contains(name), "{name} knows both sides");
         }
     }
 

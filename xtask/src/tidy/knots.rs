@@ -1,6 +1,7 @@
 //! Knots: top-level modules of a library each of which needs, by way of the others, every other.
 //!
-//! A module needs another if it names it, or what the root re-exports from it, by a path from the crate's root. Tests do not count.
+//! A module needs another if it names it, or what the root re-exports from it, by a path from the crate's root. Tests
+//! do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -54,25 +55,15 @@ fn needs(sources: &[Source]) -> Needs {
     let modules: BTreeSet<&String> = sources.iter().filter_map(|it| it.path.first()).collect();
     let root = sources.iter().find(|it| it.path.is_empty());
     let mut exported: BTreeMap<String, String> = BTreeMap::new();
-    for path in root
-        .map(|root| uses(&source::flat(&root.tokens)))
-        .into_iter()
-        .flatten()
-    {
-        let path: Vec<_> = path
-            .into_iter()
-            .filter(|it| it != "self" && it != "crate")
-            .collect();
+    for path in root.map(|root| uses(&source::flat(&root.tokens))).into_iter().flatten() {
+        let path: Vec<_> = path.into_iter().filter(|it| it != "self" && it != "crate").collect();
         if let [module, .., name] = path.as_slice()
             && modules.contains(module)
         {
             exported.insert(name.clone(), module.clone());
         }
     }
-    let mut needs: Needs = modules
-        .iter()
-        .map(|it| ((*it).clone(), BTreeSet::new()))
-        .collect();
+    let mut needs: Needs = modules.iter().map(|it| ((*it).clone(), BTreeSet::new())).collect();
     for source in sources {
         let Some(own) = source.path.first() else {
             continue;
@@ -93,9 +84,7 @@ fn needs(sources: &[Source]) -> Needs {
 /// The first name of each path from the crate's root, in a file that lies so deep.
 fn from_root(tokens: &[Flat], depth: usize) -> Vec<String> {
     let word = |at: usize, text: &str| matches!(tokens.get(at), Some(Flat::Word(it)) if it == text);
-    let separator = |at| {
-        tokens.get(at) == Some(&Flat::Sign(':')) && tokens.get(at + 1) == Some(&Flat::Sign(':'))
-    };
+    let separator = |at| tokens.get(at) == Some(&Flat::Sign(':')) && tokens.get(at + 1) == Some(&Flat::Sign(':'));
     let mut names = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
@@ -198,19 +187,12 @@ fn uses(tokens: &[Flat]) -> Vec<Vec<String>> {
 
 /// The largest set of modules that all need each other; a module that needs no other with it has a set of its own.
 fn largest(needs: &Needs) -> Vec<String> {
-    let reached: BTreeMap<&String, BTreeSet<&String>> =
-        needs.keys().map(|it| (it, reached(needs, it))).collect();
+    let reached: BTreeMap<&String, BTreeSet<&String>> = needs.keys().map(|it| (it, reached(needs, it))).collect();
     let knot_of = |module: &String| -> Vec<String> {
-        let mutual = reached[module]
-            .iter()
-            .filter(|it| reached[*it].contains(module));
+        let mutual = reached[module].iter().filter(|it| reached[*it].contains(module));
         mutual.map(|it| (*it).clone()).collect()
     };
-    needs
-        .keys()
-        .map(knot_of)
-        .max_by_key(Vec::len)
-        .unwrap_or_default()
+    needs.keys().map(knot_of).max_by_key(Vec::len).unwrap_or_default()
 }
 
 /// All that a module needs, itself if the way leads back.

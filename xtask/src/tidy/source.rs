@@ -35,10 +35,7 @@ fn read(file: &Path, folder: &Path, path: Vec<String>, sources: &mut Vec<Source>
         tokens,
     });
     for child in children {
-        let found = [
-            folder.join(format!("{child}.rs")),
-            folder.join(&child).join("mod.rs"),
-        ];
+        let found = [folder.join(format!("{child}.rs")), folder.join(&child).join("mod.rs")];
         let Some(file) = found.into_iter().find(|file| file.is_file()) else {
             // One that a `#[path]` or a macro places.
             continue;

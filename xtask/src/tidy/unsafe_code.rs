@@ -1,7 +1,7 @@
 //! The inventory of `unsafe`: how much of which class each library has outside of tests.
 //!
-//! The record is `xtask/unsafe.txt`. More than it says is a violation, so that growth is seen in a review; less is one too, so that
-//! the record stays true.
+//! The record is `xtask/unsafe.txt`. More than it says is a violation, so that growth is seen in a review; less is one
+//! too, so that the record stays true.
 
 use std::path::Path;
 
@@ -33,8 +33,7 @@ struct Counts {
 /// Every library whose counts are not the recorded ones.
 pub fn violations(root: &Path, metadata: &Value) -> Result<Vec<String>> {
     let path = root.join(RECORD);
-    let record =
-        std::fs::read_to_string(&path).map_err(|error| Error::io(path.display(), error))?;
+    let record = std::fs::read_to_string(&path).map_err(|error| Error::io(path.display(), error))?;
     let recorded = |line: &String| {
         record
             .lines()
@@ -63,9 +62,7 @@ impl Counts {
             match &tokens[at + 1..] {
                 [Flat::Open(Delimiter::Brace), ..] => self.blocks += 1,
                 [Flat::Word(word), rest @ ..] if word == "impl" => {
-                    let until = rest
-                        .iter()
-                        .take_while(|it| **it != Flat::Word("for".into()));
+                    let until = rest.iter().take_while(|it| **it != Flat::Word("for".into()));
                     let is_thread = |it: &Flat| matches!(it, Flat::Word(name) if name == "Send" || name == "Sync");
                     match until.last().is_some_and(is_thread) {
                         true => self.threads += 1,
@@ -75,13 +72,11 @@ impl Counts {
                 [Flat::Word(word), ..] if word == "trait" => self.traits += 1,
                 // A function, and not the type of a pointer to one.
                 [Flat::Word(word), Flat::Word(_), ..] if word == "fn" => self.functions += 1,
-                [
-                    Flat::Word(word),
-                    Flat::Literal,
-                    Flat::Word(kind),
-                    Flat::Word(_),
-                    ..,
-                ] if word == "extern" && kind == "fn" => self.functions += 1,
+                [Flat::Word(word), Flat::Literal, Flat::Word(kind), Flat::Word(_), ..]
+                    if word == "extern" && kind == "fn" =>
+                {
+                    self.functions += 1
+                }
                 [Flat::Word(word), ..] if word == "extern" => self.foreign += 1,
                 // In a macro's pattern, or in an attribute.
                 _ => {}

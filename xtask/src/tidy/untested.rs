@@ -25,10 +25,7 @@ fn of_target(target: &Value) -> Vec<String> {
         left_out.push(("test = false", "#[test]"));
     }
     if is(&["lib"]) && target["doctest"] == false {
-        left_out.extend([
-            ("doctest = false", "/// ```"),
-            ("doctest = false", "//! ```"),
-        ]);
+        left_out.extend([("doctest = false", "/// ```"), ("doctest = false", "//! ```")]);
     }
     if left_out.is_empty() {
         return Vec::new();
@@ -45,10 +42,7 @@ fn of_target(target: &Value) -> Vec<String> {
         };
         for (setting, mark) in &left_out {
             if text.lines().any(|line| line.trim_start().starts_with(mark)) {
-                problems.push(format!(
-                    "{}: a test that `{setting}` excludes",
-                    file.display()
-                ));
+                problems.push(format!("{}: a test that `{setting}` excludes", file.display()));
             }
         }
     }
@@ -71,22 +65,19 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn only_tests_that_never_run_are_found() {
         let folder = tempfile::tempdir().unwrap();
-        let (root, deep) = (
-            folder.path().join("lib.rs"),
-            folder.path().join("deep/file.rs"),
-        );
+        let (root, deep) = (folder.path().join("lib.rs"), folder.path().join("deep/file.rs"));
         std::fs::create_dir(folder.path().join("deep")).unwrap();
         std::fs::write(&root, "//! ```\n//! example();\n//! ```\n").unwrap();
         std::fs::write(&deep, "mod tests {\n    #[test]\n    fn x() {}\n}\n").unwrap();
         let found = |test: bool, doctest: bool| {
-            let target =
-                json!({ "kind": ["lib"], "src_path": root, "test": test, "doctest": doctest });
+            let target = json!({ "kind": ["lib"], "src_path": root, "test": test, "doctest": doctest });
             violations(&json!({ "packages": [{ "targets": [target] }] })).len()
         };
         assert_eq!(found(true, true), 0);

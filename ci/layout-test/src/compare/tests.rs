@@ -56,9 +56,7 @@ fn differences_from_header(claims: &[Claim]) -> BTreeSet<String> {
 
 fn only(claim: Claim) -> String {
     let lines: Vec<String> = differences_from_header(&[claim]).into_iter().collect();
-    let [line] = lines.as_slice() else {
-        panic!("{lines:?}")
-    };
+    let [line] = lines.as_slice() else { panic!("{lines:?}") };
     line.clone()
 }
 
@@ -105,10 +103,7 @@ fn a_name_that_the_headers_do_not_have_is_a_difference() {
         only(Claim::number(Some("point_t"), "offsetof($, y)", 8)),
         "no offsetof(point_t, y)"
     );
-    assert_eq!(
-        only(Claim::number(Some("pont_t"), "sizeof($)", 24)),
-        "no type pont_t"
-    );
+    assert_eq!(only(Claim::number(Some("pont_t"), "sizeof($)", 24)), "no type pont_t");
     assert_eq!(only(Claim::opaque("hiden")), "no type hiden");
 }
 

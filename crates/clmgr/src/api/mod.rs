@@ -11,11 +11,10 @@ mod core;
 #[rustfmt::skip]
 pub(crate) mod extension;
 
-pub use self::core::Api;
-pub(crate) use self::core::core_functions;
-
 use std::ffi::{CStr, c_void};
 
+pub use self::core::Api;
+pub(crate) use self::core::core_functions;
 use crate::error::Error;
 
 macro_rules! table {
@@ -140,9 +139,6 @@ mod tests {
     #[test]
     fn a_missing_function_is_reported_with_its_version() {
         let error = slot!(Api::EMPTY, clSVMAlloc).unwrap_err().to_string();
-        assert!(
-            error.contains("clSVMAlloc") && error.contains("2.0"),
-            "{error}"
-        );
+        assert!(error.contains("clSVMAlloc") && error.contains("2.0"), "{error}");
     }
 }

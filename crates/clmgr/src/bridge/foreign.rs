@@ -91,9 +91,7 @@ impl Foreign {
             // SAFETY: both ranges lie in their buffers, and the target is borrowed exclusively. The
             // source is of another context, where a pattern has shown that the driver takes it, or
             // is about to; `copy` holds it until the kernel has ended.
-            let event = unsafe {
-                self.kernels[part.kernel].launch_across(to, NdRange::d1(part.count), &args)
-            }?;
+            let event = unsafe { self.kernels[part.kernel].launch_across(to, NdRange::d1(part.count), &args) }?;
             target.note_use(to);
             copy.push(event);
         }
@@ -113,16 +111,10 @@ impl Foreign {
         let mut target = RegularBuffer::<u32>::new(to.context(), PATTERN + 4)?;
         target.fill(to, 0, PATTERN + 4, u32::MAX)?.wait()?;
         for seed in [0x9E37_79B9u32, 0x85EB_CA6B] {
-            let pattern: Vec<u32> = (0..PATTERN as u32)
-                .map(|n| (n ^ seed).wrapping_mul(seed))
-                .collect();
+            let pattern: Vec<u32> = (0..PATTERN as u32).map(|n| (n ^ seed).wrapping_mul(seed)).collect();
             source.write_at(from, 4, &pattern)?;
-            self.copy(
-                (from, source.object(), 4),
-                (to, target.object_mut(), 4),
-                PATTERN,
-            )?
-            .wait()?;
+            self.copy((from, source.object(), 4), (to, target.object_mut(), 4), PATTERN)?
+                .wait()?;
             let mut got = vec![0; PATTERN + 4];
             target.read(to, &mut got)?;
             if got[..4] != [u32::MAX; 4] || got[4..] != pattern {
@@ -168,9 +160,7 @@ fn allow(access: BufferAccess, allowed: bool, what: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::Access {
-        what: format!(
-            "{what} it by the kernel of a bridge, which a `BufferBridge::staged` does without,"
-        ),
+        what: format!("{what} it by the kernel of a bridge, which a `BufferBridge::staged` does without,"),
         access,
     })
 }
@@ -186,9 +176,9 @@ fn try_elsewhere(device: &Device) -> Result<bool> {
 pub(super) fn is_lasting(carried: &Result<bool>) -> bool {
     match carried {
         Ok(_) => true,
-        Err(Error::Call { code, .. }) => (opencl_sys::CL_MAX_SIZE_RESTRICTION_EXCEEDED
-            ..=opencl_sys::CL_INVALID_VALUE)
-            .contains(code),
+        Err(Error::Call { code, .. }) => {
+            (opencl_sys::CL_MAX_SIZE_RESTRICTION_EXCEEDED..=opencl_sys::CL_INVALID_VALUE).contains(code)
+        }
         Err(_) => false,
     }
 }
@@ -202,8 +192,8 @@ fn verdict(carried: Result<bool>) -> std::result::Result<(), String> {
 }
 
 impl Device {
-    /// Whether its driver is known to refuse a kernel's argument of another context, or to take it, and do no harm: on a
-    /// processor any address of the process is as good as another, and NVIDIA's (driver 580) refuses.
+    /// Whether its driver is known to refuse a kernel's argument of another context, or to take it, and do no harm: on
+    /// a processor any address of the process is as good as another, and NVIDIA's (driver 580) refuses.
     fn bears_foreign_buffers(&self) -> bool {
         self.kind() == DeviceKind::Cpu || self.platform_name() == "NVIDIA CUDA"
     }
@@ -236,9 +226,7 @@ impl Kept {
         let context = source.context().clone();
         let retain = slot!(context.api(), clRetainMemObject)?;
         // SAFETY: the buffer is alive.
-        check(unsafe { retain(source.raw()) }, || {
-            "clRetainMemObject".to_owned()
-        })?;
+        check(unsafe { retain(source.raw()) }, || "clRetainMemObject".to_owned())?;
         Ok(Self {
             raw: source.handle(),
             context,
@@ -265,11 +253,7 @@ mod tests {
         assert_eq!(parts([32, 64], 16), [part(0, [2, 4], 1)]);
         assert_eq!(
             parts([32, 64], 41),
-            [
-                part(0, [2, 4], 2),
-                part(1, [16, 24], 2),
-                part(2, [72, 104], 1)
-            ]
+            [part(0, [2, 4], 2), part(1, [16, 24], 2), part(2, [72, 104], 1)]
         );
         assert_eq!(parts([4, 64], 40), [part(1, [1, 16], 10)]);
         assert_eq!(parts([3, 64], 40), [part(2, [3, 64], 40)]);
@@ -278,10 +262,7 @@ mod tests {
         let far = 5 << 30;
         assert_eq!(
             parts([far, 0], 20),
-            [
-                part(0, [far as u64 / 16, 0], 1),
-                part(1, [far as u64 / 4 + 4, 4], 1)
-            ]
+            [part(0, [far as u64 / 16, 0], 1), part(1, [far as u64 / 4 + 4, 4], 1)]
         );
     }
 }

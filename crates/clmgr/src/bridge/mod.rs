@@ -13,20 +13,19 @@ mod foreign;
 mod staging;
 mod svm;
 
-pub use copy::BridgeCopy;
-
 use std::fmt;
 use std::sync::Arc;
 
 use bytemuck::Pod;
+pub use copy::BridgeCopy;
+use foreign::Foreign;
 use parking_lot::Mutex;
+use staging::{PIECES, Staging};
 
 use crate::buffer::{MemMut, MemRef, Object};
 use crate::device::Verdict;
 use crate::error::{Error, Result};
 use crate::queue::Queue;
-use foreign::Foreign;
-use staging::{PIECES, Staging};
 
 /// The size of a piece, large enough for the full speed of a bus.
 const PIECE_BYTES: usize = 8 << 20;
@@ -108,8 +107,9 @@ impl BufferBridge {
     ///
     /// # Safety
     ///
-    /// The driver refuses a kernel's argument of another context, or treats it like one of the kernel's own. OpenCL leaves open what
-    /// another driver does; AMD's runtime ends the process if the card faults. Try it in a process that may end.
+    /// The driver refuses a kernel's argument of another context, or treats it like one of the kernel's own. OpenCL
+    /// leaves open what another driver does; AMD's runtime ends the process if the card faults. Try it in a process
+    /// that may end.
     pub unsafe fn with_trial(from: &Queue, to: &Queue) -> Result<Self> {
         Self::open(from, to, true)
     }
@@ -174,9 +174,9 @@ impl BufferBridge {
         let device = self.to.context().device().name();
         match &self.way {
             Way::Direct => format!("{route}: both queues are of one context"),
-            Way::Foreign(_) => format!(
-                "{route}: a kernel reads the other context's buffer; patterns went that way on `{device}`"
-            ),
+            Way::Foreign(_) => {
+                format!("{route}: a kernel reads the other context's buffer; patterns went that way on `{device}`")
+            }
             Way::Staging { memory, reason } => format!(
                 "{route}: {PIECES} pieces of {} bytes of pinned host memory; not direct: {reason}",
                 memory.bytes
@@ -202,18 +202,12 @@ impl BufferBridge {
         count: usize,
     ) -> Result<()> {
         let Way::Staging { memory, .. } = &self.way else {
-            return self
-                .copy_async(source, source_at, target, target_at, count)?
-                .wait();
+            return self.copy_async(source, source_at, target, target_at, count)?.wait();
         };
         let (source, target) = (source.into().0, target.into().0);
         self.settle((source, source_at), (target, target_at), count)?;
         let _alone = self.enqueuing.lock();
-        memory.copy(
-            (&self.from, source, source_at),
-            (&self.to, target, target_at),
-            count,
-        )
+        memory.copy((&self.from, source, source_at), (&self.to, target, target_at), count)
     }
 
     /// Enqueues the copy. No host thread waits: between contexts a callback at the end of one queue's command starts
@@ -249,12 +243,8 @@ impl BufferBridge {
         let (from, to) = (&self.from, &self.to);
         let _alone = self.enqueuing.lock();
         match &self.way {
-            Way::Staging { memory, .. } => {
-                memory.copy_async((from, source, source_at), (to, target, target_at), count)
-            }
-            Way::Foreign(kernels) => {
-                kernels.copy((from, source, source_at), (to, target, target_at), count)
-            }
+            Way::Staging { memory, .. } => memory.copy_async((from, source, source_at), (to, target, target_at), count),
+            Way::Foreign(kernels) => kernels.copy((from, source, source_at), (to, target, target_at), count),
             Way::Direct => unreachable!("handled above"),
         }
     }

@@ -31,14 +31,10 @@ impl Staging {
         let piece = || -> Result<Piece> {
             let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_ALLOC_HOST_PTR;
             // SAFETY: there is no host memory.
-            let memory =
-                unsafe { Object::create(queue.context(), flags, bytes, std::ptr::null_mut()) }?;
+            let memory = unsafe { Object::create(queue.context(), flags, bytes, std::ptr::null_mut()) }?;
             let flags = opencl_sys::CL_MAP_READ | opencl_sys::CL_MAP_WRITE;
             let start = memory.map_raw(queue, flags, true)?;
-            Ok(Piece {
-                start,
-                _memory: memory,
-            })
+            Ok(Piece { start, _memory: memory })
         };
         Ok(Self {
             pieces: [piece()?, piece()?],
@@ -81,11 +77,7 @@ impl Staging {
         };
         // An asynchronous copy may still write from the pieces.
         to.record()?.wait()?;
-        let mut under_way = if count > 0 {
-            Some(read(0, &mut copy)?)
-        } else {
-            None
-        };
+        let mut under_way = if count > 0 { Some(read(0, &mut copy)?) } else { None };
         let mut written: Option<Event> = None;
         let mut done = 0;
         while let Some(arrived) = under_way.take() {

@@ -23,11 +23,7 @@ impl BufferBridge {
     /// [`Error::NotSupported`] with the reason where it is not possible: then
     /// [`copy`](Self::copy) a view of the source into a buffer object. [`Error::LengthMismatch`],
     /// [`Error::ContextMismatch`], or an error from `clEnqueueSVMMemcpy`.
-    pub fn try_copy_svm<T: Pod>(
-        &self,
-        source: &SvmBuffer<T>,
-        target: &mut SvmBuffer<T>,
-    ) -> Result<()> {
+    pub fn try_copy_svm<T: Pod>(&self, source: &SvmBuffer<T>, target: &mut SvmBuffer<T>) -> Result<()> {
         if source.context() != self.from.context() || target.context() != self.to.context() {
             return Err(Error::ContextMismatch {
                 what: "a buffer of the copy",
@@ -98,16 +94,15 @@ impl BufferBridge {
     }
 }
 
-/// Whether patterns arrive, the second one too: the first could be a copy that the driver keeps. The queues are the trial's own, and
-/// idle afterwards: a process that ends while a released queue unmaps memory makes Intel's OpenCL abort.
+/// Whether patterns arrive, the second one too: the first could be a copy that the driver keeps. The queues are the
+/// trial's own, and idle afterwards: a process that ends while a released queue unmaps memory makes Intel's OpenCL
+/// abort.
 fn carries_patterns(from: &Queue, to: &Queue) -> Result<bool> {
     const LEN: usize = 4096;
     let mut there = SvmBuffer::coarse(from.context(), LEN)?;
     let mut here = SvmBuffer::coarse(to.context(), LEN)?;
     for seed in [0x9E37_79B9u32, 0x85EB_CA6B] {
-        let pattern: Vec<u32> = (0..LEN as u32)
-            .map(|n| (n ^ seed).wrapping_mul(seed))
-            .collect();
+        let pattern: Vec<u32> = (0..LEN as u32).map(|n| (n ^ seed).wrapping_mul(seed)).collect();
         there.write(from, &pattern)?;
         here.copy_from_address(to, there.as_ptr(), LEN)?;
         let mut got = vec![0; LEN];

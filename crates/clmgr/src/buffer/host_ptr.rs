@@ -7,9 +7,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 use opencl_sys::cl_mem;
 
-use super::object::{
-    BoxLayout, ClMap, ClMapMut, MemRef, Object, SubBuffer, SubBufferMut, object_methods,
-};
+use super::object::{BoxLayout, ClMap, ClMapMut, MemRef, Object, SubBuffer, SubBufferMut, object_methods};
 use super::pages::Pages;
 use super::pending::Pending;
 use crate::access::BufferAccess;

@@ -46,10 +46,7 @@ pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood>
         for name in scan.text(&text)? {
             let beside = [folder.as_path(), Path::new("")];
             let mut exists = false;
-            for base in beside
-                .into_iter()
-                .chain(folders.iter().copied().map(Path::new))
-            {
+            for base in beside.into_iter().chain(folders.iter().copied().map(Path::new)) {
                 let path = base.join(&name);
                 if let Some(known) = includes.get(&path) {
                     exists |= known.is_some();
@@ -96,10 +93,7 @@ mod tests {
         let options = kernel_cache::words("-DA=1 -Ione -I two -I \"three four\" -cl-mad-enable -I");
         assert_eq!(
             include_folders(&options),
-            (
-                vec!["one", "two", "three four"],
-                vec!["-DA=1", "-cl-mad-enable"]
-            )
+            (vec!["one", "two", "three four"], vec!["-DA=1", "-cl-mad-enable"])
         );
         assert!(of("", "-include x.h").is_err() && of("", "-isystem d").is_err());
         assert!(of("", "-DX='a'").is_err());

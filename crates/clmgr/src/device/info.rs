@@ -2,9 +2,7 @@
 
 use opencl_sys::cl_device_info;
 
-use super::{
-    Device, DeviceKind, FloatSupport, HandleKind, PciAddress, Query, SemaphoreKind, SvmCapabilities,
-};
+use super::{Device, DeviceKind, FloatSupport, HandleKind, PciAddress, Query, SemaphoreKind, SvmCapabilities};
 use crate::error::{Error, Result};
 
 /// What a device offers, for a list of capabilities: see [`Device::info`]. It displays as some lines
@@ -126,9 +124,8 @@ impl DeviceInfo {
         let ask = device.ask();
         let flag = |what| ask.value::<u32>(what).map(|answer| answer != 0);
         // To an early caller, answers that came later must read as unknown, not failed.
-        let text = |what| -> Result<Option<String>> {
-            Ok(unless_unknown(ask.text(what))?.filter(|text| !text.is_empty()))
-        };
+        let text =
+            |what| -> Result<Option<String>> { Ok(unless_unknown(ask.text(what))?.filter(|text| !text.is_empty())) };
         let width = hardware_width(&ask);
         let multiple = opencl_sys::CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE;
         Ok(Self {
@@ -152,11 +149,8 @@ impl DeviceInfo {
             max_work_item_sizes: ask.list(opencl_sys::CL_DEVICE_MAX_WORK_ITEM_SIZES)?,
             preferred_work_group_multiple: known(ask.value(multiple).ok()).or(width),
             sub_groups: sub_groups(device, &ask, width),
-            fp16: float(&ask, opencl_sys::CL_DEVICE_HALF_FP_CONFIG)
-                .filter(|_| device.has_extension("cl_khr_fp16")),
-            fp32: FloatSupport::from_bits_truncate(
-                ask.value(opencl_sys::CL_DEVICE_SINGLE_FP_CONFIG)?,
-            ),
+            fp16: float(&ask, opencl_sys::CL_DEVICE_HALF_FP_CONFIG).filter(|_| device.has_extension("cl_khr_fp16")),
+            fp32: FloatSupport::from_bits_truncate(ask.value(opencl_sys::CL_DEVICE_SINGLE_FP_CONFIG)?),
             fp64: float(&ask, opencl_sys::CL_DEVICE_DOUBLE_FP_CONFIG),
             max_parameter_bytes: ask.value(opencl_sys::CL_DEVICE_MAX_PARAMETER_SIZE)?,
             timer_resolution_ns: ask.value(opencl_sys::CL_DEVICE_PROFILING_TIMER_RESOLUTION)?,
@@ -169,8 +163,7 @@ impl DeviceInfo {
             cache_bytes: ask.value(opencl_sys::CL_DEVICE_GLOBAL_MEM_CACHE_SIZE)?,
             cache_line_bytes: ask.value(opencl_sys::CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE)?,
             local_bytes: device.local_bytes(),
-            local_is_dedicated: ask.value::<u32>(opencl_sys::CL_DEVICE_LOCAL_MEM_TYPE)?
-                == opencl_sys::CL_LOCAL,
+            local_is_dedicated: ask.value::<u32>(opencl_sys::CL_DEVICE_LOCAL_MEM_TYPE)? == opencl_sys::CL_LOCAL,
             max_constant_bytes: ask.value(opencl_sys::CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE)?,
             sub_buffer_alignment: device.sub_buffer_alignment(),
             unified_memory: flag(opencl_sys::CL_DEVICE_HOST_UNIFIED_MEMORY).ok(),
@@ -201,8 +194,7 @@ fn known(size: Option<usize>) -> Option<usize> {
 /// The work-items that one instruction works on: AMD's wavefront or NVIDIA's warp.
 fn hardware_width(ask: &Query<'_>) -> Option<usize> {
     let width = |what| ask.value::<u32>(what).ok().map(|width| width as usize);
-    known(width(opencl_sys::CL_DEVICE_WAVEFRONT_WIDTH_AMD))
-        .or_else(|| known(width(opencl_sys::CL_DEVICE_WARP_SIZE_NV)))
+    known(width(opencl_sys::CL_DEVICE_WAVEFRONT_WIDTH_AMD)).or_else(|| known(width(opencl_sys::CL_DEVICE_WARP_SIZE_NV)))
 }
 
 /// A precision's bits; none if the device has none of it.
@@ -218,9 +210,7 @@ fn sub_groups(device: &Device, ask: &Query<'_>, width: Option<usize>) -> Option<
         .filter(|&most| most > 0);
     // AMD's OpenCL has sub-groups and answers this question of OpenCL 2.1 with an error.
     let counted = || {
-        let work_group = ask
-            .value::<usize>(opencl_sys::CL_DEVICE_MAX_WORK_GROUP_SIZE)
-            .ok()?;
+        let work_group = ask.value::<usize>(opencl_sys::CL_DEVICE_MAX_WORK_GROUP_SIZE).ok()?;
         let has = device.has_extension("cl_khr_subgroups");
         u32::try_from(work_group / width.filter(|&width| has && width > 0)?).ok()
     };

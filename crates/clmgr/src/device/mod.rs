@@ -17,21 +17,19 @@ mod share;
 mod show;
 mod svm;
 
-pub use float::FloatSupport;
-pub use info::{DeviceInfo, SubGroups};
-pub use kind::DeviceKind;
-pub use pci::PciAddress;
-pub use share::{HandleKind, SemaphoreKind};
-pub use svm::SvmCapabilities;
-
-pub(crate) use query::Query;
-
 use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::sync::Arc;
 
+pub use float::FloatSupport;
+pub use info::{DeviceInfo, SubGroups};
+pub use kind::DeviceKind;
 use opencl_sys::{cl_device_id, cl_ulong};
 use parking_lot::Mutex;
+pub use pci::PciAddress;
+pub(crate) use query::Query;
+pub use share::{HandleKind, SemaphoreKind};
+pub use svm::SvmCapabilities;
 
 use crate::api::Api;
 use crate::error::Result;
@@ -74,12 +72,7 @@ pub(crate) type Verdict = std::result::Result<(), String>;
 
 impl Device {
     /// Reads what is known about the device `id` of `platform`.
-    pub(crate) fn query(
-        library: Arc<Library>,
-        api: Api,
-        platform: Handle,
-        id: Handle,
-    ) -> Result<Self> {
+    pub(crate) fn query(library: Arc<Library>, api: Api, platform: Handle, id: Handle) -> Result<Self> {
         let ask = Query { api: &api, id };
         let inner = Inner {
             name: ask.text(opencl_sys::CL_DEVICE_NAME)?,
@@ -93,10 +86,7 @@ impl Device {
             // A device before OpenCL 2.0 refuses the query: it has no shared virtual memory.
             svm: ask
                 .value::<u64>(opencl_sys::CL_DEVICE_SVM_CAPABILITIES)
-                .map_or(
-                    SvmCapabilities::empty(),
-                    SvmCapabilities::from_bits_truncate,
-                ),
+                .map_or(SvmCapabilities::empty(), SvmCapabilities::from_bits_truncate),
             pci: PciAddress::ask(&ask),
             max_alloc_bytes: ask.value::<cl_ulong>(opencl_sys::CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
             global_bytes: ask.value::<cl_ulong>(opencl_sys::CL_DEVICE_GLOBAL_MEM_SIZE)?,
@@ -104,10 +94,7 @@ impl Device {
             compute_units: ask.value::<u32>(opencl_sys::CL_DEVICE_MAX_COMPUTE_UNITS)?,
             max_work_group: ask.value::<usize>(opencl_sys::CL_DEVICE_MAX_WORK_GROUP_SIZE)?,
             // The query's unit is bits.
-            base_align_bytes: (ask.value::<u32>(opencl_sys::CL_DEVICE_MEM_BASE_ADDR_ALIGN)?
-                as usize
-                / 8)
-            .max(1),
+            base_align_bytes: (ask.value::<u32>(opencl_sys::CL_DEVICE_MEM_BASE_ADDR_ALIGN)? as usize / 8).max(1),
             foreign_buffers: Mutex::new(None),
             library,
             platform,
@@ -327,10 +314,7 @@ mod tests {
         let list = "cl_khr_fp64 cl_khr_external_memory_dma_buf cl_khr_icd";
         assert!(has_token(list, "cl_khr_fp64") && has_token(list, "cl_khr_icd"));
         assert!(!has_token(list, "cl_khr_external_memory"));
-        assert!(!has_token(
-            list,
-            "cl_khr_fp64 cl_khr_external_memory_dma_buf"
-        ));
+        assert!(!has_token(list, "cl_khr_fp64 cl_khr_external_memory_dma_buf"));
         assert!(!has_token(list, ""));
     }
 }

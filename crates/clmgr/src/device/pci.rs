@@ -23,11 +23,7 @@ impl fmt::Display for PciAddress {
             Some(domain) => write!(f, "{domain:04x}:")?,
             None => f.write_str("????:")?,
         }
-        write!(
-            f,
-            "{:02x}:{:02x}.{:x}",
-            self.bus, self.device, self.function
-        )
+        write!(f, "{:02x}:{:02x}.{:x}", self.bus, self.device, self.function)
     }
 }
 
@@ -71,12 +67,7 @@ mod tests {
         topology[21..].copy_from_slice(&[0xC3, 2, 1]);
         let address = amd_address(&topology).unwrap();
         assert_eq!(
-            (
-                address.domain,
-                address.bus,
-                address.device,
-                address.function
-            ),
+            (address.domain, address.bus, address.device, address.function),
             (None, 0xC3, 2, 1)
         );
         topology[0] = 9;

@@ -16,13 +16,7 @@ pub(crate) struct Query<'a> {
 }
 
 impl Query<'_> {
-    fn raw(
-        &self,
-        what: cl_device_info,
-        size: usize,
-        value: *mut c_void,
-        needed: *mut usize,
-    ) -> Result<i32> {
+    fn raw(&self, what: cl_device_info, size: usize, value: *mut c_void, needed: *mut usize) -> Result<i32> {
         let get = slot!(self.api, clGetDeviceInfo)?;
         // SAFETY: the callers below give a place of `size` bytes or null with zero, and a valid
         // `needed` or null; the device is one that the library gave.
@@ -40,12 +34,7 @@ impl Query<'_> {
     /// A property of one size, which the answer has.
     pub fn value<T: bytemuck::Pod>(&self, what: cl_device_info) -> Result<T> {
         let mut value = T::zeroed();
-        let code = self.raw(
-            what,
-            size_of::<T>(),
-            (&raw mut value).cast(),
-            std::ptr::null_mut(),
-        )?;
+        let code = self.raw(what, size_of::<T>(), (&raw mut value).cast(), std::ptr::null_mut())?;
         check(code, || format!("clGetDeviceInfo(0x{what:04X})"))?;
         Ok(value)
     }

@@ -13,9 +13,7 @@ impl fmt::Display for DeviceInfo {
             &format!(
                 "{}; {}; driver {}",
                 self.version,
-                self.language_version
-                    .as_deref()
-                    .unwrap_or("language unknown"),
+                self.language_version.as_deref().unwrap_or("language unknown"),
                 self.driver_version
             ),
         )?;
@@ -27,11 +25,7 @@ impl fmt::Display for DeviceInfo {
         line("compute", &self.compute())?;
         line("work-groups", &self.work_groups())?;
         line("sub-groups", &self.sub_group_facts())?;
-        for (name, support) in [
-            ("fp16", self.fp16),
-            ("fp32", Some(self.fp32)),
-            ("fp64", self.fp64),
-        ] {
+        for (name, support) in [("fp16", self.fp16), ("fp32", Some(self.fp32)), ("fp64", self.fp64)] {
             line(name, &support.unwrap_or(FloatSupport::empty()).to_string())?;
         }
         line("memory", &self.memory())?;
@@ -76,9 +70,7 @@ impl DeviceInfo {
     fn identity(&self) -> String {
         let pci = self.pci.map(|address| format!("PCI {address}"));
         let uuid = self.uuid.map(|uuid| format!("UUID {}", hyphenated(&uuid)));
-        let driver = self
-            .driver_uuid
-            .map(|uuid| format!("driver {}", hyphenated(&uuid)));
+        let driver = self.driver_uuid.map(|uuid| format!("driver {}", hyphenated(&uuid)));
         let luid = self.luid.map(|luid| format!("LUID {}", hex(&luid)));
         let vendor = Some(format!("vendor 0x{:04X}", self.vendor_id));
         joined([pci, uuid, driver, luid, vendor].into_iter().flatten())
@@ -99,21 +91,13 @@ impl DeviceInfo {
     }
 
     fn work_groups(&self) -> String {
-        let sizes: Vec<String> = self
-            .max_work_item_sizes
-            .iter()
-            .map(usize::to_string)
-            .collect();
+        let sizes: Vec<String> = self.max_work_item_sizes.iter().map(usize::to_string).collect();
         let size = format!("up to {} ({})", self.max_work_group, sizes.join(" x "));
         let multiple = self
             .preferred_work_group_multiple
             .map(|multiple| format!("best in multiples of {multiple}"));
         let arguments = format!("{} bytes of arguments", self.max_parameter_bytes);
-        joined(
-            [Some(size), multiple, Some(arguments)]
-                .into_iter()
-                .flatten(),
-        )
+        joined([Some(size), multiple, Some(arguments)].into_iter().flatten())
     }
 
     fn sub_group_facts(&self) -> String {
@@ -121,18 +105,13 @@ impl DeviceInfo {
             return "none".to_owned();
         };
         let most = format!("up to {} in a work-group", groups.max_per_work_group);
-        let sizes =
-            (!groups.sizes.is_empty()).then(|| format!("of {}", names(groups.sizes.iter())));
+        let sizes = (!groups.sizes.is_empty()).then(|| format!("of {}", names(groups.sizes.iter())));
         let progress = if groups.independent_progress {
             "independent"
         } else {
             "not independent"
         };
-        joined(
-            [Some(most), sizes, Some(progress.to_owned())]
-                .into_iter()
-                .flatten(),
-        )
+        joined([Some(most), sizes, Some(progress.to_owned())].into_iter().flatten())
     }
 
     fn memory(&self) -> String {
@@ -147,8 +126,7 @@ impl DeviceInfo {
         joined(
             [
                 Some(bytes(self.global_bytes)),
-                self.free_bytes
-                    .map(|free| format!("{} of it free", bytes(free))),
+                self.free_bytes.map(|free| format!("{} of it free", bytes(free))),
                 Some(format!("allocations up to {}", bytes(self.max_alloc_bytes))),
                 Some(format!(
                     "sub-buffers at multiples of {}",
@@ -180,11 +158,7 @@ fn names<T: fmt::Display>(list: impl Iterator<Item = T>) -> String {
         // Writing to a `String` does not fail.
         let _ = write!(text, "{blank}{name}");
     }
-    if text.is_empty() {
-        "none".to_owned()
-    } else {
-        text
-    }
+    if text.is_empty() { "none".to_owned() } else { text }
 }
 
 /// A size in the largest unit that it reaches.
@@ -194,10 +168,7 @@ fn bytes(count: u64) -> String {
         Some((shift, unit)) if count.is_multiple_of(1 << shift) => {
             format!("{} {unit}", count >> shift)
         }
-        #[allow(
-            clippy::cast_precision_loss,
-            reason = "shown with one digit behind the point"
-        )]
+        #[allow(clippy::cast_precision_loss, reason = "shown with one digit behind the point")]
         Some((shift, unit)) => format!("{:.1} {unit}", count as f64 / (1u64 << shift) as f64),
         None => format!("{count} bytes"),
     }
@@ -212,13 +183,7 @@ fn hex(bytes: &[u8]) -> String {
 
 /// As UUIDs are written.
 fn hyphenated(uuid: &[u8; 16]) -> String {
-    let parts = [
-        &uuid[..4],
-        &uuid[4..6],
-        &uuid[6..8],
-        &uuid[8..10],
-        &uuid[10..],
-    ];
+    let parts = [&uuid[..4], &uuid[4..6], &uuid[6..8], &uuid[8..10], &uuid[10..]];
     parts.map(hex).join("-")
 }
 

@@ -87,11 +87,7 @@ mod tests {
             "Compilation started\n1:2:11: error: use",
             "warning: 1:1:1: no\nerror: /tmp/cache/tempfile_a.cl:2:11: use of undeclared identifier 'y'",
         ] {
-            assert_eq!(
-                failing_line(log, source),
-                Some((2, "  int x = y;".to_owned())),
-                "{log}"
-            );
+            assert_eq!(failing_line(log, source), Some((2, "  int x = y;".to_owned())), "{log}");
         }
         assert_eq!(failing_line("error: no line here", source), None);
         assert_eq!(failing_line("1:0:1: error: line zero", source), None);

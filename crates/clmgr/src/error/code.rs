@@ -14,9 +14,7 @@ pub(super) fn hint(call: &str, code: cl_int) -> &'static str {
         | opencl_sys::CL_OUT_OF_HOST_MEMORY => "; free memory or use smaller pieces",
         opencl_sys::CL_INVALID_WORK_GROUP_SIZE => "; use a smaller work-group, or none",
         opencl_sys::CL_INVALID_BUFFER_SIZE => "; see the device's largest allocation",
-        opencl_sys::CL_PROFILING_INFO_NOT_AVAILABLE => {
-            "; use a profiling queue and wait for the event"
-        }
+        opencl_sys::CL_PROFILING_INFO_NOT_AVAILABLE => "; use a profiling queue and wait for the event",
         _ => "",
     }
 }

@@ -6,13 +6,12 @@ mod tried;
 
 pub use build::BuildFailure;
 pub(crate) use build::failing_line;
-pub use tried::Tried;
-
+use code::{code_name, hint};
 use opencl_sys::cl_int;
+pub use tried::Tried;
+use tried::list;
 
 use crate::access::BufferAccess;
-use code::{code_name, hint};
-use tried::list;
 
 /// The result of this crate's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -106,9 +105,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// A foreign buffer does not hold a whole number of elements.
-    #[error(
-        "a buffer of {bytes} bytes does not hold a whole number of elements of {element} bytes"
-    )]
+    #[error("a buffer of {bytes} bytes does not hold a whole number of elements of {element} bytes")]
     Remainder {
         /// The buffer's size.
         bytes: usize,
@@ -138,9 +135,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A wait for a semaphore that nothing can signal.
-    #[error(
-        "nothing has signalled the semaphore, so that the wait would never end; enqueue its signal first"
-    )]
+    #[error("nothing has signalled the semaphore, so that the wait would never end; enqueue its signal first")]
     NotSignalled,
     /// A kernel was launched with arguments or a range that it does not accept.
     #[error("kernel `{kernel}`: {reason}")]
@@ -266,10 +261,7 @@ mod tests {
     #[test]
     fn sizes_that_overflow_or_are_zero_are_errors() {
         assert!(matches!(bytes_of::<f32>("x", 0), Err(Error::Zero { .. })));
-        assert!(matches!(
-            bytes_of::<f32>("x", usize::MAX),
-            Err(Error::TooLarge { .. })
-        ));
+        assert!(matches!(bytes_of::<f32>("x", usize::MAX), Err(Error::TooLarge { .. })));
         assert_eq!(bytes_of::<f32>("x", 3).unwrap(), 12);
     }
 }

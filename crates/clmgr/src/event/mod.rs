@@ -4,14 +4,13 @@ mod callback;
 mod order;
 mod user;
 
-pub use callback::Completion;
-pub use user::UserEvent;
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use callback::Completion;
 use opencl_sys::cl_event;
+pub use user::UserEvent;
 
 use crate::api::slot;
 use crate::context::Context;

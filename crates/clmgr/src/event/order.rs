@@ -92,11 +92,6 @@ impl Queue {
         let code = unsafe { marker(self.raw(), 0, std::ptr::null(), &raw mut event) };
         check(code, || "clEnqueueMarkerWithWaitList".to_owned())?;
         self.note_enqueued();
-        Ok(Event::new(
-            event,
-            self,
-            before,
-            "clEnqueueMarkerWithWaitList",
-        ))
+        Ok(Event::new(event, self, before, "clEnqueueMarkerWithWaitList"))
     }
 }

@@ -77,9 +77,7 @@ impl UserEvent {
         let api = *self.event.context().api();
         let retain = slot!(api, clRetainEvent)?;
         // SAFETY: the event is alive.
-        check(unsafe { retain(self.event.raw()) }, || {
-            "clRetainEvent".to_owned()
-        })?;
+        check(unsafe { retain(self.event.raw()) }, || "clRetainEvent".to_owned())?;
         self.ended = true;
         Ok(Trigger {
             raw: Handle(self.event.raw()),
@@ -116,17 +114,12 @@ pub(super) struct Trigger {
 impl Trigger {
     /// Ends the event, well or not.
     pub fn pull(self, well: bool) {
-        self.set(if well {
-            opencl_sys::CL_COMPLETE
-        } else {
-            FAILED
-        });
+        self.set(if well { opencl_sys::CL_COMPLETE } else { FAILED });
         std::mem::forget(self);
     }
 
     fn set(&self, status: i32) {
-        let (Some(set), Some(release)) = (self.api.clSetUserEventStatus, self.api.clReleaseEvent)
-        else {
+        let (Some(set), Some(release)) = (self.api.clSetUserEventStatus, self.api.clReleaseEvent) else {
             return;
         };
         // SAFETY: the event is a live user event whose status was not set before, and this

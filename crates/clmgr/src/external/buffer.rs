@@ -11,9 +11,7 @@ use super::contexts::ExternalContexts;
 use super::info::ExternalBufferInfo;
 use crate::access::{Access, BufferAccess};
 use crate::api::slot;
-use crate::buffer::{
-    BoxLayout, ClMap, ClMapMut, MemRef, Object, Pending, SubBuffer, SubBufferMut, object_methods,
-};
+use crate::buffer::{BoxLayout, ClMap, ClMapMut, MemRef, Object, Pending, SubBuffer, SubBufferMut, object_methods};
 use crate::context::Context;
 use crate::error::{Error, Result, check};
 use crate::event::Event;
@@ -76,16 +74,7 @@ impl<T: Pod> ExternalBuffer<T> {
         // SAFETY: the caller's promise.
         check(unsafe { retain(raw) }, || "clRetainMemObject".to_owned())?;
         // SAFETY: the reference is the one just taken, and the size is that of the elements.
-        let object = unsafe {
-            Object::own(
-                &context,
-                raw,
-                info.access,
-                len,
-                Arc::default(),
-                Arc::default(),
-            )
-        };
+        let object = unsafe { Object::own(&context, raw, info.access, len, Arc::default(), Arc::default()) };
         Ok(Self(object))
     }
 }

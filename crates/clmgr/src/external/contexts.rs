@@ -103,11 +103,7 @@ impl ExternalContexts {
     }
 
     fn device(&self, id: cl_device_id) -> Option<Device> {
-        self.0
-            .devices
-            .iter()
-            .find(|known| known.raw() == id)
-            .cloned()
+        self.0.devices.iter().find(|known| known.raw() == id).cloned()
     }
 
     /// A foreign queue. [`queue_for_buffer`](Self::queue_for_buffer) prefers it from now on.

@@ -182,12 +182,8 @@ unsafe fn imported_by(api: &Api, raw: cl_mem) -> Option<HandleKind> {
     let get = api.clGetMemObjectInfo?;
     let what = opencl_sys::CL_MEM_PROPERTIES;
     // SAFETY: the caller's promise; the property is a list of 64-bit values.
-    let properties = unsafe {
-        list::<u64>(CALL, what, |size, place, needed| {
-            get(raw, what, size, place, needed)
-        })
-    }
-    .ok()?;
+    let properties =
+        unsafe { list::<u64>(CALL, what, |size, place, needed| get(raw, what, size, place, needed)) }.ok()?;
     properties.chunks_exact(2).find_map(|pair| {
         let kind = HandleKind(u32::try_from(pair[0]).ok()?);
         // The handle types for memory lie in this range; other properties do not.

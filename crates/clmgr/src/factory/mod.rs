@@ -3,14 +3,14 @@
 mod memory;
 mod policy;
 
-pub(crate) use memory::Memory;
-pub use policy::{BufferChoice, BufferPolicy, BufferRule, BufferStrategy};
-
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
+pub(crate) use memory::Memory;
+use memory::each;
+pub use policy::{BufferChoice, BufferPolicy, BufferRule, BufferStrategy};
 
 use crate::buffer::{ClMap, ClMapMut, SvmMap, SvmMapMut};
 #[allow(unused_imports, reason = "the documentation names them")]
@@ -20,7 +20,6 @@ use crate::error::{Error, Result, bytes_of};
 use crate::external::ExternalBuffer;
 use crate::kernel::Arg;
 use crate::queue::Queue;
-use memory::each;
 
 /// A request to a [`BufferFactory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -177,11 +176,7 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl<T> Buffer<T> {
-    pub(crate) fn from_parts(
-        memory: Memory<T>,
-        strategy: BufferStrategy,
-        reason: Cow<'static, str>,
-    ) -> Self {
+    pub(crate) fn from_parts(memory: Memory<T>, strategy: BufferStrategy, reason: Cow<'static, str>) -> Self {
         Self {
             memory,
             strategy,

@@ -137,20 +137,14 @@ impl BufferPolicy {
     /// address other APIs can use; else a regular buffer.
     #[must_use]
     pub fn for_kernels() -> Self {
-        Self::in_order(
-            "kernels",
-            &[BufferStrategy::SvmCoarse, BufferStrategy::Regular],
-        )
+        Self::in_order("kernels", &[BufferStrategy::SvmCoarse, BufferStrategy::Regular])
     }
 
     /// `host-access`: memory that the host maps without a copy. Fine-grained shared virtual memory,
     /// else the host's memory used in place. On a discrete GPU kernels reach either over the bus.
     #[must_use]
     pub fn for_host_access() -> Self {
-        Self::in_order(
-            "host-access",
-            &[BufferStrategy::SvmFine, BufferStrategy::HostPtr],
-        )
+        Self::in_order("host-access", &[BufferStrategy::SvmFine, BufferStrategy::HostPtr])
     }
 
     /// `any-device`: regular buffers, which every device has.
@@ -204,11 +198,7 @@ impl BufferPolicy {
             let Some(objection) = rule.objection(context, bytes) else {
                 return Ok(BufferChoice {
                     strategy: rule.strategy,
-                    reason: format!(
-                        "{} (policy {}{passed_over})",
-                        merit(rule.strategy, context),
-                        self.name
-                    ),
+                    reason: format!("{} (policy {}{passed_over})", merit(rule.strategy, context), self.name),
                 });
             };
             passed_over.push_str(&format!("; not {}: {objection}", rule.strategy));

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 
-/// The radices of a length, in the order of the passes. Those of two are at most `largest`, a power of two from 2 on: 8 or 16
-/// where a pass goes through memory, up to 32 where a work-item holds the numbers.
+/// The radices of a length, in the order of the passes. Those of two are at most `largest`, a power of two from 2 on: 8
+/// or 16 where a pass goes through memory, up to 32 where a work-item holds the numbers.
 ///
 /// A large radix means fewer passes over the data, and the largest come first, where the runs of
 /// consecutive elements are shortest.
@@ -51,11 +51,7 @@ fn powers_of_two(exponent: usize, most: u32) -> impl Iterator<Item = usize> {
 fn smallest_factor(number: usize) -> usize {
     (7..)
         .step_by(2)
-        .take_while(|&candidate: &usize| {
-            candidate
-                .checked_mul(candidate)
-                .is_some_and(|square| square <= number)
-        })
+        .take_while(|&candidate: &usize| candidate.checked_mul(candidate).is_some_and(|square| square <= number))
         .find(|&candidate| number.is_multiple_of(candidate))
         .unwrap_or(number)
 }

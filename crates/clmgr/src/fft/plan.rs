@@ -57,12 +57,7 @@ impl Plan {
     /// [`Error::FftFactor`] with the factor if `len` has one other than 2, 3 and 5;
     /// [`Error::Zero`]; [`Error::TooLarge`] if the data does not fit into the address space;
     /// [`Error::ContextMismatch`] if the cache is of another context.
-    pub fn new(
-        context: &Context,
-        programs: &ProgramCache,
-        len: usize,
-        batch: usize,
-    ) -> Result<Self> {
+    pub fn new(context: &Context, programs: &ProgramCache, len: usize, batch: usize) -> Result<Self> {
         radices(len, 8)?;
         Self::with_way(context, programs, len, batch, choose(context, len))
     }
@@ -73,13 +68,7 @@ impl Plan {
     ///
     /// As [`new`](Self::new), and [`Error::NotSupported`] if the way does not take this length on
     /// this device.
-    pub fn with_way(
-        context: &Context,
-        programs: &ProgramCache,
-        len: usize,
-        batch: usize,
-        way: Way,
-    ) -> Result<Self> {
+    pub fn with_way(context: &Context, programs: &ProgramCache, len: usize, batch: usize, way: Way) -> Result<Self> {
         Self::with_tuning(context, programs, len, batch, way, Tuning::default())
     }
 
@@ -164,13 +153,7 @@ impl Plan {
     /// `len * batch` complex numbers in single precision. They are the same, or do not overlap.
     /// Until the transform has ended, nothing else writes either of them, and nothing else reads
     /// `out`.
-    pub unsafe fn enqueue(
-        &self,
-        queue: &Queue,
-        direction: Direction,
-        data: Arg<'_>,
-        out: Arg<'_>,
-    ) -> Result<()> {
+    pub unsafe fn enqueue(&self, queue: &Queue, direction: Direction, data: Arg<'_>, out: Arg<'_>) -> Result<()> {
         let inner = &*self.0;
         if queue.context() != &inner.context {
             return Err(Error::ContextMismatch { what: "the queue" });
@@ -253,9 +236,7 @@ impl Plan {
                     operands: stage.operands.clone(),
                 })
                 .collect(),
-            tables: tables
-                .map(|table| table.read(&queue))
-                .collect::<Result<_>>()?,
+            tables: tables.map(|table| table.read(&queue)).collect::<Result<_>>()?,
             scratch: stages.scratch,
         })
     }

@@ -25,9 +25,7 @@ impl Route {
         let mut places = vec![Place::Data];
         match (way, in_place) {
             (Way::Split { .. }, false) => places.extend([Place::Out, Place::Out]),
-            (Way::Split { .. }, true) | (Way::Stages { .. }, _) => {
-                places.extend([Place::First, Place::Out])
-            }
+            (Way::Split { .. }, true) | (Way::Stages { .. }, _) => places.extend([Place::First, Place::Out]),
             // Back from the last place, out and scratch take turns.
             (_, false) => {
                 places.extend((0..kernels).map(|index| match (kernels - 1 - index) % 2 {
@@ -67,13 +65,8 @@ mod tests {
                 assert_eq!(route.places.len(), kernels + 1);
                 assert_eq!(route.places[kernels], Place::Out);
                 for pair in route.places.windows(2) {
-                    let same =
-                        pair[0] == pair[1] || (in_place && pair == [Place::Data, Place::Out]);
-                    assert!(
-                        !same || kernels == 1,
-                        "{kernels} kernels: {:?}",
-                        route.places
-                    );
+                    let same = pair[0] == pair[1] || (in_place && pair == [Place::Data, Place::Out]);
+                    assert!(!same || kernels == 1, "{kernels} kernels: {:?}", route.places);
                 }
             }
         }

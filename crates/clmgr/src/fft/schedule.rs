@@ -129,9 +129,7 @@ impl Shape {
                     scratch: 0,
                 }
             }
-            Way::Split { .. } | Way::Stages { .. } | Way::Passes => {
-                self.steps(ranges, tables, in_place)
-            }
+            Way::Split { .. } | Way::Stages { .. } | Way::Passes => self.steps(ranges, tables, in_place),
         }
     }
 

@@ -56,11 +56,7 @@ impl Scratches {
 }
 
 /// The memory in `kept`, replaced if it holds less than `len` numbers.
-pub(super) fn grown<'a>(
-    kept: &'a mut Option<Memory<C32>>,
-    context: &Context,
-    len: usize,
-) -> Result<&'a Memory<C32>> {
+pub(super) fn grown<'a>(kept: &'a mut Option<Memory<C32>>, context: &Context, len: usize) -> Result<&'a Memory<C32>> {
     if kept.as_ref().is_some_and(|memory| memory.len() < len) {
         *kept = None;
     }

@@ -106,12 +106,7 @@ pub(super) fn wide_body(passes: &WidePasses<'_>) -> (String, char) {
 }
 
 /// The passes of the kernel in local memory.
-pub(super) fn local_body(
-    radices: &[usize],
-    offsets: &[usize],
-    group: usize,
-    items: usize,
-) -> String {
+pub(super) fn local_body(radices: &[usize], offsets: &[usize], group: usize, items: usize) -> String {
     let len: usize = radices.iter().product();
     let mut body = String::new();
     let mut s = 1;

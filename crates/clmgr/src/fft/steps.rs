@@ -83,19 +83,11 @@ impl Maker<'_> {
     }
 
     fn floats(&self, queue: &Queue, data: &[f32]) -> Result<Arc<Table>> {
-        Ok(Arc::new(Table::Floats(Memory::filled(
-            self.context,
-            queue,
-            data,
-        )?)))
+        Ok(Arc::new(Table::Floats(Memory::filled(self.context, queue, data)?)))
     }
 
     fn complex(&self, queue: &Queue, data: &[C32]) -> Result<Arc<Table>> {
-        Ok(Arc::new(Table::Complex(Memory::filled(
-            self.context,
-            queue,
-            data,
-        )?)))
+        Ok(Arc::new(Table::Complex(Memory::filled(self.context, queue, data)?)))
     }
 
     fn make_rows(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
@@ -148,13 +140,7 @@ impl Maker<'_> {
         })
     }
 
-    fn make_split(
-        &self,
-        direction: Direction,
-        queue: &Queue,
-        height: usize,
-        width: usize,
-    ) -> Result<Steps> {
+    fn make_split(&self, direction: Direction, queue: &Queue, height: usize, width: usize) -> Result<Steps> {
         let (coarse, fine) = coarse_and_fine(self.len, direction);
         let coarse = self.complex(queue, &coarse)?;
         let fine = self.complex(queue, &fine)?;
@@ -202,10 +188,7 @@ impl Maker<'_> {
             .define("FFT_LOCAL", 1)
             .define("ITEMS", items)
             .define("GROUP", group)
-            .define(
-                "FFT_BODY",
-                local_body(&radices, &factors.offsets, group, items),
-            );
+            .define("FFT_BODY", local_body(&radices, &factors.offsets, group, items));
         Ok(Steps {
             kernels: vec![self.kernel(source, "fft_local")?],
             tables: vec![vec![self.floats(queue, &factors.data)?]],
@@ -214,8 +197,7 @@ impl Maker<'_> {
     }
 
     fn make_registers(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
-        let tile =
-            rows(self.context, self.len, self.tuning).map_err(|reason| self.refused(reason))?;
+        let tile = rows(self.context, self.len, self.tuning).map_err(|reason| self.refused(reason))?;
         let groups = self.batch.div_ceil(tile.columns);
         Ok(Steps {
             kernels: vec![self.tile_kernel(&tile, direction)?],
@@ -224,15 +206,8 @@ impl Maker<'_> {
         })
     }
 
-    fn make_stages(
-        &self,
-        direction: Direction,
-        queue: &Queue,
-        height: usize,
-        width: usize,
-    ) -> Result<Steps> {
-        let tiles = steps(self.context, height, width, self.tuning)
-            .map_err(|reason| self.refused(reason))?;
+    fn make_stages(&self, direction: Direction, queue: &Queue, height: usize, width: usize) -> Result<Steps> {
+        let tiles = steps(self.context, height, width, self.tuning).map_err(|reason| self.refused(reason))?;
         let (coarse, fine) = coarse_and_fine(self.len, direction);
         let coarse = self.complex(queue, &coarse)?;
         let fine = self.complex(queue, &fine)?;
@@ -306,10 +281,7 @@ impl Maker<'_> {
                 .map(|index| program.kernel(&pass_name(index)))
                 .collect::<Result<_>>()?,
             tables: vec![tables; radices.len()],
-            ranges: radices
-                .iter()
-                .map(|radix| NdRange::d2(self.len / radix, 1))
-                .collect(),
+            ranges: radices.iter().map(|radix| NdRange::d2(self.len / radix, 1)).collect(),
         })
     }
 }

@@ -56,9 +56,7 @@ pub(super) fn pass_factors(radices: &[usize], direction: Direction, wide: bool) 
 
 /// All roots of `len`, by turn.
 pub(super) fn roots(len: usize, direction: Direction) -> Vec<C32> {
-    (0..len as u64)
-        .map(|turn| root(turn, len as u64, direction))
-        .collect()
+    (0..len as u64).map(|turn| root(turn, len as u64, direction)).collect()
 }
 
 /// The factors of the first pass of a row, of radix 8: by j = 1..8 and then p.
@@ -74,9 +72,7 @@ pub(super) fn coarse_and_fine(len: usize, direction: Direction) -> (Vec<C32>, Ve
     let fine = 1u64 << FINE_BITS;
     let coarse = (len as u64).div_ceil(fine);
     (
-        (0..coarse)
-            .map(|i| root(i * fine, len as u64, direction))
-            .collect(),
+        (0..coarse).map(|i| root(i * fine, len as u64, direction)).collect(),
         (0..fine).map(|i| root(i, len as u64, direction)).collect(),
     )
 }
@@ -84,9 +80,7 @@ pub(super) fn coarse_and_fine(len: usize, direction: Direction) -> (Vec<C32>, Ve
 /// The factors between the steps of a split for eight neighbouring columns, by row.
 pub(super) fn beside_factors(height: usize, len: usize, direction: Direction) -> Vec<C32> {
     (0..height)
-        .flat_map(|row| {
-            (0..8).map(move |column| root((row * column) as u64, len as u64, direction))
-        })
+        .flat_map(|row| (0..8).map(move |column| root((row * column) as u64, len as u64, direction)))
         .collect()
 }
 
@@ -96,12 +90,7 @@ mod tests {
 
     #[test]
     fn roots_are_right_to_the_last_bit_at_the_quarters() {
-        for (turn, expected) in [
-            (0, (1.0, 0.0)),
-            (1, (0.0, -1.0)),
-            (2, (-1.0, 0.0)),
-            (3, (0.0, 1.0)),
-        ] {
+        for (turn, expected) in [(0, (1.0, 0.0)), (1, (0.0, -1.0)), (2, (-1.0, 0.0)), (3, (0.0, 1.0))] {
             let w = root(turn * 5, 20, Direction::Forward);
             assert!(
                 (w.re - expected.0).abs() < 1e-15 && (w.im - expected.1).abs() < 1e-15,

@@ -65,11 +65,7 @@ struct Layout {
 
 impl Tile {
     pub fn new(len: usize, shape: Shape, transforms: Transforms) -> Result<Self> {
-        let Shape {
-            values,
-            columns,
-            whole,
-        } = shape;
+        let Shape { values, columns, whole } = shape;
         let radices = radices(len, values.next_power_of_two().clamp(2, 32))?;
         let items = radices
             .iter()
@@ -102,9 +98,7 @@ impl Tile {
     pub fn mix(&self) -> usize {
         match self.transforms {
             // A short block is filled up to what memory takes at once by those of other columns.
-            Transforms::First { block, .. } if block < 8 && self.items.is_multiple_of(block) => {
-                block
-            }
+            Transforms::First { block, .. } if block < 8 && self.items.is_multiple_of(block) => block,
             _ => self.items,
         }
     }
@@ -172,9 +166,7 @@ impl Tile {
             let when = if index == 0 { "FIRST" } else { "LATER" };
             let words = match self.transforms {
                 Transforms::Rows => "ALONG, ALONG, item",
-                _ if self.swapped() && index + 2 == self.radices.len() => {
-                    "ALONG, LAST_ALONG, last_item"
-                }
+                _ if self.swapped() && index + 2 == self.radices.len() => "ALONG, LAST_ALONG, last_item",
                 _ => "ACROSS, ACROSS, item",
             };
             let _ = write!(
@@ -210,10 +202,7 @@ mod tests {
         let lens = [2, 16, 60, 128, 200, 512, 1000, 1024, 2048, 4096, 8192];
         lens.into_iter().flat_map(|len| {
             [8, 16, 32].into_iter().flat_map(move |values| {
-                let first = Transforms::First {
-                    width: 64,
-                    block: 4,
-                };
+                let first = Transforms::First { width: 64, block: 4 };
                 [Transforms::Rows, first, Transforms::Second { width: 64 }]
                     .into_iter()
                     .flat_map(move |transforms| {

@@ -90,12 +90,7 @@ pub(super) fn rows(context: &Context, len: usize, tuning: &Tuning) -> Result<Til
 }
 
 /// The tiles of the two kernels of [`Stages`](super::Way::Stages), or why there are none.
-pub(super) fn steps(
-    context: &Context,
-    height: usize,
-    width: usize,
-    tuning: &Tuning,
-) -> Result<[Tile; 2], String> {
+pub(super) fn steps(context: &Context, height: usize, width: usize, tuning: &Tuning) -> Result<[Tile; 2], String> {
     let second = |columns: usize| {
         // Blocks that fill the matrix.
         let columns = (1..=columns.min(height))
@@ -123,9 +118,7 @@ fn step(
         None if len.is_power_of_two() && passes(32) < passes(16) => [32, 16],
         None => [16, 32],
     };
-    let most = (NUMBERS_OF_COLUMNS / len.max(1))
-        .clamp(1, MOST_COLUMNS)
-        .ilog2();
+    let most = (NUMBERS_OF_COLUMNS / len.max(1)).clamp(1, MOST_COLUMNS).ilog2();
     let columns: Vec<usize> = match tuning.columns {
         Some(columns) => vec![columns],
         None => (0..=most).rev().map(|exponent| 1 << exponent).collect(),
@@ -151,9 +144,7 @@ fn step(
 /// The registers of a work-item to which NVIDIA's compiler is held, so that a multiprocessor has two
 /// work-groups: one loads while the other one computes. Rows get by without.
 pub(super) fn registers(context: &Context, tile: &Tile) -> Option<usize> {
-    if tile.transforms == Transforms::Rows
-        || !context.device().has_extension("cl_nv_compiler_options")
-    {
+    if tile.transforms == Transforms::Rows || !context.device().has_extension("cl_nv_compiler_options") {
         return None;
     }
     let registers = REGISTERS_OF_NVIDIA / 2 / tile.group();
@@ -161,19 +152,12 @@ pub(super) fn registers(context: &Context, tile: &Tile) -> Option<usize> {
 }
 
 /// A tile, if the device takes it.
-fn tile(
-    context: &Context,
-    len: usize,
-    shape: Shape,
-    transforms: Transforms,
-) -> Result<Tile, String> {
+fn tile(context: &Context, len: usize, shape: Shape, transforms: Transforms) -> Result<Tile, String> {
     if !(2..=32).contains(&shape.values) {
         return Err("a work-item holds 2 to 32 numbers".to_owned());
     }
     if !(1..=MOST_COLUMNS).contains(&shape.columns) {
-        return Err(format!(
-            "a work-group has 1 to {MOST_COLUMNS} transforms side by side"
-        ));
+        return Err(format!("a work-group has 1 to {MOST_COLUMNS} transforms side by side"));
     }
     if len < 2 {
         return Err("a work-group takes at least 2 elements".to_owned());

@@ -93,12 +93,7 @@ pub(super) fn choose(context: &Context, len: usize) -> Way {
 }
 
 /// Whether a way takes a length on a device, or why not.
-pub(super) fn suits(
-    context: &Context,
-    len: usize,
-    way: Way,
-    tuning: &Tuning,
-) -> std::result::Result<(), String> {
+pub(super) fn suits(context: &Context, len: usize, way: Way, tuning: &Tuning) -> std::result::Result<(), String> {
     let most = |limit: usize, why: &str| {
         if len <= limit {
             Ok(())
@@ -107,9 +102,7 @@ pub(super) fn suits(
         }
     };
     match way {
-        Way::Rows if !len.is_multiple_of(8) || len < 64 => {
-            Err("a row is a multiple of 8 and at least 64".to_owned())
-        }
+        Way::Rows if !len.is_multiple_of(8) || len < 64 => Err("a row is a multiple of 8 and at least 64".to_owned()),
         Way::Rows => most(LONGEST_ROW, "a row"),
         Way::Columns if len < 2 => Err("a column has at least 2 elements".to_owned()),
         Way::Columns => most(LONGEST_COLUMNS, "a column"),

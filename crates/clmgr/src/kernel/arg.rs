@@ -109,8 +109,8 @@ impl NdRange {
         self
     }
 
-    /// Refuses a range that OpenCL cannot launch, with the reason: no work-items, work-groups that do not divide it, or indices
-    /// beyond the largest number.
+    /// Refuses a range that OpenCL cannot launch, with the reason: no work-items, work-groups that do not divide it, or
+    /// indices beyond the largest number.
     ///
     /// # Errors
     ///
@@ -125,11 +125,7 @@ impl NdRange {
             return Err(format!("a range of {global:?} has no work-item"));
         }
         let offset = &self.offset[..dims];
-        if global
-            .iter()
-            .zip(offset)
-            .any(|(g, o)| g.checked_add(*o).is_none())
-        {
+        if global.iter().zip(offset).any(|(g, o)| g.checked_add(*o).is_none()) {
             return Err(format!(
                 "the offset {offset:?} with the range {global:?} exceeds the largest index"
             ));
@@ -172,18 +168,8 @@ mod tests {
             .check()
             .is_err()
         );
-        assert!(
-            NdRange::d1(8)
-                .with_offset([usize::MAX, 0, 0])
-                .check()
-                .is_err()
-        );
-        assert!(
-            NdRange::d1(8)
-                .with_offset([8, usize::MAX, 0])
-                .check()
-                .is_ok()
-        );
+        assert!(NdRange::d1(8).with_offset([usize::MAX, 0, 0]).check().is_err());
+        assert!(NdRange::d1(8).with_offset([8, usize::MAX, 0]).check().is_ok());
         assert!(NdRange::d1_local(8, 4).check().is_ok());
         assert!(NdRange::d3(2, 3, 4).check().is_ok());
     }

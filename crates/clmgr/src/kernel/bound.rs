@@ -69,10 +69,7 @@ impl BoundKernel {
         }
         let used = self.used.iter().cloned();
         // SAFETY: the arguments were set when this was made and never change; the caller's promise for the rest.
-        unsafe {
-            self.kernel
-                .enqueue_object(&self.object, queue, self.range, used)
-        }
+        unsafe { self.kernel.enqueue_object(&self.object, queue, self.range, used) }
     }
 }
 

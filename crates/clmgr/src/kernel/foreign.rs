@@ -15,7 +15,8 @@ use crate::error::{Result, check};
 
 /// Whether the platform would not order a kernel with these arguments.
 pub(super) fn loses_order(context: &Context, args: &[Arg<'_>]) -> bool {
-    let is_foreign = |arg: &Arg<'_>| matches!(arg, Arg::Svm(pointer) if context.registry().of_address(pointer.addr()).is_none());
+    let is_foreign =
+        |arg: &Arg<'_>| matches!(arg, Arg::Svm(pointer) if context.registry().of_address(pointer.addr()).is_none());
     context.device().platform_version().contains("AMD-APP") && args.iter().any(is_foreign)
 }
 

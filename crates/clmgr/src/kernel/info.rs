@@ -155,8 +155,7 @@ impl Kernel {
                 .collect(),
             required_work_group: (required != [0; 3]).then_some(required),
             max_work_group: ask.value(opencl_sys::CL_KERNEL_WORK_GROUP_SIZE)?,
-            preferred_multiple: ask
-                .value(opencl_sys::CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE)?,
+            preferred_multiple: ask.value(opencl_sys::CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE)?,
             local_bytes: ask.value::<cl_ulong>(opencl_sys::CL_KERNEL_LOCAL_MEM_SIZE)?,
             private_bytes: ask.value::<cl_ulong>(opencl_sys::CL_KERNEL_PRIVATE_MEM_SIZE)?,
         })
@@ -192,8 +191,7 @@ impl WorkGroup<'_> {
 impl Object {
     fn describe(&self, index: cl_uint) -> ParameterInfo {
         let type_name = self.argument_text(index, opencl_sys::CL_KERNEL_ARG_TYPE_NAME);
-        let space: Option<cl_uint> =
-            self.argument(index, opencl_sys::CL_KERNEL_ARG_ADDRESS_QUALIFIER);
+        let space: Option<cl_uint> = self.argument(index, opencl_sys::CL_KERNEL_ARG_ADDRESS_QUALIFIER);
         let address_space = match space {
             Some(opencl_sys::CL_KERNEL_ARG_ADDRESS_GLOBAL) => Some(AddressSpace::Global),
             Some(opencl_sys::CL_KERNEL_ARG_ADDRESS_CONSTANT) => Some(AddressSpace::Constant),
@@ -202,8 +200,7 @@ impl Object {
             _ => None,
         };
         // A 64-bit field; opencl-sys declares it with 32 bits.
-        let qualifiers: Option<cl_bitfield> =
-            self.argument(index, opencl_sys::CL_KERNEL_ARG_TYPE_QUALIFIER);
+        let qualifiers: Option<cl_bitfield> = self.argument(index, opencl_sys::CL_KERNEL_ARG_TYPE_QUALIFIER);
         let has = |bit: cl_uint| qualifiers.map(|all| all & cl_bitfield::from(bit) != 0);
         let is_pipe = has(opencl_sys::CL_KERNEL_ARG_TYPE_PIPE as cl_uint) == Some(true);
         let is_value = address_space == Some(AddressSpace::Private);
@@ -213,10 +210,7 @@ impl Object {
                 Some(AddressSpace::Constant) => Some(true),
                 _ => has(opencl_sys::CL_KERNEL_ARG_TYPE_CONST as cl_uint),
             },
-            size: type_name
-                .as_deref()
-                .filter(|_| is_value)
-                .and_then(size_of_type),
+            size: type_name.as_deref().filter(|_| is_value).and_then(size_of_type),
             object: match is_pipe {
                 true => Some(ObjectKind::Pipe),
                 false => type_name.as_deref().and_then(object_of_type),

@@ -7,15 +7,17 @@ mod info;
 mod object;
 mod parameter;
 
-pub use arg::{Arg, NdRange};
-pub use bound::BoundKernel;
-pub use info::{AddressSpace, KernelInfo, ObjectKind, ParameterInfo};
-
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use arg::Pointer;
+pub use arg::{Arg, NdRange};
+pub use bound::BoundKernel;
+pub use info::{AddressSpace, KernelInfo, ObjectKind, ParameterInfo};
+use object::Object;
 use opencl_sys::{cl_context, cl_event, cl_mem};
+use parameter::Parameter;
 use parking_lot::Mutex;
 
 use crate::api::slot;
@@ -25,9 +27,6 @@ use crate::handle::Handle;
 use crate::program::Program;
 use crate::queue::Queue;
 use crate::usage::Usage;
-use arg::Pointer;
-use object::Object;
-use parameter::Parameter;
 
 /// A kernel of a program. Clones name the same kernel; several threads may launch it at once.
 ///
@@ -136,12 +135,7 @@ impl Kernel {
     ///
     /// As [`launch`](Self::launch), and a buffer of another context is alive until the kernel has
     /// ended.
-    pub(crate) unsafe fn launch_across(
-        &self,
-        queue: &Queue,
-        range: NdRange,
-        args: &[Arg<'_>],
-    ) -> Result<Event> {
+    pub(crate) unsafe fn launch_across(&self, queue: &Queue, range: NdRange, args: &[Arg<'_>]) -> Result<Event> {
         self.check_queue(queue)?;
         self.check(range, args)?;
         // SAFETY: the caller's promise, and range and arguments fit.
@@ -171,8 +165,7 @@ impl Kernel {
     unsafe fn set(&self, object: &Object, args: &[Arg<'_>]) -> Result<()> {
         for (index, arg) in args.iter().enumerate() {
             // SAFETY: the caller's promise.
-            unsafe { object.set(index, arg) }
-                .map_err(|error| self.argument_refusal(index, arg, error))?;
+            unsafe { object.set(index, arg) }.map_err(|error| self.argument_refusal(index, arg, error))?;
         }
         Ok(())
     }
@@ -181,8 +174,8 @@ impl Kernel {
     ///
     /// # Safety
     ///
-    /// The object is locked or its arguments stay as they are, every one is set, and its memory is alive. The kernel stays
-    /// within it, and nothing else touches it meanwhile.
+    /// The object is locked or its arguments stay as they are, every one is set, and its memory is alive. The kernel
+    /// stays within it, and nothing else touches it meanwhile.
     unsafe fn enqueue_object(
         &self,
         object: &Object,
@@ -203,10 +196,7 @@ impl Kernel {
                 range.dims,
                 range.offset.as_ptr(),
                 range.global.as_ptr(),
-                range
-                    .local
-                    .as_ref()
-                    .map_or(std::ptr::null(), |local| local.as_ptr()),
+                range.local.as_ref().map_or(std::ptr::null(), |local| local.as_ptr()),
                 0,
                 std::ptr::null(),
                 &raw mut event,
@@ -252,11 +242,7 @@ impl Kernel {
         range.check().map_err(|reason| self.refusal(reason))?;
         let parameters = &self.0.parameters;
         if args.len() != parameters.len() {
-            return Err(self.refusal(format!(
-                "{} arguments given, it takes {}",
-                args.len(),
-                parameters.len()
-            )));
+            return Err(self.refusal(format!("{} arguments given, it takes {}", args.len(), parameters.len())));
         }
         for (index, (arg, parameter)) in args.iter().zip(parameters).enumerate() {
             if let Err(reason) = parameter.accepts(arg) {
@@ -281,12 +267,8 @@ impl Kernel {
         let context = self.0.program.context();
         if let Some(access) = context.registry().access_of(Handle(object)) {
             let (fits, declared) = match parameter {
-                Parameter::Pointer {
-                    constant: Some(true),
-                } => (access.device.reads(), "const"),
-                Parameter::Pointer {
-                    constant: Some(false),
-                } => (access.device.writes(), "not const"),
+                Parameter::Pointer { constant: Some(true) } => (access.device.reads(), "const"),
+                Parameter::Pointer { constant: Some(false) } => (access.device.writes(), "not const"),
                 _ => (true, ""),
             };
             if fits {
@@ -359,10 +341,7 @@ impl Kernel {
     fn argument_refusal(&self, index: usize, arg: &Arg<'_>, error: Error) -> Error {
         match error {
             Error::Call { call, code } => Error::Call {
-                call: format!(
-                    "{call} of kernel `{}`, argument {index} = {arg:?}",
-                    self.0.name
-                ),
+                call: format!("{call} of kernel `{}`, argument {index} = {arg:?}", self.0.name),
                 code,
             },
             other => other,

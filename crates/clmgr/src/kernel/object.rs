@@ -23,14 +23,8 @@ pub(super) struct Object {
     pub has_token: AtomicBool,
 }
 
-type GetArgInfo = unsafe extern "C" fn(
-    cl_kernel,
-    cl_uint,
-    cl_kernel_arg_info,
-    usize,
-    *mut c_void,
-    *mut usize,
-) -> cl_int;
+type GetArgInfo =
+    unsafe extern "C" fn(cl_kernel, cl_uint, cl_kernel_arg_info, usize, *mut c_void, *mut usize) -> cl_int;
 
 impl Object {
     pub fn create(program: &Program, name: &str) -> Result<Self> {
@@ -112,9 +106,7 @@ impl Object {
             opencl_sys::CL_KERNEL_ARG_ADDRESS_GLOBAL => Some(Parameter::Pointer {
                 constant: self.is_const(get, index),
             }),
-            opencl_sys::CL_KERNEL_ARG_ADDRESS_CONSTANT => Some(Parameter::Pointer {
-                constant: Some(true),
-            }),
+            opencl_sys::CL_KERNEL_ARG_ADDRESS_CONSTANT => Some(Parameter::Pointer { constant: Some(true) }),
             opencl_sys::CL_KERNEL_ARG_ADDRESS_LOCAL => Some(Parameter::Local),
             opencl_sys::CL_KERNEL_ARG_ADDRESS_PRIVATE => {
                 let what = opencl_sys::CL_KERNEL_ARG_TYPE_NAME;
@@ -159,20 +151,13 @@ impl Object {
             Arg::Svm(pointer) => {
                 let set = slot!(self.api, clSetKernelArgSVMPointer)?;
                 // SAFETY: the caller's promise.
-                ("clSetKernelArgSVMPointer", unsafe {
-                    set(raw, position, pointer)
-                })
+                ("clSetKernelArgSVMPointer", unsafe { set(raw, position, pointer) })
             }
             Arg::Mem(object) => {
                 let set = slot!(self.api, clSetKernelArg)?;
                 // SAFETY: the value is a buffer handle of the size given; OpenCL copies it.
                 ("clSetKernelArg", unsafe {
-                    set(
-                        raw,
-                        position,
-                        size_of::<cl_mem>(),
-                        (&raw const object).cast(),
-                    )
+                    set(raw, position, size_of::<cl_mem>(), (&raw const object).cast())
                 })
             }
             Arg::Bytes(bytes) => {
@@ -185,9 +170,7 @@ impl Object {
             Arg::Local(bytes) => {
                 let set = slot!(self.api, clSetKernelArg)?;
                 // SAFETY: local memory is given by a size and a null pointer.
-                ("clSetKernelArg", unsafe {
-                    set(raw, position, bytes, std::ptr::null())
-                })
+                ("clSetKernelArg", unsafe { set(raw, position, bytes, std::ptr::null()) })
             }
         };
         check(code, || call.to_owned())

@@ -27,10 +27,9 @@ impl Parameter {
             | (Self::Local, Arg::Local(_))
             | (Self::Value(None), Arg::Bytes(_)) => Ok(()),
             (Self::Value(Some(size)), Arg::Bytes(bytes)) if bytes.len() == size => Ok(()),
-            (Self::Value(Some(size)), Arg::Bytes(bytes)) => Err(format!(
-                "a value of {} bytes given, it takes {size}",
-                bytes.len()
-            )),
+            (Self::Value(Some(size)), Arg::Bytes(bytes)) => {
+                Err(format!("a value of {} bytes given, it takes {size}", bytes.len()))
+            }
             (Self::Pointer { .. }, _) => Err("it takes a buffer or an SVM pointer".to_owned()),
             (Self::Local, _) => Err("it takes local memory".to_owned()),
             (Self::Value(_), _) => Err("it takes a value".to_owned()),
@@ -85,26 +84,10 @@ mod tests {
         let svm = Arg::Svm(std::ptr::dangling());
         assert!(Parameter::Pointer { constant: None }.accepts(&svm).is_ok());
         assert!(Parameter::Local.accepts(&svm).is_err());
-        assert!(
-            Parameter::Value(Some(4))
-                .accepts(&Arg::scalar(&1.0f64))
-                .is_err()
-        );
-        assert!(
-            Parameter::Value(Some(4))
-                .accepts(&Arg::scalar(&1.0f32))
-                .is_ok()
-        );
-        assert!(
-            Parameter::Value(None)
-                .accepts(&Arg::scalar(&1.0f64))
-                .is_ok()
-        );
-        assert!(
-            Parameter::Unknown
-                .accepts(&Arg::Mem(std::ptr::null_mut()))
-                .is_err()
-        );
+        assert!(Parameter::Value(Some(4)).accepts(&Arg::scalar(&1.0f64)).is_err());
+        assert!(Parameter::Value(Some(4)).accepts(&Arg::scalar(&1.0f32)).is_ok());
+        assert!(Parameter::Value(None).accepts(&Arg::scalar(&1.0f64)).is_ok());
+        assert!(Parameter::Unknown.accepts(&Arg::Mem(std::ptr::null_mut())).is_err());
         assert!(Parameter::Local.accepts(&Arg::Local(0)).is_err());
     }
 }

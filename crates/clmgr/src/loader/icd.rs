@@ -62,9 +62,7 @@ pub(crate) fn open(
         })
         .collect();
     if tables.is_empty() {
-        return Err(
-            "its platforms carry no dispatch table, which `cl_khr_icd` asks for".to_owned(),
-        );
+        return Err("its platforms carry no dispatch table, which `cl_khr_icd` asks for".to_owned());
     }
     Ok(tables)
 }
@@ -120,18 +118,16 @@ unsafe fn take(api: &mut Api, table: *const Dispatch, version: (u32, u32)) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use opencl_sys::{cl_int, cl_platform_id, cl_uint};
     use std::sync::atomic::AtomicPtr;
+
+    use opencl_sys::{cl_int, cl_platform_id, cl_uint};
+
+    use super::*;
 
     /// A platform: the pointer to its table, which is missing.
     static PLATFORM: AtomicPtr<Dispatch> = AtomicPtr::new(std::ptr::null_mut());
 
-    unsafe extern "C" fn one_platform(
-        _: cl_uint,
-        platforms: *mut cl_platform_id,
-        count: *mut cl_uint,
-    ) -> cl_int {
+    unsafe extern "C" fn one_platform(_: cl_uint, platforms: *mut cl_platform_id, count: *mut cl_uint) -> cl_int {
         if !platforms.is_null() {
             // SAFETY: the caller gives a place for one, or null.
             unsafe { *platforms = PLATFORM.as_ptr().cast() };
@@ -149,9 +145,7 @@ mod tests {
             let known = name == c"clIcdGetPlatformIDsKHR";
             known.then_some(one_platform as *const () as *mut c_void)
         };
-        let refused = open(&Api::EMPTY, &resolve, &|_| {
-            panic!("there is nothing to hook")
-        });
+        let refused = open(&Api::EMPTY, &resolve, &|_| panic!("there is nothing to hook"));
         let reason = refused.expect_err("no table");
         assert!(reason.contains("no dispatch table"), "{reason}");
     }
@@ -168,9 +162,6 @@ mod tests {
             "{reason}"
         );
         let reason = open(&Api::EMPTY, &|_| None, &|_| {}).expect_err("none");
-        assert!(
-            reason.contains("exports neither clGetPlatformIDs"),
-            "{reason}"
-        );
+        assert!(reason.contains("exports neither clGetPlatformIDs"), "{reason}");
     }
 }

@@ -82,11 +82,7 @@ impl Search<'_> {
         match open(path, self.hook) {
             Ok(mut platforms) => {
                 // A driver that the system's loader found already answers with the same platforms.
-                let known = |id: &Handle| {
-                    self.opened
-                        .iter()
-                        .any(|o| o.platforms.iter().any(|(p, _)| p == id))
-                };
+                let known = |id: &Handle| self.opened.iter().any(|o| o.platforms.iter().any(|(p, _)| p == id));
                 platforms.retain(|(id, _)| !known(id));
                 if !platforms.is_empty() {
                     self.opened.push(Opened {
@@ -208,22 +204,14 @@ mod tests {
         assert_eq!(drivers.len(), 3);
         assert_eq!(drivers[0].as_deref().unwrap(), Path::new("/lib/first.so"));
         assert_eq!(drivers[1].as_deref().unwrap(), Path::new("/lib/second.so"));
-        assert!(
-            drivers[2]
-                .as_ref()
-                .unwrap_err()
-                .reason
-                .contains("names no library")
-        );
+        assert!(drivers[2].as_ref().unwrap_err().reason.contains("names no library"));
     }
 
     #[test]
     fn a_library_that_is_no_opencl_is_refused_with_a_reason() {
         let reason = open(Path::new("libc.so.6"), &|_| {}).err().unwrap();
         assert!(reason.contains("clGetPlatformIDs"), "{reason}");
-        let reason = open(Path::new("/nowhere/libnone.so"), &|_| {})
-            .err()
-            .unwrap();
+        let reason = open(Path::new("/nowhere/libnone.so"), &|_| {}).err().unwrap();
         assert!(
             reason.contains("/nowhere/libnone.so") && !reason.contains('\n'),
             "{reason}"

@@ -4,8 +4,6 @@ mod bins;
 mod stats;
 mod store;
 
-pub use stats::PoolStats;
-
 use std::borrow::Cow;
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -14,13 +12,14 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use parking_lot::Mutex;
+pub use stats::PoolStats;
+use store::{Store, acquire, block_bytes};
 
 use crate::context::Context;
 use crate::error::{Error, Result, bytes_of};
 use crate::event::Event;
 use crate::factory::{Buffer, BufferStrategy, MapGuardMut, Memory};
 use crate::queue::Queue;
-use store::{Store, acquire, block_bytes};
 
 /// Keeps memory of one kind and one context for reuse. A clone is the same pool.
 ///
@@ -230,9 +229,7 @@ impl<T: Pod> Drop for PooledBuffer<T> {
                     memory: memory.retype(self.bytes),
                     last_uses,
                 };
-                let refused = store
-                    .lock()
-                    .put(self.asked, self.bytes, block, self.pool.hold);
+                let refused = store.lock().put(self.asked, self.bytes, block, self.pool.hold);
                 drop(refused);
             }
             // Not to be reused: its own drop waits for what uses it.
@@ -255,11 +252,7 @@ fn last_uses<T>(memory: &Memory<T>) -> Option<Vec<LastUse>> {
             Ok(event)
         });
         match marked {
-            Ok(event) => Some(LastUse {
-                queue,
-                number,
-                event,
-            }),
+            Ok(event) => Some(LastUse { queue, number, event }),
             Err(error) => {
                 queue.defer(error);
                 None

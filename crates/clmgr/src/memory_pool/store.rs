@@ -338,32 +338,14 @@ mod tests {
         }));
         let store = Mutex::new(Store::default());
         let blocks: Vec<Block> = (0..3)
-            .map(|_| {
-                acquire(
-                    &store,
-                    256,
-                    256,
-                    |b: &Block| !b.busy,
-                    |n| allocate(&device, n),
-                )
-                .unwrap()
-            })
+            .map(|_| acquire(&store, 256, 256, |b: &Block| !b.busy, |n| allocate(&device, n)).unwrap())
             .collect();
         for (mut block, busy) in blocks.into_iter().zip([false, false, true]) {
             block.busy = busy;
             assert!(store.lock().put(256, 256, block, usize::MAX).is_none());
         }
         let taken: Vec<Block> = (0..3)
-            .map(|_| {
-                acquire(
-                    &store,
-                    256,
-                    256,
-                    |b: &Block| !b.busy,
-                    |n| allocate(&device, n),
-                )
-                .unwrap()
-            })
+            .map(|_| acquire(&store, 256, 256, |b: &Block| !b.busy, |n| allocate(&device, n)).unwrap())
             .collect();
         let order: Vec<u64> = taken.iter().map(|block| block.id).collect();
         assert_eq!(order, [2, 1, 3]);

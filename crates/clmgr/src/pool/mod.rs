@@ -5,10 +5,7 @@ mod model;
 mod sync;
 #[cfg_attr(
     test,
-    allow(
-        clippy::duplicate_mod,
-        reason = "the model check has it over other locks"
-    )
+    allow(clippy::duplicate_mod, reason = "the model check has it over other locks")
 )]
 mod turns;
 

@@ -30,7 +30,6 @@ use std::sync::Arc;
 
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
-
 use turns::{Kind, Turn, Turns};
 
 const ORDERS: usize = 2000;
@@ -78,8 +77,7 @@ fn check(
     can_make: fn(usize, usize) -> bool,
 ) {
     let mut turns = (0..threads).flat_map(|worker| (0..rounds).map(move |round| (worker, round)));
-    let is_simple =
-        turns.all(|(worker, round)| kind(worker, round) == kind(0, 0) && can_make(worker, round));
+    let is_simple = turns.all(|(worker, round)| kind(worker, round) == kind(0, 0) && can_make(worker, round));
     let run = move || {
         let turns = Arc::new(Turns::<Thing>::new(cap));
         let alive = Arc::new(AtomicUsize::new(0));
@@ -113,10 +111,7 @@ fn check(
         }
         let counts = turns.counts();
         assert_eq!(counts.waiting, 0, "someone still waits");
-        assert_eq!(
-            counts.all, counts.idle,
-            "one was lost, or a right to make one"
-        );
+        assert_eq!(counts.all, counts.idle, "one was lost, or a right to make one");
         assert_eq!(counts.all, alive.load(Ordering::SeqCst));
         assert!(counts.all <= cap && counts.cap == cap);
         if is_simple {
@@ -136,13 +131,7 @@ fn every_thread_gets_its_turn_and_no_queue_has_two_holders() {
 #[test]
 fn a_queue_of_the_other_kind_makes_room_within_the_cap() {
     check(1, 3, 3, |worker, _| worker % 2 == 0, |_, _| true);
-    check(
-        2,
-        4,
-        2,
-        |worker, round| (worker + round) % 2 == 0,
-        |_, _| true,
-    );
+    check(2, 4, 2, |worker, round| (worker + round) % 2 == 0, |_, _| true);
 }
 
 #[test]

@@ -3,11 +3,11 @@
 mod names;
 
 use std::ffi::{CString, c_char};
-use std::fmt;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::{fmt, fs};
 
+use names::Names;
 use opencl_sys::{cl_int, cl_program};
 
 use crate::api::slot;
@@ -15,7 +15,6 @@ use crate::context::Context;
 use crate::error::{BuildFailure, Error, Result, check, failing_line};
 use crate::handle::Handle;
 use crate::query;
-use names::Names;
 
 /// Makes the compiler keep what [`Kernel`](crate::Kernel) checks arguments by.
 pub(crate) const ARGUMENT_INFO: &str = "-cl-kernel-arg-info";
@@ -59,18 +58,8 @@ impl Program {
         let mut code = 0;
         // SAFETY: one string is given with its length, so that it needs no nul; OpenCL copies it;
         // `code` is a valid place.
-        let raw = unsafe {
-            create(
-                context.raw(),
-                1,
-                &raw mut text,
-                &raw const length,
-                &raw mut code,
-            )
-        };
-        check(code, || {
-            format!("clCreateProgramWithSource({length} bytes)")
-        })?;
+        let raw = unsafe { create(context.raw(), 1, &raw mut text, &raw const length, &raw mut code) };
+        check(code, || format!("clCreateProgramWithSource({length} bytes)"))?;
         Self::link(context, raw, source, options)
     }
 
@@ -94,12 +83,7 @@ impl Program {
     }
 
     /// Loads a binary that the driver made of this source, with these options.
-    pub(crate) fn load_binary(
-        context: &Context,
-        binary: &[u8],
-        source: &str,
-        options: &str,
-    ) -> Result<Self> {
+    pub(crate) fn load_binary(context: &Context, binary: &[u8], source: &str, options: &str) -> Result<Self> {
         if binary.is_empty() {
             return Err(Error::Zero {
                 what: "the length of a program's binary",
@@ -125,9 +109,7 @@ impl Program {
                 &raw mut code,
             )
         };
-        check(code, || {
-            format!("clCreateProgramWithBinary({length} bytes)")
-        })?;
+        check(code, || format!("clCreateProgramWithBinary({length} bytes)"))?;
         let mut program = Self::link(context, raw, source, options)?;
         if let Some(inner) = Arc::get_mut(&mut program.0).filter(|_| !source.is_empty()) {
             inner.unread = Some((source.to_owned(), options.to_owned()));
@@ -156,30 +138,17 @@ impl Program {
             let magic = "a SPIR-V module begins with the number 0x07230203 and has whole words";
             return Err(refused(magic.to_owned()));
         }
-        let versions = device
-            .ask()
-            .text(opencl_sys::CL_DEVICE_IL_VERSION)
-            .unwrap_or_default();
+        let versions = device.ask().text(opencl_sys::CL_DEVICE_IL_VERSION).unwrap_or_default();
         if !versions.contains("SPIR-V") {
             return Err(refused(
-                "the device takes no intermediate language; build the source, or load a binary"
-                    .to_owned(),
+                "the device takes no intermediate language; build the source, or load a binary".to_owned(),
             ));
         }
         let create = slot!(context.api(), clCreateProgramWithIL)?;
         let mut code = 0;
         // SAFETY: the module is given with its length, and OpenCL copies it; `code` is a valid place.
-        let raw = unsafe {
-            create(
-                context.raw(),
-                module.as_ptr().cast(),
-                module.len(),
-                &raw mut code,
-            )
-        };
-        check(code, || {
-            format!("clCreateProgramWithIL({} bytes)", module.len())
-        })?;
+        let raw = unsafe { create(context.raw(), module.as_ptr().cast(), module.len(), &raw mut code) };
+        check(code, || format!("clCreateProgramWithIL({} bytes)", module.len()))?;
         Self::link(context, raw, "", options)
     }
 
@@ -226,16 +195,7 @@ impl Program {
         let device = context.device().raw();
         // SAFETY: the program is alive; one device of its context is given; the options are a C
         // string; there is no callback, so that the call returns when the build has ended.
-        let code = unsafe {
-            build(
-                raw,
-                1,
-                &raw const device,
-                all.as_ptr(),
-                None,
-                std::ptr::null_mut(),
-            )
-        };
+        let code = unsafe { build(raw, 1, &raw const device, all.as_ptr(), None, std::ptr::null_mut()) };
         if code == opencl_sys::CL_SUCCESS {
             return Ok(program);
         }
@@ -293,16 +253,7 @@ impl Program {
         let get = slot!(self.0.context.api(), clGetProgramBuildInfo)?;
         query::text("clGetProgramBuildInfo", what, |size, value, needed| {
             // SAFETY: as in `kernel_names`, and the device is the context's.
-            unsafe {
-                get(
-                    self.raw(),
-                    self.0.context.device().raw(),
-                    what,
-                    size,
-                    value,
-                    needed,
-                )
-            }
+            unsafe { get(self.raw(), self.0.context.device().raw(), what, size, value, needed) }
         })
     }
 
@@ -324,9 +275,7 @@ impl Program {
                 std::ptr::null_mut(),
             )
         };
-        check(code, || {
-            "clGetProgramInfo(CL_PROGRAM_BINARY_SIZES)".to_owned()
-        })?;
+        check(code, || "clGetProgramInfo(CL_PROGRAM_BINARY_SIZES)".to_owned())?;
         let mut binary = vec![0u8; size];
         if size == 0 {
             return Ok(binary);
@@ -342,9 +291,7 @@ impl Program {
                 std::ptr::null_mut(),
             )
         };
-        check(code, || {
-            format!("clGetProgramInfo(CL_PROGRAM_BINARIES, {size} bytes)")
-        })?;
+        check(code, || format!("clGetProgramInfo(CL_PROGRAM_BINARIES, {size} bytes)"))?;
         Ok(binary)
     }
 

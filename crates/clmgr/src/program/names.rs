@@ -29,16 +29,9 @@ impl Names {
                 let rest = word.strip_prefix(PREFIX);
                 rest.is_some_and(|rest| !words.contains(rest))
             };
-            as_written = words
-                .iter()
-                .filter(is_own)
-                .map(ToString::to_string)
-                .collect();
+            as_written = words.iter().filter(is_own).map(ToString::to_string).collect();
         }
-        Self {
-            renames,
-            as_written,
-        }
+        Self { renames, as_written }
     }
 
     /// The source name of the kernel that the driver calls `compiled`.
@@ -83,17 +76,11 @@ mod tests {
 
     #[test]
     fn a_name_from_the_source_is_unchanged() {
-        let names = Names::new(
-            pocl::PLATFORM,
-            "kernel void _cl_mine(global int *x) { *x = 1; }",
-        );
+        let names = Names::new(pocl::PLATFORM, "kernel void _cl_mine(global int *x) { *x = 1; }");
         assert_eq!(names.written("_cl_mine"), "_cl_mine");
         assert_eq!(names.compiled("mine"), None);
         // A word in a comment does not hide the kernel.
-        let names = Names::new(
-            pocl::PLATFORM,
-            &format!("// PoCL calls it _cl_step.\n{STEP}"),
-        );
+        let names = Names::new(pocl::PLATFORM, &format!("// PoCL calls it _cl_step.\n{STEP}"));
         assert_eq!(names.written("_cl_step"), "step");
         assert_eq!(names.compiled("step").as_deref(), Some("_cl_step"));
     }

@@ -10,9 +10,7 @@ use opencl_sys::{cl_event, cl_int, cl_mem_properties};
 
 use super::{function, refused, require};
 use crate::access::BufferAccess;
-use crate::api::extension::{
-    clEnqueueAcquireExternalMemObjectsKHR, clEnqueueReleaseExternalMemObjectsKHR,
-};
+use crate::api::extension::{clEnqueueAcquireExternalMemObjectsKHR, clEnqueueReleaseExternalMemObjectsKHR};
 use crate::api::slot;
 use crate::buffer::Object;
 use crate::context::Context;
@@ -131,14 +129,8 @@ impl<T: Pod> ImportedBuffer<T> {
         // SAFETY: `cl_khr_external_memory` gives these names these types.
         let (acquire, release) = unsafe {
             (
-                function::<clEnqueueAcquireExternalMemObjectsKHR>(
-                    device,
-                    c"clEnqueueAcquireExternalMemObjectsKHR",
-                )?,
-                function::<clEnqueueReleaseExternalMemObjectsKHR>(
-                    device,
-                    c"clEnqueueReleaseExternalMemObjectsKHR",
-                )?,
+                function::<clEnqueueAcquireExternalMemObjectsKHR>(device, c"clEnqueueAcquireExternalMemObjectsKHR")?,
+                function::<clEnqueueReleaseExternalMemObjectsKHR>(device, c"clEnqueueReleaseExternalMemObjectsKHR")?,
             )
         };
         let descriptor = u64::try_from(fd.as_raw_fd()).unwrap_or(u64::MAX);
@@ -162,8 +154,7 @@ impl<T: Pod> ImportedBuffer<T> {
         // The import owns the descriptor from now on.
         let _consumed = fd.into_raw_fd();
         // SAFETY: the handle is the new object's one reference, and it has this size.
-        let object =
-            unsafe { Object::own(context, raw, access, len, Arc::default(), Arc::default()) };
+        let object = unsafe { Object::own(context, raw, access, len, Arc::default(), Arc::default()) };
         Ok(Self {
             object,
             kind,
@@ -192,11 +183,7 @@ impl<T: Pod> ImportedBuffer<T> {
 
 /// The properties of an import: the handle, the list of devices, the end.
 fn properties(kind: HandleKind, descriptor: u64, devices: &[Device]) -> Vec<cl_mem_properties> {
-    let mut properties = vec![
-        kind.0.into(),
-        descriptor,
-        opencl_sys::CL_MEM_DEVICE_HANDLE_LIST_KHR,
-    ];
+    let mut properties = vec![kind.0.into(), descriptor, opencl_sys::CL_MEM_DEVICE_HANDLE_LIST_KHR];
     properties.extend(devices.iter().map(|device| device.raw().addr() as u64));
     properties.extend([opencl_sys::CL_MEM_DEVICE_HANDLE_LIST_END_KHR, 0]);
     properties

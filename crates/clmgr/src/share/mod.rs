@@ -12,10 +12,10 @@
 mod memory;
 mod semaphore;
 
+use std::ffi::{CStr, c_void};
+
 pub use memory::{AcquiredBuffer, ImportedBuffer};
 pub use semaphore::Semaphore;
-
-use std::ffi::{CStr, c_void};
 
 use crate::device::Device;
 use crate::error::{Error, Result};

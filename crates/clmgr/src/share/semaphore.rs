@@ -87,20 +87,13 @@ impl Semaphore {
         Ok(semaphore)
     }
 
-    fn create(
-        context: &Context,
-        what: &str,
-        further: &[cl_semaphore_properties_khr],
-    ) -> Result<Self> {
+    fn create(context: &Context, what: &str, further: &[cl_semaphore_properties_khr]) -> Result<Self> {
         let device = context.device();
         require(device, what, "cl_khr_semaphore")?;
         // SAFETY: `cl_khr_semaphore` gives these names these types.
         let (create, functions) = unsafe {
             (
-                function::<clCreateSemaphoreWithPropertiesKHR>(
-                    device,
-                    c"clCreateSemaphoreWithPropertiesKHR",
-                )?,
+                function::<clCreateSemaphoreWithPropertiesKHR>(device, c"clCreateSemaphoreWithPropertiesKHR")?,
                 Functions {
                     wait: function(device, c"clEnqueueWaitSemaphoresKHR")?,
                     signal: function(device, c"clEnqueueSignalSemaphoresKHR")?,
@@ -118,9 +111,7 @@ impl Semaphore {
         let mut code = 0;
         // SAFETY: the context is alive; the list ends with zero; `code` is a valid place.
         let raw = unsafe { create(context.raw(), properties.as_ptr(), &raw mut code) };
-        check(code, || {
-            format!("clCreateSemaphoreWithPropertiesKHR({what})")
-        })?;
+        check(code, || format!("clCreateSemaphoreWithPropertiesKHR({what})"))?;
         Ok(Self {
             raw: Handle(raw),
             context: context.clone(),
@@ -139,16 +130,10 @@ impl Semaphore {
     #[doc(alias = "clGetSemaphoreHandleForTypeKHR")]
     pub fn export(&self, kind: SemaphoreKind) -> Result<OwnedFd> {
         let device = self.context.device();
-        require_kind(
-            &self.context,
-            &format!("exporting a semaphore by {kind}"),
-            kind,
-        )?;
+        require_kind(&self.context, &format!("exporting a semaphore by {kind}"), kind)?;
         // SAFETY: `cl_khr_external_semaphore` gives this name this type.
-        let get = unsafe {
-            function::<clGetSemaphoreHandleForTypeKHR>(device, c"clGetSemaphoreHandleForTypeKHR")
-        }?
-        .ok_or_else(|| Error::missing("clGetSemaphoreHandleForTypeKHR"))?;
+        let get = unsafe { function::<clGetSemaphoreHandleForTypeKHR>(device, c"clGetSemaphoreHandleForTypeKHR") }?
+            .ok_or_else(|| Error::missing("clGetSemaphoreHandleForTypeKHR"))?;
         let mut fd: RawFd = -1;
         // SAFETY: semaphore and device are alive; a handle of this kind is a descriptor, for which
         // there is room.
@@ -213,12 +198,7 @@ impl Semaphore {
         Ok(event)
     }
 
-    fn enqueue(
-        &self,
-        queue: &Queue,
-        call: &'static str,
-        command: clEnqueueWaitSemaphoresKHR,
-    ) -> Result<Event> {
+    fn enqueue(&self, queue: &Queue, call: &'static str, command: clEnqueueWaitSemaphoresKHR) -> Result<Event> {
         if queue.context() != &self.context {
             return Err(Error::ContextMismatch { what: "the queue" });
         }

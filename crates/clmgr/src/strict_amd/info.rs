@@ -3,8 +3,8 @@
 use std::ffi::{c_char, c_void};
 
 use opencl_sys::{
-    CL_INVALID_VALUE, CL_SUCCESS, cl_device_id, cl_device_info, cl_int, cl_mem, cl_mem_info,
-    cl_platform_id, cl_platform_info,
+    CL_INVALID_VALUE, CL_SUCCESS, cl_device_id, cl_device_info, cl_int, cl_mem, cl_mem_info, cl_platform_id,
+    cl_platform_info,
 };
 
 use super::{forward, put};
@@ -86,8 +86,7 @@ unsafe fn restrict(what: cl_device_info, value: *mut u64) {
     let allowed = match what {
         // clr: rocclr/device/rocm/rocdevice.cpp: atomics only for HIP, system memory only on an APU.
         opencl_sys::CL_DEVICE_SVM_CAPABILITIES => {
-            opencl_sys::CL_DEVICE_SVM_COARSE_GRAIN_BUFFER
-                | opencl_sys::CL_DEVICE_SVM_FINE_GRAIN_BUFFER
+            opencl_sys::CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | opencl_sys::CL_DEVICE_SVM_FINE_GRAIN_BUFFER
         }
         // Also `CL_DEVICE_QUEUE_ON_HOST_PROPERTIES`, its later name.
         opencl_sys::CL_DEVICE_QUEUE_PROPERTIES => opencl_sys::CL_QUEUE_PROFILING_ENABLE,

@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use opencl_sys::{
-    cl_bitfield, cl_bool, cl_command_queue, cl_event, cl_int, cl_kernel, cl_kernel_exec_info,
-    cl_map_flags, cl_mem, cl_uint,
+    cl_bitfield, cl_bool, cl_command_queue, cl_event, cl_int, cl_kernel, cl_kernel_exec_info, cl_map_flags, cl_mem,
+    cl_uint,
 };
 
 use super::{forward, orders, put, real};
@@ -31,16 +31,8 @@ fn writes<const LANE: usize>(kernel: cl_kernel, index: cl_uint) -> bool {
     let what = opencl_sys::CL_KERNEL_ARG_TYPE_QUALIFIER;
     let place = (&raw mut qualifier).cast();
     let none = std::ptr::null_mut();
-    let code = forward!(LANE.clGetKernelArgInfo(
-        kernel,
-        index,
-        what,
-        size_of::<cl_bitfield>(),
-        place,
-        none
-    ));
-    code != opencl_sys::CL_SUCCESS
-        || qualifier & cl_bitfield::from(opencl_sys::CL_KERNEL_ARG_TYPE_CONST) == 0
+    let code = forward!(LANE.clGetKernelArgInfo(kernel, index, what, size_of::<cl_bitfield>(), place, none));
+    code != opencl_sys::CL_SUCCESS || qualifier & cl_bitfield::from(opencl_sys::CL_KERNEL_ARG_TYPE_CONST) == 0
 }
 
 unsafe extern "C" fn set_arg<const LANE: usize>(
@@ -112,9 +104,7 @@ unsafe extern "C" fn enqueue_kernel<const LANE: usize>(
     if orders::<LANE, _>(|orders| orders.is_poisoned(kernel.addr())) {
         return opencl_sys::CL_INVALID_OPERATION;
     }
-    let code = forward!(LANE.clEnqueueNDRangeKernel(
-        queue, kernel, dims, offset, global, local, waits, list, event
-    ));
+    let code = forward!(LANE.clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, waits, list, event));
     if code == opencl_sys::CL_SUCCESS {
         // SAFETY: the driver wrote the event where it was wanted.
         let event = (!event.is_null()).then(|| unsafe { *event }.addr());
@@ -132,10 +122,7 @@ unsafe extern "C" fn finish<const LANE: usize>(queue: cl_command_queue) -> cl_in
     code
 }
 
-unsafe extern "C" fn wait_for_events<const LANE: usize>(
-    count: cl_uint,
-    list: *const cl_event,
-) -> cl_int {
+unsafe extern "C" fn wait_for_events<const LANE: usize>(count: cl_uint, list: *const cl_event) -> cl_int {
     let Some(wait) = real::<LANE>().clWaitForEvents else {
         return opencl_sys::CL_INVALID_OPERATION;
     };
@@ -169,9 +156,7 @@ unsafe extern "C" fn read_buffer<const LANE: usize>(
     list: *const cl_event,
     event: *mut cl_event,
 ) -> cl_int {
-    let code = forward!(LANE.clEnqueueReadBuffer(
-        queue, buffer, blocking, offset, bytes, host, waits, list, event
-    ));
+    let code = forward!(LANE.clEnqueueReadBuffer(queue, buffer, blocking, offset, bytes, host, waits, list, event));
     waited::<LANE>(queue, blocking, code == opencl_sys::CL_SUCCESS);
     code
 }
@@ -192,11 +177,7 @@ unsafe extern "C" fn map_buffer<const LANE: usize>(
         return std::ptr::null_mut();
     };
     // SAFETY: the caller's arguments, for the function they were meant for.
-    let pointer = unsafe {
-        map(
-            queue, buffer, blocking, flags, offset, bytes, waits, list, event, code,
-        )
-    };
+    let pointer = unsafe { map(queue, buffer, blocking, flags, offset, bytes, waits, list, event, code) };
     waited::<LANE>(queue, blocking, !pointer.is_null());
     pointer
 }
@@ -211,9 +192,7 @@ unsafe extern "C" fn svm_copy<const LANE: usize>(
     list: *const cl_event,
     event: *mut cl_event,
 ) -> cl_int {
-    let code = forward!(
-        LANE.clEnqueueSVMMemcpy(queue, blocking, target, source, bytes, waits, list, event)
-    );
+    let code = forward!(LANE.clEnqueueSVMMemcpy(queue, blocking, target, source, bytes, waits, list, event));
     waited::<LANE>(queue, blocking, code == opencl_sys::CL_SUCCESS);
     code
 }

@@ -11,11 +11,11 @@ mod order;
 
 use std::sync::OnceLock;
 
+use order::Orders;
+pub use order::{Hazard, HazardKind};
 use parking_lot::Mutex;
 
 use crate::api::Api;
-use order::Orders;
-pub use order::{Hazard, HazardKind};
 
 /// The variable that puts every library behind the shim; its one value is `amd`.
 pub(crate) const VARIABLE: &str = "HIPCL_OPENCL_STRICT";

@@ -3,9 +3,8 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use opencl_sys::{
-    cl_bool, cl_buffer_create_type, cl_command_queue, cl_command_queue_properties, cl_context,
-    cl_context_properties, cl_device_id, cl_event, cl_int, cl_map_flags, cl_mem, cl_mem_flags,
-    cl_program, cl_svm_mem_flags, cl_uint,
+    cl_bool, cl_buffer_create_type, cl_command_queue, cl_command_queue_properties, cl_context, cl_context_properties,
+    cl_device_id, cl_event, cl_int, cl_map_flags, cl_mem, cl_mem_flags, cl_program, cl_svm_mem_flags, cl_uint,
 };
 
 use super::order::{HazardKind, Memory};
@@ -193,16 +192,7 @@ unsafe extern "C" fn svm_fill<const LANE: usize>(
     if would_crash::<LANE>(target) {
         return opencl_sys::CL_INVALID_VALUE;
     }
-    forward!(LANE.clEnqueueSVMMemFill(
-        queue,
-        target,
-        pattern,
-        pattern_size,
-        bytes,
-        waits,
-        list,
-        event
-    ))
+    forward!(LANE.clEnqueueSVMMemFill(queue, target, pattern, pattern_size, bytes, waits, list, event))
 }
 
 unsafe extern "C" fn svm_map<const LANE: usize>(
@@ -218,8 +208,7 @@ unsafe extern "C" fn svm_map<const LANE: usize>(
     if would_crash::<LANE>(start) {
         return opencl_sys::CL_INVALID_VALUE;
     }
-    let code =
-        forward!(LANE.clEnqueueSVMMap(queue, blocking, flags, start, bytes, waits, list, event));
+    let code = forward!(LANE.clEnqueueSVMMap(queue, blocking, flags, start, bytes, waits, list, event));
     if code == opencl_sys::CL_SUCCESS && blocking != 0 {
         orders::<LANE, _>(|orders| orders.drained(queue.addr()));
     }

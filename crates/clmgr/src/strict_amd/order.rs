@@ -33,9 +33,7 @@ impl fmt::Display for Hazard {
             HazardKind::Unordered => {
                 "two kernels may overlap on memory that OpenCL did not allocate; put clFinish between them"
             }
-            HazardKind::Crash => {
-                "a fill or map of memory that OpenCL did not allocate crashes; use a kernel"
-            }
+            HazardKind::Crash => "a fill or map of memory that OpenCL did not allocate crashes; use a kernel",
             HazardKind::SeveralDevices => {
                 "a context of several devices keeps its memory on the host; use one per device"
             }
@@ -121,8 +119,7 @@ impl Orders {
     /// A part of an object is tracked as the whole.
     pub fn add_part(&mut self, part: usize, whole: usize) {
         let memory = self.objects.get(&whole).copied();
-        self.objects
-            .insert(part, memory.unwrap_or(Memory::Known(whole)));
+        self.objects.insert(part, memory.unwrap_or(Memory::Known(whole)));
     }
 
     /// The memory at an address.
@@ -151,10 +148,7 @@ impl Orders {
     }
 
     fn set(&mut self, kernel: usize, index: u32, usage: Use) {
-        self.arguments
-            .entry(kernel)
-            .or_default()
-            .insert(index, usage);
+        self.arguments.entry(kernel).or_default().insert(index, usage);
     }
 
     /// The list of further pointers that a kernel uses. One that OpenCL does not know makes every
@@ -189,19 +183,13 @@ impl Orders {
     pub fn dispatch(&mut self, queue: usize, kernel: usize, event: usize) {
         let arguments = self.arguments.get(&kernel).into_iter();
         let listed = self.lists.get(&kernel).into_iter().flatten();
-        let uses: Vec<Use> = arguments
-            .flat_map(BTreeMap::values)
-            .chain(listed)
-            .copied()
-            .collect();
+        let uses: Vec<Use> = arguments.flat_map(BTreeMap::values).chain(listed).copied().collect();
         let running = self.running.entry(queue).or_default();
         let meets = |which: fn(&Memory) -> bool| {
             running
                 .iter()
                 .flat_map(|earlier| &earlier.uses)
-                .find(|earlier| {
-                    which(&earlier.memory) && uses.iter().any(|usage| usage.conflicts(earlier))
-                })
+                .find(|earlier| which(&earlier.memory) && uses.iter().any(|usage| usage.conflicts(earlier)))
         };
         // A conflict on memory that is known puts a barrier in front of the dispatch, which holds
         // for everything before it.

@@ -30,9 +30,8 @@ pub fn has(context: &Context, kind: SvmCapabilities) -> bool {
 /// Rounds of a loop that takes a device tens of milliseconds, for which a card or a CPU needs `usual`. The variable
 /// `HIPCL_SLOW_DEVICE` says how many times slower the device is, as an emulated one is.
 pub fn rounds(usual: u32) -> u32 {
-    let slower = std::env::var("HIPCL_SLOW_DEVICE").map_or(1, |times| {
-        times.parse().expect("HIPCL_SLOW_DEVICE is a number")
-    });
+    let slower =
+        std::env::var("HIPCL_SLOW_DEVICE").map_or(1, |times| times.parse().expect("HIPCL_SLOW_DEVICE is a number"));
     usual / slower
 }
 

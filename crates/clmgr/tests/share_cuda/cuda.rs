@@ -224,12 +224,7 @@ impl Cuda {
     }
 
     /// Reads the memory on a stream of its own, behind a wait for the semaphore.
-    pub fn read_after(
-        &self,
-        semaphore: &Imported,
-        memory: &Memory,
-        len: usize,
-    ) -> Result<Vec<u32>, String> {
+    pub fn read_after(&self, semaphore: &Imported, memory: &Memory, len: usize) -> Result<Vec<u32>, String> {
         assert!(len * 4 <= memory.bytes);
         let functions = &self.functions;
         let mut stream = std::ptr::null_mut();
@@ -241,8 +236,7 @@ impl Cuda {
             check("cuStreamCreate", code)?;
             let list = [semaphore.raw];
             let waited = (functions.wait_semaphores)(list.as_ptr(), &raw const params, 1, stream);
-            let read =
-                (functions.read_async)(out.as_mut_ptr().cast(), memory.address, len * 4, stream);
+            let read = (functions.read_async)(out.as_mut_ptr().cast(), memory.address, len * 4, stream);
             let ended = (functions.wait_stream)(stream);
             (functions.destroy_stream)(stream);
             check("cuWaitExternalSemaphoresAsync", waited)?;
@@ -257,8 +251,7 @@ impl Memory {
     pub fn export(&self) -> Result<OwnedFd, String> {
         let mut fd: c_int = -1;
         // SAFETY: the place holds a descriptor, which this type of handle is.
-        let code =
-            unsafe { (self.functions.export)((&raw mut fd).cast(), self.handle, POSIX_FD, 0) };
+        let code = unsafe { (self.functions.export)((&raw mut fd).cast(), self.handle, POSIX_FD, 0) };
         check("cuMemExportToShareableHandle", code)?;
         // SAFETY: CUDA gave the descriptor to its caller.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })

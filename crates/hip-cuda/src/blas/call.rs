@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rocblas_sys::rocblas_status as Status;
 
-use crate::cuda::{library::Opened, opened_cublas};
+use crate::cuda::library::Opened;
+use crate::cuda::opened_cublas;
 use crate::log;
 
 pub(crate) type Result<T = ()> = std::result::Result<T, Status>;

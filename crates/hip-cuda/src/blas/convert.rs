@@ -2,9 +2,7 @@
 
 use std::ffi::c_uint;
 
-use rocblas_sys::{
-    rocblas_diagonal, rocblas_fill, rocblas_operation, rocblas_side, rocblas_status as Status,
-};
+use rocblas_sys::{rocblas_diagonal, rocblas_fill, rocblas_operation, rocblas_side, rocblas_status as Status};
 
 use super::Result;
 
@@ -33,8 +31,8 @@ pub(crate) const fn is_scalar(name: &str) -> bool {
     matches!(name.as_bytes(), b"alpha" | b"beta" | b"result")
 }
 
-/// Room for one scalar. `cuComplex` is aligned to 8 bytes and `cuDoubleComplex` to 16, and cuBLAS loads them so; rocBLAS' types are
-/// aligned as their parts are.
+/// Room for one scalar. `cuComplex` is aligned to 8 bytes and `cuDoubleComplex` to 16, and cuBLAS loads them so;
+/// rocBLAS' types are aligned as their parts are.
 #[derive(Default)]
 pub(crate) struct Room {
     number: Number,
@@ -174,10 +172,7 @@ mod tests {
 
     #[test]
     fn an_operation_that_is_none_is_an_invalid_value() {
-        assert_eq!(
-            rocblas_operation::rocblas_operation_conjugate_transpose.cuda(),
-            Ok(2)
-        );
+        assert_eq!(rocblas_operation::rocblas_operation_conjugate_transpose.cuda(), Ok(2));
         assert_eq!(rocblas_fill::rocblas_fill_upper.cuda(), Ok(1));
         let none = rocblas_operation(0);
         assert_eq!(none.cuda(), Err(Status::rocblas_status_invalid_value));

@@ -83,9 +83,7 @@ impl Drop for Solver {
             && let Some(found) = DESTROY.in_library(library)
         {
             // SAFETY: the address of the function of this name and signature (cusolverDn.h).
-            let destroy = unsafe {
-                std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Raw) -> c_uint>(found)
-            };
+            let destroy = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Raw) -> c_uint>(found) };
             // SAFETY: destroyed once. A failure leaves nothing to do.
             let _ = unsafe { destroy(self.0) };
         }

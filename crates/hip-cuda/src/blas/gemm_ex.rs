@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use rocblas_sys::{
-    rocblas_datatype, rocblas_gemm_algo, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_status as Status, rocblas_stride,
+    rocblas_datatype, rocblas_gemm_algo, rocblas_handle, rocblas_int, rocblas_operation, rocblas_status as Status,
+    rocblas_stride,
 };
 
 use super::entry;

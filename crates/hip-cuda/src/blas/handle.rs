@@ -6,9 +6,7 @@ use std::sync::OnceLock;
 
 use hip_sys::hipStream_t;
 use parking_lot::Mutex;
-use rocblas_sys::{
-    rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode, rocblas_status as Status,
-};
+use rocblas_sys::{rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode, rocblas_status as Status};
 
 use super::cusolver::Solver;
 use super::scratch::Pool;
@@ -115,11 +113,7 @@ impl Handle {
     ///
     /// # Safety
     /// `from` is valid device memory of `len` elements, and any bytes are a `T`.
-    pub(crate) unsafe fn read<T: Copy + Default>(
-        &self,
-        from: *const T,
-        len: usize,
-    ) -> Result<Vec<T>> {
+    pub(crate) unsafe fn read<T: Copy + Default>(&self, from: *const T, len: usize) -> Result<Vec<T>> {
         let driver = self.begin()?;
         let stream = self.stream();
         let mut values = vec![T::default(); len];
@@ -239,10 +233,7 @@ pub(super) unsafe fn put<T>(out: *mut T, value: T) -> Result {
     Ok(())
 }
 
-unsafe extern "C" fn rocblas_set_pointer_mode(
-    handle: rocblas_handle,
-    mode: rocblas_pointer_mode,
-) -> Status {
+unsafe extern "C" fn rocblas_set_pointer_mode(handle: rocblas_handle, mode: rocblas_pointer_mode) -> Status {
     entry(|| {
         // SAFETY: as the C caller promises.
         let handle = unsafe { Handle::of(handle) }?;
@@ -257,18 +248,12 @@ unsafe extern "C" fn rocblas_set_pointer_mode(
     })
 }
 
-unsafe extern "C" fn rocblas_get_pointer_mode(
-    handle: rocblas_handle,
-    out: *mut rocblas_pointer_mode,
-) -> Status {
+unsafe extern "C" fn rocblas_get_pointer_mode(handle: rocblas_handle, out: *mut rocblas_pointer_mode) -> Status {
     // SAFETY: as the C caller promises.
     entry(|| unsafe { put(out, Handle::of(handle)?.modes.lock().pointers) })
 }
 
-unsafe extern "C" fn rocblas_set_atomics_mode(
-    handle: rocblas_handle,
-    mode: rocblas_atomics_mode,
-) -> Status {
+unsafe extern "C" fn rocblas_set_atomics_mode(handle: rocblas_handle, mode: rocblas_atomics_mode) -> Status {
     entry(|| {
         // SAFETY: as the C caller promises.
         let handle = unsafe { Handle::of(handle) }?;
@@ -283,10 +268,7 @@ unsafe extern "C" fn rocblas_set_atomics_mode(
     })
 }
 
-unsafe extern "C" fn rocblas_get_atomics_mode(
-    handle: rocblas_handle,
-    out: *mut rocblas_atomics_mode,
-) -> Status {
+unsafe extern "C" fn rocblas_get_atomics_mode(handle: rocblas_handle, out: *mut rocblas_atomics_mode) -> Status {
     // SAFETY: as the C caller promises.
     entry(|| unsafe { put(out, Handle::of(handle)?.modes.lock().atomics) })
 }

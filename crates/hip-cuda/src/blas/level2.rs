@@ -1,8 +1,8 @@
 //! Matrices and vectors.
 
 use rocblas_sys::{
-    rocblas_diagonal, rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_int,
-    rocblas_operation, rocblas_stride,
+    rocblas_diagonal, rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_int, rocblas_operation,
+    rocblas_stride,
 };
 
 use super::routines;

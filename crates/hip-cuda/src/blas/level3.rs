@@ -1,8 +1,8 @@
 //! Matrices. A product of no columns (`k` is 0) only scales C, and A and B are not read.
 
 use rocblas_sys::{
-    rocblas_diagonal, rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_int,
-    rocblas_operation, rocblas_side, rocblas_stride,
+    rocblas_diagonal, rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_int, rocblas_operation,
+    rocblas_side, rocblas_stride,
 };
 
 use super::routines;

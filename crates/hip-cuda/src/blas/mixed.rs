@@ -5,8 +5,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use cudarc::driver::sys::{CUDA_MEMCPY2D, CUmemorytype};
 use rocblas_sys::{
-    rocblas_datatype, rocblas_handle, rocblas_int, rocblas_operation, rocblas_status as Status,
-    rocblas_stride,
+    rocblas_datatype, rocblas_handle, rocblas_int, rocblas_operation, rocblas_status as Status, rocblas_stride,
 };
 
 use super::convert::{Argument, Room};
@@ -52,12 +51,7 @@ pub(super) struct Matrix<P> {
 
 impl<P> Matrix<P> {
     pub(super) const fn without_stride(at: P, ty: rocblas_datatype, ld: rocblas_int) -> Self {
-        Self {
-            at,
-            ty,
-            ld,
-            stride: 0,
-        }
+        Self { at, ty, ld, stride: 0 }
     }
 }
 
@@ -159,17 +153,10 @@ impl Product {
         if self.m == 0 || self.n == 0 || self.batch == 0 {
             return Ok(());
         }
-        if self.m < 0
-            || self.n < 0
-            || self.k < 0
-            || self.batch < 0
-            || self.c.ld < self.m
-            || self.d.ld < self.m
-        {
+        if self.m < 0 || self.n < 0 || self.k < 0 || self.batch < 0 || self.c.ld < self.m || self.d.ld < self.m {
             return Err(Status::rocblas_status_invalid_size);
         }
-        if self.alpha.is_null() || self.beta.is_null() || self.c.at.is_null() || self.d.at.is_null()
-        {
+        if self.alpha.is_null() || self.beta.is_null() || self.c.at.is_null() || self.d.at.is_null() {
             return Err(Status::rocblas_status_invalid_pointer);
         }
         if self.c.ty != self.d.ty {
@@ -187,9 +174,7 @@ impl Product {
         if self.d.at.cast_const() != self.c.at {
             // SAFETY: the C caller's promise for both matrices.
             unsafe { self.copy_c_to_d(handle) }?;
-        } else if self.c.ld != self.d.ld
-            || (self.batch > 1 && !self.listed && self.c.stride != self.d.stride)
-        {
+        } else if self.c.ld != self.d.ld || (self.batch > 1 && !self.listed && self.c.stride != self.d.stride) {
             return Err(Status::rocblas_status_invalid_size);
         }
         let (mut alpha_room, mut beta_room) = (Room::default(), Room::default());
@@ -226,12 +211,7 @@ impl Product {
     ///
     /// # Safety
     /// As `rocblas_gemm_strided_batched_ex`, with scalars where cuBLAS can load them.
-    unsafe fn at_once(
-        &self,
-        handle: &Handle,
-        codes: &Codes,
-        [alpha, beta]: [*const c_void; 2],
-    ) -> Result {
+    unsafe fn at_once(&self, handle: &Handle, codes: &Codes, [alpha, beta]: [*const c_void; 2]) -> Result {
         let ([trans_a, trans_b], [a, b, d]) = (codes.trans, codes.types);
         let compute = codes.compute;
         let (m, n, k, raw) = (self.m, self.n, self.k, handle.raw());
@@ -243,8 +223,8 @@ impl Product {
             // SAFETY: the C caller's promise to rocBLAS is what cuBLAS demands; -1 lets it choose the algorithm.
             let code = unsafe {
                 function(
-                    raw, trans_a, trans_b, m, n, k, alpha, a_at, a, lda, b_at, b, ldb, beta, d_at,
-                    d, ldd, self.batch, compute, -1,
+                    raw, trans_a, trans_b, m, n, k, alpha, a_at, a, lda, b_at, b, ldb, beta, d_at, d, ldd, self.batch,
+                    compute, -1,
                 )
             };
             return check(code, "cublasGemmBatchedEx");
@@ -255,16 +235,16 @@ impl Product {
         // SAFETY: as above.
         let code = unsafe {
             function(
-                raw, trans_a, trans_b, m, n, k, alpha, a_at, a, lda, stride_a, b_at, b, ldb,
-                stride_b, beta, d_at, d, ldd, stride_d, self.batch, compute, -1,
+                raw, trans_a, trans_b, m, n, k, alpha, a_at, a, lda, stride_a, b_at, b, ldb, stride_b, beta, d_at, d,
+                ldd, stride_d, self.batch, compute, -1,
             )
         };
         check(code, "cublasGemmStridedBatchedEx")
     }
 
-    /// Whether cuBLAS can take the batch in one call: it looks at the first matrix of a row to choose a kernel, and one for 16-bit numbers
-    /// loads and stores several of them at once, which faults where a later matrix is aligned less. (rocBLAS' are right for any address
-    /// of an element.) Where such matrices are listed, this waits for the stream.
+    /// Whether cuBLAS can take the batch in one call: it looks at the first matrix of a row to choose a kernel, and one
+    /// for 16-bit numbers loads and stores several of them at once, which faults where a later matrix is aligned less.
+    /// (rocBLAS' are right for any address of an element.) Where such matrices are listed, this waits for the stream.
     ///
     /// # Safety
     /// As [`Product::places`].
@@ -290,12 +270,7 @@ impl Product {
     ///
     /// # Safety
     /// As [`Product::at_once`].
-    unsafe fn one_by_one(
-        &self,
-        handle: &Handle,
-        codes: &Codes,
-        scalars: [*const c_void; 2],
-    ) -> Result {
+    unsafe fn one_by_one(&self, handle: &Handle, codes: &Codes, scalars: [*const c_void; 2]) -> Result {
         // SAFETY: the caller's promise.
         let [a, b, d] = unsafe { self.all_places(handle) }?;
         for ((a, b), d) in a.into_iter().zip(b).zip(d) {

@@ -1,4 +1,5 @@
-//! rocBLAS on cuBLAS. Both are column-major and take the same arguments in the same order; enumerations and codes differ.
+//! rocBLAS on cuBLAS. Both are column-major and take the same arguments in the same order; enumerations and codes
+//! differ.
 
 mod call;
 pub(crate) mod convert;
@@ -43,24 +44,7 @@ mod tests {
         let none = rocblas_sys::rocblas_operation::rocblas_operation_none;
         let null = std::ptr::null_mut::<f32>();
         // SAFETY: without a handle nothing is followed.
-        let status = unsafe {
-            sgemm(
-                null.cast(),
-                none,
-                none,
-                1,
-                1,
-                1,
-                null,
-                null,
-                1,
-                null,
-                1,
-                null,
-                null,
-                1,
-            )
-        };
+        let status = unsafe { sgemm(null.cast(), none, none, 1, 1, 1, null, null, 1, null, 1, null, null, 1) };
         assert_eq!(status, Status::rocblas_status_invalid_handle);
     }
 }

@@ -32,7 +32,8 @@ macro_rules! routines {
                     let found = CUDA
                         .in_library($crate::blas::library()?)
                         .ok_or(rocblas_sys::rocblas_status::rocblas_status_not_implemented)?;
-                    // SAFETY: the address of cuBLAS' function of this name, which takes these arguments and answers a status.
+                    // SAFETY: the address of cuBLAS' function of this name, which takes these arguments and answers a
+                    // status.
                     let function = unsafe {
                         std::mem::transmute::<
                             *mut std::ffi::c_void,
@@ -44,7 +45,8 @@ macro_rules! routines {
                     $(
                         // Each name stands for its own room until the call is over.
                         let mut room = $crate::blas::convert::Room::default();
-                        // SAFETY: the pointer mode says that scalars are the host's; the room lives to the end of this function.
+                        // SAFETY: the pointer mode says that scalars are the host's; the room lives to the end of this
+                        // function.
                         let $argument = unsafe {
                             $argument.staged(on_host && $crate::blas::convert::is_scalar(stringify!($argument)), &mut room)
                         };

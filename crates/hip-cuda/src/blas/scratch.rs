@@ -3,10 +3,7 @@
 use std::ffi::{c_uint, c_void};
 use std::marker::PhantomData;
 
-use hip_sys::{
-    hipMemAllocationType, hipMemLocation, hipMemLocationType, hipMemPool_t, hipMemPoolProps,
-    hipStream_t,
-};
+use hip_sys::{hipMemAllocationType, hipMemLocation, hipMemLocationType, hipMemPool_t, hipMemPoolProps, hipStream_t};
 
 use super::handle::Handle;
 use super::{Result, from_hip};
@@ -55,8 +52,7 @@ fn pool(handle: &Handle, driver: &'static Driver) -> Result<hipMemPool_t> {
     let pool = Pool { driver, raw };
     let mut kept = KEPT;
     // SAFETY: the pool is alive, and this attribute is a number of 64 bits.
-    unsafe { driver.cuMemPoolSetAttribute(raw, RELEASE_THRESHOLD, (&raw mut kept).cast()) }
-        .map_err(from_hip)?;
+    unsafe { driver.cuMemPoolSetAttribute(raw, RELEASE_THRESHOLD, (&raw mut kept).cast()) }.map_err(from_hip)?;
     Ok(handle.scratch.get_or_init(|| pool).raw)
 }
 
@@ -77,8 +73,7 @@ impl<T> Scratch<T> {
         let pool = pool(handle, driver)?;
         let mut found = 0;
         // SAFETY: writes one address to the place given; the stream and the pool are the handle's.
-        unsafe { driver.cuMemAllocFromPoolAsync(&mut found, bytes, pool, stream) }
-            .map_err(from_hip)?;
+        unsafe { driver.cuMemAllocFromPoolAsync(&mut found, bytes, pool, stream) }.map_err(from_hip)?;
         Ok(Self {
             driver,
             at: pointer(found),
@@ -119,10 +114,5 @@ impl<T> Drop for Scratch<T> {
 /// `at` is valid device memory of `len` numbers.
 pub(crate) unsafe fn clear(handle: &Handle, at: *mut i32, len: usize) -> Result {
     // SAFETY: the caller's promise.
-    unsafe {
-        handle
-            .begin()?
-            .cuMemsetD32Async(address(at), 0, len, handle.stream())
-    }
-    .map_err(from_hip)
+    unsafe { handle.begin()?.cuMemsetD32Async(address(at), 0, len, handle.stream()) }.map_err(from_hip)
 }

@@ -23,11 +23,8 @@ fn property(which: c_uint) -> Option<c_int> {
     static CUDA: Symbol = Symbol::new(c_name("cublasGetProperty\0"));
     let found = CUDA.in_library(library().ok()?)?;
     // SAFETY: the address of the function of this name and signature (cublas_api.h).
-    let function = unsafe {
-        std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_uint, *mut c_int) -> c_uint>(
-            found,
-        )
-    };
+    let function =
+        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_uint, *mut c_int) -> c_uint>(found) };
     let mut value = 0;
     // SAFETY: writes one int to the address given.
     (unsafe { function(which, &mut value) } == 0).then_some(value)

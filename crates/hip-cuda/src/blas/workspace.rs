@@ -25,11 +25,7 @@ cublas!(cublasSetWorkspace_v2(handle: Raw, workspace: *mut c_void, bytes: usize)
 
 /// cuBLAS requires 256-byte alignment and refuses less; null and 0 bytes give the handle its own memory back, which
 /// cuBLAS does when the stream is set.
-unsafe extern "C" fn rocblas_set_workspace(
-    handle: rocblas_handle,
-    at: *mut c_void,
-    bytes: usize,
-) -> Status {
+unsafe extern "C" fn rocblas_set_workspace(handle: rocblas_handle, at: *mut c_void, bytes: usize) -> Status {
     entry(|| {
         // SAFETY: as the C caller promises.
         let handle = unsafe { Handle::of(handle) }?;
@@ -59,10 +55,7 @@ const fn own_workspace(major: c_int) -> usize {
 }
 
 /// The user's memory, or what cuBLAS documents as its own. (`CUBLAS_WORKSPACE_CONFIG` may change that unseen.)
-unsafe extern "C" fn rocblas_get_device_memory_size(
-    handle: rocblas_handle,
-    out: *mut usize,
-) -> Status {
+unsafe extern "C" fn rocblas_get_device_memory_size(handle: rocblas_handle, out: *mut usize) -> Status {
     entry(|| {
         // SAFETY: as the C caller promises.
         let handle = unsafe { Handle::of(handle) }?;
@@ -103,10 +96,7 @@ unsafe extern "C" fn rocblas_start_device_memory_size_query(handle: rocblas_hand
     entry(|| unsafe { ask(handle, true) })
 }
 
-unsafe extern "C" fn rocblas_stop_device_memory_size_query(
-    handle: rocblas_handle,
-    out: *mut usize,
-) -> Status {
+unsafe extern "C" fn rocblas_stop_device_memory_size_query(handle: rocblas_handle, out: *mut usize) -> Status {
     // SAFETY: as the C caller promises.
     entry(|| unsafe {
         ask(handle, false)?;

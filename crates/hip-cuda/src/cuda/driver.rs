@@ -1,18 +1,17 @@
 //! The driver's functions that are in use.
 //!
-//! Enumerations are numbers, as the C ABI has them. Structures that HIP took over from CUDA member for member are declared
-//! with HIP's type; `layout` holds both to each other.
+//! Enumerations are numbers, as the C ABI has them. Structures that HIP took over from CUDA member for member are
+//! declared with HIP's type; `layout` holds both to each other.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use cudarc::driver::sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr};
 use hip_sys::{
-    hipDevice_t, hipEvent_t, hipExternalMemory_t, hipExternalMemoryBufferDesc,
-    hipExternalMemoryHandleDesc, hipExternalSemaphore_t, hipExternalSemaphoreHandleDesc,
-    hipExternalSemaphoreSignalParams, hipExternalSemaphoreWaitParams, hipFunction_t, hipGraph_t,
-    hipGraphExec_t, hipGraphNode_t, hipHostFn_t, hipIpcEventHandle_t, hipIpcMemHandle_t,
-    hipMemAccessDesc, hipMemAllocationProp, hipMemLocation, hipMemPool_t, hipMemPoolProps,
-    hipModule_t, hipStream_t,
+    hipDevice_t, hipEvent_t, hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc,
+    hipExternalSemaphore_t, hipExternalSemaphoreHandleDesc, hipExternalSemaphoreSignalParams,
+    hipExternalSemaphoreWaitParams, hipFunction_t, hipGraph_t, hipGraphExec_t, hipGraphNode_t, hipHostFn_t,
+    hipIpcEventHandle_t, hipIpcMemHandle_t, hipMemAccessDesc, hipMemAllocationProp, hipMemLocation, hipMemPool_t,
+    hipMemPoolProps, hipModule_t, hipStream_t,
 };
 
 use super::functions;

@@ -81,18 +81,12 @@ impl Opened {
     /// The address of a symbol.
     pub(crate) fn symbol(&self, name: &CStr) -> Option<*mut std::ffi::c_void> {
         // SAFETY: only the address is read; the code that gives it a type answers for the type.
-        let found = unsafe {
-            self.library
-                .get::<*mut std::ffi::c_void>(name.to_bytes_with_nul())
-        };
+        let found = unsafe { self.library.get::<*mut std::ffi::c_void>(name.to_bytes_with_nul()) };
         found.ok().map(|symbol| symbol.into_raw().cast())
     }
 }
 
-fn in_folders<'a>(
-    folders: &'a [PathBuf],
-    names: &'a Names,
-) -> impl Iterator<Item = PathBuf> + use<'a> {
+fn in_folders<'a>(folders: &'a [PathBuf], names: &'a Names) -> impl Iterator<Item = PathBuf> + use<'a> {
     folders
         .iter()
         .flat_map(|folder| names.files.iter().map(move |file| folder.join(file)))
@@ -113,9 +107,7 @@ fn toolkit_folders() -> Vec<PathBuf> {
         .map(PathBuf::from)
         .chain(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
     roots
-        .flat_map(|root| {
-            ["lib64", "targets/x86_64-linux/lib", "lib"].map(|folder| root.join(folder))
-        })
+        .flat_map(|root| ["lib64", "targets/x86_64-linux/lib", "lib"].map(|folder| root.join(folder)))
         .filter(|folder| folder.is_dir())
         .collect()
 }

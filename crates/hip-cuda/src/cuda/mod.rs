@@ -6,12 +6,11 @@ pub(crate) mod nvrtc;
 mod symbol;
 mod table;
 
-pub(crate) use symbol::Symbol;
-pub(crate) use table::{c_name, functions};
-
 use std::sync::OnceLock;
 
 use hip_sys::hipError_t;
+pub(crate) use symbol::Symbol;
+pub(crate) use table::{c_name, functions};
 
 use crate::error::Result;
 
@@ -21,8 +20,7 @@ pub(crate) fn opened_driver() -> std::result::Result<&'static driver::Driver, &'
     let opened = DRIVER.get_or_init(|| {
         let driver = driver::Driver::open(&library::DRIVER)?;
         // SAFETY: cuInit takes flags that must be 0.
-        unsafe { driver.cuInit(0) }
-            .map_err(|code| format!("cuInit(0) of the CUDA driver answered {code:?}"))?;
+        unsafe { driver.cuInit(0) }.map_err(|code| format!("cuInit(0) of the CUDA driver answered {code:?}"))?;
         Ok(driver)
     });
     opened.as_ref().map_err(String::as_str)
@@ -44,27 +42,12 @@ macro_rules! once {
     };
 }
 
-once!(
-    opened_nvrtc,
-    nvrtc::Nvrtc::open,
-    nvrtc::Nvrtc,
-    library::NVRTC
-);
-once!(
-    opened_cublas,
-    library::Opened::find,
-    library::Opened,
-    library::CUBLAS
-);
+once!(opened_nvrtc, nvrtc::Nvrtc::open, nvrtc::Nvrtc, library::NVRTC);
+once!(opened_cublas, library::Opened::find, library::Opened, library::CUBLAS);
 once!(
     opened_cusolver,
     library::Opened::find,
     library::Opened,
     library::CUSOLVER
 );
-once!(
-    opened_cufft,
-    library::Opened::find,
-    library::Opened,
-    library::CUFFT
-);
+once!(opened_cufft, library::Opened::find, library::Opened, library::CUFFT);

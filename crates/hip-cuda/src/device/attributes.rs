@@ -10,10 +10,7 @@ use crate::error::{INVALID, Result};
 
 /// The attributes that mean the same on both sides. HIP's numbers are its own.
 const SAME: &[(Hip, Cu)] = &[
-    (
-        Hip::hipDeviceAttributeEccEnabled,
-        Cu::CU_DEVICE_ATTRIBUTE_ECC_ENABLED,
-    ),
+    (Hip::hipDeviceAttributeEccEnabled, Cu::CU_DEVICE_ATTRIBUTE_ECC_ENABLED),
     (
         Hip::hipDeviceAttributeAccessPolicyMaxWindowSize,
         Cu::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE,
@@ -30,14 +27,8 @@ const SAME: &[(Hip, Cu)] = &[
         Hip::hipDeviceAttributeCanUseHostPointerForRegisteredMem,
         Cu::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
     ),
-    (
-        Hip::hipDeviceAttributeClockRate,
-        Cu::CU_DEVICE_ATTRIBUTE_CLOCK_RATE,
-    ),
-    (
-        Hip::hipDeviceAttributeComputeMode,
-        Cu::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE,
-    ),
+    (Hip::hipDeviceAttributeClockRate, Cu::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+    (Hip::hipDeviceAttributeComputeMode, Cu::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE),
     (
         Hip::hipDeviceAttributeComputePreemptionSupported,
         Cu::CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED,
@@ -70,10 +61,7 @@ const SAME: &[(Hip, Cu)] = &[
         Hip::hipDeviceAttributeHostNativeAtomicSupported,
         Cu::CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED,
     ),
-    (
-        Hip::hipDeviceAttributeIntegrated,
-        Cu::CU_DEVICE_ATTRIBUTE_INTEGRATED,
-    ),
+    (Hip::hipDeviceAttributeIntegrated, Cu::CU_DEVICE_ATTRIBUTE_INTEGRATED),
     (
         Hip::hipDeviceAttributeIsMultiGpuBoard,
         Cu::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD,
@@ -138,10 +126,7 @@ const SAME: &[(Hip, Cu)] = &[
         Hip::hipDeviceAttributeMaxThreadsPerMultiProcessor,
         Cu::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
     ),
-    (
-        Hip::hipDeviceAttributeMaxPitch,
-        Cu::CU_DEVICE_ATTRIBUTE_MAX_PITCH,
-    ),
+    (Hip::hipDeviceAttributeMaxPitch, Cu::CU_DEVICE_ATTRIBUTE_MAX_PITCH),
     (
         Hip::hipDeviceAttributeMemoryBusWidth,
         Cu::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH,
@@ -170,10 +155,7 @@ const SAME: &[(Hip, Cu)] = &[
         Hip::hipDeviceAttributePageableMemoryAccessUsesHostPageTables,
         Cu::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES,
     ),
-    (
-        Hip::hipDeviceAttributePciBusId,
-        Cu::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
-    ),
+    (Hip::hipDeviceAttributePciBusId, Cu::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID),
     (
         Hip::hipDeviceAttributePciDeviceId,
         Cu::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID,
@@ -227,10 +209,7 @@ const SAME: &[(Hip, Cu)] = &[
         Hip::hipDeviceAttributeSurfaceAlignment,
         Cu::CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT,
     ),
-    (
-        Hip::hipDeviceAttributeTccDriver,
-        Cu::CU_DEVICE_ATTRIBUTE_TCC_DRIVER,
-    ),
+    (Hip::hipDeviceAttributeTccDriver, Cu::CU_DEVICE_ATTRIBUTE_TCC_DRIVER),
     (
         Hip::hipDeviceAttributeTextureAlignment,
         Cu::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT,
@@ -247,10 +226,7 @@ const SAME: &[(Hip, Cu)] = &[
         Hip::hipDeviceAttributeUnifiedAddressing,
         Cu::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING,
     ),
-    (
-        Hip::hipDeviceAttributeWarpSize,
-        Cu::CU_DEVICE_ATTRIBUTE_WARP_SIZE,
-    ),
+    (Hip::hipDeviceAttributeWarpSize, Cu::CU_DEVICE_ATTRIBUTE_WARP_SIZE),
     (
         Hip::hipDeviceAttributeMemoryPoolsSupported,
         Cu::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
@@ -267,10 +243,7 @@ const SAME: &[(Hip, Cu)] = &[
         Hip::hipDeviceAttributeMemoryPoolSupportedHandleTypes,
         Cu::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
     ),
-    (
-        Hip::hipDeviceAttributeHostNumaId,
-        Cu::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID,
-    ),
+    (Hip::hipDeviceAttributeHostNumaId, Cu::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID),
 ];
 
 impl Device {
@@ -281,18 +254,15 @@ impl Device {
         match attribute {
             // The stream memory operations are in every driver since CUDA 12.
             Hip::hipDeviceAttributeCanUseStreamWaitValue => Ok(1),
-            // AMD's: all of a card's memory in one window for the processor, memory the host and device both see in order.
+            // AMD's: all of a card's memory in one window for the processor, memory the host and device both see in
+            // order.
             Hip::hipDeviceAttributeIsLargeBar
             | Hip::hipDeviceAttributeFineGrainSupport
             | Hip::hipDeviceAttributeImageSupport
             | Hip::hipDeviceAttributeAsicRevision
             | Hip::hipDeviceAttributeCooperativeMultiDeviceLaunch => Ok(0),
-            Hip::hipDeviceAttributeTotalGlobalMem => {
-                Ok(c_int::try_from(self.total_bytes()?).unwrap_or(c_int::MAX))
-            }
-            Hip::hipDeviceAttributeMaxThreadsDim => {
-                self.cuda_attribute(Cu::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)
-            }
+            Hip::hipDeviceAttributeTotalGlobalMem => Ok(c_int::try_from(self.total_bytes()?).unwrap_or(c_int::MAX)),
+            Hip::hipDeviceAttributeMaxThreadsDim => self.cuda_attribute(Cu::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
             _ => Err(INVALID),
         }
     }
@@ -318,10 +288,7 @@ mod tests {
     #[test]
     fn no_attribute_of_hip_is_translated_twice() {
         for (at, (hip, _)) in SAME.iter().enumerate() {
-            assert!(
-                SAME[at + 1..].iter().all(|(other, _)| other != hip),
-                "{hip:?}"
-            );
+            assert!(SAME[at + 1..].iter().all(|(other, _)| other != hip), "{hip:?}");
         }
     }
 }

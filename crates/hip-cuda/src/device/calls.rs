@@ -10,10 +10,7 @@ use crate::error::{INVALID, Result, calls, not_null, store};
 
 impl Device {
     /// The driver's value for one of its own attributes.
-    pub(super) fn cuda_attribute(
-        &self,
-        attribute: cudarc::driver::sys::CUdevice_attribute,
-    ) -> Result<c_int> {
+    pub(super) fn cuda_attribute(&self, attribute: cudarc::driver::sys::CUdevice_attribute) -> Result<c_int> {
         let mut value = 0;
         // SAFETY: writes one int to the address given.
         unsafe { cu()?.cuDeviceGetAttribute(&mut value, attribute as u32, self.cu) }?;

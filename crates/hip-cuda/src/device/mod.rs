@@ -39,8 +39,8 @@ impl Device {
             return Ok(context.0);
         }
         let mut context = ptr::null_mut();
-        // SAFETY: writes one handle to the address given. A second thread that gets here too retains it twice, which only
-        // keeps it longer.
+        // SAFETY: writes one handle to the address given. A second thread that gets here too retains it twice, which
+        // only keeps it longer.
         unsafe { cu()?.cuDevicePrimaryCtxRetain(&mut context, self.cu) }?;
         Ok(self.context.get_or_init(|| Shared(context)).0)
     }
@@ -80,9 +80,7 @@ thread_local! {
 
 /// The calling thread's device.
 pub(crate) fn current() -> Result<&'static Device> {
-    all()?
-        .get(CURRENT.get())
-        .ok_or(hipError_t::hipErrorNoDevice)
+    all()?.get(CURRENT.get()).ok_or(hipError_t::hipErrorNoDevice)
 }
 
 fn set_current(device: &Device) {

@@ -10,9 +10,7 @@ use crate::error::Result;
 impl Device {
     pub(super) fn properties(&self) -> Result<hipDeviceProp_tR0600> {
         let mut p = hipDeviceProp_tR0600::default();
-        let size = |attribute: A| -> Result<usize> {
-            Ok(usize::try_from(self.attribute(attribute)?).unwrap_or(0))
-        };
+        let size = |attribute: A| -> Result<usize> { Ok(usize::try_from(self.attribute(attribute)?).unwrap_or(0)) };
         put_text(&mut p.name, &self.name()?);
         put_text(&mut p.gcnArchName, &self.architecture()?);
         p.uuid.bytes = self.uuid()?.map(|byte| byte as c_char);
@@ -39,27 +37,18 @@ impl Device {
         ];
         (p.major, p.minor) = self.capability()?;
         let plain: [(&mut c_int, A); 30] = [
-            (
-                &mut p.regsPerBlock,
-                A::hipDeviceAttributeMaxRegistersPerBlock,
-            ),
+            (&mut p.regsPerBlock, A::hipDeviceAttributeMaxRegistersPerBlock),
             (
                 &mut p.regsPerMultiprocessor,
                 A::hipDeviceAttributeMaxRegistersPerMultiprocessor,
             ),
             (&mut p.warpSize, A::hipDeviceAttributeWarpSize),
-            (
-                &mut p.maxThreadsPerBlock,
-                A::hipDeviceAttributeMaxThreadsPerBlock,
-            ),
+            (&mut p.maxThreadsPerBlock, A::hipDeviceAttributeMaxThreadsPerBlock),
             (&mut p.clockRate, A::hipDeviceAttributeClockRate),
             (&mut p.memoryClockRate, A::hipDeviceAttributeMemoryClockRate),
             (&mut p.memoryBusWidth, A::hipDeviceAttributeMemoryBusWidth),
             (&mut p.l2CacheSize, A::hipDeviceAttributeL2CacheSize),
-            (
-                &mut p.multiProcessorCount,
-                A::hipDeviceAttributeMultiprocessorCount,
-            ),
+            (&mut p.multiProcessorCount, A::hipDeviceAttributeMultiprocessorCount),
             (
                 &mut p.maxThreadsPerMultiProcessor,
                 A::hipDeviceAttributeMaxThreadsPerMultiProcessor,
@@ -68,55 +57,31 @@ impl Device {
                 &mut p.maxBlocksPerMultiProcessor,
                 A::hipDeviceAttributeMaxBlocksPerMultiProcessor,
             ),
-            (
-                &mut p.kernelExecTimeoutEnabled,
-                A::hipDeviceAttributeKernelExecTimeout,
-            ),
+            (&mut p.kernelExecTimeoutEnabled, A::hipDeviceAttributeKernelExecTimeout),
             (&mut p.integrated, A::hipDeviceAttributeIntegrated),
-            (
-                &mut p.canMapHostMemory,
-                A::hipDeviceAttributeCanMapHostMemory,
-            ),
+            (&mut p.canMapHostMemory, A::hipDeviceAttributeCanMapHostMemory),
             (&mut p.computeMode, A::hipDeviceAttributeComputeMode),
-            (
-                &mut p.concurrentKernels,
-                A::hipDeviceAttributeConcurrentKernels,
-            ),
+            (&mut p.concurrentKernels, A::hipDeviceAttributeConcurrentKernels),
             (&mut p.ECCEnabled, A::hipDeviceAttributeEccEnabled),
             (&mut p.pciBusID, A::hipDeviceAttributePciBusId),
             (&mut p.pciDeviceID, A::hipDeviceAttributePciDeviceId),
             (&mut p.pciDomainID, A::hipDeviceAttributePciDomainID),
             (&mut p.tccDriver, A::hipDeviceAttributeTccDriver),
-            (
-                &mut p.asyncEngineCount,
-                A::hipDeviceAttributeAsyncEngineCount,
-            ),
-            (
-                &mut p.unifiedAddressing,
-                A::hipDeviceAttributeUnifiedAddressing,
-            ),
+            (&mut p.asyncEngineCount, A::hipDeviceAttributeAsyncEngineCount),
+            (&mut p.unifiedAddressing, A::hipDeviceAttributeUnifiedAddressing),
             (
                 &mut p.streamPrioritiesSupported,
                 A::hipDeviceAttributeStreamPrioritiesSupported,
             ),
             (&mut p.managedMemory, A::hipDeviceAttributeManagedMemory),
             (&mut p.isMultiGpuBoard, A::hipDeviceAttributeIsMultiGpuBoard),
-            (
-                &mut p.pageableMemoryAccess,
-                A::hipDeviceAttributePageableMemoryAccess,
-            ),
+            (&mut p.pageableMemoryAccess, A::hipDeviceAttributePageableMemoryAccess),
             (
                 &mut p.concurrentManagedAccess,
                 A::hipDeviceAttributeConcurrentManagedAccess,
             ),
-            (
-                &mut p.cooperativeLaunch,
-                A::hipDeviceAttributeCooperativeLaunch,
-            ),
-            (
-                &mut p.memoryPoolsSupported,
-                A::hipDeviceAttributeMemoryPoolsSupported,
-            ),
+            (&mut p.cooperativeLaunch, A::hipDeviceAttributeCooperativeLaunch),
+            (&mut p.memoryPoolsSupported, A::hipDeviceAttributeMemoryPoolsSupported),
         ];
         for (field, attribute) in plain {
             *field = self.attribute(attribute)?;

@@ -25,12 +25,7 @@ pub(super) fn check_kind(kind: hipMemcpyKind) -> Result {
 ///
 /// # Safety
 /// As `hipMemcpyAsync`: both ranges are valid until the stream has passed the copy.
-unsafe fn queue(
-    to: *mut c_void,
-    from: *const c_void,
-    bytes: usize,
-    stream: hipStream_t,
-) -> Result<bool> {
+unsafe fn queue(to: *mut c_void, from: *const c_void, bytes: usize, stream: hipStream_t) -> Result<bool> {
     let driver = here()?;
     if bytes == 0 || to.cast_const() == from {
         return Ok(false);

@@ -10,16 +10,16 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use hip_sys::{
     hipError_t, hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc,
     hipExternalMemoryHandleType, hipExternalSemaphore_t, hipExternalSemaphoreHandleDesc,
-    hipExternalSemaphoreHandleType, hipExternalSemaphoreSignalParams,
-    hipExternalSemaphoreWaitParams, hipStream_t,
+    hipExternalSemaphoreHandleType, hipExternalSemaphoreSignalParams, hipExternalSemaphoreWaitParams, hipStream_t,
 };
 
 use super::pointer;
 use crate::device::here;
 use crate::error::{INVALID, Result, UNSUPPORTED, calls, not_null, store};
 
-/// A descriptor of our own, and which file it is of. Its number is high where the process's limit allows that: the system gives a closed
-/// number to the next file only if every lower one is taken, so that a high one, once CUDA has closed it, is not soon another's.
+/// A descriptor of our own, and which file it is of. Its number is high where the process's limit allows that: the
+/// system gives a closed number to the next file only if every lower one is taken, so that a high one, once CUDA has
+/// closed it, is not soon another's.
 pub(super) struct Duplicate(OwnedFd, (u64, u64));
 
 impl Duplicate {
@@ -34,8 +34,8 @@ impl Duplicate {
 
     /// CUDA has refused it, and closed it or not.
     ///
-    /// In a process with threads the number may be another file's by now; only a descriptor of the same file is closed. (Descriptors that
-    /// the system keeps in memory may share one file; the high number makes up for that.)
+    /// In a process with threads the number may be another file's by now; only a descriptor of the same file is closed.
+    /// (Descriptors that the system keeps in memory may share one file; the high number makes up for that.)
     pub(super) fn refused(self) {
         let Self(own, file) = self;
         let number = own.into_raw_fd();
@@ -50,9 +50,7 @@ impl Duplicate {
 
 /// Device and number of the file behind a descriptor.
 fn identity(fd: BorrowedFd<'_>) -> Option<(u64, u64)> {
-    rustix::fs::fstat(fd)
-        .ok()
-        .map(|stat| (stat.st_dev, stat.st_ino))
+    rustix::fs::fstat(fd).ok().map(|stat| (stat.st_dev, stat.st_ino))
 }
 
 pub(super) fn duplicate(fd: c_int) -> Result<Duplicate> {
@@ -81,7 +79,8 @@ calls! {
         }
         let own = duplicate(desc.handle.fd)?;
         desc.handle.fd = own.number();
-        // CUDA has no code for a descriptor that is no memory; HIP calls that out of memory (hipamd/src/hip_memory.cpp).
+        // CUDA has no code for a descriptor that is no memory; HIP calls that out of memory
+        // (hipamd/src/hip_memory.cpp).
         match here()?.cuImportExternalMemory(out, &desc) {
             Ok(()) => {
                 own.taken();

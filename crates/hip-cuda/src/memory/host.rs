@@ -4,8 +4,8 @@ use std::ffi::{c_uint, c_void};
 
 use cudarc::driver::sys;
 use hip_sys::{
-    hipHostMallocCoherent, hipHostMallocMapped, hipHostMallocNonCoherent, hipHostMallocNumaUser,
-    hipHostMallocPortable, hipHostMallocWriteCombined,
+    hipHostMallocCoherent, hipHostMallocMapped, hipHostMallocNonCoherent, hipHostMallocNumaUser, hipHostMallocPortable,
+    hipHostMallocWriteCombined,
 };
 
 use super::pointer;
@@ -111,9 +111,7 @@ mod tests {
         assert_eq!(host_flags(0), Ok(sys::CU_MEMHOSTALLOC_DEVICEMAP));
         assert_eq!(
             host_flags(hipHostMallocPortable | hipHostMallocWriteCombined | hipHostMallocCoherent),
-            Ok(sys::CU_MEMHOSTALLOC_DEVICEMAP
-                | sys::CU_MEMHOSTALLOC_PORTABLE
-                | sys::CU_MEMHOSTALLOC_WRITECOMBINED)
+            Ok(sys::CU_MEMHOSTALLOC_DEVICEMAP | sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_WRITECOMBINED)
         );
         assert_eq!(
             host_flags(hipHostMallocCoherent | hipHostMallocNonCoherent),

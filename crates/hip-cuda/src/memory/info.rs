@@ -3,9 +3,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use cudarc::driver::sys::{CUmemorytype, CUpointer_attribute as Cu};
-use hip_sys::{
-    hipDeviceptr_t, hipError_t, hipMemRangeHandleType, hipMemoryType, hipPointerAttribute_t,
-};
+use hip_sys::{hipDeviceptr_t, hipError_t, hipMemRangeHandleType, hipMemoryType, hipPointerAttribute_t};
 
 use super::{address, pointer};
 use crate::device::here;

@@ -3,8 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use hip_sys::{
-    hipMemAccessDesc, hipMemAccessFlags, hipMemLocation, hipMemPool_t, hipMemPoolAttr,
-    hipMemPoolProps, hipStream_t,
+    hipMemAccessDesc, hipMemAccessFlags, hipMemLocation, hipMemPool_t, hipMemPoolAttr, hipMemPoolProps, hipStream_t,
 };
 
 use super::{address, pointer};

@@ -36,24 +36,15 @@ const fn byte(value: c_int) -> u8 {
 
 /// # Safety
 /// The box is valid memory until the stream has passed the fill.
-unsafe fn queue_box(
-    to: hipPitchedPtr,
-    value: c_int,
-    extent: hipExtent,
-    stream: hipStream_t,
-) -> Result {
+unsafe fn queue_box(to: hipPitchedPtr, value: c_int, extent: hipExtent, stream: hipStream_t) -> Result {
     let slice = to.pitch.checked_mul(to.ysize).ok_or(INVALID)?;
     for z in 0..extent.depth {
-        let at = to
-            .ptr
-            .wrapping_byte_add(z.checked_mul(slice).ok_or(INVALID)?);
+        let at = to.ptr.wrapping_byte_add(z.checked_mul(slice).ok_or(INVALID)?);
         let cells = extent.width * usize::from(extent.height != 0);
         queue(at, cells, |driver| {
             let (width, height) = (extent.width, extent.height);
             // SAFETY: the caller's promise.
-            unsafe {
-                driver.cuMemsetD2D8Async(address(at), to.pitch, byte(value), width, height, stream)
-            }
+            unsafe { driver.cuMemsetD2D8Async(address(at), to.pitch, byte(value), width, height, stream) }
         })?;
     }
     Ok(())

@@ -6,8 +6,8 @@
 use std::ffi::{c_int, c_void};
 
 use hip_sys::{
-    hipMemAccessDesc, hipMemAllocationGranularity_flags, hipMemAllocationHandleType,
-    hipMemAllocationProp, hipMemGenericAllocationHandle_t, hipMemLocation,
+    hipMemAccessDesc, hipMemAllocationGranularity_flags, hipMemAllocationHandleType, hipMemAllocationProp,
+    hipMemGenericAllocationHandle_t, hipMemLocation,
 };
 
 use super::external::duplicate;
@@ -131,7 +131,8 @@ calls! {
             own.refused();
             return Err(code);
         }
-        // Unlike an external memory's, an exported handle's descriptor stays open after the import, and `own` closes it.
+        // Unlike an external memory's, an exported handle's descriptor stays open after the import, and `own` closes
+        // it.
         drop(own);
         store(out, handle(found))
     }

@@ -79,29 +79,22 @@ impl Cublas {
     /// A size beyond 32 bits, or cuBLAS refuses.
     ///
     /// # Safety
-    /// The three addresses hold `count * size * size` numbers each, and nothing else uses those of `c`, until the stream has done
-    /// the work.
+    /// The three addresses hold `count * size * size` numbers each, and nothing else uses those of `c`, until the
+    /// stream has done the work.
     pub unsafe fn multiply(&self, product: &Product) -> Result<()> {
-        let whole = |value: usize| {
-            c_int::try_from(value).map_err(|_| Error(format!("{value} is beyond 32 bits")))
-        };
+        let whole = |value: usize| c_int::try_from(value).map_err(|_| Error(format!("{value} is beyond 32 bits")));
         let (size, count) = (whole(product.size)?, whole(product.count)?);
         let stride = c_longlong::from(size) * c_longlong::from(size);
         let (one, zero) = ([1.0, 0.0], [0.0, 0.0]);
         let Product { a, b, c, .. } = *product;
         if count == 1 {
             // SAFETY: dense matrices at these addresses by the caller's promise; 0 leaves an operand as it is.
-            return unsafe {
-                cublasCgemm_v2(
-                    self.0, 0, 0, size, size, size, &one, a, size, b, size, &zero, c, size,
-                )
-            };
+            return unsafe { cublasCgemm_v2(self.0, 0, 0, size, size, size, &one, a, size, b, size, &zero, c, size) };
         }
         // SAFETY: as above.
         unsafe {
             cublasCgemmStridedBatched(
-                self.0, 0, 0, size, size, size, &one, a, size, stride, b, size, stride, &zero, c,
-                size, stride, count,
+                self.0, 0, 0, size, size, size, &one, a, size, stride, b, size, stride, &zero, c, size, stride, count,
             )
         }
     }

@@ -46,18 +46,12 @@ impl Cufft {
     /// The stream is alive for as long as the plan is.
     pub unsafe fn new(len: usize, batch: usize, stream: hipStream_t) -> Result<Self> {
         make_current()?;
-        let whole = |value: usize| {
-            c_int::try_from(value).map_err(|_| Error(format!("{value} is beyond 32 bits")))
-        };
+        let whole = |value: usize| c_int::try_from(value).map_err(|_| Error(format!("{value} is beyond 32 bits")));
         let (mut len, batch) = (whole(len)?, whole(batch)?);
         let mut plan = 0;
         let none = std::ptr::null_mut();
         // SAFETY: writes one plan; no embedding means dense rows.
-        unsafe {
-            cufftPlanMany(
-                &mut plan, 1, &mut len, none, 1, len, none, 1, len, COMPLEX, batch,
-            )
-        }?;
+        unsafe { cufftPlanMany(&mut plan, 1, &mut len, none, 1, len, none, 1, len, COMPLEX, batch) }?;
         let plan = Self(plan);
         // SAFETY: a live plan, and a stream that lives by the caller's promise.
         unsafe { cufftSetStream(plan.0, stream) }?;
@@ -70,8 +64,8 @@ impl Cufft {
     /// cuFFT refuses.
     ///
     /// # Safety
-    /// Both addresses are the device's and hold the plan's data, equal for a transform in place, and nothing else uses `to` until
-    /// the stream has done the work.
+    /// Both addresses are the device's and hold the plan's data, equal for a transform in place, and nothing else uses
+    /// `to` until the stream has done the work.
     pub unsafe fn forward(&self, from: *mut Complex, to: *mut Complex) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { cufftExecC2C(self.0, from, to, FORWARD) }
@@ -99,8 +93,7 @@ mod tests {
         if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
             let log = std::fs::File::options().append(true).create(true).open(log);
             let mut log = log.expect("the skip log opens");
-            log.write_all(line.as_bytes())
-                .expect("the skip log takes a line");
+            log.write_all(line.as_bytes()).expect("the skip log takes a line");
         }
     }
 

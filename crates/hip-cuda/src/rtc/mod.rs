@@ -10,16 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hip_sys::{hiprtcProgram, hiprtcResult};
+use options::Output;
 use parking_lot::Mutex;
 
 use crate::cuda::nvrtc::{self, Nvrtc};
 use crate::cuda::opened_nvrtc;
 use crate::{device, log};
-use options::Output;
 
 /// HIP's dialect in CUDA's words.
-const PRELUDE: &CStr =
-    crate::cuda::c_name(concat!(include_str!("../../kernels/prelude.cuh"), "\0"));
+const PRELUDE: &CStr = crate::cuda::c_name(concat!(include_str!("../../kernels/prelude.cuh"), "\0"));
 
 /// The header that every HIPRTC source includes implicitly.
 const PRELUDE_NAME: &CStr = c"hip/hip_runtime.h";
@@ -144,21 +143,13 @@ unsafe extern "C" fn create_program(
         let (source, name, given, given_names) = unsafe {
             (
                 CStr::from_ptr(source),
-                if name.is_null() {
-                    c""
-                } else {
-                    CStr::from_ptr(name)
-                },
+                if name.is_null() { c"" } else { CStr::from_ptr(name) },
                 strings(headers, count)?,
                 strings(names, count)?,
             )
         };
         // As HIPRTC calls what has no name (hipamd/src/hiprtc/hiprtc.cpp, `hiprtcCreateProgram`).
-        let name = if name.is_empty() {
-            c"CompileSource"
-        } else {
-            name
-        };
+        let name = if name.is_empty() { c"CompileSource" } else { name };
         let source = with_prelude(source, name)?;
         let own = [(PRELUDE_NAME, PRELUDE)]
             .into_iter()
@@ -208,10 +199,7 @@ unsafe extern "C" fn destroy_program(program: *mut hiprtcProgram) -> hiprtcResul
     })
 }
 
-unsafe extern "C" fn add_name_expression(
-    program: hiprtcProgram,
-    expression: *const c_char,
-) -> hiprtcResult {
+unsafe extern "C" fn add_name_expression(program: hiprtcProgram, expression: *const c_char) -> hiprtcResult {
     entry(|| {
         let program = find(program)?;
         if expression.is_null() {
@@ -223,11 +211,7 @@ unsafe extern "C" fn add_name_expression(
     })
 }
 
-unsafe extern "C" fn compile_program(
-    program: hiprtcProgram,
-    count: c_int,
-    list: *const *const c_char,
-) -> hiprtcResult {
+unsafe extern "C" fn compile_program(program: hiprtcProgram, count: c_int, list: *const *const c_char) -> hiprtcResult {
     entry(|| {
         let program = find(program)?;
         // SAFETY: the C caller promises as many terminated strings as it says.
@@ -238,11 +222,7 @@ unsafe extern "C" fn compile_program(
         // Held while the compiler runs: a second compilation of the same program waits, others do not.
         let mut state = program.state.lock();
         state.complaint = None;
-        let own_architecture = || {
-            device::current()
-                .and_then(device::Device::architecture)
-                .ok()
-        };
+        let own_architecture = || device::current().and_then(device::Device::architecture).ok();
         let options = match options::translate(&given, own_architecture) {
             Ok(options) => options,
             Err(complaint) => {
@@ -347,7 +327,8 @@ unsafe extern "C" fn get_lowered_name(
         if expression.is_null() || out.is_null() {
             return Err(INVALID);
         }
-        // SAFETY: a live program, which owns the name; the C caller promises a terminated string and room for a pointer.
+        // SAFETY: a live program, which owns the name; the C caller promises a terminated string and room for a
+        // pointer.
         unsafe { compiler()?.nvrtcGetLoweredName(program.raw, expression, out) }
     })
 }
@@ -389,9 +370,7 @@ pub(crate) fn machine_code(source: &CStr, name: &CStr, options: &[&CStr]) -> Res
     let mut raw = ptr::null_mut();
     let (none, empty) = (ptr::null(), 0);
     // SAFETY: both strings live until the call returns; there are no headers.
-    unsafe {
-        nvrtc.nvrtcCreateProgram(&mut raw, source.as_ptr(), name.as_ptr(), empty, none, none)
-    }?;
+    unsafe { nvrtc.nvrtcCreateProgram(&mut raw, source.as_ptr(), name.as_ptr(), empty, none, none) }?;
     let program = Program {
         raw,
         state: Mutex::default(),

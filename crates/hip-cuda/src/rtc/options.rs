@@ -21,17 +21,10 @@ pub(crate) struct Options {
 
 /// An option that neither compiler would take.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "hip-cuda: option `{0}` is not supported by the nvidia platform: remove it, or guard it by platform"
-)]
+#[error("hip-cuda: option `{0}` is not supported by the nvidia platform: remove it, or guard it by platform")]
 pub(crate) struct BadOption(String);
 
-const ARCHITECTURE: &[&str] = &[
-    "--offload-arch=",
-    "--gpu-architecture=",
-    "-arch=",
-    "--amdgpu-target=",
-];
+const ARCHITECTURE: &[&str] = &["--offload-arch=", "--gpu-architecture=", "-arch=", "--amdgpu-target="];
 
 /// Options about optimisation and warnings, which change no result, and about AMD's code generation.
 const WITHOUT_EFFECT: &[&str] = &[
@@ -55,10 +48,7 @@ const WITHOUT_EFFECT: &[&str] = &[
 ];
 
 /// `own` returns the device's architecture, used where the options name none.
-pub(crate) fn translate(
-    given: &[String],
-    own: impl FnOnce() -> Option<String>,
-) -> Result<Options, BadOption> {
+pub(crate) fn translate(given: &[String], own: impl FnOnce() -> Option<String>) -> Result<Options, BadOption> {
     let mut options = Options::default();
     let mut architecture = None;
     let mut standard = false;
@@ -101,10 +91,7 @@ pub(crate) fn translate(
             "-ffast-math" | "-use_fast_math" | "--use_fast_math" => push("--use_fast_math".into())?,
             "-ffp-contract=off" => push("--fmad=false".into())?,
             "-ffp-contract=fast" | "-ffp-contract=on" => push("--fmad=true".into())?,
-            _ if ["-D", "-U", "-I"]
-                .iter()
-                .any(|start| option.starts_with(start)) =>
-            {
+            _ if ["-D", "-U", "-I"].iter().any(|start| option.starts_with(start)) => {
                 push(option.to_owned())?;
             }
             _ => {
@@ -141,10 +128,7 @@ mod tests {
     fn translated(options: &[&str]) -> Result<(Vec<String>, Output), BadOption> {
         let options: Vec<_> = options.iter().map(|&option| option.to_owned()).collect();
         let found = translate(&options, || Some("sm_80".into()))?;
-        let list = found
-            .list
-            .iter()
-            .map(|option| option.to_str().unwrap().to_owned());
+        let list = found.list.iter().map(|option| option.to_str().unwrap().to_owned());
         Ok((list.collect(), found.output))
     }
 

@@ -2,14 +2,11 @@
 
 use std::ffi::{c_int, c_uint};
 
-use rocblas_sys::{
-    rocblas_fill, rocblas_handle, rocblas_int, rocblas_status as Status, rocblas_stride,
-};
+use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_int, rocblas_status as Status, rocblas_stride};
 
-use super::blocked;
-use super::diagonal;
 use super::operand::{Operand, batch_size, check_sizes};
 use super::scalar::{Scalar, slots};
+use super::{blocked, diagonal};
 use crate::blas::convert::Argument;
 use crate::blas::cusolver::{check, library, solver, typed};
 use crate::blas::handle::{Handle, Raw};
@@ -39,11 +36,7 @@ impl<T: Scalar> Triangles<T> {
     ///
     /// # Safety
     /// As [`Triangles::factor`].
-    unsafe fn together(
-        &self,
-        handle: &Handle,
-        info: *mut rocblas_int,
-    ) -> Result<Option<blocked::Batch<'_, T>>> {
+    unsafe fn together(&self, handle: &Handle, info: *mut rocblas_int) -> Result<Option<blocked::Batch<'_, T>>> {
         check_sizes(&[self.n], &[(self.lda, self.n)])?;
         self.triangle()?;
         if self.batch == 0 {
@@ -66,8 +59,8 @@ impl<T: Scalar> Triangles<T> {
         }))
     }
 
-    /// Runs a routine of the shape of potrf, one matrix after another: with work space, and one `info` for each matrix, which names the
-    /// first zero of the diagonal where `zeros` are looked for.
+    /// Runs a routine of the shape of potrf, one matrix after another: with work space, and one `info` for each matrix,
+    /// which names the first zero of the diagonal where `zeros` are looked for.
     ///
     /// # Safety
     /// The matrices and `info` are valid device memory, and neither the matrices nor the batch are empty.
@@ -82,11 +75,7 @@ impl<T: Scalar> Triangles<T> {
         let triangle = self.triangle()?;
         handle.begin()?;
         let raw = solver(handle)?;
-        let size = typed!(
-            library()?,
-            names.0,
-            fn(Raw, c_uint, c_int, *mut T, c_int, *mut c_int)
-        );
+        let size = typed!(library()?, names.0, fn(Raw, c_uint, c_int, *mut T, c_int, *mut c_int));
         let run = typed!(
             library()?,
             names.1,
@@ -209,8 +198,8 @@ impl<T: Scalar> Triangles<T> {
         Ok(())
     }
 
-    /// Factors, then solves where there is a solution; B is untouched elsewhere, as rocSOLVER leaves it. That needs `info`
-    /// on the host, so this waits for the factors.
+    /// Factors, then solves where there is a solution; B is untouched elsewhere, as rocSOLVER leaves it. That needs
+    /// `info` on the host, so this waits for the factors.
     ///
     /// # Safety
     /// As [`Triangles::solve`].
@@ -333,15 +322,7 @@ unsafe extern "C" fn potrs_strided<T: Scalar>(
             batch: batch_size(batch)?,
         };
         // SAFETY: as the C caller promises.
-        unsafe {
-            matrices.solve(
-                Handle::of(handle)?,
-                nrhs,
-                &Operand::Strided(b, stride_b),
-                ldb,
-                |_| true,
-            )
-        }
+        unsafe { matrices.solve(Handle::of(handle)?, nrhs, &Operand::Strided(b, stride_b), ldb, |_| true) }
     })
 }
 
@@ -361,10 +342,7 @@ unsafe extern "C" fn potrs_listed<T: Scalar>(
         // SAFETY: as the C caller promises.
         unsafe {
             let handle = Handle::of(handle)?;
-            let (a, b) = (
-                Operand::listed(handle, a, batch)?,
-                Operand::listed(handle, b, batch)?,
-            );
+            let (a, b) = (Operand::listed(handle, a, batch)?, Operand::listed(handle, b, batch)?);
             Triangles {
                 uplo,
                 n,
@@ -448,10 +426,7 @@ unsafe extern "C" fn posv_listed<T: Scalar>(
         // SAFETY: as the C caller promises.
         unsafe {
             let handle = Handle::of(handle)?;
-            let (a, b) = (
-                Operand::listed(handle, a, batch)?,
-                Operand::listed(handle, b, batch)?,
-            );
+            let (a, b) = (Operand::listed(handle, a, batch)?, Operand::listed(handle, b, batch)?);
             Triangles {
                 uplo,
                 n,

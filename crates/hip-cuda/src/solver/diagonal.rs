@@ -52,7 +52,8 @@ pub(super) unsafe fn first_zero<T: Scalar>(
         (&raw mut out).cast(),
     ];
     let stream = handle.stream();
-    // SAFETY: the kernel takes these arguments, which are read before the call returns; it reads the diagonal and writes one number.
+    // SAFETY: the kernel takes these arguments, which are read before the call returns; it reads the diagonal and
+    // writes one number.
     unsafe {
         driver.cuLaunchKernel(
             function,
@@ -84,9 +85,7 @@ fn function(driver: &Driver, ordinal: c_int) -> Result<hipFunction_t> {
     unsafe {
         driver
             .cuModuleLoadData(&mut module, KERNEL.as_ptr().cast())
-            .and_then(|()| {
-                driver.cuModuleGetFunction(&mut function, module, c"first_zero".as_ptr())
-            })
+            .and_then(|()| driver.cuModuleGetFunction(&mut function, module, c"first_zero".as_ptr()))
     }
     .map_err(from_hip)?;
     functions.insert(ordinal, Loaded(function));

@@ -3,9 +3,7 @@
 use std::ffi::{c_int, c_uint};
 
 use cudarc::driver::sys::{CUDA_MEMCPY2D, CUmemorytype};
-use rocblas_sys::{
-    rocblas_handle, rocblas_int, rocblas_operation, rocblas_status as Status, rocblas_stride,
-};
+use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_status as Status, rocblas_stride};
 
 use super::operand::{Operand, batch_size, check_sizes};
 use super::scalar::{Scalar, slots};
@@ -145,8 +143,8 @@ impl<T: Scalar> General<T> {
         Ok(())
     }
 
-    /// Factors, then solves where there is a solution; B is untouched elsewhere, as rocSOLVER leaves it. That needs `info`
-    /// on the host, so this waits for the factors.
+    /// Factors, then solves where there is a solution; B is untouched elsewhere, as rocSOLVER leaves it. That needs
+    /// `info` on the host, so this waits for the factors.
     ///
     /// # Safety
     /// As [`General::solve`].
@@ -175,12 +173,7 @@ impl<T: Scalar> General<T> {
     ///
     /// # Safety
     /// The matrices and pivots hold factors; all is valid device memory, and C overlaps nothing.
-    unsafe fn invert(
-        &self,
-        handle: &Handle,
-        c: Option<(&Operand<T>, rocblas_int)>,
-        info: *mut rocblas_int,
-    ) -> Result {
+    unsafe fn invert(&self, handle: &Handle, c: Option<(&Operand<T>, rocblas_int)>, info: *mut rocblas_int) -> Result {
         check_sizes(&[self.n], &[(self.lda, self.n)])?;
         if let Some((_, ldc)) = c {
             check_sizes(&[], &[(ldc, self.n)])?;
@@ -202,17 +195,7 @@ impl<T: Scalar> General<T> {
         let run = typed!(
             crate::blas::library()?,
             T::names().getri_batched,
-            fn(
-                Raw,
-                c_int,
-                *const *const T,
-                c_int,
-                *const c_int,
-                *const *mut T,
-                c_int,
-                *mut c_int,
-                c_int,
-            )
+            fn(Raw, c_int, *const *const T, c_int, *const c_int, *const *mut T, c_int, *mut c_int, c_int)
         );
         let rows = self.n.unsigned_abs() as usize;
         let own = match c {
@@ -258,10 +241,7 @@ impl<T: Scalar> General<T> {
             };
             crate::blas::check(code, "cublas getriBatched")?;
             if own.is_some() {
-                let (from, to) = (
-                    (target, rows),
-                    (self.a.at(index), self.lda.unsigned_abs() as usize),
-                );
+                let (from, to) = ((target, rows), (self.a.at(index), self.lda.unsigned_abs() as usize));
                 // SAFETY: both are matrices of n rows and columns.
                 unsafe { copy_square(handle, rows, from, to) }?;
             }
@@ -274,12 +254,7 @@ impl<T: Scalar> General<T> {
 ///
 /// # Safety
 /// Both are valid device memory.
-unsafe fn copy_square<T>(
-    handle: &Handle,
-    n: usize,
-    from: (*mut T, usize),
-    to: (*mut T, usize),
-) -> Result {
+unsafe fn copy_square<T>(handle: &Handle, n: usize, from: (*mut T, usize), to: (*mut T, usize)) -> Result {
     let copy = CUDA_MEMCPY2D {
         srcXInBytes: 0,
         srcY: 0,
@@ -507,14 +482,9 @@ unsafe extern "C" fn getrs_strided<T: Scalar>(
         };
         // SAFETY: as the C caller promises.
         unsafe {
-            all.solve(
-                Handle::of(h)?,
-                trans,
-                nrhs,
-                &Operand::Strided(b, stride_b),
-                ldb,
-                |_| true,
-            )
+            all.solve(Handle::of(h)?, trans, nrhs, &Operand::Strided(b, stride_b), ldb, |_| {
+                true
+            })
         }
     })
 }
@@ -603,15 +573,7 @@ unsafe extern "C" fn gesv_strided<T: Scalar>(
             batch: batch_size(batch)?,
         };
         // SAFETY: as the C caller promises.
-        unsafe {
-            all.factor_and_solve(
-                Handle::of(h)?,
-                nrhs,
-                &Operand::Strided(b, stride_b),
-                ldb,
-                info,
-            )
-        }
+        unsafe { all.factor_and_solve(Handle::of(h)?, nrhs, &Operand::Strided(b, stride_b), ldb, info) }
     })
 }
 
@@ -773,13 +735,7 @@ unsafe extern "C" fn getri_outofplace_strided<T: Scalar>(
             batch: batch_size(batch)?,
         };
         // SAFETY: as the C caller promises.
-        unsafe {
-            all.invert(
-                Handle::of(h)?,
-                Some((&Operand::Strided(c, stride_c), ldc)),
-                info,
-            )
-        }
+        unsafe { all.invert(Handle::of(h)?, Some((&Operand::Strided(c, stride_c), ldc)), info) }
     })
 }
 

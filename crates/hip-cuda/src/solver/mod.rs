@@ -1,10 +1,11 @@
 //! rocSOLVER on cuSOLVER and cuBLAS.
 //!
 //! cuSOLVER has no batches that meet rocSOLVER's guarantees (its `potrfBatched` destroys the other triangle, its
-//! `potrsBatched` takes one column), no inverse from LU factors and no batched inverse from Cholesky factors. So Cholesky factors
-//! and inverses of matrices that do not fill the device by themselves are made of products (`blocked`). Any other batch is
-//! its matrices one after another on the handle's stream, and the inverse from LU factors is cuBLAS' `getriBatched` and a
-//! copy back. Batches passed as device arrays of pointers are read back for that, which waits for the stream.
+//! `potrsBatched` takes one column), no inverse from LU factors and no batched inverse from Cholesky factors. So
+//! Cholesky factors and inverses of matrices that do not fill the device by themselves are made of products
+//! (`blocked`). Any other batch is its matrices one after another on the handle's stream, and the inverse from LU
+//! factors is cuBLAS' `getriBatched` and a copy back. Batches passed as device arrays of pointers are read back for
+//! that, which waits for the stream.
 
 mod blocked;
 mod cholesky;

@@ -22,11 +22,7 @@ impl<T> Operand<T> {
     ///
     /// # Safety
     /// `list` is null (refused unless the batch is empty) or a device array of `batch` addresses.
-    pub(super) unsafe fn listed(
-        handle: &Handle,
-        list: *const *mut T,
-        batch: rocblas_int,
-    ) -> Result<Self> {
+    pub(super) unsafe fn listed(handle: &Handle, list: *const *mut T, batch: rocblas_int) -> Result<Self> {
         let batch = usize::try_from(batch).map_err(|_| Status::rocblas_status_invalid_size)?;
         if batch == 0 {
             return Ok(Self::Listed(Vec::new(), list));
@@ -95,10 +91,7 @@ mod tests {
         let operand = Operand::Strided(first, 3);
         assert_eq!(operand.at(2), first.wrapping_add(6));
         assert!(!operand.has_null());
-        assert_eq!(
-            operand.from(1),
-            (first.wrapping_add(3), 3, std::ptr::null())
-        );
+        assert_eq!(operand.from(1), (first.wrapping_add(3), 3, std::ptr::null()));
         let list = [first, std::ptr::null_mut()];
         let listed = Operand::Listed(list.to_vec(), list.as_ptr());
         assert!(listed.has_null());
@@ -108,17 +101,8 @@ mod tests {
     #[test]
     fn a_leading_dimension_below_the_rows_is_refused() {
         assert_eq!(check_sizes(&[4, 1], &[(4, 4)]), Ok(()));
-        assert_eq!(
-            check_sizes(&[0], &[(0, 0)]),
-            Err(Status::rocblas_status_invalid_size)
-        );
-        assert_eq!(
-            check_sizes(&[4], &[(3, 4)]),
-            Err(Status::rocblas_status_invalid_size)
-        );
-        assert_eq!(
-            check_sizes(&[-1], &[]),
-            Err(Status::rocblas_status_invalid_size)
-        );
+        assert_eq!(check_sizes(&[0], &[(0, 0)]), Err(Status::rocblas_status_invalid_size));
+        assert_eq!(check_sizes(&[4], &[(3, 4)]), Err(Status::rocblas_status_invalid_size));
+        assert_eq!(check_sizes(&[-1], &[]), Err(Status::rocblas_status_invalid_size));
     }
 }

@@ -2,10 +2,7 @@
 
 use std::ffi::{c_uint, c_void};
 
-use hip_sys::{
-    hipStream_t, hipStreamWaitValueAnd, hipStreamWaitValueEq, hipStreamWaitValueGte,
-    hipStreamWaitValueNor,
-};
+use hip_sys::{hipStream_t, hipStreamWaitValueAnd, hipStreamWaitValueEq, hipStreamWaitValueGte, hipStreamWaitValueNor};
 
 use crate::device::here;
 use crate::error::{INVALID, Result, UNSUPPORTED, calls, not_null};
@@ -56,8 +53,9 @@ calls! {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use cudarc::driver::sys::CUstreamWaitValue_flags as Cu;
+
+    use super::*;
 
     #[test]
     fn comparisons_have_cudas_numbers_and_masks_are_refused() {

@@ -3,8 +3,8 @@
 use std::ptr;
 
 use rocblas_sys::{
-    rocblas_datatype, rocblas_diagonal, rocblas_fill, rocblas_float_complex as C,
-    rocblas_gemm_algo, rocblas_operation as Op, rocblas_side, rocblas_status,
+    rocblas_datatype, rocblas_diagonal, rocblas_fill, rocblas_float_complex as C, rocblas_gemm_algo,
+    rocblas_operation as Op, rocblas_side, rocblas_status,
 };
 
 use crate::common::{DONE, Handle, Memory, call, tables};
@@ -27,9 +27,7 @@ fn a_complex_product_with_a_conjugate_is_the_sum_by_hand() {
     let (one, zero) = (c(1., 0.), c(0., 0.));
     let status = call!(
         tables.blas,
-        rocblas_cgemm(
-            handle.0, CONJ, NONE, 2, 2, 2, &one, da.at, 2, db.at, 2, &zero, dc.at, 2
-        )
+        rocblas_cgemm(handle.0, CONJ, NONE, 2, 2, 2, &one, da.at, 2, db.at, 2, &zero, dc.at, 2)
     );
     assert_eq!(status, DONE);
     let found = dc.read();
@@ -41,11 +39,7 @@ fn a_complex_product_with_a_conjugate_is_the_sum_by_hand() {
                 x += p.x * q.x + p.y * q.y;
                 y += p.x * q.y - p.y * q.x;
             }
-            assert_eq!(
-                (found[i + 2 * j].x, found[i + 2 * j].y),
-                (x, y),
-                "({i}, {j})"
-            );
+            assert_eq!((found[i + 2 * j].x, found[i + 2 * j].y), (x, y), "({i}, {j})");
         }
     }
 }
@@ -141,15 +135,9 @@ fn reductions_come_to_the_host_and_sizes_of_64_bits_are_taken() {
     let handle = Handle::new();
     let x = Memory::of(&[3.0_f32, 4.0]);
     let (mut norm, mut dot, mut most) = (0.0_f32, 0.0_f32, 0);
+    assert_eq!(call!(tables.blas, rocblas_snrm2(handle.0, 2, x.at, 1, &mut norm)), DONE);
     assert_eq!(
-        call!(tables.blas, rocblas_snrm2(handle.0, 2, x.at, 1, &mut norm)),
-        DONE
-    );
-    assert_eq!(
-        call!(
-            tables.blas,
-            rocblas_sdot_64(handle.0, 2, x.at, 1, x.at, 1, &mut dot)
-        ),
+        call!(tables.blas, rocblas_sdot_64(handle.0, 2, x.at, 1, x.at, 1, &mut dot)),
         DONE
     );
     assert_eq!(
@@ -168,22 +156,11 @@ fn bad_arguments_are_told_apart_before_cublas_sees_them() {
     let gemm = |op, m, lda, alpha| {
         call!(
             tables.blas,
-            rocblas_sgemm(
-                handle.0, op, NONE, m, 2, 2, alpha, a.at, lda, a.at, 2, &one, a.at, 2
-            )
+            rocblas_sgemm(handle.0, op, NONE, m, 2, 2, alpha, a.at, lda, a.at, 2, &one, a.at, 2)
         )
     };
-    assert_eq!(
-        gemm(Op(0), 2, 2, &one),
-        rocblas_status::rocblas_status_invalid_value
-    );
-    assert_eq!(
-        gemm(NONE, 2, 1, &one),
-        rocblas_status::rocblas_status_invalid_size
-    );
-    assert_eq!(
-        gemm(NONE, 2, 2, null),
-        rocblas_status::rocblas_status_invalid_pointer
-    );
+    assert_eq!(gemm(Op(0), 2, 2, &one), rocblas_status::rocblas_status_invalid_value);
+    assert_eq!(gemm(NONE, 2, 1, &one), rocblas_status::rocblas_status_invalid_size);
+    assert_eq!(gemm(NONE, 2, 2, null), rocblas_status::rocblas_status_invalid_pointer);
     assert_eq!(gemm(NONE, 0, 2, null), DONE, "nothing to do");
 }

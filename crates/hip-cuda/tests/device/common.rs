@@ -48,8 +48,7 @@ fn skipped(reason: &str) {
     if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
         let log = std::fs::File::options().append(true).create(true).open(log);
         let mut log = log.expect("the skip log opens");
-        log.write_all(line.as_bytes())
-            .expect("the skip log takes a line");
+        log.write_all(line.as_bytes()).expect("the skip log takes a line");
     }
 }
 
@@ -75,10 +74,7 @@ impl<T: Copy + Default> Memory<T> {
         let bytes = size_of_val(values);
         assert_eq!(call!(hip, hipMalloc(&mut at, bytes)), OK);
         let kind = hipMemcpyKind::hipMemcpyHostToDevice;
-        assert_eq!(
-            call!(hip, hipMemcpy(at, values.as_ptr().cast(), bytes, kind)),
-            OK
-        );
+        assert_eq!(call!(hip, hipMemcpy(at, values.as_ptr().cast(), bytes, kind)), OK);
         Self {
             at: at.cast(),
             len: values.len(),
@@ -88,10 +84,7 @@ impl<T: Copy + Default> Memory<T> {
     pub fn read(&self) -> Vec<T> {
         let hip = &tables().unwrap().hip;
         let mut values = vec![T::default(); self.len];
-        let (bytes, kind) = (
-            self.len * size_of::<T>(),
-            hipMemcpyKind::hipMemcpyDeviceToHost,
-        );
+        let (bytes, kind) = (self.len * size_of::<T>(), hipMemcpyKind::hipMemcpyDeviceToHost);
         let to = values.as_mut_ptr().cast::<c_void>();
         assert_eq!(call!(hip, hipMemcpy(to, self.at.cast(), bytes, kind)), OK);
         values
@@ -111,10 +104,7 @@ pub struct Handle(pub rocblas_handle);
 impl Handle {
     pub fn new() -> Self {
         let mut handle = ptr::null_mut();
-        assert_eq!(
-            call!(tables().unwrap().blas, rocblas_create_handle(&mut handle)),
-            DONE
-        );
+        assert_eq!(call!(tables().unwrap().blas, rocblas_create_handle(&mut handle)), DONE);
         Self(handle)
     }
 }

@@ -4,9 +4,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-use hip_sys::{
-    hipError_t, hipExternalMemoryHandleDesc, hipExternalMemoryHandleType, hipMemoryType,
-};
+use hip_sys::{hipError_t, hipExternalMemoryHandleDesc, hipExternalMemoryHandleType, hipMemoryType};
 
 use crate::common::{Memory, OK, call, tables};
 
@@ -26,19 +24,13 @@ fn a_pointer_nobody_knows_is_unregistered_and_no_error() {
     let mut told = hip_sys::hipPointerAttribute_t::default();
     let own = 1_u8;
     assert_eq!(
-        call!(
-            tables.hip,
-            hipPointerGetAttributes(&mut told, (&raw const own).cast())
-        ),
+        call!(tables.hip, hipPointerGetAttributes(&mut told, (&raw const own).cast())),
         OK
     );
     assert_eq!(told.type_, hipMemoryType::hipMemoryTypeUnregistered);
     let memory = Memory::of(&[1_u32; 4]);
     assert_eq!(
-        call!(
-            tables.hip,
-            hipPointerGetAttributes(&mut told, memory.at.cast())
-        ),
+        call!(tables.hip, hipPointerGetAttributes(&mut told, memory.at.cast())),
         OK
     );
     assert_eq!(
@@ -49,19 +41,13 @@ fn a_pointer_nobody_knows_is_unregistered_and_no_error() {
     let mut bytes = 0;
     let inside = memory.at.wrapping_add(1).cast();
     assert_eq!(
-        call!(
-            tables.hip,
-            hipMemGetAddressRange(&mut base, &mut bytes, inside)
-        ),
+        call!(tables.hip, hipMemGetAddressRange(&mut base, &mut bytes, inside)),
         OK
     );
     assert_eq!(base, memory.at.cast());
     let unknown = (&raw const own).cast_mut().cast();
     assert_eq!(
-        call!(
-            tables.hip,
-            hipMemGetAddressRange(&mut base, &mut bytes, unknown)
-        ),
+        call!(tables.hip, hipMemGetAddressRange(&mut base, &mut bytes, unknown)),
         hipError_t::hipErrorNotFound
     );
 }
@@ -87,10 +73,7 @@ fn a_refused_descriptor_stays_open() {
 #[test]
 fn the_last_error_is_the_last_calls_and_a_bad_device_has_its_own() {
     let Some(tables) = tables() else { return };
-    assert_eq!(
-        call!(tables.hip, hipSetDevice(1000)),
-        hipError_t::hipErrorInvalidDevice
-    );
+    assert_eq!(call!(tables.hip, hipSetDevice(1000)), hipError_t::hipErrorInvalidDevice);
     assert_eq!(
         call!(tables.hip, hipPeekAtLastError()),
         hipError_t::hipErrorInvalidDevice

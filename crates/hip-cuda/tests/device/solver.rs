@@ -2,9 +2,7 @@
 
 use std::ptr;
 
-use rocblas_sys::{
-    rocblas_double_complex as Z, rocblas_fill, rocblas_float_complex as C, rocblas_operation as Op,
-};
+use rocblas_sys::{rocblas_double_complex as Z, rocblas_fill, rocblas_float_complex as C, rocblas_operation as Op};
 
 use crate::common::{DONE, Handle, Memory, call, tables};
 
@@ -53,17 +51,9 @@ fn a_batch_of_hermitian_inverses_writes_one_triangle_and_names_the_bad_minor() {
     let found = a.read();
     // The determinant is 16.
     assert!(near(found[0], 0.375, 0.), "{}", found[0].x);
-    assert!(
-        near(found[1], -0.125, 0.125),
-        "{} {}",
-        found[1].x,
-        found[1].y
-    );
+    assert!(near(found[1], -0.125, 0.125), "{} {}", found[1].x, found[1].y);
     assert!(near(found[3], 0.25, 0.), "{}", found[3].x);
-    assert!(
-        near(found[2], 77., 77.),
-        "the other triangle is not touched"
-    );
+    assert!(near(found[2], 77., 77.), "the other triangle is not touched");
 }
 
 #[test]
@@ -77,27 +67,18 @@ fn a_general_inverse_is_made_from_the_factors_and_a_zero_pivot_is_named() {
     );
     let solver = &tables.solver;
     assert_eq!(
-        call!(
-            solver,
-            rocsolver_dgetrf(handle.0, 2, 2, a.at, 2, pivots.at, info.at)
-        ),
+        call!(solver, rocsolver_dgetrf(handle.0, 2, 2, a.at, 2, pivots.at, info.at)),
         DONE
     );
     assert_eq!((pivots.read(), info.read()), (vec![2, 2], vec![0]));
     assert_eq!(
-        call!(
-            solver,
-            rocsolver_dgetri(handle.0, 2, a.at, 2, pivots.at, info.at)
-        ),
+        call!(solver, rocsolver_dgetri(handle.0, 2, a.at, 2, pivots.at, info.at)),
         DONE
     );
     assert_eq!(info.read(), [0]);
     let expected = [-0.75, 0.25, 0.5, 0.0];
     for (found, expected) in a.read().iter().zip(expected) {
-        assert!(
-            (found - expected).abs() < 1e-12,
-            "{found} is not {expected}"
-        );
+        assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
     }
     let singular = Memory::of(&[1.0_f64, 2.0, 2.0, 4.0]);
     assert_eq!(
@@ -128,9 +109,7 @@ fn a_singular_system_leaves_its_right_hand_side() {
     let (pivots, info) = (Memory::of(&[0; 4]), Memory::of(&[-1; 2]));
     let status = call!(
         tables.solver,
-        rocsolver_sgesv_strided_batched(
-            handle.0, 2, 1, a.at, 2, 4, pivots.at, 2, b.at, 2, 2, info.at, 2
-        )
+        rocsolver_sgesv_strided_batched(handle.0, 2, 1, a.at, 2, 4, pivots.at, 2, b.at, 2, 2, info.at, 2)
     );
     assert_eq!(status, DONE);
     assert_eq!(info.read(), [0, 2]);
@@ -149,10 +128,7 @@ fn matrices_listed_on_the_device_are_found() {
         rocsolver_spotrf_batched(handle.0, LOWER, 1, list.at.cast(), 1, info.at, 2)
     );
     assert_eq!(status, DONE);
-    assert_eq!(
-        (first.read()[0], second.read()[0], info.read()),
-        (2.0, 3.0, vec![0, 0])
-    );
+    assert_eq!((first.read()[0], second.read()[0], info.read()), (2.0, 3.0, vec![0, 0]));
 }
 
 #[test]
@@ -167,10 +143,7 @@ fn solving_with_the_factors_of_the_transpose_is_right() {
     let b = Memory::of(&[5.0_f64, 11.0]);
     let solver = &tables.solver;
     assert_eq!(
-        call!(
-            solver,
-            rocsolver_dgetrf(handle.0, 2, 2, a.at, 2, pivots.at, info.at)
-        ),
+        call!(solver, rocsolver_dgetrf(handle.0, 2, 2, a.at, 2, pivots.at, info.at)),
         DONE
     );
     let plain = Op::rocblas_operation_none;
@@ -190,14 +163,11 @@ fn solving_with_the_factors_of_the_transpose_is_right() {
         solver,
         rocsolver_dgetrf(handle.0, 2, 2, ptr::null_mut(), 2, pivots.at, info.at)
     );
-    assert_eq!(
-        status,
-        rocblas_sys::rocblas_status::rocblas_status_invalid_pointer
-    );
+    assert_eq!(status, rocblas_sys::rocblas_status::rocblas_status_invalid_pointer);
 }
 
-/// A diagonal of `n` ones but for zeros (one of them negative) in two places, beyond one block of threads; `potri` names the first, for few
-/// rows and for those that cuSOLVER takes.
+/// A diagonal of `n` ones but for zeros (one of them negative) in two places, beyond one block of threads; `potri`
+/// names the first, for few rows and for those that cuSOLVER takes.
 macro_rules! zeros_are_named {
     ($($test:ident: $ty:ty, $one:expr, $zeros:expr, $function:ident;)*) => {
         $(

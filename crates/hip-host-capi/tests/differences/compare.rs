@@ -1,7 +1,7 @@
 //! Differences between two libraries' answers.
 //!
-//! A sequence is compared up to its first difference in what a call did: from there on the two are in different states. A
-//! difference in what a question was told changes nothing, so the comparison goes on behind it.
+//! A sequence is compared up to its first difference in what a call did: from there on the two are in different states.
+//! A difference in what a question was told changes nothing, so the comparison goes on behind it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,7 +44,9 @@ impl Recorded {
 
 /// Answers to record.
 pub fn recording(log: &Log) -> String {
-    let mut text = "# What ROCm 7.2.4 answered, on an emulated gfx908. Written by `cargo xtask differences --record`.\n".to_owned();
+    let mut text =
+        "# What ROCm 7.2.4 answered, on an emulated gfx908. Written by `cargo xtask differences --record`.\n"
+            .to_owned();
     for (number, lines) in log {
         let answers: Vec<&str> = lines.iter().map(|line| line.answer.as_str()).collect();
         text += &format!("{number} {}\n", answers.join(";"));
@@ -52,8 +54,8 @@ pub fn recording(log: &Log) -> String {
     text
 }
 
-/// Differences that are known: call, our answer, the real one and why, with ` | ` between them. A `*` stands for any text at
-/// the end of the first and for any answer.
+/// Differences that are known: call, our answer, the real one and why, with ` | ` between them. A `*` stands for any
+/// text at the end of the first and for any answer.
 pub struct Known(Vec<[String; 4]>);
 
 impl Known {
@@ -67,10 +69,7 @@ impl Known {
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         let known: Vec<_> = lines.map(line).collect();
         for entry in &known {
-            assert!(
-                !entry[3].is_empty(),
-                "a known difference without a reason: {entry:?}"
-            );
+            assert!(!entry[3].is_empty(), "a known difference without a reason: {entry:?}");
         }
         Self(known)
     }
@@ -99,24 +98,12 @@ fn glob(pattern: &str, text: &str) -> bool {
 /// Whether the call only tells something.
 fn is_question(call: &str) -> bool {
     let name = call.split('(').next().unwrap_or_default();
-    [
-        "Get",
-        "Query",
-        "IsCapturing",
-        "Occupancy",
-        "CanAccess",
-        "FindInClone",
-    ]
-    .iter()
-    .any(|word| name.contains(word))
-        && ![
-            "GetMappedBuffer",
-            "GetFunction",
-            "GetGlobal",
-            "GetMemHandle",
-        ]
+    ["Get", "Query", "IsCapturing", "Occupancy", "CanAccess", "FindInClone"]
         .iter()
         .any(|word| name.contains(word))
+        && !["GetMappedBuffer", "GetFunction", "GetGlobal", "GetMemHandle"]
+            .iter()
+            .any(|word| name.contains(word))
 }
 
 /// Differences by call and answers: how often, and one example.
@@ -136,10 +123,7 @@ impl Differences {
     fn add(&mut self, number: u64, call: &str, ours: &str, real: &str) {
         let name = call.split('(').next().unwrap_or_default().to_owned();
         let key = (name, ours.to_owned(), real.to_owned());
-        let entry = self
-            .found
-            .entry(key)
-            .or_insert((0, number, call.to_owned()));
+        let entry = self.found.entry(key).or_insert((0, number, call.to_owned()));
         entry.0 += 1;
     }
 

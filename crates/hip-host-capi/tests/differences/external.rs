@@ -4,9 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 use hip_sys::{
-    hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc, hipExternalMemoryHandleType_enum,
-    hipIpcEventHandle_t, hipIpcMemHandle_t, hipMemAccessDesc, hipMemAccessFlags,
-    hipMemAllocationHandleType, hipMemAllocationProp, hipMemAllocationType, hipMemLocationType,
+    hipExternalMemoryBufferDesc, hipExternalMemoryHandleDesc, hipExternalMemoryHandleType_enum, hipIpcEventHandle_t,
+    hipIpcMemHandle_t, hipMemAccessDesc, hipMemAccessFlags, hipMemAllocationHandleType, hipMemAllocationProp,
+    hipMemAllocationType, hipMemLocationType,
 };
 
 use crate::world::{Kind, World, call, pick, slot};
@@ -114,10 +114,7 @@ fn import(w: &mut World) {
         let handle = w.physical[at].handle;
         let kind = w.random.of(&[1, 1, 1, 0, 2]);
         let flags = w.random.of(&[0, 0, 0, 1]);
-        w.about(
-            "hipMemExportToShareableHandle",
-            format!("p{at}, {kind}, {flags}"),
-        );
+        w.about("hipMemExportToShareableHandle", format!("p{at}, {kind}, {flags}"));
         let out = (&raw mut fd).cast();
         let kind = hipMemAllocationHandleType(kind);
         let code = call!(w.hipMemExportToShareableHandle(out, handle, kind, flags));
@@ -169,10 +166,7 @@ fn buffer(w: &mut World) {
     let mut p = null_mut();
     w.about(
         "hipExternalMemoryGetMappedBuffer",
-        format!(
-            "x{at}:{bytes}, {}, {}, {}",
-            desc.offset, desc.size, desc.flags
-        ),
+        format!("x{at}:{bytes}, {}, {}, {}", desc.offset, desc.size, desc.flags),
     );
     let code = call!(w.hipExternalMemoryGetMappedBuffer(&mut p, memory, &desc));
     w.answered(code);
@@ -213,10 +207,7 @@ fn event_handle(w: &mut World) {
         return crate::streams::create_event(w);
     };
     let mut handle = hipIpcEventHandle_t::default();
-    w.about(
-        "hipIpcGetEventHandle",
-        format!("e{at}:{:#x}", w.events[at].note),
-    );
+    w.about("hipIpcGetEventHandle", format!("e{at}:{:#x}", w.events[at].note));
     let code = call!(w.hipIpcGetEventHandle(&mut handle, w.events[at].handle));
     w.answered(code);
     if code != hip_sys::hipError_t::hipSuccess {

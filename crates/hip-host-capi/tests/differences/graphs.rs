@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 use hip_sys::{
-    hipError_t, hipGraphExecUpdateResult, hipGraphNode_t, hipGraphNodeType, hipHostNodeParams,
-    hipMemAllocNodeParams, hipMemAllocationType, hipMemLocationType, hipMemcpyKind,
-    hipMemsetParams, hipStreamCaptureMode, hipStreamCaptureStatus, hipUserObject_t,
+    hipError_t, hipGraphExecUpdateResult, hipGraphNode_t, hipGraphNodeType, hipHostNodeParams, hipMemAllocNodeParams,
+    hipMemAllocationType, hipMemLocationType, hipMemcpyKind, hipMemsetParams, hipStreamCaptureMode,
+    hipStreamCaptureStatus, hipUserObject_t,
 };
 
 use crate::world::{Kind, World, call, pick, slot};
@@ -165,10 +165,7 @@ fn add(w: &mut World) {
             let Some(child) = graph_but(w, at) else {
                 return;
             };
-            w.about(
-                "hipGraphAddChildGraphNode",
-                format!("{head}, {}", named(w, child)),
-            );
+            w.about("hipGraphAddChildGraphNode", format!("{head}, {}", named(w, child)));
             let child = w.graphs[child].handle;
             call!(w.hipGraphAddChildGraphNode(&mut node, graph, list, count, child))
         }
@@ -184,10 +181,7 @@ fn add(w: &mut World) {
             params.poolProps.location.type_ = hipMemLocationType::hipMemLocationTypeDevice;
             w.about(
                 "hipGraphAddMemAllocNode",
-                format!(
-                    "{head}, {}, {}",
-                    params.bytesize, params.poolProps.allocType.0
-                ),
+                format!("{head}, {}, {}", params.bytesize, params.poolProps.allocType.0),
             );
             call!(w.hipGraphAddMemAllocNode(&mut node, graph, list, count, &mut params))
         }
@@ -217,12 +211,7 @@ fn connect(w: &mut World) {
     let (Some(from), Some(to)) = (node_of(w, at), node_of(w, at)) else {
         return;
     };
-    let names = format!(
-        "{}, {}, {}",
-        named(w, at),
-        named_node(w, from),
-        named_node(w, to)
-    );
+    let names = format!("{}, {}, {}", named(w, at), named_node(w, from), named_node(w, to));
     let graph = w.graphs[at].handle;
     let (from, to) = (w.nodes[from].handle, w.nodes[to].handle);
     let code = if w.random.once_in(3) {
@@ -277,8 +266,7 @@ fn ask(w: &mut World) {
                 }
                 _ => {
                     w.about("hipGraphNodeGetDependentNodes", name);
-                    let code =
-                        call!(w.hipGraphNodeGetDependentNodes(handle, null_mut(), &mut count));
+                    let code = call!(w.hipGraphNodeGetDependentNodes(handle, null_mut(), &mut count));
                     w.told(code, count);
                 }
             }
@@ -304,12 +292,7 @@ fn clone(w: &mut World) {
     let copied = w.graphs.len() - 1;
     w.about(
         "hipGraphNodeFindInClone",
-        format!(
-            "{}, {} of {}",
-            named_node(w, node),
-            named(w, copied),
-            named(w, at)
-        ),
+        format!("{}, {} of {}", named_node(w, node), named(w, copied), named(w, at)),
     );
     let code = call!(w.hipGraphNodeFindInClone(&mut twin, w.nodes[node].handle, copy));
     w.answered(code);
@@ -349,10 +332,7 @@ fn instantiate(w: &mut World) {
         call!(w.hipGraphInstantiate(&mut exec, graph, null_mut(), null_mut(), 0))
     } else {
         let flags = w.random.of(&[0, 0, 1, 2, 8, 16]);
-        w.about(
-            "hipGraphInstantiateWithFlags",
-            format!("{}, {flags}", named(w, at)),
-        );
+        w.about("hipGraphInstantiateWithFlags", format!("{}, {flags}", named(w, at)));
         call!(w.hipGraphInstantiateWithFlags(&mut exec, graph, flags))
     };
     w.answered(code);
@@ -409,8 +389,7 @@ fn set(w: &mut World) {
         let code = call!(w.hipGraphMemsetNodeSetParams(node, &params));
         return w.answered(code);
     }
-    let Some((from, from_bytes, from_name)) = device_memory(w, &[Kind::Device, Kind::Pinned])
-    else {
+    let Some((from, from_bytes, from_name)) = device_memory(w, &[Kind::Device, Kind::Pinned]) else {
         return;
     };
     let bytes = w.random.of(&[64, bytes.min(from_bytes), 0]);
@@ -449,8 +428,7 @@ fn set_ready(w: &mut World) {
         let code = call!(w.hipGraphExecMemsetNodeSetParams(exec, node, &params));
         return w.answered(code);
     }
-    let Some((from, from_bytes, from_name)) = device_memory(w, &[Kind::Device, Kind::Pinned])
-    else {
+    let Some((from, from_bytes, from_name)) = device_memory(w, &[Kind::Device, Kind::Pinned]) else {
         return;
     };
     let bytes = w.random.of(&[64, bytes.min(from_bytes), 0]);
@@ -476,10 +454,7 @@ fn enable(w: &mut World) {
     let node = w.nodes[node].handle;
     if w.random.once_in(2) {
         let enabled = w.random.of(&[0, 1, 2]);
-        w.about(
-            "hipGraphNodeSetEnabled",
-            format!("x{at}, {name}, {enabled}"),
-        );
+        w.about("hipGraphNodeSetEnabled", format!("x{at}, {name}, {enabled}"));
         let code = call!(w.hipGraphNodeSetEnabled(exec, node, enabled));
         return w.answered(code);
     }
@@ -502,18 +477,9 @@ fn update(w: &mut World) {
         "hipGraphExecUpdate",
         format!("x{at} of g{}, {}", w.execs[at].note, named(w, graph)),
     );
-    let code = call!(w.hipGraphExecUpdate(
-        w.execs[at].handle,
-        w.graphs[graph].handle,
-        &mut node,
-        &mut result
-    ));
+    let code = call!(w.hipGraphExecUpdate(w.execs[at].handle, w.graphs[graph].handle, &mut node, &mut result));
     // What the call tells of a failure is part of its answer.
-    let told = format!(
-        "{} {}",
-        result.0,
-        if node.is_null() { "no node" } else { "a node" }
-    );
+    let told = format!("{} {}", result.0, if node.is_null() { "no node" } else { "a node" });
     if code == hipError_t::hipErrorGraphExecUpdateFailure {
         w.told(hipError_t::hipSuccess, format!("910 {told}"));
     } else {
@@ -528,8 +494,7 @@ fn objects(w: &mut World) {
         let count = w.random.of(&[8, 8, 0]);
         let flags = w.random.of(&[1, 1, 1, 0]);
         w.about("hipUserObjectCreate", format!("{count}, {flags}"));
-        let code =
-            call!(w.hipUserObjectCreate(&mut object, null_mut(), Some(nothing), count, flags));
+        let code = call!(w.hipUserObjectCreate(&mut object, null_mut(), Some(nothing), count, flags));
         w.answered(code);
         let mut new = slot(object, 0);
         new.gone = object.is_null() || code != hipError_t::hipSuccess;
@@ -567,10 +532,7 @@ fn objects(w: &mut World) {
                 let code = call!(w.hipGraphRetainUserObject(handle, object, count, flags));
                 return w.answered(code);
             }
-            w.about(
-                "hipGraphReleaseUserObject",
-                format!("{}, {count}", named(w, graph)),
-            );
+            w.about("hipGraphReleaseUserObject", format!("{}, {count}", named(w, graph)));
             let code = call!(w.hipGraphReleaseUserObject(handle, object, count));
             w.answered(code);
         }
@@ -585,10 +547,7 @@ fn graph_memory(w: &mut World) {
     let pointer = (&raw mut value).cast();
     match w.random.below(3) {
         0 => {
-            w.about(
-                "hipDeviceGetGraphMemAttribute",
-                format!("{device}, {}", attribute.0),
-            );
+            w.about("hipDeviceGetGraphMemAttribute", format!("{device}, {}", attribute.0));
             let code = call!(w.hipDeviceGetGraphMemAttribute(device, attribute, pointer));
             w.answered(code);
         }
@@ -645,14 +604,8 @@ fn capture(w: &mut World) {
             let mut status = hipStreamCaptureStatus(77);
             let (mut id, mut graph, mut nodes, mut count) = (0, null_mut(), null(), 77);
             w.about("hipStreamGetCaptureInfo_v2", name);
-            let code = call!(w.hipStreamGetCaptureInfo_v2(
-                stream,
-                &mut status,
-                &mut id,
-                &mut graph,
-                &mut nodes,
-                &mut count
-            ));
+            let code =
+                call!(w.hipStreamGetCaptureInfo_v2(stream, &mut status, &mut id, &mut graph, &mut nodes, &mut count));
             w.told(code, format!("{} {count}", status.0));
         }
     }

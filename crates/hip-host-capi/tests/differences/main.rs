@@ -1,4 +1,5 @@
-//! Random sequences of calls, made on the host platform and on AMD's own library, and the differences between the answers.
+//! Random sequences of calls, made on the host platform and on AMD's own library, and the differences between the
+//! answers.
 //!
 //! | module | what |
 //! |---|---|

@@ -19,19 +19,14 @@ pub fn step(w: &mut World) {
         return allocate(w);
     };
     let memory = w.memories[at];
-    let bytes = w
-        .random
-        .of(&[memory.bytes, memory.bytes, memory.bytes / 2, 0]);
+    let bytes = w.random.of(&[memory.bytes, memory.bytes, memory.bytes / 2, 0]);
     let name = w.named(at);
     match w.random.below(6) {
         0 => allocate(w),
         1..=2 => {
             let advice = w.random.of(&[1, 2, 3, 4, 5, 6, 100, 101, 0, 7]);
             let device = w.random.of(&[0, 0, 0, -1, -2, 7]);
-            w.about(
-                "hipMemAdvise",
-                format!("{name}, {bytes}, {advice}, {device}"),
-            );
+            w.about("hipMemAdvise", format!("{name}, {bytes}, {advice}, {device}"));
             let advice = hipMemoryAdvise(advice);
             let code = call!(w.hipMemAdvise(memory.address, bytes, advice, device));
             w.answered(code);
@@ -57,8 +52,7 @@ pub fn step(w: &mut World) {
             );
             let pointer = out.as_mut_ptr().cast::<c_void>();
             let attribute = hipMemRangeAttribute(attribute);
-            let code =
-                call!(w.hipMemRangeGetAttribute(pointer, room, attribute, memory.address, bytes));
+            let code = call!(w.hipMemRangeGetAttribute(pointer, room, attribute, memory.address, bytes));
             w.told(code, format!("{} {}", out[0], out[1]));
         }
         _ => {

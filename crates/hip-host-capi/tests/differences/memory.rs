@@ -4,8 +4,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use hip_sys::{
-    hipMemPoolAttr, hipMemPoolProps, hipMemcpyKind, hipMemoryType, hipPointer_attribute,
-    hipPointerAttribute_t,
+    hipMemPoolAttr, hipMemPoolProps, hipMemcpyKind, hipMemoryType, hipPointer_attribute, hipPointerAttribute_t,
 };
 
 use crate::world::{Kind, Memory, World, call, pick, slot};
@@ -35,13 +34,9 @@ fn allocate(w: &mut World) {
     } else {
         w.size()
     };
-    let kind = w.random.of(&[
-        Kind::Device,
-        Kind::Device,
-        Kind::Pinned,
-        Kind::Managed,
-        Kind::Pinned,
-    ]);
+    let kind = w
+        .random
+        .of(&[Kind::Device, Kind::Device, Kind::Pinned, Kind::Managed, Kind::Pinned]);
     let code = match kind {
         Kind::Device => {
             w.about("hipMalloc", bytes);
@@ -78,10 +73,7 @@ fn allocate(w: &mut World) {
 
 fn pitched(w: &mut World) {
     let (mut p, mut pitch) = (null_mut(), 0);
-    let (width, height) = (
-        w.random.of(&[0, 1, 64, 256, 257, 1000]),
-        w.random.of(&[0, 1, 4]),
-    );
+    let (width, height) = (w.random.of(&[0, 1, 64, 256, 257, 1000]), w.random.of(&[0, 1, 4]));
     w.about("hipMallocPitch", format!("{width}, {height}"));
     let code = call!(w.hipMallocPitch(&mut p, &mut pitch, width, height));
     w.told(code, pitch);
@@ -225,15 +217,7 @@ fn copy_rows(w: &mut World) {
         ),
     );
     let kind = hipMemcpyKind(kind);
-    let code = call!(w.hipMemcpy2D(
-        to_address,
-        to_pitch,
-        from_address,
-        from_pitch,
-        width,
-        height,
-        kind
-    ));
+    let code = call!(w.hipMemcpy2D(to_address, to_pitch, from_address, from_pitch, width, height, kind));
     w.answered(code);
 }
 
@@ -281,19 +265,13 @@ fn fill_rows(w: &mut World) {
     if w.is_capturing() {
         return;
     }
-    let Some(at) = w.memory(
-        |m| usable(m) && m.bytes >= 256 && m.kind != Kind::Pageable,
-        false,
-    ) else {
+    let Some(at) = w.memory(|m| usable(m) && m.bytes >= 256 && m.kind != Kind::Pageable, false) else {
         return;
     };
     let (pitch, width) = (w.random.of(&[16, 64, 64]), w.random.of(&[0, 1, 16, 64]));
     let height = w.random.of(&[0, 1, 2, 4]);
     let address = w.memories[at].address;
-    w.about(
-        "hipMemset2D",
-        format!("{}, {pitch}, 7, {width}, {height}", w.named(at)),
-    );
+    w.about("hipMemset2D", format!("{}, {pitch}, 7, {width}, {height}", w.named(at)));
     let code = call!(w.hipMemset2D(address, pitch, 7, width, height));
     w.answered(code);
 }
@@ -323,20 +301,11 @@ fn attribute(w: &mut World) {
     };
     let asked = memory.address.wrapping_byte_add(offset);
     // The context and the buffer's number are each library's own.
-    let attribute = w
-        .random
-        .of(&[2, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, 99]);
+    let attribute = w.random.of(&[2, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, 99]);
     let name = w.named(at);
-    w.about(
-        "hipPointerGetAttribute",
-        format!("{attribute}, {name}+{offset}"),
-    );
+    w.about("hipPointerGetAttribute", format!("{attribute}, {name}+{offset}"));
     let mut out = [0u64; 8];
-    let code = call!(w.hipPointerGetAttribute(
-        out.as_mut_ptr().cast(),
-        hipPointer_attribute(attribute),
-        asked
-    ));
+    let code = call!(w.hipPointerGetAttribute(out.as_mut_ptr().cast(), hipPointer_attribute(attribute), asked));
     let told = match attribute {
         3 | 4 | 11 => related(out[0] as *const c_void, asked, memory.address).to_owned(),
         17 => String::new(),
@@ -385,10 +354,7 @@ fn range(w: &mut World) {
     w.about("hipMemGetAddressRange", format!("{}+half", w.named(at)));
     let asked = memory.address.wrapping_byte_add(offset);
     let code = call!(w.hipMemGetAddressRange(&mut base, &mut bytes, asked));
-    w.told(
-        code,
-        format!("{} {bytes}", related(base, asked, memory.address)),
-    );
+    w.told(code, format!("{} {bytes}", related(base, asked, memory.address)));
 }
 
 fn host_pointer(w: &mut World) {
@@ -404,10 +370,7 @@ fn host_pointer(w: &mut World) {
     }
     let flags = w.random.of(&[0, 0, 0, 1]);
     let mut out = null_mut();
-    w.about(
-        "hipHostGetDevicePointer",
-        format!("{}, {flags}", w.named(at)),
-    );
+    w.about("hipHostGetDevicePointer", format!("{}, {flags}", w.named(at)));
     let code = call!(w.hipHostGetDevicePointer(&mut out, memory.address, flags));
     w.told(code, related(out, memory.address, memory.address));
 }
@@ -449,10 +412,7 @@ fn pools(w: &mut World) {
         }
         1 => {
             let mut value = w.random.of(&[0u64, 1, 4096]);
-            w.about(
-                "hipMemPoolSetAttribute",
-                format!("pool{at}, {attribute}, {value}"),
-            );
+            w.about("hipMemPoolSetAttribute", format!("pool{at}, {attribute}, {value}"));
             let out = (&raw mut value).cast();
             let code = call!(w.hipMemPoolSetAttribute(pool, hipMemPoolAttr(attribute), out));
             w.answered(code);

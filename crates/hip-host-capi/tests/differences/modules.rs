@@ -45,14 +45,7 @@ fn code(w: &mut World) -> Option<Vec<u8>> {
     }
     let mut program: hiprtcProgram = null_mut();
     let none = null_mut();
-    let _ = rtc!(w.hiprtcCreateProgram(
-        &mut program,
-        SOURCE.as_ptr(),
-        c"s".as_ptr(),
-        0,
-        none,
-        null_mut()
-    ));
+    let _ = rtc!(w.hiprtcCreateProgram(&mut program, SOURCE.as_ptr(), c"s".as_ptr(), 0, none, null_mut()));
     let _ = rtc!(w.hiprtcCompileProgram(program, 0, null_mut()));
     let mut size = 0;
     let _ = rtc!(w.hiprtcGetCodeSize(program, &mut size));
@@ -106,9 +99,9 @@ fn function(w: &mut World) {
     let Some(at) = pick(&mut w.random, &w.modules, false) else {
         return load(w);
     };
-    let name = w.random.of(&[
-        c"put", c"nothing", c"put", c"nothing", c"none", c"", c"kept",
-    ]);
+    let name = w
+        .random
+        .of(&[c"put", c"nothing", c"put", c"nothing", c"none", c"", c"kept"]);
     let mut function = null_mut();
     w.about("hipModuleGetFunction", format!("{name:?}"));
     let code = call!(w.hipModuleGetFunction(&mut function, w.modules[at].handle, name.as_ptr()));
@@ -138,9 +131,7 @@ fn launch(w: &mut World) {
     };
     let has_arguments = w.functions[at].note % 2 == 1;
     let kernel = w.functions[at].handle;
-    let grid = w
-        .random
-        .of(&[[1, 1, 1], [2, 1, 1], [0, 1, 1], [1, 2, 3], [1, 0, 1]]);
+    let grid = w.random.of(&[[1, 1, 1], [2, 1, 1], [0, 1, 1], [1, 2, 3], [1, 0, 1]]);
     let block = w.random.of(&[
         [1, 1, 1],
         [64, 1, 1],
@@ -195,8 +186,7 @@ fn facts(w: &mut World) {
         0 => {
             let attribute = w.random.of(&[0, 1, 2, 3, 7, 8, 10, 99]);
             w.about("hipFuncGetAttribute", attribute);
-            let code =
-                call!(w.hipFuncGetAttribute(&mut value, hipFunction_attribute(attribute), kernel));
+            let code = call!(w.hipFuncGetAttribute(&mut value, hipFunction_attribute(attribute), kernel));
             // The numbers are of the compiler and the processor.
             w.answered(code);
         }
@@ -207,17 +197,13 @@ fn facts(w: &mut World) {
                 "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
                 format!("{threads}, {shared}"),
             );
-            let code = call!(w.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-                &mut value, kernel, threads, shared
-            ));
+            let code = call!(w.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&mut value, kernel, threads, shared));
             w.answered(code);
         }
         _ => {
             let limit = w.random.of(&[0, 64, 32, 100, -1]);
             w.about("hipModuleOccupancyMaxPotentialBlockSize", limit);
-            let code = call!(
-                w.hipModuleOccupancyMaxPotentialBlockSize(&mut value, &mut other, kernel, 0, limit)
-            );
+            let code = call!(w.hipModuleOccupancyMaxPotentialBlockSize(&mut value, &mut other, kernel, 0, limit));
             w.told(code, other);
         }
     }
@@ -249,14 +235,7 @@ fn program(w: &mut World) {
     ]);
     let none = null_mut();
     w.about("hiprtcCreateProgram", name);
-    let code = rtc!(w.hiprtcCreateProgram(
-        &mut program,
-        source.as_ptr(),
-        c"s".as_ptr(),
-        0,
-        none,
-        null_mut()
-    ));
+    let code = rtc!(w.hiprtcCreateProgram(&mut program, source.as_ptr(), c"s".as_ptr(), 0, none, null_mut()));
     w.answered(hip_sys::hipError_t(code.0));
     if program.is_null() {
         return;
@@ -306,16 +285,7 @@ fn link(w: &mut World) {
     if bytes == 0 || kind == hip_sys::hipJitInputType::hipJitInputPtx {
         w.about("hiprtcLinkAddData", format!("{}, {bytes}", kind.0));
         let image = image.as_mut_ptr().cast();
-        let code = rtc!(w.hiprtcLinkAddData(
-            state,
-            kind,
-            image,
-            bytes,
-            c"n".as_ptr(),
-            0,
-            null_mut(),
-            null_mut()
-        ));
+        let code = rtc!(w.hiprtcLinkAddData(state, kind, image, bytes, c"n".as_ptr(), 0, null_mut(), null_mut()));
         w.answered(hip_sys::hipError_t(code.0));
     }
     w.about("hiprtcLinkDestroy", "");

@@ -135,12 +135,7 @@ pub fn real(folder: &Path, range: Range<u64>) -> Log {
             .arg(format!("{RANGE}={}..{}", batch.start, batch.end))
             .arg(format!("{LIBRARY}=libamdhip64.so.7"))
             .arg(format!("{HIPRTC}=libhiprtc.so.7"))
-            .args([
-                "/usr/local/rj/bin/rocjitsu",
-                "--config",
-                "/cfg/gfx908s.json",
-                "--",
-            ])
+            .args(["/usr/local/rj/bin/rocjitsu", "--config", "/cfg/gfx908s.json", "--"])
             .arg("/opt/t/diff_sequences")
             .args(ARGUMENTS)
             .output()

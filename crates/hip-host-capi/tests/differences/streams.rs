@@ -42,10 +42,7 @@ pub fn create(w: &mut World) {
         }
         _ => {
             let priority = w.random.of(&[0, -1, 1, -5, 5]);
-            w.about(
-                "hipStreamCreateWithPriority",
-                format!("{flags}, {priority}"),
-            );
+            w.about("hipStreamCreateWithPriority", format!("{flags}, {priority}"));
             call!(w.hipStreamCreateWithPriority(&mut stream, flags, priority))
         }
     };
@@ -69,10 +66,7 @@ fn destroy(w: &mut World) {
     if w.streams[at].handle.is_null() || captures {
         return;
     }
-    w.about(
-        "hipStreamDestroy",
-        format!("s{at}{}", if gone { ":gone" } else { "" }),
-    );
+    w.about("hipStreamDestroy", format!("s{at}{}", if gone { ":gone" } else { "" }));
     let code = call!(w.hipStreamDestroy(w.streams[at].handle));
     w.answered(code);
     w.streams[at].gone = true;
@@ -197,10 +191,7 @@ fn record(w: &mut World) {
     if w.random.once_in(5) {
         let flags = w.random.of(&[0, 1, 2]);
         let named = event_name(w, at);
-        w.about(
-            "hipEventRecordWithFlags",
-            format!("{named}, {name}, {flags}"),
-        );
+        w.about("hipEventRecordWithFlags", format!("{named}, {name}, {flags}"));
         let code = call!(w.hipEventRecordWithFlags(w.events[at].handle, stream, flags));
         return w.answered(code);
     }
@@ -273,10 +264,7 @@ fn words(w: &mut World) {
     let (_, stream, name) = w.stream();
     let address = w.memories[at].address;
     let flags = w.random.of(&[0, 0, 0, 1]);
-    w.about(
-        "hipStreamWriteValue32",
-        format!("{name}, {}, 5, {flags}", w.named(at)),
-    );
+    w.about("hipStreamWriteValue32", format!("{name}, {}, 5, {flags}", w.named(at)));
     let code = call!(w.hipStreamWriteValue32(stream, address, 5, flags));
     w.answered(code);
 }

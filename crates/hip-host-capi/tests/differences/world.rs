@@ -1,16 +1,15 @@
 //! What a sequence has made so far, and the log of its calls.
 //!
-//! Everything is picked by place, and what was freed counts as freed whatever the library answered: so the calls never depend
-//! on the answers. A call that failed leaves a null handle in its place.
+//! Everything is picked by place, and what was freed counts as freed whatever the library answered: so the calls never
+//! depend on the answers. A call that failed leaves a null handle in its place.
 
 use std::ffi::c_void;
 use std::fmt::Display;
 use std::ptr::null_mut;
 
 use hip_sys::{
-    Api, RtcApi, hipError_t, hipEvent_t, hipExternalMemory_t, hipFunction_t, hipGraph_t,
-    hipGraphExec_t, hipGraphNode_t, hipMemGenericAllocationHandle_t, hipMemPool_t, hipModule_t,
-    hipStream_t, hipUserObject_t,
+    Api, RtcApi, hipError_t, hipEvent_t, hipExternalMemory_t, hipFunction_t, hipGraph_t, hipGraphExec_t,
+    hipGraphNode_t, hipMemGenericAllocationHandle_t, hipMemPool_t, hipModule_t, hipStream_t, hipUserObject_t,
 };
 
 use crate::random::Random;
@@ -139,8 +138,7 @@ impl World {
     }
 
     pub fn size(&mut self) -> usize {
-        self.random
-            .of(&[1, 4, 64, 100, 256, 1000, 4096, 4097, 65536, 1 << 20])
+        self.random.of(&[1, 4, 64, 100, 256, 1000, 4096, 4097, 65536, 1 << 20])
     }
 
     /// The place of some memory that `fits`, living but for once in a while where `dead` is allowed.
@@ -170,18 +168,12 @@ impl World {
 
     /// A stream, by place; `None` is the default stream.
     pub fn stream(&mut self) -> (Option<usize>, hipStream_t, String) {
-        let living: Vec<usize> = (0..self.streams.len())
-            .filter(|&at| !self.streams[at].gone)
-            .collect();
+        let living: Vec<usize> = (0..self.streams.len()).filter(|&at| !self.streams[at].gone).collect();
         if living.is_empty() || self.random.once_in(4) {
             return (None, null_mut(), "s:null".to_owned());
         }
         let at = self.random.of(&living);
-        let state = if self.capturing.contains(&at) {
-            ":capturing"
-        } else {
-            ""
-        };
+        let state = if self.capturing.contains(&at) { ":capturing" } else { "" };
         (Some(at), self.streams[at].handle, format!("s{at}{state}"))
     }
 
@@ -193,9 +185,7 @@ impl World {
 /// The place of a living handle, or once in a while of one that is gone, where that may be.
 pub fn pick<T: Copy>(random: &mut Random, slots: &[Slot<T>], gone: bool) -> Option<usize> {
     let gone = gone && random.once_in(15);
-    let places: Vec<usize> = (0..slots.len())
-        .filter(|&at| gone || !slots[at].gone)
-        .collect();
+    let places: Vec<usize> = (0..slots.len()).filter(|&at| gone || !slots[at].gone).collect();
     (!places.is_empty()).then(|| random.of(&places))
 }
 

@@ -60,11 +60,7 @@ impl Program {
             .output()
             .expect("a program that was just compiled starts");
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            output.status.success(),
-            "{test}: {}\n{errors}",
-            output.status
-        );
+        assert!(output.status.success(), "{test}: {}\n{errors}", output.status);
     }
 
     fn compile(&self, test: &str, headers: &Path) -> PathBuf {
@@ -101,10 +97,7 @@ impl Program {
 fn headers() -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
     let folder = target.join("codegen/headers/6.4/usr/include");
-    folder
-        .join("hip/hip_runtime_api.h")
-        .exists()
-        .then_some(folder)
+    folder.join("hip/hip_runtime_api.h").exists().then_some(folder)
 }
 
 fn available(tool: &str) -> bool {
@@ -117,10 +110,7 @@ fn available(tool: &str) -> bool {
 fn skip(test: &str, reason: &str) {
     eprintln!("skipped: {test}: {reason}");
     if let Some(path) = std::env::var_os(SKIP_LOG) {
-        let log = std::fs::File::options()
-            .create(true)
-            .append(true)
-            .open(path);
+        let log = std::fs::File::options().create(true).append(true).open(path);
         // In one piece: other tests write to it too.
         let line = format!("{test}: {reason}\n");
         let written = log.and_then(|mut log| log.write_all(line.as_bytes()));

@@ -13,18 +13,10 @@ use crate::log;
 /// `distance` elements after the first. Matrices may lie interleaved (as blocks of a larger one), so
 /// the question is answered exactly: the distance must be a difference of rows plus a difference of
 /// columns times `ld`.
-fn coincide(
-    (rows, cols): (usize, usize),
-    (other_rows, other_cols): (usize, usize),
-    ld: usize,
-    distance: i128,
-) -> bool {
+fn coincide((rows, cols): (usize, usize), (other_rows, other_cols): (usize, usize), ld: usize, distance: i128) -> bool {
     let ld = ld as i128;
     let within = |row: i128, col: i128| {
-        -(other_rows as i128) < row
-            && row < rows as i128
-            && -(other_cols as i128) < col
-            && col < cols as i128
+        -(other_rows as i128) < row && row < rows as i128 && -(other_cols as i128) < col && col < cols as i128
     };
     let (col, row) = (distance.div_euclid(ld), distance.rem_euclid(ld));
     within(row, col) || within(row - ld, col + 1)
@@ -45,21 +37,14 @@ fn overlaps(rows: usize, cols: usize, ld: usize, stride: i64, count: usize) -> b
 }
 
 /// Two results in one place: undefined on the real library, refused here.
-pub(crate) fn ensure_apart<P>(
-    call: &str,
-    batch: Strided<P>,
-    (rows, cols): (usize, usize),
-    count: usize,
-) -> Outcome {
+pub(crate) fn ensure_apart<P>(call: &str, batch: Strided<P>, (rows, cols): (usize, usize), count: usize) -> Outcome {
     let Strided { ld, stride, .. } = batch;
     if !overlaps(rows, cols, ld, stride, count) {
         return Ok(());
     }
     log::refused(
         call,
-        format_args!(
-            "{count} results of {rows} x {cols} with ld {ld} overlap at a stride of {stride}"
-        ),
+        format_args!("{count} results of {rows} x {cols} with ld {ld} overlap at a stride of {stride}"),
     );
     Err(rocblas_status::rocblas_status_invalid_size)
 }
@@ -95,10 +80,7 @@ pub(crate) fn ensure_not_in_place<T>(
     if !shared {
         return Ok(());
     }
-    log::refused(
-        call,
-        format_args!("{argument} shares memory with the result"),
-    );
+    log::refused(call, format_args!("{argument} shares memory with the result"));
     Err(rocblas_status::rocblas_status_invalid_pointer)
 }
 
@@ -122,15 +104,11 @@ pub(crate) fn ensure_elements_apart<T, R>(
         let (one, other) = ((one, operand.shape), (other, result.shape));
         return ensure_not_in_place(call, argument, one, other, result.count);
     }
-    let extents =
-        extent(one, operand.shape, operand.count).zip(extent(other, result.shape, result.count));
+    let extents = extent(one, operand.shape, operand.count).zip(extent(other, result.shape, result.count));
     if extents.is_some_and(|(a, b)| a.end <= b.start || b.end <= a.start) {
         return Ok(());
     }
-    log::refused(
-        call,
-        format_args!("{argument} shares memory with the result"),
-    );
+    log::refused(call, format_args!("{argument} shares memory with the result"));
     Err(rocblas_status::rocblas_status_invalid_pointer)
 }
 
@@ -139,13 +117,7 @@ mod tests {
     use super::*;
 
     /// Every element of every matrix, one by one.
-    fn overlaps_by_counting(
-        rows: usize,
-        cols: usize,
-        ld: usize,
-        stride: i64,
-        count: usize,
-    ) -> bool {
+    fn overlaps_by_counting(rows: usize, cols: usize, ld: usize, stride: i64, count: usize) -> bool {
         let mut seen = std::collections::HashSet::new();
         for i in 0..count as i64 {
             for col in 0..cols as i64 {
@@ -166,9 +138,8 @@ mod tests {
             for ld in one.0.max(other.0)..6 {
                 for distance in -25..25i128 {
                     let places = |(rows, cols): (usize, usize), start: i128| {
-                        (0..rows).flat_map(move |row| {
-                            (0..cols).map(move |col| start + row as i128 + (col * ld) as i128)
-                        })
+                        (0..rows)
+                            .flat_map(move |row| (0..cols).map(move |col| start + row as i128 + (col * ld) as i128))
                     };
                     let counted = places(one, 0).any(|a| places(other, distance).any(|b| a == b));
                     assert_eq!(

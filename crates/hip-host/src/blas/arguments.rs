@@ -7,8 +7,7 @@ use std::sync::mpsc::sync_channel;
 
 use hip_sys::hipError_t;
 use rocblas_sys::{
-    rocblas_diagonal, rocblas_fill, rocblas_operation, rocblas_pointer_mode, rocblas_side,
-    rocblas_status,
+    rocblas_diagonal, rocblas_fill, rocblas_operation, rocblas_pointer_mode, rocblas_side, rocblas_status,
 };
 
 use super::handle::Handle;
@@ -18,9 +17,8 @@ use super::status::{Outcome, from_hip};
 use super::triangular::Side;
 use super::view::{Fill, Op, Source, Target, span};
 use crate::graph::{Operation, Routine};
-use crate::log;
-use crate::stream;
 use crate::work::Task;
+use crate::{log, stream};
 
 /// The integer of an interface: `rocblas_int`, or `int64_t` in the `_64` forms.
 pub(crate) trait Int: Copy + Send + 'static {
@@ -53,9 +51,7 @@ int!(i32, i64);
 pub(crate) fn sizes<I: Int, const N: usize>(values: [I; N]) -> Outcome<[usize; N]> {
     let mut out = [0; N];
     for (out, value) in out.iter_mut().zip(values) {
-        *out = value
-            .size()
-            .ok_or(rocblas_status::rocblas_status_invalid_size)?;
+        *out = value.size().ok_or(rocblas_status::rocblas_status_invalid_size)?;
     }
     Ok(out)
 }
@@ -106,9 +102,7 @@ pub(crate) fn check_range(call: &str, argument: &str, ptr: *const c_void, bytes:
     }
     log::refused(
         call,
-        format_args!(
-            "{argument}: not all of {bytes} bytes at {ptr:?} is memory that the device can reach"
-        ),
+        format_args!("{argument}: not all of {bytes} bytes at {ptr:?} is memory that the device can reach"),
     );
     Err(rocblas_status::rocblas_status_invalid_pointer)
 }
@@ -137,11 +131,7 @@ pub(crate) struct Strided<P> {
 
 /// The addresses of `count` matrices as one range, from the first byte touched to the last; `None`
 /// if that is not within an address space.
-pub(crate) fn extent<T>(
-    batch: Strided<*const T>,
-    (rows, cols): (usize, usize),
-    count: usize,
-) -> Option<Range<usize>> {
+pub(crate) fn extent<T>(batch: Strided<*const T>, (rows, cols): (usize, usize), count: usize) -> Option<Range<usize>> {
     let span = span(rows, cols, batch.ld)?;
     if span == 0 || count == 0 {
         return Some(0..0);
@@ -162,8 +152,7 @@ pub(crate) fn check_batch<T>(
     shape: (usize, usize),
     count: usize,
 ) -> Outcome {
-    let extent =
-        extent(batch, shape, count).ok_or(rocblas_status::rocblas_status_invalid_pointer)?;
+    let extent = extent(batch, shape, count).ok_or(rocblas_status::rocblas_status_invalid_pointer)?;
     if !extent.is_empty() {
         check_aligned(call, argument, batch.ptr)?;
     }
@@ -252,11 +241,7 @@ pub(crate) fn fail_in_stream(reason: String) -> ! {
 
 /// Runs `work` in the order of the handle's stream and returns at once. A stream that captures records it instead, as a
 /// kernel, to be run by each launch of the graph.
-pub(crate) fn enqueue(
-    handle: &Handle,
-    call: &'static str,
-    work: impl Fn() + Send + Sync + 'static,
-) -> Outcome {
+pub(crate) fn enqueue(handle: &Handle, call: &'static str, work: impl Fn() + Send + Sync + 'static) -> Outcome {
     let touched = reach::touched();
     let issued = stream::find(handle.stream()).and_then(|stream| {
         let device = stream.device();
@@ -271,10 +256,6 @@ pub(crate) fn enqueue(
 }
 
 /// As [`enqueue`], for work that the calling thread waits for. No graph can hold that: it ends a capture.
-pub(super) fn enqueue_awaited(
-    handle: &Handle,
-    call: &'static str,
-    work: impl FnOnce() + Send + 'static,
-) -> Outcome {
+pub(super) fn enqueue_awaited(handle: &Handle, call: &'static str, work: impl FnOnce() + Send + 'static) -> Outcome {
     from_hip(stream::enqueue(handle.stream(), call, Box::new(work)))
 }

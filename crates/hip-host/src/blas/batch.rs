@@ -38,9 +38,7 @@ impl<T> Place<T> {
     /// True if both name the same matrices (or the same array of them).
     pub(crate) fn is(self, other: Self) -> bool {
         match (self, other) {
-            (Self::Strided(one, stride), Self::Strided(other, other_stride)) => {
-                one == other && stride == other_stride
-            }
+            (Self::Strided(one, stride), Self::Strided(other, other_stride)) => one == other && stride == other_stride,
             (Self::Array(one), Self::Array(other)) => one == other,
             _ => false,
         }
@@ -148,9 +146,7 @@ impl<T> Batch<T> {
             return;
         }
         // SAFETY: as above.
-        let mut places: Vec<usize> = (0..self.count)
-            .map(|i| unsafe { self.ptr(i) }.addr())
-            .collect();
+        let mut places: Vec<usize> = (0..self.count).map(|i| unsafe { self.ptr(i) }.addr()).collect();
         places.sort_unstable();
         if places.windows(2).any(|pair| pair[0] == pair[1]) {
             fail_in_stream(format!("{call}: {argument}: two results in one place"));
@@ -173,9 +169,7 @@ impl<T> Batch<T> {
     /// As for `check_in_stream`.
     unsafe fn ptr(&self, i: usize) -> *mut T {
         match self.place {
-            Place::Strided(ptr, stride) => {
-                ptr.wrapping_offset((stride as isize).wrapping_mul(i as isize))
-            }
+            Place::Strided(ptr, stride) => ptr.wrapping_offset((stride as isize).wrapping_mul(i as isize)),
             // The array of matrices without elements may be null: it was not checked.
             Place::Array(_) if self.is_empty() => std::ptr::null_mut(),
             // SAFETY: the caller's promise: the array has an element for each matrix.

@@ -69,4 +69,7 @@ macro_rules! for_complex_types {
     };
 }
 
-pub(crate) use {for_all_types, for_complex_types, for_element_types, for_real_types};
+pub(crate) use for_all_types;
+pub(crate) use for_complex_types;
+pub(crate) use for_element_types;
+pub(crate) use for_real_types;

@@ -3,14 +3,13 @@
 
 use num_complex::Complex;
 use rocblas_sys::{
-    rocblas_double_complex, rocblas_float_complex, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_status, rocblas_stride,
+    rocblas_double_complex, rocblas_float_complex, rocblas_handle, rocblas_int, rocblas_operation, rocblas_status,
+    rocblas_stride,
 };
 
 use super::aliasing::{ensure_apart, ensure_not_in_place};
 use super::arguments::{
-    Carried, Int, Strided, check_batch, check_range, enqueue, ensure, fail_in_stream, operation,
-    scalar, sizes,
+    Carried, Int, Strided, check_batch, check_range, enqueue, ensure, fail_in_stream, operation, scalar, sizes,
 };
 use super::handle::{self, Handle};
 use super::product::{Operands, Product};
@@ -57,10 +56,7 @@ unsafe fn validate<T: Scalar, I: Int>(
 ) -> Outcome<Option<Call<T>>> {
     let invalid_pointer = rocblas_status::rocblas_status_invalid_pointer;
     let handle = handle::current(arguments.handle)?;
-    let ops = [
-        operation(arguments.trans[0])?,
-        operation(arguments.trans[1])?,
-    ];
+    let ops = [operation(arguments.trans[0])?, operation(arguments.trans[1])?];
     let [m, n, k, lda, ldb, ldc, count] = sizes(arguments.sizes)?;
     let enough = lda >= ops[0].stored(m, k).0 && ldb >= ops[1].stored(k, n).0 && ldc >= m;
     ensure(enough, rocblas_status::rocblas_status_invalid_size)?;
@@ -78,13 +74,7 @@ unsafe fn validate<T: Scalar, I: Int>(
         // SAFETY: as above.
         unsafe { scalar(&handle, name, arguments.alpha)? }
     };
-    let product = Product {
-        m,
-        n,
-        k,
-        alpha,
-        beta,
-    };
+    let product = Product { m, n, k, alpha, beta };
     if beta == T::ONE && !product.reads_operands() {
         return Ok(None);
     }

@@ -19,8 +19,7 @@ use std::ffi::c_void;
 use half::{bf16, f16};
 use num_complex::Complex;
 use rocblas_sys::{
-    rocblas_datatype, rocblas_gemm_algo, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_status, rocblas_stride,
+    rocblas_datatype, rocblas_gemm_algo, rocblas_handle, rocblas_int, rocblas_operation, rocblas_status, rocblas_stride,
 };
 
 use super::aliasing::ensure_elements_apart;
@@ -74,21 +73,15 @@ struct Call {
 /// stream has passed this call.
 unsafe fn gemm_ex<I: Int>(name: &'static str, arguments: Arguments<I>) -> Outcome {
     let handle = handle::current(arguments.handle)?;
-    let ops = [
-        operation(arguments.trans[0])?,
-        operation(arguments.trans[1])?,
-    ];
+    let ops = [operation(arguments.trans[0])?, operation(arguments.trans[1])?];
     let [m, n, k, lda, ldb, ldc, ldd, count] = sizes(arguments.sizes)?;
-    let enough =
-        ldc >= m && ldd >= m && lda >= ops[0].stored(m, k).0 && ldb >= ops[1].stored(k, n).0;
+    let enough = ldc >= m && ldd >= m && lda >= ops[0].stored(m, k).0 && ldb >= ops[1].stored(k, n).0;
     ensure(enough, rocblas_status::rocblas_status_invalid_size)?;
     // k == 0 is not among the quick returns: C must still be multiplied by beta.
     if m == 0 || n == 0 || count == 0 {
         return Ok(());
     }
-    let missing = (k != 0 && arguments.alpha.is_null())
-        || arguments.beta.is_null()
-        || arguments.places[3].is_null();
+    let missing = (k != 0 && arguments.alpha.is_null()) || arguments.beta.is_null() || arguments.places[3].is_null();
     ensure(!missing, rocblas_status::rocblas_status_invalid_pointer)?;
     let call = Call {
         name,
@@ -143,9 +136,8 @@ impl Call {
     /// As for [`gemm_ex`].
     unsafe fn scalars<S: Narrow<W>, W: Scalar>(&self) -> Outcome<(W, W)> {
         // SAFETY: the caller's promise; null only where it is not read.
-        let read = |pointer: *const c_void| unsafe {
-            scalar(&self.handle, self.name, pointer.cast::<S>()).map(S::widen)
-        };
+        let read =
+            |pointer: *const c_void| unsafe { scalar(&self.handle, self.name, pointer.cast::<S>()).map(S::widen) };
         let beta = read(self.beta)?;
         let alpha = match self.dims[2] {
             0 => W::ZERO,
@@ -155,10 +147,7 @@ impl Call {
     }
 
     /// Checks everything that the scalars say is used. `None` means that there is nothing to do.
-    fn update<In, Out, W: Scalar>(
-        &self,
-        (alpha, beta): (W, W),
-    ) -> Outcome<Option<Update<In, Out, W>>> {
+    fn update<In, Out, W: Scalar>(&self, (alpha, beta): (W, W)) -> Outcome<Option<Update<In, Out, W>>> {
         let name = self.name;
         let [m, n, k] = self.dims;
         let (multiplies, adds) = (alpha != W::ZERO, beta != W::ZERO);
@@ -171,13 +160,7 @@ impl Call {
             return Ok(None);
         }
         let [lda, ldb, ldc, ldd] = self.ld;
-        let product = Product {
-            m,
-            n,
-            k,
-            alpha,
-            beta,
-        };
+        let product = Product { m, n, k, alpha, beta };
         let update = Update {
             product,
             ops: self.ops,
@@ -283,9 +266,7 @@ macro_rules! plain {
                 compute: compute_type,
             };
             // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe {
-                gemm_ex(name, arguments)
-            })
+            entry(stringify!($name), |name| unsafe { gemm_ex(name, arguments) })
         }
     };
 }
@@ -333,9 +314,7 @@ macro_rules! batched {
                 compute: compute_type,
             };
             // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe {
-                gemm_ex(name, arguments)
-            })
+            entry(stringify!($name), |name| unsafe { gemm_ex(name, arguments) })
         }
     };
 }
@@ -393,9 +372,7 @@ macro_rules! strided {
                 compute: compute_type,
             };
             // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe {
-                gemm_ex(name, arguments)
-            })
+            entry(stringify!($name), |name| unsafe { gemm_ex(name, arguments) })
         }
     };
 }

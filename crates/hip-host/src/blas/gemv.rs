@@ -79,15 +79,7 @@ unsafe fn gemv<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>
         unsafe { compute((rows, cols), alpha, a, x, beta, y) };
     };
     // SAFETY: the caller's promise for `alpha` and `beta`.
-    unsafe {
-        with_scalars(
-            &handle,
-            name,
-            [arguments.alpha, arguments.beta],
-            check,
-            work,
-        )
-    }
+    unsafe { with_scalars(&handle, name, [arguments.alpha, arguments.beta], check, work) }
 }
 
 /// The product goes through the matrix product's kernels, on vectors without gaps.

@@ -7,14 +7,13 @@ use rocblas_sys::{rocblas_handle, rocblas_status};
 
 use super::arguments::{Carried, Int, Strided, check_batch, ensure, sizes};
 use super::entry_points::{for_complex_types, for_real_types};
-use super::handle;
 use super::level1::Given;
 use super::pointer_mode::with_scalars;
 use super::scalar::Scalar;
-use super::schedule;
 use super::status::{Outcome, entry};
 use super::vector::Elements;
 use super::view::Target;
+use super::{handle, schedule};
 
 struct Arguments<T, I> {
     handle: rocblas_handle,
@@ -29,11 +28,7 @@ struct Arguments<T, I> {
 /// # Safety
 /// The C caller's duties: `alpha` is null or, in host pointer mode, readable; the operands are not
 /// touched by others until the stream has passed this call.
-unsafe fn ger<T: Scalar, I: Int>(
-    name: &'static str,
-    conjugate: bool,
-    arguments: Arguments<T, I>,
-) -> Outcome {
+unsafe fn ger<T: Scalar, I: Int>(name: &'static str, conjugate: bool, arguments: Arguments<T, I>) -> Outcome {
     let invalid_pointer = rocblas_status::rocblas_status_invalid_pointer;
     let handle = handle::current(arguments.handle)?;
     let Arguments { x, y, .. } = arguments;
@@ -77,12 +72,7 @@ unsafe fn ger<T: Scalar, I: Int>(
         schedule::for_each(n, m.saturating_mul(n).saturating_mul(8), |col| {
             // SAFETY: as above.
             let factor = unsafe { y.at(col).read() };
-            let factor = alpha
-                * if conjugate {
-                    factor.conjugate()
-                } else {
-                    factor
-                };
+            let factor = alpha * if conjugate { factor.conjugate() } else { factor };
             for (row, x) in x.iter().enumerate() {
                 // SAFETY: as above; each column is written by one thread.
                 unsafe {

@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 use hip_sys::hipStream_t;
 use parking_lot::Mutex;
 use rocblas_sys::{
-    rocblas_atomics_mode, rocblas_handle, rocblas_math_mode, rocblas_performance_metric,
-    rocblas_pointer_mode, rocblas_status,
+    rocblas_atomics_mode, rocblas_handle, rocblas_math_mode, rocblas_performance_metric, rocblas_pointer_mode,
+    rocblas_status,
 };
 
 use super::arguments::check_range;
@@ -114,9 +114,8 @@ pub(crate) fn current(handle: rocblas_handle) -> Outcome<Handle> {
 
 /// Waits for all work on the handle's stream. Errors stay there for the next synchronisation.
 fn drain(stream: hipStream_t) {
-    let mark = stream::find(stream).and_then(|stream| {
-        stream.submit("rocblas_destroy_handle", Vec::new(), Box::new(|| Ok(())))
-    });
+    let mark = stream::find(stream)
+        .and_then(|stream| stream.submit("rocblas_destroy_handle", Vec::new(), Box::new(|| Ok(()))));
     // A stream that is gone has nothing left to wait for.
     if let Ok(mark) = mark {
         mark.wait();
@@ -134,9 +133,7 @@ unsafe fn give<T>(to: *mut T, value: T) -> Outcome {
     Ok(())
 }
 
-pub(super) unsafe extern "C" fn rocblas_create_handle(
-    handle: *mut rocblas_handle,
-) -> rocblas_status {
+pub(super) unsafe extern "C" fn rocblas_create_handle(handle: *mut rocblas_handle) -> rocblas_status {
     entry("rocblas_create_handle", |_| {
         if handle.is_null() {
             return Err(rocblas_status::rocblas_status_invalid_handle);
@@ -171,10 +168,7 @@ pub(super) unsafe extern "C" fn rocblas_destroy_handle(handle: rocblas_handle) -
     })
 }
 
-pub(super) unsafe extern "C" fn rocblas_set_stream(
-    handle: rocblas_handle,
-    stream: hipStream_t,
-) -> rocblas_status {
+pub(super) unsafe extern "C" fn rocblas_set_stream(handle: rocblas_handle, stream: hipStream_t) -> rocblas_status {
     entry("rocblas_set_stream", |_| {
         with(handle, |handle| {
             // An invalid stream is an invalid value here, not an invalid handle: that word is kept
@@ -188,10 +182,7 @@ pub(super) unsafe extern "C" fn rocblas_set_stream(
     })
 }
 
-pub(super) unsafe extern "C" fn rocblas_get_stream(
-    handle: rocblas_handle,
-    stream: *mut hipStream_t,
-) -> rocblas_status {
+pub(super) unsafe extern "C" fn rocblas_get_stream(handle: rocblas_handle, stream: *mut hipStream_t) -> rocblas_status {
     entry("rocblas_get_stream", |_| {
         with(handle, |handle| {
             // SAFETY: the C caller's duty.
@@ -250,10 +241,7 @@ pub(super) unsafe extern "C" fn rocblas_set_workspace(
     })
 }
 
-pub(super) unsafe extern "C" fn rocblas_set_device_memory_size(
-    handle: rocblas_handle,
-    size: usize,
-) -> rocblas_status {
+pub(super) unsafe extern "C" fn rocblas_set_device_memory_size(handle: rocblas_handle, size: usize) -> rocblas_status {
     entry("rocblas_set_device_memory_size", |_| {
         with(handle, |handle| {
             handle.workspace = match size {
@@ -278,24 +266,14 @@ pub(super) unsafe extern "C" fn rocblas_get_device_memory_size(
 }
 
 pub(super) unsafe extern "C" fn rocblas_is_managing_device_memory(handle: rocblas_handle) -> bool {
-    with(handle, |handle| {
-        Ok(matches!(handle.workspace, Workspace::Managed(_)))
-    })
-    .unwrap_or(false)
+    with(handle, |handle| Ok(matches!(handle.workspace, Workspace::Managed(_)))).unwrap_or(false)
 }
 
-pub(super) unsafe extern "C" fn rocblas_is_user_managing_device_memory(
-    handle: rocblas_handle,
-) -> bool {
-    with(handle, |handle| {
-        Ok(matches!(handle.workspace, Workspace::User(_)))
-    })
-    .unwrap_or(false)
+pub(super) unsafe extern "C" fn rocblas_is_user_managing_device_memory(handle: rocblas_handle) -> bool {
+    with(handle, |handle| Ok(matches!(handle.workspace, Workspace::User(_)))).unwrap_or(false)
 }
 
-pub(super) unsafe extern "C" fn rocblas_start_device_memory_size_query(
-    handle: rocblas_handle,
-) -> rocblas_status {
+pub(super) unsafe extern "C" fn rocblas_start_device_memory_size_query(handle: rocblas_handle) -> rocblas_status {
     entry("rocblas_start_device_memory_size_query", |_| {
         with(handle, |handle| begin_or_end(handle, true))
     })
@@ -322,8 +300,6 @@ fn begin_or_end(handle: &mut Handle, begin: bool) -> Outcome {
     Ok(())
 }
 
-pub(super) unsafe extern "C" fn rocblas_is_device_memory_size_query(
-    handle: rocblas_handle,
-) -> bool {
+pub(super) unsafe extern "C" fn rocblas_is_device_memory_size_query(handle: rocblas_handle) -> bool {
     with(handle, |handle| Ok(handle.size_query)).unwrap_or(false)
 }

@@ -7,9 +7,7 @@
 use std::ops::Mul;
 
 use num_complex::Complex;
-use rocblas_sys::{
-    rocblas_double_complex, rocblas_float_complex, rocblas_handle, rocblas_int, rocblas_status,
-};
+use rocblas_sys::{rocblas_double_complex, rocblas_float_complex, rocblas_handle, rocblas_int, rocblas_status};
 
 use super::arguments::{Int, enqueue};
 use super::entry_points::for_all_types;
@@ -141,11 +139,7 @@ unsafe fn pairwise<T: Scalar, I: Int>(
     let handle = handle::current(handle)?;
     let Some(n) = length(n) else { return Ok(()) };
     // One number copied to one place n times is that number, whatever the order.
-    let n = if !both && x.stands() && y.stands() {
-        1
-    } else {
-        n
-    };
+    let n = if !both && x.stands() && y.stands() { 1 } else { n };
     let (x, y) = (x.of(n), y.of(n));
     if both {
         x.check_result(name, "x")?;
@@ -254,22 +248,8 @@ scal_by!(
     f64,
     f64
 );
-scal_by!(
-    rocblas_csscal_64,
-    i64,
-    rocblas_float_complex,
-    Complex<f32>,
-    f32,
-    f32
-);
-scal_by!(
-    rocblas_zdscal_64,
-    i64,
-    rocblas_double_complex,
-    Complex<f64>,
-    f64,
-    f64
-);
+scal_by!(rocblas_csscal_64, i64, rocblas_float_complex, Complex<f32>, f32, f32);
+scal_by!(rocblas_zdscal_64, i64, rocblas_double_complex, Complex<f64>, f64, f64);
 
 macro_rules! pairwise {
     ($name:ident, $int:ty, $c:ty, $rust:ty, $x:ty, $both:literal, $step:ident) => {

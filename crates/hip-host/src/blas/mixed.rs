@@ -180,10 +180,7 @@ impl<T: Scalar> Update<T, T, T> {
 ///
 /// # Safety
 /// It is readable with this shape.
-unsafe fn widened<T: Narrow<W>, W: Scalar>(
-    stored: Source<T>,
-    (rows, cols): (usize, usize),
-) -> Mat<W> {
+unsafe fn widened<T: Narrow<W>, W: Scalar>(stored: Source<T>, (rows, cols): (usize, usize)) -> Mat<W> {
     Mat::from_fn(rows, cols, |row, col| {
         // SAFETY: the caller's promise.
         unsafe { stored.ptr.wrapping_add(row + col * stored.ld).read() }.widen()

@@ -58,9 +58,8 @@ pub(crate) mod triangular;
 pub(crate) mod view;
 
 pub(crate) use handle::current as current_handle;
-pub(crate) use version::{copy as copy_version, size as version_size};
-
 use rocblas_sys::Api;
+pub(crate) use version::{copy as copy_version, size as version_size};
 
 /// The rocBLAS functions of the host platform. Slots that are empty have no implementation here.
 pub const fn rocblas_api() -> Api {

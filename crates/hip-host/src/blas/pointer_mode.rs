@@ -6,8 +6,8 @@
 //! | host | read at the call | written before the call returns, which therefore waits |
 //! | device | read in stream order | written in stream order |
 //!
-//! A stream that captures records a call with what the scalars are at that moment in host mode; a result for the host ends
-//! the capture, because its call waits.
+//! A stream that captures records a call with what the scalars are at that moment in host mode; a result for the host
+//! ends the capture, because its call waits.
 //!
 //! (The level-3 calls of [`arguments::scalar`](super::arguments::scalar) fetch theirs to the host,
 //! as rocBLAS does for Tensile: library/src/blas3/rocblas_gemm.hpp.)
@@ -16,9 +16,7 @@ use std::sync::mpsc::sync_channel;
 
 use rocblas_sys::{rocblas_pointer_mode, rocblas_status};
 
-use super::arguments::{
-    Carried, check_aligned, check_range, enqueue, enqueue_awaited, fail_in_stream,
-};
+use super::arguments::{Carried, check_aligned, check_range, enqueue, enqueue_awaited, fail_in_stream};
 use super::handle::Handle;
 use super::status::Outcome;
 

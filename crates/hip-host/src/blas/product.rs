@@ -4,9 +4,8 @@ use faer::linalg::matmul::matmul_with_conj;
 use faer::{Accum, Par};
 
 use super::scalar::Scalar;
-use super::schedule;
-use super::thin;
 use super::view::{Op, Source, Target};
+use super::{schedule, thin};
 
 /// The largest sides of the pieces that a product is cut into. Fixed numbers, so that the bits of a
 /// result do not depend on how many cores there are. On one core with AVX-512 (benches/cgemm.rs)
@@ -122,9 +121,7 @@ impl<T: Scalar> Product<T> {
 /// Cuts `size` into pieces of nearly equal length, at most `most` (a multiple of 16): how many, and
 /// how long. Multiples of 16 keep the vectors of all pieces but the last one full.
 fn cut(size: usize, most: usize) -> (usize, usize) {
-    let length = size
-        .div_ceil(size.div_ceil(most).max(1))
-        .next_multiple_of(16);
+    let length = size.div_ceil(size.div_ceil(most).max(1)).next_multiple_of(16);
     (size.div_ceil(length).max(1), length)
 }
 

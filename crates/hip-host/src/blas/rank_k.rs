@@ -13,8 +13,8 @@ use super::view::{Fill, Op, Source, Target};
 /// `product` has.
 const TILE: usize = 256;
 
-/// The squares on the diagonal, of which only a triangle is stored, have this side: the whole square is computed beside it.
-/// `faer`'s own product into a triangle writes outside of it with AVX2 (0.24.4, complex doubles, 3 x 3).
+/// The squares on the diagonal, of which only a triangle is stored, have this side: the whole square is computed beside
+/// it. `faer`'s own product into a triangle writes outside of it with AVX2 (0.24.4, complex doubles, 3 x 3).
 const BLOCK: usize = 32;
 
 /// `C := alpha op(A) op(A)^H + beta C` (`^T` if not `hermitian`), the triangle `fill` of an `n` x
@@ -99,11 +99,7 @@ impl<T: Scalar> RankK<T> {
                 c: part.c.from(row, at),
             };
             let (beside, block) = (from(rows.start), from(at));
-            let shape = |m| Product {
-                m,
-                n: side,
-                ..*product
-            };
+            let shape = |m| Product { m, n: side, ..*product };
             // SAFETY: the caller's promise; both lie in the triangle's square.
             unsafe {
                 if !rows.is_empty() {
@@ -118,9 +114,7 @@ impl<T: Scalar> RankK<T> {
     /// # Safety
     /// As for [`on_diagonal`](Self::on_diagonal).
     unsafe fn block(&self, product: &Product<T>, part: Operands<T>, mut scratch: MatMut<'_, T>) {
-        let Product {
-            n, k, alpha, beta, ..
-        } = *product;
+        let Product { n, k, alpha, beta, .. } = *product;
         let fill = self.fill;
         let rows = |col: usize| match fill {
             Fill::Lower => col..n,
@@ -146,11 +140,7 @@ impl<T: Scalar> RankK<T> {
                 for col in 0..n {
                     for row in rows(col) {
                         let (place, value) = (c.from(row, col).ptr, scratch[(row, col)]);
-                        place.write(if beta == T::ZERO {
-                            value
-                        } else {
-                            place.read() + value
-                        });
+                        place.write(if beta == T::ZERO { value } else { place.read() + value });
                     }
                 }
             }

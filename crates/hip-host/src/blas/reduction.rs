@@ -25,12 +25,7 @@ use super::vector::Vector;
 const LANES: usize = 8;
 
 /// The sum of `term(i)` over `range`.
-fn sum<S: Copy>(
-    range: Range<usize>,
-    zero: S,
-    add: impl Fn(S, S) -> S,
-    term: impl Fn(usize) -> S,
-) -> S {
+fn sum<S: Copy>(range: Range<usize>, zero: S, add: impl Fn(S, S) -> S, term: impl Fn(usize) -> S) -> S {
     let mut lanes = [zero; LANES];
     let mut i = range.start;
     while i + LANES <= range.end {
@@ -89,10 +84,7 @@ unsafe fn reduce<T: Scalar, I: Int, R: Copy + Send + 'static>(
     value: unsafe fn(usize, Vector<T>) -> R,
 ) -> Outcome {
     let handle = handle::current(handle)?;
-    ensure(
-        !result.is_null(),
-        rocblas_status::rocblas_status_invalid_pointer,
-    )?;
+    ensure(!result.is_null(), rocblas_status::rocblas_status_invalid_pointer)?;
     let n = length(n).filter(|_| x.inc.signed() > 0).unwrap_or(0);
     let x = x.of(n);
     x.check(name, "x")?;
@@ -133,11 +125,7 @@ unsafe fn asum<T: Scalar>(n: usize, x: Vector<T>) -> T::Part {
 ///
 /// # Safety
 /// The elements are readable.
-unsafe fn extreme<T: Scalar, I: Int>(
-    n: usize,
-    x: Vector<T>,
-    better: impl Fn(f64, f64) -> bool + Sync,
-) -> I {
+unsafe fn extreme<T: Scalar, I: Int>(n: usize, x: Vector<T>, better: impl Fn(f64, f64) -> bool + Sync) -> I {
     let first = |a: Option<(usize, f64)>, b: Option<(usize, f64)>| match (a, b) {
         (Some(a), Some(b)) if better(b.1, a.1) => Some(b),
         (Some(a), _) => Some(a),

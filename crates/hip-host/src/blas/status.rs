@@ -11,10 +11,7 @@ use crate::frame;
 pub(crate) type Outcome<T = ()> = Result<T, rocblas_status>;
 
 /// Runs the body of the entry point `name`, which receives its name.
-pub(crate) fn entry(
-    name: &'static str,
-    body: impl FnOnce(&'static str) -> Outcome,
-) -> rocblas_status {
+pub(crate) fn entry(name: &'static str, body: impl FnOnce(&'static str) -> Outcome) -> rocblas_status {
     frame::run(name, || body(name))
 }
 

@@ -2,14 +2,12 @@
 
 use num_complex::Complex;
 use rocblas_sys::{
-    rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_handle, rocblas_int,
-    rocblas_operation, rocblas_status,
+    rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_handle, rocblas_int, rocblas_operation,
+    rocblas_status,
 };
 
 use super::aliasing::ensure_not_in_place;
-use super::arguments::{
-    Carried, Int, Strided, check_batch, enqueue, ensure, fill, operation, scalar, sizes,
-};
+use super::arguments::{Carried, Int, Strided, check_batch, enqueue, ensure, fill, operation, scalar, sizes};
 use super::handle;
 use super::rank_k::RankK;
 use super::scalar::Scalar;
@@ -53,10 +51,7 @@ unsafe fn rank_k<T: Scalar, S: Copy + Send + 'static, I: Int>(
     ensure(!meaningless, rocblas_status::rocblas_status_invalid_value)?;
     let [n, k, lda, ldc] = sizes(arguments.sizes)?;
     let shape = op.stored(n, k);
-    ensure(
-        ldc >= n && lda >= shape.0,
-        rocblas_status::rocblas_status_invalid_size,
-    )?;
+    ensure(ldc >= n && lda >= shape.0, rocblas_status::rocblas_status_invalid_size)?;
     if n == 0 {
         return Ok(());
     }
@@ -147,11 +142,7 @@ macro_rules! entry_point {
 
 macro_rules! hermitian {
     ($int:ty, $c:ty, $rust:ty, $real:ty: $name:ident) => {
-        entry_point!(
-            $name($int, $c, $rust, $real, $real),
-            true,
-            <$rust>::from_part
-        );
+        entry_point!($name($int, $c, $rust, $real, $real), true, <$rust>::from_part);
     };
 }
 macro_rules! symmetric {

@@ -59,13 +59,7 @@ enum Old<P> {
 /// # Safety
 /// `a` is untransposed with `m` x `b.k` readable elements, `c` has `m` x `b.n` writable ones that
 /// overlap nothing else in use.
-pub(crate) unsafe fn product<T: Scalar>(
-    a: Source<T>,
-    b: &Packed<T>,
-    beta: T,
-    c: Target<T>,
-    m: usize,
-) {
+pub(crate) unsafe fn product<T: Scalar>(a: Source<T>, b: &Packed<T>, beta: T, c: Target<T>, m: usize) {
     let call = describe(a, b, beta, c, m);
     #[cfg(target_arch = "x86_64")]
     {
@@ -73,8 +67,7 @@ pub(crate) unsafe fn product<T: Scalar>(
             // SAFETY: the feature was detected; the call's ranges are the caller's promise.
             return unsafe { on_avx512::<T>(call) };
         }
-        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
-        {
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
             // SAFETY: as above.
             return unsafe { on_avx2::<T>(call) };
         }
@@ -85,13 +78,7 @@ pub(crate) unsafe fn product<T: Scalar>(
 
 /// `Scalar` promises that an element is `parts` consecutive reals, so all that follows counts in
 /// reals.
-fn describe<T: Scalar>(
-    a: Source<T>,
-    b: &Packed<T>,
-    beta: T,
-    c: Target<T>,
-    m: usize,
-) -> Call<T::Part> {
+fn describe<T: Scalar>(a: Source<T>, b: &Packed<T>, beta: T, c: Target<T>, m: usize) -> Call<T::Part> {
     let parts = if T::COMPLEX { 2 } else { 1 };
     Call {
         a: a.ptr.cast(),
@@ -169,9 +156,7 @@ unsafe fn anywhere<T: Scalar>(call: Call<T::Part>) {
 /// # Safety
 /// The ranges of `call`.
 #[inline(always)]
-unsafe fn sweep<T: Scalar, const FUSED: bool, const LANES: usize, const MAX: usize>(
-    call: Call<T::Part>,
-) {
+unsafe fn sweep<T: Scalar, const FUSED: bool, const LANES: usize, const MAX: usize>(call: Call<T::Part>) {
     let groups = call.n.div_ceil(MAX).max(1);
     let width = call.n.div_ceil(groups);
     let parts = if T::COMPLEX { 2 } else { 1 };
@@ -204,9 +189,7 @@ unsafe fn sweep<T: Scalar, const FUSED: bool, const LANES: usize, const MAX: usi
 /// # Safety
 /// The ranges of `call`; its `b` and `c` point at the first of these columns.
 #[inline(always)]
-unsafe fn columns<T: Scalar, const FUSED: bool, const LANES: usize, const N: usize>(
-    call: Call<T::Part>,
-) {
+unsafe fn columns<T: Scalar, const FUSED: bool, const LANES: usize, const N: usize>(call: Call<T::Part>) {
     let whole = call.rows / LANES * LANES;
     let mut row = 0;
     while row < whole {
@@ -233,10 +216,7 @@ unsafe fn columns<T: Scalar, const FUSED: bool, const LANES: usize, const N: usi
 /// # Safety
 /// The ranges of `call` hold rows `row..row + LANES`.
 #[inline(always)]
-unsafe fn block<T: Scalar, const FUSED: bool, const LANES: usize, const N: usize>(
-    call: &Call<T::Part>,
-    row: usize,
-) {
+unsafe fn block<T: Scalar, const FUSED: bool, const LANES: usize, const N: usize>(call: &Call<T::Part>, row: usize) {
     let zero = [<T::Part as Real>::ZERO; LANES];
     let mut direct = [zero; N];
     let mut crossed = [zero; N];
@@ -244,12 +224,7 @@ unsafe fn block<T: Scalar, const FUSED: bool, const LANES: usize, const N: usize
     for p in 0..call.k {
         // SAFETY: column `p` of `A` has these rows; an array of reals has no stricter alignment
         // than a real.
-        let a: [T::Part; LANES] = unsafe {
-            call.a
-                .add(p * call.lda + row)
-                .cast::<[T::Part; LANES]>()
-                .read()
-        };
+        let a: [T::Part; LANES] = unsafe { call.a.add(p * call.lda + row).cast::<[T::Part; LANES]>().read() };
         let exchanged: [T::Part; LANES] = if T::COMPLEX {
             std::array::from_fn(|i| a[i ^ 1])
         } else {
@@ -306,10 +281,7 @@ unsafe fn block<T: Scalar, const FUSED: bool, const LANES: usize, const N: usize
 
 /// Real parts are the difference, imaginary parts the sum of the two accumulators.
 #[inline(always)]
-fn join<T: Scalar, const LANES: usize>(
-    direct: &[T::Part; LANES],
-    crossed: &[T::Part; LANES],
-) -> [T::Part; LANES] {
+fn join<T: Scalar, const LANES: usize>(direct: &[T::Part; LANES], crossed: &[T::Part; LANES]) -> [T::Part; LANES] {
     if !T::COMPLEX {
         return *direct;
     }
@@ -339,9 +311,7 @@ mod tests {
             if std::arch::is_x86_feature_detected!("avx512f") {
                 paths.push(("avx512", on_avx512::<T>));
             }
-            if std::arch::is_x86_feature_detected!("avx2")
-                && std::arch::is_x86_feature_detected!("fma")
-            {
+            if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
                 paths.push(("avx2", on_avx2::<T>));
             }
         }

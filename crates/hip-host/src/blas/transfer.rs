@@ -145,13 +145,7 @@ macro_rules! transfers {
 }
 
 /// A vector's elements are the columns of a matrix of one row, its increments the leading dimensions.
-fn vector(
-    n: i64,
-    size: i64,
-    from: (*const c_void, i64),
-    to: (*mut c_void, i64),
-    kind: hipMemcpyKind,
-) -> Call {
+fn vector(n: i64, size: i64, from: (*const c_void, i64), to: (*mut c_void, i64), kind: hipMemcpyKind) -> Call {
     Call {
         rows: 1,
         cols: n,

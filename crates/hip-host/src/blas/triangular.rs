@@ -61,9 +61,7 @@ impl<T: Scalar> Seen<T> {
     unsafe fn read<'a>(self, from: usize, cols: usize) -> MatRef<'a, T> {
         let (first, rows, across) = self.columns(from);
         // SAFETY: the caller's promise; the strides address the stored matrix.
-        unsafe {
-            MatRef::from_raw_parts(somewhere(first).cast_const(), self.rows, cols, rows, across)
-        }
+        unsafe { MatRef::from_raw_parts(somewhere(first).cast_const(), self.rows, cols, rows, across) }
     }
 
     /// The columns `from..from + cols`.
@@ -106,20 +104,12 @@ impl Triangle {
     ///
     /// # Safety
     /// The triangle is readable and nothing writes it during `'a`.
-    unsafe fn applied<'a, T: Scalar>(
-        &self,
-        a: Source<T>,
-        order: usize,
-    ) -> (MatRef<'a, T>, bool, Conj) {
+    unsafe fn applied<'a, T: Scalar>(&self, a: Source<T>, order: usize) -> (MatRef<'a, T>, bool, Conj) {
         // SAFETY: the caller's promise. `faer` reads the named triangle only.
         let stored = unsafe { Source { op: Op::None, ..a }.mat(order, order) };
         let transposed = (self.op != Op::None) != (self.side == Side::Right);
         let lower = (self.fill == Fill::Lower) != transposed;
-        let seen = if transposed {
-            stored.transpose()
-        } else {
-            stored
-        };
+        let seen = if transposed { stored.transpose() } else { stored };
         (seen, lower, self.op.conj())
     }
 
@@ -129,13 +119,7 @@ impl Triangle {
     /// # Safety
     /// `a` has a readable triangle of the order, `b` has `shape` initialised elements, and nothing
     /// else touches them.
-    pub(crate) unsafe fn solve<T: Scalar>(
-        &self,
-        alpha: T,
-        a: Source<T>,
-        b: Target<T>,
-        shape: (usize, usize),
-    ) {
+    pub(crate) unsafe fn solve<T: Scalar>(&self, alpha: T, a: Source<T>, b: Target<T>, shape: (usize, usize)) {
         // SAFETY: the caller's promise.
         unsafe { b.scale(alpha, shape.1, |_| 0..shape.0) };
         if alpha == T::ZERO {

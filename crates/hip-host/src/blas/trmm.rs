@@ -5,8 +5,7 @@
 //! (`rocblas_trmm_imp.hpp`): such a call waits for its stream.
 
 use rocblas_sys::{
-    rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side,
-    rocblas_status, rocblas_stride,
+    rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side, rocblas_status, rocblas_stride,
 };
 
 use super::aliasing::ensure_not_in_place;

@@ -4,8 +4,7 @@
 //! Checks as in rocBLAS' library/src/blas3/rocblas_trsm.hpp.
 
 use rocblas_sys::{
-    rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side,
-    rocblas_status, rocblas_stride,
+    rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side, rocblas_status, rocblas_stride,
 };
 
 use super::aliasing::ensure_not_in_place;
@@ -45,10 +44,7 @@ unsafe fn trsm<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>
     };
     let [m, n, lda, ldb, count] = sizes(arguments.sizes)?;
     let order = triangle.order((m, n)).0;
-    ensure(
-        lda >= order && ldb >= m,
-        rocblas_status::rocblas_status_invalid_size,
-    )?;
+    ensure(lda >= order && ldb >= m, rocblas_status::rocblas_status_invalid_size)?;
     if m == 0 || n == 0 || count == 0 {
         return Ok(());
     }
@@ -64,10 +60,7 @@ unsafe fn trsm<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>
         ld: ldb,
         count,
     };
-    ensure(
-        !b.place.is_null(),
-        rocblas_status::rocblas_status_invalid_pointer,
-    )?;
+    ensure(!b.place.is_null(), rocblas_status::rocblas_status_invalid_pointer)?;
     let check = move |[alpha]: [T; 1]| {
         b.check_result(name, "B")?;
         if alpha != T::ZERO {

@@ -113,10 +113,7 @@ impl<T> Vector<T> {
         if apart || !(0..self.n).any(|i| other.hold(self.at(i).addr())) {
             return Ok(());
         }
-        log::refused(
-            call,
-            format_args!("{argument} shares memory with the result"),
-        );
+        log::refused(call, format_args!("{argument} shares memory with the result"));
         Err(rocblas_status::rocblas_status_invalid_pointer)
     }
 }
@@ -162,8 +159,7 @@ impl Elements {
         let distance = address as i128 - self.start as i128;
         let size = self.size as i128;
         let holds = |element: i128| {
-            (0..self.span() as i128).contains(&element)
-                && element % (self.ld as i128) < self.rows as i128
+            (0..self.span() as i128).contains(&element) && element % (self.ld as i128) < self.rows as i128
         };
         let element = distance.div_euclid(size);
         holds(element) || (distance.rem_euclid(size) != 0 && holds(element + 1))
@@ -203,8 +199,7 @@ mod tests {
                         let places = |i: i64| start as i64 + i * inc.abs();
                         let shared = (0..n as i64).any(|i| {
                             let offset = places(i) - 20;
-                            let (row, col) =
-                                (offset.rem_euclid(ld as i64), offset.div_euclid(ld as i64));
+                            let (row, col) = (offset.rem_euclid(ld as i64), offset.div_euclid(ld as i64));
                             row < rows as i64 && (0..cols as i64).contains(&col)
                         });
                         assert_eq!(

@@ -37,21 +37,14 @@ pub(crate) unsafe fn size(version: &CStr, len: *mut usize) -> Outcome {
     Ok(())
 }
 
-pub(super) unsafe extern "C" fn rocblas_get_version_string(
-    buf: *mut c_char,
-    len: usize,
-) -> rocblas_status {
+pub(super) unsafe extern "C" fn rocblas_get_version_string(buf: *mut c_char, len: usize) -> rocblas_status {
     // SAFETY: the C caller's duty.
-    entry("rocblas_get_version_string", |_| unsafe {
-        copy(ROCBLAS, buf, len)
-    })
+    entry("rocblas_get_version_string", |_| unsafe { copy(ROCBLAS, buf, len) })
 }
 
 pub(super) unsafe extern "C" fn rocblas_get_version_string_size(len: *mut usize) -> rocblas_status {
     // SAFETY: the C caller's duty.
-    entry("rocblas_get_version_string_size", |_| unsafe {
-        size(ROCBLAS, len)
-    })
+    entry("rocblas_get_version_string_size", |_| unsafe { size(ROCBLAS, len) })
 }
 
 /// Loads the kernels of a device on the real library; there is nothing to load here.

@@ -33,11 +33,7 @@ impl Op {
 /// `ptr`, or some other address for null: `faer` takes no null, not even for a matrix without elements, which BLAS
 /// and LAPACK let be anywhere.
 pub(super) fn somewhere<T>(ptr: *mut T) -> *mut T {
-    if ptr.is_null() {
-        std::ptr::dangling_mut()
-    } else {
-        ptr
-    }
+    if ptr.is_null() { std::ptr::dangling_mut() } else { ptr }
 }
 
 /// Which triangle of a square matrix holds the data.
@@ -62,8 +58,8 @@ unsafe impl<T: Send> Send for Source<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Source<T> {}
 
-/// The element of a column-major matrix. An operand without elements may have any leading dimension, so that the place of what it
-/// does not have may lie beyond all addresses.
+/// The element of a column-major matrix. An operand without elements may have any leading dimension, so that the place
+/// of what it does not have may lie beyond all addresses.
 fn place(row: usize, col: usize, ld: usize) -> usize {
     col.wrapping_mul(ld).wrapping_add(row)
 }
@@ -142,12 +138,7 @@ impl<T: Scalar> Target<T> {
     ///
     /// # Safety
     /// Those elements are writable, initialised unless `beta == 0`, and nothing else touches them.
-    pub(crate) unsafe fn scale(
-        self,
-        beta: T,
-        cols: usize,
-        rows: impl Fn(usize) -> std::ops::Range<usize>,
-    ) {
+    pub(crate) unsafe fn scale(self, beta: T, cols: usize, rows: impl Fn(usize) -> std::ops::Range<usize>) {
         if beta == T::ONE {
             return;
         }

@@ -5,8 +5,8 @@ use std::ffi::{c_char, c_int};
 use hip_sys::{hipDeviceAttribute_t as Attribute, hipDeviceProp_tR0000, hipDeviceProp_tR0600};
 
 use super::{
-    CAPABILITY, Device, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, PCI_DOMAIN,
-    ROW_ALIGNMENT, WARP, architecture,
+    CAPABILITY, Device, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, PCI_DOMAIN, ROW_ALIGNMENT, WARP,
+    architecture,
 };
 
 /// `wall_clock64` counts in kernels as many thousand ticks a second, as on AMD's cards.
@@ -26,14 +26,10 @@ impl Device {
             Attribute::hipDeviceAttributeMaxSharedMemoryPerBlock
             | Attribute::hipDeviceAttributeSharedMemPerBlockOptin
             | Attribute::hipDeviceAttributeSharedMemPerMultiprocessor
-            | Attribute::hipDeviceAttributeMaxSharedMemoryPerMultiprocessor => {
-                MAX_SHARED_BYTES as c_int
-            }
+            | Attribute::hipDeviceAttributeMaxSharedMemoryPerMultiprocessor => MAX_SHARED_BYTES as c_int,
             Attribute::hipDeviceAttributeWarpSize => WARP as c_int,
             Attribute::hipDeviceAttributeMultiprocessorCount
-            | Attribute::hipDeviceAttributePhysicalMultiProcessorCount => {
-                capped(crate::workers::width())
-            }
+            | Attribute::hipDeviceAttributePhysicalMultiProcessorCount => capped(crate::workers::width()),
             Attribute::hipDeviceAttributeMaxThreadsPerMultiProcessor => 2048,
             Attribute::hipDeviceAttributeMaxBlocksPerMultiProcessor => 2,
             Attribute::hipDeviceAttributeMaxRegistersPerBlock
@@ -105,8 +101,9 @@ impl Device {
             | Attribute::hipDeviceAttributeMaxTexture3DWidth
             | Attribute::hipDeviceAttributeMaxTexture3DHeight => 16384,
             Attribute::hipDeviceAttributeMaxTexture3DDepth => 8192,
-            Attribute::hipDeviceAttributeMaxTexture1DLinear
-            | Attribute::hipDeviceAttributeMaxTexture1DMipmap => c_int::MAX,
+            Attribute::hipDeviceAttributeMaxTexture1DLinear | Attribute::hipDeviceAttributeMaxTexture1DMipmap => {
+                c_int::MAX
+            }
             Attribute::hipDeviceAttributeSurfaceAlignment
             | Attribute::hipDeviceAttributeTextureAlignment
             | Attribute::hipDeviceAttributeTexturePitchAlignment => ROW_ALIGNMENT as c_int,

@@ -3,8 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
 use hip_sys::{
-    hipDevice_t, hipDeviceAttribute_t as Attribute, hipDeviceProp_tR0000, hipDeviceProp_tR0600,
-    hipError_t, hipUUID,
+    hipDevice_t, hipDeviceAttribute_t as Attribute, hipDeviceProp_tR0000, hipDeviceProp_tR0600, hipError_t, hipUUID,
 };
 
 use super::{CAPABILITY, all, by_ordinal, current, set_current};
@@ -69,9 +68,7 @@ pub(crate) unsafe extern "C" fn set_device(ordinal: c_int) -> hipError_t {
 
 pub(crate) unsafe extern "C" fn get_device(out: *mut c_int) -> hipError_t {
     // SAFETY: as in `version`.
-    entry("hipGetDevice", || unsafe {
-        store(out, current()?.ordinal as c_int)
-    })
+    entry("hipGetDevice", || unsafe { store(out, current()?.ordinal as c_int) })
 }
 
 pub(crate) unsafe extern "C" fn device_get(out: *mut hipDevice_t, ordinal: c_int) -> hipError_t {
@@ -81,11 +78,7 @@ pub(crate) unsafe extern "C" fn device_get(out: *mut hipDevice_t, ordinal: c_int
     })
 }
 
-pub(crate) unsafe extern "C" fn device_get_name(
-    out: *mut c_char,
-    len: c_int,
-    device: hipDevice_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_get_name(out: *mut c_char, len: c_int, device: hipDevice_t) -> hipError_t {
     entry("hipDeviceGetName", || {
         let device = by_ordinal(device)?;
         if out.is_null() || len <= 0 {
@@ -97,11 +90,7 @@ pub(crate) unsafe extern "C" fn device_get_name(
     })
 }
 
-pub(crate) unsafe extern "C" fn device_get_pci_bus_id(
-    out: *mut c_char,
-    len: c_int,
-    device: c_int,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_get_pci_bus_id(out: *mut c_char, len: c_int, device: c_int) -> hipError_t {
     entry("hipDeviceGetPCIBusId", || {
         let device = by_ordinal(device)?;
         let address = device.pci_address();
@@ -118,10 +107,7 @@ pub(crate) unsafe extern "C" fn device_get_pci_bus_id(
     })
 }
 
-pub(crate) unsafe extern "C" fn device_get_by_pci_bus_id(
-    out: *mut c_int,
-    address: *const c_char,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_get_by_pci_bus_id(out: *mut c_int, address: *const c_char) -> hipError_t {
     entry("hipDeviceGetByPCIBusId", || {
         if out.is_null() || address.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -132,19 +118,11 @@ pub(crate) unsafe extern "C" fn device_get_by_pci_bus_id(
             .to_ascii_lowercase();
         let found = all().iter().find(|device| device.pci_address() == address);
         // SAFETY: not null; room for an int by the C caller's promise.
-        unsafe {
-            store(
-                out,
-                found.ok_or(hipError_t::hipErrorInvalidValue)?.ordinal as c_int,
-            )
-        }
+        unsafe { store(out, found.ok_or(hipError_t::hipErrorInvalidValue)?.ordinal as c_int) }
     })
 }
 
-pub(crate) unsafe extern "C" fn device_get_uuid(
-    out: *mut hipUUID,
-    device: hipDevice_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_get_uuid(out: *mut hipUUID, device: hipDevice_t) -> hipError_t {
     entry("hipDeviceGetUuid", || {
         let uuid = hipUUID {
             bytes: by_ordinal(device)?.uuid().map(|byte| byte as c_char),
@@ -154,10 +132,7 @@ pub(crate) unsafe extern "C" fn device_get_uuid(
     })
 }
 
-pub(crate) unsafe extern "C" fn device_total_mem(
-    out: *mut usize,
-    device: hipDevice_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_total_mem(out: *mut usize, device: hipDevice_t) -> hipError_t {
     // SAFETY: null is refused by `store`; otherwise the C caller promises room for a size.
     entry("hipDeviceTotalMem", || unsafe {
         store(out, by_ordinal(device)?.total_bytes)
@@ -199,10 +174,7 @@ pub(crate) unsafe extern "C" fn device_get_attribute(
     })
 }
 
-pub(crate) unsafe extern "C" fn get_device_properties(
-    out: *mut hipDeviceProp_tR0600,
-    device: c_int,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn get_device_properties(out: *mut hipDeviceProp_tR0600, device: c_int) -> hipError_t {
     entry("hipGetDevicePropertiesR0600", || {
         if out.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);

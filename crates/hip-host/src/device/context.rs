@@ -31,9 +31,7 @@ fn find(context: hipCtx_t) -> Result<&'static Device> {
 /// # Errors
 /// `hipErrorInvalidValue` if it is no context.
 pub(crate) fn check_context(context: hipCtx_t) -> Result {
-    find(context)
-        .map(|_| ())
-        .map_err(|_| hipError_t::hipErrorInvalidValue)
+    find(context).map(|_| ()).map_err(|_| hipError_t::hipErrorInvalidValue)
 }
 
 /// As [`by_ordinal`], with the code that context calls return for a missing device.
@@ -48,11 +46,7 @@ fn replace_top(device: Option<&'static Device>) {
     });
 }
 
-pub(crate) unsafe extern "C" fn ctx_create(
-    out: *mut hipCtx_t,
-    flags: c_uint,
-    ordinal: hipDevice_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn ctx_create(out: *mut hipCtx_t, flags: c_uint, ordinal: hipDevice_t) -> hipError_t {
     entry("hipCtxCreate", || {
         if out.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -74,12 +68,9 @@ pub(crate) unsafe extern "C" fn ctx_destroy(context: hipCtx_t) -> hipError_t {
         }
         let device = find(context)?;
         // One destruction too many is undefined on ROCm.
-        let counted =
-            device
-                .contexts
-                .fetch_update(Ordering::AcqRel, Ordering::Acquire, |contexts| {
-                    contexts.checked_sub(1)
-                });
+        let counted = device
+            .contexts
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |contexts| contexts.checked_sub(1));
         counted.map_err(|_| hipError_t::hipErrorContextIsDestroyed)?;
         STACK.with_borrow_mut(|stack| {
             if stack.last().is_some_and(|top| std::ptr::eq(*top, device)) {
@@ -106,9 +97,7 @@ pub(crate) unsafe extern "C" fn ctx_set_current(context: hipCtx_t) -> hipError_t
 
 pub(crate) unsafe extern "C" fn ctx_get_current(out: *mut hipCtx_t) -> hipError_t {
     // SAFETY: null is refused by `store`; otherwise room for a handle by the C caller's promise.
-    entry("hipCtxGetCurrent", || unsafe {
-        store(out, context_of(current()?))
-    })
+    entry("hipCtxGetCurrent", || unsafe { store(out, context_of(current()?)) })
 }
 
 pub(crate) unsafe extern "C" fn ctx_push_current(context: hipCtx_t) -> hipError_t {
@@ -141,19 +130,14 @@ pub(crate) unsafe extern "C" fn ctx_get_device(out: *mut hipDevice_t) -> hipErro
     })
 }
 
-pub(crate) unsafe extern "C" fn ctx_get_shared_mem_config(
-    out: *mut hipSharedMemConfig,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn ctx_get_shared_mem_config(out: *mut hipSharedMemConfig) -> hipError_t {
     // SAFETY: as in `ctx_get_current`.
     entry("hipCtxGetSharedMemConfig", || unsafe {
         store(out, hipSharedMemConfig::hipSharedMemBankSizeFourByte)
     })
 }
 
-pub(crate) unsafe extern "C" fn ctx_enable_peer_access(
-    peer: hipCtx_t,
-    _flags: c_uint,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn ctx_enable_peer_access(peer: hipCtx_t, _flags: c_uint) -> hipError_t {
     // On ROCm a success without effect.
     entry("hipCtxEnablePeerAccess", || find(peer).map(|_| ()))
 }
@@ -162,10 +146,7 @@ pub(crate) unsafe extern "C" fn ctx_disable_peer_access(peer: hipCtx_t) -> hipEr
     entry("hipCtxDisablePeerAccess", || find(peer).map(|_| ()))
 }
 
-pub(crate) unsafe extern "C" fn device_primary_ctx_retain(
-    out: *mut hipCtx_t,
-    ordinal: hipDevice_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_primary_ctx_retain(out: *mut hipCtx_t, ordinal: hipDevice_t) -> hipError_t {
     entry("hipDevicePrimaryCtxRetain", || {
         let device = device(ordinal, hipError_t::hipErrorInvalidDevice)?;
         // SAFETY: as in `ctx_get_current`.
@@ -187,10 +168,7 @@ pub(crate) unsafe extern "C" fn device_primary_ctx_reset(ordinal: hipDevice_t) -
     })
 }
 
-pub(crate) unsafe extern "C" fn device_primary_ctx_set_flags(
-    ordinal: hipDevice_t,
-    _flags: c_uint,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_primary_ctx_set_flags(ordinal: hipDevice_t, _flags: c_uint) -> hipError_t {
     entry("hipDevicePrimaryCtxSetFlags", || {
         device(ordinal, hipError_t::hipErrorInvalidDevice)?;
         Err(hipError_t::hipErrorContextAlreadyInUse)

@@ -6,18 +6,17 @@ mod context;
 mod peer;
 mod settings;
 
-pub(crate) use calls::*;
-pub(crate) use context::*;
-pub(crate) use peer::*;
-pub(crate) use settings::*;
-
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub(crate) use calls::*;
+pub(crate) use context::*;
 use hip_sys::hipError_t;
 use parking_lot::Mutex;
+pub(crate) use peer::*;
+pub(crate) use settings::*;
 
 use crate::error::Result;
 use crate::log;
@@ -79,8 +78,7 @@ impl Device {
     }
 
     pub(crate) fn free_bytes(&self) -> usize {
-        self.total_bytes
-            .saturating_sub(self.used_bytes.load(Ordering::Relaxed))
+        self.total_bytes.saturating_sub(self.used_bytes.load(Ordering::Relaxed))
     }
 }
 
@@ -125,13 +123,7 @@ fn cpu_model() -> &'static str {
 fn physical_bytes() -> usize {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = line.and_then(|line| {
-        line.trim()
-            .trim_end_matches("kB")
-            .trim()
-            .parse::<usize>()
-            .ok()
-    });
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<usize>().ok());
     kib.map_or(4 << 30, |kib| kib * 1024)
 }
 
@@ -152,9 +144,7 @@ pub(crate) fn all() -> &'static [Device] {
             },
         };
         let each = physical_bytes() / count.max(1);
-        (0..count)
-            .map(|ordinal| Device::new(ordinal, each))
-            .collect()
+        (0..count).map(|ordinal| Device::new(ordinal, each)).collect()
     })
 }
 

@@ -1,8 +1,8 @@
 //! Access of one device to another's memory.
 //!
-//! All devices of the model share one address space, so every pair can. Whether the program enabled it decides what rocBLAS,
-//! rocSOLVER and a stream's words may touch (`memory::reach`). Pointers inside kernels are raw: one that uses a peer's memory
-//! without that is not caught.
+//! All devices of the model share one address space, so every pair can. Whether the program enabled it decides what
+//! rocBLAS, rocSOLVER and a stream's words may touch (`memory::reach`). Pointers inside kernels are raw: one that uses
+//! a peer's memory without that is not caught.
 
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,11 +33,7 @@ fn peer_of(device: &Device, ordinal: c_int) -> Result<&'static Device> {
         .ok_or(hipError_t::hipErrorInvalidDevice)
 }
 
-pub(crate) unsafe extern "C" fn device_can_access_peer(
-    out: *mut c_int,
-    device: c_int,
-    peer: c_int,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_can_access_peer(out: *mut c_int, device: c_int, peer: c_int) -> hipError_t {
     entry("hipDeviceCanAccessPeer", || {
         if out.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -53,10 +49,7 @@ pub(crate) unsafe extern "C" fn device_can_access_peer(
     })
 }
 
-pub(crate) unsafe extern "C" fn device_enable_peer_access(
-    peer: c_int,
-    flags: c_uint,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_enable_peer_access(peer: c_int, flags: c_uint) -> hipError_t {
     entry("hipDeviceEnablePeerAccess", || {
         if flags != 0 {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -95,8 +88,7 @@ pub(crate) unsafe extern "C" fn device_get_p2p_attribute(
         let value = match attribute {
             // Host memory on both sides: the same link, and atomics work as anywhere.
             hipDeviceP2PAttr::hipDevP2PAttrPerformanceRank => LINK_PCIE as c_int,
-            hipDeviceP2PAttr::hipDevP2PAttrAccessSupported
-            | hipDeviceP2PAttr::hipDevP2PAttrNativeAtomicSupported => 1,
+            hipDeviceP2PAttr::hipDevP2PAttrAccessSupported | hipDeviceP2PAttr::hipDevP2PAttrNativeAtomicSupported => 1,
             // There are no arrays.
             hipDeviceP2PAttr::hipDevP2PAttrHipArrayAccessSupported => 0,
             _ => return Err(hipError_t::hipErrorInvalidValue),

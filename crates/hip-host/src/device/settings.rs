@@ -3,9 +3,8 @@
 use std::ffi::{c_int, c_uint};
 
 use hip_sys::{
-    hipDeviceLmemResizeToMax, hipDeviceMapHost, hipDeviceProp_tR0000, hipDeviceProp_tR0600,
-    hipDeviceScheduleMask, hipDeviceScheduleSpin, hipError_t, hipFuncCache_t, hipLimit_t,
-    hipSharedMemConfig,
+    hipDeviceLmemResizeToMax, hipDeviceMapHost, hipDeviceProp_tR0000, hipDeviceProp_tR0600, hipDeviceScheduleMask,
+    hipDeviceScheduleSpin, hipError_t, hipFuncCache_t, hipLimit_t, hipSharedMemConfig,
 };
 
 use super::{Device, all, current, peer};
@@ -136,9 +135,7 @@ pub(crate) unsafe extern "C" fn device_get_cache_config(out: *mut hipFuncCache_t
     })
 }
 
-pub(crate) unsafe extern "C" fn device_set_shared_mem_config(
-    config: hipSharedMemConfig,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_set_shared_mem_config(config: hipSharedMemConfig) -> hipError_t {
     entry("hipDeviceSetSharedMemConfig", || {
         if config.0 > hipSharedMemConfig::hipSharedMemBankSizeEightByte.0 {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -147,9 +144,7 @@ pub(crate) unsafe extern "C" fn device_set_shared_mem_config(
     })
 }
 
-pub(crate) unsafe extern "C" fn device_get_shared_mem_config(
-    out: *mut hipSharedMemConfig,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_get_shared_mem_config(out: *mut hipSharedMemConfig) -> hipError_t {
     // SAFETY: as in `get_device_flags`.
     entry("hipDeviceGetSharedMemConfig", || unsafe {
         store(out, hipSharedMemConfig::hipSharedMemBankSizeFourByte)
@@ -158,10 +153,7 @@ pub(crate) unsafe extern "C" fn device_get_shared_mem_config(
 
 /// ROCm's older form for programs that look the function up by its plain name: it checks its arguments and, as the
 /// program's wishes are left open, chooses none.
-pub(crate) unsafe extern "C" fn choose_device_r0000(
-    out: *mut c_int,
-    wish: *const hipDeviceProp_tR0000,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn choose_device_r0000(out: *mut c_int, wish: *const hipDeviceProp_tR0000) -> hipError_t {
     entry("hipChooseDeviceR0000", || {
         if out.is_null() || wish.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -175,10 +167,8 @@ pub(crate) unsafe extern "C" fn choose_device_r0000(
                 && has.sharedMemPerBlock >= wish.sharedMemPerBlock
                 && has.maxThreadsPerBlock >= wish.maxThreadsPerBlock
         };
-        let wishes = wish.major != 0
-            || wish.totalGlobalMem != 0
-            || wish.sharedMemPerBlock != 0
-            || wish.maxThreadsPerBlock != 0;
+        let wishes =
+            wish.major != 0 || wish.totalGlobalMem != 0 || wish.sharedMemPerBlock != 0 || wish.maxThreadsPerBlock != 0;
         current()?;
         if !wishes {
             return Ok(());
@@ -190,10 +180,7 @@ pub(crate) unsafe extern "C" fn choose_device_r0000(
 }
 
 /// The device that fits a wish best: the first with the wanted chip and enough memory, else the first.
-pub(crate) unsafe extern "C" fn choose_device(
-    out: *mut c_int,
-    wish: *const hipDeviceProp_tR0600,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn choose_device(out: *mut c_int, wish: *const hipDeviceProp_tR0600) -> hipError_t {
     entry("hipChooseDeviceR0600", || {
         if out.is_null() || wish.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);

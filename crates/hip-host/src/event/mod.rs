@@ -4,22 +4,21 @@ mod process;
 mod shared;
 mod wait;
 
-pub(crate) use shared::{ipc_get_event_handle, ipc_open_event_handle};
-pub(crate) use wait::*;
-
 use std::ffi::c_uint;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use hip_sys::{hipError_t, hipEvent_t, hipStream_t};
 use parking_lot::Mutex;
+use shared::{Counters, Taken};
+pub(crate) use shared::{ipc_get_event_handle, ipc_open_event_handle};
+pub(crate) use wait::*;
 
 use crate::device::{self, Device};
 use crate::error::{Result, entry, store};
 use crate::graph::capture::{self, Captured};
 use crate::handles::Handles;
 use crate::stream::{self, Mark, Stream};
-use shared::{Counters, Taken};
 
 static EVENTS: Handles<Event> = Handles::new();
 
@@ -75,20 +74,12 @@ pub(crate) enum Point {
     /// In a stream of this process.
     Here(Mark),
     /// By whichever process.
-    Shared {
-        counters: Arc<Counters>,
-        taken: Taken,
-    },
+    Shared { counters: Arc<Counters>, taken: Taken },
 }
 
 impl Point {
     /// Makes `stream` wait for it, and for `after`.
-    pub(crate) fn hold(
-        self,
-        call: &'static str,
-        stream: &Arc<Stream>,
-        mut after: Vec<Mark>,
-    ) -> Result<Mark> {
+    pub(crate) fn hold(self, call: &'static str, stream: &Arc<Stream>, mut after: Vec<Mark>) -> Result<Mark> {
         match self {
             Self::Here(mark) => {
                 after.push(mark);
@@ -128,9 +119,7 @@ struct Recorded {
 }
 
 fn find(event: hipEvent_t) -> Result<Arc<Event>> {
-    EVENTS
-        .get(event as usize)
-        .ok_or(hipError_t::hipErrorInvalidHandle)
+    EVENTS.get(event as usize).ok_or(hipError_t::hipErrorInvalidHandle)
 }
 
 /// Where the event was last recorded; `None` if never.
@@ -171,10 +160,7 @@ pub(crate) unsafe extern "C" fn event_create(out: *mut hipEvent_t) -> hipError_t
     entry("hipEventCreate", || create(out, 0))
 }
 
-pub(crate) unsafe extern "C" fn event_create_with_flags(
-    out: *mut hipEvent_t,
-    flags: c_uint,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn event_create_with_flags(out: *mut hipEvent_t, flags: c_uint) -> hipError_t {
     entry("hipEventCreateWithFlags", || create(out, flags))
 }
 
@@ -209,12 +195,7 @@ fn record(call: &'static str, event: hipEvent_t, stream: hipStream_t) -> Result 
 }
 
 /// Records the event in a stream that works, behind `after` too.
-pub(crate) fn record_in(
-    call: &'static str,
-    event: hipEvent_t,
-    stream: &Arc<Stream>,
-    after: Vec<Mark>,
-) -> Result<Mark> {
+pub(crate) fn record_in(call: &'static str, event: hipEvent_t, stream: &Arc<Stream>, after: Vec<Mark>) -> Result<Mark> {
     let event = find(event)?;
     *event.captured.lock() = None;
     let reached = Arc::new(OnceLock::new());
@@ -242,10 +223,7 @@ pub(crate) unsafe extern "C" fn event_record(event: hipEvent_t, stream: hipStrea
     entry("hipEventRecord", || record("hipEventRecord", event, stream))
 }
 
-pub(crate) unsafe extern "C" fn event_record_spt(
-    event: hipEvent_t,
-    stream: hipStream_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn event_record_spt(event: hipEvent_t, stream: hipStream_t) -> hipError_t {
     entry("hipEventRecord_spt", || {
         record("hipEventRecord_spt", event, stream::own(stream))
     })
@@ -293,11 +271,7 @@ pub(crate) unsafe extern "C" fn event_synchronize(event: hipEvent_t) -> hipError
     })
 }
 
-pub(crate) unsafe extern "C" fn event_elapsed_time(
-    out: *mut f32,
-    start: hipEvent_t,
-    stop: hipEvent_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn event_elapsed_time(out: *mut f32, start: hipEvent_t, stop: hipEvent_t) -> hipError_t {
     entry("hipEventElapsedTime", || {
         if out.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);

@@ -1,4 +1,5 @@
-//! Which processes are alive. A process's number is used again once it has ended; together with the time of its start it is not.
+//! Which processes are alive. A process's number is used again once it has ended; together with the time of its start
+//! it is not.
 
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;

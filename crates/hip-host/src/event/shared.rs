@@ -3,8 +3,8 @@
 //! Each recording takes a number; when its stream gets there, the number is what is reached. Who waits, waits for the
 //! number that was last taken when the wait began (hipamd/src/hip_event_ipc.cpp has signals in shared memory likewise).
 //!
-//! A process that ends leaves its recordings unreached for ever. So each number comes with the process that took it, and a
-//! wait fails once that process has ended.
+//! A process that ends leaves its recordings unreached for ever. So each number comes with the process that took it,
+//! and a wait fails once that process has ended.
 
 use std::ffi::c_void;
 use std::os::fd::{AsFd, OwnedFd};
@@ -79,25 +79,10 @@ impl Counters {
     fn of(file: OwnedFd) -> Result<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address the kernel chooses touches no existing memory.
-        let page = unsafe {
-            mmap(
-                std::ptr::null_mut(),
-                BYTES,
-                protection,
-                MapFlags::SHARED,
-                &file,
-                0,
-            )
-        };
+        let page = unsafe { mmap(std::ptr::null_mut(), BYTES, protection, MapFlags::SHARED, &file, 0) };
         let page = page.map_err(|_| hipError_t::hipErrorOutOfMemory)?;
-        let mut counters = Self {
-            page,
-            file,
-            place: 0,
-        };
-        counters.place = counters
-            .settle_in()
-            .ok_or(hipError_t::hipErrorOutOfMemory)?;
+        let mut counters = Self { page, file, place: 0 };
+        counters.place = counters.settle_in().ok_or(hipError_t::hipErrorOutOfMemory)?;
         Ok(counters)
     }
 
@@ -178,8 +163,7 @@ impl Counters {
     fn outcome(&self, taken: Taken, ended: bool) -> Result<bool> {
         match self.is_reached(taken) {
             false if ended => {
-                let reason =
-                    "the process that recorded the event ended before the event was reached";
+                let reason = "the process that recorded the event ended before the event was reached";
                 log::refused("a shared event", format_args!("{reason}"));
                 Err(hipError_t::hipErrorContextIsDestroyed)
             }
@@ -219,20 +203,14 @@ struct Shared {
 const MAGIC: u64 = u64::from_le_bytes(*b"hcl-evt2");
 const _: () = assert!(size_of::<Shared>() <= size_of::<hipIpcEventHandle_t>());
 
-pub(crate) unsafe extern "C" fn ipc_get_event_handle(
-    out: *mut hipIpcEventHandle_t,
-    event: hipEvent_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn ipc_get_event_handle(out: *mut hipIpcEventHandle_t, event: hipEvent_t) -> hipError_t {
     entry("hipIpcGetEventHandle", || {
         if out.is_null() || event.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
         }
         // An event that was not made to be shared has no handle (hipamd/src/hip_event.hpp, `Event::GetHandle`).
         let event = find(event)?;
-        let counters = event
-            .shared
-            .as_ref()
-            .ok_or(hipError_t::hipErrorInvalidConfiguration)?;
+        let counters = event.shared.as_ref().ok_or(hipError_t::hipErrorInvalidConfiguration)?;
         let shared = Shared {
             magic: MAGIC,
             file: RemoteFile::here(&counters.file.as_fd())?,
@@ -246,10 +224,7 @@ pub(crate) unsafe extern "C" fn ipc_get_event_handle(
     })
 }
 
-pub(crate) unsafe extern "C" fn ipc_open_event_handle(
-    out: *mut hipEvent_t,
-    handle: hipIpcEventHandle_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn ipc_open_event_handle(out: *mut hipEvent_t, handle: hipIpcEventHandle_t) -> hipError_t {
     const CALL: &str = "hipIpcOpenEventHandle";
     entry(CALL, || {
         if out.is_null() {

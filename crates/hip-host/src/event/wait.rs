@@ -9,11 +9,7 @@ use crate::error::entry;
 use crate::graph::capture;
 use crate::stream;
 
-pub(crate) unsafe extern "C" fn stream_wait_event(
-    stream: hipStream_t,
-    event: hipEvent_t,
-    flags: c_uint,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn stream_wait_event(stream: hipStream_t, event: hipEvent_t, flags: c_uint) -> hipError_t {
     entry("hipStreamWaitEvent", || {
         if event.is_null() {
             return Err(hipError_t::hipErrorInvalidHandle);
@@ -29,9 +25,7 @@ pub(crate) unsafe extern "C" fn stream_wait_event(
             // An event that was never recorded is complete.
             return Ok(());
         };
-        point
-            .hold("hipStreamWaitEvent", &found, Vec::new())
-            .map(|_| ())
+        point.hold("hipStreamWaitEvent", &found, Vec::new()).map(|_| ())
     })
 }
 

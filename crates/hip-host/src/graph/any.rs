@@ -3,8 +3,7 @@
 use std::ffi::c_void;
 
 use hip_sys::{
-    HIP_MEMCPY3D, hipCtx_t, hipError_t, hipGraph_t, hipGraphNode_t, hipGraphNodeParams,
-    hipGraphNodeType as Type,
+    HIP_MEMCPY3D, hipCtx_t, hipError_t, hipGraph_t, hipGraphNode_t, hipGraphNodeParams, hipGraphNodeType as Type,
 };
 
 use super::build::{add, child_of};
@@ -24,7 +23,8 @@ unsafe fn operation(call: &'static str, params: *mut hipGraphNodeParams) -> Resu
     if params.is_null() {
         return Err(INVALID);
     }
-    // SAFETY: not null, so as this function's contract says; each field is read as the kind that the description states.
+    // SAFETY: not null, so as this function's contract says; each field is read as the kind that the description
+    // states.
     unsafe {
         let what = &raw mut (*params).__bindgen_anon_1;
         match (&raw const (*params).type_).read_unaligned() {
@@ -34,9 +34,7 @@ unsafe fn operation(call: &'static str, params: *mut hipGraphNodeParams) -> Resu
             Type::hipGraphNodeTypeHost => Operation::host(&raw const (*what).host),
             Type::hipGraphNodeTypeGraph => child_of((*what).graph.graph).map(Operation::Child),
             Type::hipGraphNodeTypeWaitEvent => Operation::of_event((*what).eventWait.event, false),
-            Type::hipGraphNodeTypeEventRecord => {
-                Operation::of_event((*what).eventRecord.event, true)
-            }
+            Type::hipGraphNodeTypeEventRecord => Operation::of_event((*what).eventRecord.event, true),
             Type::hipGraphNodeTypeMemAlloc => allocation(call, &raw mut (*what).alloc),
             Type::hipGraphNodeTypeMemFree => {
                 let base: *mut c_void = (*what).free.dptr;
@@ -81,13 +79,5 @@ pub(crate) unsafe extern "C" fn drv_graph_add_memcpy_node(
         Ok(Operation::Copy(transfer))
     };
     // SAFETY: the C caller promises room for a handle and the list of nodes.
-    unsafe {
-        add(
-            "hipDrvGraphAddMemcpyNode",
-            out,
-            graph,
-            (after, count),
-            operation,
-        )
-    }
+    unsafe { add("hipDrvGraphAddMemcpyNode", out, graph, (after, count), operation) }
 }

@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_char, c_uint, c_void};
 use std::fmt::Write;
 
 use hip_sys::{
-    hipError_t, hipEvent_t, hipGraph_t, hipGraphNode_t, hipGraphNodeType, hipHostNodeParams,
-    hipKernelNodeParams, hipMemcpy3DParms, hipMemcpyKind, hipMemsetParams,
+    hipError_t, hipEvent_t, hipGraph_t, hipGraphNode_t, hipGraphNodeType, hipHostNodeParams, hipKernelNodeParams,
+    hipMemcpy3DParms, hipMemcpyKind, hipMemsetParams,
 };
 
 use super::nodes::{Graph, Node};
@@ -37,11 +37,7 @@ pub(super) unsafe fn tokens(list: *const hipGraphNode_t, count: usize) -> Result
 ///
 /// # Safety
 /// `count` is null or points to a count; `out` is null or has room for that many handles.
-unsafe fn write_list(
-    out: *mut hipGraphNode_t,
-    count: *mut usize,
-    list: &[hipGraphNode_t],
-) -> Result {
+unsafe fn write_list(out: *mut hipGraphNode_t, count: *mut usize, list: &[hipGraphNode_t]) -> Result {
     if count.is_null() {
         return Err(INVALID);
     }
@@ -75,10 +71,7 @@ pub(crate) unsafe extern "C" fn graph_destroy(graph: hipGraph_t) -> hipError_t {
     })
 }
 
-pub(crate) unsafe extern "C" fn graph_clone(
-    out: *mut hipGraph_t,
-    original: hipGraph_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn graph_clone(out: *mut hipGraph_t, original: hipGraph_t) -> hipError_t {
     entry("hipGraphClone", || {
         let original = Graph::find(original)?;
         if out.is_null() {
@@ -169,15 +162,7 @@ pub(crate) unsafe extern "C" fn graph_add_child_graph_node(
 ) -> hipError_t {
     let operation = || child_of(child).map(Operation::Child);
     // SAFETY: the C caller promises room for a handle and the list of nodes.
-    unsafe {
-        add(
-            "hipGraphAddChildGraphNode",
-            out,
-            graph,
-            (after, count),
-            operation,
-        )
-    }
+    unsafe { add("hipGraphAddChildGraphNode", out, graph, (after, count), operation) }
 }
 
 /// A copy of `child` as it is now, which is what the node holds; so a graph may be its own child.
@@ -198,11 +183,7 @@ pub(crate) unsafe extern "C" fn graph_destroy_node(node: hipGraphNode_t) -> hipE
 
 /// # Safety
 /// Each list is null or holds `count` handles.
-unsafe fn edges(
-    from: *const hipGraphNode_t,
-    to: *const hipGraphNode_t,
-    count: usize,
-) -> Result<Vec<(usize, usize)>> {
+unsafe fn edges(from: *const hipGraphNode_t, to: *const hipGraphNode_t, count: usize) -> Result<Vec<(usize, usize)>> {
     // SAFETY: this function's contract.
     let (from, to) = unsafe { (tokens(from, count)?, tokens(to, count)?) };
     Ok(from.into_iter().zip(to).collect())
@@ -319,10 +300,7 @@ pub(crate) unsafe extern "C" fn graph_node_get_dependent_nodes(
     })
 }
 
-pub(crate) unsafe extern "C" fn graph_node_get_type(
-    node: hipGraphNode_t,
-    out: *mut hipGraphNodeType,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn graph_node_get_type(node: hipGraphNode_t, out: *mut hipGraphNodeType) -> hipError_t {
     entry("hipGraphNodeGetType", || {
         let kind = Node::find(node)?.operation().kind();
         // SAFETY: null is refused by `store`; otherwise room for the type by the C caller's promise.

@@ -4,9 +4,9 @@ use std::ffi::{c_char, c_uint, c_ulonglong, c_void};
 use std::sync::Arc;
 
 use hip_sys::{
-    hipError_t, hipEvent_t, hipGraph_t, hipGraphExec_t, hipGraphExecUpdateResult as Update,
-    hipGraphNode_t, hipGraphNodeType, hipHostNodeParams, hipKernelNodeParams, hipMemcpy3DParms,
-    hipMemcpyKind, hipMemsetParams, hipStream_t,
+    hipError_t, hipEvent_t, hipGraph_t, hipGraphExec_t, hipGraphExecUpdateResult as Update, hipGraphNode_t,
+    hipGraphNodeType, hipHostNodeParams, hipKernelNodeParams, hipMemcpy3DParms, hipMemcpyKind, hipMemsetParams,
+    hipStream_t,
 };
 use parking_lot::Mutex;
 
@@ -45,9 +45,7 @@ impl Parts {
                 true => step.operation.clone(),
                 false => Operation::Empty,
             };
-            let steps = steps
-                .iter()
-                .map(|step| (operation(step), step.after.clone()));
+            let steps = steps.iter().map(|step| (operation(step), step.after.clone()));
             Arc::new(Plan::new(steps.collect()))
         });
         plan.clone()
@@ -127,9 +125,7 @@ pub(crate) unsafe extern "C" fn graph_instantiate_with_flags(
     graph: hipGraph_t,
     flags: c_ulonglong,
 ) -> hipError_t {
-    entry("hipGraphInstantiateWithFlags", || {
-        instantiate(out, graph, flags)
-    })
+    entry("hipGraphInstantiateWithFlags", || instantiate(out, graph, flags))
 }
 
 pub(crate) unsafe extern "C" fn graph_exec_destroy(exec: hipGraphExec_t) -> hipError_t {
@@ -139,10 +135,7 @@ pub(crate) unsafe extern "C" fn graph_exec_destroy(exec: hipGraphExec_t) -> hipE
     })
 }
 
-pub(crate) unsafe extern "C" fn graph_exec_get_flags(
-    exec: hipGraphExec_t,
-    out: *mut c_ulonglong,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn graph_exec_get_flags(exec: hipGraphExec_t, out: *mut c_ulonglong) -> hipError_t {
     entry("hipGraphExecGetFlags", || {
         let flags = find(exec)?.flags;
         // SAFETY: null is refused by `store`; otherwise room for the flags by the C caller's promise.
@@ -170,24 +163,15 @@ fn launch(call: &'static str, exec: hipGraphExec_t, stream: hipStream_t) -> hipE
     })
 }
 
-pub(crate) unsafe extern "C" fn graph_launch(
-    exec: hipGraphExec_t,
-    stream: hipStream_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn graph_launch(exec: hipGraphExec_t, stream: hipStream_t) -> hipError_t {
     launch("hipGraphLaunch", exec, stream)
 }
 
-pub(crate) unsafe extern "C" fn graph_launch_spt(
-    exec: hipGraphExec_t,
-    stream: hipStream_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn graph_launch_spt(exec: hipGraphExec_t, stream: hipStream_t) -> hipError_t {
     launch("hipGraphLaunch_spt", exec, stream::own(stream))
 }
 
-pub(crate) unsafe extern "C" fn graph_upload(
-    exec: hipGraphExec_t,
-    stream: hipStream_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn graph_upload(exec: hipGraphExec_t, stream: hipStream_t) -> hipError_t {
     // There is nothing to bring anywhere before a launch.
     entry("hipGraphUpload", || {
         find(exec)?;
@@ -196,11 +180,7 @@ pub(crate) unsafe extern "C" fn graph_upload(
 }
 
 /// Changes the step of a node.
-fn change(
-    exec: hipGraphExec_t,
-    node: hipGraphNode_t,
-    change: impl FnOnce(&mut Step) -> Result,
-) -> Result {
+fn change(exec: hipGraphExec_t, node: hipGraphNode_t, change: impl FnOnce(&mut Step) -> Result) -> Result {
     let exec = find(exec)?;
     let mut parts = exec.parts.lock();
     parts.plan = None;

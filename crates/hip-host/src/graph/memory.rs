@@ -1,9 +1,10 @@
 //! Memory that belongs to a graph: nodes that allocate it, and nodes that release it.
 //!
 //! A node's address is known when the node is made, so that others can use it (hipamd/src/hip_graph.cpp,
-//! `hipGraphAddMemAllocNode`). The memory is there from then on, as on ROCm without virtual memory in pools, until neither the
-//! graph nor anything made ready from it is left. What a launch allocated and nothing released is the program's to free, and
-//! outlives the graph; until it is freed the graph cannot be launched again (hipamd/src/hip_graph_internal.cpp, `GraphExec::Run`).
+//! `hipGraphAddMemAllocNode`). The memory is there from then on, as on ROCm without virtual memory in pools, until
+//! neither the graph nor anything made ready from it is left. What a launch allocated and nothing released is the
+//! program's to free, and outlives the graph; until it is freed the graph cannot be launched again
+//! (hipamd/src/hip_graph_internal.cpp, `GraphExec::Run`).
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -11,21 +12,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
 use hip_sys::{
-    hipDeviceptr_t, hipError_t, hipGraph_t, hipGraphMemAttributeType as Attribute, hipGraphNode_t,
-    hipMemAccessDesc, hipMemAllocNodeParams, hipMemAllocationType,
+    hipDeviceptr_t, hipError_t, hipGraph_t, hipGraphMemAttributeType as Attribute, hipGraphNode_t, hipMemAccessDesc,
+    hipMemAllocNodeParams, hipMemAllocationType,
 };
 use parking_lot::Mutex;
 
 use super::build::add;
 use super::nodes::Node;
 use super::operation::Operation;
-use crate::device;
 use crate::error::{Result, entry, store};
-use crate::log;
 use crate::memory::registry::{self, Allocation, Kind};
 use crate::memory::{Pool, pool_of_location};
-use crate::stream;
 use crate::work::Task;
+use crate::{device, log, stream};
 
 const INVALID: hipError_t = hipError_t::hipErrorInvalidValue;
 
@@ -92,9 +91,7 @@ impl GraphMemory {
     fn allocation(&self) -> Result<Arc<Allocation>> {
         let allocation = self.allocation.upgrade().ok_or(INVALID)?;
         let there = registry::find(self.base).ok_or(INVALID)?;
-        Arc::ptr_eq(&there, &allocation)
-            .then_some(allocation)
-            .ok_or(INVALID)
+        Arc::ptr_eq(&there, &allocation).then_some(allocation).ok_or(INVALID)
     }
 
     pub(super) fn check(&self) -> Result {
@@ -137,10 +134,7 @@ impl Drop for GraphMemory {
     fn drop(&mut self) {
         let mut all = ALL.lock();
         // A later one may have the address.
-        if all
-            .get(&self.base)
-            .is_some_and(|there| there.strong_count() == 0)
-        {
+        if all.get(&self.base).is_some_and(|there| there.strong_count() == 0) {
             all.remove(&self.base);
         }
         drop(all);
@@ -175,8 +169,7 @@ impl Account {
 
 /// By device.
 fn accounts() -> &'static [Account] {
-    static ALL: LazyLock<Vec<Account>> =
-        LazyLock::new(|| device::all().iter().map(|_| Account::default()).collect());
+    static ALL: LazyLock<Vec<Account>> = LazyLock::new(|| device::all().iter().map(|_| Account::default()).collect());
     &ALL
 }
 
@@ -193,11 +186,8 @@ pub(crate) unsafe extern "C" fn device_get_graph_mem_attribute(
         let account = account_of(ordinal)?;
         // Nothing is set aside, so what is reserved is what is used.
         let value = match attribute {
-            Attribute::hipGraphMemAttrUsedMemCurrent
-            | Attribute::hipGraphMemAttrReservedMemCurrent => &account.now,
-            Attribute::hipGraphMemAttrUsedMemHigh | Attribute::hipGraphMemAttrReservedMemHigh => {
-                &account.most
-            }
+            Attribute::hipGraphMemAttrUsedMemCurrent | Attribute::hipGraphMemAttrReservedMemCurrent => &account.now,
+            Attribute::hipGraphMemAttrUsedMemHigh | Attribute::hipGraphMemAttrReservedMemHigh => &account.most,
             _ => return Err(INVALID),
         };
         // SAFETY: null is refused by `store`; otherwise room for a 64-bit number by the C caller's promise.
@@ -252,10 +242,7 @@ pub(super) fn check_release(base: usize) -> Result {
     let is_ours = |allocation: &Arc<Allocation>| {
         allocation.base == base && allocation.kind == Kind::Device && allocation.is_owned()
     };
-    registry::find(base)
-        .filter(is_ours)
-        .map(|_| ())
-        .ok_or(INVALID)
+    registry::find(base).filter(is_ours).map(|_| ()).ok_or(INVALID)
 }
 
 /// The work of a releasing node.
@@ -285,10 +272,7 @@ unsafe fn read(params: *mut hipMemAllocNodeParams) -> Result<Params> {
     let given = unsafe { params.read_unaligned() };
     let pinned = hipMemAllocationType::hipMemAllocationTypePinned;
     let count = given.accessDescCount;
-    if given.poolProps.allocType != pinned
-        || given.bytesize == 0
-        || (given.accessDescs.is_null() && count > 0)
-    {
+    if given.poolProps.allocType != pinned || given.bytesize == 0 || (given.accessDescs.is_null() && count > 0) {
         return Err(INVALID);
     }
     // SAFETY: not null where there are any; `count` descriptions by this function's contract.
@@ -304,10 +288,7 @@ unsafe fn read(params: *mut hipMemAllocNodeParams) -> Result<Params> {
 ///
 /// # Safety
 /// `params` is null, or readable with its list and writable.
-pub(super) unsafe fn allocation(
-    call: &'static str,
-    params: *mut hipMemAllocNodeParams,
-) -> Result<Operation> {
+pub(super) unsafe fn allocation(call: &'static str, params: *mut hipMemAllocNodeParams) -> Result<Operation> {
     // SAFETY: this function's contract.
     let Params { given, access } = unsafe { read(params) }?;
     let pool = pool_of_location(&given.poolProps.location)?;
@@ -375,10 +356,7 @@ pub(crate) unsafe extern "C" fn graph_mem_alloc_node_get_params(
     })
 }
 
-pub(crate) unsafe extern "C" fn graph_mem_free_node_get_params(
-    node: hipGraphNode_t,
-    out: *mut c_void,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn graph_mem_free_node_get_params(node: hipGraphNode_t, out: *mut c_void) -> hipError_t {
     entry("hipGraphMemFreeNodeGetParams", || {
         let Operation::Release(base) = Node::find(node)?.operation() else {
             return Err(INVALID);
@@ -392,10 +370,7 @@ pub(crate) unsafe extern "C" fn graph_mem_free_node_get_params(
 pub(super) fn refuse_live(call: &str, memory: &GraphMemory) -> hipError_t {
     log::refused(
         call,
-        format_args!(
-            "the memory at {:#x} of the last launch was not freed",
-            memory.base
-        ),
+        format_args!("the memory at {:#x} of the last launch was not freed", memory.base),
     );
     INVALID
 }

@@ -14,8 +14,8 @@
 //! | `exec` | graphs made ready, launched, changed and updated |
 //! | `capture` | calls on streams, recorded as a graph |
 //!
-//! A launch puts a chain of nodes into its stream, and other branches into helper streams that it borrows, at most seven; so
-//! branches run side by side, and every wait between nodes is kept. The launch is done when all are.
+//! A launch puts a chain of nodes into its stream, and other branches into helper streams that it borrows, at most
+//! seven; so branches run side by side, and every wait between nodes is kept. The launch is done when all are.
 
 mod any;
 mod build;

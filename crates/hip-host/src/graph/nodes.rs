@@ -121,11 +121,7 @@ impl Graph {
     }
 
     /// Adds a node that waits for `after`, which must be nodes of this graph, each once.
-    pub(super) fn add(
-        self: &Arc<Self>,
-        operation: Operation,
-        after: &[usize],
-    ) -> Result<Arc<Node>> {
+    pub(super) fn add(self: &Arc<Self>, operation: Operation, after: &[usize]) -> Result<Arc<Node>> {
         let mut parts = self.parts.lock();
         let mut seen = HashSet::new();
         for token in after {
@@ -150,9 +146,7 @@ impl Graph {
         let mut parts = self.parts.lock();
         let gone = parts.nodes.iter().position(|node| node.token == token);
         let gone = gone.map(|at| parts.nodes.remove(at));
-        parts
-            .edges
-            .retain(|&(before, after)| before != token && after != token);
+        parts.edges.retain(|&(before, after)| before != token && after != token);
         drop(parts);
         if let Some(node) = gone {
             node.forget();
@@ -191,8 +185,8 @@ impl Graph {
         self.parts.lock().edges.clone()
     }
 
-    /// The nodes so that each comes after all it waits for, in the order they were added where that leaves a choice; each
-    /// with the indices of those it waits for.
+    /// The nodes so that each comes after all it waits for, in the order they were added where that leaves a choice;
+    /// each with the indices of those it waits for.
     ///
     /// # Errors
     /// `hipErrorInvalidValue` if nodes wait for each other in a circle.
@@ -205,10 +199,7 @@ impl Graph {
         let mut sorted = Vec::with_capacity(parts.nodes.len());
         let mut waiting = parts.nodes.clone();
         while !waiting.is_empty() {
-            let ready = waiting
-                .iter()
-                .position(|node| open[&node.token] == 0)
-                .ok_or(INVALID)?;
+            let ready = waiting.iter().position(|node| open[&node.token] == 0).ok_or(INVALID)?;
             let node = waiting.remove(ready);
             for (_, after) in parts.edges.iter().filter(|edge| edge.0 == node.token) {
                 *open.entry(*after).or_default() -= 1;
@@ -224,10 +215,7 @@ impl Graph {
             let edges = parts.edges.iter().filter(|edge| edge.1 == node.token);
             edges.map(|edge| place[&edge.0]).collect()
         };
-        Ok(sorted
-            .into_iter()
-            .map(|node| (node.clone(), after(&node)))
-            .collect())
+        Ok(sorted.into_iter().map(|node| (node.clone(), after(&node))).collect())
     }
 
     /// A graph like this one, child graphs included.
@@ -253,9 +241,7 @@ impl Graph {
             copied.nodes.push(twin);
         }
         let edges = parts.edges.iter();
-        copied.edges = edges
-            .map(|(before, after)| (names[before], names[after]))
-            .collect();
+        copied.edges = edges.map(|(before, after)| (names[before], names[after])).collect();
         drop(copied);
         copy
     }
@@ -281,10 +267,7 @@ impl Graph {
     /// In a clone, the node made from `original`.
     pub(super) fn twin_of(&self, original: usize) -> Option<Arc<Node>> {
         let parts = self.parts.lock();
-        let twin = parts
-            .nodes
-            .iter()
-            .find(|node| node.original == Some(original));
+        let twin = parts.nodes.iter().find(|node| node.original == Some(original));
         twin.cloned()
     }
 

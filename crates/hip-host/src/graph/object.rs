@@ -1,13 +1,11 @@
-//! Objects of the program that graphs keep alive: what a kernel's argument points to, say, with the function that ends it.
+//! Objects of the program that graphs keep alive: what a kernel's argument points to, say, with the function that ends
+//! it.
 
 use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
-use hip_sys::{
-    hipError_t, hipGraph_t, hipHostFn_t, hipUserObject_t, hipUserObjectFlags,
-    hipUserObjectRetainFlags,
-};
+use hip_sys::{hipError_t, hipGraph_t, hipHostFn_t, hipUserObject_t, hipUserObjectFlags, hipUserObjectRetainFlags};
 use parking_lot::Mutex;
 
 use super::nodes::Graph;
@@ -129,20 +127,14 @@ pub(crate) unsafe extern "C" fn user_object_create(
     })
 }
 
-pub(crate) unsafe extern "C" fn user_object_retain(
-    object: hipUserObject_t,
-    count: c_uint,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn user_object_retain(object: hipUserObject_t, count: c_uint) -> hipError_t {
     entry("hipUserObjectRetain", || {
         Object::find(object)?.retain(checked(count)?);
         Ok(())
     })
 }
 
-pub(crate) unsafe extern "C" fn user_object_release(
-    object: hipUserObject_t,
-    count: c_uint,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn user_object_release(object: hipUserObject_t, count: c_uint) -> hipError_t {
     entry("hipUserObjectRelease", || {
         Object::find(object)?.release(checked(count)?);
         Ok(())
@@ -156,8 +148,7 @@ pub(crate) unsafe extern "C" fn graph_retain_user_object(
     flags: c_uint,
 ) -> hipError_t {
     entry("hipGraphRetainUserObject", || {
-        let moves =
-            hipUserObjectRetainFlags(flags) == hipUserObjectRetainFlags::hipGraphUserObjectMove;
+        let moves = hipUserObjectRetainFlags(flags) == hipUserObjectRetainFlags::hipGraphUserObjectMove;
         if !moves && flags != 0 {
             return Err(INVALID);
         }

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use hip_sys::{
-    hipError_t, hipEvent_t, hipExtent, hipFunction_t, hipGraphNodeType, hipHostNodeParams,
-    hipKernelNodeParams, hipMemcpy3DParms, hipMemcpyKind, hipMemsetParams, hipPitchedPtr,
+    hipError_t, hipEvent_t, hipExtent, hipFunction_t, hipGraphNodeType, hipHostNodeParams, hipKernelNodeParams,
+    hipMemcpy3DParms, hipMemcpyKind, hipMemsetParams, hipPitchedPtr,
 };
 
 use super::capture;
@@ -69,14 +69,10 @@ impl Operation {
             Self::Routine(routine) => routine.task().map(|_| ()),
             Self::Copy(transfer) => transfer.prepare(call).map(|_| ()),
             Self::Set(filling) => filling.prepare(call).map(|_| ()),
-            Self::Record(event) | Self::Wait(event) => {
-                event::point(*event as hipEvent_t).map(|_| ())
-            }
+            Self::Record(event) | Self::Wait(event) => event::point(*event as hipEvent_t).map(|_| ()),
             Self::Allocate(memory) => memory.check(),
             Self::Release(base) => memory::check_release(*base),
-            Self::Frozen(plan) => plan
-                .operations()
-                .try_for_each(|operation| operation.check(call)),
+            Self::Frozen(plan) => plan.operations().try_for_each(|operation| operation.check(call)),
             Self::Empty | Self::Host(_) | Self::Child(_) => Ok(()),
         }
     }
@@ -108,12 +104,7 @@ impl Operation {
     }
 
     /// Queues it behind everything in `stream` and behind `after`.
-    pub(crate) fn submit(
-        &self,
-        call: &'static str,
-        stream: &Arc<Stream>,
-        after: Vec<Mark>,
-    ) -> Result<Mark> {
+    pub(crate) fn submit(&self, call: &'static str, stream: &Arc<Stream>, after: Vec<Mark>) -> Result<Mark> {
         let task = match self {
             Self::Kernel(kernel) => Some(kernel.task()?),
             Self::Routine(routine) => Some(routine.task()?),
@@ -157,15 +148,7 @@ impl Operation {
         let function = p.func as hipFunction_t;
         let (grid, block) = (sizes(p.gridDim), sizes(p.blockDim));
         // SAFETY: this function's contract.
-        let kernel = unsafe {
-            Kernel::read(
-                function,
-                (grid, block),
-                p.sharedMemBytes,
-                p.kernelParams,
-                p.extra,
-            )
-        };
+        let kernel = unsafe { Kernel::read(function, (grid, block), p.sharedMemBytes, p.kernelParams, p.extra) };
         match kernel {
             Err(hipError_t::hipErrorInvalidHandle | hipError_t::hipErrorInvalidImage) => {
                 Err(hipError_t::hipErrorInvalidDeviceFunction)
@@ -175,12 +158,7 @@ impl Operation {
     }
 
     /// A copy of one row, which is not empty.
-    pub(crate) fn row(
-        to: *mut c_void,
-        from: *const c_void,
-        bytes: usize,
-        kind: hipMemcpyKind,
-    ) -> Result<Self> {
+    pub(crate) fn row(to: *mut c_void, from: *const c_void, bytes: usize, kind: hipMemcpyKind) -> Result<Self> {
         if bytes == 0 {
             return Err(INVALID);
         }
@@ -189,12 +167,7 @@ impl Operation {
     }
 
     /// As [`row`](Self::row), in the place of another: that it does nothing is refused only here.
-    pub(crate) fn changed_row(
-        to: *mut c_void,
-        from: *const c_void,
-        bytes: usize,
-        kind: hipMemcpyKind,
-    ) -> Result<Self> {
+    pub(crate) fn changed_row(to: *mut c_void, from: *const c_void, bytes: usize, kind: hipMemcpyKind) -> Result<Self> {
         if to.cast_const() == from {
             return Err(INVALID);
         }
@@ -284,11 +257,7 @@ impl Operation {
 
 impl Stream {
     /// Records `operation` if the stream captures, else queues it.
-    pub(crate) fn issue(
-        self: &Arc<Self>,
-        call: &'static str,
-        operation: Operation,
-    ) -> Result<Option<Mark>> {
+    pub(crate) fn issue(self: &Arc<Self>, call: &'static str, operation: Operation) -> Result<Option<Mark>> {
         if capture::record(self, || operation.clone())? {
             return Ok(None);
         }

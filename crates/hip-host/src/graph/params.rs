@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use hip_sys::{
-    hipError_t, hipEvent_t, hipGraph_t, hipGraphNode_t, hipHostNodeParams, hipKernelNodeParams,
-    hipMemcpy3DParms, hipMemcpyKind, hipMemsetParams,
+    hipError_t, hipEvent_t, hipGraph_t, hipGraphNode_t, hipHostNodeParams, hipKernelNodeParams, hipMemcpy3DParms,
+    hipMemcpyKind, hipMemsetParams,
 };
 
 use super::nodes::Node;
@@ -35,11 +35,7 @@ unsafe fn tell<T>(
 }
 
 /// Puts `operation` in the place of the node's, if it could be done and is of the same kind.
-fn put(
-    call: &'static str,
-    node: hipGraphNode_t,
-    operation: impl FnOnce() -> Result<Operation>,
-) -> hipError_t {
+fn put(call: &'static str, node: hipGraphNode_t, operation: impl FnOnce() -> Result<Operation>) -> hipError_t {
     entry(call, || {
         let node = Node::find(node)?;
         let operation = operation()?;

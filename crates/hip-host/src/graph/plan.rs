@@ -1,7 +1,8 @@
 //! A graph made ready: its operations in an order that keeps all waits, dealt out to lanes that run side by side.
 //!
-//! The first lane is the stream of the launch, the others are helper streams that a launch borrows. An operation stands in
-//! the lane of one it waits for, where that is the lane's last; so a chain stays in one lane, and each branch gets another.
+//! The first lane is the stream of the launch, the others are helper streams that a launch borrows. An operation stands
+//! in the lane of one it waits for, where that is the lane's last; so a chain stays in one lane, and each branch gets
+//! another.
 
 use std::sync::Arc;
 
@@ -94,12 +95,7 @@ impl Plan {
     }
 
     /// Queues all of it behind everything in `stream` and behind `after`; the mark says when all is done.
-    pub(super) fn submit(
-        &self,
-        call: &'static str,
-        stream: &Arc<Stream>,
-        after: Vec<Mark>,
-    ) -> Result<Mark> {
+    pub(super) fn submit(&self, call: &'static str, stream: &Arc<Stream>, after: Vec<Mark>) -> Result<Mark> {
         if self.lanes <= 1 {
             return self.submit_chain(call, stream, after);
         }
@@ -127,12 +123,7 @@ impl Plan {
         stream.submit(call, ends, Box::new(move || lanes.give_back()))
     }
 
-    fn submit_chain(
-        &self,
-        call: &'static str,
-        stream: &Arc<Stream>,
-        mut after: Vec<Mark>,
-    ) -> Result<Mark> {
+    fn submit_chain(&self, call: &'static str, stream: &Arc<Stream>, mut after: Vec<Mark>) -> Result<Mark> {
         let mut last = None;
         for step in &self.steps {
             let after = std::mem::take(&mut after);
@@ -158,20 +149,14 @@ mod tests {
     #[test]
     fn a_chain_stays_in_one_lane_and_each_branch_has_its_own() {
         assert_eq!(lanes(&[&[], &[0], &[1]]), [0, 0, 0]);
-        assert_eq!(
-            lanes(&[&[], &[0], &[0], &[1], &[2], &[3, 4]]),
-            [0, 0, 1, 0, 1, 0]
-        );
+        assert_eq!(lanes(&[&[], &[0], &[0], &[1], &[2], &[3, 4]]), [0, 0, 1, 0, 1, 0]);
         assert_eq!(lanes(&[&[], &[], &[]]), [0, 1, 2]);
     }
 
     #[test]
     fn a_lane_that_is_done_is_used_again() {
         // Two branches, a join, two branches.
-        assert_eq!(
-            lanes(&[&[], &[0], &[0], &[1, 2], &[3], &[3]]),
-            [0, 0, 1, 0, 0, 1]
-        );
+        assert_eq!(lanes(&[&[], &[0], &[0], &[1, 2], &[3], &[3]]), [0, 0, 1, 0, 0, 1]);
     }
 
     #[test]

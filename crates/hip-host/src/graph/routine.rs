@@ -24,9 +24,7 @@ impl Routine {
         Self {
             call,
             task,
-            touches: touched
-                .map(|memory| (memory.base, Arc::downgrade(memory)))
-                .collect(),
+            touches: touched.map(|memory| (memory.base, Arc::downgrade(memory))).collect(),
         }
     }
 

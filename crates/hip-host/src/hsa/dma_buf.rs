@@ -39,8 +39,8 @@ pub(super) unsafe extern "C" fn export(
             Kind::Pinned | Kind::Managed | Kind::Registered | Kind::ForeignHost => {
                 return Err(hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT);
             }
-            // OpenCL's memory that lies in no file has nothing to export. Imported memory is none of the runtime's own on
-            // ROCm either, and crashes there.
+            // OpenCL's memory that lies in no file has nothing to export. Imported memory is none of the runtime's own
+            // on ROCm either, and crashes there.
             kind => {
                 log::refused(
                     CALL,

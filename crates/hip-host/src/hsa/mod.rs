@@ -8,9 +8,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hsa_sys::{
-    hsa_agent_info_t, hsa_agent_t, hsa_amd_agent_info_s as AmdInfo,
-    hsa_amd_memory_pool_global_flag_s as PoolFlag, hsa_amd_pointer_info_t, hsa_amd_pointer_type_t,
-    hsa_device_type_t, hsa_status_t,
+    hsa_agent_info_t, hsa_agent_t, hsa_amd_agent_info_s as AmdInfo, hsa_amd_memory_pool_global_flag_s as PoolFlag,
+    hsa_amd_pointer_info_t, hsa_amd_pointer_type_t, hsa_device_type_t, hsa_status_t,
 };
 
 use crate::device::{self, Device};
@@ -36,9 +35,7 @@ fn initialised() -> Result {
 unsafe extern "C" fn init() -> hsa_status_t {
     entry("hsa_init", || {
         // Counted: every user calls it once (runtime/hsa-runtime/core/runtime/runtime.cpp, `Runtime::Acquire`).
-        let counted = USERS.fetch_update(Ordering::AcqRel, Ordering::Acquire, |users| {
-            users.checked_add(1)
-        });
+        let counted = USERS.fetch_update(Ordering::AcqRel, Ordering::Acquire, |users| users.checked_add(1));
         counted
             .map(|_| ())
             .map_err(|_| hsa_status_t::HSA_STATUS_ERROR_REFCOUNT_OVERFLOW)
@@ -47,9 +44,7 @@ unsafe extern "C" fn init() -> hsa_status_t {
 
 unsafe extern "C" fn shut_down() -> hsa_status_t {
     entry("hsa_shut_down", || {
-        let counted = USERS.fetch_update(Ordering::AcqRel, Ordering::Acquire, |users| {
-            users.checked_sub(1)
-        });
+        let counted = USERS.fetch_update(Ordering::AcqRel, Ordering::Acquire, |users| users.checked_sub(1));
         counted
             .map(|_| ())
             .map_err(|_| hsa_status_t::HSA_STATUS_ERROR_NOT_INITIALIZED)
@@ -154,18 +149,14 @@ unsafe extern "C" fn agent_get_info(
                 id if id == hsa_agent_info_t::HSA_AGENT_INFO_NODE.0
                     || id == AmdInfo::HSA_AMD_AGENT_INFO_DRIVER_NODE_ID.0 =>
                 {
-                    value.cast::<u32>().write_unaligned(if device.is_some() {
-                        ordinal + 1
-                    } else {
-                        0
-                    });
+                    value
+                        .cast::<u32>()
+                        .write_unaligned(if device.is_some() { ordinal + 1 } else { 0 });
                 }
                 id if id == hsa_agent_info_t::HSA_AGENT_INFO_WAVEFRONT_SIZE.0 => {
-                    value.cast::<u32>().write_unaligned(if device.is_some() {
-                        device::WARP
-                    } else {
-                        0
-                    });
+                    value
+                        .cast::<u32>()
+                        .write_unaligned(if device.is_some() { device::WARP } else { 0 });
                 }
                 // Bus in the upper byte, device and function below; the host has none.
                 id if id == AmdInfo::HSA_AMD_AGENT_INFO_BDFID.0 => value
@@ -182,17 +173,11 @@ unsafe extern "C" fn agent_get_info(
                     value.cast::<[u8; 64]>().write_unaligned(text(&name))
                 }
                 // At most "GPU-", sixteen digits and the terminator.
-                id if id == AmdInfo::HSA_AMD_AGENT_INFO_UUID.0 => {
-                    value.cast::<[u8; 21]>().write_unaligned(text(&uuid))
-                }
+                id if id == AmdInfo::HSA_AMD_AGENT_INFO_UUID.0 => value.cast::<[u8; 21]>().write_unaligned(text(&uuid)),
                 id if id == AmdInfo::HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT.0 => {
-                    value
-                        .cast::<u32>()
-                        .write_unaligned(crate::workers::width() as u32);
+                    value.cast::<u32>().write_unaligned(crate::workers::width() as u32);
                 }
-                id if id == AmdInfo::HSA_AMD_AGENT_INFO_CHIP_ID.0 => {
-                    value.cast::<u32>().write_unaligned(0)
-                }
+                id if id == AmdInfo::HSA_AMD_AGENT_INFO_CHIP_ID.0 => value.cast::<u32>().write_unaligned(0),
                 _ => return Err(hsa_status_t::HSA_STATUS_ERROR_INVALID_ARGUMENT),
             }
         }
@@ -235,17 +220,9 @@ unsafe extern "C" fn pointer_info(
                 let on_device = allocation.kind.is_device() || allocation.kind == Kind::ForeignVram;
                 answer.type_ = hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_HSA;
                 answer.agentBaseAddress = base;
-                answer.hostBaseAddress = if on_device {
-                    std::ptr::null_mut()
-                } else {
-                    base
-                };
+                answer.hostBaseAddress = if on_device { std::ptr::null_mut() } else { base };
                 answer.sizeInBytes = allocation.bytes;
-                answer.agentOwner = if on_device {
-                    agent_of(allocation.device)
-                } else {
-                    host
-                };
+                answer.agentOwner = if on_device { agent_of(allocation.device) } else { host };
                 answer.global_flags = if on_device {
                     PoolFlag::HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED.0
                 } else {
@@ -254,8 +231,7 @@ unsafe extern "C" fn pointer_info(
                 if on_device {
                     agents.push(answer.agentOwner);
                     let others = device::all().iter().filter(|device| {
-                        device.ordinal != allocation.device.ordinal
-                            && allocation.is_allowed(device.ordinal)
+                        device.ordinal != allocation.device.ordinal && allocation.is_allowed(device.ordinal)
                     });
                     agents.extend(others.map(agent_of));
                 } else {
@@ -296,14 +272,26 @@ unsafe extern "C" fn status_string(status: hsa_status_t, out: *mut *const c_char
     entry("hsa_status_string", || {
         let text = match status {
             hsa_status_t::HSA_STATUS_SUCCESS => c"HSA_STATUS_SUCCESS: The function has been executed successfully.",
-            hsa_status_t::HSA_STATUS_INFO_BREAK => c"HSA_STATUS_INFO_BREAK: A traversal has been ended by the application before its end.",
+            hsa_status_t::HSA_STATUS_INFO_BREAK => {
+                c"HSA_STATUS_INFO_BREAK: A traversal has been ended by the application before its end."
+            }
             hsa_status_t::HSA_STATUS_ERROR => c"HSA_STATUS_ERROR: A generic error has occurred.",
-            hsa_status_t::HSA_STATUS_ERROR_INVALID_ARGUMENT => c"HSA_STATUS_ERROR_INVALID_ARGUMENT: An argument does not satisfy the function's conditions.",
-            hsa_status_t::HSA_STATUS_ERROR_INVALID_ALLOCATION => c"HSA_STATUS_ERROR_INVALID_ALLOCATION: The requested allocation is not valid.",
+            hsa_status_t::HSA_STATUS_ERROR_INVALID_ARGUMENT => {
+                c"HSA_STATUS_ERROR_INVALID_ARGUMENT: An argument does not satisfy the function's conditions."
+            }
+            hsa_status_t::HSA_STATUS_ERROR_INVALID_ALLOCATION => {
+                c"HSA_STATUS_ERROR_INVALID_ALLOCATION: The requested allocation is not valid."
+            }
             hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT => c"HSA_STATUS_ERROR_INVALID_AGENT: The agent is invalid.",
-            hsa_status_t::HSA_STATUS_ERROR_OUT_OF_RESOURCES => c"HSA_STATUS_ERROR_OUT_OF_RESOURCES: The runtime could not allocate what it needs.",
-            hsa_status_t::HSA_STATUS_ERROR_NOT_INITIALIZED => c"HSA_STATUS_ERROR_NOT_INITIALIZED: A call was made before the runtime was initialised.",
-            hsa_status_t::HSA_STATUS_ERROR_REFCOUNT_OVERFLOW => c"HSA_STATUS_ERROR_REFCOUNT_OVERFLOW: The largest reference count has been reached.",
+            hsa_status_t::HSA_STATUS_ERROR_OUT_OF_RESOURCES => {
+                c"HSA_STATUS_ERROR_OUT_OF_RESOURCES: The runtime could not allocate what it needs."
+            }
+            hsa_status_t::HSA_STATUS_ERROR_NOT_INITIALIZED => {
+                c"HSA_STATUS_ERROR_NOT_INITIALIZED: A call was made before the runtime was initialised."
+            }
+            hsa_status_t::HSA_STATUS_ERROR_REFCOUNT_OVERFLOW => {
+                c"HSA_STATUS_ERROR_REFCOUNT_OVERFLOW: The largest reference count has been reached."
+            }
             _ => return Err(hsa_status_t::HSA_STATUS_ERROR_INVALID_ARGUMENT),
         };
         if out.is_null() {

@@ -47,12 +47,8 @@ pub(crate) struct Entry {
     /// The kernel's own address, by which its name is found.
     pub(crate) kernel: *const c_void,
     /// Runs the blocks `first..last`, counted with x fastest, each as a plain loop over its threads.
-    pub(crate) run_blocks: unsafe extern "C" fn(
-        launch: *const Launch,
-        surroundings: *mut Surroundings,
-        first: u64,
-        last: u64,
-    ),
+    pub(crate) run_blocks:
+        unsafe extern "C" fn(launch: *const Launch, surroundings: *mut Surroundings, first: u64, last: u64),
     /// Runs one thread of one block.
     pub(crate) run_thread: unsafe extern "C" fn(
         launch: *const Launch,

@@ -75,13 +75,11 @@ pub(super) fn run_plain(
             missed_barrier: 0,
             cooperative: u32::from(cooperative),
         };
-        // SAFETY: the entry comes from a module of ours that the caller keeps loaded; `launch` and `here` are laid out as
-        // the module declares and live through the call.
+        // SAFETY: the entry comes from a module of ours that the caller keeps loaded; `launch` and `here` are laid out
+        // as the module declares and live through the call.
         unsafe { (entry.run_blocks)(launch, &mut here, blocks.start, blocks.end) };
         if here.missed_barrier != 0 {
-            crate::log::warn(
-                "a kernel reached a barrier that its source did not show; its results are wrong",
-            );
+            crate::log::warn("a kernel reached a barrier that its source did not show; its results are wrong");
             return Err(hipError_t::hipErrorLaunchFailure);
         }
         Ok(())
@@ -131,11 +129,7 @@ pub(super) fn run_with_barriers(
         let exchange: *mut c_void = bench.exchange.as_mut_ptr().cast();
         let [gx, gy, _] = launch.grid.map(u64::from);
         for index in blocks {
-            let block = [
-                (index % gx) as u32,
-                (index / gx % gy) as u32,
-                (index / gx / gy) as u32,
-            ];
+            let block = [(index % gx) as u32, (index / gx % gy) as u32, (index / gx / gy) as u32];
             let memory = (shared, exchange);
             run_block(entry, launch, block, memory, &mut stacks, grid)?;
         }
@@ -180,18 +174,15 @@ fn run_block(
             let linear = index as u32;
             let position = [linear % bx, linear / bx % by, linear / bx / by];
             let stack = stacks.pop()?;
-            Some(Coroutine::with_stack(
-                stack,
-                move |yielder: &Yielder<(), Stop>, ()| {
-                    // SAFETY: `first` points to `count` lanes that outlive all coroutines of the block, and only this one
-                    // and the scheduler, never at the same time, touch this lane.
-                    let lane = unsafe { first.add(index) };
-                    // SAFETY: as above.
-                    unsafe { (*lane).yielder = yielder };
-                    // SAFETY: the entry's module stays loaded; `launch`, the lane and the two positions outlive the call.
-                    unsafe { run_thread(launch, lane.cast(), block.as_ptr(), position.as_ptr()) };
-                },
-            ))
+            Some(Coroutine::with_stack(stack, move |yielder: &Yielder<(), Stop>, ()| {
+                // SAFETY: `first` points to `count` lanes that outlive all coroutines of the block, and only this one
+                // and the scheduler, never at the same time, touch this lane.
+                let lane = unsafe { first.add(index) };
+                // SAFETY: as above.
+                unsafe { (*lane).yielder = yielder };
+                // SAFETY: the entry's module stays loaded; `launch`, the lane and the two positions outlive the call.
+                unsafe { run_thread(launch, lane.cast(), block.as_ptr(), position.as_ptr()) };
+            }))
         })
         .collect();
     loop {
@@ -234,9 +225,7 @@ fn run_block(
         }
     }
     if missed {
-        crate::log::warn(
-            "a kernel waited for its grid in a launch that is not cooperative; its results are wrong",
-        );
+        crate::log::warn("a kernel waited for its grid in a launch that is not cooperative; its results are wrong");
         return Err(hipError_t::hipErrorLaunchFailure);
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The code object: a shared library behind a header that names it, its length and its digest.
 //!
-//! HIP passes code objects as bare pointers, so the length must be in the bytes; the digest keeps a torn or foreign file
-//! from being run.
+//! HIP passes code objects as bare pointers, so the length must be in the bytes; the digest keeps a torn or foreign
+//! file from being run.
 
 use super::LoadError;
 
@@ -36,10 +36,7 @@ const FOREIGN: [&[u8]; 3] = [b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"];
 
 /// Whether the bytes begin so; no byte after the first difference is read.
 fn begins_with(magic: &[u8], byte: impl Fn(usize) -> Option<u8>) -> bool {
-    magic
-        .iter()
-        .enumerate()
-        .all(|(at, wanted)| byte(at) == Some(*wanted))
+    magic.iter().enumerate().all(|(at, wanted)| byte(at) == Some(*wanted))
 }
 
 /// Why bytes that are not this platform's are refused.
@@ -52,9 +49,7 @@ fn foreign(byte: impl Fn(usize) -> Option<u8> + Copy) -> LoadError {
 }
 
 fn length(header: &[u8]) -> Result<usize, LoadError> {
-    let bytes = header[MAGIC.len()..]
-        .first_chunk()
-        .ok_or(LoadError::Damaged)?;
+    let bytes = header[MAGIC.len()..].first_chunk().ok_or(LoadError::Damaged)?;
     let length = usize::try_from(u64::from_le_bytes(*bytes)).map_err(|_| LoadError::Damaged)?;
     // Far above any kernel, and small enough that no address overflows.
     if length > 1 << 32 {
@@ -67,8 +62,8 @@ fn length(header: &[u8]) -> Result<usize, LoadError> {
 /// As [`unwrap`], where only the address is known.
 ///
 /// # Safety
-/// `code` points to a code object of whatever platform, or to bytes that differ from every platform's first ones: readable as
-/// far as they agree with one and, if they are this platform's magic, as far as the header says.
+/// `code` points to a code object of whatever platform, or to bytes that differ from every platform's first ones:
+/// readable as far as they agree with one and, if they are this platform's magic, as far as the header says.
 pub(crate) unsafe fn unwrap_at<'a>(code: *const u8) -> Result<&'a [u8], LoadError> {
     // SAFETY: read byte by byte up to the first that differs, which this function's contract allows.
     let byte = |at| Some(unsafe { *code.add(at) });

@@ -41,7 +41,5 @@ pub(crate) fn retire(token: usize) {
 
 /// The kernel a handle names.
 pub(crate) fn find(handle: hipFunction_t) -> Result<Arc<Function>> {
-    FUNCTIONS
-        .get(handle as usize)
-        .ok_or(hipError_t::hipErrorInvalidHandle)
+    FUNCTIONS.get(handle as usize).ok_or(hipError_t::hipErrorInvalidHandle)
 }

@@ -49,8 +49,7 @@ impl LoadError {
 impl Image {
     /// Loads a shared library that our compiler driver made.
     pub(crate) fn load(library: &[u8]) -> std::result::Result<Self, LoadError> {
-        let (file, path) =
-            in_memory(library).map_err(|error| LoadError::System(error.to_string()))?;
+        let (file, path) = in_memory(library).map_err(|error| LoadError::System(error.to_string()))?;
         // SAFETY: the bytes were made by our compiler driver (a digest was compared), so loading runs no code but the
         // initialisers of a kernel's globals.
         let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
@@ -85,11 +84,7 @@ impl Image {
             return None;
         }
         // SAFETY: the loader's answer is a terminated string that lives as long as the library.
-        Some(
-            unsafe { CStr::from_ptr(info.name) }
-                .to_string_lossy()
-                .into_owned(),
-        )
+        Some(unsafe { CStr::from_ptr(info.name) }.to_string_lossy().into_owned())
     }
 
     pub(crate) fn index_of(&self, name: &CStr) -> Option<usize> {
@@ -171,11 +166,7 @@ impl Image {
         // SAFETY: `info` and `symbol` are laid out as the loader's; the flag asks for a symbol.
         let found = unsafe { dladdr1(address, &mut info, &mut symbol, WITH_SYMBOL) };
         let own = self.library_base();
-        if found == 0
-            || symbol.is_null()
-            || info.address != address
-            || own != Some(info.base as usize)
-        {
+        if found == 0 || symbol.is_null() || info.address != address || own != Some(info.base as usize) {
             return None;
         }
         // SAFETY: the loader's answer, which lives as long as the library.

@@ -18,21 +18,19 @@ mod image;
 pub(crate) mod occupancy;
 mod stacks;
 
-use function::Function;
-pub(crate) use image::{Image, LoadError};
-
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use abi::{Launch, Parameter};
+use function::Function;
 use hip_sys::{hipError_t, hipFunction_t};
+pub(crate) use image::{Image, LoadError};
 use parking_lot::Mutex;
 
 use crate::device::{MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 use crate::error::Result;
-use crate::log;
 use crate::work::Task;
-use crate::workers;
-use abi::{Launch, Parameter};
+use crate::{log, workers};
 
 /// `HIP_LAUNCH_PARAM_BUFFER_POINTER`, `..._BUFFER_SIZE` and `..._END`: keys of the `extra` form.
 const EXTRA_POINTER: usize = 1;
@@ -62,11 +60,7 @@ impl Arguments {
     unsafe fn put(&mut self, parameter: &Parameter, from: *const c_void) {
         // SAFETY: `new` made room for every parameter's offset and size; the caller vouches for `from`.
         unsafe {
-            let to = self
-                .0
-                .as_mut_ptr()
-                .cast::<u8>()
-                .add(parameter.offset as usize);
+            let to = self.0.as_mut_ptr().cast::<u8>().add(parameter.offset as usize);
             std::ptr::copy_nonoverlapping(from.cast::<u8>(), to, parameter.bytes as usize);
         }
     }
@@ -119,12 +113,7 @@ impl Arguments {
                 return Err(hipError_t::hipErrorInvalidValue);
             }
             // SAFETY: the buffer holds `bytes` bytes by the caller's word, and the parameter lies within.
-            unsafe {
-                packed.put(
-                    parameter,
-                    buffer.cast::<u8>().add(parameter.offset as usize).cast(),
-                )
-            };
+            unsafe { packed.put(parameter, buffer.cast::<u8>().add(parameter.offset as usize).cast()) };
         }
         Ok(packed)
     }
@@ -153,9 +142,7 @@ fn check(grid: [u32; 3], block: [u32; 3], shared_bytes: u32) -> Result {
     {
         return refuse("more than 2^32 - 1 threads in one dimension");
     }
-    let threads = block
-        .iter()
-        .try_fold(1u32, |product, &size| product.checked_mul(size));
+    let threads = block.iter().try_fold(1u32, |product, &size| product.checked_mul(size));
     if threads.is_none_or(|threads| threads > MAX_THREADS_PER_BLOCK) {
         return refuse("more than 1024 threads in a block");
     }
@@ -166,13 +153,7 @@ fn check(grid: [u32; 3], block: [u32; 3], shared_bytes: u32) -> Result {
 }
 
 /// Runs a whole launch on the calling thread and the pool.
-fn run(
-    function: &Function,
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared_bytes: u32,
-    arguments: &Arguments,
-) -> Result {
+fn run(function: &Function, grid: [u32; 3], block: [u32; 3], shared_bytes: u32, arguments: &Arguments) -> Result {
     let launch = Launch {
         grid,
         block,
@@ -183,11 +164,7 @@ fn run(
     let blocks: u64 = grid.iter().map(|&size| u64::from(size)).product();
     let threads: u64 = block.iter().map(|&size| u64::from(size)).product();
     let waits = kernel.has_barrier != 0 && threads > 1;
-    let least = if waits {
-        1
-    } else {
-        CHUNK_THREADS.div_ceil(threads)
-    };
+    let least = if waits { 1 } else { CHUNK_THREADS.div_ceil(threads) };
     let grain = least.max(blocks / (workers::width() as u64 * CHUNKS_PER_THREAD));
     let outcome = Mutex::new(Ok(()));
     workers::for_each(blocks, grain, &|range| {
@@ -266,11 +243,7 @@ impl Kernel {
     pub(crate) fn task(&self) -> Result<Task> {
         let function = function::find(self.function as hipFunction_t)?;
         let kernel = self.clone();
-        let run = if self.cooperative {
-            cooperative::run
-        } else {
-            run
-        };
+        let run = if self.cooperative { cooperative::run } else { run };
         Ok(Arc::new(move || {
             run(
                 &function,

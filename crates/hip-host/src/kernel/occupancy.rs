@@ -1,7 +1,7 @@
 //! How many blocks of a kernel a unit holds, and what a kernel needs.
 //!
-//! The model counts what gfx9 does: 2048 threads of a unit in whole wavefronts, and its 64 KiB of local memory. Registers
-//! are not counted, since host code has none of the device's.
+//! The model counts what gfx9 does: 2048 threads of a unit in whole wavefronts, and its 64 KiB of local memory.
+//! Registers are not counted, since host code has none of the device's.
 
 use std::ffi::{c_int, c_uint};
 
@@ -23,9 +23,7 @@ pub(super) fn blocks_of_a_unit(threads: usize, shared: usize) -> usize {
         return 0;
     }
     let by_threads = THREADS_OF_A_UNIT / threads.next_multiple_of(WARP as usize);
-    let by_memory = (MAX_SHARED_BYTES as usize)
-        .checked_div(shared)
-        .unwrap_or(usize::MAX);
+    let by_memory = (MAX_SHARED_BYTES as usize).checked_div(shared).unwrap_or(usize::MAX);
     by_threads.min(by_memory).min(BLOCKS_OF_A_UNIT)
 }
 
@@ -153,12 +151,9 @@ pub(crate) unsafe extern "C" fn func_get_attribute(
         function::find(function)?;
         let value = match attribute {
             Attribute::HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => MAX_THREADS_PER_BLOCK as c_int,
-            Attribute::HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
-                MAX_SHARED_BYTES as c_int
-            }
+            Attribute::HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => MAX_SHARED_BYTES as c_int,
             // gfx9's major and minor (hipamd/src/hip_module.cpp, `hipFuncGetAttribute`).
-            Attribute::HIP_FUNC_ATTRIBUTE_PTX_VERSION
-            | Attribute::HIP_FUNC_ATTRIBUTE_BINARY_VERSION => 90,
+            Attribute::HIP_FUNC_ATTRIBUTE_PTX_VERSION | Attribute::HIP_FUNC_ATTRIBUTE_BINARY_VERSION => 90,
             // What host code has none of, or what the compiler does not say.
             Attribute::HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
             | Attribute::HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES

@@ -4,9 +4,9 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::Ordering;
 
 use hip_sys::{
-    hipDeviceMallocContiguous, hipDeviceMallocDefault, hipDeviceMallocFinegrained,
-    hipDeviceMallocUncached, hipDeviceptr_t, hipError_t, hipInvalidDeviceId, hipMallocSignalMemory,
-    hipMemoryType, hipPointer_attribute as Attribute,
+    hipDeviceMallocContiguous, hipDeviceMallocDefault, hipDeviceMallocFinegrained, hipDeviceMallocUncached,
+    hipDeviceptr_t, hipError_t, hipInvalidDeviceId, hipMallocSignalMemory, hipMemoryType,
+    hipPointer_attribute as Attribute,
 };
 
 use super::allocate;
@@ -35,9 +35,7 @@ pub(crate) unsafe extern "C" fn ext_malloc_with_flags(
             allocate("hipExtMallocWithFlags", out, bytes, Kind::Device, flags)
         }
         // One signal (hipamd/src/hip_memory.cpp, `hipExtMallocWithFlags`).
-        SIGNAL if bytes == size_of::<u64>() => {
-            allocate("hipExtMallocWithFlags", out, bytes, Kind::Device, flags)
-        }
+        SIGNAL if bytes == size_of::<u64>() => allocate("hipExtMallocWithFlags", out, bytes, Kind::Device, flags),
         _ => Err(INVALID),
     })
 }
@@ -59,13 +57,11 @@ unsafe fn answer(out: *mut c_void, attribute: Attribute, ptr: hipDeviceptr_t) ->
         match attribute {
             Attribute::HIP_POINTER_ATTRIBUTE_CONTEXT => {
                 let device = found.filter(|allocation| !on_host(allocation.kind));
-                store(
-                    out.cast(),
-                    device::context_of(device.ok_or(INVALID)?.device),
-                )
+                store(out.cast(), device::context_of(device.ok_or(INVALID)?.device))
             }
             Attribute::HIP_POINTER_ATTRIBUTE_MEMORY_TYPE => {
-                // Managed memory is the host's to this question (hipamd/src/hip_memory.cpp, `ihipPointerGetAttributes`).
+                // Managed memory is the host's to this question (hipamd/src/hip_memory.cpp,
+                // `ihipPointerGetAttributes`).
                 let answer = match found.map(|allocation| allocation.kind) {
                     None => hipMemoryType::hipMemoryTypeUnregistered,
                     Some(kind) if on_host(kind) => hipMemoryType::hipMemoryTypeHost,
@@ -84,8 +80,7 @@ unsafe fn answer(out: *mut c_void, attribute: Attribute, ptr: hipDeviceptr_t) ->
                 if host { Ok(()) } else { Err(INVALID) }
             }
             Attribute::HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS => {
-                let set =
-                    found.is_some_and(|allocation| allocation.synchronous.load(Ordering::Acquire));
+                let set = found.is_some_and(|allocation| allocation.synchronous.load(Ordering::Acquire));
                 store(out.cast::<bool>(), set)?;
                 known
             }
@@ -113,10 +108,7 @@ unsafe fn answer(out: *mut c_void, attribute: Attribute, ptr: hipDeviceptr_t) ->
                 known
             }
             Attribute::HIP_POINTER_ATTRIBUTE_RANGE_SIZE => {
-                store(
-                    out.cast(),
-                    found.map_or(0, |allocation| allocation.bytes as u32),
-                )?;
+                store(out.cast(), found.map_or(0, |allocation| allocation.bytes as u32))?;
                 known
             }
             Attribute::HIP_POINTER_ATTRIBUTE_MAPPED => {
@@ -130,9 +122,7 @@ unsafe fn answer(out: *mut c_void, attribute: Attribute, ptr: hipDeviceptr_t) ->
             Attribute::HIP_POINTER_ATTRIBUTE_P2P_TOKENS
             | Attribute::HIP_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES
             | Attribute::HIP_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE
-            | Attribute::HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => {
-                Err(hipError_t::hipErrorNotSupported)
-            }
+            | Attribute::HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => Err(hipError_t::hipErrorNotSupported),
             _ => Err(INVALID),
         }
     }
@@ -183,10 +173,7 @@ pub(crate) unsafe extern "C" fn pointer_set_attribute(
     ptr: hipDeviceptr_t,
 ) -> hipError_t {
     entry("hipPointerSetAttribute", || {
-        if value.is_null()
-            || ptr.is_null()
-            || attribute != Attribute::HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS
-        {
+        if value.is_null() || ptr.is_null() || attribute != Attribute::HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS {
             return Err(INVALID);
         }
         let allocation = registry::find(ptr as usize);

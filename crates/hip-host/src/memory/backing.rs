@@ -10,9 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use hip_sys::hipError_t;
-use rustix::fs::{
-    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create,
-};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mprotect};
 
 use crate::error::Result;
@@ -93,8 +91,7 @@ impl Backing {
             let protection = ProtFlags::READ | ProtFlags::WRITE;
             let flags = MapFlags::SHARED | MapFlags::FIXED;
             // SAFETY: the caller lets the pages be mapped anew, and the file now has their content.
-            unsafe { mmap(at, bytes, protection, flags, &backing.file, LEAD) }
-                .map_err(std::io::Error::from)
+            unsafe { mmap(at, bytes, protection, flags, &backing.file, LEAD) }.map_err(std::io::Error::from)
         });
         if let Err(error) = moved {
             // SAFETY: as above; the old pages are still there.

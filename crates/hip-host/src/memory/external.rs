@@ -1,12 +1,12 @@
 //! Memory of other APIs, imported by a file descriptor.
 //!
 //! On Linux every handle type is a descriptor, and it stays the caller's (hipamd/src/hip_memory.cpp,
-//! `hipImportExternalMemory`; rocclr/device/rocm/rocmemory.cpp, the interop map). Each mapped pointer is a mapping of its
-//! own, freed by `hipFree`; `hipDestroyExternalMemory` releases the imported memory itself. Both are needed.
+//! `hipImportExternalMemory`; rocclr/device/rocm/rocmemory.cpp, the interop map). Each mapped pointer is a mapping of
+//! its own, freed by `hipFree`; `hipDestroyExternalMemory` releases the imported memory itself. Both are needed.
 //!
-//! A dma-buf keeps its size. Here a file stands for one. Any process that has the file may truncate it, and then every process that
-//! touches the missing pages gets `SIGBUS`. So the importer seals the file against truncation. It cannot if the exporter made the file
-//! without `MFD_ALLOW_SEALING`; then it depends on the exporter.
+//! A dma-buf keeps its size. Here a file stands for one. Any process that has the file may truncate it, and then every
+//! process that touches the missing pages gets `SIGBUS`. So the importer seals the file against truncation. It cannot
+//! if the exporter made the file without `MFD_ALLOW_SEALING`; then it depends on the exporter.
 
 use std::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,8 +14,7 @@ use std::sync::Arc;
 
 use hip_sys::{
     hipError_t, hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryDedicated,
-    hipExternalMemoryHandleDesc, hipExternalMemoryHandleType, hipExternalSemaphore_t,
-    hipExternalSemaphoreHandleDesc,
+    hipExternalMemoryHandleDesc, hipExternalMemoryHandleType, hipExternalSemaphore_t, hipExternalSemaphoreHandleDesc,
 };
 use rustix::fs::fstat;
 
@@ -45,11 +44,10 @@ pub(in crate::memory) fn duplicate(call: &str, fd: i32) -> Result<(OwnedFd, u64)
     if fd < 0 {
         return Err(refuse(&"negative"));
     }
-    // SAFETY: only duplicated here; the C caller promises an open descriptor, and a closed one is refused by the system.
+    // SAFETY: only duplicated here; the C caller promises an open descriptor, and a closed one is refused by the
+    // system.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    let file = borrowed
-        .try_clone_to_owned()
-        .map_err(|error| refuse(&error))?;
+    let file = borrowed.try_clone_to_owned().map_err(|error| refuse(&error))?;
     let size = fstat(&file).map_err(|error| refuse(&error))?.st_size;
     match u64::try_from(size) {
         Ok(bytes) if bytes > 0 => {
@@ -73,10 +71,7 @@ pub(crate) unsafe extern "C" fn import_external_memory(
         let desc = unsafe { desc.read_unaligned() };
         let types = hipExternalMemoryHandleType::hipExternalMemoryHandleTypeOpaqueFd.0
             ..=hipExternalMemoryHandleType::hipExternalMemoryHandleTypeD3D11ResourceKmt.0;
-        if !types.contains(&desc.type_.0)
-            || desc.size == 0
-            || desc.flags & !hipExternalMemoryDedicated != 0
-        {
+        if !types.contains(&desc.type_.0) || desc.size == 0 || desc.flags & !hipExternalMemoryDedicated != 0 {
             return Err(hipError_t::hipErrorInvalidValue);
         }
         // SAFETY: on Linux every handle type is a descriptor, and any bytes are an integer.
@@ -84,10 +79,7 @@ pub(crate) unsafe extern "C" fn import_external_memory(
         let (file, bytes) = duplicate(CALL, fd)?;
         // ROCm trusts the size and faults later.
         if desc.size > bytes {
-            log::refused(
-                CALL,
-                format_args!("{} bytes of {bytes} bytes of memory", desc.size),
-            );
+            log::refused(CALL, format_args!("{} bytes of {bytes} bytes of memory", desc.size));
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let memory = Memory {
@@ -96,12 +88,7 @@ pub(crate) unsafe extern "C" fn import_external_memory(
             device: device::current()?,
         };
         // SAFETY: not null; room for a handle by the C caller's promise.
-        unsafe {
-            store(
-                out,
-                MEMORIES.insert(Arc::new(memory)) as hipExternalMemory_t,
-            )
-        }
+        unsafe { store(out, MEMORIES.insert(Arc::new(memory)) as hipExternalMemory_t) }
     })
 }
 
@@ -117,19 +104,16 @@ pub(crate) unsafe extern "C" fn external_memory_get_mapped_buffer(
         // SAFETY: not null; the C caller promises a description it has filled.
         let desc = unsafe { desc.read_unaligned() };
         // A destroyed or invented handle is undefined on ROCm.
-        let memory = MEMORIES
-            .get(memory as usize)
-            .ok_or(hipError_t::hipErrorInvalidHandle)?;
+        let memory = MEMORIES.get(memory as usize).ok_or(hipError_t::hipErrorInvalidHandle)?;
         let end = desc.offset.checked_add(desc.size);
         if desc.flags != 0 || desc.size == 0 || end.is_none_or(|end| end > memory.bytes) {
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let bytes = usize::try_from(desc.size).map_err(|_| hipError_t::hipErrorInvalidValue)?;
-        let mapping = Mapping::of_file(memory.file.as_fd(), desc.offset, bytes)
-            .ok_or(hipError_t::hipErrorOutOfMemory)?;
+        let mapping =
+            Mapping::of_file(memory.file.as_fd(), desc.offset, bytes).ok_or(hipError_t::hipErrorOutOfMemory)?;
         let base = mapping.base();
-        let allocation =
-            Allocation::owned(mapping, bytes, Kind::Imported, memory.device, 0, 0).keeping(memory);
+        let allocation = Allocation::owned(mapping, bytes, Kind::Imported, memory.device, 0, 0).keeping(memory);
         registry::add(Arc::new(allocation));
         // SAFETY: not null; room for a pointer by the C caller's promise.
         unsafe { store(out, base as *mut c_void) }

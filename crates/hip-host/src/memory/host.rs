@@ -7,12 +7,9 @@ use rustix::mm::{MsyncFlags, msync};
 
 use super::registry::{self, Allocation, Kind};
 use super::{allocate, free};
-use crate::device;
 use crate::error::{Result, entry, store};
 use crate::graph::capture;
-use crate::log;
-use crate::stream;
-use crate::strict;
+use crate::{device, log, stream, strict};
 
 const PORTABLE: c_uint = 0x1;
 const MAPPED: c_uint = 0x2;
@@ -23,23 +20,12 @@ const UNCACHED: c_uint = 0x1000_0000;
 const NUMA_USER: c_uint = 0x2000_0000;
 const COHERENT: c_uint = 0x4000_0000;
 const NON_COHERENT: c_uint = 0x8000_0000;
-const HOST_FLAGS: c_uint = PORTABLE
-    | MAPPED
-    | WRITE_COMBINED
-    | EXPORTABLE
-    | UNCACHED
-    | NUMA_USER
-    | COHERENT
-    | NON_COHERENT;
+const HOST_FLAGS: c_uint =
+    PORTABLE | MAPPED | WRITE_COMBINED | EXPORTABLE | UNCACHED | NUMA_USER | COHERENT | NON_COHERENT;
 /// Portable, mapped, I/O memory, read-only.
 const REGISTER_FLAGS: c_uint = 0xf;
 
-fn allocate_pinned(
-    call: &'static str,
-    out: *mut *mut c_void,
-    bytes: usize,
-    flags: c_uint,
-) -> Result {
+fn allocate_pinned(call: &'static str, out: *mut *mut c_void, bytes: usize, flags: c_uint) -> Result {
     // Coherent and non-coherent exclude each other, and uncached excludes both (hipamd/src/hip_memory.cpp,
     // `ihipHostMalloc`).
     capture::forbid(call)?;
@@ -47,39 +33,22 @@ fn allocate_pinned(
         return allocate(call, out, bytes, Kind::Pinned, flags);
     }
     let coherence = flags & (COHERENT | NON_COHERENT);
-    if flags & !HOST_FLAGS != 0
-        || coherence == COHERENT | NON_COHERENT
-        || (flags & UNCACHED != 0 && coherence != 0)
-    {
+    if flags & !HOST_FLAGS != 0 || coherence == COHERENT | NON_COHERENT || (flags & UNCACHED != 0 && coherence != 0) {
         return Err(hipError_t::hipErrorInvalidValue);
     }
     allocate(call, out, bytes, Kind::Pinned, flags)
 }
 
-pub(crate) unsafe extern "C" fn host_malloc(
-    out: *mut *mut c_void,
-    bytes: usize,
-    flags: c_uint,
-) -> hipError_t {
-    entry("hipHostMalloc", || {
-        allocate_pinned("hipHostMalloc", out, bytes, flags)
-    })
+pub(crate) unsafe extern "C" fn host_malloc(out: *mut *mut c_void, bytes: usize, flags: c_uint) -> hipError_t {
+    entry("hipHostMalloc", || allocate_pinned("hipHostMalloc", out, bytes, flags))
 }
 
-pub(crate) unsafe extern "C" fn host_alloc(
-    out: *mut *mut c_void,
-    bytes: usize,
-    flags: c_uint,
-) -> hipError_t {
-    entry("hipHostAlloc", || {
-        allocate_pinned("hipHostAlloc", out, bytes, flags)
-    })
+pub(crate) unsafe extern "C" fn host_alloc(out: *mut *mut c_void, bytes: usize, flags: c_uint) -> hipError_t {
+    entry("hipHostAlloc", || allocate_pinned("hipHostAlloc", out, bytes, flags))
 }
 
 pub(crate) unsafe extern "C" fn malloc_host(out: *mut *mut c_void, bytes: usize) -> hipError_t {
-    entry("hipMallocHost", || {
-        allocate_pinned("hipMallocHost", out, bytes, 0)
-    })
+    entry("hipMallocHost", || allocate_pinned("hipMallocHost", out, bytes, 0))
 }
 
 pub(crate) unsafe extern "C" fn host_free(ptr: *mut c_void) -> hipError_t {
@@ -102,11 +71,7 @@ fn is_mapped(start: usize, bytes: usize) -> bool {
     unsafe { msync(first as *mut c_void, end - first, MsyncFlags::ASYNC) }.is_ok()
 }
 
-pub(crate) unsafe extern "C" fn host_register(
-    ptr: *mut c_void,
-    bytes: usize,
-    flags: c_uint,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn host_register(ptr: *mut c_void, bytes: usize, flags: c_uint) -> hipError_t {
     entry("hipHostRegister", || {
         capture::forbid("hipHostRegister")?;
         let start = ptr as usize;
@@ -137,8 +102,7 @@ pub(crate) unsafe extern "C" fn host_register(
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let allocation = Allocation::borrowed(start, bytes, Kind::Registered, device, flags);
-        registry::add_borrowed(allocation)
-            .map_err(|_| hipError_t::hipErrorHostMemoryAlreadyRegistered)
+        registry::add_borrowed(allocation).map_err(|_| hipError_t::hipErrorHostMemoryAlreadyRegistered)
     })
 }
 
@@ -149,8 +113,8 @@ pub(crate) unsafe extern "C" fn host_unregister(ptr: *mut c_void) -> hipError_t 
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let start = ptr as usize;
-        let registered = registry::find(start)
-            .filter(|allocation| allocation.kind == Kind::Registered && allocation.base == start);
+        let registered =
+            registry::find(start).filter(|allocation| allocation.kind == Kind::Registered && allocation.base == start);
         if registered.is_none() || !registry::remove(start) {
             return Err(hipError_t::hipErrorHostMemoryNotRegistered);
         }

@@ -26,9 +26,7 @@ pub(crate) unsafe extern "C" fn pointer_get_attributes(
             }
             // OpenCL's memory reaches HIP as one arena without flags: always "device", even where it lives on the
             // host, of device 0, with no flags (rocclr/device/rocm/rocdevice.cpp, `GetArenaMemObj`).
-            Some(allocation)
-                if matches!(allocation.kind, Kind::ForeignVram | Kind::ForeignHost) =>
-            {
+            Some(allocation) if matches!(allocation.kind, Kind::ForeignVram | Kind::ForeignHost) => {
                 answer.type_ = hipMemoryType::hipMemoryTypeDevice;
                 answer.devicePointer = here;
             }
@@ -77,10 +75,7 @@ pub(crate) unsafe extern "C" fn mem_get_address_range(
     })
 }
 
-pub(crate) unsafe extern "C" fn mem_ptr_get_info(
-    ptr: *mut c_void,
-    bytes: *mut usize,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn mem_ptr_get_info(ptr: *mut c_void, bytes: *mut usize) -> hipError_t {
     entry("hipMemPtrGetInfo", || {
         if bytes.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);

@@ -1,9 +1,9 @@
 //! Device memory shared with other processes.
 //!
 //! A handle says which file of which process the memory lies in; opening it goes through the system's process folder,
-//! with the system's permissions. A handle's bytes are untrusted: before the file is opened for reading or writing, it must
-//! be known to belong to this model and this user and to have the identity that the handle names. So a stale or forged
-//! handle opens nothing.
+//! with the system's permissions. A handle's bytes are untrusted: before the file is opened for reading or writing, it
+//! must be known to belong to this model and this user and to have the identity that the handle names. So a stale or
+//! forged handle opens nothing.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -15,10 +15,8 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, open, readlink};
 use super::backing::{MEMORY, is_sealed};
 use super::mapping::Mapping;
 use super::registry::{self, Allocation, Kind};
-use crate::device;
 use crate::error::{Result, entry, store};
-use crate::log;
-use crate::stream;
+use crate::{device, log, stream};
 
 /// A file of another process.
 #[derive(Clone, Copy)]
@@ -124,8 +122,7 @@ impl Shared {
         let bytes = usize::try_from(self.bytes).map_err(|_| gone)?;
         let end = self.offset.checked_add(self.bytes).ok_or(gone)?;
         let file = self.file.open(call, MEMORY, end).ok_or(gone)?;
-        let mapping = Mapping::of_file(file.as_fd(), self.offset, bytes)
-            .ok_or(hipError_t::hipErrorOutOfMemory)?;
+        let mapping = Mapping::of_file(file.as_fd(), self.offset, bytes).ok_or(hipError_t::hipErrorOutOfMemory)?;
         let address = mapping.base() + self.inside as usize;
         let device = device::current()?;
         let allocation = Allocation::owned(mapping, bytes, kind, device, 0, 0);
@@ -137,10 +134,7 @@ impl Shared {
 const MAGIC: u64 = u64::from_le_bytes(*b"hcl-mem1");
 const _: () = assert!(size_of::<Shared>() <= size_of::<hipIpcMemHandle_t>());
 
-pub(crate) unsafe extern "C" fn ipc_get_mem_handle(
-    out: *mut hipIpcMemHandle_t,
-    ptr: *mut c_void,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn ipc_get_mem_handle(out: *mut hipIpcMemHandle_t, ptr: *mut c_void) -> hipError_t {
     entry("hipIpcGetMemHandle", || {
         if out.is_null() || ptr.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);

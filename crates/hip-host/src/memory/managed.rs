@@ -7,17 +7,14 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
 use hip_sys::{
-    hipCpuDeviceId, hipError_t, hipInvalidDeviceId, hipMemRangeAttribute as Attribute,
-    hipMemRangeCoherencyMode, hipMemoryAdvise as Advice, hipStream_t,
+    hipCpuDeviceId, hipError_t, hipInvalidDeviceId, hipMemRangeAttribute as Attribute, hipMemRangeCoherencyMode,
+    hipMemoryAdvise as Advice, hipStream_t,
 };
 use parking_lot::Mutex;
 
 use super::registry::{self, Allocation, Kind};
-use crate::device;
 use crate::error::{Result, entry, store};
-use crate::log;
-use crate::stream;
-use crate::strict;
+use crate::{device, log, stream, strict};
 
 /// The advice on some bytes.
 #[derive(Clone, PartialEq, Eq)]
@@ -91,9 +88,7 @@ impl Ranges {
     /// The advice on the parts of `[start, end)`; the default for a part without any.
     fn of(&self, start: usize, end: usize) -> Vec<Said> {
         let ranges = self.0.lock();
-        let inside = ranges
-            .iter()
-            .filter(|range| range.start < end && range.end > start);
+        let inside = ranges.iter().filter(|range| range.start < end && range.end > start);
         let mut covered = 0;
         let mut said: Vec<Said> = inside
             .map(|range| {
@@ -123,10 +118,7 @@ fn find(call: &str, ptr: *const c_void, bytes: usize) -> Result<Arc<Allocation>>
         return Err(hipError_t::hipErrorInvalidValue);
     }
     managed.ok_or_else(|| {
-        log::refused(
-            call,
-            format_args!("{bytes} bytes at {ptr:p} are not managed memory"),
-        );
+        log::refused(call, format_args!("{bytes} bytes at {ptr:p} are not managed memory"));
         hipError_t::hipErrorInvalidValue
     })
 }
@@ -240,9 +232,7 @@ unsafe fn answer(out: *mut c_void, bytes: usize, attribute: Attribute, said: &[S
         }
     };
     let number = match attribute {
-        Attribute::hipMemRangeAttributeReadMostly => {
-            c_int::from(said.iter().all(|said| said.read_mostly))
-        }
+        Attribute::hipMemRangeAttributeReadMostly => c_int::from(said.iter().all(|said| said.read_mostly)),
         Attribute::hipMemRangeAttributePreferredLocation => same(|said| said.preferred),
         Attribute::hipMemRangeAttributeLastPrefetchLocation => same(|said| said.prefetched),
         Attribute::hipMemRangeAttributeCoherencyMode => {
@@ -262,10 +252,7 @@ unsafe fn answer(out: *mut c_void, bytes: usize, attribute: Attribute, said: &[S
             if bytes == 0 || !bytes.is_multiple_of(size) {
                 return Err(hipError_t::hipErrorInvalidValue);
             }
-            let everywhere = |device: &&c_int| {
-                said.iter()
-                    .all(|said| said.accessed_by.binary_search(device).is_ok())
-            };
+            let everywhere = |device: &&c_int| said.iter().all(|said| said.accessed_by.binary_search(device).is_ok());
             let first = said.first().map(|said| said.accessed_by.as_slice());
             let devices = first.unwrap_or_default().iter().filter(everywhere).copied();
             let list = devices.chain(std::iter::repeat(hipInvalidDeviceId));

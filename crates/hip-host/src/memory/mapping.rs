@@ -9,13 +9,10 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
-};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap};
 
 use super::backing::Backing;
-use super::registry;
-use super::sealed;
+use super::{registry, sealed};
 use crate::error::Result;
 use crate::{sanitizer, stream};
 
@@ -60,36 +57,19 @@ impl Mapping {
 
     fn reserve(data: usize, bytes: usize) -> Option<Self> {
         // Large ranges begin at a huge page, which first use then fills at a fraction of the faults.
-        let lead = if bytes >= 2 * HUGE_PAGE {
-            HUGE_PAGE
-        } else {
-            PAGE
-        };
+        let lead = if bytes >= 2 * HUGE_PAGE { HUGE_PAGE } else { PAGE };
         let total = data.checked_add(lead + PAGE)?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new private mapping at an address the kernel chooses touches no existing memory.
-        let start =
-            unsafe { mmap_anonymous(std::ptr::null_mut(), total, ProtFlags::empty(), flags) }
-                .ok()? as usize;
-        let span = Span {
-            start,
-            bytes: total,
-        };
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), total, ProtFlags::empty(), flags) }.ok()? as usize;
+        let span = Span { start, bytes: total };
         let base = if lead == HUGE_PAGE {
             (start + 1).next_multiple_of(HUGE_PAGE)
         } else {
             start + PAGE
         };
         // SAFETY: `[base, base + data)` lies inside the mapping just made, which no other code knows yet.
-        if unsafe {
-            mprotect(
-                base as *mut c_void,
-                data,
-                MprotectFlags::READ | MprotectFlags::WRITE,
-            )
-        }
-        .is_err()
-        {
+        if unsafe { mprotect(base as *mut c_void, data, MprotectFlags::READ | MprotectFlags::WRITE) }.is_err() {
             span.unmap();
             return None;
         }

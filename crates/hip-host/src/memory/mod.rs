@@ -18,52 +18,40 @@ pub(crate) mod sealed;
 pub(crate) mod set;
 mod virtual_memory;
 
-pub(crate) use attribute::*;
-pub(crate) use channel::*;
-pub(crate) use external::*;
-pub(crate) use host::*;
-pub(crate) use info::*;
-pub(crate) use ipc::*;
-pub(crate) use managed::*;
-pub(crate) use pitched::*;
-pub(crate) use pool::*;
-pub(crate) use virtual_memory::*;
-
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+pub(crate) use attribute::*;
+pub(crate) use channel::*;
+pub(crate) use external::*;
 use hip_sys::hipError_t;
+pub(crate) use host::*;
+pub(crate) use info::*;
+pub(crate) use ipc::*;
+pub(crate) use managed::*;
+use mapping::Mapping;
+pub(crate) use pitched::*;
+pub(crate) use pool::*;
+use registry::{Allocation, Kind};
+pub(crate) use virtual_memory::*;
 
 use crate::device::{self, Device};
 use crate::error::{Result, entry, store};
 use crate::graph::{self, capture};
-use crate::log;
-use crate::stream;
-use crate::strict;
-use mapping::Mapping;
-use registry::{Allocation, Kind};
+use crate::{log, stream, strict};
 
 /// Takes `bytes` from the device's memory, or fails without a trace.
 fn reserve(device: &Device, bytes: usize) -> Result {
     let taken = device
         .used_bytes
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-            used.checked_add(bytes)
-                .filter(|&sum| sum <= device.total_bytes)
+            used.checked_add(bytes).filter(|&sum| sum <= device.total_bytes)
         });
-    taken
-        .map(|_| ())
-        .map_err(|_| hipError_t::hipErrorOutOfMemory)
+    taken.map(|_| ()).map_err(|_| hipError_t::hipErrorOutOfMemory)
 }
 
-fn allocate(
-    call: &'static str,
-    out: *mut *mut c_void,
-    bytes: usize,
-    kind: Kind,
-    flags: c_uint,
-) -> Result {
+fn allocate(call: &'static str, out: *mut *mut c_void, bytes: usize, kind: Kind, flags: c_uint) -> Result {
     allocate_on(device::current()?, call, out, bytes, (kind, flags), None)
 }
 
@@ -129,9 +117,7 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
         None => {
             log::refused(
                 call,
-                format_args!(
-                    "{ptr:p} is not memory of this device (never allocated, or already freed)"
-                ),
+                format_args!("{ptr:p} is not memory of this device (never allocated, or already freed)"),
             );
             return Err(hipError_t::hipErrorInvalidValue);
         }
@@ -142,19 +128,14 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
         Kind::ForeignVram | Kind::ForeignHost => {
             log::refused(
                 call,
-                format_args!(
-                    "{ptr:p} belongs to OpenCL: reported as success, nothing freed, as ROCm does"
-                ),
+                format_args!("{ptr:p} belongs to OpenCL: reported as success, nothing freed, as ROCm does"),
             );
             Ok(())
         }
         kind if !(freeable.contains(&kind) || can_free_any(kind)) || !allocation.is_owned() => {
             // ROCm looks only at the address; by HIP's documentation each kind has its own call, and a module's
             // variables have none.
-            log::refused(
-                call,
-                format_args!("{ptr:p} was not allocated for this call to free"),
-            );
+            log::refused(call, format_args!("{ptr:p} was not allocated for this call to free"));
             Err(hipError_t::hipErrorInvalidValue)
         }
         _ if graph::is_of_graph(ptr as usize) => {
@@ -166,10 +147,7 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
             if allocation.base != ptr as usize && !strict::is_off() {
                 log::refused(
                     call,
-                    format_args!(
-                        "{ptr:p} lies inside the allocation at {:#x}",
-                        allocation.base
-                    ),
+                    format_args!("{ptr:p} lies inside the allocation at {:#x}", allocation.base),
                 );
                 return Err(hipError_t::hipErrorInvalidValue);
             }
@@ -206,22 +184,14 @@ pub(crate) unsafe extern "C" fn malloc(out: *mut *mut c_void, bytes: usize) -> h
 
 pub(crate) unsafe extern "C" fn free_device(ptr: *mut c_void) -> hipError_t {
     entry("hipFree", || {
-        free(
-            "hipFree",
-            ptr,
-            &[Kind::Device, Kind::Managed, Kind::Imported],
-        )
+        free("hipFree", ptr, &[Kind::Device, Kind::Managed, Kind::Imported])
     })
 }
 
 const ATTACH_GLOBAL: c_uint = 1;
 const ATTACH_HOST: c_uint = 2;
 
-pub(crate) unsafe extern "C" fn malloc_managed(
-    out: *mut *mut c_void,
-    bytes: usize,
-    flags: c_uint,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn malloc_managed(out: *mut *mut c_void, bytes: usize, flags: c_uint) -> hipError_t {
     entry("hipMallocManaged", || {
         capture::forbid("hipMallocManaged")?;
         // Zero bytes and other flags are refused (hipamd/src/hip_hmm.cpp, `hipMallocManaged`).

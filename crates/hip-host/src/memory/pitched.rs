@@ -11,11 +11,7 @@ use crate::error::{Result, entry, store};
 use crate::graph::capture;
 
 /// Allocates and returns address and pitch; nothing for an empty extent.
-fn allocate_rows(
-    call: &'static str,
-    width: usize,
-    rows: Option<usize>,
-) -> Result<(*mut c_void, usize)> {
+fn allocate_rows(call: &'static str, width: usize, rows: Option<usize>) -> Result<(*mut c_void, usize)> {
     capture::forbid(call)?;
     let invalid = hipError_t::hipErrorInvalidValue;
     let rows = rows.ok_or(invalid)?;
@@ -26,9 +22,7 @@ fn allocate_rows(
     let pitch = width
         .checked_next_multiple_of(ROW_ALIGNMENT)
         .ok_or(hipError_t::hipErrorOutOfMemory)?;
-    let bytes = pitch
-        .checked_mul(rows)
-        .ok_or(hipError_t::hipErrorOutOfMemory)?;
+    let bytes = pitch.checked_mul(rows).ok_or(hipError_t::hipErrorOutOfMemory)?;
     allocate(call, &mut ptr, bytes, Kind::Device, 0)?;
     Ok((ptr, pitch))
 }
@@ -78,10 +72,7 @@ pub(crate) unsafe extern "C" fn mem_alloc_pitch(
     })
 }
 
-pub(crate) unsafe extern "C" fn malloc_3d(
-    out: *mut hipPitchedPtr,
-    extent: hipExtent,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn malloc_3d(out: *mut hipPitchedPtr, extent: hipExtent) -> hipError_t {
     entry("hipMalloc3D", || {
         if out.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);

@@ -8,8 +8,8 @@
 //! | mapped with `hipMemMap` | those that `hipMemSetAccess` names |
 //! | OpenCL's device memory | its own device, and those that HSA lets reach it (`hsa_amd_agents_allow_access`) |
 //!
-//! On ROCm another device's kernel faults and ends the process. Copies and fills go by the memory's own device instead, or
-//! through the host (hipamd/src/hip_memory.cpp, `ihipMemcpyCommand`), and so reach everything.
+//! On ROCm another device's kernel faults and ends the process. Copies and fills go by the memory's own device instead,
+//! or through the host (hipamd/src/hip_memory.cpp, `ihipMemcpyCommand`), and so reach everything.
 
 use super::registry::{Allocation, Kind};
 use super::{pool, virtual_memory};
@@ -24,9 +24,7 @@ pub(crate) fn reaches(device: &Device, allocation: &Allocation) -> bool {
         Kind::Virtual => virtual_memory::grants(allocation, device),
         Kind::ForeignVram => own || named(),
         Kind::Device | Kind::Imported | Kind::Opened => {
-            own || enabled_peer(device, allocation.device)
-                || pool::grants(allocation, device)
-                || named()
+            own || enabled_peer(device, allocation.device) || pool::grants(allocation, device) || named()
         }
     }
 }

@@ -40,10 +40,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// Whether HIP treats it as a device's own memory.
     pub(crate) fn is_device(self) -> bool {
-        matches!(
-            self,
-            Self::Device | Self::Imported | Self::Opened | Self::Virtual
-        )
+        matches!(self, Self::Device | Self::Imported | Self::Opened | Self::Virtual)
     }
 }
 
@@ -104,13 +101,7 @@ impl Allocation {
     }
 
     /// Memory that someone else owns and frees.
-    pub(crate) fn borrowed(
-        base: usize,
-        bytes: usize,
-        kind: Kind,
-        device: &'static Device,
-        flags: c_uint,
-    ) -> Self {
+    pub(crate) fn borrowed(base: usize, bytes: usize, kind: Kind, device: &'static Device, flags: c_uint) -> Self {
         Self {
             base,
             bytes,
@@ -202,9 +193,7 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        self.device
-            .used_bytes
-            .fetch_sub(self.charged, Ordering::Relaxed);
+        self.device.used_bytes.fetch_sub(self.charged, Ordering::Relaxed);
     }
 }
 
@@ -231,9 +220,7 @@ pub(crate) fn reserve(start: usize, bytes: usize) {
 /// `hipErrorInvalidValue` otherwise.
 pub(crate) fn unreserve(start: usize, bytes: usize) -> Result {
     let mut reserved = RESERVED.write();
-    if reserved.get(&start) != Some(&start.saturating_add(bytes))
-        || overlaps(&ENTRIES.read(), start, bytes)
-    {
+    if reserved.get(&start) != Some(&start.saturating_add(bytes)) || overlaps(&ENTRIES.read(), start, bytes) {
         return Err(hipError_t::hipErrorInvalidValue);
     }
     reserved.remove(&start);
@@ -338,10 +325,7 @@ pub(crate) fn remove(base: usize) -> bool {
 /// Forgets the freed span that began at `start`: its addresses go back to the system.
 pub(super) fn forget(start: usize) {
     let mut entries = ENTRIES.write();
-    if entries
-        .get(&start)
-        .is_some_and(|entry| entry.allocation.is_none())
-    {
+    if entries.get(&start).is_some_and(|entry| entry.allocation.is_none()) {
         entries.remove(&start);
     }
 }
@@ -358,9 +342,7 @@ pub(crate) fn find(address: usize) -> Option<Arc<Allocation>> {
 pub(crate) fn within(start: usize, bytes: usize, kind: Kind) -> Vec<Arc<Allocation>> {
     let end = start.saturating_add(bytes);
     let entries = ENTRIES.read();
-    let living = entries
-        .range(..end)
-        .filter_map(|(_, entry)| entry.allocation.clone());
+    let living = entries.range(..end).filter_map(|(_, entry)| entry.allocation.clone());
     living
         .filter(|allocation| allocation.kind == kind && allocation.base + allocation.bytes > start)
         .collect()
@@ -371,11 +353,7 @@ pub(crate) fn for_each_device_pages(mut body: impl FnMut(Pages)) {
     for entry in ENTRIES.read().values() {
         let living = entry.allocation.as_ref();
         let ours = |allocation: &&Arc<Allocation>| {
-            allocation.is_owned()
-                && matches!(
-                    allocation.kind,
-                    Kind::Device | Kind::Imported | Kind::Opened
-                )
+            allocation.is_owned() && matches!(allocation.kind, Kind::Device | Kind::Imported | Kind::Opened)
         };
         if let Some(allocation) = living.filter(ours) {
             let start = allocation.base / PAGE * PAGE;
@@ -391,9 +369,7 @@ pub(crate) fn for_each_device_pages(mut body: impl FnMut(Pages)) {
 /// The first addresses of the living allocations that `wanted` picks.
 pub(crate) fn bases(wanted: impl Fn(&Allocation) -> bool) -> Vec<usize> {
     let entries = ENTRIES.read();
-    let living = entries
-        .values()
-        .filter_map(|entry| entry.allocation.as_ref());
+    let living = entries.values().filter_map(|entry| entry.allocation.as_ref());
     living
         .filter(|allocation| wanted(allocation))
         .map(|allocation| allocation.base)
@@ -411,13 +387,9 @@ pub(crate) fn device_range(address: usize, bytes: usize) -> Result<Arc<Allocatio
 /// partly or wholly something of ours that it must not be.
 pub(crate) fn any_range(address: usize, bytes: usize) -> Result<Option<Arc<Allocation>>> {
     match at(address) {
-        At::Living(allocation) if allocation.covers(address, bytes) && allocation.is_readable() => {
-            Ok(Some(allocation))
-        }
+        At::Living(allocation) if allocation.covers(address, bytes) && allocation.is_readable() => Ok(Some(allocation)),
         At::Living(_) | At::Dead => Err(hipError_t::hipErrorInvalidValue),
-        At::Unknown
-            if overlaps(&ENTRIES.read(), address, bytes) || touches_reserved(address, bytes) =>
-        {
+        At::Unknown if overlaps(&ENTRIES.read(), address, bytes) || touches_reserved(address, bytes) => {
             Err(hipError_t::hipErrorInvalidValue)
         }
         At::Unknown => Ok(None),

@@ -25,8 +25,8 @@ pub(crate) struct Pages {
 }
 
 fn protect(pages: Pages, flags: MprotectFlags) {
-    // SAFETY: whole pages of memory that the registry gave out for this and holds meanwhile; a program that touches them
-    // at the wrong time faults, as it asked for.
+    // SAFETY: whole pages of memory that the registry gave out for this and holds meanwhile; a program that touches
+    // them at the wrong time faults, as it asked for.
     let done = unsafe { mprotect(pages.start as *mut c_void, pages.bytes, flags) };
     if done.is_err() {
         log::warn("HIP_HOST_STRICT=2: the system did not change a page's protection");

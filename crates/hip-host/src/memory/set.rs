@@ -9,10 +9,8 @@ use hip_sys::{hipDeviceptr_t, hipError_t, hipExtent, hipPitchedPtr, hipStream_t}
 use super::registry::{self, Kind};
 use crate::error::{Result, entry};
 use crate::graph::{Operation, capture};
-use crate::log;
-use crate::stream;
 use crate::work::Task;
-use crate::workers;
+use crate::{log, stream, workers};
 
 /// Elements of one piece when several threads share a fill.
 const PIECE: usize = 1 << 20;
@@ -57,9 +55,7 @@ unsafe fn fill<T: Copy + Send + Sync>(address: usize, count: usize, value: T) {
         // SAFETY: a part of the elements the caller vouches for; parts do not overlap.
         let part = unsafe {
             std::slice::from_raw_parts_mut(
-                (address as *mut T)
-                    .add(start)
-                    .cast::<std::mem::MaybeUninit<T>>(),
+                (address as *mut T).add(start).cast::<std::mem::MaybeUninit<T>>(),
                 end - start,
             )
         };
@@ -99,10 +95,7 @@ impl Filling {
         if filling.width == 0 || filling.height == 0 || filling.depth == 0 {
             return Ok(None);
         }
-        let width = filling
-            .width
-            .checked_mul(filling.value.bytes())
-            .ok_or(invalid)?;
+        let width = filling.width.checked_mul(filling.value.bytes()).ok_or(invalid)?;
         let rows = (filling.height - 1).checked_mul(filling.pitch);
         let slices = (filling.depth - 1).checked_mul(filling.slice);
         let bytes = rows
@@ -213,19 +206,12 @@ elements! {
 /// # Errors
 /// `hipErrorInvalidValue` if a row does not fit its pitch, or the rows of a slice the slice.
 fn slices(to: hipPitchedPtr, value: c_int, extent: hipExtent) -> Result<Filling> {
-    let hipExtent {
-        width,
-        height,
-        depth,
-    } = extent;
+    let hipExtent { width, height, depth } = extent;
     let empty = width == 0 || height == 0 || depth == 0;
     if !empty && (width > to.pitch || (depth > 1 && height > to.ysize)) {
         return Err(hipError_t::hipErrorInvalidValue);
     }
-    let slice = to
-        .pitch
-        .checked_mul(to.ysize)
-        .ok_or(hipError_t::hipErrorInvalidValue)?;
+    let slice = to.pitch.checked_mul(to.ysize).ok_or(hipError_t::hipErrorInvalidValue)?;
     Ok(Filling {
         to: to.ptr as usize,
         value: Value::Byte(value as u8),

@@ -63,10 +63,7 @@ fn words(text: &str) -> Vec<String> {
 fn search() -> Result<Compiler, String> {
     // One that was chosen is used or reported, never passed over.
     for variable in ["HIPCL_CXX", "CXX"] {
-        if let Some(chosen) = std::env::var(variable)
-            .ok()
-            .filter(|text| !text.trim().is_empty())
-        {
+        if let Some(chosen) = std::env::var(variable).ok().filter(|text| !text.trim().is_empty()) {
             return answers(words(&chosen)).map_err(|reason| {
                 format!("hip-host: {variable}=`{chosen}` cannot be used as a C++ compiler ({reason}): correct it, or unset it to have one found")
             });
@@ -110,16 +107,9 @@ pub(crate) fn processor() -> &'static str {
         let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let lines = info.lines().take_while(|line| !line.is_empty());
         let of_interest = lines.filter(|line| {
-            [
-                "model",
-                "cpu family",
-                "vendor_id",
-                "flags",
-                "Features",
-                "CPU ",
-            ]
-            .iter()
-            .any(|key| line.starts_with(key))
+            ["model", "cpu family", "vendor_id", "flags", "Features", "CPU "]
+                .iter()
+                .any(|key| line.starts_with(key))
         });
         of_interest.collect::<Vec<_>>().join("\n")
     })
@@ -127,7 +117,8 @@ pub(crate) fn processor() -> &'static str {
 
 impl Compiler {
     fn gcc_at_least(&self, wanted: u32) -> bool {
-        // "g++ (Debian 12.2.0-14) 12.2.0": the version is the first line's last word but for a date some distributors add.
+        // "g++ (Debian 12.2.0-14) 12.2.0": the version is the first line's last word but for a date some distributors
+        // add.
         let line = self.version.lines().next().unwrap_or_default();
         let numbers = line.rsplit(')').next().unwrap_or_default();
         let major = numbers.trim_start().split('.').next();
@@ -235,10 +226,7 @@ impl Compiler {
         arguments.extend([OsString::from("-I"), folder.join("include").into()]);
         arguments.extend([source.into(), OsString::from("-o"), out.clone().into()]);
         let messages = self.run(folder, arguments)?;
-        Ok((
-            String::from_utf8_lossy(&std::fs::read(out)?).into_owned(),
-            messages,
-        ))
+        Ok((String::from_utf8_lossy(&std::fs::read(out)?).into_owned(), messages))
     }
 
     /// The shared library with the runtime of AddressSanitizer, as the compiler names it.
@@ -284,9 +272,7 @@ impl Compiler {
         let (source, out) = (folder.join("kernel.ii"), folder.join("kernel.so"));
         std::fs::write(&source, text)?;
         let mut arguments: Vec<OsString> = self.common().into_iter().map(OsString::from).collect();
-        let has_halves = ["_Float16", "__bf16"]
-            .iter()
-            .any(|name| text.contains(name));
+        let has_halves = ["_Float16", "__bf16"].iter().any(|name| text.contains(name));
         if has_halves && self.rounds_halves() {
             arguments.push(ROUND_HALVES.into());
         }

@@ -1,8 +1,9 @@
 //! In which types a kernel holds its global index.
 //!
 //! `const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;` multiplies in 64 bits and holds 64;
-//! `int i = blockIdx.x * blockDim.x + threadIdx.x;` multiplies in 32 bits without a sign. The loop over threads walks the index in
-//! the same types (`kernels/prelude.hpp`), which lets the compiler cut it at the kernel's bound. A wrong guess costs that only.
+//! `int i = blockIdx.x * blockDim.x + threadIdx.x;` multiplies in 32 bits without a sign. The loop over threads walks
+//! the index in the same types (`kernels/prelude.hpp`), which lets the compiler cut it at the kernel's bound. A wrong
+//! guess costs that only.
 
 use super::scan::{Class, Token};
 
@@ -53,14 +54,9 @@ fn is_wide(name: &str) -> bool {
 
 /// The types that the statement around the token at `at` computes a global index in, if that is what it does.
 pub(super) fn of_statement(all: &[Token<'_>], at: usize) -> Option<IndexTypes> {
-    let ends = |token: &Token<'_>| {
-        token.class == Class::Mark && [";", "{", "}"].iter().any(|mark| token.is(mark))
-    };
+    let ends = |token: &Token<'_>| token.class == Class::Mark && [";", "{", "}"].iter().any(|mark| token.is(mark));
     let from = all[..at].iter().rposition(ends).map_or(0, |last| last + 1);
-    let to = all[at..]
-        .iter()
-        .position(ends)
-        .map_or(all.len(), |n| at + n);
+    let to = all[at..].iter().position(ends).map_or(all.len(), |n| at + n);
     let statement = &all[from..to];
     if !["blockIdx", "threadIdx"]
         .iter()
@@ -68,10 +64,7 @@ pub(super) fn of_statement(all: &[Token<'_>], at: usize) -> Option<IndexTypes> {
     {
         return None;
     }
-    let Some(equals) = statement[..at - from]
-        .iter()
-        .rposition(|token| token.is("="))
-    else {
+    let Some(equals) = statement[..at - from].iter().rposition(|token| token.is("=")) else {
         // Used where it is computed.
         let product = whole_number(statement).filter(|name| is_wide(name));
         let product = product.unwrap_or(UNSIGNED);
@@ -81,9 +74,7 @@ pub(super) fn of_statement(all: &[Token<'_>], at: usize) -> Option<IndexTypes> {
         });
     };
     let (declaration, value) = statement.split_at(equals);
-    let product = whole_number(value)
-        .filter(|name| is_wide(name))
-        .unwrap_or(UNSIGNED);
+    let product = whole_number(value).filter(|name| is_wide(name)).unwrap_or(UNSIGNED);
     // `auto`, or an earlier declaration.
     let index = whole_number(declaration).unwrap_or(product);
     Some(IndexTypes { index, product })

@@ -24,8 +24,7 @@ pub(super) fn reads_no_file(
     for text in texts.chain(expressions) {
         for name in scan.text(text)? {
             let is_given = is_inside(&name) && program.headers.iter().any(|(own, _)| *own == name);
-            let is_ours =
-                BUILT_IN.contains(&name.as_str()) || HALF_HEADERS.contains(&name.as_str());
+            let is_ours = BUILT_IN.contains(&name.as_str()) || HALF_HEADERS.contains(&name.as_str());
             if !is_given && !is_ours {
                 return Err(NotUnderstood::new(format!(
                     "the include `{name}` is not among the program's headers"
@@ -37,12 +36,7 @@ pub(super) fn reads_no_file(
 }
 
 /// Whether the preprocessor output holds everything the compiler reads, and is the same on every run.
-pub(super) fn is_all_in(
-    text: &str,
-    program: &Program,
-    options: &Options,
-    compiler: &Compiler,
-) -> bool {
+pub(super) fn is_all_in(text: &str, program: &Program, options: &Options, compiler: &Compiler) -> bool {
     let mut scan = Scan::default();
     let understood = scan
         .options(options.both.iter().map(String::as_str))

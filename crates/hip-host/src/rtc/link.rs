@@ -7,9 +7,7 @@
 use std::ffi::{c_char, c_uint, c_void};
 use std::sync::Arc;
 
-use hip_sys::{
-    hipJitInputType as Input, hipJitOption, hiprtcLinkState, hiprtcProgram, hiprtcResult,
-};
+use hip_sys::{hipJitInputType as Input, hipJitOption, hiprtcLinkState, hiprtcProgram, hiprtcResult};
 use parking_lot::Mutex;
 
 use super::{Result, container, find, store, string};
@@ -40,25 +38,16 @@ fn no_bitcode(call: &'static str, program: hiprtcProgram, has_room: bool) -> hip
             return Err(INVALID);
         }
         find(program)?;
-        log::refused(
-            call,
-            format_args!("the host platform makes no bitcode; take the code"),
-        );
+        log::refused(call, format_args!("the host platform makes no bitcode; take the code"));
         Err(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM)
     })
 }
 
-pub(super) unsafe extern "C" fn get_bitcode_size(
-    program: hiprtcProgram,
-    out: *mut usize,
-) -> hiprtcResult {
+pub(super) unsafe extern "C" fn get_bitcode_size(program: hiprtcProgram, out: *mut usize) -> hiprtcResult {
     no_bitcode("hiprtcGetBitcodeSize", program, !out.is_null())
 }
 
-pub(super) unsafe extern "C" fn get_bitcode(
-    program: hiprtcProgram,
-    out: *mut c_char,
-) -> hiprtcResult {
+pub(super) unsafe extern "C" fn get_bitcode(program: hiprtcProgram, out: *mut c_char) -> hiprtcResult {
     no_bitcode("hiprtcGetBitcode", program, !out.is_null())
 }
 
@@ -92,10 +81,7 @@ fn add(call: &'static str, link: &Link, kind: Input, code: &[u8]) -> Result {
         return Err(INVALID);
     }
     if container::unwrap(code).is_err() {
-        log::refused(
-            call,
-            format_args!("the input is no code object that HIPRTC made here"),
-        );
+        log::refused(call, format_args!("the input is no code object that HIPRTC made here"));
         return Err(INVALID);
     }
     link.inputs.lock().push(code.to_vec());

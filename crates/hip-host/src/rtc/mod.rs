@@ -12,17 +12,16 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+pub(crate) use compiler::CompileError;
 use hip_sys::{hiprtcProgram, hiprtcResult};
+use index::IndexTypes;
 use kernel_cache::KeyBuilder;
 use parking_lot::Mutex;
 
 use crate::frame::run as entry;
 use crate::handles::Handles;
 use crate::kernel::{Image, abi, container};
-use crate::sanitizer;
-use crate::strict;
-pub(crate) use compiler::CompileError;
-use index::IndexTypes;
+use crate::{sanitizer, strict};
 
 const PRELUDE: &str = include_str!("../../kernels/prelude.hpp");
 
@@ -96,9 +95,7 @@ unsafe fn string(text: *const c_char) -> Result<String> {
         return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
     }
     // SAFETY: not null, so terminated by this function's contract.
-    Ok(unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned())
+    Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
 /// Copies `count` C strings.
@@ -111,9 +108,7 @@ unsafe fn strings(list: *const *const c_char, count: c_int) -> Result<Vec<String
         return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
     }
     // SAFETY: by this function's contract.
-    (0..count)
-        .map(|index| unsafe { string(*list.add(index)) })
-        .collect()
+    (0..count).map(|index| unsafe { string(*list.add(index)) }).collect()
 }
 
 unsafe extern "C" fn create_program(
@@ -130,17 +125,8 @@ unsafe extern "C" fn create_program(
         }
         // SAFETY: the C caller promises terminated strings, and as many headers and names as it says.
         let (source, name, headers, names) = unsafe {
-            let name = if name.is_null() {
-                String::new()
-            } else {
-                string(name)?
-            };
-            (
-                string(source)?,
-                name,
-                strings(headers, count)?,
-                strings(names, count)?,
-            )
+            let name = if name.is_null() { String::new() } else { string(name)? };
+            (string(source)?, name, strings(headers, count)?, strings(names, count)?)
         };
         if source.is_empty() || headers.iter().any(String::is_empty) {
             return Err(hiprtcResult::HIPRTC_ERROR_INVALID_INPUT);
@@ -175,10 +161,7 @@ unsafe extern "C" fn destroy_program(program: *mut hiprtcProgram) -> hiprtcResul
     })
 }
 
-unsafe extern "C" fn add_name_expression(
-    program: hiprtcProgram,
-    expression: *const c_char,
-) -> hiprtcResult {
+unsafe extern "C" fn add_name_expression(program: hiprtcProgram, expression: *const c_char) -> hiprtcResult {
     entry("hiprtcAddNameExpression", || {
         let program = find(program)?;
         // SAFETY: the C caller promises a terminated string.
@@ -195,11 +178,7 @@ unsafe extern "C" fn add_name_expression(
     })
 }
 
-unsafe extern "C" fn compile_program(
-    program: hiprtcProgram,
-    count: c_int,
-    list: *const *const c_char,
-) -> hiprtcResult {
+unsafe extern "C" fn compile_program(program: hiprtcProgram, count: c_int, list: *const *const c_char) -> hiprtcResult {
     entry("hiprtcCompileProgram", || {
         let program = find(program)?;
         // SAFETY: the C caller promises as many terminated strings as it says.
@@ -225,14 +204,7 @@ unsafe extern "C" fn compile_program(
             }
             Err(error) => {
                 let text = error.to_string();
-                state.log = terminated(
-                    if text.ends_with('\n') {
-                        text
-                    } else {
-                        text + "\n"
-                    }
-                    .as_str(),
-                );
+                state.log = terminated(if text.ends_with('\n') { text } else { text + "\n" }.as_str());
                 Err(hiprtcResult::HIPRTC_ERROR_COMPILATION)
             }
         }
@@ -253,8 +225,7 @@ fn build(
     options: &options::Options,
 ) -> std::result::Result<(Vec<u8>, String), CompileError> {
     let compiler = compiler::find()?;
-    let checked =
-        sanitizer::wanted(|| compiler.sanitizer_library()).map_err(CompileError::Sanitizer)?;
+    let checked = sanitizer::wanted(|| compiler.sanitizer_library()).map_err(CompileError::Sanitizer)?;
     let mut key = KeyBuilder::default();
     key.part(env!("CARGO_PKG_VERSION"))
         .part(abi::VERSION.to_le_bytes())
@@ -301,8 +272,7 @@ fn build(
     let late = early.is_none() && kept::is_all_in(&text, program, options, compiler);
     let late = late.then(|| {
         // The folder differs each time, and so do the file names in the text.
-        key.part(text.replace(&folder.display().to_string(), ""))
-            .finish()
+        key.part(text.replace(&folder.display().to_string(), "")).finish()
     });
     // Warnings are not cached, so a program with warnings is compiled, and warns, every time.
     if messages.is_empty()
@@ -423,10 +393,7 @@ unsafe extern "C" fn get_code(program: hiprtcProgram, out: *mut c_char) -> hiprt
     entry("hiprtcGetCode", || {
         let program = find(program)?;
         let state = program.state.lock();
-        let code = state
-            .code
-            .as_ref()
-            .ok_or(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM)?;
+        let code = state.code.as_ref().ok_or(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM)?;
         // SAFETY: the C caller promises as many bytes as `hiprtcGetCodeSize` says.
         unsafe { copy_out(code, out) }
     })
@@ -465,10 +432,9 @@ unsafe extern "C" fn get_lowered_name(
             .ok_or(invalid)?;
         let lowered = match &mut state.lowered {
             Some(lowered) => lowered,
-            empty => empty.insert(
-                lower(code, state.expressions.len())
-                    .ok_or(hiprtcResult::HIPRTC_ERROR_INTERNAL_ERROR)?,
-            ),
+            empty => {
+                empty.insert(lower(code, state.expressions.len()).ok_or(hiprtcResult::HIPRTC_ERROR_INTERNAL_ERROR)?)
+            }
         };
         let name = lowered.get(index).and_then(Option::as_ref).ok_or(invalid)?;
         // SAFETY: null is refused; otherwise room for a pointer. The string lives as long as the program does.
@@ -482,11 +448,7 @@ fn lower(code: &[u8], count: usize) -> Option<Vec<Option<CString>>> {
     let all = image.entries().len();
     Some(
         (all.checked_sub(count)?..all)
-            .map(|index| {
-                image
-                    .symbol_of(index)
-                    .and_then(|name| CString::new(name).ok())
-            })
+            .map(|index| image.symbol_of(index).and_then(|name| CString::new(name).ok()))
             .collect(),
     )
 }
@@ -509,25 +471,19 @@ unsafe extern "C" fn get_error_string(code: hiprtcResult) -> *const c_char {
     match code {
         hiprtcResult::HIPRTC_SUCCESS => c"HIPRTC_SUCCESS",
         hiprtcResult::HIPRTC_ERROR_OUT_OF_MEMORY => c"HIPRTC_ERROR_OUT_OF_MEMORY",
-        hiprtcResult::HIPRTC_ERROR_PROGRAM_CREATION_FAILURE => {
-            c"HIPRTC_ERROR_PROGRAM_CREATION_FAILURE"
-        }
+        hiprtcResult::HIPRTC_ERROR_PROGRAM_CREATION_FAILURE => c"HIPRTC_ERROR_PROGRAM_CREATION_FAILURE",
         hiprtcResult::HIPRTC_ERROR_INVALID_INPUT => c"HIPRTC_ERROR_INVALID_INPUT",
         hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM => c"HIPRTC_ERROR_INVALID_PROGRAM",
         hiprtcResult::HIPRTC_ERROR_INVALID_OPTION => c"HIPRTC_ERROR_INVALID_OPTION",
         hiprtcResult::HIPRTC_ERROR_COMPILATION => c"HIPRTC_ERROR_COMPILATION",
-        hiprtcResult::HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE => {
-            c"HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE"
-        }
+        hiprtcResult::HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE => c"HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE",
         hiprtcResult::HIPRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION => {
             c"HIPRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION"
         }
         hiprtcResult::HIPRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION => {
             c"HIPRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION"
         }
-        hiprtcResult::HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID => {
-            c"HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID"
-        }
+        hiprtcResult::HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID => c"HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID",
         hiprtcResult::HIPRTC_ERROR_LINKING => c"HIPRTC_ERROR_LINKING",
         _ => c"HIPRTC_ERROR_INTERNAL_ERROR",
     }

@@ -11,9 +11,7 @@ pub(crate) struct Options {
 
 /// An option the host platform does not take.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "hip-host: option `{0}` is not supported by the host platform: remove it, or guard it by platform"
-)]
+#[error("hip-host: option `{0}` is not supported by the host platform: remove it, or guard it by platform")]
 pub(crate) struct BadOption(String);
 
 /// Options that address AMD's compiler about the GPU.
@@ -70,30 +68,18 @@ pub(crate) fn sort(given: &[String]) -> Result<Options, BadOption> {
                     "--include-path" => "-I",
                     other => other,
                 };
-                options
-                    .preprocessor
-                    .extend([short.to_owned(), value.to_owned()]);
+                options.preprocessor.extend([short.to_owned(), value.to_owned()]);
             }
-            "-ffast-math" | "--use_fast_math" | "-use_fast_math" => {
-                options.both.push("-ffast-math".to_owned())
-            }
-            _ if ["-D", "-U", "-I"]
-                .iter()
-                .any(|known| option.starts_with(known)) =>
-            {
+            "-ffast-math" | "--use_fast_math" | "-use_fast_math" => options.both.push("-ffast-math".to_owned()),
+            _ if ["-D", "-U", "-I"].iter().any(|known| option.starts_with(known)) => {
                 options.preprocessor.push(option.to_owned())
             }
             _ if REFUSED.iter().any(|known| option.starts_with(known)) => return Err(bad()),
             _ if option.starts_with("--std=") => options.both.push(option[1..].to_owned()),
             "-g" | "-w" | "-pedantic" => options.both.push(option.to_owned()),
             // `-Wl,`, `-Wa,` and `-Wp,` speak to other tools.
-            _ if option.starts_with("-W") && !option.contains(',') => {
-                options.both.push(option.to_owned())
-            }
-            _ if ["-O", "-std=", "-f"]
-                .iter()
-                .any(|known| option.starts_with(known)) =>
-            {
+            _ if option.starts_with("-W") && !option.contains(',') => options.both.push(option.to_owned()),
+            _ if ["-O", "-std=", "-f"].iter().any(|known| option.starts_with(known)) => {
                 options.both.push(option.to_owned())
             }
             _ => return Err(bad()),
@@ -107,12 +93,7 @@ mod tests {
     use super::*;
 
     fn sorted(options: &[&str]) -> Result<Options, BadOption> {
-        sort(
-            &options
-                .iter()
-                .map(|&option| option.to_owned())
-                .collect::<Vec<_>>(),
-        )
+        sort(&options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>())
     }
 
     #[test]

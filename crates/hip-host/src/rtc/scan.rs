@@ -110,10 +110,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
         }
         if byte == b'#' && line_start {
             // A line marker or a pragma.
-            at += bytes[at..]
-                .iter()
-                .position(|&b| b == b'\n')
-                .unwrap_or(bytes.len() - at);
+            at += bytes[at..].iter().position(|&b| b == b'\n').unwrap_or(bytes.len() - at);
             continue;
         }
         line_start = false;
@@ -230,16 +227,13 @@ fn scope_of(header: &[Token<'_>]) -> Scope {
     let has = |word: &str| header.iter().any(|token| token.is(word));
     let named_by_paren = function_name(header).is_some();
     if header.iter().any(|token| token.is("namespace")) && !has("using") {
-        let name = header.iter().rev().find(|token| {
-            token.class == Class::Word && !token.is("namespace") && !token.is("inline")
-        });
+        let name = header
+            .iter()
+            .rev()
+            .find(|token| token.class == Class::Word && !token.is("namespace") && !token.is("inline"));
         return Scope::Names(name.map(|token| token.text.to_owned()));
     }
-    if !named_by_paren
-        && header.len() == 2
-        && header[0].is("extern")
-        && header[1].class == Class::Literal
-    {
+    if !named_by_paren && header.len() == 2 && header[0].is("extern") && header[1].class == Class::Literal {
         return Scope::Names(None);
     }
     if !named_by_paren && !has("=") && ["class", "struct", "union"].iter().any(|word| has(word)) {
@@ -320,15 +314,8 @@ pub(crate) fn scan(text: &str) -> Scan {
         index += 1;
     }
     let waiting = waiting(&uses);
-    let count = |qualified: &str| {
-        kernels
-            .iter()
-            .filter(|(_, other)| other == qualified)
-            .count()
-    };
-    let named = kernels
-        .iter()
-        .filter(|(_, qualified)| count(qualified) == 1);
+    let count = |qualified: &str| kernels.iter().filter(|(_, other)| other == qualified).count();
+    let named = kernels.iter().filter(|(_, qualified)| count(qualified) == 1);
     let kernels = named
         .map(|(name, qualified)| Kernel {
             qualified: qualified.clone(),
@@ -349,10 +336,7 @@ pub(crate) fn scan(text: &str) -> Scan {
 /// The qualified name of the kernel that `header` begins, if it is one that can be named plainly.
 fn kernel(header: &[Token<'_>], scopes: &[Scope]) -> Option<String> {
     let marked = header.iter().position(|token| token.is(GLOBAL))?;
-    if header
-        .iter()
-        .any(|token| token.is("template") || token.is("static"))
-    {
+    if header.iter().any(|token| token.is("template") || token.is("static")) {
         return None;
     }
     let name = function_name(&header[marked..]).or_else(|| function_name(header))?;
@@ -422,9 +406,7 @@ fn shared(
     let mut at = 0;
     while at < declaration.len() {
         let token = declaration[at];
-        if NOT_NAMES.contains(&token.text)
-            && declaration.get(at + 1).is_some_and(|next| next.is("("))
-        {
+        if NOT_NAMES.contains(&token.text) && declaration.get(at + 1).is_some_and(|next| next.is("(")) {
             at = closing(declaration, at + 1) + 1;
             continue;
         }
@@ -465,7 +447,8 @@ fn edited(text: &str, edits: Vec<(usize, usize, String)>) -> String {
 mod tests {
     use super::*;
 
-    const PRELUDE: &str = "static inline void __hipcl_stop(unsigned k) { }\nstatic inline void __syncthreads() { __hipcl_stop(0); }\n";
+    const PRELUDE: &str =
+        "static inline void __hipcl_stop(unsigned k) { }\nstatic inline void __syncthreads() { __hipcl_stop(0); }\n";
 
     fn kernels(source: &str) -> Vec<(String, bool)> {
         scan(&format!("{PRELUDE}{source}"))
@@ -501,37 +484,19 @@ mod tests {
         let wide = "(size_t)blockIdx.x * blockDim.x + threadIdx.x";
         for (statement, expected) in [
             (format!("int i = {sum};"), ("int", "unsigned int")),
-            (
-                format!("const unsigned i = {sum};"),
-                ("unsigned int", "unsigned int"),
-            ),
+            (format!("const unsigned i = {sum};"), ("unsigned int", "unsigned int")),
             (format!("auto i = {sum};"), ("unsigned int", "unsigned int")),
-            (
-                format!("if ({sum} >= n) return;"),
-                ("unsigned int", "unsigned int"),
-            ),
+            (format!("if ({sum} >= n) return;"), ("unsigned int", "unsigned int")),
             (
                 format!("for (int i = {sum}; i < n; i += 8) {{}}"),
                 ("int", "unsigned int"),
             ),
-            (
-                format!("size_t i = {sum};"),
-                ("unsigned long", "unsigned int"),
-            ),
-            (
-                format!("auto i = {wide};"),
-                ("unsigned long", "unsigned long"),
-            ),
+            (format!("size_t i = {sum};"), ("unsigned long", "unsigned int")),
+            (format!("auto i = {wide};"), ("unsigned long", "unsigned long")),
             (format!("long i = (long){sum};"), ("long", "long")),
             // No global index, or one that is computed elsewhere: the usual one.
-            (
-                "unsigned i = threadIdx.x;".to_owned(),
-                ("int", "unsigned int"),
-            ),
-            (
-                "int i = global_index();".to_owned(),
-                ("int", "unsigned int"),
-            ),
+            ("unsigned i = threadIdx.x;".to_owned(), ("int", "unsigned int")),
+            ("int i = global_index();".to_owned(), ("int", "unsigned int")),
         ] {
             assert_eq!(types(&statement), expected, "{statement}");
         }
@@ -561,10 +526,7 @@ mod tests {
     fn shared_memory_becomes_thread_local() {
         let source = "__hipcl_global void k() { __hipcl_shared float tile[16][17]; extern __hipcl_shared __attribute__((aligned(16)))\n unsigned char raw[]; }\nextern __hipcl_shared float2 all[];\n";
         let text = scan(source).text;
-        assert!(
-            text.contains("static thread_local float tile[16][17];"),
-            "{text}"
-        );
+        assert!(text.contains("static thread_local float tile[16][17];"), "{text}");
         assert!(
             text.contains("unsigned char* const raw = (unsigned char*)__hipcl_dynamic_shared();\n"),
             "{text}"
@@ -578,7 +540,8 @@ mod tests {
 
     #[test]
     fn markers_in_literals_are_left_alone() {
-        let source = r##"const char* a = "__hipcl_global {"; const char* b = R"x(}{ __hipcl_shared )")x"; char c = '{';"##;
+        let source =
+            r##"const char* a = "__hipcl_global {"; const char* b = R"x(}{ __hipcl_shared )")x"; char c = '{';"##;
         assert_eq!(scan(source).text, source);
     }
 }

@@ -36,11 +36,7 @@ pub(crate) struct Singular {
 ///
 /// # Safety
 /// `a` holds an `n` x `n` matrix whose triangle is initialised and writable, and nothing else touches it.
-pub(crate) unsafe fn factor<T: Scalar>(
-    fill: Fill,
-    n: usize,
-    a: Target<T>,
-) -> Result<(), NotPositiveDefinite> {
+pub(crate) unsafe fn factor<T: Scalar>(fill: Fill, n: usize, a: Target<T>) -> Result<(), NotPositiveDefinite> {
     // SAFETY: the caller's promise.
     let mut lower = unsafe { load(fill, n, a) };
     make_diagonal_real(&mut lower);
@@ -113,12 +109,7 @@ pub(crate) unsafe fn invert<T: Scalar>(fill: Fill, n: usize, a: Target<T>) -> Re
     let lower = unsafe { load(fill, n, a) };
     let mut inverse = Mat::<T>::zeros(n, n);
     let mut memory = MemBuffer::new(llt::inverse::inverse_scratch::<T>(n, Par::Seq));
-    llt::inverse::inverse(
-        inverse.as_mut(),
-        lower.as_ref(),
-        Par::Seq,
-        MemStack::new(&mut memory),
-    );
+    llt::inverse::inverse(inverse.as_mut(), lower.as_ref(), Par::Seq, MemStack::new(&mut memory));
     make_diagonal_real(&mut inverse);
     // SAFETY: the caller's promise.
     unsafe { store(fill, n, &inverse, a) };
@@ -129,12 +120,7 @@ pub(crate) unsafe fn invert<T: Scalar>(fill: Fill, n: usize, a: Target<T>) -> Re
 ///
 /// # Safety
 /// `a` has a readable triangle of order `n`, `b` is initialised and writable and nothing else touches it.
-pub(crate) unsafe fn solve<T: Scalar>(
-    fill: Fill,
-    shape: (usize, usize),
-    a: Source<T>,
-    b: Target<T>,
-) {
+pub(crate) unsafe fn solve<T: Scalar>(fill: Fill, shape: (usize, usize), a: Source<T>, b: Target<T>) {
     // A = L L^H, or U^H U.
     let steps = match fill {
         Fill::Lower => [Op::None, Op::ConjTranspose],

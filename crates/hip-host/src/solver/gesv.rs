@@ -35,10 +35,7 @@ struct Arguments<T> {
 unsafe fn gesv<T: Scalar>(name: &'static str, arguments: Arguments<T>) -> Outcome {
     let handle = current_handle(arguments.handle)?;
     let [n, nrhs, lda, ldb, count] = sizes(arguments.sizes)?;
-    ensure(
-        lda >= n && ldb >= n,
-        rocblas_status::rocblas_status_invalid_size,
-    )?;
+    ensure(lda >= n && ldb >= n, rocblas_status::rocblas_status_invalid_size)?;
     let Arguments { a, ipiv, b, .. } = arguments;
     let missing = n != 0 && (a.is_null() || ipiv.ptr.is_null() || (nrhs != 0 && b.is_null()));
     ensure(
@@ -107,10 +104,7 @@ macro_rules! gesv {
                 handle,
                 sizes: [n, nrhs, lda, ldb, 1],
                 a: Place::single(A.cast_const().cast()),
-                ipiv: Given {
-                    ptr: ipiv,
-                    stride: 0,
-                },
+                ipiv: Given { ptr: ipiv, stride: 0 },
                 b: Place::single(B.cast_const().cast()),
                 info,
             };

@@ -34,8 +34,7 @@ unsafe fn getrf<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I
     let [m, n, lda, count] = sizes(arguments.sizes)?;
     ensure(lda >= m, rocblas_status::rocblas_status_invalid_size)?;
     let (place, given) = (arguments.a, arguments.ipiv);
-    let missing =
-        (m != 0 && n != 0) && (place.is_null() || given.is_some_and(|given| given.ptr.is_null()));
+    let missing = (m != 0 && n != 0) && (place.is_null() || given.is_some_and(|given| given.ptr.is_null()));
     ensure(
         !missing && (count == 0 || !arguments.info.is_null()),
         rocblas_status::rocblas_status_invalid_pointer,
@@ -86,10 +85,7 @@ macro_rules! getrf {
                 handle,
                 sizes: [m, n, lda, 1],
                 a: Place::single(A.cast_const().cast()),
-                ipiv: Some(Given {
-                    ptr: ipiv,
-                    stride: 0,
-                }),
+                ipiv: Some(Given { ptr: ipiv, stride: 0 }),
                 info,
             };
             // SAFETY: the C caller's duties.

@@ -38,10 +38,7 @@ unsafe fn getri<T: Scalar>(name: &'static str, arguments: Arguments<T>) -> Outco
     let Arguments { a, ipiv, c, .. } = arguments;
     let to = c.unwrap_or(a);
     let [n, lda, ldc, count] = sizes([arguments.n, a.1, to.1, arguments.batch_count])?;
-    ensure(
-        lda >= n && ldc >= n,
-        rocblas_status::rocblas_status_invalid_size,
-    )?;
+    ensure(lda >= n && ldc >= n, rocblas_status::rocblas_status_invalid_size)?;
     let missing = n != 0 && (a.0.is_null() || to.0.is_null() || ipiv.ptr.is_null());
     ensure(
         !missing && (count == 0 || !arguments.info.is_null()),
@@ -95,10 +92,7 @@ macro_rules! getri {
                 handle,
                 n,
                 a: (Place::single(A.cast_const().cast()), lda),
-                ipiv: Given {
-                    ptr: ipiv,
-                    stride: 0,
-                },
+                ipiv: Given { ptr: ipiv, stride: 0 },
                 c: None,
                 info,
                 batch_count: 1,
@@ -196,10 +190,7 @@ macro_rules! outofplace {
                 handle,
                 n,
                 a: (Place::single(A.cast_const().cast()), lda),
-                ipiv: Given {
-                    ptr: ipiv,
-                    stride: 0,
-                },
+                ipiv: Given { ptr: ipiv, stride: 0 },
                 c: Some((Place::single(C.cast_const().cast()), ldc)),
                 info,
                 batch_count: 1,

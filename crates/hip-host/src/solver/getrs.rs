@@ -11,12 +11,11 @@ use super::pivots::{Given, Pivots};
 use crate::blas::aliasing::ensure_elements_apart;
 use crate::blas::arguments::{Int, enqueue, ensure, operation, sizes};
 use crate::blas::batch::{Batch, Place};
-use crate::blas::current_handle;
 use crate::blas::entry_points::for_all_types;
 use crate::blas::scalar::Scalar;
-use crate::blas::schedule;
 use crate::blas::status::{Outcome, entry};
 use crate::blas::view::Op;
+use crate::blas::{current_handle, schedule};
 
 struct Arguments<T, I> {
     handle: rocblas_handle,
@@ -35,10 +34,7 @@ unsafe fn getrs<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I
     let handle = current_handle(arguments.handle)?;
     let op = operation(arguments.trans)?;
     let [n, nrhs, lda, ldb, count] = sizes(arguments.sizes)?;
-    ensure(
-        lda >= n && ldb >= n,
-        rocblas_status::rocblas_status_invalid_size,
-    )?;
+    ensure(lda >= n && ldb >= n, rocblas_status::rocblas_status_invalid_size)?;
     let Arguments { a, ipiv, b, .. } = arguments;
     let missing = n != 0 && (a.is_null() || ipiv.ptr.is_null() || (nrhs != 0 && b.is_null()));
     ensure(!missing, rocblas_status::rocblas_status_invalid_pointer)?;

@@ -149,12 +149,7 @@ unsafe fn eliminate<T: Scalar>(
     if !zero {
         for row in col + 1..rows {
             // SAFETY: as above.
-            unsafe {
-                panel
-                    .from(row, col)
-                    .ptr
-                    .write(divide(read(row, col), divisor))
-            };
+            unsafe { panel.from(row, col).ptr.write(divide(read(row, col), divisor)) };
         }
     }
     for other in col + 1..cols {
@@ -186,13 +181,7 @@ fn divide<T: Scalar>(value: T, divisor: T) -> T {
 /// # Safety
 /// `a` has `n` x `n` readable elements, `b` is initialised and writable and nothing else touches
 /// it; the pivots are less than `n`.
-pub(super) unsafe fn solve<T: Scalar>(
-    op: Op,
-    (n, cols): (usize, usize),
-    a: Source<T>,
-    pivots: &[usize],
-    b: Target<T>,
-) {
+pub(super) unsafe fn solve<T: Scalar>(op: Op, (n, cols): (usize, usize), a: Source<T>, pivots: &[usize], b: Target<T>) {
     // SAFETY: the caller's promise.
     unsafe {
         let solve = |triangle: Triangle| {

@@ -42,12 +42,7 @@ impl<I: Int> Pivots<I> {
     }
 
     /// As `new`, for vectors that are written: they must not overlap.
-    pub(super) fn of_result(
-        call: &str,
-        given: Given<I>,
-        len: usize,
-        count: usize,
-    ) -> Outcome<Self> {
+    pub(super) fn of_result(call: &str, given: Given<I>, len: usize, count: usize) -> Outcome<Self> {
         let pivots = Self::new(call, given, len, count)?;
         ensure_apart(call, Self::batch(given, len), (len, 1), count)?;
         Ok(pivots)

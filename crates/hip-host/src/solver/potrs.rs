@@ -12,12 +12,11 @@ use super::info::Info;
 use crate::blas::aliasing::ensure_elements_apart;
 use crate::blas::arguments::{Int, enqueue, ensure, fill, sizes};
 use crate::blas::batch::{Batch, Place};
-use crate::blas::current_handle;
 use crate::blas::entry_points::{for_all_types, for_element_types};
 use crate::blas::scalar::Scalar;
-use crate::blas::schedule;
 use crate::blas::status::{Outcome, entry};
 use crate::blas::view::Op;
+use crate::blas::{current_handle, schedule};
 
 struct Arguments<T, I> {
     handle: rocblas_handle,
@@ -37,17 +36,11 @@ unsafe fn run<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>)
     let handle = current_handle(arguments.handle)?;
     let fill = fill(arguments.uplo)?;
     let [n, nrhs, lda, ldb, count] = sizes(arguments.sizes)?;
-    ensure(
-        lda >= n && ldb >= n,
-        rocblas_status::rocblas_status_invalid_size,
-    )?;
+    ensure(lda >= n && ldb >= n, rocblas_status::rocblas_status_invalid_size)?;
     let Arguments { a, b, info, .. } = arguments;
     let missing = n != 0 && (a.is_null() || (nrhs != 0 && b.is_null()));
     let no_info = count != 0 && info.is_some_and(|info| info.is_null());
-    ensure(
-        !missing && !no_info,
-        rocblas_status::rocblas_status_invalid_pointer,
-    )?;
+    ensure(!missing && !no_info, rocblas_status::rocblas_status_invalid_pointer)?;
     if count == 0 {
         return Ok(());
     }

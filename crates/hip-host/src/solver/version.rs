@@ -11,19 +11,14 @@ use crate::blas::{copy_version, version_size};
 /// AMD's library.
 const ROCSOLVER: &CStr = c"3.28.2.host";
 
-pub(super) unsafe extern "C" fn rocsolver_get_version_string(
-    buf: *mut c_char,
-    len: usize,
-) -> rocblas_status {
+pub(super) unsafe extern "C" fn rocsolver_get_version_string(buf: *mut c_char, len: usize) -> rocblas_status {
     // SAFETY: the C caller's duty.
     entry("rocsolver_get_version_string", |_| unsafe {
         copy_version(ROCSOLVER, buf, len)
     })
 }
 
-pub(super) unsafe extern "C" fn rocsolver_get_version_string_size(
-    len: *mut usize,
-) -> rocblas_status {
+pub(super) unsafe extern "C" fn rocsolver_get_version_string_size(len: *mut usize) -> rocblas_status {
     // SAFETY: the C caller's duty.
     entry("rocsolver_get_version_string_size", |_| unsafe {
         version_size(ROCSOLVER, len)

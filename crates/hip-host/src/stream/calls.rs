@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_uint};
 use hip_sys::{hipDevice_t, hipError_t, hipStream_t};
 
 use super::{
-    FLAG_DEFAULT, FLAG_NON_BLOCKING, Kind, LEGACY, PER_THREAD, PRIORITY_HIGH, PRIORITY_LOW,
-    STREAMS, Stream, find, is_null_handle, own, synchronize_device,
+    FLAG_DEFAULT, FLAG_NON_BLOCKING, Kind, LEGACY, PER_THREAD, PRIORITY_HIGH, PRIORITY_LOW, STREAMS, Stream, find,
+    is_null_handle, own, synchronize_device,
 };
 use crate::device;
 use crate::error::{Result, entry, store};
@@ -37,10 +37,7 @@ pub(crate) unsafe extern "C" fn stream_create(out: *mut hipStream_t) -> hipError
     entry("hipStreamCreate", || create(out, FLAG_DEFAULT, 0))
 }
 
-pub(crate) unsafe extern "C" fn stream_create_with_flags(
-    out: *mut hipStream_t,
-    flags: c_uint,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn stream_create_with_flags(out: *mut hipStream_t, flags: c_uint) -> hipError_t {
     entry("hipStreamCreateWithFlags", || create(out, flags, 0))
 }
 
@@ -49,9 +46,7 @@ pub(crate) unsafe extern "C" fn stream_create_with_priority(
     flags: c_uint,
     priority: c_int,
 ) -> hipError_t {
-    entry("hipStreamCreateWithPriority", || {
-        create(out, flags, priority)
-    })
+    entry("hipStreamCreateWithPriority", || create(out, flags, priority))
 }
 
 pub(crate) unsafe extern "C" fn device_get_stream_priority_range(
@@ -78,9 +73,7 @@ pub(crate) unsafe extern "C" fn stream_destroy(stream: hipStream_t) -> hipError_
         LEGACY | PER_THREAD => Err(hipError_t::hipErrorInvalidResourceHandle),
         token => {
             // Work already queued still runs: HIP leaves open whether destruction waits, so the model does not.
-            let stream = STREAMS
-                .remove(token)
-                .ok_or(hipError_t::hipErrorContextIsDestroyed)?;
+            let stream = STREAMS.remove(token).ok_or(hipError_t::hipErrorContextIsDestroyed)?;
             capture::abandon(&stream);
             stream.close();
             Ok(())
@@ -123,10 +116,7 @@ pub(crate) unsafe extern "C" fn stream_query(stream: hipStream_t) -> hipError_t 
     })
 }
 
-pub(crate) unsafe extern "C" fn stream_get_flags(
-    stream: hipStream_t,
-    out: *mut c_uint,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn stream_get_flags(stream: hipStream_t, out: *mut c_uint) -> hipError_t {
     entry("hipStreamGetFlags", || {
         if stream.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -136,20 +126,14 @@ pub(crate) unsafe extern "C" fn stream_get_flags(
     })
 }
 
-pub(crate) unsafe extern "C" fn stream_get_priority(
-    stream: hipStream_t,
-    out: *mut c_int,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn stream_get_priority(stream: hipStream_t, out: *mut c_int) -> hipError_t {
     entry("hipStreamGetPriority", || {
         // SAFETY: as in `stream_get_flags`.
         unsafe { store(out, find(stream)?.priority) }
     })
 }
 
-pub(crate) unsafe extern "C" fn stream_get_device(
-    stream: hipStream_t,
-    out: *mut hipDevice_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn stream_get_device(stream: hipStream_t, out: *mut hipDevice_t) -> hipError_t {
     entry("hipStreamGetDevice", || {
         // SAFETY: as in `stream_get_flags`.
         unsafe { store(out, find(stream)?.device.ordinal as hipDevice_t) }

@@ -1,9 +1,9 @@
 //! Hardware queues, which streams share.
 //!
-//! ROCm maps the streams of one priority, the null stream among them, to at most `GPU_MAX_HW_QUEUES` queues (4 if unset) and
-//! gives a new stream the queue with the fewest (rocclr/device/rocm/rocdevice.cpp, `acquireQueue`). A queue runs its commands
-//! in the order of their submission: one that waits stops the other streams of its queue. The model has a queue for each
-//! stream unless `GPU_MAX_HW_QUEUES` is set, and four at `HIP_HOST_STRICT=2`.
+//! ROCm maps the streams of one priority, the null stream among them, to at most `GPU_MAX_HW_QUEUES` queues (4 if
+//! unset) and gives a new stream the queue with the fewest (rocclr/device/rocm/rocdevice.cpp, `acquireQueue`). A queue
+//! runs its commands in the order of their submission: one that waits stops the other streams of its queue. The model
+//! has a queue for each stream unless `GPU_MAX_HW_QUEUES` is set, and four at `HIP_HOST_STRICT=2`.
 
 use std::ffi::c_int;
 use std::sync::{Arc, OnceLock, Weak};
@@ -107,11 +107,7 @@ mod tests {
         let of = |priority| Queue::among(4, (usize::MAX, priority));
         let mut four = [(); 4].map(|()| of(0));
         for (number, queue) in four.iter().enumerate() {
-            assert!(
-                four[..number]
-                    .iter()
-                    .all(|other| !Arc::ptr_eq(queue, other))
-            );
+            assert!(four[..number].iter().all(|other| !Arc::ptr_eq(queue, other)));
         }
         let second = four[1].clone();
         let _others = [&four[0], &four[2]].map(Arc::clone);

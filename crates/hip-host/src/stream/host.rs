@@ -57,7 +57,8 @@ pub(crate) unsafe extern "C" fn stream_add_callback(
                 .upgrade()
                 .and_then(|queue| queue.outcome().err())
                 .unwrap_or(hipError_t::hipSuccess);
-            // SAFETY: the C caller promises that `callback` may be called with these arguments when the stream gets there.
+            // SAFETY: the C caller promises that `callback` may be called with these arguments when the stream gets
+            // there.
             in_callback(|| unsafe { callback(handle as hipStream_t, status, user.get()) });
             Ok(())
         });

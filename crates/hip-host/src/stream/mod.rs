@@ -11,21 +11,21 @@ mod of_device;
 mod per_thread;
 mod value;
 
-pub(crate) use calls::*;
-pub(crate) use host::*;
-pub(crate) use lanes::Lanes;
-pub(crate) use of_device::of;
-pub(crate) use per_thread::own;
-pub(crate) use value::*;
-
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_uint};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use calls::*;
+use hardware::Queue;
 use hip_sys::{hipError_t, hipStream_t};
+pub(crate) use host::*;
+pub(crate) use lanes::Lanes;
+pub(crate) use of_device::of;
 use parking_lot::{Condvar, Mutex, RwLock};
+pub(crate) use per_thread::own;
+pub(crate) use value::*;
 
 use crate::device::{self, Device};
 use crate::error::Result;
@@ -35,7 +35,6 @@ use crate::handles::{self, Handles};
 use crate::log;
 use crate::memory::sealed;
 use crate::work::Work;
-use hardware::Queue;
 
 static STREAMS: Handles<Stream> = Handles::new();
 
@@ -84,9 +83,10 @@ struct State {
     failure: Option<Failure>,
 }
 
-/// The first command that failed. It stays, as on a GPU: ROCm keeps one error for all devices of the process and answers every
-/// later call with it (rocclr/device/device.hpp, `gpu_error_`; hipamd/src/hip_internal.hpp, `HIP_INIT_API`). Here it is the
-/// stream's, and that of every stream which waits for it by an event: what does not depend on the failed work goes on.
+/// The first command that failed. It stays, as on a GPU: ROCm keeps one error for all devices of the process and
+/// answers every later call with it (rocclr/device/device.hpp, `gpu_error_`; hipamd/src/hip_internal.hpp,
+/// `HIP_INIT_API`). Here it is the stream's, and that of every stream which waits for it by an event: what does not
+/// depend on the failed work goes on.
 #[derive(Clone, Copy)]
 struct Failure {
     code: hipError_t,
@@ -96,8 +96,8 @@ struct Failure {
 struct Command {
     call: &'static str,
     after: Vec<Mark>,
-    /// What the rules of the default stream and a shared hardware queue add. A failure there is not passed on: every stream of the
-    /// program would have it.
+    /// What the rules of the default stream and a shared hardware queue add. A failure there is not passed on: every
+    /// stream of the program would have it.
     implicit: Vec<Mark>,
     work: Work,
     /// Whether the work may wait for something outside of the stream: then nobody may wait for it to end.
@@ -212,32 +212,16 @@ impl Stream {
     }
 
     /// Queues `work` behind everything in this stream and behind `after`; the mark says when it is done.
-    pub(crate) fn submit(
-        self: &Arc<Self>,
-        call: &'static str,
-        after: Vec<Mark>,
-        work: Work,
-    ) -> Result<Mark> {
+    pub(crate) fn submit(self: &Arc<Self>, call: &'static str, after: Vec<Mark>, work: Work) -> Result<Mark> {
         self.push(call, after, work, false)
     }
 
     /// As [`submit`](Self::submit), for work that waits for other threads and touches no device memory but words.
-    pub(crate) fn submit_waiting(
-        self: &Arc<Self>,
-        call: &'static str,
-        after: Vec<Mark>,
-        work: Work,
-    ) -> Result<Mark> {
+    pub(crate) fn submit_waiting(self: &Arc<Self>, call: &'static str, after: Vec<Mark>, work: Work) -> Result<Mark> {
         self.push(call, after, work, true)
     }
 
-    fn push(
-        self: &Arc<Self>,
-        call: &'static str,
-        after: Vec<Mark>,
-        work: Work,
-        waits: bool,
-    ) -> Result<Mark> {
+    fn push(self: &Arc<Self>, call: &'static str, after: Vec<Mark>, work: Work, waits: bool) -> Result<Mark> {
         // What cannot be recorded cannot be done either while the stream captures.
         capture::refuse(self, call)?;
         let mut implicit = self.implicit_waits();
@@ -383,9 +367,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// # Errors
 /// `hipErrorNotReady` if a command has not ended after ten seconds.
 pub(crate) fn while_idle<T>(body: impl FnOnce() -> T) -> Result<T> {
-    let _idle = AT_WORK
-        .try_write_for(PATIENCE)
-        .ok_or(hipError_t::hipErrorNotReady)?;
+    let _idle = AT_WORK.try_write_for(PATIENCE).ok_or(hipError_t::hipErrorNotReady)?;
     Ok(body())
 }
 
@@ -397,9 +379,7 @@ pub(crate) fn find(stream: hipStream_t) -> Result<Arc<Stream>> {
     match stream as usize {
         0 | LEGACY => Ok(Stream::null(device::current()?)),
         PER_THREAD => per_thread::of_this_thread(device::current()?),
-        token => STREAMS
-            .get(token)
-            .ok_or(hipError_t::hipErrorContextIsDestroyed),
+        token => STREAMS.get(token).ok_or(hipError_t::hipErrorContextIsDestroyed),
     }
 }
 
@@ -410,11 +390,7 @@ pub(crate) fn is_null_handle(stream: hipStream_t) -> bool {
 /// Runs `work` in stream order on `stream` (null = the current device's default stream) and returns at once.
 ///
 /// `call` names the API function for logs. A `work` that panics becomes the stream's asynchronous error.
-pub(crate) fn enqueue(
-    stream: hipStream_t,
-    call: &'static str,
-    work: Box<dyn FnOnce() + Send>,
-) -> hipError_t {
+pub(crate) fn enqueue(stream: hipStream_t, call: &'static str, work: Box<dyn FnOnce() + Send>) -> hipError_t {
     let queued = find(stream).and_then(|stream| {
         let work: Work = Box::new(move || {
             work();
@@ -451,7 +427,8 @@ pub(crate) fn drain_device(device: &'static Device) {
     }
 }
 
-/// Destroys the program's streams of `device` after their work is done. Its default streams stay, without their failures.
+/// Destroys the program's streams of `device` after their work is done. Its default streams stay, without their
+/// failures.
 pub(crate) fn destroy_all(device: &'static Device) {
     drain_device(device);
     for stream in of(device).living() {
@@ -473,9 +450,7 @@ mod tests {
         let mut handle = std::ptr::null_mut();
         assert_eq!(create(&mut handle, FLAG_NON_BLOCKING, 0), Ok(()));
         let stream = find(handle).unwrap();
-        let done = stream
-            .submit("test", Vec::new(), Box::new(|| Ok(())))
-            .unwrap();
+        let done = stream.submit("test", Vec::new(), Box::new(|| Ok(()))).unwrap();
         // SAFETY: any value may be given as a handle.
         let destroyed = unsafe { stream_destroy(handle) };
         assert_eq!(destroyed, hipError_t::hipSuccess);

@@ -18,10 +18,7 @@ struct PerThread(std::cell::RefCell<Vec<Arc<Stream>>>);
 impl PerThread {
     fn get(&self, device: &'static Device) -> Arc<Stream> {
         let mut own = self.0.borrow_mut();
-        if let Some(stream) = own
-            .iter()
-            .find(|stream| std::ptr::eq(stream.device, device))
-        {
+        if let Some(stream) = own.iter().find(|stream| std::ptr::eq(stream.device, device)) {
             return stream.clone();
         }
         let stream = Stream::new(device, Kind::Blocking, FLAG_DEFAULT, 0);

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hip_sys::{
-    hipError_t, hipStream_t, hipStreamWaitValueAnd, hipStreamWaitValueEq, hipStreamWaitValueGte,
-    hipStreamWaitValueNor,
+    hipError_t, hipStream_t, hipStreamWaitValueAnd, hipStreamWaitValueEq, hipStreamWaitValueGte, hipStreamWaitValueNor,
 };
 
 use super::{Stream, find};
@@ -70,8 +69,7 @@ impl Word {
             if self.wide {
                 AtomicU64::from_ptr(self.address as *mut u64).store(value, Ordering::Release);
             } else {
-                AtomicU32::from_ptr(self.address as *mut u32)
-                    .store(value as u32, Ordering::Release);
+                AtomicU32::from_ptr(self.address as *mut u32).store(value as u32, Ordering::Release);
             }
         }
     }
@@ -127,12 +125,7 @@ fn wait(
     })
 }
 
-fn write(
-    call: &'static str,
-    stream: hipStream_t,
-    (ptr, bytes): (*mut c_void, usize),
-    value: u64,
-) -> hipError_t {
+fn write(call: &'static str, stream: hipStream_t, (ptr, bytes): (*mut c_void, usize), value: u64) -> hipError_t {
     entry(call, || {
         if ptr.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);

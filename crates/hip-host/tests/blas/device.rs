@@ -58,12 +58,7 @@ impl<T: Copy> Buffer<T> {
             // SAFETY: the vector has room for `len` elements, which the copy fills.
             unsafe {
                 let kind = hipMemcpyKind::hipMemcpyDeviceToHost;
-                let code = slot!(hip, hipMemcpy)(
-                    values.as_mut_ptr() as *mut c_void,
-                    self.ptr.cast(),
-                    bytes,
-                    kind,
-                );
+                let code = slot!(hip, hipMemcpy)(values.as_mut_ptr() as *mut c_void, self.ptr.cast(), bytes, kind);
                 assert_eq!(code, hipError_t::hipSuccess);
                 values.set_len(self.len);
             }

@@ -4,8 +4,7 @@ use std::ptr::{null, null_mut};
 
 use num_complex::Complex;
 use rocblas_sys::{
-    rocblas_fill, rocblas_float_complex, rocblas_handle, rocblas_operation, rocblas_pointer_mode,
-    rocblas_status,
+    rocblas_fill, rocblas_float_complex, rocblas_handle, rocblas_operation, rocblas_pointer_mode, rocblas_status,
 };
 
 use crate::device::{Buffer, Handle, SUCCESS, Stream, slot};
@@ -242,10 +241,7 @@ fn one_element_past_an_allocation_is_refused() {
     let past = |ptr: *const rocblas_float_complex| ptr.wrapping_add(1);
     assert_eq!(bench.with(|call| call.a = past(call.a)), INVALID_POINTER);
     assert_eq!(bench.with(|call| call.b = past(call.b)), INVALID_POINTER);
-    assert_eq!(
-        bench.with(|call| call.c = past(call.c).cast_mut()),
-        INVALID_POINTER
-    );
+    assert_eq!(bench.with(|call| call.c = past(call.c).cast_mut()), INVALID_POINTER);
     assert_eq!(bench.with(|call| call.count = 3), INVALID_POINTER);
     assert_eq!(bench.with(|call| call.stride_a = 13), INVALID_POINTER);
     // A negative stride runs towards lower addresses.
@@ -301,66 +297,23 @@ fn herk_checks_in_rocblas_order() {
     // A is 4 x 3, C is 4 x 4.
     let (a, c) = (zeros(12), zeros(16));
     let lower = rocblas_fill::rocblas_fill_lower;
-    let call = |handle,
-                uplo,
-                trans,
-                [n, k, lda, ldc]: [i32; 4],
-                alpha,
-                a: Option<_>,
-                beta,
-                c: Option<_>| {
+    let call = |handle, uplo, trans, [n, k, lda, ldc]: [i32; 4], alpha, a: Option<_>, beta, c: Option<_>| {
         let herk = slot!(hip_host::rocblas_api(), rocblas_cherk);
-        let (a, c): (*mut Complex<f32>, *mut Complex<f32>) =
-            (a.unwrap_or(null_mut()), c.unwrap_or(null_mut()));
+        let (a, c): (*mut Complex<f32>, *mut Complex<f32>) = (a.unwrap_or(null_mut()), c.unwrap_or(null_mut()));
         // SAFETY: whatever is wrong with the arguments must be found before it is used.
-        unsafe {
-            herk(
-                handle,
-                uplo,
-                trans,
-                n,
-                k,
-                alpha,
-                a.cast(),
-                lda,
-                beta,
-                c.cast(),
-                ldc,
-            )
-        }
+        unsafe { herk(handle, uplo, trans, n, k, alpha, a.cast(), lda, beta, c.cast(), ldc) }
     };
     let good = [4, 3, 4, 4];
     let (h, one, none) = (handle.0, &1.0f32 as *const f32, null::<f32>());
     let (a, c) = (Some(a.ptr()), Some(c.ptr()));
     assert_eq!(call(h, lower, NONE, good, one, a, one, c), SUCCESS);
     assert_eq!(
-        call(
-            null_mut(),
-            NO_FILL,
-            NO_OPERATION,
-            [-1; 4],
-            none,
-            None,
-            none,
-            None
-        ),
+        call(null_mut(), NO_FILL, NO_OPERATION, [-1; 4], none, None, none, None),
         INVALID_HANDLE
     );
+    assert_eq!(call(h, NO_FILL, NONE, [-1; 4], none, None, none, None), INVALID_VALUE);
     assert_eq!(
-        call(h, NO_FILL, NONE, [-1; 4], none, None, none, None),
-        INVALID_VALUE
-    );
-    assert_eq!(
-        call(
-            h,
-            rocblas_fill::rocblas_fill_full,
-            NONE,
-            good,
-            one,
-            a,
-            one,
-            c
-        ),
+        call(h, rocblas_fill::rocblas_fill_full, NONE, good, one, a, one, c),
         INVALID_VALUE
     );
     assert_eq!(
@@ -368,47 +321,20 @@ fn herk_checks_in_rocblas_order() {
         INVALID_VALUE
     );
     // A A^T of a complex matrix is not hermitian.
-    assert_eq!(
-        call(h, lower, TRANS, [-1; 4], none, None, none, None),
-        INVALID_VALUE
-    );
+    assert_eq!(call(h, lower, TRANS, [-1; 4], none, None, none, None), INVALID_VALUE);
     for sizes in [[-1, 3, 4, 4], [4, -1, 4, 4], [4, 3, 3, 4], [4, 3, 4, 3]] {
-        assert_eq!(
-            call(h, lower, NONE, sizes, none, None, none, None),
-            INVALID_SIZE
-        );
+        assert_eq!(call(h, lower, NONE, sizes, none, None, none, None), INVALID_SIZE);
     }
-    assert_eq!(
-        call(h, lower, CONJ, [4, 3, 2, 4], none, None, none, None),
-        INVALID_SIZE
-    );
-    assert_eq!(
-        call(h, lower, NONE, [0, 3, 0, 0], none, None, none, None),
-        SUCCESS
-    );
+    assert_eq!(call(h, lower, CONJ, [4, 3, 2, 4], none, None, none, None), INVALID_SIZE);
+    assert_eq!(call(h, lower, NONE, [0, 3, 0, 0], none, None, none, None), SUCCESS);
     assert_eq!(call(h, lower, NONE, good, none, a, one, c), INVALID_POINTER);
     assert_eq!(call(h, lower, NONE, good, one, a, none, c), INVALID_POINTER);
-    assert_eq!(
-        call(h, lower, NONE, good, one, None, one, c),
-        INVALID_POINTER
-    );
-    assert_eq!(
-        call(h, lower, NONE, good, one, a, one, None),
-        INVALID_POINTER
-    );
-    assert_eq!(
-        call(h, lower, NONE, [4, 0, 4, 4], none, None, one, None),
-        SUCCESS
-    );
+    assert_eq!(call(h, lower, NONE, good, one, None, one, c), INVALID_POINTER);
+    assert_eq!(call(h, lower, NONE, good, one, a, one, None), INVALID_POINTER);
+    assert_eq!(call(h, lower, NONE, [4, 0, 4, 4], none, None, one, None), SUCCESS);
     // One row too many for either buffer.
-    assert_eq!(
-        call(h, lower, NONE, [5, 2, 5, 5], one, a, one, c),
-        INVALID_POINTER
-    );
-    assert_eq!(
-        call(h, lower, NONE, [4, 4, 4, 4], one, a, one, c),
-        INVALID_POINTER
-    );
+    assert_eq!(call(h, lower, NONE, [5, 2, 5, 5], one, a, one, c), INVALID_POINTER);
+    assert_eq!(call(h, lower, NONE, [4, 4, 4, 4], one, a, one, c), INVALID_POINTER);
 }
 
 #[test]

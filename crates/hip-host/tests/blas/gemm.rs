@@ -3,8 +3,7 @@
 use num_complex::Complex;
 use proptest::prelude::*;
 use rocblas_sys::{
-    Api, rocblas_double_complex, rocblas_float_complex, rocblas_handle, rocblas_operation,
-    rocblas_status,
+    Api, rocblas_double_complex, rocblas_float_complex, rocblas_handle, rocblas_operation, rocblas_status,
 };
 
 use crate::device::{Buffer, Element, Handle, Numbers, SUCCESS, same, slot};
@@ -194,10 +193,7 @@ impl Case {
         let status = self.call(&da, &db, &dc, alpha, beta);
         prop_assert_eq!(status, SUCCESS);
         let after = dc.read();
-        prop_assert!(
-            same(&da.read(), &a) && same(&db.read(), &b),
-            "an operand was written"
-        );
+        prop_assert!(same(&da.read(), &a) && same(&db.read(), &b), "an operand was written");
 
         let read = |op, layout: Layout, values: &[T], i, row, col| match op {
             rocblas_operation::rocblas_operation_none => values[layout.at(i, row, col)].wide(),
@@ -211,9 +207,8 @@ impl Case {
             let (mut sum, mut size) = (zero, 0.0);
             if alpha.wide() != zero {
                 for p in 0..k {
-                    let term = alpha.wide()
-                        * read(self.ops[0], la, &a, i, row, p)
-                        * read(self.ops[1], lb, &b, i, p, col);
+                    let term =
+                        alpha.wide() * read(self.ops[0], la, &a, i, row, p) * read(self.ops[1], lb, &b, i, p, col);
                     sum += term;
                     size += term.norm();
                 }
@@ -228,10 +223,7 @@ impl Case {
             // Written so that NaN fails too.
             let good = error <= bound;
             if !good {
-                worst = Err(format!(
-                    "C[{i}]({row}, {col}) = {:?}, expected {sum}",
-                    after[at]
-                ));
+                worst = Err(format!("C[{i}]({row}, {col}) = {:?}, expected {sum}", after[at]));
             }
             // What is left after the results are taken out must be as it was.
             rest[at] = c[at];
@@ -241,14 +233,7 @@ impl Case {
         Ok(())
     }
 
-    fn call<T: Gemm>(
-        &self,
-        a: &Buffer<T>,
-        b: &Buffer<T>,
-        c: &Buffer<T>,
-        alpha: T,
-        beta: T,
-    ) -> rocblas_status {
+    fn call<T: Gemm>(&self, a: &Buffer<T>, b: &Buffer<T>, c: &Buffer<T>, alpha: T, beta: T) -> rocblas_status {
         let api = hip_host::rocblas_api();
         let handle = Handle::new();
         let [la, lb, lc] = self.layouts();
@@ -331,11 +316,7 @@ impl Case {
                 }
             };
         }
-        if self.wide_int {
-            call!(i64, 1)
-        } else {
-            call!(i32, 0)
-        }
+        if self.wide_int { call!(i64, 1) } else { call!(i32, 0) }
     }
 }
 
@@ -374,21 +355,19 @@ fn case() -> impl Strategy<Value = Case> {
         any::<u64>(),
     )
         .prop_map(
-            |((form, wide_int, ops), (m, n, k), extra_ld, strides, count, (alpha, beta), seed)| {
-                Case {
-                    form,
-                    wide_int,
-                    ops,
-                    m,
-                    n,
-                    k,
-                    extra_ld,
-                    extra_stride: [strides.0, strides.1, Some(strides.2)],
-                    count: if form == Form::Plain { 1 } else { count },
-                    alpha,
-                    beta,
-                    seed,
-                }
+            |((form, wide_int, ops), (m, n, k), extra_ld, strides, count, (alpha, beta), seed)| Case {
+                form,
+                wide_int,
+                ops,
+                m,
+                n,
+                k,
+                extra_ld,
+                extra_stride: [strides.0, strides.1, Some(strides.2)],
+                count: if form == Form::Plain { 1 } else { count },
+                alpha,
+                beta,
+                seed,
             },
         )
 }

@@ -4,9 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
 
 use hip_sys::hipStream_t;
-use rocblas_sys::{
-    rocblas_atomics_mode, rocblas_handle, rocblas_operation, rocblas_pointer_mode, rocblas_status,
-};
+use rocblas_sys::{rocblas_atomics_mode, rocblas_handle, rocblas_operation, rocblas_pointer_mode, rocblas_status};
 
 use crate::device::{Buffer, Handle, SUCCESS, Stream, slot};
 
@@ -50,18 +48,9 @@ fn a_destroyed_handle_is_refused_everywhere() {
     unsafe {
         assert_eq!(slot!(api, rocblas_destroy_handle)(handle.0), SUCCESS);
         assert_eq!(slot!(api, rocblas_destroy_handle)(handle.0), INVALID_HANDLE);
-        assert_eq!(
-            slot!(api, rocblas_destroy_handle)(null_mut()),
-            INVALID_HANDLE
-        );
-        assert_eq!(
-            slot!(api, rocblas_create_handle)(null_mut()),
-            INVALID_HANDLE
-        );
-        assert_eq!(
-            slot!(api, rocblas_set_stream)(handle.0, null_mut()),
-            INVALID_HANDLE
-        );
+        assert_eq!(slot!(api, rocblas_destroy_handle)(null_mut()), INVALID_HANDLE);
+        assert_eq!(slot!(api, rocblas_create_handle)(null_mut()), INVALID_HANDLE);
+        assert_eq!(slot!(api, rocblas_set_stream)(handle.0, null_mut()), INVALID_HANDLE);
     }
     let newer = Handle::new();
     assert_ne!(newer.0, handle.0, "a handle's value came back to life");
@@ -101,43 +90,25 @@ fn stream_and_modes_are_what_was_set() {
         assert_eq!(slot!(api, rocblas_set_stream)(handle.0, stream.0), SUCCESS);
         assert_eq!(slot!(api, rocblas_get_stream)(handle.0, &mut got), SUCCESS);
         assert_eq!(got, stream.0);
-        assert_eq!(
-            slot!(api, rocblas_get_stream)(handle.0, null_mut()),
-            INVALID_POINTER
-        );
+        assert_eq!(slot!(api, rocblas_get_stream)(handle.0, null_mut()), INVALID_POINTER);
         let gone = Stream::new().0;
-        assert_eq!(
-            slot!(api, rocblas_set_stream)(handle.0, gone),
-            INVALID_VALUE
-        );
+        assert_eq!(slot!(api, rocblas_set_stream)(handle.0, gone), INVALID_VALUE);
         assert_eq!(slot!(api, rocblas_get_stream)(handle.0, &mut got), SUCCESS);
         assert_eq!(got, stream.0, "a refused stream was stored");
 
         let mut pointers = rocblas_pointer_mode(9);
         let host = rocblas_pointer_mode::rocblas_pointer_mode_host;
-        assert_eq!(
-            slot!(api, rocblas_get_pointer_mode)(handle.0, &mut pointers),
-            SUCCESS
-        );
+        assert_eq!(slot!(api, rocblas_get_pointer_mode)(handle.0, &mut pointers), SUCCESS);
         assert_eq!(pointers, host);
         let wrong = rocblas_pointer_mode(2);
-        assert_eq!(
-            slot!(api, rocblas_set_pointer_mode)(handle.0, wrong),
-            INVALID_VALUE
-        );
+        assert_eq!(slot!(api, rocblas_set_pointer_mode)(handle.0, wrong), INVALID_VALUE);
 
         let mut atomics = rocblas_atomics_mode(9);
-        assert_eq!(
-            slot!(api, rocblas_get_atomics_mode)(handle.0, &mut atomics),
-            SUCCESS
-        );
+        assert_eq!(slot!(api, rocblas_get_atomics_mode)(handle.0, &mut atomics), SUCCESS);
         assert_eq!(atomics, rocblas_atomics_mode::rocblas_atomics_allowed);
         let off = rocblas_atomics_mode::rocblas_atomics_not_allowed;
         assert_eq!(slot!(api, rocblas_set_atomics_mode)(handle.0, off), SUCCESS);
-        assert_eq!(
-            slot!(api, rocblas_get_atomics_mode)(handle.0, &mut atomics),
-            SUCCESS
-        );
+        assert_eq!(slot!(api, rocblas_get_atomics_mode)(handle.0, &mut atomics), SUCCESS);
         assert_eq!(atomics, off);
     }
 }
@@ -147,10 +118,7 @@ fn a_call_runs_after_what_its_stream_was_given_before() {
     let hip = hip_host::hip_api();
     let (handle, stream) = (Handle::new(), Stream::new());
     let values: Vec<f32> = vec![3.0; 1 << 20];
-    let (from, to) = (
-        Buffer::new(&values),
-        Buffer::new(&vec![0.0f32; values.len()]),
-    );
+    let (from, to) = (Buffer::new(&values), Buffer::new(&vec![0.0f32; values.len()]));
     // SAFETY: live objects, buffers of that size.
     unsafe {
         let status = slot!(hip_host::rocblas_api(), rocblas_set_stream)(handle.0, stream.0);
@@ -158,13 +126,7 @@ fn a_call_runs_after_what_its_stream_was_given_before() {
         let kind = hip_sys::hipMemcpyKind::hipMemcpyDeviceToDevice;
         let bytes = values.len() * 4;
         for _ in 0..20 {
-            let code = slot!(hip, hipMemcpyAsync)(
-                to.ptr().cast(),
-                from.ptr().cast(),
-                bytes,
-                kind,
-                stream.0,
-            );
+            let code = slot!(hip, hipMemcpyAsync)(to.ptr().cast(), from.ptr().cast(), bytes, kind, stream.0);
             assert_eq!(code, hip_sys::hipError_t::hipSuccess);
             assert_eq!(double(handle.0, &to), SUCCESS);
             // The factor was taken at the call; it is not alive any more when the product runs.
@@ -189,10 +151,7 @@ fn a_size_query_computes_nothing() {
         assert_eq!(stop(handle.0, &mut size), mismatch);
         assert_eq!(start(handle.0), SUCCESS);
         assert_eq!(start(handle.0), mismatch);
-        assert_eq!(
-            double(handle.0, &c),
-            rocblas_status::rocblas_status_size_unchanged
-        );
+        assert_eq!(double(handle.0, &c), rocblas_status::rocblas_status_size_unchanged);
         assert_eq!(stop(handle.0, &mut size), SUCCESS);
     }
     assert_eq!(size, 0);
@@ -212,18 +171,12 @@ fn a_workspace_must_be_device_memory() {
         let set = slot!(api, rocblas_set_workspace);
         let is_user = slot!(api, rocblas_is_user_managing_device_memory);
         assert!(!is_user(handle.0));
-        assert_eq!(
-            set(handle.0, on_host.as_mut_ptr().cast(), 1024),
-            INVALID_POINTER
-        );
+        assert_eq!(set(handle.0, on_host.as_mut_ptr().cast(), 1024), INVALID_POINTER);
         assert_eq!(set(handle.0, memory.ptr().cast(), 1025), INVALID_POINTER);
         assert_eq!(set(handle.0, memory.ptr().cast(), 1024), SUCCESS);
         assert!(is_user(handle.0));
         let mut size = 0;
-        assert_eq!(
-            slot!(api, rocblas_get_device_memory_size)(handle.0, &mut size),
-            SUCCESS
-        );
+        assert_eq!(slot!(api, rocblas_get_device_memory_size)(handle.0, &mut size), SUCCESS);
         assert_eq!(size, 1024);
         assert_eq!(set(handle.0, null_mut(), 0), SUCCESS);
         assert!(!is_user(handle.0));
@@ -236,10 +189,7 @@ fn the_version_fits_its_announced_size_and_nothing_smaller() {
     let mut size = 0;
     // SAFETY: valid places to write to, of the given length.
     unsafe {
-        assert_eq!(
-            slot!(api, rocblas_get_version_string_size)(&mut size),
-            SUCCESS
-        );
+        assert_eq!(slot!(api, rocblas_get_version_string_size)(&mut size), SUCCESS);
         let mut text = vec![0x7f as c_char; size + 1];
         let get = slot!(api, rocblas_get_version_string);
         assert_eq!(get(text.as_mut_ptr(), size - 1), INVALID_SIZE);
@@ -248,10 +198,7 @@ fn the_version_fits_its_announced_size_and_nothing_smaller() {
         let version = CStr::from_ptr(text.as_ptr()).to_str().unwrap();
         assert_eq!(version.len() + 1, size);
         let numbers: Vec<_> = version.split('.').collect();
-        assert!(
-            numbers[..3].iter().all(|n| n.parse::<u32>().is_ok()),
-            "{version}"
-        );
+        assert!(numbers[..3].iter().all(|n| n.parse::<u32>().is_ok()), "{version}");
     }
 }
 
@@ -264,13 +211,9 @@ fn every_status_has_its_own_name() {
             CStr::from_ptr(text).to_str().unwrap()
         }
     };
-    assert_eq!(
-        name(rocblas_status::rocblas_status_success),
-        "rocblas_status_success"
-    );
+    assert_eq!(name(rocblas_status::rocblas_status_success), "rocblas_status_success");
     assert_eq!(name(rocblas_status(15)), "rocblas_status_arch_mismatch");
-    let names: std::collections::HashSet<_> =
-        (0..16).map(|code| name(rocblas_status(code))).collect();
+    let names: std::collections::HashSet<_> = (0..16).map(|code| name(rocblas_status(code))).collect();
     assert_eq!(names.len(), 16);
     assert_eq!(name(rocblas_status(99)), "<undefined rocblas_status value>");
 }

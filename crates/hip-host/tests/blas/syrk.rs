@@ -3,8 +3,7 @@
 use num_complex::Complex;
 use proptest::prelude::*;
 use rocblas_sys::{
-    Api, rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_handle,
-    rocblas_operation, rocblas_status,
+    Api, rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_handle, rocblas_operation, rocblas_status,
 };
 
 use crate::device::{Buffer, Element, Handle, Numbers, SUCCESS, same, slot};
@@ -122,25 +121,15 @@ impl Case {
         let nothing = (k == 0 || alpha == zero) && beta == Complex::ONE;
         for (row, col) in triangle {
             let element = |i: usize, p: usize| {
-                let value = if self.trans {
-                    a[p + i * lda]
-                } else {
-                    a[i + p * lda]
-                }
-                .wide();
-                if self.trans && hermitian {
-                    value.conj()
-                } else {
-                    value
-                }
+                let value = if self.trans { a[p + i * lda] } else { a[i + p * lda] }.wide();
+                if self.trans && hermitian { value.conj() } else { value }
             };
             let at = row + col * ldc;
             let (mut sum, mut size) = (zero, 0.0);
             if alpha != zero {
                 for p in 0..k {
                     let right = element(col, p);
-                    let term =
-                        alpha * element(row, p) * if hermitian { right.conj() } else { right };
+                    let term = alpha * element(row, p) * if hermitian { right.conj() } else { right };
                     sum += term;
                     size += term.norm();
                 }
@@ -155,20 +144,13 @@ impl Case {
             }
             let error = (after[at].wide() - sum).norm();
             let bound = 4.0 * (k + 4) as f64 * T::EPSILON * size;
-            prop_assert!(
-                error <= bound,
-                "C({row}, {col}) = {:?}, expected {sum}",
-                after[at]
-            );
+            prop_assert!(error <= bound, "C({row}, {col}) = {:?}, expected {sum}", after[at]);
             if hermitian && row == col && !nothing {
                 prop_assert_eq!(after[at].wide().im, 0.0);
             }
             rest[at] = c[at];
         }
-        prop_assert!(
-            same(&rest, &c),
-            "an element outside the triangle was written"
-        );
+        prop_assert!(same(&rest, &c), "an element outside the triangle was written");
         prop_assert!(same(&da.read(), &a), "the operand was written");
         Ok(())
     }
@@ -176,57 +158,43 @@ impl Case {
     fn symmetric<T: Syrk>(&self) -> Result<(), TestCaseError> {
         let (alpha, beta): (T, T) = (T::narrow(self.alpha), T::narrow(self.beta));
         let (api, handle) = (hip_host::rocblas_api(), Handle::new());
-        self.check::<T>(
-            false,
-            alpha.wide(),
-            beta.wide(),
-            |trans, [n, k, lda, ldc], a, c| {
-                let (alpha, beta) = ((&raw const alpha).cast(), (&raw const beta).cast());
-                let (a, c) = (a.cast(), c.cast());
-                // SAFETY: the buffers have these shapes.
-                unsafe {
-                    if self.wide_int {
-                        T::symmetric(&api).1(
-                            handle.0, self.uplo, trans, n as i64, k as i64, alpha, a, lda as i64,
-                            beta, c, ldc as i64,
-                        )
-                    } else {
-                        T::symmetric(&api).0(
-                            handle.0, self.uplo, trans, n as i32, k as i32, alpha, a, lda as i32,
-                            beta, c, ldc as i32,
-                        )
-                    }
+        self.check::<T>(false, alpha.wide(), beta.wide(), |trans, [n, k, lda, ldc], a, c| {
+            let (alpha, beta) = ((&raw const alpha).cast(), (&raw const beta).cast());
+            let (a, c) = (a.cast(), c.cast());
+            // SAFETY: the buffers have these shapes.
+            unsafe {
+                if self.wide_int {
+                    T::symmetric(&api).1(
+                        handle.0, self.uplo, trans, n as i64, k as i64, alpha, a, lda as i64, beta, c, ldc as i64,
+                    )
+                } else {
+                    T::symmetric(&api).0(
+                        handle.0, self.uplo, trans, n as i32, k as i32, alpha, a, lda as i32, beta, c, ldc as i32,
+                    )
                 }
-            },
-        )
+            }
+        })
     }
 
     fn hermitian<T: Herk>(&self) -> Result<(), TestCaseError> {
         let alpha: T::Real = Element::narrow(self.alpha);
         let beta: T::Real = Element::narrow(self.beta);
         let (api, handle) = (hip_host::rocblas_api(), Handle::new());
-        self.check::<T>(
-            true,
-            alpha.wide(),
-            beta.wide(),
-            |trans, [n, k, lda, ldc], a, c| {
-                let (a, c) = (a.cast(), c.cast());
-                // SAFETY: the buffers have these shapes.
-                unsafe {
-                    if self.wide_int {
-                        T::hermitian(&api).1(
-                            handle.0, self.uplo, trans, n as i64, k as i64, &alpha, a, lda as i64,
-                            &beta, c, ldc as i64,
-                        )
-                    } else {
-                        T::hermitian(&api).0(
-                            handle.0, self.uplo, trans, n as i32, k as i32, &alpha, a, lda as i32,
-                            &beta, c, ldc as i32,
-                        )
-                    }
+        self.check::<T>(true, alpha.wide(), beta.wide(), |trans, [n, k, lda, ldc], a, c| {
+            let (a, c) = (a.cast(), c.cast());
+            // SAFETY: the buffers have these shapes.
+            unsafe {
+                if self.wide_int {
+                    T::hermitian(&api).1(
+                        handle.0, self.uplo, trans, n as i64, k as i64, &alpha, a, lda as i64, &beta, c, ldc as i64,
+                    )
+                } else {
+                    T::hermitian(&api).0(
+                        handle.0, self.uplo, trans, n as i32, k as i32, &alpha, a, lda as i32, &beta, c, ldc as i32,
+                    )
                 }
-            },
-        )
+            }
+        })
     }
 }
 
@@ -293,10 +261,7 @@ proptest! {
 
 #[test]
 fn triangles_larger_than_a_tile_are_whole() {
-    for uplo in [
-        rocblas_fill::rocblas_fill_upper,
-        rocblas_fill::rocblas_fill_lower,
-    ] {
+    for uplo in [rocblas_fill::rocblas_fill_upper, rocblas_fill::rocblas_fill_lower] {
         for (trans, n, k) in [(false, 600, 30), (true, 341, 65), (false, 257, 5)] {
             let case = Case {
                 wide_int: false,

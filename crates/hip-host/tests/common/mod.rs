@@ -1,18 +1,11 @@
 //! What the tests share: the tables, and short forms of the calls they all make.
 
-#![allow(
-    dead_code,
-    unused_imports,
-    unused_macros,
-    reason = "each test file uses a part"
-)]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each test file uses a part")]
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::null_mut;
 
-use hip_sys::{
-    hipError_t, hipFunction_t, hipMemcpyKind, hipModule_t, hipStream_t, hiprtcProgram, hiprtcResult,
-};
+use hip_sys::{hipError_t, hipFunction_t, hipMemcpyKind, hipModule_t, hipStream_t, hiprtcProgram, hiprtcResult};
 
 pub const OK: hipError_t = hipError_t::hipSuccess;
 
@@ -44,7 +37,10 @@ macro_rules! params {
     ($($value:expr),* $(,)?) => { [$((&raw const $value).cast_mut().cast::<std::ffi::c_void>()),*] };
 }
 
-pub(crate) use {hip, ok, params, rtc};
+pub(crate) use hip;
+pub(crate) use ok;
+pub(crate) use params;
+pub(crate) use rtc;
 
 pub fn malloc(bytes: usize) -> *mut c_void {
     let mut ptr = null_mut();
@@ -87,11 +83,7 @@ pub fn download<T: Copy + Default>(ptr: *mut c_void, len: usize) -> Vec<T> {
 }
 
 /// Compiles; the result, the log and the code.
-pub fn compile_with(
-    source: &str,
-    headers: &[(&str, &str)],
-    options: &[&str],
-) -> (hiprtcResult, String, Vec<u8>) {
+pub fn compile_with(source: &str, headers: &[(&str, &str)], options: &[&str]) -> (hiprtcResult, String, Vec<u8>) {
     let source = CString::new(source).unwrap();
     let c = |texts: Vec<&str>| {
         texts
@@ -130,10 +122,7 @@ pub fn compile_with(
         rtc!(hiprtcGetProgramLog(program, log.as_mut_ptr().cast())),
         hiprtcResult::HIPRTC_SUCCESS
     );
-    let log = CStr::from_bytes_with_nul(&log)
-        .unwrap()
-        .to_string_lossy()
-        .into_owned();
+    let log = CStr::from_bytes_with_nul(&log).unwrap().to_string_lossy().into_owned();
     let mut code = Vec::new();
     if result == hiprtcResult::HIPRTC_SUCCESS {
         assert_eq!(
@@ -146,10 +135,7 @@ pub fn compile_with(
             hiprtcResult::HIPRTC_SUCCESS
         );
     }
-    assert_eq!(
-        rtc!(hiprtcDestroyProgram(&mut program)),
-        hiprtcResult::HIPRTC_SUCCESS
-    );
+    assert_eq!(rtc!(hiprtcDestroyProgram(&mut program)), hiprtcResult::HIPRTC_SUCCESS);
     (result, log, code)
 }
 
@@ -213,11 +199,7 @@ pub fn is_child() -> bool {
 pub fn skip(test: &str, reason: &str) {
     println!("skipped: {test}: {reason}");
     if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
-        let mut log = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(log)
-            .unwrap();
+        let mut log = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
         std::io::Write::write_all(&mut log, format!("{test}: {reason}\n").as_bytes()).unwrap();
     }
 }

@@ -76,10 +76,7 @@ pub fn collapse(names: &[(&str, String)]) -> Vec<(String, String)> {
         .into_iter()
         .map(|((rest, prefix, types, state), forms)| {
             let forms: Vec<_> = forms.into_iter().collect();
-            (
-                format!("{prefix}{types}{rest}{}", braces(&forms)),
-                state.to_owned(),
-            )
+            (format!("{prefix}{types}{rest}{}", braces(&forms)), state.to_owned())
         })
         .collect()
 }

@@ -85,14 +85,12 @@ macro_rules! for_all_types {
     };
 }
 
-pub(crate) use {families, for_all_types};
+pub(crate) use families;
+pub(crate) use for_all_types;
 
 /// Runs `test` with inputs from `strategy`, fewer of them than proptest's default: each is a dozen
 /// calls, and there are eight types.
-pub fn check<V: std::fmt::Debug + 'static>(
-    strategy: impl Strategy<Value = V> + 'static,
-    test: impl Fn(V),
-) {
+pub fn check<V: std::fmt::Debug + 'static>(strategy: impl Strategy<Value = V> + 'static, test: impl Fn(V)) {
     run(&strategy.boxed(), &test);
 }
 

@@ -5,8 +5,8 @@ use std::ptr::{null, null_mut};
 use half::{bf16, f16};
 use proptest::prelude::*;
 use rocblas_sys::{
-    rocblas_bfloat16, rocblas_datatype, rocblas_double_complex, rocblas_float_complex,
-    rocblas_gemm_algo, rocblas_half, rocblas_status,
+    rocblas_bfloat16, rocblas_datatype, rocblas_double_complex, rocblas_float_complex, rocblas_gemm_algo, rocblas_half,
+    rocblas_status,
 };
 
 use crate::functions::check;
@@ -80,17 +80,15 @@ fn case() -> impl Strategy<Value = Case> {
         0..6_usize,
         flags,
     )
-        .prop_map(
-            |(ops, dims, gaps, seed, form, (in_place, overwrite))| Case {
-                ops,
-                dims,
-                gaps,
-                seed,
-                form,
-                in_place,
-                overwrite,
-            },
-        )
+        .prop_map(|(ops, dims, gaps, seed, form, (in_place, overwrite))| Case {
+            ops,
+            dims,
+            gaps,
+            seed,
+            form,
+            in_place,
+            overwrite,
+        })
 }
 
 /// `In` for A and B, `Out` for C and D, `S` for the scalars. `Wide` bounds the rounding within the
@@ -101,24 +99,13 @@ fn agrees_with_loops<In: Named, Out: Named, S: Named, Wide: Number>() {
         let ((op_a, op_b), [m, n, k]) = (case.ops, case.dims);
         let count = if case.form < 2 { 1 } else { 3 };
         let (shape_a, shape_b) = (stored(op_a, m, k), stored(op_b, k, n));
-        let [lda, ldb, ldc] = [
-            shape_a.0 + case.gaps[0],
-            shape_b.0 + case.gaps[1],
-            m + case.gaps[2],
-        ];
+        let [lda, ldb, ldc] = [shape_a.0 + case.gaps[0], shape_b.0 + case.gaps[1], m + case.gaps[2]];
         let ldd = if case.in_place { ldc } else { m + case.gaps[3] };
         let sizes = [lda * shape_a.1, ldb * shape_b.1, ldc * n, ldd * n];
         let a = numbers::<In>(sizes[0] * count, case.seed);
         let b = numbers::<In>(sizes[1] * count, case.seed ^ 1);
         let scalars = numbers::<S>(2, case.seed ^ 2);
-        let (alpha, beta) = (
-            scalars[0],
-            if case.overwrite {
-                S::of(C64::ZERO)
-            } else {
-                scalars[1]
-            },
-        );
+        let (alpha, beta) = (scalars[0], if case.overwrite { S::of(C64::ZERO) } else { scalars[1] });
         let c = match case.overwrite {
             true => vec![nan::<Out>(); sizes[2] * count],
             false => numbers::<Out>(sizes[2] * count, case.seed ^ 3),
@@ -127,12 +114,7 @@ fn agrees_with_loops<In: Named, Out: Named, S: Named, Wide: Number>() {
         let other = Buffer::new(&vec![nan::<Out>(); sizes[3] * count]);
         let device_d = if case.in_place { &device_c } else { &other };
         let [sa, sb, sc, sd] = sizes.map(|size| size as i64);
-        let (pa, pb, pc, pd) = (
-            device_a.ptr(),
-            device_b.ptr(),
-            device_c.ptr(),
-            device_d.ptr(),
-        );
+        let (pa, pb, pc, pd) = (device_a.ptr(), device_b.ptr(), device_c.ptr(), device_d.ptr());
         let (ta, tc, ts) = (In::NAME, Out::NAME, S::NAME);
         let (oa, ob) = (op_a.c(), op_b.c());
         let (alpha_ptr, beta_ptr) = ((&raw const alpha).cast(), (&raw const beta).cast());
@@ -179,15 +161,7 @@ fn agrees_with_loops<In: Named, Out: Named, S: Named, Wide: Number>() {
                 count
             ),
             4 => call!(rocblas_gemm_batched_ex, i32, (xa), (xb), (xc), (xd), count),
-            _ => call!(
-                rocblas_gemm_batched_ex_64,
-                i64,
-                (xa),
-                (xb),
-                (xc),
-                (xd),
-                count
-            ),
+            _ => call!(rocblas_gemm_batched_ex_64, i64, (xa), (xb), (xc), (xd), count),
         };
         handle.finish(status);
         device_a.assert_untouched();
@@ -213,17 +187,11 @@ fn agrees_with_loops<In: Named, Out: Named, S: Named, Wide: Number>() {
                 };
                 let (value, bound) = sum::<Wide>(products.chain([(beta.wide(), old)]));
                 // A half has no fractions below this one.
-                let step = if size_of::<Out>() == 2 {
-                    2_f64.powi(-24)
-                } else {
-                    0.0
-                };
+                let step = if size_of::<Out>() == 2 { 2_f64.powi(-24) } else { 0.0 };
                 let bound = bound + value.norm() * Out::EPSILON + step;
-                assert_close(
-                    found[i * sizes[3] + row + col * ldd],
-                    (value, bound),
-                    || format!("{case:?} ({row}, {col})"),
-                );
+                assert_close(found[i * sizes[3] + row + col * ldd], (value, bound), || {
+                    format!("{case:?} ({row}, {col})")
+                });
             }
         }
     });
@@ -234,8 +202,7 @@ fn uniform_types_agree_with_loops() {
     agrees_with_loops::<f32, f32, f32, f32>();
     agrees_with_loops::<f64, f64, f64, f64>();
     agrees_with_loops::<rocblas_float_complex, rocblas_float_complex, rocblas_float_complex, f32>();
-    agrees_with_loops::<rocblas_double_complex, rocblas_double_complex, rocblas_double_complex, f64>(
-    );
+    agrees_with_loops::<rocblas_double_complex, rocblas_double_complex, rocblas_double_complex, f64>();
 }
 
 #[test]
@@ -250,20 +217,12 @@ fn narrow_types_are_computed_in_single_precision() {
 #[test]
 fn gemm_ex_refuses_in_rocblas_order() {
     use rocblas_status as s;
-    let (pointer, size) = (
-        s::rocblas_status_invalid_pointer,
-        s::rocblas_status_invalid_size,
-    );
+    let (pointer, size) = (s::rocblas_status_invalid_pointer, s::rocblas_status_invalid_size);
     let (real, half) = (f32::NAME, rocblas_half::NAME);
     let handle = Handle::new();
     let buffer = Buffer::new(&numbers::<f32>(64, 5));
     let at = |offset| buffer.ptr().wrapping_add(offset).cast::<std::ffi::c_void>();
-    let (a, b, c, d) = (
-        at(0).cast_const(),
-        at(16).cast_const(),
-        at(32).cast_const(),
-        at(48),
-    );
+    let (a, b, c, d) = (at(0).cast_const(), at(16).cast_const(), at(32).cast_const(), at(48));
     let (zero, one, two) = (0_f32, 1_f32, 2_f32);
     let (no, zero, one, two) = (
         null::<std::ffi::c_void>(),
@@ -272,41 +231,22 @@ fn gemm_ex_refuses_in_rocblas_order() {
         (&raw const two).cast(),
     );
     let n = Op::None.c();
-    let call = |raw,
-                op,
-                [m, n, k, lda, ldb, ldc, ldd]: [i32; 7],
-                alpha,
-                a,
-                b,
-                beta,
-                c,
-                d,
-                types: [rocblas_datatype; 2]| {
-        // SAFETY: what the model refuses is not touched.
-        unsafe {
-            BLAS.rocblas_gemm_ex.unwrap()(
-                raw, op, op, m, n, k, alpha, a, types[0], lda, b, types[0], ldb, beta, c, types[1],
-                ldc, d, real, ldd, real, ALGO, 0, 0,
-            )
-        }
-    };
+    let call =
+        |raw, op, [m, n, k, lda, ldb, ldc, ldd]: [i32; 7], alpha, a, b, beta, c, d, types: [rocblas_datatype; 2]| {
+            // SAFETY: what the model refuses is not touched.
+            unsafe {
+                BLAS.rocblas_gemm_ex.unwrap()(
+                    raw, op, op, m, n, k, alpha, a, types[0], lda, b, types[0], ldb, beta, c, types[1], ldc, d, real,
+                    ldd, real, ALGO, 0, 0,
+                )
+            }
+        };
     let fine = [2, 3, 4, 2, 4, 2, 2];
     let all = [real; 2];
     let raw = handle.raw;
     let wrong = rocblas_sys::rocblas_operation(7);
     assert_eq!(
-        call(
-            null_mut(),
-            wrong,
-            [-1; 7],
-            no,
-            no,
-            no,
-            no,
-            no,
-            null_mut(),
-            all
-        ),
+        call(null_mut(), wrong, [-1; 7], no, no, no, no, no, null_mut(), all),
         s::rocblas_status_invalid_handle
     );
     assert_eq!(
@@ -323,49 +263,21 @@ fn gemm_ex_refuses_in_rocblas_order() {
         );
     }
     assert_eq!(
-        call(
-            raw,
-            n,
-            [0, 3, 4, 2, 4, 2, 2],
-            no,
-            no,
-            no,
-            no,
-            no,
-            null_mut(),
-            all
-        ),
+        call(raw, n, [0, 3, 4, 2, 4, 2, 2], no, no, no, no, no, null_mut(), all),
         SUCCESS
     );
     assert_eq!(call(raw, n, fine, no, a, b, one, c, d, all), pointer);
     assert_eq!(call(raw, n, fine, two, a, b, no, c, d, all), pointer);
-    assert_eq!(
-        call(raw, n, fine, two, a, b, one, c, null_mut(), all),
-        pointer
-    );
+    assert_eq!(call(raw, n, fine, two, a, b, one, c, null_mut(), all), pointer);
     assert_eq!(call(raw, n, fine, two, a, b, one, no, d, all), pointer);
     assert_eq!(call(raw, n, fine, two, no, b, one, c, d, all), pointer);
     assert_eq!(call(raw, n, fine, two, a, no, one, c, d, all), pointer);
     assert_eq!(
-        call(
-            raw,
-            n,
-            fine,
-            two,
-            a,
-            b,
-            one,
-            c,
-            at(32).wrapping_byte_add(4),
-            all
-        ),
+        call(raw, n, fine, two, a, b, one, c, at(32).wrapping_byte_add(4), all),
         pointer
     );
     assert_eq!(call(raw, n, fine, two, d, b, one, c, d, all), pointer);
-    assert_eq!(
-        call(raw, n, [2, 3, 4, 2, 4, 3, 2], two, a, b, one, d, d, all),
-        size
-    );
+    assert_eq!(call(raw, n, [2, 3, 4, 2, 4, 3, 2], two, a, b, one, d, d, all), size);
     assert_eq!(
         call(raw, n, fine, two, a, b, one, d, d, [real, half]),
         s::rocblas_status_invalid_value
@@ -378,18 +290,7 @@ fn gemm_ex_refuses_in_rocblas_order() {
     handle.finish(SUCCESS);
     buffer.assert_untouched();
     // k = 0 is a multiplication by beta, and alpha is not looked at.
-    handle.finish(call(
-        raw,
-        n,
-        [2, 3, 0, 2, 1, 2, 2],
-        no,
-        no,
-        no,
-        two,
-        c,
-        d,
-        all,
-    ));
+    handle.finish(call(raw, n, [2, 3, 0, 2, 1, 2, 2], no, no, no, two, c, d, all));
     let found = buffer.read();
     assert!((0..6).all(|i| found[48 + i] == 2.0 * found[32 + i]));
 }

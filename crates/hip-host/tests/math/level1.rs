@@ -53,10 +53,7 @@ pub fn place(n: usize, inc: i64, i: usize) -> usize {
 
 /// A vector in memory of its own, with numbers between its elements too.
 pub fn vector<T: Number>(n: usize, inc: i64, seed: u64) -> Vec<T> {
-    numbers(
-        n.saturating_sub(1) * inc.unsigned_abs() as usize + n.min(1),
-        seed,
-    )
+    numbers(n.saturating_sub(1) * inc.unsigned_abs() as usize + n.min(1), seed)
 }
 
 pub fn increment() -> impl Strategy<Value = i64> {
@@ -112,34 +109,16 @@ fn scal_multiplies_in_place<T: Level1<I>, I: Int>() {
             // SAFETY: a vector of that length.
             handle.finish(unsafe {
                 if real {
-                    T::scal_real()(
-                        handle.raw,
-                        I::of(n as i64),
-                        &real_alpha,
-                        device.ptr(),
-                        I::of(inc),
-                    )
+                    T::scal_real()(handle.raw, I::of(n as i64), &real_alpha, device.ptr(), I::of(inc))
                 } else {
-                    T::scal()(
-                        handle.raw,
-                        I::of(n as i64),
-                        &alpha,
-                        device.ptr(),
-                        I::of(inc),
-                    )
+                    T::scal()(handle.raw, I::of(n as i64), &alpha, device.ptr(), I::of(inc))
                 }
             });
             device.assert_only_written(|i| i % inc as usize == 0);
-            let factor = if real {
-                real_alpha.wide()
-            } else {
-                alpha.wide()
-            };
+            let factor = if real { real_alpha.wide() } else { alpha.wide() };
             let found = device.read();
             for i in (0..x.len()).step_by(inc as usize) {
-                assert_close(found[i], sum::<T>([(factor, x[i].wide())]), || {
-                    format!("element {i}")
-                });
+                assert_close(found[i], sum::<T>([(factor, x[i].wide())]), || format!("element {i}"));
             }
         },
     );
@@ -161,23 +140,9 @@ fn copy_and_swap_move_bits<T: Level1<I>, I: Int>() {
                 // SAFETY: vectors of that length.
                 handle.finish(unsafe {
                     if swap {
-                        T::swap()(
-                            handle.raw,
-                            count,
-                            device_x.ptr(),
-                            incx,
-                            device_y.ptr(),
-                            incy,
-                        )
+                        T::swap()(handle.raw, count, device_x.ptr(), incx, device_y.ptr(), incy)
                     } else {
-                        T::copy()(
-                            handle.raw,
-                            count,
-                            device_x.ptr(),
-                            incx,
-                            device_y.ptr(),
-                            incy,
-                        )
+                        T::copy()(handle.raw, count, device_x.ptr(), incx, device_y.ptr(), incy)
                     }
                 });
                 let (incx, incy): (i64, i64) = (incx.into(), incy.into());
@@ -217,10 +182,7 @@ fn reductions_agree_with_loops<T: Level1<I>, I: Int>() {
                 // SAFETY: vectors of that length and places for two results.
                 unsafe {
                     assert_eq!(T::dotu()(handle.raw, count, x, incx, y, incy, all), SUCCESS);
-                    assert_eq!(
-                        T::dotc()(handle.raw, count, x, incx, y, incy, all.add(1)),
-                        SUCCESS
-                    );
+                    assert_eq!(T::dotc()(handle.raw, count, x, incx, y, incy, all.add(1)), SUCCESS);
                     assert_eq!(T::nrm2()(handle.raw, count, x, incx, reals), SUCCESS);
                     assert_eq!(T::asum()(handle.raw, count, x, incx, reals.add(1)), SUCCESS);
                 }
@@ -264,18 +226,10 @@ fn extremes_are_the_first_of_their_size<T: Level1<I>, I: Int>() {
         // SAFETY: a vector of that length and places for the results.
         unsafe {
             let (n, inc) = (I::of(n as i64), I::of(inc));
-            assert_eq!(
-                T::iamax()(handle.raw, n, device.ptr(), inc, &mut most),
-                SUCCESS
-            );
-            assert_eq!(
-                T::iamin()(handle.raw, n, device.ptr(), inc, &mut least),
-                SUCCESS
-            );
+            assert_eq!(T::iamax()(handle.raw, n, device.ptr(), inc, &mut most), SUCCESS);
+            assert_eq!(T::iamin()(handle.raw, n, device.ptr(), inc, &mut least), SUCCESS);
         }
-        let sizes: Vec<f64> = (0..n)
-            .map(|i| x[place(n, inc, i)].wide().l1_norm())
-            .collect();
+        let sizes: Vec<f64> = (0..n).map(|i| x[place(n, inc, i)].wide().l1_norm()).collect();
         let first = |size: Option<f64>| {
             let found = sizes.iter().position(|s| Some(*s) == size);
             found.map_or(0, |i| i as i64 + 1)
@@ -298,10 +252,7 @@ fn level_1_refuses_in_rocblas_order<T: Level1<I>, I: Int>() {
         unsafe { T::axpy()(raw, I::of(n), alpha, x, I::of(1), y, I::of(inc)) }
     };
     let invalid_handle = rocblas_status::rocblas_status_invalid_handle;
-    assert_eq!(
-        axpy(null_mut(), 0, null(), null(), null_mut(), 1),
-        invalid_handle
-    );
+    assert_eq!(axpy(null_mut(), 0, null(), null(), null_mut(), 1), invalid_handle);
     for n in [0, -1] {
         assert_eq!(axpy(handle.raw, n, null(), null(), null_mut(), 1), SUCCESS);
     }
@@ -310,10 +261,7 @@ fn level_1_refuses_in_rocblas_order<T: Level1<I>, I: Int>() {
     assert_eq!(axpy(handle.raw, 1, &two, null(), y, 1), pointer);
     assert_eq!(axpy(handle.raw, 1, &two, x, null_mut(), 1), pointer);
     assert_eq!(axpy(handle.raw, 1, &two, on_host.as_ptr(), y, 1), pointer);
-    assert_eq!(
-        axpy(handle.raw, 1, &two, x, on_host.as_mut_ptr(), 1),
-        pointer
-    );
+    assert_eq!(axpy(handle.raw, 1, &two, x, on_host.as_mut_ptr(), 1), pointer);
     assert_eq!(axpy(handle.raw, 2, &two, x, y, 0), size);
     assert_eq!(axpy(handle.raw, 4, &two, x, x.wrapping_add(1), 1), pointer);
     assert_eq!(axpy(handle.raw, 1 << 20, &two, x, y, 1), pointer);
@@ -322,32 +270,17 @@ fn level_1_refuses_in_rocblas_order<T: Level1<I>, I: Int>() {
     // SAFETY: as above.
     unsafe {
         let scal = T::scal();
-        assert_eq!(
-            scal(handle.raw, I::of(3), null(), null_mut(), I::of(0)),
-            SUCCESS
-        );
+        assert_eq!(scal(handle.raw, I::of(3), null(), null_mut(), I::of(0)), SUCCESS);
         assert_eq!(scal(handle.raw, I::of(3), null(), x, I::of(1)), pointer);
-        assert_eq!(
-            scal(handle.raw, I::of(3), &one, null_mut(), I::of(1)),
-            SUCCESS
-        );
-        assert_eq!(
-            scal(handle.raw, I::of(3), &two, null_mut(), I::of(1)),
-            pointer
-        );
+        assert_eq!(scal(handle.raw, I::of(3), &one, null_mut(), I::of(1)), SUCCESS);
+        assert_eq!(scal(handle.raw, I::of(3), &two, null_mut(), I::of(1)), pointer);
         let (copy, swap) = (T::copy(), T::swap());
         assert_eq!(
             copy(handle.raw, I::of(0), null(), I::of(1), null_mut(), I::of(1)),
             SUCCESS
         );
-        assert_eq!(
-            copy(handle.raw, I::of(1), null(), I::of(1), y, I::of(1)),
-            pointer
-        );
-        assert_eq!(
-            swap(handle.raw, I::of(1), x, I::of(1), null_mut(), I::of(1)),
-            pointer
-        );
+        assert_eq!(copy(handle.raw, I::of(1), null(), I::of(1), y, I::of(1)), pointer);
+        assert_eq!(swap(handle.raw, I::of(1), x, I::of(1), null_mut(), I::of(1)), pointer);
         assert_eq!(swap(handle.raw, I::of(2), x, I::of(0), y, I::of(1)), size);
         let mut result = two;
         let dot = T::dotu();
@@ -357,43 +290,18 @@ fn level_1_refuses_in_rocblas_order<T: Level1<I>, I: Int>() {
             pointer
         );
         assert_eq!(
-            dot(
-                handle.raw,
-                I::of(1),
-                x,
-                I::of(1),
-                null(),
-                I::of(1),
-                &mut result
-            ),
+            dot(handle.raw, I::of(1), x, I::of(1), null(), I::of(1), &mut result),
             pointer
         );
         assert_eq!(
-            dot(
-                handle.raw,
-                I::of(0),
-                null(),
-                I::of(1),
-                null(),
-                I::of(1),
-                &mut result
-            ),
+            dot(handle.raw, I::of(0), null(), I::of(1), null(), I::of(1), &mut result),
             SUCCESS
         );
         assert_eq!(result.wide(), C64::ZERO);
-        assert_eq!(
-            T::nrm2()(handle.raw, I::of(0), null(), I::of(1), null_mut()),
-            pointer
-        );
+        assert_eq!(T::nrm2()(handle.raw, I::of(0), null(), I::of(1), null_mut()), pointer);
         let mut index = I::of(7);
-        assert_eq!(
-            T::iamax()(handle.raw, I::of(4), null(), I::of(1), &mut index),
-            pointer
-        );
-        assert_eq!(
-            T::iamax()(handle.raw, I::of(4), null(), I::of(0), &mut index),
-            SUCCESS
-        );
+        assert_eq!(T::iamax()(handle.raw, I::of(4), null(), I::of(1), &mut index), pointer);
+        assert_eq!(T::iamax()(handle.raw, I::of(4), null(), I::of(0), &mut index), SUCCESS);
         assert_eq!(index.into(), 0);
     }
     handle.finish(SUCCESS);
@@ -410,14 +318,8 @@ fn device_scalars_are_read_in_stream_order<T: Level1<I>, I: Int>() {
     // SAFETY: single elements in device memory.
     unsafe {
         // x := x0 alpha with an alpha that the call before has changed to 9 by then.
-        assert_eq!(
-            T::copy()(handle.raw, one, x.ptr(), one, alpha.ptr(), one),
-            SUCCESS
-        );
-        assert_eq!(
-            T::scal()(handle.raw, one, alpha.ptr(), x.ptr(), one),
-            SUCCESS
-        );
+        assert_eq!(T::copy()(handle.raw, one, x.ptr(), one, alpha.ptr(), one), SUCCESS);
+        assert_eq!(T::scal()(handle.raw, one, alpha.ptr(), x.ptr(), one), SUCCESS);
     }
     drop(hold);
     handle.finish(SUCCESS);

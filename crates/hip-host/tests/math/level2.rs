@@ -85,9 +85,7 @@ fn gemv_agrees_with_loops<T: Level2<I>, I: Int>() {
                 (alpha.wide() * a, x[place(cols, incx, col)].wide())
             });
             let terms = products.chain([(beta.wide(), old)]);
-            assert_close(found[at], sum::<T>(terms), || {
-                format!("{op:?} element {row}")
-            });
+            assert_close(found[at], sum::<T>(terms), || format!("{op:?} element {row}"));
         }
     });
 }
@@ -106,10 +104,7 @@ fn ger_agrees_with_loops<T: Level2<I>, I: Int>() {
     check(input, |(m, n, gap, incx, incy, seed, conjugate)| {
         let lda = m + gap;
         let a = numbers::<T>(lda * n, seed);
-        let (x, y) = (
-            vector::<T>(m, incx, seed ^ 1),
-            vector::<T>(n, incy, seed ^ 2),
-        );
+        let (x, y) = (vector::<T>(m, incx, seed ^ 1), vector::<T>(n, incy, seed ^ 2));
         let alpha = numbers::<T>(1, seed ^ 3)[0];
         let (device_a, device_x, device_y) = (Buffer::new(&a), Buffer::new(&x), Buffer::new(&y));
         let ger = if conjugate { T::gerc() } else { T::geru() };
@@ -139,19 +134,14 @@ fn ger_agrees_with_loops<T: Level2<I>, I: Int>() {
                 (alpha.wide() * x[place(m, incx, row)].wide(), y),
                 (a[row + col * lda].wide(), C64::ONE),
             ];
-            assert_close(found[row + col * lda], sum::<T>(terms), || {
-                format!("({row}, {col})")
-            });
+            assert_close(found[row + col * lda], sum::<T>(terms), || format!("({row}, {col})"));
         }
     });
 }
 
 fn level_2_refuses_in_rocblas_order<T: Level2<I>, I: Int>() {
     use rocblas_status as s;
-    let (pointer, size) = (
-        s::rocblas_status_invalid_pointer,
-        s::rocblas_status_invalid_size,
-    );
+    let (pointer, size) = (s::rocblas_status_invalid_pointer, s::rocblas_status_invalid_size);
     let handle = Handle::new();
     let buffer = Buffer::new(&numbers::<T>(64, 5));
     let (a, x, y) = (
@@ -184,10 +174,7 @@ fn level_2_refuses_in_rocblas_order<T: Level2<I>, I: Int>() {
     let fine = [3, 4, 5, 1, 1];
     let wrong = rocblas_operation(7);
     let invalid_handle = s::rocblas_status_invalid_handle;
-    assert_eq!(
-        gemv(null_mut(), wrong, [-1; 5], no, no, no, no, none),
-        invalid_handle
-    );
+    assert_eq!(gemv(null_mut(), wrong, [-1; 5], no, no, no, no, none), invalid_handle);
     assert_eq!(
         gemv(handle.raw, wrong, [-1; 5], no, no, no, no, none),
         s::rocblas_status_invalid_value
@@ -200,37 +187,21 @@ fn level_2_refuses_in_rocblas_order<T: Level2<I>, I: Int>() {
         [3, 4, 5, 0, 1],
         [3, 4, 5, 1, 0],
     ] {
-        assert_eq!(
-            gemv(handle.raw, n, sizes, no, no, no, no, none),
-            size,
-            "{sizes:?}"
-        );
+        assert_eq!(gemv(handle.raw, n, sizes, no, no, no, no, none), size, "{sizes:?}");
     }
     for sizes in [[0, 4, 1, 1, 1], [3, 0, 3, 1, 1]] {
         assert_eq!(gemv(handle.raw, n, sizes, no, no, no, no, none), SUCCESS);
     }
     assert_eq!(gemv(handle.raw, n, fine, no, a, x, &one, y), pointer);
     assert_eq!(gemv(handle.raw, n, fine, &two, a, x, no, y), pointer);
-    assert_eq!(
-        gemv(handle.raw, n, fine, &zero, no, no, &one, none),
-        SUCCESS
-    );
-    assert_eq!(
-        gemv(handle.raw, n, fine, &zero, no, no, &two, none),
-        pointer
-    );
+    assert_eq!(gemv(handle.raw, n, fine, &zero, no, no, &one, none), SUCCESS);
+    assert_eq!(gemv(handle.raw, n, fine, &zero, no, no, &two, none), pointer);
     assert_eq!(gemv(handle.raw, n, fine, &two, no, x, &one, y), pointer);
     assert_eq!(gemv(handle.raw, n, fine, &two, a, no, &one, y), pointer);
     assert_eq!(gemv(handle.raw, n, fine, &two, a, x, &one, x), pointer);
-    assert_eq!(
-        gemv(handle.raw, n, fine, &two, a, x, &one, a.wrapping_add(10)),
-        pointer
-    );
+    assert_eq!(gemv(handle.raw, n, fine, &two, a, x, &one, a.wrapping_add(10)), pointer);
     let host = numbers::<T>(64, 1);
-    assert_eq!(
-        gemv(handle.raw, n, fine, &two, host.as_ptr(), x, &one, y),
-        pointer
-    );
+    assert_eq!(gemv(handle.raw, n, fine, &two, host.as_ptr(), x, &one, y), pointer);
     let ger = |[m, n, lda, incx, incy]: [i64; 5], alpha, x, y, a| {
         // SAFETY: what the model refuses is not touched.
         unsafe {

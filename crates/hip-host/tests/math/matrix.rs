@@ -28,11 +28,7 @@ pub fn op() -> impl Strategy<Value = Op> {
 
 /// Rows and columns after `op` of a matrix stored as `rows` x `cols`, and the other way round.
 pub fn stored(op: Op, rows: usize, cols: usize) -> (usize, usize) {
-    if op == Op::None {
-        (rows, cols)
-    } else {
-        (cols, rows)
-    }
+    if op == Op::None { (rows, cols) } else { (cols, rows) }
 }
 
 /// Element (i, j) after `op`.

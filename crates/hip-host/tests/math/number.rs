@@ -17,14 +17,7 @@ macro_rules! plain {
         $(unsafe impl Plain for $type {})*
     };
 }
-plain!(
-    i32,
-    i64,
-    f32,
-    f64,
-    rocblas_float_complex,
-    rocblas_double_complex
-);
+plain!(i32, i64, f32, f64, rocblas_float_complex, rocblas_double_complex);
 plain!(rocblas_half, rocblas_bfloat16);
 
 /// An element type of the C interface.

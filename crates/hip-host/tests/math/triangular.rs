@@ -3,9 +3,7 @@
 use std::ptr::{null, null_mut};
 
 use proptest::prelude::*;
-use rocblas_sys::{
-    rocblas_diagonal, rocblas_fill, rocblas_operation, rocblas_side, rocblas_status, rocblas_stride,
-};
+use rocblas_sys::{rocblas_diagonal, rocblas_fill, rocblas_operation, rocblas_side, rocblas_status, rocblas_stride};
 
 use crate::functions::{check, families, for_all_types};
 use crate::matrix::{Op, element, inside, op};
@@ -136,13 +134,7 @@ impl Case {
     }
 
     /// The terms of element (i, j) of the triangle times `x`, or of `x` times the triangle.
-    fn terms<T: Number>(
-        self,
-        a: &[T],
-        x: impl Fn(usize, usize) -> C64,
-        i: usize,
-        j: usize,
-    ) -> Vec<(C64, C64)> {
+    fn terms<T: Number>(self, a: &[T], x: impl Fn(usize, usize) -> C64, i: usize, j: usize) -> Vec<(C64, C64)> {
         let term = |l| {
             if self.left {
                 (self.applied(a, i, l), x(l, j))
@@ -162,9 +154,7 @@ fn trsm_solves<T: Triangular<I>, I: Int>() {
     check(case(), |case| {
         let ([lda, ldb, _], Case { m, n, form, .. }) = (case.ld(), case);
         let count = if form == 0 { 1 } else { COUNT };
-        let a: Vec<Vec<T>> = (0..count)
-            .map(|i| case.triangle(case.seed ^ i as u64))
-            .collect();
+        let a: Vec<Vec<T>> = (0..count).map(|i| case.triangle(case.seed ^ i as u64)).collect();
         let b = numbers::<T>(ldb * n * count, case.seed ^ 77);
         let alpha = numbers::<T>(1, case.seed ^ 99)[0];
         let (device_a, device_b) = (Buffer::new(&a.concat()), Buffer::new(&b));
@@ -175,12 +165,10 @@ fn trsm_solves<T: Triangular<I>, I: Int>() {
         // SAFETY: matrices of those shapes.
         let status = unsafe {
             match form {
-                0 => T::trsm()(
-                    handle.raw, side, fill, op, diag, m_, n_, &alpha, pa, lda_, pb, ldb_,
-                ),
+                0 => T::trsm()(handle.raw, side, fill, op, diag, m_, n_, &alpha, pa, lda_, pb, ldb_),
                 1 => T::trsm_strided()(
-                    handle.raw, side, fill, op, diag, m_, n_, &alpha, pa, lda_, strides[0], pb,
-                    ldb_, strides[1], count_,
+                    handle.raw, side, fill, op, diag, m_, n_, &alpha, pa, lda_, strides[0], pb, ldb_, strides[1],
+                    count_,
                 ),
                 _ => {
                     let a = Pointers::at(pa, strides[0], count);
@@ -216,11 +204,9 @@ fn trsm_solves<T: Triangular<I>, I: Int>() {
                 let (product, bound) = sum::<T>(case.terms(&a[k], x, i, j));
                 // The residual of a backward stable solve.
                 let bound = bound + 8.0 * T::EPSILON * goal.norm();
-                assert_close(
-                    T::of(product),
-                    (goal, bound + T::EPSILON * product.norm()),
-                    || format!("{case:?} ({i}, {j})"),
-                );
+                assert_close(T::of(product), (goal, bound + T::EPSILON * product.norm()), || {
+                    format!("{case:?} ({i}, {j})")
+                });
             }
         }
     });
@@ -232,9 +218,7 @@ fn trmm_multiplies<T: Triangular<I>, I: Int>() {
         let ([lda, ldb, ldc], Case { m, n, form, .. }) = (case.ld(), case);
         let ldc = if in_place { ldb } else { ldc };
         let count = if form == 0 { 1 } else { COUNT };
-        let a: Vec<Vec<T>> = (0..count)
-            .map(|i| case.triangle(case.seed ^ i as u64))
-            .collect();
+        let a: Vec<Vec<T>> = (0..count).map(|i| case.triangle(case.seed ^ i as u64)).collect();
         let b = numbers::<T>(ldb * n * count, case.seed ^ 77);
         let alpha = numbers::<T>(1, case.seed ^ 99)[0];
         let (device_a, device_b) = (Buffer::new(&a.concat()), Buffer::new(&b));
@@ -242,8 +226,7 @@ fn trmm_multiplies<T: Triangular<I>, I: Int>() {
         let device_c = if in_place { &device_b } else { &other };
         let strides = [lda * case.order(), ldb * n, ldc * n].map(|stride| stride as i64);
         let (side, fill, op, diag) = case.modes();
-        let [m_, n_, lda_, ldb_, ldc_, count_] =
-            [m, n, lda, ldb, ldc, count].map(|size| I::of(size as i64));
+        let [m_, n_, lda_, ldb_, ldc_, count_] = [m, n, lda, ldb, ldc, count].map(|size| I::of(size as i64));
         let (pa, pb, pc) = (device_a.ptr(), device_b.ptr(), device_c.ptr());
         // SAFETY: matrices of those shapes.
         let status = unsafe {
@@ -252,8 +235,8 @@ fn trmm_multiplies<T: Triangular<I>, I: Int>() {
                     handle.raw, side, fill, op, diag, m_, n_, &alpha, pa, lda_, pb, ldb_, pc, ldc_,
                 ),
                 1 => T::trmm_strided()(
-                    handle.raw, side, fill, op, diag, m_, n_, &alpha, pa, lda_, strides[0], pb,
-                    ldb_, strides[1], pc, ldc_, strides[2], count_,
+                    handle.raw, side, fill, op, diag, m_, n_, &alpha, pa, lda_, strides[0], pb, ldb_, strides[1], pc,
+                    ldc_, strides[2], count_,
                 ),
                 _ => {
                     let a = Pointers::at(pa, strides[0], count);
@@ -325,22 +308,7 @@ fn triangular_calls_refuse_in_rocblas_order<T: Triangular<I>, I: Int>() {
     let (l, f, o, d) = fine;
     let trsm = |raw, (l, f, o, d), [m, n, lda, ldb]: [i64; 4], alpha, a, b| {
         // SAFETY: what the model refuses is not touched.
-        unsafe {
-            T::trsm()(
-                raw,
-                l,
-                f,
-                o,
-                d,
-                I::of(m),
-                I::of(n),
-                alpha,
-                a,
-                I::of(lda),
-                b,
-                I::of(ldb),
-            )
-        }
+        unsafe { T::trsm()(raw, l, f, o, d, I::of(m), I::of(n), alpha, a, I::of(lda), b, I::of(ldb)) }
     };
     let trmm = |(l, f, o, d), [m, n, lda, ldb, ldc]: [i64; 5], alpha, a, b, c| {
         // SAFETY: as above.
@@ -407,10 +375,7 @@ fn triangular_calls_refuse_in_rocblas_order<T: Triangular<I>, I: Int>() {
     assert_eq!(trmm(fine, sizes, &two, a, no, c), pointer);
     assert_eq!(trmm(fine, sizes, &two, a, b, none), pointer);
     assert_eq!(trmm(fine, sizes, &two, a, b, b), value);
-    assert_eq!(
-        trmm(fine, [3, 2, 3, 3, 3], &two, a, b, b.wrapping_add(1)),
-        pointer
-    );
+    assert_eq!(trmm(fine, [3, 2, 3, 3, 3], &two, a, b, b.wrapping_add(1)), pointer);
     assert_eq!(trmm(fine, [3, 2, 3, 3, 3], &two, b, c, b), pointer);
     buffer.assert_untouched();
     // alpha = 0 reads neither operand, not even what is no number.

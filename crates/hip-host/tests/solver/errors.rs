@@ -17,9 +17,7 @@ const INVALID_POINTER: rocblas_status = rocblas_status::rocblas_status_invalid_p
 fn potrf_and_potri_check_in_rocsolver_order() {
     let api = hip_host::rocsolver_api();
     let handle = Handle::new();
-    let identity: Vec<_> = (0..9)
-        .map(|i| Complex::new(f32::from(i % 4 == 0), 0.0))
-        .collect();
+    let identity: Vec<_> = (0..9).map(|i| Complex::new(f32::from(i % 4 == 0), 0.0)).collect();
     let (a, info) = (Buffer::new(&identity), Buffer::new(&[-1i32]));
     for step in [slot!(api, rocsolver_cpotrf), slot!(api, rocsolver_cpotri)] {
         let call = |handle: rocblas_handle, uplo, n, a: *mut Complex<f32>, ld, info| {
@@ -33,19 +31,9 @@ fn potrf_and_potri_check_in_rocsolver_order() {
             call(null_mut(), rocblas_fill(0), -1, none, -1, null_mut()),
             INVALID_HANDLE
         );
+        assert_eq!(call(h, rocblas_fill(0), -1, none, -1, null_mut()), INVALID_VALUE);
         assert_eq!(
-            call(h, rocblas_fill(0), -1, none, -1, null_mut()),
-            INVALID_VALUE
-        );
-        assert_eq!(
-            call(
-                h,
-                rocblas_fill::rocblas_fill_full,
-                3,
-                a.ptr(),
-                3,
-                info.ptr()
-            ),
+            call(h, rocblas_fill::rocblas_fill_full, 3, a.ptr(), 3, info.ptr()),
             INVALID_VALUE
         );
         assert_eq!(call(h, LOWER, -1, none, 3, null_mut()), INVALID_SIZE);
@@ -63,16 +51,8 @@ fn info_is_set_for_an_empty_matrix_too() {
     let handle = Handle::new();
     let info = Buffer::new(&[-1i32]);
     // SAFETY: no matrix is needed for n == 0.
-    let status = unsafe {
-        slot!(hip_host::rocsolver_api(), rocsolver_cpotrf)(
-            handle.0,
-            LOWER,
-            0,
-            null_mut(),
-            1,
-            info.ptr(),
-        )
-    };
+    let status =
+        unsafe { slot!(hip_host::rocsolver_api(), rocsolver_cpotrf)(handle.0, LOWER, 0, null_mut(), 1, info.ptr()) };
     assert_eq!(status, SUCCESS);
     assert_eq!(info.read(), [0]);
 }
@@ -97,19 +77,13 @@ fn no_function_reads_the_place_of_an_empty_matrix() {
         let call = slot!(api, rocsolver_cpotri_batched);
         check("potri", &|info| call(h, LOWER, 0, none, 1, info, count));
         let call = slot!(api, rocsolver_cposv_batched);
-        check("posv", &|info| {
-            call(h, LOWER, 0, 3, none, 1, none, 1, info, count)
-        });
+        check("posv", &|info| call(h, LOWER, 0, 3, none, 1, none, 1, info, count));
         let call = slot!(api, rocsolver_cgetrf_batched);
-        check("getrf", &|info| {
-            call(h, 0, 0, none, 1, pivots, 0, info, count)
-        });
+        check("getrf", &|info| call(h, 0, 0, none, 1, pivots, 0, info, count));
         let call = slot!(api, rocsolver_cgetrf_npvt_batched);
         check("getrf_npvt", &|info| call(h, 0, 0, none, 1, info, count));
         let call = slot!(api, rocsolver_cgesv_batched);
-        check("gesv", &|info| {
-            call(h, 0, 3, none, 1, pivots, 0, none, 1, info, count)
-        });
+        check("gesv", &|info| call(h, 0, 3, none, 1, pivots, 0, none, 1, info, count));
         let call = slot!(api, rocsolver_cgetri_batched);
         check("getri", &|info| call(h, 0, none, 1, pivots, 0, info, count));
         let call = slot!(api, rocsolver_cgetri_outofplace_batched);

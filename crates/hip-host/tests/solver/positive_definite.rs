@@ -2,9 +2,7 @@
 
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas_sys::{
-    rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_handle, rocblas_status,
-};
+use rocblas_sys::{rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_handle, rocblas_status};
 use rocsolver_sys::Api;
 
 use crate::device::{Buffer, Element, Handle, Numbers, SUCCESS, same, slot};
@@ -12,18 +10,8 @@ use crate::device::{Buffer, Element, Handle, Numbers, SUCCESS, same, slot};
 const LOWER: rocblas_fill = rocblas_fill::rocblas_fill_lower;
 const UPPER: rocblas_fill = rocblas_fill::rocblas_fill_upper;
 
-type Plain<C, I> =
-    unsafe extern "C" fn(rocblas_handle, rocblas_fill, I, *mut C, I, *mut I) -> rocblas_status;
-type Strided<C, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_fill,
-    I,
-    *mut C,
-    I,
-    i64,
-    *mut I,
-    I,
-) -> rocblas_status;
+type Plain<C, I> = unsafe extern "C" fn(rocblas_handle, rocblas_fill, I, *mut C, I, *mut I) -> rocblas_status;
+type Strided<C, I> = unsafe extern "C" fn(rocblas_handle, rocblas_fill, I, *mut C, I, i64, *mut I, I) -> rocblas_status;
 
 pub trait Solve: Element {
     type C;
@@ -99,13 +87,7 @@ impl<T: Element> Hermitian<T> {
         let (n, uplo) = (self.n, self.uplo);
         (0..n)
             .flat_map(|col| (0..n).map(move |row| (row, col)))
-            .filter(|&(row, col)| {
-                if uplo == LOWER {
-                    row >= col
-                } else {
-                    row <= col
-                }
-            })
+            .filter(|&(row, col)| if uplo == LOWER { row >= col } else { row <= col })
             .collect()
     }
 
@@ -196,27 +178,18 @@ fn check<T: Solve>(n: usize, extra: usize, uplo: rocblas_fill, seed: u64) {
     let bound = 20.0 * (n + 1) as f64 * T::EPSILON;
     let (factored, info) = run(T::factor(&api), &matrix, &matrix.stored);
     assert_eq!(info, 0);
-    assert!(
-        matrix.same_outside(&factored),
-        "potrf wrote outside its triangle"
-    );
+    assert!(matrix.same_outside(&factored), "potrf wrote outside its triangle");
     let lower = matrix.lower(&factored);
     let full = matrix.full(&matrix.stored);
     let error = largest_difference(&product(n, &lower, &adjoint(n, &lower)), &full);
-    assert!(
-        error <= bound,
-        "factor times its adjoint is off by {error:e}"
-    );
+    assert!(error <= bound, "factor times its adjoint is off by {error:e}");
     for i in 0..n {
         let pivot = lower[i * n + i];
         assert!(pivot.re > 0.0 && pivot.im == 0.0, "pivot {pivot}");
     }
     let (inverse, info) = run(T::invert(&api), &matrix, &factored);
     assert_eq!(info, 0);
-    assert!(
-        matrix.same_outside(&inverse),
-        "potri wrote outside its triangle"
-    );
+    assert!(matrix.same_outside(&inverse), "potri wrote outside its triangle");
     let identity: Vec<_> = (0..n * n)
         .map(|at| Complex::new(if at / n == at % n { 1.0 } else { 0.0 }, 0.0))
         .collect();
@@ -337,49 +310,25 @@ fn every_matrix_of_a_batch_has_its_own_info() {
         .collect();
     matrices[2].set(5, 5, -1.0);
     matrices[6].set(0, 0, 0.0);
-    let stored: Vec<_> = matrices
-        .iter()
-        .flat_map(|matrix| matrix.stored.clone())
-        .collect();
+    let stored: Vec<_> = matrices.iter().flat_map(|matrix| matrix.stored.clone()).collect();
     let (a, info) = (Buffer::new(&stored), Buffer::new(&[-1i32; 7]));
     let (n, ld, stride) = (n as i32, ld as i32, (ld * n) as i64);
     // SAFETY: the buffers have the described shapes.
     let status = unsafe {
         let call = Complex::<f32>::factor_batch(&api);
-        call(
-            handle.0,
-            LOWER,
-            n,
-            a.ptr().cast(),
-            ld,
-            stride,
-            info.ptr(),
-            count,
-        )
+        call(handle.0, LOWER, n, a.ptr().cast(), ld, stride, info.ptr(), count)
     };
     assert_eq!(status, SUCCESS);
     assert_eq!(info.read(), [0, 0, 6, 0, 0, 0, 1]);
     let after = a.read();
     for (i, matrix) in matrices.iter().enumerate() {
         let (alone, _) = run(Complex::<f32>::factor(&api), matrix, &matrix.stored);
-        assert!(
-            same(&after[i * stride as usize..][..alone.len()], &alone),
-            "matrix {i}"
-        );
+        assert!(same(&after[i * stride as usize..][..alone.len()], &alone), "matrix {i}");
     }
     // SAFETY: as above.
     let status = unsafe {
         let call = Complex::<f32>::invert_batch(&api);
-        call(
-            handle.0,
-            LOWER,
-            n,
-            a.ptr().cast(),
-            ld,
-            stride,
-            info.ptr(),
-            2,
-        )
+        call(handle.0, LOWER, n, a.ptr().cast(), ld, stride, info.ptr(), 2)
     };
     assert_eq!(status, SUCCESS);
     assert_eq!(info.read()[..2], [0, 0]);
@@ -392,9 +341,7 @@ fn the_64_bit_form_stores_a_64_bit_info() {
     matrix.set(1, 1, -1.0);
     let (a, info) = (Buffer::new(&matrix.stored), Buffer::new(&[-1i64, -1]));
     // SAFETY: the buffers have the described shapes.
-    let status = unsafe {
-        f64::factor_64(&hip_host::rocsolver_api())(handle.0, UPPER, 3, a.ptr(), 3, info.ptr())
-    };
+    let status = unsafe { f64::factor_64(&hip_host::rocsolver_api())(handle.0, UPPER, 3, a.ptr(), 3, info.ptr()) };
     assert_eq!(status, SUCCESS);
     assert_eq!(info.read(), [2, -1]);
 }

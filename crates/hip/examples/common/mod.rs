@@ -20,16 +20,14 @@ pub fn device() -> Result<hip::Device, Box<dyn Error>> {
     Ok(device)
 }
 
-/// Whether the program was started so that the device may fault, and the command that starts it so if not. To be asked before
-/// the runtime starts, which reads the variable once: gfx908 and gfx90a run with XNACK only if asked to.
+/// Whether the program was started so that the device may fault, and the command that starts it so if not. To be asked
+/// before the runtime starts, which reads the variable once: gfx908 and gfx90a run with XNACK only if asked to.
 pub fn check_xnack() -> bool {
     if std::env::var("HSA_XNACK").is_ok_and(|value| value == "1") {
         return true;
     }
     let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
-    println!(
-        "HSA_XNACK is not 1, so pages do not move on demand on cards that have to be asked. To ask, run"
-    );
+    println!("HSA_XNACK is not 1, so pages do not move on demand on cards that have to be asked. To ask, run");
     println!("    HSA_XNACK=1 {}", words.join(" "));
     false
 }
@@ -46,15 +44,11 @@ fn quoted(word: &str) -> String {
 
 /// Says whether pages move on demand here.
 pub fn explain_xnack(device: &hip::Device, wanted: bool) -> hip::Result<()> {
-    let faults = device
-        .attribute(hip_sys::hipDeviceAttribute_t::hipDeviceAttributePageableMemoryAccess)?
-        != 0;
+    let faults = device.attribute(hip_sys::hipDeviceAttribute_t::hipDeviceAttributePageableMemoryAccess)? != 0;
     if faults {
         println!("pages move on demand: the device reads memory of the operating system as it is");
     } else if wanted {
-        println!(
-            "HSA_XNACK=1 is set, and the device still cannot fault: managed memory stays on the host"
-        );
+        println!("HSA_XNACK=1 is set, and the device still cannot fault: managed memory stays on the host");
     } else {
         println!("the device does not fault: managed memory stays on the host");
     }

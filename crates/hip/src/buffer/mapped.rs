@@ -14,8 +14,8 @@ use crate::{Device, Error, Result};
 ///
 /// # Safety
 ///
-/// `bytes` bytes at `base` can be used by `device` until `owner` is dropped, in an order that the caller of the buffer's maker
-/// vouches for.
+/// `bytes` bytes at `base` can be used by `device` until `owner` is dropped, in an order that the caller of the
+/// buffer's maker vouches for.
 pub(crate) unsafe fn view<T: Pod>(
     device: &Device,
     base: NonNull<c_void>,
@@ -27,11 +27,7 @@ pub(crate) unsafe fn view<T: Pod>(
     let end = len
         .checked_mul(size_of::<T>())
         .and_then(|part| part.checked_add(offset));
-    let aligned = base
-        .addr()
-        .get()
-        .wrapping_add(offset)
-        .is_multiple_of(align_of::<T>());
+    let aligned = base.addr().get().wrapping_add(offset).is_multiple_of(align_of::<T>());
     if !aligned || end.is_none_or(|end| end > bytes) {
         return Err(Error::OutOfRange {
             start: offset,

@@ -11,9 +11,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-use bytemuck::Pod;
-
 pub(crate) use backing::Backing;
+use bytemuck::Pod;
 pub(crate) use mapped::view;
 pub use pool::{MemPool, PoolUsage};
 
@@ -25,12 +24,13 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
 /// Device memory with an owner.
 ///
-/// [`Device::alloc`] and [`Stream::alloc`] make it, [`MemPool`](crate::MemPool), [`ExternalMemory`](crate::ExternalMemory),
-/// [`IpcMemory`](crate::IpcMemory) and [`VirtualMemory`](crate::VirtualMemory) too; they differ in how it is freed.
+/// [`Device::alloc`] and [`Stream::alloc`] make it, [`MemPool`](crate::MemPool),
+/// [`ExternalMemory`](crate::ExternalMemory), [`IpcMemory`](crate::IpcMemory) and
+/// [`VirtualMemory`](crate::VirtualMemory) too; they differ in how it is freed.
 ///
-/// It is used through slices, each for one stream; see [the ordering model](crate#the-ordering-model). Dropping it waits for
-/// the streams that used it, then frees it. If it is not certain that they are done, the memory is leaked and the error
-/// is deferred: memory that the device may still touch is never freed.
+/// It is used through slices, each for one stream; see [the ordering model](crate#the-ordering-model). Dropping it
+/// waits for the streams that used it, then frees it. If it is not certain that they are done, the memory is leaked and
+/// the error is deferred: memory that the device may still touch is never freed.
 ///
 /// A slice borrows its buffer, so the buffer cannot go away or be written while the slice lives:
 ///
@@ -76,8 +76,8 @@ pub struct DeviceBuffer<T> {
     memory: PhantomData<T>,
 }
 
-// SAFETY: it owns its memory like `Vec<T>`, and HIP memory has no thread: "any device memory subsequently allocated from
-// this host thread [...] will be allocated on device" fixes the device, not the thread that may use it.
+// SAFETY: it owns its memory like `Vec<T>`, and HIP memory has no thread: "any device memory subsequently allocated
+// from this host thread [...] will be allocated on device" fixes the device, not the thread that may use it.
 unsafe impl<T: Send> Send for DeviceBuffer<T> {}
 // SAFETY: shared access only reads; the record of uses is behind a lock.
 unsafe impl<T: Sync> Sync for DeviceBuffer<T> {}
@@ -124,13 +124,7 @@ impl<T: Pod> DeviceBuffer<T> {
             device.make_current()?;
             let mut raw = ptr::null_mut();
             // SAFETY: writes one pointer to the address given.
-            unsafe {
-                call!(
-                    device.runtime(),
-                    hipMalloc(&mut raw, bytes),
-                    "hipMalloc({bytes} bytes)"
-                )?
-            };
+            unsafe { call!(device.runtime(), hipMalloc(&mut raw, bytes), "hipMalloc({bytes} bytes)")? };
             not_null(raw, "hipMalloc")?
         };
         let buffer = Self {
@@ -173,9 +167,9 @@ impl<T: Pod> DeviceBuffer<T> {
         let bytes = len * size_of::<T>();
         if bytes > 0 {
             let stream = Stream::create_urgent(device)?;
-            // SAFETY: the memory was just allocated with this size, and nothing else uses it; the stream is waited for, so the
-            // fill is not left behind (should the wait fail: the stream's drop waits, too, and `hipFree` "performs an implicit
-            // hipDeviceSynchronize()"). Zero bytes are a value of plain data.
+            // SAFETY: the memory was just allocated with this size, and nothing else uses it; the stream is waited for,
+            // so the fill is not left behind (should the wait fail: the stream's drop waits, too, and `hipFree`
+            // "performs an implicit hipDeviceSynchronize()"). Zero bytes are a value of plain data.
             unsafe {
                 let raw = buffer.pointer.as_ptr().cast::<c_void>();
                 call!(
@@ -235,8 +229,7 @@ impl<T> DeviceBuffer<T> {
     ///
     /// The stream belongs to another device, or HIP refused the wait.
     pub fn on<'a>(&'a self, stream: &'a Stream) -> Result<DeviceSlice<'a, T>> {
-        self.device
-            .check_same(stream.device(), "DeviceBuffer::on", "stream")?;
+        self.device.check_same(stream.device(), "DeviceBuffer::on", "stream")?;
         self.uses.read_on(stream)?;
         Ok(DeviceSlice::with_origin(
             self.pointer.as_ptr(),
@@ -307,20 +300,17 @@ impl<T> DeviceBuffer<T> {
         if self.len * size_of::<T>() == 0 {
             return Ok(());
         }
-        // SAFETY: the pointer came from where the backing says, is given back once (all callers give the buffer up), and nothing
-        // uses it, or nothing that its home stream is not ordered after.
-        unsafe {
-            self.backing
-                .free(&self.device, self.pointer.as_ptr().cast::<c_void>())
-        }
+        // SAFETY: the pointer came from where the backing says, is given back once (all callers give the buffer up),
+        // and nothing uses it, or nothing that its home stream is not ordered after.
+        unsafe { self.backing.free(&self.device, self.pointer.as_ptr().cast::<c_void>()) }
     }
 }
 
 impl<T> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         let may_free = match &self.backing {
-            // A captured release would repeat with every run of the graph. (Inside `Stream::capture` the stream itself gets
-            // it.)
+            // A captured release would repeat with every run of the graph. (Inside `Stream::capture` the stream itself
+            // gets it.)
             Backing::Ordered { home, .. } if home.is_captured_by_handle() => false,
             Backing::Ordered { home, .. } => match self.uses.wait_on(home) {
                 Ok(()) => true,

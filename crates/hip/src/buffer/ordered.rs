@@ -11,8 +11,8 @@ use crate::stream::Uses;
 use crate::{Result, Stream};
 
 impl Stream {
-    /// Memory for `len` elements with unspecified contents, from the device's pool, in order of this stream. The host does not
-    /// wait, neither here nor when it is dropped. No call is made for 0 bytes.
+    /// Memory for `len` elements with unspecified contents, from the device's pool, in order of this stream. The host
+    /// does not wait, neither here nor when it is dropped. No call is made for 0 bytes.
     ///
     /// # Errors
     ///
@@ -24,16 +24,15 @@ impl Stream {
 }
 
 impl MemPool {
-    /// Memory for `len` elements with unspecified contents, in order of `stream`. The host does not wait, neither here nor
-    /// when it is dropped. No call is made for 0 bytes.
+    /// Memory for `len` elements with unspecified contents, in order of `stream`. The host does not wait, neither here
+    /// nor when it is dropped. No call is made for 0 bytes.
     ///
     /// # Errors
     ///
     /// Out of memory, or a stream of another device.
     #[doc(alias = "hipMallocFromPoolAsync")]
     pub fn alloc<T: Pod>(&self, stream: &Stream, len: usize) -> Result<DeviceBuffer<T>> {
-        self.device()
-            .check_same(stream.device(), "MemPool::alloc", "stream")?;
+        self.device().check_same(stream.device(), "MemPool::alloc", "stream")?;
         alloc(stream, len, Some(self))
     }
 }
@@ -44,13 +43,7 @@ fn alloc<T: Pod>(home: &Stream, len: usize, pool: Option<&MemPool>) -> Result<De
     if bytes == 0 {
         // SAFETY: nothing has to be behind a dangling pointer for 0 bytes, and nothing is given back.
         return Ok(unsafe {
-            DeviceBuffer::from_backing(
-                device,
-                NonNull::dangling(),
-                len,
-                Uses::default(),
-                Backing::Device,
-            )
+            DeviceBuffer::from_backing(device, NonNull::dangling(), len, Uses::default(), Backing::Device)
         });
     }
     home.not_capturing("allocation in stream order")?;
@@ -77,8 +70,7 @@ fn alloc<T: Pod>(home: &Stream, len: usize, pool: Option<&MemPool>) -> Result<De
         pool: pool.cloned(),
     };
     // SAFETY: just allocated with this size; there once `home` gets here, which the uses say; any bytes are plain data.
-    let buffer =
-        unsafe { DeviceBuffer::from_backing(device, pointer, len, Uses::since(home), backing) };
+    let buffer = unsafe { DeviceBuffer::from_backing(device, pointer, len, Uses::since(home), backing) };
     aligned(pointer, "hipMallocAsync")?;
     Ok(buffer)
 }

@@ -68,8 +68,8 @@ impl Device {
 }
 
 impl<T: Pod> DeviceBuffer<T> {
-    /// Copies all of `source`, which lies on another device, in order of `stream`, which is of this buffer's device and waits
-    /// for the last write. The host does not wait. The devices need not be peers.
+    /// Copies all of `source`, which lies on another device, in order of `stream`, which is of this buffer's device and
+    /// waits for the last write. The host does not wait. The devices need not be peers.
     ///
     /// # Errors
     ///
@@ -85,25 +85,25 @@ impl<T: Pod> DeviceBuffer<T> {
         source.uses.read_on(stream)?;
         let to = self.on_mut(stream)?.as_mut_ptr();
         let from = source.pointer().as_ptr();
-        // SAFETY: both have this many bytes on the devices named, are plain data and different allocations; the buffers remember
-        // the stream, so both outlive the copy.
+        // SAFETY: both have this many bytes on the devices named, are plain data and different allocations; the buffers
+        // remember the stream, so both outlive the copy.
         unsafe { copy(to.cast(), from.cast(), source.device(), bytes, stream) }
     }
 }
 
 impl<T: Pod> DeviceSliceMut<'_, T> {
-    /// Copies all of `source`, which lies on another device, in order of this slice's stream alone. The host does not wait. The
-    /// devices need not be peers.
+    /// Copies all of `source`, which lies on another device, in order of this slice's stream alone. The host does not
+    /// wait. The devices need not be peers.
     ///
     /// # Safety
     ///
-    /// The stream comes after the last write of `source`, whose own stream only names its device, and `source` is neither
-    /// written nor freed before the copy is done.
+    /// The stream comes after the last write of `source`, whose own stream only names its device, and `source` is
+    /// neither written nor freed before the copy is done.
     ///
     /// # Errors
     ///
-    /// Different lengths, memory that HIP does not know ([`Error::ForeignMemory`]), devices of different runtimes, or HIP refused
-    /// the copy.
+    /// Different lengths, memory that HIP does not know ([`Error::ForeignMemory`]), devices of different runtimes, or
+    /// HIP refused the copy.
     #[doc(alias = "hipMemcpyPeerAsync")]
     pub unsafe fn copy_from_peer_unchecked(&mut self, source: DeviceSlice<'_, T>) -> Result<()> {
         const CALL: &str = "DeviceSliceMut::copy_from_peer_unchecked";
@@ -117,8 +117,8 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
         }
         let bytes = self.len() * size_of::<T>();
         let to = self.as_mut_ptr();
-        // SAFETY: both have this many bytes and are plain data; the slices' makers answer for the memory, the caller for the
-        // order.
+        // SAFETY: both have this many bytes and are plain data; the slices' makers answer for the memory, the caller
+        // for the order.
         unsafe { copy(to.cast(), source.as_ptr().cast(), from, bytes, stream) }
     }
 }
@@ -127,7 +127,8 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
 ///
 /// # Safety
 ///
-/// `bytes` bytes can be read at `source` on the device `from`, and written at `destination`, until the stream has done the copy.
+/// `bytes` bytes can be read at `source` on the device `from`, and written at `destination`, until the stream has done
+/// the copy.
 unsafe fn copy(
     destination: *mut c_void,
     source: *const c_void,

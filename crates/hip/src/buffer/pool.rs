@@ -1,7 +1,6 @@
 use std::ffi::c_void;
-use std::fmt;
-use std::ptr;
 use std::sync::Arc;
+use std::{fmt, ptr};
 
 use hip_sys::{hipMemPool_t, hipMemPoolAttr, hipMemPoolProps};
 
@@ -48,7 +47,8 @@ struct Core {
     owned: bool,
 }
 
-// SAFETY: a pool is a handle without thread affinity, like the streams it serves; HIP locks it itself (hipamd/src/hip_mempool_impl.hpp).
+// SAFETY: a pool is a handle without thread affinity, like the streams it serves; HIP locks it itself
+// (hipamd/src/hip_mempool_impl.hpp).
 unsafe impl Send for Core {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Core {}
@@ -194,11 +194,7 @@ impl MemPool {
         unsafe {
             call!(
                 self.device().runtime(),
-                hipMemPoolGetAttribute(
-                    self.core.raw,
-                    attribute,
-                    (&raw mut number).cast::<c_void>()
-                ),
+                hipMemPoolGetAttribute(self.core.raw, attribute, (&raw mut number).cast::<c_void>()),
                 "hipMemPoolGetAttribute({attribute:?})"
             )?;
         }
@@ -211,9 +207,10 @@ impl Drop for Core {
         if !self.owned {
             return;
         }
-        // SAFETY: the handle is alive, and this is its last use. Releases may be queued still: "If [...] the pool has free
-        // operations that haven't completed when hipMemPoolDestroy is invoked, the function will return immediately and the
-        // resources [...] will be released automatically once there are no more outstanding allocations".
+        // SAFETY: the handle is alive, and this is its last use. Releases may be queued still: "If [...] the pool has
+        // free operations that haven't completed when hipMemPoolDestroy is invoked, the function will return
+        // immediately and the resources [...] will be released automatically once there are no more outstanding
+        // allocations".
         let destroyed = unsafe {
             call!(
                 self.device.runtime(),

@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 
 use hip_sys::hipDeviceAttribute_t;
 use hip_sys::versions::DeviceProperties;
-
 pub use uuid::Uuid;
 
 use crate::call::call;
@@ -100,11 +99,7 @@ impl Device {
         unsafe {
             call!(
                 self.runtime,
-                hipDeviceGetName(
-                    text.as_mut_ptr().cast::<c_char>(),
-                    text.len() as i32,
-                    self.ordinal
-                ),
+                hipDeviceGetName(text.as_mut_ptr().cast::<c_char>(), text.len() as i32, self.ordinal),
                 "hipDeviceGetName(device {})",
                 self.ordinal
             )?;
@@ -135,7 +130,8 @@ impl Device {
                         self.ordinal
                     )?;
                 }
-                // SAFETY: a C structure of numbers and arrays of numbers, for which zeroes are a value; the call filled it.
+                // SAFETY: a C structure of numbers and arrays of numbers, for which zeroes are a value; the call filled
+                // it.
                 let properties = unsafe { properties.assume_init() };
                 until_nul(
                     bytemuck::cast_slice(&properties.gcnArchName),
@@ -166,11 +162,7 @@ impl Device {
         unsafe {
             call!(
                 self.runtime,
-                hipDeviceGetPCIBusId(
-                    text.as_mut_ptr().cast::<c_char>(),
-                    text.len() as i32,
-                    self.ordinal
-                ),
+                hipDeviceGetPCIBusId(text.as_mut_ptr().cast::<c_char>(), text.len() as i32, self.ordinal),
                 "hipDeviceGetPCIBusId(device {})",
                 self.ordinal
             )?;
@@ -296,20 +288,12 @@ impl Device {
         self.limits.get_or_init(|| Limits::of(limit))
     }
 
-    pub(crate) fn check_same(
-        &self,
-        other: &Self,
-        call: &'static str,
-        argument: &'static str,
-    ) -> Result<()> {
+    pub(crate) fn check_same(&self, other: &Self, call: &'static str, argument: &'static str) -> Result<()> {
         if self == other {
             return Ok(());
         }
         let (expected, found) = if self.runtime.same(&other.runtime) {
-            (
-                format!("device {}", self.ordinal),
-                format!("device {}", other.ordinal),
-            )
+            (format!("device {}", self.ordinal), format!("device {}", other.ordinal))
         } else {
             (
                 format!("device {} of this runtime", self.ordinal),
@@ -344,9 +328,7 @@ impl fmt::Debug for Device {
 
 impl PciAddress {
     fn parse(text: &str) -> Option<Self> {
-        let mut parts = text
-            .split([':', '.'])
-            .map(|part| u32::from_str_radix(part, 16).ok());
+        let mut parts = text.split([':', '.']).map(|part| u32::from_str_radix(part, 16).ok());
         let address = Self {
             domain: parts.next()??,
             bus: parts.next()??,

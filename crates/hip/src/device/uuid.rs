@@ -27,9 +27,7 @@ impl fmt::Display for Uuid {
                 .iter()
                 .try_for_each(|&byte| write!(f, "{}", char::from(byte)));
         }
-        self.bytes
-            .iter()
-            .try_for_each(|byte| write!(f, "{byte:02x}"))
+        self.bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

@@ -10,16 +10,17 @@ use crate::{Device, Error, Result, Stream};
 impl Stream {
     /// Captures what `work` queues on this stream, instead of running it.
     ///
-    /// A HIP stream that is created for the capture, and destroyed after it, records the work. So the capture contains only what
-    /// the calling thread queues inside `work`. What other threads queue on this stream meanwhile runs as usual, work queued
-    /// earlier continues, and a failed capture leaves a usable stream. (On ROCm, invalidating a stream's own capture makes the
-    /// stream unusable.)
+    /// A HIP stream that is created for the capture, and destroyed after it, records the work. So the capture contains
+    /// only what the calling thread queues inside `work`. What other threads queue on this stream meanwhile runs as
+    /// usual, work queued earlier continues, and a failed capture leaves a usable stream. (On ROCm, invalidating a
+    /// stream's own capture makes the stream unusable.)
     ///
-    /// Only work is recorded. Taking a slice inside `work` makes this stream itself wait for the memory's other users, so the
-    /// graph contains no ordering between streams, and other streams cannot join the capture. What cannot be recorded is
-    /// refused with [`Error::NotSupported`] before any HIP call:
+    /// Only work is recorded. Taking a slice inside `work` makes this stream itself wait for the memory's other users,
+    /// so the graph contains no ordering between streams, and other streams cannot join the capture. What cannot be
+    /// recorded is refused with [`Error::NotSupported`] before any HIP call:
     ///
-    /// - waiting for this stream, and therefore copies from and to host slices: copy through [`PinnedBuffer`](crate::PinnedBuffer);
+    /// - waiting for this stream, and therefore copies from and to host slices: copy through
+    ///   [`PinnedBuffer`](crate::PinnedBuffer);
     /// - events, flags, semaphores, and work on other streams that has to come after this stream's work;
     /// - host functions and stream-ordered allocation, because they happen once and a graph runs many times.
     ///
@@ -40,8 +41,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The error from `work`, or the HIP error if the capture was invalidated; nothing is kept. Capturing this stream inside
-    /// `work` is an error too.
+    /// The error from `work`, or the HIP error if the capture was invalidated; nothing is kept. Capturing this stream
+    /// inside `work` is an error too.
     #[doc(alias("hipStreamBeginCapture", "hipStreamEndCapture"))]
     pub fn capture(&self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
         self.capture_told(|_| Ok(()), work)
@@ -49,8 +50,8 @@ impl Stream {
 
     /// Like [`Stream::capture`], for a library such as rocBLAS that receives its stream once and then works on it.
     ///
-    /// `tell` is called with the recording stream's handle before the recording starts, and always with [`raw`](Self::raw)
-    /// after it stops. The first handle is invalid once this function returns.
+    /// `tell` is called with the recording stream's handle before the recording starts, and always with
+    /// [`raw`](Self::raw) after it stops. The first handle is invalid once this function returns.
     ///
     /// # Errors
     ///
@@ -69,9 +70,7 @@ impl Stream {
         };
         recorder.begin()?;
         let mut recording = Recording::new(self, recorder.raw);
-        let running = Running {
-            recorder: &recorder,
-        };
+        let running = Running { recorder: &recorder };
         let outcome = recording.during(|| work(self));
         let graph = running.end();
         let back = told.back();
@@ -144,7 +143,8 @@ impl<'a> Recorder<'a> {
 impl Drop for Recorder<'_> {
     fn drop(&mut self) {
         let destroyed = self.device.make_current().and_then(|()| {
-            // SAFETY: the handle is alive, and this is its last use. Destroying it also discards a capture that could not be ended.
+            // SAFETY: the handle is alive, and this is its last use. Destroying it also discards a capture that could
+            // not be ended.
             unsafe {
                 call!(
                     self.device.runtime(),

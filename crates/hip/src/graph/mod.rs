@@ -2,9 +2,8 @@
 
 mod capture;
 
-use std::fmt;
-use std::ptr;
 use std::sync::Arc;
+use std::{fmt, ptr};
 
 use hip_sys::{hipGraph_t, hipGraphExec_t};
 use parking_lot::Mutex;
@@ -133,15 +132,17 @@ impl GraphExec {
     ///
     /// # Safety
     ///
-    /// - `slices` show all memory that the captured work uses, with the same access: they order this run with other uses.
+    /// - `slices` show all memory that the captured work uses, with the same access: they order this run with other
+    ///   uses.
     /// - Everything that captured library calls use of their handle stays valid until the run is done.
-    /// - The captured work has the same values that were passed by value when it was captured, so what it does with them is
-    ///   still within those slices.
+    /// - The captured work has the same values that were passed by value when it was captured, so what it does with
+    ///   them is still within those slices.
     ///
     /// # Errors
     ///
-    /// [`Error::WrongStream`] for a slice of another stream, a stream of another device, or HIP refused it. A stream that is being
-    /// captured is refused: CUDA makes the graph part of the new one, but ROCm (7.2) runs it at once and records nothing.
+    /// [`Error::WrongStream`] for a slice of another stream, a stream of another device, or HIP refused it. A stream
+    /// that is being captured is refused: CUDA makes the graph part of the new one, but ROCm (7.2) runs it at once and
+    /// records nothing.
     #[doc(alias = "hipGraphLaunch")]
     pub unsafe fn launch(&self, stream: &Stream, slices: &[&dyn KernelArg]) -> Result<()> {
         const CALL: &str = "GraphExec::launch";
@@ -176,13 +177,7 @@ impl GraphExec {
 impl Drop for Graph {
     fn drop(&mut self) {
         // SAFETY: the handle is alive, and this is its last use; what was instantiated is a copy.
-        let destroyed = unsafe {
-            call!(
-                self.device.runtime(),
-                hipGraphDestroy(self.raw),
-                "hipGraphDestroy()"
-            )
-        };
+        let destroyed = unsafe { call!(self.device.runtime(), hipGraphDestroy(self.raw), "hipGraphDestroy()") };
         if let Err(error) = destroyed {
             self.device.runtime().defer(error);
         }

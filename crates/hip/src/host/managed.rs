@@ -13,9 +13,9 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 /// Memory with one address for host and device, whose pages move to the side that touches them where the device can
 /// fault (XNACK), and stay in host memory otherwise.
 ///
-/// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the device; the
-/// device through [`on`](Self::on) and [`on_mut`](Self::on_mut), as with a [`DeviceBuffer`](crate::DeviceBuffer). Advice and
-/// prefetching change the speed, never the contents.
+/// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the
+/// device; the device through [`on`](Self::on) and [`on_mut`](Self::on_mut), as with a
+/// [`DeviceBuffer`](crate::DeviceBuffer). Advice and prefetching change the speed, never the contents.
 ///
 /// The host cannot look while the device may write, nor the device while the host does:
 ///
@@ -100,8 +100,8 @@ impl Device {
             // SAFETY: the memory was just allocated with this size, is the host's to write, and zero bytes are a `T`.
             unsafe { ptr::write_bytes(raw.cast::<u8>(), 0, bytes) };
         }
-        // SAFETY: initialised, of the device's too, and freed only when the buffer is dropped. It is not used before it is known to
-        // be aligned.
+        // SAFETY: initialised, of the device's too, and freed only when the buffer is dropped. It is not used before it
+        // is known to be aligned.
         let memory = unsafe { HostMemory::at(self, host, host.as_ptr(), len) };
         let buffer = ManagedBuffer { memory };
         aligned(host, "hipMallocManaged")?;
@@ -189,12 +189,7 @@ impl<T> ManagedBuffer<T> {
         unsafe {
             call!(
                 self.device().runtime(),
-                hipMemPrefetchAsync(
-                    slice.as_ptr().cast::<c_void>(),
-                    bytes,
-                    number,
-                    stream.raw_for_work()
-                ),
+                hipMemPrefetchAsync(slice.as_ptr().cast::<c_void>(), bytes, number, stream.raw_for_work()),
                 "hipMemPrefetchAsync({bytes} bytes to {number})"
             )
         }
@@ -237,9 +232,7 @@ impl<T> ManagedBuffer<T> {
     fn number(&self, place: Location<'_>, call: &'static str) -> Result<c_int> {
         match place {
             Location::Host => Ok(hip_sys::hipCpuDeviceId),
-            Location::Device(device) if device.runtime().same(self.device().runtime()) => {
-                Ok(device.index())
-            }
+            Location::Device(device) if device.runtime().same(self.device().runtime()) => Ok(device.index()),
             Location::Device(device) => {
                 self.device().check_same(device, call, "location")?;
                 Ok(device.index())
@@ -272,13 +265,7 @@ impl<T> ManagedBuffer<T> {
         self.device().make_current()?;
         let pointer = self.memory.host_pointer().as_ptr().cast::<c_void>();
         // SAFETY: memory of `hipMallocManaged` that nothing uses, freed once.
-        unsafe {
-            call!(
-                self.device().runtime(),
-                hipFree(pointer),
-                "hipFree({pointer:?})"
-            )
-        }
+        unsafe { call!(self.device().runtime(), hipFree(pointer), "hipFree({pointer:?})") }
     }
 }
 

@@ -23,8 +23,8 @@ impl<T> HostMemory<T> {
     ///
     /// # Safety
     ///
-    /// `len` initialised, aligned elements at `host`, page-locked for `device` by HIP (or 0 bytes), for as long as the result is in
-    /// use.
+    /// `len` initialised, aligned elements at `host`, page-locked for `device` by HIP (or 0 bytes), for as long as the
+    /// result is in use.
     pub(crate) unsafe fn new(device: &Device, host: NonNull<T>, len: usize) -> Result<Self> {
         let mut mapped = ptr::null_mut();
         let device_pointer = if len * size_of::<T>() == 0 {
@@ -51,13 +51,9 @@ impl<T> HostMemory<T> {
     ///
     /// # Safety
     ///
-    /// `len` initialised, aligned elements at `host`, which the device sees at `device_pointer`, for as long as the result is in use.
-    pub(crate) unsafe fn at(
-        device: &Device,
-        host: NonNull<T>,
-        device_pointer: *mut T,
-        len: usize,
-    ) -> Self {
+    /// `len` initialised, aligned elements at `host`, which the device sees at `device_pointer`, for as long as the
+    /// result is in use.
+    pub(crate) unsafe fn at(device: &Device, host: NonNull<T>, device_pointer: *mut T, len: usize) -> Self {
         Self {
             host,
             device_pointer,
@@ -100,8 +96,7 @@ impl<T> HostMemory<T> {
     }
 
     pub(crate) fn on_mut<'a>(&'a mut self, stream: &'a Stream) -> Result<DeviceSliceMut<'a, T>> {
-        self.device
-            .check_same(stream.device(), "on_mut", "stream")?;
+        self.device.check_same(stream.device(), "on_mut", "stream")?;
         self.uses.write_on(stream)?;
         Ok(DeviceSliceMut::with_origin(
             self.device_pointer,
@@ -113,8 +108,8 @@ impl<T> HostMemory<T> {
 
     pub(crate) fn host(&self) -> Result<&[T]> {
         self.uses.wait_for_writer()?;
-        // SAFETY: initialised, aligned, and alive as long as `self`. The device has finished writing, and can only be let write again
-        // with `&mut self`.
+        // SAFETY: initialised, aligned, and alive as long as `self`. The device has finished writing, and can only be
+        // let write again with `&mut self`.
         Ok(unsafe { slice::from_raw_parts(self.host.as_ptr(), self.len) })
     }
 

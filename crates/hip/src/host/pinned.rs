@@ -11,8 +11,9 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
 /// Page-locked host memory with an owner. The device reaches it over the bus; copies from and to it need no staging.
 ///
-/// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the device; the
-/// device through [`on`](Self::on) and [`on_mut`](Self::on_mut), as with a [`DeviceBuffer`](crate::DeviceBuffer).
+/// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the
+/// device; the device through [`on`](Self::on) and [`on_mut`](Self::on_mut), as with a
+/// [`DeviceBuffer`](crate::DeviceBuffer).
 ///
 /// The host cannot look while it lets the device write:
 ///
@@ -170,10 +171,7 @@ impl<T> PinnedBuffer<T> {
         if self.memory.bytes() == 0 {
             return Ok(());
         }
-        free(
-            &self.memory.device,
-            self.memory.host_pointer().as_ptr().cast(),
-        )
+        free(&self.memory.device, self.memory.host_pointer().as_ptr().cast())
     }
 }
 

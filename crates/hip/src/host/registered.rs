@@ -11,8 +11,9 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
 
 /// Host memory of the caller, page-locked so that the device can reach it. [`with_registered`] is the safe way to one.
 ///
-/// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the device; the
-/// device through [`on`](Self::on) and [`on_mut`](Self::on_mut). Dropping it waits for the streams that used it.
+/// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the
+/// device; the device through [`on`](Self::on) and [`on_mut`](Self::on_mut). Dropping it waits for the streams that
+/// used it.
 #[doc(alias = "hipHostRegister")]
 pub struct Registered<'a, T> {
     memory: HostMemory<T>,
@@ -68,8 +69,8 @@ impl<'a, T: Pod> Registered<'a, T> {
     ///
     /// # Safety
     ///
-    /// The result has to be dropped before the memory is used again after `'a`. (`std::mem::forget` would end the borrow while the
-    /// device may still write, so this cannot be left to the borrow checker.)
+    /// The result has to be dropped before the memory is used again after `'a`. (`std::mem::forget` would end the
+    /// borrow while the device may still write, so this cannot be left to the borrow checker.)
     ///
     /// # Errors
     ///
@@ -84,11 +85,7 @@ impl<'a, T: Pod> Registered<'a, T> {
             unsafe {
                 call!(
                     device.runtime(),
-                    hipHostRegister(
-                        host.as_ptr().cast::<c_void>(),
-                        bytes,
-                        hip_sys::hipHostRegisterMapped
-                    ),
+                    hipHostRegister(host.as_ptr().cast::<c_void>(), bytes, hip_sys::hipHostRegisterMapped),
                     "hipHostRegister({host:?}, {bytes} bytes)"
                 )?;
             }
@@ -174,8 +171,8 @@ impl<T> Registered<'_, T> {
     ///
     /// # Errors
     ///
-    /// A stream that used it failed, or HIP would not let go of the pages; the registration comes back. Pages that HIP still has
-    /// must not be freed: whatever gets their address later would be taken for them.
+    /// A stream that used it failed, or HIP would not let go of the pages; the registration comes back. Pages that HIP
+    /// still has must not be freed: whatever gets their address later would be taken for them.
     #[expect(
         clippy::result_large_err,
         reason = "the owner comes back, and is as large as an owner is"
@@ -194,29 +191,20 @@ impl<T> Registered<'_, T> {
         if self.memory.bytes() == 0 {
             return Ok(());
         }
-        unregister(
-            &self.memory.device,
-            self.memory.host_pointer().as_ptr().cast(),
-        )
+        unregister(&self.memory.device, self.memory.host_pointer().as_ptr().cast())
     }
 }
 
 fn unregister(device: &Device, host: *mut c_void) -> Result<()> {
     device.make_current()?;
     // SAFETY: every caller passes a range it registered, once.
-    unsafe {
-        call!(
-            device.runtime(),
-            hipHostUnregister(host),
-            "hipHostUnregister({host:?})"
-        )
-    }
+    unsafe { call!(device.runtime(), hipHostUnregister(host), "hipHostUnregister({host:?})") }
 }
 
 impl<T> Drop for Registered<'_, T> {
     fn drop(&mut self) {
-        // The memory is the caller's and cannot be kept from him, so unlike elsewhere a stream that does not settle changes
-        // nothing here: taking the pages away from the device is the best that can be done.
+        // The memory is the caller's and cannot be kept from him, so unlike elsewhere a stream that does not settle
+        // changes nothing here: taking the pages away from the device is the best that can be done.
         self.memory.uses.settle();
         if let Err(error) = self.unregister() {
             self.memory.device.runtime().defer(error);

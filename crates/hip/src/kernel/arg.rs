@@ -8,8 +8,8 @@ use crate::{DeviceSlice, DeviceSliceMut, Stream};
 ///
 /// # Safety
 ///
-/// [`as_param`](Self::as_param) points at a value of the type that the matching kernel parameter has, valid for as long as
-/// `self`, and [`stream`](Self::stream) names the only stream on which the kernel may use it, if there is one.
+/// [`as_param`](Self::as_param) points at a value of the type that the matching kernel parameter has, valid for as long
+/// as `self`, and [`stream`](Self::stream) names the only stream on which the kernel may use it, if there is one.
 pub unsafe trait KernelArg {
     /// The address of the argument's value.
     fn as_param(&self) -> *mut c_void;

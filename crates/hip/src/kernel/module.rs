@@ -1,9 +1,8 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::fmt;
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::{fmt, ptr};
 
 use hip_sys::{hipFunction_t, hipModule_t};
 use parking_lot::Mutex;
@@ -35,8 +34,8 @@ struct Code {
     _image: Box<[u8]>,
 }
 
-// SAFETY: a module is a handle that HIP lets any host thread look up functions in; loading fixed its device. The image is
-// never written, and the list is behind a lock.
+// SAFETY: a module is a handle that HIP lets any host thread look up functions in; loading fixed its device. The image
+// is never written, and the list is behind a lock.
 unsafe impl Send for Code {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Code {}
@@ -59,8 +58,8 @@ impl Module {
     ///
     /// # Safety
     ///
-    /// `code` is a complete code object or fat binary: HIP gets no length and believes the headers in it. Code that runs when
-    /// it is loaded (initialisers, on the host platform) is sound.
+    /// `code` is a complete code object or fat binary: HIP gets no length and believes the headers in it. Code that
+    /// runs when it is loaded (initialisers, on the host platform) is sound.
     ///
     /// # Errors
     ///
@@ -74,15 +73,12 @@ impl Module {
     /// # Safety
     ///
     /// As [`Module::load`].
-    pub(crate) unsafe fn load_named(
-        device: &Device,
-        code: &[u8],
-        symbols: HashMap<String, String>,
-    ) -> Result<Self> {
+    pub(crate) unsafe fn load_named(device: &Device, code: &[u8], symbols: HashMap<String, String>) -> Result<Self> {
         device.make_current()?;
         let image: Box<[u8]> = code.into();
         let mut raw = ptr::null_mut();
-        // SAFETY: writes one handle to the address given; the caller vouches for the image, which lives as long as the module.
+        // SAFETY: writes one handle to the address given; the caller vouches for the image, which lives as long as the
+        // module.
         unsafe {
             call!(
                 device.runtime(),
@@ -100,9 +96,7 @@ impl Module {
             latest: AtomicPtr::default(),
             _image: image,
         };
-        Ok(Self {
-            code: Arc::new(code),
-        })
+        Ok(Self { code: Arc::new(code) })
     }
 
     /// The device it is loaded on.
@@ -178,15 +172,11 @@ impl Function {
     ///
     /// # Errors
     ///
-    /// [`Error::WrongStream`] for a slice of another stream, [`Error::WrongDevice`] for a stream of another device than the
-    /// module's, [`Error::Launch`] for a grid or block that is empty or above the device's limits, or HIP refused the launch.
+    /// [`Error::WrongStream`] for a slice of another stream, [`Error::WrongDevice`] for a stream of another device than
+    /// the module's, [`Error::Launch`] for a grid or block that is empty or above the device's limits, or HIP refused
+    /// the launch.
     #[doc(alias = "hipModuleLaunchKernel")]
-    pub unsafe fn launch(
-        &self,
-        stream: &Stream,
-        config: LaunchConfig,
-        args: &[&dyn KernelArg],
-    ) -> Result<()> {
+    pub unsafe fn launch(&self, stream: &Stream, config: LaunchConfig, args: &[&dyn KernelArg]) -> Result<()> {
         let mut few = [ptr::null_mut(); PARAMS_ON_STACK];
         let mut many = Vec::new();
         let params = match few.get_mut(..args.len()) {
@@ -212,8 +202,8 @@ impl Function {
     /// # Safety
     ///
     /// - `params` has an address of a live value for each of the kernel's parameters, in their order and of their type.
-    /// - Memory that a value points to was granted for `stream`, if it was granted, and stays allocated until the kernel has ended. The
-    ///   kernel stays inside of it, and what it writes overlaps no other argument.
+    /// - Memory that a value points to was granted for `stream`, if it was granted, and stays allocated until the
+    ///   kernel has ended. The kernel stays inside of it, and what it writes overlaps no other argument.
     /// - Block size and shared memory are what the kernel was written for, and it ends.
     ///
     /// # Errors
@@ -245,8 +235,8 @@ impl Function {
             block,
             shared_bytes,
         } = config;
-        // SAFETY: function and stream are alive and of one device. `params` has an address of a live value for each of the
-        // kernel's parameters, as the caller vouches; HIP reads them before it returns.
+        // SAFETY: function and stream are alive and of one device. `params` has an address of a live value for each of
+        // the kernel's parameters, as the caller vouches; HIP reads them before it returns.
         unsafe {
             call!(
                 device.runtime(),
@@ -273,8 +263,8 @@ impl Function {
 impl Code {
     /// From now on the module is not unloaded before the stream is idle.
     fn note(&self, stream: &Stream) {
-        // The address is that of a listed stream: it is taken back before the stream leaves the list, so that a new stream at
-        // the same address cannot be taken for it. A thread that sees the new stream sees that, too.
+        // The address is that of a listed stream: it is taken back before the stream leaves the list, so that a new
+        // stream at the same address cannot be taken for it. A thread that sees the new stream sees that, too.
         if self.latest.load(Ordering::Relaxed) == stream.address() {
             return;
         }
@@ -289,13 +279,7 @@ impl Code {
     fn unload(&self) -> Result<()> {
         self.device.make_current()?;
         // SAFETY: the handle is alive, this is its last use, and no kernel of it runs.
-        unsafe {
-            call!(
-                self.device.runtime(),
-                hipModuleUnload(self.raw),
-                "hipModuleUnload()"
-            )
-        }
+        unsafe { call!(self.device.runtime(), hipModuleUnload(self.raw), "hipModuleUnload()") }
     }
 }
 

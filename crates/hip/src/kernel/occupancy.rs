@@ -16,7 +16,8 @@ pub struct BlockSuggestion {
 }
 
 impl Function {
-    /// The largest number of threads that a block of this kernel can have, by the registers and shared memory that it needs.
+    /// The largest number of threads that a block of this kernel can have, by the registers and shared memory that it
+    /// needs.
     ///
     /// # Errors
     ///
@@ -38,8 +39,8 @@ impl Function {
         Ok(u32::try_from(threads).unwrap_or(0))
     }
 
-    /// How many blocks of `block` threads with `shared_bytes` bytes of dynamic shared memory each one multiprocessor runs at
-    /// once.
+    /// How many blocks of `block` threads with `shared_bytes` bytes of dynamic shared memory each one multiprocessor
+    /// runs at once.
     ///
     /// # Errors
     ///
@@ -53,12 +54,7 @@ impl Function {
         unsafe {
             call!(
                 self.module().device().runtime(),
-                hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-                    &mut blocks,
-                    self.raw(),
-                    threads,
-                    shared_bytes
-                ),
+                hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.raw(), threads, shared_bytes),
                 "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor({}, {block} threads, {shared_bytes} shared bytes)",
                 self.name()
             )?;
@@ -81,13 +77,7 @@ impl Function {
         unsafe {
             call!(
                 self.module().device().runtime(),
-                hipModuleOccupancyMaxPotentialBlockSize(
-                    &mut grid,
-                    &mut block,
-                    self.raw(),
-                    shared_bytes,
-                    most
-                ),
+                hipModuleOccupancyMaxPotentialBlockSize(&mut grid, &mut block, self.raw(), shared_bytes, most),
                 "hipModuleOccupancyMaxPotentialBlockSize({}, {shared_bytes} shared bytes, at most {most} threads)",
                 self.name()
             )?;

@@ -142,12 +142,7 @@ pub trait Params {
     ///
     /// As [`Function::launch`].
     #[doc(hidden)]
-    unsafe fn launch(
-        function: &Function,
-        stream: &Stream,
-        config: LaunchConfig,
-        args: &Self::Args<'_>,
-    ) -> Result<()>;
+    unsafe fn launch(function: &Function, stream: &Stream, config: LaunchConfig, args: &Self::Args<'_>) -> Result<()>;
 }
 
 macro_rules! params {
@@ -192,8 +187,8 @@ impl Function {
     ///
     /// # Safety
     ///
-    /// `P` is the kernel's parameter list: [`param::In`] for a pointer it only reads, [`param::InOut`] for one it writes,
-    /// scalars and [`ByValue`] for the rest.
+    /// `P` is the kernel's parameter list: [`param::In`] for a pointer it only reads, [`param::InOut`] for one it
+    /// writes, scalars and [`ByValue`] for the rest.
     #[must_use]
     pub unsafe fn typed<P: Params>(&self) -> Kernel<P> {
         Kernel {
@@ -208,19 +203,14 @@ impl<P: Params> Kernel<P> {
     ///
     /// # Safety
     ///
-    /// The kernel stays inside the slices, writes no memory that another argument shows, was written for this block size and shared
-    /// memory, and ends.
+    /// The kernel stays inside the slices, writes no memory that another argument shows, was written for this block
+    /// size and shared memory, and ends.
     ///
     /// # Errors
     ///
     /// As [`Function::launch`].
     #[doc(alias = "hipModuleLaunchKernel")]
-    pub unsafe fn launch(
-        &self,
-        stream: &Stream,
-        config: LaunchConfig,
-        args: P::Args<'_>,
-    ) -> Result<()> {
+    pub unsafe fn launch(&self, stream: &Stream, config: LaunchConfig, args: P::Args<'_>) -> Result<()> {
         // SAFETY: number, order and types are those `typed` was promised; the caller vouches for the rest.
         unsafe { P::launch(&self.function, stream, config, &args) }
     }

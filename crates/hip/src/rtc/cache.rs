@@ -1,8 +1,8 @@
 //! Compiled code objects on disk.
 //!
-//! The key is the content: source, headers, options, instances, architecture, compiler and driver. A file that is missing,
-//! truncated, altered, untrusted or for another key is ignored, and the program is compiled. The same happens if the folder
-//! cannot be read or written, or if the program may read files.
+//! The key is the content: source, headers, options, instances, architecture, compiler and driver. A file that is
+//! missing, truncated, altered, untrusted or for another key is ignored, and the program is compiled. The same happens
+//! if the folder cannot be read or written, or if the program may read files.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -79,8 +79,8 @@ pub struct CacheStats {
 }
 
 impl Cache {
-    /// A cache in the folder that `HIPCL_CACHE_DIR` names, else in the user's cache folder; without either, everything is
-    /// compiled.
+    /// A cache in the folder that `HIPCL_CACHE_DIR` names, else in the user's cache folder; without either, everything
+    /// is compiled.
     #[must_use]
     pub fn open() -> Self {
         Self::with_folder(kernel_cache::folder("hiprtc"))
@@ -103,8 +103,9 @@ impl Cache {
 
     /// As [`Program::compile`], unless the folder already has the result.
     ///
-    /// A program that may read files is always compiled, since the key would not see them change: its options name files
-    /// (`-I`, `-include`), it includes something that is not among its [headers](Program::header), or the scan cannot tell.
+    /// A program that may read files is always compiled, since the key would not see them change: its options name
+    /// files (`-I`, `-include`), it includes something that is not among its [headers](Program::header), or the scan
+    /// cannot tell.
     ///
     /// # Errors
     ///
@@ -212,8 +213,7 @@ fn reads_no_file(program: &Program) -> std::result::Result<(), NotUnderstood> {
 /// Whether the program provides this header, under a name that cannot match a file.
 fn is_given(program: &Program, name: &str) -> bool {
     let mut parts = Path::new(name).components();
-    parts.all(|part| matches!(part, Component::Normal(_)))
-        && program.headers.iter().any(|(given, _)| given == name)
+    parts.all(|part| matches!(part, Component::Normal(_))) && program.headers.iter().any(|(given, _)| given == name)
 }
 
 fn key(program: &Program, target: &Target<'_>, device: &Device) -> Key {
@@ -226,13 +226,7 @@ fn key(program: &Program, target: &Target<'_>, device: &Device) -> Key {
     key.part(device.name().unwrap_or_default());
     let (mut major, mut minor) = (0, 0);
     // SAFETY: writes one int to each of the addresses given.
-    let told = unsafe {
-        rtc_call!(
-            target.table,
-            hiprtcVersion(&mut major, &mut minor),
-            "hiprtcVersion()"
-        )
-    };
+    let told = unsafe { rtc_call!(target.table, hiprtcVersion(&mut major, &mut minor), "hiprtcVersion()") };
     let compiler = told.ok().map(|()| (major, minor));
     let versions = device.runtime().versions().ok();
     key.part(format!("{compiler:?} {versions:?}"));

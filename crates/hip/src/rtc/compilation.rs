@@ -31,8 +31,8 @@ impl<'a> Compilation<'a> {
         let mut header_names = pointers(&header_names);
         let mut header_texts = pointers(&header_texts);
         let mut raw = ptr::null_mut();
-        // SAFETY: writes one handle to the address given; all texts end with NUL and outlive the call, which copies them; both
-        // lists have as many entries as the count says.
+        // SAFETY: writes one handle to the address given; all texts end with NUL and outlive the call, which copies
+        // them; both lists have as many entries as the count says.
         unsafe {
             rtc_call!(
                 table,
@@ -48,11 +48,7 @@ impl<'a> Compilation<'a> {
                 program.name
             )?;
         }
-        Ok(Self {
-            runtime,
-            table,
-            raw,
-        })
+        Ok(Self { runtime, table, raw })
     }
 
     /// Requests the instance of a template; before compiling.
@@ -130,10 +126,7 @@ impl<'a> Compilation<'a> {
         if told.is_err() {
             return String::new();
         }
-        let end = text
-            .iter()
-            .position(|&byte| byte == 0)
-            .unwrap_or(text.len());
+        let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
         String::from_utf8_lossy(&text[..end]).into_owned()
     }
 

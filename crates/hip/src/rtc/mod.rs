@@ -45,13 +45,12 @@ mod compilation;
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use hip_sys::RtcApi;
-
 pub use cache::{Cache, CacheStats};
+use compilation::Compilation;
+use hip_sys::RtcApi;
 
 use crate::call::c_text;
 use crate::{Device, Error, Module, Result, Runtime, report};
-use compilation::Compilation;
 
 /// Source text to compile, with its options.
 #[derive(Debug, Clone)]
@@ -108,7 +107,8 @@ impl Program {
         self
     }
 
-    /// Also compiles this instance of a template, for example `scale<float, 4>`; [`Module::function`] takes the same text.
+    /// Also compiles this instance of a template, for example `scale<float, 4>`; [`Module::function`] takes the same
+    /// text.
     #[doc(alias("hiprtcAddNameExpression", "hiprtcGetLoweredName"))]
     pub fn instance(mut self, expression: &str) -> Self {
         self.instances.push(expression.to_owned());
@@ -121,8 +121,8 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// [`Error::Compile`] with the compiler's log; [`Error::NoCompiler`]; [`Error::CompilerOption`] for an option that sets
-    /// the architecture (the compiler ends the process when it does not know one); [`Error::NulByte`] in a text.
+    /// [`Error::Compile`] with the compiler's log; [`Error::NoCompiler`]; [`Error::CompilerOption`] for an option that
+    /// sets the architecture (the compiler ends the process when it does not know one); [`Error::NulByte`] in a text.
     #[doc(alias("hiprtcCompileProgram", "hiprtcCreateProgram", "hiprtcGetCode"))]
     pub fn compile(&self, device: &Device) -> Result<Module> {
         let target = self.target(device)?;
@@ -130,22 +130,17 @@ impl Program {
     }
 
     fn target<'a>(&self, device: &'a Device) -> Result<Target<'a>> {
-        let table = device
-            .runtime()
-            .compiler()
-            .map_err(|reason| Error::NoCompiler {
-                program: self.name.clone(),
-                reason: reason.to_owned(),
-            })?;
+        let table = device.runtime().compiler().map_err(|reason| Error::NoCompiler {
+            program: self.name.clone(),
+            reason: reason.to_owned(),
+        })?;
         const ARCHITECTURE: [&str; 3] = ["--offload-arch", "--gpu-architecture", "-arch"];
         if let Some(option) = self
             .options
             .iter()
             .find(|option| ARCHITECTURE.iter().any(|start| option.starts_with(start)))
         {
-            return Err(Error::CompilerOption {
-                option: option.clone(),
-            });
+            return Err(Error::CompilerOption { option: option.clone() });
         }
         let mut options = Vec::new();
         let arch = match device.arch() {
@@ -201,8 +196,8 @@ impl Program {
 impl Compiled {
     fn load(self, device: &Device) -> Result<Module> {
         let symbols: HashMap<_, _> = self.symbols.into_iter().collect();
-        // SAFETY: the compiler made this code object (now, or earlier: what the cache returns has the digest that was kept with
-        // it), and it is complete.
+        // SAFETY: the compiler made this code object (now, or earlier: what the cache returns has the digest that was
+        // kept with it), and it is complete.
         unsafe { Module::load_named(device, &self.code, symbols) }
     }
 }
@@ -225,10 +220,7 @@ mod tests {
             first_error(log),
             Some("a.hip:3:5: error: use of undeclared identifier 'y'")
         );
-        assert_eq!(
-            first_error("\n linker gave up \nmore"),
-            Some("linker gave up")
-        );
+        assert_eq!(first_error("\n linker gave up \nmore"), Some("linker gave up"));
         assert_eq!(first_error(" \n"), None);
     }
 }

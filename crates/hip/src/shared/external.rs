@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use hip_sys::{
-    hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryDedicated,
-    hipExternalMemoryHandleDesc, hipExternalMemoryHandleType,
+    hipExternalMemory_t, hipExternalMemoryBufferDesc, hipExternalMemoryDedicated, hipExternalMemoryHandleDesc,
+    hipExternalMemoryHandleType,
 };
 
 use crate::buffer::view;
@@ -50,9 +50,10 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// The memory has at least `bytes` bytes, and keeps them for as long as it is mapped: ROCm believes it and faults later. A
-    /// dma-buf keeps its size. A file that stands for one on the host platform may be cut by others that have it, which ends
-    /// this process with `SIGBUS`; the platform seals it against that where its maker permits seals (`MFD_ALLOW_SEALING`).
+    /// The memory has at least `bytes` bytes, and keeps them for as long as it is mapped: ROCm believes it and faults
+    /// later. A dma-buf keeps its size. A file that stands for one on the host platform may be cut by others that have
+    /// it, which ends this process with `SIGBUS`; the platform seals it against that where its maker permits seals
+    /// (`MFD_ALLOW_SEALING`).
     ///
     /// # Errors
     ///
@@ -74,11 +75,7 @@ impl Device {
     ///
     /// As [`import_memory`](Self::import_memory).
     #[doc(alias = "hipExternalMemoryDedicated")]
-    pub unsafe fn import_dedicated_memory(
-        &self,
-        fd: BorrowedFd<'_>,
-        bytes: usize,
-    ) -> Result<ExternalMemory> {
+    pub unsafe fn import_dedicated_memory(&self, fd: BorrowedFd<'_>, bytes: usize) -> Result<ExternalMemory> {
         // SAFETY: the caller's promise.
         unsafe { self.import(fd, bytes, hipExternalMemoryDedicated) }
     }
@@ -86,12 +83,7 @@ impl Device {
     /// # Safety
     ///
     /// As [`import_memory`](Self::import_memory).
-    unsafe fn import(
-        &self,
-        fd: BorrowedFd<'_>,
-        bytes: usize,
-        flags: c_uint,
-    ) -> Result<ExternalMemory> {
+    unsafe fn import(&self, fd: BorrowedFd<'_>, bytes: usize, flags: c_uint) -> Result<ExternalMemory> {
         self.make_current()?;
         let mut desc = hipExternalMemoryHandleDesc {
             type_: hipExternalMemoryHandleType::hipExternalMemoryHandleTypeOpaqueFd,
@@ -110,7 +102,8 @@ impl Device {
                 fd.as_raw_fd()
             )?;
         }
-        // Always from the start: up to ROCm 7.1 HIP's own copies take a pointer mapped at an offset for the start of the memory.
+        // Always from the start: up to ROCm 7.1 HIP's own copies take a pointer mapped at an offset for the start of
+        // the memory.
         let part = hipExternalMemoryBufferDesc {
             size: bytes as u64,
             ..hipExternalMemoryBufferDesc::default()
@@ -169,16 +162,7 @@ impl ExternalMemory {
     pub unsafe fn buffer<T: Pod>(&self, offset: usize, len: usize) -> Result<DeviceBuffer<T>> {
         let owner: Arc<Core> = self.core.clone();
         // SAFETY: mapped for as many bytes, until the owner goes; the caller vouches for the order.
-        unsafe {
-            view(
-                &self.core.device,
-                self.core.base,
-                self.core.bytes,
-                offset,
-                len,
-                owner,
-            )
-        }
+        unsafe { view(&self.core.device, self.core.base, self.core.bytes, offset, len, owner) }
     }
 }
 

@@ -51,10 +51,7 @@ impl<T: Pod> DeviceBuffer<T> {
             });
         }
         // SAFETY: the memory is alive, and the caller is told how long it has to be.
-        unsafe {
-            self.device()
-                .share_allocation(self.pointer().as_ptr().cast())
-        }
+        unsafe { self.device().share_allocation(self.pointer().as_ptr().cast()) }
     }
 }
 
@@ -101,7 +98,8 @@ impl IpcMemory {
     ///
     /// # Errors
     ///
-    /// Less than `len` elements, a handle of this very process (`hipErrorInvalidContext`), or the other process is gone.
+    /// Less than `len` elements, a handle of this very process (`hipErrorInvalidContext`), or the other process is
+    /// gone.
     #[doc(alias = "hipIpcOpenMemHandle")]
     pub unsafe fn open<T: Pod>(&self, device: &Device, len: usize) -> Result<DeviceBuffer<T>> {
         device.make_current()?;

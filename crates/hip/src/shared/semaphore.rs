@@ -1,13 +1,11 @@
 use std::ffi::c_uint;
-use std::fmt;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr;
 use std::sync::Arc;
+use std::{fmt, ptr};
 
 use hip_sys::{
-    hipError_t, hipExternalSemaphore_t, hipExternalSemaphoreHandleDesc,
-    hipExternalSemaphoreHandleType, hipExternalSemaphoreSignalParams,
-    hipExternalSemaphoreWaitParams,
+    hipError_t, hipExternalSemaphore_t, hipExternalSemaphoreHandleDesc, hipExternalSemaphoreHandleType,
+    hipExternalSemaphoreSignalParams, hipExternalSemaphoreWaitParams,
 };
 
 use crate::call::{call, code};
@@ -25,8 +23,9 @@ const NONE: Error = Error::NotSupported {
 /// `submitExternalSemaphoreCmd`), so what should wait would not. Only where HIP stands for CUDA, whose devices are
 /// called `sm_…`, they go through.
 ///
-/// Streams that signal it or wait for it keep it alive, so it can be dropped at any time: it is destroyed once they have been
-/// waited for. (CUDA, `cuDestroyExternalSemaphore`: "Any outstanding signals or waits must have completed on the semaphore".)
+/// Streams that signal it or wait for it keep it alive, so it can be dropped at any time: it is destroyed once they
+/// have been waited for. (CUDA, `cuDestroyExternalSemaphore`: "Any outstanding signals or waits must have completed on
+/// the semaphore".)
 #[doc(alias = "hipExternalSemaphore_t")]
 pub struct ExternalSemaphore {
     core: Arc<Core>,
@@ -93,7 +92,8 @@ impl ExternalSemaphore {
         params.params.fence.value = value;
         let count: c_uint = 1;
         stream.queue_with(&self.core, || {
-            // SAFETY: one semaphore, which the stream keeps alive, with its parameters, which are copied; the stream is alive.
+            // SAFETY: one semaphore, which the stream keeps alive, with its parameters, which are copied; the stream is
+            // alive.
             unsafe {
                 call!(
                     self.core.device.runtime(),

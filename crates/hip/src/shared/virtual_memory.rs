@@ -1,13 +1,12 @@
 use std::ffi::c_void;
-use std::fmt;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr;
 use std::sync::Arc;
+use std::{fmt, ptr};
 
 use bytemuck::Pod;
 use hip_sys::{
-    hipMemAccessDesc, hipMemAccessFlags, hipMemAllocationGranularity_flags,
-    hipMemAllocationHandleType, hipMemAllocationProp, hipMemGenericAllocationHandle_t,
+    hipMemAccessDesc, hipMemAccessFlags, hipMemAllocationGranularity_flags, hipMemAllocationHandleType,
+    hipMemAllocationProp, hipMemGenericAllocationHandle_t,
 };
 
 use crate::buffer::view;
@@ -15,8 +14,7 @@ use crate::call::call;
 use crate::layout::not_null;
 use crate::{Device, DeviceBuffer, Error, Result};
 
-const FILE_DESCRIPTOR: hipMemAllocationHandleType =
-    hipMemAllocationHandleType::hipMemHandleTypePosixFileDescriptor;
+const FILE_DESCRIPTOR: hipMemAllocationHandleType = hipMemAllocationHandleType::hipMemHandleTypePosixFileDescriptor;
 
 /// Device memory that other processes and APIs can map by a file descriptor.
 ///
@@ -65,12 +63,10 @@ impl Device {
     /// Out of memory, 0 bytes, or the device has no virtual memory management.
     pub fn virtual_memory(&self, bytes: usize) -> Result<VirtualMemory> {
         let (properties, granularity) = self.granularity()?;
-        let rounded = bytes
-            .checked_next_multiple_of(granularity)
-            .ok_or(Error::TooLarge {
-                elements: bytes,
-                element_bytes: 1,
-            })?;
+        let rounded = bytes.checked_next_multiple_of(granularity).ok_or(Error::TooLarge {
+            elements: bytes,
+            element_bytes: 1,
+        })?;
         let mut handle = ptr::null_mut();
         // SAFETY: writes one handle to the address given; the properties outlive the call.
         unsafe {
@@ -87,29 +83,23 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// The memory was made with `bytes` bytes by the same HIP release. While a buffer of it and work queued through that use
-    /// the memory, nothing writes what they read, and nothing uses what they write.
+    /// The memory was made with `bytes` bytes by the same HIP release. While a buffer of it and work queued through
+    /// that use the memory, nothing writes what they read, and nothing uses what they write.
     ///
     /// # Errors
     ///
     /// Not such a descriptor, or the device has no virtual memory management.
     #[doc(alias = "hipMemImportFromShareableHandle")]
-    pub unsafe fn import_virtual_memory(
-        &self,
-        fd: BorrowedFd<'_>,
-        bytes: usize,
-    ) -> Result<VirtualMemory> {
+    pub unsafe fn import_virtual_memory(&self, fd: BorrowedFd<'_>, bytes: usize) -> Result<VirtualMemory> {
         let (_, granularity) = self.granularity()?;
-        let rounded = bytes
-            .checked_next_multiple_of(granularity)
-            .ok_or(Error::TooLarge {
-                elements: bytes,
-                element_bytes: 1,
-            })?;
+        let rounded = bytes.checked_next_multiple_of(granularity).ok_or(Error::TooLarge {
+            elements: bytes,
+            element_bytes: 1,
+        })?;
         self.make_current()?;
         let mut number = fd.as_raw_fd();
-        // HIP before 7.1 reads the descriptor from the address given; since then it takes the number itself, as CUDA does
-        // (rocm-systems pull request 759).
+        // HIP before 7.1 reads the descriptor from the address given; since then it takes the number itself, as CUDA
+        // does (rocm-systems pull request 759).
         const BY_VALUE: i32 = 7 * 10_000_000 + 100_000;
         let os_handle = if self.runtime().versions()?.runtime >= BY_VALUE {
             ptr::without_provenance_mut(usize::try_from(number).unwrap_or(usize::MAX))
@@ -210,9 +200,7 @@ impl VirtualMemory {
                 "hipMemSetAccess({address:?}, {mapped_bytes} bytes)"
             )?;
         }
-        Ok(Self {
-            core: Arc::new(core),
-        })
+        Ok(Self { core: Arc::new(core) })
     }
 
     /// The device that has the memory.
@@ -255,8 +243,8 @@ impl VirtualMemory {
         let (device, bytes) = (core.device.clone(), core.bytes);
         let base = not_null(core.address, "hipMemAddressReserve")?;
         let len = bytes.checked_div(size_of::<T>()).unwrap_or(0);
-        // SAFETY: mapped for as many bytes until the owner goes. New memory is used through this one buffer; for imported
-        // memory the importer vouched.
+        // SAFETY: mapped for as many bytes until the owner goes. New memory is used through this one buffer; for
+        // imported memory the importer vouched.
         unsafe { view(&device, base, bytes, 0, len, core) }
     }
 }
@@ -279,12 +267,7 @@ impl Core {
         unsafe {
             call!(
                 self.device.runtime(),
-                hipMemExportToShareableHandle(
-                    (&raw mut fd).cast::<c_void>(),
-                    self.handle,
-                    FILE_DESCRIPTOR,
-                    0
-                ),
+                hipMemExportToShareableHandle((&raw mut fd).cast::<c_void>(), self.handle, FILE_DESCRIPTOR, 0),
                 "hipMemExportToShareableHandle()"
             )?;
         }

@@ -67,9 +67,9 @@ impl<'a, T> DeviceSlice<'a, T> {
     ///
     /// # Safety
     ///
-    /// For `'a`: `len` elements at `pointer` can be read by the device of `stream`, hold values of `T`, and are neither freed
-    /// nor written except by work that is ordered against `stream`. What is queued while the slice lives may still run
-    /// after `'a`; the memory must stay valid until `stream` has completed it.
+    /// For `'a`: `len` elements at `pointer` can be read by the device of `stream`, hold values of `T`, and are neither
+    /// freed nor written except by work that is ordered against `stream`. What is queued while the slice lives may
+    /// still run after `'a`; the memory must stay valid until `stream` has completed it.
     #[must_use]
     pub unsafe fn from_raw_parts(pointer: *const T, len: usize, stream: &'a Stream) -> Self {
         Self::with_origin(pointer, len, stream, Origin::Foreign)
@@ -94,12 +94,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         (&raw const self.pointer).cast_mut().cast()
     }
 
-    pub(crate) fn with_origin(
-        pointer: *const T,
-        len: usize,
-        stream: &'a Stream,
-        origin: Origin,
-    ) -> Self {
+    pub(crate) fn with_origin(pointer: *const T, len: usize, stream: &'a Stream, origin: Origin) -> Self {
         Self {
             pointer,
             len,
@@ -168,17 +163,10 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.stream
             .not_recording("a copy to host memory that is not page-locked")?;
         let kind = kind(CALL, self.origin, hipMemcpyKind::hipMemcpyDeviceToHost)?;
-        // SAFETY: `self` can be read for its length, `destination` written for the same, both by their types; neither moves
-        // before the stream is waited for, and the host memory cannot overlap what a slice of the device may read.
-        unsafe {
-            copy(
-                destination.as_mut_ptr(),
-                self.pointer,
-                self.len,
-                kind,
-                self.stream,
-            )?
-        };
+        // SAFETY: `self` can be read for its length, `destination` written for the same, both by their types; neither
+        // moves before the stream is waited for, and the host memory cannot overlap what a slice of the device may
+        // read.
+        unsafe { copy(destination.as_mut_ptr(), self.pointer, self.len, kind, self.stream)? };
         self.stream.wait_out()
     }
 }
@@ -216,12 +204,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         (&raw const self.pointer).cast_mut().cast()
     }
 
-    pub(crate) fn with_origin(
-        pointer: *mut T,
-        len: usize,
-        stream: &'a Stream,
-        origin: Origin,
-    ) -> Self {
+    pub(crate) fn with_origin(pointer: *mut T, len: usize, stream: &'a Stream, origin: Origin) -> Self {
         Self {
             pointer,
             len,
@@ -287,19 +270,11 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// [`Error::OutOfRange`] if `middle` is more than the length.
-    pub fn split_at_mut(
-        self,
-        middle: usize,
-    ) -> Result<(DeviceSliceMut<'a, T>, DeviceSliceMut<'a, T>)> {
+    pub fn split_at_mut(self, middle: usize) -> Result<(DeviceSliceMut<'a, T>, DeviceSliceMut<'a, T>)> {
         let (start, len) = resolve(middle.., self.len)?;
         Ok((
             Self::with_origin(self.pointer, middle, self.stream, self.origin),
-            Self::with_origin(
-                self.pointer.wrapping_add(start),
-                len,
-                self.stream,
-                self.origin,
-            ),
+            Self::with_origin(self.pointer.wrapping_add(start), len, self.stream, self.origin),
         ))
     }
 
@@ -318,8 +293,8 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.stream
             .not_recording("a copy from host memory that is not page-locked")?;
         let kind = kind(CALL, self.origin, hipMemcpyKind::hipMemcpyHostToDevice)?;
-        // SAFETY: `source` can be read for its length, `self` written for the same, both by their types; neither moves before
-        // the stream is waited for, and the host memory cannot overlap what a slice of the device may write.
+        // SAFETY: `source` can be read for its length, `self` written for the same, both by their types; neither moves
+        // before the stream is waited for, and the host memory cannot overlap what a slice of the device may write.
         unsafe { copy(self.pointer, source.as_ptr(), self.len, kind, self.stream)? };
         self.stream.wait_out()
     }
@@ -349,8 +324,8 @@ impl<'a, T> DeviceSliceMut<'a, T> {
             }
             unknown => unknown,
         };
-        // SAFETY: both can be accessed by the stream's device for their equal lengths, stay valid until the stream has done
-        // the copy, and do not overlap: `self` is exclusive.
+        // SAFETY: both can be accessed by the stream's device for their equal lengths, stay valid until the stream has
+        // done the copy, and do not overlap: `self` is exclusive.
         unsafe { copy(self.pointer, source.pointer, self.len, kind, self.stream) }
     }
 
@@ -374,12 +349,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         unsafe {
             call!(
                 self.stream.device().runtime(),
-                hipMemsetAsync(
-                    self.pointer.cast::<c_void>(),
-                    0,
-                    bytes,
-                    self.stream.raw_for_work()
-                ),
+                hipMemsetAsync(self.pointer.cast::<c_void>(), 0, bytes, self.stream.raw_for_work()),
                 "hipMemsetAsync({:?}, 0, {bytes} bytes)",
                 self.pointer
             )
@@ -427,11 +397,7 @@ fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)>
     }
 }
 
-pub(crate) fn same_len(
-    call: &'static str,
-    source_len: usize,
-    destination_len: usize,
-) -> Result<()> {
+pub(crate) fn same_len(call: &'static str, source_len: usize, destination_len: usize) -> Result<()> {
     if source_len == destination_len {
         Ok(())
     } else {
@@ -444,11 +410,7 @@ pub(crate) fn same_len(
 }
 
 /// The kind of copy to ask for when one side is `origin`.
-pub(crate) fn kind(
-    call: &'static str,
-    origin: Origin,
-    device: hipMemcpyKind,
-) -> Result<hipMemcpyKind> {
+pub(crate) fn kind(call: &'static str, origin: Origin, device: hipMemcpyKind) -> Result<hipMemcpyKind> {
     match origin {
         Origin::Device => Ok(device),
         Origin::Known => Ok(hipMemcpyKind::hipMemcpyDefault),
@@ -460,7 +422,8 @@ pub(crate) fn kind(
 ///
 /// # Safety
 ///
-/// `len` elements can be read at `source` and written at `destination` until the stream has done the copy, and do not overlap.
+/// `len` elements can be read at `source` and written at `destination` until the stream has done the copy, and do not
+/// overlap.
 unsafe fn copy<T>(
     destination: *mut T,
     source: *const T,

@@ -22,15 +22,10 @@ impl<T: Pod> DeviceSlice<'_, T> {
         self.stream()
             .not_recording("a copy to host memory that is not page-locked")?;
         let kind = kind(CALL, self.origin(), hipMemcpyKind::hipMemcpyDeviceToHost)?;
-        // SAFETY: checked to lie in both, which are plain data and apart; neither moves before the stream is waited for.
+        // SAFETY: checked to lie in both, which are plain data and apart; neither moves before the stream is waited
+        // for.
         unsafe {
-            copy(
-                destination.as_mut_ptr(),
-                self.as_ptr(),
-                rect,
-                kind,
-                self.stream(),
-            )?;
+            copy(destination.as_mut_ptr(), self.as_ptr(), rect, kind, self.stream())?;
         }
         self.stream().wait_out()
     }
@@ -49,15 +44,10 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
         self.stream()
             .not_recording("a copy from host memory that is not page-locked")?;
         let kind = kind(CALL, self.origin(), hipMemcpyKind::hipMemcpyHostToDevice)?;
-        // SAFETY: checked to lie in both, which are plain data and apart; neither moves before the stream is waited for.
+        // SAFETY: checked to lie in both, which are plain data and apart; neither moves before the stream is waited
+        // for.
         unsafe {
-            copy(
-                self.as_mut_ptr(),
-                source.as_ptr(),
-                rect,
-                kind,
-                self.stream(),
-            )?;
+            copy(self.as_mut_ptr(), source.as_ptr(), rect, kind, self.stream())?;
         }
         self.stream().wait_out()
     }
@@ -79,8 +69,8 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
         }
         kind(CALL, source.origin(), hipMemcpyKind::hipMemcpyDefault)?;
         kind(CALL, self.origin(), hipMemcpyKind::hipMemcpyDefault)?;
-        // SAFETY: checked to lie in both, which are plain data; `self` is exclusive, so they are apart, and both stay until the
-        // stream has done the copy.
+        // SAFETY: checked to lie in both, which are plain data; `self` is exclusive, so they are apart, and both stay
+        // until the stream has done the copy.
         unsafe {
             copy(
                 self.as_mut_ptr(),

@@ -33,12 +33,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         let len = recount::<T, U>("DeviceSlice::cast", self.as_ptr().addr(), self.len())?;
         let (pointer, origin) = (self.as_ptr().cast(), self.origin());
         // Any bytes are plain data.
-        Ok(DeviceSlice::with_origin(
-            pointer,
-            len,
-            self.stream(),
-            origin,
-        ))
+        Ok(DeviceSlice::with_origin(pointer, len, self.stream(), origin))
     }
 }
 
@@ -53,12 +48,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         let len = recount::<T, U>("DeviceSliceMut::cast", pointer.addr(), self.len())?;
         let (stream, origin) = (self.stream(), self.origin());
         // Any bytes are plain data.
-        Ok(DeviceSliceMut::with_origin(
-            pointer.cast(),
-            len,
-            stream,
-            origin,
-        ))
+        Ok(DeviceSliceMut::with_origin(pointer.cast(), len, stream, origin))
     }
 }
 

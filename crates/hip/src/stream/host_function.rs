@@ -17,9 +17,9 @@ impl Stream {
     /// Calls `function` on a HIP thread once the work queued so far is done; work queued later waits for it. The host
     /// does not wait.
     ///
-    /// `function` must not use HIP, dropping what it captured included: HIP would wait for its own thread. Send what is done to
-    /// another thread instead. A panic is caught and deferred ([`Runtime::take_deferred_errors`]). If the device is lost,
-    /// `function` may never be called, and what it captured is then leaked.
+    /// `function` must not use HIP, dropping what it captured included: HIP would wait for its own thread. Send what is
+    /// done to another thread instead. A panic is caught and deferred ([`Runtime::take_deferred_errors`]). If the
+    /// device is lost, `function` may never be called, and what it captured is then leaked.
     ///
     /// # Errors
     ///
@@ -93,19 +93,12 @@ unsafe extern "C" fn run<F: FnOnce() + Send>(work: *mut c_void) {
     guarded(work.runtime, work.function);
 }
 
-unsafe extern "C" fn tell<F: FnOnce(Result<()>) + Send>(
-    stream: hipStream_t,
-    status: hipError_t,
-    work: *mut c_void,
-) {
+unsafe extern "C" fn tell<F: FnOnce(Result<()>) + Send>(stream: hipStream_t, status: hipError_t, work: *mut c_void) {
     // SAFETY: `on_complete` gave this box away for this one call.
     let Work { runtime, function } = *unsafe { Box::from_raw(work.cast::<Work<F>>()) };
     let outcome = match status {
         hipError_t::hipSuccess => Ok(()),
-        code => Err(Runtime::failure_told(
-            code,
-            format!("work of stream {stream:?}"),
-        )),
+        code => Err(Runtime::failure_told(code, format!("work of stream {stream:?}"))),
     };
     guarded(runtime, move || function(outcome));
 }

@@ -12,8 +12,8 @@ impl Launched {
         self.0.contains(stream)
     }
 
-    /// Adds a stream that is not on the list, before something is launched on it. Streams that have nothing left leave the
-    /// list: those that are idle and have no holder. A holder may be about to launch something.
+    /// Adds a stream that is not on the list, before something is launched on it. Streams that have nothing left leave
+    /// the list: those that are idle and have no holder. A holder may be about to launch something.
     pub(crate) fn push(&mut self, stream: &Stream) {
         self.0.retain(|other| !other.is_over());
         self.0.push(stream.kept());
@@ -53,10 +53,7 @@ mod tests {
         assert!(launched.contains(&given_up) && launched.contains(&held));
         drop(given_up);
         launched.push(&device.stream().unwrap());
-        assert!(
-            launched.contains(&held),
-            "its owner may be about to launch something"
-        );
+        assert!(launched.contains(&held), "its owner may be about to launch something");
         assert_eq!(launched.0.len(), 2);
         assert!(launched.settle());
         assert!(launched.0.is_empty());

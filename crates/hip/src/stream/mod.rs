@@ -8,16 +8,14 @@ mod recording;
 mod uses;
 
 use std::any::Any;
-use std::fmt;
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-use hip_sys::{hipError_t, hipStream_t};
-use parking_lot::Mutex;
+use std::{fmt, ptr};
 
 pub use completion::Completion;
+use hip_sys::{hipError_t, hipStream_t};
 pub(crate) use launched::Launched;
+use parking_lot::Mutex;
 pub(crate) use recording::{Recording, Used};
 pub(crate) use uses::Uses;
 
@@ -26,8 +24,8 @@ use crate::{Device, Error, Event, Result, report};
 
 /// A queue of work that the device runs in order. Cloning is cheap and gives the same stream.
 ///
-/// Memory keeps the streams it was used on alive until that work is waited for. The last owner waits for the stream's work
-/// and destroys it, unless it is someone else's ([`Stream::from_raw`]).
+/// Memory keeps the streams it was used on alive until that work is waited for. The last owner waits for the stream's
+/// work and destroys it, unless it is someone else's ([`Stream::from_raw`]).
 pub struct Stream {
     core: Arc<Core>,
     /// Whether it is one of the core's holders.
@@ -87,13 +85,12 @@ impl Stream {
 
     /// A stream of the greatest priority.
     ///
-    /// ROCm maps all streams of one priority, the default stream among them, to four hardware queues (`GPU_MAX_HW_QUEUES`), and
-    /// a stream that waits stops the others of its queue. Streams of another priority have queues of their own.
+    /// ROCm maps all streams of one priority, the default stream among them, to four hardware queues
+    /// (`GPU_MAX_HW_QUEUES`), and a stream that waits stops the others of its queue. Streams of another priority have
+    /// queues of their own.
     pub(crate) fn create_urgent(device: &Device) -> Result<Self> {
         let api = device.runtime().api();
-        if api.hipDeviceGetStreamPriorityRange.is_none()
-            || api.hipStreamCreateWithPriority.is_none()
-        {
+        if api.hipDeviceGetStreamPriorityRange.is_none() || api.hipStreamCreateWithPriority.is_none() {
             return Self::create(device);
         }
         device.make_current()?;
@@ -132,13 +129,13 @@ impl Stream {
         }
     }
 
-    /// A stream that other code created and keeps: null is the device's default stream. The last owner waits for its work and
-    /// leaves it alone.
+    /// A stream that other code created and keeps: null is the device's default stream. The last owner waits for its
+    /// work and leaves it alone.
     ///
     /// # Safety
     ///
-    /// * `raw` is null or a stream of this runtime's HIP library. HIP counts no references to a stream, so its owner destroys it
-    ///   only after the last clone of the result is gone.
+    /// * `raw` is null or a stream of this runtime's HIP library. HIP counts no references to a stream, so its owner
+    ///   destroys it only after the last clone of the result is gone.
     /// * If the library cannot tell whose it is (no `hipStreamGetDevice`), it is a stream of `device`.
     ///
     /// # Errors
@@ -196,7 +193,8 @@ impl Stream {
     /// # Errors
     ///
     /// The work failed, or earlier work failed and the error was not yet reported.
-    /// [`Error::NotSupported`](crate::Error::NotSupported) inside [`capture`](Self::capture): recorded work does not run.
+    /// [`Error::NotSupported`](crate::Error::NotSupported) inside [`capture`](Self::capture): recorded work does not
+    /// run.
     #[doc(alias = "hipStreamSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
         self.not_recording("waiting for a stream")?;
@@ -215,9 +213,9 @@ impl Stream {
 
     /// Queues work that uses `used`, which stays alive until the work has been waited for.
     ///
-    /// Keeping and queueing are one step with respect to concurrent waits for the stream: a wait that ends before the work is
-    /// queued must not treat its resources as unused. They are kept even on an error, because HIP may have queued part of the
-    /// work.
+    /// Keeping and queueing are one step with respect to concurrent waits for the stream: a wait that ends before the
+    /// work is queued must not treat its resources as unused. They are kept even on an error, because HIP may have
+    /// queued part of the work.
     pub(crate) fn queue_with<T: Any + Send + Sync>(
         &self,
         used: &Arc<T>,
@@ -225,17 +223,14 @@ impl Stream {
     ) -> Result<()> {
         let mut kept = self.core.kept.lock();
         let address = Arc::as_ptr(used).cast::<()>();
-        if !kept
-            .iter()
-            .any(|other| Arc::as_ptr(other).cast::<()>() == address)
-        {
+        if !kept.iter().any(|other| Arc::as_ptr(other).cast::<()>() == address) {
             kept.push(used.clone());
         }
         queue()
     }
 
-    /// Queues work by a call that this crate does not have. It is given the handle that takes this stream's work now: inside
-    /// [`capture`](Self::capture) that of the stream which records it.
+    /// Queues work by a call that this crate does not have. It is given the handle that takes this stream's work now:
+    /// inside [`capture`](Self::capture) that of the stream which records it.
     ///
     /// # Errors
     ///
@@ -243,8 +238,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `queue` queues work on this handle and does not keep it. What the work uses stays alive until it has run, and in a capture
-    /// for as long as the graph.
+    /// `queue` queues work on this handle and does not keep it. What the work uses stays alive until it has run, and in
+    /// a capture for as long as the graph.
     pub unsafe fn queue_by_handle(
         &self,
         call: &'static str,
@@ -262,8 +257,8 @@ impl Stream {
         Arc::as_ptr(&self.core).cast_mut().cast()
     }
 
-    /// The same stream for a record of who used something. It keeps the stream alive as a clone does, and does not count as
-    /// [held](Self::is_held). For layers above, whose records are like those of this one.
+    /// The same stream for a record of who used something. It keeps the stream alive as a clone does, and does not
+    /// count as [held](Self::is_held). For layers above, whose records are like those of this one.
     ///
     /// ```compile_fail,E0133
     /// fn unseen(stream: &hip::Stream) -> hip::Stream {
@@ -273,8 +268,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// No slice is taken for the result, and no work that uses memory is queued through it: records may forget such a stream
-    /// once it is idle.
+    /// No slice is taken for the result, and no work that uses memory is queued through it: records may forget such a
+    /// stream once it is idle.
     #[must_use]
     pub unsafe fn for_record(&self) -> Self {
         self.kept()
@@ -288,8 +283,8 @@ impl Stream {
         }
     }
 
-    /// Whether there is a clone that was not made by [`for_record`](Self::for_record). If there is none, no slice that was
-    /// taken for this value is alive, and nothing can be queued by it.
+    /// Whether there is a clone that was not made by [`for_record`](Self::for_record). If there is none, no slice that
+    /// was taken for this value is alive, and nothing can be queued by it.
     #[must_use]
     pub fn is_held(&self) -> bool {
         // What the others queued came before they let go.
@@ -306,8 +301,8 @@ impl Stream {
     }
 
     /// For destructors: waits until the stream is idle, defers the error if there is one
-    /// ([`Runtime::take_deferred_errors`](crate::Runtime::take_deferred_errors)), and tells whether it is certain that none
-    /// of its work runs any more.
+    /// ([`Runtime::take_deferred_errors`](crate::Runtime::take_deferred_errors)), and tells whether it is certain that
+    /// none of its work runs any more.
     #[must_use = "memory of a stream that may still run must not be freed"]
     pub fn settle(&self) -> bool {
         // The stream itself, even while its work is being recorded: work queued earlier may still run.
@@ -318,8 +313,9 @@ impl Stream {
         matches!(self.is_idle(), Ok(true))
     }
 
-    /// Waits as [`Stream::synchronize`], and also if that fails before the work has ended: for work on memory that cannot be
-    /// kept from its owner. If HIP does not even tell whether the stream is idle, the device is lost and runs nothing.
+    /// Waits as [`Stream::synchronize`], and also if that fails before the work has ended: for work on memory that
+    /// cannot be kept from its owner. If HIP does not even tell whether the stream is idle, the device is lost and runs
+    /// nothing.
     pub(crate) fn wait_out(&self) -> Result<()> {
         let outcome = self.core.synchronize();
         if outcome.is_err() {
@@ -489,9 +485,7 @@ mod tests {
 
     #[test]
     fn what_a_lost_stream_may_use_is_kept_forever() {
-        let stream = device(|hip| hip.hipStreamSynchronize = Some(lost))
-            .stream()
-            .unwrap();
+        let stream = device(|hip| hip.hipStreamSynchronize = Some(lost)).stream().unwrap();
         let used = Arc::new(1);
         stream.queue_with(&used, || Ok(())).unwrap();
         drop(stream);

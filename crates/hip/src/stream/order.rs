@@ -53,8 +53,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`Error::WrongDevice`](crate::Error::WrongDevice) if the event belongs to another runtime, or HIP refused the wait.
-    /// [`Error::NotSupported`](crate::Error::NotSupported) inside [`capture`](Self::capture).
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice) if the event belongs to another runtime, or HIP refused the
+    /// wait. [`Error::NotSupported`](crate::Error::NotSupported) inside [`capture`](Self::capture).
     #[doc(alias = "hipStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.not_recording("waiting for an event")?;
@@ -64,9 +64,7 @@ impl Stream {
     /// Like [`Stream::wait`]; the stream itself waits even while its work is being recorded.
     fn wait_at_once(&self, event: &Event) -> Result<()> {
         if !self.device().runtime().same(event.device().runtime()) {
-            return self
-                .device()
-                .check_same(event.device(), "Stream::wait", "event");
+            return self.device().check_same(event.device(), "Stream::wait", "event");
         }
         self.device().make_current()?;
         // SAFETY: both handles are alive and of this runtime; HIP lets the event belong to another of its devices.
@@ -91,14 +89,12 @@ impl Stream {
             return Ok(());
         }
         other.not_recording("ordering another stream's work after it")?;
-        // Held until the wait is queued: another thread's record in between would make this one wait for more than it has to.
+        // Held until the wait is queued: another thread's record in between would make this one wait for more than it
+        // has to.
         let mut fence = other.core.fence.lock();
         let event = match &mut *fence {
             Some(event) => event,
-            none => none.insert(Event::create(
-                other.device(),
-                hip_sys::hipEventDisableTiming,
-            )?),
+            none => none.insert(Event::create(other.device(), hip_sys::hipEventDisableTiming)?),
         };
         event.record_at_once(other)?;
         self.wait_at_once(event)

@@ -22,8 +22,8 @@ pub(crate) struct Recording {
     recorder: hipStream_t,
     /// The enclosing recording of this thread.
     outer: *const Recording,
-    /// The graph keeps it: HIP looks at the code of kernels not only when it runs them, but also when it makes the graph ready
-    /// (hipamd/src/hip_graph_internal.cpp, `GraphExec::CaptureAQLPackets`).
+    /// The graph keeps it: HIP looks at the code of kernels not only when it runs them, but also when it makes the
+    /// graph ready (hipamd/src/hip_graph_internal.cpp, `GraphExec::CaptureAQLPackets`).
     used: RefCell<Vec<Used>>,
 }
 
@@ -70,8 +70,8 @@ impl Drop for Running<'_> {
 }
 
 impl Stream {
-    /// Whether work that this thread queues here is recorded instead of run: inside [`Stream::capture`], or because other code
-    /// captures the stream through its handle. True even for a library that cannot capture.
+    /// Whether work that this thread queues here is recorded instead of run: inside [`Stream::capture`], or because
+    /// other code captures the stream through its handle. True even for a library that cannot capture.
     #[must_use]
     #[doc(alias = "hipStreamIsCapturing")]
     pub fn is_capturing(&self) -> bool {
@@ -88,12 +88,7 @@ impl Stream {
     pub(crate) fn is_captured_by_handle(&self) -> bool {
         let mut status = hipStreamCaptureStatus::hipStreamCaptureStatusNone;
         // SAFETY: writes one number to the address given; the stream is alive.
-        let asked = unsafe {
-            code!(
-                self.device().runtime(),
-                hipStreamIsCapturing(self.raw(), &mut status)
-            )
-        };
+        let asked = unsafe { code!(self.device().runtime(), hipStreamIsCapturing(self.raw(), &mut status)) };
         asked.is_ok() && status != hipStreamCaptureStatus::hipStreamCaptureStatusNone
     }
 
@@ -118,8 +113,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Lets the graph keep what its work uses, if [`Stream::capture`] records what this thread queues here; nothing if not. It is
-    /// dropped after the last run of the graph.
+    /// Lets the graph keep what its work uses, if [`Stream::capture`] records what this thread queues here; nothing if
+    /// not. It is dropped after the last run of the graph.
     pub fn keep_if_recording<T: Any + Send + Sync>(&self, used: &Arc<T>) {
         self.with_recording(|recording| {
             let used: Used = used.clone();

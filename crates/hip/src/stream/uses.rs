@@ -5,8 +5,8 @@ use crate::Result;
 
 /// Which streams may still be using a piece of memory.
 ///
-/// A use is noted when a slice is handed out, not when the slice goes away, so a leaked slice changes nothing. That
-/// is enough, because a slice borrows the memory: when a stream is about to *write*, no slice of another stream is alive
+/// A use is noted when a slice is handed out, not when the slice goes away, so a leaked slice changes nothing. That is
+/// enough, because a slice borrows the memory: when a stream is about to *write*, no slice of another stream is alive
 /// any more, so everything that could touch the memory is already queued, and an event recorded now comes after it.
 #[derive(Default)]
 pub(crate) struct Uses {
@@ -16,8 +16,8 @@ pub(crate) struct Uses {
 #[derive(Default)]
 struct State {
     writer: Option<Stream>,
-    /// Streams that read since the last write; each of them waited for that write. Those without a holder leave once they
-    /// are idle.
+    /// Streams that read since the last write; each of them waited for that write. Those without a holder leave once
+    /// they are idle.
     readers: Vec<Stream>,
 }
 
@@ -67,7 +67,8 @@ impl Uses {
         }
     }
 
-    /// Lets `stream` come after everything that was queued, and keeps the record: should the caller fail, nothing is lost.
+    /// Lets `stream` come after everything that was queued, and keeps the record: should the caller fail, nothing is
+    /// lost.
     pub(crate) fn wait_on(&mut self, stream: &Stream) -> Result<()> {
         let state = self.state.get_mut();
         for other in state.readers.iter().chain(&state.writer) {
@@ -182,9 +183,7 @@ mod tests {
         let streams = [(); 3].map(|()| device.stream().unwrap());
         for stream in &streams {
             let mut uses = Uses::default();
-            streams
-                .iter()
-                .for_each(|stream| uses.read_on(stream).unwrap());
+            streams.iter().for_each(|stream| uses.read_on(stream).unwrap());
             LOST.store(stream.raw().addr(), std::sync::atomic::Ordering::Relaxed);
             assert!(!uses.settle());
             LOST.store(0, std::sync::atomic::Ordering::Relaxed);

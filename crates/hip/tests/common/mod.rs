@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use hip::{Device, Runtime, Stream};
 
-/// The platform that `HIPCL_PLATFORM` names, the software device if it names none. A platform that is named and cannot be
-/// used fails the test.
+/// The platform that `HIPCL_PLATFORM` names, the software device if it names none. A platform that is named and cannot
+/// be used fails the test.
 fn selection() -> &'static platform::Selection {
     static CHOSEN: OnceLock<platform::Selection> = OnceLock::new();
     CHOSEN.get_or_init(|| {
@@ -55,8 +55,7 @@ pub fn skipped(reason: &str) {
     if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
         let log = std::fs::File::options().append(true).create(true).open(log);
         let mut log = log.expect("the skip log opens");
-        log.write_all(line.as_bytes())
-            .expect("the skip log takes a line");
+        log.write_all(line.as_bytes()).expect("the skip log takes a line");
     }
 }
 
@@ -95,13 +94,7 @@ impl Gate {
         let open = Arc::new((Mutex::new(false), Condvar::new()));
         let launch = stream.device().runtime().api().hipLaunchHostFunc.unwrap();
         // SAFETY: the stream is alive; `wait` gets the reference it expects.
-        let code = unsafe {
-            launch(
-                stream.raw(),
-                Some(wait),
-                Arc::into_raw(open.clone()).cast_mut().cast(),
-            )
-        };
+        let code = unsafe { launch(stream.raw(), Some(wait), Arc::into_raw(open.clone()).cast_mut().cast()) };
         assert_eq!(code, hip_sys::hipError_t::hipSuccess);
         Self { open }
     }

@@ -35,11 +35,7 @@ pub fn end() {
 
 fn start() -> Other {
     let mut process = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "another_process::shares_until_its_input_ends",
-            "--exact",
-            "--nocapture",
-        ])
+        .args(["another_process::shares_until_its_input_ends", "--exact", "--nocapture"])
         .env(CHILD, "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -54,10 +50,7 @@ fn start() -> Other {
             break text;
         }
     };
-    let bytes: Vec<u8> = text
-        .split_whitespace()
-        .map(|byte| byte.parse().unwrap())
-        .collect();
+    let bytes: Vec<u8> = text.split_whitespace().map(|byte| byte.parse().unwrap()).collect();
     let handle = |at: usize| bytes[at..at + 64].try_into().unwrap();
     Other {
         process,
@@ -74,8 +67,7 @@ fn shares_until_its_input_ends() {
         return;
     }
     // SAFETY: the table is the host platform's.
-    let runtime =
-        unsafe { hip::Runtime::from_tables(Arc::new(hip_host::hip_api()), None) }.unwrap();
+    let runtime = unsafe { hip::Runtime::from_tables(Arc::new(hip_host::hip_api()), None) }.unwrap();
     let device = runtime.device(0).unwrap();
     let stream = device.stream().unwrap();
     let buffer = device.alloc_from(&stream, &[6_u32; 64]).unwrap();

@@ -92,10 +92,5 @@ hip_sys::for_each_rtc_function!(rtc_ledger);
 /// A runtime whose calls are counted.
 pub fn counted_runtime() -> Result<Runtime> {
     // SAFETY: the host platform's functions, or wrappers that call them.
-    unsafe {
-        Runtime::from_tables(
-            Arc::new(counted_table()),
-            Some(Arc::new(counted_rtc_table())),
-        )
-    }
+    unsafe { Runtime::from_tables(Arc::new(counted_table()), Some(Arc::new(counted_rtc_table()))) }
 }

@@ -1,5 +1,5 @@
-//! Whatever is made is given back, and every call that fails is told: each function of each operation is made to fail in
-//! turn, and each function that the crate wraps is among them.
+//! Whatever is made is given back, and every call that fails is told: each function of each operation is made to fail
+//! in turn, and each function that the crate wraps is among them.
 
 mod another_process;
 #[path = "../common/mod.rs"]
@@ -16,17 +16,10 @@ use operations::{OPERATIONS, Operation};
 /// What each function makes is given back by one of the others.
 const PAIRS: &[(&[&str], &[&str])] = &[
     (
-        &[
-            "hipMalloc",
-            "hipMallocManaged",
-            "hipExternalMemoryGetMappedBuffer",
-        ],
+        &["hipMalloc", "hipMallocManaged", "hipExternalMemoryGetMappedBuffer"],
         &["hipFree"],
     ),
-    (
-        &["hipMallocAsync", "hipMallocFromPoolAsync"],
-        &["hipFreeAsync"],
-    ),
+    (&["hipMallocAsync", "hipMallocFromPoolAsync"], &["hipFreeAsync"]),
     (&["hipMemPoolCreate"], &["hipMemPoolDestroy"]),
     (&["hipHostMalloc"], &["hipHostFree"]),
     (&["hipHostRegister"], &["hipHostUnregister"]),
@@ -40,10 +33,7 @@ const PAIRS: &[(&[&str], &[&str])] = &[
     ),
     (&["hipModuleLoadData"], &["hipModuleUnload"]),
     (&["hipImportExternalMemory"], &["hipDestroyExternalMemory"]),
-    (
-        &["hipMemCreate", "hipMemImportFromShareableHandle"],
-        &["hipMemRelease"],
-    ),
+    (&["hipMemCreate", "hipMemImportFromShareableHandle"], &["hipMemRelease"]),
     (&["hipMemAddressReserve"], &["hipMemAddressFree"]),
     (&["hipMemMap"], &["hipMemUnmap"]),
     (&["hipStreamEndCapture"], &["hipGraphDestroy"]),
@@ -86,8 +76,7 @@ const ELSEWHERE: &[&str] = &[
 ];
 
 fn tolerated(what: &str, name: &str) -> bool {
-    TOLERATED.contains(&name)
-        || (what == "a cache of programs" && TOLERATED_IN_A_KEY.contains(&name))
+    TOLERATED.contains(&name) || (what == "a cache of programs" && TOLERATED_IN_A_KEY.contains(&name))
 }
 
 /// How many more were made than given back, by pair.
@@ -123,7 +112,8 @@ fn wrapped() -> BTreeSet<&'static str> {
 
 #[test]
 fn each_call_that_fails_is_told_and_leaves_nothing() {
-    // SAFETY: the only test of this program that uses HIP, before it does, and nothing else reads the environment by C functions.
+    // SAFETY: the only test of this program that uses HIP, before it does, and nothing else reads the environment by C
+    // functions.
     unsafe { std::env::set_var("HIP_HOST_DEVICES", "2") };
     let device = ledger::counted_runtime().unwrap().device(0).unwrap();
     let mut called = BTreeSet::new();
@@ -165,14 +155,8 @@ fn each_call_that_fails_is_told_and_leaves_nothing() {
         .into_iter()
         .filter(|name| !called.contains(name) && !ELSEWHERE.contains(name))
         .collect();
-    assert!(
-        missing.is_empty(),
-        "wrapped, but never made to fail here: {missing:?}"
-    );
-    let stale: Vec<_> = ELSEWHERE
-        .iter()
-        .filter(|name| called.contains(*name))
-        .collect();
+    assert!(missing.is_empty(), "wrapped, but never made to fail here: {missing:?}");
+    let stale: Vec<_> = ELSEWHERE.iter().filter(|name| called.contains(*name)).collect();
     assert!(stale.is_empty(), "made to fail here after all: {stale:?}");
     another_process::end();
 }

@@ -98,11 +98,7 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
         let mut x = device.alloc_zeroed::<i32>(32)?;
         let config = LaunchConfig::linear(32, 32)?;
         // SAFETY: 32 threads on 32 elements.
-        unsafe {
-            module
-                .function("k")?
-                .launch(&stream, config, &[&x.on_mut(&stream)?])?
-        };
+        unsafe { module.function("k")?.launch(&stream, config, &[&x.on_mut(&stream)?])? };
         drop(module);
         x.copy_to_slice(&stream, &mut [0; 32])
     }),

@@ -104,7 +104,8 @@ fn transforms(
             rates,
         )
     };
-    // Each way in turns with the peers, and not with the other: an OpenCL queue costs a stream that follows a change of contexts.
+    // Each way in turns with the peers, and not with the other: an OpenCL queue costs a stream that follows a change of
+    // contexts.
     for (number, (way, run)) in ways.iter().enumerate() {
         let mut ours = || run(&from, &mut to);
         let mut turns: Vec<&mut dyn FnMut() -> Result<()>> = vec![&mut ours];

@@ -104,16 +104,9 @@ mod tests {
     fn a_line_holds_median_spread_and_share_of_its_limit() {
         let samples = (1..=100).map(f64::from).rev().collect();
         let line = Line::of("t", "us", Better::Lower, samples).against(101.0, "the wall");
-        assert_eq!(
-            (line.value, line.low, line.high),
-            (50.5, Some(1.0), Some(99.0))
-        );
+        assert_eq!((line.value, line.low, line.high), (50.5, Some(1.0), Some(99.0)));
         assert_eq!(line.percent, Some(50.0));
-        assert!(
-            Line::of("none", "us", Better::Lower, Vec::new())
-                .value
-                .is_nan()
-        );
+        assert!(Line::of("none", "us", Better::Lower, Vec::new()).value.is_nan());
     }
 
     #[test]

@@ -20,15 +20,15 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use interop::{Bridge, Route};
+use line::Line;
 use platform::Selection;
+use report::Report;
 
 use crate::output::OutputFile;
 use crate::{C32, Error, Result, cli};
-use line::Line;
-use report::Report;
 
-/// Declares each measurement: what it says of itself, its name on the command line in capitals, and its module, whose `measure` takes
-/// the figures.
+/// Declares each measurement: what it says of itself, its name on the command line in capitals, and its module, whose
+/// `measure` takes the figures.
 macro_rules! measurements {
     ($($(#[$about:meta])+ $name:ident = $visible:vis mod $module:ident;)+) => {
         $($visible mod $module;)+
@@ -62,7 +62,8 @@ measurements! {
     Jobs = mod jobs;
     /// Four small kernels: strictly alternating, and with data sets in flight.
     Note = mod note;
-    /// The four small kernels on fine and coarse shared virtual memory, on the latter in a context of two devices, and on HIP's memory.
+    /// The four small kernels on fine and coarse shared virtual memory, on the latter in a context of two devices, and
+    /// on HIP's memory.
     Svm = mod svm;
     /// Blocks that arrive like a network's, through pinned memory.
     Stream = mod stream;
@@ -160,11 +161,7 @@ pub fn main(options: &Options) -> Result<ExitCode> {
         )));
     }
     let earlier = options.compare.as_deref().map(Report::read).transpose()?;
-    let json = options
-        .json
-        .as_deref()
-        .map(OutputFile::reserve)
-        .transpose()?;
+    let json = options.json.as_deref().map(OutputFile::reserve).transpose()?;
     let report = measure(options)?;
     if let Some(earlier) = &earlier
         && earlier.bench != report.bench
@@ -196,24 +193,16 @@ fn measure(options: &Options) -> Result<Report> {
     };
     let mut found = options.what.measure(&setup)?;
     if cfg!(debug_assertions) {
-        let note = "a development build, whose host times are too long; measure with `cargo build --release --package hipcl`";
+        let note =
+            "a development build, whose host times are too long; measure with `cargo build --release --package hipcl`";
         found.notes.push(note.to_owned());
     }
-    Report::new(
-        options.what,
-        &setup.bridge,
-        found.lines,
-        &first_calls,
-        found.notes,
-    )
+    Report::new(options.what, &setup.bridge, found.lines, &first_calls, found.notes)
 }
 
 /// Why there are no figures of one stream.
 fn not_on_stream(why: &interop::Error) -> String {
-    format!(
-        "one stream: skipped: {}",
-        crate::error::one_line(&why.to_string())
-    )
+    format!("one stream: skipped: {}", crate::error::one_line(&why.to_string()))
 }
 
 /// Seconds of each of `count` runs of `work`, after some to warm up.
@@ -253,13 +242,12 @@ fn same_result(what: &str, peer: &str, ours: &[C32], theirs: &[C32]) -> Result<(
     let worst = ours.iter().zip(theirs).map(differ);
     // NaN is no agreement, and neither is nothing at all
     let agree = |worst: f32| worst <= 1e-4 * largest && largest > 0.0;
-    match worst.fold(0.0, |a: f32, b| {
-        if a.is_nan() || b.is_nan() {
-            f32::NAN
-        } else {
-            a.max(b)
-        }
-    }) {
+    match worst.fold(
+        0.0,
+        |a: f32, b| {
+            if a.is_nan() || b.is_nan() { f32::NAN } else { a.max(b) }
+        },
+    ) {
         worst if agree(worst) => Ok(()),
         worst => Err(Error::input(format!(
             "{what}: the result of {peer} differs from ours by {worst:.1e}, where the largest number is {largest:.1e}; run `hipcl doctor`"
@@ -284,9 +272,7 @@ mod tests {
         theirs[0].re += 0.001;
         assert!(same_result("x", "y", &ours, &theirs).is_ok());
         theirs[0].re += 0.1;
-        let error = same_result("x", "y", &ours, &theirs)
-            .expect_err("off")
-            .to_string();
+        let error = same_result("x", "y", &ours, &theirs).expect_err("off").to_string();
         assert!(error.contains("x: the result of y differs"), "{error}");
         theirs[0].re = f32::NAN;
         assert!(same_result("x", "y", &ours, &theirs).is_err());

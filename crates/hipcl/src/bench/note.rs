@@ -1,4 +1,5 @@
-//! The four kernels of `pipeline note`: strictly alternating with two sides, the same on one stream, and on several data sets in flight.
+//! The four kernels of `pipeline note`: strictly alternating with two sides, the same on one stream, and on several
+//! data sets in flight.
 
 use interop::Bridge;
 

@@ -111,10 +111,7 @@ impl Report {
         head("platform", &self.platform)?;
         head("hip device", &self.hip_device)?;
         head("opencl device", &self.opencl_device)?;
-        head(
-            "route",
-            &format!("{} (hand-off grade {})", self.route, self.grade),
-        )?;
+        head("route", &format!("{} (hand-off grade {})", self.route, self.grade))?;
         if let Some(other) = earlier.filter(|other| !self.same_place(other)) {
             head(
                 "compared with",
@@ -124,11 +121,7 @@ impl Report {
                 ),
             )?;
         }
-        let width = self
-            .lines
-            .iter()
-            .map(|line| line.name.chars().count())
-            .max();
+        let width = self.lines.iter().map(|line| line.name.chars().count()).max();
         let width = width.unwrap_or(0) + 2;
         write!(
             out,
@@ -146,9 +139,7 @@ impl Report {
             _ => "-".to_owned(),
         };
         for line in &self.lines {
-            let percent = line
-                .percent
-                .map_or("-".to_owned(), |percent| format!("{percent:.0}%"));
+            let percent = line.percent.map_or("-".to_owned(), |percent| format!("{percent:.0}%"));
             write!(
                 out,
                 "{:<width$}{:>12}{:>12}{:>12}  {:<8}{:>12}{percent:>9}  ",
@@ -163,11 +154,7 @@ impl Report {
                 let before = earlier.lines.iter().find(|other| other.name == line.name);
                 let gain = before.and_then(|before| line.gain_over(before));
                 let gain = gain.map_or("-".to_owned(), |gain| format!("{gain:.2}x"));
-                write!(
-                    out,
-                    "{:>12}{gain:>8}  ",
-                    number(before.map(|before| before.value))
-                )?;
+                write!(out, "{:>12}{gain:>8}  ", number(before.map(|before| before.value)))?;
             }
             writeln!(out, "{}", line.limit_is)?;
         }
@@ -198,16 +185,7 @@ impl Report {
     }
 
     fn same_place(&self, other: &Self) -> bool {
-        (
-            &self.platform,
-            &self.hip_device,
-            &self.opencl_device,
-            &self.route,
-        ) == (
-            &other.platform,
-            &other.hip_device,
-            &other.opencl_device,
-            &other.route,
-        )
+        (&self.platform, &self.hip_device, &self.opencl_device, &self.route)
+            == (&other.platform, &other.hip_device, &other.opencl_device, &other.route)
     }
 }

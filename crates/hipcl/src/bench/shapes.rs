@@ -8,7 +8,8 @@ use super::{Found, Setup, seconds};
 use crate::{C32, Result};
 
 const SAMPLES: usize = 15;
-/// Of `gps`: delays, blocks of a sub-interval and as many fine Doppler bins, and sub-intervals on a card and on the host.
+/// Of `gps`: delays, blocks of a sub-interval and as many fine Doppler bins, and sub-intervals on a card and on the
+/// host.
 const DELAYS: usize = 4000;
 const COLUMNS: usize = 5;
 const SUB_INTERVALS: [usize; 2] = [1344, 12];
@@ -43,11 +44,7 @@ impl Bench<'_> {
     fn memory(&self, len: usize) -> Result<DeviceBuffer<C32>> {
         let number = |i: usize| C32::new((i % 17) as f32 - 8.0, (i % 13) as f32 - 6.0);
         let numbers: Vec<_> = (0..len).map(number).collect();
-        Ok(self
-            .setup
-            .bridge
-            .hip_device()
-            .alloc_from(&self.stream, &numbers)?)
+        Ok(self.setup.bridge.hip_device().alloc_from(&self.stream, &numbers)?)
     }
 
     fn line(&self, name: String, times: &[f64], bytes: usize, operations: usize) -> Line {
@@ -80,12 +77,9 @@ impl Bench<'_> {
                 )?;
                 Ok(stream.synchronize()?)
             })?;
-            let name =
-                format!("cgemm strided batched, {count} of {DELAYS} x {columns} x {columns}");
+            let name = format!("cgemm strided batched, {count} of {DELAYS} x {columns} x {columns}");
             let bytes = 2 * len * size_of::<C32>();
-            found
-                .lines
-                .push(self.line(name, &times, bytes, 8 * len * COLUMNS));
+            found.lines.push(self.line(name, &times, bytes, 8 * len * COLUMNS));
         }
         Ok(())
     }
@@ -116,16 +110,7 @@ impl Bench<'_> {
             let mut parts = self.memory(each * count)?;
             let (one, zero) = (C32::new(1.0, 0.0), C32::default());
             let times = seconds(SAMPLES, || {
-                let part = || {
-                    Ok::<_, crate::Error>(Batch::new(
-                        z.on(stream)?,
-                        n,
-                        columns,
-                        n,
-                        n * columns,
-                        count,
-                    )?)
-                };
+                let part = || Ok::<_, crate::Error>(Batch::new(z.on(stream)?, n, columns, n, n * columns, count)?);
                 handle.gemm_strided_batched(
                     Op::None,
                     Op::ConjTranspose,

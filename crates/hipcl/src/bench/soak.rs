@@ -1,8 +1,8 @@
 //! Memory over a long run: what the process and the device hold early, and at the end.
 //!
-//! An iteration takes a shared buffer to OpenCL and to HIP, with a kernel on each side; every so often a buffer is freed and another
-//! allocated. Whatever grows with the iterations is a leak, of memory or of the descriptors and threads also counted
-//! here.
+//! An iteration takes a shared buffer to OpenCL and to HIP, with a kernel on each side; every so often a buffer is
+//! freed and another allocated. Whatever grows with the iterations is a leak, of memory or of the descriptors and
+//! threads also counted here.
 
 use interop::{Bridge, Pipeline, Shared};
 

@@ -193,9 +193,7 @@ impl Stages {
             }
         }
         match failure {
-            Some(failure) => Err(Error::input(format!(
-                "the measurement's own blocks: {failure}"
-            ))),
+            Some(failure) => Err(Error::input(format!("the measurement's own blocks: {failure}"))),
             None => Ok(Run { elapsed, right }),
         }
     }
@@ -212,10 +210,7 @@ impl Stages {
     fn queue_check(&self, place: &mut Place) -> Result<()> {
         let data = place.data.hip(&self.stream)?;
         let mut wrong = place.wrong.hip_mut(&self.stream)?;
-        let (low, high) = (
-            place.value * (1.0 - TOLERANCE),
-            place.value * (1.0 + TOLERANCE),
-        );
+        let (low, high) = (place.value * (1.0 - TOLERANCE), place.value * (1.0 + TOLERANCE));
         let config = LaunchConfig::linear(ELEMENTS, 256)?;
         let count = ELEMENTS as u64;
         // SAFETY: the kernel takes a pointer to elements, their number, below which it stays, two floats and a counter.

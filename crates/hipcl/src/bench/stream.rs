@@ -1,4 +1,5 @@
-//! Blocks that arrive like a network's: through pinned memory into an OpenCL stage and a HIP stage, and only a small result out.
+//! Blocks that arrive like a network's: through pinned memory into an OpenCL stage and a HIP stage, and only a small
+//! result out.
 //!
 //! First as fast as the stages take them, by number of slots. Then at four fifths of that, from a sender that does not
 //! wait: a block that finds the receiver's ring full is lost, and counted.

@@ -11,8 +11,8 @@ use crate::{Error, Result};
 
 const ITERATIONS: usize = 20;
 
-/// What an MI100 should need, in milliseconds: memory behind its link, and memory of its own with four launches and four waits.
-/// Computed: 251.7 MB over a link that reads 13.7 GB/s and writes 28 GB/s, or over 1.2 TB/s.
+/// What an MI100 should need, in milliseconds: memory behind its link, and memory of its own with four launches and
+/// four waits. Computed: 251.7 MB over a link that reads 13.7 GB/s and writes 28 GB/s, or over 1.2 TB/s.
 const MI100_LINK: f64 = 14.0;
 const MI100_OWN: f64 = 0.3;
 

@@ -28,10 +28,7 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn state(
-    allocation: Allocation,
-    told: std::result::Result<Told<AllocationTried>, Death>,
-) -> AllocationState {
+fn state(allocation: Allocation, told: std::result::Result<Told<AllocationTried>, Death>) -> AllocationState {
     let empty = AllocationState {
         allocation: allocation.to_string(),
         call: allocation.call().to_owned(),
@@ -163,11 +160,7 @@ mod tests {
     fn coarse_memory_in_host_memory_is_advised_of() {
         let mut state = with(Some("host-pinned"), None, None);
         state.died = None;
-        assert!(
-            advice(&state)
-                .expect("it is said")
-                .contains("crosses the link")
-        );
+        assert!(advice(&state).expect("it is said").contains("crosses the link"));
         state.residency = Some("vram".to_owned());
         assert_eq!(advice(&state), None);
     }

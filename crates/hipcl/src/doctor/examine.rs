@@ -32,11 +32,7 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
     libraries::hip(told, asked, &mut findings);
     let named = environment.get(libraries::OPENCL_VARIABLE);
     libraries::opencl(asker.ask(Subject::OpenCl)?, named, &mut findings);
-    findings.pairing = pairing::table(
-        &findings.platform,
-        &findings.hip_devices,
-        &findings.opencl_devices,
-    );
+    findings.pairing = pairing::table(&findings.platform, &findings.hip_devices, &findings.opencl_devices);
     if let Some(reason) = cannot_pair(&findings) {
         let untried = |route| state(route, Err(reason.clone()));
         findings.routes = options.routes().map(untried).collect();
@@ -131,10 +127,7 @@ fn heard(findings: &Findings) -> Heard {
 
 /// Why there is nothing to try: the same for every route, and reported once.
 fn cannot_pair(findings: &Findings) -> Option<String> {
-    let missing = match (
-        findings.opencl_devices.is_empty(),
-        findings.hip_devices.is_empty(),
-    ) {
+    let missing = match (findings.opencl_devices.is_empty(), findings.hip_devices.is_empty()) {
         (true, true) => "OpenCL or HIP device",
         (true, false) => "OpenCL device",
         (false, true) => "HIP device",
@@ -144,11 +137,7 @@ fn cannot_pair(findings: &Findings) -> Option<String> {
     Some(format!("{NOT_TRIED}there is no {missing}"))
 }
 
-fn one_route(
-    route: Route,
-    told: std::result::Result<Told<RouteTried>, Death>,
-    findings: &mut Findings,
-) {
+fn one_route(route: Route, told: std::result::Result<Told<RouteTried>, Death>, findings: &mut Findings) {
     let subject = Subject::Route(route);
     let told = match told {
         Ok(told) => told,
@@ -180,9 +169,7 @@ fn one_route(
                 opencl: opencl.clone(),
                 hip: hip.clone(),
                 proof: match proven {
-                    true => format!(
-                        "{paired_by}; a pattern written through each API was read through the other"
-                    ),
+                    true => format!("{paired_by}; a pattern written through each API was read through the other"),
                     false => paired_by.clone(),
                 },
                 grade: match &state.figures {
@@ -221,19 +208,14 @@ fn one_route(
 /// With another route it is not needed, so that a failure is reported and asks for nothing to be done.
 fn host_ptr(told: std::result::Result<Told<Sought>, Death>) -> HostPtr {
     match told {
-        Ok(Told {
-            found, died: None, ..
-        }) => HostPtr {
+        Ok(Told { found, died: None, .. }) => HostPtr {
             proof: found.proof,
             impossible: found.impossible,
             reason: found.reason,
             died: None,
         },
         // also after an answer: a program that relied on it would end the same way
-        Ok(Told {
-            died: Some(death), ..
-        })
-        | Err(death) => HostPtr {
+        Ok(Told { died: Some(death), .. }) | Err(death) => HostPtr {
             proof: None,
             impossible: false,
             reason: Some(death.describe(Subject::HostPtr)),

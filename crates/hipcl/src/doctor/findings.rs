@@ -1,4 +1,5 @@
-//! The findings as data. The names of the fields are the keys of the JSON file, which the book's page on the doctor describes.
+//! The findings as data. The names of the fields are the keys of the JSON file, which the book's page on the doctor
+//! describes.
 
 use serde::{Deserialize, Serialize};
 
@@ -96,28 +97,17 @@ impl Findings {
 
     /// The probes that ended abnormally, each with how it ended.
     pub(super) fn crashed(&self) -> Vec<String> {
-        let routes = self
-            .routes
-            .iter()
-            .map(|it| (format!("route {}", it.route), &it.died));
+        let routes = self.routes.iter().map(|it| (format!("route {}", it.route), &it.died));
         let grades = self
             .grades
             .iter()
             .map(|it| (format!("hand-off {}", it.grade), &it.died));
-        let allocations = self
-            .allocations
-            .iter()
-            .map(|it| (it.call.clone(), &it.died));
+        let allocations = self.allocations.iter().map(|it| (it.call.clone(), &it.died));
         let others = [
-            self.host_ptr
-                .as_ref()
-                .map(|it| ("HIP's memory as a cl_mem", &it.died)),
+            self.host_ptr.as_ref().map(|it| ("HIP's memory as a cl_mem", &it.died)),
             self.one_stream.as_ref().map(|it| ("one stream", &it.died)),
         ];
-        let others = others
-            .into_iter()
-            .flatten()
-            .map(|(name, died)| (name.to_owned(), died));
+        let others = others.into_iter().flatten().map(|(name, died)| (name.to_owned(), died));
         routes
             .chain(grades)
             .chain(others)

@@ -29,11 +29,7 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn state(
-    grade: Grade,
-    route: Route,
-    told: std::result::Result<Told<GradeTried>, Death>,
-) -> GradeState {
+fn state(grade: Grade, route: Route, told: std::result::Result<Told<GradeTried>, Death>) -> GradeState {
     let mut state = GradeState {
         grade: grade.to_string(),
         route: route.to_string(),

@@ -9,10 +9,7 @@ use super::{Options, PLATFORM_OPTION};
 pub(super) const OPENCL_VARIABLE: &str = "HIPCL_OPENCL";
 
 /// The requested platform, and where the request came from.
-pub(super) fn asked(
-    options: &Options,
-    environment: &Environment,
-) -> Option<(String, &'static str)> {
+pub(super) fn asked(options: &Options, environment: &Environment) -> Option<(String, &'static str)> {
     if let Some(name) = &options.platform {
         return Some((name.clone(), PLATFORM_OPTION));
     }
@@ -21,11 +18,7 @@ pub(super) fn asked(
         .find_map(|variable| Some((environment.get(variable)?.to_owned(), variable)))
 }
 
-pub(super) fn hip(
-    told: std::result::Result<Told<Hip>, Death>,
-    asked: Option<(String, &str)>,
-    findings: &mut Findings,
-) {
+pub(super) fn hip(told: std::result::Result<Told<Hip>, Death>, asked: Option<(String, &str)>, findings: &mut Findings) {
     // what a platform that can't be used does not tell itself
     if let Some((name, by)) = asked {
         findings.platform = name;
@@ -49,9 +42,7 @@ pub(super) fn hip(
         findings.platform_why = found.why;
     }
     for library in found.libraries.iter().filter(|library| !library.usable) {
-        findings
-            .advice
-            .push(library_advice(&findings.platform, &library.name));
+        findings.advice.push(library_advice(&findings.platform, &library.name));
     }
     findings.libraries = found.libraries;
     if let Some(reason) = found.unusable {
@@ -67,10 +58,9 @@ pub(super) fn hip(
         None if found.devices.is_empty() => findings
             .advice
             .push("HIP has no device: check that the GPU's driver is loaded".into()),
-        None if !found.compiler.works => findings.advice.push(format!(
-            "HIP kernels can't be compiled: {}",
-            found.compiler.detail
-        )),
+        None if !found.compiler.works => findings
+            .advice
+            .push(format!("HIP kernels can't be compiled: {}", found.compiler.detail)),
         None => {}
     }
     findings.hip_devices = found.devices;
@@ -93,11 +83,7 @@ fn library_advice(platform: &str, library: &str) -> String {
     }
 }
 
-pub(super) fn opencl(
-    told: std::result::Result<Told<OpenCl>, Death>,
-    named: Option<&str>,
-    findings: &mut Findings,
-) {
+pub(super) fn opencl(told: std::result::Result<Told<OpenCl>, Death>, named: Option<&str>, findings: &mut Findings) {
     let found = match told {
         Ok(told) => told.found,
         Err(death) => {
@@ -122,11 +108,8 @@ pub(super) fn opencl(
     }
     findings.opencl_libraries = found.libraries;
     // The project's own driver is of use to the software device, and to a machine without any other.
-    let is_missed = |tried: &Tried| {
-        findings.platform == "host"
-            || found.devices.is_empty()
-            || !tried.what.contains("hipcl-opencl")
-    };
+    let is_missed =
+        |tried: &Tried| findings.platform == "host" || found.devices.is_empty() || !tried.what.contains("hipcl-opencl");
     findings.opencl_tried = found.tried.into_iter().filter(is_missed).collect();
     findings.opencl_devices = found.devices;
 }
@@ -138,8 +121,7 @@ fn lost(subject: Subject, death: &Death, named: Option<&str>, findings: &mut Fin
             format!("unset {OPENCL_VARIABLE}, which names {file}, or name another library in it")
         }
         (Subject::OpenCl, None) => format!("name another library in {OPENCL_VARIABLE}"),
-        _ => "name another library in HIPCL_HIP_LIBRARY, or another installation in ROCM_PATH"
-            .to_owned(),
+        _ => "name another library in HIPCL_HIP_LIBRARY, or another installation in ROCM_PATH".to_owned(),
     };
     findings.advice.push(format!(
         "{}: {remedy}, and report this to the maker of the library that was loaded",

@@ -3,12 +3,7 @@
 use std::collections::BTreeSet;
 
 /// Libraries of which a process must hold one file only: each file has a state of its own.
-pub(crate) const SINGLE: [&str; 4] = [
-    "libhsa-runtime64",
-    "libamdhip64",
-    "libamdocl64",
-    "libOpenCL",
-];
+pub(crate) const SINGLE: [&str; 4] = ["libhsa-runtime64", "libamdhip64", "libamdocl64", "libOpenCL"];
 /// AMD's emulator of GPUs, which a process has loaded before HIP.
 pub(crate) const EMULATOR: &str = "librocjitsu";
 /// Further ones that show what a process works with.
@@ -51,8 +46,7 @@ pub(crate) fn emulator(files: &[String]) -> Option<String> {
 
 /// Whether `name` is a file of the library: `libOpenCL.so.1`, and not `libOpenCLextra.so`.
 pub(crate) fn is(name: &str, library: &str) -> bool {
-    name.strip_prefix(library)
-        .is_some_and(|rest| rest.starts_with(".so"))
+    name.strip_prefix(library).is_some_and(|rest| rest.starts_with(".so"))
 }
 
 #[cfg(test)]
@@ -62,10 +56,7 @@ mod tests {
     #[test]
     fn an_emulated_gpu_is_known_by_its_emulator() {
         let files = |name: &str| vec!["/opt/lib/libamdhip64.so.7".to_owned(), format!("/x/{name}")];
-        assert_eq!(
-            emulator(&files("librocjitsu.so")).as_deref(),
-            Some("rocjitsu")
-        );
+        assert_eq!(emulator(&files("librocjitsu.so")).as_deref(), Some("rocjitsu"));
         assert_eq!(emulator(&files("librocjitsus.so")), None);
     }
 

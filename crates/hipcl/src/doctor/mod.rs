@@ -36,9 +36,8 @@ mod text;
 
 pub use compare::{Change, Comparison, Kind};
 pub use findings::{
-    AllocationState, Check, Compiler, Findings, GradeState, HandoffFigures, HipDevice, HostPtr,
-    Library, OneStream, OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State,
-    StreamFigures, Tried,
+    AllocationState, Check, Compiler, Findings, GradeState, HandoffFigures, HipDevice, HostPtr, Library, OneStream,
+    OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State, StreamFigures, Tried,
 };
 pub use probe::{Crossing, Death};
 
@@ -79,10 +78,11 @@ impl Options {
     }
 }
 
-/// Examines the machine and prints what was found. Status 0 if a direct route works, or, where routes are named, one of these; else 1. Also
-/// 1 if something became worse since the report that it is compared with.
+/// Examines the machine and prints what was found. Status 0 if a direct route works, or, where routes are named, one of
+/// these; else 1. Also 1 if something became worse since the report that it is compared with.
 ///
-/// The program that calls this is started again for each probe, as `PROGRAM doctor-probe SUBJECT`: it has to be `hipcl`.
+/// The program that calls this is started again for each probe, as `PROGRAM doctor-probe SUBJECT`: it has to be
+/// `hipcl`.
 ///
 /// # Errors
 /// An unknown platform name, or a file that can't be read or written.

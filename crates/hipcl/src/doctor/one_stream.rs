@@ -21,9 +21,7 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
 
 fn state(told: std::result::Result<Told<OneStreamTried>, Death>) -> OneStream {
     match told {
-        Ok(Told {
-            found, died: None, ..
-        }) => OneStream {
+        Ok(Told { found, died: None, .. }) => OneStream {
             works: found.how.is_some(),
             how: found.how,
             reason: found.reason,
@@ -32,10 +30,7 @@ fn state(told: std::result::Result<Told<OneStreamTried>, Death>) -> OneStream {
             died: None,
         },
         // Also after an answer: a program that relied on it would end the same way.
-        Ok(Told {
-            died: Some(death), ..
-        })
-        | Err(death) => OneStream {
+        Ok(Told { died: Some(death), .. }) | Err(death) => OneStream {
             works: false,
             how: None,
             reason: Some(death.describe(Subject::OneStream)),

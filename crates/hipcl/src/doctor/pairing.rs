@@ -32,8 +32,7 @@ pub(super) fn same_place(one: &str, other: &str) -> bool {
     match (one.split_once(':'), other.split_once(':')) {
         (Some((domain, place)), Some((other_domain, other_place))) => {
             let unknown = |domain: &str| domain.contains('?');
-            place == other_place
-                && (domain == other_domain || unknown(domain) || unknown(other_domain))
+            place == other_place && (domain == other_domain || unknown(domain) || unknown(other_domain))
         }
         _ => false,
     }

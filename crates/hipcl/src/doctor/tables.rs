@@ -5,19 +5,12 @@ use std::fmt::{self, Write as _};
 use super::findings::{AllocationState, GradeState, HostPtr, OneStream, RouteState};
 use super::probe::Death;
 
-pub(super) fn routes(
-    out: &mut String,
-    routes: &[RouteState],
-    host_ptr: Option<&HostPtr>,
-) -> fmt::Result {
+pub(super) fn routes(out: &mut String, routes: &[RouteState], host_ptr: Option<&HostPtr>) -> fmt::Result {
     let Some(first) = routes.first() else {
         return Ok(());
     };
     // what keeps all of them from being tried is said once
-    if let Some(why) = first
-        .reason
-        .as_deref()
-        .and_then(|it| it.strip_prefix(NOT_TRIED))
+    if let Some(why) = first.reason.as_deref().and_then(|it| it.strip_prefix(NOT_TRIED))
         && routes.iter().all(|route| route.reason == first.reason)
     {
         return writeln!(out, "  no route was tried: {why}");

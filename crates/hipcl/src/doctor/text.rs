@@ -52,11 +52,7 @@ impl Findings {
         } else {
             &self.platform
         };
-        writeln!(
-            out,
-            "\nplatform   {platform}{}",
-            brackets(&self.platform_why)
-        )?;
+        writeln!(out, "\nplatform   {platform}{}", brackets(&self.platform_why))?;
         if let Some(failure) = &self.platform_failure {
             writeln!(out, "  {} {failure}", mark(false))?;
         }
@@ -136,10 +132,7 @@ impl Findings {
         writeln!(out, "\nsystem")?;
         let width = self.checks.iter().map(|check| check.name.chars().count());
         let width = width.max().unwrap_or_default();
-        for Check {
-            name, state, found, ..
-        } in &self.checks
-        {
+        for Check { name, state, found, .. } in &self.checks {
             let mark = match state {
                 State::Good => "ok ",
                 State::Bad => "no ",
@@ -168,10 +161,7 @@ impl Findings {
                 proof,
                 grade,
             }) => {
-                writeln!(
-                    out,
-                    "  pair       {opencl} (OpenCL) is {hip} (HIP): {proof}"
-                )?;
+                writeln!(out, "  pair       {opencl} (OpenCL) is {hip} (HIP): {proof}")?;
                 writeln!(out, "  hand-off   {grade}")?;
             }
             None => writeln!(out, "  pair       none")?,
@@ -243,10 +233,7 @@ mod tests {
         );
         let path = format!("  {}", "x".repeat(30));
         let broken = wrap(&path, 12);
-        assert!(
-            broken.lines().all(|line| line.chars().count() <= 12),
-            "{broken}"
-        );
+        assert!(broken.lines().all(|line| line.chars().count() <= 12), "{broken}");
         let kept: String = broken.chars().filter(|c| !c.is_whitespace()).collect();
         assert_eq!(kept, path.trim());
         assert_eq!(wrap("µµµ", 3), "µµµ");

@@ -47,8 +47,8 @@ pub fn read(path: &Path, format: Option<Format>, rate_hz: Option<f64>) -> Result
     read_first(path, format, rate_hz, |_| Ok(usize::MAX))
 }
 
-/// The text of a file that a person or this project wrote: metadata, a report. An endless device or pipe is refused like any other
-/// overlong file.
+/// The text of a file that a person or this project wrote: metadata, a report. An endless device or pipe is refused
+/// like any other overlong file.
 pub(crate) fn text(path: &Path) -> Result<String> {
     const MOST: u64 = 64 << 20;
     let mut text = String::new();
@@ -65,7 +65,8 @@ pub(crate) fn text(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// As [`read`], but takes no more samples from a raw file than `most` says for its rate: recordings can be larger than the memory.
+/// As [`read`], but takes no more samples from a raw file than `most` says for its rate: recordings can be larger than
+/// the memory.
 ///
 /// # Errors
 /// As [`read`], and those of `most`.

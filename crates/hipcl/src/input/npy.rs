@@ -11,12 +11,7 @@ use crate::{C32, Error, Result};
 /// Reads a one-dimensional array; complex64 of either byte order.
 pub(super) fn read(path: &Path) -> Result<Vec<C32>> {
     let file = File::open(path).map_err(|error| Error::read(path, error))?;
-    if file
-        .metadata()
-        .map_err(|error| Error::read(path, error))?
-        .len()
-        == 0
-    {
+    if file.metadata().map_err(|error| Error::read(path, error))?.len() == 0 {
         return Err(Error::input(format!(
             "`{}` is empty: record again, or name another file",
             path.display()

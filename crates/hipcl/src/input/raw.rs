@@ -70,12 +70,8 @@ fn decode(path: &Path, bytes: &[u8], layout: Layout) -> Result<Vec<C32>> {
     }
     Ok(match layout {
         Layout::Cf32 => samples(bytes, |part: [u8; 4]| f32::from_le_bytes(part)),
-        Layout::Ci16 => samples(bytes, |part: [u8; 2]| {
-            f32::from(i16::from_le_bytes(part)) / 32768.0
-        }),
-        Layout::Ci8 => samples(bytes, |part: [u8; 1]| {
-            f32::from(i8::from_le_bytes(part)) / 128.0
-        }),
+        Layout::Ci16 => samples(bytes, |part: [u8; 2]| f32::from(i16::from_le_bytes(part)) / 32768.0),
+        Layout::Ci8 => samples(bytes, |part: [u8; 1]| f32::from(i8::from_le_bytes(part)) / 128.0),
         Layout::Cu8 => samples(bytes, |part: [u8; 1]| (f32::from(part[0]) - 127.5) / 127.5),
     })
 }
@@ -103,10 +99,7 @@ fn holds_floats(bytes: &[u8]) -> bool {
 fn samples<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<C32> {
     let (numbers, _) = bytes.as_chunks::<N>();
     let (pairs, _) = numbers.as_chunks::<2>();
-    pairs
-        .iter()
-        .map(|&[re, im]| C32::new(number(re), number(im)))
-        .collect()
+    pairs.iter().map(|&[re, im]| C32::new(number(re), number(im))).collect()
 }
 
 #[cfg(test)]
@@ -124,10 +117,7 @@ mod tests {
         let mut bytes = 1.5f32.to_le_bytes().to_vec();
         bytes.extend((-0.25f32).to_le_bytes());
         assert_eq!(one(&bytes, Layout::Cf32), C32::new(1.5, -0.25));
-        assert_eq!(
-            one(&[0x00, 0x40, 0x00, 0x80], Layout::Ci16),
-            C32::new(0.5, -1.0)
-        );
+        assert_eq!(one(&[0x00, 0x40, 0x00, 0x80], Layout::Ci16), C32::new(0.5, -1.0));
         assert_eq!(one(&[0x40, 0x80], Layout::Ci8), C32::new(0.5, -1.0));
     }
 
@@ -158,9 +148,6 @@ mod tests {
     #[test]
     fn unsigned_bytes_have_no_bias() {
         assert_eq!(one(&[0, 255], Layout::Cu8), C32::new(-1.0, 1.0));
-        assert_eq!(
-            one(&[127, 128], Layout::Cu8).re,
-            -one(&[127, 128], Layout::Cu8).im
-        );
+        assert_eq!(one(&[127, 128], Layout::Cu8).re, -one(&[127, 128], Layout::Cu8).im);
     }
 }

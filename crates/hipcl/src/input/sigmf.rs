@@ -82,13 +82,10 @@ pub(super) fn read(path: &Path) -> Result<Described> {
             "its samples are not in a .sigmf-data file: read them with --format and --rate".into(),
         ));
     }
-    if global.trailing_bytes != 0
-        || meta
-            .captures
-            .iter()
-            .any(|capture| capture.header_bytes != 0)
-    {
-        return Err(wrong("its data file holds other bytes than samples (header or trailing bytes): strip them first".into()));
+    if global.trailing_bytes != 0 || meta.captures.iter().any(|capture| capture.header_bytes != 0) {
+        return Err(wrong(
+            "its data file holds other bytes than samples (header or trailing bytes): strip them first".into(),
+        ));
     }
     if let Some(rate) = global.sample_rate {
         super::check::rate(rate).map_err(|_| {

@@ -18,12 +18,12 @@ pub enum Waits {
 /// Where OpenCL's kernels are launched, and how.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Launch {
-    /// Where OpenCL's kernels are launched: on HIP's stream, or on an OpenCL queue with hand-offs. If not given: on the stream where that
-    /// works, and on the queue where it does not or a route is named.
+    /// Where OpenCL's kernels are launched: on HIP's stream, or on an OpenCL queue with hand-offs. If not given: on the
+    /// stream where that works, and on the queue where it does not or a route is named.
     #[arg(long, value_enum, value_name = "WHERE")]
     pub kernels: Option<Kernels>,
-    /// Capture the stages on HIP's stream once, and replay them as a HIP graph. `note` puts two iterations into it (an odd number becomes
-    /// the next even one), `capon` two graphs around the inverse.
+    /// Capture the stages on HIP's stream once, and replay them as a HIP graph. `note` puts two iterations into it (an
+    /// odd number becomes the next even one), `capon` two graphs around the inverse.
     #[arg(long)]
     pub graph: bool,
     /// When the host waits for stages that are no graph.
@@ -57,8 +57,7 @@ impl Launch {
             None if only_on_stream => Kernels::Stream,
             None => {
                 let why = if route_is_named {
-                    let why =
-                        "a route was named, and a route joins two sides; see --kernels stream";
+                    let why = "a route was named, and a route joins two sides; see --kernels stream";
                     why.to_owned()
                 } else {
                     match make(Kernels::Stream) {
@@ -101,18 +100,12 @@ mod tests {
 
     #[test]
     fn the_stream_is_taken_where_it_works_and_else_the_queue_with_the_reason() {
-        let chosen = |route| {
-            asked(None, false)
-                .choose(route, works)
-                .expect("a place to launch")
-        };
+        let chosen = |route| asked(None, false).choose(route, works).expect("a place to launch");
         assert_eq!(chosen(false), (Kernels::Stream, (Kernels::Stream, None)));
         let (job, (kernels, why)) = chosen(true);
         assert_eq!((job, kernels), (Kernels::Queue, Kernels::Queue));
         assert!(why.is_some_and(|why| why.contains("route")));
-        let (job, (kernels, why)) = asked(None, false)
-            .choose(false, fails_on_a_stream)
-            .expect("the queue");
+        let (job, (kernels, why)) = asked(None, false).choose(false, fails_on_a_stream).expect("the queue");
         assert_eq!((job, kernels), (Kernels::Queue, Kernels::Queue));
         assert_eq!(why.as_deref(), Some("no | way"));
     }
@@ -122,9 +115,7 @@ mod tests {
         for launch in [asked(STREAM, false), asked(STREAM, true), asked(None, true)] {
             let (job, choice) = launch.choose(true, works).expect("it");
             assert_eq!((job, choice), (Kernels::Stream, (Kernels::Stream, None)));
-            let refused = launch
-                .choose(false, fails_on_a_stream)
-                .expect_err("no queue instead");
+            let refused = launch.choose(false, fails_on_a_stream).expect_err("no queue instead");
             assert_eq!(refused.to_string(), "no\nway");
         }
         let (job, choice) = asked(QUEUE, false).choose(false, works).expect("it");

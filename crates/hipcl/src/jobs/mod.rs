@@ -13,12 +13,13 @@ mod plant;
 mod sides;
 mod stages;
 
-pub use crate::outcome::{Emitter, Kernels, Outcome, Picture, Satellite};
 pub use launch::{Launch, Waits};
 pub(crate) use plant::Plant;
 
-/// Data-set bytes that are copied when this buffer, changed on one side, is used on the other: none on a direct route; on `Staging`
-/// the whole of it out of one API's memory and into the other's.
+pub use crate::outcome::{Emitter, Kernels, Outcome, Picture, Satellite};
+
+/// Data-set bytes that are copied when this buffer, changed on one side, is used on the other: none on a direct route;
+/// on `Staging` the whole of it out of one API's memory and into the other's.
 pub fn crossing_bytes<T: Pod>(buffer: &Shared<T>) -> u64 {
     if buffer.is_copy() {
         2 * (buffer.len() * size_of::<T>()) as u64
@@ -36,8 +37,8 @@ pub struct Common {
     pub iterations: Option<usize>,
     /// Seed of everything that is generated.
     pub seed: u64,
-    /// Copy a little data-set memory through this API in every iteration, behind the pipeline's back: the counters must see it and the
-    /// run must not verify.
+    /// Copy a little data-set memory through this API in every iteration, behind the pipeline's back: the counters must
+    /// see it and the run must not verify.
     pub plant_copy: Option<ApiName>,
 }
 

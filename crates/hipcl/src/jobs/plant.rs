@@ -19,10 +19,7 @@ pub(crate) enum Plant {
 impl Plant {
     pub(crate) fn new(bridge: &Bridge, api: ApiName) -> Result<Self> {
         Ok(match api {
-            ApiName::OpenCl => Self::OpenCl(
-                bridge.queue()?,
-                RegularBuffer::new(bridge.cl_context(), BYTES)?,
-            ),
+            ApiName::OpenCl => Self::OpenCl(bridge.queue()?, RegularBuffer::new(bridge.cl_context(), BYTES)?),
             ApiName::Hip => Self::Hip(bridge.stream()?, bridge.hip_device().alloc(BYTES)?),
         })
     }

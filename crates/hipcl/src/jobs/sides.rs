@@ -1,4 +1,5 @@
-//! The sides of a job: an OpenCL queue and a HIP stream, or one HIP stream for both. A job writes each OpenCL launch once.
+//! The sides of a job: an OpenCL queue and a HIP stream, or one HIP stream for both. A job writes each OpenCL launch
+//! once.
 //!
 //! | here | on a queue | on the stream |
 //! |---|---|---|
@@ -13,8 +14,7 @@ use bytemuck::Pod;
 use clmgr::fft::{Direction, Plan};
 use clmgr::{Arg, NdRange};
 use interop::{
-    Bridge, ClGuard, ClGuardMut, HipGuard, HipGuardMut, Shared, StreamArg, StreamFft, StreamKernel,
-    StreamProgram,
+    Bridge, ClGuard, ClGuardMut, HipGuard, HipGuardMut, Shared, StreamArg, StreamFft, StreamKernel, StreamProgram,
 };
 
 use crate::outcome::Kernels;
@@ -96,13 +96,7 @@ impl Sides {
     }
 
     /// `batch` transforms of `len` numbers, ready to run: nothing is left to compile or to copy.
-    pub fn fft(
-        &self,
-        bridge: &Bridge,
-        len: usize,
-        batch: usize,
-        direction: Direction,
-    ) -> Result<Fft> {
+    pub fn fft(&self, bridge: &Bridge, len: usize, batch: usize, direction: Direction) -> Result<Fft> {
         let plan = Plan::new(bridge.cl_context(), bridge.programs(), len, batch)?;
         let plan = match self.queue {
             Some(_) => {
@@ -158,12 +152,7 @@ impl Kernel {
     ///
     /// # Safety
     /// The kernel takes these arguments, stays inside their memory, and ends.
-    pub unsafe fn launch<const N: usize>(
-        &self,
-        sides: &Sides,
-        range: NdRange,
-        args: [KernelArg<'_>; N],
-    ) -> Result<()> {
+    pub unsafe fn launch<const N: usize>(&self, sides: &Sides, range: NdRange, args: [KernelArg<'_>; N]) -> Result<()> {
         match (self, &sides.queue) {
             (Self::Queue(kernel), Some(queue)) => {
                 // SAFETY: the caller's promise.
@@ -185,12 +174,7 @@ impl Fft {
     ///
     /// # Safety
     /// Both hold as many numbers as the transforms have.
-    pub unsafe fn enqueue(
-        &self,
-        sides: &Sides,
-        data: &Reading<'_, C32>,
-        out: &mut Writing<'_, C32>,
-    ) -> Result<()> {
+    pub unsafe fn enqueue(&self, sides: &Sides, data: &Reading<'_, C32>, out: &mut Writing<'_, C32>) -> Result<()> {
         let direction = self.direction;
         match (&self.plan, &sides.queue, data, out) {
             (OnSide::Queue(plan), Some(queue), Reading::Queue(data), Writing::Queue(out)) => {
@@ -209,11 +193,7 @@ impl Fft {
     ///
     /// # Safety
     /// It holds as many numbers as the transforms have.
-    pub unsafe fn enqueue_in_place(
-        &self,
-        sides: &Sides,
-        data: &mut Writing<'_, C32>,
-    ) -> Result<()> {
+    pub unsafe fn enqueue_in_place(&self, sides: &Sides, data: &mut Writing<'_, C32>) -> Result<()> {
         let direction = self.direction;
         match (&self.plan, &sides.queue, data) {
             (OnSide::Queue(plan), Some(queue), Writing::Queue(data)) => {

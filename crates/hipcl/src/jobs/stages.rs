@@ -59,11 +59,7 @@ impl Stages<'_> {
         work: impl FnOnce(&mut Stages<'_>) -> Result<R>,
     ) -> Result<R> {
         let mut stages = Stages {
-            clock: Some(Clock {
-                timer,
-                sides,
-                waits,
-            }),
+            clock: Some(Clock { timer, sides, waits }),
             group: None,
         };
         let result = work(&mut stages)?;
@@ -104,8 +100,8 @@ impl Stages<'_> {
         })
     }
 
-    /// A stage, whose work `queue` queues without waiting for it. `work` is what the stage's algorithm has to do; a number is
-    /// its memory traffic in bytes.
+    /// A stage, whose work `queue` queues without waiting for it. `work` is what the stage's algorithm has to do; a
+    /// number is its memory traffic in bytes.
     pub fn stage<R>(
         &mut self,
         name: &'static str,
@@ -126,13 +122,7 @@ impl Stages<'_> {
         self.add(span, ApiName::Hip, 1, launch)
     }
 
-    fn add<R>(
-        &mut self,
-        span: Span,
-        api: ApiName,
-        graphs: u32,
-        queue: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
+    fn add<R>(&mut self, span: Span, api: ApiName, graphs: u32, queue: impl FnOnce() -> Result<R>) -> Result<R> {
         let waits = self.clock.as_ref().map(|clock| clock.waits);
         if waits == Some(Waits::Side) && self.group.as_ref().is_some_and(|it| it.api != api) {
             self.end()?;
@@ -265,10 +255,7 @@ mod tests {
             stages.stage("d", ApiName::Hip, 0, || Ok(sides.stream.synchronize()?))
         });
         let error = error.err().expect("a wait can't be recorded").one_line();
-        assert!(
-            error.contains("`d`") && error.contains("leave --graph out"),
-            "{error}"
-        );
+        assert!(error.contains("`d`") && error.contains("leave --graph out"), "{error}");
         // The stream is usable afterwards.
         sides.wait(ApiName::Hip).expect("an idle stream");
     }

@@ -90,18 +90,14 @@ pub(super) fn draw(
         } else if label.left > x {
             (label.left, HPos::Left)
         } else {
-            area.draw(&PathElement::new(
-                [(x, label.bottom + 2), (x, y - 9)],
-                FAINT,
-            ))
-            .map_err(failed)?;
+            area.draw(&PathElement::new([(x, label.bottom + 2), (x, y - 9)], FAINT))
+                .map_err(failed)?;
             (x, HPos::Center)
         };
         area.draw(&TriangleMarker::new((x, y - 5), -7, HIP_COLOUR.filled()))
             .map_err(failed)?;
         let style = text(LABEL_SIZE, INK).pos(Pos::new(side, VPos::Bottom));
-        area.draw_text(name, &style, (anchor, label.bottom))
-            .map_err(failed)?;
+        area.draw_text(name, &style, (anchor, label.bottom)).map_err(failed)?;
         taken.push(label);
     }
     chart
@@ -123,8 +119,8 @@ struct Label {
 }
 
 impl Label {
-    /// The place nearest to the middle above `peak` that covers neither another label nor another peak with its slopes: to a side
-    /// first, then higher.
+    /// The place nearest to the middle above `peak` that covers neither another label nor another peak with its slopes:
+    /// to a side first, then higher.
     fn place(peak: (i32, i32), text: &str, taken: &[Self], peaks: &[(i32, i32)]) -> Self {
         let half = LABEL_CELL.0 * text.chars().count() as i32 / 2;
         let at = |side: i32, lift: i32| Self {
@@ -133,8 +129,7 @@ impl Label {
             bottom: peak.1 - MARKER - lift * LABEL_CELL.1,
         };
         let free = |label: &Self| {
-            taken.iter().all(|other| !label.meets(other))
-                && peaks.iter().all(|other| !label.covers(*other))
+            taken.iter().all(|other| !label.meets(other)) && peaks.iter().all(|other| !label.covers(*other))
         };
         let aside = half + MARKER;
         let mut places = (0..20).flat_map(|lift| [0, aside, -aside].map(|side| at(side, lift)));
@@ -142,9 +137,7 @@ impl Label {
     }
 
     fn meets(&self, other: &Self) -> bool {
-        self.left < other.right
-            && other.left < self.right
-            && (self.bottom - other.bottom).abs() < LABEL_CELL.1
+        self.left < other.right && other.left < self.right && (self.bottom - other.bottom).abs() < LABEL_CELL.1
     }
 
     /// Whether the marker of a peak, or the curve below it, runs through the label.
@@ -181,10 +174,7 @@ mod tests {
         let mut taken: Vec<Label> = Vec::new();
         for peak in peaks {
             let label = Label::place(peak, "-9.91°, -7.8 dB", &taken, &peaks);
-            assert!(
-                taken.iter().all(|other| !label.meets(other)),
-                "{label:?} {taken:?}"
-            );
+            assert!(taken.iter().all(|other| !label.meets(other)), "{label:?} {taken:?}");
             assert!(peaks.iter().all(|peak| !label.covers(*peak)), "{label:?}");
             taken.push(label);
         }

@@ -29,10 +29,7 @@ pub(super) fn draw(
 ) -> Result<()> {
     if grid.width == 0 || grid.height == 0 || grid.values.len() != grid.width * grid.height {
         let Grid {
-            width,
-            height,
-            values,
-            ..
+            width, height, values, ..
         } = grid;
         return Err(Error::Plot(format!(
             "a map of {width} x {height} has {} values",
@@ -50,12 +47,8 @@ pub(super) fn draw(
         .build_cartesian_2d(grid.x.0..grid.x.1, grid.y.0..grid.y.1)
         .map_err(failed)?;
     let plane = chart.plotting_area().dim_in_pixel();
-    let image = BitMapElement::with_owned_buffer(
-        (grid.x.0, grid.y.1),
-        plane,
-        pixels(grid, plane, low, high),
-    )
-    .ok_or_else(|| Error::Plot("the map has no area".into()))?;
+    let image = BitMapElement::with_owned_buffer((grid.x.0, grid.y.1), plane, pixels(grid, plane, low, high))
+        .ok_or_else(|| Error::Plot("the map has no area".into()))?;
     chart.draw_series(std::iter::once(image)).map_err(failed)?;
     let (span_x, span_y) = (grid.x.1 - grid.x.0, grid.y.1 - grid.y.0);
     chart
@@ -89,16 +82,7 @@ pub(super) fn draw(
             anchor
         };
         let base = (at.0 + if near_right { -13 } else { 13 }, at.1 - 6);
-        for (dx, dy) in [
-            (-1, -1),
-            (1, -1),
-            (-1, 1),
-            (1, 1),
-            (0, -2),
-            (0, 2),
-            (-2, 0),
-            (2, 0),
-        ] {
+        for (dx, dy) in [(-1, -1), (1, -1), (-1, 1), (1, 1), (0, -2), (0, 2), (-2, 0), (2, 0)] {
             let style = text(16, RGBColor(0, 0, 0)).pos(anchor);
             root.draw_text(label, &style, (base.0 + dx, base.1 + dy))
                 .map_err(failed)?;
@@ -111,11 +95,7 @@ pub(super) fn draw(
 
 /// From the noise floor to the highest value: the lower half of the values tells nothing but noise.
 fn range(values: &[f32]) -> (f32, f32) {
-    let mut sorted: Vec<f32> = values
-        .iter()
-        .copied()
-        .filter(|value| value.is_finite())
-        .collect();
+    let mut sorted: Vec<f32> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f32::total_cmp);
     match (sorted.get(sorted.len() / 4), sorted.last()) {
         (Some(&low), Some(&high)) if high > low => (low, high),
@@ -124,7 +104,8 @@ fn range(values: &[f32]) -> (f32, f32) {
     }
 }
 
-/// One colour per pixel, from the largest value that falls on it: a peak one sample wide must not vanish between two pixels.
+/// One colour per pixel, from the largest value that falls on it: a peak one sample wide must not vanish between two
+/// pixels.
 fn pixels(grid: &Grid<'_>, (columns, rows): (u32, u32), low: f32, high: f32) -> Vec<u8> {
     let cells = |pixel: u32, pixels: u32, values: usize| {
         let first = pixel as usize * values / pixels as usize;
@@ -153,11 +134,8 @@ fn bar(area: &Area<'_>, low: f32, high: f32) -> Result<()> {
     let (top, bottom) = (64, area.dim_in_pixel().1 as i32 - 72);
     for y in top..bottom {
         let [r, g, b] = colour((bottom - 1 - y) as f32 / (bottom - 1 - top) as f32);
-        area.draw(&Rectangle::new(
-            [(8, y), (28, y + 1)],
-            RGBColor(r, g, b).filled(),
-        ))
-        .map_err(failed)?;
+        area.draw(&Rectangle::new([(8, y), (28, y + 1)], RGBColor(r, g, b).filled()))
+            .map_err(failed)?;
     }
     area.draw(&Rectangle::new([(8, top), (28, bottom)], INK))
         .map_err(failed)?;
@@ -171,13 +149,11 @@ fn bar(area: &Area<'_>, low: f32, high: f32) -> Result<()> {
         let value = multiple as f64 * step;
         let y = bottom - (f64::from(bottom - top) * (value - f64::from(low)) / span) as i32;
         let style = text(15, INK).pos(Pos::new(HPos::Left, VPos::Center));
-        area.draw(&PathElement::new([(28, y), (33, y)], INK))
-            .map_err(failed)?;
+        area.draw(&PathElement::new([(28, y), (33, y)], INK)).map_err(failed)?;
         area.draw_text(&tick(value, step * 8.0), &style, (38, y))
             .map_err(failed)?;
     }
-    area.draw_text("dB", &text(16, FAINT), (10, top - 26))
-        .map_err(failed)
+    area.draw_text("dB", &text(16, FAINT), (10, top - 26)).map_err(failed)
 }
 
 #[cfg(test)]

@@ -101,9 +101,8 @@ fn failed(error: impl std::fmt::Display) -> Error {
 /// Registers the embedded typeface: a machine without any installed font draws the same picture.
 fn fonts() -> Result<()> {
     static REGISTERED: OnceLock<bool> = OnceLock::new();
-    let registered = *REGISTERED.get_or_init(|| {
-        register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).is_ok()
-    });
+    let registered =
+        *REGISTERED.get_or_init(|| register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).is_ok());
     registered
         .then_some(())
         .ok_or_else(|| Error::Plot("the embedded typeface can't be read".into()))
@@ -121,11 +120,7 @@ fn headline(size: u32) -> TextStyle<'static> {
 fn tick(value: f64, span: f64) -> String {
     let digits = (1.0 - span.abs().max(1e-12).log10()).ceil().clamp(0.0, 6.0) as usize;
     let text = format!("{value:.digits$}");
-    if text
-        .trim_start_matches('-')
-        .chars()
-        .all(|c| c == '0' || c == '.')
-    {
+    if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
         "0".into()
     } else {
         text

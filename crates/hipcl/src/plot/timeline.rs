@@ -3,9 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{
-    Area, FAINT, GRID, HIP_COLOUR, INK, OPENCL_COLOUR, STAGE_HEIGHT, failed, headline, text, tick,
-};
+use super::{Area, FAINT, GRID, HIP_COLOUR, INK, OPENCL_COLOUR, STAGE_HEIGHT, failed, headline, text, tick};
 use crate::Result;
 use crate::report::Report;
 use crate::timing::ApiName;
@@ -19,11 +17,7 @@ pub(super) fn draw(area: &Area<'_>, report: &Report) -> Result<()> {
     let right = width as i32 - RIGHT;
     let stages: f64 = report.stages.iter().map(|stage| stage.median_us).sum();
     let end_us = report.iteration_us.max(stages).max(1e-3);
-    let (unit, scale) = if end_us >= 1e4 {
-        ("ms", 1e-3)
-    } else {
-        ("µs", 1.0)
-    };
+    let (unit, scale) = if end_us >= 1e4 { ("ms", 1e-3) } else { ("µs", 1.0) };
     let x_of = |us: f64| LEFT + (us / end_us * f64::from(right - LEFT)).round() as i32;
     let bottom = TOP + report.stages.len() as i32 * STAGE_HEIGHT as i32;
 
@@ -33,14 +27,9 @@ pub(super) fn draw(area: &Area<'_>, report: &Report) -> Result<()> {
         report.platform,
         significant(report.iteration_us * scale),
         report.route,
-        if report.verified {
-            "verified"
-        } else {
-            "NOT verified"
-        },
+        if report.verified { "verified" } else { "NOT verified" },
     );
-    area.draw_text(&title, &headline(18), (14, 12))
-        .map_err(failed)?;
+    area.draw_text(&title, &headline(18), (14, 12)).map_err(failed)?;
     let mut x = 14;
     for (name, colour) in [("OpenCL", OPENCL_COLOUR), ("HIP", HIP_COLOUR)] {
         area.draw(&Rectangle::new([(x, 44), (x + 14, 58)], colour.filled()))
@@ -72,12 +61,8 @@ pub(super) fn draw(area: &Area<'_>, report: &Report) -> Result<()> {
     area.draw(&PathElement::new([(LEFT, bottom), (right, bottom)], INK))
         .map_err(failed)?;
     let style = text(15, INK).pos(Pos::new(HPos::Center, VPos::Top));
-    area.draw_text(
-        &format!("time in {unit}"),
-        &style,
-        ((LEFT + right) / 2, bottom + 26),
-    )
-    .map_err(failed)?;
+    area.draw_text(&format!("time in {unit}"), &style, ((LEFT + right) / 2, bottom + 26))
+        .map_err(failed)?;
 
     let mut start = 0.0;
     for (row, stage) in report.stages.iter().enumerate() {
@@ -87,15 +72,9 @@ pub(super) fn draw(area: &Area<'_>, report: &Report) -> Result<()> {
             ApiName::OpenCl => OPENCL_COLOUR,
             ApiName::Hip => HIP_COLOUR,
         };
-        let (from, to) = (
-            x_of(start),
-            x_of(start + stage.median_us).max(x_of(start) + 1),
-        );
-        area.draw(&Rectangle::new(
-            [(from, top), (to, foot)],
-            colour.mix(0.75).filled(),
-        ))
-        .map_err(failed)?;
+        let (from, to) = (x_of(start), x_of(start + stage.median_us).max(x_of(start) + 1));
+        area.draw(&Rectangle::new([(from, top), (to, foot)], colour.mix(0.75).filled()))
+            .map_err(failed)?;
         let at_limit = stage.median_us * (stage.percent_of_limit / 100.0).clamp(0.0, 1.0);
         let dark = RGBColor(colour.0 / 2, colour.1 / 2, colour.2 / 2);
         area.draw(&Rectangle::new(
@@ -153,9 +132,7 @@ fn ticks(end: f64) -> Vec<f64> {
         .into_iter()
         .find(|step| *step >= rough)
         .unwrap_or(rough);
-    (0..=(end / step + 1e-9) as usize)
-        .map(|i| i as f64 * step)
-        .collect()
+    (0..=(end / step + 1e-9) as usize).map(|i| i as f64 * step).collect()
 }
 
 #[cfg(test)]

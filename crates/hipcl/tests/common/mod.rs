@@ -96,13 +96,7 @@ impl Prepared {
 pub fn files(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("the folder can be listed");
     entries
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect()
 }
 
@@ -142,10 +136,7 @@ pub fn ready_on_host(test: &str) -> bool {
         Ok(bridge) if bridge.report().platform == platform::Platform::Host => true,
         Ok(bridge) => {
             let platform = bridge.report().platform;
-            skip(
-                test,
-                &format!("made for the host platform, this is {platform}"),
-            );
+            skip(test, &format!("made for the host platform, this is {platform}"));
             false
         }
         Err(reason) => {
@@ -160,10 +151,7 @@ pub fn skip(test: &str, reason: &str) {
     let line = format!("{test}: {}", reason.lines().collect::<Vec<_>>().join(" | "));
     println!("skipped: {line}");
     if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
-        let file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(log);
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(log);
         file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()))
             .expect("the skip log can be written");
     }

@@ -23,9 +23,7 @@ pub struct Job {
 
 impl Job {
     pub fn new(bridge: &Bridge) -> Result<Self> {
-        let program = bridge
-            .programs()
-            .get(include_str!("../../kernels/counter.cl"), "")?;
+        let program = bridge.programs().get(include_str!("../../kernels/counter.cl"), "")?;
         let module = hip::rtc::Program::new(include_str!("../../kernels/counter.hip"))
             .name("counter.hip")
             .compile(bridge.hip_device())?;
@@ -48,10 +46,7 @@ impl Job {
         let config = hip::LaunchConfig::linear(LEN, 256)?;
         // SAFETY: `times` takes a pointer and a uint; LEN is a multiple of the block, so that the
         // grid has exactly as many threads as there are words.
-        unsafe {
-            self.times
-                .launch(&self.stream, config, &[&guard.slice_mut(), &3_u32])
-        }?;
+        unsafe { self.times.launch(&self.stream, config, &[&guard.slice_mut(), &3_u32]) }?;
         Ok(())
     }
 }

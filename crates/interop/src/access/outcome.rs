@@ -1,7 +1,9 @@
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
 use crate::values::deadline;
 use crate::{Error, Result};
-use parking_lot::{Condvar, Mutex};
-use std::time::Duration;
 
 /// How a hand-off went, once that is known. Plain data: a driver's thread may drop the last clone.
 #[derive(Default)]

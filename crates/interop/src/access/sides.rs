@@ -1,7 +1,8 @@
 //! Which side has parts of memory that belongs to one API as a whole.
 
-use crate::values::{Access, Side};
 use std::ops::Range;
+
+use crate::values::{Access, Side};
 
 /// What each side was granted since the buffer was last borrowed exclusively, when no part and no guard
 /// was alive. Guards are not followed to their end: one that is leaked must not look like one that is
@@ -21,12 +22,7 @@ struct Taken {
 impl Sides {
     /// Enters a part, or returns the one on the other side that keeps it from changing sides. What both
     /// sides only read may be on both.
-    pub(crate) fn take(
-        &mut self,
-        side: Side,
-        access: Access,
-        range: &Range<usize>,
-    ) -> Result<(), Range<usize>> {
+    pub(crate) fn take(&mut self, side: Side, access: Access, range: &Range<usize>) -> Result<(), Range<usize>> {
         let (own, other) = match side {
             Side::Cl => (&mut self.cl, &self.hip),
             Side::Hip => (&mut self.hip, &self.cl),

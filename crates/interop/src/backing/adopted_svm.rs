@@ -1,12 +1,13 @@
 //! Shared virtual memory that other code allocated.
 
+use clmgr::{ExternalBuffer, SvmGrain};
+use platform::ForeignKind;
+
 use super::cl_object::in_place;
 use super::hip_pointer::Owner;
 use super::{Backing, check_place};
 use crate::core::{Core, Known};
 use crate::{Error, Result, Route};
-use clmgr::{ExternalBuffer, SvmGrain};
-use platform::ForeignKind;
 
 pub(crate) struct AdoptedSvm {
     // Dropped first: a model must forget the memory before its owner may free it.
@@ -22,20 +23,16 @@ impl AdoptedSvm {
     /// # Safety
     /// `bytes` bytes of shared virtual memory of the bridge's context are at `ptr` while `owner`
     /// lives.
-    pub(crate) unsafe fn new(
-        core: &Core,
-        ptr: *mut u8,
-        bytes: usize,
-        grain: SvmGrain,
-        owner: Owner,
-    ) -> Result<Self> {
+    pub(crate) unsafe fn new(core: &Core, ptr: *mut u8, bytes: usize, grain: SvmGrain, owner: Owner) -> Result<Self> {
         let (kind, route) = match grain {
             SvmGrain::Coarse => (ForeignKind::Vram, Route::SvmCoarse),
             SvmGrain::Fine => (ForeignKind::HostFine, Route::SvmFine),
             SvmGrain::System => {
                 return Err(Error::Unsupported {
                     route: Route::SvmFine,
-                    reason: "memory of the host's own allocator is not known to HIP; register it, as route host-pinned does".into(),
+                    reason:
+                        "memory of the host's own allocator is not known to HIP; register it, as route host-pinned does"
+                            .into(),
                 });
             }
         };

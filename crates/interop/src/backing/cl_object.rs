@@ -1,9 +1,10 @@
 //! A buffer object, made here or by other code.
 
-use crate::core::Core;
-use crate::{Error, Result, Route};
 use clmgr::opencl_sys::{self, cl_mem};
 use clmgr::{ExternalBuffer, Needs, RegularBuffer};
+
+use crate::core::Core;
+use crate::{Error, Result, Route};
 
 pub(crate) enum ClObject {
     Own(RegularBuffer<u8>),
@@ -86,28 +87,18 @@ impl ClObject {
 /// # Safety
 /// `bytes` bytes are at `ptr` while the result lives, and OpenCL can be given them: they are shared
 /// virtual memory of the bridge's context, or this was tried where a crash does no harm.
-pub(super) unsafe fn in_place(
-    core: &Core,
-    route: Route,
-    ptr: *mut u8,
-    bytes: usize,
-) -> Result<ExternalBuffer<u8>> {
+pub(super) unsafe fn in_place(core: &Core, route: Route, ptr: *mut u8, bytes: usize) -> Result<ExternalBuffer<u8>> {
     let api = core.context.api();
     let missing = |call: &str| Error::Unsupported {
         route,
         reason: format!("the OpenCL library has no {call}"),
     };
-    let create = api
-        .clCreateBuffer
-        .ok_or_else(|| missing("clCreateBuffer"))?;
-    let release = api
-        .clReleaseMemObject
-        .ok_or_else(|| missing("clReleaseMemObject"))?;
+    let create = api.clCreateBuffer.ok_or_else(|| missing("clCreateBuffer"))?;
+    let release = api.clReleaseMemObject.ok_or_else(|| missing("clReleaseMemObject"))?;
     let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_USE_HOST_PTR;
     let mut code = 0;
     // SAFETY: the context is alive, the memory is the caller's, `code` is a valid place.
-    let raw: cl_mem =
-        unsafe { create(core.context.raw(), flags, bytes, ptr.cast(), &raw mut code) };
+    let raw: cl_mem = unsafe { create(core.context.raw(), flags, bytes, ptr.cast(), &raw mut code) };
     if code != opencl_sys::CL_SUCCESS {
         return Err(Error::Cl(clmgr::Error::Call {
             call: format!("clCreateBuffer(CL_MEM_USE_HOST_PTR, {bytes} bytes of route {route})"),

@@ -1,12 +1,14 @@
 //! A stretch of memory as a kernel's argument.
 
+use std::ffi::c_void;
+use std::ops::Range;
+
+use clmgr::Arg;
+use clmgr::opencl_sys::{self, cl_buffer_region, cl_mem};
+
 use super::Backing;
 use crate::core::Core;
 use crate::{Error, Result};
-use clmgr::Arg;
-use clmgr::opencl_sys::{self, cl_buffer_region, cl_mem};
-use std::ffi::c_void;
-use std::ops::Range;
 
 /// How some of the bytes are passed to OpenCL.
 pub(crate) enum ClPart {
@@ -37,11 +39,7 @@ impl ClPart {
     }
 
     /// As a buffer object, for code that takes nothing else.
-    pub(crate) fn object(
-        core: &Core,
-        backing: &dyn Backing,
-        bytes: Range<usize>,
-    ) -> Result<SubBuffer> {
+    pub(crate) fn object(core: &Core, backing: &dyn Backing, bytes: Range<usize>) -> Result<SubBuffer> {
         match backing.mem_arg()? {
             Arg::Mem(whole) => SubBuffer::new(core, whole, bytes),
             _ => unreachable!("a buffer object was asked for"),

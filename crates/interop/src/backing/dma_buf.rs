@@ -3,20 +3,21 @@
 //! HIP knows an import as memory of its own, with bounds, so that its copies, peers and processes
 //! may use it, which they must not do with a bare OpenCL address.
 
+use std::ops::Range;
+use std::os::fd::AsFd;
+
 use super::survival::Survival;
 use super::{Backing, Outgoing};
 use crate::access::{Space, Span};
 use crate::core::Core;
 use crate::values::{Access, Carrier};
 use crate::{Error, Residency, Result, Route};
-use std::ops::Range;
-use std::os::fd::AsFd;
 
 /// Imports are whole pages.
 const PAGE: usize = 4096;
 
-/// The first release on which programs crashed after an export (see [`survival`](super::survival)), as HIP numbers it; none is
-/// known to be free of it again.
+/// The first release on which programs crashed after an export (see [`survival`](super::survival)), as HIP numbers it;
+/// none is known to be free of it again.
 const CRASHES_SINCE: i32 = 7 * 10_000_000 + 2 * 100_000;
 
 pub(crate) struct DmaBuf {
@@ -35,11 +36,7 @@ pub(super) fn refusal(core: &Core) -> Option<String> {
         return Some("there is no HSA runtime to export memory".into());
     }
     let version = core.hip.versions().ok()?.runtime;
-    let is_known = || {
-        *core
-            .survives_exports
-            .get_or_init(|| Survival::of(core).is_known())
-    };
+    let is_known = || *core.survives_exports.get_or_init(|| Survival::of(core).is_known());
     (version >= CRASHES_SINCE && !core.force_dma_buf && !is_known()).then(|| {
         format!(
             "HIP {}.{} may crash after an export (rocm-systems issue 8517), and no process has shown that it does not here; run `hipcl doctor`, which tries it in a process of its own and remembers, or set Options::force_dma_buf",
@@ -62,9 +59,7 @@ impl DmaBuf {
             .as_ref()
             .ok_or_else(|| unsupported("there is no HSA runtime to export memory".into()))?;
         let bytes = original.bytes();
-        let exported = hsa
-            .export(original.hip_ptr().cast(), bytes)
-            .map_err(unsupported)?;
+        let exported = hsa.export(original.hip_ptr().cast(), bytes).map_err(unsupported)?;
         // The descriptor is that of a block, in which the memory begins at the offset. HIP maps it
         // from the start: up to ROCm 7.1 its copies take a pointer mapped at an offset for the
         // start (rocm-systems pull request 1749).
@@ -131,13 +126,7 @@ impl Backing for DmaBuf {
         self.original.residency(core)
     }
 
-    fn bring_to_cl(
-        &self,
-        core: &Core,
-        queue: &clmgr::Queue,
-        access: Access,
-        bytes: &Range<usize>,
-    ) -> Result<()> {
+    fn bring_to_cl(&self, core: &Core, queue: &clmgr::Queue, access: Access, bytes: &Range<usize>) -> Result<()> {
         self.original.bring_to_cl(core, queue, access, bytes)
     }
 

@@ -4,17 +4,18 @@
 //! both. OpenCL must take such memory over before its commands use it, and hand it back before the
 //! other side does (`cl_khr_external_memory`, acquire and release).
 
-use super::Exported;
-use super::{Backing, Outgoing, outgoing};
+use std::any::Any;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+
+use clmgr::{BufferAccess, Event, HandleKind, ImportedBuffer, Queue};
+use parking_lot::Mutex;
+
+use super::{Backing, Exported, Outgoing, outgoing};
 use crate::access::{Space, Span};
 use crate::core::Core;
 use crate::values::{Access, Carrier};
 use crate::{Error, Residency, Result, Route};
-use clmgr::{BufferAccess, Event, HandleKind, ImportedBuffer, Queue};
-use parking_lot::Mutex;
-use std::any::Any;
-use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
 
 pub(crate) struct ExternalFd {
     // Dropped before the memory that it imports.
@@ -126,10 +127,7 @@ impl ExternalFd {
     /// The memory has `bytes` bytes.
     pub(crate) unsafe fn adopted(core: &Core, fd: OwnedFd, bytes: usize) -> Result<Self> {
         let route = Route::ExternalFd;
-        let file = Space::of_file(fd.as_fd()).map(|space| Span {
-            space,
-            range: 0..bytes,
-        });
+        let file = Space::of_file(fd.as_fd()).map(|space| Span { space, range: 0..bytes });
         // SAFETY: the caller's promise, here and below.
         let import = match unsafe { Self::import(core, duplicate(&fd)?, bytes) } {
             Ok(import) => import,
@@ -179,17 +177,9 @@ impl ExternalFd {
         })
     }
 
-    fn over(
-        core: &Core,
-        import: ImportedBuffer<u8>,
-        mut memory: hip::DeviceBuffer<u8>,
-        bytes: usize,
-    ) -> Result<Self> {
+    fn over(core: &Core, import: ImportedBuffer<u8>, mut memory: hip::DeviceBuffer<u8>, bytes: usize) -> Result<Self> {
         let cl_mem = import.raw().expose_provenance();
-        let address = memory
-            .on_mut(&core.stream)?
-            .as_mut_ptr()
-            .expose_provenance();
+        let address = memory.on_mut(&core.stream)?.as_mut_ptr().expose_provenance();
         Ok(Self {
             cl: Mutex::new(ClSide {
                 import,
@@ -277,13 +267,7 @@ impl Backing for ExternalFd {
         true
     }
 
-    fn bring_to_cl(
-        &self,
-        _core: &Core,
-        queue: &Queue,
-        access: Access,
-        _bytes: &Range<usize>,
-    ) -> Result<()> {
+    fn bring_to_cl(&self, _core: &Core, queue: &Queue, access: Access, _bytes: &Range<usize>) -> Result<()> {
         let side = &mut *self.cl.lock();
         match &side.held_by {
             None => {

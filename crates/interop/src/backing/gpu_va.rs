@@ -5,12 +5,13 @@
 //! puts the device's address into the argument (rocclr/platform/kernel.cpp). In a context of one device the buffer
 //! stays there for its life. The HSA runtime then confirms whose memory it is.
 
+use platform::ForeignKind;
+
 use super::cl_object::ClObject;
 use super::{Backing, Outgoing, PeerAccess, check_place};
 use crate::core::{Core, Known};
 use crate::values::Carrier;
 use crate::{Category, Error, Result, Route};
-use platform::ForeignKind;
 
 pub(crate) struct GpuVa {
     // Dropped first: a model must forget the memory before OpenCL frees it.
@@ -49,9 +50,7 @@ impl GpuVa {
 /// An object's address, by a kernel of one work-item; `readable` says whether kernels may read the object.
 pub(crate) fn reveal(core: &Core, object: clmgr::Arg<'_>, readable: bool) -> Result<usize> {
     let _scope = core.meter.scope(Category::Control);
-    let program = core
-        .programs
-        .get(include_str!("../../kernels/reveal.cl"), "")?;
+    let program = core.programs.get(include_str!("../../kernels/reveal.cl"), "")?;
     let kernel = program.kernel(if readable { "reveal" } else { "reveal_written" })?;
     let mut told = [0_u64];
     let answer = clmgr::RegularBuffer::<u64>::new(&core.context, 1)?;

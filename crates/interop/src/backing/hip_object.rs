@@ -26,8 +26,7 @@ impl HipObject {
     pub(crate) unsafe fn over(core: &Core, memory: HipPointer) -> Result<Self> {
         super::gate(core, Route::HipPointer)?;
         // SAFETY: the memory lives longer than the object; the rest is the caller's promise.
-        let object =
-            unsafe { in_place(core, Route::HipPointer, memory.hip_ptr(), memory.bytes()) }?;
+        let object = unsafe { in_place(core, Route::HipPointer, memory.hip_ptr(), memory.bytes()) }?;
         Ok(Self {
             object: ClObject::Foreign(object),
             memory,

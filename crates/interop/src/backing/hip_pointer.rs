@@ -6,13 +6,14 @@
 //! kernels take such a pointer: OpenCL's own copies, fills and maps of it go wrong or crash, so
 //! that bytes from and to the host go through HIP.
 
+use std::any::Any;
+use std::os::fd::BorrowedFd;
+
 use super::rescue::{read_by_kernel, write_by_kernel};
 use super::{Backing, Outgoing, PeerAccess, check_place, outgoing};
 use crate::core::Core;
 use crate::values::{Carrier, Side};
 use crate::{Error, Result, Route};
-use std::any::Any;
-use std::os::fd::BorrowedFd;
 
 /// What keeps memory of other code, or this crate's own allocation.
 pub(crate) type Owner = Box<dyn Any + Send + Sync>;
@@ -77,17 +78,11 @@ impl HipPointer {
     ///
     /// # Safety
     /// As [`hip::IpcMemory::open`].
-    pub(crate) unsafe fn open_ipc(
-        core: &Core,
-        handle: &hip::IpcMemory,
-        offset: usize,
-        bytes: usize,
-    ) -> Result<Self> {
+    pub(crate) unsafe fn open_ipc(core: &Core, handle: &hip::IpcMemory, offset: usize, bytes: usize) -> Result<Self> {
         super::gate(core, Route::HipPointer)?;
-        let end = offset.checked_add(bytes).ok_or(Error::TooLarge {
-            len: bytes,
-            element: 1,
-        })?;
+        let end = offset
+            .checked_add(bytes)
+            .ok_or(Error::TooLarge { len: bytes, element: 1 })?;
         // SAFETY: the caller's promise.
         let memory = unsafe { handle.open::<u8>(&core.hip_device, end) }?;
         Self::of_buffer(core, memory, offset, bytes, Kind::Foreign)
@@ -113,12 +108,7 @@ impl HipPointer {
     ///
     /// # Safety
     /// It is not freed while `owner` lives.
-    pub(crate) unsafe fn adopted(
-        core: &Core,
-        ptr: *mut u8,
-        bytes: usize,
-        owner: Owner,
-    ) -> Result<Self> {
+    pub(crate) unsafe fn adopted(core: &Core, ptr: *mut u8, bytes: usize, owner: Owner) -> Result<Self> {
         const ROUTE: Route = Route::HipPointer;
         super::gate(core, ROUTE)?;
         let address = ptr.expose_provenance();
@@ -211,26 +201,18 @@ impl Backing for HipPointer {
         match (&self.kind, carrier) {
             (Kind::Exportable(exporter), Carrier::HipFd) => Outgoing::hip_fd(exporter),
             // Where the runtime does not share memory of the owner's kind, it says so.
-            (Kind::Malloc | Kind::Adopted, Carrier::DmaBuf) => {
-                Outgoing::dma_buf(core, self.hip_ptr(), self.bytes)
-            }
+            (Kind::Malloc | Kind::Adopted, Carrier::DmaBuf) => Outgoing::dma_buf(core, self.hip_ptr(), self.bytes),
             // SAFETY: the allocation is this value's or its owner's; the sender of the handle keeps this value until
             // the other process has let go.
-            (Kind::Malloc | Kind::Adopted, Carrier::IpcHandle) => unsafe {
-                Outgoing::ipc(core, self.hip_ptr())
-            },
-            (Kind::Malloc | Kind::Adopted, Carrier::HipFd) => refused(
-                "memory of hipMalloc, or of other code, has no descriptor here; use Bridge::alloc_exportable",
-            ),
-            (Kind::Exportable(_), _) => {
-                refused("HIP's virtual memory goes by its own descriptor alone")
+            (Kind::Malloc | Kind::Adopted, Carrier::IpcHandle) => unsafe { Outgoing::ipc(core, self.hip_ptr()) },
+            (Kind::Malloc | Kind::Adopted, Carrier::HipFd) => {
+                refused("memory of hipMalloc, or of other code, has no descriptor here; use Bridge::alloc_exportable")
             }
-            (Kind::Unowned, _) => refused(
-                "the memory belongs to another runtime of this process, which alone may share it",
-            ),
-            (Kind::Foreign, _) => {
-                refused("the memory belongs to another process, which alone may share it")
+            (Kind::Exportable(_), _) => refused("HIP's virtual memory goes by its own descriptor alone"),
+            (Kind::Unowned, _) => {
+                refused("the memory belongs to another runtime of this process, which alone may share it")
             }
+            (Kind::Foreign, _) => refused("the memory belongs to another process, which alone may share it"),
         }
     }
 
@@ -256,8 +238,7 @@ impl Backing for HipPointer {
 /// `data.len()` bytes at `ptr` are HIP's own, and nothing else uses them until this returns.
 pub(super) unsafe fn write_by_hip(core: &Core, ptr: *mut u8, data: &[u8]) -> Result<()> {
     // SAFETY: the caller's promise; the copy is waited for.
-    let mut slice =
-        unsafe { hip::DeviceSliceMut::from_hip_raw_parts(ptr, data.len(), &core.stream) };
+    let mut slice = unsafe { hip::DeviceSliceMut::from_hip_raw_parts(ptr, data.len(), &core.stream) };
     Ok(slice.copy_from_slice(data)?)
 }
 

@@ -4,11 +4,13 @@
 //! or keeps a copy is not specified, so the bridge's probe decides. The device reads it over its
 //! link: far slower than device memory on a discrete GPU.
 
+use std::mem::ManuallyDrop;
+
+use clmgr::HostPtrBuffer;
+
 use super::Backing;
 use crate::core::Core;
 use crate::{Residency, Result, Route};
-use clmgr::HostPtrBuffer;
-use std::mem::ManuallyDrop;
 
 pub(crate) struct HostPinned {
     /// Ended first: HIP must let go of the pages before they are freed.
@@ -72,7 +74,8 @@ impl Backing for HostPinned {
         Some(self.buffer.as_ptr().addr())
     }
 
-    /// By construction: ROCr does not know memory of `hipHostRegister` where the kernel registers it by its SVM interface.
+    /// By construction: ROCr does not know memory of `hipHostRegister` where the kernel registers it by its SVM
+    /// interface.
     fn residency(&self, _: &Core) -> Residency {
         Residency::HostPinned
     }

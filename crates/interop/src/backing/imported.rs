@@ -3,14 +3,15 @@
 //! AMD's OpenCL imports no descriptors. The address of the HIP import is valid in its kernels too,
 //! since a process has one address space per GPU.
 
+use std::any::Any;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
 use super::Backing;
 use super::hip_pointer::{read_by_hip, write_by_hip};
 use crate::access::{Space, Span};
 use crate::core::Core;
 use crate::values::Side;
 use crate::{Result, Route};
-use std::any::Any;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Memory of other code.
 pub(crate) struct Exported {
@@ -54,16 +55,10 @@ pub(crate) struct Imported {
 impl Imported {
     /// # Safety
     /// The memory behind `fd` has at least `offset + bytes` bytes.
-    pub(crate) unsafe fn new(
-        core: &Core,
-        fd: OwnedFd,
-        offset: usize,
-        bytes: usize,
-    ) -> Result<Self> {
-        let end = offset.checked_add(bytes).ok_or(crate::Error::TooLarge {
-            len: bytes,
-            element: 1,
-        })?;
+    pub(crate) unsafe fn new(core: &Core, fd: OwnedFd, offset: usize, bytes: usize) -> Result<Self> {
+        let end = offset
+            .checked_add(bytes)
+            .ok_or(crate::Error::TooLarge { len: bytes, element: 1 })?;
         let memory = Exported {
             fd,
             bytes: end,
@@ -79,22 +74,14 @@ impl Imported {
     ///
     /// # Safety
     /// The memory has as many bytes as it says.
-    pub(crate) unsafe fn of(
-        core: &Core,
-        memory: Exported,
-        offset: usize,
-        bytes: usize,
-    ) -> Result<Self> {
+    pub(crate) unsafe fn of(core: &Core, memory: Exported, offset: usize, bytes: usize) -> Result<Self> {
         super::gate(core, Route::HipPointer)?;
         // From the start: see `hip::Device::import_memory`.
         // SAFETY: the caller's promise.
         let import = unsafe { memory.import_to_hip(core) }?;
         // SAFETY: the backing's user is admitted before it uses the memory.
         let mut buffer = unsafe { import.buffer::<u8>(offset, bytes) }?;
-        let address = buffer
-            .on_mut(&core.stream)?
-            .as_mut_ptr()
-            .expose_provenance();
+        let address = buffer.on_mut(&core.stream)?.as_mut_ptr().expose_provenance();
         Ok(Self {
             _buffer: buffer,
             _import: import,

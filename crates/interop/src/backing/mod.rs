@@ -21,6 +21,8 @@ mod stretches;
 pub(crate) mod survival;
 mod svm;
 
+use std::ops::Range;
+
 pub(crate) use adopted_svm::AdoptedSvm;
 pub(crate) use cl_object::ClObject;
 pub(crate) use cl_part::{ClPart, SubBuffer};
@@ -31,6 +33,7 @@ pub(crate) use hip_object::HipObject;
 pub(crate) use hip_pointer::HipPointer;
 pub(crate) use imported::{Exported, Imported};
 pub(crate) use outgoing::{Opens, Outgoing};
+use platform::Platform;
 pub(crate) use rescue::{other, read_by_kernel};
 pub(crate) use staging::Staging;
 
@@ -38,8 +41,6 @@ use crate::access::Span;
 use crate::core::Core;
 use crate::values::{Access, Carrier, Side};
 use crate::{Error, Residency, Result, Route};
-use platform::Platform;
-use std::ops::Range;
 
 /// How kernels of another GPU reach memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,13 +131,7 @@ pub(crate) trait Backing: Send + Sync {
     }
 
     /// Makes these bytes current for commands of `queue`; no user whose access conflicts is at work.
-    fn bring_to_cl(
-        &self,
-        _core: &Core,
-        _queue: &clmgr::Queue,
-        _access: Access,
-        _bytes: &Range<usize>,
-    ) -> Result<()> {
+    fn bring_to_cl(&self, _core: &Core, _queue: &clmgr::Queue, _access: Access, _bytes: &Range<usize>) -> Result<()> {
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! Memory as another process can open it.
 
+use std::os::fd::OwnedFd;
+
 use crate::core::Core;
 use crate::values::Carrier;
 use crate::{Error, Result};
-use std::os::fd::OwnedFd;
 
 /// What the other process needs, besides the number of bytes.
 pub(crate) struct Outgoing {
@@ -50,10 +51,7 @@ impl Outgoing {
     /// The memory is not freed while the other process uses it.
     pub(super) unsafe fn ipc(core: &Core, ptr: *const u8) -> Result<Self> {
         let Some((base, _)) = core.hip_device.allocation_of(ptr.cast())? else {
-            return Err(refused(
-                Carrier::IpcHandle,
-                "HIP does not know the memory".into(),
-            ));
+            return Err(refused(Carrier::IpcHandle, "HIP does not know the memory".into()));
         };
         // What the handle opens is the allocation, whatever address in it was asked about.
         // SAFETY: the allocation is alive, and is not freed by the caller's promise.

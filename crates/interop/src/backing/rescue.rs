@@ -1,11 +1,12 @@
 //! The bytes of memory that has no transfers of its own, or none that work: a kernel copies them to or
 //! from memory that has.
 
+use clmgr::{NdRange, RegularBuffer};
+
 use super::Backing;
 use crate::Result;
 use crate::core::Core;
 use crate::values::{Access, Side};
-use clmgr::{NdRange, RegularBuffer};
 
 /// The API that did not fail.
 pub(crate) fn other(side: Side) -> Side {
@@ -17,12 +18,7 @@ pub(crate) fn other(side: Side) -> Side {
 
 /// Reads all bytes by this API's kernel; complete when it returns. Its user on the bridge's own queue
 /// or stream was admitted as a reader.
-pub(crate) fn read_by_kernel(
-    core: &Core,
-    backing: &dyn Backing,
-    side: Side,
-    data: &mut [u8],
-) -> Result<()> {
+pub(crate) fn read_by_kernel(core: &Core, backing: &dyn Backing, side: Side, data: &mut [u8]) -> Result<()> {
     match side {
         Side::Cl => by_opencl(core, backing, data),
         Side::Hip => by_hip(core, backing, data),
@@ -32,9 +28,7 @@ pub(crate) fn read_by_kernel(
 fn by_opencl(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
     let queue = &core.queue;
     backing.bring_to_cl(core, queue, Access::Read, &(0..data.len()))?;
-    let program = core
-        .programs
-        .get(include_str!("../../kernels/copy.cl"), "")?;
+    let program = core.programs.get(include_str!("../../kernels/copy.cl"), "")?;
     let copy = program.kernel("copy_bytes")?;
     let to = RegularBuffer::<u8>::new(&core.context, data.len())?;
     let args = [backing.cl_arg(), to.arg()];
@@ -51,8 +45,7 @@ fn by_hip(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
     let mut to = core.hip_device.alloc::<u8>(data.len())?;
     // SAFETY: the backing has as many bytes, which the stream was admitted to read, and lives until
     // the wait below.
-    let from =
-        unsafe { hip::DeviceSlice::<u8>::from_raw_parts(backing.hip_ptr(), data.len(), stream) };
+    let from = unsafe { hip::DeviceSlice::<u8>::from_raw_parts(backing.hip_ptr(), data.len(), stream) };
     copy_by_hip(core, from, to.on_mut(stream)?)?;
     Ok(to.copy_to_slice(stream, data)?)
 }
@@ -65,18 +58,13 @@ pub(super) fn write_by_kernel(core: &Core, backing: &dyn Backing, data: &[u8]) -
     let from = core.hip_device.alloc_from(stream, data)?;
     // SAFETY: the backing has as many bytes, which the stream was admitted to write, and lives until
     // the wait below.
-    let to =
-        unsafe { hip::DeviceSliceMut::<u8>::from_raw_parts(backing.hip_ptr(), data.len(), stream) };
+    let to = unsafe { hip::DeviceSliceMut::<u8>::from_raw_parts(backing.hip_ptr(), data.len(), stream) };
     copy_by_hip(core, from.on(stream)?, to)?;
     Ok(stream.synchronize()?)
 }
 
 /// Enqueues a copy between memories of one size.
-fn copy_by_hip(
-    core: &Core,
-    from: hip::DeviceSlice<'_, u8>,
-    to: hip::DeviceSliceMut<'_, u8>,
-) -> Result<()> {
+fn copy_by_hip(core: &Core, from: hip::DeviceSlice<'_, u8>, to: hip::DeviceSliceMut<'_, u8>) -> Result<()> {
     let copy = hip::rtc::Program::new(include_str!("../../kernels/copy.hip"))
         .name("copy.hip")
         .compile(&core.hip_device)?

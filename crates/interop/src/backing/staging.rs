@@ -4,6 +4,10 @@
 //! This is what a program without sharing has to do, for comparison and for pairs of devices on which nothing better
 //! works. Its copies always count as copies of the data set.
 
+use std::ops::Range;
+
+use parking_lot::Mutex;
+
 use super::Backing;
 use super::cl_object::ClObject;
 use super::gpu_va::reveal;
@@ -12,8 +16,6 @@ use crate::access::Span;
 use crate::core::Core;
 use crate::values::Access;
 use crate::{Category, Error, Result, Route};
-use parking_lot::Mutex;
-use std::ops::Range;
 
 pub(crate) struct Staging {
     sides: Mutex<Sides>,
@@ -129,13 +131,7 @@ impl Backing for Staging {
         })
     }
 
-    fn bring_to_cl(
-        &self,
-        core: &Core,
-        _queue: &clmgr::Queue,
-        access: Access,
-        bytes: &Range<usize>,
-    ) -> Result<()> {
+    fn bring_to_cl(&self, core: &Core, _queue: &clmgr::Queue, access: Access, bytes: &Range<usize>) -> Result<()> {
         let sides = &mut *self.sides.lock();
         for stale in sides.held_only_by(Current::Hip, bytes) {
             sides.copy_to_cl(core, &stale)?;

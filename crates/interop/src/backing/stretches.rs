@@ -46,8 +46,9 @@ impl<S: Copy + PartialEq> Stretches<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]

@@ -1,13 +1,14 @@
 //! Whether this machine's drivers are known to survive an export of device memory.
 //!
-//! ROCr up to ROCm 7.2 follows a null pointer when the kernel refuses it a hardware queue (rocm-systems pull request 2850).
-//! Programs on ROCm 7.2 that had exported memory as dma-bufs ran into this at their next allocation (rocm-systems issue
-//! 8517); no small program did, and an export by itself does not crash. The release number does not say where it
-//! happens. So a [`Trial`](crate::Trial) of the route exports memory and then does what programs do next, in a process
-//! that may be lost. If the process lives to tell, that is kept for this machine and these drivers.
+//! ROCr up to ROCm 7.2 follows a null pointer when the kernel refuses it a hardware queue (rocm-systems pull request
+//! 2850). Programs on ROCm 7.2 that had exported memory as dma-bufs ran into this at their next allocation
+//! (rocm-systems issue 8517); no small program did, and an export by itself does not crash. The release number does not
+//! say where it happens. So a [`Trial`](crate::Trial) of the route exports memory and then does what programs do next,
+//! in a process that may be lost. If the process lives to tell, that is kept for this machine and these drivers.
+
+use kernel_cache::{Key, KeyBuilder, Store};
 
 use crate::core::Core;
-use kernel_cache::{Key, KeyBuilder, Store};
 
 const FORMAT: &[u8; 16] = b"hipcl survival 1";
 const SURVIVED: &[u8] = b"survived\n";

@@ -6,14 +6,16 @@
 //! copy calls would treat it as host memory). Fine memory is the host's on a discrete GPU, mapped
 //! to the device (rocclr/device/rocm/rocmemory.cpp, `Buffer::create`).
 
+use std::sync::Arc;
+
+use clmgr::{SvmBuffer, SvmView};
+use parking_lot::Mutex;
+use platform::ForeignKind;
+
 use super::{Backing, Outgoing, PeerAccess, check_place};
 use crate::core::{Core, Known};
 use crate::values::Carrier;
 use crate::{Result, Route};
-use clmgr::{SvmBuffer, SvmView};
-use parking_lot::Mutex;
-use platform::ForeignKind;
-use std::sync::Arc;
 
 pub(crate) struct Svm {
     // Dropped first: a model must forget the memory before OpenCL frees it.

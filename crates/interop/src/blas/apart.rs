@@ -1,5 +1,6 @@
-use crate::{Error, Result};
 use std::ops::Range;
+
+use crate::{Error, Result};
 
 /// The bytes from the first element of an operand to its last, by HIP's address. Public in name only:
 /// the crate does not export this module.
@@ -40,8 +41,8 @@ pub(crate) fn span(rows: usize, cols: usize, ld: usize, stride: usize, count: us
         .saturating_add(rows)
 }
 
-/// Refuses an output that lies where an input does. Borrows exclude that for one shared buffer; memory of other code may be
-/// adopted twice.
+/// Refuses an output that lies where an input does. Borrows exclude that for one shared buffer; memory of other code
+/// may be adopted twice.
 pub(crate) fn check_apart(call: &'static str, output: &Extent, inputs: &[&Extent]) -> Result<()> {
     for input in inputs {
         if output.meets(input) {

@@ -1,8 +1,9 @@
+use hip::Stream;
+
 use super::apart::{Extent, span};
 use super::matrix::SplitFrom;
 use super::{Memory, MemoryMut, Name};
 use crate::Result;
-use hip::Stream;
 
 /// Equal column-major matrices at a stride: element (i, j) of matrix `b` is at `offset + b * stride + i + j * ld`.
 ///
@@ -20,17 +21,10 @@ pub struct Batch<M> {
 }
 
 impl<M> Batch<M> {
-    /// `count` matrices of `rows` x `cols` elements with leading dimension `ld`, each `stride` elements after the one before. The
-    /// memory needs `stride * (count - 1) + ld * (cols - 1) + rows` elements.
+    /// `count` matrices of `rows` x `cols` elements with leading dimension `ld`, each `stride` elements after the one
+    /// before. The memory needs `stride * (count - 1) + ld * (cols - 1) + rows` elements.
     #[must_use]
-    pub fn new(
-        memory: M,
-        rows: usize,
-        cols: usize,
-        ld: usize,
-        stride: usize,
-        count: usize,
-    ) -> Self {
+    pub fn new(memory: M, rows: usize, cols: usize, ld: usize, stride: usize, count: usize) -> Self {
         Self {
             memory,
             offset: 0,
@@ -54,11 +48,7 @@ impl<M> Batch<M> {
 }
 
 impl<M: Memory> Batch<M> {
-    pub(crate) fn take<'s>(
-        self,
-        name: Name,
-        stream: &'s Stream,
-    ) -> Result<(Extent, rocblas::Batch<'s, M::Element>)>
+    pub(crate) fn take<'s>(self, name: Name, stream: &'s Stream) -> Result<(Extent, rocblas::Batch<'s, M::Element>)>
     where
         M: 's,
     {

@@ -1,9 +1,10 @@
-use super::{Matrix, Memory, MemoryMut, Name, check_apart};
-use crate::Result;
 use rocblas::{ComplexScalar, Factor, Fill, Handle, Op};
 
-/// `c = alpha * op(a) * op(a)^H + beta * c` for a Hermitian `c`, of which only the triangle `fill` is read and written: a
-/// covariance, for half the work of [`gemm`](super::gemm).
+use super::{Matrix, Memory, MemoryMut, Name, check_apart};
+use crate::Result;
+
+/// `c = alpha * op(a) * op(a)^H + beta * c` for a Hermitian `c`, of which only the triangle `fill` is read and written:
+/// a covariance, for half the work of [`gemm`](super::gemm).
 ///
 /// `op(a)` is n x k, `c` is n x n. The imaginary parts of the diagonal become 0. Nothing is done if n is 0.
 ///
@@ -26,10 +27,7 @@ where
 {
     const CALL: &str = "herk";
     let stream = handle.stream();
-    let name = |argument| Name {
-        call: CALL,
-        argument,
-    };
+    let name = |argument| Name { call: CALL, argument };
     let (at_a, a) = a.take(name("a"), stream)?;
     let (at_c, c) = c.take_mut(name("c"), stream)?;
     check_apart(CALL, &at_c, &[&at_a])?;

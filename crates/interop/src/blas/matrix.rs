@@ -1,7 +1,8 @@
+use hip::Stream;
+
 use super::apart::{Extent, span};
 use super::{Memory, MemoryMut, Name};
 use crate::Result;
-use hip::Stream;
 
 /// A column-major matrix somewhere in memory: element (i, j) is at `offset + i + j * ld`.
 ///
@@ -16,8 +17,8 @@ pub struct Matrix<M> {
 }
 
 impl<M> Matrix<M> {
-    /// `rows` x `cols` elements from the memory's first on, columns `ld` elements apart (the leading dimension, at least `rows`
-    /// and 1). The memory needs `ld * (cols - 1) + rows` elements.
+    /// `rows` x `cols` elements from the memory's first on, columns `ld` elements apart (the leading dimension, at
+    /// least `rows` and 1). The memory needs `ld * (cols - 1) + rows` elements.
     #[must_use]
     pub fn new(memory: M, rows: usize, cols: usize, ld: usize) -> Self {
         Self {
@@ -37,11 +38,7 @@ impl<M> Matrix<M> {
 }
 
 impl<M: Memory> Matrix<M> {
-    pub(crate) fn take<'s>(
-        self,
-        name: Name,
-        stream: &'s Stream,
-    ) -> Result<(Extent, rocblas::Matrix<'s, M::Element>)>
+    pub(crate) fn take<'s>(self, name: Name, stream: &'s Stream) -> Result<(Extent, rocblas::Matrix<'s, M::Element>)>
     where
         M: 's,
     {

@@ -1,8 +1,10 @@
-use crate::{Part, PartMut, Result, Shared};
 use bytemuck::Pod;
 use hip::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
 
-/// Memory that a call may read: `&Shared<T>`, a [`Part`] or [`PartMut`] of one by reference, or `&hip::DeviceBuffer<T>`.
+use crate::{Part, PartMut, Result, Shared};
+
+/// Memory that a call may read: `&Shared<T>`, a [`Part`] or [`PartMut`] of one by reference, or
+/// `&hip::DeviceBuffer<T>`.
 pub trait Memory: sealed::Take<<Self as Memory>::Element> {
     /// The type of the elements.
     type Element: Pod;

@@ -26,9 +26,9 @@
 //!
 //! # Errors
 //!
-//! Sizes that do not fit the memory are [`Error::Operand`](crate::Error::Operand), which names the argument; sizes that do not fit
-//! each other, and what the library refuses, are [`Error::Blas`](crate::Error::Blas). The library is not called then.
-//! If taking the memory fails, the error is the guard's. The argument order and the rules are those of
+//! Sizes that do not fit the memory are [`Error::Operand`](crate::Error::Operand), which names the argument; sizes that
+//! do not fit each other, and what the library refuses, are [`Error::Blas`](crate::Error::Blas). The library is not
+//! called then. If taking the memory fails, the error is the guard's. The argument order and the rules are those of
 //! `rocblas-functions.h` (rocBLAS, library/include/internal).
 //!
 //! ```
@@ -61,12 +61,11 @@ mod name;
 mod pointers;
 mod product;
 
+pub(crate) use apart::{Extent, check_apart};
 pub use batch::Batch;
 pub use herk::herk;
 pub use matrix::Matrix;
 pub use memory::{Memory, MemoryMut};
+pub(crate) use name::Name;
 pub use pointers::{Offsets, Pointers};
 pub use product::{gemm, gemm_batched, gemm_ex, gemm_strided_batched};
-
-pub(crate) use apart::{Extent, check_apart};
-pub(crate) use name::Name;

@@ -1,16 +1,19 @@
+use std::fmt;
+
+use hip::{DeviceSlice, Stream};
+use rocblas::{PointerArray, PointerBatch, PointerBatchMut};
+
 use super::apart::{Extent, span};
 use super::{Memory, MemoryMut, Name};
 use crate::Result;
 use crate::meter::{Category, Scope};
-use hip::{DeviceSlice, Stream};
-use rocblas::{PointerArray, PointerBatch, PointerBatchMut};
-use std::fmt;
 
-/// Where equal column-major matrices begin in one memory, in any order: the batches of pointers of rocBLAS and rocSOLVER.
+/// Where equal column-major matrices begin in one memory, in any order: the batches of pointers of rocBLAS and
+/// rocSOLVER.
 ///
-/// The library wants an array of addresses in device memory. The first call that uses the offsets makes it (a copy of 8 bytes for
-/// each matrix, counted as [`Category::Control`], which waits for the stream), and later calls reuse it while the
-/// memory stays in place: make one of these for each buffer and keep it.
+/// The library wants an array of addresses in device memory. The first call that uses the offsets makes it (a copy of 8
+/// bytes for each matrix, counted as [`Category::Control`], which waits for the stream), and later calls reuse it while
+/// the memory stays in place: make one of these for each buffer and keep it.
 pub struct Offsets<T> {
     offsets: Vec<usize>,
     rows: usize,
@@ -42,10 +45,7 @@ impl<T> Offsets<T> {
 
     /// The matrices at these offsets of `memory`.
     pub fn of<M>(&mut self, memory: M) -> Pointers<'_, T, M> {
-        Pointers {
-            offsets: self,
-            memory,
-        }
+        Pointers { offsets: self, memory }
     }
 
     /// Number of matrices.
@@ -78,11 +78,7 @@ impl<T> Offsets<T> {
 }
 
 impl<'o, T, M: Memory<Element = T>> Pointers<'o, T, M> {
-    pub(crate) fn take<'s>(
-        self,
-        name: Name,
-        stream: &'s Stream,
-    ) -> Result<(Extent, PointerBatch<'s, T>)>
+    pub(crate) fn take<'s>(self, name: Name, stream: &'s Stream) -> Result<(Extent, PointerBatch<'s, T>)>
     where
         M: 's,
         'o: 's,
@@ -97,11 +93,7 @@ impl<'o, T, M: Memory<Element = T>> Pointers<'o, T, M> {
 }
 
 impl<'o, T, M: MemoryMut<Element = T>> Pointers<'o, T, M> {
-    pub(crate) fn take_mut<'s>(
-        self,
-        name: Name,
-        stream: &'s Stream,
-    ) -> Result<(Extent, PointerBatchMut<'s, T>)>
+    pub(crate) fn take_mut<'s>(self, name: Name, stream: &'s Stream) -> Result<(Extent, PointerBatchMut<'s, T>)>
     where
         M: 's,
         'o: 's,

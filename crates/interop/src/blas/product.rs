@@ -1,19 +1,17 @@
+use rocblas::{Element, Factor, GemmInput, Handle, Op, Scalar};
+
 use super::{Batch, Matrix, Memory, MemoryMut, Name, Pointers, check_apart};
 use crate::Result;
-use rocblas::{Element, Factor, GemmInput, Handle, Op, Scalar};
 
 /// `c = alpha * op_a(a) * op_b(b) + beta * c`.
 ///
-/// With `op_a(a)` of m x k elements and `op_b(b)` of k x n, `c` is m x n. Nothing is done if m or n is 0; with k = 0 `c` is only
-/// scaled. If `beta` is 0, `c` need not hold numbers.
+/// With `op_a(a)` of m x k elements and `op_b(b)` of k x n, `c` is m x n. Nothing is done if m or n is 0; with k = 0
+/// `c` is only scaled. If `beta` is 0, `c` need not hold numbers.
 ///
 /// # Errors
 /// See [the module](super#errors).
 #[doc(alias("rocblas_sgemm", "rocblas_dgemm", "rocblas_cgemm", "rocblas_zgemm"))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the field's own order of arguments"
-)]
+#[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
 pub fn gemm<'f, T, A, B, C>(
     handle: &Handle,
     op_a: Op,
@@ -32,10 +30,7 @@ where
 {
     const CALL: &str = "gemm";
     let stream = handle.stream();
-    let name = |argument| Name {
-        call: CALL,
-        argument,
-    };
+    let name = |argument| Name { call: CALL, argument };
     let (at_a, a) = a.take(name("a"), stream)?;
     let (at_b, b) = b.take(name("b"), stream)?;
     let (at_c, c) = c.take_mut(name("c"), stream)?;
@@ -49,10 +44,7 @@ where
 /// # Errors
 /// See [the module](super#errors).
 #[doc(alias = "rocblas_gemm_ex")]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the field's own order of arguments"
-)]
+#[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
 pub fn gemm_ex<'f, In, Out, Compute, A, B, C>(
     handle: &Handle,
     op_a: Op,
@@ -73,10 +65,7 @@ where
 {
     const CALL: &str = "gemm_ex";
     let stream = handle.stream();
-    let name = |argument| Name {
-        call: CALL,
-        argument,
-    };
+    let name = |argument| Name { call: CALL, argument };
     let (at_a, a) = a.take(name("a"), stream)?;
     let (at_b, b) = b.take(name("b"), stream)?;
     let (at_c, c) = c.take_mut(name("c"), stream)?;
@@ -96,10 +85,7 @@ where
     "rocblas_cgemm_strided_batched",
     "rocblas_zgemm_strided_batched"
 ))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the field's own order of arguments"
-)]
+#[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
 pub fn gemm_strided_batched<'f, T, A, B, C>(
     handle: &Handle,
     op_a: Op,
@@ -118,10 +104,7 @@ where
 {
     const CALL: &str = "gemm_strided_batched";
     let stream = handle.stream();
-    let name = |argument| Name {
-        call: CALL,
-        argument,
-    };
+    let name = |argument| Name { call: CALL, argument };
     let (at_a, a) = a.take(name("a"), stream)?;
     let (at_b, b) = b.take(name("b"), stream)?;
     let (at_c, c) = c.take_mut(name("c"), stream)?;
@@ -142,10 +125,7 @@ where
     "rocblas_cgemm_batched",
     "rocblas_zgemm_batched"
 ))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the field's own order of arguments"
-)]
+#[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
 pub fn gemm_batched<'f, T, A, B, C>(
     handle: &Handle,
     op_a: Op,
@@ -164,10 +144,7 @@ where
 {
     const CALL: &str = "gemm_batched";
     let stream = handle.stream();
-    let name = |argument| Name {
-        call: CALL,
-        argument,
-    };
+    let name = |argument| Name { call: CALL, argument };
     let (at_a, a) = a.take(name("a"), stream)?;
     let (at_b, b) = b.take(name("b"), stream)?;
     let (at_c, mut c) = c.take_mut(name("c"), stream)?;

@@ -1,10 +1,11 @@
 //! A bridge on objects that other code created.
 
+use clmgr::opencl_sys::{cl_command_queue, cl_context, cl_device_id};
+use platform::Selection;
+
 use super::open::{Libraries, Pair};
 use super::{Bridge, Options, pairing};
 use crate::{Error, Result};
-use clmgr::opencl_sys::{cl_command_queue, cl_context, cl_device_id};
-use platform::Selection;
 
 /// Handles of other code: a library that created its own context and hands it over.
 #[derive(Clone, Copy, Debug)]
@@ -37,11 +38,7 @@ impl Bridge {
     /// * Context, device and queue are alive and belong to an OpenCL library of this process.
     /// * The stream is null or a living one of the selected platform's HIP library, and its owner
     ///   destroys it only after the bridge, its clones and all its buffers are gone.
-    pub unsafe fn adopt(
-        selection: &Selection,
-        objects: ForeignObjects,
-        options: &Options,
-    ) -> Result<Self> {
+    pub unsafe fn adopt(selection: &Selection, objects: ForeignObjects, options: &Options) -> Result<Self> {
         let libraries = Libraries::load(selection)?;
         let devices = libraries.manager.devices();
         let device = devices
@@ -57,12 +54,7 @@ impl Bridge {
             return Err(Error::SeveralDevices { count });
         }
         // SAFETY: the caller's promise about context and queue.
-        let (context, queue) = unsafe {
-            (
-                external.context(objects.context)?,
-                external.queue(objects.queue)?,
-            )
-        };
+        let (context, queue) = unsafe { (external.context(objects.context)?, external.queue(objects.queue)?) };
         if queue.context() != &context || context.device() != device {
             return Err(Error::OtherOwner {
                 what: "queue",

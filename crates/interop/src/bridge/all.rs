@@ -1,9 +1,10 @@
 //! One bridge per GPU.
 
+use platform::Selection;
+
 use super::open::Libraries;
 use super::{Bridge, Options};
 use crate::{Error, Result};
-use platform::Selection;
 
 /// What [`Bridge::open_all`] found.
 #[derive(Debug)]

@@ -1,24 +1,19 @@
 //! Which of the proven routes to take.
 
+use std::sync::Arc;
+
 use super::Options;
 use crate::values::RouteReport;
 use crate::{Error, Policy, Result, Route};
-use std::sync::Arc;
 
 /// The permitted routes, in order of preference.
 pub(super) fn choose(routes: &[RouteReport], options: &Options) -> Result<Arc<[Route]>> {
-    let works = |route: Route| {
-        routes
-            .iter()
-            .any(|report| report.route == route && report.works())
-    };
+    let works = |route: Route| routes.iter().any(|report| report.route == route && report.works());
     if let Some(route) = options.route {
         return if works(route) {
             Ok([route].into())
         } else {
-            Err(reasons(
-                routes.iter().filter(|report| report.route == route),
-            ))
+            Err(reasons(routes.iter().filter(|report| report.route == route)))
         };
     }
     let automatic = || {
@@ -45,9 +40,7 @@ fn reasons<'a>(routes: impl Iterator<Item = &'a RouteReport>) -> Error {
         Ok(_) => "works, but has to be named".into(),
     };
     Error::NotPossible {
-        tried: routes
-            .map(|report| (report.route, reason(report)))
-            .collect(),
+        tried: routes.map(|report| (report.route, reason(report))).collect(),
     }
 }
 
@@ -90,17 +83,13 @@ mod tests {
 
     #[test]
     fn a_copy_is_never_taken_without_permission() {
-        let error =
-            choose(&reports(false), &with(Policy::DirectOnly)).expect_err("no direct route");
+        let error = choose(&reports(false), &with(Policy::DirectOnly)).expect_err("no direct route");
         let text = error.to_string();
         assert!(
             matches!(error, Error::NotPossible { ref tried } if tried.len() == 3),
             "{text}"
         );
-        assert!(
-            text.contains("no SVM") && text.contains("not permitted"),
-            "{text}"
-        );
+        assert!(text.contains("no SVM") && text.contains("not permitted"), "{text}");
         let routes = choose(&reports(false), &with(Policy::PreferDirect)).expect("may copy");
         assert_eq!(*routes, [Route::Staging]);
     }
@@ -124,9 +113,7 @@ mod tests {
         reports[0].outcome = Ok(Residency::HostPinned);
         let error = choose(&reports, &with(Policy::DirectOnly)).expect_err("not named");
         assert!(
-            error
-                .to_string()
-                .contains("svm-fine: works, but has to be named"),
+            error.to_string().contains("svm-fine: works, but has to be named"),
             "{error}"
         );
         let named = Options {
@@ -147,9 +134,6 @@ mod tests {
             [Route::Staging]
         );
         let error = choose(&reports(true), &named(Route::HostPinned)).expect_err("does not work");
-        assert_eq!(
-            error.to_string(),
-            "no permitted route works: host-pinned: copied"
-        );
+        assert_eq!(error.to_string(), "no permitted route works: host-pinned: copied");
     }
 }

@@ -1,5 +1,6 @@
-use crate::Result;
 use std::time::{Duration, Instant};
+
+use crate::Result;
 
 /// The cost of a first call, and of the same call again.
 #[derive(Clone, Debug)]
@@ -13,11 +14,7 @@ pub struct FirstCall {
     pub again: Option<Duration>,
 }
 
-pub(crate) fn once<T>(
-    calls: &mut Vec<FirstCall>,
-    what: &'static str,
-    call: impl FnOnce() -> Result<T>,
-) -> Result<T> {
+pub(crate) fn once<T>(calls: &mut Vec<FirstCall>, what: &'static str, call: impl FnOnce() -> Result<T>) -> Result<T> {
     let start = Instant::now();
     let value = call()?;
     calls.push(FirstCall {

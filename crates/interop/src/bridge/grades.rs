@@ -1,12 +1,13 @@
 //! Which hand-offs work between the two devices.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::probe::Probe;
 use crate::core::Core;
 use crate::handoff::{Callback, Device, Gate, Handoff, Host};
 use crate::values::GradeReport;
 use crate::{Error, Grade, Result, Route};
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Long enough for work that is meant to end, short enough to learn of a deadlock.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
@@ -20,13 +21,7 @@ pub(crate) struct Grades {
 }
 
 /// Proves these grades on `route`.
-pub(crate) fn open(
-    core: &Arc<Core>,
-    probe: &Probe,
-    route: Route,
-    limit: Option<Duration>,
-    grades: &[Grade],
-) -> Grades {
+pub(crate) fn open(core: &Arc<Core>, probe: &Probe, route: Route, limit: Option<Duration>, grades: &[Grade]) -> Grades {
     let mut proven: Vec<Arc<dyn Handoff>> = Vec::new();
     let reports = grades
         .iter()
@@ -45,13 +40,7 @@ pub(crate) fn open(
     Grades { reports, proven }
 }
 
-fn prove(
-    core: &Arc<Core>,
-    probe: &Probe,
-    route: Route,
-    grade: Grade,
-    limit: Option<Duration>,
-) -> Result<()> {
+fn prove(core: &Arc<Core>, probe: &Probe, route: Route, grade: Grade, limit: Option<Duration>) -> Result<()> {
     let handoff = start(core, probe, grade, proven_within(grade, limit), PROBE_LIMIT)?;
     probe.prove_handoff(core, route, &handoff)
 }
@@ -166,12 +155,9 @@ mod tests {
         let platform = platform::select_named(Some("host")).expect("the host platform");
         let bridge = Bridge::open(&platform, &Options::default())
             .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
-        let open =
-            |grades: &[Grade]| open(bridge.core(), bridge.probe(), bridge.route(), None, grades);
+        let open = |grades: &[Grade]| open(bridge.core(), bridge.probe(), bridge.route(), None, grades);
         let grades = open(&[Grade::Host, Grade::Callback]);
-        let reported = |grades: &Grades| -> Vec<Grade> {
-            grades.reports().iter().map(|report| report.grade).collect()
-        };
+        let reported = |grades: &Grades| -> Vec<Grade> { grades.reports().iter().map(|report| report.grade).collect() };
         assert_eq!(reported(&grades), [Grade::Host, Grade::Callback]);
         let survives = bridge.cl_context().device().survives_failed_events();
         assert_eq!(grades.choose(Some(Grade::Callback)).is_ok(), survives);

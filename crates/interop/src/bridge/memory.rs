@@ -1,15 +1,15 @@
 //! Memory that other code allocated, as shared buffers.
 
-use super::Bridge;
-use crate::backing::{
-    self, AdoptedSvm, Backing, ClObject, ExternalFd, GpuVa, HipPointer, Imported,
-};
-use crate::memory::bytes_of;
-use crate::{Error, Result, Route, Shared};
+use std::os::fd::OwnedFd;
+
 use bytemuck::Pod;
 use clmgr::opencl_sys::cl_mem;
 use clmgr::{ExternalBuffer, Needs, SvmGrain};
-use std::os::fd::OwnedFd;
+
+use super::Bridge;
+use crate::backing::{self, AdoptedSvm, Backing, ClObject, ExternalFd, GpuVa, HipPointer, Imported};
+use crate::memory::bytes_of;
+use crate::{Error, Result, Route, Shared};
 
 /// Foreign memory: a shared buffer over it orders its own users, and those of every other shared
 /// buffer over the same bytes. It cannot know what the owner does by other means: that must be over before a guard is
@@ -33,11 +33,7 @@ impl Bridge {
     /// * While a guard of the result, or work that received one, uses the memory, nothing else writes it; while it is
     ///   written so, nothing else uses it. Of two shared buffers over the same bytes, a write guard of one is not alive
     ///   together with a guard of the other.
-    pub unsafe fn adopt_cl_mem<T: Pod>(
-        &self,
-        raw: cl_mem,
-        route: Option<Route>,
-    ) -> Result<Shared<T>> {
+    pub unsafe fn adopt_cl_mem<T: Pod>(&self, raw: cl_mem, route: Option<Route>) -> Result<Shared<T>> {
         let by_policy = [Route::GpuVa, Route::Staging];
         let routes = match &route {
             Some(route) => std::slice::from_ref(route),
@@ -118,8 +114,7 @@ impl Bridge {
     ) -> Result<Shared<T>> {
         let bytes = bytes_of::<T>(len)?;
         // SAFETY: the caller's promise.
-        let svm =
-            unsafe { AdoptedSvm::new(&self.core, ptr.cast(), bytes, grain, Box::new(owner)) }?;
+        let svm = unsafe { AdoptedSvm::new(&self.core, ptr.cast(), bytes, grain, Box::new(owner)) }?;
         Ok(Shared::over(&self.core, Box::new(svm), true)?.handed_over_by(&self.handoff))
     }
 
@@ -142,8 +137,7 @@ impl Bridge {
     ) -> Result<Shared<T>> {
         let bytes = bytes_of::<T>(len)?;
         // SAFETY: the caller's promise.
-        let memory =
-            unsafe { HipPointer::adopted(&self.core, ptr.cast(), bytes, Box::new(owner)) }?;
+        let memory = unsafe { HipPointer::adopted(&self.core, ptr.cast(), bytes, Box::new(owner)) }?;
         Ok(Shared::over(&self.core, Box::new(memory), true)?.handed_over_by(&self.handoff))
     }
 
@@ -159,17 +153,12 @@ impl Bridge {
     ///
     /// # Safety
     /// * As [`adopt_cl_mem`](Self::adopt_cl_mem) about other uses, by other processes too.
-    /// * No other shared buffer has the same memory by its address: a descriptor and an address are not known to be one memory.
-    ///   HIP cannot be queried: before July 2026 `hipMemRetainAllocationHandle` crashes on memory that is not virtual
-    ///   and retains nothing (clr: hipamd/src/hip_vm.cpp).
+    /// * No other shared buffer has the same memory by its address: a descriptor and an address are not known to be one
+    ///   memory. HIP cannot be queried: before July 2026 `hipMemRetainAllocationHandle` crashes on memory that is not
+    ///   virtual and retains nothing (clr: hipamd/src/hip_vm.cpp).
     /// * The memory has at least `offset` bytes and `len` elements; where OpenCL imports it and it is
     ///   not virtual memory, exactly as many (CUDA, `cuImportExternalMemory`).
-    pub unsafe fn adopt_fd<T: Pod>(
-        &self,
-        fd: OwnedFd,
-        offset: usize,
-        len: usize,
-    ) -> Result<Shared<T>> {
+    pub unsafe fn adopt_fd<T: Pod>(&self, fd: OwnedFd, offset: usize, len: usize) -> Result<Shared<T>> {
         let bytes = bytes_of::<T>(len)?;
         let memory: Box<dyn Backing> = if backing::gate(&self.core, Route::HipPointer).is_ok() {
             // SAFETY: the caller's promise.

@@ -21,12 +21,20 @@ pub(crate) mod open;
 pub(crate) mod pairing;
 pub(crate) mod probe;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 pub use adopt::ForeignObjects;
 pub use all::Bridges;
+use bytemuck::Pod;
 pub use first_call::FirstCall;
+use grades::Grades;
 #[cfg(feature = "vulkan")]
 pub(crate) use grades::{LIMIT, PROBE_LIMIT};
 pub use native::NativeHandles;
+use open::{Libraries, Pair};
+use platform::Selection;
+use probe::Probe;
 
 use crate::backing::HipPointer;
 use crate::core::Core;
@@ -34,13 +42,6 @@ use crate::handoff::Handoff;
 use crate::memory::bytes_of;
 use crate::values::BridgeReport;
 use crate::{Error, Failover, Grade, GradeReport, Meter, Policy, Result, Route, Shared};
-use bytemuck::Pod;
-use grades::Grades;
-use open::{Libraries, Pair};
-use platform::Selection;
-use probe::Probe;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// What to pair and which routes to permit.
 #[derive(Clone, Debug, Default)]
@@ -110,11 +111,7 @@ impl Bridge {
     ///     api.clFinish = None;
     /// });
     /// ```
-    pub unsafe fn open_with(
-        selection: &Selection,
-        options: &Options,
-        hook: impl Fn(&mut clmgr::Api),
-    ) -> Result<Self> {
+    pub unsafe fn open_with(selection: &Selection, options: &Options, hook: impl Fn(&mut clmgr::Api)) -> Result<Self> {
         // SAFETY: the caller's promise.
         let libraries = unsafe { Libraries::load_with(selection, hook) }?;
         let hip_device = libraries.hip.device(options.hip_device.unwrap_or(0))?;
@@ -122,11 +119,7 @@ impl Bridge {
     }
 
     /// Pairs this HIP device with the first OpenCL device that works.
-    fn open_on(
-        libraries: &Libraries<'_>,
-        hip_device: &hip::Device,
-        options: &Options,
-    ) -> Result<Self> {
+    fn open_on(libraries: &Libraries<'_>, hip_device: &hip::Device, options: &Options) -> Result<Self> {
         let candidates = pairing::candidates(
             libraries.platform(),
             hip_device,
@@ -297,8 +290,9 @@ impl Bridge {
         Ok(Shared::on_route(&self.core, route, len)?.handed_over_by(&self.handoff))
     }
 
-    /// A shared buffer whose memory other processes can open by a descriptor ([`Carrier::HipFd`](crate::Carrier::HipFd)):
-    /// HIP's virtual memory, on [`Route::ExternalFd`] where OpenCL imports descriptors, else on [`Route::HipPointer`].
+    /// A shared buffer whose memory other processes can open by a descriptor
+    /// ([`Carrier::HipFd`](crate::Carrier::HipFd)): HIP's virtual memory, on [`Route::ExternalFd`] where OpenCL imports
+    /// descriptors, else on [`Route::HipPointer`].
     ///
     /// # Errors
     /// As [`alloc_on`](Self::alloc_on) on that route.

@@ -1,7 +1,8 @@
 //! The handles behind a bridge, for code that calls the C functions itself.
 
-use super::Bridge;
 use clmgr::opencl_sys::{cl_command_queue, cl_context, cl_device_id, cl_platform_id};
+
+use super::Bridge;
 
 /// What C code needs to work in a bridge's place; [`Bridge::adopt`] is the way back.
 ///

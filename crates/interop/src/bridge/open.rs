@@ -1,15 +1,17 @@
 //! Loads both APIs' libraries and proves what a pair of devices can share.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use platform::{LibraryState, Selection};
+
 use super::first_call::{FirstCall, once};
 use super::probe::Probe;
 use super::{Bridge, Options, choose, grades};
 use crate::core::{Core, Hsa, Kept};
 use crate::values::{BridgeReport, Pairing, RouteReport};
 use crate::{Grade, Meter, Result, Route};
-use parking_lot::Mutex;
-use platform::{LibraryState, Selection};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 /// Both APIs' libraries, their copy calls counted.
 pub(crate) struct Libraries<'a> {
@@ -39,15 +41,9 @@ pub(crate) struct Pair {
 
 impl Pair {
     /// A single-device context on `device`, and a stream on `hip`.
-    pub(crate) fn new(
-        device: &clmgr::Device,
-        hip: &hip::Device,
-        paired_by: Pairing,
-    ) -> Result<Self> {
+    pub(crate) fn new(device: &clmgr::Device, hip: &hip::Device, paired_by: Pairing) -> Result<Self> {
         let mut first_calls = Vec::new();
-        let context = once(&mut first_calls, "OpenCL context", || {
-            Ok(clmgr::Context::new(device)?)
-        })?;
+        let context = once(&mut first_calls, "OpenCL context", || Ok(clmgr::Context::new(device)?))?;
         Ok(Self {
             queue: context.queue()?,
             stream: hip.stream()?,
@@ -68,10 +64,7 @@ impl<'a> Libraries<'a> {
     ///
     /// # Safety
     /// As [`clmgr::Manager::load_with`].
-    pub(crate) unsafe fn load_with(
-        selection: &'a Selection,
-        hook: impl Fn(&mut clmgr::Api),
-    ) -> Result<Self> {
+    pub(crate) unsafe fn load_with(selection: &'a Selection, hook: impl Fn(&mut clmgr::Api)) -> Result<Self> {
         let tables = selection.tables();
         let (meter, counted) = Meter::wrap_hip(&tables.hip)?;
         // SAFETY: both tables are of the one platform that was selected; the copy calls are
@@ -156,11 +149,7 @@ impl<'a> Libraries<'a> {
         options: &Options,
         grades: &[Grade],
     ) -> Result<Bridge> {
-        let Ready {
-            core,
-            probe,
-            paired_by,
-        } = ready;
+        let Ready { core, probe, paired_by } = ready;
         let device = core.context.device().clone();
         let permitted = choose::choose(&routes, options)?;
         let grades = grades::open(&core, &probe, permitted[0], options.handoff_limit, grades);
@@ -169,11 +158,7 @@ impl<'a> Libraries<'a> {
             platform: self.selection.platform(),
             platform_why: self.selection.why.clone(),
             hip_device: core.hip_device.name()?,
-            hip_pci: core
-                .hip_device
-                .pci_address()
-                .ok()
-                .map(|address| address.to_string()),
+            hip_pci: core.hip_device.pci_address().ok().map(|address| address.to_string()),
             opencl_device: device.name().to_owned(),
             opencl_platform: format!("{} {}", device.platform_name(), device.platform_version()),
             opencl_library: device.library_path().to_owned(),

@@ -1,9 +1,10 @@
 //! Which OpenCL devices may be the same hardware as the HIP device.
 
-use crate::values::Pairing;
-use crate::{Error, Result};
 use clmgr::DeviceKind;
 use platform::Platform;
+
+use crate::values::Pairing;
+use crate::{Error, Result};
 
 /// OpenCL devices that may pair with `hip`, most likely first.
 ///
@@ -84,9 +85,9 @@ fn refusal(platform: Platform, devices: &[clmgr::Device]) -> String {
     };
     let seen = devices.iter().map(one).collect::<Vec<_>>().join(", ");
     match platform {
-        Platform::Host => format!(
-            "none of {seen} is a CPU; run `cargo xtask setup --force-local` to add a CPU runtime"
-        ),
+        Platform::Host => {
+            format!("none of {seen} is a CPU; run `cargo xtask setup --force-local` to add a CPU runtime")
+        }
         _ => format!(
             "none of {seen} is at that PCI address; check ROCR_VISIBLE_DEVICES, \
              HIP_VISIBLE_DEVICES and GPU_DEVICE_ORDINAL"

@@ -1,11 +1,12 @@
 //! Patterns written through one API and read through the other.
 
+use std::sync::Arc;
+
 use super::first_call::{FirstCall, once};
 use crate::core::Core;
 use crate::handoff::Handoff;
 use crate::values::RouteReport;
 use crate::{Category, Direction, Error, Grade, Residency, Result, Route, Shared};
-use std::sync::Arc;
 
 /// 256 KiB: more than a page and more than a 64 KiB fragment, and quick to check.
 pub(crate) const WORDS: usize = 1 << 16;
@@ -50,16 +51,12 @@ impl Probe {
         mut opening: Vec<FirstCall>,
     ) -> Result<Self> {
         let program = once(&mut opening, "OpenCL program, or its cache", || {
-            Ok(core
-                .programs
-                .get(include_str!("../../kernels/probe.cl"), "")?)
+            Ok(core.programs.get(include_str!("../../kernels/probe.cl"), "")?)
         })?;
         let module = once(&mut opening, "HIP program", || {
-            Ok(
-                hip::rtc::Program::new(include_str!("../../kernels/probe.hip"))
-                    .name("probe.hip")
-                    .compile(&core.hip_device)?,
-            )
+            Ok(hip::rtc::Program::new(include_str!("../../kernels/probe.hip"))
+                .name("probe.hip")
+                .compile(&core.hip_device)?)
         })?;
         Ok(Self {
             opening,
@@ -120,20 +117,13 @@ impl Probe {
             return Err(Error::HiddenCopy { route, bytes });
         }
         match words.addresses() {
-            Some((cl, hip)) if cl != hip && route.has_one_address() => {
-                Err(Error::AddressesDiffer { route, cl, hip })
-            }
+            Some((cl, hip)) if cl != hip && route.has_one_address() => Err(Error::AddressesDiffer { route, cl, hip }),
             _ => Ok(words.residency()),
         }
     }
 
     /// Passes a pattern from one API to the other.
-    pub(crate) fn cross(
-        &self,
-        core: &Core,
-        words: &mut Shared<u32>,
-        direction: Direction,
-    ) -> Result<()> {
+    pub(crate) fn cross(&self, core: &Core, words: &mut Shared<u32>, direction: Direction) -> Result<()> {
         let route = words.route();
         let mismatches = match direction {
             Direction::OpenClToHip => {
@@ -161,12 +151,7 @@ impl Probe {
     }
 
     /// As [`prove`](Self::prove), for a hand-off on a proven route.
-    pub(crate) fn prove_handoff(
-        &self,
-        core: &Arc<Core>,
-        route: Route,
-        handoff: &Arc<dyn Handoff>,
-    ) -> Result<()> {
+    pub(crate) fn prove_handoff(&self, core: &Arc<Core>, route: Route, handoff: &Arc<dyn Handoff>) -> Result<()> {
         let _scope = core.meter.scope(Category::Control);
         let mut words = Shared::<u32>::on_route(core, route, WORDS)?.handed_over_by(handoff);
         if words.needs_host() && handoff.grade() != Grade::Host {
@@ -186,11 +171,7 @@ impl Probe {
         let guard = words.cl_mut(&core.queue)?;
         let args = [guard.arg(), clmgr::Arg::scalar(&seed)];
         // SAFETY: probe_fill takes a buffer and a uint and writes one word per work-item.
-        unsafe {
-            self.cl
-                .fill
-                .launch(&core.queue, clmgr::NdRange::d1(WORDS), &args)
-        }?;
+        unsafe { self.cl.fill.launch(&core.queue, clmgr::NdRange::d1(WORDS), &args) }?;
         Ok(())
     }
 
@@ -201,11 +182,7 @@ impl Probe {
         let guard = words.cl(&core.queue)?;
         let args = [guard.arg(), clmgr::Arg::scalar(&seed), counter.arg()];
         // SAFETY: probe_check takes a buffer, a uint and a counter, reads one word per work-item.
-        unsafe {
-            self.cl
-                .check
-                .launch(&core.queue, clmgr::NdRange::d1(WORDS), &args)
-        }?;
+        unsafe { self.cl.check.launch(&core.queue, clmgr::NdRange::d1(WORDS), &args) }?;
         counter.read(&core.queue, &mut count)?;
         Ok(count[0])
     }
@@ -215,11 +192,7 @@ impl Probe {
         let config = hip::LaunchConfig::linear(WORDS, BLOCK)?;
         let (slice, count) = (guard.slice_mut(), WORDS as u64);
         // SAFETY: probe_fill takes a pointer, a 64-bit count and a uint, and stays below the count.
-        unsafe {
-            self.hip
-                .fill
-                .launch(&core.stream, config, &[&slice, &count, &seed])
-        }?;
+        unsafe { self.hip.fill.launch(&core.stream, config, &[&slice, &count, &seed]) }?;
         Ok(())
     }
 

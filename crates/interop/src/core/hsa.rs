@@ -2,11 +2,13 @@
 
 mod access;
 
-use crate::Residency;
-use hsa_sys::{hsa_agent_info_t, hsa_agent_t, hsa_amd_agent_info_s, hsa_status_t};
 use std::ffi::c_void;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
+
+use hsa_sys::{hsa_agent_info_t, hsa_agent_t, hsa_amd_agent_info_s, hsa_status_t};
+
+use crate::Residency;
 
 /// The HSA runtime, kept initialised.
 ///
@@ -47,11 +49,7 @@ impl std::fmt::Display for Place {
             Some(domain) => write!(f, "{domain:04x}")?,
             None => f.write_str("????")?,
         }
-        write!(
-            f,
-            ":{:02x}:{:02x}.{:x}",
-            self.bus, self.device, self.function
-        )
+        write!(f, ":{:02x}:{:02x}.{:x}", self.bus, self.device, self.function)
     }
 }
 
@@ -86,15 +84,7 @@ impl Hsa {
         };
         // SAFETY: `info` is a valid place with its size filled in; the accessible-agents list is
         // not asked for, so allocator and list may be null.
-        let status = unsafe {
-            pointer_info(
-                ptr,
-                &mut info,
-                None,
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-            )
-        };
+        let status = unsafe { pointer_info(ptr, &mut info, None, std::ptr::null_mut(), std::ptr::null_mut()) };
         let unknown = hsa_sys::hsa_amd_pointer_type_t::HSA_EXT_POINTER_TYPE_UNKNOWN;
         if status != SUCCESS || info.type_ == unknown {
             return None;

@@ -1,11 +1,13 @@
 //! Tells a platform that is a model of the memory that OpenCL owns.
 
-use super::Core;
-use crate::{Error, Result};
-use parking_lot::Mutex;
-use platform::{ForeignHooks, ForeignKind};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+
+use parking_lot::Mutex;
+use platform::{ForeignHooks, ForeignKind};
+
+use super::Core;
+use crate::{Error, Result};
 
 /// The registered ranges: first address, to the bytes and the number of users.
 static RANGES: Mutex<BTreeMap<usize, (usize, usize)>> = Mutex::new(BTreeMap::new());
@@ -22,12 +24,7 @@ impl Known {
     ///
     /// # Safety
     /// The range can be read and written until the result is dropped.
-    pub(crate) unsafe fn make(
-        core: &Core,
-        ptr: *mut c_void,
-        bytes: usize,
-        kind: ForeignKind,
-    ) -> Result<Option<Self>> {
+    pub(crate) unsafe fn make(core: &Core, ptr: *mut c_void, bytes: usize, kind: ForeignKind) -> Result<Option<Self>> {
         let Some(hooks) = core.foreign else {
             return Ok(None);
         };

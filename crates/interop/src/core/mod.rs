@@ -5,14 +5,15 @@ mod hsa;
 mod kept;
 mod known;
 
+use std::sync::OnceLock;
+
 pub(crate) use hsa::Hsa;
 pub(crate) use kept::{Kept, Lent};
 pub(crate) use known::Known;
-
-use crate::{Error, Failover, Meter, Result};
 use parking_lot::Mutex;
 use platform::{ForeignHooks, Platform};
-use std::sync::OnceLock;
+
+use crate::{Error, Failover, Meter, Result};
 
 /// What shared buffers need of their bridge.
 pub(crate) struct Core {
@@ -52,8 +53,8 @@ impl Core {
         }
     }
 
-    /// Refuses a launch of the bridge's own while another owner captures its stream: the graph would keep the launch, and the
-    /// launch memory that is gone by then.
+    /// Refuses a launch of the bridge's own while another owner captures its stream: the graph would keep the launch,
+    /// and the launch memory that is gone by then.
     pub(crate) fn check_stream_runs(&self) -> Result<()> {
         match self.stream.is_capturing() {
             true => Err(Error::Capturing {

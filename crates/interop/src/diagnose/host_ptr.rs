@@ -1,5 +1,11 @@
 //! HIP memory as an OpenCL buffer object, where that was seen to work.
 
+use std::fmt;
+
+use bytemuck::Pod;
+use clmgr::{ExternalBuffer, Needs};
+use platform::Selection;
+
 use super::Step;
 use crate::backing::{HipObject, HipPointer, gate};
 use crate::bridge::open::{Libraries, Pair, Ready};
@@ -8,10 +14,6 @@ use crate::bridge::probe::{WORDS, pattern};
 use crate::core::Core;
 use crate::memory::bytes_of;
 use crate::{Bridge, Category, Direction, Error, Options, Result, Route, Shared};
-use bytemuck::Pod;
-use clmgr::{ExternalBuffer, Needs};
-use platform::Selection;
-use std::fmt;
 
 /// Proof that an OpenCL driver takes HIP memory by `CL_MEM_USE_HOST_PTR`, in place, for kernels and for its own
 /// transfers.
@@ -37,11 +39,7 @@ impl HostPtrProof {
     /// # Errors
     /// The first thing that went wrong: no pair, the driver's refusal, [`Error::PatternMismatch`] or
     /// [`Error::AddressesDiffer`] for a copy, [`Error::Unsupported`] where OpenCL does not reach HIP memory at all.
-    pub fn seek(
-        selection: &Selection,
-        options: &Options,
-        observe: impl FnMut(Step),
-    ) -> Result<Self> {
+    pub fn seek(selection: &Selection, options: &Options, observe: impl FnMut(Step)) -> Result<Self> {
         // SAFETY: the hooks change no table.
         unsafe { Self::seek_with(selection, options, |_| {}, observe) }
     }
@@ -75,12 +73,10 @@ impl HostPtrProof {
         let libraries = unsafe { Libraries::load_with(selection, hook) }?;
         let hip = libraries.hip.device(options.hip_device.unwrap_or(0))?;
         let devices = libraries.manager.devices();
-        let candidates =
-            pairing::candidates(selection.platform(), &hip, &devices, options.opencl_device)?;
+        let candidates = pairing::candidates(selection.platform(), &hip, &devices, options.opencl_device)?;
         let mut refusal = None;
         for (device, paired_by) in candidates {
-            let ready =
-                Pair::new(&device, &hip, paired_by).and_then(|pair| libraries.ready(pair, options));
+            let ready = Pair::new(&device, &hip, paired_by).and_then(|pair| libraries.ready(pair, options));
             match ready.and_then(|ready| prove(&ready, &mut observe)) {
                 Ok(proof) => return Ok(proof),
                 Err(error) => _ = refusal.get_or_insert(error),
@@ -163,17 +159,13 @@ fn prove(ready: &Ready, observe: &mut impl FnMut(Step)) -> Result<HostPtrProof> 
     observe(Step::Transfer);
     let seed = 0x0B1E_C700;
     let expected: Vec<u32> = (0..WORDS).map(|place| pattern(place, seed)).collect();
-    with_object(core, &mut words, |object| {
-        Ok(object.write(&core.queue, &expected)?)
-    })?;
+    with_object(core, &mut words, |object| Ok(object.write(&core.queue, &expected)?))?;
     let unread = probe.hip_check(core, &words, seed)?;
     agree(unread as usize, Direction::OpenClToHip)?;
     let seed = seed + 1;
     probe.hip_fill(core, &mut words, seed)?;
     let mut found = vec![0; WORDS];
-    with_object(core, &mut words, |object| {
-        Ok(object.read(&core.queue, &mut found)?)
-    })?;
+    with_object(core, &mut words, |object| Ok(object.read(&core.queue, &mut found)?))?;
     let wrong = |(place, word): &(usize, &u32)| **word != pattern(*place, seed);
     let unread = found.iter().enumerate().filter(wrong).count();
     agree(unread, Direction::HipToOpenCl)?;
@@ -181,9 +173,7 @@ fn prove(ready: &Ready, observe: &mut impl FnMut(Step)) -> Result<HostPtrProof> 
     drop(words);
     match core.deferred.lock().pop() {
         Some(error) => Err(error),
-        None => Ok(HostPtrProof {
-            of: identity(core)?,
-        }),
+        None => Ok(HostPtrProof { of: identity(core)? }),
     }
 }
 
@@ -248,8 +238,7 @@ impl Bridge {
         let bytes = bytes_of::<T>(len)?;
         proof.check(self.core())?;
         // SAFETY: the caller's promise.
-        let memory =
-            unsafe { HipPointer::adopted(self.core(), ptr.cast(), bytes, Box::new(owner)) }?;
+        let memory = unsafe { HipPointer::adopted(self.core(), ptr.cast(), bytes, Box::new(owner)) }?;
         self.object_over(memory)
     }
 

@@ -1,11 +1,8 @@
-use crate::{Bridge, FirstCall, Result};
 use std::time::Instant;
 
-fn twice(
-    calls: &mut Vec<FirstCall>,
-    what: &'static str,
-    mut call: impl FnMut() -> Result<()>,
-) -> Result<()> {
+use crate::{Bridge, FirstCall, Result};
+
+fn twice(calls: &mut Vec<FirstCall>, what: &'static str, mut call: impl FnMut() -> Result<()>) -> Result<()> {
     let start = Instant::now();
     call()?;
     let first = start.elapsed();

@@ -117,20 +117,16 @@ impl Form for ManagedTensor {}
 impl Form for ManagedTensorVersioned {}
 
 pub(super) mod sealed {
-    use super::{ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor, VERSION};
     use std::ffi::c_void;
+
+    use super::{ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor, VERSION};
 
     pub type Deleter<F> = unsafe extern "C" fn(*mut F);
 
     /// Public in name only: the crate does not export this module.
     pub trait Form: Sized {
         /// `None` if the form cannot say that it is read-only.
-        fn new(
-            tensor: Tensor,
-            context: *mut c_void,
-            deleter: Deleter<Self>,
-            read_only: bool,
-        ) -> Option<Self>;
+        fn new(tensor: Tensor, context: *mut c_void, deleter: Deleter<Self>, read_only: bool) -> Option<Self>;
         fn context(&self) -> *mut c_void;
         fn deleter(&self) -> Option<Deleter<Self>>;
         fn is_read_only(&self) -> bool;
@@ -142,12 +138,7 @@ pub(super) mod sealed {
     }
 
     impl Form for ManagedTensor {
-        fn new(
-            tensor: Tensor,
-            context: *mut c_void,
-            deleter: Deleter<Self>,
-            read_only: bool,
-        ) -> Option<Self> {
+        fn new(tensor: Tensor, context: *mut c_void, deleter: Deleter<Self>, read_only: bool) -> Option<Self> {
             (!read_only).then_some(Self {
                 dl_tensor: tensor,
                 manager_ctx: context,
@@ -174,12 +165,7 @@ pub(super) mod sealed {
     }
 
     impl Form for ManagedTensorVersioned {
-        fn new(
-            tensor: Tensor,
-            context: *mut c_void,
-            deleter: Deleter<Self>,
-            read_only: bool,
-        ) -> Option<Self> {
+        fn new(tensor: Tensor, context: *mut c_void, deleter: Deleter<Self>, read_only: bool) -> Option<Self> {
             Some(Self {
                 version: VERSION,
                 manager_ctx: context,

@@ -1,6 +1,7 @@
-use super::abi::DataType;
 use bytemuck::Pod;
 use num_complex::Complex;
+
+use super::abi::DataType;
 
 /// An element that DLPack has a name for: integers, `f32`, `f64`, and complex numbers of both.
 ///

@@ -1,12 +1,14 @@
-use super::abi::{Device, Form, Tensor};
-use super::{Element, Layout, device_id, device_type, refused};
-use crate::values::Access;
-use crate::{Error, Result, Shared};
-use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::abi::{Device, Form, Tensor};
+use super::{Element, Layout, device_id, device_type, refused};
+use crate::values::Access;
+use crate::{Error, Result, Shared};
 
 /// A tensor that no consumer has taken yet. Dropping it ends the loan.
 pub struct Lent<F: Form>(NonNull<F>);
@@ -72,9 +74,7 @@ impl<T: Element> Loan<T> {
     pub fn wait(self, limit: Duration) -> Result<Shared<T>, Self> {
         let mut returned = self.slot.returned.lock();
         let is_out = |returned: &mut Option<Shared<T>>| returned.is_none();
-        self.slot
-            .changed
-            .wait_while_for(&mut returned, is_out, limit);
+        self.slot.changed.wait_while_for(&mut returned, is_out, limit);
         let shared = returned.take();
         drop(returned);
         shared.ok_or(self)
@@ -170,9 +170,7 @@ impl<T: Element> Shared<T> {
                 // SAFETY: the allocation of above, which no other code has seen.
                 let context = unsafe { Box::from_raw(context) };
                 Err((
-                    refused(
-                        "a tensor without a version cannot say that it is read-only; use ManagedTensorVersioned",
-                    ),
+                    refused("a tensor without a version cannot say that it is read-only; use ManagedTensorVersioned"),
                     context.shared,
                 ))
             }

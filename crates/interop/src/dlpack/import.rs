@@ -1,9 +1,10 @@
+use std::fmt;
+
 use super::abi::sealed::Deleter;
 use super::abi::{Device, DeviceType, Form, Tensor};
 use super::{Element, Layout, device_id, device_type, refused};
 use crate::values::Access;
 use crate::{Bridge, Category, Error, Residency, Result, Route, Shared};
-use std::fmt;
 
 /// A tensor of another library as a shared buffer.
 #[derive(Debug)]
@@ -108,8 +109,7 @@ impl Bridge {
         // SAFETY: the caller's promise.
         let layout = unsafe { check::<T>(described) }?;
         let len = layout.reach()?;
-        let offset = usize::try_from(described.byte_offset)
-            .map_err(|_| refused("the byte offset overflows"))?;
+        let offset = usize::try_from(described.byte_offset).map_err(|_| refused("the byte offset overflows"))?;
         let first = described.data.wrapping_byte_add(offset).cast::<T>();
         if is_on_host {
             self.check_copies("memory of the host")?;
@@ -118,10 +118,7 @@ impl Bridge {
         }
         // SAFETY: the caller's promise. The owner is without a deleter until nothing can fail any more.
         let (deleter, read_only) = unsafe { ((*tensor).deleter(), (*tensor).is_read_only()) };
-        let pending = std::sync::Arc::new(parking_lot::Mutex::new(Owner {
-            tensor,
-            deleter: None,
-        }));
+        let pending = std::sync::Arc::new(parking_lot::Mutex::new(Owner { tensor, deleter: None }));
         // SAFETY: the memory lives until the deleter is called, which the owner does.
         let adopted = unsafe { self.adopt_hip(first, len, std::sync::Arc::clone(&pending)) };
         let mut shared = match adopted {
@@ -225,12 +222,7 @@ impl Bridge {
 }
 
 fn is_on_host(device: Device) -> bool {
-    [
-        DeviceType::CPU,
-        DeviceType::CUDA_HOST,
-        DeviceType::ROCM_HOST,
-    ]
-    .contains(&device.device_type)
+    [DeviceType::CPU, DeviceType::CUDA_HOST, DeviceType::ROCM_HOST].contains(&device.device_type)
 }
 
 /// The tensor's layout, if it is one of these elements.
@@ -245,8 +237,8 @@ unsafe fn check<T: Element>(tensor: &Tensor) -> Result<Layout, Error> {
             T::DATA_TYPE
         )));
     }
-    let dimensions = usize::try_from(tensor.ndim)
-        .map_err(|_| refused(format!("the tensor has {} dimensions", tensor.ndim)))?;
+    let dimensions =
+        usize::try_from(tensor.ndim).map_err(|_| refused(format!("the tensor has {} dimensions", tensor.ndim)))?;
     if dimensions > 0 && tensor.shape.is_null() {
         return Err(refused("the tensor has no shape"));
     }
@@ -259,11 +251,8 @@ unsafe fn check<T: Element>(tensor: &Tensor) -> Result<Layout, Error> {
             ))
         })
     };
-    let all = |from: *const i64| -> Result<Vec<usize>> {
-        (0..dimensions)
-            .map(|dimension| entry(from, dimension))
-            .collect()
-    };
+    let all =
+        |from: *const i64| -> Result<Vec<usize>> { (0..dimensions).map(|dimension| entry(from, dimension)).collect() };
     let shape = all(tensor.shape)?;
     let strides = if tensor.strides.is_null() {
         // Before version 1.2: row-major without gaps.

@@ -115,10 +115,7 @@ mod tests {
 
     #[test]
     fn numbers_that_would_turn_negative_are_refused_though_no_element_depends_on_them() {
-        for layout in [
-            Layout::matrix(3, 1, usize::MAX),
-            Layout::matrix(0, usize::MAX, 1),
-        ] {
+        for layout in [Layout::matrix(3, 1, usize::MAX), Layout::matrix(0, usize::MAX, 1)] {
             let error = layout.reach().expect_err("beyond 63 bits").to_string();
             assert!(error.contains("beyond 63 bits"), "{error}");
         }
@@ -131,10 +128,7 @@ mod tests {
             layout.for_each(|place| places.push(place));
             places
         };
-        assert_eq!(
-            places(Layout::matrix(2, 3, 4).at(7)),
-            [7, 11, 15, 8, 12, 16]
-        );
+        assert_eq!(places(Layout::matrix(2, 3, 4).at(7)), [7, 11, 15, 8, 12, 16]);
         assert_eq!(places(Layout::matrix(2, 0, 4)), [0; 0]);
         let scalar = Layout {
             shape: vec![],

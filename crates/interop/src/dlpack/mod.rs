@@ -9,12 +9,12 @@
 //! | [`abi`] | the structures of the specification |
 //!
 //! # Streams
-//! A tensor has no events, so both sides agree on one HIP stream, as `__dlpack__(stream=...)` of Python's array standard does.
-//! *Lending*: the consumer names its stream, which then waits for the pending OpenCL and HIP work on the buffer (by the
-//! hand-off of the buffer's grade). The buffer's next user waits for what the consumer queues there. The consumer must
-//! order work on its other streams after that stream, and before it again when it calls the deleter. *Taking*: the
-//! caller names the stream on which the producer has made the data ready, and the first access by any queue or stream
-//! comes after the work on it by then.
+//! A tensor has no events, so both sides agree on one HIP stream, as `__dlpack__(stream=...)` of Python's array
+//! standard does. *Lending*: the consumer names its stream, which then waits for the pending OpenCL and HIP work on the
+//! buffer (by the hand-off of the buffer's grade). The buffer's next user waits for what the consumer queues there. The
+//! consumer must order work on its other streams after that stream, and before it again when it calls the deleter.
+//! *Taking*: the caller names the stream on which the producer has made the data ready, and the first access by any
+//! queue or stream comes after the work on it by then.
 //!
 //! # Devices
 //! | platform | device memory | pinned host memory | managed memory |
@@ -40,15 +40,13 @@ pub use element::Element;
 pub use export::{Lent, Loan};
 pub use import::Taken;
 pub use layout::Layout;
+use platform::Platform;
 
 use crate::core::Core;
 use crate::{Error, Residency, Result};
-use platform::Platform;
 
 fn refused(reason: impl Into<String>) -> Error {
-    Error::DlPack {
-        reason: reason.into(),
-    }
+    Error::DlPack { reason: reason.into() }
 }
 
 /// The specification's name for memory that lies there.

@@ -2,11 +2,12 @@ mod peer;
 #[cfg(feature = "vulkan")]
 pub(crate) mod vulkan;
 
+use std::ops::Range;
+use std::time::Duration;
+
 pub use peer::{PeerError, Process};
 
 use crate::values::{Grade, Residency, Route};
-use std::ops::Range;
-use std::time::Duration;
 
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -35,9 +36,7 @@ pub enum Error {
         source: Box<rocblas::Error>,
     },
     /// The output of a call lies where an input does.
-    #[error(
-        "{call}: {output} shares memory with {input}; give the result a buffer of its own, the inputs may be one"
-    )]
+    #[error("{call}: {output} shares memory with {input}; give the result a buffer of its own, the inputs may be one")]
     OperandsOverlap {
         /// The call.
         call: &'static str,
@@ -185,9 +184,7 @@ pub enum Error {
         reason: String,
     },
     /// A pattern written through one API differed from what the other read.
-    #[error(
-        "route {route}: {mismatches} of {words} words written by {writer} were read differently by {reader}"
-    )]
+    #[error("route {route}: {mismatches} of {words} words written by {writer} were read differently by {reader}")]
     PatternMismatch {
         /// The route under test.
         route: Route,
@@ -308,9 +305,7 @@ pub enum Error {
         expected: usize,
     },
     /// Memory that its owner made read-only.
-    #[error(
-        "the memory is for reading only; take `cl` or `hip`, or have its owner create it for writing"
-    )]
+    #[error("the memory is for reading only; take `cl` or `hip`, or have its owner create it for writing")]
     ReadOnly,
     /// A queue or stream belongs to other devices than the bridge.
     #[error("the {what} belongs to another {owner} than this bridge; take it from the bridge")]
@@ -391,9 +386,7 @@ pub enum Error {
     #[error("an earlier hand-off of this queue was given up, and this one with it")]
     Ungated,
     /// A pipeline needs room for a block.
-    #[error(
-        "the pipeline has no slot; give it at least one, and new ones after a panic of its consumer"
-    )]
+    #[error("the pipeline has no slot; give it at least one, and new ones after a panic of its consumer")]
     NoSlots,
     /// An error between this process and another one.
     #[error(transparent)]
@@ -409,9 +402,7 @@ pub enum Error {
         reason: String,
     },
     /// Every counting slot is in use.
-    #[error(
-        "{limit} bridges are open in this process, which is the most that can be counted apart; drop one"
-    )]
+    #[error("{limit} bridges are open in this process, which is the most that can be counted apart; drop one")]
     TooManyBridges {
         /// The number of slots.
         limit: usize,

@@ -1,7 +1,8 @@
-use crate::values::Carrier;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use crate::values::Carrier;
 
 /// What can go wrong between this process and another one.
 #[derive(Debug, thiserror::Error)]
@@ -40,9 +41,7 @@ pub enum PeerError {
         remedy: &'static str,
     },
     /// A descriptor that is no link.
-    #[error(
-        "the descriptor is no link: {reason}; take one of Link::pair, or connect to a Listener"
-    )]
+    #[error("the descriptor is no link: {reason}; take one of Link::pair, or connect to a Listener")]
     NotALink {
         /// What it is instead.
         reason: String,
@@ -68,9 +67,7 @@ pub enum PeerError {
         limit: Duration,
     },
     /// The bytes are no message of this protocol, or not the expected one.
-    #[error(
-        "what {process} sent is refused: {reason}; let both ends use this crate in the same version"
-    )]
+    #[error("what {process} sent is refused: {reason}; let both ends use this crate in the same version")]
     Message {
         /// Which process.
         process: Process,

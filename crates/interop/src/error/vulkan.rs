@@ -66,10 +66,7 @@ impl Error {
     /// Whether there is no Vulkan for this request, rather than one that failed.
     #[must_use]
     pub fn is_impossible(&self) -> bool {
-        matches!(
-            self,
-            Self::NoLoader { .. } | Self::NoDevice { .. } | Self::Lacks { .. }
-        )
+        matches!(self, Self::NoLoader { .. } | Self::NoDevice { .. } | Self::Lacks { .. })
     }
 }
 

@@ -4,6 +4,12 @@
 //! nothing else: OpenCL may call back from inside `clSetUserEventStatus`, and HIP's callbacks must
 //! not use HIP.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
 use super::ticket::{Hold, Lane, Ticket};
 use super::watchdog::Watchdog;
 use super::{Handoff, Ordered, Outcome, Parties, Side};
@@ -11,10 +17,6 @@ use crate::access::User;
 use crate::core::Core;
 use crate::values::Mechanisms;
 use crate::{Error, Grade, Result};
-use parking_lot::Mutex;
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// What a stream waits on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,10 +98,7 @@ impl Callback {
     }
 
     fn cl_to_hip(&self, queue: &clmgr::Queue, stream: &hip::Stream) -> Result<Arc<Outcome>> {
-        let parties = Self::parties(
-            Side::of(&User::Cl(queue.clone())),
-            Side::of(&User::of(stream)),
-        );
+        let parties = Self::parties(Side::of(&User::Cl(queue.clone())), Side::of(&User::of(stream)));
         let (event, hold) = match self.gate {
             Gate::Function => (queue.record()?, Hold::Function),
             Gate::Word => {
@@ -113,9 +112,7 @@ impl Callback {
         let ticket = Ticket::new(parties, hold);
         self.watchdog.watch(&ticket);
         let held = match ticket.hold() {
-            Hold::Lane(lane, number) => {
-                stream.wait_flag(lane.flag(), hip::Condition::AtLeast(*number))
-            }
+            Hold::Lane(lane, number) => stream.wait_flag(lane.flag(), hip::Condition::AtLeast(*number)),
             _ => {
                 let outcome = Arc::clone(ticket.outcome());
                 stream.host_function(move || outcome.wait())
@@ -168,9 +165,7 @@ impl Callback {
         }
         if lanes.sweep.is_due(lanes.by_queue.len()) {
             // Streams that wait for a word keep it alive.
-            lanes
-                .by_queue
-                .retain(|_, (queue, _)| queue.upgrade().is_some());
+            lanes.by_queue.retain(|_, (queue, _)| queue.upgrade().is_some());
             let left = lanes.by_queue.len();
             lanes.sweep.done(left, left);
         }

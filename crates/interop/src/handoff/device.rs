@@ -7,6 +7,12 @@
 //! `dispatchPacketHeaderNoSync_`), so the kernel that writes the word also takes the handed-over memory, which it
 //! leaves alone.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
 use super::callback::{Callback, Gate};
 use super::ticket::{Hold, Ticket};
 use super::{Handoff, Ordered, Outcome, Parties, Side};
@@ -15,10 +21,6 @@ use crate::backing::{self, Backing};
 use crate::core::Core;
 use crate::values::Mechanisms;
 use crate::{Error, Grade, Result, Route};
-use parking_lot::Mutex;
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// A number that a queue's kernels write and streams wait for.
 pub(super) struct Word {
@@ -145,11 +147,7 @@ fn no_grade(reason: impl Into<String>) -> Error {
 
 impl Device {
     /// `program` has the kernel that signals.
-    pub(crate) fn start(
-        core: &Arc<Core>,
-        program: &clmgr::Program,
-        limit: Duration,
-    ) -> Result<Self> {
+    pub(crate) fn start(core: &Arc<Core>, program: &clmgr::Program, limit: Duration) -> Result<Self> {
         if Gate::of(&core.hip_device) != Gate::Word {
             return Err(no_grade(format!(
                 "the HIP device cannot wait for a word (hipDeviceAttributeCanUseStreamWaitValue \
@@ -183,11 +181,7 @@ impl Device {
             clmgr::Arg::Mem(_) => &self.kernels.over_mem,
             _ => &self.kernels.over_svm,
         };
-        let args = [
-            lane.word.memory.cl_arg(),
-            clmgr::Arg::scalar(&number),
-            subject,
-        ];
+        let args = [lane.word.memory.cl_arg(), clmgr::Arg::scalar(&number), subject];
         // SAFETY: probe_signal takes a word, a ulong and a buffer; it writes the word, which lives
         // as long as `self`, and nothing else. Kernels of one queue write it one after the other.
         let launched = unsafe { kernel.launch(queue, clmgr::NdRange::d1(1), &args) };

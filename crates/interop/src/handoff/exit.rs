@@ -1,14 +1,16 @@
 //! The end of the process, for a thread that calls drivers.
 //!
-//! When `main` has returned, the drivers' static destructors run, and a call that comes into them crashes (seen with AMD's OpenCL:
-//! `clSVMFree` of a hand-off that ended as late as the program). So the calls of this crate's own thread end before.
+//! When `main` has returned, the drivers' static destructors run, and a call that comes into them crashes (seen with
+//! AMD's OpenCL: `clSVMFree` of a hand-off that ended as late as the program). So the calls of this crate's own thread
+//! end before.
 
-use parking_lot::{Mutex, RwLock};
-use platform::Platform;
 use std::ffi::c_int;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+use platform::Platform;
 
 /// Calls that may be made until the process ends.
 pub(super) struct Calls {
@@ -23,8 +25,8 @@ pub(super) static CALLS: Calls = Calls::new();
 /// The longest that the process waits for a call that is under way when it ends.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// From now on the end of the process ends [`CALLS`], before the destructors of this platform's drivers: they are loaded by now, and
-/// what was registered last runs first.
+/// From now on the end of the process ends [`CALLS`], before the destructors of this platform's drivers: they are
+/// loaded by now, and what was registered last runs first.
 pub(super) fn end_with_the_process(platform: Platform) {
     extern "C" fn at_exit() {
         CALLS.end();
@@ -74,9 +76,10 @@ impl Calls {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::sync::mpsc;
     use std::thread;
+
+    use super::*;
 
     /// Reports when it is dropped.
     struct Owned(mpsc::Sender<&'static str>);

@@ -1,8 +1,9 @@
+use std::time::Duration;
+
 use super::{Handoff, Ordered, Parties, Side, wait_within};
 use crate::access::User;
 use crate::values::Mechanisms;
 use crate::{Grade, Result};
-use std::time::Duration;
 
 /// [`Grade::Host`].
 pub(crate) struct Host {

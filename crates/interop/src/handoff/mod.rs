@@ -24,6 +24,8 @@ mod ticket;
 mod wait;
 mod watchdog;
 
+use std::time::Duration;
+
 pub(crate) use callback::{Callback, Gate};
 pub(crate) use device::Device;
 pub(crate) use host::Host;
@@ -39,7 +41,6 @@ pub(crate) use watchdog::Watchdog;
 use crate::access::{Order, Ordered, Outcome, User};
 use crate::values::Mechanisms;
 use crate::{Grade, Result};
-use std::time::Duration;
 
 /// One grade, ready for use.
 pub(crate) trait Handoff: Send + Sync {

@@ -1,10 +1,11 @@
 //! A hand-off between OpenCL and the streams of one device, where streams of other devices use the memory too.
 
+use std::time::Duration;
+
 use super::{Handoff, Host, Ordered};
 use crate::access::{User, Worker};
 use crate::values::Mechanisms;
 use crate::{Grade, Result};
-use std::time::Duration;
 
 /// What `H` does, but the host waits where OpenCL meets a stream of another device: `H`'s mechanism was imported for
 /// one of them. Two streams order each other by an event, wherever they are.

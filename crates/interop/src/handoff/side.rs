@@ -1,7 +1,8 @@
-use crate::access::User;
-use crate::{Error, Grade};
 use std::fmt;
 use std::time::Duration;
+
+use crate::access::User;
+use crate::{Error, Grade};
 
 /// A queue or stream by its handle, for messages; it keeps nothing alive.
 #[derive(Clone, Copy)]

@@ -1,3 +1,9 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use platform::Platform;
+
 use super::callback::{Callback, Gate};
 use super::device::{Device, Word};
 use super::nearby::Nearby;
@@ -9,10 +15,6 @@ use super::{Handoff, Host, Ordered, Outcome, Parties, Side, wait_within};
 use crate::access::User;
 use crate::values::Mechanisms;
 use crate::{Bridge, Error, Grade, Options, Result, Route};
-use platform::Platform;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 const PARTIES: Parties = Parties {
     grade: Grade::Callback,
@@ -25,8 +27,7 @@ const PARTIES: Parties = Parties {
 
 fn bridge() -> Bridge {
     let selection = platform::select_named(Some("host")).expect("the host platform");
-    Bridge::open(&selection, &Options::default())
-        .expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
+    Bridge::open(&selection, &Options::default()).expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
 }
 
 #[test]
@@ -51,16 +52,10 @@ fn a_function_that_waits_for_a_queue_that_never_ends_is_let_go() {
     let limit = Duration::from_millis(200);
     let callback = Callback::start(bridge.core(), Gate::Function, limit).expect("a grade");
     let handoff: Arc<dyn Handoff> = Arc::new(callback);
-    let (queue, stream) = (
-        bridge.queue().expect("a queue"),
-        bridge.stream().expect("a stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let held = clmgr::UserEvent::new(bridge.cl_context()).expect("a user event");
     queue.wait_for(held.event()).expect("a wait");
-    let mut shared = bridge
-        .alloc::<u32>(16)
-        .expect("memory")
-        .handed_over_by(&handoff);
+    let mut shared = bridge.alloc::<u32>(16).expect("memory").handed_over_by(&handoff);
     drop(shared.cl_mut(&queue).expect("access for OpenCL"));
     drop(shared.hip_mut(&stream).expect("access for HIP"));
     stream.synchronize().expect("the watchdog lets it go");
@@ -137,12 +132,8 @@ fn a_word_that_was_given_up_holds_no_later_stream() {
         return;
     }
     let limit = Duration::from_millis(100);
-    let device =
-        Device::start(bridge.core(), bridge.probe().cl().program(), limit).expect("a grade");
-    let (queue, stream) = (
-        bridge.queue().expect("a queue"),
-        bridge.stream().expect("a stream"),
-    );
+    let device = Device::start(bridge.core(), bridge.probe().cl().program(), limit).expect("a grade");
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let word = device.word(&queue);
     assert!(Arc::ptr_eq(&device.word(&queue), &word));
     let memory = clmgr::RegularBuffer::<u32>::new(bridge.cl_context(), 4).expect("memory");
@@ -169,8 +160,7 @@ fn a_word_that_was_given_up_holds_no_later_stream() {
 fn a_transfer_fails_whose_word_was_given_up_for_another_hand_off() {
     let bridge = bridge();
     let limit = Duration::from_secs(60);
-    let device =
-        Device::start(bridge.core(), bridge.probe().cl().program(), limit).expect("a grade");
+    let device = Device::start(bridge.core(), bridge.probe().cl().program(), limit).expect("a grade");
     let device = Arc::new(device);
     let handoff: Arc<dyn Handoff> = Arc::clone(&device) as _;
     let queue = bridge.queue().expect("a queue");
@@ -192,9 +182,7 @@ fn a_transfer_fails_whose_word_was_given_up_for_another_hand_off() {
     let error = read.expect_err("it did not wait for the queue");
     assert!(matches!(error, Error::HandoffFailed { .. }), "{error}");
     held.complete().expect("a user event");
-    shared
-        .download(&mut words)
-        .expect("access after the failure");
+    shared.download(&mut words).expect("access after the failure");
     assert_eq!(words, [1; 16]);
 }
 
@@ -267,10 +255,7 @@ fn an_outcome_tells_its_error_once_and_its_words_always() {
 fn hand_offs_under_way_fail_before_their_word_is_given_up() {
     let bridge = bridge();
     let watchdog = Watchdog::start(Platform::Host, Duration::from_secs(60)).expect("a thread");
-    let (rescue, stream) = (
-        bridge.stream().expect("a stream"),
-        bridge.stream().expect("a stream"),
-    );
+    let (rescue, stream) = (bridge.stream().expect("a stream"), bridge.stream().expect("a stream"));
     let word = Arc::new(Word::new(bridge.core(), &rescue).expect("a word"));
     let enrolled = || {
         let ticket = Ticket::new(PARTIES, Hold::Word(Arc::clone(&word)));
@@ -390,14 +375,8 @@ fn tickets_that_have_ended_do_not_pile_up() {
         ticket.withdraw();
         alive.push(Arc::downgrade(&ticket));
     }
-    let left = alive
-        .iter()
-        .filter(|ticket| ticket.strong_count() > 0)
-        .count();
-    assert!(
-        left <= 128,
-        "{left} of {MANY} are kept behind one that is stuck"
-    );
+    let left = alive.iter().filter(|ticket| ticket.strong_count() > 0).count();
+    assert!(left <= 128, "{left} of {MANY} are kept behind one that is stuck");
     stuck.withdraw();
 }
 
@@ -459,10 +438,7 @@ impl Handoff for Counting {
 #[test]
 fn opencl_waits_on_the_host_for_a_stream_that_nothing_was_imported_for() {
     let bridge = bridge();
-    let (queue, stream) = (
-        bridge.queue().expect("a queue"),
-        bridge.stream().expect("a stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let here = bridge.hip_device().ordinal();
     // To a hand-off of another device's, this bridge's stream is the foreign one.
     for (device, asked) in [(here, 2), (here + 1, 0)] {
@@ -470,10 +446,7 @@ fn opencl_waits_on_the_host_for_a_stream_that_nothing_was_imported_for() {
             inner: Counting::default(),
             device,
         };
-        assert_eq!(
-            (nearby.grade(), nearby.follows_queues()),
-            (Grade::Device, true)
-        );
+        assert_eq!((nearby.grade(), nearby.follows_queues()), (Grade::Device, true));
         let by_host = Nearby {
             inner: Host::new(None),
             device,
@@ -506,7 +479,8 @@ fn opencl_waits_on_the_host_for_a_stream_that_nothing_was_imported_for() {
     }
 }
 
-/// Waits for the end of the work before, successful or not, as a semaphore does that a driver signals after failed work.
+/// Waits for the end of the work before, successful or not, as a semaphore does that a driver signals after failed
+/// work.
 struct Deaf;
 
 impl Handoff for Deaf {
@@ -559,8 +533,7 @@ fn a_download_asks_the_streams_that_wrote_where_the_handoff_tells_of_no_failure(
         });
         let source = source.on(&stream).expect("its stream");
         let mut copy = copy.on_mut(&stream).expect("its stream");
-        copy.copy_rect_from(source, row)
-            .expect("a copy in stream order");
+        copy.copy_rect_from(source, row).expect("a copy in stream order");
         drop(guard);
         let mut words = [0; 64];
         let downloaded = shared.download(&mut words);

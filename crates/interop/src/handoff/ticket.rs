@@ -1,12 +1,14 @@
-use super::device::Word;
-use super::{Outcome, Parties};
-use crate::Result;
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 #[cfg(feature = "vulkan")]
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
+
+use parking_lot::Mutex;
+
+use super::device::Word;
+use super::{Outcome, Parties};
+use crate::Result;
 
 /// A word that only grows, for streams to wait for.
 ///
@@ -168,9 +170,8 @@ impl Ticket {
 
     /// Whether the outcome is known and the caller alone holds the ticket.
     pub(super) fn is_retired(self: &Arc<Self>) -> bool {
-        let retired = Arc::strong_count(self) == 1
-            && self.outcome.is_known()
-            && !self.needs_rescue.load(Ordering::Acquire);
+        let retired =
+            Arc::strong_count(self) == 1 && self.outcome.is_known() && !self.needs_rescue.load(Ordering::Acquire);
         // What the callback did came before it let go.
         fence(Ordering::Acquire);
         retired

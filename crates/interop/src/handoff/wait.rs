@@ -1,8 +1,9 @@
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::{Outcome, Parties};
 use crate::access::User;
 use crate::{Error, Result};
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Blocks until what `before` has so far has ended, or the limit has passed.
 ///

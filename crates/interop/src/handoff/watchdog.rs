@@ -1,12 +1,14 @@
 //! A thread that ends hand-offs which do not end by themselves, and releases those that have.
 
-use super::exit::{CALLS, end_with_the_process};
-use super::ticket::Ticket;
-use parking_lot::{Condvar, Mutex};
-use platform::Platform;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use platform::Platform;
+
+use super::exit::{CALLS, end_with_the_process};
+use super::ticket::Ticket;
 
 pub(crate) struct Watchdog {
     shared: Arc<Shared>,
@@ -70,10 +72,7 @@ impl Watchdog {
     }
 
     /// For callbacks, which outlive the watchdog's owner: ends a ticket as its work ended.
-    pub(crate) fn resolver(
-        &self,
-        ticket: &Arc<Ticket>,
-    ) -> impl FnOnce(crate::Result<()>) + Send + 'static {
+    pub(crate) fn resolver(&self, ticket: &Arc<Ticket>) -> impl FnOnce(crate::Result<()>) + Send + 'static {
         let (ticket, shared) = (Arc::clone(ticket), Arc::clone(&self.shared));
         move |result| {
             if ticket.resolve(result) {
@@ -103,11 +102,9 @@ impl State {
             retired.extend(self.watched.pop_front().map(|(_, ticket)| ticket));
         }
         if self.watched.len() >= MANY && self.watched.len().is_power_of_two() {
-            self.watched
-                .retain(|(_, ticket)| !take_retired(ticket, &mut retired));
+            self.watched.retain(|(_, ticket)| !take_retired(ticket, &mut retired));
         }
-        self.late
-            .retain(|ticket| !take_retired(ticket, &mut retired));
+        self.late.retain(|ticket| !take_retired(ticket, &mut retired));
         retired
     }
 }

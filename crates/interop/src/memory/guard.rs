@@ -3,6 +3,12 @@
 //! Work may be enqueued while the guard lives; it need not have run when the guard is dropped. Leaking a guard is
 //! harmless: the buffer recorded the access when it granted it.
 
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use bytemuck::Pod;
+
 use super::Shared;
 use super::place::Place;
 use super::range::check_range;
@@ -10,10 +16,6 @@ use crate::Result;
 use crate::access::Hold;
 use crate::backing::{Backing, ClPart, SubBuffer};
 use crate::core::Core;
-use bytemuck::Pod;
-use std::fmt;
-use std::marker::PhantomData;
-use std::ops::Range;
 
 /// What both kinds of access by OpenCL know.
 struct Cl<'a> {
@@ -86,12 +88,7 @@ impl ClRange<'_> {
 macro_rules! cl_guard {
     ($guard:ident, $rule:literal) => {
         impl<'a, T: Pod> $guard<'a, T> {
-            pub(crate) fn new(
-                place: &'a Place,
-                range: Range<usize>,
-                part: ClPart,
-                hold: Hold,
-            ) -> Self {
+            pub(crate) fn new(place: &'a Place, range: Range<usize>, part: ClPart, hold: Hold) -> Self {
                 Self {
                     cl: Cl::new::<T>(place, range, part, hold),
                     buffer: PhantomData,
@@ -134,9 +131,7 @@ macro_rules! cl_guard {
 
         impl<T: Pod> fmt::Debug for $guard<'_, T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_tuple(stringify!($guard))
-                    .field(&self.arg())
-                    .finish()
+                f.debug_tuple(stringify!($guard)).field(&self.arg()).finish()
             }
         }
     };

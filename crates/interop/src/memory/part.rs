@@ -1,5 +1,11 @@
 //! Parts of a shared buffer, each ordered separately.
 
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use bytemuck::Pod;
+
 use super::place::Place;
 use super::range::{bytes, check_range};
 use super::{ClGuard, ClGuardMut, HipGuard, HipGuardMut, Shared};
@@ -7,10 +13,6 @@ use crate::access::Hold;
 use crate::backing::ClPart;
 use crate::values::{Access, Side};
 use crate::{Error, Result};
-use bytemuck::Pod;
-use std::fmt;
-use std::marker::PhantomData;
-use std::ops::Range;
 
 /// Some elements of a [`Shared`] buffer, to be read. Made by [`Shared::part`].
 pub struct Part<'a, T: Pod> {
@@ -80,16 +82,11 @@ impl<T: Pod> Shared<T> {
     ///
     /// # Errors
     /// As [`part`](Self::part), or [`Error::PartsOverlap`].
-    pub fn parts_mut<const N: usize>(
-        &mut self,
-        ranges: [Range<usize>; N],
-    ) -> Result<[PartMut<'_, T>; N]> {
+    pub fn parts_mut<const N: usize>(&mut self, ranges: [Range<usize>; N]) -> Result<[PartMut<'_, T>; N]> {
         for (index, range) in ranges.iter().enumerate() {
             self.check_part(range)?;
             let mut earlier = ranges[..index].iter();
-            if let Some(other) =
-                earlier.find(|other| range.start < other.end && other.start < range.end)
-            {
+            if let Some(other) = earlier.find(|other| range.start < other.end && other.start < range.end) {
                 return Err(Error::PartsOverlap {
                     first: other.clone(),
                     second: range.clone(),
@@ -134,9 +131,7 @@ impl<'a, T: Pod> PartMut<'a, T> {
     pub fn hip_mut<'g>(&'g mut self, stream: &'g hip::Stream) -> Result<HipGuardMut<'g, T>> {
         self.whole.check_writable()?;
         let place = self.take_hip(stream, Access::Write)?;
-        Ok(HipGuardMut::new(
-            place.slice_mut(stream, self.range.clone()),
-        ))
+        Ok(HipGuardMut::new(place.slice_mut(stream, self.range.clone())))
     }
 
     /// The elements before `middle`, counted from the part's first, and those from there on.
@@ -152,10 +147,7 @@ impl<'a, T: Pod> PartMut<'a, T> {
         for side in [start..middle, middle..end] {
             self.whole.check_part(&side)?;
         }
-        Ok((
-            Self::new(self.whole, start..middle),
-            Self::new(self.whole, middle..end),
-        ))
+        Ok((Self::new(self.whole, start..middle), Self::new(self.whole, middle..end)))
     }
 
     /// Others may write next to it, so the memory stays where it is.

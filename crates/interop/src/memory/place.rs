@@ -1,15 +1,17 @@
 //! One memory of a shared buffer, and everyone who was given access to it.
 
+use std::mem::ManuallyDrop;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
 use crate::access::{Claim, Hold, Outcome, User, VIEWS, View};
 use crate::backing::{self, Backing};
 use crate::core::Core;
 use crate::handoff::{By, Handoff, Host};
 use crate::values::{Access, Failover, Side};
 use crate::{Category, Error, Residency, Result, Route};
-use parking_lot::Mutex;
-use std::mem::ManuallyDrop;
-use std::ops::Range;
-use std::sync::{Arc, OnceLock};
 
 /// Memory that both APIs use. Its drop waits for them, then frees it, or leaks it where waiting fails.
 pub(crate) struct Place {
@@ -33,13 +35,9 @@ pub(crate) struct Place {
 
 impl Place {
     /// # Errors
-    /// If the memory is less aligned than the elements have to be, or if another buffer has some of its bytes and one of
-    /// the two keeps a copy of them, whose changes the other would not see.
-    pub(crate) fn new(
-        core: &Arc<Core>,
-        backing: Box<dyn Backing>,
-        alignment: usize,
-    ) -> Result<Self> {
+    /// If the memory is less aligned than the elements have to be, or if another buffer has some of its bytes and one
+    /// of the two keeps a copy of them, whose changes the other would not see.
+    pub(crate) fn new(core: &Arc<Core>, backing: Box<dyn Backing>, alignment: usize) -> Result<Self> {
         let (route, address) = (backing.route(), backing.hip_ptr().addr());
         if !address.is_multiple_of(alignment) {
             return Err(Error::Alignment {
@@ -82,8 +80,7 @@ impl Place {
 
     /// Hands over this way from now on; by the host, within the same limit, if that has a part in every change of side.
     pub(crate) fn hand_over_by(&mut self, handoff: &Arc<dyn Handoff>) {
-        let by_itself = !self.backing.needs_host()
-            || handoff.follows_queues() && self.backing.leaves_by_queue();
+        let by_itself = !self.backing.needs_host() || handoff.follows_queues() && self.backing.leaves_by_queue();
         *self.handoff = match by_itself {
             true => Arc::clone(handoff),
             false => Arc::new(Host::new(handoff.limit())),
@@ -187,12 +184,7 @@ impl Place {
     }
 
     /// Lets in a stream of another GPU, which the memory's own hand-off knows nothing of.
-    pub(crate) fn admit_across(
-        &self,
-        handoff: &dyn Handoff,
-        user: &User,
-        access: Access,
-    ) -> Result<()> {
+    pub(crate) fn admit_across(&self, handoff: &dyn Handoff, user: &User, access: Access) -> Result<()> {
         let range = self.bytes();
         let claim = self.claim(access, &range);
         let order = By::new(handoff, self.subject());
@@ -203,12 +195,7 @@ impl Place {
 
     /// The lock of the view is held while the driver works, so that two readers do not stage twice.
     /// The outer error is that of the waiting, the inner one of the route. The guard keeps the result.
-    pub(crate) fn grant_cl(
-        &self,
-        queue: &clmgr::Queue,
-        access: Access,
-        range: &Range<usize>,
-    ) -> Result<Result<Hold>> {
+    pub(crate) fn grant_cl(&self, queue: &clmgr::Queue, access: Access, range: &Range<usize>) -> Result<Result<Hold>> {
         if queue.context() != &self.core.context {
             return Err(Error::OtherOwner {
                 what: "queue",
@@ -222,12 +209,7 @@ impl Place {
     }
 
     /// As [`grant_cl`](Self::grant_cl), but the stream itself tells whether it is held.
-    pub(crate) fn grant_hip(
-        &self,
-        stream: &hip::Stream,
-        access: Access,
-        range: &Range<usize>,
-    ) -> Result<Result<()>> {
+    pub(crate) fn grant_hip(&self, stream: &hip::Stream, access: Access, range: &Range<usize>) -> Result<Result<()>> {
         // From the same runtime too: streams of another runtime, even of the same library, do not see what these
         // streams wait for.
         if stream.device() != &self.core.hip_device {
@@ -252,9 +234,7 @@ impl Place {
         let claim = self.claim(Access::Write, &range);
         let order = By::new(&**self.handoff, self.subject());
         let (core, backing) = (&self.core, &mut self.backing);
-        let (written, _) = VIEWS.admit(&self.view, &order, &user, claim, || {
-            Ok(backing.write(core, data))
-        })?;
+        let (written, _) = VIEWS.admit(&self.view, &order, &user, claim, || Ok(backing.write(core, data)))?;
         if written.is_ok() {
             // Some drivers run what waits for an event that failed.
             self.view.check()?;
@@ -287,10 +267,7 @@ impl Place {
     /// After a read: whether what it read was written.
     fn check_writers(&self) -> Result<()> {
         self.view.check()?;
-        self.view
-            .writers()
-            .iter()
-            .try_for_each(User::check_succeeded)
+        self.view.writers().iter().try_for_each(User::check_succeeded)
     }
 
     /// Who moves bytes from and to the host.
@@ -306,13 +283,12 @@ impl Place {
         let _scope = self.core.meter.scope(Category::DataSet);
         let mut data = vec![0; self.backing.bytes()];
         if let Err(error) = self.read(&mut data)? {
-            self.read_otherwise(&mut data)
-                .map_err(|second| Error::Failed {
-                    tried: vec![
-                        (self.route(), error.to_string()),
-                        (self.route(), format!("by the other API: {second}")),
-                    ],
-                })?;
+            self.read_otherwise(&mut data).map_err(|second| Error::Failed {
+                tried: vec![
+                    (self.route(), error.to_string()),
+                    (self.route(), format!("by the other API: {second}")),
+                ],
+            })?;
         }
         Ok(data)
     }
@@ -323,12 +299,7 @@ impl Place {
     }
 
     /// Memory of the next permitted route, with the data as it was, or as it was to be.
-    pub(crate) fn failed_over(
-        &self,
-        during: &'static str,
-        error: Error,
-        data: Option<&[u8]>,
-    ) -> Result<Self> {
+    pub(crate) fn failed_over(&self, during: &'static str, error: Error, data: Option<&[u8]>) -> Result<Self> {
         if self.next.is_empty() {
             return Err(error);
         }
@@ -339,10 +310,7 @@ impl Place {
             Some(data) => data,
             None => {
                 rescued = self.rescue().map_err(|lost| Error::Failed {
-                    tried: vec![(
-                        from,
-                        format!("{reason}; then the data could not be read: {lost}"),
-                    )],
+                    tried: vec![(from, format!("{reason}; then the data could not be read: {lost}"))],
                 })?;
                 &rescued
             }
@@ -393,11 +361,7 @@ impl Place {
     }
 
     /// The elements of `range`, which lies in the buffer.
-    pub(crate) fn slice<'a, T>(
-        &self,
-        stream: &'a hip::Stream,
-        range: Range<usize>,
-    ) -> hip::DeviceSlice<'a, T> {
+    pub(crate) fn slice<'a, T>(&self, stream: &'a hip::Stream, range: Range<usize>) -> hip::DeviceSlice<'a, T> {
         let ptr = self.backing.hip_ptr().cast::<T>().wrapping_add(range.start);
         // SAFETY: as many aligned elements that the device can read are at the address; the caller that takes
         // the slice was admitted as a reader on this stream, and the memory is freed only after the
@@ -412,11 +376,7 @@ impl Place {
     }
 
     /// As [`slice`](Self::slice), for a writer.
-    pub(crate) fn slice_mut<'a, T>(
-        &self,
-        stream: &'a hip::Stream,
-        range: Range<usize>,
-    ) -> hip::DeviceSliceMut<'a, T> {
+    pub(crate) fn slice_mut<'a, T>(&self, stream: &'a hip::Stream, range: Range<usize>) -> hip::DeviceSliceMut<'a, T> {
         let ptr = self.backing.hip_ptr().cast::<T>().wrapping_add(range.start);
         // SAFETY: as `slice`; the taker was admitted as the only writer of these elements.
         unsafe {

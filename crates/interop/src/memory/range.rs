@@ -1,5 +1,6 @@
-use crate::{Error, Result};
 use std::ops::Range;
+
+use crate::{Error, Result};
 
 /// Refuses a range without elements, or that does not lie in `0..len`.
 pub(super) fn check_range(range: &Range<usize>, len: usize) -> Result<()> {

@@ -1,3 +1,10 @@
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use parking_lot::Mutex;
+
 use super::place::Place;
 use super::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
 use crate::access::Sides;
@@ -6,11 +13,6 @@ use crate::core::Core;
 use crate::handoff::Handoff;
 use crate::values::{Access, Failover, Side};
 use crate::{Category, Error, Grade, Residency, Result, Route};
-use bytemuck::Pod;
-use parking_lot::Mutex;
-use std::marker::PhantomData;
-use std::ops::Range;
-use std::sync::Arc;
 
 /// The alignment of `clSVMAlloc`, the least among the routes.
 const ALIGNMENT: usize = 128;
@@ -101,11 +103,7 @@ impl<T: Pod> Shared<T> {
     }
 
     /// Memory that exists already.
-    pub(crate) fn over(
-        core: &Arc<Core>,
-        backing: Box<dyn Backing>,
-        writable: bool,
-    ) -> Result<Self> {
+    pub(crate) fn over(core: &Arc<Core>, backing: Box<dyn Backing>, writable: bool) -> Result<Self> {
         let element = size_of::<T>();
         let bytes = backing.bytes();
         if element == 0 || bytes < element {
@@ -133,12 +131,7 @@ impl<T: Pod> Shared<T> {
     }
 
     /// That `side` may have these elements as well as what it has.
-    pub(crate) fn check_side(
-        &self,
-        side: Side,
-        access: Access,
-        range: &Range<usize>,
-    ) -> Result<()> {
+    pub(crate) fn check_side(&self, side: Side, access: Access, range: &Range<usize>) -> Result<()> {
         if !self.backing().is_handed_whole() {
             return Ok(());
         }
@@ -204,10 +197,7 @@ impl<T: Pod> Shared<T> {
 
     /// Number of elements, at least one.
     #[must_use]
-    #[allow(
-        clippy::len_without_is_empty,
-        reason = "a shared buffer is never empty"
-    )]
+    #[allow(clippy::len_without_is_empty, reason = "a shared buffer is never empty")]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -315,12 +305,7 @@ impl<T: Pod> Shared<T> {
 
     /// Writes all elements; what it does is counted so.
     #[track_caller]
-    pub(crate) fn write_as(
-        &mut self,
-        category: Category,
-        during: &'static str,
-        data: &[T],
-    ) -> Result<()> {
+    pub(crate) fn write_as(&mut self, category: Category, during: &'static str, data: &[T]) -> Result<()> {
         self.check_length(during, data.len())?;
         self.check_writable()?;
         let place = self.place.collapse();

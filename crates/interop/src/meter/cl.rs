@@ -1,18 +1,20 @@
 //! The copy calls of OpenCL.
 //!
-//! Mapping for reading counts as a copy of the mapped range, and unmapping after a mapping for writing as another: on a discrete
-//! device they are copies, and counting them everywhere keeps CPU measurements honest. A migration counts too, wherever
-//! the memory was. A buffer over host memory (`CL_MEM_USE_HOST_PTR`) counts as no copy: a route's proof decides whether
-//! it is used in place.
+//! Mapping for reading counts as a copy of the mapped range, and unmapping after a mapping for writing as another: on a
+//! discrete device they are copies, and counting them everywhere keeps CPU measurements honest. A migration counts too,
+//! wherever the memory was. A buffer over host memory (`CL_MEM_USE_HOST_PTR`) counts as no copy: a route's proof
+//! decides whether it is used in place.
 
-use super::ledger::{Copied, Ledger};
-use super::slots::{self, Call, Lease, Outcome, Slot, counted_table};
-use clmgr::Api;
-use opencl_sys::*;
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
+
+use clmgr::Api;
+use opencl_sys::*;
+use parking_lot::Mutex;
+
+use super::ledger::{Copied, Ledger};
+use super::slots::{self, Call, Lease, Outcome, Slot, counted_table};
 
 impl Outcome for cl_int {
     const MISSING: Self = CL_INVALID_OPERATION;
@@ -60,8 +62,7 @@ unsafe fn volume(region: *const usize) -> usize {
         .fold(1, |all, size| all.saturating_mul(*size))
 }
 
-type FreeFunction =
-    Option<unsafe extern "C" fn(cl_command_queue, cl_uint, *mut *mut c_void, *mut c_void)>;
+type FreeFunction = Option<unsafe extern "C" fn(cl_command_queue, cl_uint, *mut *mut c_void, *mut c_void)>;
 
 counted_table! {
     64 slots: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
@@ -210,15 +211,7 @@ impl Call<'_, Api> {
         if let Some(ask) = self.table.clGetMemObjectInfo {
             let room = (&raw mut bytes).cast();
             // SAFETY: an object that OpenCL has just made or used; there is room for the size.
-            let _ = unsafe {
-                ask(
-                    object,
-                    CL_MEM_SIZE,
-                    size_of::<usize>(),
-                    room,
-                    std::ptr::null_mut(),
-                )
-            };
+            let _ = unsafe { ask(object, CL_MEM_SIZE, size_of::<usize>(), room, std::ptr::null_mut()) };
         }
         bytes
     }
@@ -258,12 +251,7 @@ impl Call<'_, Api> {
 
     /// # Safety
     /// `pointers` points to `count` addresses, and `sizes`, unless it is null, to as many sizes.
-    unsafe fn of_pointers(
-        &self,
-        pointers: *const *const c_void,
-        sizes: *const usize,
-        count: cl_uint,
-    ) -> usize {
+    unsafe fn of_pointers(&self, pointers: *const *const c_void, sizes: *const usize, count: cl_uint) -> usize {
         let svm = self.ledger.sizes.svm.lock();
         let bytes = |index| {
             let size = match sizes.is_null() {
@@ -279,9 +267,7 @@ impl Call<'_, Api> {
                 size => size,
             }
         };
-        (0..count as usize)
-            .map(bytes)
-            .fold(0, usize::saturating_add)
+        (0..count as usize).map(bytes).fold(0, usize::saturating_add)
     }
 }
 

@@ -1,8 +1,10 @@
 //! What one bridge's graphs copy each time they run.
 
-use super::ledger::Copied;
-use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
+
+use parking_lot::Mutex;
+
+use super::ledger::Copied;
 
 /// Keyed by HIP handles. A graph without copies has no entry.
 #[derive(Default)]
@@ -135,9 +137,7 @@ impl Graphs {
     pub(super) fn change_exec(&self, exec: usize, node: usize, copies: Vec<Copied>) {
         let execs = &mut self.0.lock().execs;
         let nodes = &mut execs.entry(exec).or_default().0;
-        let node = nodes
-            .entry(Name::Handle(node))
-            .or_insert_with(|| Node::new(vec![]));
+        let node = nodes.entry(Name::Handle(node)).or_insert_with(|| Node::new(vec![]));
         node.copies = copies;
     }
 

@@ -1,13 +1,15 @@
 //! The HIP copy calls, and the calls that decide what a graph copies.
 //!
-//! A captured copy moves nothing: it becomes part of the graph, in the category in which it was captured, and counts each
-//! time the graph runs.
+//! A captured copy moves nothing: it becomes part of the graph, in the category in which it was captured, and counts
+//! each time the graph runs.
+
+use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
+use std::sync::Arc;
+
+use hip_sys::*;
 
 use super::ledger::{Copied, Ledger};
 use super::slots::{self, Call, Lease, Outcome, Slot, counted_table};
-use hip_sys::*;
-use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
-use std::sync::Arc;
 
 impl Outcome for hipError_t {
     const MISSING: Self = Self::hipErrorNotSupported;
@@ -359,16 +361,7 @@ impl Call<'_, Api> {
         let (mut id, mut graph) = (0, std::ptr::null_mut());
         let (mut nodes, mut count) = (std::ptr::null(), 0_usize);
         // SAFETY: the stream is one that the caller has just used; there is room for each answer.
-        let answer = unsafe {
-            ask(
-                stream,
-                &mut status,
-                &mut id,
-                &mut graph,
-                &mut nodes,
-                &mut count,
-            )
-        };
+        let answer = unsafe { ask(stream, &mut status, &mut id, &mut graph, &mut nodes, &mut count) };
         let active = status == hipStreamCaptureStatus::hipStreamCaptureStatusActive;
         if !answer.is_success() || !active || graph.is_null() {
             return None;
@@ -535,10 +528,7 @@ mod tests {
             "NodeSetEnabled",
         ];
         let moves = |symbol: &str| {
-            MOVES
-                .iter()
-                .chain(&GRAPHS)
-                .any(|word| symbol.contains(word))
+            MOVES.iter().chain(&GRAPHS).any(|word| symbol.contains(word))
                 || ["hipGraphNodeSetParams", "hipGraphExecNodeSetParams"].contains(&symbol)
         };
         slots::check_lists(Api::SYMBOLS, COUNTED, EXCLUDED, moves);

@@ -1,11 +1,13 @@
-use super::cl::Sizes;
-use super::graphs::Graphs;
-use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
+
+use parking_lot::Mutex;
+
+use super::cl::Sizes;
+use super::graphs::Graphs;
 
 /// What a copy was for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -133,8 +135,7 @@ impl Counts {
 
 impl CallCount {
     fn is_same_kind(&self, other: &Self) -> bool {
-        (self.function, self.category, &self.caller)
-            == (other.function, other.category, &other.caller)
+        (self.function, self.category, &self.caller) == (other.function, other.category, &other.caller)
     }
 }
 
@@ -163,14 +164,9 @@ pub(super) struct Copied {
 impl Copied {
     /// In the category of the current scope.
     pub(super) fn now(function: &'static str, bytes: usize) -> Self {
-        let innermost = SCOPES
-            .try_with(|scopes| scopes.borrow().last().copied())
-            .ok()
-            .flatten();
-        let (category, caller) = innermost
-            .map_or((Category::DataSet, None), |(category, caller)| {
-                (category, Some(caller))
-            });
+        let innermost = SCOPES.try_with(|scopes| scopes.borrow().last().copied()).ok().flatten();
+        let (category, caller) =
+            innermost.map_or((Category::DataSet, None), |(category, caller)| (category, Some(caller)));
         let place = caller.map(|caller| (caller.file(), caller.line()));
         let kind = Kind {
             function,
@@ -241,10 +237,7 @@ mod tests {
         }
         ledger.record("hipMemcpy", 10_000);
         let counts = ledger.counts();
-        assert_eq!(
-            (counts.data_set, counts.input, counts.control),
-            (10_001, 1010, 100)
-        );
+        assert_eq!((counts.data_set, counts.input, counts.control), (10_001, 1010, 100));
     }
 
     #[test]
@@ -278,10 +271,7 @@ mod tests {
         let line = line!() + 1;
         let _scope = Scope::enter(Category::Control);
         ledger.record("hipMemcpy", 1);
-        let caller = ledger.counts().calls[0]
-            .caller
-            .clone()
-            .expect("inside a scope");
+        let caller = ledger.counts().calls[0].caller.clone().expect("inside a scope");
         assert!(caller.ends_with(&format!("ledger.rs:{line}")), "{caller}");
     }
 }

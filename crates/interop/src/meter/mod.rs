@@ -15,12 +15,13 @@ mod hip;
 mod ledger;
 mod slots;
 
+use std::sync::Arc;
+
+use ledger::Ledger;
+pub(crate) use ledger::Scope;
 pub use ledger::{CallCount, Category, Counts};
 
 use crate::{Error, Result};
-use ledger::Ledger;
-pub(crate) use ledger::Scope;
-use std::sync::Arc;
 
 /// The copy counter of one bridge. Clones count together.
 #[derive(Clone)]
@@ -35,8 +36,7 @@ impl Meter {
     pub(crate) fn wrap_hip(api: &hip_sys::Api) -> Result<(Self, hip_sys::Api)> {
         let ledger = Arc::new(Ledger::default());
         let mut counted = *api;
-        let lease =
-            hip::wrap(&mut counted, &ledger).ok_or(Error::TooManyBridges { limit: hip::SLOTS })?;
+        let lease = hip::wrap(&mut counted, &ledger).ok_or(Error::TooManyBridges { limit: hip::SLOTS })?;
         Ok((
             Self {
                 ledger,

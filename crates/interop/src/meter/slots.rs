@@ -4,9 +4,11 @@
 //! the ledger that counts. A slot keeps its originals for ever, because a table that was handed out may outlive its
 //! meter and must go on working; it is reused only for a table with the same originals.
 
-use super::ledger::Ledger;
-use parking_lot::{Mutex, RwLock};
 use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, RwLock};
+
+use super::ledger::Ledger;
 
 /// One set of counting functions: the originals they call and the ledger they write to.
 pub(super) struct Slot<O: 'static> {
@@ -211,12 +213,7 @@ pub(super) use counted_table;
 
 /// Each function that moves data is in one of the two lists, and the lists name only functions in the table.
 #[cfg(test)]
-pub(super) fn check_lists(
-    symbols: &[&str],
-    counted: &[&str],
-    excluded: &[(&str, &str)],
-    moves: impl Fn(&str) -> bool,
-) {
+pub(super) fn check_lists(symbols: &[&str], counted: &[&str], excluded: &[(&str, &str)], moves: impl Fn(&str) -> bool) {
     for symbol in symbols.iter().filter(|symbol| moves(symbol)) {
         let reasons = excluded.iter().filter(|(name, _)| name == symbol).count();
         let counts = counted.iter().filter(|name| *name == symbol).count();

@@ -1,3 +1,6 @@
+use bytemuck::Pod;
+use hip::LaunchConfig;
+
 use super::order::Across;
 use super::{Peer, PeerPath, no_peer};
 use crate::access::User;
@@ -5,8 +8,6 @@ use crate::backing::PeerAccess;
 use crate::memory::Place;
 use crate::values::Access;
 use crate::{Error, HipGuard, Result, Route, Shared};
-use bytemuck::Pod;
-use hip::LaunchConfig;
 
 const BLOCK: u32 = 256;
 /// Bytes of what a thread copies at once.
@@ -30,12 +31,7 @@ impl Peer {
     /// [`Error::NoPeer`] where one of the two is OpenCL memory and no kernel reaches the source: it names the one to
     /// move; driver errors.
     #[track_caller]
-    pub fn copy<T: Pod>(
-        &self,
-        source: &Shared<T>,
-        destination: &mut Shared<T>,
-        stream: &hip::Stream,
-    ) -> Result<()> {
+    pub fn copy<T: Pod>(&self, source: &Shared<T>, destination: &mut Shared<T>, stream: &hip::Stream) -> Result<()> {
         if source.len() != destination.len() {
             return Err(Error::LengthMismatch {
                 what: "a copy to a peer",
@@ -56,8 +52,8 @@ impl Peer {
         self.admit(to, stream, Access::Write)?;
         let bytes = source.len() * size_of::<T>();
         let (from, to) = (from.backing().hip_ptr(), to.backing().hip_ptr());
-        // SAFETY: both have as many bytes; the stream was admitted as a reader of the one and the only user of the other,
-        // and neither is freed before it has been waited for.
+        // SAFETY: both have as many bytes; the stream was admitted as a reader of the one and the only user of the
+        // other, and neither is freed before it has been waited for.
         unsafe {
             if by_hip {
                 self.copy_by_hip(from, to, bytes, stream)
@@ -72,11 +68,7 @@ impl Peer {
     ///
     /// # Errors
     /// [`Error::NoPeer`] if the memory cannot be reached; [`Error::OtherOwner`]; as [`Shared::hip`].
-    pub fn hip<'a, T: Pod>(
-        &self,
-        source: &'a Shared<T>,
-        stream: &'a hip::Stream,
-    ) -> Result<HipGuard<'a, T>> {
+    pub fn hip<'a, T: Pod>(&self, source: &'a Shared<T>, stream: &'a hip::Stream) -> Result<HipGuard<'a, T>> {
         self.check_owners(source, None, stream)?;
         let place = source.place();
         if let Err(reason) = self.reach(place)? {
@@ -85,8 +77,8 @@ impl Peer {
         }
         self.admit(place, stream, Access::Read)?;
         let pointer = place.backing().hip_ptr().cast::<T>();
-        // SAFETY: as many elements are at the address, which the device reaches; the stream was admitted as a reader, and the
-        // memory is freed only after it has been waited for. As foreign memory HIP's own copies do not take it.
+        // SAFETY: as many elements are at the address, which the device reaches; the stream was admitted as a reader,
+        // and the memory is freed only after it has been waited for. As foreign memory HIP's own copies do not take it.
         let slice = unsafe { hip::DeviceSlice::from_raw_parts(pointer, source.len(), stream) };
         Ok(HipGuard::new(slice))
     }
@@ -97,9 +89,7 @@ impl Peer {
         destination: Option<&Shared<T>>,
         stream: &hip::Stream,
     ) -> Result<()> {
-        let same = |shared: &Shared<T>, bridge: &crate::Bridge| {
-            std::sync::Arc::ptr_eq(shared.core(), bridge.core())
-        };
+        let same = |shared: &Shared<T>, bridge: &crate::Bridge| std::sync::Arc::ptr_eq(shared.core(), bridge.core());
         let what = if !same(source, &self.from) {
             "source"
         } else if destination.is_some_and(|destination| !same(destination, &self.to)) {
@@ -109,10 +99,7 @@ impl Peer {
         } else {
             return Ok(());
         };
-        Err(Error::OtherOwner {
-            what,
-            owner: "device",
-        })
+        Err(Error::OtherOwner { what, owner: "device" })
     }
 
     /// Lets kernels of the second device use the memory, or returns why they do not reach it.
@@ -161,36 +148,24 @@ impl Peer {
 
     /// # Safety
     /// `bytes` bytes are at both addresses, in order of `stream`, and HIP knows them.
-    unsafe fn copy_by_hip(
-        &self,
-        from: *const u8,
-        to: *mut u8,
-        bytes: usize,
-        stream: &hip::Stream,
-    ) -> Result<()> {
+    unsafe fn copy_by_hip(&self, from: *const u8, to: *mut u8, bytes: usize, stream: &hip::Stream) -> Result<()> {
         // SAFETY: the caller's promise; the source's stream names its device only.
         unsafe {
             let source = hip::DeviceSlice::from_hip_raw_parts(from, bytes, self.from.main_stream());
-            hip::DeviceSliceMut::from_hip_raw_parts(to, bytes, stream)
-                .copy_from_peer_unchecked(source)
+            hip::DeviceSliceMut::from_hip_raw_parts(to, bytes, stream).copy_from_peer_unchecked(source)
         }?;
         Ok(())
     }
 
     /// # Safety
     /// `bytes` bytes are at both addresses, in order of `stream`, whose device reaches them.
-    unsafe fn copy_by_kernel(
-        &self,
-        from: *const u8,
-        to: *mut u8,
-        bytes: usize,
-        stream: &hip::Stream,
-    ) -> Result<()> {
+    unsafe fn copy_by_kernel(&self, from: *const u8, to: *mut u8, bytes: usize, stream: &hip::Stream) -> Result<()> {
         let aligned = from.addr().is_multiple_of(WIDE) && to.addr().is_multiple_of(WIDE);
         let wide = if aligned { bytes / WIDE } else { 0 };
         let rest = bytes - wide * WIDE;
         let kernels = self.to.probe().hip();
-        // SAFETY: the caller's promise; both kernels take two pointers and a 64-bit count of elements and stay below it.
+        // SAFETY: the caller's promise; both kernels take two pointers and a 64-bit count of elements and stay below
+        // it.
         unsafe {
             if wide > 0 {
                 let source = hip::DeviceSlice::from_raw_parts(from, bytes, stream);

@@ -1,7 +1,7 @@
 //! Two GPUs of one process.
 //!
-//! A [`Peer`] is a proven pair: kernels of the second device have read a pattern in the memory of the first, or it is known
-//! that they cannot and that HIP's copies go through the host.
+//! A [`Peer`] is a proven pair: kernels of the second device have read a pattern in the memory of the first, or it is
+//! known that they cannot and that HIP's copies go through the host.
 
 mod copy;
 mod order;
@@ -50,19 +50,14 @@ pub struct PeerReport {
 
 impl std::fmt::Display for PeerReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            from,
-            to,
-            path,
-            gb_s,
-        } = self;
+        let Self { from, to, path, gb_s } = self;
         write!(f, "HIP device {from} to {to}: {path}, {gb_s:.1} GB/s")
     }
 }
 
 impl Bridge {
-    /// Makes the memory of this bridge's GPU available to that of `to`, and proves it: access is enabled, a kernel of the
-    /// other device reads a pattern that this one wrote, and one copy is checked and timed. Only the direction from
+    /// Makes the memory of this bridge's GPU available to that of `to`, and proves it: access is enabled, a kernel of
+    /// the other device reads a pattern that this one wrote, and one copy is checked and timed. Only the direction from
     /// here to there is proven.
     ///
     /// # Errors

@@ -1,11 +1,12 @@
+use std::time::Duration;
+
 use crate::access::{Ordered, User};
 use crate::handoff::{Handoff, Host};
 use crate::values::Mechanisms;
 use crate::{Grade, Result};
-use std::time::Duration;
 
-/// The order of a stream of one GPU after the users of another GPU's memory: HIP keeps it between streams of two devices
-/// by an event; OpenCL's queues are waited for on the host.
+/// The order of a stream of one GPU after the users of another GPU's memory: HIP keeps it between streams of two
+/// devices by an event; OpenCL's queues are waited for on the host.
 pub(super) struct Across(Host);
 
 impl Across {

@@ -1,8 +1,10 @@
-use super::{PeerPath, no_peer};
-use crate::{Bridge, Result};
+use std::time::Instant;
+
 use hip::{DeviceBuffer, LaunchConfig};
 use platform::Platform;
-use std::time::Instant;
+
+use super::{PeerPath, no_peer};
+use crate::{Bridge, Result};
 
 /// 256 KiB: more than a page, and quick to check.
 const WORDS: usize = 1 << 16;

@@ -15,15 +15,16 @@ mod slot;
 mod timeline;
 mod worker;
 
-pub use error::{Cause, StageError};
-pub use slot::Slot;
-pub use timeline::{Span, StageTime, Summary};
-
-use crate::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Instant;
+
+pub use error::{Cause, StageError};
+pub use slot::Slot;
+pub use timeline::{Span, StageTime, Summary};
 use worker::{InFlight, Worker};
+
+use crate::{Error, Result};
 
 /// What happens to later blocks once one has failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,11 +63,7 @@ impl<S, E> Stage<'_, S, E> {
             match self {
                 Self::Single(stage) => {
                     for in_flight in &mut batch {
-                        let InFlight {
-                            slot,
-                            block,
-                            failure,
-                        } = in_flight;
+                        let InFlight { slot, block, failure } = in_flight;
                         if failure.is_none() {
                             *failure = worker.work(*block, || stage(slot, *block)).err();
                         }
@@ -146,8 +143,7 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
         name: impl Into<String>,
         work: impl FnMut(&mut S, u64) -> Result<(), E> + Send + 'a,
     ) -> Self {
-        self.stages
-            .push((name.into(), Stage::Single(Box::new(work))));
+        self.stages.push((name.into(), Stage::Single(Box::new(work))));
         self
     }
 
@@ -245,11 +241,7 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
                         return (uploading.finish(), take_slot, Some(slot), block);
                     };
                     let failure = uploading.work(block, || upload(&mut slot, item)).err();
-                    let sent = first.send(InFlight {
-                        slot,
-                        block,
-                        failure,
-                    });
+                    let sent = first.send(InFlight { slot, block, failure });
                     block += 1;
                     if sent.is_err() {
                         break;
@@ -302,9 +294,7 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
 }
 
 fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 impl<S, E> std::fmt::Debug for Pipeline<'_, S, E> {

@@ -1,6 +1,7 @@
+use bytemuck::Pod;
+
 use super::Pipeline;
 use crate::{Bridge, Result, Shared};
-use bytemuck::Pod;
 
 /// One shared buffer with its own queue and stream, so that a wait for one block's work does
 /// not include another's.
@@ -36,10 +37,7 @@ impl Bridge {
     ///
     /// # Errors
     /// As [`slots`](Self::slots).
-    pub fn double_buffer<'a, T: Pod + Send, E: Send>(
-        &self,
-        len: usize,
-    ) -> Result<Pipeline<'a, Slot<T>, E>> {
+    pub fn double_buffer<'a, T: Pod + Send, E: Send>(&self, len: usize) -> Result<Pipeline<'a, Slot<T>, E>> {
         Ok(Pipeline::new(self.slots(2, len)?))
     }
 }

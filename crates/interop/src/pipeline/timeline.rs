@@ -82,14 +82,8 @@ impl fmt::Display for Summary {
         let begin = spans().map(|span| span.begin).min().unwrap_or_default();
         let end = spans().map(|span| span.end).max().unwrap_or_default();
         let whole = (end - begin).as_secs_f64().max(f64::MIN_POSITIVE);
-        let column =
-            |time: Duration| ((time - begin).as_secs_f64() / whole * COLUMNS as f64) as usize;
-        let width = self
-            .stages
-            .iter()
-            .map(|stage| stage.name.len())
-            .max()
-            .unwrap_or(0);
+        let column = |time: Duration| ((time - begin).as_secs_f64() / whole * COLUMNS as f64) as usize;
+        let width = self.stages.iter().map(|stage| stage.name.len()).max().unwrap_or(0);
         for stage in &self.stages {
             let mut line = [b'.'; COLUMNS];
             for span in &stage.spans {
@@ -149,16 +143,9 @@ mod tests {
         );
         let text = summary.to_string();
         let lines: Vec<_> = text.lines().collect();
-        let repeated = |parts: &[(&str, usize)]| -> String {
-            parts
-                .iter()
-                .map(|(text, count)| text.repeat(*count))
-                .collect()
-        };
-        assert_eq!(
-            lines[0],
-            repeated(&[("up    ", 1), ("0", 32), ("1", 16), (".", 16)])
-        );
+        let repeated =
+            |parts: &[(&str, usize)]| -> String { parts.iter().map(|(text, count)| text.repeat(*count)).collect() };
+        assert_eq!(lines[0], repeated(&[("up    ", 1), ("0", 32), ("1", 16), (".", 16)]));
         assert_eq!(lines[1], repeated(&[("down  ", 1), (".", 32), ("0", 32)]));
         assert!(lines[2].ends_with("1.25 stages at work at once"), "{text}");
     }

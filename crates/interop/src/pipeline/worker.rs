@@ -1,9 +1,10 @@
-use super::{Cause, Span, StageError, StageTime};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use super::{Cause, Span, StageError, StageTime};
 
 /// A block between two stages.
 pub(super) struct InFlight<S, E> {
@@ -24,12 +25,7 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(
-        name: &str,
-        begin: Instant,
-        stop: &'a AtomicBool,
-        failure_stops: bool,
-    ) -> Self {
+    pub(super) fn new(name: &str, begin: Instant, stop: &'a AtomicBool, failure_stops: bool) -> Self {
         Self {
             begin,
             stop,
@@ -41,11 +37,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    pub(super) fn work<R, E>(
-        &mut self,
-        block: u64,
-        work: impl FnOnce() -> Result<R, E>,
-    ) -> Result<R, StageError<E>> {
+    pub(super) fn work<R, E>(&mut self, block: u64, work: impl FnOnce() -> Result<R, E>) -> Result<R, StageError<E>> {
         let begin = self.begin.elapsed();
         let outcome = self.attempt(block, work);
         let end = self.begin.elapsed();
@@ -64,26 +56,13 @@ impl<'a> Worker<'a> {
     ) {
         let begin = self.begin.elapsed();
         let mut begins = Vec::with_capacity(batch.len());
-        for InFlight {
-            slot,
-            block,
-            failure,
-        } in &mut *batch
-        {
+        for InFlight { slot, block, failure } in &mut *batch {
             begins.push(failure.is_none().then(|| self.begin.elapsed()));
             if failure.is_none() {
                 *failure = self.attempt(*block, || queue(slot, *block)).err();
             }
         }
-        for (
-            InFlight {
-                slot,
-                block,
-                failure,
-            },
-            begin,
-        ) in batch.iter_mut().zip(begins)
-        {
+        for (InFlight { slot, block, failure }, begin) in batch.iter_mut().zip(begins) {
             let Some(begin) = begin else { continue };
             // Also where the queueing failed: part of its work may be on its way.
             let waited = self.attempt(*block, || wait(slot, *block)).err();
@@ -107,11 +86,7 @@ impl<'a> Worker<'a> {
         self.spans.push_back(span);
     }
 
-    fn attempt<R, E>(
-        &self,
-        block: u64,
-        work: impl FnOnce() -> Result<R, E>,
-    ) -> Result<R, StageError<E>> {
+    fn attempt<R, E>(&self, block: u64, work: impl FnOnce() -> Result<R, E>) -> Result<R, StageError<E>> {
         // The slot holds buffers, whose contents a failed block leaves unspecified anyway.
         let cause = match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(result)) => return Ok(result),

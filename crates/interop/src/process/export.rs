@@ -1,14 +1,16 @@
+use std::fmt;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytemuck::Pod;
+
 use super::joint::Role;
 use super::lent::keep;
 use super::message::{Body, DeviceId, Message, Offer};
 use super::{Carrier, Joint, Link, PeerError};
 use crate::backing::{Opens, Outgoing};
 use crate::{Error, Result, Shared};
-use bytemuck::Pod;
-use std::fmt;
-use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::time::Instant;
 
 /// A buffer that was not exported, and why. The link is hung up.
 pub struct NotExported<T: Pod> {
@@ -56,8 +58,9 @@ impl<T: Pod> Shared<T> {
     ///
     /// # Errors
     /// With the buffer: [`PeerError::NotPossible`] with a reason for each carrier; [`PeerError::Refused`] or
-    /// [`PeerError::Gone`] of the other process; [`Error::ReadOnly`]; or the failure of earlier work, which is waited for.
-    /// Without it, unless the other process hangs up within the link's limit: [`PeerError::Late`], [`PeerError::Message`].
+    /// [`PeerError::Gone`] of the other process; [`Error::ReadOnly`]; or the failure of earlier work, which is waited
+    /// for. Without it, unless the other process hangs up within the link's limit: [`PeerError::Late`],
+    /// [`PeerError::Message`].
     pub fn export(self, link: Link) -> Result<Joint<T>, Box<NotExported<T>>> {
         self.export_on(&Carrier::ALL, link)
     }
@@ -70,11 +73,7 @@ impl<T: Pod> Shared<T> {
         self.export_on(&[carrier], link)
     }
 
-    fn export_on(
-        mut self,
-        carriers: &[Carrier],
-        link: Link,
-    ) -> Result<Joint<T>, Box<NotExported<T>>> {
+    fn export_on(mut self, carriers: &[Carrier], link: Link) -> Result<Joint<T>, Box<NotExported<T>>> {
         let not = |error, buffer| Err(Box::new(NotExported { error, buffer }));
         // Others may have let go since.
         self.core().kept.sweep();

@@ -1,12 +1,14 @@
+use std::os::fd::OwnedFd;
+
+use bytemuck::Pod;
+use platform::Platform;
+use rustix::fs::{FileType, SeekFrom, fstat, seek};
+
 use super::joint::Role;
 use super::message::{Body, DeviceId, Message, Offer};
 use super::{Carrier, Joint, Link, PeerError};
 use crate::backing::{Backing, ExternalFd, HipPointer, Imported};
 use crate::{Bridge, Error, Result, Shared};
-use bytemuck::Pod;
-use platform::Platform;
-use rustix::fs::{FileType, SeekFrom, fstat, seek};
-use std::os::fd::OwnedFd;
 
 impl Bridge {
     /// Memory of the process at the other end of `link`, which [exports](Shared::export) it: without a copy; both
@@ -27,8 +29,9 @@ impl Bridge {
         let (message, fd) = link.receive("an offer of memory was waited for")?;
         let opened = match message.body {
             // SAFETY: the caller's promise.
-            Body::Offer(offer) => unsafe { self.open_offer::<T>(&link, &offer, fd) }
-                .map(|shared| (shared, offer.carrier)),
+            Body::Offer(offer) => {
+                unsafe { self.open_offer::<T>(&link, &offer, fd) }.map(|shared| (shared, offer.carrier))
+            }
             _ => Err(wrong(&link, "an offer of memory was due")),
         };
         match opened {
@@ -48,12 +51,7 @@ impl Bridge {
 
     /// # Safety
     /// As [`import`](Self::import).
-    unsafe fn open_offer<T: Pod>(
-        &self,
-        link: &Link,
-        offer: &Offer,
-        fd: Option<OwnedFd>,
-    ) -> Result<Shared<T>> {
+    unsafe fn open_offer<T: Pod>(&self, link: &Link, offer: &Offer, fd: Option<OwnedFd>) -> Result<Shared<T>> {
         let core = self.core();
         let ours = DeviceId::of(&core.hip_device)?;
         if offer.device != ours {
@@ -70,12 +68,8 @@ impl Bridge {
             }
             .into());
         }
-        let (bytes, offset) = extent(offer).ok_or_else(|| {
-            wrong(
-                link,
-                "it offers no whole number of elements of an address space",
-            )
-        })?;
+        let (bytes, offset) =
+            extent(offer).ok_or_else(|| wrong(link, "it offers no whole number of elements of an address space"))?;
         if let Some(fd) = &fd {
             check_size(link, fd, offset, bytes)?;
         }
@@ -83,10 +77,7 @@ impl Bridge {
             // SAFETY: the caller's promise, for all of these.
             (Carrier::HipFd, Some(fd)) => unsafe {
                 if offset != 0 {
-                    return Err(wrong(
-                        link,
-                        "HIP's descriptors hold nothing before the memory",
-                    ));
+                    return Err(wrong(link, "HIP's descriptors hold nothing before the memory"));
                 }
                 match core.platform {
                     Platform::Nvidia => Box::new(ExternalFd::import(core, fd, bytes)?),
@@ -97,13 +88,9 @@ impl Bridge {
                 }
             },
             // SAFETY: as above.
-            (Carrier::DmaBuf, Some(fd)) => unsafe {
-                Box::new(Imported::new(core, fd, offset, bytes)?)
-            },
+            (Carrier::DmaBuf, Some(fd)) => unsafe { Box::new(Imported::new(core, fd, offset, bytes)?) },
             (Carrier::IpcHandle, _) => {
-                let handle = hip::IpcMemory {
-                    bytes: offer.handle,
-                };
+                let handle = hip::IpcMemory { bytes: offer.handle };
                 // SAFETY: as above.
                 unsafe { Box::new(HipPointer::open_ipc(core, &handle, offset, bytes)?) }
             }

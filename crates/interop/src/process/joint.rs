@@ -1,12 +1,12 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytemuck::Pod;
+
 use super::lent::keep;
 use super::message::{Body, Message};
 use super::{Carrier, Link, PeerError};
-use crate::{
-    ClGuard, ClGuardMut, Error, Grade, HipGuard, HipGuardMut, Residency, Result, Route, Shared,
-};
-use bytemuck::Pod;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use crate::{ClGuard, ClGuardMut, Error, Grade, HipGuard, HipGuardMut, Residency, Result, Route, Shared};
 
 /// A buffer shared with another process; one side at a time has the turn.
 ///
@@ -63,16 +63,15 @@ impl<T: Pod> Joint<T> {
     /// over ([`Grade::Host`]): when this returns, all is written.
     ///
     /// # Errors
-    /// [`PeerError::NotOurTurn`]; the failure of this side's work, in which case the turn stays here; [`PeerError::Gone`].
+    /// [`PeerError::NotOurTurn`]; the failure of this side's work, in which case the turn stays here;
+    /// [`PeerError::Gone`].
     pub fn pass(&mut self) -> Result<()> {
         let stream = self.granted_mut()?.bring_together()?;
         stream.synchronize()?;
         // The stream may have been let go on because the other side failed, or took too long.
         self.shared_mut().settle()?;
         self.shared().check_handoffs()?;
-        let turn = Message::here(Body::Turn {
-            passed: self.passed,
-        });
+        let turn = Message::here(Body::Turn { passed: self.passed });
         self.link.send(&turn, None, "the turn was passed to it")?;
         self.gave_away();
         Ok(())
@@ -90,8 +89,8 @@ impl<T: Pod> Joint<T> {
     pub fn pass_queued(&mut self) -> Result<()> {
         let stream = self.granted_mut()?.bring_together()?;
         let (socket, passed) = (Arc::clone(self.link.socket()), self.passed);
-        // Whatever lets a stream go notes first why. Not asked of the view, whose lock may be held by one who waits for this
-        // stream.
+        // Whatever lets a stream go notes first why. Not asked of the view, whose lock may be held by one who waits for
+        // this stream.
         let handed = self.shared().place().on_their_way();
         stream.on_complete(move |result| {
             let failure = match result {
@@ -112,8 +111,8 @@ impl<T: Pod> Joint<T> {
     /// Waits until the other process passes the turn; returns at once if it is this side's already.
     ///
     /// # Errors
-    /// [`PeerError::Late`] after the link's limit, [`PeerError::Gone`], [`PeerError::TakenBack`]; [`PeerError::Failed`] with
-    /// the turn, if the other side's work failed.
+    /// [`PeerError::Late`] after the link's limit, [`PeerError::Gone`], [`PeerError::TakenBack`]; [`PeerError::Failed`]
+    /// with the turn, if the other side's work failed.
     pub fn take(&mut self) -> Result<()> {
         if self.has_turn {
             return Ok(());
@@ -229,10 +228,7 @@ impl<T: Pod> Joint<T> {
 
     /// Number of elements, at least one.
     #[must_use]
-    #[allow(
-        clippy::len_without_is_empty,
-        reason = "a shared buffer is never empty"
-    )]
+    #[allow(clippy::len_without_is_empty, reason = "a shared buffer is never empty")]
     pub fn len(&self) -> usize {
         self.shared().len()
     }

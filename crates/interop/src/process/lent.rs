@@ -1,11 +1,13 @@
 //! Buffers that this process drops while the other one may still have them open by a handle.
 
+use std::any::Any;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
 use super::link::Socket;
 use crate::Shared;
 use crate::core::Lent;
-use bytemuck::Pod;
-use std::any::Any;
-use std::sync::Arc;
 
 struct Buffer {
     socket: Arc<Socket>,
@@ -21,8 +23,8 @@ impl Lent for Buffer {
 /// A buffer kept only for its destructor.
 struct Memory<T: Pod>(#[allow(dead_code, reason = "for its destructor")] Shared<T>);
 
-// SAFETY: what else is in a `Shared<T>` is `Send`; of `T` it has the type alone, whose values lie on the device, and its
-// destructor makes none of them.
+// SAFETY: what else is in a `Shared<T>` is `Send`; of `T` it has the type alone, whose values lie on the device, and
+// its destructor makes none of them.
 unsafe impl<T: Pod> Send for Memory<T> {}
 
 const _: () = {

@@ -1,19 +1,21 @@
-use super::message::{Message, SIZE};
-use super::{PeerError, Process};
-use crate::Result;
-use parking_lot::Mutex;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
-};
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
+};
+
+use super::message::{Message, SIZE};
+use super::{PeerError, Process};
+use crate::Result;
 
 /// Long enough for work that is meant to end, short enough to learn of a deadlock.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -54,13 +56,9 @@ impl Link {
     /// # Errors
     /// [`PeerError::Link`] if the system has no descriptors left.
     pub fn pair() -> Result<(Self, OwnedFd)> {
-        let (ours, theirs) = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .map_err(|errno| failed("socketpair", Process::default(), errno))?;
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(|errno| failed("socketpair", Process::default(), errno))?;
         Ok((Self::over(ours), theirs))
     }
 
@@ -70,10 +68,9 @@ impl Link {
     /// [`PeerError::NotALink`] for anything else.
     pub fn from_fd(fd: OwnedFd) -> Result<Self> {
         let not = |reason: String| PeerError::NotALink { reason };
-        let domain =
-            rustix::net::sockopt::socket_domain(&fd).map_err(|_| not("it is no socket".into()))?;
-        let kind = rustix::net::sockopt::socket_type(&fd)
-            .map_err(|errno| not(format!("its type is not known ({errno})")))?;
+        let domain = rustix::net::sockopt::socket_domain(&fd).map_err(|_| not("it is no socket".into()))?;
+        let kind =
+            rustix::net::sockopt::socket_type(&fd).map_err(|errno| not(format!("its type is not known ({errno})")))?;
         if domain != AddressFamily::UNIX || kind != SocketType::SEQPACKET {
             return Err(not("it is a socket of another kind".into()).into());
         }
@@ -155,12 +152,7 @@ impl Link {
         }
     }
 
-    pub(super) fn send(
-        &self,
-        message: &Message,
-        fd: Option<BorrowedFd<'_>>,
-        during: &'static str,
-    ) -> Result<()> {
+    pub(super) fn send(&self, message: &Message, fd: Option<BorrowedFd<'_>>, during: &'static str) -> Result<()> {
         self.socket.send(message, fd, during)
     }
 
@@ -170,11 +162,7 @@ impl Link {
     }
 
     /// The next message, if it comes in time.
-    pub(super) fn receive_until(
-        &self,
-        deadline: Instant,
-        during: &'static str,
-    ) -> Result<(Message, Option<OwnedFd>)> {
+    pub(super) fn receive_until(&self, deadline: Instant, during: &'static str) -> Result<(Message, Option<OwnedFd>)> {
         loop {
             if !self.socket.ready(deadline)? {
                 return Err(self.late(during).into());
@@ -239,12 +227,7 @@ impl Socket {
     }
 
     /// Never waits: at most a few messages are under way, which any socket has room for.
-    pub(super) fn send(
-        &self,
-        message: &Message,
-        fd: Option<BorrowedFd<'_>>,
-        during: &'static str,
-    ) -> Result<()> {
+    pub(super) fn send(&self, message: &Message, fd: Option<BorrowedFd<'_>>, during: &'static str) -> Result<()> {
         let bytes = message.encode();
         let fds = fd.as_slice();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -254,8 +237,7 @@ impl Socket {
             control.push(SendAncillaryMessage::ScmRights(fds));
         }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let sent =
-            retry(|| rustix::net::sendmsg(&self.fd, &[IoSlice::new(&bytes)], &mut control, flags));
+        let sent = retry(|| rustix::net::sendmsg(&self.fd, &[IoSlice::new(&bytes)], &mut control, flags));
         match sent {
             Ok(_) => Ok(()),
             Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Err(self.gone(during).into()),

@@ -1,12 +1,14 @@
-use super::place::{self, failed};
-use super::{Link, PeerError};
-use crate::Result;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+
+use super::place::{self, failed};
+use super::{Link, PeerError};
+use crate::Result;
 
 /// How many may wait to be accepted.
 const QUEUE: i32 = 16;
@@ -33,8 +35,7 @@ impl Listener {
         let socket = place::socket(&path, SocketFlags::NONBLOCK)?;
         rustix::net::bind(&socket, &address).map_err(|errno| failed("bind", &path, errno))?;
         let listener = Self { socket, path };
-        rustix::net::listen(&listener.socket, QUEUE)
-            .map_err(|errno| failed("listen", &listener.path, errno))?;
+        rustix::net::listen(&listener.socket, QUEUE).map_err(|errno| failed("listen", &listener.path, errno))?;
         Ok(listener)
     }
 

@@ -15,7 +15,8 @@
 //! | 72 | 64 | IPC handle, else zero | offer |
 //! | 136 | 120 | a reason in UTF-8, then zeros | refused, failed turn |
 //!
-//! An offer by descriptor carries exactly one (`SCM_RIGHTS`), everything else none. What a message does not use is zero.
+//! An offer by descriptor carries exactly one (`SCM_RIGHTS`), everything else none. What a message does not use is
+//! zero.
 
 use super::Carrier;
 
@@ -149,17 +150,15 @@ impl Message {
         let long = |at| u64::from_le_bytes(part(bytes, at));
         let body = match u16::from_le_bytes(part(bytes, 10)) {
             1 => {
-                let carrier = Carrier::of_number(number(32))
-                    .ok_or_else(|| format!("carrier {} is not known", number(32)))?;
+                let carrier =
+                    Carrier::of_number(number(32)).ok_or_else(|| format!("carrier {} is not known", number(32)))?;
                 Body::Offer(Box::new(Offer {
                     carrier,
                     bytes: long(16),
                     offset: long(24),
                     element: number(36),
                     device: DeviceId {
-                        uuid: hip::Uuid {
-                            bytes: part(bytes, 40),
-                        },
+                        uuid: hip::Uuid { bytes: part(bytes, 40) },
                         pci: hip::PciAddress {
                             domain: number(56),
                             bus: number(60),
@@ -204,29 +203,25 @@ fn cut(text: &str, room: usize) -> &[u8] {
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     let printable = |c: char| if c.is_control() { ' ' } else { c };
-    String::from_utf8_lossy(&bytes[..end])
-        .chars()
-        .map(printable)
-        .collect()
+    String::from_utf8_lossy(&bytes[..end]).chars().map(printable).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
 
+    use super::*;
+
     fn device() -> impl Strategy<Value = DeviceId> {
-        (any::<[u8; 16]>(), any::<[u32; 4]>()).prop_map(
-            |(bytes, [domain, bus, device, function])| DeviceId {
-                uuid: hip::Uuid { bytes },
-                pci: hip::PciAddress {
-                    domain,
-                    bus,
-                    device,
-                    function,
-                },
+        (any::<[u8; 16]>(), any::<[u32; 4]>()).prop_map(|(bytes, [domain, bus, device, function])| DeviceId {
+            uuid: hip::Uuid { bytes },
+            pci: hip::PciAddress {
+                domain,
+                bus,
+                device,
+                function,
             },
-        )
+        })
     }
 
     fn body() -> impl Strategy<Value = Body> {
@@ -251,8 +246,7 @@ mod tests {
             Just(Body::Accepted),
             "[ -~äß]{0,60}".prop_map(Body::Refused),
             any::<u64>().prop_map(|passed| Body::Turn { passed }),
-            (any::<u64>(), "[ -~]{0,120}")
-                .prop_map(|(passed, reason)| Body::FailedTurn { passed, reason }),
+            (any::<u64>(), "[ -~]{0,120}").prop_map(|(passed, reason)| Body::FailedTurn { passed, reason }),
             Just(Body::TakenBack),
         ]
     }
@@ -284,10 +278,7 @@ mod tests {
         let good = Message::here(Body::Accepted).encode();
         let reason = |bytes: &[u8]| Message::decode(bytes).expect_err("wrong");
         assert_eq!(reason(&good[..255]), "255 bytes, a message has 256");
-        assert_eq!(
-            reason(&[&good[..], &[0]].concat()),
-            "257 bytes, a message has 256"
-        );
+        assert_eq!(reason(&[&good[..], &[0]].concat()), "257 bytes, a message has 256");
         let mut bad = good;
         bad[0] = b'H';
         assert!(reason(&bad).contains("begin"), "{}", reason(&bad));

@@ -1,13 +1,15 @@
 //! A place in the file system where processes meet: its socket, and what to do when a call on it fails.
 
-use super::PeerError;
-use crate::Result;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use std::path::Path;
-use std::time::{Duration, Instant};
+
+use super::PeerError;
+use crate::Result;
 
 pub(super) fn failed(call: &'static str, path: &Path, errno: Errno) -> PeerError {
     PeerError::Place {
@@ -16,25 +18,15 @@ pub(super) fn failed(call: &'static str, path: &Path, errno: Errno) -> PeerError
         source: errno.into(),
         remedy: match errno {
             Errno::NOENT => "start the process that listens there, or correct the path",
-            Errno::CONNREFUSED => {
-                "no process listens there any more: remove the file, and start the process that does"
-            }
-            Errno::PROTOTYPE => {
-                "a socket of another kind is there: let the other process use interop::Listener"
-            }
+            Errno::CONNREFUSED => "no process listens there any more: remove the file, and start the process that does",
+            Errno::PROTOTYPE => "a socket of another kind is there: let the other process use interop::Listener",
             Errno::ADDRINUSE => {
                 "something is there already: remove it if no process listens there, or take another path"
             }
-            Errno::ACCESS | Errno::PERM | Errno::ROFS => {
-                "take a folder that both processes may write"
-            }
-            Errno::NAMETOOLONG | Errno::INVAL => {
-                "a socket's path has at most 107 bytes, none of them zero"
-            }
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => "take a folder that both processes may write",
+            Errno::NAMETOOLONG | Errno::INVAL => "a socket's path has at most 107 bytes, none of them zero",
             Errno::NOTSOCK => "the file there is no socket: take another path",
-            Errno::MFILE | Errno::NFILE => {
-                "close descriptors, or raise the limit for them (ulimit -n)"
-            }
+            Errno::MFILE | Errno::NFILE => "close descriptors, or raise the limit for them (ulimit -n)",
             _ => "see what the system says of that path",
         },
     }
@@ -56,7 +48,8 @@ pub(super) fn connect(path: &Path, limit: Duration) -> Result<OwnedFd> {
     let address = address(path)?;
     let socket = socket(path, SocketFlags::empty())?;
     loop {
-        // The system waits for room in the listener's queue no longer than it may for a send; none at all would be for ever.
+        // The system waits for room in the listener's queue no longer than it may for a send; none at all would be for
+        // ever.
         let left = deadline.saturating_duration_since(Instant::now());
         let left = left.max(Duration::from_millis(1));
         set_socket_timeout(&socket, Timeout::Send, Some(left))

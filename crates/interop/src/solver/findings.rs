@@ -1,6 +1,7 @@
+use rocblas::solver::{Failure, Info};
+
 use crate::Result;
 use crate::meter::{Category, Scope};
-use rocblas::solver::{Failure, Info};
 
 /// A solver's findings, one integer for each matrix, still on the device. Until [`check`](Self::check) succeeds, there
 /// may be no inverse or solution at all.
@@ -25,8 +26,8 @@ impl Findings {
     /// Waits for the call and returns whether it succeeded for each matrix. May be called again.
     ///
     /// # Errors
-    /// [`rocblas::Error::NotPositiveDefinite`] or [`rocblas::Error::Singular`], for a batch in a [`rocblas::Error::InBatch`] with
-    /// the first matrix that failed. Or earlier work of the stream failed.
+    /// [`rocblas::Error::NotPositiveDefinite`] or [`rocblas::Error::Singular`], for a batch in a
+    /// [`rocblas::Error::InBatch`] with the first matrix that failed. Or earlier work of the stream failed.
     #[track_caller]
     pub fn check(&self) -> Result<()> {
         let _scope = Scope::enter(Category::Control);

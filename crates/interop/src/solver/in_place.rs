@@ -1,8 +1,9 @@
-use crate::Result;
-use crate::blas::{Batch, Extent, Matrix, MemoryMut, Name, Pointers};
 use hip::Stream;
 use rocblas::solver::{Pointers as AnyWhere, Single, Strided};
 use rocblas::{BatchMut, MatrixMut, PointerBatchMut, Scalar};
+
+use crate::Result;
+use crate::blas::{Batch, Extent, Matrix, MemoryMut, Name, Pointers};
 
 /// A solver's in-place operand: a [`Matrix`], a [`Batch`] or [`Pointers`] in memory that may be written. The type
 /// chooses among the C functions of a routine, as [`rocblas::solver::Matrices`] does.
@@ -14,8 +15,9 @@ pub trait InPlace: sealed::Take<<Self as InPlace>::Scalar, <Self as InPlace>::Fo
 }
 
 pub(crate) mod sealed {
-    use super::{Extent, Name, Result, Stream};
     use rocblas::solver::Matrices;
+
+    use super::{Extent, Name, Result, Stream};
 
     /// Public in name only: the crate does not export this module.
     pub trait Take<S, F> {

@@ -7,10 +7,10 @@
 //! | [`hermitian_solve`] | `A * X = B` for a Hermitian positive-definite `A` | `rocsolver_?posv` |
 //! | [`solve`] | `A * X = B` for a general `A` | `rocsolver_?gesv` |
 //!
-//! Each takes one matrix ([`Matrix`](crate::blas::Matrix)), a batch at a stride ([`Batch`](crate::blas::Batch)) or a batch of
-//! pointers ([`Pointers`](crate::blas::Pointers)), and works in place: the call takes the guards for writing on the handle's
-//! stream, queues the library's calls one after the other, and returns. Later users of the memory, on either API, come
-//! after them. Matrices are column-major, sizes in elements, as in [`blas`](crate::blas).
+//! Each takes one matrix ([`Matrix`](crate::blas::Matrix)), a batch at a stride ([`Batch`](crate::blas::Batch)) or a
+//! batch of pointers ([`Pointers`](crate::blas::Pointers)), and works in place: the call takes the guards for writing
+//! on the handle's stream, queues the library's calls one after the other, and returns. Later users of the memory, on
+//! either API, come after them. Matrices are column-major, sizes in elements, as in [`blas`](crate::blas).
 //!
 //! Whether a matrix had an inverse is known once the device has done the work; see [`Findings`].
 //!
@@ -21,16 +21,15 @@ mod in_place;
 
 pub use findings::Findings;
 pub use in_place::InPlace;
+use in_place::sealed::Take;
 pub use rocblas::solver::{Failure, Mirror};
+use rocblas::{Fill, Handle, solver};
 
 use crate::Result;
 use crate::blas::{Name, check_apart};
-use in_place::sealed::Take;
-use rocblas::solver;
-use rocblas::{Fill, Handle};
 
-/// The whole inverse of the Hermitian positive-definite n x n matrix whose triangle `fill` is in `a`, in its place. The `mirror`
-/// copies the triangle that potri writes to the other one; make it once.
+/// The whole inverse of the Hermitian positive-definite n x n matrix whose triangle `fill` is in `a`, in its place. The
+/// `mirror` copies the triangle that potri writes to the other one; make it once.
 ///
 /// # Errors
 /// `a` is not square or does not fit its memory, there is no rocSOLVER, the library refused a call, or a guard was
@@ -65,8 +64,8 @@ pub fn inverse<A: InPlace>(handle: &Handle, a: A) -> Result<Findings> {
     Ok(solver::getri(handle, lu)?.into())
 }
 
-/// Solves `A * X = B` for the n x n matrix in `a`. `b` is n x (number of right-hand sides), and becomes `X`; `a` becomes its LU
-/// factors. For batches, matrix `i` of `b` is solved with matrix `i` of `a`.
+/// Solves `A * X = B` for the n x n matrix in `a`. `b` is n x (number of right-hand sides), and becomes `X`; `a`
+/// becomes its LU factors. For batches, matrix `i` of `b` is solved with matrix `i` of `a`.
 ///
 /// # Errors
 /// `b` has another number of rows or another count than `a`, the two overlap, or as [`hermitian_inverse`].
@@ -81,8 +80,8 @@ where
     Ok(solver::gesv(handle, a, b)?.into_info().into())
 }
 
-/// Solves `A * X = B` for the Hermitian positive-definite n x n matrix whose triangle `fill` is in `a`. `b` is n x (number of
-/// right-hand sides), and becomes `X`; the triangle becomes its Cholesky factor.
+/// Solves `A * X = B` for the Hermitian positive-definite n x n matrix whose triangle `fill` is in `a`. `b` is n x
+/// (number of right-hand sides), and becomes `X`; the triangle becomes its Cholesky factor.
 ///
 /// # Errors
 /// As [`solve`]. [`Findings::check`] reports a matrix that is not positive definite; there is no solution then.
@@ -99,12 +98,7 @@ where
 
 type Held<'s, A> = <A as Take<<A as InPlace>::Scalar, <A as InPlace>::Form>>::Matrices<'s>;
 
-fn pair<'s, A, B>(
-    call: &'static str,
-    handle: &'s Handle,
-    a: A,
-    b: B,
-) -> Result<(Held<'s, A>, Held<'s, B>)>
+fn pair<'s, A, B>(call: &'static str, handle: &'s Handle, a: A, b: B) -> Result<(Held<'s, A>, Held<'s, B>)>
 where
     A: InPlace + 's,
     B: InPlace + 's,

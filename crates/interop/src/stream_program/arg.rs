@@ -1,11 +1,13 @@
 //! The arguments of an OpenCL kernel on a HIP stream.
 
-use crate::{HipGuard, HipGuardMut};
-use bytemuck::Pod;
 use std::ffi::c_void;
 
-/// One argument of a [`StreamKernel`](crate::StreamKernel): memory (a HIP slice, or the guard of a [`Shared`](crate::Shared)
-/// buffer by [`HipGuard::arg`](crate::HipGuard::arg)), a value, or local memory.
+use bytemuck::Pod;
+
+use crate::{HipGuard, HipGuardMut};
+
+/// One argument of a [`StreamKernel`](crate::StreamKernel): memory (a HIP slice, or the guard of a
+/// [`Shared`](crate::Shared) buffer by [`HipGuard::arg`](crate::HipGuard::arg)), a value, or local memory.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamArg<'a>(pub(super) Kind<'a>);
 

@@ -9,16 +9,18 @@
 //!   `KernelParameters::set`), so that two such arguments overlap.
 //! - `hidden_global_offset_x` to `_z` and `hidden_grid_dims`. HIP always passes 0 and 3.
 //!
-//! Both become `by_value` here, so that the launch passes them: an offset into the work-group's memory is what the code expects
-//! in place of a `local` pointer. The note keeps its size: a MessagePack number or length may be written with more bytes than
-//! it needs.
+//! Both become `by_value` here, so that the launch passes them: an offset into the work-group's memory is what the code
+//! expects in place of a `local` pointer. The note keeps its size: a MessagePack number or length may be written with
+//! more bytes than it needs.
 
-use super::layout::{Hidden, Image, Layout, Parameter, STRICTEST, What};
+use std::collections::HashMap;
+use std::ops::Range;
+
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, elf};
 use rmpv::Value;
-use std::collections::HashMap;
-use std::ops::Range;
+
+use super::layout::{Hidden, Image, Layout, Parameter, STRICTEST, What};
 
 /// The type of the note that holds the metadata.
 const METADATA: u32 = 32;
@@ -51,8 +53,7 @@ pub(super) fn image(binary: &[u8]) -> Result<Image, Refused> {
 
 /// Where the metadata lies.
 fn metadata(binary: &[u8]) -> Result<Range<usize>, Refused> {
-    let not_complete =
-        |error: object::Error| format!("its binary is no complete code object ({error})");
+    let not_complete = |error: object::Error| format!("its binary is no complete code object ({error})");
     let header = elf::FileHeader64::<Endianness>::parse(binary).map_err(not_complete)?;
     let endian = header.endian().map_err(not_complete)?;
     let machine = header.e_machine(endian);
@@ -63,10 +64,7 @@ fn metadata(binary: &[u8]) -> Result<Range<usize>, Refused> {
         ));
     }
     let mut found = None;
-    for segment in header
-        .program_headers(endian, binary)
-        .map_err(not_complete)?
-    {
+    for segment in header.program_headers(endian, binary).map_err(not_complete)? {
         segment
             .data(endian, binary)
             .map_err(|()| "its binary ends before its code does".to_owned())?;
@@ -80,7 +78,10 @@ fn metadata(binary: &[u8]) -> Result<Range<usize>, Refused> {
             }
         }
     }
-    found.ok_or_else(|| "its binary does not tell what its kernels take (no AMDGPU metadata of code object version 3 or later)".to_owned())
+    found.ok_or_else(|| {
+        "its binary does not tell what its kernels take (no AMDGPU metadata of code object version 3 or later)"
+            .to_owned()
+    })
 }
 
 /// A map of the metadata, and where each of its values lies.
@@ -208,9 +209,7 @@ impl Map {
                 (".value_kind", _) => Token::Text("by_value".to_owned()),
                 // HIP would take the size of local memory for the value.
                 (".address_space", _) => Token::Text("private".to_owned()),
-                (_, Value::String(text)) => {
-                    Token::Text(text.as_str().ok_or_else(damaged)?.to_owned())
-                }
+                (_, Value::String(text)) => Token::Text(text.as_str().ok_or_else(damaged)?.to_owned()),
                 (_, Value::Integer(number)) => Token::Number(number.as_u64().ok_or_else(damaged)?),
                 (_, Value::Boolean(value)) => Token::Flag(*value),
                 _ => return Err(damaged()),
@@ -234,9 +233,7 @@ impl Map {
         }
         match room {
             0 => Ok(bytes),
-            _ => {
-                Err("what its binary tells about an argument cannot be changed in place".to_owned())
-            }
+            _ => Err("what its binary tells about an argument cannot be changed in place".to_owned()),
         }
     }
 }
@@ -248,9 +245,7 @@ fn unusable(kind: &str) -> Option<Refused> {
         "sampler" => "it takes a sampler",
         "pipe" => "it takes a pipe",
         "queue" => "it takes a device queue",
-        "hidden_default_queue" | "hidden_completion_action" => {
-            "its program enqueues kernels on the device"
-        }
+        "hidden_default_queue" | "hidden_completion_action" => "its program enqueues kernels on the device",
         "hidden_printf_buffer" => {
             "its program uses `printf`, which ends the process there (build the kernels without it as a program of their own)"
         }
@@ -273,9 +268,7 @@ fn unusable(kind: &str) -> Option<Refused> {
         | "hidden_queue_ptr"
         | "hidden_dynamic_lds_size" => return None,
         other => {
-            return Some(format!(
-                "it takes an argument of an unknown kind, `{other}`"
-            ));
+            return Some(format!("it takes an argument of an unknown kind, `{other}`"));
         }
     };
     Some(what.to_owned())
@@ -294,15 +287,10 @@ impl Token {
         match self {
             Self::Text(text) => {
                 let len = text.len();
-                [
-                    (len < 32, 1),
-                    (len < 1 << 8, 2),
-                    (len < 1 << 16, 3),
-                    (true, 5),
-                ]
-                .into_iter()
-                .filter_map(|(fits, header)| fits.then_some(len + header))
-                .collect()
+                [(len < 32, 1), (len < 1 << 8, 2), (len < 1 << 16, 3), (true, 5)]
+                    .into_iter()
+                    .filter_map(|(fits, header)| fits.then_some(len + header))
+                    .collect()
             }
             Self::Number(number) => [(7, 1), (8, 2), (16, 3), (32, 5), (64, 9)]
                 .into_iter()
@@ -447,10 +435,7 @@ mod tests {
             (".size", Value::from(8)),
             (".value_kind", Value::from("global_buffer")),
         ];
-        let value = vec![
-            (".size", Value::from(12)),
-            (".value_kind", Value::from("by_value")),
-        ];
+        let value = vec![(".size", Value::from(12)), (".value_kind", Value::from("by_value"))];
         let bytes = written(&[
             &global,
             &value,
@@ -471,13 +456,7 @@ mod tests {
         let (y, dims) = (What::Offset(1), What::Dimensions);
         assert_eq!(
             layout.hidden,
-            [
-                Hidden { what: y, bytes: 8 },
-                Hidden {
-                    what: dims,
-                    bytes: 2
-                }
-            ]
+            [Hidden { what: y, bytes: 8 }, Hidden { what: dims, bytes: 2 }]
         );
         assert_eq!(layout.refused, None);
     }
@@ -515,14 +494,8 @@ mod tests {
         }
         for (other, word) in [
             (&b""[..], "no complete code object"),
-            (
-                b"//\n// Generated by NVIDIA NVVM Compiler\n",
-                "no complete code object",
-            ),
-            (
-                &std::fs::read(std::env::current_exe().unwrap()).unwrap(),
-                "ELF machine",
-            ),
+            (b"//\n// Generated by NVIDIA NVVM Compiler\n", "no complete code object"),
+            (&std::fs::read(std::env::current_exe().unwrap()).unwrap(), "ELF machine"),
         ] {
             let reason = image(other).err().unwrap_or_default();
             assert!(reason.contains(word), "{reason}");

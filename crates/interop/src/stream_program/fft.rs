@@ -1,16 +1,18 @@
 //! clmgr's FFT on HIP streams.
 
-use super::{StreamArg, StreamKernel};
-use crate::core::Core;
-use crate::{Bridge, Result};
-use clmgr::fft::{Direction, Operand, Plan};
-use clmgr::{C32, NdRange};
-use hip::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
+
+use clmgr::fft::{Direction, Operand, Plan};
+use clmgr::{C32, NdRange};
+use hip::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
+use parking_lot::Mutex;
+
+use super::{StreamArg, StreamKernel};
+use crate::core::Core;
+use crate::{Bridge, Result};
 
 /// The transforms of a [`Plan`] on HIP streams, from [`Bridge::stream_fft`]: OpenCL kernels, in order with all other
 /// work on the stream. Cloning is cheap; several threads and streams may use it at once. Neither direction is scaled.
@@ -91,8 +93,8 @@ impl StreamFft {
     /// Queues the transform of `data` into `out`.
     ///
     /// # Errors
-    /// [`clmgr::Error::Launch`] if one of them holds fewer than `len * batch` numbers, [`hip::Error::WrongStream`] if one was granted to
-    /// another stream, [`Error::NoStreamProgram`](crate::Error::NoStreamProgram), or HIP's error.
+    /// [`clmgr::Error::Launch`] if one of them holds fewer than `len * batch` numbers, [`hip::Error::WrongStream`] if
+    /// one was granted to another stream, [`Error::NoStreamProgram`](crate::Error::NoStreamProgram), or HIP's error.
     pub fn enqueue(
         &self,
         stream: &Stream,
@@ -109,12 +111,7 @@ impl StreamFft {
     ///
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
-    pub fn enqueue_in_place(
-        &self,
-        stream: &Stream,
-        direction: Direction,
-        data: DeviceSliceMut<'_, C32>,
-    ) -> Result<()> {
+    pub fn enqueue_in_place(&self, stream: &Stream, direction: Direction, data: DeviceSliceMut<'_, C32>) -> Result<()> {
         self.check(data.len())?;
         let data: StreamArg<'_> = data.into();
         self.run(stream, direction, true, data, data)
@@ -145,8 +142,8 @@ impl StreamFft {
         out: StreamArg<'_>,
     ) -> Result<()> {
         let loaded = self.loaded(direction, in_place)?;
-        // A graph runs whenever its owner likes, so it gets scratch memory of its own. It keeps all of this from the start: a
-        // capture may go on after a launch that failed.
+        // A graph runs whenever its owner likes, so it gets scratch memory of its own. It keeps all of this from the
+        // start: a capture may go on after a launch that failed.
         if stream.is_recording() {
             let own = Arc::new(Mutex::new(loaded.new_scratch(self.0.bridge.core())?));
             stream.keep_if_recording(&loaded);
@@ -166,20 +163,11 @@ impl StreamFft {
             Direction::Forward => &inner.loaded[0],
             Direction::Inverse => &inner.loaded[1],
         };
-        let mut kept = if in_place {
-            alone.lock()
-        } else {
-            out_of_place.lock()
-        };
+        let mut kept = if in_place { alone.lock() } else { out_of_place.lock() };
         if let Some(loaded) = &*kept {
             return Ok(Arc::clone(loaded));
         }
-        let loaded = Arc::new(Loaded::new(
-            &inner.bridge,
-            &inner.plan,
-            direction,
-            in_place,
-        )?);
+        let loaded = Arc::new(Loaded::new(&inner.bridge, &inner.plan, direction, in_place)?);
         *kept = Some(Arc::clone(&loaded));
         Ok(loaded)
     }
@@ -197,9 +185,7 @@ impl Loaded {
             let (program, name) = (launch.kernel.program(), launch.kernel.name());
             let kernel = match loaded.entry((program.raw().addr(), name.to_owned())) {
                 Entry::Occupied(known) => known.get().clone(),
-                Entry::Vacant(new) => new
-                    .insert(bridge.stream_program(program)?.kernel(name)?)
-                    .clone(),
+                Entry::Vacant(new) => new.insert(bridge.stream_program(program)?.kernel(name)?).clone(),
             };
             stages.push(Stage {
                 kernel,
@@ -246,8 +232,8 @@ impl Loaded {
                 Operand::Scratch => scratch.unwrap_or(out),
             };
             let args: Vec<StreamArg<'_>> = stage.operands.iter().map(arg).collect();
-            // SAFETY: the plan's own kernels with their arguments: data and out hold the plan's numbers, scratch memory and tables
-            // are as long as the schedule says.
+            // SAFETY: the plan's own kernels with their arguments: data and out hold the plan's numbers, scratch memory
+            // and tables are as long as the schedule says.
             unsafe { stage.kernel.launch(stream, stage.range, &args) }?;
         }
         Ok(())

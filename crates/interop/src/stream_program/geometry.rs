@@ -94,8 +94,9 @@ fn chosen(global: [usize; 3], most: usize) -> [usize; 3] {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]

@@ -1,11 +1,13 @@
 //! The host platform: OpenCL's own CPU runtime runs the kernel when the stream gets there.
 
-use super::arg::StreamArg;
-use crate::{Error, Result};
+use std::sync::Arc;
+
 use clmgr::{Kernel, NdRange};
 use parking_lot::Mutex;
 use platform::{ForeignHooks, ForeignKernel};
-use std::sync::Arc;
+
+use super::arg::StreamArg;
+use crate::{Error, Result};
 
 /// How kernels of one context are launched.
 #[derive(Clone)]
@@ -14,7 +16,8 @@ pub(super) struct Host {
     queues: Arc<Queues>,
 }
 
-/// Queues that no stream uses now: each run of a kernel takes one for itself, so that streams do not wait for each other.
+/// Queues that no stream uses now: each run of a kernel takes one for itself, so that streams do not wait for each
+/// other.
 struct Queues {
     context: clmgr::Context,
     idle: Mutex<Vec<clmgr::Queue>>,
@@ -22,10 +25,7 @@ struct Queues {
 
 impl Queues {
     /// Enqueues by `enqueue` and waits.
-    fn run(
-        &self,
-        enqueue: impl FnOnce(&clmgr::Queue) -> clmgr::Result<clmgr::Event>,
-    ) -> clmgr::Result<()> {
+    fn run(&self, enqueue: impl FnOnce(&clmgr::Queue) -> clmgr::Result<clmgr::Event>) -> clmgr::Result<()> {
         let idle = self.idle.lock().pop();
         let queue = idle.map_or_else(|| self.context.queue(), Ok)?;
         enqueue(&queue)?.wait()?;

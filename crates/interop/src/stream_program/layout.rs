@@ -1,10 +1,12 @@
 //! What a kernel takes when HIP launches it.
 
-use super::arg::{Kind, StreamArg};
-use super::geometry::used;
-use clmgr::NdRange;
 use std::collections::HashMap;
 use std::ffi::c_void;
+
+use clmgr::NdRange;
+
+use super::arg::{Kind, StreamArg};
+use super::geometry::used;
 
 /// OpenCL's code, changed so that HIP can load and launch it.
 pub(super) struct Image {
@@ -54,7 +56,8 @@ pub(super) enum What {
     Dimensions,
 }
 
-/// One entry of the list that HIP gets: the address of a value, or the value itself, in the order of the machine's bytes.
+/// One entry of the list that HIP gets: the address of a value, or the value itself, in the order of the machine's
+/// bytes.
 #[derive(Clone, Copy)]
 pub(super) enum Entry {
     At(*const c_void),
@@ -77,13 +80,9 @@ impl Layout {
         self.parameters.len() + self.hidden.len()
     }
 
-    /// Fills `entries`, of which there are [`len`](Self::len), and returns how many bytes of local memory the arguments take.
-    pub(super) fn fill(
-        &self,
-        entries: &mut [Entry],
-        range: &NdRange,
-        args: &[StreamArg<'_>],
-    ) -> Result<usize, String> {
+    /// Fills `entries`, of which there are [`len`](Self::len), and returns how many bytes of local memory the arguments
+    /// take.
+    pub(super) fn fill(&self, entries: &mut [Entry], range: &NdRange, args: &[StreamArg<'_>]) -> Result<usize, String> {
         if args.len() != self.parameters.len() {
             return Err(format!(
                 "{} arguments given, it takes {}",
@@ -93,9 +92,7 @@ impl Layout {
         }
         let (own, hidden) = entries.split_at_mut(args.len());
         let mut local_end = self.local_base;
-        for (index, ((entry, parameter), arg)) in
-            own.iter_mut().zip(&self.parameters).zip(args).enumerate()
-        {
+        for (index, ((entry, parameter), arg)) in own.iter_mut().zip(&self.parameters).zip(args).enumerate() {
             *entry = parameter
                 .entry(arg, &mut local_end)
                 .map_err(|reason| format!("argument {index}: {reason}"))?;
@@ -118,13 +115,10 @@ impl Parameter {
                 *local_end = end.ok_or_else(|| format!("{bytes} bytes of local memory"))?;
                 Ok(Entry::Word(start as u64))
             }
-            (Self::Value { bytes }, Kind::Bytes(value)) if value.len() == bytes => {
-                Ok(Entry::At(value.as_ptr().cast()))
+            (Self::Value { bytes }, Kind::Bytes(value)) if value.len() == bytes => Ok(Entry::At(value.as_ptr().cast())),
+            (Self::Value { bytes }, Kind::Bytes(value)) => {
+                Err(format!("a value of {} bytes given, it takes {bytes}", value.len()))
             }
-            (Self::Value { bytes }, Kind::Bytes(value)) => Err(format!(
-                "a value of {} bytes given, it takes {bytes}",
-                value.len()
-            )),
             (Self::Memory, _) => Err("it takes memory: a HIP slice or a guard".to_owned()),
             (Self::Local { .. }, _) => Err("it takes local memory".to_owned()),
             (Self::Value { .. }, _) => Err("it takes a value".to_owned()),
@@ -187,16 +181,9 @@ mod tests {
         let layout = layout();
         let mut entries = [Entry::Word(0); 5];
         let range = NdRange::d2(4, 4).with_offset([9, 7, 5]);
-        let args = [
-            StreamArg::local(12),
-            StreamArg::scalar(&1.0_f32),
-            StreamArg::local(4),
-        ];
+        let args = [StreamArg::local(12), StreamArg::scalar(&1.0_f32), StreamArg::local(4)];
         let bytes = layout.fill(&mut entries, &range, &args).unwrap();
-        assert_eq!(
-            words(&entries),
-            [Some(32), None, Some(48), Some(7), Some(2)]
-        );
+        assert_eq!(words(&entries), [Some(32), None, Some(48), Some(7), Some(2)]);
         assert_eq!(bytes, 52 - 20);
         // An offset in a dimension that the range does not have counts as 0.
         let range = NdRange::d1(4).with_offset([9, 7, 5]);
@@ -210,19 +197,11 @@ mod tests {
         let (local, value) = (StreamArg::local(4), StreamArg::scalar(&1_u32));
         let refused = |args: &[StreamArg<'_>]| {
             let mut entries = [Entry::Word(0); 5];
-            layout
-                .fill(&mut entries, &NdRange::d1(4), args)
-                .unwrap_err()
+            layout.fill(&mut entries, &NdRange::d1(4), args).unwrap_err()
         };
         assert_eq!(refused(&[local]), "1 arguments given, it takes 3");
-        assert_eq!(
-            refused(&[local, local, local]),
-            "argument 1: it takes a value"
-        );
-        assert_eq!(
-            refused(&[value, value, local]),
-            "argument 0: it takes local memory"
-        );
+        assert_eq!(refused(&[local, local, local]), "argument 1: it takes a value");
+        assert_eq!(refused(&[value, value, local]), "argument 0: it takes local memory");
         assert_eq!(
             refused(&[local, StreamArg::scalar(&1_u64), local]),
             "argument 1: a value of 8 bytes given, it takes 4"
@@ -233,9 +212,7 @@ mod tests {
         );
         let far = NdRange::d2(4, 4).with_offset([0, 1 << 40, 0]);
         let mut entries = [Entry::Word(0); 5];
-        let reason = layout
-            .fill(&mut entries, &far, &[local, value, local])
-            .unwrap_err();
+        let reason = layout.fill(&mut entries, &far, &[local, value, local]).unwrap_err();
         assert!(reason.contains("4 bytes for it"), "{reason}");
     }
 }

@@ -6,9 +6,9 @@
 //! | nvidia | the PTX of `CL_PROGRAM_BINARIES` | `ptx` |
 //! | host | a function that runs the kernel by OpenCL's CPU runtime | `host` |
 //!
-//! OpenCL's runtime passes a kernel more than its arguments (offsets, the number of dimensions) and places local memory that is
-//! an argument. HIP does neither. So the code's description of its parameters is changed: what OpenCL's runtime would
-//! pass becomes ordinary parameters, which a launch here fills ([`layout`]).
+//! OpenCL's runtime passes a kernel more than its arguments (offsets, the number of dimensions) and places local memory
+//! that is an argument. HIP does neither. So the code's description of its parameters is changed: what OpenCL's runtime
+//! would pass becomes ordinary parameters, which a launch here fills ([`layout`]).
 
 mod arg;
 mod code_object;
@@ -19,21 +19,21 @@ mod layout;
 mod proof;
 mod ptx;
 
-pub use arg::StreamArg;
-pub use fft::StreamFft;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::{fmt, ptr};
 
-use crate::core::Core;
-use crate::{Bridge, Error, Result};
 use arg::Kind;
+pub use arg::StreamArg;
 use clmgr::{KernelInfo, NdRange};
+pub use fft::StreamFft;
 use geometry::Geometry;
 use host::Host;
 use layout::{Entry, Image, Layout};
 use platform::Platform;
-use std::collections::HashMap;
-use std::fmt;
-use std::ptr;
-use std::sync::Arc;
+
+use crate::core::Core;
+use crate::{Bridge, Error, Result};
 
 /// An OpenCL program that HIP has loaded, from [`Bridge::stream_program`]. Cloning is cheap.
 #[derive(Clone)]
@@ -100,10 +100,7 @@ impl Bridge {
     pub fn stream_program(&self, program: &clmgr::Program) -> Result<StreamProgram> {
         let core = self.core();
         if program.context() != &core.context {
-            return Err(clmgr::Error::ContextMismatch {
-                what: "the program",
-            }
-            .into());
+            return Err(clmgr::Error::ContextMismatch { what: "the program" }.into());
         }
         let program = program.with_parameters()?;
         let refused = |reason: String| Error::NoStreamProgram { reason };
@@ -114,8 +111,7 @@ impl Bridge {
                 Way::load(&core.hip_device, image)?
             }
             (Platform::Nvidia, _) => {
-                let image =
-                    ptx::image(&program.binary()?, &program.build_options()?).map_err(refused)?;
+                let image = ptx::image(&program.binary()?, &program.build_options()?).map_err(refused)?;
                 Way::load(&core.hip_device, image)?
             }
             (platform, _) => {
@@ -133,7 +129,8 @@ impl Bridge {
 
 impl Way {
     fn load(device: &hip::Device, image: Image) -> Result<Self> {
-        // SAFETY: what the driver's compiler made, changed in what it tells about its parameters only; PTX ends with a nul.
+        // SAFETY: what the driver's compiler made, changed in what it tells about its parameters only; PTX ends with a
+        // nul.
         let module = unsafe { hip::Module::load(device, &image.code) }?;
         Ok(Self::Module {
             module,
@@ -146,7 +143,8 @@ impl StreamProgram {
     /// The kernel of this name.
     ///
     /// # Errors
-    /// [`clmgr::Error::NoKernel`] if there is none, [`Error::NotOnStream`] if it uses what does not work on a HIP stream.
+    /// [`clmgr::Error::NoKernel`] if there is none, [`Error::NotOnStream`] if it uses what does not work on a HIP
+    /// stream.
     pub fn kernel(&self, name: &str) -> Result<StreamKernel> {
         let kernel = self.0.program.kernel(name)?;
         let mut info = kernel.info()?;
@@ -160,9 +158,9 @@ impl StreamProgram {
         let function = match &self.0.way {
             Way::Host(_) => None,
             Way::Module { module, kernels } => {
-                let layout = kernels.get(name).ok_or_else(|| {
-                    refused("the code that HIP loaded does not have it".to_owned())
-                })?;
+                let layout = kernels
+                    .get(name)
+                    .ok_or_else(|| refused("the code that HIP loaded does not have it".to_owned()))?;
                 if let Some(reason) = &layout.refused {
                     return Err(refused(reason.clone()));
                 }
@@ -206,8 +204,8 @@ impl StreamKernel {
         Some((function, layout.len()))
     }
 
-    /// Queues the kernel on `stream`, or records it inside [`hip::Stream::capture`]. The host does not wait; values are copied
-    /// before it returns.
+    /// Queues the kernel on `stream`, or records it inside [`hip::Stream::capture`]. The host does not wait; values are
+    /// copied before it returns.
     ///
     /// Work-groups must divide the range, as for an OpenCL queue. Where the caller passes none, the largest that divide
     /// the range are chosen, up to 256 work-items; pass them where the range has no such divisor.
@@ -223,12 +221,7 @@ impl StreamKernel {
     /// - It stays inside the memory passed to it, and memory that it writes does not overlap another argument.
     /// - It ends.
     #[doc(alias = "hipModuleLaunchKernel")]
-    pub unsafe fn launch(
-        &self,
-        stream: &hip::Stream,
-        range: NdRange,
-        args: &[StreamArg<'_>],
-    ) -> Result<()> {
+    pub unsafe fn launch(&self, stream: &hip::Stream, range: NdRange, args: &[StreamArg<'_>]) -> Result<()> {
         self.check_device(stream)?;
         for (index, arg) in args.iter().enumerate() {
             self.check_memory(stream, index, arg)?;
@@ -320,8 +313,7 @@ impl StreamKernel {
         geometry: Geometry,
         args: &[StreamArg<'_>],
     ) -> Result<()> {
-        let (mut few_entries, mut few_params) =
-            ([Entry::Word(0); ENTRIES], [ptr::null_mut(); ENTRIES]);
+        let (mut few_entries, mut few_params) = ([Entry::Word(0); ENTRIES], [ptr::null_mut(); ENTRIES]);
         let (mut entries, mut params);
         let (entries, params) = match layout.len() {
             count @ ..=ENTRIES => (&mut few_entries[..count], &mut few_params[..count]),
@@ -333,8 +325,7 @@ impl StreamKernel {
         let local = layout
             .fill(entries, range, args)
             .map_err(|reason| self.refusal(reason))?;
-        let shared_bytes = u32::try_from(local)
-            .map_err(|_| self.refusal(format!("{local} bytes of local memory")))?;
+        let shared_bytes = u32::try_from(local).map_err(|_| self.refusal(format!("{local} bytes of local memory")))?;
         for (param, entry) in params.iter_mut().zip(&*entries) {
             *param = entry.address();
         }
@@ -361,9 +352,7 @@ const CALL: &str = "StreamKernel::launch";
 
 impl fmt::Debug for StreamProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("StreamProgram")
-            .field(&self.0.program)
-            .finish()
+        f.debug_tuple("StreamProgram").field(&self.0.program).finish()
     }
 }
 

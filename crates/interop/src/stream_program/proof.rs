@@ -1,9 +1,10 @@
 //! A program that shows whether OpenCL kernels run correctly on HIP streams.
 
+use clmgr::NdRange;
+
 use super::{StreamArg, Way};
 use crate::bridge::probe::pattern;
 use crate::{Bridge, Error, Result};
-use clmgr::NdRange;
 
 const LEN: usize = 4096;
 const GROUP: usize = 64;
@@ -29,19 +30,12 @@ impl Bridge {
         }
         let room = StreamArg::local(GROUP * size_of::<u32>());
         let range = NdRange::d1_local(LEN, GROUP).with_offset([OFFSET, 0, 0]);
-        let args = [
-            data.on_mut(&stream)?.into(),
-            room,
-            room,
-            StreamArg::scalar(&SEED),
-        ];
+        let args = [data.on_mut(&stream)?.into(), room, room, StreamArg::scalar(&SEED)];
         // SAFETY: the kernel takes LEN words, room for two words a work-item, and a number.
         unsafe { kernel.launch(&stream, range, &args) }?;
         let mut seen = vec![0; LEN];
         data.copy_to_slice(&stream, &mut seen)?;
-        let wrong = (0..LEN)
-            .filter(|&place| seen[place] != expected(place))
-            .count();
+        let wrong = (0..LEN).filter(|&place| seen[place] != expected(place)).count();
         if wrong > 0 {
             return Err(Error::NotOnStream {
                 kernel: "probe_stream".to_owned(),

@@ -20,9 +20,10 @@
 //!
 //! A text with anything of these in another form is refused.
 
-use super::layout::{Hidden, Image, Layout, Parameter, STRICTEST, What};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+
+use super::layout::{Hidden, Image, Layout, Parameter, STRICTEST, What};
 
 /// The array of dynamic shared memory that `local` arguments lie in.
 const LOCAL: &str = "hipcl_local";
@@ -35,8 +36,7 @@ type Refused = String;
 /// Reads the PTX that OpenCL's compiler made with these options, and makes CUDA's of it.
 pub(super) fn image(binary: &[u8], options: &str) -> Result<Image, Refused> {
     let end = binary.iter().position(|byte| *byte == 0);
-    let text =
-        std::str::from_utf8(&binary[..end.unwrap_or(binary.len())]).map_err(|_| not_ptx())?;
+    let text = std::str::from_utf8(&binary[..end.unwrap_or(binary.len())]).map_err(|_| not_ptx())?;
     if !text.lines().any(|line| line.starts_with(".version ")) {
         return Err(not_ptx());
     }
@@ -173,10 +173,7 @@ impl<'t> Change<'t> {
             .depth
             .checked_sub(code.matches('}').count())
             .ok_or("the braces of its PTX do not match")?;
-        if matches!(self.place, Place::Function)
-            && self.depth == 0
-            && code.trim_end().ends_with(';')
-        {
+        if matches!(self.place, Place::Function) && self.depth == 0 && code.trim_end().ends_with(';') {
             // It was a declaration.
             self.declared.insert(self.function);
             self.place = Place::Outside;
@@ -206,9 +203,7 @@ impl<'t> Change<'t> {
             self.push(&line.replace(", texmode_independent", ""));
         } else if words(code).next() == Some(".address_size") {
             self.push(line);
-            self.push(&format!(
-                ".extern .shared .align {STRICTEST} .b8 {LOCAL}[];"
-            ));
+            self.push(&format!(".extern .shared .align {STRICTEST} .b8 {LOCAL}[];"));
         } else if let Some(name) = entry_name(code) {
             self.name = name;
             self.is_sized = false;
@@ -265,10 +260,7 @@ impl<'t> Change<'t> {
             return Err(unknown(line));
         }
         if rest.iter().any(|word| word.ends_with("ref")) {
-            return Err(format!(
-                "kernel `{}` takes an image or a sampler",
-                self.name
-            ));
+            return Err(format!("kernel `{}` takes an image or a sampler", self.name));
         }
         let name = rest.pop().ok_or_else(|| unknown(line))?;
         let parameter = match rest[1..] {
@@ -308,10 +300,7 @@ impl<'t> Change<'t> {
             let comma = if index + 1 < read.len() { "," } else { "" };
             let name = parameter_name(self.name, *what);
             self.push(&format!("\t.param .u32 {name}{comma}"));
-            self.layout.hidden.push(Hidden {
-                what: *what,
-                bytes: 4,
-            });
+            self.layout.hidden.push(Hidden { what: *what, bytes: 4 });
         }
     }
 
@@ -319,10 +308,7 @@ impl<'t> Change<'t> {
     fn statement(&mut self, line: &'t str, code: &'t str) -> Result<(), Refused> {
         if self.depth == 0 && matches!(self.place, Place::Kernel) {
             self.is_sized |= code.contains(".reqntid");
-            if let Some(registers) = self
-                .registers
-                .filter(|_| code.contains('{') && !self.is_sized)
-            {
+            if let Some(registers) = self.registers.filter(|_| code.contains('{') && !self.is_sized) {
                 self.push(&format!(".maxnreg {registers}"));
             }
         }
@@ -378,10 +364,7 @@ impl<'t> Change<'t> {
             .ok_or_else(|| unknown(line))?;
         let changed = match (register, launched(register)) {
             (_, Some(what)) => {
-                format!(
-                    "\tld.param.u32 \t{target}, [{}];",
-                    parameter_name(self.name, what)
-                )
+                format!("\tld.param.u32 \t{target}, [{}];", parameter_name(self.name, what))
             }
             (0..=2, _) => format!("\tmov.u32 \t{target}, 0;"),
             (6, _) => format!("\tmov.u32 \t{target}, %nctaid.x;"),
@@ -430,10 +413,7 @@ impl<'t> Change<'t> {
 }
 
 fn unknown(line: &str) -> Refused {
-    format!(
-        "its PTX has a line that is not understood, `{}`",
-        line.trim()
-    )
+    format!("its PTX has a line that is not understood, `{}`", line.trim())
 }
 
 fn without_comment(line: &str) -> &str {

@@ -53,9 +53,7 @@ impl Carrier {
     }
 
     pub(crate) fn of_number(number: u32) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|carrier| carrier.number() == number)
+        Self::ALL.into_iter().find(|carrier| carrier.number() == number)
     }
 }
 
@@ -79,8 +77,6 @@ impl FromStr for Carrier {
         Self::ALL
             .into_iter()
             .find(|carrier| carrier.name() == name)
-            .ok_or_else(|| UnknownCarrier {
-                name: name.to_owned(),
-            })
+            .ok_or_else(|| UnknownCarrier { name: name.to_owned() })
     }
 }

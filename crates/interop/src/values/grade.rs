@@ -100,9 +100,6 @@ mod tests {
             assert_eq!(grade.to_string().parse::<Grade>().expect("own name"), grade);
         }
         let error = "flag".parse::<Grade>().expect_err("no grade").to_string();
-        assert!(
-            error.contains("`flag`") && error.contains("callback"),
-            "{error}"
-        );
+        assert!(error.contains("`flag`") && error.contains("callback"), "{error}");
     }
 }

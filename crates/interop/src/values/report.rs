@@ -1,6 +1,7 @@
-use super::{Residency, Route};
 use std::fmt;
 use std::path::PathBuf;
+
+use super::{Residency, Route};
 
 /// What a bridge found when it was opened.
 #[derive(Clone, Debug)]

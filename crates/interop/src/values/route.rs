@@ -71,12 +71,12 @@ impl Route {
     #[must_use]
     pub fn warning(self) -> Option<&'static str> {
         match self {
-            Self::SvmFine => Some(
-                "fine-grain SVM lies in host memory on a discrete GPU: every access crosses the link",
-            ),
-            Self::Managed => Some(
-                "managed pages move at each change of side, or stay in host memory where XNACK is off",
-            ),
+            Self::SvmFine => {
+                Some("fine-grain SVM lies in host memory on a discrete GPU: every access crosses the link")
+            }
+            Self::Managed => {
+                Some("managed pages move at each change of side, or stay in host memory where XNACK is off")
+            }
             _ => None,
         }
     }
@@ -141,9 +141,7 @@ impl FromStr for Route {
         Self::ALL
             .into_iter()
             .find(|route| route.name() == name)
-            .ok_or_else(|| UnknownRoute {
-                name: name.to_owned(),
-            })
+            .ok_or_else(|| UnknownRoute { name: name.to_owned() })
     }
 }
 
@@ -171,10 +169,7 @@ mod tests {
         for route in Route::ALL {
             assert_eq!(route.to_string().parse::<Route>().expect("own name"), route);
         }
-        let error = "svm"
-            .parse::<Route>()
-            .expect_err("`svm` is not a route")
-            .to_string();
+        let error = "svm".parse::<Route>().expect_err("`svm` is not a route").to_string();
         assert!(
             error.contains("`svm`") && error.contains("svm-coarse") && error.contains("staging"),
             "{error}"

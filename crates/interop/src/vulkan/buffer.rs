@@ -1,12 +1,14 @@
 //! Vulkan memory that OpenCL and HIP see.
 
-use super::memory::Memory;
-use crate::{ClGuardMut, HipGuardMut, Result, Shared};
-use ash::vk;
-use bytemuck::Pod;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+
+use ash::vk;
+use bytemuck::Pod;
+
+use super::memory::Memory;
+use crate::{ClGuardMut, HipGuardMut, Result, Shared};
 
 /// A Vulkan buffer that is also a [`Shared`] buffer. Vulkan owns the memory, which lives as long as this value.
 ///

@@ -1,12 +1,14 @@
 //! Which Vulkan device is the bridge's hardware.
 
+use std::ffi::CStr;
+use std::fmt;
+
+use ash::vk;
+use platform::Platform;
+
 use super::Error;
 use crate::core::Core;
 use crate::error::vulkan::call;
-use ash::vk;
-use platform::Platform;
-use std::ffi::CStr;
-use std::fmt;
 
 /// What identifies a Vulkan device.
 #[derive(Clone, Debug)]
@@ -40,11 +42,7 @@ impl fmt::Display for Match {
 }
 
 /// Whether a physical device has an extension.
-pub(super) fn has_extension(
-    instance: &ash::Instance,
-    device: vk::PhysicalDevice,
-    name: &CStr,
-) -> Result<bool, Error> {
+pub(super) fn has_extension(instance: &ash::Instance, device: vk::PhysicalDevice, name: &CStr) -> Result<bool, Error> {
     // SAFETY: a living instance and a device of its own.
     let all = unsafe { instance.enumerate_device_extension_properties(device) }
         .map_err(call("vkEnumerateDeviceExtensionProperties"))?;
@@ -70,12 +68,7 @@ impl Identity {
             name: basic
                 .device_name_as_c_str()
                 .map_or_else(|_| "unnamed".into(), |name| name.to_string_lossy().into()),
-            pci: has_pci.then_some([
-                pci.pci_domain,
-                pci.pci_bus,
-                pci.pci_device,
-                pci.pci_function,
-            ]),
+            pci: has_pci.then_some([pci.pci_domain, pci.pci_bus, pci.pci_device, pci.pci_function]),
             uuid: ids.device_uuid,
             is_cpu: basic.device_type == vk::PhysicalDeviceType::CPU,
         })
@@ -95,11 +88,9 @@ impl Identity {
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pci {
-            Some([domain, bus, device, function]) => write!(
-                f,
-                "{} ({domain:04x}:{bus:02x}:{device:02x}.{function:x})",
-                self.name
-            ),
+            Some([domain, bus, device, function]) => {
+                write!(f, "{} ({domain:04x}:{bus:02x}:{device:02x}.{function:x})", self.name)
+            }
             None => write!(f, "{} (no PCI address)", self.name),
         }
     }

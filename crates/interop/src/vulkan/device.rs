@@ -1,15 +1,17 @@
 //! A Vulkan device with one queue, our own or foreign.
 
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use ash::vk;
+use parking_lot::Mutex;
+
 use super::choose::{self, Identity, Match, has_extension};
 use super::{Error, loader};
 use crate::Result;
 use crate::core::Core;
 use crate::error::vulkan::call;
-use ash::vk;
-use parking_lot::Mutex;
-use std::any::Any;
-use std::fmt;
-use std::sync::Arc;
 
 /// Vulkan objects of other code.
 #[derive(Clone)]
@@ -94,10 +96,9 @@ impl Device {
             // What the loader says if no driver comes up.
             vk::Result::ERROR_INCOMPATIBLE_DRIVER => Error::NoDevice {
                 hip: choose::describe(core),
-                reason:
-                    "the loader found no driver that starts; VK_LOADER_DEBUG=all tells which it \
+                reason: "the loader found no driver that starts; VK_LOADER_DEBUG=all tells which it \
                          tried, and VK_DRIVER_FILES names one"
-                        .into(),
+                    .into(),
             },
             code => call("vkCreateInstance")(code),
         })?;
@@ -106,8 +107,7 @@ impl Device {
             device: None,
         };
         // SAFETY: a living instance.
-        let all = unsafe { instance.enumerate_physical_devices() }
-            .map_err(call("vkEnumeratePhysicalDevices"))?;
+        let all = unsafe { instance.enumerate_physical_devices() }.map_err(call("vkEnumeratePhysicalDevices"))?;
         let mut seen = Vec::new();
         for physical in all {
             // SAFETY: as above.
@@ -220,11 +220,7 @@ fn create(
     let families = unsafe { instance.get_physical_device_queue_family_properties(physical) };
     let (draws, computes) = (vk::QueueFlags::GRAPHICS, vk::QueueFlags::COMPUTE);
     // Both kinds can copy.
-    let with = |flags| {
-        families
-            .iter()
-            .position(|family| family.queue_flags.contains(flags))
-    };
+    let with = |flags| families.iter().position(|family| family.queue_flags.contains(flags));
     let family = with(draws | computes)
         .or_else(|| with(computes))
         .ok_or_else(|| Error::Lacks {
@@ -257,7 +253,6 @@ fn create(
         .queue_create_infos(&asked)
         .enabled_extension_names(&extensions);
     // SAFETY: families, as many queues of each and extensions as the device has; destroyed by `Own`.
-    let device =
-        unsafe { instance.create_device(physical, &info, None) }.map_err(call("vkCreateDevice"))?;
+    let device = unsafe { instance.create_device(physical, &info, None) }.map_err(call("vkCreateDevice"))?;
     Ok((device, queues, has_semaphores))
 }

@@ -1,12 +1,13 @@
 //! Hand-offs between OpenCL and HIP by Vulkan semaphores.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::link::Link;
 use super::semaphores::Semaphores;
 use crate::bridge::{LIMIT, PROBE_LIMIT};
 use crate::handoff::{Handoff, Nearby};
 use crate::{Bridge, Error, Grade, Result};
-use std::sync::Arc;
-use std::time::Duration;
 
 impl Bridge {
     /// The same bridge with [`Grade::Device`] by semaphores, in both directions, for the buffers it makes from now on:
@@ -42,9 +43,7 @@ impl Bridge {
             }))
         };
         let trial = start(PROBE_LIMIT)?;
-        let proof = self
-            .probe()
-            .prove_handoff(self.core(), self.route(), &trial);
+        let proof = self.probe().prove_handoff(self.core(), self.route(), &trial);
         proof.map_err(|error| Error::NoGrade {
             grade: Grade::Device,
             reason: error.to_string(),

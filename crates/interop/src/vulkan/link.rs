@@ -1,21 +1,22 @@
 //! A bridge and a Vulkan device that are the same hardware.
 
-use super::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ash::vk;
+use bytemuck::Pod;
+
 use super::buffer::Buffer;
 use super::choose::{Identity, Match};
 use super::device::{Device, Objects};
 use super::memory::Memory;
-use super::proof;
 use super::semaphore::{NO_RESCUE, Semaphore};
 use super::turns::{Mechanism, Turns};
+use super::{Error, proof};
 use crate::backing::{self, Backing, Exported, ExternalFd, Imported};
 use crate::memory::bytes_of;
 use crate::{Bridge, Result, Route, Shared};
-use ash::vk;
-use bytemuck::Pod;
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Long enough for work that is meant to end.
 pub(super) const LIMIT: Duration = Duration::from_secs(60);
@@ -229,11 +230,7 @@ impl Link {
     }
 
     /// Memory that commands keep which are enqueued with its buffer.
-    pub(super) fn memory(
-        &self,
-        bytes: usize,
-        usage: vk::BufferUsageFlags,
-    ) -> Result<Arc<Memory>, Error> {
+    pub(super) fn memory(&self, bytes: usize, usage: vk::BufferUsageFlags) -> Result<Arc<Memory>, Error> {
         let memory = Arc::new(Memory::new(&self.device, bytes as u64, usage)?);
         self.turns.know(&memory);
         Ok(memory)
@@ -252,9 +249,7 @@ impl Link {
         // SAFETY: the size is that of Vulkan's allocation, which has room for the buffer.
         Ok(unsafe {
             match backing::gate(core, Route::HipPointer) {
-                Ok(()) => {
-                    Box::new(Imported::of(core, exported, displacement, bytes)?) as Box<dyn Backing>
-                }
+                Ok(()) => Box::new(Imported::of(core, exported, displacement, bytes)?) as Box<dyn Backing>,
                 // OpenCL has addresses of its own.
                 Err(_) => Box::new(ExternalFd::of(core, exported, bytes)?),
             }

@@ -1,7 +1,8 @@
 //! Finding Vulkan.
 
-use super::Error;
 use std::sync::OnceLock;
+
+use super::Error;
 
 /// The loader that this process uses. It stays: drivers have threads of their own.
 pub(super) fn entry() -> Result<&'static ash::Entry, Error> {
@@ -22,7 +23,5 @@ pub(super) fn entry() -> Result<&'static ash::Entry, Error> {
             })
         })
         .as_ref()
-        .map_err(|reason| Error::NoLoader {
-            reason: reason.clone(),
-        })
+        .map_err(|reason| Error::NoLoader { reason: reason.clone() })
 }

@@ -1,11 +1,13 @@
 //! Memory that Vulkan allocates and exports, with a buffer over all of it.
 
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+use ash::vk;
+
 use super::Error;
 use super::device::Device;
 use crate::error::vulkan::call;
-use ash::vk;
-use std::os::fd::{FromRawFd, OwnedFd};
-use std::sync::Arc;
 
 const KIND: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;
 
@@ -20,11 +22,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Device memory with room for `bytes` bytes.
-    pub(super) fn new(
-        device: &Arc<Device>,
-        bytes: u64,
-        usage: vk::BufferUsageFlags,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(device: &Arc<Device>, bytes: u64, usage: vk::BufferUsageFlags) -> Result<Self, Error> {
         let usage = usage | vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
         let dedicated_only = exportable(device, usage)?;
         let raw = &device.raw;
@@ -65,24 +63,18 @@ impl Memory {
             info = info.push_next(&mut dedicated);
         }
         // SAFETY: a type of the device that the buffer takes; freed in `Drop`.
-        memory.raw = unsafe { raw.allocate_memory(&info, None) }.map_err(call(format!(
-            "vkAllocateMemory({} bytes, exportable)",
-            needs.size
-        )))?;
+        memory.raw = unsafe { raw.allocate_memory(&info, None) }
+            .map_err(call(format!("vkAllocateMemory({} bytes, exportable)", needs.size)))?;
         // SAFETY: both are new, of one device, and suit each other.
-        unsafe { raw.bind_buffer_memory(buffer, memory.raw, 0) }
-            .map_err(call("vkBindBufferMemory"))?;
+        unsafe { raw.bind_buffer_memory(buffer, memory.raw, 0) }.map_err(call("vkBindBufferMemory"))?;
         Ok(memory)
     }
 
     /// A descriptor of the allocation, which the caller owns. It keeps the memory.
     pub(super) fn export(&self) -> Result<OwnedFd, Error> {
-        let info = vk::MemoryGetFdInfoKHR::default()
-            .memory(self.raw)
-            .handle_type(KIND);
+        let info = vk::MemoryGetFdInfoKHR::default().memory(self.raw).handle_type(KIND);
         // SAFETY: living memory that was allocated for this kind of export.
-        let fd = unsafe { self.device.memory_fd.get_memory_fd(&info) }
-            .map_err(call("vkGetMemoryFdKHR(opaque fd)"))?;
+        let fd = unsafe { self.device.memory_fd.get_memory_fd(&info) }.map_err(call("vkGetMemoryFdKHR(opaque fd)"))?;
         // SAFETY: the driver gave the descriptor to the caller.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
@@ -124,18 +116,9 @@ fn exportable(device: &Device, usage: vk::BufferUsageFlags) -> Result<bool, Erro
 /// The first type of memory among `allowed` that lies on the device.
 fn on_device(device: &Device, allowed: u32) -> Result<u32, Error> {
     // SAFETY: a living instance and a device of its own.
-    let all = unsafe {
-        device
-            .instance
-            .get_physical_device_memory_properties(device.physical)
-    };
+    let all = unsafe { device.instance.get_physical_device_memory_properties(device.physical) };
     let wanted = vk::MemoryPropertyFlags::DEVICE_LOCAL;
     (0..all.memory_type_count)
-        .find(|&index| {
-            allowed & (1 << index) != 0
-                && all.memory_types[index as usize]
-                    .property_flags
-                    .contains(wanted)
-        })
+        .find(|&index| allowed & (1 << index) != 0 && all.memory_types[index as usize].property_flags.contains(wanted))
         .ok_or_else(|| device.lacks("has no device memory that can be exported"))
 }

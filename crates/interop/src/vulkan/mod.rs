@@ -1,4 +1,5 @@
-//! Vulkan beside OpenCL and HIP: its memory as a [`Shared`](crate::Shared) buffer, its commands in the order of a HIP stream.
+//! Vulkan beside OpenCL and HIP: its memory as a [`Shared`](crate::Shared) buffer, its commands in the order of a HIP
+//! stream.
 //!
 //! ```text
 //!   Vulkan                          HIP                      OpenCL
@@ -34,9 +35,10 @@ mod semaphore;
 mod semaphores;
 mod turns;
 
-pub use crate::error::vulkan::Error;
 pub use buffer::Buffer;
 pub use choose::{Identity, Match};
 pub use device::Objects;
 pub use link::{Link, LinkReport};
 pub use turns::Mechanism;
+
+pub use crate::error::vulkan::Error;

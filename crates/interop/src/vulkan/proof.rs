@@ -3,6 +3,13 @@
 //! Vulkan writes by `vkCmdUpdateBuffer`, whose data lie in the commands, and reads by copying to a
 //! buffer that HIP is known to see by then.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use ash::vk;
+use platform::Platform;
+
 use super::Error;
 use super::buffer::Buffer;
 use super::link::Link;
@@ -10,11 +17,6 @@ use super::turns::Mechanism;
 use crate::bridge::probe::{WORDS, pattern};
 use crate::error::vulkan::call;
 use crate::{Category, Result};
-use ash::vk;
-use platform::Platform;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::time::Duration;
 
 /// The most that one `vkCmdUpdateBuffer` takes.
 const UPDATE: usize = 65536;
@@ -30,16 +32,11 @@ struct Commands<'a> {
 }
 
 impl<'a> Commands<'a> {
-    fn record(
-        link: &'a Link,
-        work: impl FnOnce(&ash::Device, vk::CommandBuffer),
-    ) -> Result<Self, Error> {
+    fn record(link: &'a Link, work: impl FnOnce(&ash::Device, vk::CommandBuffer)) -> Result<Self, Error> {
         let device = &link.vulkan().raw;
-        let info =
-            vk::CommandPoolCreateInfo::default().queue_family_index(link.vulkan().queue_family);
+        let info = vk::CommandPoolCreateInfo::default().queue_family_index(link.vulkan().queue_family);
         // SAFETY: a living device and its family; destroyed in `Drop`.
-        let pool = unsafe { device.create_command_pool(&info, None) }
-            .map_err(call("vkCreateCommandPool"))?;
+        let pool = unsafe { device.create_command_pool(&info, None) }.map_err(call("vkCreateCommandPool"))?;
         let mut commands = Self {
             link,
             pool,
@@ -92,11 +89,7 @@ impl<'a> Commands<'a> {
         let stream = self.link.bridge().main_stream();
         // SAFETY: recorded above; this value keeps them until the queue is idle, and the callers
         // their buffers. The link is not yet anyone else's.
-        unsafe {
-            self.link
-                .turns()
-                .take(mechanism, stream, &[self.raw], buffers, LIMIT)
-        }
+        unsafe { self.link.turns().take(mechanism, stream, &[self.raw], buffers, LIMIT) }
     }
 }
 
@@ -150,8 +143,7 @@ pub(super) fn displacement(link: &Link) -> Result<usize> {
     // The least alignment of memory for buffers that drivers give.
     for start in (0..=slack).step_by(16) {
         let head = 64;
-        file.read_exact_at(&mut data[..head], start)
-            .map_err(refused)?;
+        file.read_exact_at(&mut data[..head], start).map_err(refused)?;
         if data[..head] == wanted[..head] {
             file.read_exact_at(&mut data, start).map_err(refused)?;
             if data == wanted {
@@ -232,12 +224,7 @@ pub(super) fn semaphores(link: &Link) -> Result<()> {
         // A semaphore that never comes must not hang the caller: Vulkan's fence has a limit, and
         // HIP's wait comes after it.
         link.turns().finish(LIMIT)?;
-        agree(
-            link,
-            "HIP",
-            "Vulkan",
-            probe.hip_check(core, &second, seed)? as usize,
-        )?;
+        agree(link, "HIP", "Vulkan", probe.hip_check(core, &second, seed)? as usize)?;
     }
     Ok(())
 }

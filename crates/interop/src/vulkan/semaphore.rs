@@ -1,11 +1,13 @@
 //! Binary semaphores that Vulkan exports.
 
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+use ash::vk;
+
 use super::Error;
 use super::device::Device;
 use crate::error::vulkan::call;
-use ash::vk;
-use std::os::fd::{FromRawFd, OwnedFd};
-use std::sync::Arc;
 
 const KIND: vk::ExternalSemaphoreHandleTypeFlags = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
 
@@ -27,24 +29,16 @@ impl Semaphore {
         unsafe {
             device
                 .instance
-                .get_physical_device_external_semaphore_properties(
-                    device.physical,
-                    &info,
-                    &mut found,
-                );
+                .get_physical_device_external_semaphore_properties(device.physical, &info, &mut found);
         }
         let exportable = vk::ExternalSemaphoreFeatureFlags::EXPORTABLE;
-        if device.semaphore_fd.is_none() || !found.external_semaphore_features.contains(exportable)
-        {
-            return Err(device.lacks(
-                "exports no semaphores by opaque descriptor (VK_KHR_external_semaphore_fd)",
-            ));
+        if device.semaphore_fd.is_none() || !found.external_semaphore_features.contains(exportable) {
+            return Err(device.lacks("exports no semaphores by opaque descriptor (VK_KHR_external_semaphore_fd)"));
         }
         let mut export = vk::ExportSemaphoreCreateInfo::default().handle_types(KIND);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut export);
         // SAFETY: a living device and a filled description; destroyed in `Drop`.
-        let raw = unsafe { device.raw.create_semaphore(&info, None) }
-            .map_err(call("vkCreateSemaphore(exportable)"))?;
+        let raw = unsafe { device.raw.create_semaphore(&info, None) }.map_err(call("vkCreateSemaphore(exportable)"))?;
         Ok(Self {
             device: Arc::clone(device),
             raw,
@@ -60,8 +54,7 @@ impl Semaphore {
             return Err(self.device.lacks("exports no semaphores"));
         };
         // SAFETY: a living semaphore that was created for this kind of export.
-        let fd = unsafe { functions.get_semaphore_fd(&info) }
-            .map_err(call("vkGetSemaphoreFdKHR(opaque fd)"))?;
+        let fd = unsafe { functions.get_semaphore_fd(&info) }.map_err(call("vkGetSemaphoreFdKHR(opaque fd)"))?;
         // SAFETY: the driver gave the descriptor to the caller.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
@@ -77,12 +70,8 @@ impl Semaphore {
         let queue = queue.lock();
         // SAFETY: the queue is locked; the semaphore is alive and kept by its user until the device
         // is idle.
-        unsafe {
-            self.device
-                .raw
-                .queue_submit(*queue, &[submit], vk::Fence::null())
-        }
-        .map_err(call("vkQueueSubmit(a signal)"))
+        unsafe { self.device.raw.queue_submit(*queue, &[submit], vk::Fence::null()) }
+            .map_err(call("vkQueueSubmit(a signal)"))
     }
 }
 
@@ -95,12 +84,14 @@ impl Drop for Semaphore {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::vulkan::{Identity, Match};
-    use ash::vk::Handle as _;
-    use parking_lot::Mutex;
     use std::ffi::{CStr, c_char, c_void};
     use std::ptr::null;
+
+    use ash::vk::Handle as _;
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::vulkan::{Identity, Match};
 
     /// Where a signal was submitted.
     static SUBMITTED: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
@@ -121,12 +112,7 @@ mod tests {
         vk::Result::SUCCESS
     }
 
-    unsafe extern "system" fn destroy(
-        _: vk::Device,
-        _: vk::Semaphore,
-        _: *const vk::AllocationCallbacks<'_>,
-    ) {
-    }
+    unsafe extern "system" fn destroy(_: vk::Device, _: vk::Semaphore, _: *const vk::AllocationCallbacks<'_>) {}
 
     unsafe extern "system" fn lacks(_: vk::Device, _: *const c_char) -> vk::PFN_vkVoidFunction {
         None

@@ -5,6 +5,15 @@
 //! over to one stream many times before the first wait is. So each hand-off takes a semaphore of its
 //! own from a pool, and it goes back once the driver says that the wait has ended.
 
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use clmgr::SemaphoreKind;
+use parking_lot::Mutex;
+
 use super::link::Link;
 use super::semaphore::Semaphore;
 use crate::access::{Ordered, Outcome, User};
@@ -12,13 +21,6 @@ use crate::core::Core;
 use crate::handoff::{Handoff, LetGo, Parties, Side, Ticket, Watchdog};
 use crate::values::Mechanisms;
 use crate::{Error, Grade, Result};
-use clmgr::SemaphoreKind;
-use parking_lot::Mutex;
-use std::collections::VecDeque;
-use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 /// One semaphore, as three APIs know it.
 struct Shared {
@@ -157,17 +159,11 @@ impl Semaphores {
     fn watch(&self, ticket: &Arc<Ticket>, event: &clmgr::Event, parties: Parties) -> Result<()> {
         self.watchdog.watch(ticket);
         let resolve = self.watchdog.resolver(ticket);
-        let told =
-            event.on_complete(move |end| resolve(end.map_err(|error| parties.failed(error))));
+        let told = event.on_complete(move |end| resolve(end.map_err(|error| parties.failed(error))));
         Ok(told.inspect_err(|_| ticket.withdraw())?)
     }
 
-    fn cl_to_hip(
-        &self,
-        queue: &clmgr::Queue,
-        stream: &hip::Stream,
-        parties: Parties,
-    ) -> Result<Arc<Outcome>> {
+    fn cl_to_hip(&self, queue: &clmgr::Queue, stream: &hip::Stream, parties: Parties) -> Result<Arc<Outcome>> {
         let semaphore = self.take()?;
         *semaphore.users.lock() = Some((queue.clone(), stream.clone()));
         let ticket = semaphore.ticket(parties);
@@ -184,12 +180,7 @@ impl Semaphores {
         Ok(Arc::clone(ticket.outcome()))
     }
 
-    fn hip_to_cl(
-        &self,
-        stream: &hip::Stream,
-        queue: &clmgr::Queue,
-        parties: Parties,
-    ) -> Result<Arc<Outcome>> {
+    fn hip_to_cl(&self, stream: &hip::Stream, queue: &clmgr::Queue, parties: Parties) -> Result<Arc<Outcome>> {
         let semaphore = self.take()?;
         *semaphore.users.lock() = Some((queue.clone(), stream.clone()));
         let ticket = semaphore.ticket(parties);

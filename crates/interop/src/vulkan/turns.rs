@@ -1,5 +1,14 @@
 //! Vulkan's commands as work of a HIP stream.
 
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use ash::vk;
+use parking_lot::Mutex;
+
 use super::Error;
 use super::device::Device;
 use super::lanes::Lanes;
@@ -8,13 +17,6 @@ use super::semaphore::Semaphore;
 use crate::Result;
 use crate::core::Core;
 use crate::error::vulkan::call;
-use ash::vk;
-use parking_lot::Mutex;
-use std::collections::{HashMap, VecDeque};
-use std::fmt;
-use std::os::fd::AsFd;
-use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
 
 /// How a stream and Vulkan's queue wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,17 +105,12 @@ pub(super) struct Turns {
 
 impl Turns {
     /// `patience` is how long the drop waits for the queue.
-    pub(super) fn new(
-        core: &Arc<Core>,
-        device: &Arc<Device>,
-        patience: Duration,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(core: &Arc<Core>, device: &Arc<Device>, patience: Duration) -> Result<Self, Error> {
         let info = vk::CommandPoolCreateInfo::default()
             .queue_family_index(device.queue_family)
             .flags(vk::CommandPoolCreateFlags::TRANSIENT);
         // SAFETY: a living device and its family; destroyed in `Drop`.
-        let pool = unsafe { device.raw.create_command_pool(&info, None) }
-            .map_err(call("vkCreateCommandPool"))?;
+        let pool = unsafe { device.raw.create_command_pool(&info, None) }.map_err(call("vkCreateCommandPool"))?;
         Ok(Self {
             core: Arc::clone(core),
             device: Arc::clone(device),
@@ -175,8 +172,7 @@ impl Turns {
             None => {
                 let ended = state.ended;
                 // Vulkan has signalled, and HIP has waited.
-                let is_spare =
-                    |lane: &Lane| lane.last <= ended && lane.stream.is_idle().unwrap_or(false);
+                let is_spare = |lane: &Lane| lane.last <= ended && lane.stream.is_idle().unwrap_or(false);
                 drop(state.lanes.spare(is_spare));
                 self.lane(stream).inspect_err(|_| self.free(&flight))?
             }
@@ -230,12 +226,7 @@ impl Turns {
 
     /// # Safety
     /// The commands can be submitted to the queue. A lane's semaphores are in turn.
-    unsafe fn submit(
-        &self,
-        commands: &[vk::CommandBuffer],
-        lane: Option<&Lane>,
-        fence: vk::Fence,
-    ) -> Result<()> {
+    unsafe fn submit(&self, commands: &[vk::CommandBuffer], lane: Option<&Lane>, fence: vk::Fence) -> Result<()> {
         let waits = lane.map(|lane| lane.to_vulkan.vulkan.raw);
         let signals = lane.map(|lane| lane.to_hip.vulkan.raw);
         let stages = [vk::PipelineStageFlags::ALL_COMMANDS];
@@ -260,8 +251,7 @@ impl Turns {
             .level(vk::CommandBufferLevel::PRIMARY)
             .command_buffer_count(2);
         // SAFETY: the pool is ours, and used under the state's lock alone.
-        let two = unsafe { raw.allocate_command_buffers(&info) }
-            .map_err(call("vkAllocateCommandBuffers"))?;
+        let two = unsafe { raw.allocate_command_buffers(&info) }.map_err(call("vkAllocateCommandBuffers"))?;
         let barriers = [two[0], two[1]];
         // SAFETY: a living device; destroyed by `free`.
         let fence = unsafe { raw.create_fence(&vk::FenceCreateInfo::default(), None) };
@@ -292,8 +282,7 @@ impl Turns {
                     .size(vk::WHOLE_SIZE)
             };
             let list: Vec<_> = buffers.iter().map(of).collect();
-            let begin = vk::CommandBufferBeginInfo::default()
-                .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
+            let begin = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
             let stage = vk::PipelineStageFlags::ALL_COMMANDS;
             // SAFETY: a new command buffer; buffers of the device, by the caller's promise.
             let recorded = unsafe {
@@ -337,9 +326,7 @@ impl Turns {
         // SAFETY: not submitted, or done; the pool is used under the state's lock alone.
         unsafe {
             self.device.raw.destroy_fence(flight.fence, None);
-            self.device
-                .raw
-                .free_command_buffers(self.pool, &flight.barriers);
+            self.device.raw.free_command_buffers(self.pool, &flight.barriers);
         }
     }
 }

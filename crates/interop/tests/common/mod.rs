@@ -16,19 +16,19 @@ pub fn host() -> Selection {
     platform::select_named(Some("host")).expect("the host platform")
 }
 
-/// The platform that `HIPCL_PLATFORM` names, the software device if it names none. A platform that is named and cannot be used fails
-/// the test.
+/// The platform that `HIPCL_PLATFORM` names, the software device if it names none. A platform that is named and cannot
+/// be used fails the test.
 pub fn selection() -> Selection {
     let name = std::env::var("HIPCL_PLATFORM").unwrap_or_default();
     let name = Some(name.as_str()).filter(|name| !name.is_empty());
     platform::select_named(name.or(Some("host"))).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A limit that no work of a test exceeds unless it never ends: longer on a device that the variable `HIPCL_SLOW_DEVICE` calls slower.
+/// A limit that no work of a test exceeds unless it never ends: longer on a device that the variable
+/// `HIPCL_SLOW_DEVICE` calls slower.
 pub fn patiently(limit: Duration) -> Duration {
-    let slower = std::env::var("HIPCL_SLOW_DEVICE").map_or(1, |times| {
-        times.parse().expect("HIPCL_SLOW_DEVICE is a number")
-    });
+    let slower =
+        std::env::var("HIPCL_SLOW_DEVICE").map_or(1, |times| times.parse().expect("HIPCL_SLOW_DEVICE is a number"));
     limit * u32::min(slower, 30)
 }
 
@@ -72,13 +72,12 @@ pub fn skipped(reason: &str) {
     if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
         let log = std::fs::File::options().append(true).create(true).open(log);
         let mut log = log.expect("the skip log opens");
-        log.write_all(line.as_bytes())
-            .expect("the skip log takes a line");
+        log.write_all(line.as_bytes()).expect("the skip log takes a line");
     }
 }
 
-/// Runs this test program once more, without the tests in `skip`, on the model whose device memory faults when the host touches it.
-/// `own` is the caller, which would run it again and again.
+/// Runs this test program once more, without the tests in `skip`, on the model whose device memory faults when the host
+/// touches it. `own` is the caller, which would run it again and again.
 pub fn once_more_where_the_host_cannot_touch_device_memory(own: &str, skip: &[&str]) {
     const STRICT: &str = "HIP_HOST_STRICT";
     if std::env::var_os(STRICT).is_some_and(|level| level == "2")
@@ -120,11 +119,7 @@ impl Foreign {
         Self::of_devices(selection, &device, &[device.raw()])
     }
 
-    pub fn of_devices(
-        selection: &Selection,
-        device: &clmgr::Device,
-        devices: &[cl_device_id],
-    ) -> Self {
+    pub fn of_devices(selection: &Selection, device: &clmgr::Device, devices: &[cl_device_id]) -> Self {
         let (api, hip) = (*device.api(), selection.tables().hip.clone());
         let (mut code, mut stream) = (0, null_mut());
         // SAFETY: living devices of one platform, no properties, valid places; the queue is of the
@@ -223,10 +218,7 @@ impl Drop for Foreign {
     fn drop(&mut self) {
         // SAFETY: all are references of the creation; nothing else uses the stream.
         unsafe {
-            (self
-                .api
-                .clReleaseCommandQueue
-                .expect("clReleaseCommandQueue"))(self.queue);
+            (self.api.clReleaseCommandQueue.expect("clReleaseCommandQueue"))(self.queue);
             (self.api.clReleaseContext.expect("clReleaseContext"))(self.context);
             let _ = (self.hip.hipStreamDestroy.expect("hipStreamDestroy"))(self.stream);
         }

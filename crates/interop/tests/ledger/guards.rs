@@ -25,10 +25,7 @@ fn assert_names_both(error: &Error, before: &str, after: &str) {
     assert!(matches!(error, Error::HandoffTimeout { .. }), "{error}");
     let text = error.to_string();
     let order = (text.find(before), text.find(after));
-    assert!(
-        matches!(order, (Some(before), Some(after)) if before < after),
-        "{text}"
-    );
+    assert!(matches!(order, (Some(before), Some(after)) if before < after), "{text}");
 }
 
 /// Asserts that an OpenCL writer now comes after the stream, which is blocked.
@@ -42,18 +39,12 @@ fn assert_a_writer_waits(rig: &Rig, shared: &mut Shared<u32>, route: Route) {
             granted.expect("the caller does not wait");
             // The queue is not stuck; the driver chooses whether it then runs or fails.
             let _ = queue.finish();
-            shared
-                .cl_mut(queue)
-                .map(drop)
-                .expect_err("the stream is held")
+            shared.cl_mut(queue).map(drop).expect_err("the stream is held")
         }
     };
     let stream = format!("HIP stream {:#x}", rig.streams[0].raw().addr());
     assert_names_both(&error, &stream, "OpenCL queue");
-    assert!(
-        error.to_string().contains(&grade.to_string()),
-        "{route}: {error}"
-    );
+    assert!(error.to_string().contains(&grade.to_string()), "{route}: {error}");
 }
 
 /// A kernel that runs under the guard once the gate opens; the gate must be dropped first.
@@ -82,9 +73,7 @@ fn a_stream_that_wrote_and_reads(grade: Grade) {
         drop(held);
         let mut words = [1; LEN];
         crate::model_hip(&mut words, 1);
-        let expected = words
-            .iter()
-            .fold(0_u32, |sum, word| sum.wrapping_add(*word));
+        let expected = words.iter().fold(0_u32, |sum, word| sum.wrapping_add(*word));
         assert_eq!(sum.read(), expected, "{route}");
         // So does freeing the memory.
         shared.upload(&[1; LEN]).expect("access after the wait");
@@ -138,11 +127,7 @@ fn a_reader_of_a_part_that_wrote_before_is_waited_for() {
         let held = hold(stream);
         drop(reader);
         let error = left.cl_mut(&rig.queues[1]).map(drop);
-        assert_names_both(
-            &error.expect_err("the stream is held"),
-            "HIP stream",
-            "OpenCL queue",
-        );
+        assert_names_both(&error.expect_err("the stream is held"), "HIP stream", "OpenCL queue");
         held
     };
     drop(held);
@@ -154,9 +139,7 @@ fn a_reader_is_waited_for_after_a_hand_off_before_it_failed() {
     if !common::on_host_or_skip("a queue is held behind a user event") {
         return;
     }
-    let ahead = common::grades()
-        .iter()
-        .filter(|&&grade| grade != Grade::Host);
+    let ahead = common::grades().iter().filter(|&&grade| grade != Grade::Host);
     for &grade in ahead {
         let rig = Rig::open(grade, LIMIT);
         let stream = &rig.streams[0];
@@ -167,17 +150,9 @@ fn a_reader_is_waited_for_after_a_hand_off_before_it_failed() {
         let reader = shared.hip(stream).expect("the caller does not wait");
         stream.synchronize().expect("the watchdog lets it go");
         let error = shared.hip(&rig.streams[1]).map(drop);
-        assert_names_both(
-            &error.expect_err("the queue is held"),
-            "OpenCL queue",
-            "HIP stream",
-        );
+        assert_names_both(&error.expect_err("the queue is held"), "OpenCL queue", "HIP stream");
         late.complete().expect("a user event");
-        drop(
-            shared
-                .hip(&rig.streams[1])
-                .expect("everyone was waited for"),
-        );
+        drop(shared.hip(&rig.streams[1]).expect("everyone was waited for"));
         let (sum, held) = held_sum(&rig, stream, &reader);
         drop(reader);
         assert_a_writer_waits(&rig, &mut shared, Route::SvmCoarse);
@@ -195,22 +170,13 @@ fn streams_of_another_runtime_are_refused_and_release_no_user() {
         let mut shared = ones(&rig, Route::SvmCoarse);
         let refused = |result: interop::Result<()>| {
             let error = result.expect_err("another runtime's");
-            assert!(
-                matches!(error, Error::OtherOwner { what: "stream", .. }),
-                "{error}"
-            );
+            assert!(matches!(error, Error::OtherOwner { what: "stream", .. }), "{error}");
         };
         refused(shared.hip_mut(&foreign).map(drop));
         refused(shared.hip(&foreign).map(drop));
         let part = shared.part(0..LEN).expect("a part");
         refused(part.hip(&foreign).map(drop));
-        refused(
-            shared
-                .part_mut(0..LEN)
-                .expect("a part")
-                .hip_mut(&foreign)
-                .map(drop),
-        );
+        refused(shared.part_mut(0..LEN).expect("a part").hip_mut(&foreign).map(drop));
     }
 }
 
@@ -268,11 +234,7 @@ fn dropped_streams_that_used_a_buffer_do_not_accumulate() {
         let before = threads();
         for k in 0..STREAMS as u32 {
             let stream = rig.bridge.stream().expect("a stream");
-            rig.hip_step(
-                &stream,
-                shared.hip_mut(&stream).expect("access").slice_mut(),
-                k,
-            );
+            rig.hip_step(&stream, shared.hip_mut(&stream).expect("access").slice_mut(), k);
             let queue = &rig.queues[0];
             rig.cl_step(queue, shared.cl_mut(queue).expect("access").arg(), LEN, k);
             // Streams with running work are kept.
@@ -305,10 +267,7 @@ fn dropped_queues_that_read_a_buffer_do_not_accumulate() {
                 let _ = sum.read();
                 used.push(queue.downgrade());
             }
-            let kept = used
-                .iter()
-                .filter(|queue| queue.upgrade().is_some())
-                .count();
+            let kept = used.iter().filter(|queue| queue.upgrade().is_some()).count();
             assert!(kept < QUEUES / 2, "{grade}, {route}: {kept} are kept");
         }
     }

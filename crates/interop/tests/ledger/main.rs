@@ -120,11 +120,7 @@ impl Rig {
         let idle = self.bridge.main_queue();
         total.write(idle, &[0]).expect("a counter");
         // SAFETY: `sum` takes a buffer of as many words as work-items, and a counter.
-        unsafe {
-            self.cl_sum
-                .launch(queue, clmgr::NdRange::d1(len), &[x, total.arg()])
-        }
-        .expect("a launch");
+        unsafe { self.cl_sum.launch(queue, clmgr::NdRange::d1(len), &[x, total.arg()]) }.expect("a launch");
         Sum::Cl(total, queue.clone())
     }
 
@@ -151,9 +147,7 @@ impl Sum {
         let mut total = [0];
         match self {
             Self::Cl(buffer, queue) => buffer.read(&queue, &mut total).expect("the counter"),
-            Self::Hip(buffer, stream) => buffer
-                .copy_to_slice(&stream, &mut total)
-                .expect("the counter"),
+            Self::Hip(buffer, stream) => buffer.copy_to_slice(&stream, &mut total).expect("the counter"),
         }
         total[0]
     }

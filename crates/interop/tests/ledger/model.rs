@@ -96,10 +96,7 @@ impl<'r> Program<'r> {
             true => Guard::Cl(shared.cl(&rig.queues[user])?, &rig.queues[user]),
             false => Guard::Hip(shared.hip(&rig.streams[user])?, &rig.streams[user]),
         };
-        Ok(Held {
-            guard,
-            range: 0..LEN,
-        })
+        Ok(Held { guard, range: 0..LEN })
     }
 
     fn writer<'a>(&mut self, part: &'a mut PartMut<'_, u32>) -> interop::Result<Held<'a>>
@@ -139,9 +136,7 @@ impl<'r> Program<'r> {
             }
             _ => {}
         }
-        let total = words
-            .iter()
-            .fold(0_u32, |sum, word| sum.wrapping_add(*word));
+        let total = words.iter().fold(0_u32, |sum, word| sum.wrapping_add(*word));
         let sum = match &held.guard {
             Guard::Cl(guard, queue) => rig.cl_sum(queue, guard.arg(), len),
             Guard::Hip(guard, stream) => {
@@ -238,13 +233,7 @@ impl<'r> Program<'r> {
         shared.download(&mut found)?;
         assert!(found == self.words, "after {} operations", self.operations);
         for (sum, expected) in sums {
-            assert_eq!(
-                sum,
-                expected,
-                "{} after {} operations",
-                shared.route(),
-                self.operations
-            );
+            assert_eq!(sum, expected, "{} after {} operations", shared.route(), self.operations);
         }
         Ok(())
     }
@@ -289,22 +278,20 @@ impl<'r> Program<'r> {
                     Some(hold(stream))
                 }
             };
-            let outcome = (0..2)
-                .try_for_each(|_| self.step(&mut shared))
-                .and_then(|()| {
-                    // Until it is released.
-                    match is_cl {
-                        true => {
-                            drop(shared.hip_mut(stream)?);
-                            let _ = stream.synchronize();
-                        }
-                        false => {
-                            drop(shared.cl_mut(queue)?);
-                            let _ = queue.finish();
-                        }
+            let outcome = (0..2).try_for_each(|_| self.step(&mut shared)).and_then(|()| {
+                // Until it is released.
+                match is_cl {
+                    true => {
+                        drop(shared.hip_mut(stream)?);
+                        let _ = stream.synchronize();
                     }
-                    shared.hip(stream).map(drop)
-                });
+                    false => {
+                        drop(shared.cl_mut(queue)?);
+                        let _ = queue.finish();
+                    }
+                }
+                shared.hip(stream).map(drop)
+            });
             late.complete().expect("a user event");
             drop(held);
             self.note(outcome);

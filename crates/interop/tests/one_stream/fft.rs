@@ -9,9 +9,7 @@ use super::common;
 /// Numbers without a pattern, between -1 and 1.
 fn noise(len: usize) -> Vec<C32> {
     let part = |i: usize| ((i.wrapping_mul(0x9E37_79B9) >> 7) & 0xFFFF) as f32 / 32_768.0 - 1.0;
-    (0..len)
-        .map(|i| C32::new(part(2 * i + 1), part(2 * i + 2)))
-        .collect()
+    (0..len).map(|i| C32::new(part(2 * i + 1), part(2 * i + 2))).collect()
 }
 
 /// What the plan makes of this on an OpenCL queue, out of place and in place.
@@ -23,10 +21,7 @@ fn by_queue(bridge: &Bridge, plan: &Plan, direction: Direction, input: &[C32]) -
     );
     data.upload(input).expect("an upload");
     {
-        let (data, out) = (
-            data.cl(&queue).expect("data"),
-            out.cl_mut(&queue).expect("out"),
-        );
+        let (data, out) = (data.cl(&queue).expect("data"), out.cl_mut(&queue).expect("out"));
         // SAFETY: both hold the plan's numbers.
         unsafe { plan.enqueue(&queue, direction, data.arg(), out.arg()) }.expect("an FFT");
     }
@@ -53,14 +48,7 @@ fn a_plan_does_the_same_on_a_queue_and_on_a_stream() {
     if common::on_host() {
         plans.push((4096, Way::Passes, 700));
     }
-    for (len, batch) in [
-        (8, 5),
-        (96, 7),
-        (1000, 3),
-        (4096, 2),
-        (1 << 17, 1),
-        (120_000, 2),
-    ] {
+    for (len, batch) in [(8, 5), (96, 7), (1000, 3), (4096, 2), (1 << 17, 1), (120_000, 2)] {
         let plan = Plan::new(context, programs, len, batch).expect("a plan");
         plans.push((len, plan.way(), batch));
     }
@@ -73,27 +61,17 @@ fn a_plan_does_the_same_on_a_queue_and_on_a_stream() {
             let [expected, in_place] = by_queue(&bridge, &plan, direction, &input);
             let mut data = device.alloc_from(&stream, &input).expect("memory");
             let mut out = device.alloc_zeroed(input.len()).expect("memory");
-            let (from, to) = (
-                data.on(&stream).expect("data"),
-                out.on_mut(&stream).expect("out"),
-            );
+            let (from, to) = (data.on(&stream).expect("data"), out.on_mut(&stream).expect("out"));
             fft.enqueue(&stream, direction, from, to).expect("an FFT");
             out.copy_to_slice(&stream, &mut seen).expect("a copy");
             assert!(seen == expected, "{len} x {batch}, {way}, {direction:?}");
             data.copy_to_slice(&stream, &mut seen).expect("a copy");
-            assert!(
-                seen == input,
-                "the input is only read: {len} x {batch}, {way}"
-            );
+            assert!(seen == input, "the input is only read: {len} x {batch}, {way}");
 
             let place = data.on_mut(&stream).expect("data");
-            fft.enqueue_in_place(&stream, direction, place)
-                .expect("an FFT");
+            fft.enqueue_in_place(&stream, direction, place).expect("an FFT");
             data.copy_to_slice(&stream, &mut seen).expect("a copy");
-            assert!(
-                seen == in_place,
-                "in place: {len} x {batch}, {way}, {direction:?}"
-            );
+            assert!(seen == in_place, "in place: {len} x {batch}, {way}, {direction:?}");
         }
     }
 }
@@ -105,10 +83,7 @@ fn a_captured_transform_lives_as_long_as_its_graph() {
     // In place and with scratch memory.
     let (len, batch) = (360, 4);
     let input = noise(len * batch);
-    let mut data = bridge
-        .hip_device()
-        .alloc_from(&stream, &input)
-        .expect("memory");
+    let mut data = bridge.hip_device().alloc_from(&stream, &input).expect("memory");
     let graph = {
         let (context, programs) = (bridge.cl_context(), bridge.programs());
         let plan = Plan::with_way(context, programs, len, batch, Way::Passes).expect("a plan");
@@ -125,10 +100,7 @@ fn a_captured_transform_lives_as_long_as_its_graph() {
                 Ok(())
             },
         );
-        recorded
-            .expect("a graph")
-            .instantiate()
-            .expect("it is ready")
+        recorded.expect("a graph").instantiate().expect("it is ready")
     };
     let mut seen = vec![C32::default(); input.len()];
     let mut scale = 1.0;
@@ -180,10 +152,7 @@ fn memory_that_is_too_short_is_refused() {
     let stream = bridge.stream().expect("a stream");
     let plan = Plan::new(bridge.cl_context(), bridge.programs(), 64, 4).expect("a plan");
     let fft = bridge.stream_fft(&plan).expect("it runs on streams");
-    let mut data = bridge
-        .hip_device()
-        .alloc_zeroed::<C32>(255)
-        .expect("memory");
+    let mut data = bridge.hip_device().alloc_zeroed::<C32>(255).expect("memory");
     let slice = data.on_mut(&stream).expect("data");
     let error = fft
         .enqueue_in_place(&stream, Direction::Forward, slice)

@@ -80,8 +80,7 @@ fn by_queue(bridge: &Bridge, program: &Program) -> Vec<Vec<u32>> {
             None => program.range,
         };
         // SAFETY: every program was written for its launch.
-        unsafe { kernel.launch(&queue, range, &args) }
-            .unwrap_or_else(|error| panic!("{}: {error}", program.name));
+        unsafe { kernel.launch(&queue, range, &args) }.unwrap_or_else(|error| panic!("{}: {error}", program.name));
     }
     contents(&mut buffers)
 }
@@ -133,15 +132,10 @@ fn every_program_does_the_same_on_a_queue_and_on_a_stream() {
             }
             Err(error) => panic!("{}: {error}", program.name),
         };
-        let on_stream = bridge
-            .stream_program(&built)
-            .and_then(|loaded| loaded.kernel("k"));
+        let on_stream = bridge.stream_program(&built).and_then(|loaded| loaded.kernel("k"));
         if let Some((_, reason)) = program.refused.filter(|(there, _)| *there == platform) {
             let error = on_stream.expect_err(program.name).to_string();
-            assert!(
-                error.contains(reason) && error.contains("OpenCL queue"),
-                "{error}"
-            );
+            assert!(error.contains(reason) && error.contains("OpenCL queue"), "{error}");
             continue;
         }
         let kernel = on_stream.unwrap_or_else(|error| panic!("{}: {error}", program.name));
@@ -151,12 +145,7 @@ fn every_program_does_the_same_on_a_queue_and_on_a_stream() {
             "{}: the kernel wrote something",
             program.name
         );
-        assert_eq!(
-            by_stream(&bridge, &program, &kernel),
-            expected,
-            "{}",
-            program.name
-        );
+        assert_eq!(by_stream(&bridge, &program, &kernel), expected, "{}", program.name);
         ran += 1;
     }
     assert!(ran >= 40, "{ran} programs ran");
@@ -185,11 +174,7 @@ fn stepped(start: impl Fn(usize) -> u32, rounds: u32) -> Vec<u32> {
         }
         v
     };
-    let both = |i| {
-        (0..rounds).fold(start(i), |v, k| {
-            step(step(v, 1_664_525, k), 22_695_477, k + 1)
-        })
-    };
+    let both = |i| (0..rounds).fold(start(i), |v, k| step(step(v, 1_664_525, k), 22_695_477, k + 1));
     (0..LEN).map(both).collect()
 }
 
@@ -207,14 +192,9 @@ fn in_turns(
         let range = NdRange::d1_local(LEN, 64);
         // SAFETY: both take a pointer to LEN numbers, and a number.
         unsafe {
-            cl.launch(
-                stream,
-                range,
-                &[slice.reborrow().into(), StreamArg::scalar(&k)],
-            )
-            .expect("OpenCL's kernel");
-            hip.launch(stream, config, &[&slice, &(k + 1)])
-                .expect("HIP's kernel");
+            cl.launch(stream, range, &[slice.reborrow().into(), StreamArg::scalar(&k)])
+                .expect("OpenCL's kernel");
+            hip.launch(stream, config, &[&slice, &(k + 1)]).expect("HIP's kernel");
         }
     }
 }
@@ -236,10 +216,7 @@ fn kernels_of_both_run_in_the_order_of_the_stream() {
             scope.spawn(move || {
                 let stream = bridge.stream().expect("a stream");
                 let start: Vec<u32> = (0..LEN as u32).map(|i| i ^ thread << 20).collect();
-                let mut data = bridge
-                    .hip_device()
-                    .alloc_from(&stream, &start)
-                    .expect("memory");
+                let mut data = bridge.hip_device().alloc_from(&stream, &start).expect("memory");
                 in_turns(&stream, cl, hip, &mut data, 9);
                 let mut seen = vec![0; LEN];
                 data.copy_to_slice(&stream, &mut seen).expect("a copy");
@@ -254,10 +231,7 @@ fn a_captured_launch_runs_with_the_graph_as_often_as_that() {
     let bridge = bridge();
     let stream = bridge.stream().expect("a stream");
     let start = vec![1_u32; LEN];
-    let mut data = bridge
-        .hip_device()
-        .alloc_from(&stream, &start)
-        .expect("memory");
+    let mut data = bridge.hip_device().alloc_from(&stream, &start).expect("memory");
     let graph = {
         let (cl, hip) = (loaded(&bridge, STEP, "step"), hip_step(&bridge));
         stream.capture(|stream| {
@@ -285,10 +259,7 @@ fn a_captured_launch_runs_with_the_graph_as_often_as_that() {
 #[test]
 fn nothing_is_copied_and_nothing_is_handed_over() {
     let bridge = bridge();
-    let (cl, stream) = (
-        loaded(&bridge, STEP, "step"),
-        bridge.stream().expect("a stream"),
-    );
+    let (cl, stream) = (loaded(&bridge, STEP, "step"), bridge.stream().expect("a stream"));
     let mut data = bridge.alloc::<u32>(LEN).expect("memory");
     data.upload(&vec![3; LEN]).expect("an upload");
     let before = bridge.meter().snapshot();
@@ -317,14 +288,8 @@ const PLAIN: &str = "
 #[test]
 fn bad_launches_are_refused_before_they_are_queued() {
     let bridge = bridge();
-    let (plain, eights) = (
-        loaded(&bridge, PLAIN, "plain"),
-        loaded(&bridge, PLAIN, "eights"),
-    );
-    let (stream, other) = (
-        bridge.stream().expect("one"),
-        bridge.stream().expect("another"),
-    );
+    let (plain, eights) = (loaded(&bridge, PLAIN, "plain"), loaded(&bridge, PLAIN, "eights"));
+    let (stream, other) = (bridge.stream().expect("one"), bridge.stream().expect("another"));
     let device = bridge.hip_device();
     let mut out = device.alloc_from(&stream, &[0_u32; 64]).expect("memory");
     let input = device.alloc_from(&stream, &[5_u32; 64]).expect("memory");
@@ -353,45 +318,21 @@ fn bad_launches_are_refused_before_they_are_queued() {
                 &[o, x, number, StreamArg::local(most + 1)],
             ),
             ("3 arguments given, it takes 4", range, &[o, x, number]),
-            (
-                "5 arguments given, it takes 4",
-                range,
-                &[o, x, number, local, number],
-            ),
+            ("5 arguments given, it takes 4", range, &[o, x, number, local, number]),
             ("argument 1", range, &[o, number, number, local]),
-            (
-                "argument 2",
-                range,
-                &[o, x, StreamArg::scalar(&wide), local],
-            ),
+            ("argument 2", range, &[o, x, StreamArg::scalar(&wide), local]),
             ("argument 2", range, &[o, x, x, local]),
-            (
-                "argument 3: it takes local memory",
-                range,
-                &[o, x, number, number],
-            ),
+            ("argument 3: it takes local memory", range, &[o, x, number, number]),
             (
                 "argument 3: local memory of no bytes",
                 range,
                 &[o, x, number, StreamArg::local(0)],
             ),
-            (
-                "argument 0: memory for reading only",
-                range,
-                &[x, x, number, local],
-            ),
+            ("argument 0: memory for reading only", range, &[x, x, number, local]),
             ("argument 1 of `plain`", range, &[o, y, number, local]),
-            (
-                "do not divide",
-                NdRange::d1_local(60, 16),
-                &[o, x, number, local],
-            ),
+            ("do not divide", NdRange::d1_local(60, 16), &[o, x, number, local]),
             ("no work-item", NdRange::d1(0), &[o, x, number, local]),
-            (
-                "of at most",
-                NdRange::d1_local(large, large),
-                &[o, x, number, local],
-            ),
+            ("of at most", NdRange::d1_local(large, large), &[o, x, number, local]),
             (
                 "the offset",
                 NdRange::d1(64).with_offset([usize::MAX, 0, 0]),
@@ -422,20 +363,12 @@ fn kernels_and_programs_that_cannot_cross_are_refused_by_name() {
     let bridge = bridge();
     let program = bridge.programs().get(PLAIN, "").expect("it compiles");
     let loaded = bridge.stream_program(&program).expect("HIP loads it");
-    let error = loaded
-        .kernel("plane")
-        .expect_err("no such kernel")
-        .to_string();
-    assert!(
-        error.contains("`plane`") && error.contains("eights"),
-        "{error}"
-    );
+    let error = loaded.kernel("plane").expect_err("no such kernel").to_string();
+    assert!(error.contains("`plane`") && error.contains("eights"), "{error}");
 
     let other = clmgr::Context::new(bridge.cl_device()).expect("another context");
     let foreign = clmgr::Program::build(&other, PLAIN, "").expect("it compiles");
-    let error = bridge
-        .stream_program(&foreign)
-        .expect_err("another context's");
+    let error = bridge.stream_program(&foreign).expect_err("another context's");
     assert!(
         matches!(error, Error::Cl(clmgr::Error::ContextMismatch { .. })),
         "{error}"
@@ -445,9 +378,7 @@ fn kernels_and_programs_that_cannot_cross_are_refused_by_name() {
         let source = "kernel void look(read_only image2d_t i, global float *o) {
             const sampler_t s = CLK_FILTER_NEAREST; o[0] = read_imagef(i, s, (int2)(0, 0)).x; }";
         let program = bridge.programs().get(source, "").expect("it compiles");
-        let refused = bridge
-            .stream_program(&program)
-            .and_then(|loaded| loaded.kernel("look"));
+        let refused = bridge.stream_program(&program).and_then(|loaded| loaded.kernel("look"));
         let error = refused.expect_err("it takes an image").to_string();
         assert!(
             error.contains("`look`") && error.contains("image") && error.contains("queue"),
@@ -462,26 +393,15 @@ fn memory_that_was_freed_is_refused_on_the_host_platform() {
         return;
     }
     let bridge = bridge();
-    let (step, stream) = (
-        loaded(&bridge, STEP, "step"),
-        bridge.stream().expect("a stream"),
-    );
+    let (step, stream) = (loaded(&bridge, STEP, "step"), bridge.stream().expect("a stream"));
     let freed = {
-        let mut data = bridge
-            .hip_device()
-            .alloc_zeroed::<u32>(LEN)
-            .expect("memory");
+        let mut data = bridge.hip_device().alloc_zeroed::<u32>(LEN).expect("memory");
         data.on_mut(&stream).expect("the buffer").as_mut_ptr()
     };
     // SAFETY: refused, because it leads to no memory any more.
     let error = unsafe {
-        let slice =
-            hip::DeviceSliceMut::from_raw_parts(freed.cast::<c_void>().cast::<u32>(), LEN, &stream);
-        step.launch(
-            &stream,
-            NdRange::d1(LEN),
-            &[slice.into(), StreamArg::scalar(&1_u32)],
-        )
+        let slice = hip::DeviceSliceMut::from_raw_parts(freed.cast::<c_void>().cast::<u32>(), LEN, &stream);
+        step.launch(&stream, NdRange::d1(LEN), &[slice.into(), StreamArg::scalar(&1_u32)])
     };
     let error = error.expect_err("freed memory");
     assert!(matches!(error, Error::Hip(_)), "{error}");
@@ -493,10 +413,7 @@ fn programs_and_kernels_may_go_while_their_launches_are_queued() {
     let bridge = bridge();
     let stream = bridge.stream().expect("a stream");
     let start = vec![5_u32; LEN];
-    let mut data = bridge
-        .hip_device()
-        .alloc_from(&stream, &start)
-        .expect("memory");
+    let mut data = bridge.hip_device().alloc_from(&stream, &start).expect("memory");
     // Loading a module may wait for the device.
     let (cl, hip) = (loaded(&bridge, STEP, "step"), hip_step(&bridge));
     let (open, gate) = mpsc::channel::<()>();
@@ -514,11 +431,12 @@ fn programs_and_kernels_may_go_while_their_launches_are_queued() {
     assert_eq!(seen, stepped(|i| start[i], 3));
 }
 
-/// An OpenCL kernel on two queues and the same one on two streams, in turns on one shared buffer, beside readers that never end.
+/// An OpenCL kernel on two queues and the same one on two streams, in turns on one shared buffer, beside readers that
+/// never end.
 #[test]
 fn launches_on_a_stream_are_handed_over_like_other_work_there() {
-    // AMD's stream waits for a word by a kernel that spins: each round that is queued behind it costs an emulated GPU several times
-    // as much as the one before.
+    // AMD's stream waits for a word by a kernel that spins: each round that is queued behind it costs an emulated GPU
+    // several times as much as the one before.
     let rounds = match common::selection().platform() {
         Platform::Amd => 4,
         _ => 40,

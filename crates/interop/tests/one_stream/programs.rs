@@ -46,10 +46,7 @@ fn noise(words: usize) -> Vec<u32> {
 /// Numbers of either sign, below 100 in size.
 fn floats(words: usize) -> Vec<u32> {
     let number = |bits: u32| ((bits >> 8) as f32 / (1 << 24) as f32 - 0.5) * 200.0;
-    noise(words)
-        .into_iter()
-        .map(|bits| number(bits).to_bits())
-        .collect()
+    noise(words).into_iter().map(|bits| number(bits).to_bits()).collect()
 }
 
 fn value<T: bytemuck::Pod>(value: T) -> Given {

@@ -49,10 +49,7 @@ fn die() -> ! {
 /// One step in each API.
 pub fn step(bridge: &Bridge, joint: &mut Joint<u32>) {
     let (mul, add) = kernels(bridge);
-    let (queue, stream) = (
-        bridge.queue().expect("a queue"),
-        bridge.stream().expect("a stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let len = joint.len();
     let guard = joint.cl_mut(&queue).expect("access");
     // SAFETY: the kernel touches the words of the buffer.
@@ -67,10 +64,7 @@ pub fn step(bridge: &Bridge, joint: &mut Joint<u32>) {
 pub fn kernels(bridge: &Bridge) -> (clmgr::Kernel, hip::Function) {
     let mul = bridge
         .programs()
-        .get(
-            "kernel void mul(global uint *x) { x[get_global_id(0)] *= 3u; }",
-            "",
-        )
+        .get("kernel void mul(global uint *x) { x[get_global_id(0)] *= 3u; }", "")
         .and_then(|program| program.kernel("mul"))
         .expect("a kernel");
     let add = hip::rtc::Program::new(
@@ -122,8 +116,7 @@ fn take_a_late_turn(bridge: &Bridge, link: Link) {
     let error = joint.take().expect_err("OpenCL is at work there");
     let text = error.to_string();
     assert!(
-        matches!(error, Error::Peer(PeerError::Failed { .. }))
-            && text.contains("did not hand over to HIP stream"),
+        matches!(error, Error::Peer(PeerError::Failed { .. })) && text.contains("did not hand over to HIP stream"),
         "{text}"
     );
     assert!(joint.has_turn());

@@ -47,9 +47,7 @@ fn an_importer_that_dies_leaves_the_exporter_its_memory_and_leaks_none() {
         let before = used(&bridge);
         for role in ["import-and-die", "take-and-die"] {
             let (second, link) = Second::start(role);
-            let mut joint = memory(&bridge, carrier)
-                .export_by(carrier, link)
-                .expect("an export");
+            let mut joint = memory(&bridge, carrier).export_by(carrier, link).expect("an export");
             joint.upload(&[4; LEN]).expect("an upload");
             if role == "take-and-die" {
                 joint.pass().expect("passed");
@@ -106,10 +104,7 @@ fn an_exporter_that_dies_in_its_turn_is_noticed_and_a_descriptor_keeps_the_bytes
             }
             Err(error) => {
                 assert!(!carrier.outlives_exporter(), "{carrier}: {error}");
-                assert!(
-                    matches!(error, Error::Peer(PeerError::MemoryGone { .. })),
-                    "{error}"
-                );
+                assert!(matches!(error, Error::Peer(PeerError::MemoryGone { .. })), "{error}");
             }
         }
     }
@@ -134,10 +129,7 @@ fn an_exporter_that_dies_in_the_importers_turn_takes_only_memory_of_a_handle_alo
         } else {
             let error = joint.download(&mut words).expect_err("not its memory");
             let text = error.to_string();
-            assert!(
-                matches!(error, Error::Peer(PeerError::MemoryGone { .. })),
-                "{text}"
-            );
+            assert!(matches!(error, Error::Peer(PeerError::MemoryGone { .. })), "{text}");
         }
         let error = joint.pass();
         assert!(error.is_err());
@@ -202,10 +194,7 @@ fn memory_that_was_offered_and_may_be_open_is_not_given_back() {
         let not = memory(&bridge, carrier)
             .export_by(carrier, link)
             .expect_err("no answer");
-        assert!(
-            matches!(not.error, Error::Peer(PeerError::Late { .. })),
-            "{not}"
-        );
+        assert!(matches!(not.error, Error::Peer(PeerError::Late { .. })), "{not}");
         assert!(not.buffer.is_none(), "{carrier}");
         // A descriptor keeps the memory by itself.
         let lent = usize::from(!carrier.outlives_exporter());
@@ -215,9 +204,7 @@ fn memory_that_was_offered_and_may_be_open_is_not_given_back() {
         // The next export looks after it too.
         let (link, theirs) = Link::pair().expect("a link");
         drop(theirs);
-        let not = memory(&bridge, Carrier::HipFd)
-            .export(link)
-            .expect_err("to nobody");
+        let not = memory(&bridge, Carrier::HipFd).export(link).expect_err("to nobody");
         assert!(gone(&not.error) && not.buffer.is_some(), "{not}");
         drop(not);
         assert_eq!(used(&bridge), before, "{carrier}");
@@ -234,27 +221,16 @@ fn a_side_that_only_waits_is_an_error_after_the_limit_and_not_a_hang() {
         let bridge = bridge.clone();
         move || import(&bridge, Link::from_fd(theirs).expect("a link"))
     });
-    let mut ours = memory(&bridge, Carrier::HipFd)
-        .export(link)
-        .expect("an export");
+    let mut ours = memory(&bridge, Carrier::HipFd).export(link).expect("an export");
     let mut other = importer.join().expect("no panic").expect("an import");
     // Neither passes: both wait.
     assert!(!other.try_take().expect("nothing came"));
     other.set_limit(Duration::from_millis(20));
     let error = other.take().expect_err("nothing comes");
-    assert!(
-        matches!(error, Error::Peer(PeerError::Late { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Peer(PeerError::Late { .. })), "{error}");
     ours.set_limit(Duration::from_millis(20));
     let late = ours.into_shared();
-    assert!(
-        matches!(late, Err(Error::Peer(PeerError::Late { .. }))),
-        "{late:?}"
-    );
+    assert!(matches!(late, Err(Error::Peer(PeerError::Late { .. }))), "{late:?}");
     let error = other.take().expect_err("it was taken back");
-    assert!(
-        matches!(error, Error::Peer(PeerError::TakenBack { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Peer(PeerError::TakenBack { .. })), "{error}");
 }

@@ -29,9 +29,7 @@ fn every_carrier_brings_the_bytes_across_and_back_without_a_copy() {
     for carrier in Carrier::ALL {
         let (second, link) = Second::start("work");
         let mut data = memory(&bridge, carrier);
-        let mut model: Vec<u32> = (0..LEN as u32)
-            .map(|i| i.wrapping_mul(0x9E37_79B9))
-            .collect();
+        let mut model: Vec<u32> = (0..LEN as u32).map(|i| i.wrapping_mul(0x9E37_79B9)).collect();
         data.upload(&model).expect("an upload");
         let before = bridge.meter().snapshot();
         let mut joint = data.export_by(carrier, link).expect("an export");
@@ -60,9 +58,7 @@ fn a_turn_that_is_queued_comes_after_the_work() {
     let _alone = alone();
     let bridge = open();
     let (second, link) = Second::start("queue");
-    let mut joint = memory(&bridge, Carrier::HipFd)
-        .export(link)
-        .expect("an export");
+    let mut joint = memory(&bridge, Carrier::HipFd).export(link).expect("an export");
     joint.upload(&[5; LEN]).expect("an upload");
     joint.pass_queued().expect("passed");
     joint.take().expect("a turn");
@@ -84,9 +80,7 @@ fn a_queued_turn_after_a_hand_off_that_was_given_up_says_so() {
     };
     let bridge = Bridge::open(&crate::common::host(), &options).expect("a bridge");
     let (second, link) = Second::start("take-a-late-turn");
-    let mut joint = memory(&bridge, Carrier::HipFd)
-        .export(link)
-        .expect("an export");
+    let mut joint = memory(&bridge, Carrier::HipFd).export(link).expect("an export");
     let queue = bridge.queue().expect("a queue");
     let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
     queue.wait_for(held.event()).expect("a wait");
@@ -104,15 +98,10 @@ fn whoever_has_not_the_turn_gets_no_access() {
     let _alone = alone();
     let bridge = open();
     let (second, link) = Second::start("work");
-    let mut joint = memory(&bridge, Carrier::HipFd)
-        .export(link)
-        .expect("an export");
+    let mut joint = memory(&bridge, Carrier::HipFd).export(link).expect("an export");
     assert!(joint.has_turn() && joint.try_take().expect("ours already"));
     joint.pass().expect("passed");
-    let (queue, stream) = (
-        bridge.queue().expect("a queue"),
-        bridge.stream().expect("a stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let refused: [Option<Error>; 6] = [
         joint.cl(&queue).err(),
         joint.cl_mut(&queue).err(),
@@ -148,9 +137,7 @@ fn the_process_itself_takes_descriptors_and_refuses_handles_as_rocm_does() {
     for carrier in [Carrier::HipFd, Carrier::DmaBuf] {
         let (link, theirs) = Link::pair().expect("a link");
         let importer = import(theirs);
-        let mut ours = memory(&bridge, carrier)
-            .export_by(carrier, link)
-            .expect("an export");
+        let mut ours = memory(&bridge, carrier).export_by(carrier, link).expect("an export");
         let mut other = importer.join().expect("no panic").expect("an import");
         ours.upload(&[3; LEN]).expect("an upload");
         ours.pass().expect("passed");
@@ -173,10 +160,7 @@ fn the_process_itself_takes_descriptors_and_refuses_handles_as_rocm_does() {
     );
     assert!(text.contains("hipErrorInvalidContext"), "{text}");
     let error = importer.join().expect("no panic").expect_err("refused");
-    assert!(
-        error.to_string().contains("hipErrorInvalidContext"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("hipErrorInvalidContext"), "{error}");
     // The buffer is as it was.
     let mut buffer = refused.buffer.expect("it was refused");
     buffer.upload(&[1; LEN]).expect("an upload");

@@ -17,9 +17,7 @@ fn resident_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let number = line.and_then(|line| line.split_whitespace().next());
-    number
-        .and_then(|number| number.parse().ok())
-        .expect("a number")
+    number.and_then(|number| number.parse().ok()).expect("a number")
 }
 
 #[test]
@@ -53,10 +51,7 @@ fn a_hundred_exchanges_with_another_process_leave_nothing() {
     }
     let (fds, free, resident) = before.expect("more than twenty rounds");
     assert_eq!(descriptors(), fds);
-    assert_eq!(
-        bridge.hip_device().memory_info().expect("a device").free,
-        free
-    );
+    assert_eq!(bridge.hip_device().memory_info().expect("a device").free, free);
     // 80 buffers would be 1.6 MB.
     assert!(resident_kib() < resident + 1024, "{resident} KiB before");
     drop(listener);
@@ -75,9 +70,7 @@ fn a_hundred_importers_that_go_without_a_word_leave_nothing() {
         let (link, theirs) = interop::Link::pair().expect("a link");
         // An importer that has nothing but the socket, whose end is what a kill leaves.
         send(&theirs, &message(ACCEPTED), &[]);
-        let mut joint = memory(&bridge, carrier)
-            .export_by(carrier, link)
-            .expect("an export");
+        let mut joint = memory(&bridge, carrier).export_by(carrier, link).expect("an export");
         assert_eq!(receive(&theirs).len(), 256);
         if round % 2 == 0 {
             joint.pass().expect("passed");

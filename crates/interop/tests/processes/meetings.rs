@@ -70,10 +70,7 @@ fn threads_that_accept_at_once_get_a_connection_each_or_the_limit() {
             match told.recv_timeout(PATIENCE).expect("no wait without an end") {
                 Ok(_) => accepted += 1,
                 Err(error) => {
-                    assert!(
-                        matches!(error, Error::Peer(PeerError::NotMet { .. })),
-                        "{error}"
-                    );
+                    assert!(matches!(error, Error::Peer(PeerError::NotMet { .. })), "{error}");
                     names(&error, &path, "start the other process");
                 }
             }
@@ -110,10 +107,6 @@ fn what_fails_at_a_place_names_it_and_says_what_to_do() {
         "correct the path",
     );
     let long = place(&"x".repeat(200));
-    names(
-        &Listener::bind(&long).expect_err("too long"),
-        &long,
-        "107 bytes",
-    );
+    names(&Listener::bind(&long).expect_err("too long"), &long, "107 bytes");
     names(&connect(&long), &long, "107 bytes");
 }

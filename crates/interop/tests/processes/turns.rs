@@ -71,8 +71,7 @@ fn work_that_fails_behind_a_queued_turn_is_told_with_the_turn() {
         let mut guard = joint.hip_mut(stream).expect("access");
         let config = hip::LaunchConfig::linear(LEN, 256).expect("a grid");
         // SAFETY: the kernel touches as many words as it is told.
-        unsafe { add.launch(stream, config, &[&guard.slice_mut(), &(LEN as u32)]) }
-            .expect("a launch");
+        unsafe { add.launch(stream, config, &[&guard.slice_mut(), &(LEN as u32)]) }.expect("a launch");
     }
     joint.pass_queued().expect("nothing is known yet");
     let turn = receive(&theirs);
@@ -112,10 +111,7 @@ fn an_importer_hands_over_as_its_bridge_does() {
     let bridge = open();
     let callback = bridge.with_grade(Grade::Callback).expect("proven");
     let (ours, theirs) = both(&bridge, &callback);
-    assert_eq!(
-        (ours.grade(), theirs.grade()),
-        (Grade::Host, Grade::Callback)
-    );
+    assert_eq!((ours.grade(), theirs.grade()), (Grade::Host, Grade::Callback));
 }
 
 #[test]
@@ -145,10 +141,7 @@ fn the_limit_is_for_all_of_a_wait_however_much_the_other_side_talks() {
     ended.store(true, Ordering::Relaxed);
     talking.join().expect("no panic");
     let error = outcome.expect("an end").expect_err("it stays");
-    assert!(
-        matches!(error, Error::Peer(PeerError::Late { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Peer(PeerError::Late { .. })), "{error}");
     assert!(elapsed >= limit && elapsed < 2 * limit, "{elapsed:?}");
     assert_eq!(bridge.lent_out(), 1);
     drop(theirs);
@@ -179,10 +172,7 @@ fn an_importer_whose_work_does_not_end_does_not_hang_up() {
     drop(theirs);
     ours.set_limit(Duration::from_millis(20));
     let error = ours.take().expect_err("no turn comes");
-    assert!(
-        matches!(error, Error::Peer(PeerError::Late { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Peer(PeerError::Late { .. })), "{error}");
     assert!(!impatient.take_deferred_errors().is_empty());
     drop(open);
     stream.synchronize().expect("the gate is open");

@@ -6,8 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use interop::{Carrier, Error, Link, PeerError};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg,
-    sendmsg,
+    RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
 use crate::exchange::memory;
@@ -37,13 +36,7 @@ pub fn send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
     if !fds.is_empty() {
         assert!(control.push(SendAncillaryMessage::ScmRights(fds)));
     }
-    sendmsg(
-        socket,
-        &[IoSlice::new(bytes)],
-        &mut control,
-        SendFlags::NOSIGNAL,
-    )
-    .expect("sent");
+    sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).expect("sent");
 }
 
 /// The next message; descriptors are closed.
@@ -126,10 +119,7 @@ fn what_cannot_be_true_is_refused_in_one_line_and_leaves_no_descriptor() {
     send(&theirs, &offer, &[empty.as_fd()]);
     // SAFETY: refused.
     let error = unsafe { bridge.import::<u32>(link) }.expect_err("an empty file");
-    assert!(
-        error.to_string().contains("of memory that has 0"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("of memory that has 0"), "{error}");
     drop(theirs);
     // The other side's type and the other's memory.
     let (link, theirs) = pair();
@@ -137,10 +127,7 @@ fn what_cannot_be_true_is_refused_in_one_line_and_leaves_no_descriptor() {
     // SAFETY: refused.
     let error = unsafe { bridge.import::<u64>(link) }.expect_err("another type");
     assert!(
-        matches!(
-            error,
-            Error::Peer(PeerError::ElementSize { theirs: 4, ours: 8 })
-        ),
+        matches!(error, Error::Peer(PeerError::ElementSize { theirs: 4, ours: 8 })),
         "{error}"
     );
     let refusal = receive(&theirs);
@@ -157,10 +144,7 @@ fn an_exporter_believes_no_answer_but_acceptance() {
     let mut refusal = message(REFUSED);
     refusal[136..143].copy_from_slice(b"no\nroom");
     for (answer, reason) in [
-        (
-            refusal.to_vec(),
-            "process 77 did not import the memory: no room",
-        ),
+        (refusal.to_vec(), "process 77 did not import the memory: no room"),
         (message(TURN).to_vec(), "an answer to the offer was due"),
         (b"?".to_vec(), "1 bytes, a message has 256"),
     ] {
@@ -169,9 +153,7 @@ fn an_exporter_believes_no_answer_but_acceptance() {
             receive(&theirs);
             send(&theirs, &answer, &[]);
         });
-        let not = memory(&bridge, Carrier::HipFd)
-            .export(link)
-            .expect_err(reason);
+        let not = memory(&bridge, Carrier::HipFd).export(link).expect_err(reason);
         importer.join().expect("no panic");
         let text = not.to_string();
         assert!(text.contains(reason), "{text}");
@@ -186,18 +168,13 @@ fn a_turn_that_is_not_due_is_refused() {
     let bridge = open();
     let (link, theirs) = pair();
     send(&theirs, &message(ACCEPTED), &[]);
-    let mut joint = memory(&bridge, Carrier::HipFd)
-        .export(link)
-        .expect("an export");
+    let mut joint = memory(&bridge, Carrier::HipFd).export(link).expect("an export");
     joint.pass().expect("passed");
     let mut turn = message(TURN);
     turn[16] = 5;
     send(&theirs, &turn, &[]);
     let error = joint.take().expect_err("not due");
-    assert!(
-        error.to_string().contains("turn 5 came, 1 was due"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("turn 5 came, 1 was due"), "{error}");
     turn[16] = 1;
     send(&theirs, &turn, &[]);
     joint.take().expect("the turn");
@@ -223,10 +200,7 @@ fn a_side_that_keeps_talking_does_not_extend_the_limit() {
     }
     let error = joint.into_shared().expect_err("the other side is there");
     // The last message is not read any more.
-    assert!(
-        matches!(error, Error::Peer(PeerError::Late { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Peer(PeerError::Late { .. })), "{error}");
 }
 
 #[test]

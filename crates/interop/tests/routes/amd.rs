@@ -82,10 +82,7 @@ fn an_export_is_imported_from_the_start_and_used_at_its_offset() {
     let mut back = [0; 1000];
     let stream = bridge.stream().expect("a stream");
     let guard = data.hip(&stream).expect("access");
-    guard
-        .slice()
-        .copy_to_slice(&mut back)
-        .expect("a copy by HIP");
+    guard.slice().copy_to_slice(&mut back).expect("a copy by HIP");
     assert_eq!(back, [9; 1000]);
     drop(guard);
     drop(data);
@@ -103,10 +100,7 @@ fn hips_own_copies_refuse_a_bare_address_of_opencls() {
         let data = bridge.alloc_on::<u32>(route, 16).expect("memory");
         let guard = data.hip(&stream).expect("access");
         let refused = guard.slice().copy_to_slice(&mut [0; 16]);
-        assert!(
-            matches!(refused, Err(hip::Error::ForeignMemory { .. })),
-            "{route}"
-        );
+        assert!(matches!(refused, Err(hip::Error::ForeignMemory { .. })), "{route}");
     }
 }
 
@@ -129,8 +123,7 @@ fn selection_of_7_2() -> Selection {
 const CACHE: &str = "HIPCL_CACHE_DIR";
 
 #[test]
-fn an_export_is_tried_on_releases_that_crash_after_one_where_a_trial_survived_it_or_if_it_is_forced()
- {
+fn an_export_is_tried_on_releases_that_crash_after_one_where_a_trial_survived_it_or_if_it_is_forced() {
     let folder = tempfile::tempdir().expect("a folder");
     let child = std::process::Command::new(std::env::current_exe().expect("a path"))
         .args([
@@ -154,15 +147,10 @@ fn in_a_process_with_its_own_cache() {
     let selection = selection_of_7_2();
     let open = |options: &Options| open_as(&selection, options).expect("a bridge");
     let refused = |bridge: &Bridge| {
-        let error = bridge
-            .alloc_on::<u8>(Route::DmaBuf, 64)
-            .expect_err("nothing is known");
+        let error = bridge.alloc_on::<u8>(Route::DmaBuf, 64).expect_err("nothing is known");
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");
         let text = error.to_string();
-        assert!(
-            text.contains("8517") && text.contains("hipcl doctor"),
-            "{text}"
-        );
+        assert!(text.contains("8517") && text.contains("hipcl doctor"), "{text}");
         assert!(!bridge.permitted().contains(&Route::DmaBuf));
     };
     refused(&open(&Options::default()));
@@ -176,19 +164,13 @@ fn in_a_process_with_its_own_cache() {
     let mut steps = Vec::new();
     // SAFETY: `strict` keeps every function's contract.
     let trial = unsafe {
-        Trial::run_with(
-            &selection,
-            &Options::default(),
-            Route::DmaBuf,
-            strict,
-            |step| {
-                steps.push(step);
-                if step == Step::Survive {
-                    // As if the process ended here.
-                    refused(&open(&Options::default()));
-                }
-            },
-        )
+        Trial::run_with(&selection, &Options::default(), Route::DmaBuf, strict, |step| {
+            steps.push(step);
+            if step == Step::Survive {
+                // As if the process ended here.
+                refused(&open(&Options::default()));
+            }
+        })
     };
     let trial = trial.expect("a trial");
     assert!(trial.report.works(), "{:?}", trial.report);
@@ -200,17 +182,11 @@ fn in_a_process_with_its_own_cache() {
     // What was survived once is not known while another process tries it: it may end.
     // SAFETY: as above.
     let again = unsafe {
-        Trial::run_with(
-            &selection,
-            &Options::default(),
-            Route::DmaBuf,
-            strict,
-            |step| {
-                if step == Step::Survive {
-                    refused(&open(&Options::default()));
-                }
-            },
-        )
+        Trial::run_with(&selection, &Options::default(), Route::DmaBuf, strict, |step| {
+            if step == Step::Survive {
+                refused(&open(&Options::default()));
+            }
+        })
     };
     assert!(again.expect("a trial").report.works());
 }
@@ -245,10 +221,7 @@ fn memory_of_the_host_has_no_dma_buf() {
     let ptr = std::ptr::without_provenance(address);
     // SAFETY: both places are valid; the address is only looked up.
     let status = unsafe { export.expect("exports")(ptr, 4096, &mut fd, &mut offset) };
-    assert_eq!(
-        status,
-        hsa_sys::hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT
-    );
+    assert_eq!(status, hsa_sys::hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT);
 }
 
 #[test]
@@ -256,14 +229,11 @@ fn hips_memory_as_a_buffer_object_passes_the_strict_shim_without_a_hazard() {
     let _alone = alone();
     drop(StrictAmd::take_hazards());
     // SAFETY: `strict` keeps every function's contract.
-    let proof =
-        unsafe { HostPtrProof::seek_with(&selection(), &Options::default(), strict, |_| {}) };
+    let proof = unsafe { HostPtrProof::seek_with(&selection(), &Options::default(), strict, |_| {}) };
     let proof = proof.expect("a proof");
     assert_eq!(StrictAmd::take_hazards(), [], "seeking");
     let bridge = open();
-    let data = bridge
-        .alloc_hip_object::<u32>(LEN, &proof)
-        .expect("an object");
+    let data = bridge.alloc_hip_object::<u32>(LEN, &proof).expect("an object");
     crate::round_trip(&bridge, data);
     assert_eq!(StrictAmd::take_hazards(), []);
 }

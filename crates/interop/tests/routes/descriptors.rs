@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use interop::{Bridge, Error, Options, PartMut, Residency, Route};
-
 use platform::{ForeignHooks, ForeignKind};
 
 use crate::{LEN, common, external_memory, round_trip, works};
@@ -29,9 +28,7 @@ fn imported_memory_is_taken_over_before_opencl_and_handed_back_before_hip() {
     let _alone = alone();
     let bridge = open();
     works(&bridge, Route::ExternalFd);
-    let data = bridge
-        .alloc_on::<u32>(Route::ExternalFd, LEN)
-        .expect("memory");
+    let data = bridge.alloc_on::<u32>(Route::ExternalFd, LEN).expect("memory");
     assert_eq!(data.residency(), Residency::Vram);
     drop(data);
     assert_eq!(external_memory::violations(), [""; 0]);
@@ -41,19 +38,11 @@ fn imported_memory_is_taken_over_before_opencl_and_handed_back_before_hip() {
 fn both_apis_read_imported_memory_at_once() {
     let _alone = alone();
     let bridge = open();
-    let mut data = bridge
-        .alloc_on::<u32>(Route::ExternalFd, LEN)
-        .expect("memory");
+    let mut data = bridge.alloc_on::<u32>(Route::ExternalFd, LEN).expect("memory");
     data.upload(&[3; LEN]).expect("an upload");
-    let (queue, stream) = (
-        bridge.queue().expect("a queue"),
-        bridge.stream().expect("a stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let second = bridge.queue().expect("a queue");
-    let (cl, hip) = (
-        data.cl(&queue).expect("access"),
-        data.hip(&stream).expect("access"),
-    );
+    let (cl, hip) = (data.cl(&queue).expect("access"), data.hip(&stream).expect("access"));
     let other = data.cl(&second).expect("access");
     let mut back = [0; LEN];
     hip.slice().copy_to_slice(&mut back).expect("a copy");
@@ -68,9 +57,7 @@ fn both_apis_read_imported_memory_at_once() {
 fn opencls_readers_keep_imported_memory_while_hip_or_the_host_reads_it_too() {
     let _alone = alone();
     let bridge = open();
-    let mut data = bridge
-        .alloc_on::<u32>(Route::ExternalFd, LEN)
-        .expect("memory");
+    let mut data = bridge.alloc_on::<u32>(Route::ExternalFd, LEN).expect("memory");
     let program = bridge
         .programs()
         .get(
@@ -137,19 +124,14 @@ fn without_the_extension_its_name_is_the_reason() {
         .alloc_on::<u32>(Route::ExternalFd, 16)
         .expect_err("a CPU has none");
     assert!(error.is_impossible(), "{error}");
-    assert!(
-        error.to_string().contains("`cl_khr_external_memory`"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("`cl_khr_external_memory`"), "{error}");
 }
 
 #[test]
 fn parts_of_imported_memory_go_to_one_side_at_a_time() {
     let _alone = alone();
     let bridge = open();
-    let mut data = bridge
-        .alloc_on::<u32>(Route::ExternalFd, 4 * GRID)
-        .expect("memory");
+    let mut data = bridge.alloc_on::<u32>(Route::ExternalFd, 4 * GRID).expect("memory");
     let mut model: Vec<u32> = (0..4 * GRID as u32).collect();
     data.upload(&model).expect("an upload");
     let add = bridge
@@ -183,9 +165,7 @@ fn parts_of_imported_memory_go_to_one_side_at_a_time() {
         unsafe { twice.launch(&streams[which], config, &[&guard.slice_mut()]) }.expect("a launch");
     };
     for turn in 0..6 {
-        let [mut left, mut right] = data
-            .parts_mut([0..GRID, 2 * GRID..4 * GRID])
-            .expect("parts");
+        let [mut left, mut right] = data.parts_mut([0..GRID, 2 * GRID..4 * GRID]).expect("parts");
         // Two queues, and then two streams, each on a part of its own.
         if turn % 2 == 0 {
             on_cl(&mut left, turn % 4 / 2);
@@ -222,14 +202,9 @@ fn parts_of_imported_memory_go_to_one_side_at_a_time() {
 fn a_part_waits_for_the_other_side_of_every_other_part() {
     let _alone = alone();
     let bridge = open();
-    let mut data = bridge
-        .alloc_on::<u32>(Route::ExternalFd, 2 * GRID)
-        .expect("memory");
+    let mut data = bridge.alloc_on::<u32>(Route::ExternalFd, 2 * GRID).expect("memory");
     data.upload(&[1; 2 * GRID]).expect("an upload");
-    let (queue, stream) = (
-        bridge.queue().expect("a queue"),
-        bridge.stream().expect("a stream"),
-    );
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let steps = hip::rtc::Program::new(
         "extern \"C\" __global__ void steps(unsigned int *x) {
             unsigned int v = x[threadIdx.x];

@@ -65,8 +65,8 @@ pub struct Seen {
     pub place: String,
 }
 
-/// What is known of a route, if a machine with this platform tells: hardware before emulated GPUs; of each the newest on which it
-/// works, else the newest.
+/// What is known of a route, if a machine with this platform tells: hardware before emulated GPUs; of each the newest
+/// on which it works, else the newest.
 pub fn seen(all: &[Evidence], platform: &str, route: Route) -> Option<Seen> {
     let told: Vec<Seen> = all
         .iter()
@@ -213,10 +213,7 @@ fn an_emulated_gpu_counts_where_no_hardware_was_seen() {
         Evidence::read(&text).expect("evidence")
     };
     let of = |all: &[Evidence]| seen(all, "amd", Route::SvmCoarse).expect("evidence");
-    let alone = of(&[
-        emulated("2026-05-01T00:00:00Z", FAILS),
-        emulated("2026-04-01", WORKS),
-    ]);
+    let alone = of(&[emulated("2026-05-01T00:00:00Z", FAILS), emulated("2026-04-01", WORKS)]);
     assert_eq!((alone.grade, alone.works), (Grade::Emulated, true));
     assert_eq!(
         alone.place,

@@ -8,8 +8,8 @@ use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use clmgr::opencl_sys::{
-    self, cl_command_queue, cl_context, cl_device_id, cl_device_info, cl_event, cl_int, cl_kernel,
-    cl_mem, cl_mem_flags, cl_mem_properties, cl_platform_id, cl_uint,
+    self, cl_command_queue, cl_context, cl_device_id, cl_device_info, cl_event, cl_int, cl_kernel, cl_mem,
+    cl_mem_flags, cl_mem_properties, cl_platform_id, cl_uint,
 };
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 
@@ -106,10 +106,7 @@ unsafe extern "C" fn create(
 ) -> cl_mem {
     // SAFETY: a list that ends with zero; the first pair is what this crate's layer writes first.
     let (kind, fd) = unsafe { (*properties, *properties.add(1)) };
-    assert_eq!(
-        kind,
-        u64::from(opencl_sys::CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR)
-    );
+    assert_eq!(kind, u64::from(opencl_sys::CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR));
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: the descriptor is the caller's and open; a new mapping, left to the process's end.
     let mapped = unsafe {
@@ -123,9 +120,7 @@ unsafe extern "C" fn create(
     };
     let flags = flags | opencl_sys::CL_MEM_USE_HOST_PTR;
     // SAFETY: the mapping has the size and stays.
-    let buffer = unsafe {
-        real().clCreateBuffer.expect("clCreateBuffer")(context, flags, bytes, host, code)
-    };
+    let buffer = unsafe { real().clCreateBuffer.expect("clCreateBuffer")(context, flags, bytes, host, code) };
     if !buffer.is_null() {
         // SAFETY: a successful import owns the descriptor.
         drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
@@ -229,12 +224,7 @@ unsafe extern "C" fn hand_back(
     )
 }
 
-unsafe extern "C" fn set_arg(
-    kernel: cl_kernel,
-    index: cl_uint,
-    size: usize,
-    value: *const c_void,
-) -> cl_int {
+unsafe extern "C" fn set_arg(kernel: cl_kernel, index: cl_uint, size: usize, value: *const c_void) -> cl_int {
     if size == size_of::<cl_mem>() && !value.is_null() {
         // SAFETY: the caller gives a value of this size.
         let handle = unsafe { value.cast::<usize>().read_unaligned() };
@@ -264,16 +254,10 @@ unsafe extern "C" fn enqueue(
         let imports = used.map(|buffer| watch.parts.get(buffer).unwrap_or(buffer));
         let not_taken = imports.filter(|buffer| watch.taken.get(buffer) == Some(&false));
         if not_taken.count() > 0 {
-            watch
-                .violations
-                .push("used by a kernel without being taken over");
+            watch.violations.push("used by a kernel without being taken over");
         }
     });
     let launch = real().clEnqueueNDRangeKernel.expect("kernels");
     // SAFETY: the caller's arguments.
-    unsafe {
-        launch(
-            queue, kernel, dims, offset, global, local, waits, list, event,
-        )
-    }
+    unsafe { launch(queue, kernel, dims, offset, global, local, waits, list, event) }
 }

@@ -21,10 +21,7 @@ pub fn round_trip(bridge: &Bridge, mut data: Shared<u32>) {
     let route = data.route();
     let program = bridge
         .programs()
-        .get(
-            "kernel void mul(global uint *x) { x[get_global_id(0)] *= 3u; }",
-            "",
-        )
+        .get("kernel void mul(global uint *x) { x[get_global_id(0)] *= 3u; }", "")
         .expect("a program");
     let mul = program.kernel("mul").expect("a kernel");
     let add = hip::rtc::Program::new(
@@ -36,10 +33,7 @@ pub fn round_trip(bridge: &Bridge, mut data: Shared<u32>) {
     .compile(bridge.hip_device())
     .and_then(|module| module.function("add"))
     .expect("a kernel");
-    let (queue, other) = (
-        bridge.queue().expect("a queue"),
-        bridge.queue().expect("a queue"),
-    );
+    let (queue, other) = (bridge.queue().expect("a queue"), bridge.queue().expect("a queue"));
     let stream = bridge.stream().expect("a stream");
     let len = data.len();
     let mut model: Vec<u32> = (0..len as u32).collect();
@@ -49,24 +43,19 @@ pub fn round_trip(bridge: &Bridge, mut data: Shared<u32>) {
         for _ in 0..2 {
             let guard = data.cl_mut(queue).expect("access");
             // SAFETY: the kernel touches the words of the buffer.
-            unsafe { mul.launch(queue, clmgr::NdRange::d1(len), &[guard.arg()]) }
-                .expect("a launch");
+            unsafe { mul.launch(queue, clmgr::NdRange::d1(len), &[guard.arg()]) }.expect("a launch");
             drop(guard);
             model.iter_mut().for_each(|x| *x = x.wrapping_mul(3));
         }
         let mut guard = data.hip_mut(&stream).expect("access");
         let config = hip::LaunchConfig::linear(len, 256).expect("a grid");
         // SAFETY: the kernel touches as many words as it is told.
-        unsafe { add.launch(&stream, config, &[&guard.slice_mut(), &(len as u32)]) }
-            .expect("a launch");
+        unsafe { add.launch(&stream, config, &[&guard.slice_mut(), &(len as u32)]) }.expect("a launch");
         drop(guard);
         model.iter_mut().for_each(|x| *x = x.wrapping_add(7));
     }
     let counts = bridge.meter().snapshot().since(&before);
-    assert!(
-        counts.data_set == 0 || route.is_copy(),
-        "{route}: {counts:?}"
-    );
+    assert!(counts.data_set == 0 || route.is_copy(), "{route}: {counts:?}");
     let mut result = vec![0; len];
     data.download(&mut result).expect("a download");
     assert_eq!(result, model, "{route}");

@@ -10,7 +10,8 @@ use interop::{Bridge, BridgeReport, Carrier, Link, Options, PeerError, Residency
 use crate::evidence::Seen;
 use crate::{amd, common, descriptors, evidence};
 
-const BEGIN: &str = "<!-- routes: made by `HIPCL_WRITE_MATRIX=1 cargo test -p interop --test routes matrix`, do not edit -->\n";
+const BEGIN: &str =
+    "<!-- routes: made by `HIPCL_WRITE_MATRIX=1 cargo test -p interop --test routes matrix`, do not edit -->\n";
 const END: &str = "<!-- routes: end -->\n";
 
 /// Below the table: what is too long for a cell, each once.
@@ -101,10 +102,7 @@ fn the_second_process_of_the_table() {
     joint.take().expect("a turn");
     let add = bridge
         .programs()
-        .get(
-            "kernel void add(global uint *x) { x[get_global_id(0)] += 1u; }",
-            "",
-        )
+        .get("kernel void add(global uint *x) { x[get_global_id(0)] += 1u; }", "")
         .and_then(|program| program.kernel("add"))
         .expect("a kernel");
     let queue = bridge.queue().expect("a queue");
@@ -148,10 +146,7 @@ fn crosses(platform: &str, carrier: Carrier) -> Result<Residency, String> {
             joint.take().expect("a turn");
             let mut back = vec![0; crate::LEN];
             joint.download(&mut back).expect("a download");
-            assert!(
-                back.iter().zip(&words).all(|(a, b)| *a == b + 1),
-                "{carrier}"
-            );
+            assert!(back.iter().zip(&words).all(|(a, b)| *a == b + 1), "{carrier}");
             joint.residency()
         });
     assert!(child.wait().expect("a child").success());
@@ -171,11 +166,7 @@ fn across_processes(notes: &mut Notes) -> String {
             Carrier::HipFd => skipped(NO_DEVICE, notes),
             _ => skipped(TWO_CONTEXTS, notes),
         };
-        writeln!(
-            text,
-            "| `ipc` by {carrier} | 5.7 | {amd} | {nvidia} | {host} |"
-        )
-        .expect("a string");
+        writeln!(text, "| `ipc` by {carrier} | 5.7 | {amd} | {nvidia} | {host} |").expect("a string");
     }
     text
 }
@@ -186,8 +177,7 @@ fn table() -> String {
     let strict = amd::open();
     let imports = descriptors::open();
     let host = Bridge::open(&common::host(), &Options::default()).expect("a bridge");
-    let mut text =
-        "| route | oldest ROCm | amd | nvidia | host |\n|---|---|---|---|---|\n".to_owned();
+    let mut text = "| route | oldest ROCm | amd | nvidia | host |\n|---|---|---|---|---|\n".to_owned();
     let mut notes = Notes::default();
     for route in Route::ALL {
         // what was seen outweighs what was modelled
@@ -220,9 +210,7 @@ fn the_books_table_of_routes_is_what_the_routes_do() {
     }
     let host = Bridge::open(&common::host(), &Options::default()).expect("a bridge");
     if !host.report().opencl_platform.contains("Intel") {
-        eprintln!(
-            "skipped: the book's table is that of the runtime which `cargo xtask setup` installs"
-        );
+        eprintln!("skipped: the book's table is that of the runtime which `cargo xtask setup` installs");
         return;
     }
     assert_eq!(

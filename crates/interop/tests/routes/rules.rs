@@ -40,12 +40,7 @@ fn a_bridge_to_the_second_device_tells_the_model_whose_memory_it_is() {
 }
 
 /// OpenCL's memory lies on device 0, whatever device it was paired with.
-unsafe fn on_device_0(
-    ptr: *mut c_void,
-    bytes: usize,
-    _: ForeignKind,
-    _: usize,
-) -> Result<(), String> {
+unsafe fn on_device_0(ptr: *mut c_void, bytes: usize, _: ForeignKind, _: usize) -> Result<(), String> {
     // SAFETY: the caller keeps the memory.
     unsafe { hip_host::foreign::adopt(ptr, bytes, hip_host::foreign::ForeignKind::Vram) }
         .map_err(|error| error.to_string())
@@ -76,18 +71,9 @@ fn two_devices_that_were_mixed_up_are_caught_before_a_kernel_runs() {
     };
     let bridge = Bridge::open(&selection, &options).expect("other routes remain");
     for route in [Route::SvmCoarse, Route::GpuVa] {
-        let error = bridge
-            .alloc_on::<u32>(route, 64)
-            .expect_err("the wrong device");
-        assert!(
-            matches!(error, Error::OtherDevice { .. }),
-            "{route}: {error}"
-        );
-        let report = bridge
-            .report()
-            .routes
-            .iter()
-            .find(|report| report.route == route);
+        let error = bridge.alloc_on::<u32>(route, 64).expect_err("the wrong device");
+        assert!(matches!(error, Error::OtherDevice { .. }), "{route}: {error}");
+        let report = bridge.report().routes.iter().find(|report| report.route == route);
         assert!(report.is_some_and(|report| report.failed()), "{route}");
         assert!(!bridge.permitted().contains(&route));
     }
@@ -127,10 +113,7 @@ fn a_buffer_object_is_had_where_opencl_owns_the_memory_and_refused_elsewhere() {
     let queue = bridge.queue().expect("a queue");
     let fill = bridge
         .programs()
-        .get(
-            "kernel void fill(global uint *x) { x[get_global_id(0)] = 5u; }",
-            "",
-        )
+        .get("kernel void fill(global uint *x) { x[get_global_id(0)] = 5u; }", "")
         .and_then(|program| program.kernel("fill"))
         .expect("a kernel");
     for route in bridge.report().working() {
@@ -143,8 +126,7 @@ fn a_buffer_object_is_had_where_opencl_owns_the_memory_and_refused_elsewhere() {
                 assert!(!pointer_only, "{route}");
                 assert!(matches!(object, clmgr::Arg::Mem(_)), "{route}");
                 // SAFETY: the kernel writes 64 words.
-                unsafe { fill.launch(&queue, clmgr::NdRange::d1(64), &[object]) }
-                    .expect("a launch");
+                unsafe { fill.launch(&queue, clmgr::NdRange::d1(64), &[object]) }.expect("a launch");
             }
             Err(error) => {
                 assert!(pointer_only && error.is_impossible(), "{route}: {error}");

@@ -8,8 +8,7 @@ use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clmgr::opencl_sys::{
-    CL_INVALID_VALUE, CL_SUCCESS, cl_context, cl_int, cl_kernel, cl_kernel_exec_info,
-    cl_svm_mem_flags, cl_uint,
+    CL_INVALID_VALUE, CL_SUCCESS, cl_context, cl_int, cl_kernel, cl_kernel_exec_info, cl_svm_mem_flags, cl_uint,
 };
 use platform::{ForeignHooks, ForeignKind};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -43,12 +42,7 @@ pub fn wrap(api: &mut clmgr::Api) {
 }
 
 /// The driver behind would refuse pointers that are not its own.
-unsafe extern "C" fn exec_info(
-    _: cl_kernel,
-    _: cl_kernel_exec_info,
-    size: usize,
-    list: *const c_void,
-) -> cl_int {
+unsafe extern "C" fn exec_info(_: cl_kernel, _: cl_kernel_exec_info, size: usize, list: *const c_void) -> cl_int {
     let blocks = blocks();
     let known = (0..size / size_of::<usize>()).all(|index| {
         // SAFETY: the caller gives a list of this size.
@@ -58,12 +52,7 @@ unsafe extern "C" fn exec_info(
     if known { CL_SUCCESS } else { CL_INVALID_VALUE }
 }
 
-unsafe extern "C" fn alloc(
-    _: cl_context,
-    _: cl_svm_mem_flags,
-    bytes: usize,
-    _: cl_uint,
-) -> *mut c_void {
+unsafe extern "C" fn alloc(_: cl_context, _: cl_svm_mem_flags, bytes: usize, _: cl_uint) -> *mut c_void {
     let Some(whole) = bytes.checked_next_multiple_of(PAGE) else {
         return null_mut();
     };
@@ -73,16 +62,7 @@ unsafe extern "C" fn alloc(
     }
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping wherever the system likes.
-    let start = unsafe {
-        mmap(
-            null_mut(),
-            whole,
-            access,
-            MapFlags::SHARED,
-            &file,
-            LEAD as u64,
-        )
-    };
+    let start = unsafe { mmap(null_mut(), whole, access, MapFlags::SHARED, &file, LEAD as u64) };
     let Ok(start) = start else { return null_mut() };
     let block = Block { file, bytes: whole };
     blocks().insert(start.addr(), block);
@@ -104,12 +84,7 @@ pub const HOOKS: ForeignHooks = ForeignHooks {
     launch: hip_host::foreign::launch,
 };
 
-unsafe fn adopt(
-    ptr: *mut c_void,
-    bytes: usize,
-    kind: ForeignKind,
-    ordinal: usize,
-) -> Result<(), String> {
+unsafe fn adopt(ptr: *mut c_void, bytes: usize, kind: ForeignKind, ordinal: usize) -> Result<(), String> {
     use hip_host::foreign;
     let found = {
         let blocks = blocks();
@@ -125,13 +100,9 @@ unsafe fn adopt(
             unsafe { foreign::adopt_in_file(ptr, bytes, ordinal, file, offset) }
         }
         // SAFETY: the caller keeps the memory.
-        (ForeignKind::Vram, None) => unsafe {
-            foreign::adopt_on(ptr, bytes, foreign::ForeignKind::Vram, ordinal)
-        },
+        (ForeignKind::Vram, None) => unsafe { foreign::adopt_on(ptr, bytes, foreign::ForeignKind::Vram, ordinal) },
         // SAFETY: the caller keeps the memory.
-        (ForeignKind::HostFine, _) => unsafe {
-            foreign::adopt_on(ptr, bytes, foreign::ForeignKind::HostFine, ordinal)
-        },
+        (ForeignKind::HostFine, _) => unsafe { foreign::adopt_on(ptr, bytes, foreign::ForeignKind::HostFine, ordinal) },
     };
     told.map_err(|error| error.to_string())
 }

@@ -22,23 +22,11 @@ routine!(Axpy::axpy: AxpySignature, "6.1" {
     Complex<f64>: rocblas_zaxpy, rocblas_zaxpy_64;
 });
 
-type CopySignature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *const <S as CType>::Raw,
-    I,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
+type CopySignature<S, I> =
+    unsafe extern "C" fn(rocblas_handle, I, *const <S as CType>::Raw, I, *mut <S as CType>::Raw, I) -> rocblas_status;
 
-type SwapSignature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *mut <S as CType>::Raw,
-    I,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
+type SwapSignature<S, I> =
+    unsafe extern "C" fn(rocblas_handle, I, *mut <S as CType>::Raw, I, *mut <S as CType>::Raw, I) -> rocblas_status;
 
 routine!(Copy::copy: CopySignature, "6.1" {
     f32: rocblas_scopy, rocblas_scopy_64;
@@ -78,13 +66,8 @@ routine!(Dotc::dotc: DotSignature, "6.1" {
     Complex<f64>: rocblas_zdotc, rocblas_zdotc_64;
 });
 
-pub(crate) type NormSignature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *const <S as CType>::Raw,
-    I,
-    *mut <S as CType>::RawReal,
-) -> rocblas_status;
+pub(crate) type NormSignature<S, I> =
+    unsafe extern "C" fn(rocblas_handle, I, *const <S as CType>::Raw, I, *mut <S as CType>::RawReal) -> rocblas_status;
 
 routine!(Nrm2::nrm2: NormSignature, "6.1" {
     f32: rocblas_snrm2, rocblas_snrm2_64;
@@ -100,21 +83,11 @@ routine!(Asum::asum: NormSignature, "6.1" {
     Complex<f64>: rocblas_dzasum, rocblas_dzasum_64;
 });
 
-type ScalSignature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *const <S as CType>::Raw,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
+type ScalSignature<S, I> =
+    unsafe extern "C" fn(rocblas_handle, I, *const <S as CType>::Raw, *mut <S as CType>::Raw, I) -> rocblas_status;
 
-type ScalRealSignature<S, I> = unsafe extern "C" fn(
-    rocblas_handle,
-    I,
-    *const <S as CType>::RawReal,
-    *mut <S as CType>::Raw,
-    I,
-) -> rocblas_status;
+type ScalRealSignature<S, I> =
+    unsafe extern "C" fn(rocblas_handle, I, *const <S as CType>::RawReal, *mut <S as CType>::Raw, I) -> rocblas_status;
 
 routine!(Scal::scal: ScalSignature, "6.1" {
     f32: rocblas_sscal, rocblas_sscal_64;

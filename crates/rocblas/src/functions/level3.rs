@@ -2,8 +2,8 @@
 
 use num_complex::Complex;
 use rocblas_sys::{
-    Api, rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_side, rocblas_status, rocblas_stride,
+    Api, rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_int, rocblas_operation, rocblas_side, rocblas_status,
+    rocblas_stride,
 };
 
 use super::routine::{CType, Routine, routine};
@@ -164,8 +164,8 @@ type TrmmSignature<S, I> = unsafe extern "C" fn(
     I,
 ) -> rocblas_status;
 
-/// Not made by `routine!`: up to ROCm 5 `rocblas_?trmm` has no output matrix, and `rocblas_?trmm_outofplace` is called as
-/// `rocblas_?trmm` is since 6.0. A library fills the slots of its own way only.
+/// Not made by `routine!`: up to ROCm 5 `rocblas_?trmm` has no output matrix, and `rocblas_?trmm_outofplace` is called
+/// as `rocblas_?trmm` is since 6.0. A library fills the slots of its own way only.
 pub trait Trmm: CType {
     fn trmm(api: &Api) -> Routine<TrmmSignature<Self, rocblas_int>, TrmmSignature<Self, i64>>;
 }

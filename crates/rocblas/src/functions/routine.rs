@@ -36,8 +36,8 @@ impl<Narrow, Wide> Routine<Narrow, Wide> {
 
 /// The functions of a routine: a trait that returns them for each scalar.
 ///
-/// `routine!(Gemm::gemm: Signature, "6.3" { f32: rocblas_sgemm, rocblas_sgemm_64; … })` makes the trait `Gemm` with the function
-/// `gemm`. `Signature<S, I>` is the C signature for the scalar `S` and sizes of type `I`.
+/// `routine!(Gemm::gemm: Signature, "6.3" { f32: rocblas_sgemm, rocblas_sgemm_64; … })` makes the trait `Gemm` with the
+/// function `gemm`. `Signature<S, I>` is the C signature for the scalar `S` and sizes of type `I`.
 macro_rules! routine {
     ($trait:ident::$method:ident: $signature:ident, $since:literal {
         $($scalar:ty: $narrow:ident, $wide:ident;)+

@@ -18,10 +18,7 @@ impl Handle {
         "rocblas_cgemm_batched",
         "rocblas_zgemm_batched"
     ))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the field's own order of arguments"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
     pub fn gemm_batched<'s, T: Scalar>(
         &self,
         op_a: Op,
@@ -52,8 +49,8 @@ impl Handle {
             mode,
             T::gemm_batched,
             (m, n, k, lda, ldb, ldc, count),
-            // SAFETY: as in `gemm`; the arrays hold `count` addresses each, of matrices of these layouts that may be used on the
-            // handle's stream. No two of `c` share an element, and they are exclusive.
+            // SAFETY: as in `gemm`; the arrays hold `count` addresses each, of matrices of these layouts that may be
+            // used on the handle's stream. No two of `c` share an element, and they are exclusive.
             |gemm| unsafe {
                 gemm(
                     self.raw(),

@@ -1,8 +1,8 @@
 use std::ffi::c_void;
 
 use rocblas_sys::{
-    Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int,
-    rocblas_operation, rocblas_status,
+    Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int, rocblas_operation,
+    rocblas_status,
 };
 
 use super::{product, same_count};
@@ -59,10 +59,7 @@ impl Handle {
     ///
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_batched_ex")]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the field's own order of arguments"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
     pub fn gemm_batched_ex<'s, In, Out, Compute>(
         &self,
         op_a: Op,
@@ -91,17 +88,14 @@ impl Handle {
         self.mixed_pointers(CALL, (op_a, op_b), scalars, (a, b), output)
     }
 
-    /// `d[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]`: [`Handle::gemm_batched_ex`] with the sums in other matrices. `c` and
-    /// `d` have one shape; how they lie may differ.
+    /// `d[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]`: [`Handle::gemm_batched_ex`] with the sums in other
+    /// matrices. `c` and `d` have one shape; how they lie may differ.
     ///
     /// # Errors
     ///
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_batched_ex")]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the field's own order of arguments"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
     pub fn gemm_batched_ex_into<'s, In, Out, Compute>(
         &self,
         op_a: Op,
@@ -159,8 +153,7 @@ impl Handle {
         if m == 0 || n == 0 || count == 0 {
             return Ok(());
         }
-        let [lda, ldb, ldc, ldd] =
-            [a.layout(), b.layout(), layout_c, layout_d].map(|layout| long(layout.ld));
+        let [lda, ldb, ldc, ldd] = [a.layout(), b.layout(), layout_c, layout_d].map(|layout| long(layout.ld));
         let (a, b) = (a.addresses()?, b.addresses()?);
         let [input, result, compute] = [In::DATATYPE, Out::DATATYPE, Compute::DATATYPE];
         call!(
@@ -168,9 +161,10 @@ impl Handle {
             mode,
             gemm_batched_ex,
             (m, n, k, lda, ldb, ldc, ldd, count),
-            // SAFETY: as in `gemm_ex`; the arrays hold `count` addresses each, of matrices of these layouts that may be used on the
-            // handle's stream. No two of the sums share an element, and they are exclusive: other matrices than those of `c`, or `c`
-            // itself, by the same array. The array of the sums is not written, though its type does not say so.
+            // SAFETY: as in `gemm_ex`; the arrays hold `count` addresses each, of matrices of these layouts that may be
+            // used on the handle's stream. No two of the sums share an element, and they are exclusive: other matrices
+            // than those of `c`, or `c` itself, by the same array. The array of the sums is not written, though its
+            // type does not say so.
             |gemm| unsafe {
                 gemm(
                     self.raw(),

@@ -1,8 +1,8 @@
 use std::ffi::c_void;
 
 use rocblas_sys::{
-    Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int,
-    rocblas_operation, rocblas_status,
+    Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int, rocblas_operation,
+    rocblas_status,
 };
 
 use super::product;
@@ -52,16 +52,14 @@ impl Handle {
     /// `c = alpha * op_a(a) * op_b(b) + beta * c`, with elements narrower than the compute type: see [`GemmInput`] for
     /// the types. `alpha` and `beta` are of the compute type.
     ///
-    /// Shapes are those of [`Handle::gemm`]. rocBLAS chooses the kernel; its solution indices and flags are not wrapped.
+    /// Shapes are those of [`Handle::gemm`]. rocBLAS chooses the kernel; its solution indices and flags are not
+    /// wrapped.
     ///
     /// # Errors
     ///
     /// As [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_ex")]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the field's own order of arguments"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
     pub fn gemm_ex<'s, In, Out, Compute>(
         &self,
         op_a: Op,
@@ -81,17 +79,14 @@ impl Handle {
         self.mixed("gemm_ex", (op_a, op_b), scalars, (a, b), output)
     }
 
-    /// `d = alpha * op_a(a) * op_b(b) + beta * c`: [`Handle::gemm_ex`] with the sum in another matrix. `c` and `d` have one shape;
-    /// their leading dimensions may differ.
+    /// `d = alpha * op_a(a) * op_b(b) + beta * c`: [`Handle::gemm_ex`] with the sum in another matrix. `c` and `d` have
+    /// one shape; their leading dimensions may differ.
     ///
     /// # Errors
     ///
     /// As [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_ex")]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the field's own order of arguments"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
     pub fn gemm_ex_into<'s, In, Out, Compute>(
         &self,
         op_a: Op,
@@ -152,10 +147,11 @@ impl Handle {
             mode,
             gemm_ex,
             (m, n, k, lda, ldb, ldc, ldd),
-            // SAFETY: the handle is alive. The scalars are of the type that is computed in: host values, read before the call
-            // returns, or device memory to be read on the handle's stream, as the pointer mode says. The matrices are of the types
-            // told, as large as sizes and leading dimensions say, checked when they were made; they may be used on the handle's
-            // stream. `sum` is exclusive: another matrix than `c`, or `c` itself with the same layout.
+            // SAFETY: the handle is alive. The scalars are of the type that is computed in: host values, read before
+            // the call returns, or device memory to be read on the handle's stream, as the pointer mode says. The
+            // matrices are of the types told, as large as sizes and leading dimensions say, checked when they were
+            // made; they may be used on the handle's stream. `sum` is exclusive: another matrix than `c`, or `c` itself
+            // with the same layout.
             |gemm| unsafe {
                 gemm(
                     self.raw(),

@@ -14,18 +14,15 @@ use crate::{Error, Handle, Matrix, MatrixMut, Op, Result, Scalar};
 impl Handle {
     /// `c = alpha * op_a(a) * op_b(b) + beta * c`.
     ///
-    /// With `op_a(a)` of m x k elements and `op_b(b)` of k x n, `c` is m x n. Nothing is done if m or n is 0; with k = 0 `c`
-    /// is only scaled. If `beta` is 0, `c` need not hold numbers.
+    /// With `op_a(a)` of m x k elements and `op_b(b)` of k x n, `c` is m x n. Nothing is done if m or n is 0; with k =
+    /// 0 `c` is only scaled. If `beta` is 0, `c` need not hold numbers.
     ///
     /// # Errors
     ///
     /// A shape does not fit, a matrix or scalar was taken for another stream, `alpha` and `beta` are not of one kind, a
     /// size needs the `_64` function, which the library lacks, or rocBLAS refused the call.
     #[doc(alias("rocblas_sgemm", "rocblas_dgemm", "rocblas_cgemm", "rocblas_zgemm"))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the field's own order of arguments"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
     pub fn gemm<'s, T: Scalar>(
         &self,
         op_a: Op,
@@ -52,9 +49,10 @@ impl Handle {
             mode,
             T::gemm,
             (m, n, k, lda, ldb, ldc),
-            // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory to be read on
-            // the handle's stream, as the pointer mode says. The matrices are as large as sizes and leading dimensions say, checked
-            // when they were made; they may be used on the handle's stream, and `c` is exclusive.
+            // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory
+            // to be read on the handle's stream, as the pointer mode says. The matrices are as large as sizes and
+            // leading dimensions say, checked when they were made; they may be used on the handle's stream, and `c` is
+            // exclusive.
             |gemm| unsafe {
                 gemm(
                     self.raw(),

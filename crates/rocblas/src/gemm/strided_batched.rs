@@ -18,10 +18,7 @@ impl Handle {
         "rocblas_cgemm_strided_batched",
         "rocblas_zgemm_strided_batched"
     ))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the field's own order of arguments"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
     pub fn gemm_strided_batched<'s, T: Scalar>(
         &self,
         op_a: Op,
@@ -52,8 +49,8 @@ impl Handle {
             mode,
             T::gemm_strided_batched,
             (m, n, k, lda, ldb, ldc, count),
-            // SAFETY: as in `gemm`; strides and counts were checked against the slices when the batches were made, and no two
-            // matrices of `c` share an element.
+            // SAFETY: as in `gemm`; strides and counts were checked against the slices when the batches were made, and
+            // no two matrices of `c` share an element.
             |gemm| unsafe {
                 gemm(
                     self.raw(),

@@ -1,8 +1,8 @@
 use std::ffi::c_void;
 
 use rocblas_sys::{
-    Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int,
-    rocblas_operation, rocblas_status, rocblas_stride,
+    Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int, rocblas_operation,
+    rocblas_status, rocblas_stride,
 };
 
 use super::{product, same_count};
@@ -47,10 +47,7 @@ type Signature<I> = unsafe extern "C" fn(
 
 fn gemm_strided_batched_ex(api: &Api) -> Routine<Signature<rocblas_int>, Signature<i64>> {
     Routine {
-        narrow: (
-            "rocblas_gemm_strided_batched_ex",
-            api.rocblas_gemm_strided_batched_ex,
-        ),
+        narrow: ("rocblas_gemm_strided_batched_ex", api.rocblas_gemm_strided_batched_ex),
         wide: (
             "rocblas_gemm_strided_batched_ex_64",
             api.rocblas_gemm_strided_batched_ex_64,
@@ -69,10 +66,7 @@ impl Handle {
     ///
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_strided_batched_ex")]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the field's own order of arguments"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
     pub fn gemm_strided_batched_ex<'s, In, Out, Compute>(
         &self,
         op_a: Op,
@@ -100,17 +94,14 @@ impl Handle {
         self.mixed_strided(CALL, (op_a, op_b), scalars, (a, b), output)
     }
 
-    /// `d[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]`: [`Handle::gemm_strided_batched_ex`] with the sums in other matrices. `c` and
-    /// `d` have one shape; how they lie may differ.
+    /// `d[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]`: [`Handle::gemm_strided_batched_ex`] with the sums in
+    /// other matrices. `c` and `d` have one shape; how they lie may differ.
     ///
     /// # Errors
     ///
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_strided_batched_ex")]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the field's own order of arguments"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
     pub fn gemm_strided_batched_ex_into<'s, In, Out, Compute>(
         &self,
         op_a: Op,
@@ -161,13 +152,7 @@ impl Handle {
         let [m, n, k] = product(call, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
         let Layout { rows, cols, ld } = output.layout;
         if (rows, cols) != (c.layout.rows, c.layout.cols) {
-            return Err(shape(
-                call,
-                "d",
-                output.layout,
-                c.layout.rows,
-                c.layout.cols,
-            ));
+            return Err(shape(call, "d", output.layout, c.layout.rows, c.layout.cols));
         }
         same_count(call, "a", a.count, ("c", c.count))?;
         same_count(call, "b", b.count, ("c", c.count))?;
@@ -176,16 +161,16 @@ impl Handle {
             return Ok(());
         }
         let [lda, ldb, ldc, ldd] = [a.layout.ld, b.layout.ld, c.layout.ld, ld].map(long);
-        let [stride_a, stride_b, stride_c, stride_d] =
-            [a.stride, b.stride, c.stride, output.stride].map(long);
+        let [stride_a, stride_b, stride_c, stride_d] = [a.stride, b.stride, c.stride, output.stride].map(long);
         let [input, result, compute] = [In::DATATYPE, Out::DATATYPE, Compute::DATATYPE];
         call!(
             self,
             mode,
             gemm_strided_batched_ex,
             (m, n, k, lda, ldb, ldc, ldd, count),
-            // SAFETY: as in `gemm_ex`; strides and counts were checked against the slices when the batches were made. No two of the
-            // sums share an element, and they are exclusive: other matrices than those of `c`, or `c` itself with the same layout.
+            // SAFETY: as in `gemm_ex`; strides and counts were checked against the slices when the batches were made.
+            // No two of the sums share an element, and they are exclusive: other matrices than those of `c`, or `c`
+            // itself with the same layout.
             |gemm| unsafe {
                 gemm(
                     self.raw(),

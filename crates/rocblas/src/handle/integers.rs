@@ -15,7 +15,8 @@ pub(crate) struct Integers {
     pool: InfoPool,
 }
 
-/// Integers that no call uses any more, for the next one: allocating device memory is slow, and freeing it waits for the device.
+/// Integers that no call uses any more, for the next one: allocating device memory is slow, and freeing it waits for
+/// the device.
 ///
 /// Reuse is safe while the last call still runs, because the buffers order their own uses.
 #[derive(Clone, Default)]

@@ -4,14 +4,12 @@ mod integers;
 mod workspace;
 
 use std::cell::Cell;
-use std::fmt;
 use std::marker::PhantomData;
-use std::ptr;
+use std::{fmt, ptr};
 
 use hip::{DeviceBuffer, Stream};
-use rocblas_sys::{rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode, rocblas_status};
-
 pub(crate) use integers::{InfoPool, Integers};
+use rocblas_sys::{rocblas_atomics_mode, rocblas_handle, rocblas_pointer_mode, rocblas_status};
 
 use crate::call::{Accepted, check, slot};
 use crate::{Error, Library, Result, report};
@@ -42,13 +40,13 @@ pub struct Handle {
     recording: Cell<bool>,
     /// Whether resetting the handle's own stream after a capture failed: the stream that the library knows is gone.
     astray: Cell<bool>,
-    /// "The rocBLAS handle contains allocated device memory which must not be shared by multiple asynchronous streams at the
-    /// same time", and its state is not locked: not `Sync`.
+    /// "The rocBLAS handle contains allocated device memory which must not be shared by multiple asynchronous streams
+    /// at the same time", and its state is not locked: not `Sync`.
     one_thread_at_a_time: PhantomData<Cell<()>>,
 }
 
-// SAFETY: rocBLAS keeps no thread in a handle: it "never sets a device, it only queries", and every call here makes the stream's
-// device current on its own thread first.
+// SAFETY: rocBLAS keeps no thread in a handle: it "never sets a device, it only queries", and every call here makes the
+// stream's device current on its own thread first.
 unsafe impl Send for Handle {}
 
 impl Handle {
@@ -56,8 +54,8 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherRuntime`] if the library is [only for](Library::only_for) another runtime than the stream's; rocBLAS could
-    /// not create or set it up. Nothing is left behind then.
+    /// [`Error::OtherRuntime`] if the library is [only for](Library::only_for) another runtime than the stream's;
+    /// rocBLAS could not create or set it up. Nothing is left behind then.
     #[doc(alias(
         "rocblas_create_handle",
         "rocblas_set_stream",
@@ -74,10 +72,7 @@ impl Handle {
         let mut raw = ptr::null_mut();
         // SAFETY: writes one handle to the address given.
         check(unsafe { create(&mut raw) }, || {
-            format!(
-                "rocblas_create_handle(device {})",
-                stream.device().ordinal()
-            )
+            format!("rocblas_create_handle(device {})", stream.device().ordinal())
         })?;
         let handle = Self {
             library: library.clone(),
@@ -106,10 +101,7 @@ impl Handle {
     /// rocBLAS refused.
     #[doc(alias = "rocblas_get_atomics_mode")]
     pub fn atomics_allowed(&self) -> Result<bool> {
-        let get = slot(
-            self.library.api().rocblas_get_atomics_mode,
-            "rocblas_get_atomics_mode",
-        )?;
+        let get = slot(self.library.api().rocblas_get_atomics_mode, "rocblas_get_atomics_mode")?;
         let mut mode = rocblas_atomics_mode::rocblas_atomics_not_allowed;
         // SAFETY: the handle is alive; writes one mode to the address given.
         check(unsafe { get(self.raw, &mut mode) }, || {
@@ -125,10 +117,7 @@ impl Handle {
     /// rocBLAS refused.
     #[doc(alias = "rocblas_set_atomics_mode")]
     pub fn allow_atomics(&self, allowed: bool) -> Result<()> {
-        let set = slot(
-            self.library.api().rocblas_set_atomics_mode,
-            "rocblas_set_atomics_mode",
-        )?;
+        let set = slot(self.library.api().rocblas_set_atomics_mode, "rocblas_set_atomics_mode")?;
         let mode = if allowed {
             rocblas_atomics_mode::rocblas_atomics_allowed
         } else {
@@ -140,20 +129,21 @@ impl Handle {
         })
     }
 
-    /// Captures the calls that `work` makes with this handle, and whatever else it queues on the handle's stream, instead of
-    /// running them: [`Stream::capture`] for rocBLAS, which needs the recording stream.
+    /// Captures the calls that `work` makes with this handle, and whatever else it queues on the handle's stream,
+    /// instead of running them: [`Stream::capture`] for rocBLAS, which needs the recording stream.
     ///
-    /// The result of a captured call exists after a run of the graph, not before. So a call whose result is more than memory
-    /// contents is refused with [`Error::Captured`]: factorisations and inverses, and reductions to the host. Which calls
-    /// rocBLAS can capture depends on its release.
+    /// The result of a captured call exists after a run of the graph, not before. So a call whose result is more than
+    /// memory contents is refused with [`Error::Captured`]: factorisations and inverses, and reductions to the host.
+    /// Which calls rocBLAS can capture depends on its release.
     ///
-    /// The graph uses the handle's workspace, and captured solvers use the pivots of their factors: keep the handle and the factors
-    /// alive during a run, and order the handle's other calls with it.
+    /// The graph uses the handle's workspace, and captured solvers use the pivots of their factors: keep the handle and
+    /// the factors alive during a run, and order the handle's other calls with it.
     ///
     /// # Errors
     ///
-    /// The error from `work`, or the HIP error if the capture was invalidated; nothing is kept, and handle and stream remain
-    /// usable. [`Error::NotComputed`] inside [`workspace_needed`](Self::workspace_needed), where no call makes a node.
+    /// The error from `work`, or the HIP error if the capture was invalidated; nothing is kept, and handle and stream
+    /// remain usable. [`Error::NotComputed`] inside [`workspace_needed`](Self::workspace_needed), where no call makes a
+    /// node.
     #[doc(alias("hipStreamBeginCapture", "rocblas_set_stream"))]
     pub fn capture(&self, work: impl FnOnce(&Self) -> Result<()>) -> Result<hip::Graph> {
         if self.is_asking() {
@@ -165,8 +155,8 @@ impl Handle {
         let own = self.stream.raw();
         self.stream.capture_told(
             |stream| {
-                // SAFETY: `capture_told` tells a stream of the same device that lives until the next is told, which is the handle's
-                // own at last.
+                // SAFETY: `capture_told` tells a stream of the same device that lives until the next is told, which is
+                // the handle's own at last.
                 let told = unsafe { self.set_stream(stream) };
                 match &told {
                     Ok(()) => {
@@ -191,8 +181,8 @@ impl Handle {
     unsafe fn set_stream<S>(&self, stream: *mut S) -> Result<()> {
         let set = slot(self.library.api().rocblas_set_stream, "rocblas_set_stream")?;
         self.stream.device().make_current()?;
-        // SAFETY: the handle is alive and the caller vouches for the stream. The library's maker vouched that both are of one
-        // platform, or the library is only for the stream's runtime.
+        // SAFETY: the handle is alive and the caller vouches for the stream. The library's maker vouched that both are
+        // of one platform, or the library is only for the stream's runtime.
         check(unsafe { set(self.raw, stream.cast()) }, || {
             format!("rocblas_set_stream({stream:?})")
         })
@@ -245,12 +235,7 @@ impl Handle {
 
     /// Refuses an argument that was taken for another stream.
     #[inline]
-    pub(crate) fn check_stream(
-        &self,
-        call: &'static str,
-        argument: &'static str,
-        stream: &Stream,
-    ) -> Result<()> {
+    pub(crate) fn check_stream(&self, call: &'static str, argument: &'static str, stream: &Stream) -> Result<()> {
         if *stream == self.stream {
             Ok(())
         } else {
@@ -278,17 +263,12 @@ impl Handle {
 
     /// Turns the status of a computing call into a result. The text is only formatted on failure.
     ///
-    /// A size-query status is a success inside [`Handle::workspace_needed`], where nothing is computed. Anywhere else other code
-    /// has left the library in size-query mode, and the call has no result.
+    /// A size-query status is a success inside [`Handle::workspace_needed`], where nothing is computed. Anywhere else
+    /// other code has left the library in size-query mode, and the call has no result.
     #[inline]
-    pub(crate) fn accept(
-        &self,
-        status: rocblas_status,
-        call: impl FnOnce() -> String,
-    ) -> Result<Accepted> {
+    pub(crate) fn accept(&self, status: rocblas_status, call: impl FnOnce() -> String) -> Result<Accepted> {
         match status {
-            rocblas_status::rocblas_status_size_increased
-            | rocblas_status::rocblas_status_size_unchanged
+            rocblas_status::rocblas_status_size_increased | rocblas_status::rocblas_status_size_unchanged
                 if self.is_asking() =>
             {
                 report::accepted(call);
@@ -302,10 +282,7 @@ impl Handle {
         if self.pointer_mode.get() == mode {
             return Ok(());
         }
-        let set = slot(
-            self.library.api().rocblas_set_pointer_mode,
-            "rocblas_set_pointer_mode",
-        )?;
+        let set = slot(self.library.api().rocblas_set_pointer_mode, "rocblas_set_pointer_mode")?;
         // SAFETY: the handle is alive, the mode is one of the library's.
         check(unsafe { set(self.raw, mode) }, || {
             format!("rocblas_set_pointer_mode({mode:?})")
@@ -315,15 +292,10 @@ impl Handle {
     }
 
     fn destroy(&self) -> Result<()> {
-        let destroy = slot(
-            self.library.api().rocblas_destroy_handle,
-            "rocblas_destroy_handle",
-        )?;
+        let destroy = slot(self.library.api().rocblas_destroy_handle, "rocblas_destroy_handle")?;
         self.stream.device().make_current()?;
         // SAFETY: the handle is alive, this is its last use, and no call of it still runs.
-        check(unsafe { destroy(self.raw) }, || {
-            "rocblas_destroy_handle()".to_owned()
-        })
+        check(unsafe { destroy(self.raw) }, || "rocblas_destroy_handle()".to_owned())
     }
 }
 

@@ -75,10 +75,7 @@ impl Handle {
     /// # Errors
     ///
     /// rocBLAS refused, or `calls` returned an error. Nested queries are refused by rocBLAS.
-    #[doc(alias(
-        "rocblas_start_device_memory_size_query",
-        "rocblas_stop_device_memory_size_query"
-    ))]
+    #[doc(alias("rocblas_start_device_memory_size_query", "rocblas_stop_device_memory_size_query"))]
     pub fn workspace_needed(&self, calls: impl FnOnce(&Self) -> Result<()>) -> Result<usize> {
         let api = self.library().api();
         let start = slot(
@@ -108,15 +105,12 @@ impl Handle {
     }
 
     fn tell_workspace(&self, address: *mut u8, bytes: usize) -> Result<()> {
-        let set = slot(
-            self.library().api().rocblas_set_workspace,
-            "rocblas_set_workspace",
-        )?;
+        let set = slot(self.library().api().rocblas_set_workspace, "rocblas_set_workspace")?;
         self.on_own_stream()?;
         // The library frees its own memory, which does not wait.
         self.stream().device().make_current()?;
-        // SAFETY: the handle is alive. The memory is as large as told, the handle's stream may use it, and the handle keeps it
-        // until the library is told of another one.
+        // SAFETY: the handle is alive. The memory is as large as told, the handle's stream may use it, and the handle
+        // keeps it until the library is told of another one.
         check(unsafe { set(self.raw(), address.cast(), bytes) }, || {
             format!("rocblas_set_workspace({bytes} bytes)")
         })
@@ -134,10 +128,7 @@ impl Query<'_> {
         self.open.set(false);
         self.handle.asking.set(false);
         let stop = slot(
-            self.handle
-                .library()
-                .api()
-                .rocblas_stop_device_memory_size_query,
+            self.handle.library().api().rocblas_stop_device_memory_size_query,
             "rocblas_stop_device_memory_size_query",
         )?;
         let mut bytes = 0;

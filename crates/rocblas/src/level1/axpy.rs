@@ -31,9 +31,9 @@ impl Handle {
             mode,
             T::axpy,
             (n, incx, incy),
-            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to be read on the
-            // handle's stream, as the pointer mode says. The vectors are as long as length and increment say, checked when they
-            // were made; they may be used on the handle's stream, and `y` is exclusive.
+            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to
+            // be read on the handle's stream, as the pointer mode says. The vectors are as long as length and increment
+            // say, checked when they were made; they may be used on the handle's stream, and `y` is exclusive.
             |axpy| unsafe {
                 axpy(
                     self.raw(),

@@ -26,8 +26,8 @@ impl Handle {
             HOST,
             T::copy,
             (n, incx, incy),
-            // SAFETY: the handle is alive. The vectors are as long as length and increment say, checked when they were made; they
-            // may be used on the handle's stream, and `y` is exclusive.
+            // SAFETY: the handle is alive. The vectors are as long as length and increment say, checked when they were
+            // made; they may be used on the handle's stream, and `y` is exclusive.
             |copy| unsafe {
                 copy(
                     self.raw(),

@@ -16,13 +16,7 @@ impl Handle {
     /// # Errors
     ///
     /// As [`Handle::axpy`], or earlier work of the stream failed.
-    #[doc(alias(
-        "rocblas_sdot",
-        "rocblas_ddot",
-        "rocblas_cdotu",
-        "rocblas_zdotu",
-        "dotu"
-    ))]
+    #[doc(alias("rocblas_sdot", "rocblas_ddot", "rocblas_cdotu", "rocblas_zdotu", "dotu"))]
     pub fn dot<T: Scalar>(&self, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T> {
         let mut result = T::ZERO;
         self.sum_of_products("dot", T::dot, x, y, Target::Host(&mut result))?;
@@ -35,12 +29,7 @@ impl Handle {
     ///
     /// As [`Handle::axpy`], or `result` has not exactly one element.
     #[doc(alias("rocblas_sdot", "rocblas_ddot", "rocblas_cdotu", "rocblas_zdotu"))]
-    pub fn dot_into<T: Scalar>(
-        &self,
-        x: Vector<'_, T>,
-        y: Vector<'_, T>,
-        result: DeviceSliceMut<'_, T>,
-    ) -> Result<()> {
+    pub fn dot_into<T: Scalar>(&self, x: Vector<'_, T>, y: Vector<'_, T>, result: DeviceSliceMut<'_, T>) -> Result<()> {
         self.sum_of_products("dot_into", T::dot, x, y, Target::Device(result))
     }
 
@@ -92,9 +81,10 @@ impl Handle {
             mode,
             functions,
             (n, incx, incy),
-            // SAFETY: the handle is alive. The vectors are as long as length and increment say, checked when they were made, and may
-            // be used on the handle's stream. The result is an exclusive host value that is written before the call returns, or
-            // exclusive device memory to be written on that stream, as the pointer mode says.
+            // SAFETY: the handle is alive. The vectors are as long as length and increment say, checked when they were
+            // made, and may be used on the handle's stream. The result is an exclusive host value that is written
+            // before the call returns, or exclusive device memory to be written on that stream, as the pointer mode
+            // says.
             |dot| unsafe {
                 dot(
                     self.raw(),

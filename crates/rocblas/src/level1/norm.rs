@@ -30,11 +30,7 @@ impl Handle {
     ///
     /// As [`Handle::dot_into`].
     #[doc(alias("rocblas_snrm2", "rocblas_dnrm2", "rocblas_scnrm2", "rocblas_dznrm2"))]
-    pub fn nrm2_into<T: Scalar>(
-        &self,
-        x: Vector<'_, T>,
-        result: DeviceSliceMut<'_, T::Real>,
-    ) -> Result<()> {
+    pub fn nrm2_into<T: Scalar>(&self, x: Vector<'_, T>, result: DeviceSliceMut<'_, T::Real>) -> Result<()> {
         self.norm("nrm2_into", T::nrm2, x, Target::Device(result))
     }
 
@@ -56,11 +52,7 @@ impl Handle {
     ///
     /// As [`Handle::dot_into`].
     #[doc(alias("rocblas_sasum", "rocblas_dasum", "rocblas_scasum", "rocblas_dzasum"))]
-    pub fn asum_into<T: Scalar>(
-        &self,
-        x: Vector<'_, T>,
-        result: DeviceSliceMut<'_, T::Real>,
-    ) -> Result<()> {
+    pub fn asum_into<T: Scalar>(&self, x: Vector<'_, T>, result: DeviceSliceMut<'_, T::Real>) -> Result<()> {
         self.norm("asum_into", T::asum, x, Target::Device(result))
     }
 
@@ -82,18 +74,10 @@ impl Handle {
             mode,
             functions,
             (n, incx),
-            // SAFETY: the handle is alive. The vector is as long as length and increment say, checked when it was made, and may be
-            // used on the handle's stream. The result is an exclusive host value that is written before the call returns, or
-            // exclusive device memory to be written on that stream, as the pointer mode says.
-            |norm| unsafe {
-                norm(
-                    self.raw(),
-                    n,
-                    x.data.as_ptr().cast(),
-                    incx,
-                    result.as_mut_ptr().cast(),
-                )
-            },
+            // SAFETY: the handle is alive. The vector is as long as length and increment say, checked when it was made,
+            // and may be used on the handle's stream. The result is an exclusive host value that is written before the
+            // call returns, or exclusive device memory to be written on that stream, as the pointer mode says.
+            |norm| unsafe { norm(self.raw(), n, x.data.as_ptr().cast(), incx, result.as_mut_ptr().cast(),) },
             "n {n}, incx {incx}"
         )
     }

@@ -15,11 +15,7 @@ pub(crate) enum Target<'a, T> {
 
 impl<T> Target<'_, T> {
     /// Checks the target and returns the pointer mode it needs.
-    pub(crate) fn check(
-        &self,
-        handle: &Handle,
-        call: &'static str,
-    ) -> Result<rocblas_pointer_mode> {
+    pub(crate) fn check(&self, handle: &Handle, call: &'static str) -> Result<rocblas_pointer_mode> {
         let Self::Device(slice) = self else {
             if handle.stream().is_capturing() {
                 return Err(Error::Captured {

@@ -12,11 +12,7 @@ impl Handle {
     ///
     /// As [`Handle::axpy`].
     #[doc(alias("rocblas_sscal", "rocblas_dscal", "rocblas_cscal", "rocblas_zscal"))]
-    pub fn scal<'s, T: Scalar>(
-        &self,
-        alpha: impl Into<Factor<'s, T>>,
-        mut x: VectorMut<'_, T>,
-    ) -> Result<()> {
+    pub fn scal<'s, T: Scalar>(&self, alpha: impl Into<Factor<'s, T>>, mut x: VectorMut<'_, T>) -> Result<()> {
         let alpha = alpha.into();
         let (mode, [n, incx]) = self.check_scal("scal", &alpha, &x)?;
         if n == 0 {
@@ -27,18 +23,10 @@ impl Handle {
             mode,
             T::scal,
             (n, incx),
-            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to be read on the
-            // handle's stream, as the pointer mode says. The vector is as long as length and increment say, checked when it was
-            // made, may be used on the handle's stream, and is exclusive.
-            |scal| unsafe {
-                scal(
-                    self.raw(),
-                    n,
-                    alpha.as_ptr().cast(),
-                    x.data.as_mut_ptr().cast(),
-                    incx,
-                )
-            },
+            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to
+            // be read on the handle's stream, as the pointer mode says. The vector is as long as length and increment
+            // say, checked when it was made, may be used on the handle's stream, and is exclusive.
+            |scal| unsafe { scal(self.raw(), n, alpha.as_ptr().cast(), x.data.as_mut_ptr().cast(), incx,) },
             "n {n}, incx {incx}"
         )
     }
@@ -65,15 +53,7 @@ impl Handle {
             T::scal_real,
             (n, incx),
             // SAFETY: as in `scal`.
-            |scal| unsafe {
-                scal(
-                    self.raw(),
-                    n,
-                    alpha.as_ptr().cast(),
-                    x.data.as_mut_ptr().cast(),
-                    incx,
-                )
-            },
+            |scal| unsafe { scal(self.raw(), n, alpha.as_ptr().cast(), x.data.as_mut_ptr().cast(), incx,) },
             "n {n}, incx {incx}"
         )
     }

@@ -41,9 +41,10 @@ impl Handle {
             mode,
             T::gemv,
             (m, n, lda, incx, incy),
-            // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory to be read on
-            // the handle's stream, as the pointer mode says. Matrix and vectors are as large as sizes, leading dimension and
-            // increments say, checked when they were made; they may be used on the handle's stream, and `y` is exclusive.
+            // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory
+            // to be read on the handle's stream, as the pointer mode says. Matrix and vectors are as large as sizes,
+            // leading dimension and increments say, checked when they were made; they may be used on the handle's
+            // stream, and `y` is exclusive.
             |gemv| unsafe {
                 gemv(
                     self.raw(),

@@ -18,13 +18,7 @@ impl Handle {
     /// # Errors
     ///
     /// As [`Handle::gemm`].
-    #[doc(alias(
-        "rocblas_sger",
-        "rocblas_dger",
-        "rocblas_cgeru",
-        "rocblas_zgeru",
-        "geru"
-    ))]
+    #[doc(alias("rocblas_sger", "rocblas_dger", "rocblas_cgeru", "rocblas_zgeru", "geru"))]
     pub fn ger<'s, T: Scalar>(
         &self,
         alpha: impl Into<Factor<'s, T>>,
@@ -76,9 +70,10 @@ impl Handle {
             mode,
             functions,
             (m, n, incx, incy, lda),
-            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to be read on the
-            // handle's stream, as the pointer mode says. Matrix and vectors are as large as sizes, leading dimension and increments
-            // say, checked when they were made; they may be used on the handle's stream, and `a` is exclusive.
+            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to
+            // be read on the handle's stream, as the pointer mode says. Matrix and vectors are as large as sizes,
+            // leading dimension and increments say, checked when they were made; they may be used on the handle's
+            // stream, and `a` is exclusive.
             |ger| unsafe {
                 ger(
                     self.raw(),

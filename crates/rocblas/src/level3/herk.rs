@@ -4,7 +4,8 @@ use crate::size::{long, shape};
 use crate::{ComplexScalar, Error, Fill, Handle, Matrix, MatrixMut, Op, Result};
 
 impl Handle {
-    /// `c = alpha * op(a) * op(a)^H + beta * c` for a Hermitian `c`, of which only the triangle `fill` is read and written.
+    /// `c = alpha * op(a) * op(a)^H + beta * c` for a Hermitian `c`, of which only the triangle `fill` is read and
+    /// written.
     ///
     /// `op(a)` is n x k, `c` is n x n. The imaginary parts of the diagonal become 0. Nothing is done if n is 0.
     ///
@@ -47,9 +48,10 @@ impl Handle {
             mode,
             T::herk,
             (n, k, lda, ldc),
-            // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory to be read on
-            // the handle's stream, as the pointer mode says. The matrices are as large as sizes and leading dimensions say, checked
-            // when they were made; they may be used on the handle's stream, and `c` is exclusive.
+            // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory
+            // to be read on the handle's stream, as the pointer mode says. The matrices are as large as sizes and
+            // leading dimensions say, checked when they were made; they may be used on the handle's stream, and `c` is
+            // exclusive.
             |herk| unsafe {
                 herk(
                     self.raw(),

@@ -4,13 +4,15 @@ use crate::size::{long, shape};
 use crate::{Error, Fill, Handle, Matrix, MatrixMut, Op, Result, Scalar};
 
 impl Handle {
-    /// `c = alpha * op(a) * op(a)^T + beta * c` for a symmetric `c`, of which only the triangle `fill` is read and written.
+    /// `c = alpha * op(a) * op(a)^T + beta * c` for a symmetric `c`, of which only the triangle `fill` is read and
+    /// written.
     ///
     /// `op(a)` is n x k, `c` is n x n. Nothing is done if n is 0. For Hermitian matrices see [`Handle::herk`].
     ///
     /// # Errors
     ///
-    /// `op` is [`Op::ConjTranspose`] and the scalar complex (the product would not be symmetric), or as [`Handle::gemm`].
+    /// `op` is [`Op::ConjTranspose`] and the scalar complex (the product would not be symmetric), or as
+    /// [`Handle::gemm`].
     #[doc(alias("rocblas_ssyrk", "rocblas_dsyrk", "rocblas_csyrk", "rocblas_zsyrk"))]
     pub fn syrk<'s, T: Scalar>(
         &self,
@@ -48,9 +50,10 @@ impl Handle {
             mode,
             T::syrk,
             (n, k, lda, ldc),
-            // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory to be read on
-            // the handle's stream, as the pointer mode says. The matrices are as large as sizes and leading dimensions say, checked
-            // when they were made; they may be used on the handle's stream, and `c` is exclusive.
+            // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory
+            // to be read on the handle's stream, as the pointer mode says. The matrices are as large as sizes and
+            // leading dimensions say, checked when they were made; they may be used on the handle's stream, and `c` is
+            // exclusive.
             |syrk| unsafe {
                 syrk(
                     self.raw(),

@@ -7,8 +7,8 @@ impl Handle {
     /// `c = alpha * op(a) * b` ([`Side::Left`](crate::Side::Left)) or `c = alpha * b * op(a)`
     /// ([`Side::Right`](crate::Side::Right)) for a triangular `a`.
     ///
-    /// `a` is m x m on the left of an m x n matrix `b`, n x n on its right; `c` is as large as `b`, and need not hold numbers.
-    /// Nothing is done if m or n is 0.
+    /// `a` is m x m on the left of an m x n matrix `b`, n x n on its right; `c` is as large as `b`, and need not hold
+    /// numbers. Nothing is done if m or n is 0.
     ///
     /// # Errors
     ///
@@ -46,14 +46,7 @@ impl Handle {
         mut b: MatrixMut<'_, T>,
     ) -> Result<()> {
         let output = (b.data.as_mut_ptr(), b.layout.ld);
-        self.triangular_product(
-            "trmm_in_place",
-            triangle,
-            alpha.into(),
-            a,
-            b.as_matrix(),
-            output,
-        )
+        self.triangular_product("trmm_in_place", triangle, alpha.into(), a, b.as_matrix(), output)
     }
 
     fn triangular_product<T: Scalar>(
@@ -69,26 +62,21 @@ impl Handle {
         self.check_stream(call, "a", a.data.stream())?;
         self.check_stream(call, "b", b.data.stream())?;
         triangle.check(call, a.layout, b.layout)?;
-        let [m, n, lda, ldb, ldc] =
-            [b.layout.rows, b.layout.cols, a.layout.ld, b.layout.ld, ldc].map(long);
+        let [m, n, lda, ldb, ldc] = [b.layout.rows, b.layout.cols, a.layout.ld, b.layout.ld, ldc].map(long);
         if m == 0 || n == 0 {
             return Ok(());
         }
-        let Triangle {
-            side,
-            fill,
-            op,
-            diag,
-        } = triangle;
+        let Triangle { side, fill, op, diag } = triangle;
         call!(
             self,
             mode,
             T::trmm,
             (m, n, lda, ldb, ldc),
-            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to be read on the
-            // handle's stream, as the pointer mode says. The matrices are as large as sizes and leading dimensions say, checked
-            // when they were made; they may be used on the handle's stream. `c` is exclusive: another matrix than `b`, or `b` itself
-            // with the same leading dimension, which is how the library is told to work in place.
+            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to
+            // be read on the handle's stream, as the pointer mode says. The matrices are as large as sizes and leading
+            // dimensions say, checked when they were made; they may be used on the handle's stream. `c` is exclusive:
+            // another matrix than `b`, or `b` itself with the same leading dimension, which is how the library is told
+            // to work in place.
             |trmm| unsafe {
                 trmm(
                     self.raw(),

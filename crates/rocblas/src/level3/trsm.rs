@@ -31,20 +31,16 @@ impl Handle {
         if m == 0 || n == 0 {
             return Ok(());
         }
-        let Triangle {
-            side,
-            fill,
-            op,
-            diag,
-        } = triangle;
+        let Triangle { side, fill, op, diag } = triangle;
         call!(
             self,
             mode,
             T::trsm,
             (m, n, lda, ldb),
-            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to be read on the
-            // handle's stream, as the pointer mode says. The matrices are as large as sizes and leading dimensions say, checked
-            // when they were made; they may be used on the handle's stream, and `b` is exclusive.
+            // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to
+            // be read on the handle's stream, as the pointer mode says. The matrices are as large as sizes and leading
+            // dimensions say, checked when they were made; they may be used on the handle's stream, and `b` is
+            // exclusive.
             |trsm| unsafe {
                 trsm(
                     self.raw(),

@@ -7,32 +7,28 @@ use crate::size::Layout;
 use crate::{Batch, BatchMut, Error, Matrix, MatrixMut, Result};
 
 impl<T: Pod> Batch<'_, T> {
-    /// Copies the batch to an array of shape (matrices, rows, columns) of which each matrix is column-major without gaps, one
-    /// copy for each matrix. Complete when it returns.
+    /// Copies the batch to an array of shape (matrices, rows, columns) of which each matrix is column-major without
+    /// gaps, one copy for each matrix. Complete when it returns.
     ///
     /// # Errors
     ///
     /// As [`Matrix::copy_to_array`].
     pub fn copy_to_array(&self, array: ArrayViewMut3<'_, T>) -> Result<()> {
-        self.each("copy_to_array", array, |matrix, part| {
-            matrix.copy_to_array(part)
-        })
+        self.each("copy_to_array", array, |matrix, part| matrix.copy_to_array(part))
     }
 
-    /// Copies the batch to an array of shape (matrices, rows, columns) with any strides, by way of host memory. Complete when it
-    /// returns.
+    /// Copies the batch to an array of shape (matrices, rows, columns) with any strides, by way of host memory.
+    /// Complete when it returns.
     ///
     /// # Errors
     ///
     /// As [`Matrix::scatter_to_array`].
     pub fn scatter_to_array(&self, array: ArrayViewMut3<'_, T>) -> Result<()> {
-        self.each("scatter_to_array", array, |matrix, part| {
-            matrix.scatter_to_array(part)
-        })
+        self.each("scatter_to_array", array, |matrix, part| matrix.scatter_to_array(part))
     }
 
-    /// A new array of shape (matrices, rows, columns) with the batch, one column-major matrix after the other. Complete when it
-    /// returns.
+    /// A new array of shape (matrices, rows, columns) with the batch, one column-major matrix after the other. Complete
+    /// when it returns.
     ///
     /// # Errors
     ///
@@ -65,8 +61,8 @@ impl<T: Pod> Batch<'_, T> {
 }
 
 impl<T: Pod> BatchMut<'_, T> {
-    /// Copies an array of shape (matrices, rows, columns) of which each matrix is column-major without gaps, one copy for each
-    /// matrix. Complete when it returns.
+    /// Copies an array of shape (matrices, rows, columns) of which each matrix is column-major without gaps, one copy
+    /// for each matrix. Complete when it returns.
     ///
     /// # Errors
     ///
@@ -77,7 +73,8 @@ impl<T: Pod> BatchMut<'_, T> {
         })
     }
 
-    /// Copies an array of shape (matrices, rows, columns) with any strides, by way of host memory. Complete when it returns.
+    /// Copies an array of shape (matrices, rows, columns) with any strides, by way of host memory. Complete when it
+    /// returns.
     ///
     /// # Errors
     ///
@@ -107,12 +104,7 @@ impl<T: Pod> BatchMut<'_, T> {
     }
 }
 
-fn same_shape(
-    call: &'static str,
-    count: usize,
-    layout: Layout,
-    array: (usize, usize, usize),
-) -> Result<()> {
+fn same_shape(call: &'static str, count: usize, layout: Layout, array: (usize, usize, usize)) -> Result<()> {
     let Layout { rows, cols, .. } = layout;
     if array == (count, rows, cols) {
         return Ok(());

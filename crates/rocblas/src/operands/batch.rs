@@ -16,8 +16,8 @@ pub struct Batch<'a, T> {
 
 /// Equal column-major matrices in device memory, each `stride` elements after the one before, to be read and written.
 ///
-/// No two of them share an element. They may be interleaved, though: with columns far enough apart (the leading dimension),
-/// the columns of one matrix may lie between those of another.
+/// No two of them share an element. They may be interleaved, though: with columns far enough apart (the leading
+/// dimension), the columns of one matrix may lie between those of another.
 #[derive(Debug)]
 pub struct BatchMut<'a, T> {
     pub(crate) data: DeviceSliceMut<'a, T>,
@@ -37,7 +37,8 @@ impl<T> Copy for Batch<'_, T> {}
 impl<'a, T> Batch<'a, T> {
     /// `count` matrices of `rows` x `cols` with leading dimension `ld`.
     ///
-    /// The slice needs `stride * (count - 1) + ld * (cols - 1) + rows` elements, or none if a size is 0; it may have more.
+    /// The slice needs `stride * (count - 1) + ld * (cols - 1) + rows` elements, or none if a size is 0; it may have
+    /// more.
     ///
     /// # Errors
     ///
@@ -95,7 +96,8 @@ impl<'a, T> Batch<'a, T> {
 impl<'a, T> BatchMut<'a, T> {
     /// `count` matrices of `rows` x `cols` with leading dimension `ld`.
     ///
-    /// The slice needs `stride * (count - 1) + ld * (cols - 1) + rows` elements, or none if a size is 0; it may have more.
+    /// The slice needs `stride * (count - 1) + ld * (cols - 1) + rows` elements, or none if a size is 0; it may have
+    /// more.
     ///
     /// # Errors
     ///
@@ -215,8 +217,6 @@ fn long_enough(layout: Layout, distance: usize, count: usize, len: usize) -> Res
         return Ok(());
     }
     let Layout { rows, cols, ld } = layout;
-    let what = format!(
-        "a batch of {count} {rows} x {cols} matrices with leading dimension {ld} and stride {distance}"
-    );
+    let what = format!("a batch of {count} {rows} x {cols} matrices with leading dimension {ld} and stride {distance}");
     Err(Error::TooShort { what, needed, len })
 }

@@ -70,13 +70,7 @@ impl<T> Factor<'_, T> {
         }
     }
 
-    fn check(
-        &self,
-        handle: &Handle,
-        call: &'static str,
-        argument: &'static str,
-        fetch: Fetch,
-    ) -> Result<()> {
+    fn check(&self, handle: &Handle, call: &'static str, argument: &'static str, fetch: Fetch) -> Result<()> {
         let Self::Device(slice) = self else {
             return Ok(());
         };
@@ -123,12 +117,8 @@ pub(crate) fn check_pair<T>(
     alpha.check(handle, call, "alpha", fetch)?;
     beta.check(handle, call, "beta", fetch)?;
     match (alpha, beta) {
-        (Factor::Host(_), Factor::Device(_)) => {
-            Err(mixed(call, "in device memory", "a host value, as alpha is"))
-        }
-        (Factor::Device(_), Factor::Host(_)) => {
-            Err(mixed(call, "a host value", "device memory, as alpha does"))
-        }
+        (Factor::Host(_), Factor::Device(_)) => Err(mixed(call, "in device memory", "a host value, as alpha is")),
+        (Factor::Device(_), Factor::Host(_)) => Err(mixed(call, "a host value", "device memory, as alpha does")),
         _ => Ok(alpha.mode()),
     }
 }

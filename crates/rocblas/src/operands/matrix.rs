@@ -77,7 +77,8 @@ impl<'a, T> Matrix<'a, T> {
 }
 
 impl<'a, T> MatrixMut<'a, T> {
-    /// `rows` x `cols` elements, columns `ld` elements apart (the leading dimension). What lies between the columns is not touched.
+    /// `rows` x `cols` elements, columns `ld` elements apart (the leading dimension). What lies between the columns is
+    /// not touched.
     ///
     /// The slice needs `ld * (cols - 1) + rows` elements, or none if there are no rows or columns; it may have more.
     ///

@@ -7,7 +7,8 @@ use hip::{DeviceBuffer, DeviceSlice, Stream};
 use crate::size::{Layout, size};
 use crate::{Error, Result};
 
-/// Addresses of equal column-major matrices in one stretch of device memory, kept in device memory from one call to the next.
+/// Addresses of equal column-major matrices in one stretch of device memory, kept in device memory from one call to the
+/// next.
 ///
 /// A [`PointerBatch`](crate::PointerBatch) borrows its matrices for as long as it lives, so it can't live on while
 /// other code, such as OpenCL, has the memory. This array borrows nothing:
@@ -27,8 +28,8 @@ pub struct PointerArray<T> {
 }
 
 impl<T> PointerArray<T> {
-    /// A matrix of `rows` x `cols` with leading dimension `ld` at each of the `offsets` (in elements) of `data`. Copies the
-    /// addresses to the device and waits for that.
+    /// A matrix of `rows` x `cols` with leading dimension `ld` at each of the `offsets` (in elements) of `data`. Copies
+    /// the addresses to the device and waits for that.
     ///
     /// # Errors
     ///

@@ -8,12 +8,12 @@ use super::pointer_array::{PointerArray, long_enough, upload, within};
 use crate::size::Layout;
 use crate::{Error, Result};
 
-/// Equal column-major matrices that lie anywhere in device memory, to be read: an array of their addresses, itself in device
-/// memory.
+/// Equal column-major matrices that lie anywhere in device memory, to be read: an array of their addresses, itself in
+/// device memory.
 ///
-/// It owns the array and borrows the matrices. Making one copies the addresses to the device and waits for that, so make it once
-/// and use it often; a [`PointerArray`] keeps the addresses while the matrices are not borrowed. For matrices at equal
-/// distances a [`Batch`](crate::Batch) does the same without an array.
+/// It owns the array and borrows the matrices. Making one copies the addresses to the device and waits for that, so
+/// make it once and use it often; a [`PointerArray`] keeps the addresses while the matrices are not borrowed. For
+/// matrices at equal distances a [`Batch`](crate::Batch) does the same without an array.
 #[doc(alias = "batched")]
 pub struct PointerBatch<'a, T> {
     array: Array,
@@ -62,7 +62,8 @@ impl<'a, T> PointerBatch<'a, T> {
     ///
     /// # Errors
     ///
-    /// `ld` is less than `rows` or 1, a slice is too short or was taken for another stream, or HIP has no memory for the array.
+    /// `ld` is less than `rows` or 1, a slice is too short or was taken for another stream, or HIP has no memory for
+    /// the array.
     pub fn new(
         stream: &Stream,
         slices: impl IntoIterator<Item = DeviceSlice<'a, T>>,
@@ -130,7 +131,8 @@ impl<'a, T> PointerBatchMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// `ld` is less than `rows` or 1, a slice is too short or was taken for another stream, or HIP has no memory for the array.
+    /// `ld` is less than `rows` or 1, a slice is too short or was taken for another stream, or HIP has no memory for
+    /// the array.
     pub fn new(
         stream: &Stream,
         slices: impl IntoIterator<Item = DeviceSliceMut<'a, T>>,
@@ -188,8 +190,8 @@ impl<'a, T> PointerBatchMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherMemory`] if the slice begins elsewhere, is shorter or of another device, or two of the matrices share an
-    /// element.
+    /// [`Error::OtherMemory`] if the slice begins elsewhere, is shorter or of another device, or two of the matrices
+    /// share an element.
     pub fn from_array(array: &'a PointerArray<T>, data: DeviceSliceMut<'a, T>) -> Result<Self> {
         array.check(&data.as_slice())?;
         array.check_apart()?;
@@ -302,11 +304,7 @@ struct Found<'a> {
 }
 
 /// The addresses of slices that are of this stream and long enough.
-fn collect<'a>(
-    stream: &Stream,
-    slices: impl Iterator<Item = Found<'a>>,
-    layout: Layout,
-) -> Result<Vec<usize>> {
+fn collect<'a>(stream: &Stream, slices: impl Iterator<Item = Found<'a>>, layout: Layout) -> Result<Vec<usize>> {
     slices
         .enumerate()
         .map(|(index, slice)| {

@@ -5,8 +5,8 @@ use crate::{Error, Result};
 
 /// A vector in device memory, to be read: `n` elements, `inc` apart.
 ///
-/// With a positive increment element i is at `i * inc`; with a negative one the vector runs backwards, as in BLAS: element i
-/// is at `(n - 1 - i) * -inc`. Either way the slice starts with the vector's lowest element.
+/// With a positive increment element i is at `i * inc`; with a negative one the vector runs backwards, as in BLAS:
+/// element i is at `(n - 1 - i) * -inc`. Either way the slice starts with the vector's lowest element.
 ///
 /// A slice converts into the vector of all its elements.
 #[derive(Debug)]
@@ -72,7 +72,8 @@ impl Shape {
 }
 
 impl<'a, T> Vector<'a, T> {
-    /// `n` elements, `inc` apart. The slice needs `|inc| * (n - 1) + 1` elements, or none if `n` is 0; it may have more.
+    /// `n` elements, `inc` apart. The slice needs `|inc| * (n - 1) + 1` elements, or none if `n` is 0; it may have
+    /// more.
     ///
     /// # Errors
     ///
@@ -84,8 +85,8 @@ impl<'a, T> Vector<'a, T> {
 }
 
 impl<'a, T> VectorMut<'a, T> {
-    /// `n` elements, `inc` apart. The slice needs `|inc| * (n - 1) + 1` elements, or none if `n` is 0; it may have more. What
-    /// lies between the elements is not touched.
+    /// `n` elements, `inc` apart. The slice needs `|inc| * (n - 1) + 1` elements, or none if `n` is 0; it may have
+    /// more. What lies between the elements is not touched.
     ///
     /// # Errors
     ///
@@ -153,12 +154,7 @@ macro_rules! describe {
                 [long(self.shape.n), inc]
             }
 
-            pub(crate) fn check_len(
-                &self,
-                call: &'static str,
-                argument: &'static str,
-                n: usize,
-            ) -> Result<()> {
+            pub(crate) fn check_len(&self, call: &'static str, argument: &'static str, n: usize) -> Result<()> {
                 if self.shape.n == n {
                     return Ok(());
                 }

@@ -25,10 +25,7 @@ impl<'a> Call<'a> {
         argument: &'static str,
         a: &A,
     ) -> Result<Self> {
-        let api = handle
-            .library()
-            .solver_api()
-            .ok_or(Error::NoSolver { call: name })?;
+        let api = handle.library().solver_api().ok_or(Error::NoSolver { call: name })?;
         handle.check_stream(name, argument, a.stream())?;
         Ok(Self {
             name,
@@ -45,12 +42,7 @@ impl<'a> Call<'a> {
     }
 
     /// Checks another argument, which has `n` rows and as many matrices. Returns its columns.
-    pub(super) fn beside<B: Matrices>(
-        &self,
-        argument: &'static str,
-        b: &B,
-        n: usize,
-    ) -> Result<usize> {
+    pub(super) fn beside<B: Matrices>(&self, argument: &'static str, b: &B, n: usize) -> Result<usize> {
         self.handle.check_stream(self.name, argument, b.stream())?;
         let (rows, cols) = b.shape();
         let (found, expected) = if rows != n {
@@ -75,17 +67,11 @@ impl<'a> Call<'a> {
     pub(super) fn info(&self, meaning: Meaning, n: usize) -> Result<Info> {
         self.not_capturing()?;
         let count = if n == 0 { 0 } else { self.count };
-        Info::lease(
-            &self.handle.infos,
-            self.stream(),
-            meaning,
-            count,
-            self.batched,
-        )
+        Info::lease(&self.handle.infos, self.stream(), meaning, count, self.batched)
     }
 
-    /// Refuses a captured call that writes pivots or `info`: they would be written by each run of the graph, and not before. Until
-    /// then they could be mistaken for another matrix's, and their memory is reused by other calls.
+    /// Refuses a captured call that writes pivots or `info`: they would be written by each run of the graph, and not
+    /// before. Until then they could be mistaken for another matrix's, and their memory is reused by other calls.
     fn not_capturing(&self) -> Result<()> {
         if self.stream().is_capturing() {
             return Err(Error::Captured {
@@ -101,10 +87,7 @@ impl<'a> Call<'a> {
         if is_computed || self.handle.is_asking() {
             return Ok(());
         }
-        Err(Error::NotComputed {
-            call: self.name,
-            what,
-        })
+        Err(Error::NotComputed { call: self.name, what })
     }
 
     /// `len` pivots for each matrix.
@@ -135,11 +118,7 @@ impl<'a> Call<'a> {
     }
 
     /// Turns the routine's status into a result, and whether it computes. The arguments are only formatted on failure.
-    pub(super) fn done(
-        &self,
-        (name, status): Called,
-        arguments: impl FnOnce() -> String,
-    ) -> Result<Accepted> {
+    pub(super) fn done(&self, (name, status): Called, arguments: impl FnOnce() -> String) -> Result<Accepted> {
         self.handle.accept(status, || {
             let arguments = arguments();
             if self.batched {
@@ -156,11 +135,7 @@ impl<'a> Call<'a> {
 }
 
 /// The order of square matrices; refuses others.
-pub(super) fn square(
-    call: &'static str,
-    argument: &'static str,
-    (rows, cols): (usize, usize),
-) -> Result<usize> {
+pub(super) fn square(call: &'static str, argument: &'static str, (rows, cols): (usize, usize)) -> Result<usize> {
     if rows == cols {
         return Ok(rows);
     }

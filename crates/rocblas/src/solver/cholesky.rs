@@ -7,8 +7,9 @@ use crate::functions::solver::CholeskyRoutines;
 use crate::size::int;
 use crate::{Fill, Handle, Result};
 
-/// The Cholesky factor of a Hermitian positive-definite matrix, or of each matrix of a batch, from [`potrf`] or [`posv`]: `U` with
-/// `U^H * U = A` for [`Fill::Upper`], `L` with `L * L^H = A` for [`Fill::Lower`]. It is in the place of that triangle of `A`.
+/// The Cholesky factor of a Hermitian positive-definite matrix, or of each matrix of a batch, from [`potrf`] or
+/// [`posv`]: `U` with `U^H * U = A` for [`Fill::Upper`], `L` with `L * L^H = A` for [`Fill::Lower`]. It is in the place
+/// of that triangle of `A`.
 #[must_use = "a matrix that is not positive definite is reported only through `Cholesky::check`"]
 pub struct Cholesky<A: Matrices> {
     factor: A,
@@ -84,8 +85,8 @@ impl<A: Matrices> fmt::Debug for Cholesky<A> {
     }
 }
 
-/// The Cholesky factor of the Hermitian positive-definite n x n matrix whose triangle `fill` is in `a`, in its place. The other
-/// triangle is not touched.
+/// The Cholesky factor of the Hermitian positive-definite n x n matrix whose triangle `fill` is in `a`, in its place.
+/// The other triangle is not touched.
 ///
 /// # Errors
 ///
@@ -106,14 +107,10 @@ pub fn potrf<A: Matrices>(handle: &Handle, fill: Fill, a: A) -> Result<Cholesky<
     if !call.is_empty(n) {
         let n = int("n", n)?;
         let operand = a.operand()?;
-        // SAFETY: `a` is n x n, was checked when it was made and against the handle's stream, and is exclusive; `info` has an
-        // integer for each matrix, which lives until the stream is past this call.
-        let called = unsafe {
-            A::Scalar::potrf(call.target()?, fill.raw(), n, operand, info.address_mut()?)?
-        };
-        let accepted = call.done(called, || {
-            format!("{fill:?}, n {n}, {}", operand.distances("a"))
-        })?;
+        // SAFETY: `a` is n x n, was checked when it was made and against the handle's stream, and is exclusive; `info`
+        // has an integer for each matrix, which lives until the stream is past this call.
+        let called = unsafe { A::Scalar::potrf(call.target()?, fill.raw(), n, operand, info.address_mut()?)? };
+        let accepted = call.done(called, || format!("{fill:?}, n {n}, {}", operand.distances("a")))?;
         info = info.of(accepted);
     }
     Ok(Cholesky {
@@ -132,12 +129,7 @@ pub fn potrf<A: Matrices>(handle: &Handle, fill: Fill, a: A) -> Result<Cholesky<
 ///
 /// `b` has another number of rows or another count than the factor, one of them is of another stream, there is no
 /// rocSOLVER, or it refused the call.
-#[doc(alias(
-    "rocsolver_spotrs",
-    "rocsolver_dpotrs",
-    "rocsolver_cpotrs",
-    "rocsolver_zpotrs"
-))]
+#[doc(alias("rocsolver_spotrs", "rocsolver_dpotrs", "rocsolver_cpotrs", "rocsolver_zpotrs"))]
 pub fn potrs<A, B>(handle: &Handle, cholesky: &Cholesky<A>, b: B) -> Result<()>
 where
     A: Matrices,
@@ -153,8 +145,8 @@ where
     let (n, nrhs) = (int("n", n)?, int("right-hand sides", nrhs)?);
     let (from, to) = (cholesky.factor.operand()?, b.operand()?);
     let fill = cholesky.fill;
-    // SAFETY: the factor is n x n and `b` is n x nrhs, as often; both were checked when they were made and against the handle's
-    // stream, and `b` is exclusive.
+    // SAFETY: the factor is n x n and `b` is n x nrhs, as often; both were checked when they were made and against the
+    // handle's stream, and `b` is exclusive.
     let called = unsafe { A::Scalar::potrs(call.target()?, fill.raw(), n, nrhs, from, to)? };
     call.done(called, || {
         let (a, b) = (from.distances("a"), to.distances("b"));
@@ -163,8 +155,8 @@ where
     Ok(())
 }
 
-/// The inverse of a matrix from its Cholesky factor, in its place: one triangle of the Hermitian result, the factor's. The other
-/// triangle is not touched; [`Mirror`](super::Mirror) completes it.
+/// The inverse of a matrix from its Cholesky factor, in its place: one triangle of the Hermitian result, the factor's.
+/// The other triangle is not touched; [`Mirror`](super::Mirror) completes it.
 ///
 /// # Errors
 ///
@@ -190,12 +182,7 @@ fn is_computed(info: &Option<Info>) -> bool {
 }
 
 /// [`potri`] of a factor that no later solve uses.
-pub(super) fn invert<A: Matrices>(
-    handle: &Handle,
-    fill: Fill,
-    factor: &A,
-    factorised: Option<Info>,
-) -> Result<Info> {
+pub(super) fn invert<A: Matrices>(handle: &Handle, fill: Fill, factor: &A, factorised: Option<Info>) -> Result<Info> {
     let call = Call::new(handle, "potri", "cholesky", factor)?;
     let n = call.square("cholesky", factor)?;
     call.computed("the factor of `cholesky`", is_computed(&factorised))?;
@@ -204,12 +191,8 @@ pub(super) fn invert<A: Matrices>(
         let n = int("n", n)?;
         let operand = factor.operand()?;
         // SAFETY: as in `potrf`.
-        let called = unsafe {
-            A::Scalar::potri(call.target()?, fill.raw(), n, operand, info.address_mut()?)?
-        };
-        let accepted = call.done(called, || {
-            format!("{fill:?}, n {n}, {}", operand.distances("a"))
-        })?;
+        let called = unsafe { A::Scalar::potri(call.target()?, fill.raw(), n, operand, info.address_mut()?)? };
+        let accepted = call.done(called, || format!("{fill:?}, n {n}, {}", operand.distances("a")))?;
         info = info.of(accepted);
     }
     // A factorisation that stopped may leave a diagonal without zeros, which this call would call regular.
@@ -219,20 +202,15 @@ pub(super) fn invert<A: Matrices>(
     })
 }
 
-/// Solves `A * X = B` for the Hermitian positive-definite n x n matrix whose triangle `fill` is in `a`. `b` is n x (number of
-/// right-hand sides), and becomes `X`. Returns the factor of `A`, which is in the place of that triangle.
+/// Solves `A * X = B` for the Hermitian positive-definite n x n matrix whose triangle `fill` is in `a`. `b` is n x
+/// (number of right-hand sides), and becomes `X`. Returns the factor of `A`, which is in the place of that triangle.
 ///
 /// # Errors
 ///
 /// `a` is not square, `b` has another number of rows or another count, one of them is of another stream, there is no
 /// rocSOLVER, or it refused the call. [`Cholesky::check`] reports a matrix that is not positive definite; there is no
 /// solution then.
-#[doc(alias(
-    "rocsolver_sposv",
-    "rocsolver_dposv",
-    "rocsolver_cposv",
-    "rocsolver_zposv"
-))]
+#[doc(alias("rocsolver_sposv", "rocsolver_dposv", "rocsolver_cposv", "rocsolver_zposv"))]
 pub fn posv<A, B>(handle: &Handle, fill: Fill, a: A, b: B) -> Result<Cholesky<A>>
 where
     A: Matrices,
@@ -249,8 +227,8 @@ where
     if !call.is_empty(n) {
         let (n, nrhs) = (int("n", n)?, int("right-hand sides", nrhs)?);
         let (from, to) = (a.operand()?, b.operand()?);
-        // SAFETY: `a` is n x n and `b` is n x nrhs, as often; both were checked when they were made and against the handle's
-        // stream, and are exclusive. `info` has an integer for each matrix.
+        // SAFETY: `a` is n x n and `b` is n x nrhs, as often; both were checked when they were made and against the
+        // handle's stream, and are exclusive. `info` has an integer for each matrix.
         let called = unsafe {
             let info = info.address_mut()?;
             A::Scalar::posv(call.target()?, fill.raw(), n, nrhs, from, to, info)?

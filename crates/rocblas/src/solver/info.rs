@@ -88,8 +88,8 @@ impl Info {
     ///
     /// # Errors
     ///
-    /// [`Error::NotPositiveDefinite`] or [`Error::Singular`]; for a batch, [`Error::InBatch`] with the first matrix that failed.
-    /// Or earlier work on the stream failed. [`Error::NotComputed`] for a call inside
+    /// [`Error::NotPositiveDefinite`] or [`Error::Singular`]; for a batch, [`Error::InBatch`] with the first matrix
+    /// that failed. Or earlier work on the stream failed. [`Error::NotComputed`] for a call inside
     /// [`Handle::workspace_needed`](crate::Handle::workspace_needed).
     pub fn check(&self) -> Result<()> {
         match self.failures()?.into_iter().next() {
@@ -125,14 +125,10 @@ impl Info {
             return Ok(failures);
         };
         let found = values.to_vec()?.into_iter().enumerate();
-        failures.extend(
-            found
-                .filter(|&(_, value)| value != 0)
-                .map(|(matrix, value)| Failure {
-                    matrix,
-                    error: self.meaning.error(value),
-                }),
-        );
+        failures.extend(found.filter(|&(_, value)| value != 0).map(|(matrix, value)| Failure {
+            matrix,
+            error: self.meaning.error(value),
+        }));
         // Stable: of one matrix, the earlier call's failure stays in front, and is the one that counts.
         failures.sort_by_key(|failure| failure.matrix);
         failures.dedup_by_key(|failure| failure.matrix);

@@ -17,8 +17,8 @@ const MOST_LAYERS: usize = 1024;
 
 /// A compiled kernel that completes Hermitian (for real scalars: symmetric) matrices of which one triangle is there.
 ///
-/// rocSOLVER's [`potri`](super::potri) and rocBLAS's [`herk`](Handle::herk) write one triangle only. This kernel is not part of
-/// either library; it is compiled at run time, so the runtime needs HIPRTC.
+/// rocSOLVER's [`potri`](super::potri) and rocBLAS's [`herk`](Handle::herk) write one triangle only. This kernel is not
+/// part of either library; it is compiled at run time, so the runtime needs HIPRTC.
 pub struct Mirror<T> {
     at_stride: Function,
     at_pointers: Function,
@@ -32,8 +32,7 @@ impl<T: Scalar> Mirror<T> {
     ///
     /// There is no HIPRTC, or it failed.
     pub fn new(device: &Device) -> Result<Self> {
-        let [at_stride, at_pointers] =
-            ["mirror", "mirror_pointers"].map(|kernel| format!("{kernel}<{}>", T::ELEMENT));
+        let [at_stride, at_pointers] = ["mirror", "mirror_pointers"].map(|kernel| format!("{kernel}<{}>", T::ELEMENT));
         let module = hip::rtc::Program::new(include_str!("../../kernels/mirror.hip"))
             .name("mirror.hip")
             .instance(&at_stride)
@@ -55,12 +54,7 @@ impl<T: Scalar> Mirror<T> {
         self.complete_of("Mirror::complete", fill, &a)
     }
 
-    fn complete_of<A: Matrices<Scalar = T>>(
-        &self,
-        call: &'static str,
-        fill: Fill,
-        a: &A,
-    ) -> Result<()> {
+    fn complete_of<A: Matrices<Scalar = T>>(&self, call: &'static str, fill: Fill, a: &A) -> Result<()> {
         let n = super::call::square(call, "a", a.shape())?;
         let count = a.count();
         if n < 2 || count == 0 {
@@ -77,20 +71,19 @@ impl<T: Scalar> Mirror<T> {
         let from_upper = i32::from(fill == Fill::Upper);
         let [n, ld, count] = [n as i64, operand.ld.into(), count as i64];
         let stride = operand.stride;
-        // SAFETY: the arguments are of the kernels' types, an address as the integer of its size. They read one triangle of each
-        // n x n matrix and write the other, once; they are as large as their sizes say, share no element, and may be used on this stream.
+        // SAFETY: the arguments are of the kernels' types, an address as the integer of its size. They read one
+        // triangle of each n x n matrix and write the other, once; they are as large as their sizes say, share no
+        // element, and may be used on this stream.
         unsafe {
             match operand.form {
-                Form::Single | Form::Strided => self.at_stride.launch(
-                    a.stream(),
-                    config,
-                    &[&address, &n, &ld, &stride, &count, &from_upper],
-                )?,
-                Form::Pointers => self.at_pointers.launch(
-                    a.stream(),
-                    config,
-                    &[&address, &n, &ld, &count, &from_upper],
-                )?,
+                Form::Single | Form::Strided => {
+                    self.at_stride
+                        .launch(a.stream(), config, &[&address, &n, &ld, &stride, &count, &from_upper])?
+                }
+                Form::Pointers => {
+                    self.at_pointers
+                        .launch(a.stream(), config, &[&address, &n, &ld, &count, &from_upper])?
+                }
             }
         }
         Ok(())
@@ -107,18 +100,14 @@ impl<T> fmt::Debug for Mirror<T> {
 }
 
 /// The whole inverse of the Hermitian positive-definite n x n matrix whose triangle `fill` is in `a`, in its place:
-/// [`potrf`], [`potri`](super::potri) and a [`Mirror`] for the other triangle, one after the other without a wait between.
+/// [`potrf`], [`potri`](super::potri) and a [`Mirror`] for the other triangle, one after the other without a wait
+/// between.
 ///
 /// # Errors
 ///
 /// As for those. [`Info::check`] reports a matrix that is not positive definite or is singular; there is no inverse
 /// then.
-pub fn hermitian_inverse<A: Matrices>(
-    handle: &Handle,
-    mirror: &Mirror<A::Scalar>,
-    fill: Fill,
-    a: A,
-) -> Result<Info> {
+pub fn hermitian_inverse<A: Matrices>(handle: &Handle, mirror: &Mirror<A::Scalar>, fill: Fill, a: A) -> Result<Info> {
     let factorised = potrf(handle, fill, a)?;
     let (factor, factorised) = factorised.into_parts();
     let info = invert(handle, fill, &factor, factorised)?;

@@ -11,8 +11,9 @@ use crate::{Handle, Op, Result};
 
 /// The factors `A = P * L * U` of a matrix, or of each matrix of a batch, from [`getrf`], [`getrf_npvt`] or [`gesv`].
 ///
-/// `U` is the upper triangle with its diagonal, `L` the lower one with ones on its diagonal; both are where `A` was. The factors
-/// borrow that memory, so nothing else writes it while they are used, and their pivots cannot be mistaken for others.
+/// `U` is the upper triangle with its diagonal, `L` the lower one with ones on its diagonal; both are where `A` was.
+/// The factors borrow that memory, so nothing else writes it while they are used, and their pivots cannot be mistaken
+/// for others.
 ///
 /// ```compile_fail,E0382
 /// # use rocblas::{Handle, MatrixMut, Op, Result, solver};
@@ -39,8 +40,8 @@ impl<A: Matrices> Lu<A> {
     ///
     /// # Errors
     ///
-    /// [`Error::Singular`](crate::Error::Singular), for a batch in an [`Error::InBatch`](crate::Error::InBatch). The factors
-    /// are complete then, too: `P * L * U` is the matrix. Or earlier work of the stream failed.
+    /// [`Error::Singular`](crate::Error::Singular), for a batch in an [`Error::InBatch`](crate::Error::InBatch). The
+    /// factors are complete then, too: `P * L * U` is the matrix. Or earlier work of the stream failed.
     pub fn check(&self) -> Result<()> {
         self.info.check()
     }
@@ -64,7 +65,8 @@ impl<A: Matrices> Lu<A> {
         &self.factors
     }
 
-    /// The exchanged rows; `None` for factors of [`getrf_npvt`], which exchanges none (unless a solve needed them spelt out).
+    /// The exchanged rows; `None` for factors of [`getrf_npvt`], which exchanges none (unless a solve needed them spelt
+    /// out).
     pub fn pivots(&self) -> Option<&Pivots> {
         self.pivots.get()
     }
@@ -112,15 +114,13 @@ pub fn getrf<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
     if !call.is_empty(least) {
         let (m, n) = (int("m", rows)?, int("n", cols)?);
         let operand = a.operand()?;
-        // SAFETY: `a` is m x n, was checked when it was made and against the handle's stream, and is exclusive. There are min(m, n)
-        // pivots and an integer of `info` for each matrix; their memory outlives the call on the stream.
+        // SAFETY: `a` is m x n, was checked when it was made and against the handle's stream, and is exclusive. There
+        // are min(m, n) pivots and an integer of `info` for each matrix; their memory outlives the call on the stream.
         let called = unsafe {
             let (pivots, info) = (pivots.raw_mut()?, info.address_mut()?);
             A::Scalar::getrf(call.target()?, m, n, operand, pivots, info)?
         };
-        let accepted = call.done(called, || {
-            format!("m {m}, n {n}, {}", operand.distances("a"))
-        })?;
+        let accepted = call.done(called, || format!("m {m}, n {n}, {}", operand.distances("a")))?;
         (pivots, info) = (pivots.of(accepted), info.of(accepted));
     }
     Ok(Lu {
@@ -132,8 +132,8 @@ pub fn getrf<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
 
 /// The factors of `a` (m x n), in its place, without exchanging rows.
 ///
-/// Only for matrices that need no exchange, such as diagonally dominant ones: a small pivot costs digits, and a zero one, which
-/// an exchange would have avoided, ends in [`Error::Singular`](crate::Error::Singular).
+/// Only for matrices that need no exchange, such as diagonally dominant ones: a small pivot costs digits, and a zero
+/// one, which an exchange would have avoided, ends in [`Error::Singular`](crate::Error::Singular).
 ///
 /// rocSOLVER's solvers still need pivots: the first use of the factors uploads some that exchange nothing, for which it
 /// waits for the stream.
@@ -156,11 +156,8 @@ pub fn getrf_npvt<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
         let (m, n) = (int("m", rows)?, int("n", cols)?);
         let operand = a.operand()?;
         // SAFETY: as in `getrf`.
-        let called =
-            unsafe { A::Scalar::getrf_npvt(call.target()?, m, n, operand, info.address_mut()?)? };
-        let accepted = call.done(called, || {
-            format!("m {m}, n {n}, {}", operand.distances("a"))
-        })?;
+        let called = unsafe { A::Scalar::getrf_npvt(call.target()?, m, n, operand, info.address_mut()?)? };
+        let accepted = call.done(called, || format!("m {m}, n {n}, {}", operand.distances("a")))?;
         info = info.of(accepted);
     }
     Ok(Lu {
@@ -179,12 +176,7 @@ pub fn getrf_npvt<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
 ///
 /// The factors are not square, `b` has another number of rows or another count, one of them is of another stream, there
 /// is no rocSOLVER, or it refused the call.
-#[doc(alias(
-    "rocsolver_sgetrs",
-    "rocsolver_dgetrs",
-    "rocsolver_cgetrs",
-    "rocsolver_zgetrs"
-))]
+#[doc(alias("rocsolver_sgetrs", "rocsolver_dgetrs", "rocsolver_cgetrs", "rocsolver_zgetrs"))]
 pub fn getrs<A, B>(handle: &Handle, op: Op, lu: &Lu<A>, b: B) -> Result<()>
 where
     A: Matrices,
@@ -200,11 +192,10 @@ where
     let pivots = lu.spelt_out(&call, n)?;
     let (n, nrhs) = (int("n", n)?, int("right-hand sides", nrhs)?);
     let (from, to) = (lu.factors.operand()?, b.operand()?);
-    // SAFETY: the factors are n x n and `b` is n x nrhs, as often; both were checked when they were made and against the handle's
-    // stream, and `b` is exclusive. rocSOLVER wrote the pivots in earnest (or they name each row itself, or it computes nothing)
-    // and only reads them.
-    let called =
-        unsafe { A::Scalar::getrs(call.target()?, op.raw(), n, nrhs, from, pivots.raw()?, to)? };
+    // SAFETY: the factors are n x n and `b` is n x nrhs, as often; both were checked when they were made and against
+    // the handle's stream, and `b` is exclusive. rocSOLVER wrote the pivots in earnest (or they name each row itself,
+    // or it computes nothing) and only reads them.
+    let called = unsafe { A::Scalar::getrs(call.target()?, op.raw(), n, nrhs, from, pivots.raw()?, to)? };
     call.done(called, || {
         let (a, b) = (from.distances("a"), to.distances("b"));
         format!("{op:?}, n {n}, nrhs {nrhs}, {a}, {b}")
@@ -218,12 +209,7 @@ where
 ///
 /// The factors are not square or of another stream, there is no rocSOLVER, or it refused the call. [`Info::check`]
 /// reports a singular matrix; there is no inverse then.
-#[doc(alias(
-    "rocsolver_sgetri",
-    "rocsolver_dgetri",
-    "rocsolver_cgetri",
-    "rocsolver_zgetri"
-))]
+#[doc(alias("rocsolver_sgetri", "rocsolver_dgetri", "rocsolver_cgetri", "rocsolver_zgetri"))]
 pub fn getri<A: Matrices>(handle: &Handle, lu: Lu<A>) -> Result<Info> {
     let call = Call::new(handle, "getri", "lu", &lu.factors)?;
     let n = call.square("lu", &lu.factors)?;
@@ -233,11 +219,10 @@ pub fn getri<A: Matrices>(handle: &Handle, lu: Lu<A>) -> Result<Info> {
         let pivots = lu.spelt_out(&call, n)?.raw()?;
         let n = int("n", n)?;
         let operand = lu.factors.operand()?;
-        // SAFETY: the factors are n x n, were checked when they were made and against the handle's stream, and are exclusive.
-        // rocSOLVER wrote the pivots in earnest (or they name each row itself, or it computes nothing) and only reads them; `info`
-        // has an integer for each matrix.
-        let called =
-            unsafe { A::Scalar::getri(call.target()?, n, operand, pivots, info.address_mut()?)? };
+        // SAFETY: the factors are n x n, were checked when they were made and against the handle's stream, and are
+        // exclusive. rocSOLVER wrote the pivots in earnest (or they name each row itself, or it computes nothing) and
+        // only reads them; `info` has an integer for each matrix.
+        let called = unsafe { A::Scalar::getri(call.target()?, n, operand, pivots, info.address_mut()?)? };
         info = info.of(call.done(called, || format!("n {n}, {}", operand.distances("a")))?);
     }
     // The same zero on the diagonal of `U` is what this call reports.
@@ -249,8 +234,8 @@ pub fn getri<A: Matrices>(handle: &Handle, lu: Lu<A>) -> Result<Info> {
 ///
 /// # Errors
 ///
-/// The factors are not square, `c` has another shape or count, one of them is of another stream, there is no rocSOLVER, or it
-/// refused the call. [`Info::check`] reports a singular matrix; there is no inverse then.
+/// The factors are not square, `c` has another shape or count, one of them is of another stream, there is no rocSOLVER,
+/// or it refused the call. [`Info::check`] reports a singular matrix; there is no inverse then.
 #[doc(alias(
     "rocsolver_sgetri_outofplace",
     "rocsolver_dgetri_outofplace",
@@ -285,19 +270,14 @@ where
     Ok(info)
 }
 
-/// Solves `A * X = B` for an n x n `a` and an n x (number of right-hand sides) `b`, which becomes `X`. Returns the factors of `A`,
-/// which are in the place of `a`.
+/// Solves `A * X = B` for an n x n `a` and an n x (number of right-hand sides) `b`, which becomes `X`. Returns the
+/// factors of `A`, which are in the place of `a`.
 ///
 /// # Errors
 ///
 /// `a` is not square, `b` has another number of rows or another count, one of them is of another stream, there is no
 /// rocSOLVER, or it refused the call. [`Lu::check`] reports a singular matrix; there is no solution then.
-#[doc(alias(
-    "rocsolver_sgesv",
-    "rocsolver_dgesv",
-    "rocsolver_cgesv",
-    "rocsolver_zgesv"
-))]
+#[doc(alias("rocsolver_sgesv", "rocsolver_dgesv", "rocsolver_cgesv", "rocsolver_zgesv"))]
 pub fn gesv<A, B>(handle: &Handle, a: A, b: B) -> Result<Lu<A>>
 where
     A: Matrices,
@@ -315,8 +295,8 @@ where
     if !call.is_empty(n) {
         let (n, nrhs) = (int("n", n)?, int("right-hand sides", nrhs)?);
         let (from, to) = (a.operand()?, b.operand()?);
-        // SAFETY: `a` is n x n and `b` is n x nrhs, as often; both were checked when they were made and against the handle's
-        // stream, and are exclusive. There are n pivots and an integer of `info` for each matrix.
+        // SAFETY: `a` is n x n and `b` is n x nrhs, as often; both were checked when they were made and against the
+        // handle's stream, and are exclusive. There are n pivots and an integer of `info` for each matrix.
         let called = unsafe {
             let (pivots, info) = (pivots.raw_mut()?, info.address_mut()?);
             A::Scalar::gesv(call.target()?, n, nrhs, from, pivots, to, info)?

@@ -8,8 +8,8 @@ use crate::handle::{InfoPool, Integers};
 use crate::size::{int, stride};
 use crate::{Error, Result};
 
-/// The rows that an LU factorisation exchanged, in device memory: `min(m, n)` 32-bit integers for each m x n matrix, one matrix
-/// after the other. Step `k` exchanged row `k` with row `pivot[k]`; both count from 1, as in LAPACK.
+/// The rows that an LU factorisation exchanged, in device memory: `min(m, n)` 32-bit integers for each m x n matrix,
+/// one matrix after the other. Step `k` exchanged row `k` with row `pivot[k]`; both count from 1, as in LAPACK.
 ///
 /// Only rocSOLVER writes them: an integer that is no row would let a later call leave its matrix.
 pub struct Pivots {
@@ -22,12 +22,7 @@ pub struct Pivots {
 }
 
 impl Pivots {
-    pub(super) fn lease(
-        pool: &InfoPool,
-        stream: &Stream,
-        len: usize,
-        count: usize,
-    ) -> Result<Self> {
+    pub(super) fn lease(pool: &InfoPool, stream: &Stream, len: usize, count: usize) -> Result<Self> {
         // Cannot overflow: neither is above 2^31 - 1 then.
         int("pivots", len)?;
         int("batch count", count)?;
@@ -58,12 +53,7 @@ impl Pivots {
     }
 
     /// Pivots that exchange nothing, as factors without pivoting have them. Waits for the stream.
-    pub(super) fn identity(
-        pool: &InfoPool,
-        stream: &Stream,
-        len: usize,
-        count: usize,
-    ) -> Result<Self> {
+    pub(super) fn identity(pool: &InfoPool, stream: &Stream, len: usize, count: usize) -> Result<Self> {
         let mut pivots = Self::lease(pool, stream, len, count)?;
         if let Some(values) = &mut pivots.values {
             // Fits: it is a size of a matrix.

@@ -1,4 +1,5 @@
-//! What the tests share: a handle on the platform under test, numbers of any scalar, and a plain double-precision reference.
+//! What the tests share: a handle on the platform under test, numbers of any scalar, and a plain double-precision
+//! reference.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
@@ -12,8 +13,8 @@ use rocblas::{Handle, Library, Op, Scalar};
 
 pub type C64 = Complex<f64>;
 
-/// What a test that closes a gate does first without one: a library may load a function's kernel when that is first called, for which
-/// CUDA waits until no stream is busy.
+/// What a test that closes a gate does first without one: a library may load a function's kernel when that is first
+/// called, for which CUDA waits until no stream is busy.
 pub const AT_FIRST_OPEN: [bool; 2] = [false, true];
 
 /// A device, a stream and a handle of the platform under test.
@@ -44,8 +45,7 @@ pub fn skipped(reason: &str) {
     if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {
         let log = std::fs::File::options().append(true).create(true).open(log);
         let mut log = log.expect("the skip log opens");
-        log.write_all(line.as_bytes())
-            .expect("the skip log takes a line");
+        log.write_all(line.as_bytes()).expect("the skip log takes a line");
     }
 }
 
@@ -54,10 +54,7 @@ pub fn rocblas_api() -> rocblas_sys::Api {
 }
 
 pub fn rocsolver_api() -> rocsolver_sys::Api {
-    **tables()
-        .rocsolver
-        .as_ref()
-        .expect("the platform has rocSOLVER")
+    **tables().rocsolver.as_ref().expect("the platform has rocSOLVER")
 }
 
 /// Whether the platform has rocSOLVER; if not, the test counts as skipped.
@@ -158,11 +155,7 @@ pub fn op() -> impl Strategy<Value = Op> {
 
 /// Rows and columns of the stored matrix that `op` turns into `rows` x `cols`.
 pub fn stored(op: Op, rows: usize, cols: usize) -> (usize, usize) {
-    if op == Op::None {
-        (rows, cols)
-    } else {
-        (cols, rows)
-    }
+    if op == Op::None { (rows, cols) } else { (cols, rows) }
 }
 
 /// Numbers between -1 and 1 from a seed, the same for the same seed.

@@ -69,10 +69,7 @@ fn a_loaded_library_names_the_real_file_and_resolves_symbols() {
 fn an_explicit_path_is_the_only_place_looked_at() {
     let root = rocm_folder("libstandin.so.1");
     let missing = root.path().join("absent.so");
-    let env = [
-        ("STANDIN_LIBRARY", missing.as_path()),
-        ("ROCM_PATH", root.path()),
-    ];
+    let env = [("STANDIN_LIBRARY", missing.as_path()), ("ROCM_PATH", root.path())];
     let error = SEARCH
         .load_with(&environment(&env))
         .expect_err("the named file is absent");
@@ -80,18 +77,12 @@ fn an_explicit_path_is_the_only_place_looked_at() {
         panic!("{error}")
     };
     assert_eq!((path, *env), (&missing, Some("STANDIN_LIBRARY")));
-    assert!(
-        error.to_string().contains("STANDIN_LIBRARY names it"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("STANDIN_LIBRARY names it"), "{error}");
 }
 
 #[test]
 fn an_empty_variable_counts_as_unset() {
-    let env = [
-        ("STANDIN_LIBRARY", Path::new("")),
-        ("ROCM_PATH", Path::new("")),
-    ];
+    let env = [("STANDIN_LIBRARY", Path::new("")), ("ROCM_PATH", Path::new(""))];
     let error = SEARCH
         .load_with(&environment(&env))
         .expect_err("there is no such library");
@@ -103,20 +94,14 @@ fn an_empty_variable_counts_as_unset() {
 
 #[test]
 fn the_error_lists_every_place_in_the_search_order_on_one_line() {
-    let env = [
-        ("ROCM_PATH", Path::new("/r")),
-        ("HIP_PATH", Path::new("/h")),
-    ];
+    let env = [("ROCM_PATH", Path::new("/r")), ("HIP_PATH", Path::new("/h"))];
     let error = SEARCH
         .load_with(&environment(&env))
         .expect_err("there is no such library");
     let LoadError::NotFound { tried, .. } = &error else {
         panic!("{error}")
     };
-    let places: Vec<&str> = tried
-        .iter()
-        .filter_map(|tried| tried.path.to_str())
-        .collect();
+    let places: Vec<&str> = tried.iter().filter_map(|tried| tried.path.to_str()).collect();
     let expected = [
         "/r/lib/libstandin.so.2",
         "/r/lib/libstandin.so.1",
@@ -142,10 +127,7 @@ fn the_error_lists_every_place_in_the_search_order_on_one_line() {
 
 #[test]
 fn an_unusable_file_is_passed_over_for_the_next_place() {
-    let (old, new) = (
-        rocm_folder("libstandin.so.1"),
-        rocm_folder("libstandin.so.2"),
-    );
+    let (old, new) = (rocm_folder("libstandin.so.1"), rocm_folder("libstandin.so.2"));
     symlink(real_library(), old.path().join("lib/libstandin.so")).expect("a link");
     // Broken on purpose: it is tried only if the first folder has nothing.
     fs::remove_file(new.path().join("lib/libstandin.so.2")).expect("the link");
@@ -181,15 +163,9 @@ fn a_file_that_is_no_library_and_one_of_another_processor_are_told_apart() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("libstandin.so");
     fs::write(&file, "this is a text file, not a library").expect("a file");
-    assert!(matches!(
-        SEARCH.load_file(&file),
-        Err(LoadError::NotALibrary { .. })
-    ));
+    assert!(matches!(SEARCH.load_file(&file), Err(LoadError::NotALibrary { .. })));
     fs::write(&file, "short").expect("a file");
-    assert!(matches!(
-        SEARCH.load_file(&file),
-        Err(LoadError::NotALibrary { .. })
-    ));
+    assert!(matches!(SEARCH.load_file(&file), Err(LoadError::NotALibrary { .. })));
     assert!(matches!(
         SEARCH.load_file(folder.path()),
         Err(LoadError::NotALibrary { .. })
@@ -237,9 +213,7 @@ fn another_library_is_recognised_by_the_missing_function() {
         key_symbol: c"hipGetDeviceCount",
         ..SEARCH
     };
-    let error = search
-        .load_file(&real_library())
-        .expect_err("it is not HIP");
+    let error = search.load_file(&real_library()).expect_err("it is not HIP");
     let LoadError::MissingSymbol { symbol, .. } = &error else {
         panic!("{error}")
     };
@@ -256,17 +230,11 @@ fn a_neighbour_is_looked_for_in_its_folder_only() {
         ..SEARCH
     };
     neighbour.path = root.path().join("lib/libstandin.so.2");
-    let error = other
-        .load_next_to(&neighbour)
-        .expect_err("no such neighbour");
+    let error = other.load_next_to(&neighbour).expect_err("no such neighbour");
     let LoadError::NotFound { tried, .. } = &error else {
         panic!("{error}")
     };
-    assert!(
-        tried
-            .iter()
-            .all(|tried| tried.path.starts_with(root.path()))
-    );
+    assert!(tried.iter().all(|tried| tried.path.starts_with(root.path())));
     symlink(real_library(), root.path().join("lib/libneighbour.so.0")).expect("a link");
     assert!(other.load_next_to(&neighbour).is_ok());
 }
@@ -291,9 +259,7 @@ fn the_fallback_is_taken_last_and_its_places_are_listed() {
 
     let error = search.load_with(&|_| None).expect_err("neither is there");
     assert!(
-        error
-            .to_string()
-            .contains("/nowhere/opt/rocm/lib/libolder.so ("),
+        error.to_string().contains("/nowhere/opt/rocm/lib/libolder.so ("),
         "{error}"
     );
 
@@ -301,10 +267,7 @@ fn the_fallback_is_taken_last_and_its_places_are_listed() {
     let error = search
         .load_with(&environment(&[("OLDER_LIBRARY", &broken)]))
         .expect_err("neither is there");
-    assert!(
-        error.to_string().contains("absent (no such file)"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("absent (no such file)"), "{error}");
 }
 
 #[test]
@@ -339,18 +302,12 @@ fn a_second_copy_of_a_runtime_is_an_error_that_names_both_files() {
     files.sort();
     assert_eq!(files, [&second, &first]);
     // Nothing can be unloaded, so every later way in finds it too.
-    assert!(matches!(
-        alone.load_file(&first),
-        Err(LoadError::TwoCopies { .. })
-    ));
+    assert!(matches!(alone.load_file(&first), Err(LoadError::TwoCopies { .. })));
 }
 
 #[test]
 fn a_library_that_is_too_old_ends_the_search_with_both_releases_and_a_remedy() {
-    let (old, new) = (
-        rocm_folder("libstandin.so.2"),
-        rocm_folder("libstandin.so.2"),
-    );
+    let (old, new) = (rocm_folder("libstandin.so.2"), rocm_folder("libstandin.so.2"));
     let env = [("ROCM_PATH", old.path()), ("HIP_PATH", new.path())];
     let with_floor = |oldest, release| Search {
         floor: Some(Floor {
@@ -378,11 +335,7 @@ fn a_library_that_is_too_old_ends_the_search_with_both_releases_and_a_remedy() {
         (Release::new(5, 2), five_two as fn(&Loaded) -> _),
         (Release::new(5, 7), |_: &Loaded| None),
     ] {
-        assert!(
-            with_floor(oldest, release)
-                .load_with(&environment(&env))
-                .is_ok()
-        );
+        assert!(with_floor(oldest, release).load_with(&environment(&env)).is_ok());
     }
 }
 
@@ -501,16 +454,11 @@ fn the_blas_of_a_wheel_is_found_beside_its_runtime_and_that_of_another_release_i
     let other = search.load_file(&other).expect("a library");
     assert!(!other.is_together_with(&runtime));
 
-    for record in [
-        "rocm_sdk_core-10.0.0.dist-info",
-        "rocm_sdk_libraries-10.1.0.dist-info",
-    ] {
+    for record in ["rocm_sdk_core-10.0.0.dist-info", "rocm_sdk_libraries-10.1.0.dist-info"] {
         fs::create_dir(machine.path(site).join(record)).expect("a record");
     }
     assert!(!found.is_together_with(&runtime));
-    let error = search
-        .load_next_to(&runtime)
-        .expect_err("of another release");
+    let error = search.load_next_to(&runtime).expect_err("of another release");
     assert!(matches!(error, LoadError::NotFound { .. }), "{error}");
 }
 

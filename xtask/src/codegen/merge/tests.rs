@@ -30,11 +30,7 @@ fn release(name: &'static str, source: &[String]) -> Parsed {
 }
 
 fn slots(merged: &Merged) -> Vec<&str> {
-    merged
-        .functions
-        .iter()
-        .map(|function| function.slot.as_str())
-        .collect()
+    merged.functions.iter().map(|function| function.slot.as_str()).collect()
 }
 
 fn types(merged: &Merged) -> BTreeSet<&str> {
@@ -60,10 +56,7 @@ fn constness_signedness_and_new_names_of_a_type_share_a_slot() {
     let merged = merge(&[old, new], &[]).expect("they agree");
     assert_eq!(slots(&merged), ["f"]);
     let spelling = merged.functions[0].function.to_token_stream().to_string();
-    assert!(
-        spelling.contains("new_t"),
-        "the newest spelling wins: {spelling}"
-    );
+    assert!(spelling.contains("new_t"), "the newest spelling wins: {spelling}");
     assert_eq!(merged.functions[0].declared, ["6.4", "7.2"]);
 }
 
@@ -79,10 +72,7 @@ fn other_arguments_make_a_slot_for_each_form() {
         panic!("two slots")
     };
     assert_eq!((newest.since, newest.until), (Some(7), None));
-    assert_eq!(
-        (older.since, older.until, older.next),
-        (None, Some(6), Some(7))
-    );
+    assert_eq!((older.since, older.until, older.next), (None, Some(6), Some(7)));
     assert_eq!(older.declared, ["5.7", "6.4"]);
     assert_eq!((newest.symbol(), older.symbol()), ("f".into(), "f".into()));
 }
@@ -104,13 +94,7 @@ fn another_layout_makes_an_older_type_and_an_older_form_of_what_takes_it() {
     let merged = merge(&[old, new], &[]).expect("the major numbers differ");
     assert_eq!(
         slots(&merged),
-        [
-            "apart",
-            "direct",
-            "direct_until_5",
-            "through",
-            "through_until_5"
-        ]
+        ["apart", "direct", "direct_until_5", "through", "through_until_5"]
     );
     for name in ["s", "s_until_5", "alias_until_5", "holder_until_5"] {
         assert!(types(&merged).contains(name), "{name}");
@@ -121,11 +105,7 @@ fn another_layout_makes_an_older_type_and_an_older_form_of_what_takes_it() {
 
 #[test]
 fn a_field_that_takes_reserved_room_changes_nothing() {
-    let old = structure(
-        "s",
-        64,
-        &[("x", "c_int", 0), ("reserved", "[c_int; 14usize]", 8)],
-    );
+    let old = structure("s", 64, &[("x", "c_int", 0), ("reserved", "[c_int; 14usize]", 8)]);
     let new = structure(
         "s",
         64,
@@ -151,41 +131,22 @@ fn growth_is_accepted_where_it_is_listed_and_only_if_it_is_one() {
     let unlisted = merge(&sources(), &[]).expect("two forms");
     assert_eq!(types(&unlisted), BTreeSet::from(["s", "s_until_5"]));
     let same = || structure("s", 8, &[("x", "usize", 0)]);
-    assert!(
-        merge(
-            &[release("5.7", &[same()]), release("6.4", &[same()])],
-            &["s"]
-        )
-        .is_err()
-    );
+    assert!(merge(&[release("5.7", &[same()]), release("6.4", &[same()])], &["s"]).is_err());
 }
 
 #[test]
 fn a_change_within_a_major_release_is_not_passed_over() {
     let old = release("7.0", &[function("f(a: c_int)")]);
     let new = release("7.2", &[function("f(a: usize)")]);
-    let error = merge(&[old, new], &[])
-        .err()
-        .expect("no name for the older form");
+    let error = merge(&[old, new], &[]).err().expect("no name for the older form");
     assert!(error.to_string().contains("`f`"), "{error}");
 }
 
 #[test]
 fn values_of_all_releases_are_kept_and_renumbered_ones_are_listed() {
-    let source = |values: &str| {
-        [
-            "pub struct e(pub c_uint);".to_owned(),
-            format!("impl e {{ {values} }}"),
-        ]
-    };
-    let old = release(
-        "5.7",
-        &source("pub const A: e = e(1); pub const GONE: e = e(9);"),
-    );
-    let new = release(
-        "6.4",
-        &source("pub const A: e = e(2); pub const NEW: e = e(1);"),
-    );
+    let source = |values: &str| ["pub struct e(pub c_uint);".to_owned(), format!("impl e {{ {values} }}")];
+    let old = release("5.7", &source("pub const A: e = e(1); pub const GONE: e = e(9);"));
+    let new = release("6.4", &source("pub const A: e = e(2); pub const NEW: e = e(1);"));
     let merged = merge(&[old, new], &[]).expect("an enum is a number");
     let values: Vec<String> = merged.types[0]
         .values

@@ -63,8 +63,8 @@ pub fn generate(shell: &Shell, work: &Path) -> Result<Vec<GeneratedFile>> {
     let text = fs::read_to_string(include.join("CL/cl_ext.h"))?;
     let mut extensions = Vec::new();
     for name in OF_EXTENSIONS {
-        let extension = extension_of(&text, name)
-            .ok_or_else(|| format!("`CL/cl_ext.h` has no extension with `{name}`"))?;
+        let extension =
+            extension_of(&text, name).ok_or_else(|| format!("`CL/cl_ext.h` has no extension with `{name}`"))?;
         extensions.push((extension, name));
     }
     let extended = prototypes("CL/cl_ext.h", &names, newest)?;
@@ -115,8 +115,7 @@ fn extension_of<'a>(header: &'a str, function: &str) -> Option<&'a str> {
     let mut extension = None;
     for line in header.lines() {
         let mut words = line.split_whitespace();
-        if let (Some("#define"), Some(name), Some("1"), None) =
-            (words.next(), words.next(), words.next(), words.next())
+        if let (Some("#define"), Some(name), Some("1"), None) = (words.next(), words.next(), words.next(), words.next())
             && name.starts_with("cl_")
         {
             extension = Some(name);

@@ -52,11 +52,7 @@ impl<T> Object<T> {
         self.allow(Wish::Read)?;
         self.allow(Wish::Write)?;
         self.settle(queue, true)?;
-        let pointer = self.map_raw(
-            queue,
-            opencl_sys::CL_MAP_READ | opencl_sys::CL_MAP_WRITE,
-            true,
-        )?;
+        let pointer = self.map_raw(queue, opencl_sys::CL_MAP_READ | opencl_sys::CL_MAP_WRITE, true)?;
         Ok(ClMapMut {
             object: self,
             queue: queue.clone(),
@@ -99,10 +95,7 @@ impl<T> Object<T> {
             return Err(Error::NotSupported {
                 what: "mapping a buffer".to_owned(),
                 device: self.context().device().name().to_owned(),
-                reason: format!(
-                    "the map is at {:p}, which does not suit its elements",
-                    pointer.0
-                ),
+                reason: format!("the map is at {:p}, which does not suit its elements", pointer.0),
             });
         }
         self.maps().add(mapped);

@@ -14,20 +14,19 @@ mod rect;
 mod sub;
 mod transfer;
 
-pub use map::{ClMap, ClMapMut};
-pub(crate) use methods::{object_field, object_methods};
-pub use rect::BoxLayout;
-pub use sub::{SubBuffer, SubBufferMut};
-pub(super) use transfer::pattern_size;
-pub use transfer::{MemMut, MemRef};
-
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use bytemuck::Pod;
+pub use map::{ClMap, ClMapMut};
+pub(crate) use methods::{object_field, object_methods};
 use opencl_sys::{cl_event, cl_int, cl_mem, cl_mem_flags};
+pub use rect::BoxLayout;
+pub use sub::{SubBuffer, SubBufferMut};
+pub(super) use transfer::pattern_size;
+pub use transfer::{MemMut, MemRef};
 
 use super::mapped::Maps;
 use crate::access::BufferAccess;
@@ -62,12 +61,7 @@ impl<T: Pod> Object<T> {
     ///
     /// `host` is null, or points at memory for `len` elements that outlives every command that uses
     /// the object, and `flags` say how it is used.
-    pub unsafe fn create(
-        context: &Context,
-        flags: cl_mem_flags,
-        len: usize,
-        host: *mut c_void,
-    ) -> Result<Self> {
+    pub unsafe fn create(context: &Context, flags: cl_mem_flags, len: usize, host: *mut c_void) -> Result<Self> {
         let bytes = bytes_of::<T>("the length of a buffer", len)?;
         let limit = context.device().max_alloc_bytes();
         if bytes as u64 > limit {
@@ -96,9 +90,7 @@ impl<T: Pod> Object<T> {
         let mut code = 0;
         // SAFETY: the context is alive; the caller answers for `host`; `code` is a valid place.
         let raw = unsafe { create(context.raw(), flags, bytes, host, &raw mut code) };
-        check(code, || {
-            format!("clCreateBuffer({bytes} bytes, flags 0x{flags:X})")
-        })?;
+        check(code, || format!("clCreateBuffer({bytes} bytes, flags 0x{flags:X})"))?;
         let access = BufferAccess::from_flags(flags);
         // SAFETY: the handle is the new object's one reference, and it has this size.
         Ok(unsafe { Self::own(context, raw, access, len, usage, Arc::default()) })
@@ -164,9 +156,7 @@ impl<T> Object<T> {
     ) -> Result<Event> {
         let before = queue.enqueued();
         let mut event: cl_event = std::ptr::null_mut();
-        check(command(&raw mut event), || {
-            format!("{call}({})", arguments())
-        })?;
+        check(command(&raw mut event), || format!("{call}({})", arguments()))?;
         self.note_use(queue);
         Ok(Event::new(event, queue, before, call))
     }

@@ -299,10 +299,7 @@ mod tests {
             ..dense
         };
         assert!(!fits(ragged, [4, 3, 2], 100), "slices of no whole rows");
-        assert!(
-            !fits(BoxLayout::rows(0, 0, 4), [4, 3, 2], 100),
-            "no slice pitch"
-        );
+        assert!(!fits(BoxLayout::rows(0, 0, 4), [4, 3, 2], 100), "no slice pitch");
     }
 
     #[test]

@@ -68,11 +68,7 @@ impl<T: Pod> Object<T> {
             )
         };
         check(code, || {
-            format!(
-                "clCreateSubBuffer({} bytes at {})",
-                bytes.len(),
-                bytes.start
-            )
+            format!("clCreateSubBuffer({} bytes at {})", bytes.len(), bytes.start)
         })?;
         // SAFETY: the handle is the new object's one reference, and it has this size.
         let object = unsafe {

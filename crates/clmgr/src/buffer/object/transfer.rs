@@ -76,11 +76,7 @@ impl<T: Pod> Object<T> {
             )
         };
         check(code, || {
-            format!(
-                "clEnqueueReadBuffer({} bytes at {})",
-                range.len(),
-                range.start
-            )
+            format!("clEnqueueReadBuffer({} bytes at {})", range.len(), range.start)
         })?;
         queue.mark_ended(before);
         Ok(())
@@ -104,13 +100,7 @@ impl<T: Pod> Object<T> {
     /// # Safety
     ///
     /// `out` may be written for that many elements until the command has ended.
-    pub unsafe fn read_into(
-        &self,
-        queue: &Queue,
-        offset: usize,
-        count: usize,
-        out: *mut c_void,
-    ) -> Result<Event> {
+    pub unsafe fn read_into(&self, queue: &Queue, offset: usize, count: usize, out: *mut c_void) -> Result<Event> {
         let range = byte_range::<T>(self.len(), offset, count)?;
         let read = slot!(self.context().api(), clEnqueueReadBuffer)?;
         self.allow(Wish::Read)?;
@@ -163,11 +153,7 @@ impl<T: Pod> Object<T> {
             )
         };
         check(code, || {
-            format!(
-                "clEnqueueWriteBuffer({} bytes at {})",
-                range.len(),
-                range.start
-            )
+            format!("clEnqueueWriteBuffer({} bytes at {})", range.len(), range.start)
         })?;
         // A blocking write need only have read `data` when it returns.
         queue.drain()
@@ -178,12 +164,7 @@ impl<T: Pod> Object<T> {
         self.write_at(queue, 0, data)
     }
 
-    pub fn write_async(
-        &mut self,
-        queue: &Queue,
-        offset: usize,
-        data: Vec<T>,
-    ) -> Result<Pending<T>> {
+    pub fn write_async(&mut self, queue: &Queue, offset: usize, data: Vec<T>) -> Result<Pending<T>> {
         let count = data.len();
         let memory = HostMemory::new(data);
         // SAFETY: `memory` holds the elements and is kept until the command has ended.

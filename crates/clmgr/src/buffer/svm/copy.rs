@@ -40,9 +40,8 @@ impl<T: Pod> SvmBuffer<T> {
         // SAFETY: `out` has the size of the range and may be written; the source lies in the
         // allocation.
         unsafe {
-            self.allocation().copy(queue, false, range, |here| {
-                (out.as_mut_ptr().cast(), here.cast_const())
-            })
+            self.allocation()
+                .copy(queue, false, range, |here| (out.as_mut_ptr().cast(), here.cast_const()))
         }
     }
 
@@ -87,10 +86,7 @@ impl<T: Pod> SvmBuffer<T> {
         let here = self.allocation().start.0.wrapping_byte_add(range.start);
         // SAFETY: the source lies in the allocation; the memory has the size of the range and is
         // kept until the command has ended.
-        let event = unsafe {
-            self.allocation()
-                .copy_async(queue, memory.as_ptr(), here, range.len())
-        }?;
+        let event = unsafe { self.allocation().copy_async(queue, memory.as_ptr(), here, range.len()) }?;
         Pending::flushed(event, memory)
     }
 
@@ -100,21 +96,13 @@ impl<T: Pod> SvmBuffer<T> {
     /// # Errors
     ///
     /// As [`read_async`](Self::read_async).
-    pub fn write_async(
-        &mut self,
-        queue: &Queue,
-        offset: usize,
-        data: Vec<T>,
-    ) -> Result<Pending<T>> {
+    pub fn write_async(&mut self, queue: &Queue, offset: usize, data: Vec<T>) -> Result<Pending<T>> {
         let range = byte_range::<T>(self.len(), offset, data.len())?;
         self.allocation().settle(queue, true)?;
         let memory = HostMemory::new(data);
         let here = self.allocation().start.0.wrapping_byte_add(range.start);
         // SAFETY: as in `read_async`, and the target is borrowed exclusively.
-        let event = unsafe {
-            self.allocation()
-                .copy_async(queue, here, memory.as_ptr(), range.len())
-        }?;
+        let event = unsafe { self.allocation().copy_async(queue, here, memory.as_ptr(), range.len()) }?;
         Pending::flushed(event, memory)
     }
 
@@ -165,20 +153,12 @@ impl<T: Pod> SvmBuffer<T> {
 
     /// Copies the whole buffer from memory of another context, which the driver has proven to
     /// accept, and waits.
-    pub(crate) fn copy_from_address(
-        &mut self,
-        queue: &Queue,
-        source: *const T,
-        len: usize,
-    ) -> Result<()> {
+    pub(crate) fn copy_from_address(&mut self, queue: &Queue, source: *const T, len: usize) -> Result<()> {
         same_length("copying shared virtual memory", self.len(), len)?;
         let range = byte_range::<T>(self.len(), 0, len)?;
         // SAFETY: the source has the size of the range and is not written meanwhile, since the
         // caller borrows it and has waited; the target is borrowed exclusively.
-        unsafe {
-            self.allocation()
-                .copy(queue, true, range, |here| (here, source.cast()))
-        }
+        unsafe { self.allocation().copy(queue, true, range, |here| (here, source.cast())) }
     }
 
     /// Enqueues a copy of `count` elements of `source` from `from` on, to `to` in this memory:
@@ -214,9 +194,7 @@ impl<T: Pod> SvmBuffer<T> {
             allocation.usage.note(queue, queue.enqueued());
             return Ok(event);
         }
-        self.view()?
-            .object
-            .copy_from(queue, to, source, from, count)
+        self.view()?.object.copy_from(queue, to, source, from, count)
     }
 
     /// Enqueues a copy of the box of `extent` (x, y, z) that lies at `from` in `source`, to `to` in
@@ -247,9 +225,7 @@ impl<T: Pod> SvmBuffer<T> {
             allocation.usage.note(queue, queue.enqueued());
             return Ok(event);
         }
-        self.view()?
-            .object
-            .copy_box_from(queue, extent, to, source, from)
+        self.view()?.object.copy_box_from(queue, extent, to, source, from)
     }
 }
 
@@ -287,9 +263,7 @@ impl Allocation {
                 std::ptr::null_mut(),
             )
         };
-        check(code, || {
-            format!("clEnqueueSVMMemcpy({} bytes)", range.len())
-        })?;
+        check(code, || format!("clEnqueueSVMMemcpy({} bytes)", range.len()))?;
         queue.mark_ended(before);
         Ok(())
     }

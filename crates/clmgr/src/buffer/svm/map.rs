@@ -43,10 +43,9 @@ macro_rules! guard {
             type Target = [T];
 
             fn deref(&self) -> &[T] {
-                // SAFETY: the memory is alive, aligned, which the map has checked, of this length
-                // and, if coarse, mapped for as long as the guard lives; `T: Pod` takes any bytes. The device does not write
-                // meanwhile: earlier commands have ended, and `Kernel::launch` makes its caller
-                // promise it for later ones.
+                // SAFETY: the memory is alive, aligned, which the map has checked, of this length and, if coarse,
+                // mapped for as long as the guard lives; `T: Pod` takes any bytes. The device does not write meanwhile:
+                // earlier commands have ended, and `Kernel::launch` makes its caller promise it for later ones.
                 unsafe { std::slice::from_raw_parts(self.buffer.as_ptr(), self.buffer.len()) }
             }
         }

@@ -101,9 +101,7 @@ impl Allocation {
             maps: Maps::default(),
             pages,
         };
-        context
-            .registry()
-            .add_range(allocation.start, bytes, &allocation.usage);
+        context.registry().add_range(allocation.start, bytes, &allocation.usage);
         Ok(allocation)
     }
 
@@ -118,9 +116,7 @@ impl Allocation {
 
     /// Undoes leaked maps, each by its own queue.
     pub fn undo_leaked(&self, exclusive: bool) -> Result<()> {
-        Maps::undo(self.maps.take_leaked(exclusive), |map| {
-            self.unmap(&map.queue)
-        })
+        Maps::undo(self.maps.take_leaked(exclusive), |map| self.unmap(&map.queue))
     }
 
     pub fn map(&self, queue: &Queue, flags: u64, writes: bool) -> Result<()> {
@@ -177,15 +173,7 @@ impl Allocation {
     fn unmap(&self, queue: &Queue) -> Result<()> {
         let unmap = slot!(self.context.api(), clEnqueueSVMUnmap)?;
         // SAFETY: the memory was mapped at this address and is not unmapped yet.
-        let code = unsafe {
-            unmap(
-                queue.raw(),
-                self.start.0,
-                0,
-                std::ptr::null(),
-                std::ptr::null_mut(),
-            )
-        };
+        let code = unsafe { unmap(queue.raw(), self.start.0, 0, std::ptr::null(), std::ptr::null_mut()) };
         check(code, || "clEnqueueSVMUnmap".to_owned())?;
         self.note_use(queue);
         Ok(())

@@ -11,14 +11,14 @@ mod copy;
 mod map;
 mod memory;
 
-pub use map::{SvmMap, SvmMapMut};
-pub use memory::SvmGrain;
-
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytemuck::Pod;
+pub use map::{SvmMap, SvmMapMut};
+use memory::Allocation;
+pub use memory::SvmGrain;
 use opencl_sys::cl_mem;
 
 use super::object::{MemRef, Object};
@@ -26,7 +26,6 @@ use crate::context::Context;
 use crate::error::{Error, Result, bytes_of};
 use crate::kernel::Arg;
 use crate::queue::Queue;
-use memory::Allocation;
 
 /// The alignment that `clSVMAlloc` uses when the caller passes none: that of the largest OpenCL
 /// type.

@@ -15,8 +15,7 @@ use crate::blas::{Result, from_hip};
 use crate::cuda::driver::Driver;
 use crate::{log, rtc};
 
-const SOURCE: &CStr =
-    crate::cuda::c_name(concat!(include_str!("../../../kernels/cholesky.hip"), "\0"));
+const SOURCE: &CStr = crate::cuda::c_name(concat!(include_str!("../../../kernels/cholesky.hip"), "\0"));
 /// Threads of a block: rows of a tile, and columns at a time.
 const BLOCK: (c_uint, c_uint) = (TILE as c_uint, 8);
 /// CU_STREAM_CAPTURE_MODE_RELAXED
@@ -36,10 +35,10 @@ pub(in crate::solver) struct Kernels {
 unsafe impl Send for Kernels {}
 
 impl Kernels {
-    /// Those for this type on the handle's device, which this makes current; `None` if they cannot be compiled or loaded here.
+    /// Those for this type on the handle's device, which this makes current; `None` if they cannot be compiled or
+    /// loaded here.
     pub(super) fn of<T: Scalar>(handle: &Handle) -> Result<Option<Self>> {
-        static KNOWN: Mutex<BTreeMap<(c_int, usize, bool), Option<Kernels>>> =
-            Mutex::new(BTreeMap::new());
+        static KNOWN: Mutex<BTreeMap<(c_int, usize, bool), Option<Kernels>>> = Mutex::new(BTreeMap::new());
         let driver = handle.begin()?;
         let mut known = KNOWN.lock();
         let key = (handle.device().ordinal, size_of::<T>(), T::DOUBLE);
@@ -74,7 +73,8 @@ impl Kernels {
 
     fn load(driver: &Driver, code: &[u8]) -> Result<Self> {
         let mut module = std::ptr::null_mut();
-        // A load synchronises, which another thread's capture would not survive otherwise. It touches no captured stream.
+        // A load synchronises, which another thread's capture would not survive otherwise. It touches no captured
+        // stream.
         let mut mode = RELAXED;
         // SAFETY: exchanges the thread's mode with the number given, which is a mode.
         unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) }.map_err(from_hip)?;
@@ -102,7 +102,8 @@ impl Kernels {
             })
         });
         if found.is_err() && !module.is_null() {
-            // SAFETY: the module was loaded, and nothing of it is used. That it stays if this fails is all that there is to say.
+            // SAFETY: the module was loaded, and nothing of it is used. That it stays if this fails is all that there
+            // is to say.
             let _ = unsafe { driver.cuModuleUnload(module) };
         }
         // SAFETY: as above, with what it answered.
@@ -121,8 +122,7 @@ fn code<T: Scalar>(architecture: &str) -> std::result::Result<Vec<u8>, hip_sys::
         _ => c"-DPARTS=2",
     };
     let architecture = CString::new(format!("--gpu-architecture={architecture}"));
-    let architecture =
-        architecture.map_err(|_| hip_sys::hiprtcResult::HIPRTC_ERROR_INVALID_INPUT)?;
+    let architecture = architecture.map_err(|_| hip_sys::hiprtcResult::HIPRTC_ERROR_INVALID_INPUT)?;
     let options = [number, parts, c"--std=c++17", architecture.as_c_str()];
     rtc::machine_code(SOURCE, c"cholesky.hip", &options)
 }
@@ -141,16 +141,8 @@ pub(super) struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
-    pub(super) const fn new(
-        handle: &'a Handle,
-        function: hipFunction_t,
-        grid: (c_uint, c_uint, c_uint),
-    ) -> Self {
-        Self {
-            handle,
-            function,
-            grid,
-        }
+    pub(super) const fn new(handle: &'a Handle, function: hipFunction_t, grid: (c_uint, c_uint, c_uint)) -> Self {
+        Self { handle, function, grid }
     }
 
     /// # Safety

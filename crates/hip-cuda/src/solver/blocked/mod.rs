@@ -1,8 +1,8 @@
-//! Factors and inverses of a batch together, in tiles: kernels of ours for the tiles on the diagonal, and cuBLAS' strided batches of
-//! products for all else.
+//! Factors and inverses of a batch together, in tiles: kernels of ours for the tiles on the diagonal, and cuBLAS'
+//! strided batches of products for all else.
 //!
-//! It works on copies, because a product does not stop at a diagonal: of the caller's matrices only the triangle is read and written.
-//! Everything is in stream order and nothing is read by the host.
+//! It works on copies, because a product does not stop at a diagonal: of the caller's matrices only the triangle is
+//! read and written. Everything is in stream order and nothing is read by the host.
 
 mod kernels;
 mod steps;
@@ -69,24 +69,15 @@ impl<T: Scalar> Batch<'_, T> {
     ///
     /// # Safety
     /// The matrices are valid device memory, and `info` that of a number for each.
-    pub(super) unsafe fn factor(
-        &self,
-        handle: &Handle,
-        kernels: Kernels,
-        info: *mut rocblas_int,
-    ) -> Result {
+    pub(super) unsafe fn factor(&self, handle: &Handle, kernels: Kernels, info: *mut rocblas_int) -> Result {
         // SAFETY: the caller's promise.
         unsafe {
             self.each(handle, kernels, false, info, |copies, info| {
                 clear(handle, info, copies.grid.batch)?;
-                copies
-                    .grid
-                    .factor()
-                    .into_iter()
-                    .try_for_each(|step| match step {
-                        Step::FactorTile(tile) => copies.factor_tile(tile, info),
-                        Step::Multiply(product) => copies.multiply(product),
-                    })
+                copies.grid.factor().into_iter().try_for_each(|step| match step {
+                    Step::FactorTile(tile) => copies.factor_tile(tile, info),
+                    Step::Multiply(product) => copies.multiply(product),
+                })
             })
         }
     }
@@ -95,12 +86,7 @@ impl<T: Scalar> Batch<'_, T> {
     ///
     /// # Safety
     /// As [`Batch::factor`].
-    pub(super) unsafe fn invert(
-        &self,
-        handle: &Handle,
-        kernels: Kernels,
-        info: *mut rocblas_int,
-    ) -> Result {
+    pub(super) unsafe fn invert(&self, handle: &Handle, kernels: Kernels, info: *mut rocblas_int) -> Result {
         // SAFETY: the caller's promise.
         unsafe {
             self.each(handle, kernels, true, info, |copies, info| {
@@ -179,19 +165,15 @@ impl<T: Scalar> Copies<'_, T> {
         self.grid.batch as c_uint
     }
 
-    fn launch(
-        &self,
-        function: hip_sys::hipFunction_t,
-        grid: (c_uint, c_uint, c_uint),
-    ) -> Launch<'_> {
+    fn launch(&self, function: hip_sys::hipFunction_t, grid: (c_uint, c_uint, c_uint)) -> Launch<'_> {
         Launch::new(self.handle, function, grid)
     }
 
     fn pack(&self, batch: &Batch<'_, T>, first: usize) -> Result {
         let (at, stride, list) = batch.a.from(first);
         let grid = (self.tiles(), self.tiles(), self.batch());
-        // SAFETY: the arguments are the kernel's; the caller's matrices are valid by the contract of `Batch::each`, and the copies have
-        // room for the grid.
+        // SAFETY: the arguments are the kernel's; the caller's matrices are valid by the contract of `Batch::each`, and
+        // the copies have room for the grid.
         unsafe {
             self.launch(self.kernels.pack, grid).with(&[
                 &address(at),
@@ -227,15 +209,14 @@ impl<T: Scalar> Copies<'_, T> {
     fn factor_tile(&self, tile: usize, info: *mut c_int) -> Result {
         // SAFETY: the arguments are the kernel's; the copies have this tile, and `info` a number for each matrix.
         unsafe {
-            self.launch(self.kernels.factor_tile, (self.batch(), 1, 1))
-                .with(&[
-                    &self.word(Room::Packed),
-                    &self.word(Room::Result),
-                    &self.word(Room::Tile),
-                    &address(info),
-                    &(self.grid.tiles as c_int),
-                    &(tile as c_int),
-                ])
+            self.launch(self.kernels.factor_tile, (self.batch(), 1, 1)).with(&[
+                &self.word(Room::Packed),
+                &self.word(Room::Result),
+                &self.word(Room::Tile),
+                &address(info),
+                &(self.grid.tiles as c_int),
+                &(tile as c_int),
+            ])
         }
     }
 
@@ -251,13 +232,12 @@ impl<T: Scalar> Copies<'_, T> {
     fn first_zeros(&self, n: c_int, info: *mut c_int) -> Result {
         // SAFETY: as in `factor_tile`.
         unsafe {
-            self.launch(self.kernels.first_zeros, (self.batch(), 1, 1))
-                .with(&[
-                    &self.word(Room::Packed),
-                    &address(info),
-                    &n,
-                    &(self.grid.tiles as c_int),
-                ])
+            self.launch(self.kernels.first_zeros, (self.batch(), 1, 1)).with(&[
+                &self.word(Room::Packed),
+                &address(info),
+                &n,
+                &(self.grid.tiles as c_int),
+            ])
         }
     }
 
@@ -294,7 +274,8 @@ impl<T: Scalar> Copies<'_, T> {
         let turned = |turned: bool| if turned { 2 } else { 0 };
         let alpha = Aligned(T::whole(if product.negative { -1 } else { 1 }));
         let beta = Aligned(T::whole(i8::from(product.added)));
-        // SAFETY: a live handle whose scalars are the host's; the matrices lie in the copies, and `c` is neither `a` nor `b`.
+        // SAFETY: a live handle whose scalars are the host's; the matrices lie in the copies, and `c` is neither `a`
+        // nor `b`.
         let code = unsafe {
             run(
                 self.handle.raw(),

@@ -1,4 +1,5 @@
-//! What a blocked factor and the inverse from it multiply, in tiles of a lower triangle: plain numbers, the same on every device.
+//! What a blocked factor and the inverse from it multiply, in tiles of a lower triangle: plain numbers, the same on
+//! every device.
 
 /// Rows and columns of a tile, as `cholesky.hip` has them.
 pub const TILE: usize = 32;
@@ -79,8 +80,8 @@ impl Grid {
         }
     }
 
-    /// The Cholesky factors of `Packed` in the lower triangles of `Result`: column of tiles by column, what is behind it brought up
-    /// to date each time.
+    /// The Cholesky factors of `Packed` in the lower triangles of `Result`: column of tiles by column, what is behind
+    /// it brought up to date each time.
     pub fn factor(self) -> Vec<Step> {
         let mut steps = Vec::new();
         for done in 0..self.tiles {
@@ -123,9 +124,9 @@ impl Grid {
         steps
     }
 
-    /// Inverts the lower triangles in `Packed`, whose tiles on the diagonal are inverted already, and multiplies each by itself:
-    /// `Result` is `X^H X` of the inverses `X`. Neighbours on the diagonal are joined until one is left:
-    /// the inverse of `[A 0; B C]` has `-C^-1 B A^-1` in the place of `B`.
+    /// Inverts the lower triangles in `Packed`, whose tiles on the diagonal are inverted already, and multiplies each
+    /// by itself: `Result` is `X^H X` of the inverses `X`. Neighbours on the diagonal are joined until one is left: the
+    /// inverse of `[A 0; B C]` has `-C^-1 B A^-1` in the place of `B`.
     pub fn inverse(self) -> Vec<Product> {
         let mut products = Vec::new();
         let mut width = 1;
@@ -184,10 +185,7 @@ impl Grid {
     ) {
         let part = |room, row, column| moved(self.part(room, row, column));
         let middle = first + width;
-        let (corner, between) = (
-            part(Room::Packed, middle, first),
-            part(Room::Result, middle, first),
-        );
+        let (corner, between) = (part(Room::Packed, middle, first), part(Room::Result, middle, first));
         let half = Product {
             a: corner,
             b: part(Room::Packed, first, first),

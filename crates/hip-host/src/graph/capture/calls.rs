@@ -5,8 +5,8 @@ use std::ffi::c_ulonglong;
 use std::sync::Arc;
 
 use hip_sys::{
-    hipError_t, hipGraph_t, hipGraphEdgeData, hipGraphNode_t, hipStream_t,
-    hipStreamCaptureMode as Mode, hipStreamCaptureStatus as Status,
+    hipError_t, hipGraph_t, hipGraphEdgeData, hipGraphNode_t, hipStream_t, hipStreamCaptureMode as Mode,
+    hipStreamCaptureStatus as Status,
 };
 
 use super::{Captured, MODE, Session};
@@ -36,20 +36,12 @@ fn begin(stream: hipStream_t, mode: Mode, graph: Option<(Arc<Graph>, Vec<usize>)
     Ok(())
 }
 
-pub(crate) unsafe extern "C" fn stream_begin_capture(
-    stream: hipStream_t,
-    mode: Mode,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn stream_begin_capture(stream: hipStream_t, mode: Mode) -> hipError_t {
     entry("hipStreamBeginCapture", || begin(stream, mode, None))
 }
 
-pub(crate) unsafe extern "C" fn stream_begin_capture_spt(
-    stream: hipStream_t,
-    mode: Mode,
-) -> hipError_t {
-    entry("hipStreamBeginCapture_spt", || {
-        begin(stream::own(stream), mode, None)
-    })
+pub(crate) unsafe extern "C" fn stream_begin_capture_spt(stream: hipStream_t, mode: Mode) -> hipError_t {
+    entry("hipStreamBeginCapture_spt", || begin(stream::own(stream), mode, None))
 }
 
 pub(crate) unsafe extern "C" fn stream_begin_capture_to_graph(
@@ -104,9 +96,7 @@ fn end(stream: hipStream_t, out: *mut hipGraph_t) -> Result {
         session.break_off();
         return Err(hipError_t::hipErrorStreamCaptureUnmatched);
     }
-    if session.mode != Mode::hipStreamCaptureModeRelaxed
-        && session.thread != std::thread::current().id()
-    {
+    if session.mode != Mode::hipStreamCaptureModeRelaxed && session.thread != std::thread::current().id() {
         return Err(hipError_t::hipErrorStreamCaptureWrongThread);
     }
     session.end();
@@ -125,24 +115,17 @@ fn end(stream: hipStream_t, out: *mut hipGraph_t) -> Result {
     outcome.map(|_| ())
 }
 
-pub(crate) unsafe extern "C" fn stream_end_capture(
-    stream: hipStream_t,
-    out: *mut hipGraph_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn stream_end_capture(stream: hipStream_t, out: *mut hipGraph_t) -> hipError_t {
     entry("hipStreamEndCapture", || end(stream, out))
 }
 
-pub(crate) unsafe extern "C" fn stream_end_capture_spt(
-    stream: hipStream_t,
-    out: *mut hipGraph_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn stream_end_capture_spt(stream: hipStream_t, out: *mut hipGraph_t) -> hipError_t {
     entry("hipStreamEndCapture_spt", || end(stream::own(stream), out))
 }
 
 /// The default stream waits for blocking streams, so it has no state to tell while one of them captures.
 fn not_implicit(stream: &Stream) -> Result {
-    let captures =
-        |stream: &std::sync::Arc<Stream>| stream.is_blocking() && super::is_active(stream);
+    let captures = |stream: &std::sync::Arc<Stream>| stream.is_blocking() && super::is_active(stream);
     if stream.is_null() && stream::of(stream.device()).living().iter().any(captures) {
         return Err(hipError_t::hipErrorStreamCaptureImplicit);
     }
@@ -157,10 +140,7 @@ fn status(captured: Option<&Captured>) -> Status {
     }
 }
 
-pub(crate) unsafe extern "C" fn stream_is_capturing(
-    stream: hipStream_t,
-    out: *mut Status,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn stream_is_capturing(stream: hipStream_t, out: *mut Status) -> hipError_t {
     entry("hipStreamIsCapturing", || {
         let stream = stream::find(stream)?;
         not_implicit(&stream)?;
@@ -170,10 +150,7 @@ pub(crate) unsafe extern "C" fn stream_is_capturing(
     })
 }
 
-pub(crate) unsafe extern "C" fn stream_is_capturing_spt(
-    stream: hipStream_t,
-    out: *mut Status,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn stream_is_capturing_spt(stream: hipStream_t, out: *mut Status) -> hipError_t {
     // SAFETY: the same contract.
     unsafe { stream_is_capturing(stream::own(stream), out) }
 }
@@ -244,16 +221,7 @@ pub(crate) unsafe extern "C" fn stream_get_capture_info(
 ) -> hipError_t {
     let null = std::ptr::null_mut();
     // SAFETY: the same contract; what is not asked for is null.
-    unsafe {
-        stream_get_capture_info_v2(
-            stream,
-            out,
-            id,
-            null,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-        )
-    }
+    unsafe { stream_get_capture_info_v2(stream, out, id, null, std::ptr::null_mut(), std::ptr::null_mut()) }
 }
 
 pub(crate) unsafe extern "C" fn stream_get_capture_info_spt(
@@ -283,10 +251,7 @@ pub(crate) unsafe extern "C" fn stream_update_capture_dependencies(
         let captured = capture.as_mut().ok_or(hipError_t::hipErrorIllegalState)?;
         captured.session.check()?;
         let known = captured.session.graph.nodes();
-        if new
-            .iter()
-            .any(|token| known.iter().all(|node| node.token != *token))
-        {
+        if new.iter().any(|token| known.iter().all(|node| node.token != *token)) {
             return Err(INVALID);
         }
         if flags == 0 {

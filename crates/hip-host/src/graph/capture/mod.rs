@@ -19,9 +19,8 @@ use parking_lot::Mutex;
 use super::nodes::Graph;
 use super::operation::Operation;
 use crate::error::Result;
-use crate::event;
-use crate::log;
 use crate::stream::Stream;
+use crate::{event, log};
 
 /// One capture, which may span several streams.
 pub(crate) struct Session {

@@ -6,9 +6,8 @@ use std::ptr::null_mut;
 use hip_sys::{hipDeviceptr_t, hipError_t, hipMemcpyKind, hipStream_t};
 
 use super::{Return, Transfer, copy};
-use crate::device;
 use crate::error::entry;
-use crate::stream;
+use crate::{device, stream};
 
 macro_rules! plain_copies {
     ($($function:ident $name:literal ($to:ty, $from:ty) $kind:expr;)*) => {$(
@@ -108,12 +107,7 @@ pub(crate) unsafe extern "C" fn memcpy_async_spt(
 ) -> hipError_t {
     entry("hipMemcpyAsync_spt", || {
         let transfer = Transfer::row(to as usize, from as usize, bytes, kind);
-        copy(
-            "hipMemcpyAsync_spt",
-            transfer,
-            stream::own(stream),
-            Return::Queued,
-        )
+        copy("hipMemcpyAsync_spt", transfer, stream::own(stream), Return::Queued)
     })
 }
 

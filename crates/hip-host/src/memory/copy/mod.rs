@@ -19,21 +19,18 @@ mod linear;
 mod pitched;
 mod shape;
 
-pub(crate) use linear::*;
-pub(crate) use pitched::*;
-
 use std::sync::Arc;
 
 use hip_sys::{hipError_t, hipMemcpyKind, hipStream_t};
+pub(crate) use linear::*;
+pub(crate) use pitched::*;
+pub(crate) use shape::{Layout, Shape};
 
 use super::registry::{self, Allocation};
 use crate::error::Result;
 use crate::graph::{Operation, capture};
-use crate::log;
-use crate::stream;
-use crate::strict;
 use crate::work::Task;
-pub(crate) use shape::{Layout, Shape};
+use crate::{log, stream, strict};
 
 /// One side of a copy, checked.
 struct Side {
@@ -75,26 +72,16 @@ fn side(call: &str, address: usize, bytes: usize, stated: Stated) -> Result<Side
     let reason = match (kind, stated) {
         // Foreign memory counts as CPU-addressable, so ROCm copies with the CPU: a crash where the card's memory is
         // not visible to it, very slow where it is (rocclr/device/rocm/rocblit.cpp, HostBlitManager's branches).
-        (Some(registry::Kind::ForeignVram), _) => {
-            "belongs to OpenCL's device memory; import it, or copy with a kernel"
-        }
-        (Some(kind), Stated::Host) if kind.is_device() => {
-            "is device memory where host memory is stated"
-        }
+        (Some(registry::Kind::ForeignVram), _) => "belongs to OpenCL's device memory; import it, or copy with a kernel",
+        (Some(kind), Stated::Host) if kind.is_device() => "is device memory where host memory is stated",
         (None, Stated::Device) => "is ordinary host memory where device memory is stated",
         _ => {
-            return Ok(Side {
-                address,
-                allocation,
-            });
+            return Ok(Side { address, allocation });
         }
     };
     // ROCm goes by the addresses alone.
     if strict::is_off() && kind != Some(registry::Kind::ForeignVram) {
-        return Ok(Side {
-            address,
-            allocation,
-        });
+        return Ok(Side { address, allocation });
     }
     log::refused(call, format_args!("{address:#x} {reason}"));
     Err(hipError_t::hipErrorInvalidValue)

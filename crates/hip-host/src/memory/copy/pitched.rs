@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use hip_sys::{
-    HIP_MEMCPY3D, hip_Memcpy2D, hipError_t, hipExtent, hipMemcpy3DParms, hipMemcpyKind,
-    hipMemoryType, hipPitchedPtr, hipPos, hipStream_t,
+    HIP_MEMCPY3D, hip_Memcpy2D, hipError_t, hipExtent, hipMemcpy3DParms, hipMemcpyKind, hipMemoryType, hipPitchedPtr,
+    hipPos, hipStream_t,
 };
 
 use super::shape::Layout;
@@ -84,12 +84,7 @@ impl Described {
     }
 }
 
-fn transfer(
-    to: &Described,
-    from: &Described,
-    extent: [usize; 3],
-    kind: hipMemcpyKind,
-) -> Result<Transfer> {
+fn transfer(to: &Described, from: &Described, extent: [usize; 3], kind: hipMemcpyKind) -> Result<Transfer> {
     let [width, height, depth] = extent;
     let shape = Shape {
         width,
@@ -142,19 +137,13 @@ pub(crate) unsafe fn from_3d_params(params: *const hipMemcpy3DParms) -> Result<T
     // SAFETY: not null; readable by this function's contract.
     let p = unsafe { params.read_unaligned() };
     // Exactly one of array and pointer on each side (hipamd/src/hip_memory.cpp, `ihipMemcpy3D_validate`).
-    if (!p.srcArray.is_null() && !p.srcPtr.ptr.is_null())
-        || (!p.dstArray.is_null() && !p.dstPtr.ptr.is_null())
-    {
+    if (!p.srcArray.is_null() && !p.srcPtr.ptr.is_null()) || (!p.dstArray.is_null() && !p.dstPtr.ptr.is_null()) {
         return Err(hipError_t::hipErrorInvalidValue);
     }
     if !p.srcArray.is_null() || !p.dstArray.is_null() {
         return Err(hipError_t::hipErrorNotSupported);
     }
-    let hipExtent {
-        width,
-        height,
-        depth,
-    } = p.extent;
+    let hipExtent { width, height, depth } = p.extent;
     transfer(
         &described(p.dstPtr, p.dstPos)?,
         &described(p.srcPtr, p.srcPos)?,
@@ -164,18 +153,12 @@ pub(crate) unsafe fn from_3d_params(params: *const hipMemcpy3DParms) -> Result<T
 }
 
 /// The address that a description names by memory type, and whether it is the host's.
-fn by_type(
-    kind: hipMemoryType,
-    host: *const c_void,
-    device: *const c_void,
-) -> Result<(usize, Option<bool>)> {
+fn by_type(kind: hipMemoryType, host: *const c_void, device: *const c_void) -> Result<(usize, Option<bool>)> {
     match kind {
         hipMemoryType::hipMemoryTypeHost => Ok((host as usize, Some(true))),
         hipMemoryType::hipMemoryTypeDevice => Ok((device as usize, Some(false))),
         // Its address stands in the device's field.
-        hipMemoryType::hipMemoryTypeUnified | hipMemoryType::hipMemoryTypeManaged => {
-            Ok((device as usize, None))
-        }
+        hipMemoryType::hipMemoryTypeUnified | hipMemoryType::hipMemoryTypeManaged => Ok((device as usize, None)),
         hipMemoryType::hipMemoryTypeArray => Err(hipError_t::hipErrorNotSupported),
         _ => Err(hipError_t::hipErrorInvalidValue),
     }
@@ -218,9 +201,7 @@ pub(crate) unsafe fn from_driver_params(params: *const HIP_MEMCPY3D) -> Result<T
             base,
             layout: Layout {
                 pitch,
-                slice: pitch
-                    .checked_mul(height)
-                    .ok_or(hipError_t::hipErrorInvalidValue)?,
+                slice: pitch.checked_mul(height).ok_or(hipError_t::hipErrorInvalidValue)?,
             },
             start,
         })
@@ -229,12 +210,7 @@ pub(crate) unsafe fn from_driver_params(params: *const HIP_MEMCPY3D) -> Result<T
     let (from, from_host) = by_type(p.srcMemoryType, p.srcHost, p.srcDevice)?;
     transfer(
         &side(to, p.dstPitch, p.dstHeight, [p.dstXInBytes, p.dstY, p.dstZ])?,
-        &side(
-            from,
-            p.srcPitch,
-            p.srcHeight,
-            [p.srcXInBytes, p.srcY, p.srcZ],
-        )?,
+        &side(from, p.srcPitch, p.srcHeight, [p.srcXInBytes, p.srcY, p.srcZ])?,
         extent,
         direction(to_host, from_host),
     )

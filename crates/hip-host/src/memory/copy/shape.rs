@@ -46,12 +46,7 @@ impl Shape {
     ///
     /// # Errors
     /// `hipErrorInvalidPitchValue` if a row does not fit its pitch.
-    pub(crate) fn rows(
-        width: usize,
-        height: usize,
-        to_pitch: usize,
-        from_pitch: usize,
-    ) -> Result<Self> {
+    pub(crate) fn rows(width: usize, height: usize, to_pitch: usize, from_pitch: usize) -> Result<Self> {
         if width != 0 && height != 0 && (width > to_pitch || width > from_pitch) {
             return Err(hipError_t::hipErrorInvalidPitchValue);
         }
@@ -117,11 +112,7 @@ impl Shape {
             let end = (pieces.end as usize * PIECE).min(self.width);
             // SAFETY: a part of the row, valid as the whole is; parts do not overlap, and neither do the two sides.
             unsafe {
-                std::ptr::copy_nonoverlapping(
-                    (from + start) as *const u8,
-                    (to + start) as *mut u8,
-                    end - start,
-                );
+                std::ptr::copy_nonoverlapping((from + start) as *const u8, (to + start) as *mut u8, end - start);
             }
         });
     }

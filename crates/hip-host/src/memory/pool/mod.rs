@@ -7,20 +7,18 @@
 mod settings;
 mod share;
 
-pub(crate) use settings::*;
-pub(crate) use share::*;
-
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hip_sys::{
-    hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemAllocNodeParams,
-    hipMemAllocationHandleType, hipMemAllocationType, hipMemLocation, hipMemLocationType,
-    hipMemPool_t, hipMemPoolProps, hipStream_t,
+    hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemAllocNodeParams, hipMemAllocationHandleType,
+    hipMemAllocationType, hipMemLocation, hipMemLocationType, hipMemPool_t, hipMemPoolProps, hipStream_t,
 };
 use parking_lot::Mutex;
+pub(crate) use settings::*;
+pub(crate) use share::*;
 
 use super::allocate_on;
 use super::registry::{self, Allocation, Keeps, Kind};
@@ -73,15 +71,7 @@ impl Share {
 /// Whether the memory comes from a pool that the device has access to.
 pub(crate) fn grants(allocation: &Allocation, device: &Device) -> bool {
     let share = allocation.kept::<Share>();
-    let access = share.and_then(|share| {
-        share
-            .pool
-            .settings
-            .lock()
-            .access
-            .get(&device.ordinal)
-            .copied()
-    });
+    let access = share.and_then(|share| share.pool.settings.lock().access.get(&device.ordinal).copied());
     access.is_some_and(|flags| flags != hipMemAccessFlags::hipMemAccessFlagsProtNone)
 }
 
@@ -92,11 +82,7 @@ impl Drop for Share {
 }
 
 impl Pool {
-    fn new(
-        device: &'static Device,
-        handle: hipMemAllocationHandleType,
-        is_imported: bool,
-    ) -> Arc<Self> {
+    fn new(device: &'static Device, handle: hipMemAllocationHandleType, is_imported: bool) -> Arc<Self> {
         Arc::new(Self {
             device,
             handle,
@@ -111,26 +97,14 @@ impl Pool {
         })
     }
 
-    pub(crate) fn allocate(
-        self: &Arc<Self>,
-        call: &'static str,
-        out: *mut *mut c_void,
-        bytes: usize,
-    ) -> Result {
+    pub(crate) fn allocate(self: &Arc<Self>, call: &'static str, out: *mut *mut c_void, bytes: usize) -> Result {
         if self.is_imported {
             log::refused(call, format_args!("the pool is another process's"));
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let once = || {
             let share: Keeps = Arc::new(Share::new(self, bytes));
-            allocate_on(
-                self.device,
-                call,
-                out,
-                bytes,
-                (Kind::Device, 0),
-                Some(share),
-            )
+            allocate_on(self.device, call, out, bytes, (Kind::Device, 0), Some(share))
         };
         match once() {
             Err(hipError_t::hipErrorOutOfMemory) => {
@@ -166,9 +140,7 @@ fn of_device(device: &Device) -> &'static OfDevice {
 
 /// A destroyed or invented handle is undefined on ROCm.
 fn find(pool: hipMemPool_t) -> Result<Arc<Pool>> {
-    POOLS
-        .get(pool as usize)
-        .ok_or(hipError_t::hipErrorInvalidValue)
+    POOLS.get(pool as usize).ok_or(hipError_t::hipErrorInvalidValue)
 }
 
 fn location(location: &hipMemLocation) -> Result<&'static Device> {
@@ -248,11 +220,7 @@ pub(crate) fn pool_of_location(place: &hipMemLocation) -> Result<Arc<Pool>> {
     find(current as hipMemPool_t)
 }
 
-pub(crate) unsafe extern "C" fn malloc_async(
-    out: *mut *mut c_void,
-    bytes: usize,
-    stream: hipStream_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn malloc_async(out: *mut *mut c_void, bytes: usize, stream: hipStream_t) -> hipError_t {
     malloc_from("hipMallocAsync", out, bytes, None, stream)
 }
 
@@ -292,10 +260,7 @@ pub(crate) unsafe extern "C" fn free_async(ptr: *mut c_void, stream: hipStream_t
         });
         let mut queued = QUEUED.lock();
         let (Some(allocation), false) = (freeable, queued.contains(&base)) else {
-            log::refused(
-                CALL,
-                format_args!("{ptr:p} is no device memory, or already freed"),
-            );
+            log::refused(CALL, format_args!("{ptr:p} is no device memory, or already freed"));
             return Err(invalid);
         };
         queued.push(base);
@@ -315,10 +280,7 @@ pub(crate) unsafe extern "C" fn free_async(ptr: *mut c_void, stream: hipStream_t
     })
 }
 
-pub(crate) unsafe extern "C" fn device_get_default_mem_pool(
-    out: *mut hipMemPool_t,
-    ordinal: c_int,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_get_default_mem_pool(out: *mut hipMemPool_t, ordinal: c_int) -> hipError_t {
     entry("hipDeviceGetDefaultMemPool", || {
         if out.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -329,10 +291,7 @@ pub(crate) unsafe extern "C" fn device_get_default_mem_pool(
     })
 }
 
-pub(crate) unsafe extern "C" fn device_get_mem_pool(
-    out: *mut hipMemPool_t,
-    ordinal: c_int,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_get_mem_pool(out: *mut hipMemPool_t, ordinal: c_int) -> hipError_t {
     entry("hipDeviceGetMemPool", || {
         let invalid = hipError_t::hipErrorInvalidValue;
         let device = device::by_ordinal(ordinal).map_err(|_| invalid)?;
@@ -342,10 +301,7 @@ pub(crate) unsafe extern "C" fn device_get_mem_pool(
     })
 }
 
-pub(crate) unsafe extern "C" fn device_set_mem_pool(
-    ordinal: c_int,
-    pool: hipMemPool_t,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn device_set_mem_pool(ordinal: c_int, pool: hipMemPool_t) -> hipError_t {
     entry("hipDeviceSetMemPool", || {
         let invalid = hipError_t::hipErrorInvalidValue;
         let device = device::by_ordinal(ordinal).map_err(|_| invalid)?;
@@ -357,10 +313,7 @@ pub(crate) unsafe extern "C" fn device_set_mem_pool(
     })
 }
 
-pub(crate) unsafe extern "C" fn mem_pool_create(
-    out: *mut hipMemPool_t,
-    props: *const hipMemPoolProps,
-) -> hipError_t {
+pub(crate) unsafe extern "C" fn mem_pool_create(out: *mut hipMemPool_t, props: *const hipMemPoolProps) -> hipError_t {
     entry("hipMemPoolCreate", || {
         if out.is_null() || props.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
@@ -386,9 +339,7 @@ pub(crate) unsafe extern "C" fn mem_pool_destroy(pool: hipMemPool_t) -> hipError
         if own.default == pool as usize {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        POOLS
-            .remove(pool as usize)
-            .ok_or(hipError_t::hipErrorInvalidValue)?;
+        POOLS.remove(pool as usize).ok_or(hipError_t::hipErrorInvalidValue)?;
         let mut current = own.current.lock();
         if *current == pool as usize {
             *current = own.default;

@@ -4,8 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
 use hip_sys::{
-    hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemLocation, hipMemPool_t,
-    hipMemPoolAttr as Attribute,
+    hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemLocation, hipMemPool_t, hipMemPoolAttr as Attribute,
 };
 
 use super::{find, location};
@@ -27,8 +26,9 @@ pub(crate) unsafe extern "C" fn mem_pool_get_attribute(
                 return unsafe { store(value.cast(), reuse) };
             }
             Attribute::hipMemPoolAttrReleaseThreshold => pool.settings.lock().release_threshold,
-            Attribute::hipMemPoolAttrReservedMemCurrent
-            | Attribute::hipMemPoolAttrUsedMemCurrent => pool.used.load(Ordering::Acquire) as u64,
+            Attribute::hipMemPoolAttrReservedMemCurrent | Attribute::hipMemPoolAttrUsedMemCurrent => {
+                pool.used.load(Ordering::Acquire) as u64
+            }
             Attribute::hipMemPoolAttrReservedMemHigh | Attribute::hipMemPoolAttrUsedMemHigh => {
                 pool.most_used.load(Ordering::Acquire) as u64
             }
@@ -59,8 +59,7 @@ pub(crate) unsafe extern "C" fn mem_pool_set_attribute(
             }
             Attribute::hipMemPoolAttrReleaseThreshold => {
                 // SAFETY: not null; a 64-bit number by the C caller's promise.
-                pool.settings.lock().release_threshold =
-                    unsafe { value.cast::<u64>().read_unaligned() };
+                pool.settings.lock().release_threshold = unsafe { value.cast::<u64>().read_unaligned() };
             }
             // The marks can be set back, to nothing but zero.
             Attribute::hipMemPoolAttrReservedMemHigh | Attribute::hipMemPoolAttrUsedMemHigh => {
@@ -94,10 +93,7 @@ pub(crate) unsafe extern "C" fn mem_pool_set_access(
             if desc.flags.0 > hipMemAccessFlags::hipMemAccessFlagsProtReadWrite.0 {
                 return Err(hipError_t::hipErrorInvalidValue);
             }
-            pool.settings
-                .lock()
-                .access
-                .insert(device.ordinal, desc.flags);
+            pool.settings.lock().access.insert(device.ordinal, desc.flags);
         }
         Ok(())
     })

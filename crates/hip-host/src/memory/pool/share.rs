@@ -1,16 +1,14 @@
 //! Pools and their memory, handed to other processes.
 //!
-//! A pool travels as a descriptor that names its device; each allocation follows by itself, as a few bytes that say which file of
-//! which process it lies in.
+//! A pool travels as a descriptor that names its device; each allocation follows by itself, as a few bytes that say
+//! which file of which process it lies in.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::fd::{BorrowedFd, IntoRawFd};
 
-use hip_sys::{
-    hipError_t, hipMemAllocationHandleType as Handle, hipMemPool_t, hipMemPoolPtrExportData,
-};
+use hip_sys::{hipError_t, hipMemAllocationHandleType as Handle, hipMemPool_t, hipMemPoolPtrExportData};
 
 use super::{POOLS, Pool, find};
 use crate::device;

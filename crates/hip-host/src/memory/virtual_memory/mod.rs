@@ -6,19 +6,17 @@
 mod places;
 mod share;
 
-pub(crate) use places::*;
-pub(crate) use share::*;
-
 use std::ffi::{c_ulonglong, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hip_sys::{
-    hipError_t, hipMemAllocationGranularity_flags, hipMemAllocationHandleType,
-    hipMemAllocationProp, hipMemAllocationType, hipMemGenericAllocationHandle_t, hipMemLocation,
-    hipMemLocationType,
+    hipError_t, hipMemAllocationGranularity_flags, hipMemAllocationHandleType, hipMemAllocationProp,
+    hipMemAllocationType, hipMemGenericAllocationHandle_t, hipMemLocation, hipMemLocationType,
 };
 use parking_lot::Mutex;
+pub(crate) use places::*;
+pub(crate) use share::*;
 
 use super::backing::Backing;
 use super::{registry, reserve};
@@ -51,20 +49,13 @@ unsafe impl Sync for Props {}
 
 impl Drop for Physical {
     fn drop(&mut self) {
-        self.device
-            .used_bytes
-            .fetch_sub(self.bytes, Ordering::Relaxed);
+        self.device.used_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
 impl Physical {
     /// Makes the handle; the device's memory was taken.
-    fn publish(
-        backing: Backing,
-        bytes: usize,
-        device: &'static Device,
-        props: hipMemAllocationProp,
-    ) -> usize {
+    fn publish(backing: Backing, bytes: usize, device: &'static Device, props: hipMemAllocationProp) -> usize {
         let memory = Arc::new(Self {
             backing,
             bytes,
@@ -91,9 +82,7 @@ fn location(location: &hipMemLocation) -> Result<&'static Device> {
 
 /// # Safety
 /// `props` is null or readable.
-unsafe fn read_props(
-    props: *const hipMemAllocationProp,
-) -> Result<(hipMemAllocationProp, &'static Device)> {
+unsafe fn read_props(props: *const hipMemAllocationProp) -> Result<(hipMemAllocationProp, &'static Device)> {
     if props.is_null() {
         return Err(INVALID);
     }

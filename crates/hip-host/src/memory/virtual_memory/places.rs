@@ -5,19 +5,15 @@ use std::ffi::{c_ulonglong, c_void};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use hip_sys::{
-    hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemGenericAllocationHandle_t,
-    hipMemLocation,
-};
+use hip_sys::{hipError_t, hipMemAccessDesc, hipMemAccessFlags, hipMemGenericAllocationHandle_t, hipMemLocation};
 use parking_lot::Mutex;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 
 use super::{GRANULE, INVALID, Physical, find, location};
 use crate::device::Device;
 use crate::error::{entry, store};
-use crate::log;
 use crate::memory::registry::{self, Allocation, Kind};
-use crate::stream;
+use crate::{log, stream};
 
 /// A place where memory was put.
 pub(super) struct Mapped {
@@ -51,8 +47,7 @@ pub(crate) unsafe extern "C" fn mem_address_reserve(
             return Err(INVALID);
         }
         let alignment = alignment.max(GRANULE);
-        let start = reserve_addresses(bytes, alignment, wish as usize)
-            .ok_or(hipError_t::hipErrorOutOfMemory)?;
+        let start = reserve_addresses(bytes, alignment, wish as usize).ok_or(hipError_t::hipErrorOutOfMemory)?;
         registry::reserve(start, bytes);
         // SAFETY: not null; room for a pointer by the C caller's promise.
         unsafe { store(out, start as *mut c_void) }
@@ -72,8 +67,7 @@ fn reserve_addresses(bytes: usize, alignment: usize, wish: usize) -> Option<usiz
     }
     let total = bytes.checked_add(alignment)?;
     // SAFETY: a new mapping at an address the kernel chooses touches no existing memory.
-    let start =
-        unsafe { mmap_anonymous(std::ptr::null_mut(), total, ProtFlags::empty(), flags) }.ok()?;
+    let start = unsafe { mmap_anonymous(std::ptr::null_mut(), total, ProtFlags::empty(), flags) }.ok()?;
     let start = start as usize;
     let aligned = start.next_multiple_of(alignment);
     for (from, to) in [(start, aligned), (aligned + bytes, start + total)] {
@@ -148,9 +142,7 @@ pub(crate) unsafe extern "C" fn mem_unmap(ptr: *mut c_void, bytes: usize) -> hip
         let start = ptr as usize;
         let allocation = registry::find(start)
             .filter(|allocation| {
-                allocation.kind == Kind::Virtual
-                    && allocation.base == start
-                    && allocation.bytes == bytes
+                allocation.kind == Kind::Virtual && allocation.base == start && allocation.bytes == bytes
             })
             .ok_or(INVALID)?;
         stream::drain_device(allocation.device);
@@ -160,9 +152,7 @@ pub(crate) unsafe extern "C" fn mem_unmap(ptr: *mut c_void, bytes: usize) -> hip
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
         // SAFETY: the memory was taken out of the registry by this call, and all work on the device is done.
         let emptied = unsafe { mmap_anonymous(ptr, bytes, ProtFlags::empty(), flags) };
-        emptied
-            .map(|_| ())
-            .map_err(|_| hipError_t::hipErrorUnmapFailed)
+        emptied.map(|_| ()).map_err(|_| hipError_t::hipErrorUnmapFailed)
     })
 }
 

@@ -5,9 +5,7 @@ use std::ptr::{null, null_mut};
 use proptest::prelude::*;
 use rocblas_sys::{rocblas_operation, rocblas_status};
 
-use super::{
-    Batch, Case, Form, SPARE, Solver, Solver32, assert_solved, case, indices, integers, norm,
-};
+use super::{Batch, Case, Form, SPARE, Solver, Solver32, assert_solved, case, indices, integers, norm};
 use crate::functions::{check, for_all_types};
 use crate::matrix::Op;
 use crate::memory::{Buffer, Handle, SUCCESS};
@@ -18,21 +16,14 @@ fn assert_factors<T: Number>(case: Case, lu: &[T], a: &[T], ld: usize, pivots: O
     let Case { m, n, .. } = case;
     let mut rows: Vec<usize> = (0..m).collect();
     for (step, row) in pivots.unwrap_or_default().iter().enumerate() {
-        assert!(
-            (step + 1..=m).contains(row),
-            "pivot {row} in step {step} of {case:?}"
-        );
+        assert!((step + 1..=m).contains(row), "pivot {row} in step {step} of {case:?}");
         rows.swap(step, row - 1);
     }
     let size = norm(lu, (m, n), ld).max(1.0) * norm(a, (m, n), ld).max(1.0);
     let bound = size * T::EPSILON * (m + n) as f64 * 4.0;
     for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
         let lower = |l: usize| {
-            if l == i {
-                C64::ONE
-            } else {
-                lu[i + l * ld].wide()
-            }
+            if l == i { C64::ONE } else { lu[i + l * ld].wide() }
         };
         let product: C64 = (0..=i.min(j).min(m - 1))
             .map(|l| lower(l) * lu[l + j * ld].wide())
@@ -67,10 +58,7 @@ fn getrf_factors_with_and_without_exchanges<T: Solver<I>, I: Int>() {
             a = Batch::of(a.host, (m, n), a.ld, a.count);
         }
         let (steps, stride) = (m.min(n), (m.min(n) + SPARE) as i64);
-        let (ipiv, info) = (
-            integers::<I>(stride as usize * a.count),
-            integers::<I>(a.count),
-        );
+        let (ipiv, info) = (integers::<I>(stride as usize * a.count), integers::<I>(a.count));
         let (m_, n_) = (I::of(m as i64), I::of(n as i64));
         handle.finish(if pivot {
             by_form!(case, handle, getrf getrf_strided getrf_batched, (m_, n_), a, [(ipiv.ptr(), stride)] [] [info.ptr()])
@@ -85,17 +73,9 @@ fn getrf_factors_with_and_without_exchanges<T: Solver<I>, I: Int>() {
             let pivots: Option<Vec<usize>> = pivot.then(|| {
                 let all = ipiv.read();
                 let mine = &all[i * stride as usize..][..steps];
-                mine.iter()
-                    .map(|&row| usize::try_from(row.into()).unwrap())
-                    .collect()
+                mine.iter().map(|&row| usize::try_from(row.into()).unwrap()).collect()
             });
-            assert_factors(
-                case,
-                a.part(&found, i),
-                a.part(&a.host, i),
-                a.ld,
-                pivots.as_deref(),
-            );
+            assert_factors(case, a.part(&found, i), a.part(&a.host, i), a.ld, pivots.as_deref());
         }
     });
 }
@@ -107,10 +87,7 @@ fn getrs_solves_with_the_factors<T: Solver<I>, I: Int>() {
         let a = Batch::<T>::new(case, (n, n), case.gaps[0], 0);
         let b = Batch::<T>::new(case, (n, nrhs), case.gaps[1], 1);
         let stride = (n + SPARE) as i64;
-        let (ipiv, info) = (
-            integers::<I>(stride as usize * a.count),
-            integers::<I>(a.count),
-        );
+        let (ipiv, info) = (integers::<I>(stride as usize * a.count), integers::<I>(a.count));
         let (n_, nrhs_) = (I::of(n as i64), I::of(nrhs as i64));
         handle.finish(by_form!(case, handle, getrf getrf_strided getrf_batched, (n_, n_), a, [(ipiv.ptr(), stride)] [] [info.ptr()]));
         let factors = format!("{:?}", a.device.read());
@@ -128,10 +105,7 @@ fn gesv_factors_and_solves<T: Solver32<I>, I: Int>() {
         let a = Batch::<T>::new(case, (n, n), case.gaps[0], 0);
         let b = Batch::<T>::new(case, (n, nrhs), case.gaps[1], 1);
         let stride = (n + SPARE) as i64;
-        let (ipiv, info) = (
-            integers::<I>(stride as usize * a.count),
-            integers::<I>(a.count),
-        );
+        let (ipiv, info) = (integers::<I>(stride as usize * a.count), integers::<I>(a.count));
         let (n_, nrhs_) = (I::of(n as i64), I::of(nrhs as i64));
         handle.finish(by_form!(case, handle, gesv gesv_strided gesv_batched, (n_, nrhs_), a, [(ipiv.ptr(), stride)] [b] [info.ptr()]));
         assert_eq!(indices(&info), vec![0; a.count]);
@@ -155,10 +129,7 @@ fn getri_inverts_in_place_and_apart<T: Solver32<I> + Solver<I>, I: Int>() {
         let a = Batch::<T>::new(case, (n, n), case.gaps[0], 0);
         let c = Batch::<T>::new(case, (n, n), case.gaps[1], 1);
         let stride = (n + SPARE) as i64;
-        let (ipiv, info) = (
-            integers::<I>(stride as usize * a.count),
-            integers::<I>(a.count),
-        );
+        let (ipiv, info) = (integers::<I>(stride as usize * a.count), integers::<I>(a.count));
         let n_ = I::of(n as i64);
         handle.finish(by_form!(case, handle, getrf getrf_strided getrf_batched, (n_, n_), a, [(ipiv.ptr(), stride)] [] [info.ptr()]));
         handle.finish(if in_place {
@@ -197,10 +168,7 @@ fn singular<T: Number>() -> Vec<T> {
 
 fn a_zero_pivot_is_named_and_the_factors_are_complete<T: Solver<I> + Solver32<I>, I: Int>() {
     let handle = Handle::new();
-    let (a, b) = (
-        Buffer::new(&singular::<T>()),
-        Buffer::new(&numbers::<T>(3, 1)),
-    );
+    let (a, b) = (Buffer::new(&singular::<T>()), Buffer::new(&numbers::<T>(3, 1)));
     let (ipiv, info) = (integers::<I>(3), integers::<I>(1));
     let three = I::of(3);
     // SAFETY: matrices of those shapes.
@@ -229,14 +197,7 @@ fn a_zero_pivot_is_named_and_the_factors_are_complete<T: Solver<I> + Solver32<I>
             form: Form::Plain,
         };
         assert_factors(case, &factors, &singular::<T>(), 3, Some(&indices(&ipiv)));
-        handle.finish(T::getri()(
-            handle.raw,
-            three,
-            a.ptr(),
-            three,
-            ipiv.ptr(),
-            info.ptr(),
-        ));
+        handle.finish(T::getri()(handle.raw, three, a.ptr(), three, ipiv.ptr(), info.ptr()));
         assert_eq!(indices(&info), [2]);
         assert_eq!(format!("{:?}", a.read()), format!("{factors:?}"));
         let again = Buffer::new(&singular::<T>());
@@ -258,10 +219,7 @@ fn a_zero_pivot_is_named_and_the_factors_are_complete<T: Solver<I> + Solver32<I>
 
 fn general_solvers_refuse_in_rocsolver_order<T: Solver<I>, I: Int>() {
     use rocblas_status as s;
-    let (pointer, size) = (
-        s::rocblas_status_invalid_pointer,
-        s::rocblas_status_invalid_size,
-    );
+    let (pointer, size) = (s::rocblas_status_invalid_pointer, s::rocblas_status_invalid_size);
     let handle = Handle::apart();
     let buffer = Buffer::new(&numbers::<T>(40, 3));
     let (a, b) = (buffer.ptr(), buffer.ptr().wrapping_add(20));
@@ -284,14 +242,8 @@ fn general_solvers_refuse_in_rocsolver_order<T: Solver<I>, I: Int>() {
     assert_eq!(getrf(handle.raw, [3, 2, 3], a, p, none), pointer);
     assert_eq!(getrf(handle.raw, [0, 2, 0], no, none, none), pointer);
     let mut on_host = [I::of(0); 4];
-    assert_eq!(
-        getrf(handle.raw, [3, 2, 3], a, on_host.as_mut_ptr(), i),
-        pointer
-    );
-    assert_eq!(
-        getrf(handle.raw, [3, 2, 3], a, p, on_host.as_mut_ptr()),
-        pointer
-    );
+    assert_eq!(getrf(handle.raw, [3, 2, 3], a, on_host.as_mut_ptr(), i), pointer);
+    assert_eq!(getrf(handle.raw, [3, 2, 3], a, p, on_host.as_mut_ptr()), pointer);
     info.assert_untouched();
     handle.finish(getrf(handle.raw, [0, 2, 0], no, none, i));
     assert_eq!(info.read()[0].into(), 0);

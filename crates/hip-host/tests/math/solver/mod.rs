@@ -147,12 +147,7 @@ struct Batch<T: Number> {
 impl<T: Number> Batch<T> {
     fn new(case: Case, shape: (usize, usize), gap: usize, seed: u64) -> Self {
         let (count, ld) = (case.count(), shape.0 + gap);
-        Self::of(
-            numbers(ld * shape.1 * count, case.seed ^ seed),
-            shape,
-            ld,
-            count,
-        )
+        Self::of(numbers(ld * shape.1 * count, case.seed ^ seed), shape, ld, count)
     }
 
     fn of(host: Vec<T>, shape: (usize, usize), ld: usize, count: usize) -> Self {
@@ -205,11 +200,7 @@ fn indices<I: Int>(buffer: &Buffer<I>) -> Vec<usize> {
 
 /// The largest row sum of magnitudes, to bound errors with.
 fn norm<T: Number>(a: &[T], (m, n): (usize, usize), ld: usize) -> f64 {
-    let row = |i: usize| {
-        (0..n)
-            .map(|j: usize| a[i + j * ld].wide().norm())
-            .sum::<f64>()
-    };
+    let row = |i: usize| (0..n).map(|j: usize| a[i + j * ld].wide().norm()).sum::<f64>();
     (0..m).map(row).fold(0.0, f64::max)
 }
 

@@ -54,11 +54,7 @@ fn potrs_solves_with_the_factor<T: Solver<I>, I: Int>() {
         let (a, whole) = positive_definite::<T>(case);
         let b = Batch::<T>::new(case, (case.n, case.nrhs), case.gaps[1], 1);
         let info = integers::<I>(a.count);
-        let (n, nrhs, lda) = (
-            I::of(case.n as i64),
-            I::of(case.nrhs as i64),
-            I::of(a.ld as i64),
-        );
+        let (n, nrhs, lda) = (I::of(case.n as i64), I::of(case.nrhs as i64), I::of(a.ld as i64));
         // SAFETY: matrices of those shapes.
         handle.finish(unsafe {
             if a.count == 1 {
@@ -97,7 +93,9 @@ fn posv_solves_or_names_the_minor<T: Solver32<I>, I: Int>() {
         }
         let info = integers::<I>(a.count);
         let (n, nrhs) = (I::of(case.n as i64), I::of(case.nrhs as i64));
-        handle.finish(by_form!(case, handle, posv posv_strided posv_batched, (case.fill(), n, nrhs), a, [] [b] [info.ptr()]));
+        handle.finish(
+            by_form!(case, handle, posv posv_strided posv_batched, (case.fill(), n, nrhs), a, [] [b] [info.ptr()]),
+        );
         let mut expected = vec![0; a.count];
         if spoil {
             expected[a.count - 1] = minor + 1;

@@ -105,12 +105,7 @@ pub(super) fn products(bridge: &Bridge, stream: &hip::Stream) -> Peers<Product> 
 }
 
 /// Transforms of this shape on this stream.
-pub(super) fn transforms(
-    bridge: &Bridge,
-    stream: &hip::Stream,
-    len: usize,
-    batch: usize,
-) -> Peers<Transform> {
+pub(super) fn transforms(bridge: &Bridge, stream: &hip::Stream, len: usize, batch: usize) -> Peers<Transform> {
     match bridge.report().platform {
         #[cfg(feature = "nvidia")]
         Platform::Nvidia => Peers::of(nvidia::transforms(stream, len, batch)),

@@ -6,20 +6,12 @@ use super::{Peer, Product, Transform};
 use crate::{Error, Result};
 
 /// A peer with the stream that it works on.
-struct On<P>(
-    P,
-    #[allow(dead_code, reason = "the handle needs it alive")] hip::Stream,
-);
+struct On<P>(P, #[allow(dead_code, reason = "the handle needs it alive")] hip::Stream);
 
-pub(super) fn products(
-    stream: &hip::Stream,
-) -> std::result::Result<impl Peer<Product> + 'static, String> {
+pub(super) fn products(stream: &hip::Stream) -> std::result::Result<impl Peer<Product> + 'static, String> {
     // SAFETY: the stream is kept beside the handle, and dropped after it.
     let handle = unsafe { Cublas::new(stream.raw()) };
-    Ok(On(
-        handle.map_err(|error| error.to_string())?,
-        stream.clone(),
-    ))
+    Ok(On(handle.map_err(|error| error.to_string())?, stream.clone()))
 }
 
 pub(super) fn transforms(

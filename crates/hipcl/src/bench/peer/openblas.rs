@@ -41,15 +41,10 @@ impl OpenBlas {
         // SAFETY: the types are the header's, and the functions are kept beside their library.
         let (cgemm, core) = unsafe {
             let cgemm: Cgemm = function(&library, c"cblas_cgemm")?;
-            let core: unsafe extern "C" fn() -> *const c_char =
-                function(&library, c"openblas_get_corename")?;
+            let core: unsafe extern "C" fn() -> *const c_char = function(&library, c"openblas_get_corename")?;
             (cgemm, CStr::from_ptr(core()).to_string_lossy().into_owned())
         };
-        Ok(Self {
-            cgemm,
-            core,
-            library,
-        })
+        Ok(Self { cgemm, core, library })
     }
 }
 
@@ -59,12 +54,12 @@ impl Peer<Product> for OpenBlas {
     }
 
     unsafe fn run(&self, work: &Product) -> Result<()> {
-        let size = c_int::try_from(work.size)
-            .map_err(|_| Error::input(format!("{} is beyond 32 bits", work.size)))?;
+        let size = c_int::try_from(work.size).map_err(|_| Error::input(format!("{} is beyond 32 bits", work.size)))?;
         let (one, zero) = (C32::new(1.0, 0.0), C32::default());
         for index in 0..work.count {
             let offset = index * work.size * work.size;
-            // SAFETY: on the host platform the device's addresses are the process's own; the caller's promise covers the sizes.
+            // SAFETY: on the host platform the device's addresses are the process's own; the caller's promise covers
+            // the sizes.
             unsafe {
                 (self.cgemm)(
                     COLUMN_MAJOR,

@@ -81,13 +81,12 @@ impl Fftw {
     /// Plans on memory of its own, which planning overwrites.
     pub(super) fn find(len: usize, batch: usize) -> std::result::Result<Self, String> {
         let library = open("FFTW", &["libfftw3f.so.3", "libfftw3f.so"])?;
-        let whole = |value: usize| {
-            c_int::try_from(value).map_err(|_| format!("FFTW: {value} is beyond 32 bits"))
-        };
+        let whole = |value: usize| c_int::try_from(value).map_err(|_| format!("FFTW: {value} is beyond 32 bits"));
         let (len, batch) = (whole(len)?, whole(batch)?);
         let all = len as usize * batch as usize;
         let (mut from, mut to) = (vec![C32::default(); all], vec![C32::default(); all]);
-        // SAFETY: the types are those of fftw3.h, the functions are kept beside their library, both arrays hold the data.
+        // SAFETY: the types are those of fftw3.h, the functions are kept beside their library, both arrays hold the
+        // data.
         unsafe {
             let many: Many = function(&library, c"fftwf_plan_many_dft")?;
             let execute = function(&library, c"fftwf_execute_dft")?;

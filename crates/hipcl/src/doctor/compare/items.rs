@@ -1,8 +1,6 @@
 //! The compared parts of a report: a list of named items.
 
-use super::super::findings::{
-    AllocationState, Check, Findings, GradeState, OneStream, RouteState, State,
-};
+use super::super::findings::{AllocationState, Check, Findings, GradeState, OneStream, RouteState, State};
 use super::super::probe::Death;
 
 /// One thing that can differ.
@@ -62,9 +60,7 @@ pub(super) fn items(findings: &Findings) -> Vec<(String, Item)> {
         add(format!("loaded {file}"), "in the process".into(), None);
     }
     for check in &findings.checks {
-        let Check {
-            name, state, found, ..
-        } = check;
+        let Check { name, state, found, .. } = check;
         let rank = match state {
             State::Good | State::Told => Some(true),
             State::Bad => Some(false),
@@ -126,20 +122,11 @@ fn of_route(route: &RouteState) -> Vec<(String, Item)> {
         (None, Some(reason), _) => reason.clone(),
         (None, None, _) => "does not work".to_owned(),
     };
-    let mut items = vec![(
-        name.clone(),
-        state(&text, rank(route.works, route.died.as_ref())),
-    )];
+    let mut items = vec![(name.clone(), state(&text, rank(route.works, route.died.as_ref())))];
     if let Some(figures) = &route.figures {
         for (what, value) in [
-            (
-                "OpenCL to HIP",
-                Figure::Microseconds(figures.opencl_to_hip_us),
-            ),
-            (
-                "HIP to OpenCL",
-                Figure::Microseconds(figures.hip_to_opencl_us),
-            ),
+            ("OpenCL to HIP", Figure::Microseconds(figures.opencl_to_hip_us)),
+            ("HIP to OpenCL", Figure::Microseconds(figures.hip_to_opencl_us)),
             ("OpenCL kernel", Figure::Rate(figures.opencl_gb_s)),
             ("HIP kernel", Figure::Rate(figures.hip_gb_s)),
         ] {
@@ -157,10 +144,7 @@ fn of_grade(grade: &GradeState) -> Vec<(String, Item)> {
         (false, Some(reason), _) => reason.clone(),
         (false, None, _) => "does not work".to_owned(),
     };
-    let mut items = vec![(
-        name.clone(),
-        state(&text, rank(grade.works, grade.died.as_ref())),
-    )];
+    let mut items = vec![(name.clone(), state(&text, rank(grade.works, grade.died.as_ref())))];
     if let Some(figures) = &grade.figures {
         for (what, us) in [
             ("OpenCL to HIP", figures.opencl_to_hip_us),

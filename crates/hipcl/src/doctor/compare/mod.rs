@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
+use items::{Figure, Item, items};
 use serde::{Deserialize, Serialize};
 
 use super::findings::{Findings, SCHEMA};
 use super::text::{WIDTH, wrap};
 use crate::{Error, Result};
-use items::{Figure, Item, items};
 
 /// A rate that differs by less than this factor is the same.
 const RATE_BAND: f64 = 1.25;
@@ -75,8 +75,7 @@ impl Findings {
                 path.display()
             ))
         };
-        let value: serde_json::Value =
-            serde_json::from_str(&text).map_err(|error| other(error.to_string()))?;
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| other(error.to_string()))?;
         match value.get("schema").and_then(serde_json::Value::as_u64) {
             Some(schema) if schema == u64::from(SCHEMA) => {
                 serde_json::from_value(value).map_err(|error| other(error.to_string()))
@@ -86,7 +85,8 @@ impl Findings {
         }
     }
 
-    /// What differs from `earlier`. Figures within the noise, addresses in messages and the time of a compilation don't.
+    /// What differs from `earlier`. Figures within the noise, addresses in messages and the time of a compilation
+    /// don't.
     ///
     /// The figures of the software device are those of a processor that others use as well: beyond the noise they are
     /// [`Changed`](Kind::Changed), and never worse. Routes that only one of the two examined are left out.
@@ -150,9 +150,7 @@ fn drop_unasked(before: &mut Vec<(String, Item)>, now: &mut Vec<(String, Item)>)
         ];
         what == "healthy" || prefixes.iter().any(|prefix| what.starts_with(prefix))
     };
-    let names = |items: &[(String, Item)]| -> Vec<String> {
-        items.iter().map(|(what, _)| what.clone()).collect()
-    };
+    let names = |items: &[(String, Item)]| -> Vec<String> { items.iter().map(|(what, _)| what.clone()).collect() };
     let (old, new) = (names(before), names(now));
     before.retain(|(what, _)| !depends(what) || what != "healthy" && new.contains(what));
     now.retain(|(what, _)| !depends(what) || what != "healthy" && old.contains(what));
@@ -221,11 +219,7 @@ impl Display for Comparison {
                 (Some(one), None) | (None, Some(one)) => one.clone(),
                 (None, None) => String::new(),
             };
-            let line = format!(
-                "  {kind}  {}: {values}{}",
-                change.what,
-                ratio.unwrap_or_default()
-            );
+            let line = format!("  {kind}  {}: {values}{}", change.what, ratio.unwrap_or_default());
             writeln!(f, "{}", wrap(&line, WIDTH))?;
         }
         Ok(())

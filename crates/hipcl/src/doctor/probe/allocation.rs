@@ -68,10 +68,7 @@ pub(super) fn look(selection: &Selection, allocation: Allocation) -> Tried {
 fn tried(trial: AllocationTrial) -> Tried {
     let (place, reason) = match trial.whereabouts {
         Ok(at) if at.residency == Residency::Unknown || at.witness == Witness::None => (None, None),
-        Ok(at) => (
-            Some((at.residency.to_string(), at.witness.to_string())),
-            None,
-        ),
+        Ok(at) => (Some((at.residency.to_string(), at.witness.to_string())), None),
         Err(reason) => return Tried::not_begun(&reason),
     };
     Tried {

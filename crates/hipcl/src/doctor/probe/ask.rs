@@ -50,11 +50,7 @@ impl Death {
     /// One line: "died by SIGSEGV in the probe of hip-pointer, allocating".
     pub fn describe(&self, subject: Subject) -> String {
         let step = self.step.as_ref().map(|step| format!(", {step}"));
-        format!(
-            "{} in the probe of {subject}{}",
-            self.how,
-            step.unwrap_or_default()
-        )
+        format!("{} in the probe of {subject}{}", self.how, step.unwrap_or_default())
     }
 }
 
@@ -163,17 +159,11 @@ mod tests {
     fn anything_but_one_json_line_is_a_death_that_shows_what_came() {
         let garbage = answered(0, "\u{1b}[31mhello\n", "").unwrap();
         assert!(
-            garbage
-                .how
-                .starts_with("answered ` [31mhello`, which is no answer"),
+            garbage.how.starts_with("answered ` [31mhello`, which is no answer"),
             "{}",
             garbage.how
         );
-        let two = answered(
-            0,
-            "{\"found\":1,\"mapped\":[]}\n{\"found\":1,\"mapped\":[]}\n",
-            "",
-        );
+        let two = answered(0, "{\"found\":1,\"mapped\":[]}\n{\"found\":1,\"mapped\":[]}\n", "");
         assert!(two.unwrap().how.contains("no answer"));
         let other = answered(0, "{\"found\":\"text\",\"mapped\":[]}\n", "").unwrap();
         assert!(other.how.contains("no answer"), "{}", other.how);

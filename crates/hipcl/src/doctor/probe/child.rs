@@ -90,11 +90,7 @@ fn wait(child: &mut Child, limit: Duration) -> std::io::Result<End> {
         return Ok(End::Stuck(limit));
     }
     let status = child.wait()?;
-    Ok(if in_time {
-        ending(status)
-    } else {
-        End::TimedOut(limit)
-    })
+    Ok(if in_time { ending(status) } else { End::TimedOut(limit) })
 }
 
 fn ending(status: ExitStatus) -> End {
@@ -144,8 +140,9 @@ impl Collected {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::time::Instant;
+
+    use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -164,12 +161,7 @@ mod tests {
 
     #[test]
     fn a_signal_is_named() {
-        for (number, name) in [
-            (11, "SIGSEGV"),
-            (6, "SIGABRT"),
-            (7, "SIGBUS"),
-            (9, "SIGKILL"),
-        ] {
+        for (number, name) in [(11, "SIGSEGV"), (6, "SIGABRT"), (7, "SIGBUS"), (9, "SIGKILL")] {
             let ended = shell(&format!("kill -{number} $$"), LONG);
             assert_eq!(ended.end, End::Signal(number));
             assert_eq!(ended.end.to_string(), format!("died by {name}"));
@@ -179,18 +171,13 @@ mod tests {
     #[test]
     fn a_hung_child_is_killed_with_what_it_started_and_keeps_what_it_said() {
         let start = Instant::now();
-        let ended = shell(
-            "echo before; sleep 600 & echo $!; wait",
-            Duration::from_millis(300),
-        );
+        let ended = shell("echo before; sleep 600 & echo $!; wait", Duration::from_millis(300));
         assert!(matches!(ended.end, End::TimedOut(_)), "{:?}", ended.end);
         assert!(ended.stdout.starts_with("before\n"), "{}", ended.stdout);
         let grandchild: u32 = ended.stdout.lines().last().unwrap().parse().unwrap();
         // a signal is sent before it has its effect
-        let runs = || {
-            std::fs::read_to_string(format!("/proc/{grandchild}/stat"))
-                .is_ok_and(|stat| !stat.contains(") Z "))
-        };
+        let runs =
+            || std::fs::read_to_string(format!("/proc/{grandchild}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
         while runs() {
             assert!(start.elapsed() < LONG, "process {grandchild} still runs");
             std::thread::yield_now();

@@ -42,10 +42,7 @@ pub(super) fn look(selection: &Selection, grade: Grade, route: Route) -> Tried {
 
 fn tried(trial: GradeTrial) -> Tried {
     let (mechanisms, reason) = match trial.outcome {
-        Ok(by) => (
-            Some((by.cl_to_hip.to_owned(), by.hip_to_cl.to_owned())),
-            None,
-        ),
+        Ok(by) => (Some((by.cl_to_hip.to_owned(), by.hip_to_cl.to_owned())), None),
         Err(reason) => (None, Some(one_line(&reason))),
     };
     let (figures, figures_missing) = match &trial.cost {

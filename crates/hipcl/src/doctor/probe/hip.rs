@@ -29,9 +29,7 @@ pub(super) fn cannot(error: &platform::Error) -> Hip {
         other => one_line(&other.to_string()),
     };
     Hip {
-        platform: error
-            .platform()
-            .map_or_else(String::new, |it| it.to_string()),
+        platform: error.platform().map_or_else(String::new, |it| it.to_string()),
         libraries: error.libraries().iter().map(library).collect(),
         unusable: Some(failure),
         ..Hip::default()
@@ -74,11 +72,7 @@ fn library(library: &platform::LibraryReport) -> Library {
         name: library.name.to_owned(),
         place: one_line(&library.state.to_string()),
         usable,
-        detail: if usable {
-            offer(library)
-        } else {
-            String::new()
-        },
+        detail: if usable { offer(library) } else { String::new() },
     }
 }
 

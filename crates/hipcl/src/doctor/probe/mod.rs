@@ -20,6 +20,9 @@ mod opencl;
 mod route;
 mod signal;
 
+use std::fmt;
+use std::str::FromStr;
+
 pub(super) use allocation::Tried as AllocationTried;
 pub use answer::main;
 pub use ask::Death;
@@ -27,14 +30,11 @@ pub(super) use ask::{Asker, Told};
 pub(super) use grade::Tried as GradeTried;
 pub(super) use hip::Hip;
 pub(super) use host_ptr::Sought;
+use interop::{Allocation, Grade, Route};
 pub(super) use one_stream::Tried as OneStreamTried;
 pub(super) use opencl::OpenCl;
 pub use route::Crossing;
 pub(super) use route::Tried as RouteTried;
-
-use interop::{Allocation, Grade, Route};
-use std::fmt;
-use std::str::FromStr;
 
 /// What one child looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,12 +115,7 @@ mod tests {
 
     #[test]
     fn every_subject_is_found_by_the_name_it_prints() {
-        let mut all = vec![
-            Subject::OpenCl,
-            Subject::Hip,
-            Subject::HostPtr,
-            Subject::OneStream,
-        ];
+        let mut all = vec![Subject::OpenCl, Subject::Hip, Subject::HostPtr, Subject::OneStream];
         all.extend(Route::ALL.map(Subject::Route));
         all.extend(Grade::ALL.map(|grade| Subject::Grade(grade, Route::GpuVa)));
         all.extend(Allocation::ALL.map(Subject::Allocation));

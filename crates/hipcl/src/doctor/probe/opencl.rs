@@ -61,11 +61,7 @@ fn device(device: &clmgr::Device) -> OpenClDevice {
     OpenClDevice {
         name: device.name().trim().to_owned(),
         kind: format!("{:?}", device.kind()).to_uppercase(),
-        platform: format!(
-            "{} {}",
-            device.platform_name().trim(),
-            device.platform_version().trim()
-        ),
+        platform: format!("{} {}", device.platform_name().trim(), device.platform_version().trim()),
         driver: device.driver_version().trim().to_owned(),
         svm: svm(device.svm()),
         pci: device.pci_address().map(|address| address.to_string()),

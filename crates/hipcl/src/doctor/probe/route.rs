@@ -73,14 +73,8 @@ fn tried(trial: Trial) -> Tried {
         None => (None, None),
     };
     Tried {
-        pair: Some((
-            trial.opencl_device,
-            trial.hip_device,
-            trial.pairing.to_string(),
-        )),
-        program_cache: trial
-            .program_cache
-            .map(|folder| folder.display().to_string()),
+        pair: Some((trial.opencl_device, trial.hip_device, trial.pairing.to_string())),
+        program_cache: trial.program_cache.map(|folder| folder.display().to_string()),
         crossings: trial
             .crossings
             .iter()

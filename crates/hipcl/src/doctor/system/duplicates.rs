@@ -1,6 +1,7 @@
 //! Runtimes of which a process must hold one.
 //!
-//! Two files of the HSA runtime are two runtimes with a virtual memory each, and an address of one means nothing to the other.
+//! Two files of the HSA runtime are two runtimes with a virtual memory each, and an address of one means nothing to the
+//! other.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +9,7 @@ use super::super::findings::Check;
 use super::super::mapped::{self, SINGLE};
 use super::{Environment, Heard, Root};
 
-pub(super) fn checks(
-    root: &Root,
-    environment: &Environment,
-    heard: &Heard,
-    amd: bool,
-) -> Vec<Check> {
+pub(super) fn checks(root: &Root, environment: &Environment, heard: &Heard, amd: bool) -> Vec<Check> {
     SINGLE
         .into_iter()
         .filter_map(|library| {
@@ -79,11 +75,7 @@ fn wheels(root: &Root, environment: &Environment) -> Vec<String> {
 fn installed(root: &Root, environment: &Environment, library: &str) -> Vec<String> {
     let mut folders: Vec<String> = Vec::new();
     let list = environment.get("LD_LIBRARY_PATH").unwrap_or_default();
-    folders.extend(
-        list.split(':')
-            .filter(|it| !it.is_empty())
-            .map(str::to_owned),
-    );
+    folders.extend(list.split(':').filter(|it| !it.is_empty()).map(str::to_owned));
     for variable in ["ROCM_PATH", "HIP_PATH"] {
         folders.extend(environment.get(variable).map(|path| format!("{path}/lib")));
     }

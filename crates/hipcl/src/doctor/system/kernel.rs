@@ -141,9 +141,7 @@ pub(super) fn iommu(root: &Root, gpus: usize) -> Check {
 pub(super) fn locked_memory(root: &Root) -> Check {
     const NAME: &str = "locked memory";
     let limits = root.text("/proc/self/limits").unwrap_or_default();
-    let line = limits
-        .lines()
-        .find_map(|line| line.strip_prefix("Max locked memory"));
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
     match line.and_then(|line| line.split_whitespace().next()) {
         Some("unlimited") => Check::told(NAME, "unlimited"),
         Some(bytes) => Check::told(NAME, format!("limited to {bytes} bytes")),
@@ -157,8 +155,7 @@ mod tests {
 
     #[test]
     fn an_option_is_not_taken_for_one_that_begins_like_it() {
-        let config =
-            "CONFIG_HSA_AMD_SVM=y\n# CONFIG_HSA_AMD_P2P is not set\nCONFIG_HSA_AMD=y\nCONFIG_A=m\n";
+        let config = "CONFIG_HSA_AMD_SVM=y\n# CONFIG_HSA_AMD_P2P is not set\nCONFIG_HSA_AMD=y\nCONFIG_A=m\n";
         assert_eq!(value(config, "CONFIG_HSA_AMD"), Some("y"));
         assert_eq!(value(config, "CONFIG_HSA_AMD_P2P"), None);
         assert_eq!(value(config, "CONFIG_A"), Some("m"));

@@ -6,11 +6,7 @@ use super::driver::Card;
 use super::identity::{Group, Rights};
 
 /// What container engines leave behind: Docker, Podman, systemd-nspawn and others.
-const SIGNS: [&str; 3] = [
-    "/.dockerenv",
-    "/run/.containerenv",
-    "/run/systemd/container",
-];
+const SIGNS: [&str; 3] = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"];
 
 fn in_container(root: &Root) -> Option<&'static str> {
     SIGNS.into_iter().find(|sign| root.exists(sign))
@@ -49,9 +45,7 @@ pub(super) fn checks(root: &Root, cards: &[Card]) -> Vec<Check> {
         })
         .collect();
     let checks = nodes.iter();
-    checks
-        .map(|(path, rights)| check(root, path, rights, &nodes))
-        .collect()
+    checks.map(|(path, rights)| check(root, path, rights, &nodes)).collect()
 }
 
 const KFD: &str = "/dev/kfd";
@@ -60,10 +54,7 @@ const KFD: &str = "/dev/kfd";
 fn check(root: &Root, path: &str, rights: &Rights, all: &[(String, Rights)]) -> Check {
     let alike = |like: &dyn Fn(&Rights) -> bool| -> String {
         let paths = all.iter().filter(|(_, other)| like(other));
-        paths
-            .map(|(path, _)| path.as_str())
-            .collect::<Vec<_>>()
-            .join(" and ")
+        paths.map(|(path, _)| path.as_str()).collect::<Vec<_>>().join(" and ")
     };
     match rights {
         Rights::Granted => Check::good(path, "may be read and written"),
@@ -73,8 +64,7 @@ fn check(root: &Root, path: &str, rights: &Rights, all: &[(String, Rights)]) -> 
         }
         Rights::Unknown => Check::unknown(path, "/proc/self/status can't be read"),
         Rights::Denied { detail, group } => {
-            let paths =
-                alike(&|other| matches!(other, Rights::Denied { group: its, .. } if its == group));
+            let paths = alike(&|other| matches!(other, Rights::Denied { group: its, .. } if its == group));
             Check::bad(
                 path,
                 format!("may not be read and written: {detail}"),
@@ -100,9 +90,7 @@ fn join(root: &Root, paths: &str, group: &Group) -> String {
             UNMAPPED => format!(
                 "{paths} may not be opened in this container, which does not have the host's group: start it with `--group-add keep-groups` (Podman), or as root"
             ),
-            _ => format!(
-                "{paths} may not be opened in this container: start it with `--group-add {number}`"
-            ),
+            _ => format!("{paths} may not be opened in this container: start it with `--group-add {number}`"),
         };
     }
     match &group.name {
@@ -117,9 +105,7 @@ fn join(root: &Root, paths: &str, group: &Group) -> String {
 
 fn missing(root: &Root, paths: &str) -> String {
     match in_container(root) {
-        Some(_) => format!(
-            "missing in this container: {paths}; start it with `--device=/dev/kfd --device=/dev/dri`"
-        ),
+        Some(_) => format!("missing in this container: {paths}; start it with `--device=/dev/kfd --device=/dev/dri`"),
         None => format!("missing: {paths}; the driver amdgpu made none, look into `dmesg`"),
     }
 }

@@ -20,9 +20,7 @@ impl Default for Root {
 impl Root {
     /// The tree below `folder`, instead of `/`.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
-        Self {
-            folder: folder.into(),
-        }
+        Self { folder: folder.into() }
     }
 
     /// Whether this is the machine's own tree, so that the kernel can be queried.

@@ -1,4 +1,5 @@
-//! The cards as the kernel shows them to ROCm: `/sys/class/kfd/kfd/topology` (drivers/gpu/drm/amd/amdkfd/kfd_topology.c).
+//! The cards as the kernel shows them to ROCm: `/sys/class/kfd/kfd/topology`
+//! (drivers/gpu/drm/amd/amdkfd/kfd_topology.c).
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use super::super::findings::Check;
 use super::Root;
 
 const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
-/// Types of memory banks (kfd_crat.h, `HSA_MEM_HEAP_TYPE_*`): device memory that the host sees all of, and the other kind.
+/// Types of memory banks (kfd_crat.h, `HSA_MEM_HEAP_TYPE_*`): device memory that the host sees all of, and the other
+/// kind.
 const FRAME_BUFFER_PUBLIC: u64 = 1;
 const FRAME_BUFFER_PRIVATE: u64 = 2;
 /// Types of links (kfd_crat.h, `CRAT_IOLINK_TYPE_*`).
@@ -79,16 +81,8 @@ impl Gpu {
 
     /// `gfx908` of 90008: two digits each of minor version and stepping, the stepping in base 16.
     fn architecture(&self) -> String {
-        match self
-            .property("gfx_target_version")
-            .filter(|&version| version > 0)
-        {
-            Some(version) => format!(
-                "gfx{}{}{:x}",
-                version / 10_000,
-                version / 100 % 100,
-                version % 100
-            ),
+        match self.property("gfx_target_version").filter(|&version| version > 0) {
+            Some(version) => format!("gfx{}{}{:x}", version / 10_000, version / 100 % 100, version % 100),
             None => "of an unknown architecture".to_owned(),
         }
     }
@@ -111,8 +105,7 @@ impl Gpu {
     }
 
     fn memory(&self) -> u64 {
-        let device =
-            |&&(kind, _): &&(u64, u64)| matches!(kind, FRAME_BUFFER_PUBLIC | FRAME_BUFFER_PRIVATE);
+        let device = |&&(kind, _): &&(u64, u64)| matches!(kind, FRAME_BUFFER_PUBLIC | FRAME_BUFFER_PRIVATE);
         self.banks.iter().filter(device).map(|bank| bank.1).sum()
     }
 
@@ -167,7 +160,8 @@ fn card(gpu: &Gpu) -> Check {
     )
 }
 
-/// With a large BAR the driver reports one public bank, else one private bank (kfd_crat.c, `kfd_create_vcrat_image_gpu`).
+/// With a large BAR the driver reports one public bank, else one private bank (kfd_crat.c,
+/// `kfd_create_vcrat_image_gpu`).
 fn large_bar(gpus: &[Gpu]) -> Check {
     const NAME: &str = "large BAR";
     if gpus.iter().any(|gpu| gpu.memory() == 0) {

@@ -5,8 +5,8 @@ use super::array;
 /// Probability that a scene without any emitter gives at least one detection.
 pub const FALSE_ALARM: f64 = 1e-3;
 
-/// How much higher than noise alone a direction beside the emitters may look: outside their main lobes at most a third of a steering
-/// vector lies in the span of the emitters' ones, so Capon's power there is at most 1.5 times the floor.
+/// How much higher than noise alone a direction beside the emitters may look: outside their main lobes at most a third
+/// of a steering vector lies in the span of the emitters' ones, so Capon's power there is at most 1.5 times the floor.
 const SIDELOBE_MARGIN: f64 = 1.5;
 
 /// Over the floor, when there is no statistics to go by (fewer snapshots than elements, made regular by loading).
@@ -31,8 +31,9 @@ pub fn coarse_grid(step_deg: f64) -> Vec<f64> {
 
 /// The factor over the floor (the median of the spectrum) from which on a peak counts.
 ///
-/// For noise alone, `K / (a^H R^-1 a) * (a^H S^-1 a)` with the true covariance `S` is Gamma distributed with `K - N + 1` degrees of
-/// freedom (Capon and Goodman): the quantile that belongs to [`FALSE_ALARM`], shared evenly by the directions searched, over the median.
+/// For noise alone, `K / (a^H R^-1 a) * (a^H S^-1 a)` with the true covariance `S` is Gamma distributed with
+/// `K - N + 1` degrees of freedom (Capon and Goodman): the quantile that belongs to [`FALSE_ALARM`], shared evenly by
+/// the directions searched, over the median.
 pub fn threshold(elements: usize, snapshots: usize, directions: usize) -> f64 {
     if snapshots < elements {
         return LOADED_THRESHOLD;
@@ -79,17 +80,9 @@ pub fn floor(power: &[f32]) -> f64 {
 
 /// Indices of the local maxima above `limit`, the highest [`MOST_PEAKS`] of them, in order of direction.
 pub fn peaks(power: &[f32], limit: f64) -> Vec<usize> {
-    let at = |i: Option<usize>| {
-        i.and_then(|i| power.get(i))
-            .copied()
-            .unwrap_or(f32::NEG_INFINITY)
-    };
+    let at = |i: Option<usize>| i.and_then(|i| power.get(i)).copied().unwrap_or(f32::NEG_INFINITY);
     let mut peaks: Vec<usize> = (0..power.len())
-        .filter(|&i| {
-            f64::from(power[i]) > limit
-                && power[i] > at(i.checked_sub(1))
-                && power[i] >= at(Some(i + 1))
-        })
+        .filter(|&i| f64::from(power[i]) > limit && power[i] > at(i.checked_sub(1)) && power[i] >= at(Some(i + 1)))
         .collect();
     peaks.sort_by(|&a, &b| power[b].total_cmp(&power[a]));
     peaks.truncate(MOST_PEAKS);
@@ -113,8 +106,8 @@ pub fn fine_grid(coarse: &[f64], index: usize) -> [f64; FINE] {
     })
 }
 
-/// Direction (sine) and power of the top of a fine search: the parabola through the three points around the least inverse power, which
-/// is what is smooth there.
+/// Direction (sine) and power of the top of a fine search: the parabola through the three points around the least
+/// inverse power, which is what is smooth there.
 pub fn top(grid: &[f64], power: &[f32]) -> (f64, f64) {
     let inverse: Vec<f64> = power.iter().map(|&power| 1.0 / f64::from(power)).collect();
     let best = (0..inverse.len())
@@ -163,16 +156,8 @@ mod tests {
 
     #[test]
     fn normal_quantiles_are_those_of_the_tables() {
-        for (probability, deviate) in [
-            (1e-3, 3.0902),
-            (1e-5, 4.2649),
-            (1e-7, 5.1993),
-            (1e-9, 5.9978),
-        ] {
-            assert!(
-                (normal_quantile(probability) - deviate).abs() < 0.01,
-                "{probability}"
-            );
+        for (probability, deviate) in [(1e-3, 3.0902), (1e-5, 4.2649), (1e-7, 5.1993), (1e-9, 5.9978)] {
+            assert!((normal_quantile(probability) - deviate).abs() < 0.01, "{probability}");
         }
     }
 
@@ -184,10 +169,7 @@ mod tests {
             .map(|x| (1.0 / (0.01 + (x - 0.437_f64).powi(2))) as f32)
             .collect();
         let (at, high) = top(&grid, &power);
-        assert!(
-            (at - 0.437).abs() < 1e-5 && (high - 100.0).abs() < 0.01,
-            "{at} {high}"
-        );
+        assert!((at - 0.437).abs() < 1e-5 && (high - 100.0).abs() < 0.01, "{at} {high}");
     }
 
     #[test]

@@ -19,16 +19,9 @@ pub(super) struct Samples {
 
 /// Reads a recording of at most `most` samples, in either memory order.
 pub(super) fn read(path: &Path, most: u64) -> Result<Samples> {
-    let refuse = |cause: String| {
-        Err(Error::Input(format!(
-            "can't use `{}`: {cause}",
-            path.display()
-        )))
-    };
+    let refuse = |cause: String| Err(Error::Input(format!("can't use `{}`: {cause}", path.display())));
     let file = File::open(path).map_err(|source| Error::read(path, source))?;
-    let metadata = file
-        .metadata()
-        .map_err(|source| Error::read(path, source))?;
+    let metadata = file.metadata().map_err(|source| Error::read(path, source))?;
     if metadata.is_dir() {
         return Err(Error::read(path, std::io::ErrorKind::IsADirectory.into()));
     }
@@ -50,15 +43,8 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Samples> {
             "its shape is {elements} x {per_element}; it needs elements x samples, none of them 0"
         ));
     }
-    let samples = array
-        .as_standard_layout()
-        .into_owned()
-        .into_raw_vec_and_offset()
-        .0;
-    if let Some(at) = samples
-        .iter()
-        .position(|x| !(x.re.is_finite() && x.im.is_finite()))
-    {
+    let samples = array.as_standard_layout().into_owned().into_raw_vec_and_offset().0;
+    if let Some(at) = samples.iter().position(|x| !(x.re.is_finite() && x.im.is_finite())) {
         return refuse(format!(
             "element {}, sample {} is {}, not a finite number; clean the recording",
             at / per_element,
@@ -91,9 +77,7 @@ fn explain(error: &ReadNpyError) -> String {
         ReadNpyError::WrongDescriptor(found) => {
             format!("its element type is {found}; save it as complex64 ('<c8')")
         }
-        ReadNpyError::MissingData => {
-            "it is truncated: fewer samples than its header promises; copy it again".into()
-        }
+        ReadNpyError::MissingData => "it is truncated: fewer samples than its header promises; copy it again".into(),
         ReadNpyError::ExtraBytes(bytes) => {
             format!("{bytes} bytes follow the samples that its header promises; copy it again")
         }
@@ -109,9 +93,10 @@ fn explain(error: &ReadNpyError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ndarray::{Array1, Array2, ShapeBuilder as _};
     use ndarray_npy::write_npy;
+
+    use super::*;
 
     const MOST: u64 = 1 << 20;
 

@@ -198,11 +198,11 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Takes the samples, and records the stages as two graphs. Between them stays the inverse: what its calls find about the matrix
-    /// belongs to one call, and can't be recorded.
+    /// Takes the samples, and records the stages as two graphs. Between them stays the inverse: what its calls find
+    /// about the matrix belongs to one call, and can't be recorded.
     fn record(&mut self, samples: &[C32]) -> Result<()> {
-        // What is loaded or allocated on first use can't be recorded, so an iteration comes first: over other samples, so that what is
-        // found later is the graphs' own.
+        // What is loaded or allocated on first use can't be recorded, so an iteration comes first: over other samples,
+        // so that what is found later is the graphs' own.
         let doubled: Vec<C32> = samples.iter().map(|sample| sample * 2.0).collect();
         self.raw.upload(&doubled)?;
         self.iteration(&mut StageTimer::new(1, 0), Waits::Iteration)?;
@@ -236,8 +236,7 @@ impl<'a> Job<'a> {
         Stages::timed(timer, sides, Waits::Iteration, |stages| {
             stages.replay(before.span, || {
                 let raw = raw.hip(stream)?;
-                let (mut spectrum, mut snapshots) =
-                    (spectrum.hip_mut(stream)?, snapshots.hip_mut(stream)?);
+                let (mut spectrum, mut snapshots) = (spectrum.hip_mut(stream)?, snapshots.hip_mut(stream)?);
                 let slices: [&dyn hip::KernelArg; 6] = [
                     &raw.slice(),
                     &spectrum.slice_mut(),
@@ -246,8 +245,8 @@ impl<'a> Job<'a> {
                     &hip.matrix.on_mut(stream)?,
                     &hip.kept.on_mut(stream)?,
                 ];
-                // SAFETY: this is all memory that these stages touch, and what they were recorded with stays as it is: a job owns both.
-                // The rocBLAS handle is used on this stream only.
+                // SAFETY: this is all memory that these stages touch, and what they were recorded with stays as it is:
+                // a job owns both. The rocBLAS handle is used on this stream only.
                 Ok(unsafe { before.graph.launch(stream, &slices) }?)
             })?;
             let inverse = hip.invert(stages, meter)?;
@@ -271,8 +270,7 @@ impl<'a> Job<'a> {
     fn refine(&mut self) -> Result<(Found, u64)> {
         let n = self.shape.elements as u64;
         let power = self.hip.coarse.power.host()?.to_vec();
-        let limit = detect::floor(&power)
-            * detect::threshold(self.shape.elements, self.shape.segments, power.len());
+        let limit = detect::floor(&power) * detect::threshold(self.shape.elements, self.shape.segments, power.len());
         let peaks = detect::peaks(&power, limit);
         let fine_grid: Vec<f64> = peaks
             .iter()
@@ -296,9 +294,7 @@ impl<'a> Job<'a> {
             .fine_grid
             .chunks(detect::FINE)
             .zip(found.fine_power.chunks(detect::FINE));
-        let tops = searches
-            .map(|(grid, power)| detect::top(grid, power))
-            .collect();
+        let tops = searches.map(|(grid, power)| detect::top(grid, power)).collect();
         found.tops = detect::distinct(tops, self.shape.elements);
         Ok((found, (4 * directions as u64 * n + n * n) * COMPLEX))
     }
@@ -313,15 +309,11 @@ impl<'a> Job<'a> {
         let sides = &self.sides;
         let raw = sides.read(&self.raw)?;
         let mut spectrum = sides.write(&mut self.spectrum)?;
-        stages.stage(
-            "channelize",
-            ApiName::OpenCl,
-            self.channelizer.bytes_moved(),
-            || {
-                // SAFETY: both buffers hold elements * segments transforms of `channels` samples, for which the FFT was made.
-                unsafe { self.channelizer.enqueue(sides, &raw, &mut spectrum) }
-            },
-        )?;
+        stages.stage("channelize", ApiName::OpenCl, self.channelizer.bytes_moved(), || {
+            // SAFETY: both buffers hold elements * segments transforms of `channels` samples, for which the FFT was
+            // made.
+            unsafe { self.channelizer.enqueue(sides, &raw, &mut spectrum) }
+        })?;
         let mut snapshots = sides.write(&mut self.snapshots)?;
         let traffic = 2 * (elements * segments) as u64 * COMPLEX;
         stages.stage("select channel", ApiName::OpenCl, traffic, || {
@@ -336,20 +328,16 @@ impl<'a> Job<'a> {
                 KernelArg::scalar(&self.channel),
                 KernelArg::scalar(&scale),
             ];
-            // SAFETY: the arguments are of the kernel's types; it reads one bin of each of the elements * segments transforms
-            // (`channel` is below `channels`) and writes as many snapshots, which is the length of that buffer.
-            unsafe {
-                self.select
-                    .launch(sides, NdRange::d2(elements, segments), args)
-            }
+            // SAFETY: the arguments are of the kernel's types; it reads one bin of each of the elements * segments
+            // transforms (`channel` is below `channels`) and writes as many snapshots, which is the length of that
+            // buffer.
+            unsafe { self.select.launch(sides, NdRange::d2(elements, segments), args) }
         })
     }
 
     /// `R = Z Z^H / K`, lower triangle.
     fn covariance(&mut self, stages: &mut Stages<'_>) -> Result<()> {
-        let Shape {
-            elements, segments, ..
-        } = self.shape;
+        let Shape { elements, segments, .. } = self.shape;
         let HipSide {
             stream,
             blas: handle,
@@ -378,27 +366,10 @@ impl<'a> Job<'a> {
                     let each = elements * elements;
                     let count = parts.len() / each;
                     let (columns, stride) = (segments / count, elements * segments / count);
-                    let z = blas::Batch::new(
-                        &self.snapshots,
-                        elements,
-                        columns,
-                        elements,
-                        stride,
-                        count,
-                    );
-                    let p =
-                        blas::Batch::new(&mut *parts, elements, elements, elements, each, count);
+                    let z = blas::Batch::new(&self.snapshots, elements, columns, elements, stride, count);
+                    let p = blas::Batch::new(&mut *parts, elements, elements, elements, each, count);
                     let (one, zero) = (C32::new(1.0, 0.0), C32::new(0.0, 0.0));
-                    blas::gemm_strided_batched(
-                        handle,
-                        Op::None,
-                        Op::ConjTranspose,
-                        one,
-                        z,
-                        z,
-                        zero,
-                        p,
-                    )?;
+                    blas::gemm_strided_batched(handle, Op::None, Op::ConjTranspose, one, z, z, zero, p)?;
                     let args: [&dyn hip::KernelArg; 5] = [
                         &parts.on(stream)?,
                         &matrix.on_mut(stream)?,
@@ -407,21 +378,20 @@ impl<'a> Job<'a> {
                         &scale,
                     ];
                     let whole = LaunchConfig::linear(each, BLOCK)?;
-                    // SAFETY: the arguments are of the kernel's types; it reads `count` matrices of elements x elements and writes one.
+                    // SAFETY: the arguments are of the kernel's types; it reads `count` matrices of elements x elements
+                    // and writes one.
                     unsafe { kernels.sum_parts.launch(stream, whole, &args) }?;
                 }
                 let matrix = matrix.on_mut(stream)?;
                 let mut kept = kept.on_mut(stream)?;
                 let order = elements as i32;
                 let grid = LaunchConfig::linear(elements, BLOCK)?;
-                // SAFETY: the arguments are of the kernels' types; both touch the diagonal of an elements x elements matrix and as
-                // many numbers of `kept`.
+                // SAFETY: the arguments are of the kernels' types; both touch the diagonal of an elements x elements
+                // matrix and as many numbers of `kept`.
                 unsafe {
-                    kernels.diagonal.launch(
-                        stream,
-                        grid,
-                        &[&matrix.as_slice(), &kept.reborrow(), &order],
-                    )?;
+                    kernels
+                        .diagonal
+                        .launch(stream, grid, &[&matrix.as_slice(), &kept.reborrow(), &order])?;
                     if self.loading > 0.0 {
                         kernels.load_diagonal.launch(
                             stream,
@@ -436,8 +406,9 @@ impl<'a> Job<'a> {
     }
 }
 
-/// In how many parts of the segments the covariance is made. A card's libraries give each block a tile of the result, of which a matrix
-/// of a few hundred rows has too few to occupy the card; products over parts of the sum have as many each.
+/// In how many parts of the segments the covariance is made. A card's libraries give each block a tile of the result,
+/// of which a matrix of a few hundred rows has too few to occupy the card; products over parts of the sum have as many
+/// each.
 fn parts(platform: Platform, shape: Shape) -> usize {
     const TILE: usize = 64;
     const MOST: usize = 16;
@@ -463,13 +434,7 @@ enum Which {
 }
 
 impl HipSide {
-    fn new(
-        platform: Platform,
-        bridge: &Bridge,
-        stream: &hip::Stream,
-        shape: Shape,
-        directions: usize,
-    ) -> Result<Self> {
+    fn new(platform: Platform, bridge: &Bridge, stream: &hip::Stream, shape: Shape, directions: usize) -> Result<Self> {
         let elements = shape.elements;
         let parts = match parts(platform, shape) {
             1 => 0,
@@ -539,14 +504,11 @@ impl HipSide {
         let mut responses = search.responses.on_mut(stream)?;
         let grid = LaunchConfig::linear(sines.len() * elements, BLOCK)?;
         let (directions, elements) = (sines.len() as i32, elements as i32);
-        // SAFETY: the arguments are of the kernel's types; it writes directions * elements responses, for which there is room.
+        // SAFETY: the arguments are of the kernel's types; it writes directions * elements responses, for which there
+        // is room.
         unsafe {
-            let args: [&dyn hip::KernelArg; 4] = [
-                &responses.reborrow(),
-                &device_sines.as_slice(),
-                &directions,
-                &elements,
-            ];
+            let args: [&dyn hip::KernelArg; 4] =
+                [&responses.reborrow(), &device_sines.as_slice(), &directions, &elements];
             kernels.steering.launch(stream, grid, &args)?;
         }
         Ok(())
@@ -556,7 +518,8 @@ impl HipSide {
     /// [`check_pivots`](Self::check_pivots) looks at.
     fn invert(&mut self, stages: &mut Stages<'_>, meter: &Meter) -> Result<solver::Info> {
         let n = self.elements();
-        // a Cholesky factorisation, an inversion, and the other triangle: the matrix is read and written three times at least
+        // a Cholesky factorisation, an inversion, and the other triangle: the matrix is read and written three times at
+        // least
         let work = Work {
             bytes: 6 * (n * n) as u64 * COMPLEX,
             // n^3 / 3 and 2 n^3 / 3 complex multiplications and additions of halves of a matrix
@@ -583,11 +546,7 @@ impl HipSide {
                 kernels.pivots.launch(
                     stream,
                     diagonal,
-                    &[
-                        &factor.factor().as_matrix().data(),
-                        &kept.reborrow(),
-                        &order,
-                    ],
+                    &[&factor.factor().as_matrix().data(), &kept.reborrow(), &order],
                 )
             }?;
             left.on_mut(stream)?.copy_from(kept.as_slice())?;
@@ -634,26 +593,13 @@ impl HipSide {
             Which::Fine => fine,
         };
         let len = directions * n;
-        let responses = Matrix::new(
-            search.responses.on(stream)?.slice(..len)?,
-            directions,
-            n,
-            directions,
-        )?;
+        let responses = Matrix::new(search.responses.on(stream)?.slice(..len)?, directions, n, directions)?;
         let inverse = Matrix::new(matrix.on(stream)?, n, n, n)?;
         let mut steered = search.steered.on_mut(stream)?;
         let steered = MatrixMut::new(steered.slice_mut(..len)?, directions, n, directions)?;
         let (one, zero) = (C32::new(1.0, 0.0), C32::new(0.0, 0.0));
         // rows of `responses` are the responses themselves, so that R^-1 stands transposed on the right
-        blas.gemm(
-            Op::None,
-            Op::Transpose,
-            one,
-            responses,
-            inverse,
-            zero,
-            steered,
-        )?;
+        blas.gemm(Op::None, Op::Transpose, one, responses, inverse, zero, steered)?;
         Ok(())
     }
 
@@ -675,11 +621,10 @@ impl HipSide {
         let mut power = search.device_power.on_mut(stream)?;
         let grid = LaunchConfig::linear(directions, BLOCK)?;
         let count = directions as i32;
-        // SAFETY: the arguments are of the kernel's types; it reads directions * elements entries of both matrices and writes
-        // `directions` numbers.
+        // SAFETY: the arguments are of the kernel's types; it reads directions * elements entries of both matrices and
+        // writes `directions` numbers.
         unsafe {
-            let args: [&dyn hip::KernelArg; 5] =
-                [&responses, &steered, &power.reborrow(), &count, &elements];
+            let args: [&dyn hip::KernelArg; 5] = [&responses, &steered, &power.reborrow(), &count, &elements];
             kernels.power.launch(stream, grid, &args)?;
         }
         let power = power.as_slice().slice(..directions)?;
@@ -693,9 +638,7 @@ impl HipSide {
 /// A covariance matrix without an inverse is bad input; anything else is a failed call.
 fn explain(error: rocblas::Error) -> Error {
     match error {
-        rocblas::Error::NotPositiveDefinite { minor } => {
-            Error::Input(singular(minor, "not positive definite"))
-        }
+        rocblas::Error::NotPositiveDefinite { minor } => Error::Input(singular(minor, "not positive definite")),
         rocblas::Error::Singular { pivot } => Error::Input(singular(pivot, "a zero pivot")),
         other => other.into(),
     }

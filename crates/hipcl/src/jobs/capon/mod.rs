@@ -11,17 +11,19 @@
 //! | refine | HIP | the last two again around every peak, on a grid twenty times finer |
 //!
 //! # What is found
-//! A direction counts when its power is a local maximum above [`detect::threshold`] times the median of the spectrum. The threshold
-//! follows from a false-alarm probability of [`detect::FALSE_ALARM`] for a whole scene. An emitter that the array's gain lifts 12 dB or more
-//! above the noise, and that is a beamwidth or more from any other of at most 3 dB more power, is missed with a probability below 1 %.
-//! A generated scene ([`scene::generate`]) counts as found when every emitter is there, within a tenth of a beamwidth and
-//! 1.5 dB (with `--loading`, which biases powers, the direction alone), and nothing else is.
+//! A direction counts when its power is a local maximum above [`detect::threshold`] times the median of the spectrum.
+//! The threshold follows from a false-alarm probability of [`detect::FALSE_ALARM`] for a whole scene. An emitter that
+//! the array's gain lifts 12 dB or more above the noise, and that is a beamwidth or more from any other of at most 3 dB
+//! more power, is missed with a probability below 1 %. A generated scene ([`scene::generate`]) counts as found when
+//! every emitter is there, within a tenth of a beamwidth and 1.5 dB (with `--loading`, which biases powers, the
+//! direction alone), and nothing else is.
 //!
 //! # Accuracy
-//! The largest error is pointwise relative over the whole spectrum and all peaks, against a reference in double precision from
-//! the raw samples. A peak is the small difference of large terms, so that rounding shows in it in proportion to the spectrum's dynamic range
-//! (highest over lowest power). What is tolerated follows that range: 1e-4 plus 6e-8 times the range, at most 1e-2 (0.04 dB). Single precision is
-//! good for some 50 dB; `--loading` limits the range.
+//! The largest error is pointwise relative over the whole spectrum and all peaks, against a reference in double
+//! precision from the raw samples. A peak is the small difference of large terms, so that rounding shows in it in
+//! proportion to the spectrum's dynamic range (highest over lowest power). What is tolerated follows that range: 1e-4
+//! plus 6e-8 times the range, at most 1e-2 (0.04 dB). Single precision is good for some 50 dB; `--loading` limits the
+//! range.
 
 use std::path::PathBuf;
 
@@ -66,20 +68,10 @@ pub struct Options {
     #[arg(long, value_name = "F.npy")]
     pub input: Option<PathBuf>,
     /// Elements of the generated scene's array.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 341,
-        conflicts_with = "input"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 341, conflicts_with = "input")]
     pub elements: usize,
     /// Segments of the generated scene; each gives one snapshot.
-    #[arg(
-        long,
-        value_name = "K",
-        default_value_t = 1024,
-        conflicts_with = "input"
-    )]
+    #[arg(long, value_name = "K", default_value_t = 1024, conflicts_with = "input")]
     pub segments: usize,
     /// Channels of the channelizer, 2^a 3^b 5^c: the length of its FFT.
     #[arg(long, value_name = "N", default_value_t = 32)]
@@ -125,12 +117,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_as_for(
-    platform: Platform,
-    bridge: &Bridge,
-    common: &Common,
-    options: &Options,
-) -> Result<Outcome> {
+pub fn run_as_for(platform: Platform, bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
     options.check()?;
     let recording = Recording::obtain(bridge, common, options)?;
     let shape = recording.shape;
@@ -140,17 +127,7 @@ pub fn run_as_for(
     let grid = detect::coarse_grid(step);
 
     let launch = &options.launch;
-    let make = |kernels| {
-        job::Job::new(
-            platform,
-            bridge,
-            kernels,
-            shape,
-            options,
-            &recording.samples,
-            &grid,
-        )
-    };
+    let make = |kernels| job::Job::new(platform, bridge, kernels, shape, options, &recording.samples, &grid);
     let (mut job, kernels) = launch.choose(common.route.is_some(), make)?;
     let mut timer = common.timer(ITERATIONS);
     let mut found = job::Found::default();
@@ -160,12 +137,7 @@ pub fn run_as_for(
     })?;
     let snapshots = job.snapshots();
 
-    let reference = Reference::new(
-        &recording.samples,
-        shape,
-        options.channel,
-        options.loading.into(),
-    )?;
+    let reference = Reference::new(&recording.samples, shape, options.channel, options.loading.into())?;
     let all = grid
         .iter()
         .chain(&found.fine_grid)
@@ -177,15 +149,8 @@ pub fn run_as_for(
     let tolerance = tolerance(&pairs);
 
     let unbias = detect::unbias(shape.elements, shape.segments, options.loading.into());
-    let tops: Vec<(f64, f64)> = found
-        .tops
-        .iter()
-        .map(|(sine, power)| (*sine, power * unbias))
-        .collect();
-    let emitters: Vec<Emitter> = tops
-        .iter()
-        .map(|&(sine, power)| emitter(sine, power))
-        .collect();
+    let tops: Vec<(f64, f64)> = found.tops.iter().map(|(sine, power)| (*sine, power * unbias)).collect();
+    let emitters: Vec<Emitter> = tops.iter().map(|&(sine, power)| emitter(sine, power)).collect();
     let mut notes = recording.notes;
     let truth_ok = recording.truth.map(|truth| {
         let complaints = compare(&truth, &tops, shape, options.loading.into());
@@ -233,10 +198,7 @@ fn largest_error(pairs: &[(f64, f64)]) -> f64 {
 /// What single precision must reach on a spectrum with this range; the second numbers are the reference's powers.
 fn tolerance(pairs: &[(f64, f64)]) -> f64 {
     let highest = pairs.iter().map(|(_, power)| *power).fold(0.0, f64::max);
-    let lowest = pairs
-        .iter()
-        .map(|(_, power)| *power)
-        .fold(f64::INFINITY, f64::min);
+    let lowest = pairs.iter().map(|(_, power)| *power).fold(f64::INFINITY, f64::min);
     (ERROR_FLOOR + ERROR_PER_RANGE * highest / lowest).min(ERROR_LIMIT)
 }
 
@@ -388,10 +350,7 @@ fn check_rank(shape: Shape, loading: f32) -> Result<()> {
     if shape.segments < shape.elements && loading == 0.0 {
         return Err(Error::input(singular(
             shape.segments + 1,
-            &format!(
-                "{} snapshots of {} elements",
-                shape.segments, shape.elements
-            ),
+            &format!("{} snapshots of {} elements", shape.segments, shape.elements),
         )));
     }
     Ok(())
@@ -411,8 +370,8 @@ fn emitter(sine: f64, power: f64) -> Emitter {
     }
 }
 
-/// What is wrong with the tops found (sine and power), given what was generated; empty if nothing is. Loading makes powers come out
-/// low by an amount that depends on everything else, so that they are judged only without it.
+/// What is wrong with the tops found (sine and power), given what was generated; empty if nothing is. Loading makes
+/// powers come out low by an amount that depends on everything else, so that they are judged only without it.
 pub fn compare(truth: &[Truth], tops: &[(f64, f64)], shape: Shape, loading: f64) -> Vec<String> {
     let beam = array::beamwidth(shape.elements);
     let mut complaints = Vec::new();
@@ -446,10 +405,7 @@ pub fn compare(truth: &[Truth], tops: &[(f64, f64)], shape: Shape, loading: f64)
         }
     }
     for (top, _) in tops.iter().zip(&taken).filter(|(_, taken)| !**taken) {
-        let Emitter {
-            angle_deg,
-            power_db,
-        } = emitter(top.0, top.1);
+        let Emitter { angle_deg, power_db } = emitter(top.0, top.1);
         complaints.push(format!(
             "there is no emitter at {angle_deg:.3} deg, where {power_db:.2} dB were found"
         ));
@@ -485,25 +441,13 @@ fn picture(
         y_label: "power at one element in dB".into(),
         series: vec![
             ("Capon".into(), spectrum),
-            (
-                "detection threshold".into(),
-                vec![(-90.0, limit), (90.0, limit)],
-            ),
+            ("detection threshold".into(), vec![(-90.0, limit), (90.0, limit)]),
         ],
         marks: emitters
             .iter()
-            .map(
-                |Emitter {
-                     angle_deg,
-                     power_db,
-                 }| {
-                    (
-                        *angle_deg,
-                        *power_db,
-                        format!("{angle_deg:.2}°, {power_db:.1} dB"),
-                    )
-                },
-            )
+            .map(|Emitter { angle_deg, power_db }| {
+                (*angle_deg, *power_db, format!("{angle_deg:.2}°, {power_db:.1} dB"))
+            })
             .collect(),
     }
 }
@@ -520,16 +464,7 @@ mod tests {
 
     #[test]
     fn a_missed_a_displaced_and_an_invented_emitter_are_complained_about() {
-        let truth = [
-            Truth {
-                sine: 0.0,
-                power: 1.0,
-            },
-            Truth {
-                sine: 0.5,
-                power: 1.0,
-            },
-        ];
+        let truth = [Truth { sine: 0.0, power: 1.0 }, Truth { sine: 0.5, power: 1.0 }];
         assert!(compare(&truth, &[(0.001, 1.1), (0.5, 0.9)], SHAPE, 0.0).is_empty());
         for (tops, complaint) in [
             (vec![(0.0, 1.0)], "missed"),
@@ -556,28 +491,13 @@ mod tests {
 
     #[test]
     fn too_few_snapshots_name_the_minor_and_the_remedy() {
-        let message = check_rank(
-            Shape {
-                segments: 20,
-                ..SHAPE
-            },
-            0.0,
-        )
-        .unwrap_err()
-        .to_string();
+        let message = check_rank(Shape { segments: 20, ..SHAPE }, 0.0)
+            .unwrap_err()
+            .to_string();
         assert!(
             message.contains("order 21") && message.contains("--loading"),
             "{message}"
         );
-        assert!(
-            check_rank(
-                Shape {
-                    segments: 20,
-                    ..SHAPE
-                },
-                0.1
-            )
-            .is_ok()
-        );
+        assert!(check_rank(Shape { segments: 20, ..SHAPE }, 0.1).is_ok());
     }
 }

@@ -1,7 +1,7 @@
 //! The double-precision reference: from the raw samples to the spectrum, by the textbook's definitions.
 //!
-//! Nothing here is shared with the pipeline: one bin of the transform is summed directly, the covariance matrix is formed entry by entry, and the
-//! quadratic form is a triangular solve with its Cholesky factor, not an inverse.
+//! Nothing here is shared with the pipeline: one bin of the transform is summed directly, the covariance matrix is
+//! formed entry by entry, and the quadratic form is a triangular solve with its Cholesky factor, not an inverse.
 
 use super::array;
 use super::scene::Shape;
@@ -16,7 +16,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Works the samples (element after element) up to the factor. `loading` adds this multiple of the mean diagonal entry to the diagonal.
+    /// Works the samples (element after element) up to the factor. `loading` adds this multiple of the mean diagonal
+    /// entry to the diagonal.
     ///
     /// # Errors
     /// A covariance matrix that is not positive definite.
@@ -51,7 +52,8 @@ impl Reference {
     }
 }
 
-/// One bin of the discrete Fourier transform of every segment, divided by the segment's length: row after row, one row an element.
+/// One bin of the discrete Fourier transform of every segment, divided by the segment's length: row after row, one row
+/// an element.
 fn snapshots(samples: &[C32], shape: Shape, channel: usize) -> Vec<C64> {
     let turn = -std::f64::consts::TAU * channel as f64 / shape.channels as f64;
     let weights: Vec<C64> = (0..shape.channels)
@@ -61,13 +63,7 @@ fn snapshots(samples: &[C32], shape: Shape, channel: usize) -> Vec<C64> {
     samples
         .chunks_exact(shape.samples())
         .flat_map(|element| element.chunks_exact(shape.channels))
-        .map(|segment| {
-            segment
-                .iter()
-                .zip(&weights)
-                .map(|(x, weight)| wide(x) * weight)
-                .sum()
-        })
+        .map(|segment| segment.iter().zip(&weights).map(|(x, weight)| wide(x) * weight).sum())
         .collect()
 }
 
@@ -124,8 +120,7 @@ mod tests {
         let samples: Vec<C32> = (0..shape.elements)
             .flat_map(|element| {
                 (0..shape.samples()).map(move |t| {
-                    let x =
-                        array::response(element, sine) * C64::i().powu(t as u32 % 4) * power.sqrt();
+                    let x = array::response(element, sine) * C64::i().powu(t as u32 % 4) * power.sqrt();
                     C32::new(x.re as f32, x.im as f32)
                 })
             })

@@ -65,10 +65,10 @@ pub struct Scene {
 
 /// Generates the scene of `seed`, with its emitters in `channel`.
 ///
-/// There are two emitters 1.0 to 1.5 beamwidths apart (3 to 10 dB above the channel's noise, within 3 dB of each other), two or three
-/// (0 to 10 dB) at least 4 beamwidths from any other, and a weak one (12 dB above the noise only after the array's gain), all within
-/// 60 degrees from broadside. A strong emitter in another channel must not be found. Signals have constant modulus and a random phase in every
-/// segment; noise is white and Gaussian.
+/// There are two emitters 1.0 to 1.5 beamwidths apart (3 to 10 dB above the channel's noise, within 3 dB of each
+/// other), two or three (0 to 10 dB) at least 4 beamwidths from any other, and a weak one (12 dB above the noise only
+/// after the array's gain), all within 60 degrees from broadside. A strong emitter in another channel must not be
+/// found. Signals have constant modulus and a random phase in every segment; noise is white and Gaussian.
 pub fn generate(shape: Shape, channel: usize, seed: u64) -> Scene {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let emitters = place(&mut random, shape, array::beamwidth(shape.elements));
@@ -77,12 +77,7 @@ pub fn generate(shape: Shape, channel: usize, seed: u64) -> Scene {
 
 /// A scene with nothing in `channel` but noise.
 pub fn noise_only(shape: Shape, channel: usize, seed: u64) -> Scene {
-    record(
-        &mut ChaCha8Rng::seed_from_u64(seed),
-        shape,
-        channel,
-        Vec::new(),
-    )
+    record(&mut ChaCha8Rng::seed_from_u64(seed), shape, channel, Vec::new())
 }
 
 /// What the array receives of these emitters.
@@ -96,12 +91,7 @@ fn record(random: &mut ChaCha8Rng, shape: Shape, channel: usize, emitters: Vec<T
     // amplitude of every source in every segment
     let mut amplitudes = |source: &Truth| -> Vec<C64> {
         (0..shape.segments)
-            .map(|_| {
-                C64::from_polar(
-                    source.power.sqrt(),
-                    random.random_range(0.0..std::f64::consts::TAU),
-                )
-            })
+            .map(|_| C64::from_polar(source.power.sqrt(), random.random_range(0.0..std::f64::consts::TAU)))
             .collect()
     };
     let inside: Vec<Vec<C64>> = emitters.iter().map(&mut amplitudes).collect();
@@ -170,11 +160,7 @@ fn place(random: &mut ChaCha8Rng, shape: Shape, beam: f64) -> Vec<Truth> {
         // a small array has little room: after many tries the emitter is left out
         let free = (0..1000)
             .map(|_| random.random_range(-EDGE..EDGE))
-            .find(|sine: &f64| {
-                emitters
-                    .iter()
-                    .all(|taken| (taken.sine - sine).abs() >= 4.0 * beam)
-            });
+            .find(|sine: &f64| emitters.iter().all(|taken| (taken.sine - sine).abs() >= 4.0 * beam));
         if let Some(sine) = free {
             emitters.push(Truth { sine, power });
         }

@@ -55,9 +55,7 @@ impl Register {
     fn new(feedback_stages: &[usize]) -> Self {
         Self {
             stages: 0x3ff,
-            feedback: feedback_stages
-                .iter()
-                .fold(0, |mask, stage| mask | 1 << (stage - 1)),
+            feedback: feedback_stages.iter().fold(0, |mask, stage| mask | 1 << (stage - 1)),
         }
     }
 
@@ -71,7 +69,8 @@ impl Register {
     }
 }
 
-/// One period of the code of satellite `prn` (1 to 32; `None` for another number): `true` is the specification's binary 1.
+/// One period of the code of satellite `prn` (1 to 32; `None` for another number): `true` is the specification's binary
+/// 1.
 pub fn bits(prn: u8) -> Option<[bool; CHIPS]> {
     let &(first, second) = PHASE_SELECTOR.get(usize::from(prn).checked_sub(1)?)?;
     let mut g1 = Register::new(&[3, 10]);
@@ -101,18 +100,16 @@ mod tests {
 
     /// The first ten chips in octal, as IS-GPS-200 lists them for checking.
     const FIRST_TEN_OCTAL: [u16; PRNS] = [
-        0o1440, 0o1620, 0o1710, 0o1744, 0o1133, 0o1455, 0o1131, 0o1454, 0o1626, 0o1504, 0o1642,
-        0o1750, 0o1764, 0o1772, 0o1775, 0o1776, 0o1156, 0o1467, 0o1633, 0o1715, 0o1746, 0o1763,
-        0o1063, 0o1706, 0o1743, 0o1761, 0o1770, 0o1774, 0o1127, 0o1453, 0o1625, 0o1712,
+        0o1440, 0o1620, 0o1710, 0o1744, 0o1133, 0o1455, 0o1131, 0o1454, 0o1626, 0o1504, 0o1642, 0o1750, 0o1764, 0o1772,
+        0o1775, 0o1776, 0o1156, 0o1467, 0o1633, 0o1715, 0o1746, 0o1763, 0o1063, 0o1706, 0o1743, 0o1761, 0o1770, 0o1774,
+        0o1127, 0o1453, 0o1625, 0o1712,
     ];
 
     #[test]
     fn codes_begin_as_the_specification_lists_them() {
         for (index, &expected) in FIRST_TEN_OCTAL.iter().enumerate() {
             let bits = bits(index as u8 + 1).unwrap();
-            let first = bits[..10]
-                .iter()
-                .fold(0, |value, &bit| value << 1 | u16::from(bit));
+            let first = bits[..10].iter().fold(0, |value, &bit| value << 1 | u16::from(bit));
             assert_eq!(first, expected, "PRN {}", index + 1);
         }
         assert!(bits(0).is_none() && bits(33).is_none());
@@ -129,11 +126,8 @@ mod tests {
             );
             let other = signs(prn % PRNS as u8 + 1).unwrap();
             for shift in 0..CHIPS {
-                let correlation = |with: &[f32; CHIPS]| -> f32 {
-                    (0..CHIPS)
-                        .map(|n| code[n] * with[(n + shift) % CHIPS])
-                        .sum()
-                };
+                let correlation =
+                    |with: &[f32; CHIPS]| -> f32 { (0..CHIPS).map(|n| code[n] * with[(n + shift) % CHIPS]).sum() };
                 if shift > 0 {
                     assert!(
                         [-65.0, -1.0, 63.0].contains(&correlation(&code)),
@@ -152,11 +146,6 @@ mod tests {
     fn sampling_visits_every_chip_in_order() {
         let sampled = sampled(7, 4 * CHIPS).unwrap();
         let signs = signs(7).unwrap();
-        assert!(
-            sampled
-                .iter()
-                .enumerate()
-                .all(|(n, &value)| value == signs[n / 4])
-        );
+        assert!(sampled.iter().enumerate().all(|(n, &value)| value == signs[n / 4]));
     }
 }

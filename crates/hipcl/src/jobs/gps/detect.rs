@@ -1,19 +1,20 @@
 //! From peaks to satellites.
 //!
 //! # Near and far
-//! The codes are not orthogonal: a strong satellite shows in every other satellite's map, up to 21.1 dB below its own peak, at its Doppler
-//! shift plus or minus whole kilohertz. So satellites are accepted from the strongest down, and a weaker one has to exceed what noise
-//! *and* the accepted ones can put into its cell. What they put there is computed: their codes, code phases, frequencies and powers are
-//! known by then. With `x` the threshold for noise alone, the amplitudes `a_i` that the accepted satellites leave in the cell, and their
-//! powers `P_i` in units of the noise power of one of `L` sub-intervals, the candidate's power has to exceed
+//! The codes are not orthogonal: a strong satellite shows in every other satellite's map, up to 21.1 dB below its own
+//! peak, at its Doppler shift plus or minus whole kilohertz. So satellites are accepted from the strongest down, and a
+//! weaker one has to exceed what noise *and* the accepted ones can put into its cell. What they put there is computed:
+//! their codes, code phases, frequencies and powers are known by then. With `x` the threshold for noise alone, the
+//! amplitudes `a_i` that the accepted satellites leave in the cell, and their powers `P_i` in units of the noise power
+//! of one of `L` sub-intervals, the candidate's power has to exceed
 //!
 //! ```text
 //! ( sqrt(x (1 + sum P_i / (4092 L))) + sum a_i )^2
 //! ```
 //!
-//! The sum of amplitudes is the triangle inequality, so it holds for any phases. The factor at `x` stands for what the prediction leaves
-//! out (bit edges of the accepted satellites inside a block, the receiver's filter, errors of the estimates): a quarter of the mean power that a
-//! random code of 1023 chips would leave, as more noise.
+//! The sum of amplitudes is the triangle inequality, so it holds for any phases. The factor at `x` stands for what the
+//! prediction leaves out (bit edges of the accepted satellites inside a block, the receiver's filter, errors of the
+//! estimates): a quarter of the mean power that a random code of 1023 chips would leave, as more noise.
 
 use std::f64::consts::TAU;
 
@@ -47,8 +48,8 @@ pub struct Detector<'a> {
     median: f64,
 }
 
-/// Largest cross-correlation of two codes at any delay and any difference of whole kilohertz, over the autocorrelation, as a power
-/// ratio: -21.08 dB.
+/// Largest cross-correlation of two codes at any delay and any difference of whole kilohertz, over the autocorrelation,
+/// as a power ratio: -21.08 dB.
 pub const CROSS_CORRELATION: f64 = 0.0078;
 
 /// Probability, in standard deviations of a normal variable, with which a satellite at the stated limit is missed: 1 %.
@@ -83,13 +84,7 @@ impl<'a> Detector<'a> {
     pub fn satellites(&self, peaks: &[Peak]) -> Vec<Satellite> {
         let mut candidates: Vec<(u8, &Peak, f64)> = (1u8..)
             .zip(peaks)
-            .map(|(prn, peak)| {
-                (
-                    prn,
-                    peak,
-                    f64::from(peak.power) / f64::from(peak.median) * self.median,
-                )
-            })
+            .map(|(prn, peak)| (prn, peak, f64::from(peak.power) / f64::from(peak.median) * self.median))
             .filter(|&(_, _, power)| power > self.noise_threshold)
             .collect();
         candidates.sort_by(|a, b| b.2.total_cmp(&a.2));
@@ -101,8 +96,7 @@ impl<'a> Detector<'a> {
             }
             let code_phase = self.code_phase(peak);
             let doppler_hz = self.doppler_hz(peak);
-            let own =
-                self.amplitude_in_cell(prn, code_phase, doppler_hz, prn, peak.row, peak.delay);
+            let own = self.amplitude_in_cell(prn, code_phase, doppler_hz, prn, peak.row, peak.delay);
             accepted.push(Accepted {
                 prn,
                 code_phase,
@@ -132,14 +126,7 @@ impl<'a> Detector<'a> {
                 let in_cell = [block - 1, 0, 1]
                     .map(|offset| {
                         let delay = (peak.delay + offset) % block;
-                        self.amplitude_in_cell(
-                            strong.prn,
-                            strong.code_phase,
-                            strong.doppler_hz,
-                            prn,
-                            peak.row,
-                            delay,
-                        )
+                        self.amplitude_in_cell(strong.prn, strong.code_phase, strong.doppler_hz, prn, peak.row, delay)
                     })
                     .into_iter()
                     .fold(0.0, f64::max);
@@ -156,15 +143,7 @@ impl<'a> Detector<'a> {
     }
 
     /// What a satellite of amplitude 1 leaves in the cell (`row`, `delay`) of the map of `other`.
-    fn amplitude_in_cell(
-        &self,
-        prn: u8,
-        code_phase: f64,
-        doppler_hz: f64,
-        other: u8,
-        row: usize,
-        delay: usize,
-    ) -> f64 {
+    fn amplitude_in_cell(&self, prn: u8, code_phase: f64, doppler_hz: f64, other: u8, row: usize, delay: usize) -> f64 {
         let (Some(signal), Some(replica)) = (ca_code::signs(prn), ca_code::signs(other)) else {
             return 0.0;
         };
@@ -220,10 +199,12 @@ impl<'a> Detector<'a> {
         self.geometry.row_hz(peak.row) + offset * self.geometry.row_step_hz()
     }
 
-    /// The weakest satellite, in dB-Hz, that is missed with a probability of at most 1 % beside others of the strengths `others`.
+    /// The weakest satellite, in dB-Hz, that is missed with a probability of at most 1 % beside others of the strengths
+    /// `others`.
     ///
-    /// It may lie between the cells in the worst way, and a bit edge may take one whole sub-interval from it, whichever. The others are
-    /// taken with all their power and no loss; their leakage into its cell with its mean over random codes and phases.
+    /// It may lie between the cells in the worst way, and a bit edge may take one whole sub-interval from it,
+    /// whichever. The others are taken with all their power and no loss; their leakage into its cell with its mean over
+    /// random codes and phases.
     pub fn weakest_cn0_db_hz(&self, others: &[f64]) -> f64 {
         let geometry = self.geometry;
         let sub_intervals = geometry.sub_intervals() as f64;
@@ -235,8 +216,7 @@ impl<'a> Detector<'a> {
         let total: f64 = powers.iter().sum();
         let strongest = powers.iter().copied().fold(0.0, f64::max);
 
-        let threshold = (self.noise_threshold * self.residual_noise(total)).sqrt()
-            + (total / CHIPS as f64).sqrt();
+        let threshold = (self.noise_threshold * self.residual_noise(total)).sqrt() + (total / CHIPS as f64).sqrt();
         // below the strongest one's cross-correlation its own peak is not the largest of its map
         let hidden = (strongest * CROSS_CORRELATION).sqrt() + self.median.sqrt();
         let power = threshold.max(hidden).powi(2);
@@ -244,8 +224,7 @@ impl<'a> Detector<'a> {
         // the power has the mean signal + L and the variance 2 signal + L
         let mut signal = power;
         for _ in 0..50 {
-            signal =
-                power - sub_intervals + MISS_DEVIATIONS * (2.0 * signal + sub_intervals).sqrt();
+            signal = power - sub_intervals + MISS_DEVIATIONS * (2.0 * signal + sub_intervals).sqrt();
         }
         let sinc_squared = |x: f64| {
             if x == 0.0 {
@@ -256,9 +235,8 @@ impl<'a> Detector<'a> {
         };
         let between_delays = (1.0 - 0.5 * CHIPS as f64 / geometry.block() as f64).powi(2);
         let between_rows = sinc_squared(0.5 * geometry.row_step_hz() * seconds);
-        let off_the_wipe_off = sinc_squared(
-            (geometry.fine_hz().last().unwrap_or(&0.0) + 0.5 * geometry.row_step_hz()) * 1e-3,
-        );
+        let off_the_wipe_off =
+            sinc_squared((geometry.fine_hz().last().unwrap_or(&0.0) + 0.5 * geometry.row_step_hz()) * 1e-3);
         let received = signal / (between_delays * between_rows * off_the_wipe_off);
         10.0 * (received / ((sub_intervals - 1.0) * seconds)).log10()
     }
@@ -299,10 +277,7 @@ mod tests {
     fn no_pair_of_codes_correlates_more_than_the_stated_bound() {
         const LENGTH: usize = 2 * CHIPS;
         let mut planner = FftPlanner::new();
-        let (forward, inverse) = (
-            planner.plan_fft_forward(LENGTH),
-            planner.plan_fft_inverse(LENGTH),
-        );
+        let (forward, inverse) = (planner.plan_fft_forward(LENGTH), planner.plan_fft_inverse(LENGTH));
         let spectra: Vec<Vec<C64>> = (1..=PRNS as u8)
             .map(|prn| {
                 let mut values: Vec<C64> = ca_code::sampled(prn, LENGTH)
@@ -320,9 +295,7 @@ mod tests {
             for kilohertz in 0..=10 {
                 for second in (0..PRNS).filter(|&second| second != first) {
                     let mut values: Vec<C64> = (0..LENGTH)
-                        .map(|k| {
-                            moving[(k + LENGTH - kilohertz) % LENGTH] * spectra[second][k].conj()
-                        })
+                        .map(|k| moving[(k + LENGTH - kilohertz) % LENGTH] * spectra[second][k].conj())
                         .collect();
                     inverse.process(&mut values);
                     let peak = values.iter().map(C64::norm_sqr).fold(0.0, f64::max);
@@ -340,11 +313,7 @@ mod tests {
     #[test]
     fn noise_alone_is_no_satellite() {
         let geometry = geometry();
-        assert!(
-            Detector::new(&geometry, 1e-3)
-                .satellites(&[noise(); PRNS])
-                .is_empty()
-        );
+        assert!(Detector::new(&geometry, 1e-3).satellites(&[noise(); PRNS]).is_empty());
     }
 
     #[test]
@@ -362,8 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cross_correlation_of_a_strong_satellite_is_not_reported_and_a_weak_satellite_elsewhere_is()
-    {
+    fn a_cross_correlation_of_a_strong_satellite_is_not_reported_and_a_weak_satellite_elsewhere_is() {
         let geometry = geometry();
         let detector = Detector::new(&geometry, 1e-3);
         let strong = Peak {
@@ -372,22 +340,16 @@ mod tests {
         };
         // where the strong satellite leaks most into the map of PRN 2, and where it leaks least
         let row = strong.row + 20;
-        let leak =
-            |delay| detector.amplitude_in_cell(1, 7.0, geometry.row_hz(strong.row), 2, row, delay);
+        let leak = |delay| detector.amplitude_in_cell(1, 7.0, geometry.row_hz(strong.row), 2, row, delay);
         let delays = 0..geometry.block();
-        let most = delays
-            .clone()
-            .max_by(|&a, &b| leak(a).total_cmp(&leak(b)))
-            .unwrap();
+        let most = delays.clone().max_by(|&a, &b| leak(a).total_cmp(&leak(b))).unwrap();
         let around = |delay: usize| {
             [1999, 0, 1]
                 .map(|offset| leak((delay + offset) % 2000))
                 .into_iter()
                 .fold(0.0, f64::max)
         };
-        let least = delays
-            .min_by(|&a, &b| around(a).total_cmp(&around(b)))
-            .unwrap();
+        let least = delays.min_by(|&a, &b| around(a).total_cmp(&around(b))).unwrap();
 
         let mut peaks = [noise(); PRNS];
         peaks[0] = strong;
@@ -424,20 +386,14 @@ mod tests {
                 ..noise()
             };
             let expected = f64::rem_euclid(offset, 2000.0);
-            assert!(
-                (detector.code_phase(&peak) - expected).abs() < 1e-5,
-                "{offset}"
-            );
+            assert!((detector.code_phase(&peak) - expected).abs() < 1e-5, "{offset}");
             let parabola = |at: f64| (100.0 - 30.0 * (at - offset).powi(2)) as f32;
             let peak = Peak {
                 power: parabola(0.0),
                 around: [Some(parabola(-1.0)), Some(parabola(1.0))],
                 ..noise()
             };
-            assert!(
-                (detector.doppler_hz(&peak) - 100.0 * offset).abs() < 1e-2,
-                "{offset}"
-            );
+            assert!((detector.doppler_hz(&peak) - 100.0 * offset).abs() < 1e-2, "{offset}");
         }
         let edge = Peak {
             row: 0,
@@ -457,10 +413,7 @@ mod tests {
             around: [Some(18.0); 2],
             ..noise()
         };
-        assert_eq!(
-            (detector.code_phase(&flat), detector.doppler_hz(&flat)),
-            (7.0, 0.0)
-        );
+        assert_eq!((detector.code_phase(&flat), detector.doppler_hz(&flat)), (7.0, 0.0));
         let silent = Peak {
             power: 0.0,
             beside: [0.0; 2],
@@ -475,8 +428,8 @@ mod tests {
     fn limits_rise_with_the_company() {
         let geometry = geometry();
         let detector = Detector::new(&geometry, 1e-3);
-        let limits = [&[][..], &[45.0], &[50.0], &[55.0, 50.0], &[65.0]]
-            .map(|others| detector.weakest_cn0_db_hz(others));
+        let limits =
+            [&[][..], &[45.0], &[50.0], &[55.0, 50.0], &[65.0]].map(|others| detector.weakest_cn0_db_hz(others));
         assert!(limits.is_sorted(), "{limits:?}");
         assert!((43.0..45.0).contains(&limits[0]), "{limits:?}");
     }

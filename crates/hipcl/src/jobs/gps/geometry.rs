@@ -37,13 +37,14 @@ const BLOCKS_OF_A_BIT: usize = 20;
 impl Geometry {
     /// Checks `parameters` and derives the rest.
     ///
-    /// The coarse bins lie at multiples of the step, as far as needed to reach the maximum. The fine bins divide a coarse bin evenly,
-    /// at most half the inverse of a sub-interval apart, so that a satellite between two of them loses at most 0.9 dB.
+    /// The coarse bins lie at multiples of the step, as far as needed to reach the maximum. The fine bins divide a
+    /// coarse bin evenly, at most half the inverse of a sub-interval apart, so that a satellite between two of them
+    /// loses at most 0.9 dB.
     ///
     /// # Errors
     /// [`Error::Input`]: a rate that gives no block of whole samples, or a block whose length has another prime factor than 2, 3 and 5;
-    /// less than one sample a chip; Doppler bins that make no sense; blocks that are not two or more whole sub-intervals, or
-    /// sub-intervals longer than a bit.
+    /// less than one sample a chip; Doppler bins that make no sense; blocks that are not two or more whole
+    /// sub-intervals, or sub-intervals longer than a bit.
     pub fn new(parameters: &Parameters) -> Result<Self> {
         let &Parameters {
             rate_hz,
@@ -77,13 +78,7 @@ impl Geometry {
         }
         let reach = (doppler_max_hz / doppler_step_hz).ceil();
         let fine = (doppler_step_hz * sub as f64 / 500.0).ceil();
-        let sizes = [
-            2.0 * reach + 1.0,
-            fine,
-            PRNS as f64,
-            blocks as f64,
-            block as f64,
-        ];
+        let sizes = [2.0 * reach + 1.0, fine, PRNS as f64, blocks as f64, block as f64];
         // far beyond any device, and small enough that no product of sizes overflows
         if sizes.iter().product::<f64>() > 1e12 || sizes[0] > MOST_COARSE_BINS {
             return Err(Error::input(format!(
@@ -98,9 +93,7 @@ impl Geometry {
             block,
             blocks,
             sub,
-            coarse_hz: (-reach..=reach)
-                .map(|bin| bin as f64 * doppler_step_hz)
-                .collect(),
+            coarse_hz: (-reach..=reach).map(|bin| bin as f64 * doppler_step_hz).collect(),
             fine_hz: (0..fine)
                 .map(|bin| (bin as f64 - (fine - 1) as f64 / 2.0) * doppler_step_hz / fine as f64)
                 .collect(),
@@ -195,9 +188,7 @@ fn block_of(rate_hz: f64) -> Result<usize> {
     let Some(factor) = other_factor(block) else {
         return Ok(block);
     };
-    let below = (1023..block)
-        .rev()
-        .find(|&length| other_factor(length).is_none());
+    let below = (1023..block).rev().find(|&length| other_factor(length).is_none());
     let above = (block + 1..).find(|&length| other_factor(length).is_none());
     let neighbours: Vec<String> = below
         .into_iter()
@@ -296,14 +287,8 @@ mod tests {
     fn a_rate_the_fft_does_not_take_names_factor_and_neighbours() {
         assert!(message(|p| p.rate_hz = 4.1e6).contains("factor 41"));
         let text = message(|p| p.rate_hz = 2.002e6);
-        assert!(
-            text.contains("2002 samples") && text.contains("factor 13"),
-            "{text}"
-        );
-        assert!(
-            text.contains("resample to 2000000 or 2025000 samples"),
-            "{text}"
-        );
+        assert!(text.contains("2002 samples") && text.contains("factor 13"), "{text}");
+        assert!(text.contains("resample to 2000000 or 2025000 samples"), "{text}");
         assert!(message(|p| p.rate_hz = 4_000_100.0).contains("4000.1 samples"));
     }
 

@@ -10,21 +10,24 @@
 //! | power | HIP | squares, summed over sub-intervals | `[prn][Doppler row][delay]` |
 //! | peak, median | HIP | | largest cell with its neighbours, exact median, of each satellite |
 //!
-//! A block is one code period of 1 ms. The blocks of a *sub-interval* are summed coherently, for every fine Doppler bin; the powers of the
-//! sub-intervals are summed. A navigation bit lasts 20 blocks, so of up to 20 blocks at most one sub-interval has a bit edge inside, and
-//! with two or more sub-intervals an edge hides no satellite, wherever it lies.
+//! A block is one code period of 1 ms. The blocks of a *sub-interval* are summed coherently, for every fine Doppler
+//! bin; the powers of the sub-intervals are summed. A navigation bit lasts 20 blocks, so of up to 20 blocks at most one
+//! sub-interval has a bit edge inside, and with two or more sub-intervals an edge hides no satellite, wherever it lies.
 //!
 //! # What is reported
-//! A satellite is reported if its peak over the median of its map exceeds the [`threshold`] that follows from the false-alarm probability
-//! of the whole search (default 1 in 1000), and what stronger satellites leak into its cell ([`detect`]). With the default search,
+//! A satellite is reported if its peak over the median of its map exceeds the [`threshold`] that follows from the
+//! false-alarm probability of the whole search (default 1 in 1000), and what stronger satellites leak into its cell
+//! ([`detect`]). With the default search,
 //! - noise alone gives a false satellite in fewer than 1 of 1000 searches;
-//! - a single satellite of 44.5 dB-Hz is missed in fewer than 1 of 100, wherever it lies between the cells and wherever a bit edge falls
-//!   ([`detect::Detector::weakest_cn0_db_hz`] gives the limit for any search and any company; typical satellites are found 3 dB below it);
-//! - beside one of 55 dB-Hz, satellites down to 47 dB-Hz are found with the same certainty, beside one of 60 dB-Hz down to 50 dB-Hz, and
-//!   the strong one raises no false alarm; stronger ones than that are not tested.
+//! - a single satellite of 44.5 dB-Hz is missed in fewer than 1 of 100, wherever it lies between the cells and wherever
+//!   a bit edge falls ([`detect::Detector::weakest_cn0_db_hz`] gives the limit for any search and any company; typical
+//!   satellites are found 3 dB below it);
+//! - beside one of 55 dB-Hz, satellites down to 47 dB-Hz are found with the same certainty, beside one of 60 dB-Hz down
+//!   to 50 dB-Hz, and the strong one raises no false alarm; stronger ones than that are not tested.
 //!
-//! `doppler_hz` is the tip of a parabola through three Doppler rows. `code_phase_samples` counts from the first sample of the signal to
-//! the first beginning of a code period, in `0 .. block`; it is the tip of a triangle through three delays.
+//! `doppler_hz` is the tip of a parabola through three Doppler rows. `code_phase_samples` counts from the first sample
+//! of the signal to the first beginning of a code period, in `0 .. block`; it is the tip of a triangle through three
+//! delays.
 
 pub mod ca_code;
 pub mod detect;
@@ -38,22 +41,21 @@ pub mod search;
 pub mod threshold;
 pub mod truth;
 
-pub use options::Options;
-
+use detect::Detector;
 use interop::Bridge;
+pub use options::Options;
+use search::Search;
+use truth::Verdict;
 
 use crate::jobs::Common;
 use crate::outcome::Outcome;
 use crate::{Error, Result};
-use detect::Detector;
-use search::Search;
-use truth::Verdict;
 
 /// Timed iterations if the user names no number.
 const DEFAULT_ITERATIONS: usize = 10;
 
-/// Largest difference to the double-precision map, over its largest value, and of the peaks and medians to those of the map. Measured:
-/// up to 4e-7, and 0.
+/// Largest difference to the double-precision map, over its largest value, and of the peaks and medians to those of the
+/// map. Measured: up to 4e-7, and 0.
 pub const TOLERANCE: f64 = 1e-4;
 
 /// Searches a file or a generated signal.
@@ -102,9 +104,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
     let best = match satellites.first() {
         Some(satellite) => usize::from(satellite.prn) - 1,
         None => (0..peaks.len())
-            .max_by(|&a, &b| {
-                (peaks[a].power / peaks[a].median).total_cmp(&(peaks[b].power / peaks[b].median))
-            })
+            .max_by(|&a, &b| (peaks[a].power / peaks[a].median).total_cmp(&(peaks[b].power / peaks[b].median)))
             .ok_or_else(|| Error::input("no satellite was searched for"))?,
     };
     let cells = geometry.cells();

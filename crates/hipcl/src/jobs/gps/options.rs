@@ -28,20 +28,10 @@ pub struct Options {
     #[arg(long, conflicts_with = "input")]
     pub generate: bool,
     /// Search Doppler shifts from minus to plus this.
-    #[arg(
-        long,
-        value_name = "HZ",
-        default_value_t = 5000.0,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "HZ", default_value_t = 5000.0, allow_negative_numbers = true)]
     pub doppler_max: f64,
     /// Distance of the coarse Doppler bins.
-    #[arg(
-        long,
-        value_name = "HZ",
-        default_value_t = 500.0,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "HZ", default_value_t = 500.0, allow_negative_numbers = true)]
     pub doppler_step: f64,
     /// Blocks of 1 ms to use, a multiple of --sub.
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -50,12 +40,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub sub: usize,
     /// Probability that a search of noise reports any satellite.
-    #[arg(
-        long,
-        value_name = "P",
-        default_value_t = 1e-3,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "P", default_value_t = 1e-3, allow_negative_numbers = true)]
     pub pfa: f64,
     /// Where OpenCL's kernels are launched.
     #[command(flatten)]
@@ -203,8 +188,7 @@ mod tests {
         for samples in [10, 1999, 19_999] {
             let message = message(&recording(&folder, samples));
             assert!(
-                message.contains(&format!("holds {samples} samples"))
-                    && message.contains("need 20000"),
+                message.contains(&format!("holds {samples} samples")) && message.contains("need 20000"),
                 "{message}"
             );
         }

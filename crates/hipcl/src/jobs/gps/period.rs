@@ -1,13 +1,14 @@
 //! After how many samples a recording repeats: the one sign of its rate that the samples themselves carry.
 //!
-//! A C/A code lasts 1 ms, so all satellites together make the recording resemble itself one millisecond later, wherever their code phases
-//! lie. With a wrong rate the search looks for codes that are not there, and what the real ones leave in its map is not noise; its
-//! threshold does not hold then.
+//! A C/A code lasts 1 ms, so all satellites together make the recording resemble itself one millisecond later, wherever
+//! their code phases lie. With a wrong rate the search looks for codes that are not there, and what the real ones leave
+//! in its map is not noise; its threshold does not hold then.
 //!
-//! The power `x` of the autocorrelation of white noise at a lag, over its mean, has an exponential distribution. A period shows at its multiples
-//! too, and at which of them most depends on the Doppler shifts; so a period's score is the sum of `ln(1 + x) - 1.5`
-//! over its multiples. A multiple that is noise costs 0.9 on average, one that shows brings more than that: the period
-//! itself beats its half, which has more multiples that are noise, and its double, which has fewer that show.
+//! The power `x` of the autocorrelation of white noise at a lag, over its mean, has an exponential distribution. A
+//! period shows at its multiples too, and at which of them most depends on the Doppler shifts; so a period's score is
+//! the sum of `ln(1 + x) - 1.5` over its multiples. A multiple that is noise costs 0.9 on average, one that shows
+//! brings more than that: the period itself beats its half, which has more multiples that are noise, and its double,
+//! which has fewer that show.
 
 use rustfft::FftPlanner;
 
@@ -16,8 +17,8 @@ use super::geometry::Geometry;
 use crate::{C32, C64, Error};
 
 /// From here on a recording repeats. With `E (1 + x)^4 = 65`, the chance that noise brings one period so far is below
-/// `exp(-4 * 7) * 65 exp(-6)`, which is 1 in 10^8 for a hundred thousand periods and leaves a margin for a receiver's filter, which makes
-/// neighbouring samples alike.
+/// `exp(-4 * 7) * 65 exp(-6)`, which is 1 in 10^8 for a hundred thousand periods and leaves a margin for a receiver's
+/// filter, which makes neighbouring samples alike.
 const CERTAIN: f64 = 7.0;
 
 /// What a multiple costs.
@@ -84,14 +85,12 @@ impl Period {
     }
 }
 
-/// Squared magnitude of the autocorrelation at every lag below the number of samples, over its mean for white noise of the same power.
+/// Squared magnitude of the autocorrelation at every lag below the number of samples, over its mean for white noise of
+/// the same power.
 fn autocorrelation_power(samples: &[C32]) -> Vec<f64> {
     let len = samples.len();
     let mut planner = FftPlanner::new();
-    let mut spectrum: Vec<C64> = samples
-        .iter()
-        .map(|x| C64::new(x.re.into(), x.im.into()))
-        .collect();
+    let mut spectrum: Vec<C64> = samples.iter().map(|x| C64::new(x.re.into(), x.im.into())).collect();
     planner.plan_fft_forward(len).process(&mut spectrum);
     without_lines(&mut spectrum);
     planner.plan_fft_inverse(len).process(&mut spectrum);
@@ -151,9 +150,7 @@ mod tests {
 
     /// Twenty milliseconds at four million samples per second.
     fn sky(seed: u64, cn0_db_hz: &[f64]) -> Vec<C32> {
-        Scene::random(seed, 4e6, 5000.0, 20, cn0_db_hz)
-            .samples(80_000)
-            .unwrap()
+        Scene::random(seed, 4e6, 5000.0, 20, cn0_db_hz).samples(80_000).unwrap()
     }
 
     const STRONG: [f64; 6] = [50.0; 6];

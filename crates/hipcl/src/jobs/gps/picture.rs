@@ -7,13 +7,7 @@ use crate::outcome::{Picture, Satellite};
 const COLUMNS: usize = 1000;
 
 /// The map of satellite `prn`, `[row][delay]`, in dB above its `median`, with `mark` in it.
-pub(super) fn picture(
-    geometry: &Geometry,
-    prn: usize,
-    map: &[f32],
-    median: f32,
-    mark: Option<&Satellite>,
-) -> Picture {
+pub(super) fn picture(geometry: &Geometry, prn: usize, map: &[f32], median: f32, mark: Option<&Satellite>) -> Picture {
     let delays = geometry.block();
     let merged = delays.div_ceil(COLUMNS);
     let width = delays.div_ceil(merged);
@@ -28,10 +22,7 @@ pub(super) fn picture(
     let half_row = 0.5 * geometry.row_step_hz();
     Picture::Map {
         title: match mark {
-            Some(found) => format!(
-                "GPS PRN {prn}, {:.0} times the median",
-                found.peak_over_median
-            ),
+            Some(found) => format!("GPS PRN {prn}, {:.0} times the median", found.peak_over_median),
             None => format!("GPS PRN {prn}, not found"),
         },
         x_label: "code phase in samples".into(),
@@ -45,13 +36,7 @@ pub(super) fn picture(
         height: geometry.rows(),
         values,
         marks: mark
-            .map(|found| {
-                (
-                    found.code_phase_samples,
-                    found.doppler_hz,
-                    format!("PRN {}", found.prn),
-                )
-            })
+            .map(|found| (found.code_phase_samples, found.doppler_hz, format!("PRN {}", found.prn)))
             .into_iter()
             .collect(),
     }

@@ -1,8 +1,8 @@
 //! The same power map in double precision on the host, from the raw samples, for comparison.
 //!
-//! Nothing is shared with the pipeline: the codes come from the delay table of the specification instead of its tap table, the phase of
-//! the wipe-off from `f64` cycles, and the blocks of a sub-interval are combined before the inverse transform instead of after it, which
-//! is the same by linearity and takes other roundings.
+//! Nothing is shared with the pipeline: the codes come from the delay table of the specification instead of its tap
+//! table, the phase of the wipe-off from `f64` cycles, and the blocks of a sub-interval are combined before the inverse
+//! transform instead of after it, which is the same by linearity and takes other roundings.
 
 use std::f64::consts::TAU;
 use std::thread;
@@ -15,13 +15,15 @@ use crate::{C32, C64};
 
 /// Delay of the second register's sequence against the first's, in chips (IS-GPS-200, table 3-Ia), PRN 1 first.
 const G2_DELAY: [usize; 32] = [
-    5, 6, 7, 8, 17, 18, 139, 140, 141, 251, 252, 254, 255, 256, 257, 258, 469, 470, 471, 472, 473,
-    474, 509, 512, 513, 514, 515, 516, 859, 860, 861, 862,
+    5, 6, 7, 8, 17, 18, 139, 140, 141, 251, 252, 254, 255, 256, 257, 258, 469, 470, 471, 472, 473, 474, 509, 512, 513,
+    514, 515, 516, 859, 860, 861, 862,
 ];
 
-/// Compares `measured`, `[prn][row][delay]`, with the map computed here: the largest difference over the largest value of this map.
+/// Compares `measured`, `[prn][row][delay]`, with the map computed here: the largest difference over the largest value
+/// of this map.
 ///
-/// `samples` are the raw ones; the power is in units of the noise power of one sub-interval, if all of the signal were noise.
+/// `samples` are the raw ones; the power is in units of the noise power of one sub-interval, if all of the signal were
+/// noise.
 pub fn max_rel_error(parameters: &Parameters, samples: &[C32], measured: &[f32]) -> f64 {
     let map = Map::new(parameters, samples);
     let cells = map.spectra.len() / map.sub_intervals;
@@ -30,37 +32,31 @@ pub fn max_rel_error(parameters: &Parameters, samples: &[C32], measured: &[f32])
     }
     let halves = measured.split_at(16 * cells);
     let worker = |first: usize, measured: &[f32]| -> (f64, f64) {
-        measured.chunks_exact(cells).enumerate().fold(
-            (0.0, 0.0),
-            |(error, largest), (index, measured)| {
+        measured
+            .chunks_exact(cells)
+            .enumerate()
+            .fold((0.0, 0.0), |(error, largest), (index, measured)| {
                 map.satellite(first + index).iter().zip(measured).fold(
                     (error, largest),
                     |(error, largest), (&expected, &measured)| {
                         let difference = (f64::from(measured) - expected).abs();
                         // a NaN must not be lost in a maximum
-                        let difference = if difference.is_nan() {
-                            f64::INFINITY
-                        } else {
-                            difference
-                        };
+                        let difference = if difference.is_nan() { f64::INFINITY } else { difference };
                         (f64::max(error, difference), f64::max(largest, expected))
                     },
                 )
-            },
-        )
+            })
     };
     let (low, high) = thread::scope(|scope| {
         let high = scope.spawn(|| worker(16, halves.1));
-        (
-            worker(0, halves.0),
-            high.join().unwrap_or((f64::INFINITY, 1.0)),
-        )
+        (worker(0, halves.0), high.join().unwrap_or((f64::INFINITY, 1.0)))
     });
     low.0.max(high.0) / low.1.max(high.1)
 }
 
-/// Compares `peaks`, PRN 1 first, with those of `map`, `[prn][row][delay]`: the largest difference of a power, over the largest value
-/// of the satellite's map, or of a median, over the map's. They are equal where the kernels are right, as they only select values.
+/// Compares `peaks`, PRN 1 first, with those of `map`, `[prn][row][delay]`: the largest difference of a power, over the
+/// largest value of the satellite's map, or of a median, over the map's. They are equal where the kernels are right, as
+/// they only select values.
 pub fn max_peak_error(geometry: &Geometry, map: &[f32], peaks: &[Peak]) -> f64 {
     let cells = geometry.cells();
     if map.len() != peaks.len() * cells {
@@ -81,10 +77,7 @@ fn peak_error(geometry: &Geometry, map: &[f32], peak: &Peak) -> f64 {
     let at = |row: usize, delay: usize| map[row * delays + delay % delays];
     let largest = map.iter().copied().fold(0.0, f32::max);
     let beside = [delays - 1, 1].map(|step| at(peak.row, peak.delay + step));
-    let around = [
-        peak.row.checked_sub(1),
-        Some(peak.row + 1).filter(|&row| row < rows),
-    ];
+    let around = [peak.row.checked_sub(1), Some(peak.row + 1).filter(|&row| row < rows)];
     let around = around.map(|row| row.map(|row| at(row, peak.delay)));
     let mut powers = vec![
         (peak.power, largest),
@@ -158,15 +151,12 @@ impl Map {
                 .collect();
             forward.process(&mut blocks_at_baseband);
             for bin in 0..fine {
-                let fine_hz = (f64::from(bin) - 0.5 * f64::from(fine - 1)) * doppler_step_hz
-                    / f64::from(fine);
+                let fine_hz = (f64::from(bin) - 0.5 * f64::from(fine - 1)) * doppler_step_hz / f64::from(fine);
                 for sub_interval in blocks_at_baseband.chunks_exact(sub * delays) {
                     let mut sum = vec![C64::default(); delays];
                     for (index, block) in sub_interval.chunks_exact(delays).enumerate() {
                         let turn = C64::from_polar(1.0, -TAU * fine_hz * 1e-3 * index as f64);
-                        sum.iter_mut()
-                            .zip(block)
-                            .for_each(|(sum, x)| *sum += x * turn);
+                        sum.iter_mut().zip(block).for_each(|(sum, x)| *sum += x * turn);
                     }
                     spectra.extend_from_slice(&sum);
                 }
@@ -183,13 +173,9 @@ impl Map {
     fn satellite(&self, index: usize) -> Vec<f64> {
         let delays = self.delays;
         let mut planner = FftPlanner::new();
-        let mut code: Vec<C64> = code(G2_DELAY[index], delays)
-            .into_iter()
-            .map(C64::from)
-            .collect();
+        let mut code: Vec<C64> = code(G2_DELAY[index], delays).into_iter().map(C64::from).collect();
         planner.plan_fft_forward(delays).process(&mut code);
-        code.iter_mut()
-            .for_each(|value| *value = value.conj() / delays as f64);
+        code.iter_mut().for_each(|value| *value = value.conj() / delays as f64);
 
         let inverse = planner.plan_fft_inverse(delays);
         let mut scratch = vec![C64::default(); inverse.get_inplace_scratch_len()];

@@ -23,7 +23,8 @@ pub struct Transmitter {
     pub carrier_phase_cycles: f64,
     /// Carrier power over noise power density, in dB-Hz.
     pub cn0_db_hz: f64,
-    /// The code period at whose beginning the navigation bit changes sign, counted from the first one that begins in the signal.
+    /// The code period at whose beginning the navigation bit changes sign, counted from the first one that begins in
+    /// the signal.
     pub bit_edge: Option<usize>,
 }
 
@@ -42,15 +43,10 @@ pub struct Scene {
 pub const DEFAULT_CN0_DB_HZ: [f64; 7] = [49.0, 48.0, 47.0, 46.0, 45.0, 44.0, 43.0];
 
 impl Scene {
-    /// A scene with one satellite for each strength in `cn0_db_hz` (at most 32), everything else drawn from `seed`: which satellites,
-    /// Doppler within plus or minus `doppler_max_hz`, any code and carrier phase, a bit edge at any of the `blocks` code periods.
-    pub fn random(
-        seed: u64,
-        rate_hz: f64,
-        doppler_max_hz: f64,
-        blocks: usize,
-        cn0_db_hz: &[f64],
-    ) -> Self {
+    /// A scene with one satellite for each strength in `cn0_db_hz` (at most 32), everything else drawn from `seed`:
+    /// which satellites, Doppler within plus or minus `doppler_max_hz`, any code and carrier phase, a bit edge at any
+    /// of the `blocks` code periods.
+    pub fn random(seed: u64, rate_hz: f64, doppler_max_hz: f64, blocks: usize, cn0_db_hz: &[f64]) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut prns: Vec<u8> = (1..=PRNS as u8).collect();
         prns.shuffle(&mut random);
@@ -99,18 +95,15 @@ impl Scene {
             })?;
             // noise of power 1 in a bandwidth of the sample rate has the density 1 / rate
             let amplitude = (10f64.powf(transmitter.cn0_db_hz / 10.0) / self.rate_hz).sqrt();
-            let chips_per_sample =
-                CHIP_RATE_HZ * (1.0 + transmitter.doppler_hz / CARRIER_HZ) / self.rate_hz;
+            let chips_per_sample = CHIP_RATE_HZ * (1.0 + transmitter.doppler_hz / CARRIER_HZ) / self.rate_hz;
             for (n, sample) in samples.iter_mut().enumerate() {
-                let chip =
-                    ((n as f64 - transmitter.code_phase_samples) * chips_per_sample).floor() as i64;
+                let chip = ((n as f64 - transmitter.code_phase_samples) * chips_per_sample).floor() as i64;
                 let flipped = transmitter
                     .bit_edge
                     .is_some_and(|edge| chip.div_euclid(CHIPS as i64) >= edge as i64);
-                let sign = f64::from(signs[chip.rem_euclid(CHIPS as i64) as usize])
-                    * if flipped { -1.0 } else { 1.0 };
-                let cycles = transmitter.carrier_phase_cycles
-                    + (transmitter.doppler_hz * n as f64 / self.rate_hz).fract();
+                let sign = f64::from(signs[chip.rem_euclid(CHIPS as i64) as usize]) * if flipped { -1.0 } else { 1.0 };
+                let cycles =
+                    transmitter.carrier_phase_cycles + (transmitter.doppler_hz * n as f64 / self.rate_hz).fract();
                 let (sin, cos) = (TAU * cycles).sin_cos();
                 sample.0 += amplitude * sign * cos;
                 sample.1 += amplitude * sign * sin;
@@ -158,21 +151,11 @@ mod tests {
         };
         let samples = scene.samples(3 * 4092).unwrap();
         let code = ca_code::sampled(9, 4092).unwrap();
-        let period = |first: usize| -> C32 {
-            (0..4092).map(|n| samples[first + n] * code[n]).sum::<C32>() / 4092.0
-        };
+        let period = |first: usize| -> C32 { (0..4092).map(|n| samples[first + n] * code[n]).sum::<C32>() / 4092.0 };
         // 90 dB-Hz at 4.092 MHz, on the imaginary axis
         let amplitude = (1e9f32 / 4.092e6).sqrt();
-        assert!(
-            (period(100) / amplitude - C32::i()).norm() < 0.01,
-            "{}",
-            period(100)
-        );
-        assert!(
-            (period(4192) / amplitude + C32::i()).norm() < 0.01,
-            "{}",
-            period(4192)
-        );
+        assert!((period(100) / amplitude - C32::i()).norm() < 0.01, "{}", period(100));
+        assert!((period(4192) / amplitude + C32::i()).norm() < 0.01, "{}", period(4192));
     }
 
     #[test]
@@ -180,18 +163,9 @@ mod tests {
         let scene = |seed| Scene::random(seed, 2e6, 5000.0, 10, &DEFAULT_CN0_DB_HZ);
         assert_eq!(scene(3), scene(3));
         assert_ne!(scene(3), scene(4));
-        assert_eq!(
-            scene(3).samples(100).unwrap(),
-            scene(3).samples(100).unwrap()
-        );
+        assert_eq!(scene(3).samples(100).unwrap(), scene(3).samples(100).unwrap());
         let mut impossible = scene(3);
         impossible.transmitters[0].prn = 33;
-        assert!(
-            impossible
-                .samples(1)
-                .unwrap_err()
-                .to_string()
-                .contains("satellite 33")
-        );
+        assert!(impossible.samples(1).unwrap_err().to_string().contains("satellite 33"));
     }
 }

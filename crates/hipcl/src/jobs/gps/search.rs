@@ -131,22 +131,18 @@ impl Search {
     /// Allocates, compiles, and transforms the codes. OpenCL's kernels are launched where `kernels` says.
     ///
     /// # Errors
-    /// [`Error::Input`] if the devices can't hold a search of this size, [`interop::Error::NoStreamProgram`] if HIP can't launch OpenCL's
-    /// kernels, else the APIs' errors.
+    /// [`Error::Input`] if the devices can't hold a search of this size, [`interop::Error::NoStreamProgram`] if HIP
+    /// can't launch OpenCL's kernels, else the APIs' errors.
     pub fn new(bridge: &Bridge, geometry: &Geometry, kernels: Where) -> Result<Self> {
         Self::as_for(bridge.report().platform, bridge, geometry, kernels)
     }
 
-    /// As [`new`](Self::new), with the shapes of products and launches that suit `platform`, whichever the bridge's is: the same results.
+    /// As [`new`](Self::new), with the shapes of products and launches that suit `platform`, whichever the bridge's is:
+    /// the same results.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn as_for(
-        platform: Platform,
-        bridge: &Bridge,
-        geometry: &Geometry,
-        kernels: Where,
-    ) -> Result<Self> {
+    pub fn as_for(platform: Platform, bridge: &Bridge, geometry: &Geometry, kernels: Where) -> Result<Self> {
         let bytes = geometry.correlations() * size_of::<C32>();
         let most = bridge.cl_device().max_alloc_bytes();
         if bytes as u64 > most || i32::try_from(geometry.cells()).is_err() {
@@ -161,9 +157,7 @@ impl Search {
             blas: Rc::new(rocblas::Handle::new(&bridge.blas()?, &sides.stream)?),
             opencl: meter.count_as(Category::Input, || OpenCl::new(bridge, geometry, &sides))?,
             correlations: bridge.alloc(geometry.correlations())?,
-            hip: meter.count_as(Category::Input, || {
-                Hip::new(platform, bridge, geometry, &sides.stream)
-            })?,
+            hip: meter.count_as(Category::Input, || Hip::new(platform, bridge, geometry, &sides.stream))?,
             sides,
             geometry: geometry.clone(),
             scale: 0.0,
@@ -185,8 +179,8 @@ impl Search {
         self.correlations.residency()
     }
 
-    /// Bytes that one [`run`](Self::run) has to copy because of the route: on a copying one, the correlations from OpenCL to the host
-    /// and from there to HIP. On one stream they stay with HIP.
+    /// Bytes that one [`run`](Self::run) has to copy because of the route: on a copying one, the correlations from
+    /// OpenCL to the host and from there to HIP. On one stream they stay with HIP.
     pub fn expected_copies_bytes(&self) -> u64 {
         match self.sides.queue {
             Some(_) => crossing_bytes(&self.correlations),
@@ -199,8 +193,7 @@ impl Search {
     /// # Errors
     /// If there are not as many as the geometry needs, or they have no power; else OpenCL's error.
     pub fn load(&mut self, samples: &[C32]) -> Result<()> {
-        let power =
-            samples.iter().map(|x| f64::from(x.norm_sqr())).sum::<f64>() / samples.len() as f64;
+        let power = samples.iter().map(|x| f64::from(x.norm_sqr())).sum::<f64>() / samples.len() as f64;
         if samples.len() != self.geometry.samples() || !(power > 0.0 && power.is_finite()) {
             return Err(Error::input(format!(
                 "a search takes {} samples with a finite power above 0, not {} of power {power}",
@@ -224,11 +217,9 @@ impl Search {
 
     /// Takes the samples, and a graph of the search in them, for [`replay`](Self::replay).
     pub(super) fn record(&mut self, samples: &[C32]) -> Result<Recorded> {
-        // What is loaded or allocated on first use can't be recorded, so a search comes first: in silence, so that what is found later
-        // is the graph's own.
-        self.opencl
-            .samples
-            .upload(&vec![C32::ZERO; samples.len()])?;
+        // What is loaded or allocated on first use can't be recorded, so a search comes first: in silence, so that what
+        // is found later is the graph's own.
+        self.opencl.samples.upload(&vec![C32::ZERO; samples.len()])?;
         self.run(&mut StageTimer::new(1, 0), Waits::Iteration)?;
         self.load(samples)?;
         // The stream comes after the upload before it is recorded: a graph holds no order among streams.
@@ -267,8 +258,8 @@ impl Search {
                 &hip.selections.on_mut(stream)?,
                 &hip.histograms.on_mut(stream)?,
             ];
-            // SAFETY: this is all memory that the stages touch, and what they were recorded with stays as it is: a search owns both. The
-            // rocBLAS handle is used by nothing else meanwhile.
+            // SAFETY: this is all memory that the stages touch, and what they were recorded with stays as it is: a
+            // search owns both. The rocBLAS handle is used by nothing else meanwhile.
             Ok(unsafe { recorded.graph.launch(stream, &slices) }?)
         };
         Stages::timed(timer, sides, Waits::Iteration, |stages| {
@@ -316,8 +307,8 @@ impl Search {
                 let mut baseband = sides.write(baseband)?;
                 let range = NdRange::d2(geometry.samples(), coarse);
                 let args = [samples.arg(), steps.arg(), baseband.arg()];
-                // SAFETY: the kernel reads `samples` at its first index, `steps` at its second, and writes `baseband` at
-                // second * samples + first; the buffers have these lengths, and the guards give access to them.
+                // SAFETY: the kernel reads `samples` at its first index, `steps` at its second, and writes `baseband`
+                // at second * samples + first; the buffers have these lengths, and the guards give access to them.
                 unsafe { wipe_off.launch(sides, range, args) }
             },
         )?;
@@ -339,20 +330,16 @@ impl Search {
                     correlations.arg(),
                 ];
                 let range = NdRange::d3(block, coarse * geometry.blocks(), PRNS);
-                // SAFETY: the indices run over a block's frequencies, the blocks of `baseband` and the codes; the kernel writes one value
-                // for each triple, as many as `correlations` holds, to which the guard gives write access.
+                // SAFETY: the indices run over a block's frequencies, the blocks of `baseband` and the codes; the
+                // kernel writes one value for each triple, as many as `correlations` holds, to which the guard gives
+                // write access.
                 unsafe { product.launch(sides, range, args) }
             },
         )?;
-        stages.stage(
-            "inverse fft",
-            ApiName::OpenCl,
-            2 * correlation_bytes,
-            || {
-                // SAFETY: the transforms are of blocks of `block` values, as many as the correlations hold.
-                unsafe { inverse.enqueue_in_place(sides, &mut sides.write(correlations)?) }
-            },
-        )
+        stages.stage("inverse fft", ApiName::OpenCl, 2 * correlation_bytes, || {
+            // SAFETY: the transforms are of blocks of `block` values, as many as the correlations hold.
+            unsafe { inverse.enqueue_in_place(sides, &mut sides.write(correlations)?) }
+        })
     }
 
     /// HIP: correlations to the power map.
@@ -408,8 +395,8 @@ impl Search {
                     &length,
                     &(geometry.sub_intervals() as u32),
                 ];
-                // SAFETY: the grid covers `length` values of each segment, and the kernel leaves out what lies beyond; `fine` holds them for
-                // every sub-interval, `power` once.
+                // SAFETY: the grid covers `length` values of each segment, and the kernel leaves out what lies beyond;
+                // `fine` holds them for every sub-interval, `power` once.
                 unsafe { hip.kernels.power.launch(stream, config, &args)? };
                 Ok(())
             },
@@ -419,10 +406,7 @@ impl Search {
     /// HIP: each satellite's peak and median.
     fn peaks_and_medians(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         let Self {
-            geometry,
-            sides,
-            hip,
-            ..
+            geometry, sides, hip, ..
         } = self;
         let stream = &sides.stream;
         let delays = geometry.block() as u32;
@@ -440,14 +424,12 @@ impl Search {
                     &delays,
                     &rows,
                 ];
-                // SAFETY: the grid covers the delays of every satellite and the kernel leaves out what lies beyond; `power` holds
-                // `rows` x `delays` values a satellite, the other two `delays`.
+                // SAFETY: the grid covers the delays of every satellite and the kernel leaves out what lies beyond;
+                // `power` holds `rows` x `delays` values a satellite, the other two `delays`.
                 unsafe {
-                    hip.kernels.peak_rows.launch(
-                        stream,
-                        grid(delays as usize, satellites)?,
-                        &args,
-                    )?
+                    hip.kernels
+                        .peak_rows
+                        .launch(stream, grid(delays as usize, satellites)?, &args)?
                 };
             }
             let config = LaunchConfig {
@@ -463,8 +445,8 @@ impl Search {
                 &delays,
                 &rows,
             ];
-            // SAFETY: one block of the size the kernel is written for a satellite; the buffers are as above, `peaks` holds a record a
-            // satellite, and rows and delays in them come from the kernel before.
+            // SAFETY: one block of the size the kernel is written for a satellite; the buffers are as above, `peaks`
+            // holds a record a satellite, and rows and delays in them come from the kernel before.
             unsafe { hip.kernels.peak_delays.launch(stream, config, &args)? };
             Ok(())
         })?;
@@ -487,13 +469,12 @@ impl Search {
                     &satellites,
                     &(cells / 2),
                 ];
-                // SAFETY: `histograms` holds a histogram a satellite, which the grid covers; `selections` an entry a satellite.
+                // SAFETY: `histograms` holds a histogram a satellite, which the grid covers; `selections` an entry a
+                // satellite.
                 unsafe {
-                    hip.kernels.select_begin.launch(
-                        stream,
-                        LaunchConfig::linear(PRNS * DIGITS, THREADS)?,
-                        &args,
-                    )?
+                    hip.kernels
+                        .select_begin
+                        .launch(stream, LaunchConfig::linear(PRNS * DIGITS, THREADS)?, &args)?
                 };
             }
             for (shift, fixed) in [(21u32, 0u32), (10, 0xffe0_0000), (0, 0xffff_fc00)] {
@@ -512,8 +493,8 @@ impl Search {
                         &fixed,
                         &copies,
                     ];
-                    // SAFETY: the kernel reads `cells` powers a satellite, which is what `power` holds, and adds to one histogram a
-                    // satellite; a digit is below the histogram's length.
+                    // SAFETY: the kernel reads `cells` powers a satellite, which is what `power` holds, and adds to one
+                    // histogram a satellite; a digit is below the histogram's length.
                     unsafe { hip.kernels.count_digits.launch(stream, config, &args)? };
                 }
                 let args: [&dyn hip::KernelArg; 4] = [
@@ -522,12 +503,9 @@ impl Search {
                     &hip.peaks.on_mut(stream)?,
                     &shift,
                 ];
-                // SAFETY: one block of the size the kernel is written for a satellite, and one selection, histogram and peak each.
-                unsafe {
-                    hip.kernels
-                        .select_digit
-                        .launch(stream, per_satellite, &args)?
-                };
+                // SAFETY: one block of the size the kernel is written for a satellite, and one selection, histogram and
+                // peak each.
+                unsafe { hip.kernels.select_digit.launch(stream, per_satellite, &args)? };
             }
             Ok(())
         })
@@ -540,9 +518,8 @@ impl Search {
     pub fn peaks(&self) -> Result<Vec<Peak>> {
         let mut records = vec![PeakRecord::zeroed(); PRNS];
         let (peaks, stream) = (&self.hip.peaks, &self.sides.stream);
-        self.meter.count_as(Category::Result, || {
-            peaks.copy_to_slice(stream, &mut records)
-        })?;
+        self.meter
+            .count_as(Category::Result, || peaks.copy_to_slice(stream, &mut records))?;
         let last = self.geometry.rows() as u32 - 1;
         Ok(records
             .into_iter()
@@ -560,7 +537,8 @@ impl Search {
             .collect())
     }
 
-    /// The power map of the last run, `[prn][row][delay]`, in units of the power that one sub-interval had if all of the signal were noise.
+    /// The power map of the last run, `[prn][row][delay]`, in units of the power that one sub-interval had if all of
+    /// the signal were noise.
     ///
     /// # Errors
     /// HIP's error.
@@ -580,10 +558,7 @@ impl OpenCl {
         let program = sides.program(bridge, include_str!("../../../kernels/gps.cl"))?;
         let fft = |batch, direction| sides.fft(bridge, block, batch, direction);
 
-        let steps: Vec<u64> = coarse_hz
-            .iter()
-            .map(|hz| phase_step(hz / geometry.rate_hz()))
-            .collect();
+        let steps: Vec<u64> = coarse_hz.iter().map(|hz| phase_step(hz / geometry.rate_hz())).collect();
         let mut steps_buffer: Shared<u64> = bridge.alloc(steps.len())?;
         steps_buffer.upload(&steps)?;
 
@@ -603,10 +578,7 @@ impl OpenCl {
             wipe_off: program.kernel("wipe_off")?,
             product: program.kernel("product")?,
             forward: fft(coarse_hz.len() * geometry.blocks(), Direction::Forward)?,
-            inverse: fft(
-                PRNS * coarse_hz.len() * geometry.blocks(),
-                Direction::Inverse,
-            )?,
+            inverse: fft(PRNS * coarse_hz.len() * geometry.blocks(), Direction::Inverse)?,
             samples: bridge.alloc(geometry.samples())?,
             baseband: bridge.alloc(coarse_hz.len() * geometry.samples())?,
             steps: steps_buffer,
@@ -616,12 +588,7 @@ impl OpenCl {
 }
 
 impl Hip {
-    fn new(
-        platform: Platform,
-        bridge: &Bridge,
-        geometry: &Geometry,
-        stream: &hip::Stream,
-    ) -> Result<Self> {
+    fn new(platform: Platform, bridge: &Bridge, geometry: &Geometry, stream: &hip::Stream) -> Result<Self> {
         let device = bridge.hip_device();
         let module = hip::rtc::Program::new(include_str!("../../../kernels/gps.hip"))
             .name("gps.hip")
@@ -638,10 +605,7 @@ impl Hip {
                 select_digit: module.function("select_digit")?,
             },
             together,
-            steering: device.alloc_from(
-                stream,
-                &on_diagonal(&steering(geometry), geometry, together),
-            )?,
+            steering: device.alloc_from(stream, &on_diagonal(&steering(geometry), geometry, together))?,
             fine: device.alloc(map * geometry.sub_intervals())?,
             power: device.alloc(map)?,
             best: device.alloc(PRNS * geometry.block())?,
@@ -660,8 +624,9 @@ fn phase_step(cycles: f64) -> u64 {
     (cycles.rem_euclid(1.0) * 2f64.powi(64)) as u64
 }
 
-/// Steering matrix, blocks of a sub-interval x fine bins, column-major. The wipe-off's phase runs on across blocks, so what is left of a
-/// satellite turns by its distance from the coarse bin times 1 ms a block; a sub-interval's own start only turns all of its sum.
+/// Steering matrix, blocks of a sub-interval x fine bins, column-major. The wipe-off's phase runs on across blocks, so
+/// what is left of a satellite turns by its distance from the coarse bin times 1 ms a block; a sub-interval's own start
+/// only turns all of its sum.
 fn steering(geometry: &Geometry) -> Vec<C32> {
     geometry
         .fine_hz()
@@ -675,9 +640,9 @@ fn steering(geometry: &Geometry) -> Vec<C32> {
         .collect()
 }
 
-/// How many sub-intervals one product takes, each with zeros for the others: a card's libraries compute tiles of 32 columns and more, and
-/// with the few columns of one sub-interval they spend their time on beginning and ending. The software device computes
-/// exactly what it gets.
+/// How many sub-intervals one product takes, each with zeros for the others: a card's libraries compute tiles of 32
+/// columns and more, and with the few columns of one sub-interval they spend their time on beginning and ending. The
+/// software device computes exactly what it gets.
 fn together(platform: Platform, geometry: &Geometry) -> usize {
     const TILE: usize = 32;
     let columns = geometry.sub().max(geometry.fine_hz().len());
@@ -687,10 +652,7 @@ fn together(platform: Platform, geometry: &Geometry) -> usize {
     };
     let all = PRNS * geometry.coarse_hz().len() * geometry.sub_intervals();
     // there is always 1
-    (1..=most)
-        .rev()
-        .find(|&count| all.is_multiple_of(count))
-        .unwrap_or(1)
+    (1..=most).rev().find(|&count| all.is_multiple_of(count)).unwrap_or(1)
 }
 
 /// The steering matrix on the diagonal of one for `together` sub-intervals.
@@ -745,9 +707,7 @@ mod tests {
         let (sub, bins) = (4, geometry.fine_hz().len());
         assert_eq!(on_diagonal(&one, &geometry, 1), one);
         let all = on_diagonal(&one, &geometry, 3);
-        for (column, row) in
-            (0..3 * bins).flat_map(|column| (0..3 * sub).map(move |row| (column, row)))
-        {
+        for (column, row) in (0..3 * bins).flat_map(|column| (0..3 * sub).map(move |row| (column, row))) {
             let here = row / sub == column / bins;
             let wanted = if here {
                 one[row % sub + column % bins * sub]

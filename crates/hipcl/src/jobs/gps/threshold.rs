@@ -1,16 +1,16 @@
 //! From a false-alarm probability to a threshold.
 //!
-//! In a cell without a satellite, each of the `L` sub-intervals contributes `|Y|^2` of a complex Gaussian `Y`, so the cell's power in units
-//! of the noise power has the Gamma distribution of shape `L`, whose tail is `Q(L, x) = exp(-x) sum_{k<L} x^k / k!`. The search reports a
-//! false satellite if the largest of all its cells exceeds the threshold. That probability is at most the number of cells times the tail
-//! of one (Bonferroni's bound), whatever the dependence between cells; the threshold makes this product equal to the
-//! requested probability. The bound is conservative, because neighbouring cells are dependent: delays lie closer than a
-//! chip and Doppler bins closer than the inverse of a sub-interval, so there are fewer independent cells than cells. On
-//! generated noise at two million samples per second, the true probability is about four fifths of the bound, and less
-//! at higher rates.
+//! In a cell without a satellite, each of the `L` sub-intervals contributes `|Y|^2` of a complex Gaussian `Y`, so the
+//! cell's power in units of the noise power has the Gamma distribution of shape `L`, whose tail is
+//! `Q(L, x) = exp(-x) sum_{k<L} x^k / k!`. The search reports a false satellite if the largest of all its cells exceeds
+//! the threshold. That probability is at most the number of cells times the tail of one (Bonferroni's bound), whatever
+//! the dependence between cells; the threshold makes this product equal to the requested probability. The bound is
+//! conservative, because neighbouring cells are dependent: delays lie closer than a chip and Doppler bins closer than
+//! the inverse of a sub-interval, so there are fewer independent cells than cells. On generated noise at two million
+//! samples per second, the true probability is about four fifths of the bound, and less at higher rates.
 //!
-//! The statistic is the peak over the median of a satellite's own map. The median of the distribution turns it into units of the noise
-//! power, so an unknown gain of the receiver cancels.
+//! The statistic is the peak over the median of a satellite's own map. The median of the distribution turns it into
+//! units of the noise power, so an unknown gain of the receiver cancels.
 
 /// `ln Q(shape, x)`: logarithm of the probability that a Gamma variable of whole `shape` and scale 1 exceeds `x`.
 pub fn ln_tail(shape: usize, x: f64) -> f64 {
@@ -23,7 +23,8 @@ pub fn ln_tail(shape: usize, x: f64) -> f64 {
     sum.ln() - x
 }
 
-/// The `x` that a Gamma variable of whole `shape` exceeds with the probability `exp(ln_probability)`, `ln_probability <= 0`.
+/// The `x` that a Gamma variable of whole `shape` exceeds with the probability `exp(ln_probability)`,
+/// `ln_probability <= 0`.
 pub fn exceeded_with(shape: usize, ln_probability: f64) -> f64 {
     // the tail falls strictly with x; the bracket holds because Q(L, x) <= 2^L exp(-x / 2)
     let (mut low, mut high) = (0.0, 2.0 * (shape as f64 - ln_probability));
@@ -43,8 +44,8 @@ pub fn median_power(sub_intervals: usize) -> f64 {
     exceeded_with(sub_intervals, 0.5f64.ln())
 }
 
-/// Power, in units of the noise power of one sub-interval, that any of `cells` cells without a satellite exceeds with at most the
-/// probability `false_alarm`.
+/// Power, in units of the noise power of one sub-interval, that any of `cells` cells without a satellite exceeds with
+/// at most the probability `false_alarm`.
 pub fn power(sub_intervals: usize, cells: usize, false_alarm: f64) -> f64 {
     exceeded_with(sub_intervals, (false_alarm / cells as f64).ln())
 }

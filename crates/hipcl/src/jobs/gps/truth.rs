@@ -5,10 +5,11 @@ use super::geometry::Geometry;
 use super::scene::{Scene, Transmitter};
 use crate::outcome::Satellite;
 
-/// How far a found Doppler shift may lie from the true one, in rows of the map. A bit edge inside a sub-interval splits its spectral line
-/// in two, which pulls the maximum.
+/// How far a found Doppler shift may lie from the true one, in rows of the map. A bit edge inside a sub-interval splits
+/// its spectral line in two, which pulls the maximum.
 const DOPPLER_ROWS: f64 = 2.0;
-/// How far a found code phase may lie from the true one, in chips. The code's own Doppler moves it by 0.03 chips in 10 ms.
+/// How far a found code phase may lie from the true one, in chips. The code's own Doppler moves it by 0.03 chips in 10
+/// ms.
 const CODE_PHASE_CHIPS: f64 = 0.5;
 
 /// What was found, against what is there.
@@ -24,12 +25,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// Judges `found` against `scene`.
-    pub fn new(
-        scene: &Scene,
-        geometry: &Geometry,
-        detector: &Detector<'_>,
-        found: &[Satellite],
-    ) -> Self {
+    pub fn new(scene: &Scene, geometry: &Geometry, detector: &Detector<'_>, found: &[Satellite]) -> Self {
         let mut verdict = Self::default();
         for satellite in found {
             let right = scene
@@ -41,18 +37,13 @@ impl Verdict {
             }
         }
         for transmitter in &scene.transmitters {
-            if found
-                .iter()
-                .any(|satellite| satellite.prn == transmitter.prn)
-            {
+            if found.iter().any(|satellite| satellite.prn == transmitter.prn) {
                 continue;
             }
             let others: Vec<f64> = scene
                 .transmitters
                 .iter()
-                .filter(|other| {
-                    other.prn != transmitter.prn && other.cn0_db_hz >= transmitter.cn0_db_hz
-                })
+                .filter(|other| other.prn != transmitter.prn && other.cn0_db_hz >= transmitter.cn0_db_hz)
                 .map(|other| other.cn0_db_hz)
                 .collect();
             if transmitter.cn0_db_hz >= detector.weakest_cn0_db_hz(&others) {
@@ -128,11 +119,7 @@ mod tests {
         assert!(weak_is_missing.is_right());
         assert_eq!(verdict(&[]).missed, [3]);
         assert!(!verdict(&[]).is_right());
-        for wrong in [
-            found(3, 1500.0, 0.3),
-            found(3, 1250.0, 4.0),
-            found(5, 1250.0, 0.3),
-        ] {
+        for wrong in [found(3, 1500.0, 0.3), found(3, 1250.0, 4.0), found(5, 1250.0, 0.3)] {
             let verdict = verdict(&[found(3, 1250.0, 0.3), wrong]);
             assert_eq!(verdict.false_alarms.len(), 1);
             assert!(!verdict.is_right());

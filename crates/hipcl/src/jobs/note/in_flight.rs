@@ -43,22 +43,14 @@ struct DataSet {
     steps: usize,
 }
 
-/// Runs `rounds` timed iterations on each of `slots` data sets of `samples` complex samples, all in flight together, after one round to
-/// warm up, and verifies every data set.
+/// Runs `rounds` timed iterations on each of `slots` data sets of `samples` complex samples, all in flight together,
+/// after one round to warm up, and verifies every data set.
 ///
 /// # Errors
 /// A number that is 0, memory that can't be allocated, or a failed call.
-pub fn run(
-    bridge: &Bridge,
-    samples: usize,
-    slots: usize,
-    rounds: usize,
-    seed: u64,
-) -> Result<Sustained> {
+pub fn run(bridge: &Bridge, samples: usize, slots: usize, rounds: usize, seed: u64) -> Result<Sustained> {
     if samples == 0 || slots == 0 || rounds == 0 {
-        return Err(Error::input(
-            "samples, slots and rounds must be at least 1 each",
-        ));
+        return Err(Error::input("samples, slots and rounds must be at least 1 each"));
     }
     let input = generate(samples, seed);
     let sets = (0..slots)
@@ -66,11 +58,7 @@ pub fn run(
             let mut x: Shared<C32> = bridge.alloc(samples)?;
             x.upload(&input)?;
             let squared = bridge.alloc(samples)?;
-            Ok(DataSet {
-                x,
-                squared,
-                steps: 0,
-            })
+            Ok(DataSet { x, squared, steps: 0 })
         })
         .collect::<Result<Vec<_>>>()?;
     let sides = &Sides::new(bridge, Kernels::Queue)?;

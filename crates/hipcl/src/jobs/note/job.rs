@@ -93,9 +93,7 @@ impl Job {
         }
         let mut x = x.hip_mut(&sides.stream)?;
         let mut squared = squared.hip_mut(&sides.stream)?;
-        stages.stage("scale", ApiName::Hip, in_place, || {
-            hip.scale(&mut x.slice_mut(), step)
-        })?;
+        stages.stage("scale", ApiName::Hip, in_place, || hip.scale(&mut x.slice_mut(), step))?;
         stages.stage("magnitude", ApiName::Hip, to_magnitude, || {
             hip.magnitude(&mut x.slice_mut(), &mut squared.slice_mut())
         })

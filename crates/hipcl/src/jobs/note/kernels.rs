@@ -39,8 +39,8 @@ impl ClHalf {
     /// `x` holds the number of complex samples that this half was made for.
     pub unsafe fn add(&self, sides: &Sides, x: KernelArg<'_>) -> Result<()> {
         let (re, im) = (KernelArg::scalar(&OFFSET.re), KernelArg::scalar(&OFFSET.im));
-        // SAFETY: `add` takes a float2 pointer and two floats, and touches one element for each of the range's items; the rest is
-        // the caller's promise.
+        // SAFETY: `add` takes a float2 pointer and two floats, and touches one element for each of the range's items;
+        // the rest is the caller's promise.
         unsafe { self.add.launch(sides, self.range, [x, re, im]) }
     }
 
@@ -81,25 +81,16 @@ impl HipHalf {
     pub fn scale(&self, x: &mut DeviceSliceMut<'_, C32>, step: usize) -> Result<()> {
         let (factor, count) = (factor(step), x.len() as u64);
         // SAFETY: `scale` takes a complex pointer, a float and the number of elements, below which it stays.
-        unsafe {
-            self.scale
-                .launch(&self.stream, self.grid, &[x, &factor, &count])
-        }?;
+        unsafe { self.scale.launch(&self.stream, self.grid, &[x, &factor, &count]) }?;
         Ok(())
     }
 
     /// Of as many samples as both have.
-    pub fn magnitude(
-        &self,
-        x: &mut DeviceSliceMut<'_, C32>,
-        squared: &mut DeviceSliceMut<'_, f32>,
-    ) -> Result<()> {
+    pub fn magnitude(&self, x: &mut DeviceSliceMut<'_, C32>, squared: &mut DeviceSliceMut<'_, f32>) -> Result<()> {
         let count = x.len().min(squared.len()) as u64;
-        // SAFETY: `magnitude` takes a complex and a float pointer and the number of elements of both, below which it stays.
-        unsafe {
-            self.magnitude
-                .launch(&self.stream, self.grid, &[x, squared, &count])
-        }?;
+        // SAFETY: `magnitude` takes a complex and a float pointer and the number of elements of both, below which it
+        // stays.
+        unsafe { self.magnitude.launch(&self.stream, self.grid, &[x, squared, &count]) }?;
         Ok(())
     }
 }

@@ -7,9 +7,9 @@
 //! | scale | HIP | `x *= s` | 33.55 MB, 33.55 MB |
 //! | magnitude | HIP | `y = \|x\|^2` | 33.55 MB, 16.78 MB |
 //!
-//! That is 251.7 MB of traffic an iteration, published elsewhere at 14.0 ms. The data set is worked on in place, over all iterations.
-//! `s` is 2 and 1/2 in turn, which makes two iterations a rotation by 60 degrees about a point: nothing grows or fades however
-//! many there are, and what is verified after the last one is still the data of the first.
+//! That is 251.7 MB of traffic an iteration, published elsewhere at 14.0 ms. The data set is worked on in place, over
+//! all iterations. `s` is 2 and 1/2 in turn, which makes two iterations a rotation by 60 degrees about a point: nothing
+//! grows or fades however many there are, and what is verified after the last one is still the data of the first.
 //!
 //! | file | what |
 //! |---|---|
@@ -27,6 +27,8 @@ pub mod two_devices;
 use std::f64::consts::PI;
 
 use interop::Bridge;
+use job::Job;
+use kernels::{ClHalf, OFFSET, factor};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -34,8 +36,6 @@ use super::sides::Sides;
 use super::{Common, Launch};
 use crate::outcome::{Kernels, Outcome, Picture};
 use crate::{C32, C64, Error, Result};
-use job::Job;
-use kernels::{ClHalf, OFFSET, factor};
 
 /// Timed iterations unless told otherwise.
 const ITERATIONS: usize = 20;
@@ -144,12 +144,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
 fn generate(count: usize, seed: u64) -> Vec<C32> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     (0..count)
-        .map(|_| {
-            C32::new(
-                random.random_range(-1.0..1.0),
-                random.random_range(-1.0..1.0),
-            )
-        })
+        .map(|_| C32::new(random.random_range(-1.0..1.0), random.random_range(-1.0..1.0)))
         .collect()
 }
 
@@ -160,7 +155,8 @@ pub(crate) fn traffic(samples: usize) -> u64 {
 
 /// Largest deviation of both results from the closed form, relative to the largest reference value of each.
 ///
-/// All samples go through the same affine map, so that `steps` iterations are `x -> a x + b` with numbers found in double precision.
+/// All samples go through the same affine map, so that `steps` iterations are `x -> a x + b` with numbers found in
+/// double precision.
 fn error(input: &[C32], last: &[C32], squared: &[f32], steps: usize) -> f64 {
     let wide = |x: &C32| C64::new(x.re.into(), x.im.into());
     let turn = C64::from_polar(1.0, PI / 6.0);
@@ -175,10 +171,7 @@ fn error(input: &[C32], last: &[C32], squared: &[f32], steps: usize) -> f64 {
         let expected = a * wide(x) + b;
         worst = worst_of(worst, (wide(got) - expected).norm());
         largest = largest.max(expected.norm());
-        worst_squared = worst_of(
-            worst_squared,
-            (f64::from(got_squared) - expected.norm_sqr()).abs(),
-        );
+        worst_squared = worst_of(worst_squared, (f64::from(got_squared) - expected.norm_sqr()).abs());
         largest_squared = largest_squared.max(expected.norm_sqr());
     }
     worst_of(
@@ -189,11 +182,7 @@ fn error(input: &[C32], last: &[C32], squared: &[f32], steps: usize) -> f64 {
 
 /// The larger one, and NaN if either is: `f64::max` would forget it.
 fn worst_of(a: f64, b: f64) -> f64 {
-    if a.is_nan() || b.is_nan() {
-        f64::NAN
-    } else {
-        a.max(b)
-    }
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! The same on coarse SVM of an OpenCL context that has two devices, as a program without this project's bridge would have it.
+//! The same on coarse SVM of an OpenCL context that has two devices, as a program without this project's bridge would
+//! have it.
 //!
-//! ROCm's OpenCL then makes every SVM allocation fine-grained, in host memory (rocclr/device/rocm/rocdevice.hpp, `forceFineGrain`);
-//! [`clmgr::Context`] therefore never has a second device, and OpenCL is called directly here.
+//! ROCm's OpenCL then makes every SVM allocation fine-grained, in host memory (rocclr/device/rocm/rocdevice.hpp,
+//! `forceFineGrain`); [`clmgr::Context`] therefore never has a second device, and OpenCL is called directly here.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::{null, null_mut};
@@ -122,9 +123,7 @@ impl Second {
         let own = bridge.cl_device();
         let manager = clmgr::Manager::load()?;
         let other = manager.devices().into_iter().find(|other| {
-            other.raw_platform() == own.raw_platform()
-                && other.raw() != own.raw()
-                && other.kind() == own.kind()
+            other.raw_platform() == own.raw_platform() && other.raw() != own.raw() && other.kind() == own.kind()
         });
         if let Some(other) = other {
             return Ok(Ok(Self {
@@ -134,33 +133,17 @@ impl Second {
             }));
         }
         if own.kind() != DeviceKind::Cpu {
-            return Ok(Err(
-                "there is no second device of the OpenCL platform".into()
-            ));
+            return Ok(Err("there is no second device of the OpenCL platform".into()));
         }
         let units = std::thread::available_parallelism().map_or(1, usize::from) as isize;
         if units < 2 {
             return Ok(Err("one processor can't be divided into two devices".into()));
         }
         let split = function!(api, clCreateSubDevices);
-        let properties = [
-            PARTITION_BY_COUNTS,
-            units / 2,
-            units - units / 2,
-            BY_COUNTS_LIST_END,
-            0,
-        ];
+        let properties = [PARTITION_BY_COUNTS, units / 2, units - units / 2, BY_COUNTS_LIST_END, 0];
         let mut devices = [null_mut(); 2];
         // SAFETY: the list ends as it must, and there is room for the two devices that it asks for.
-        let code = unsafe {
-            split(
-                own.raw(),
-                properties.as_ptr(),
-                2,
-                devices.as_mut_ptr(),
-                null_mut(),
-            )
-        };
+        let code = unsafe { split(own.raw(), properties.as_ptr(), 2, devices.as_mut_ptr(), null_mut()) };
         Ok(match code {
             0 => Ok(Self {
                 devices,
@@ -241,15 +224,7 @@ impl Cl {
         let mut code = 0;
         let create = function!(self.api, clCreateProgramWithSource);
         // SAFETY: one string with its length, which is only read.
-        self.program = unsafe {
-            create(
-                self.context,
-                1,
-                &raw mut text,
-                &raw const length,
-                &raw mut code,
-            )
-        };
+        self.program = unsafe { create(self.context, 1, &raw mut text, &raw const length, &raw mut code) };
         check(code, "clCreateProgramWithSource")?;
         let build = function!(self.api, clBuildProgram);
         // SAFETY: two devices of the program's context, empty options, no callback: it returns when it has built.
@@ -337,10 +312,7 @@ impl Drop for Cl {
             // SAFETY: from `clSVMAlloc` of this context, and not in use.
             unsafe { free(self.context, self.svm) };
         }
-        let release = [
-            (self.add, api.clReleaseKernel),
-            (self.rotate, api.clReleaseKernel),
-        ];
+        let release = [(self.add, api.clReleaseKernel), (self.rotate, api.clReleaseKernel)];
         for (kernel, release) in release {
             if let (false, Some(release)) = (kernel.is_null(), release) {
                 // SAFETY: the one reference that its creation gave.
@@ -372,22 +344,13 @@ impl Drop for Cl {
 struct Known(Option<(ForeignHooks, *mut c_void)>);
 
 impl Known {
-    fn make(
-        bridge: &Bridge,
-        foreign: Option<ForeignHooks>,
-        svm: *mut c_void,
-        bytes: usize,
-    ) -> Result<Self> {
+    fn make(bridge: &Bridge, foreign: Option<ForeignHooks>, svm: *mut c_void, bytes: usize) -> Result<Self> {
         let Some(hooks) = foreign else {
             return Ok(Self(None));
         };
         // SAFETY: the allocation outlives this value, which takes the word back.
         unsafe { (hooks.adopt)(svm, bytes, ForeignKind::Vram, bridge.hip_device().ordinal()) }
-            .map_err(|reason| {
-                Error::input(format!(
-                    "the host platform refuses OpenCL's memory: {reason}"
-                ))
-            })?;
+            .map_err(|reason| Error::input(format!("the host platform refuses OpenCL's memory: {reason}")))?;
         Ok(Self(Some((hooks, svm))))
     }
 }

@@ -11,13 +11,14 @@ mod sync;
 mod threads;
 mod view;
 
-pub(crate) use view::{View, Views};
-
-use crate::access::uses::User;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::MetadataExt;
+
+pub(crate) use view::{View, Views};
+
+use crate::access::uses::User;
 
 /// How bytes are identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +59,7 @@ impl Span {
     }
 
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        self.space == other.space
-            && self.range.start < other.range.end
-            && other.range.start < self.range.end
+        self.space == other.space && self.range.start < other.range.end && other.range.start < self.range.end
     }
 }
 
@@ -73,13 +72,14 @@ pub(crate) static VIEWS: Views<User> = Views(sync::Mutex::new(Vec::new()));
     reason = "a view may have several ranges; most have one"
 )]
 mod tests {
+    use std::os::fd::AsFd;
+    use std::sync::Arc;
+
     use super::*;
     use crate::access::uses::{Claim, Order, Worker};
     use crate::access::{Ordered, Outcome};
     use crate::values::Access;
     use crate::{Error, Result};
-    use std::os::fd::AsFd;
-    use std::sync::Arc;
 
     fn enter(ranges: &[Range<usize>]) -> Arc<View<User>> {
         let at = |range: &Range<usize>| Span::at(range.start, range.len());

@@ -24,18 +24,18 @@ mod sync {
 #[path = "view.rs"]
 mod view;
 
-use crate::Result;
-use crate::access::Ordered;
-use crate::access::alias::Span;
-use crate::access::uses::{Claim, Order, Worker};
-use crate::values::Access;
 use std::ops::Range;
 use std::sync::Arc;
 
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread;
-
 use view::Views;
+
+use crate::Result;
+use crate::access::Ordered;
+use crate::access::alias::Span;
+use crate::access::uses::{Claim, Order, Worker};
+use crate::values::Access;
 
 const ORDERS: usize = 2000;
 const WORKERS: usize = 3;

@@ -1,14 +1,16 @@
-//! The ledger between real threads, for ThreadSanitizer and Miri: jobs on plain memory that nothing but the ledger orders.
+//! The ledger between real threads, for ThreadSanitizer and Miri: jobs on plain memory that nothing but the ledger
+//! orders.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, RwLock, Weak, mpsc};
+use std::thread;
 
 use super::{Span, View, Views, sync};
 use crate::Result;
 use crate::access::Ordered;
 use crate::access::uses::{Claim, Order, Worker};
 use crate::values::Access;
-use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, RwLock, Weak, mpsc};
-use std::thread;
 
 const LANES: usize = 12;
 const THREADS: usize = 4;
@@ -169,9 +171,7 @@ impl World {
     fn new(shown: usize) -> Self {
         let views = Views(sync::Mutex::new(Vec::new()));
         let enter = |_| Borrowed {
-            view: views
-                .enter(vec![Span::at(0, BYTES)], false)
-                .expect("none is alone"),
+            view: views.enter(vec![Span::at(0, BYTES)], false).expect("none is alone"),
             borrow: RwLock::new(()),
         };
         Self {

@@ -1,9 +1,10 @@
+use std::sync::{Arc, Weak};
+
 use super::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::access::Outcome;
 use crate::access::alias::Span;
 use crate::access::uses::{Claim, Hold, Order, Uses, Worker};
 use crate::{Error, Result};
-use std::sync::{Arc, Weak};
 
 /// The live views of some memory.
 ///
@@ -48,14 +49,12 @@ impl<W: Worker> Views<W> {
 
     /// Removes the view from the list, before its memory is freed and the addresses are reused.
     pub(crate) fn leave(&self, view: &View<W>) {
-        self.0
-            .lock()
-            .retain(|other| !std::ptr::eq(other.as_ptr(), view));
+        self.0.lock().retain(|other| !std::ptr::eq(other.as_ptr(), view));
     }
 
-    /// Puts `user` after every user whose access to these bytes of the view conflicts, enters it, and
-    /// does `then` before anyone else is admitted. The users of other views are waited for on the host. The hold is for the
-    /// guard to keep.
+    /// Puts `user` after every user whose access to these bytes of the view conflicts, enters it, and does `then`
+    /// before anyone else is admitted. The users of other views are waited for on the host. The hold is for the guard
+    /// to keep.
     ///
     /// Meanwhile it holds the locks of the views that show these bytes, and no others.
     pub(crate) fn admit<R>(
@@ -78,13 +77,10 @@ impl<W: Worker> Views<W> {
             all.push(view);
             // Always in the same order, so that two grants cannot deadlock.
             all.sort_by_key(|view| std::ptr::from_ref(*view).addr());
-            let mut locked: Vec<(&View<W>, MutexGuard<'_, Uses<W>>)> = all
-                .into_iter()
-                .map(|view| (view, view.uses.lock()))
-                .collect();
+            let mut locked: Vec<(&View<W>, MutexGuard<'_, Uses<W>>)> =
+                all.into_iter().map(|view| (view, view.uses.lock())).collect();
             // A view entered before the locks were taken may have a user by now; a later one finds the locks held.
-            let is_known =
-                |other: &Arc<View<W>>| others.iter().any(|known| Arc::ptr_eq(known, other));
+            let is_known = |other: &Arc<View<W>>| others.iter().any(|known| Arc::ptr_eq(known, other));
             if !self.others_of(view).iter().all(is_known) {
                 continue;
             }

@@ -20,11 +20,7 @@ impl<W: Worker> Behind<W> {
     }
 
     pub(super) fn push(&mut self, user: W) {
-        match self
-            .users
-            .iter_mut()
-            .find(|(known, _)| known.is_same(&user))
-        {
+        match self.users.iter_mut().find(|(known, _)| known.is_same(&user)) {
             // What it did since then is not marked.
             Some((_, mark)) => *mark = None,
             None => self.users.push((user, None)),

@@ -21,8 +21,8 @@ impl Drop for Hold {
     }
 }
 
-/// The holds of one record, counted. Records that were one, or that become one, share counters: this may count the guards of
-/// other bytes too, which keeps a record longer.
+/// The holds of one record, counted. Records that were one, or that become one, share counters: this may count the
+/// guards of other bytes too, which keeps a record longer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holds(Vec<Arc<AtomicUsize>>);
 

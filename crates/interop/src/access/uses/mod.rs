@@ -12,19 +12,20 @@ mod record;
 mod tests;
 mod user;
 
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use behind::Behind;
+use clmgr::Sweep;
 pub(crate) use hold::Hold;
+use hold::Holds;
+use record::{Use, covers};
 pub(crate) use user::User;
 
 use crate::access::Outcome;
 use crate::values::Access;
 use crate::{Error, Result};
-use behind::Behind;
-use clmgr::Sweep;
-use hold::Holds;
-use record::{Use, covers};
-use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::Arc;
 
 /// A worker receives work and runs it in order.
 pub(crate) trait Worker: Clone {
@@ -38,8 +39,8 @@ pub(crate) trait Worker: Clone {
     /// Whether work on one view of some bytes is ordered with its own work on another view of them.
     fn orders_any_memory(&self) -> bool;
 
-    /// Whether it may be given more work on bytes that it was granted to read. `held` tells whether a [`Hold`] of one of the
-    /// grants is alive.
+    /// Whether it may be given more work on bytes that it was granted to read. `held` tells whether a [`Hold`] of one
+    /// of the grants is alive.
     fn may_read_more(&self, held: bool) -> bool;
 
     /// Whether the answer depends on `held`. Counting the guards costs an allocation.
@@ -98,19 +99,19 @@ impl Claim<'_> {
 
 /// Who may still be working on a buffer.
 ///
-/// A use is entered when access is *granted*, not when a guard is dropped, so a guard that is
-/// leaked leaves an entry that a later user waits for: it costs time, never order. Waiting for a user does not
-/// end its entry while one of its guards may be alive: it may receive more work. A reader's guard counts as alive for as long
-/// as the [`Hold`] of its grant, which a leaked guard keeps for ever.
+/// A use is entered when access is *granted*, not when a guard is dropped, so a guard that is leaked leaves an entry
+/// that a later user waits for: it costs time, never order. Waiting for a user does not end its entry while one of its
+/// guards may be alive: it may receive more work. A reader's guard counts as alive for as long as the [`Hold`] of its
+/// grant, which a leaked guard keeps for ever.
 ///
-/// An order between two drivers can fail or be given up. So being followed by another user does not remove a
-/// user: the memory is freed only once the host has waited for each, and for each user that was put after another one but
-/// not admitted then.
+/// An order between two drivers can fail or be given up. So being followed by another user does not remove a user: the
+/// memory is freed only once the host has waited for each, and for each user that was put after another one but not
+/// admitted then.
 pub(crate) struct Uses<W: Worker> {
     /// The users that a conflicting user must come after.
     current: VecDeque<Use<W>>,
-    /// Every user in `current` that matters to a later user comes after these, unless they were not admitted and have no work on
-    /// the memory.
+    /// Every user in `current` that matters to a later user comes after these, unless they were not admitted and have
+    /// no work on the memory.
     behind: Behind<W>,
     /// Hand-offs whose outcome was unknown when last checked, oldest first.
     on_their_way: VecDeque<Arc<Outcome>>,
@@ -158,12 +159,7 @@ impl<W: Worker> Uses<W> {
     /// # Errors
     /// If an order can't be had, or with the failure of an earlier hand-off. After a failure the
     /// host waits for every user before it admits another.
-    pub(crate) fn admit(
-        &mut self,
-        order: &dyn Order<W>,
-        user: &W,
-        claim: Claim<'_>,
-    ) -> Result<Hold> {
+    pub(crate) fn admit(&mut self, order: &dyn Order<W>, user: &W, claim: Claim<'_>) -> Result<Hold> {
         let Claim { access, range, .. } = claim;
         self.check()?;
         // A user that was waited for has nothing left on these bytes: guards that could give it more work are over,
@@ -225,9 +221,8 @@ impl<W: Worker> Uses<W> {
 
     /// Records that `user` may touch these bytes from now on.
     fn enter(&mut self, user: &W, access: Access, range: &Range<usize>) -> Hold {
-        let stands_for_it = |known: &Use<W>| {
-            known.access == access && known.user.is_same(user) && covers(&known.range, range)
-        };
+        let stands_for_it =
+            |known: &Use<W>| known.access == access && known.user.is_same(user) && covers(&known.range, range);
         let mut holds = Holds::default();
         // Its smaller uses are part of the new one; but a reader's claim is not a writer's claim.
         self.current.retain_mut(|known| {
@@ -242,8 +237,7 @@ impl<W: Worker> Uses<W> {
         let place = match self.current.iter().position(stands_for_it) {
             Some(place) => place,
             None => {
-                self.current
-                    .push_back(Use::new(user.clone(), access, range.clone()));
+                self.current.push_back(Use::new(user.clone(), access, range.clone()));
                 self.current.len() - 1
             }
         };
@@ -269,9 +263,7 @@ impl<W: Worker> Uses<W> {
     fn coalesce(&mut self) {
         for known in std::mem::take(&mut self.current) {
             let mut merged = self.current.iter_mut();
-            let alike = |other: &&mut Use<W>| {
-                other.access == known.access && other.user.is_same(&known.user)
-            };
+            let alike = |other: &&mut Use<W>| other.access == known.access && other.user.is_same(&known.user);
             match merged.find(alike) {
                 Some(other) => {
                     other.range.start = other.range.start.min(known.range.start);
@@ -289,12 +281,7 @@ impl<W: Worker> Uses<W> {
     /// the users of another view of the same bytes.
     ///
     /// Guards of that view may be alive, so its users stay.
-    pub(crate) fn wait_before(
-        &mut self,
-        order: &dyn Order<W>,
-        user: &W,
-        access: Access,
-    ) -> Result<()> {
+    pub(crate) fn wait_before(&mut self, order: &dyn Order<W>, user: &W, access: Access) -> Result<()> {
         self.check()?;
         if self.disordered {
             self.wait_for_all(order)?;
@@ -333,8 +320,8 @@ impl<W: Worker> Uses<W> {
         swept.inspect_err(|_| self.disordered = true)
     }
 
-    /// Drops readers that receive no more work and whose work has ended: bytes that are written once may have any number of
-    /// readers, and a kept stream is a kept thread.
+    /// Drops readers that receive no more work and whose work has ended: bytes that are written once may have any
+    /// number of readers, and a kept stream is a kept thread.
     ///
     /// # Errors
     /// If the work of one failed.
@@ -346,10 +333,7 @@ impl<W: Worker> Uses<W> {
         let mut marked = 0;
         self.current.retain_mut(|known| {
             // One failure is returned; the others are for later calls.
-            if known.access == Access::Write
-                || outcome.is_err()
-                || known.user.may_read_more(known.holds.any())
-            {
+            if known.access == Access::Write || outcome.is_err() || known.user.may_read_more(known.holds.any()) {
                 return true;
             }
             let was_marked = known.mark.is_some();
@@ -363,15 +347,9 @@ impl<W: Worker> Uses<W> {
             !ended
         });
         // To follow a write matters only to users with a record: another that comes is put after it again.
-        let users: Vec<W> = self
-            .current
-            .iter()
-            .map(|known| known.user.clone())
-            .collect();
+        let users: Vec<W> = self.current.iter().map(|known| known.user.clone()).collect();
         for known in &mut self.current {
-            known
-                .followers
-                .retain(|follower| is_among(&users, follower));
+            known.followers.retain(|follower| is_among(&users, follower));
         }
         // Those that were marked just now were not asked yet whether they have ended.
         let left = self.current.len();
@@ -421,10 +399,7 @@ impl<W: Worker> Uses<W> {
     /// Hand-off failures that have not been reported.
     pub(crate) fn take_errors(&mut self) -> Vec<Error> {
         let outcomes = std::mem::take(&mut self.on_their_way);
-        outcomes
-            .iter()
-            .filter_map(|outcome| outcome.take_error())
-            .collect()
+        outcomes.iter().filter_map(|outcome| outcome.take_error()).collect()
     }
 }
 

@@ -4,15 +4,16 @@
 //! `HIPCL_MODEL_OPERATIONS=1000000 cargo test -p interop --lib uses::model` sets the number of
 //! operations, and `HIPCL_MODEL_SEED` the seed.
 
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
 use super::{Claim, Hold, Order, Uses, Worker};
 use crate::access::sides::Sides;
 use crate::access::{Ordered, Outcome};
 use crate::values::{Access, Side};
 use crate::{Error, Result};
-use std::cell::RefCell;
-use std::ops::Range;
-use std::rc::Rc;
-use std::sync::Arc;
 
 const WORKERS: usize = 12;
 const BYTES: usize = 12;

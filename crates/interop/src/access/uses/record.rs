@@ -1,18 +1,18 @@
+use std::ops::Range;
+
 use super::Worker;
 use super::hold::Holds;
 use crate::values::Access;
-use std::ops::Range;
 
 /// How a user may access some bytes.
 ///
 /// Each byte of the range is independent: what is known of some of them says nothing about the
 /// others, whose guard may be alive and about to enqueue more.
 ///
-/// A write record ends once its user has been waited for: while a guard that writes the bytes is
-/// alive, no other user is granted them, so that user has nothing more to write. A read record ends
-/// when a writer is granted its bytes, because until then a guard that reads them may be alive
-/// and its user may receive more work; or earlier, when none is alive and that work has ended. So one user's writes and reads
-/// of the same bytes are two records.
+/// A write record ends once its user has been waited for: while a guard that writes the bytes is alive, no other user
+/// is granted them, so that user has nothing more to write. A read record ends when a writer is granted its bytes,
+/// because until then a guard that reads them may be alive and its user may receive more work; or earlier, when none is
+/// alive and that work has ended. So one user's writes and reads of the same bytes are two records.
 pub(super) struct Use<W: Worker> {
     pub(super) user: W,
     pub(super) access: Access,
@@ -44,9 +44,7 @@ impl<W: Worker> Use<W> {
         }
         match access {
             Access::Write => true,
-            Access::Read => {
-                self.access == Access::Write && !self.followers.iter().any(|f| f.is_same(user))
-            }
+            Access::Read => self.access == Access::Write && !self.followers.iter().any(|f| f.is_same(user)),
         }
     }
 

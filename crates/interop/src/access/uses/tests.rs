@@ -1,5 +1,6 @@
-use super::*;
 use parking_lot::Mutex;
+
+use super::*;
 
 /// A queue or stream that is only a number and does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,13 +93,7 @@ impl Order<Number> for Noting {
 }
 
 /// The users that were waited for before this one was admitted. Its guard is leaked.
-fn admit(
-    uses: &mut Uses<Number>,
-    noting: &Noting,
-    user: Number,
-    access: Access,
-    range: Range<usize>,
-) -> Vec<Number> {
+fn admit(uses: &mut Uses<Number>, noting: &Noting, user: Number, access: Access, range: Range<usize>) -> Vec<Number> {
     let (waited, hold) = grant(uses, noting, user, access, range);
     std::mem::forget(hold);
     waited
@@ -187,8 +182,7 @@ fn readers_are_kept_when_all_are_waited_for_after_a_failure() {
         is_handed_whole: false,
     };
     let read = claim(Access::Read);
-    uses.admit(&noting, &Stream(2), read)
-        .expect_err("the hand-off failed");
+    uses.admit(&noting, &Stream(2), read).expect_err("the hand-off failed");
     let noting = Noting::default();
     let waited = admit(&mut uses, &noting, Stream(2), Access::Read, 0..8);
     assert_eq!(waited, [Queue(1), Stream(1)]);
@@ -318,8 +312,7 @@ fn a_reader_that_fails_is_reported_and_kept() {
         range: &(0..8),
         is_handed_whole: false,
     };
-    uses.admit(&noting, &Stream(1), claim)
-        .expect_err("its work failed");
+    uses.admit(&noting, &Stream(1), claim).expect_err("its work failed");
     uses.admit(&noting, &Stream(1), claim)
         .map(std::mem::forget)
         .expect("everyone was waited for");

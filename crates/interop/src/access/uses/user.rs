@@ -31,8 +31,8 @@ impl User {
         }
     }
 
-    /// For work that has ended: whether it succeeded. A failed OpenCL command fails what waits for its event. OpenCL does not learn
-    /// of failed HIP work, so the stream is asked; HIP answers with the failure as often as it is asked.
+    /// For work that has ended: whether it succeeded. A failed OpenCL command fails what waits for its event. OpenCL
+    /// does not learn of failed HIP work, so the stream is asked; HIP answers with the failure as often as it is asked.
     pub(crate) fn check_succeeded(&self) -> Result<()> {
         match self {
             Self::Hip(stream) if !stream.is_capturing() => {
@@ -69,10 +69,7 @@ impl Worker for User {
     }
 
     fn shares_api(&self, other: &Self) -> bool {
-        matches!(
-            (self, other),
-            (Self::Cl(_), Self::Cl(_)) | (Self::Hip(_), Self::Hip(_))
-        )
+        matches!((self, other), (Self::Cl(_), Self::Cl(_)) | (Self::Hip(_), Self::Hip(_)))
     }
 
     /// OpenCL orders the commands of one queue by the objects and addresses they use, and may treat
@@ -82,8 +79,9 @@ impl Worker for User {
         matches!(self, Self::Hip(_))
     }
 
-    /// A guard for HIP gives slices that outlive it within this crate, and what else keeps a queue, the records of its OpenCL
-    /// memory for example, cannot be told from a holder: so guards are counted for queues, and holders for streams.
+    /// A guard for HIP gives slices that outlive it within this crate, and what else keeps a queue, the records of its
+    /// OpenCL memory for example, cannot be told from a holder: so guards are counted for queues, and holders for
+    /// streams.
     fn may_read_more(&self, held: bool) -> bool {
         match self {
             Self::Cl(_) => held,
@@ -122,8 +120,7 @@ mod tests {
 
     fn bridge() -> Bridge {
         let selection = platform::select_named(Some("host")).expect("the host platform");
-        Bridge::open(&selection, &Options::default())
-            .expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
+        Bridge::open(&selection, &Options::default()).expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
     }
 
     #[test]
@@ -145,14 +142,8 @@ mod tests {
                 assert_eq!(user.shares_api(other), one / 2 == two / 2);
             }
         }
-        assert_eq!(
-            users().map(|user| user.orders_any_memory()),
-            [false, false, true, true]
-        );
-        assert_eq!(
-            users().map(|user| user.counts_guards()),
-            [true, true, false, false]
-        );
+        assert_eq!(users().map(|user| user.orders_any_memory()), [false, false, true, true]);
+        assert_eq!(users().map(|user| user.counts_guards()), [true, true, false, false]);
     }
 
     #[test]
@@ -185,18 +176,13 @@ mod tests {
             Ok(())
         });
         drop(captured);
-        User::of(&stream)
-            .check_runs()
-            .expect("it is captured no more");
+        User::of(&stream).check_runs().expect("it is captured no more");
     }
 
     #[test]
     fn a_user_has_ended_with_the_work_that_it_had() {
         let bridge = bridge();
-        let (queue, stream) = (
-            bridge.queue().expect("a queue"),
-            bridge.stream().expect("a stream"),
-        );
+        let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
         let held = clmgr::UserEvent::new(bridge.cl_context()).expect("a user event");
         queue.wait_for(held.event()).expect("a wait");
         let (user, mut mark) = (User::Cl(queue), None);

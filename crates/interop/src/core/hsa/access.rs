@@ -1,11 +1,13 @@
 //! Other devices' access to one allocation.
 
-use super::{Hsa, Place, SUCCESS};
-use crate::Residency;
-use hsa_sys::{hsa_agent_t, hsa_amd_pointer_info_t, hsa_status_t};
 use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::null_mut;
+
+use hsa_sys::{hsa_agent_t, hsa_amd_pointer_info_t, hsa_status_t};
+
+use super::{Hsa, Place, SUCCESS};
+use crate::Residency;
 
 impl Hsa {
     /// Lets kernels of the device at `peer` reach the allocation that `ptr` lies in, besides those that already may: a
@@ -47,16 +49,9 @@ impl Hsa {
             ..Default::default()
         };
         let (mut count, mut list) = (0, null_mut::<hsa_agent_t>());
-        // SAFETY: the places are valid, and the structure's size is filled in; the allocator gives what it is asked for.
-        let status = unsafe {
-            pointer_info(
-                ptr,
-                &raw mut info,
-                Some(allocate),
-                &raw mut count,
-                &raw mut list,
-            )
-        };
+        // SAFETY: the places are valid, and the structure's size is filled in; the allocator gives what it is asked
+        // for.
+        let status = unsafe { pointer_info(ptr, &raw mut info, Some(allocate), &raw mut count, &raw mut list) };
         if status != SUCCESS || list.is_null() {
             return Vec::new();
         }
@@ -77,10 +72,7 @@ impl Hsa {
             return None;
         }
         agents.into_iter().find(|&agent| {
-            self.kind(agent) == Residency::Vram
-                && self
-                    .place(agent)
-                    .is_some_and(|place: Place| place.is(wanted))
+            self.kind(agent) == Residency::Vram && self.place(agent).is_some_and(|place: Place| place.is(wanted))
         })
     }
 }

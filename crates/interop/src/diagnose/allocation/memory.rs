@@ -1,11 +1,12 @@
 //! Memory by one of the calls, and where it lies.
 
+use clmgr::{RegularBuffer, SvmBuffer};
+use platform::{ForeignKind, Platform};
+
 use super::{Allocation, Whereabouts, Witness};
 use crate::backing::{gate, reveal};
 use crate::core::{Core, Known};
 use crate::{Error, Residency, Result, Route};
-use clmgr::{RegularBuffer, SvmBuffer};
-use platform::{ForeignKind, Platform};
 
 /// Bytes by one of the calls.
 pub(crate) struct Memory {
@@ -35,10 +36,7 @@ impl Memory {
             Allocation::SvmFine => by_svm(SvmBuffer::fine(context, bytes)?),
             Allocation::HipMalloc => {
                 let mut memory = device.alloc::<u8>(bytes)?;
-                let address = memory
-                    .on_mut(&core.stream)?
-                    .as_mut_ptr()
-                    .expose_provenance();
+                let address = memory.on_mut(&core.stream)?.as_mut_ptr().expose_provenance();
                 (Kind::Hip(Box::new(memory)), Some(address))
             }
             Allocation::HipHostMalloc => {

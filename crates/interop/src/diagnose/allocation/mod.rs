@@ -9,12 +9,13 @@
 mod memory;
 mod rate;
 
+use std::fmt;
+use std::str::FromStr;
+
 pub(crate) use memory::Memory;
 pub(crate) use rate::rate;
 
 use crate::Residency;
-use std::fmt;
-use std::str::FromStr;
 
 /// A call that allocates device-accessible memory.
 ///
@@ -54,10 +55,7 @@ impl Allocation {
     /// Whether the call is a HIP call; otherwise it is an OpenCL call.
     #[must_use]
     pub fn is_hips(self) -> bool {
-        matches!(
-            self,
-            Self::HipMalloc | Self::HipHostMalloc | Self::HipMallocManaged
-        )
+        matches!(self, Self::HipMalloc | Self::HipHostMalloc | Self::HipMallocManaged)
     }
 
     /// The name on the command line and in reports.
@@ -109,9 +107,7 @@ impl FromStr for Allocation {
         Self::ALL
             .into_iter()
             .find(|allocation| allocation.name() == name)
-            .ok_or_else(|| UnknownAllocation {
-                name: name.to_owned(),
-            })
+            .ok_or_else(|| UnknownAllocation { name: name.to_owned() })
     }
 }
 
@@ -159,10 +155,7 @@ mod tests {
             let found = allocation.to_string().parse::<Allocation>();
             assert_eq!(found.expect("own name"), allocation);
         }
-        let error = "malloc"
-            .parse::<Allocation>()
-            .expect_err("none")
-            .to_string();
+        let error = "malloc".parse::<Allocation>().expect_err("none").to_string();
         assert!(
             error.contains("`malloc`") && error.contains("hip-host-malloc"),
             "{error}"

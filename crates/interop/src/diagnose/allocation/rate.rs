@@ -11,12 +11,7 @@ const BLOCK: u32 = 256;
 
 /// 10^9 bytes a second, read and written, of a kernel that copies `from` to `to`: an OpenCL kernel, or a HIP kernel if
 /// `by_hip`. The API that allocated the memory fills it first and looks at the copy afterwards.
-pub(crate) fn rate(
-    core: &Core,
-    probe: &Probe,
-    (from, to): (&Memory, &Memory),
-    by_hip: bool,
-) -> Result<f64> {
+pub(crate) fn rate(core: &Core, probe: &Probe, (from, to): (&Memory, &Memory), by_hip: bool) -> Result<f64> {
     core.check_stream_runs()?;
     // Refused before anything is filled.
     if by_hip {
@@ -29,14 +24,8 @@ pub(crate) fn rate(
     } else {
         &Cl(core, probe)
     };
-    let user: &dyn Api = if by_hip {
-        &Hip(core, probe)
-    } else {
-        &Cl(core, probe)
-    };
-    let bytes = affordable_copy(BRIEF, from.bytes.min(to.bytes), |bytes| {
-        user.copy(from, to, bytes)
-    })?;
+    let user: &dyn Api = if by_hip { &Hip(core, probe) } else { &Cl(core, probe) };
+    let bytes = affordable_copy(BRIEF, from.bytes.min(to.bytes), |bytes| user.copy(from, to, bytes))?;
     owner.fill(from, SEED, bytes)?;
     // Pages that were never written may all be one page of zeros.
     owner.fill(to, !SEED, bytes)?;
@@ -102,11 +91,7 @@ impl Api for Cl<'_> {
         let mut count = [0_u32];
         let mut counter = clmgr::RegularBuffer::<u32>::new(&core.context, 1)?;
         counter.write(&core.queue, &count)?;
-        let args = [
-            memory.cl_arg(core)?,
-            clmgr::Arg::scalar(&seed),
-            counter.arg(),
-        ];
+        let args = [memory.cl_arg(core)?, clmgr::Arg::scalar(&seed), counter.arg()];
         let range = clmgr::NdRange::d1(words(bytes));
         // SAFETY: probe_check takes a buffer, a uint and a counter, and reads one word per work-item.
         unsafe { probe.cl().check.launch(&core.queue, range, &args) }?;
@@ -142,10 +127,7 @@ impl Api for Hip<'_> {
 
     fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<()> {
         let Self(core, probe) = self;
-        let (source, target) = (
-            self.slice::<[f32; 4]>(from, bytes)?,
-            self.slice::<[f32; 4]>(to, bytes)?,
-        );
+        let (source, target) = (self.slice::<[f32; 4]>(from, bytes)?, self.slice::<[f32; 4]>(to, bytes)?);
         let count = elements(bytes) as u64;
         let config = hip::LaunchConfig::linear(elements(bytes), BLOCK)?;
         let kernel = &probe.hip().copy;

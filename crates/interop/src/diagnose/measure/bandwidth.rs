@@ -1,8 +1,10 @@
-use super::{median, pace};
-use crate::{Bridge, Error, Joint, Result, Shared};
-use platform::Platform;
 use std::borrow::BorrowMut;
 use std::time::{Duration, Instant};
+
+use platform::Platform;
+
+use super::{median, pace};
+use crate::{Bridge, Error, Joint, Result, Shared};
 
 /// Each of the two buffers: larger than a processor's caches.
 const HOST_BYTES: usize = 256 << 20;
@@ -29,8 +31,8 @@ pub struct Bandwidth {
     pub limit_gb_s: f64,
 }
 
-/// Copies 256 MiB (on a card 1 GiB; less where that would take seconds) within the memory of the bridge's route, by a kernel of each API;
-/// medians.
+/// Copies 256 MiB (on a card 1 GiB; less where that would take seconds) within the memory of the bridge's route, by a
+/// kernel of each API; medians.
 ///
 /// # Errors
 /// If an allocation or a launch fails.
@@ -70,11 +72,7 @@ fn over(bridge: &Bridge, bytes: usize, time: Duration) -> Result<Bandwidth> {
 ///
 /// # Errors
 /// If it is not this side's turn, the lengths differ or a launch fails.
-pub fn joint_bandwidth(
-    bridge: &Bridge,
-    from: &mut Joint<[f32; 4]>,
-    to: &mut Joint<[f32; 4]>,
-) -> Result<Bandwidth> {
+pub fn joint_bandwidth(bridge: &Bridge, from: &mut Joint<[f32; 4]>, to: &mut Joint<[f32; 4]>) -> Result<Bandwidth> {
     copies(bridge, WHOLE, from.granted_mut()?, to.granted_mut()?)
 }
 
@@ -119,11 +117,7 @@ fn copies(
         let (from, to, count) = (from.slice(), to.slice_mut(), (bytes / ELEMENT) as u64);
         rate_of(bytes, || {
             // SAFETY: probe_copy takes two pointers and a 64-bit count and stays below the count.
-            unsafe {
-                probe_hip
-                    .copy
-                    .launch(&stream, config, &[&from, &to, &count])
-            }?;
+            unsafe { probe_hip.copy.launch(&stream, config, &[&from, &to, &count]) }?;
             Ok(stream.synchronize()?)
         })?
     };
@@ -136,11 +130,7 @@ fn copies(
 
 /// As many of `most` bytes as `copy`, which copies that many and waits, can copy often enough within `time`. Whole
 /// elements.
-pub(crate) fn affordable_copy(
-    time: Duration,
-    most: usize,
-    copy: impl FnMut(usize) -> Result<()>,
-) -> Result<usize> {
+pub(crate) fn affordable_copy(time: Duration, most: usize, copy: impl FnMut(usize) -> Result<()>) -> Result<usize> {
     // By both APIs.
     pace::affordable(time, LEAST_BYTES, most, 2 * (REPEATS + 1), copy)
 }

@@ -1,7 +1,8 @@
-use super::{median, on_stream, pace, quantile};
-use crate::{Bridge, Error, Grade, Result, Shared, StreamArg};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+
+use super::{median, on_stream, pace, quantile};
+use crate::{Bridge, Error, Grade, Result, Shared, StreamArg};
 
 /// The rounds of two kernels in each sample.
 const ROUNDS: usize = 8;
@@ -197,8 +198,7 @@ impl<'a> Ping<'a> {
         let (mut costs, mut kernels, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
         for counts in pace::samples(WARM_UP, SAMPLES) {
             let together = self.ping_pong(load, &mut buffer)?;
-            let alone =
-                (self.cl_chain(load, &mut buffer)? + self.hip_chain(load, &mut buffer)?) / 2;
+            let alone = (self.cl_chain(load, &mut buffer)? + self.hip_chain(load, &mut buffer)?) / 2;
             let bare = bare.as_mut().map(|(cl, hip)| self.by_hand(cl, hip));
             let bare = bare.transpose()?;
             if counts {
@@ -235,11 +235,7 @@ impl<'a> Ping<'a> {
         let start = Instant::now();
         for _ in 0..ROUNDS {
             // SAFETY: probe_nothing takes one buffer and touches nothing.
-            unsafe {
-                opencl
-                    .nothing
-                    .launch(&self.queue, clmgr::NdRange::d1(1), &[arg])
-            }?;
+            unsafe { opencl.nothing.launch(&self.queue, clmgr::NdRange::d1(1), &[arg]) }?;
             self.queue.finish()?;
             // SAFETY: as above.
             unsafe { probe.nothing.launch(&self.stream, config, &[&slice]) }?;

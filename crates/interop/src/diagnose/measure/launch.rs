@@ -1,9 +1,11 @@
-use super::{median, on_stream, pace, quantile};
-use crate::{Bridge, Error, Result, StreamArg, StreamKernel};
-use hip_sys::hipError_t;
 use std::ffi::c_void;
 use std::ptr;
 use std::time::{Duration, Instant};
+
+use hip_sys::hipError_t;
+
+use super::{median, on_stream, pace, quantile};
+use crate::{Bridge, Error, Result, StreamArg, StreamKernel};
 
 const SAMPLES: usize = 200;
 const WARM_UP: usize = 10;
@@ -102,11 +104,7 @@ pub fn launch_on_stream(bridge: &Bridge) -> Result<StreamLaunchCost> {
     })
 }
 
-fn call_cost(
-    kernel: &StreamKernel,
-    stream: &hip::Stream,
-    slice: StreamArg<'_>,
-) -> Result<Option<CallCost>> {
+fn call_cost(kernel: &StreamKernel, stream: &hip::Stream, slice: StreamArg<'_>) -> Result<Option<CallCost>> {
     let (Some((function, entries)), Some(address)) = (kernel.loaded(), slice.address()) else {
         return Ok(None);
     };
@@ -117,10 +115,7 @@ fn call_cost(
     // Behind the buffer come values that OpenCL's runtime would pass; the kernel reads none of them.
     let mut values = vec![0_u64; entries];
     values[0] = address as u64;
-    let mut parameters: Vec<*mut c_void> = values
-        .iter_mut()
-        .map(|value| ptr::from_mut(value).cast())
-        .collect();
+    let mut parameters: Vec<*mut c_void> = values.iter_mut().map(|value| ptr::from_mut(value).cast()).collect();
     let range = clmgr::NdRange::d1(1);
     let mut burst = |through_layer: bool| -> Result<f64> {
         let start = Instant::now();
@@ -175,10 +170,7 @@ fn call_cost(
     }))
 }
 
-fn cost(
-    mut launch: impl FnMut() -> Result<()>,
-    mut wait: impl FnMut() -> Result<()>,
-) -> Result<LaunchCost> {
+fn cost(mut launch: impl FnMut() -> Result<()>, mut wait: impl FnMut() -> Result<()>) -> Result<LaunchCost> {
     let (mut waited, mut queued) = (Vec::new(), Vec::new());
     for counts in pace::samples(WARM_UP, SAMPLES) {
         let start = Instant::now();

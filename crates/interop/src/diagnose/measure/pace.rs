@@ -1,7 +1,8 @@
 //! How much of a measurement a device has time for: an emulated one is ten thousand times slower than a card.
 
-use crate::Result;
 use std::time::{Duration, Instant};
+
+use crate::Result;
 
 /// Time budget for the samples of one figure. A card and a CPU need less for all of them.
 const SAMPLING: Duration = Duration::from_millis(400);
@@ -10,7 +11,8 @@ const FEWEST: usize = 3;
 
 /// The largest of the sizes `least`, 8 * `least`, ... and `most` whose `runs` runs `budget` allows.
 ///
-/// `once` does the work of one size. Each size is done twice, and the second is timed, as the first may load what it needs.
+/// `once` does the work of one size. Each size is done twice, and the second is timed, as the first may load what it
+/// needs.
 pub(super) fn affordable(
     budget: Duration,
     least: usize,
@@ -88,9 +90,7 @@ mod tests {
         assert_eq!(sizes(hour, Duration::ZERO), (100, vec![1, 1, 8, 8, 64, 64]));
         // 10 runs of 8 units are 80 ms at least.
         assert_eq!(sizes(79 * ms, ms), (1, vec![1, 1]));
-        let unused = affordable(Duration::ZERO, 8, 5, 10, |_| {
-            unreachable!("nothing to grow")
-        });
+        let unused = affordable(Duration::ZERO, 8, 5, 10, |_| unreachable!("nothing to grow"));
         assert_eq!(unused.expect("no failure"), 5);
     }
 

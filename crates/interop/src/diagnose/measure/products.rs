@@ -1,9 +1,11 @@
-use super::{median, pace};
-use crate::{Bridge, Result};
+use std::time::{Duration, Instant};
+
 use num_complex::Complex;
 use platform::Platform;
 use rocblas::{Handle, Matrix, MatrixMut, Op};
-use std::time::{Duration, Instant};
+
+use super::{median, pace};
+use crate::{Bridge, Result};
 
 /// Rows of the matrices: enough work to hide the cost of a call.
 const ON_HOST: usize = 512;

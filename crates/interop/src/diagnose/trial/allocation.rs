@@ -1,9 +1,10 @@
+use platform::Selection;
+
 use super::{Step, on_each_pair};
 use crate::bridge::open::{Libraries, Pair};
 use crate::diagnose::allocation::{self, Memory};
 use crate::diagnose::measure;
 use crate::{Allocation, Error, Options, Result, Whereabouts};
-use platform::Selection;
 
 /// What was found about the memory that one call allocates.
 ///
@@ -93,9 +94,7 @@ fn told(error: Error) -> String {
             mismatches,
             words,
             ..
-        } => format!(
-            "{mismatches} of {words} words written by {writer} were read differently by {reader}"
-        ),
+        } => format!("{mismatches} of {words} words written by {writer} were read differently by {reader}"),
         other => other.to_string(),
     }
 }

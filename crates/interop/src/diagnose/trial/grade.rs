@@ -1,10 +1,12 @@
+use std::time::Duration;
+
+use platform::Selection;
+
 use super::{Step, on_each_pair};
 use crate::bridge::open::{Libraries, Pair};
 use crate::diagnose::measure::{self, DirectionCost};
 use crate::values::RouteReport;
 use crate::{Error, Grade, Mechanisms, Options, Result, Route};
-use platform::Selection;
-use std::time::Duration;
 
 /// A watchdog's time, for grades that have one: exchanges of empty kernels take microseconds.
 const LIMIT: Duration = Duration::from_secs(10);

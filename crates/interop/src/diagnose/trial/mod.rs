@@ -5,8 +5,12 @@ mod grade;
 mod stream;
 mod survival;
 
+use std::fmt;
+use std::path::PathBuf;
+
 pub use allocation::AllocationTrial;
 pub use grade::GradeTrial;
+use platform::Selection;
 pub use stream::StreamTrial;
 
 use crate::backing::survival::Survival;
@@ -15,9 +19,6 @@ use crate::bridge::pairing;
 use crate::diagnose::measure::{self, Bandwidth, DirectionCost};
 use crate::values::{Pairing, RouteReport};
 use crate::{Bridge, Direction, Error, Grade, Options, Result, Route};
-use platform::Selection;
-use std::fmt;
-use std::path::PathBuf;
 
 /// The outcome of one route between two devices, and its cost.
 ///
@@ -115,12 +116,7 @@ impl Trial {
     /// # Errors
     /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. It is no error if the
     /// route does not work.
-    pub fn run(
-        selection: &Selection,
-        options: &Options,
-        route: Route,
-        observe: impl FnMut(Step),
-    ) -> Result<Self> {
+    pub fn run(selection: &Selection, options: &Options, route: Route, observe: impl FnMut(Step)) -> Result<Self> {
         // SAFETY: the hook changes no table.
         unsafe { Self::run_with(selection, options, route, |_| {}, observe) }
     }
@@ -160,8 +156,7 @@ fn on_each_pair<T>(
 ) -> Result<T> {
     let hip = libraries.hip.device(options.hip_device.unwrap_or(0))?;
     let devices = libraries.manager.devices();
-    let candidates =
-        pairing::candidates(libraries.platform(), &hip, &devices, options.opencl_device)?;
+    let candidates = pairing::candidates(libraries.platform(), &hip, &devices, options.opencl_device)?;
     let mut first = None;
     for (device, paired_by) in candidates {
         match Pair::new(&device, &hip, paired_by).and_then(&mut on) {
@@ -191,15 +186,13 @@ fn one(
         survival.begin();
     }
     let mut crossings = Vec::new();
-    let proof = ready
-        .probe
-        .cross_all(&ready.core, route, |direction, cross| {
-            observe(Step::Cross(direction));
-            let outcome = cross();
-            let told = outcome.as_ref().map_err(ToString::to_string).copied();
-            crossings.push((direction, told));
-            outcome
-        });
+    let proof = ready.probe.cross_all(&ready.core, route, |direction, cross| {
+        observe(Step::Cross(direction));
+        let outcome = cross();
+        let told = outcome.as_ref().map_err(ToString::to_string).copied();
+        crossings.push((direction, told));
+        outcome
+    });
     let proof = match (&survival, proof) {
         (Some(survival), Ok(residency)) => {
             observe(Step::Survive);

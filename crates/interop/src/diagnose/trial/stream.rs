@@ -1,9 +1,10 @@
+use platform::Selection;
+
 use super::{Step, on_each_pair};
 use crate::bridge::open::{Libraries, Pair};
 use crate::diagnose::measure::{self, StreamLaunchCost};
 use crate::values::RouteReport;
 use crate::{Grade, Options, Result, Route};
-use platform::Selection;
 
 /// Whether OpenCL kernels run on HIP streams ([`Bridge::stream_program`](crate::Bridge::stream_program)), and the cost.
 ///
@@ -11,25 +12,21 @@ use platform::Selection;
 /// process of its own.
 #[derive(Clone, Debug)]
 pub struct StreamTrial {
-    /// What the stream ran, if every word is right that a HIP kernel and an OpenCL kernel with local arguments, an offset and constants
-    /// left; else why not.
+    /// What the stream ran, if every word is right that a HIP kernel and an OpenCL kernel with local arguments, an
+    /// offset and constants left; else why not.
     pub outcome: Result<&'static str, String>,
     /// The cost of an empty kernel; or why that could not be measured. `None` where it does not work.
     pub cost: Option<Result<StreamLaunchCost, String>>,
 }
 
 impl StreamTrial {
-    /// Tries it between the devices that `options` describes; its `route`, `grade` and `policy` play no part: one stream needs
-    /// none. `observe` is called before each step.
+    /// Tries it between the devices that `options` describes; its `route`, `grade` and `policy` play no part: one
+    /// stream needs none. `observe` is called before each step.
     ///
     /// # Errors
     /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. It is no error if
     /// OpenCL kernels do not run on HIP streams.
-    pub fn run(
-        selection: &Selection,
-        options: &Options,
-        mut observe: impl FnMut(Step),
-    ) -> Result<Self> {
+    pub fn run(selection: &Selection, options: &Options, mut observe: impl FnMut(Step)) -> Result<Self> {
         observe(Step::Pair);
         let libraries = Libraries::load(selection)?;
         on_each_pair(

@@ -1,6 +1,7 @@
+use std::sync::Arc;
+
 use crate::core::Core;
 use crate::{Result, Route, Shared};
-use std::sync::Arc;
 
 /// More streams than a device has hardware queues, so that some are made after the export.
 const STREAMS: usize = 9;
@@ -8,7 +9,8 @@ const BYTES: usize = 1 << 20;
 /// What the streams write of it: an emulated device writes a byte in a microsecond.
 const WRITTEN: usize = 4 << 10;
 
-/// Does what programs do after an export: allocates, makes streams and works on them, while the memory is exported and after.
+/// Does what programs do after an export: allocates, makes streams and works on them, while the memory is exported and
+/// after.
 pub(super) fn exercise(core: &Arc<Core>) -> Result<()> {
     let exported = Shared::<u8>::on_route(core, Route::DmaBuf, BYTES)?;
     work(core)?;

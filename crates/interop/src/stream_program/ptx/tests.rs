@@ -56,13 +56,9 @@ fn the_target_loses_its_texture_mode_and_pointers_their_kinds() {
 
 #[test]
 fn groups_are_cudas_and_the_first_is_0() {
-    let text =
-        body("\tmov.b32 \t%r1, %envreg0;\n\tmov.u32 \t%r2, %envreg6;\n\tmov.u32 \t%r3, %envreg8;")
-            .unwrap();
+    let text = body("\tmov.b32 \t%r1, %envreg0;\n\tmov.u32 \t%r2, %envreg6;\n\tmov.u32 \t%r3, %envreg8;").unwrap();
     assert!(
-        text.contains(
-            "\tmov.u32 \t%r1, 0;\n\tmov.u32 \t%r2, %nctaid.x;\n\tmov.u32 \t%r3, %nctaid.z;\n"
-        ),
+        text.contains("\tmov.u32 \t%r1, 0;\n\tmov.u32 \t%r2, %nctaid.x;\n\tmov.u32 \t%r3, %nctaid.z;\n"),
         "{text}"
     );
 }
@@ -77,10 +73,7 @@ fn offsets_and_dimensions_become_parameters_of_the_kernels_that_read_them() {
                  \tld.param.u32 \t%r3, [k_hipcl_offset_1];\n";
     assert!(text.contains(loads), "{text}");
     let hidden = |what| Hidden { what, bytes: 4 };
-    assert_eq!(
-        layout.hidden,
-        [hidden(What::Offset(1)), hidden(What::Dimensions)]
-    );
+    assert_eq!(layout.hidden, [hidden(What::Offset(1)), hidden(What::Dimensions)]);
 }
 
 #[test]
@@ -107,9 +100,7 @@ fn local_arguments_are_offsets_into_one_array() {
         "{text}"
     );
     for target in ["%rd1", "%rd2"] {
-        let added = format!(
-            "{{ .reg .u64 %hipcl; mov.u64 %hipcl, hipcl_local; add.u64 {target}, {target}, %hipcl; }}"
-        );
+        let added = format!("{{ .reg .u64 %hipcl; mov.u64 %hipcl, hipcl_local; add.u64 {target}, {target}, %hipcl; }}");
         assert!(text.contains(&added), "{text}");
     }
     let local = |alignment| Parameter::Local { alignment };
@@ -121,10 +112,7 @@ fn constants_are_ordinary_addresses() {
     let head = ".const .align 4 .b8 table[8] = {10, 0, 0, 0, 20, 0, 0, 0};";
     let direct = "\tld.const.u32 \t%r1, [table+4];\n";
     let (text, _) = changed(head, GLOBAL, direct).unwrap();
-    assert!(
-        text.contains(direct),
-        "what names the array is constant memory: {text}"
-    );
+    assert!(text.contains(direct), "what names the array is constant memory: {text}");
     let (text, _) = changed(
         head,
         GLOBAL,
@@ -139,22 +127,14 @@ fn constants_are_ordinary_addresses() {
         text.contains("%rd3, table+4;\n\tcvta.const.u64 \t%rd3, %rd3;\n"),
         "{text}"
     );
-    assert!(
-        text.contains("\tld.v2.u32 \t{%r1, %r2}, [%rd2+4];\n"),
-        "{text}"
-    );
+    assert!(text.contains("\tld.v2.u32 \t{%r1, %r2}, [%rd2+4];\n"), "{text}");
 }
 
 #[test]
 fn printf_is_declared_as_cudas() {
     let head = ".func  (.param .b32 func_retval0) vprintf\n(\n\t.param .b64 vprintf_param_0,\n\t.param .b64 vprintf_param_1\n)\n;\n\
                 .global .align 1 .b8 $str[3] = {72, 105};";
-    let (text, _) = changed(
-        head,
-        GLOBAL,
-        "\tmov.u64 \t%rd1, $str;\n\tcvta.global.u64 \t%rd2, %rd1;",
-    )
-    .unwrap();
+    let (text, _) = changed(head, GLOBAL, "\tmov.u64 \t%rd1, $str;\n\tcvta.global.u64 \t%rd2, %rd1;").unwrap();
     assert!(text.contains(&format!("\n.extern {head}")), "{text}");
 }
 
@@ -165,10 +145,7 @@ fn what_tells_opencls_runtime_about_parameters_is_dropped() {
                                        } // end of .metadata_section\n\n";
     let image = read(&text).unwrap();
     let text = std::str::from_utf8(&image.code).unwrap();
-    assert!(
-        text.contains(".entry k(") && !text.contains("cl_kernel"),
-        "{text}"
-    );
+    assert!(text.contains(".entry k(") && !text.contains("cl_kernel"), "{text}");
     let helper = ".func (.param .b32 r) helper(\n\t.param .b32 a\n)\n;\n.func (.param .b32 r) helper(\n\t.param .b32 a\n)\n{\n\tret;\n}";
     assert!(changed(helper, GLOBAL, "").is_ok(), "declared and defined");
 }
@@ -179,10 +156,7 @@ fn the_limit_of_registers_holds_for_kernels_without_a_demanded_size() {
     let image = image(text.as_bytes(), "-DX=1 -cl-nv-maxrregcount=40").unwrap();
     let text = std::str::from_utf8(&image.code).unwrap();
     assert!(text.contains(".entry a(\n)\n.maxnreg 40\n{"), "{text}");
-    assert!(
-        text.contains(".entry b(\n)\n.reqntid 16, 1, 1\n{"),
-        "{text}"
-    );
+    assert!(text.contains(".entry b(\n)\n.reqntid 16, 1, 1\n{"), "{text}");
 }
 
 #[test]
@@ -199,19 +173,9 @@ fn what_is_not_understood_is_refused() {
         ("", GLOBAL, "\tmov.u32 \t%r1, %envreg10;", "%envreg10"),
         ("", GLOBAL, "\tadd.u32 \t%r1, %r2, %envreg3;", "%envreg3"),
         ("", GLOBAL, "@%p1\tmov.u32 \t%r1, %envreg3;", "%envreg3"),
-        (
-            "",
-            GLOBAL,
-            "\tmov.u32 %r1, %envreg3; mov.u32 %r2, %r1;",
-            "%envreg3",
-        ),
+        ("", GLOBAL, "\tmov.u32 %r1, %envreg3; mov.u32 %r2, %r1;", "%envreg3"),
         (constant, GLOBAL, "\tadd.u64 \t%rd1, %rd2, table;", "table"),
-        (
-            constant,
-            GLOBAL,
-            "\tcvta.const.u64 \t%rd1, %rd2;",
-            "cvta.const",
-        ),
+        (constant, GLOBAL, "\tcvta.const.u64 \t%rd1, %rd2;", "cvta.const"),
         (
             ".const .align 8 .u64 at[1] = {table};\n.const .align 4 .b8 table[8];",
             GLOBAL,
@@ -219,37 +183,12 @@ fn what_is_not_understood_is_refused() {
             "address of a `constant`",
         ),
         ("", shared, "\tmov.b64 \t%rd1, k_param_0;", "k_param_0"),
-        (
-            "",
-            shared,
-            "\tld.param.u64 \t%rd1, [k_param_0+4];",
-            "k_param_0+4",
-        ),
-        (
-            "",
-            "\t.param .u64 .ptr .local .align 4 k_param_0",
-            "",
-            ".ptr .local",
-        ),
-        (
-            "",
-            "\t.param .u64 .ptr .shared .align 3 k_param_0",
-            "",
-            ".align 3",
-        ),
+        ("", shared, "\tld.param.u64 \t%rd1, [k_param_0+4];", "k_param_0+4"),
+        ("", "\t.param .u64 .ptr .local .align 4 k_param_0", "", ".ptr .local"),
+        ("", "\t.param .u64 .ptr .shared .align 3 k_param_0", "", ".align 3"),
         ("", "\t.param .b128 k_param_0", "", ".b128"),
-        (
-            "",
-            "\t.param .texref k_param_0",
-            "",
-            "an image or a sampler",
-        ),
-        (
-            "",
-            "\t.param .samplerref k_param_0",
-            "",
-            "an image or a sampler",
-        ),
+        ("", "\t.param .texref k_param_0", "", "an image or a sampler"),
+        ("", "\t.param .samplerref k_param_0", "", "an image or a sampler"),
         (".global .samplerref s;", GLOBAL, "", "samplerref"),
         (
             ".extern .func cudaCDPLaunch\n(\n\t.param .b64 a\n)\n;",
@@ -265,10 +204,7 @@ fn what_is_not_understood_is_refused() {
         ),
     ] {
         let reason = refusal(head, parameters, body);
-        assert!(
-            reason.contains(word),
-            "{head} {parameters} {body}: {reason}"
-        );
+        assert!(reason.contains(word), "{head} {parameters} {body}: {reason}");
     }
 }
 
@@ -277,18 +213,9 @@ fn a_text_that_is_cut_off_or_something_else_is_refused() {
     let whole = module("", GLOBAL, "\tmov.u32 \t%r1, %r2;");
     assert!(read(&whole).is_ok());
     for end in 0..=whole.len() {
-        assert!(
-            image(&whole.as_bytes()[..end], "").is_err(),
-            "{}",
-            &whole[..end]
-        );
+        assert!(image(&whole.as_bytes()[..end], "").is_err(), "{}", &whole[..end]);
     }
-    for other in [
-        "",
-        "\x7fELF\x02\x01\x01",
-        ".version 9.0\n",
-        ".version 9.0\n}",
-    ] {
+    for other in ["", "\x7fELF\x02\x01\x01", ".version 9.0\n", ".version 9.0\n}"] {
         assert!(read(other).is_err());
     }
     assert!(image(&[0xFF; 16], "").is_err());

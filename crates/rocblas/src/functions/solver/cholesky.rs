@@ -6,15 +6,16 @@ use super::{Called, Form, Operand, Target};
 use crate::Result;
 use crate::call::slot;
 
-/// rocSOLVER's routines for positive-definite matrices, for one scalar, each in the form that its operands have: for one matrix, for
-/// batches at a stride and for batches of pointers. Public in name only: the crate does not export this module.
+/// rocSOLVER's routines for positive-definite matrices, for one scalar, each in the form that its operands have: for
+/// one matrix, for batches at a stride and for batches of pointers. Public in name only: the crate does not export this
+/// module.
 ///
 /// # Safety
 ///
-/// Of all functions: the target's handle is alive and of its stream. Operands are of one form and of this scalar, have as many
-/// elements as sizes, distances and the target's count say, share none if they are written, and may be used on the stream. So may
-/// `pivots`, `min(m, n)` integers for each matrix (m = n but for getrf), which are what a factorisation left if the routine
-/// reads them, and `info`, one integer for each matrix.
+/// Of all functions: the target's handle is alive and of its stream. Operands are of one form and of this scalar, have
+/// as many elements as sizes, distances and the target's count say, share none if they are written, and may be used on
+/// the stream. So may `pivots`, `min(m, n)` integers for each matrix (m = n but for getrf), which are what a
+/// factorisation left if the routine reads them, and `info`, one integer for each matrix.
 pub trait CholeskyRoutines {
     unsafe fn potrf(
         at: Target<'_>,
@@ -72,10 +73,7 @@ macro_rules! routines {
                         at,
                         $potrf_strided(fill, n, a.elements(), a.ld, a.stride, info, at.count,)
                     ),
-                    Form::Pointers => call!(
-                        at,
-                        $potrf_batched(fill, n, a.pointers(), a.ld, info, at.count)
-                    ),
+                    Form::Pointers => call!(at, $potrf_batched(fill, n, a.pointers(), a.ld, info, at.count)),
                 }
             }
 
@@ -88,10 +86,7 @@ macro_rules! routines {
                 b: Operand,
             ) -> Result<Called> {
                 match a.form {
-                    Form::Single => call!(
-                        at,
-                        $potrs(fill, n, nrhs, a.elements(), a.ld, b.elements(), b.ld,)
-                    ),
+                    Form::Single => call!(at, $potrs(fill, n, nrhs, a.elements(), a.ld, b.elements(), b.ld,)),
                     Form::Strided => call!(
                         at,
                         $potrs_strided(
@@ -109,16 +104,7 @@ macro_rules! routines {
                     ),
                     Form::Pointers => call!(
                         at,
-                        $potrs_batched(
-                            fill,
-                            n,
-                            nrhs,
-                            a.pointers(),
-                            a.ld,
-                            b.pointers(),
-                            b.ld,
-                            at.count
-                        )
+                        $potrs_batched(fill, n, nrhs, a.pointers(), a.ld, b.pointers(), b.ld, at.count)
                     ),
                 }
             }
@@ -136,10 +122,7 @@ macro_rules! routines {
                         at,
                         $potri_strided(fill, n, a.elements(), a.ld, a.stride, info, at.count,)
                     ),
-                    Form::Pointers => call!(
-                        at,
-                        $potri_batched(fill, n, a.pointers(), a.ld, info, at.count)
-                    ),
+                    Form::Pointers => call!(at, $potri_batched(fill, n, a.pointers(), a.ld, info, at.count)),
                 }
             }
 

@@ -6,15 +6,15 @@ use super::{Called, Form, Operand, RawPivots, Target};
 use crate::Result;
 use crate::call::slot;
 
-/// rocSOLVER's routines for general matrices, for one scalar, each in the form that its operands have: for one matrix, for
-/// batches at a stride and for batches of pointers. Public in name only: the crate does not export this module.
+/// rocSOLVER's routines for general matrices, for one scalar, each in the form that its operands have: for one matrix,
+/// for batches at a stride and for batches of pointers. Public in name only: the crate does not export this module.
 ///
 /// # Safety
 ///
-/// Of all functions: the target's handle is alive and of its stream. Operands are of one form and of this scalar, have as many
-/// elements as sizes, distances and the target's count say, share none if they are written, and may be used on the stream. So may
-/// `pivots`, `min(m, n)` integers for each matrix (m = n but for getrf), which are what a factorisation left if the routine
-/// reads them, and `info`, one integer for each matrix.
+/// Of all functions: the target's handle is alive and of its stream. Operands are of one form and of this scalar, have
+/// as many elements as sizes, distances and the target's count say, share none if they are written, and may be used on
+/// the stream. So may `pivots`, `min(m, n)` integers for each matrix (m = n but for getrf), which are what a
+/// factorisation left if the routine reads them, and `info`, one integer for each matrix.
 pub trait LuRoutines {
     unsafe fn getrf(
         at: Target<'_>,
@@ -104,16 +104,7 @@ macro_rules! routines {
                     ),
                     Form::Pointers => call!(
                         at,
-                        $getrf_batched(
-                            m,
-                            n,
-                            a.pointers(),
-                            a.ld,
-                            p.address,
-                            p.stride,
-                            info,
-                            at.count
-                        )
+                        $getrf_batched(m, n, a.pointers(), a.ld, p.address, p.stride, info, at.count)
                     ),
                 }
             }
@@ -131,10 +122,7 @@ macro_rules! routines {
                         at,
                         $getrf_npvt_strided(m, n, a.elements(), a.ld, a.stride, info, at.count,)
                     ),
-                    Form::Pointers => call!(
-                        at,
-                        $getrf_npvt_batched(m, n, a.pointers(), a.ld, info, at.count)
-                    ),
+                    Form::Pointers => call!(at, $getrf_npvt_batched(m, n, a.pointers(), a.ld, info, at.count)),
                 }
             }
 
@@ -150,16 +138,7 @@ macro_rules! routines {
                 match a.form {
                     Form::Single => call!(
                         at,
-                        $getrs(
-                            op,
-                            n,
-                            nrhs,
-                            a.elements(),
-                            a.ld,
-                            p.address,
-                            b.elements(),
-                            b.ld,
-                        )
+                        $getrs(op, n, nrhs, a.elements(), a.ld, p.address, b.elements(), b.ld,)
                     ),
                     Form::Strided => call!(
                         at,
@@ -236,15 +215,7 @@ macro_rules! routines {
                 match a.form {
                     Form::Single => call!(
                         at,
-                        $getri_outofplace(
-                            n,
-                            a.elements(),
-                            a.ld,
-                            p.address,
-                            c.elements(),
-                            c.ld,
-                            info,
-                        )
+                        $getri_outofplace(n, a.elements(), a.ld, p.address, c.elements(), c.ld, info,)
                     ),
                     Form::Strided => call!(
                         at,
@@ -291,16 +262,7 @@ macro_rules! routines {
                 match a.form {
                     Form::Single => call!(
                         at,
-                        $gesv(
-                            n,
-                            nrhs,
-                            a.elements(),
-                            a.ld,
-                            p.address,
-                            b.elements(),
-                            b.ld,
-                            info,
-                        )
+                        $gesv(n, nrhs, a.elements(), a.ld, p.address, b.elements(), b.ld, info,)
                     ),
                     Form::Strided => call!(
                         at,

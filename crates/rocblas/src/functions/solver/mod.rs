@@ -1,14 +1,14 @@
-//! rocSOLVER's C functions by routine: which one a call means follows from its scalar and from the form of its operands.
+//! rocSOLVER's C functions by routine: which one a call means follows from its scalar and from the form of its
+//! operands.
 
 mod cholesky;
 mod lu;
 mod operand;
 mod target;
 
-use num_complex::Complex;
-
 pub(crate) use cholesky::CholeskyRoutines;
 pub(crate) use lu::LuRoutines;
+use num_complex::Complex;
 pub(crate) use operand::{Form, Operand, RawPivots};
 pub(crate) use target::{Called, Target};
 
