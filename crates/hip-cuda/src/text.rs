@@ -1,4 +1,4 @@
-//! The names and texts of HIP's codes.
+//! Names and texts of HIP error codes.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
