@@ -35,7 +35,8 @@ impl Report {
     /// A test that returned early counts as passed in the test harness, but not here.
     fn passed(&self) -> u64 {
         let said: u64 = self.results.outcomes.iter().map(|outcome| outcome.passed).sum();
-        said.saturating_sub(self.results.skips.len() as u64)
+        let began = self.results.skips.iter().filter(|skip| skip.began);
+        said.saturating_sub(began.count() as u64)
     }
 
     fn unknown_skips(&self) -> usize {
@@ -124,6 +125,10 @@ mod tests {
     use super::*;
 
     fn report(failed: u64, known: bool) -> Report {
+        report_of(failed, known, true)
+    }
+
+    fn report_of(failed: u64, known: bool, began: bool) -> Report {
         let outcome = Outcome {
             name: "hip memory".into(),
             passed: 3,
@@ -134,6 +139,7 @@ mod tests {
             test: "a".into(),
             reason: "b".into(),
             known,
+            began,
         };
         let results = Results {
             outcomes: vec![outcome],
@@ -148,6 +154,13 @@ mod tests {
         assert!(!report(1, true).is_green());
         assert!(!report(0, false).is_green());
         assert!(!Report::new(Platform::Amd, Results::default()).is_green());
+    }
+
+    #[test]
+    fn a_test_that_did_not_begin_is_not_among_those_that_passed() {
+        let report = report_of(0, true, false);
+        assert_eq!(report.json()["passed"], 3);
+        assert!(report.text().contains("3 passed, 0 failed, 1 skipped"));
     }
 
     #[test]
