@@ -131,8 +131,8 @@ pub fn select_asked(name: &str, asked_by: &'static str) -> Result<Selection, Err
 }
 
 /// As [`select_asked`], or as [`select`] without a request, for a program that needs the runtime alone: rocBLAS and
-/// rocSOLVER stay unloaded and are reported as missing for this reason. On amd they are two files of a gigabyte
-/// together, which cost every process that opens them about a second.
+/// rocSOLVER stay unloaded and are reported as missing for this reason. On an emulated MI100 with ROCm 7.2.4, where the
+/// two files have 0.9 GB, a probe of `hipcl doctor` took 3.4 to 5.0 s with them and 0.3 s without.
 ///
 /// # Errors
 /// As [`select`].
