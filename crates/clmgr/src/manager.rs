@@ -19,6 +19,7 @@ use crate::strict_amd::{self, StrictAmd};
 
 /// How a library was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LibraryKind {
     /// Named by `HIPCL_OPENCL`.
     Named,

@@ -29,6 +29,7 @@ impl LibraryReport {
 
 /// Where a library came from.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum LibraryState {
     /// Loaded from this file.
     Loaded(PathBuf),

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// The kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum DeviceKind {
     /// A host processor.
     Cpu,

@@ -46,6 +46,7 @@ unsafe impl<T: Sync> Sync for ManagedBuffer<T> {}
 
 /// Where managed memory is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Location<'a> {
     /// In the host's memory.
     Host,
@@ -56,6 +57,7 @@ pub enum Location<'a> {
 /// Advice about managed memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(alias = "hipMemoryAdvise")]
+#[non_exhaustive]
 pub enum Advice<'a> {
     /// Mostly read: each reader may have a copy.
     ReadMostly,

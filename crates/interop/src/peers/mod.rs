@@ -19,6 +19,7 @@ pub struct Peer {
 
 /// How one GPU accesses another's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PeerPath {
     /// Kernels of the second device reach the memory of the first.
     Direct,

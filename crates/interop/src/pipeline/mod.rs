@@ -28,6 +28,7 @@ use crate::{Error, Result};
 
 /// What happens to later blocks once one has failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnError {
     /// They are processed as usual.
     #[default]

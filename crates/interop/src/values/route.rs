@@ -149,6 +149,7 @@ impl FromStr for Route {
 ///
 /// Routes that are not [automatic](Route::is_automatic) are taken only if they are named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Policy {
     /// Take another direct route, never copy: [`Error::NotPossible`](crate::Error::NotPossible)
     /// instead.

@@ -20,6 +20,7 @@ use crate::error::vulkan::call;
 
 /// How a stream and Vulkan's queue wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mechanism {
     /// By semaphores, on the device; the calling thread goes on.
     Semaphores,
