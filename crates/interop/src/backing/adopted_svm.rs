@@ -67,7 +67,7 @@ impl Backing for AdoptedSvm {
         std::ptr::with_exposed_provenance_mut(self.address)
     }
 
-    fn is_hips(&self) -> bool {
+    fn is_known_to_hip(&self) -> bool {
         false
     }
 

@@ -98,7 +98,7 @@ impl Backing for DmaBuf {
         std::ptr::with_exposed_provenance_mut(self.address)
     }
 
-    fn is_hips(&self) -> bool {
+    fn is_known_to_hip(&self) -> bool {
         true
     }
 

@@ -63,7 +63,7 @@ impl Backing for HipObject {
         self.memory.hip_ptr()
     }
 
-    fn is_hips(&self) -> bool {
+    fn is_known_to_hip(&self) -> bool {
         true
     }
 

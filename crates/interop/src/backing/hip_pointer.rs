@@ -171,7 +171,7 @@ impl Backing for HipPointer {
         std::ptr::with_exposed_provenance_mut(self.address)
     }
 
-    fn is_hips(&self) -> bool {
+    fn is_known_to_hip(&self) -> bool {
         !matches!(self.kind, Kind::Unowned)
     }
 
@@ -217,7 +217,7 @@ impl Backing for HipPointer {
     }
 
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
-        if !self.is_hips() {
+        if !self.is_known_to_hip() {
             return write_by_kernel(core, self, data);
         }
         // SAFETY: HIP's own memory of this size, which lives as long as this value; the caller was
@@ -226,7 +226,7 @@ impl Backing for HipPointer {
     }
 
     fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
-        if !self.is_hips() {
+        if !self.is_known_to_hip() {
             return read_by_kernel(core, self, Side::Hip, data);
         }
         // SAFETY: as `write`; the caller was admitted as a reader.

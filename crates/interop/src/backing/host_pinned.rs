@@ -62,7 +62,7 @@ impl Backing for HostPinned {
         self.registered.device_ptr()
     }
 
-    fn is_hips(&self) -> bool {
+    fn is_known_to_hip(&self) -> bool {
         true
     }
 

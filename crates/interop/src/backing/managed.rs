@@ -34,7 +34,7 @@ impl Backing for Managed {
         self.buffer.as_ptr().cast_mut()
     }
 
-    fn is_hips(&self) -> bool {
+    fn is_known_to_hip(&self) -> bool {
         true
     }
 

@@ -64,7 +64,7 @@ pub(crate) trait Backing: Send + Sync {
 
     /// Whether HIP allocated, registered or imported the memory itself, so that its own copies may
     /// touch it.
-    fn is_hips(&self) -> bool;
+    fn is_known_to_hip(&self) -> bool;
 
     /// The memory as a kernel's argument.
     fn cl_arg(&self) -> clmgr::Arg<'_>;

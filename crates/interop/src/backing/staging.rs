@@ -91,7 +91,7 @@ impl Backing for Staging {
         std::ptr::with_exposed_provenance_mut(self.hip_address)
     }
 
-    fn is_hips(&self) -> bool {
+    fn is_known_to_hip(&self) -> bool {
         true
     }
 

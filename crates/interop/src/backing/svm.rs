@@ -64,7 +64,7 @@ impl Backing for Svm {
         self.buffer.as_ptr()
     }
 
-    fn is_hips(&self) -> bool {
+    fn is_known_to_hip(&self) -> bool {
         false
     }
 

@@ -183,7 +183,7 @@ impl Bridge {
         let mut tried = Vec::new();
         for &route in self.permitted() {
             match self.alloc_on::<T>(route, len) {
-                Ok(shared) if shared.backing().is_hips() => return Ok(shared),
+                Ok(shared) if shared.backing().is_known_to_hip() => return Ok(shared),
                 Ok(_) => tried.push((route, "HIP's copies do not take its memory".to_owned())),
                 Err(error) => tried.push((route, error.to_string())),
             }

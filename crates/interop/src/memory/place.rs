@@ -367,7 +367,7 @@ impl Place {
         // the slice was admitted as a reader on this stream, and the memory is freed only after the
         // stream has been waited for. HIP owns what the backing says it owns.
         unsafe {
-            if self.backing.is_hips() {
+            if self.backing.is_known_to_hip() {
                 hip::DeviceSlice::from_hip_raw_parts(ptr, range.len(), stream)
             } else {
                 hip::DeviceSlice::from_raw_parts(ptr, range.len(), stream)
@@ -380,7 +380,7 @@ impl Place {
         let ptr = self.backing.hip_ptr().cast::<T>().wrapping_add(range.start);
         // SAFETY: as `slice`; the taker was admitted as the only writer of these elements.
         unsafe {
-            if self.backing.is_hips() {
+            if self.backing.is_known_to_hip() {
                 hip::DeviceSliceMut::from_hip_raw_parts(ptr, range.len(), stream)
             } else {
                 hip::DeviceSliceMut::from_raw_parts(ptr, range.len(), stream)

@@ -44,7 +44,7 @@ impl Peer {
         // One place from here on: a reader elsewhere may put another in its stead.
         let from = source.place();
         let to = destination.place();
-        let by_hip = from.backing().is_hips() && to.backing().is_hips();
+        let by_hip = from.backing().is_known_to_hip() && to.backing().is_known_to_hip();
         if !by_hip && let Err(reason) = self.reach(from)? {
             return Err(self.no_copy(&reason, from, to));
         }
@@ -127,7 +127,7 @@ impl Peer {
     fn no_copy(&self, reason: &str, from: &Place, to: &Place) -> Error {
         let not_hips: Vec<_> = [("source", from), ("destination", to)]
             .into_iter()
-            .filter(|(_, place)| !place.backing().is_hips())
+            .filter(|(_, place)| !place.backing().is_known_to_hip())
             .map(|(which, place)| format!("the {which} from {}", place.route()))
             .collect();
         let wanted = match self.to.report().platform {

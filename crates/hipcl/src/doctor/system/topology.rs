@@ -178,7 +178,7 @@ fn large_bar(gpus: &[Gpu]) -> Check {
     Check::bad(
         NAME,
         format!("the host does not see all memory of {}", without.join(", ")),
-        "no large BAR: cards can't reach each other's memory over PCIe, and HIP's own copies of OpenCL's memory crash; switch on Above 4G Decoding and Resizable BAR in the firmware",
+        "no large BAR: cards can't reach each other's memory over PCIe, and HIP's own copies of OpenCL memory crash; switch on Above 4G Decoding and Resizable BAR in the firmware",
     )
 }
 

@@ -57,7 +57,7 @@ impl Memory {
             bytes,
             allocation,
         };
-        if let (false, Some(address)) = (allocation.is_hips(), memory.address) {
+        if let (false, Some(address)) = (allocation.is_hip_call(), memory.address) {
             let place = match allocation {
                 Allocation::ClAllocHostPtr | Allocation::SvmFine => ForeignKind::HostFine,
                 _ => ForeignKind::Vram,
@@ -84,15 +84,15 @@ impl Memory {
 
     /// The memory's address for HIP's kernels.
     pub(super) fn hip_address(&self, core: &Core) -> Result<*mut u8> {
-        if !self.allocation.is_hips() {
+        if !self.allocation.is_hip_call() {
             gate(core, self.route())?;
         }
         let address = self.address.ok_or_else(|| self.unknown_address())?;
         Ok(std::ptr::with_exposed_provenance_mut(address))
     }
 
-    pub(super) fn is_hips(&self) -> bool {
-        self.allocation.is_hips()
+    pub(super) fn is_hip_call(&self) -> bool {
+        self.allocation.is_hip_call()
     }
 
     fn unknown_address(&self) -> Error {
@@ -126,14 +126,14 @@ impl Memory {
         if let Some(found) = core.hsa.as_ref().and_then(|hsa| hsa.locate(address))
             && found.residency != Residency::Unknown
         {
-            let is_told = core.foreign.is_some() && !self.allocation.is_hips();
+            let is_told = core.foreign.is_some() && !self.allocation.is_hip_call();
             return Ok(Whereabouts {
                 residency: found.residency,
                 witness: if is_told { Witness::Told } else { Witness::Hsa },
             });
         }
         // Of memory that OpenCL allocated HIP says "device", whatever it is.
-        if !self.allocation.is_hips() {
+        if !self.allocation.is_hip_call() {
             return Ok(unknown);
         }
         let told = core.hip.pointer_info(address)?;

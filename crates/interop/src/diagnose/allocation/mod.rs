@@ -52,9 +52,9 @@ impl Allocation {
         Self::HipMallocManaged,
     ];
 
-    /// Whether the call is a HIP call; otherwise it is an OpenCL call.
+    /// Whether the call is one of HIP; otherwise it is one of OpenCL.
     #[must_use]
-    pub fn is_hips(self) -> bool {
+    pub fn is_hip_call(self) -> bool {
         matches!(self, Self::HipMalloc | Self::HipHostMalloc | Self::HipMallocManaged)
     }
 

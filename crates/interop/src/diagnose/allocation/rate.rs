@@ -18,7 +18,7 @@ pub(crate) fn rate(core: &Core, probe: &Probe, (from, to): (&Memory, &Memory), b
     } else {
         from.cl_arg(core)?;
     }
-    let owner: &dyn Api = if from.is_hips() {
+    let owner: &dyn Api = if from.is_hip_call() {
         &Hip(core, probe)
     } else {
         &Cl(core, probe)
@@ -33,7 +33,7 @@ pub(crate) fn rate(core: &Core, probe: &Probe, (from, to): (&Memory, &Memory), b
     if mismatches == 0 {
         return Ok(rate);
     }
-    let (writer, reader) = match (by_hip, from.is_hips()) {
+    let (writer, reader) = match (by_hip, from.is_hip_call()) {
         (true, false) => Direction::HipToOpenCl.ends(),
         (false, true) => Direction::OpenClToHip.ends(),
         (true, true) => ("HIP", "HIP"),

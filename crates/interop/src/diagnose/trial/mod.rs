@@ -93,7 +93,7 @@ impl fmt::Display for Step {
             Self::Pair => f.write_str("pairing the devices"),
             Self::Allocate => f.write_str("allocating"),
             Self::Cross(direction) => write!(f, "passing a pattern from {direction}"),
-            Self::Wrap => f.write_str("making a buffer object of HIP's memory"),
+            Self::Wrap => f.write_str("making a buffer object over HIP memory"),
             Self::Survive => f.write_str("allocating after an export"),
             Self::Transfer => f.write_str("transferring by OpenCL"),
             Self::Release => f.write_str("letting go of the memory"),
