@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 
 /// A kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum BufferStrategy {
     /// [`RegularBuffer`](crate::RegularBuffer).
     Regular,
