@@ -28,9 +28,10 @@ impl Bridge {
     pub unsafe fn import<T: Pod>(&self, link: Link) -> Result<Joint<T>> {
         let (message, fd) = link.receive("an offer of memory was waited for")?;
         let opened = match message.body {
-            // SAFETY: the caller's promise.
             Body::Offer(offer) => {
-                unsafe { self.open_offer::<T>(&link, &offer, fd) }.map(|shared| (shared, offer.carrier))
+                // SAFETY: the caller's promise.
+                let opened = unsafe { self.open_offer::<T>(&link, &offer, fd) };
+                opened.map(|shared| (shared, offer.carrier))
             }
             _ => Err(wrong(&link, "an offer of memory was due")),
         };
