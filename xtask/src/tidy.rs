@@ -7,6 +7,8 @@ mod text;
 mod unsafe_code;
 mod untested;
 
+pub use text::tracked_files;
+
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 

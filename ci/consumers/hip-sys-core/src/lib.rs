@@ -13,9 +13,7 @@ pub const fn bytes(extent: &hipExtent) -> usize {
 
 /// What to tell a user.
 pub fn explain(status: hipError_t) -> &'static str {
-    status
-        .name()
-        .unwrap_or("a code that this release does not know")
+    status.name().unwrap_or("a code that this release does not know")
 }
 
 /// A table from functions that a firmware or a test provides.

@@ -9,11 +9,7 @@ fn main() {
     let (compiler, compiler_library) = RtcApi::linked().expect("one copy of each library");
     println!("HIP {}", library.path().display());
     println!("HIPRTC {}", compiler_library.path().display());
-    println!(
-        "functions {} {}",
-        hip.present().count(),
-        compiler.present().count()
-    );
+    println!("functions {} {}", hip.present().count(), compiler.present().count());
     let mut devices = -1;
     let count_devices = hip.hipGetDeviceCount.expect("every release has it");
     // SAFETY: `devices` is valid for writing one integer.

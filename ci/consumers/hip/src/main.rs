@@ -5,10 +5,6 @@ fn main() -> hip::Result<()> {
     let device = runtime.device(0)?;
     let stream = device.stream()?;
     let buffer = device.alloc_from(&stream, &[1.0_f32, 2.0, 3.0])?;
-    println!(
-        "{}: {} elements of device memory",
-        device.name()?,
-        buffer.len()
-    );
+    println!("{}: {} elements of device memory", device.name()?, buffer.len());
     device.synchronize()
 }

@@ -7,8 +7,7 @@ fn main() {
         Ok(loaded) => loaded,
         Err(error) => return eprintln!("{error}"),
     };
-    let (Some(create), Some(destroy)) = (blas.rocblas_create_handle, blas.rocblas_destroy_handle)
-    else {
+    let (Some(create), Some(destroy)) = (blas.rocblas_create_handle, blas.rocblas_destroy_handle) else {
         return eprintln!("{} makes no handles", library.path().display());
     };
     let mut handle: rocblas_handle = std::ptr::null_mut();

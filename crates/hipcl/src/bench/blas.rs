@@ -8,15 +8,7 @@ use super::{Found, Setup, in_turns, per_second, same_result, shapes};
 use crate::{C32, Result};
 
 /// Rows of the square matrices, and how many of them.
-const ON_HOST: [(usize, usize); 7] = [
-    (64, 1),
-    (128, 1),
-    (256, 1),
-    (512, 1),
-    (1024, 1),
-    (64, 64),
-    (256, 8),
-];
+const ON_HOST: [(usize, usize); 7] = [(64, 1), (128, 1), (256, 1), (512, 1), (1024, 1), (64, 64), (256, 8)];
 const ON_A_CARD: [(usize, usize); 8] = [
     (64, 1),
     (256, 1),
@@ -138,14 +130,8 @@ fn products(
         1 => format!("cgemm, {size} x {size}"),
         _ => format!("cgemm strided batched, {count} of {size} x {size}"),
     };
-    let line = |name: String, times: Vec<f64>| {
-        Line::of(
-            name,
-            "GFLOP/s",
-            Better::Higher,
-            per_second(operations, &times),
-        )
-    };
+    let line =
+        |name: String, times: Vec<f64>| Line::of(name, "GFLOP/s", Better::Higher, per_second(operations, &times));
     let mut ours = line(shape.clone(), times.next().unwrap_or_default());
     let peers = peers.found.iter().zip(times);
     for (index, (peer, times)) in peers.enumerate() {

@@ -30,9 +30,8 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let kept = from_cache(context, &folder);
     std::fs::remove_dir_all(&folder).map_err(|error| Error::write(&folder, error))?;
     let (memory, disk) = kept?;
-    let line = |name, times: &[f64]| {
-        Line::of(name, "us", Better::Lower, us(times)).against(compiled.value, "compiling it")
-    };
+    let line =
+        |name, times: &[f64]| Line::of(name, "us", Better::Lower, us(times)).against(compiled.value, "compiling it");
     let lines = vec![
         line("OpenCL, from memory", &memory),
         line("OpenCL, from disk", &disk),

@@ -42,13 +42,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     Ok(found)
 }
 
-fn transforms(
-    setup: &Setup,
-    limit: f64,
-    len: usize,
-    batch: usize,
-    found: &mut Found,
-) -> Result<()> {
+fn transforms(setup: &Setup, limit: f64, len: usize, batch: usize, found: &mut Found) -> Result<()> {
     let bridge = &setup.bridge;
     let (queue, stream) = (bridge.queue()?, bridge.stream()?);
     let plan = Plan::new(bridge.cl_context(), bridge.programs(), len, batch)?;
@@ -97,12 +91,7 @@ fn transforms(
     let passes = plan.passes();
     let line = |name: &str, times: Vec<f64>| {
         let rates = per_second(plan.bytes_moved() as f64, &times);
-        Line::of(
-            format!("{len} x {batch}, {name}"),
-            "GB/s",
-            Better::Higher,
-            rates,
-        )
+        Line::of(format!("{len} x {batch}, {name}"), "GB/s", Better::Higher, rates)
     };
     // Each way in turns with the peers, and not with the other: an OpenCL queue costs a stream that follows a change of
     // contexts.
@@ -113,17 +102,14 @@ fn transforms(
         let mut times = in_turns(SAMPLES, &mut turns)?.into_iter();
         drop(turns);
         let name = format!("{} on {way}", plan.way());
-        found
-            .lines
-            .push(line(&name, times.next().unwrap_or_default()).against(
-                limit / passes as f64,
-                format!("a copy kernel on this memory for each of {passes} passes"),
-            ));
+        found.lines.push(line(&name, times.next().unwrap_or_default()).against(
+            limit / passes as f64,
+            format!("a copy kernel on this memory for each of {passes} passes"),
+        ));
         if number + 1 == ways.len() {
             let peers = peers.found.iter().zip(times);
-            let lines = peers.map(|(peer, times)| {
-                line(&peer.name(), times).against(limit, "a copy kernel on this memory")
-            });
+            let lines =
+                peers.map(|(peer, times)| line(&peer.name(), times).against(limit, "a copy kernel on this memory"));
             found.lines.extend(lines);
         }
     }

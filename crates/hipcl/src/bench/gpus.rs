@@ -55,11 +55,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         return Err(Error::input(format!(
             "`bench peers` takes two GPUs, and a bridge opens to {} here{}; on the host platform HIP_HOST_DEVICES=2 gives two",
             bridges.len(),
-            found
-                .notes
-                .iter()
-                .map(|note| format!("; {note}"))
-                .collect::<String>()
+            found.notes.iter().map(|note| format!("; {note}")).collect::<String>()
         )));
     }
     let size = match setup.bridge.report().platform {
@@ -116,9 +112,9 @@ fn scaling(stages: &[Stages], source: Source, blocks: usize, found: &mut Found) 
         found.lines.push(line.against(limit, limit_is));
     }
     let count = stages.len();
-    found.lines.push(
-        rates(format!("{origin}, {count} GPUs"), together).against(sum, "each alone, added up"),
-    );
+    found
+        .lines
+        .push(rates(format!("{origin}, {count} GPUs"), together).against(sum, "each alone, added up"));
     found.lines.push(
         Line::of(
             format!("{origin}, {count} GPUs over one"),
@@ -176,9 +172,7 @@ fn copies(bridges: &[Bridge], words: usize, found: &mut Found) -> Result<()> {
     let [first, others @ ..] = bridges else {
         return Ok(());
     };
-    let pairs = others
-        .iter()
-        .flat_map(|other| [(first, other), (other, first)]);
+    let pairs = others.iter().flat_map(|other| [(first, other), (other, first)]);
     let mut seed = 0;
     for (from, to) in pairs {
         let peer = match from.peer(to) {
@@ -226,8 +220,6 @@ fn copy(peer: &Peer, route: Route, stream: &Stream, words: usize, seed: u32) -> 
         )));
     }
     let bytes = (words * size_of::<u32>()) as f64;
-    Ok(
-        Line::of(name, "GB/s", Better::Higher, per_second(bytes, &times))
-            .against(report.gb_s, "HIP's copy of its own memory"),
-    )
+    Ok(Line::of(name, "GB/s", Better::Higher, per_second(bytes, &times))
+        .against(report.gb_s, "HIP's copy of its own memory"))
 }

@@ -41,25 +41,20 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
             ));
         }
         match measure::handoff_busy(&bridge)? {
-            Some(cost) => found
-                .lines
-                .push(line(format!("{grade}, busy queues"), &cost).against(
-                    queued,
-                    "an empty kernel queued among others, mean of both APIs",
-                )),
-            None => found.notes.push(format!(
-                "{grade}: cannot queue ahead, so its queues are never busy"
-            )),
+            Some(cost) => found.lines.push(
+                line(format!("{grade}, busy queues"), &cost)
+                    .against(queued, "an empty kernel queued among others, mean of both APIs"),
+            ),
+            None => found
+                .notes
+                .push(format!("{grade}: cannot queue ahead, so its queues are never busy")),
         }
     }
     match measure::handoff_on_stream(bridge) {
         Ok(cost) => found.lines.push(
             Line::known("one stream", "us", Better::Lower, cost.median_us)
                 .up_to(cost.p99_us)
-                .against(
-                    cost.kernel_us,
-                    "an empty kernel of the stream, mean of both APIs",
-                ),
+                .against(cost.kernel_us, "an empty kernel of the stream, mean of both APIs"),
         ),
         Err(why) => found.notes.push(not_on_stream(&why)),
     }

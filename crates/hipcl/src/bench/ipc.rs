@@ -51,9 +51,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         match of_carrier(bridge, carrier, socket_us, own, &mut found.lines) {
             Ok(()) => {}
             Err(Error::Interop(error)) if error.is_impossible() => {
-                found
-                    .notes
-                    .push(format!("{carrier}: not possible: {error}"));
+                found.notes.push(format!("{carrier}: not possible: {error}"));
             }
             Err(error) => return Err(error),
         }
@@ -95,9 +93,7 @@ fn of_carrier(
     for sample in 0..WARM_UP + EXPORTS {
         let (link, buffer) = (accept()?, memory::<u32>(bridge, carrier, BYTES / 4)?);
         let start = Instant::now();
-        let joint = buffer
-            .export_by(carrier, link)
-            .map_err(interop::Error::from)?;
+        let joint = buffer.export_by(carrier, link).map_err(interop::Error::from)?;
         if sample >= WARM_UP {
             exports.push(start.elapsed().as_secs_f64() * 1e6);
         }
@@ -109,19 +105,12 @@ fn of_carrier(
     let turn = Line::of(format!("{carrier}, a turn"), "us", Better::Lower, turns);
     let round_trip = 2.0 * turn.value;
     let name = format!("{carrier}, export and import of 16 MiB");
-    lines.push(
-        Line::of(name, "us", Better::Lower, exports).against(round_trip, "a turn there and back"),
-    );
+    lines.push(Line::of(name, "us", Better::Lower, exports).against(round_trip, "a turn there and back"));
     lines.push(turn.against(socket_us, "a byte through a socket between two threads"));
     bandwidth(bridge, carrier, own, lines)
 }
 
-fn bandwidth(
-    bridge: &Bridge,
-    carrier: Carrier,
-    own: measure::Bandwidth,
-    lines: &mut Vec<Line>,
-) -> Result<()> {
+fn bandwidth(bridge: &Bridge, carrier: Carrier, own: measure::Bandwidth, lines: &mut Vec<Line>) -> Result<()> {
     let bytes: usize = match bridge.report().platform {
         platform::Platform::Host => 256 << 20,
         _ => 1 << 30,
@@ -130,9 +119,7 @@ fn bandwidth(
     let send = || -> Result<Joint<[f32; 4]>> {
         let memory = memory(bridge, carrier, bytes / size_of::<[f32; 4]>())?;
         let link = listener.accept(LIMIT)?;
-        let mut joint = memory
-            .export_by(carrier, link)
-            .map_err(interop::Error::from)?;
+        let mut joint = memory.export_by(carrier, link).map_err(interop::Error::from)?;
         joint.pass()?;
         Ok(joint)
     };
@@ -148,14 +135,10 @@ fn bandwidth(
     drop(listener);
     second.end()?;
     let [opencl, hip] = rates;
-    for (api, rates, limit) in [
-        ("OpenCL", opencl, own.opencl_gb_s),
-        ("HIP", hip, own.hip_gb_s),
-    ] {
+    for (api, rates, limit) in [("OpenCL", opencl, own.opencl_gb_s), ("HIP", hip, own.hip_gb_s)] {
         let name = format!("{carrier}, {api} on it");
         lines.push(
-            Line::of(name, "GB/s", Better::Higher, rates)
-                .against(limit, "the bridge's own memory in this process"),
+            Line::of(name, "GB/s", Better::Higher, rates).against(limit, "the bridge's own memory in this process"),
         );
     }
     Ok(())
@@ -252,8 +235,7 @@ impl Peer {
         match self.role {
             Role::Turns => turns(&bridge, &self.path)?,
             Role::Bandwidth => {
-                let (mut from, mut to) =
-                    (import(&bridge, &self.path)?, import(&bridge, &self.path)?);
+                let (mut from, mut to) = (import(&bridge, &self.path)?, import(&bridge, &self.path)?);
                 from.take()?;
                 to.take()?;
                 for _ in 0..RUNS {
@@ -274,8 +256,7 @@ fn import<T: bytemuck::Pod>(bridge: &Bridge, path: &Path) -> Result<Joint<T>> {
 
 /// Until the listener has gone.
 fn turns(bridge: &Bridge, path: &Path) -> Result<()> {
-    let gone =
-        |error: &interop::Error| matches!(error, interop::Error::Peer(PeerError::Gone { .. }));
+    let gone = |error: &interop::Error| matches!(error, interop::Error::Peer(PeerError::Gone { .. }));
     while let Ok(link) = Link::connect(path) {
         // SAFETY: as in `import`.
         let mut joint = match unsafe { bridge.import::<u32>(link) } {

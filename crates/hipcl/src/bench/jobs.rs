@@ -23,10 +23,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let mut found = Found::default();
     let jobs: [(&str, Run<'_>); 2] = [
         ("gps", &|common, launch| {
-            let options = gps::Options {
-                launch,
-                ..gps.clone()
-            };
+            let options = gps::Options { launch, ..gps.clone() };
             gps::run(bridge, common, &options)
         }),
         ("capon", &|common, launch| {
@@ -88,27 +85,11 @@ impl Way {
     }
 }
 
-fn measure_job(
-    bridge: &Bridge,
-    job: &str,
-    run: Run<'_>,
-    iterations: usize,
-    found: &mut Found,
-) -> Result<()> {
+fn measure_job(bridge: &Bridge, job: &str, run: Run<'_>, iterations: usize, found: &mut Found) -> Result<()> {
     let (queue, stream) = (Kernels::Queue, Kernels::Stream);
     let mut ways = vec![
-        Way::new(
-            "queue, waiting after each stage",
-            queue,
-            Waits::Stage,
-            false,
-        ),
-        Way::new(
-            "stream, waiting after each stage",
-            stream,
-            Waits::Stage,
-            false,
-        ),
+        Way::new("queue, waiting after each stage", queue, Waits::Stage, false),
+        Way::new("stream, waiting after each stage", stream, Waits::Stage, false),
         Way::new("stream, waiting once", stream, Waits::Iteration, false),
         Way::new("stream, graph", stream, Waits::Iteration, true),
     ];
@@ -125,9 +106,7 @@ fn measure_job(
                 Err(error) if way.launch.kernels == Some(stream) && way.times_ms.is_empty() => {
                     skipped.push(way.name);
                     let why = error.one_line();
-                    found
-                        .notes
-                        .push(format!("{job}, {}: skipped: {why}", way.name));
+                    found.notes.push(format!("{job}, {}: skipped: {why}", way.name));
                     continue;
                 }
                 outcome => outcome?,

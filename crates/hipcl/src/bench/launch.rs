@@ -17,27 +17,14 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
             queued_p99_us,
         } = cost;
         found.lines.push(
-            Line::known(
-                format!("{api}, and the wait"),
-                "us",
-                Better::Lower,
-                waited_us,
-            )
-            .up_to(waited_p99_us)
-            .against(queued_us, "the same kernel among others"),
+            Line::known(format!("{api}, and the wait"), "us", Better::Lower, waited_us)
+                .up_to(waited_p99_us)
+                .against(queued_us, "the same kernel among others"),
         );
         found.lines.push(
-            Line::known(
-                format!("{api}, of 64 queued"),
-                "us",
-                Better::Lower,
-                queued_us,
-            )
-            .up_to(queued_p99_us)
-            .against(
-                opencl.queued_us.min(hip.queued_us),
-                "the quicker of the two APIs",
-            ),
+            Line::known(format!("{api}, of 64 queued"), "us", Better::Lower, queued_us)
+                .up_to(queued_p99_us)
+                .against(opencl.queued_us.min(hip.queued_us), "the quicker of the two APIs"),
         );
     }
     match measure::launch_on_stream(&setup.bridge) {
@@ -74,10 +61,7 @@ fn on_stream(cost: &StreamLaunchCost, hip: &LaunchCost, found: &mut Found) {
                 .up_to(call.p99_ns)
                 .against(call.raw_ns, "hipModuleLaunchKernel of the same code"),
         );
-        let added = format!(
-            "{name} takes {:.0} ns more than hipModuleLaunchKernel",
-            call.added_ns
-        );
+        let added = format!("{name} takes {:.0} ns more than hipModuleLaunchKernel", call.added_ns);
         found.notes.push(added);
     }
 }

@@ -36,9 +36,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     };
     let mut ways = vec![("strictly alternating, an iteration", two_sides)];
     match note::works_on_stream(bridge) {
-        Err(why) => found
-            .notes
-            .push(format!("one stream: skipped: {}", why.one_line())),
+        Err(why) => found.notes.push(format!("one stream: skipped: {}", why.one_line())),
         Ok(()) => ways.extend([
             (
                 "one stream, waiting after each kernel, an iteration",
@@ -48,10 +46,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
                 "one stream, waiting after each side, an iteration",
                 one_stream(Waits::Side, false),
             ),
-            (
-                "one stream, one wait an iteration",
-                one_stream(Waits::Iteration, false),
-            ),
+            ("one stream, one wait an iteration", one_stream(Waits::Iteration, false)),
             (
                 "one stream, a graph of two iterations, an iteration",
                 one_stream(Waits::Iteration, true),
@@ -78,13 +73,8 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
             bytes = run.bytes;
         }
         found.lines.push(
-            Line::of(
-                format!("{slots} in flight, an iteration"),
-                "ms",
-                Better::Lower,
-                times,
-            )
-            .against(limit_ms(bytes), is),
+            Line::of(format!("{slots} in flight, an iteration"), "ms", Better::Lower, times)
+                .against(limit_ms(bytes), is),
         );
     }
     found.notes.push(format!(

@@ -59,9 +59,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
                 |_, outcome| failure = failure.take().or(outcome.err()),
             )?;
             if let Some(failure) = failure {
-                return Err(Error::input(format!(
-                    "the measurement's own pipeline: {failure}"
-                )));
+                return Err(Error::input(format!("the measurement's own pipeline: {failure}")));
             }
             if run == 0 {
                 continue;
@@ -75,17 +73,12 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         let limit = Line::of("", "ms", Better::Lower, limits).value;
         let concurrency = Line::of("", "", Better::Higher, stages).value;
         found.lines.push(
-            Line::of(
-                format!("{slots} slots, a block"),
-                "ms",
-                Better::Lower,
-                times,
-            )
-            .against(limit, "the busiest stage of the same run"),
+            Line::of(format!("{slots} slots, a block"), "ms", Better::Lower, times)
+                .against(limit, "the busiest stage of the same run"),
         );
-        found.notes.push(format!(
-            "{slots} slots: {concurrency:.2} stages at work at once, of 4"
-        ));
+        found
+            .notes
+            .push(format!("{slots} slots: {concurrency:.2} stages at work at once, of 4"));
     }
     found.notes.push(format!(
         "a block is {} MiB, up and down",

@@ -27,9 +27,8 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
             drop(SvmBuffer::<u8>::coarse(context, bytes)?);
             Ok(())
         })?;
-        let ns = |times: &[f64], each: usize| -> Vec<f64> {
-            times.iter().map(|time| time * 1e9 / each as f64).collect()
-        };
+        let ns =
+            |times: &[f64], each: usize| -> Vec<f64> { times.iter().map(|time| time * 1e9 / each as f64).collect() };
         let limit = Line::of("", "ns", Better::Lower, ns(&driver, 1)).value;
         found.lines.push(
             Line::of(

@@ -23,18 +23,12 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
             .collect::<Result<Vec<_>>>()?;
         let mut line = |api: &str, rates: Vec<f64>| {
             let name = format!("{route}, {api}");
-            found
-                .lines
-                .push(Line::of(name, "GB/s", Better::Higher, rates));
+            found.lines.push(Line::of(name, "GB/s", Better::Higher, rates));
         };
         line("OpenCL", runs.iter().map(|run| run.opencl_gb_s).collect());
         line("HIP", runs.iter().map(|run| run.hip_gb_s).collect());
     }
-    let best = found
-        .lines
-        .iter()
-        .map(|line| line.value)
-        .fold(0.0, f64::max);
+    let best = found.lines.iter().map(|line| line.value).fold(0.0, f64::max);
     let against = |line: Line| line.against(best, "the best of these");
     found.lines = found.lines.into_iter().map(against).collect();
     found

@@ -48,19 +48,16 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let (first, rest) = (looks[0], &looks[1..]);
     let mut found = Found::default();
     let kinds: [Kind; 4] = [
-        ("resident memory of the process", "KiB", |held| {
-            held.resident_kib
-        }),
+        ("resident memory of the process", "KiB", |held| held.resident_kib),
         ("device memory in use", "KiB", |held| held.device_kib),
         ("open descriptors", "", |held| held.descriptors),
         ("threads", "", |held| held.threads),
     ];
     for (name, unit, of) in kinds {
         let samples = rest.iter().map(of).collect();
-        found.lines.push(
-            Line::of(name, unit, Better::Lower, samples)
-                .against(of(&first), "after the first twentieth"),
-        );
+        found
+            .lines
+            .push(Line::of(name, unit, Better::Lower, samples).against(of(&first), "after the first twentieth"));
         let last = looks.last().map_or(0.0, of);
         found.notes.push(format!(
             "{name}: {:+} {unit} from the first twentieth to the end, {:+.4} an iteration",
@@ -68,9 +65,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
             (last - of(&first)) / (part * LOOKS) as f64
         ));
     }
-    found
-        .notes
-        .push(format!("{} iterations after warm-up", part * LOOKS));
+    found.notes.push(format!("{} iterations after warm-up", part * LOOKS));
     Ok(found)
 }
 
@@ -98,12 +93,7 @@ impl Kernels {
         })
     }
 
-    fn run(
-        &self,
-        bridge: &Bridge,
-        places: Vec<Shared<f32>>,
-        iterations: usize,
-    ) -> Result<Vec<Shared<f32>>> {
+    fn run(&self, bridge: &Bridge, places: Vec<Shared<f32>>, iterations: usize) -> Result<Vec<Shared<f32>>> {
         let Self {
             queue,
             stream,
@@ -149,9 +139,7 @@ impl Kernels {
             |_, outcome| failure = failure.take().or(outcome.err()),
         )?;
         match failure {
-            Some(failure) => Err(Error::input(format!(
-                "the measurement's own work: {failure}"
-            ))),
+            Some(failure) => Err(Error::input(format!("the measurement's own work: {failure}"))),
             None => Ok(pipeline.into_slots()),
         }
     }
@@ -166,8 +154,7 @@ impl Held {
             let word = line.and_then(|line| line.split_whitespace().next());
             word.and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
         };
-        let descriptors =
-            std::fs::read_dir("/proc/self/fd").map_or(f64::NAN, |all| all.count() as f64);
+        let descriptors = std::fs::read_dir("/proc/self/fd").map_or(f64::NAN, |all| all.count() as f64);
         Ok(Self {
             resident_kib: number("VmRSS:"),
             device_kib: (memory.total - memory.free) as f64 / 1024.0,

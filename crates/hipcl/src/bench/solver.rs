@@ -71,30 +71,17 @@ fn inverses(setup: &Setup, count: usize) -> Result<Line> {
         let factor = Batch::new(&a, SIZE, SIZE, SIZE, each, count);
         let product = Batch::new(&mut product, SIZE, SIZE, SIZE, each, count);
         let (one, zero) = (C32::new(1.0, 0.0), C32::default());
-        blas::gemm_strided_batched(
-            &handle,
-            Op::None,
-            Op::None,
-            one,
-            factor,
-            factor,
-            zero,
-            product,
-        )?;
+        blas::gemm_strided_batched(&handle, Op::None, Op::None, one, factor, factor, zero, product)?;
         Ok(stream.synchronize()?)
     })?;
     // factor n^3 / 3 and inverse 2 n^3 / 3 multiply-adds of halves of a matrix: half of a product's n^3
-    let half = products
-        .iter()
-        .map(|time| time * 1e3 / count as f64 / 2.0)
-        .collect();
+    let half = products.iter().map(|time| time * 1e3 / count as f64 / 2.0).collect();
     let limit = Line::of("", "ms", Better::Lower, half).value;
     let name = match count {
         1 => format!("Hermitian inverse, {SIZE} x {SIZE}"),
         _ => format!("each of {count} at once"),
     };
-    Ok(Line::of(name, "ms", Better::Lower, times)
-        .against(limit, "as many operations at the rate of cgemm"))
+    Ok(Line::of(name, "ms", Better::Lower, times).against(limit, "as many operations at the rate of cgemm"))
 }
 
 /// Hermitian and positive definite, with numbers of its own for each `seed`.
@@ -126,11 +113,7 @@ fn residual(a: &[C32], inverse: &[C32]) -> f64 {
                 .sum();
             let off = (sum - f64::from(u8::from(i == j))).norm();
             // NaN stays
-            worst = if off > worst || off.is_nan() {
-                off
-            } else {
-                worst
-            };
+            worst = if off > worst || off.is_nan() { off } else { worst };
         }
     }
     worst

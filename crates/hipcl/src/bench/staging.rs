@@ -17,9 +17,7 @@ const SAMPLES: usize = 20;
 
 pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let staged = setup.on_route(Route::Staging)?;
-    staged
-        .meter()
-        .count_as(Category::Control, || compare(setup, &staged))
+    staged.meter().count_as(Category::Control, || compare(setup, &staged))
 }
 
 fn compare(setup: &Setup, staged: &Bridge) -> Result<Found> {
@@ -73,12 +71,7 @@ fn shared(setup: &Setup, size: &str, bytes: usize) -> Result<Line> {
         Ok(stream.synchronize()?)
     })?;
     let name = format!("{}, {size} each way", bridge.route());
-    Ok(Line::of(
-        name,
-        "us",
-        Better::Lower,
-        microseconds(&both_ways),
-    ))
+    Ok(Line::of(name, "us", Better::Lower, microseconds(&both_ways)))
 }
 
 fn microseconds(seconds: &[f64]) -> Vec<f64> {

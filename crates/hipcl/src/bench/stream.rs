@@ -33,13 +33,8 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
             let run = stages.run(places, Source::Host, &mut (0..blocks))?;
             rates.push(rate(&run));
         }
-        let line = Line::of(
-            format!("{slots} slots, sustained"),
-            "GB/s",
-            Better::Higher,
-            rates,
-        )
-        .against(limit, "upload from pinned memory alone");
+        let line = Line::of(format!("{slots} slots, sustained"), "GB/s", Better::Higher, rates)
+            .against(limit, "upload from pinned memory alone");
         if line.value > best {
             (best, best_slots) = (line.value, slots);
         }

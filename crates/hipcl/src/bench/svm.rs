@@ -66,17 +66,13 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         let (times, place) = match outcome {
             Ok(measured) => measured,
             Err(reason) => {
-                found
-                    .notes
-                    .push(format!("{}: skipped: {reason}", kind.name));
+                found.notes.push(format!("{}: skipped: {reason}", kind.name));
                 continue;
             }
         };
         let line = Line::of(kind.name, "ms", Better::Lower, times);
         let rate = bytes as f64 / line.value / 1e6;
-        found
-            .notes
-            .push(format!("{}: {rate:.1} GB/s, {place}", kind.name));
+        found.notes.push(format!("{}: {rate:.1} GB/s, {place}", kind.name));
         found.lines.push(match limit_gb_s {
             None => line.against(kind.mi100, "predicted for an MI100"),
             Some(limit) => line.against(
@@ -137,13 +133,11 @@ fn in_two(setup: &Setup) -> Result<Measured> {
     let bridge = &setup.bridge;
     let foreign = setup.selection.tables().foreign;
     let samples = note::Options::default().samples;
-    Ok(
-        match two_devices::run(bridge, foreign, samples, ITERATIONS)? {
-            Ok(run) if run.verified => Ok((run.times_ms, run.devices)),
-            Ok(_) => return Err(wrong()),
-            Err(reason) => Err(reason),
-        },
-    )
+    Ok(match two_devices::run(bridge, foreign, samples, ITERATIONS)? {
+        Ok(run) if run.verified => Ok((run.times_ms, run.devices)),
+        Ok(_) => return Err(wrong()),
+        Err(reason) => Err(reason),
+    })
 }
 
 fn wrong() -> Error {
