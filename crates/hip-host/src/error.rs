@@ -12,8 +12,6 @@ pub(crate) type Result<T = ()> = std::result::Result<T, hipError_t>;
 
 thread_local! {
     static LAST: Cell<hipError_t> = const { Cell::new(hipError_t::hipSuccess) };
-    /// The last result that was an error; successes leave it unchanged.
-    static LAST_FAILURE: Cell<hipError_t> = const { Cell::new(hipError_t::hipSuccess) };
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -25,9 +23,6 @@ thread_local! {
 pub(crate) fn entry(call: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
     let code = outcome(call, body);
     LAST.set(code);
-    if !matches!(code, hipError_t::hipSuccess | hipError_t::hipErrorNotReady) {
-        LAST_FAILURE.set(code);
-    }
     code
 }
 
@@ -62,9 +57,9 @@ pub(crate) unsafe extern "C" fn peek_at_last_error() -> hipError_t {
     LAST.get()
 }
 
-/// The last failure since the last call, which later successes do not hide (hipamd/src/hip_error.cpp).
+/// The result of the last call, a success included: what `hipGetLastError` gives before HIP 7 only.
 pub(crate) unsafe extern "C" fn ext_get_last_error() -> hipError_t {
-    LAST_FAILURE.replace(hipError_t::hipSuccess)
+    LAST.replace(hipError_t::hipSuccess)
 }
 
 macro_rules! codes {

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_chunk_is_told_to_whoever_brought_the_work() {
+    fn a_failing_chunk_is_reported_to_the_submitter() {
         let outcome = catch_unwind(|| for_each(100, 1, &|range| assert!(!range.contains(&50))));
         assert!(outcome.is_err());
     }

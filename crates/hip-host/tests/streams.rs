@@ -104,7 +104,7 @@ fn an_event_orders_one_stream_behind_another() {
     ok!(hipStreamSynchronize(b));
     assert_eq!(download::<i32>(d, 1), [2]);
     assert_eq!(hip!(hipEventQuery(e)), hipError_t::hipErrorInvalidHandle);
-    assert_eq!(hip!(hipEventDestroy(e)), hipError_t::hipErrorInvalidHandle);
+    assert_eq!(hip!(hipEventDestroy(e)), hipError_t::hipErrorContextIsDestroyed);
     assert_eq!(hip!(hipStreamWaitEvent(b, e, 0)), hipError_t::hipErrorInvalidHandle);
     assert_eq!(
         hip!(hipStreamWaitEvent(b, null_mut(), 0)),

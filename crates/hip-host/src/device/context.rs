@@ -54,7 +54,7 @@ pub(crate) unsafe extern "C" fn ctx_create(out: *mut hipCtx_t, flags: c_uint, or
         let device = device(ordinal, hipError_t::hipErrorInvalidValue)?;
         device.contexts.fetch_add(1, Ordering::AcqRel);
         device.keep_flags(flags);
-        set_current(device);
+        // The thread stays with the device it has.
         STACK.with_borrow_mut(|stack| stack.push(device));
         // SAFETY: not null; room for a handle by the C caller's promise.
         unsafe { store(out, context_of(device)) }

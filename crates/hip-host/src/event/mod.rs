@@ -167,10 +167,11 @@ pub(crate) unsafe extern "C" fn event_create_with_flags(out: *mut hipEvent_t, fl
 pub(crate) unsafe extern "C" fn event_destroy(event: hipEvent_t) -> hipError_t {
     // A recording still under way keeps what it needs by itself.
     entry("hipEventDestroy", || {
-        EVENTS
-            .remove(event as usize)
-            .map(|_| ())
-            .ok_or(hipError_t::hipErrorInvalidHandle)
+        if event.is_null() {
+            return Err(hipError_t::hipErrorInvalidHandle);
+        }
+        let removed = EVENTS.remove(event as usize);
+        removed.map(|_| ()).ok_or(hipError_t::hipErrorContextIsDestroyed)
     })
 }
 
@@ -243,11 +244,12 @@ pub(crate) unsafe extern "C" fn event_record_with_flags(
     })
 }
 
-/// An event in a graph is never reached by the host (hipamd/src/hip_event.cpp, `hipEventQuery`).
+/// The host cannot ask for an event of a capture that still runs: the attempt ends the capture, in every mode
+/// (hipamd/src/hip_event.cpp, `ihipEventQuery`).
 fn not_captured(event: hipEvent_t) -> Result {
     match captured(event)? {
-        Some(_) => Err(hipError_t::hipErrorCapturedEvent),
-        None => Ok(()),
+        Some(place) if place.abandon() => Err(hipError_t::hipErrorCapturedEvent),
+        _ => Ok(()),
     }
 }
 

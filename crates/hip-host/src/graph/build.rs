@@ -66,7 +66,11 @@ pub(crate) unsafe extern "C" fn graph_create(out: *mut hipGraph_t, flags: c_uint
 
 pub(crate) unsafe extern "C" fn graph_destroy(graph: hipGraph_t) -> hipError_t {
     entry("hipGraphDestroy", || {
-        Graph::find(graph)?.destroy();
+        if graph.is_null() {
+            return Err(INVALID);
+        }
+        let found = Graph::find(graph).map_err(|_| hipError_t::hipErrorIllegalState)?;
+        found.destroy();
         Ok(())
     })
 }

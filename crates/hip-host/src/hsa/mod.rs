@@ -128,11 +128,9 @@ unsafe extern "C" fn agent_get_info(
         unsafe {
             match attribute.0 {
                 id if id == hsa_agent_info_t::HSA_AGENT_INFO_NAME.0 => {
-                    let short = if device.is_some() {
-                        device::architecture()
-                    } else {
-                        "CPU"
-                    };
+                    // Without the features, which HIP appends to its own name.
+                    let chip = device::architecture().split(':').next();
+                    let short = if device.is_some() { chip } else { None }.unwrap_or("CPU");
                     value.cast::<[u8; 64]>().write_unaligned(text(short));
                 }
                 id if id == hsa_agent_info_t::HSA_AGENT_INFO_VENDOR_NAME.0 => {

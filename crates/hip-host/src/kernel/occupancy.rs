@@ -146,7 +146,7 @@ pub(crate) unsafe extern "C" fn func_get_attribute(
             return Err(INVALID);
         }
         if function.is_null() {
-            return Err(hipError_t::hipErrorInvalidDeviceFunction);
+            return Err(hipError_t::hipErrorInvalidHandle);
         }
         function::find(function)?;
         let value = match attribute {

@@ -19,10 +19,8 @@ fn allocate_rows(call: &'static str, width: usize, rows: Option<usize>) -> Resul
     if width == 0 || rows == 0 {
         return Ok((ptr, 0));
     }
-    let pitch = width
-        .checked_next_multiple_of(ROW_ALIGNMENT)
-        .ok_or(hipError_t::hipErrorOutOfMemory)?;
-    let bytes = pitch.checked_mul(rows).ok_or(hipError_t::hipErrorOutOfMemory)?;
+    let pitch = width.checked_next_multiple_of(ROW_ALIGNMENT).ok_or(invalid)?;
+    let bytes = pitch.checked_mul(rows).ok_or(invalid)?;
     allocate(call, &mut ptr, bytes, Kind::Device, 0)?;
     Ok((ptr, pitch))
 }

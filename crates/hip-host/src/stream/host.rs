@@ -32,7 +32,7 @@ pub(crate) struct HostCall {
 
 impl HostCall {
     pub(crate) fn run(&self) {
-        // SAFETY: whoever gave the function promised that it may be called with this pointer in stream order.
+        // SAFETY: the caller that gave the function promised that it may be called with this pointer in stream order.
         in_callback(|| unsafe { (self.function)(self.user.get()) });
     }
 }

@@ -53,7 +53,7 @@ impl Word {
     }
 
     fn load(&self) -> u64 {
-        // SAFETY: an aligned word in memory that is held; whoever shares it with a stream uses atomic accesses too.
+        // SAFETY: an aligned word in memory that is held; code that shares it with a stream uses atomic accesses too.
         unsafe {
             if self.wide {
                 AtomicU64::from_ptr(self.address as *mut u64).load(Ordering::Acquire)

@@ -195,7 +195,7 @@ pub fn is_child() -> bool {
     std::env::var_os("HIP_HOST_CHILD").is_some()
 }
 
-/// Says that `test` could not run here, also to whoever counts.
+/// Says that `test` could not run here, also to the runner that counts.
 pub fn skip(test: &str, reason: &str) {
     println!("skipped: {test}: {reason}");
     if let Some(log) = std::env::var_os("HIPCL_SKIP_LOG") {

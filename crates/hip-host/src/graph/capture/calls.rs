@@ -93,7 +93,6 @@ fn end(stream: hipStream_t, out: *mut hipGraph_t) -> Result {
         .and_then(|origin| origin.upgrade())
         .is_some_and(|origin| Arc::ptr_eq(&origin, &stream));
     if !is_origin {
-        session.break_off();
         return Err(hipError_t::hipErrorStreamCaptureUnmatched);
     }
     if session.mode != Mode::hipStreamCaptureModeRelaxed && session.thread != std::thread::current().id() {

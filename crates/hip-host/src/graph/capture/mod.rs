@@ -42,6 +42,17 @@ pub(crate) struct Captured {
     last: Vec<usize>,
 }
 
+impl Captured {
+    /// Ends the capture if it still records; whether it did.
+    pub(crate) fn abandon(&self) -> bool {
+        let recording = self.session.is_recording();
+        if recording {
+            self.session.break_off();
+        }
+        recording
+    }
+}
+
 static SESSIONS: Mutex<Vec<Weak<Session>>> = Mutex::new(Vec::new());
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -74,6 +85,13 @@ impl Session {
 
     fn break_off(&self) {
         self.broken.store(true, Ordering::Release);
+    }
+
+    /// Whether work is still recorded.
+    fn is_recording(&self) -> bool {
+        let sessions = SESSIONS.lock();
+        let mut living = sessions.iter().filter_map(Weak::upgrade);
+        !self.is_broken() && living.any(|session| session.id == self.id)
     }
 
     fn check(&self) -> Result {
