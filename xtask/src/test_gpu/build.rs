@@ -118,6 +118,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_package_that_is_not_named_is_left_out_and_the_jobs_with_hipcl() {
+        let program = |package: &str| Program {
+            package: package.into(),
+            name: "memory".into(),
+            path: PathBuf::new(),
+        };
+        let kept = |packages: &[&str]| {
+            let suite = Suite {
+                programs: vec![program("hip"), program("clmgr")],
+                ..Suite::default()
+            };
+            let packages: Vec<String> = packages.iter().map(|it| it.to_string()).collect();
+            let suite = suite.only(&packages);
+            let programs = suite.programs.into_iter().map(|it| it.package);
+            (programs.collect::<Vec<_>>().join(" "), suite.no_jobs)
+        };
+        assert_eq!(kept(&[]), ("hip clmgr".into(), false));
+        assert_eq!(kept(&["hip"]), ("hip".into(), true));
+        assert_eq!(kept(&["clmgr", "hipcl"]), ("clmgr".into(), false));
+    }
+
+    #[test]
     fn tests_examples_and_the_command_are_told_apart() {
         let line = |package: &str, name: &str, kind: &str, test: bool| {
             serde_json::json!({

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::time::Duration;
 
+use super::plan::Able;
 use crate::error::{Error, Result};
 
 /// The default time limit of a program: an emulated GPU is thousands of times slower than a card.
@@ -21,7 +22,7 @@ const GPU: &str = "gfx908s";
 const SLOWER: &str = "100";
 
 /// Where the suite lies inside: programs in `bin`, and in `examples` those that tests start.
-const INSIDE: &str = "/opt/hipcl-suite";
+pub const INSIDE: &str = "/opt/hipcl-suite";
 
 pub struct Emulator {
     root: PathBuf,
@@ -64,9 +65,22 @@ impl Emulator {
         })
     }
 
+    /// What the emulated GPU is good for.
+    pub fn able(&self) -> Able {
+        Able {
+            multiplies: self.multiplies(),
+            has_peer: self.gpu.ends_with("x2"),
+        }
+    }
+
+    /// Where a path of the system inside lies.
+    pub fn outside(&self, inside: &Path) -> PathBuf {
+        self.root.join(inside.strip_prefix("/").unwrap_or(inside))
+    }
+
     /// Whether rocBLAS' own products are right there. On emulated gfx9 `cgemm` is wrong for some operands, in a plain C
     /// program too.
-    pub fn multiplies(&self) -> bool {
+    fn multiplies(&self) -> bool {
         !self.gpu.starts_with("gfx9")
     }
 
@@ -78,7 +92,7 @@ impl Emulator {
         let program = Path::new(command.get_program());
         let name = program.file_name().unwrap_or_default();
         let inside = Path::new(INSIDE).join("bin").join(name);
-        let copy = self.root.join(inside.strip_prefix("/").unwrap_or(&inside));
+        let copy = self.outside(&inside);
         install(program, &copy)?;
         let mut within = Command::new("chroot");
         within.arg(&self.root).args([
@@ -117,7 +131,7 @@ impl Emulator {
     /// # Errors
     /// If one cannot be copied.
     pub fn take_examples(&self, examples: &[(String, PathBuf)]) -> Result<()> {
-        let folder = self.root.join(&INSIDE[1..]).join("examples");
+        let folder = self.outside(Path::new(INSIDE)).join("examples");
         examples
             .iter()
             .try_for_each(|(name, example)| install(example, &folder.join(name)))
@@ -125,7 +139,7 @@ impl Emulator {
 
     /// Takes the skips that programs recorded inside.
     pub fn take_skips(&self) -> String {
-        let log = self.root.join(&INSIDE[1..]).join(skips());
+        let log = self.outside(Path::new(INSIDE)).join(skips());
         let text = fs::read_to_string(&log).unwrap_or_default();
         // Where there is none, there is nothing to forget.
         let _ = fs::remove_file(log);
@@ -217,6 +231,14 @@ mod tests {
         assert_eq!(fs::read_to_string(copy).unwrap(), "one");
 
         fs::write(emulator.root.join("opt/hipcl-suite").join(super::skips()), "a: b\n").unwrap();
+        let example = folder.path().join("01_one-abc");
+        fs::write(&example, "two").unwrap();
+        fs::create_dir_all(emulator.root.join("opt/hipcl-suite/examples")).unwrap();
+        emulator.take_examples(&[("01_one".into(), example)]).unwrap();
+        let copy = emulator.root.join("opt/hipcl-suite/examples/01_one");
+        assert_eq!(fs::read_to_string(copy).unwrap(), "two");
+        assert!(emulator.multiplies());
+
         assert_eq!(emulator.take_skips(), "a: b\n");
         assert_eq!(emulator.take_skips(), "");
     }

@@ -8,9 +8,11 @@
 //! | `run.rs` | runs them and reads what they say |
 //! | `report.rs` | the report: JSON to keep, text to read |
 //! | `emulated.rs` | runs programs on an emulated GPU |
+//! | `c_programs.rs` | compiles the C programs for it |
 
 mod build;
 mod bundle;
+mod c_programs;
 mod emulated;
 mod plan;
 mod report;
@@ -78,11 +80,19 @@ pub struct Options {
     packages: Vec<String>,
 }
 
+impl Options {
+    /// Whether a package belongs to the run: all do if none is named.
+    fn runs(&self, package: &str) -> bool {
+        self.packages.is_empty() || self.packages.iter().any(|it| it == package)
+    }
+}
+
 fn package(name: &str) -> Result<String> {
-    let mut known = plan::PACKAGES.iter().chain(&["hipcl"]);
-    match known.any(|package| *package == name) {
+    let others = ["hipcl", c_programs::PACKAGE];
+    let known: Vec<&str> = plan::PACKAGES.iter().copied().chain(others).collect();
+    match known.contains(&name) {
         true => Ok(name.to_owned()),
-        false => Err(Error::Usage(format!("not one of {}, hipcl", plan::PACKAGES.join(", ")))),
+        false => Err(Error::Usage(format!("not one of {}", known.join(", ")))),
     }
 }
 
@@ -97,7 +107,16 @@ pub fn run(workspace: impl FnOnce() -> Result<Workspace>, options: &Options) -> 
         .map(|folder| Emulator::at(folder, options.gpu.as_deref()))
         .transpose()?;
     let workspace = workspace()?;
-    let suite = build::build(&workspace)?.only(&options.packages);
+    let mut suite = build::build(&workspace)?;
+    if let Some(emulator) = &emulator
+        && options.runs(c_programs::PACKAGE)
+    {
+        let package = workspace.root().join("crates").join(c_programs::PACKAGE);
+        suite
+            .programs
+            .extend(c_programs::compile(emulator, &package.join("tests/c"))?);
+    }
+    let suite = suite.only(&options.packages);
     if let Some(folder) = &options.bundle {
         return bundle::pack(&suite, folder);
     }

@@ -1,6 +1,6 @@
 //! Which programs run on which platform, and which skips are acceptable there.
 
-use super::Platform;
+use super::{Platform, c_programs};
 
 /// The packages whose tests run on any platform.
 pub const PACKAGES: &[&str] = &["hip", "rocblas", "hip-cuda", "clmgr", "interop"];
@@ -323,10 +323,22 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
     },
 ];
 
-/// Why a program is left out on an emulated GPU that runs on a card. On some, rocBLAS' own products are wrong.
-pub fn left_out_emulated(package: &str, program: &str, multiplies: bool) -> Option<&'static str> {
+/// What an emulated GPU is good for.
+#[derive(Clone, Copy, Debug)]
+pub struct Able {
+    /// Whether rocBLAS' own products are right there.
+    pub multiplies: bool,
+    /// Whether there is another one beside it.
+    pub has_peer: bool,
+}
+
+/// Why a program is left out on an emulated GPU that runs on a card.
+pub fn left_out_emulated(package: &str, program: &str, able: Able) -> Option<&'static str> {
+    if package == c_programs::PACKAGE {
+        return c_program_left_out(program, able);
+    }
     match (package, program) {
-        ("rocblas", _) | ("interop", "products" | "inverses") if !multiplies => {
+        ("rocblas", _) | ("interop", "products" | "inverses") if !able.multiplies => {
             Some("rocBLAS' own products are wrong there, in plain C too: run it with `--gpu gfx1100`")
         }
         ("clmgr", "faults") => {
@@ -336,6 +348,24 @@ pub fn left_out_emulated(package: &str, program: &str, multiplies: bool) -> Opti
         ("hip", "pools") => Some("no hardware queue can be made there after `hipMemCreate`, which pools call"),
         ("hip", "rects") => Some("copies of rectangles never end there"),
         ("hip", "random_streams" | "random_lives") => Some("takes longer than an emulated GPU is given"),
+        _ => None,
+    }
+}
+
+fn c_program_left_out(program: &str, able: Able) -> Option<&'static str> {
+    match program {
+        "binary" | "not_built" => Some("is about the software device"),
+        "external" => Some("imports a file of memory, which the software device alone takes for a GPU's"),
+        "cooperative" => Some("emulated: `ds_gws_init`, which cooperative launches begin with, is not implemented"),
+        "ipc" => Some("emulated: an assertion of ROCr ends the export of memory that is not aligned to 2 MiB"),
+        "pool" => Some("no hardware queue can be made there after `hipMemCreate`, which pools call"),
+        "queued" => Some("copies of rectangles never end there"),
+        "levels" => Some("takes longer than an emulated GPU is given"),
+        "virtual" => Some("emulated: pages without access can be used"),
+        "device" | "peer" | "hsa" if !able.has_peer => Some("needs two devices: run it with `--gpu gfx908x2`"),
+        "blas" | "solver" if !able.multiplies => {
+            Some("rocBLAS' own products are wrong there: run it with `--gpu gfx1100`")
+        }
         _ => None,
     }
 }
@@ -375,6 +405,31 @@ mod tests {
         assert!(is_known_lack(Platform::Nvidia, fine));
         assert!(!is_known_lack(Platform::Amd, fine));
         assert!(!is_known_lack(Platform::Nvidia, "no OpenCL device"));
+    }
+
+    #[test]
+    fn products_are_judged_where_the_emulated_gpu_multiplies_right() {
+        let able = |multiplies, has_peer| Able { multiplies, has_peer };
+        let programs = [
+            ("rocblas", "batched"),
+            ("interop", "products"),
+            (c_programs::PACKAGE, "blas"),
+        ];
+        for (package, program) in programs {
+            let why = left_out_emulated(package, program, able(false, true)).expect("wrong numbers");
+            assert!(why.contains("--gpu gfx1100"), "{why}");
+            assert!(left_out_emulated(package, program, able(true, false)).is_none());
+        }
+        for package in ["hip", c_programs::PACKAGE] {
+            assert!(left_out_emulated(package, "memory", able(false, false)).is_none());
+        }
+        for program in ["pools", "rects"] {
+            assert!(left_out_emulated("hip", program, able(true, true)).is_some());
+        }
+        for has_peer in [false, true] {
+            let left_out = left_out_emulated(c_programs::PACKAGE, "peer", able(true, has_peer));
+            assert_eq!(left_out.is_none(), has_peer);
+        }
     }
 
     #[test]

@@ -72,8 +72,7 @@ pub fn run(
     for program in &suite.programs {
         let name = format!("{} {}", program.package, program.name);
         let why = plan::left_out(platform, &program.package, &program.name).or_else(|| {
-            emulator
-                .and_then(|emulator| plan::left_out_emulated(&program.package, &program.name, emulator.multiplies()))
+            emulator.and_then(|emulator| plan::left_out_emulated(&program.package, &program.name, emulator.able()))
         });
         if let Some(why) = why {
             results.outcomes.push(Outcome {

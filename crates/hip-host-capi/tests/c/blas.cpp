@@ -38,7 +38,7 @@ int main(void) {
     OK(hipMemcpy(&info, device_info, sizeof info, hipMemcpyDeviceToHost));
     CHECK(info == 0 && fabsf(c[0] - 2) < 1e-6f && fabsf(c[1] - 1) < 1e-6f && fabsf(c[3] - 2) < 1e-6f);
     BLAS(rocblas_status_success, rocblas_destroy_handle(handle));
-    BLAS(rocblas_status_invalid_handle, rocblas_destroy_handle(handle));
+    UNCHECKED_BY_ROCM(BLAS(rocblas_status_invalid_handle, rocblas_destroy_handle(handle)));
     OK(hipFree(device_info));
     OK(hipFree(da));
     OK(hipFree(db));

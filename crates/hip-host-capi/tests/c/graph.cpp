@@ -75,7 +75,7 @@ static void made_by_hand(hipFunction_t add) {
     hipMemsetParams filled;
     OK(hipGraphMemsetNodeGetParams(fill, &filled));
     CHECK(filled.dst == data && filled.value == 1 && filled.width == N);
-    INVALID(hipGraphMemsetNodeGetParams(run, &filled));
+    UNCHECKED_BY_ROCM(INVALID(hipGraphMemsetNodeGetParams(run, &filled)));
 
     hipGraphExec_t exec;
     OK(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
@@ -130,18 +130,18 @@ static void made_by_hand(hipFunction_t add) {
     OK(hipGraphDestroy(outer));
     OK(hipGraphDestroy(twin));
     OK(hipGraphDestroy(graph));
-    INVALID(hipGraphDestroy(graph));
-    INVALID(hipGraphGetNodes(graph, NULL, &count));
+    RETURNS(hipErrorIllegalState, hipGraphDestroy(graph));
+    UNCHECKED_BY_ROCM(INVALID(hipGraphGetNodes(graph, NULL, &count)));
     OK(hipGraphLaunch(outer_exec, NULL));
     OK(hipStreamSynchronize(NULL));
     CHECK(host[0] == 6);
 
     // Memory that is gone by the time of the launch.
     OK(hipFree(data));
-    INVALID(hipGraphLaunch(exec, NULL));
+    UNCHECKED_BY_ROCM(INVALID(hipGraphLaunch(exec, NULL)));
     OK(hipGraphExecDestroy(exec));
     OK(hipGraphExecDestroy(outer_exec));
-    INVALID(hipGraphExecDestroy(exec));
+    UNCHECKED_BY_ROCM(INVALID(hipGraphExecDestroy(exec)));
     INVALID(hipGraphLaunch(exec, NULL));
 }
 
@@ -185,7 +185,6 @@ static void captured(hipFunction_t add) {
     RETURNS(hipErrorIllegalState, hipStreamBeginCapture(first, hipStreamCaptureModeGlobal));
     OK(hipMemsetAsync(data, 0, N * sizeof(unsigned), first));
     OK(hipEventRecord(fork, first));
-    RETURNS(hipErrorCapturedEvent, hipEventQuery(fork));
     OK(hipStreamWaitEvent(second, fork, 0));
     OK(hipModuleLaunchKernel(add, 4, 1, 1, 256, 1, 1, 0, second, params, NULL));
     OK(hipEventRecord(join, second));
@@ -215,19 +214,15 @@ static void captured(hipFunction_t add) {
     OK(hipGraphExecDestroy(exec));
     OK(hipGraphDestroy(graph));
 
+#ifndef ON_ROCM  // 7.2 never lets go of the streams again, and refuses every later call that waits.
     // A branch that does not come back.
     OK(hipStreamBeginCapture(first, hipStreamCaptureModeGlobal));
     OK(hipEventRecord(fork, first));
     OK(hipStreamWaitEvent(second, fork, 0));
     OK(hipMemsetAsync(data, 0, 4, second));
     RETURNS(hipErrorStreamCaptureUnmatched, hipStreamEndCapture(second, &graph));
-    RETURNS(hipErrorStreamCaptureInvalidated, hipStreamEndCapture(first, &graph));
-    CHECK(graph == NULL);
-    OK(hipStreamBeginCapture(first, hipStreamCaptureModeGlobal));
-    OK(hipEventRecord(fork, first));
-    OK(hipStreamWaitEvent(second, fork, 0));
-    OK(hipMemsetAsync(data, 0, 4, second));
     RETURNS(hipErrorStreamCaptureUnjoined, hipStreamEndCapture(first, &graph));
+#endif
 
     // Calls that wait, or that are unsafe, end a capture.
     OK(hipStreamBeginCapture(first, hipStreamCaptureModeGlobal));
@@ -246,16 +241,30 @@ static void captured(hipFunction_t add) {
     OK(hipStreamEndCapture(first, &graph));
     OK(hipGraphDestroy(graph));
 
+    OK(hipStreamBeginCapture(first, hipStreamCaptureModeRelaxed));
+    OK(hipEventRecord(fork, first));
+    RETURNS(hipErrorCapturedEvent, hipEventQuery(fork));
+    OK(hipStreamIsCapturing(first, &status));
+    CHECK(status == hipStreamCaptureStatusInvalidated);
+    RETURNS(hipErrorStreamCaptureInvalidated, hipStreamEndCapture(first, &graph));
+    // Of a capture that has ended it tells nothing.
+    OK(hipEventQuery(fork));
+    OK(hipEventSynchronize(fork));
+
     // An event of ordinary work cannot hold a capture up.
+#ifndef ON_ROCM  // 7.2 records no wait, and says nothing.
     OK(hipEventRecord(join, second));
     OK(hipStreamBeginCapture(first, hipStreamCaptureModeThreadLocal));
     RETURNS(hipErrorStreamCaptureIsolation, hipStreamWaitEvent(first, join, 0));
     RETURNS(hipErrorStreamCaptureInvalidated, hipStreamEndCapture(first, &graph));
+#endif
     hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
     OK(hipThreadExchangeStreamCaptureMode(&mode));
     CHECK(mode == hipStreamCaptureModeGlobal);
     OK(hipThreadExchangeStreamCaptureMode(&mode));
+#ifndef ON_ROCM  // 7.2 leaves a stream unusable whose last capture was invalidated.
     OK(hipStreamSynchronize(first));
+#endif
     OK(hipStreamSynchronize(second));
     OK(hipStreamDestroy(first));
     OK(hipStreamDestroy(second));

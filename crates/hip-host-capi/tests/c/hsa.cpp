@@ -53,10 +53,10 @@ static struct agents agents(void) {
     HSA(HSA_STATUS_SUCCESS, hsa_agent_get_info(found.gpu, HSA_AGENT_INFO_NAME, name));
     hipDeviceProp_t properties;
     OK(hipGetDeviceProperties(&properties, 0));
-    CHECK(lanes == (uint32_t)properties.warpSize && strcmp(name, properties.gcnArchName) == 0);
-    CHECK(strcmp(name, "gfx908:sramecc+:xnack-") == 0);
+    CHECK(lanes == (uint32_t)properties.warpSize);
+    CHECK(strcmp(properties.gcnArchName, "gfx908:sramecc+:xnack-") == 0 && strcmp(name, "gfx908") == 0);
     const hsa_agent_t none = {(uint64_t)(uintptr_t)nonsense()};
-    HSA(HSA_STATUS_ERROR_INVALID_AGENT, hsa_agent_get_info(none, HSA_AGENT_INFO_NAME, name));
+    UNCHECKED_BY_ROCM(HSA(HSA_STATUS_ERROR_INVALID_AGENT, hsa_agent_get_info(none, HSA_AGENT_INFO_NAME, name)));
     HSA(HSA_STATUS_ERROR_INVALID_ARGUMENT, hsa_agent_get_info(found.gpu, (hsa_agent_info_t)0x7fff, name));
     return found;
 }
@@ -82,7 +82,9 @@ static void addresses(const struct agents* found) {
     int fd = -1;
     uint64_t offset = 0;
     HSA(HSA_STATUS_SUCCESS, hsa_amd_portable_export_dmabuf(device, 4000, &fd, &offset));
-    CHECK(fd >= 0 && offset != 0);
+    CHECK(fd >= 0);
+    // ROCm exports whole pages, from the start of the allocation. The software device begins elsewhere, to show who forgets the offset.
+    UNCHECKED_BY_ROCM(CHECK(offset != 0));
     hipExternalMemoryHandleDesc desc;
     memset(&desc, 0, sizeof desc);
     desc.type = hipExternalMemoryHandleTypeOpaqueFd;
@@ -108,7 +110,8 @@ static void addresses(const struct agents* found) {
     char* pinned = NULL;
     OK(hipHostMalloc((void**)&pinned, 4096, 0));
     HSA(HSA_STATUS_ERROR_INVALID_AGENT, hsa_amd_portable_export_dmabuf(pinned, 4096, &fd, &offset));
-    HSA(HSA_STATUS_ERROR_INVALID_ALLOCATION, hsa_amd_portable_export_dmabuf(device, 4001, &fd, &offset));
+    UNCHECKED_BY_ROCM(HSA(HSA_STATUS_ERROR_INVALID_ALLOCATION,
+                          hsa_amd_portable_export_dmabuf(device, 4001, &fd, &offset)));
     OK(hipHostFree(pinned));
     OK(hipFree(device));
 }
@@ -123,7 +126,8 @@ int main(void) {
     found = agents();
     addresses(&found);
     HSA(HSA_STATUS_SUCCESS, hsa_shut_down());
-    HSA(HSA_STATUS_ERROR_NOT_INITIALIZED, hsa_shut_down());
+    // HIP has started HSA too, and would lose it.
+    UNCHECKED_BY_ROCM(HSA(HSA_STATUS_ERROR_NOT_INITIALIZED, hsa_shut_down()));
     still_usable();
     return 0;
 }

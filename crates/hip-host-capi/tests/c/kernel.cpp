@@ -34,7 +34,8 @@ static void launches(hipModule_t module) {
     INVALID(hipModuleLaunchKernel(add, 1, 1, 1, 1025, 1, 1, 0, NULL, params, NULL));
     INVALID(hipModuleLaunchKernel(add, 1, 1, 1, 1, 1, 1, 1 << 20, NULL, params, NULL));
     INVALID(hipModuleLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, NULL, params, extra));
-    RETURNS(hipErrorInvalidImage, hipModuleLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    RETURNS(HIP_VERSION_MAJOR < 7 ? hipErrorInvalidImage : hipErrorInvalidHandle,
+            hipModuleLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     CHECK(is_counted(data, n, 10));
     OK(hipFree(data));
 }
@@ -111,7 +112,7 @@ static void compiler_errors_are_in_the_log(void) {
     RTC(hiprtcGetProgramLogSize(program, &bytes));
     CHECK(bytes > 1);
     RTC(hiprtcDestroyProgram(&program));
-    CHECK(hiprtcDestroyProgram(&program) != HIPRTC_SUCCESS);
+    UNCHECKED_BY_ROCM(CHECK(hiprtcDestroyProgram(&program) != HIPRTC_SUCCESS));
 }
 
 int main(void) {

@@ -27,7 +27,7 @@ static void occupancy(hipFunction_t function) {
     CHECK(value == 1024);
     INVALID(hipFuncGetAttribute(&value, (hipFunction_attribute)99, function));
     INVALID(hipFuncGetAttribute(NULL, HIP_FUNC_ATTRIBUTE_NUM_REGS, function));
-    RETURNS(hipErrorInvalidDeviceFunction,
+    RETURNS(hipErrorInvalidHandle,
             hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_NUM_REGS, NULL));
 }
 
@@ -67,7 +67,7 @@ static void names(void) {
     OK(hipFree(p));
     INVALID(hipGetProcAddress("hipNowhere", &function, 600, 0, &found));
     CHECK(found == HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND && function == NULL);
-    INVALID(hipGetProcAddress(NULL, &function, 600, 0, &found));
+    UNCHECKED_BY_ROCM(INVALID(hipGetProcAddress(NULL, &function, 600, 0, &found)));
 }
 
 static int variable;
@@ -77,13 +77,15 @@ static void nothing_is_registered(void) {
     void* address = NULL;
     RETURNS(hipErrorInvalidSymbol, hipGetSymbolAddress(&address, &variable));
     RETURNS(hipErrorInvalidSymbol, hipMemcpyToSymbol(&variable, &address, 4, 0, hipMemcpyHostToDevice));
-    RETURNS(hipErrorInvalidDeviceFunction,
-            hipLaunchKernel((const void*)function, dim3(1), dim3(1), NULL, 0, NULL));
+    UNCHECKED_BY_ROCM(RETURNS(hipErrorInvalidDeviceFunction,
+            hipLaunchKernel((const void*)function, dim3(1), dim3(1), NULL, 0, NULL)));
     hipFuncAttributes attributes;
     RETURNS(hipErrorInvalidSymbol, hipFuncGetAttributes(&attributes, (const void*)function));
-    // Later successes do not hide the last failure from this call.
-    OK(hipSetDevice(0));
+    // The result of the last call, a success included.
     RETURNS(hipErrorInvalidSymbol, hipExtGetLastError());
+    RETURNS(hipSuccess, hipExtGetLastError());
+    INVALID(hipMalloc(NULL, 1));
+    OK(hipSetDevice(0));
     RETURNS(hipSuccess, hipExtGetLastError());
 }
 

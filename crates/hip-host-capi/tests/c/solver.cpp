@@ -58,11 +58,11 @@ static void definite(rocblas_handle handle, bool blocked) {
     DONE(rocsolver_spotrs(handle, rocblas_fill_lower, 3, 1, a, 3, b, 3));
     CHECK(holds(b, {1.0f, 1.0f, 1.0f}));
 
-    // The first column is done, the second pivot is found to be 1 - 2 * 2, the rest is untouched.
+    // The first column is done, and the second pivot is found to be 1 - 2 * 2. What the rest holds is open.
     OK(hipMemcpy(a, indefinite, sizeof indefinite, hipMemcpyHostToDevice));
     DONE(factor(handle, rocblas_fill_lower, 3, a, 3, info));
     CHECK(holds(info, {2}));
-    CHECK(holds(a, {1.0f, 2.0f, 2.0f, 2.0f, -3.0f, 0.0f, 2.0f, 0.0f, 1.0f}));
+    CHECK(holds(a, {1.0f, 2.0f, 2.0f, 2.0f, -3.0f}));
     BLAS(rocblas_status_invalid_value, factor(handle, rocblas_fill_full, 3, a, 3, info));
     for (void* memory : {(void*)a, (void*)b, (void*)info}) OK(hipFree(memory));
 }
@@ -92,7 +92,9 @@ int main(void) {
         definite(handle, blocked);
     }
     batches(handle);
+#ifndef ON_ROCM
     BLAS(rocblas_status_not_implemented, rocsolver_dgeqrf(handle, 3, 3, NULL, 3, NULL));
+#endif
     DONE(rocblas_destroy_handle(handle));
     still_usable();
     return 0;

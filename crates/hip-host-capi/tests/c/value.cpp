@@ -34,7 +34,7 @@ static void waits_and_writes(void) {
     INVALID(hipStreamWaitValue32(waiting, word, 5, 17, 0xffffffff));
     INVALID(hipStreamWaitValue32(waiting, NULL, 5, 0, 0xffffffff));
     INVALID(hipStreamWriteValue32(waiting, ordinary, 5, 0));
-    INVALID(hipStreamWriteValue64(waiting, (char*)wide + 4, 5, 0));
+    UNCHECKED_BY_ROCM(INVALID(hipStreamWriteValue64(waiting, (char*)wide + 4, 5, 0)));
     INVALID(hipStreamWriteValue64(waiting, wide + 8, 5, 0));
     RETURNS(hipErrorContextIsDestroyed, hipStreamWriteValue32((hipStream_t)nonsense(), word, 5, 0));
     OK(hipStreamDestroy(waiting));
