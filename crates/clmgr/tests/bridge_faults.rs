@@ -270,7 +270,7 @@ mod fails_waits {
 }
 
 #[test]
-fn memory_of_a_copy_whose_end_nobody_knows_is_never_freed() {
+fn memory_of_a_copy_of_unknown_end_is_never_freed() {
     let manager = load(|api| {
         let _ = fails_waits::REAL.set(*api);
         api.clCreateBuffer = Some(fails_waits::create);

@@ -169,6 +169,29 @@ fn sources_that_read_files_are_cached_by_preprocessor_output() {
 }
 
 #[test]
+fn sources_whose_assembly_reads_files_are_compiled_every_time() {
+    let case = "sources_whose_assembly_reads_files_are_compiled_every_time";
+    if is_child() {
+        let file = std::env::var("FILE_TO_READ").unwrap();
+        // In two texts, which the compiler joins.
+        let source = format!("asm(\"\\n.inc\" \"lude \\\"{file}\\\"\\n\");\n{SOURCE}");
+        let (result, log, code) = compile_with(&source, &[], &[]);
+        assert_eq!(result, hiprtcResult::HIPRTC_SUCCESS, "{log}");
+        runs(&code);
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let environment = noted(folder.path());
+    let notes = folder.path().join("notes");
+    std::fs::write(folder.path().join("value.h"), "# nothing\n").unwrap();
+    let runs = || std::fs::read_to_string(&notes).unwrap().lines().count();
+    run_noted(case, &environment);
+    assert_eq!(runs(), 2, "the preprocessor, and what follows it");
+    run_noted(case, &environment);
+    assert_eq!(runs(), 4);
+}
+
+#[test]
 fn a_cache_writable_by_others_is_not_used() {
     let case = "a_cache_writable_by_others_is_not_used";
     if is_child() {

@@ -20,7 +20,7 @@ fn dropping_does_not_wait_and_gives_the_memory_back_in_order() {
     let mut memory = pool.alloc::<u32>(&stream, 1000).unwrap();
     memory.on_mut(&stream).unwrap().fill_zero().unwrap();
     drop(memory);
-    assert!(!stream.is_idle().unwrap(), "nobody waited");
+    assert!(!stream.is_idle().unwrap(), "no call waited");
     assert_eq!(pool.usage().unwrap().used, 4000);
     gate.open();
     stream.synchronize().unwrap();

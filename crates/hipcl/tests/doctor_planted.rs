@@ -241,7 +241,7 @@ fn a_crash_on_a_buffer_object_of_hips_memory_is_a_finding_and_no_proof() {
     let host_ptr = &findings["host_ptr"];
     assert_eq!(host_ptr["proof"], Value::Null);
     assert_eq!(host_ptr["died"]["how"], "died by SIGSEGV");
-    assert_eq!(host_ptr["died"]["step"], "making a buffer object of HIP's memory");
+    assert_eq!(host_ptr["died"]["step"], "making a buffer object over HIP memory");
     let text = run.stdout();
     assert!(
         text.contains("no HIP's memory as a cl_mem: died by SIGSEGV in the probe of host-ptr"),

@@ -57,7 +57,7 @@ fn descriptor(bridge: &Bridge) -> Result<(Shared<u32>, Carrier), Box<dyn Error>>
                     let found = buffer.filter(|_| !error.is_impossible());
                     found.ok_or(error)
                 }
-                Ok(_) => unreachable!("nobody is there"),
+                Ok(_) => unreachable!("no peer is there"),
             }
         });
         match tried {

@@ -122,7 +122,7 @@ fn never_end(bridge: &Bridge, job: &Job) -> Result<(), Box<dyn Error>> {
             job.stream.synchronize()?;
             match job.times(&mut shared, 3) {
                 Err(error) => error,
-                Ok(()) => return Err("nobody noticed a queue that never ends".into()),
+                Ok(()) => return Err("a queue that never ends went unnoticed".into()),
             }
         }
     };

@@ -263,6 +263,27 @@ fn foreign_shared_memory_and_its_owner_live_as_long_as_the_view() {
 }
 
 #[test]
+fn a_download_by_a_kernel_is_no_part_of_a_captured_graph() {
+    let rig = Rig::open();
+    let stream = rig.bridge.main_stream();
+    // Memory of another runtime, which HIP copies by a kernel, without users that a download would have to wait for.
+    let memory = rig.bridge.alloc_on::<u32>(Route::SvmCoarse, LEN);
+    let memory = memory.expect("memory");
+    let (_, address) = memory.addresses().expect("one address");
+    let ptr = std::ptr::with_exposed_provenance_mut(address);
+    // SAFETY: the memory outlives its view, and nothing else uses it.
+    let data = unsafe { rig.bridge.adopt_hip::<u32>(ptr, LEN, ()) }.expect("adopted");
+    let mut words = vec![0; LEN];
+    let graph = stream.capture(|_| {
+        let error = data.download(&mut words).expect_err("no kernel runs now");
+        assert!(error.to_string().contains("is being captured"), "{error}");
+        Ok(())
+    });
+    assert_eq!(graph.expect("a graph").node_count().expect("nodes"), 0);
+    data.download(&mut words).expect("nothing is captured now");
+}
+
+#[test]
 fn foreign_hip_memory_is_checked_and_used() {
     let rig = Rig::open();
     let mut memory = rig.bridge.hip_device().alloc::<u32>(LEN).expect("memory");

@@ -191,7 +191,7 @@ fn the_consumer_comes_after_opencl_and_opencl_after_the_consumer() {
 }
 
 #[test]
-fn a_buffer_that_nobody_waits_for_lives_until_the_deleter_and_no_longer() {
+fn a_buffer_without_waiters_lives_until_the_deleter_and_no_longer() {
     let bridge = bridge();
     let stream = bridge.stream().expect("a stream");
     let mut shared = bridge.alloc_on::<u32>(Route::HipPointer, LEN).expect("memory");
@@ -213,7 +213,7 @@ fn a_buffer_that_nobody_waits_for_lives_until_the_deleter_and_no_longer() {
     // SAFETY: a living tensor, given away.
     let ended = unsafe { (consumer().finish_elsewhere)(tensor.into_raw()) };
     assert_eq!(ended, 0);
-    assert!(!is_memory(), "nobody has it any more");
+    assert!(!is_memory(), "freed by its last holder");
     assert!(bridge.take_deferred_errors().is_empty());
 }
 
@@ -252,7 +252,7 @@ fn readers_come_after_a_consumer_that_may_write() {
 }
 
 #[test]
-fn memory_for_reading_is_not_lent_for_writing_and_nobody_waits_for_that() {
+fn memory_for_reading_is_refused_for_writing_without_a_wait() {
     let rig = common::Foreign::new(&common::host());
     let options = Options {
         handoff_limit: Some(Duration::from_secs(1)),
@@ -321,7 +321,7 @@ fn a_tensor_of_hips_memory_is_taken_without_a_copy_and_given_back_once() {
     let before = bridge.meter().snapshot();
     // SAFETY: a living tensor, given away on success; nothing else uses it.
     let taken = unsafe { bridge.from_dlpack::<u32, Versioned>(tensor.into_raw(), &stream) };
-    let mut taken = taken.expect("memory of HIP's");
+    let mut taken = taken.expect("HIP memory");
     assert_eq!(taken.layout, Layout::matrix(4, 5, 8));
     assert_eq!(taken.shared.len(), 4 * 8 + 4);
     assert_eq!(bridge.meter().snapshot().since(&before).data_set, 0);

@@ -234,7 +234,7 @@ fn what_the_producer_queued_on_its_stream_comes_first() {
     let mut produced = Produced::new(DeviceType::EXT_DEV, ptr, &[LEN as i64], &[1]);
     // SAFETY: a living tensor whose memory outlives it.
     let taken = unsafe { bridge.from_dlpack::<u32, _>(produced.raw(), &ready) };
-    let mut taken = taken.expect("memory of HIP's");
+    let mut taken = taken.expect("HIP memory");
     let guard = taken.shared.cl_mut(&queue).expect("access");
     // SAFETY: `add` takes a buffer of as many words as work-items.
     unsafe { add.launch(&queue, clmgr::NdRange::d1(LEN), &[guard.arg()]) }.expect("a launch");

@@ -492,7 +492,7 @@ fn hip_reads_what_opencl_no_longer_can() {
     let moved = data.move_to(Route::HipPointer);
     REFUSED.store(false, std::sync::atomic::Ordering::SeqCst);
     assert!(matches!(download, Err(Error::UnderReader { .. })), "{download:?}");
-    moved.expect("a kernel of HIP's reads it");
+    moved.expect("a HIP kernel reads it");
     data.download(&mut back).expect("a download");
     assert_eq!(back, input);
 }

@@ -90,7 +90,7 @@ fn a_peer_is_proven_in_one_direction_and_never_by_itself() {
 }
 
 #[test]
-fn a_copy_brings_every_byte_whoever_owns_the_memory() {
+fn a_copy_brings_every_byte_of_any_owner() {
     let [first, second] = open();
     let peer = first.peer(&second).expect("peers");
     let stream = second.stream().expect("a stream");

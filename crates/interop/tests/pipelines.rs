@@ -37,15 +37,15 @@ fn a_stage_works_on_a_block_while_the_stage_before_works_on_the_next() {
     let pipeline = Pipeline::new(vec![0; 2])
         .stage("first", move |_, block| {
             if block == 1 {
-                first_began.send(()).map_err(|_| "nobody waits")?;
-                first_waits.recv().map_err(|_| "nobody came")?;
+                first_began.send(()).map_err(|_| "no receiver waits")?;
+                first_waits.recv().map_err(|_| "no sender came")?;
             }
             Ok(())
         })
         .stage("second", move |_, block| {
             if block == 0 {
-                second_began.send(()).map_err(|_| "nobody waits")?;
-                second_waits.recv().map_err(|_| "nobody came")?;
+                second_began.send(()).map_err(|_| "no receiver waits")?;
+                second_waits.recv().map_err(|_| "no sender came")?;
             }
             Ok(())
         });
@@ -391,10 +391,10 @@ fn a_batched_stage_queues_all_waiting_blocks_before_it_waits_for_one() {
     let pipeline = Pipeline::new(vec![0; 5])
         .stage("before", move |_, block| {
             if block == 1 {
-                first_began.recv().map_err(|_| "nobody came")?;
+                first_began.recv().map_err(|_| "no sender came")?;
             }
             if block == 4 {
-                let_go.send(()).map_err(|_| "nobody waits")?;
+                let_go.send(()).map_err(|_| "no receiver waits")?;
             }
             Ok(())
         })
@@ -404,8 +404,8 @@ fn a_batched_stage_queues_all_waiting_blocks_before_it_waits_for_one() {
             move |_, block| {
                 note("queue", block);
                 if block == 0 {
-                    began.send(()).map_err(|_| "nobody waits")?;
-                    held.recv().map_err(|_| "nobody came")?;
+                    began.send(()).map_err(|_| "no receiver waits")?;
+                    held.recv().map_err(|_| "no sender came")?;
                 }
                 if block == 2 { Err("odd taste") } else { Ok(()) }
             },

@@ -245,6 +245,29 @@ fn a_missing_rocblas_leaves_hip_usable() {
 }
 
 #[test]
+fn a_runtime_alone_leaves_the_libraries_of_linear_algebra_unopened() {
+    let test = "a_runtime_alone_leaves_the_libraries_of_linear_algebra_unopened";
+    if std::env::var_os(CHILD).is_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        install(folder.path(), 71_526_333);
+        return in_child(test, folder.path(), folder.path());
+    }
+    let maps = || std::fs::read_to_string("/proc/self/maps").expect("a map");
+    let asked = Some(("amd", "a test"));
+    let selection = platform::select_runtime(asked).expect("a complete installation");
+    let tables = selection.tables();
+    assert!(tables.rtc.is_some() && tables.hsa.is_some());
+    assert!(tables.rocblas.is_none() && tables.rocsolver.is_none());
+    assert!(maps().contains("libamdhip64"));
+    for library in ["librocblas", "librocsolver"] {
+        assert!(!maps().contains(library), "{library}");
+    }
+    let selection = platform::select_named(Some("amd")).expect("a complete installation");
+    assert!(selection.tables().rocblas.is_some());
+    assert!(maps().contains("librocblas") && maps().contains("librocsolver"));
+}
+
+#[test]
 fn a_second_hsa_runtime_in_the_process_is_refused_with_both_files() {
     if std::env::var_os(CHILD).is_none() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -4,7 +4,10 @@ use crate::Error;
 
 /// A call that the library accepted, with its key arguments: one event of level *trace*. The text is only formatted for
 /// a subscriber.
-#[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nobody listens"))]
+#[cfg_attr(
+    not(feature = "tracing"),
+    expect(unused_variables, reason = "no subscriber without the feature")
+)]
 #[inline]
 pub(crate) fn accepted(call: impl FnOnce() -> String) {
     #[cfg(feature = "tracing")]

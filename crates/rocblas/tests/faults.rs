@@ -235,7 +235,7 @@ fn every_function_that_fails_on_the_device_is_an_error_of_its_stream() {
         let deferred = setup.device.runtime().take_deferred_errors();
         assert!(
             outcome.is_err() || !deferred.is_empty(),
-            "{symbol} failed on the device, and nobody heard of it"
+            "{symbol} failed on the device, and no call reported it"
         );
         // The stream does not tell any more whether it still works, so that what it used stays allocated.
         let after = setup.device.memory_info().unwrap().free;

@@ -22,16 +22,19 @@ pub fn violations(metadata: &Value) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for (package, root) in libraries(metadata) {
         let sources = source::of_library(&root)?;
-        let knot = largest(&needs(&sources));
-        if knot.len() > LARGEST {
-            problems.push(format!(
-                "{package}: {} modules need each other, and {LARGEST} may: {}",
-                knot.len(),
-                knot.join(", ")
-            ));
-        }
+        problems.extend(judge(&package, &largest(&needs(&sources))));
     }
     Ok(problems)
+}
+
+fn judge(package: &str, knot: &[String]) -> Option<String> {
+    (knot.len() > LARGEST).then(|| {
+        format!(
+            "{package}: {} modules need each other, and {LARGEST} may: {}",
+            knot.len(),
+            knot.join(", ")
+        )
+    })
 }
 
 /// The name and root file of each library.
@@ -242,6 +245,10 @@ mod tests {
             (vec!["b", "d"], vec!["c"], vec!["a"], vec!["a"])
         );
         assert_eq!(largest(&needs), ["a", "b", "c", "d"]);
+        let modules = |count: usize| vec!["m".to_owned(); count];
+        assert_eq!(judge("p", &modules(LARGEST)), None);
+        let told = judge("p", &modules(LARGEST + 1)).expect("one too many");
+        assert!(told.starts_with("p: 7 modules"), "{told}");
     }
 
     #[test]

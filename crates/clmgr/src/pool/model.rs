@@ -135,7 +135,7 @@ fn a_queue_of_the_other_kind_makes_room_within_the_cap() {
 }
 
 #[test]
-fn a_queue_that_cannot_be_created_costs_nobody_a_turn() {
+fn a_queue_that_cannot_be_created_costs_no_turn() {
     check(
         1,
         4,

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_is_closed_once_whoever_closes_it() {
+    fn what_was_refused_is_closed_once_by_either_side() {
         // A file that no other test has open.
         let file = rustix::fs::memfd_create("refused", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         let own = duplicate(file.as_raw_fd()).unwrap();

@@ -19,7 +19,7 @@ fn nothing_can_be_allocated_and_freed() {
 }
 
 #[test]
-fn a_pointer_nobody_knows_is_unregistered_and_no_error() {
+fn an_unknown_pointer_is_unregistered_and_no_error() {
     let Some(tables) = tables() else { return };
     let mut told = hip_sys::hipPointerAttribute_t::default();
     let own = 1_u8;

@@ -132,7 +132,7 @@ fn each_call_that_fails_is_told_and_leaves_nothing() {
                 hip_host::faults::set_failures(&format!("{name}:{nth}")).unwrap();
                 let (outcome, deferred, calls) = run(*operation, &device);
                 let told = outcome.is_err() || deferred > 0;
-                assert!(told || tolerated(what, name), "{at}: nobody was told");
+                assert!(told || tolerated(what, name), "{at}: no call reported it");
                 if let Err(error) = outcome {
                     let text = error.to_string();
                     assert!(!text.contains('\n') && text.contains("hip"), "{at}: {text}");

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_which_nobody_tells_is_known_by_its_speed_or_not_at_all() {
+    fn memory_of_unreported_place_is_known_by_its_speed_or_not_at_all() {
         let mut states = [
             with(Some("vram"), None, Some(4000.0)),
             with(None, Some(3900.0), None),

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_nobody_asked_to_leave_out_is_no_healthy_silence() {
+    fn a_card_left_out_unasked_is_no_healthy_silence() {
         let card = ["the card at 0000:03:00.0".to_owned()];
         let mut findings = Findings {
             platform: "host".into(),

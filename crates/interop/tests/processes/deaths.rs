@@ -30,10 +30,10 @@ fn an_importer_that_dies_before_it_imports_gives_the_buffer_back() {
     let (second, link) = Second::start("die");
     let mut data = memory(&bridge, Carrier::HipFd);
     data.upload(&[8; LEN]).expect("an upload");
-    let not = data.export(link).expect_err("nobody takes it");
+    let not = data.export(link).expect_err("no peer takes it");
     assert!(gone(&not.error), "{not}");
     let mut words = [0; LEN];
-    let buffer = not.buffer.expect("nobody else has it");
+    let buffer = not.buffer.expect("no peer has it");
     buffer.download(&mut words).expect("the buffer is whole");
     assert_eq!(words, [8; LEN]);
     second.was_killed();
@@ -57,7 +57,7 @@ fn an_importer_that_dies_leaves_the_exporter_its_memory_and_leaks_none() {
                 second.was_killed();
                 // It is this side's turn, so that nothing is needed of the other.
                 step(&bridge, &mut joint);
-                let error = joint.pass().expect_err("to nobody");
+                let error = joint.pass().expect_err("no peer is left");
                 assert!(gone(&error), "{error}");
                 assert!(joint.has_turn());
             }
@@ -204,7 +204,9 @@ fn memory_that_was_offered_and_may_be_open_is_not_given_back() {
         // The next export looks after it too.
         let (link, theirs) = Link::pair().expect("a link");
         drop(theirs);
-        let not = memory(&bridge, Carrier::HipFd).export(link).expect_err("to nobody");
+        let not = memory(&bridge, Carrier::HipFd)
+            .export(link)
+            .expect_err("no peer is left");
         assert!(gone(&not.error) && not.buffer.is_some(), "{not}");
         drop(not);
         assert_eq!(used(&bridge), before, "{carrier}");

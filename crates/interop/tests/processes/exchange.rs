@@ -94,7 +94,7 @@ fn a_queued_turn_after_a_hand_off_that_was_given_up_says_so() {
 }
 
 #[test]
-fn whoever_has_not_the_turn_gets_no_access() {
+fn a_process_without_the_turn_gets_no_access() {
     let _alone = alone();
     let bridge = open();
     let (second, link) = Second::start("work");
@@ -180,7 +180,7 @@ fn memory_that_nothing_carries_comes_back_with_a_reason_for_each_carrier() {
         let carriers: Vec<_> = tried.iter().map(|(carrier, _)| *carrier).collect();
         assert_eq!(carriers, Carrier::ALL, "{route}");
         assert!(not.error.is_impossible());
-        let buffer = not.buffer.expect("nobody was told of it");
+        let buffer = not.buffer.expect("no peer was told of it");
         assert_eq!(buffer.route(), route);
     }
 }

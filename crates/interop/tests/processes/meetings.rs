@@ -84,7 +84,7 @@ fn what_fails_at_a_place_names_it_and_says_what_to_do() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     let place = |name: &str| folder.path().join(name);
-    let connect = |path: &Path| Link::connect(path).expect_err("nobody listens");
+    let connect = |path: &Path| Link::connect(path).expect_err("no process listens");
 
     let nowhere = place("nowhere");
     names(&connect(&nowhere), &nowhere, "start the process");

@@ -274,7 +274,7 @@ fn descriptors_of_other_code_are_imported_by_both_where_addresses_mean_nothing()
             )
         };
         assert_eq!((data.route(), data.len()), (Route::ExternalFd, LEN));
-        assert_eq!(data.residency(), Residency::Unknown, "nobody said where");
+        assert_eq!(data.residency(), Residency::Unknown, "the place is not known");
         other.upload(&[6; LEN]).expect("an upload");
         let mut back = [0; LEN];
         data.download(&mut back).expect("a download");

@@ -231,7 +231,7 @@ fn an_emulated_gpu_counts_where_no_hardware_was_seen() {
 }
 
 #[test]
-fn a_route_whose_place_nobody_knows_works_all_the_same() {
+fn a_route_of_unknown_place_works_all_the_same() {
     let unknown = WORKS.replace("vram", "unknown");
     let all = [Evidence::read(&report("amd", "2026", &unknown)).expect("evidence")];
     let told = seen(&all, "amd", Route::SvmCoarse).expect("evidence");
