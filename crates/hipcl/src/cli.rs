@@ -174,7 +174,7 @@ pub(crate) fn print(text: &str) -> Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Io {
             action: "write",
             path: "standard output".into(),
-            source: error,
+            cause: error,
             remedy: "check where it is redirected to",
         }),
         _ => Ok(()),

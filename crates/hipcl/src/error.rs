@@ -28,14 +28,14 @@ pub enum Error {
     #[error(transparent)]
     Cl(#[from] clmgr::Error),
     /// A file could not be read or written.
-    #[error("can't {action} `{}`: {source}; {remedy}", path.display())]
+    #[error("can't {action} `{}`: {cause}; {remedy}", path.display())]
     Io {
         /// "read", "write", …
         action: &'static str,
         /// The file.
         path: PathBuf,
         /// The system's answer.
-        source: std::io::Error,
+        cause: std::io::Error,
         /// What the user can do about it.
         remedy: &'static str,
     },
@@ -51,21 +51,21 @@ impl Error {
     }
 
     /// A file that can't be read.
-    pub fn read(path: &Path, source: std::io::Error) -> Self {
+    pub fn read(path: &Path, cause: std::io::Error) -> Self {
         Self::Io {
             action: "read",
             path: path.into(),
-            source,
+            cause,
             remedy: "check the path and its permissions",
         }
     }
 
     /// A file that can't be written.
-    pub fn write(path: &Path, source: std::io::Error) -> Self {
+    pub fn write(path: &Path, cause: std::io::Error) -> Self {
         Self::Io {
             action: "write",
             path: path.into(),
-            source,
+            cause,
             remedy: "name a file in an existing folder that you may write to",
         }
     }

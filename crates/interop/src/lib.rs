@@ -104,7 +104,7 @@ pub use diagnose::{
     Allocation, AllocationTrial, Figures, GradeTrial, HostPtrProof, Step, StreamTrial, Trial, UnknownAllocation,
     Whereabouts, Witness, measure,
 };
-pub use error::{Error, PeerError, Process, Result};
+pub use error::{Code, Error, PeerError, Process, Result};
 pub use memory::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut, Part, PartMut, Shared};
 pub use meter::{CallCount, Category, Counts, Meter};
 pub use peers::{Peer, PeerPath, PeerReport};

@@ -1,3 +1,5 @@
+use rocblas_sys::rocblas_status;
+
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -216,14 +218,14 @@ pub enum Error {
     },
 
     /// A matrix of a batch failed; the others may be fine.
-    #[error("matrix {matrix} of {count}: {source}")]
+    #[error("matrix {matrix} of {count}: {cause}")]
     InBatch {
         /// Index of the first matrix that failed, from 0.
         matrix: usize,
         /// Matrices in the batch.
         count: usize,
         /// How it failed.
-        source: Box<Error>,
+        cause: Box<Error>,
     },
 
     /// The result of a call that only queried its workspace size.
@@ -256,4 +258,15 @@ pub enum Error {
     /// A HIP call failed.
     #[error(transparent)]
     Hip(#[from] hip::Error),
+}
+
+impl Error {
+    /// The status that rocBLAS or rocSOLVER returned, if the error is a failed call of theirs.
+    #[must_use]
+    pub fn code(&self) -> Option<rocblas_status> {
+        match self {
+            Self::Status { code, .. } => Some(rocblas_status(*code)),
+            _ => None,
+        }
+    }
 }

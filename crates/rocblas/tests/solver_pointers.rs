@@ -139,10 +139,10 @@ fn a_failure_is_named_by_its_place_among_the_pointers() {
     let Error::InBatch {
         matrix: 2,
         count: COUNT,
-        source,
+        cause,
     } = error
     else {
         panic!("{error}")
     };
-    assert!(matches!(*source, Error::Singular { pivot: 1 }), "{source}");
+    assert!(matches!(*cause, Error::Singular { pivot: 1 }), "{cause}");
 }

@@ -111,9 +111,9 @@ fn of_carrier(
 }
 
 fn bandwidth(bridge: &Bridge, carrier: Carrier, own: measure::Bandwidth, lines: &mut Vec<Line>) -> Result<()> {
-    let bytes: usize = match bridge.report().platform {
-        platform::Platform::Host => 256 << 20,
-        _ => 1 << 30,
+    let bytes: usize = match bridge.report().platform.facts().is_model {
+        true => 256 << 20,
+        false => 1 << 30,
     };
     let (mut second, listener) = Second::start(Role::Bandwidth, carrier)?;
     let send = || -> Result<Joint<[f32; 4]>> {
@@ -276,10 +276,10 @@ fn turns(bridge: &Bridge, path: &Path) -> Result<()> {
 }
 
 fn failed(action: &'static str) -> impl Fn(std::io::Error) -> Error {
-    move |source| Error::Io {
+    move |cause| Error::Io {
         action,
         path: "the second process of `bench ipc`".into(),
-        source,
+        cause,
         remedy: "look whether the system has processes and descriptors left",
     }
 }

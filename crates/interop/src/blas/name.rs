@@ -10,10 +10,10 @@ pub struct Name {
 impl Name {
     /// Names the argument in an error.
     pub(crate) fn of<T>(self, result: rocblas::Result<T>) -> Result<T> {
-        result.map_err(|source| Error::Operand {
+        result.map_err(|cause| Error::Operand {
             call: self.call,
             argument: self.argument,
-            source: Box::new(source),
+            cause: Box::new(cause),
         })
     }
 }

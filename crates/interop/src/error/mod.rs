@@ -1,3 +1,4 @@
+mod code;
 mod peer;
 #[cfg(feature = "vulkan")]
 pub(crate) mod vulkan;
@@ -5,6 +6,7 @@ pub(crate) mod vulkan;
 use std::ops::Range;
 use std::time::Duration;
 
+pub use code::Code;
 pub use peer::{PeerError, Process};
 
 use crate::values::{Grade, Residency, Route};
@@ -26,14 +28,14 @@ pub enum Error {
     #[error(transparent)]
     Blas(#[from] rocblas::Error),
     /// An argument of a BLAS or solver call does not fit its memory.
-    #[error("{call}: {argument}: {source}")]
+    #[error("{call}: {argument}: {cause}")]
     Operand {
         /// The call.
         call: &'static str,
         /// Its argument.
         argument: &'static str,
         /// What does not fit.
-        source: Box<rocblas::Error>,
+        cause: Box<rocblas::Error>,
     },
     /// The output of a call lies where an input does.
     #[error("{call}: {output} shares memory with {input}; give the result a buffer of its own, the inputs may be one")]
@@ -136,7 +138,7 @@ pub enum Error {
     /// The route failed, and no other permitted one could take over under a reader, or others may
     /// be writing next to it.
     #[error(
-        "{during}: route {route} failed: {source}; others may hold its addresses, so the buffer stays there: {} takes the data along",
+        "{during}: route {route} failed: {cause}; others may hold its addresses, so the buffer stays there: {} takes the data along",
         remedy(*.next)
     )]
     UnderReader {
@@ -147,7 +149,7 @@ pub enum Error {
         /// The next permitted route.
         next: Option<Route>,
         /// What went wrong.
-        source: Box<Error>,
+        cause: Box<Error>,
     },
     /// Vulkan refused a call, or did not behave as assumed.
     #[cfg(feature = "vulkan")]
@@ -371,7 +373,7 @@ pub enum Error {
         limit: Duration,
     },
     /// One side failed, and the other worked on what it left.
-    #[error("{before} failed before it handed over to {after} (grade {grade}): {source}")]
+    #[error("{before} failed before it handed over to {after} (grade {grade}): {cause}")]
     HandoffFailed {
         /// The grade.
         grade: Grade,
@@ -380,7 +382,7 @@ pub enum Error {
         /// The side that came after.
         after: String,
         /// The failure.
-        source: Box<Error>,
+        cause: Box<Error>,
     },
     /// A stream did not wait for a kernel because an earlier hand-off of the kernel's queue took too long.
     #[error("an earlier hand-off of this queue was given up, and this one with it")]

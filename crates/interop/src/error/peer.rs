@@ -9,24 +9,24 @@ use crate::values::Carrier;
 #[non_exhaustive]
 pub enum PeerError {
     /// The system refused a call on a link.
-    #[error("{call} on the link to {process} failed: {source}")]
+    #[error("{call} on the link to {process} failed: {cause}")]
     Link {
         /// The call.
         call: &'static str,
         /// Who is at the other end.
         process: Process,
         /// The system's answer.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The system refused a call on the place where processes meet.
-    #[error("{call} failed at `{}`: {source}; {remedy}", .path.display())]
+    #[error("{call} failed at `{}`: {cause}; {remedy}", .path.display())]
     Place {
         /// The call.
         call: &'static str,
         /// Where.
         path: PathBuf,
         /// The system's answer.
-        source: std::io::Error,
+        cause: std::io::Error,
         /// What to do.
         remedy: &'static str,
     },

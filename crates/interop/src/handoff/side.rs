@@ -54,12 +54,12 @@ impl Parties {
         }
     }
 
-    pub(crate) fn failed(&self, source: impl Into<Error>) -> Error {
+    pub(crate) fn failed(&self, cause: impl Into<Error>) -> Error {
         Error::HandoffFailed {
             grade: self.grade,
             before: self.before.to_string(),
             after: self.after.to_string(),
-            source: Box::new(source.into()),
+            cause: Box::new(cause.into()),
         }
     }
 }

@@ -356,7 +356,7 @@ impl Place {
             during,
             route: self.route(),
             next: self.next.first().copied(),
-            source: Box::new(error),
+            cause: Box::new(error),
         }
     }
 

@@ -85,10 +85,10 @@ impl Link {
         let fd = std::io::stdin()
             .as_fd()
             .try_clone_to_owned()
-            .map_err(|source| PeerError::Link {
+            .map_err(|cause| PeerError::Link {
                 call: "fcntl",
                 process: Process::default(),
-                source,
+                cause,
             })?;
         Self::from_fd(fd)
     }
@@ -217,7 +217,7 @@ pub(super) fn failed(call: &'static str, process: Process, errno: Errno) -> Peer
     PeerError::Link {
         call,
         process,
-        source: errno.into(),
+        cause: errno.into(),
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn failed(call: &'static str, path: &Path, errno: Errno) -> PeerError
     PeerError::Place {
         call,
         path: path.to_owned(),
-        source: errno.into(),
+        cause: errno.into(),
         remedy: match errno {
             Errno::NOENT => "start the process that listens there, or correct the path",
             Errno::CONNREFUSED => "no process listens there any more: remove the file, and start the process that does",

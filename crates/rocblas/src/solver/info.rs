@@ -97,7 +97,7 @@ impl Info {
             Some(Failure { matrix, error }) if self.batched => Err(Error::InBatch {
                 matrix,
                 count: self.count,
-                source: Box::new(error),
+                cause: Box::new(error),
             }),
             Some(Failure { error, .. }) => Err(error),
         }

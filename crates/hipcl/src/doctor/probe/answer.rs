@@ -131,11 +131,11 @@ fn quiet_stdout() -> Result<File> {
     Ok(File::from(own))
 }
 
-fn failed(source: std::io::Error) -> Error {
+fn failed(cause: std::io::Error) -> Error {
     Error::Io {
         action: "write",
         path: "standard output".into(),
-        source,
+        cause,
         remedy: "this command is for `hipcl doctor`, which reads it",
     }
 }
