@@ -2,6 +2,7 @@
 
 mod arrows;
 mod knots;
+mod platforms;
 mod source;
 mod text;
 mod unsafe_code;
@@ -16,6 +17,7 @@ use crate::workspace::Workspace;
 pub fn run(workspace: &Workspace) -> Result<()> {
     let mut problems = arrows::violations(&arrows::Graph::of(workspace.metadata()));
     problems.extend(knots::violations(workspace.metadata())?);
+    problems.extend(platforms::violations(workspace.metadata())?);
     problems.extend(unsafe_code::violations(workspace.root(), workspace.metadata())?);
     problems.extend(untested::violations(workspace.metadata()));
     match text::tracked_files(workspace)? {

@@ -28,10 +28,7 @@ impl Machine {
         let machine = Self {
             folder: TempDir::new().expect("a folder"),
             environment: Vec::new(),
-            heard: Heard {
-                platform: "host".into(),
-                ..Heard::default()
-            },
+            heard: Heard::default(),
         };
         machine.write("proc/sys/kernel/osrelease", &format!("{RELEASE}\n"));
         machine.write(
@@ -72,7 +69,7 @@ impl Machine {
         );
         self.node("dev/kfd", 0o666);
         self.node(&format!("dev/dri/renderD{minor}"), 0o666);
-        self.heard.platform = "amd".into();
+        self.heard.uses_kfd = true;
         self.heard.devices = vec!["gfx908:sramecc+:xnack-".into()];
         self.heard.hip.push(address.into());
         self.heard.opencl.push(address.into());
@@ -367,10 +364,7 @@ fn the_running_kernels_own_configuration_comes_first() {
 #[test]
 fn nothing_to_read_is_unknown_and_not_a_failure() {
     let empty = TempDir::new().expect("a folder");
-    let heard = Heard {
-        platform: "host".into(),
-        ..Heard::default()
-    };
+    let heard = Heard::default();
     let all = checks(&Root::at(empty.path()), &Environment::default(), &heard);
     assert_eq!(bad(&all), [""; 0], "{all:#?}");
     let unknown = |name| {

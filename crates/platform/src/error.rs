@@ -7,7 +7,7 @@ use crate::{LibraryReport, LibraryState, Platform};
 #[non_exhaustive]
 pub enum Error {
     /// The variable holds something that is not a platform.
-    #[error("unknown platform `{name}` in {source_name}; use amd, nvidia or host")]
+    #[error("unknown platform `{name}` in {source_name}; use {}", names())]
     Unknown {
         /// The requested name.
         name: String,
@@ -33,7 +33,7 @@ pub enum Error {
     /// The library is present but reports no usable device.
     #[error(
         "platform {platform} can't be used: {cause}; {}{}",
-        devices_remedy(*.platform),
+        .platform.facts().no_device_remedy,
         or_host(*.asked_by)
     )]
     NoDevice {
@@ -98,9 +98,12 @@ fn or_host(asked_by: Option<&str>) -> String {
     }
 }
 
-fn devices_remedy(platform: Platform) -> &'static str {
-    match platform {
-        Platform::Nvidia => "check nvidia-smi and CUDA_VISIBLE_DEVICES",
-        Platform::Amd | Platform::Host => "check /dev/kfd, the render group and ROCR_VISIBLE_DEVICES",
+/// Every platform's name, for a sentence.
+fn names() -> String {
+    let names: Vec<_> = Platform::ALL.iter().map(Platform::to_string).collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
     }
 }

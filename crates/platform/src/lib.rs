@@ -10,6 +10,9 @@
 //! `amd` is taken if it has a device, else `nvidia` if it has one, else `host`. [`Selection::why`] always says which of
 //! these happened.
 //!
+//! Code that depends on the platform asks for a fact, [`Platform::facts`], and never for its name: a new platform states
+//! its facts in a file of its own.
+//!
 //! ```
 //! let selection = platform::select_named(Some("host"))?;
 //! assert_eq!(selection.platform(), platform::Platform::Host);
@@ -17,22 +20,21 @@
 //! # Ok::<(), platform::Error>(())
 //! ```
 
-mod amd;
 mod error;
+mod facts;
 mod foreign;
-#[cfg(feature = "host")]
-mod host;
 mod library;
-#[cfg(feature = "nvidia")]
-mod nvidia;
+mod platforms;
 mod select;
 
 use std::sync::Arc;
 
 pub use error::Error;
+pub use facts::{DlPackNames, Facts, Install, OpenClKernels, Rivals};
 pub use foreign::{ForeignHooks, ForeignKernel, ForeignKind};
 pub use library::{LibraryReport, LibraryState, NEWEST_KNOWN};
-pub use select::{Platform, Selection, select, select_asked, select_named, select_runtime};
+pub use platforms::Platform;
+pub use select::{Selection, select, select_asked, select_named, select_runtime};
 
 /// One platform's function tables. An absent library is `None`; [`Selection::libraries`] says why.
 #[derive(Clone)]

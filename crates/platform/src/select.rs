@@ -1,41 +1,4 @@
-use std::fmt;
-use std::str::FromStr;
-
-use crate::{Error, LibraryReport, Tables, amd};
-
-/// A platform: one implementation of HIP and its libraries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Platform {
-    /// AMD's own libraries.
-    Amd,
-    /// The same ABI over CUDA.
-    Nvidia,
-    /// The software device.
-    Host,
-}
-
-impl fmt::Display for Platform {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Amd => "amd",
-            Self::Nvidia => "nvidia",
-            Self::Host => "host",
-        })
-    }
-}
-
-impl FromStr for Platform {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        match name {
-            "amd" => Ok(Self::Amd),
-            "nvidia" => Ok(Self::Nvidia),
-            "host" => Ok(Self::Host),
-            _ => Err(()),
-        }
-    }
-}
+use crate::{Error, LibraryReport, Platform, Tables};
 
 /// The chosen platform, its tables, and how it came to be chosen.
 ///
@@ -159,36 +122,55 @@ impl Extent {
 }
 
 fn named(name: &str, source_name: &'static str, extent: Extent) -> Result<Selection, Error> {
-    let platform = name.parse().map_err(|()| Error::Unknown {
+    let platform: Platform = name.parse().map_err(|()| Error::Unknown {
         name: name.to_owned(),
         source_name,
     })?;
-    let why = format!("asked for by {source_name}");
-    match platform {
-        Platform::Amd => {
-            let (tables, libraries) = amd::tables(extent)?;
-            with_device(platform, tables, libraries, why, Some(source_name))
-        }
-        Platform::Nvidia => nvidia(why, Some(source_name), extent),
-        Platform::Host => host(why, extent),
-    }
+    let (mut selection, _) = open(platform, extent, Some(source_name))?;
+    selection.why = format!("asked for by {source_name}");
+    Ok(selection)
 }
 
-/// The selection, if its HIP has a device.
-fn with_device(
-    platform: Platform,
-    tables: Tables,
-    libraries: Vec<LibraryReport>,
-    why: String,
-    asked_by: Option<&'static str>,
-) -> Result<Selection, Error> {
-    match amd::device_count(&tables.hip) {
-        Ok(_) => Ok(Selection {
-            platform,
-            tables,
-            why,
-            libraries,
-        }),
+/// The first platform that has a device.
+fn automatic(extent: Extent) -> Result<Selection, Error> {
+    let mut why = vec!["nothing asked for".to_owned()];
+    let mut refused = None;
+    for &platform in Platform::ALL {
+        match open(platform, extent, None) {
+            Ok((mut selection, devices)) => {
+                why.push(format!(
+                    "{platform} has {devices} device{}",
+                    if devices == 1 { "" } else { "s" }
+                ));
+                selection.why = why.join("; ");
+                return Ok(selection);
+            }
+            Err(error) => {
+                why.push(match &error {
+                    Error::NotBuilt { .. } => format!("{platform} is not in this build"),
+                    Error::NoDevice { cause, .. } => format!("{platform} passed over: {cause}"),
+                    other => format!("{platform} passed over: {other}"),
+                });
+                refused = Some(error);
+            }
+        }
+    }
+    Err(refused.expect("there are platforms, and each was refused"))
+}
+
+/// The platform, and how many devices it has, which is at least one.
+fn open(platform: Platform, extent: Extent, asked_by: Option<&'static str>) -> Result<(Selection, i32), Error> {
+    let (tables, libraries) = platform.open(extent)?;
+    match device_count(&tables.hip) {
+        Ok(count) => {
+            let selection = Selection {
+                platform,
+                tables,
+                why: String::new(),
+                libraries,
+            };
+            Ok((selection, count))
+        }
         Err(cause) => Err(Error::NoDevice {
             platform,
             cause,
@@ -198,64 +180,24 @@ fn with_device(
     }
 }
 
-fn automatic(extent: Extent) -> Result<Selection, Error> {
-    let amd_passed_over = match amd::tables(extent) {
-        Ok((tables, libraries)) => match amd::device_count(&tables.hip) {
-            Ok(count) => {
-                return Ok(Selection {
-                    platform: Platform::Amd,
-                    tables,
-                    why: format!("HIP reports {count} AMD device(s)"),
-                    libraries,
-                });
-            }
-            Err(cause) => format!("amd passed over: {cause}"),
-        },
-        Err(error) => format!("amd passed over: {error}"),
+/// How many devices HIP reports, at least one, or why there is none.
+fn device_count(hip: &hip_sys::Api) -> Result<i32, String> {
+    let (Some(init), Some(get_count)) = (hip.hipInit, hip.hipGetDeviceCount) else {
+        return Err("the HIP library lacks hipInit or hipGetDeviceCount".into());
     };
-    let why = format!("{amd_passed_over}; CUDA reports a device");
-    let nvidia_passed_over = match nvidia(why, None, extent) {
-        Ok(selection) => return Ok(selection),
-        Err(Error::NotBuilt { .. }) => "nvidia is not in this build".to_owned(),
-        Err(error) => format!("nvidia passed over: {error}"),
-    };
-    host(
-        format!("nothing asked for; {amd_passed_over}; {nvidia_passed_over}"),
-        extent,
-    )
-}
-
-#[cfg(feature = "nvidia")]
-fn nvidia(why: String, asked_by: Option<&'static str>, extent: Extent) -> Result<Selection, Error> {
-    let (tables, libraries) = crate::nvidia::tables(extent)?;
-    with_device(Platform::Nvidia, tables, libraries, why, asked_by)
-}
-
-#[cfg(not(feature = "nvidia"))]
-fn nvidia(_why: String, _asked_by: Option<&'static str>, _extent: Extent) -> Result<Selection, Error> {
-    Err(Error::NotBuilt {
-        platform: Platform::Nvidia,
-        remedy: "build with the feature `nvidia`, or ask for the platform amd or host",
-    })
-}
-
-#[cfg(feature = "host")]
-fn host(why: String, extent: Extent) -> Result<Selection, Error> {
-    let (tables, libraries) = crate::host::tables(extent);
-    Ok(Selection {
-        platform: Platform::Host,
-        tables,
-        why,
-        libraries,
-    })
-}
-
-#[cfg(not(feature = "host"))]
-fn host(_why: String, _extent: Extent) -> Result<Selection, Error> {
-    Err(Error::NotBuilt {
-        platform: Platform::Host,
-        remedy: "build with the feature `host` of the crate `platform`",
-    })
+    // SAFETY: hipInit takes reserved flags that must be 0.
+    let status = unsafe { init(0) };
+    if status != hip_sys::hipError_t::hipSuccess {
+        return Err(format!("hipInit(0) answered {}", status.0));
+    }
+    let mut count = 0;
+    // SAFETY: `count` is a valid place for one int.
+    let status = unsafe { get_count(&mut count) };
+    match status {
+        hip_sys::hipError_t::hipSuccess if count > 0 => Ok(count),
+        hip_sys::hipError_t::hipSuccess => Err("hipGetDeviceCount found no device".into()),
+        other => Err(format!("hipGetDeviceCount answered {} (no device)", other.0)),
+    }
 }
 
 #[cfg(test)]

@@ -23,9 +23,9 @@ const SAMPLES: usize = 15;
 
 pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let mut found = Found::default();
-    let sizes: &[(usize, usize)] = match setup.bridge.report().platform {
-        platform::Platform::Host => &ON_HOST,
-        _ => &ON_A_CARD,
+    let sizes: &[(usize, usize)] = match setup.bridge.report().platform.facts().is_model {
+        true => &ON_HOST,
+        false => &ON_A_CARD,
     };
     let stream = setup.bridge.stream()?;
     let peers = peer::products(&setup.bridge, &stream);

@@ -32,7 +32,7 @@ type Way<'a> = dyn Fn(&Shared<C32>, &mut Shared<C32>) -> Result<()> + 'a;
 pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let bridge = &setup.bridge;
     let limit = interop::measure::bandwidth(bridge)?.limit_gb_s;
-    let on_host = bridge.report().platform == platform::Platform::Host;
+    let on_host = bridge.report().platform.facts().is_model;
     let mut found = Found::default();
     let more = ON_A_CARD.into_iter().filter(|_| !on_host);
     for (len, batch) in SIZES.into_iter().chain(more) {

@@ -11,7 +11,6 @@ use std::time::Instant;
 use hip::Stream;
 use interop::{Bridge, Bridges, Options, Peer, Route};
 use parking_lot::Mutex;
-use platform::Platform;
 
 use super::line::{Better, Line};
 use super::stages::{BYTES, Source, Stages};
@@ -58,9 +57,9 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
             found.notes.iter().map(|note| format!("; {note}")).collect::<String>()
         )));
     }
-    let size = match setup.bridge.report().platform {
-        Platform::Host => ON_HOST,
-        _ => ON_A_CARD,
+    let size = match setup.bridge.report().platform.facts().is_model {
+        true => ON_HOST,
+        false => ON_A_CARD,
     };
     let stages = bridges.iter().map(Stages::new);
     let stages = stages.collect::<Result<Vec<_>>>()?;

@@ -16,7 +16,7 @@ type Run<'a> = &'a dyn Fn(&Common, Launch) -> Result<Outcome>;
 
 pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let bridge = &setup.bridge;
-    let on_host = bridge.report().platform == platform::Platform::Host;
+    let on_host = bridge.report().platform.facts().is_model;
     let gps = gps_options(on_host);
     let capon = capon_options(on_host);
     let iterations = if on_host { 3 } else { 50 };

@@ -20,7 +20,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let limit_gb_s = interop::measure::bandwidth(bridge)?.limit_gb_s;
     let samples = note::Options::default().samples;
     let limit_ms = |bytes: u64| bytes as f64 / limit_gb_s / 1e6;
-    let on_host = bridge.report().platform == platform::Platform::Host;
+    let on_host = bridge.report().platform.facts().is_model;
     let iterations = if on_host { ON_HOST } else { ON_A_CARD };
     let is = "its memory traffic at a copy kernel's bandwidth";
 

@@ -22,7 +22,7 @@ const PARTS: [usize; 4] = [4, 8, 16, 32];
 
 /// Adds their times to `found`, held against the memory's bandwidth in GB/s and the rate of a large product in GFLOP/s.
 pub(super) fn measure(setup: &Setup, gflop_s: f64, found: &mut Found) -> Result<()> {
-    let on_host = matches!(setup.bridge.report().platform, platform::Platform::Host);
+    let on_host = setup.bridge.report().platform.facts().is_model;
     let bench = Bench {
         setup,
         stream: setup.bridge.stream()?,

@@ -19,9 +19,9 @@ const SAMPLES: usize = 15;
 const TOLERANCE: f64 = 1e-3;
 
 pub(super) fn measure(setup: &Setup) -> Result<Found> {
-    let counts: &[usize] = match setup.bridge.report().platform {
-        platform::Platform::Host => &ON_HOST,
-        _ => &ON_A_CARD,
+    let counts: &[usize] = match setup.bridge.report().platform.facts().is_model {
+        true => &ON_HOST,
+        false => &ON_A_CARD,
     };
     let mut found = Found::default();
     for &count in counts {

@@ -23,7 +23,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
 fn compare(setup: &Setup, staged: &Bridge) -> Result<Found> {
     let (queue, stream) = (staged.queue()?, staged.stream()?);
     let mut found = Found::default();
-    let on_host = setup.bridge.report().platform == platform::Platform::Host;
+    let on_host = setup.bridge.report().platform.facts().is_model;
     let more = (!on_host).then_some(ON_A_CARD);
     for (size, bytes) in SIZES.into_iter().chain(more) {
         let mut buffer = staged.alloc::<u8>(bytes)?;

@@ -21,7 +21,7 @@ const ON_A_CARD: usize = 400;
 
 pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let stages = Stages::new(&setup.bridge)?;
-    let on_host = setup.bridge.report().platform == platform::Platform::Host;
+    let on_host = setup.bridge.report().platform.facts().is_model;
     let blocks = if on_host { ON_HOST } else { ON_A_CARD };
     let limit = stages.upload_limit()?;
     let mut found = Found::default();

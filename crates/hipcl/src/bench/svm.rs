@@ -127,8 +127,8 @@ fn on_route(bridge: &Bridge) -> Result<(Vec<f64>, String)> {
 }
 
 fn in_two(setup: &Setup) -> Result<Measured> {
-    if setup.selection.platform() == platform::Platform::Nvidia {
-        return Ok(Err("OpenCL and CUDA are two contexts on the GPU".into()));
+    if !setup.selection.platform().facts().one_address_space {
+        return Ok(Err("OpenCL and HIP are two contexts on the GPU".into()));
     }
     let bridge = &setup.bridge;
     let foreign = setup.selection.tables().foreign;

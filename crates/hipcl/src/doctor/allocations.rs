@@ -20,7 +20,7 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
         }
         findings.allocations.push(state);
     }
-    if findings.platform != "host" {
+    if !findings.is_model() {
         by_speed(&mut findings.allocations);
     }
     let advice: Vec<String> = findings.allocations.iter().filter_map(advice).collect();

@@ -32,7 +32,7 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
     libraries::hip(told, asked, &mut findings);
     let named = environment.get(libraries::OPENCL_VARIABLE);
     libraries::opencl(asker.ask(Subject::OpenCl)?, named, &mut findings);
-    findings.pairing = pairing::table(&findings.platform, &findings.hip_devices, &findings.opencl_devices);
+    findings.pairing = pairing::table(findings.is_model(), &findings.hip_devices, &findings.opencl_devices);
     if let Some(reason) = cannot_pair(&findings) {
         let untried = |route| state(route, Err(reason.clone()));
         findings.routes = options.routes().map(untried).collect();
@@ -96,7 +96,7 @@ fn verdict(findings: &Findings) -> String {
 
 /// What to say if the software device stands in for an available card, without a request.
 fn passed_over(findings: &Findings, cards: &[String]) -> Option<String> {
-    let stands_in = findings.platform == "host" && !findings.platform_why.starts_with("asked for");
+    let stands_in = findings.is_model() && !findings.platform_why.starts_with("asked for");
     (stands_in && !cards.is_empty()).then(|| {
         format!(
             "{} is not used, and all this is about the software device: {}",
@@ -112,7 +112,7 @@ fn heard(findings: &Findings) -> Heard {
     let opencl = || findings.opencl_devices.iter();
     let gpus = opencl().filter(|device| device.kind == "GPU");
     Heard {
-        platform: findings.platform.clone(),
+        uses_kfd: findings.facts().is_some_and(|facts| facts.uses_kfd),
         devices: hip
             .clone()
             .map(|device| device.arch.clone())
@@ -121,7 +121,7 @@ fn heard(findings: &Findings) -> Heard {
         hip: hip.filter_map(|device| device.pci.clone()).collect(),
         opencl: gpus.filter_map(|device| device.pci.clone()).collect(),
         loaded: findings.loaded.clone(),
-        works: findings.platform == "amd" && findings.proven(),
+        works: findings.facts().is_some_and(|facts| facts.uses_kfd) && findings.proven(),
     }
 }
 

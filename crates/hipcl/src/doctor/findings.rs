@@ -1,6 +1,7 @@
 //! The findings as data. The names of the fields are the keys of the JSON file, which the book's page on the doctor
 //! describes.
 
+use platform::{Facts, Platform};
 use serde::{Deserialize, Serialize};
 
 use super::compare::Comparison;
@@ -84,6 +85,17 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// What is true of the chosen platform; nothing if the choice failed or a later release named a new one.
+    pub(super) fn facts(&self) -> Option<&'static Facts> {
+        let platform: Platform = self.platform.parse().ok()?;
+        Some(platform.facts())
+    }
+
+    /// Whether all this is about a model in software.
+    pub(super) fn is_model(&self) -> bool {
+        self.facts().is_some_and(|facts| facts.is_model)
+    }
+
     /// Whether a direct route is among those tried so far that work.
     pub(super) fn proven(&self) -> bool {
         self.routes.iter().any(|route| route.works && !route.copies)

@@ -1,5 +1,7 @@
 //! The answers of the children that load the libraries, and what to do about them.
 
+use platform::Facts;
+
 use super::findings::{Findings, Library, Tried};
 use super::probe::{Death, Hip, OpenCl, Subject, Told};
 use super::system::Environment;
@@ -41,8 +43,10 @@ pub(super) fn hip(told: std::result::Result<Told<Hip>, Death>, asked: Option<(St
     if !found.why.is_empty() {
         findings.platform_why = found.why;
     }
-    for library in found.libraries.iter().filter(|library| !library.usable) {
-        findings.advice.push(library_advice(&findings.platform, &library.name));
+    if let Some(facts) = findings.facts() {
+        let missing = found.libraries.iter().filter(|library| !library.usable);
+        let advice = missing.map(|library| library_advice(facts, &library.name));
+        findings.advice.extend(advice);
     }
     findings.libraries = found.libraries;
     if let Some(reason) = found.unusable {
@@ -68,18 +72,10 @@ pub(super) fn hip(told: std::result::Result<Told<Hip>, Death>, asked: Option<(St
 }
 
 /// What to do about a missing library.
-fn library_advice(platform: &str, library: &str) -> String {
-    match (platform, library) {
-        ("nvidia", "HIP") => {
-            "NVIDIA's driver library can't be loaded, see HIP above: install the driver".to_owned()
-        }
-        (_, "HIP") => "HIP's library can't be loaded, see HIP above: install ROCm, or set ROCM_PATH to the folder of a complete installation".to_owned(),
-        ("nvidia", library) => format!(
-            "what stands for {library} can't be loaded, see above: install it from the CUDA toolkit"
-        ),
-        (_, library) => format!(
-            "{library} is missing: install it from the same ROCm release as HIP, or set ROCM_PATH to a complete one"
-        ),
+fn library_advice(facts: &Facts, library: &str) -> String {
+    match library {
+        "HIP" => facts.install.hip.to_owned(),
+        _ => format!("{library} is missing: {}", facts.install.other),
     }
 }
 
@@ -109,7 +105,7 @@ pub(super) fn opencl(told: std::result::Result<Told<OpenCl>, Death>, named: Opti
     findings.opencl_libraries = found.libraries;
     // The project's own driver is of use to the software device, and to a machine without any other.
     let is_missed =
-        |tried: &Tried| findings.platform == "host" || found.devices.is_empty() || !tried.what.contains("hipcl-opencl");
+        |tried: &Tried| findings.is_model() || found.devices.is_empty() || !tried.what.contains("hipcl-opencl");
     findings.opencl_tried = found.tried.into_iter().filter(is_missed).collect();
     findings.opencl_devices = found.devices;
 }

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use interop::Route;
+use platform::Platform;
 
 use crate::{Result, cli};
 
@@ -43,8 +44,11 @@ pub use probe::{Crossing, Death};
 
 /// The option that names a platform, here and in a probe.
 const PLATFORM_OPTION: &str = "--platform";
+
 /// What it may name.
-pub(crate) const PLATFORMS: [&str; 3] = ["amd", "nvidia", "host"];
+pub(crate) fn platforms() -> PossibleValuesParser {
+    PossibleValuesParser::new(Platform::ALL.iter().map(|platform| platform.facts().name))
+}
 
 /// Options of `hipcl doctor`.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -56,7 +60,7 @@ pub struct Options {
     #[arg(long, value_name = "OLD.json")]
     pub compare: Option<PathBuf>,
     /// Examine this platform: amd, nvidia or host. Without it the environment chooses, see below.
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(PLATFORMS))]
+    #[arg(long, value_name = "NAME", value_parser = platforms())]
     pub platform: Option<String>,
     /// Try this route; may be given several times. Without it every route is tried.
     #[arg(long = "route", value_name = "ROUTE")]

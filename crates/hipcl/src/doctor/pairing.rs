@@ -6,17 +6,17 @@
 use super::findings::{HipDevice, OpenClDevice, Pairing};
 
 /// Each HIP device with the OpenCL devices that may be it.
-pub(super) fn table(platform: &str, hip: &[HipDevice], opencl: &[OpenClDevice]) -> Vec<Pairing> {
+pub(super) fn table(is_model: bool, hip: &[HipDevice], opencl: &[OpenClDevice]) -> Vec<Pairing> {
     hip.iter()
         .map(|device| Pairing {
             hip: device.ordinal,
             opencl: opencl
                 .iter()
                 .enumerate()
-                .filter(|(_, other)| match platform {
-                    // the software device is this machine's processor
-                    "host" => other.kind == "CPU",
-                    _ => match (&device.pci, &other.pci) {
+                .filter(|(_, other)| match is_model {
+                    // it is this machine's processor
+                    true => other.kind == "CPU",
+                    false => match (&device.pci, &other.pci) {
                         (Some(one), Some(other)) => same_place(one, other),
                         _ => false,
                     },

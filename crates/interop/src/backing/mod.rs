@@ -33,7 +33,6 @@ pub(crate) use hip_object::HipObject;
 pub(crate) use hip_pointer::HipPointer;
 pub(crate) use imported::{Exported, Imported};
 pub(crate) use outgoing::{Opens, Outgoing};
-use platform::Platform;
 pub(crate) use rescue::{other, read_by_kernel};
 pub(crate) use staging::Staging;
 
@@ -181,15 +180,8 @@ pub(crate) fn allocate(core: &Core, route: Route, bytes: usize) -> Result<Box<dy
 /// not the device's ends the process or its context.
 pub(crate) fn gate(core: &Core, route: Route) -> Result<()> {
     let reason = match route {
-        Route::SvmCoarse
-        | Route::SvmFine
-        | Route::GpuVa
-        | Route::HipPointer
-        | Route::Managed
-        | Route::DmaBuf
-            if core.platform == Platform::Nvidia =>
-        {
-            "OpenCL and CUDA are two contexts on the GPU, and an address of one means nothing in the other; use external-fd".to_owned()
+        _ if route.needs_one_address_space() && !core.platform.facts().one_address_space => {
+            "OpenCL and HIP are two contexts on this GPU, and an address of one means nothing in the other; use external-fd".to_owned()
         }
         Route::HipPointer if core.foreign.is_some_and(|hooks| !(hooks.reaches_hip)()) => {
             "the software device keeps its memory from everyone but itself (HIP_HOST_STRICT=2), and OpenCL is someone else; use svm-coarse".to_owned()

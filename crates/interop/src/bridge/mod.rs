@@ -297,7 +297,7 @@ impl Bridge {
     /// # Errors
     /// As [`alloc_on`](Self::alloc_on) on that route.
     pub fn alloc_exportable<T: Pod>(&self, len: usize) -> Result<Shared<T>> {
-        if self.core.platform == platform::Platform::Nvidia {
+        if !self.core.platform.facts().one_address_space {
             return self.alloc_on(Route::ExternalFd, len);
         }
         let backing = HipPointer::exportable(&self.core, bytes_of::<T>(len)?)?;

@@ -26,15 +26,14 @@ pub(crate) fn candidates(
             ),
         })?,
     };
-    let paired: Vec<_> = match platform {
-        // The software device is this machine's processor: memory of any other OpenCL device
-        // could not be read by it.
-        Platform::Host => considered
+    let paired: Vec<_> = match platform.facts().is_model {
+        // It is this machine's processor: memory of any other OpenCL device could not be read by it.
+        true => considered
             .iter()
             .filter(|device| device.kind() == DeviceKind::Cpu)
             .map(|device| (device.clone(), Pairing::Processor))
             .collect(),
-        _ => {
+        false => {
             let address = hip.pci_address()?;
             considered
                 .iter()
@@ -84,11 +83,11 @@ fn refusal(platform: Platform, devices: &[clmgr::Device]) -> String {
         None => format!("{} (no PCI address)", device.name()),
     };
     let seen = devices.iter().map(one).collect::<Vec<_>>().join(", ");
-    match platform {
-        Platform::Host => {
+    match platform.facts().is_model {
+        true => {
             format!("none of {seen} is a CPU; run `cargo xtask setup --force-local` to add a CPU runtime")
         }
-        _ => format!(
+        false => format!(
             "none of {seen} is at that PCI address; check ROCR_VISIBLE_DEVICES, \
              HIP_VISIBLE_DEVICES and GPU_DEVICE_ORDINAL"
         ),

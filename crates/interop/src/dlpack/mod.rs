@@ -40,7 +40,6 @@ pub use element::Element;
 pub use export::{Lent, Loan};
 pub use import::Taken;
 pub use layout::Layout;
-use platform::Platform;
 
 use crate::core::Core;
 use crate::{Error, Residency, Result};
@@ -51,20 +50,17 @@ fn refused(reason: impl Into<String>) -> Error {
 
 /// The specification's name for memory that lies there.
 fn device_type(core: &Core, residency: Residency) -> Result<abi::DeviceType> {
-    use abi::DeviceType as Of;
-    Ok(match (core.platform, residency) {
-        (_, Residency::Unknown) => {
+    let names = core.platform.facts().dlpack;
+    Ok(abi::DeviceType(match residency {
+        Residency::Vram => names.device,
+        Residency::HostPinned => names.host,
+        Residency::Managed => names.managed,
+        Residency::Unknown => {
             return Err(refused(
                 "where the memory lies is not known, so no device can be named; use a route that tells (svm-coarse, hip-pointer)",
             ));
         }
-        (Platform::Host, _) => Of::EXT_DEV,
-        (Platform::Amd, Residency::HostPinned) => Of::ROCM_HOST,
-        (Platform::Amd, Residency::Vram | Residency::Managed) => Of::ROCM,
-        (Platform::Nvidia, Residency::Vram) => Of::CUDA,
-        (Platform::Nvidia, Residency::HostPinned) => Of::CUDA_HOST,
-        (Platform::Nvidia, Residency::Managed) => Of::CUDA_MANAGED,
-    })
+    }))
 }
 
 /// The matching device number: 0 for memory of no single device.

@@ -130,9 +130,9 @@ impl Peer {
             .filter(|(_, place)| !place.backing().is_known_to_hip())
             .map(|(which, place)| format!("the {which} from {}", place.route()))
             .collect();
-        let wanted = match self.to.report().platform {
-            platform::Platform::Nvidia => Route::ExternalFd,
-            _ => Route::HipPointer,
+        let wanted = match self.to.report().platform.facts().one_address_space {
+            true => Route::HipPointer,
+            false => Route::ExternalFd,
         };
         let reason = format!(
             "{reason}, and HIP copies memory of its own alone; move {} to {wanted} (Shared::move_to)",

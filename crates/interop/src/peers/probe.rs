@@ -1,7 +1,6 @@
 use std::time::Instant;
 
 use hip::{DeviceBuffer, LaunchConfig};
-use platform::Platform;
 
 use super::{PeerPath, no_peer};
 use crate::{Bridge, Result};
@@ -39,9 +38,9 @@ pub(super) fn prove(from: &Bridge, to: &Bridge) -> Result<PeerPath> {
 pub(super) fn speed(from: &Bridge, to: &Bridge) -> Result<f64> {
     check_streams_run(from, to)?;
     let _scope = from.meter().scope(crate::Category::Control);
-    let bytes = match from.report().platform {
-        Platform::Host => 16 << 20,
-        _ => 256 << 20,
+    let bytes = match from.report().platform.facts().is_model {
+        true => 16 << 20,
+        false => 256 << 20,
     };
     let stream = to.main_stream();
     let mut source = from.hip_device().alloc::<u32>(bytes / 4)?;

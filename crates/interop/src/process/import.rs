@@ -1,7 +1,6 @@
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use bytemuck::Pod;
-use platform::Platform;
 use rustix::fs::{FileType, SeekFrom, fstat, seek};
 
 use super::joint::Role;
@@ -80,12 +79,9 @@ impl Bridge {
                 if offset != 0 {
                     return Err(wrong(link, "HIP's descriptors hold nothing before the memory"));
                 }
-                match core.platform {
-                    Platform::Nvidia => Box::new(ExternalFd::import(core, fd, bytes)?),
-                    _ => {
-                        use std::os::fd::AsFd;
-                        Box::new(HipPointer::import_fd(core, fd.as_fd(), bytes)?)
-                    }
+                match core.platform.facts().one_address_space {
+                    true => Box::new(HipPointer::import_fd(core, fd.as_fd(), bytes)?),
+                    false => Box::new(ExternalFd::import(core, fd, bytes)?),
                 }
             },
             // SAFETY: as above.

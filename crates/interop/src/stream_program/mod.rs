@@ -30,7 +30,7 @@ pub use fft::StreamFft;
 use geometry::Geometry;
 use host::Host;
 use layout::{Entry, Image, Layout};
-use platform::Platform;
+use platform::OpenClKernels;
 
 use crate::core::Core;
 use crate::{Bridge, Error, Result};
@@ -104,18 +104,18 @@ impl Bridge {
         }
         let program = program.with_parameters()?;
         let refused = |reason: String| Error::NoStreamProgram { reason };
-        let way = match (core.platform, core.foreign) {
-            (Platform::Host, Some(hooks)) => Way::Host(Host::new(hooks, &core.context)),
-            (Platform::Amd, _) => {
+        let way = match (core.platform.facts().opencl_kernels, core.foreign) {
+            (OpenClKernels::Hooks, Some(hooks)) => Way::Host(Host::new(hooks, &core.context)),
+            (OpenClKernels::CodeObject, _) => {
                 let image = code_object::image(&program.binary()?).map_err(refused)?;
                 Way::load(&core.hip_device, image)?
             }
-            (Platform::Nvidia, _) => {
+            (OpenClKernels::Ptx, _) => {
                 let image = ptx::image(&program.binary()?, &program.build_options()?).map_err(refused)?;
                 Way::load(&core.hip_device, image)?
             }
-            (platform, _) => {
-                let reason = format!("the platform {platform} offers no way");
+            _ => {
+                let reason = format!("the platform {} offers no way", core.platform);
                 return Err(Error::NoStreamProgram { reason });
             }
         };

@@ -4,7 +4,6 @@ use std::ffi::CStr;
 use std::fmt;
 
 use ash::vk;
-use platform::Platform;
 
 use super::Error;
 use crate::core::Core;
@@ -76,7 +75,7 @@ impl Identity {
 
     /// Names and indices are never compared, see the pairing of OpenCL devices.
     pub(super) fn matches(&self, core: &Core) -> Result<Option<Match>, crate::Error> {
-        if core.platform == Platform::Host {
+        if core.platform.facts().is_model {
             return Ok(self.is_cpu.then_some(Match::Processor));
         }
         let hip = core.hip_device.pci_address()?;

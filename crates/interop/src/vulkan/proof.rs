@@ -8,7 +8,6 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use ash::vk;
-use platform::Platform;
 
 use super::Error;
 use super::buffer::Buffer;
@@ -121,7 +120,7 @@ fn agree(link: &Link, writer: &'static str, reader: &'static str, mismatches: us
 /// driver may keep records of its own in front, and its descriptor is a file, where the pattern is
 /// looked for (Mesa: src/util/os_memory_fd.c).
 pub(super) fn displacement(link: &Link) -> Result<usize> {
-    if link.bridge().core().platform != Platform::Host {
+    if !link.bridge().core().platform.facts().is_model {
         return Ok(0);
     }
     let memory = link.memory(BYTES, vk::BufferUsageFlags::empty())?;

@@ -13,7 +13,7 @@ mod openblas;
 mod transforms;
 
 use interop::Bridge;
-use platform::Platform;
+use platform::Rivals;
 
 use crate::{C32, Result};
 
@@ -86,12 +86,12 @@ const NOT_BUILT: &str = "no peer: built without the feature `nvidia`";
 
 /// Products on this stream.
 pub(super) fn products(bridge: &Bridge, stream: &hip::Stream) -> Peers<Product> {
-    match bridge.report().platform {
+    match bridge.report().platform.facts().rivals {
         #[cfg(feature = "nvidia")]
-        Platform::Nvidia => Peers::of(nvidia::products(stream)),
+        Rivals::Cuda => Peers::of(nvidia::products(stream)),
         #[cfg(not(feature = "nvidia"))]
-        Platform::Nvidia => Peers::none(NOT_BUILT),
-        Platform::Host => {
+        Rivals::Cuda => Peers::none(NOT_BUILT),
+        Rivals::Processor => {
             let _ = stream;
             let mut peers = Peers {
                 found: Vec::new(),
@@ -106,12 +106,12 @@ pub(super) fn products(bridge: &Bridge, stream: &hip::Stream) -> Peers<Product> 
 
 /// Transforms of this shape on this stream.
 pub(super) fn transforms(bridge: &Bridge, stream: &hip::Stream, len: usize, batch: usize) -> Peers<Transform> {
-    match bridge.report().platform {
+    match bridge.report().platform.facts().rivals {
         #[cfg(feature = "nvidia")]
-        Platform::Nvidia => Peers::of(nvidia::transforms(stream, len, batch)),
+        Rivals::Cuda => Peers::of(nvidia::transforms(stream, len, batch)),
         #[cfg(not(feature = "nvidia"))]
-        Platform::Nvidia => Peers::none(NOT_BUILT),
-        Platform::Host => {
+        Rivals::Cuda => Peers::none(NOT_BUILT),
+        Rivals::Processor => {
             let _ = (stream, batch);
             let mut peers = Peers {
                 found: Vec::new(),

@@ -95,7 +95,7 @@ impl Findings {
         if self.asked_routes != earlier.asked_routes {
             drop_unasked(&mut before, &mut now);
         }
-        let on_cards = [self, earlier].iter().all(|it| it.platform != "host");
+        let on_cards = [self, earlier].iter().all(|it| !it.is_model());
         let old: BTreeMap<&str, &Item> = before.iter().map(|(key, item)| (&**key, item)).collect();
         let mut changes: Vec<Change> = now
             .iter()

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use platform::{Platform, Selection};
+use platform::Selection;
 use serde::{Deserialize, Serialize};
 
 use super::answer::tell;
@@ -58,7 +58,7 @@ pub(super) fn look(selection: &Selection) -> Hip {
             found.devices = devices.iter().map(device).collect();
             if let Some(device) = devices.first() {
                 tell("compiling a HIP kernel");
-                found.compiler = compiler(selection.platform(), device);
+                found.compiler = compiler(selection.platform().facts().compiler, device);
             }
         }
         Err(error) => found.failure = Some(one_line(&error.to_string())),
@@ -101,7 +101,7 @@ fn device(device: &hip::Device) -> HipDevice {
 }
 
 /// Compiles a kernel that no cache can know.
-fn compiler(platform: Platform, device: &hip::Device) -> Compiler {
+fn compiler(name: &str, device: &hip::Device) -> Compiler {
     let salt = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |since| since.as_nanos());
@@ -116,10 +116,6 @@ fn compiler(platform: Platform, device: &hip::Device) -> Compiler {
         .and_then(|module| module.function("probe"));
     match compiled {
         Ok(_) => {
-            let name = match platform {
-                Platform::Host => "HIPRTC by this machine's C++ compiler",
-                Platform::Amd | Platform::Nvidia => "HIPRTC",
-            };
             let ms = start.elapsed().as_secs_f64() * 1e3;
             Compiler {
                 works: true,

@@ -28,8 +28,8 @@ use super::findings::{Check, State};
 /// What the libraries report, for comparison with the system.
 #[derive(Clone, Debug, Default)]
 pub struct Heard {
-    /// The platform: "amd", "nvidia" or "host".
-    pub platform: String,
+    /// Whether the platform reaches its devices through AMD's kernel driver.
+    pub uses_kfd: bool,
     /// Architectures and names of all devices of both APIs: `gfx908:sramecc+:xnack-`.
     pub devices: Vec<String>,
     /// PCI addresses of the HIP devices.
@@ -53,7 +53,7 @@ pub fn checks(root: &Root, environment: &Environment, heard: &Heard) -> Vec<Chec
     let cards = driver::cards(root);
     let gpus = topology::gpus(root);
     // without a sign of AMD hardware what it would need is no failure
-    let amd = heard.platform == "amd" || !gpus.is_empty() || cards.iter().any(driver::Card::is_amd);
+    let amd = heard.uses_kfd || !gpus.is_empty() || cards.iter().any(driver::Card::is_amd);
     let mut checks = vec![kernel::release(root), nodes::container(root)];
     checks.extend(driver::checks(root, &cards));
     if amd {

@@ -409,15 +409,15 @@ impl<'a> Job<'a> {
 /// In how many parts of the segments the covariance is made. A card's libraries give each block a tile of the result,
 /// of which a matrix of a few hundred rows has too few to occupy the card; products over parts of the sum have as many
 /// each.
-fn parts(platform: Platform, shape: Shape) -> usize {
+fn parts(is_model: bool, shape: Shape) -> usize {
     const TILE: usize = 64;
     const MOST: usize = 16;
     /// A few for each compute unit of a large card.
     const TILES: usize = 640;
     let tiles = shape.elements.div_ceil(TILE).pow(2);
-    let most = match platform {
-        Platform::Host => 1,
-        _ => (TILES / tiles).clamp(1, MOST),
+    let most = match is_model {
+        true => 1,
+        false => (TILES / tiles).clamp(1, MOST),
     };
     // there is always 1
     (1..=most)
@@ -436,7 +436,7 @@ enum Which {
 impl HipSide {
     fn new(platform: Platform, bridge: &Bridge, stream: &hip::Stream, shape: Shape, directions: usize) -> Result<Self> {
         let elements = shape.elements;
-        let parts = match parts(platform, shape) {
+        let parts = match parts(platform.facts().is_model, shape) {
             1 => 0,
             parts => parts,
         };
@@ -658,10 +658,10 @@ mod tests {
 
     #[test]
     fn a_small_covariance_is_made_in_parts_on_a_card() {
-        assert_eq!(parts(Platform::Nvidia, shape(341, 1024)), 16);
-        assert_eq!(parts(Platform::Amd, shape(341, 1000)), 10);
-        assert_eq!(parts(Platform::Nvidia, shape(341, 1021)), 1);
-        assert_eq!(parts(Platform::Nvidia, shape(4000, 1024)), 1);
-        assert_eq!(parts(Platform::Host, shape(341, 1024)), 1);
+        assert_eq!(parts(false, shape(341, 1024)), 16);
+        assert_eq!(parts(false, shape(341, 1000)), 10);
+        assert_eq!(parts(false, shape(341, 1021)), 1);
+        assert_eq!(parts(false, shape(4000, 1024)), 1);
+        assert_eq!(parts(true, shape(341, 1024)), 1);
     }
 }

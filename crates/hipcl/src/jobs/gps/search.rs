@@ -100,16 +100,16 @@ struct Counting {
 
 impl Counting {
     /// For a device with so many compute units, all of them busy.
-    fn new(platform: Platform, units: u32) -> Self {
-        match platform {
+    fn new(is_model: bool, units: u32) -> Self {
+        match is_model {
             // its threads take turns: none waits for another's histogram
-            Platform::Host => Self {
+            true => Self {
                 chunks: 16,
                 threads: 64,
                 copies: 1,
             },
             // as many threads as a unit of an H200 holds: four of these blocks
-            _ => Self {
+            false => Self {
                 chunks: (4 * units).div_ceil(PRNS as u32).max(1),
                 threads: 512,
                 copies: 4,
@@ -594,7 +594,7 @@ impl Hip {
             .name("gps.hip")
             .compile(device)?;
         let map = PRNS * geometry.cells();
-        let together = together(platform, geometry);
+        let together = together(platform.facts().is_model, geometry);
         Ok(Self {
             kernels: Kernels {
                 power: module.function("power")?,
@@ -613,7 +613,7 @@ impl Hip {
             peaks: device.alloc(PRNS)?,
             selections: device.alloc(PRNS)?,
             histograms: device.alloc(PRNS * DIGITS)?,
-            counting: Counting::new(platform, device.compute_units()?),
+            counting: Counting::new(platform.facts().is_model, device.compute_units()?),
         })
     }
 }
@@ -643,12 +643,12 @@ fn steering(geometry: &Geometry) -> Vec<C32> {
 /// How many sub-intervals one product takes, each with zeros for the others: a card's libraries compute tiles of 32
 /// columns and more, and with the few columns of one sub-interval they spend their time on beginning and ending. The
 /// software device computes exactly what it gets.
-fn together(platform: Platform, geometry: &Geometry) -> usize {
+fn together(is_model: bool, geometry: &Geometry) -> usize {
     const TILE: usize = 32;
     let columns = geometry.sub().max(geometry.fine_hz().len());
-    let most = match platform {
-        Platform::Host => 1,
-        _ => (TILE / columns).max(1),
+    let most = match is_model {
+        true => 1,
+        false => (TILE / columns).max(1),
     };
     let all = PRNS * geometry.coarse_hz().len() * geometry.sub_intervals();
     // there is always 1
@@ -694,10 +694,10 @@ mod tests {
 
     #[test]
     fn sub_intervals_go_together_as_a_tile_takes_them() {
-        assert_eq!(together(Platform::Nvidia, &geometry(10, 5)), 6);
-        assert_eq!(together(Platform::Amd, &geometry(20, 10)), 3);
-        assert_eq!(together(Platform::Nvidia, &geometry(40, 20)), 1);
-        assert_eq!(together(Platform::Host, &geometry(10, 5)), 1);
+        assert_eq!(together(false, &geometry(10, 5)), 6);
+        assert_eq!(together(false, &geometry(20, 10)), 3);
+        assert_eq!(together(false, &geometry(40, 20)), 1);
+        assert_eq!(together(true, &geometry(10, 5)), 1);
     }
 
     #[test]
@@ -725,7 +725,7 @@ mod tests {
                 chunks,
                 threads,
                 copies,
-            } = Counting::new(Platform::Nvidia, units);
+            } = Counting::new(false, units);
             assert!(chunks * PRNS as u32 >= 4 * units && chunks < units.max(2));
             // what the kernel has room for
             assert!(threads <= 1024 && copies <= 4);

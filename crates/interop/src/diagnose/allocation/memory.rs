@@ -1,7 +1,7 @@
 //! Memory by one of the calls, and where it lies.
 
 use clmgr::{RegularBuffer, SvmBuffer};
-use platform::{ForeignKind, Platform};
+use platform::ForeignKind;
 
 use super::{Allocation, Whereabouts, Witness};
 use crate::backing::{gate, reveal};
@@ -151,10 +151,10 @@ impl Memory {
 }
 
 fn by_buffer(core: &Core, buffer: RegularBuffer<u8>) -> Result<(Kind, Option<usize>)> {
-    // Where each API has a context of its own on the card the number would be of no use to anybody.
-    let address = match core.platform {
-        Platform::Nvidia => None,
-        _ => Some(reveal(core, buffer.arg(), true)?),
+    // Where each API has a context of its own on the card the number would be of no use.
+    let address = match core.platform.facts().one_address_space {
+        true => Some(reveal(core, buffer.arg(), true)?),
+        false => None,
     };
     Ok((Kind::Buffer(buffer), address))
 }

@@ -55,9 +55,9 @@ pub(crate) fn brief_bytes(platform: Platform) -> usize {
 }
 
 fn whole_bytes(platform: Platform) -> usize {
-    match platform {
-        Platform::Host => HOST_BYTES,
-        _ => CARD_BYTES,
+    match platform.facts().is_model {
+        true => HOST_BYTES,
+        false => CARD_BYTES,
     }
 }
 

@@ -1,7 +1,6 @@
 use std::time::{Duration, Instant};
 
 use num_complex::Complex;
-use platform::Platform;
 use rocblas::{Handle, Matrix, MatrixMut, Op};
 
 use super::{median, pace};
@@ -22,9 +21,9 @@ const REPEATS: usize = 7;
 /// # Errors
 /// There is no rocBLAS, or an allocation or a call fails.
 pub fn arithmetic(bridge: &Bridge) -> Result<f64> {
-    let most = match bridge.report().platform {
-        Platform::Host => ON_HOST,
-        _ => ON_A_CARD,
+    let most = match bridge.report().platform.facts().is_model {
+        true => ON_HOST,
+        false => ON_A_CARD,
     };
     let (device, stream) = (bridge.hip_device(), bridge.stream()?);
     let handle = Handle::new(&bridge.blas()?, &stream)?;

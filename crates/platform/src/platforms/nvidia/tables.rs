@@ -1,4 +1,4 @@
-//! HIP's ABI over CUDA, compiled in; NVIDIA's libraries are opened at run time.
+//! The tables of hip-cuda; NVIDIA's libraries are opened at run time.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::select::Extent;
 use crate::{Error, LibraryReport, LibraryState, Platform, Tables};
 
-pub(crate) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Error> {
+pub(in crate::platforms) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Error> {
     let opened = hip_cuda::open().map_err(|error| Error::NoLibrary {
         platform: Platform::Nvidia,
         cause: error.to_string(),

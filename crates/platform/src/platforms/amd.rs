@@ -4,8 +4,30 @@ use std::sync::Arc;
 
 use rocm_loader::{LoadError, Loaded};
 
+use crate::facts::{DlPackNames, Facts, Install, OpenClKernels, Rivals};
 use crate::select::Extent;
 use crate::{Error, LibraryReport, LibraryState, Platform, Tables};
+
+pub(super) const FACTS: Facts = Facts {
+    name: "amd",
+    one_address_space: true,
+    is_model: false,
+    uses_kfd: true,
+    opencl_kernels: OpenClKernels::CodeObject,
+    // kDLROCM, kDLROCMHost; managed memory has no name of its own.
+    dlpack: DlPackNames {
+        device: 10,
+        host: 11,
+        managed: 10,
+    },
+    compiler: "HIPRTC",
+    rivals: Rivals::None,
+    no_device_remedy: "check /dev/kfd, the render group and ROCR_VISIBLE_DEVICES",
+    install: Install {
+        hip: "HIP's library can't be loaded, see HIP above: install ROCm, or set ROCM_PATH to the folder of a complete installation",
+        other: "install it from the same ROCm release as HIP, or set ROCM_PATH to a complete one",
+    },
+};
 
 /// The file that the library's own variable names, else the copy beside HIP.
 macro_rules! named_or_beside {
@@ -19,7 +41,7 @@ macro_rules! named_or_beside {
 }
 
 /// Loads HIP, then what belongs to it from the same installation.
-pub(crate) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Error> {
+pub(super) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Error> {
     let (hip, file) = hip_sys::Api::load().map_err(|error| Error::NoLibrary {
         platform: Platform::Amd,
         cause: error.to_string(),
@@ -55,26 +77,6 @@ pub(crate) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Err
         foreign: None,
     };
     Ok((tables, set.libraries))
-}
-
-/// How many devices HIP reports, or its error.
-pub(crate) fn device_count(hip: &hip_sys::Api) -> Result<i32, String> {
-    let (Some(init), Some(get_count)) = (hip.hipInit, hip.hipGetDeviceCount) else {
-        return Err("the HIP library lacks hipInit or hipGetDeviceCount".into());
-    };
-    // SAFETY: hipInit takes reserved flags that must be 0.
-    let status = unsafe { init(0) };
-    if status != hip_sys::hipError_t::hipSuccess {
-        return Err(format!("hipInit(0) answered {}", status.0));
-    }
-    let mut count = 0;
-    // SAFETY: `count` is a valid place for one int.
-    let status = unsafe { get_count(&mut count) };
-    match status {
-        hip_sys::hipError_t::hipSuccess if count > 0 => Ok(count),
-        hip_sys::hipError_t::hipSuccess => Err("hipGetDeviceCount found no device".into()),
-        other => Err(format!("hipGetDeviceCount answered {} (no device)", other.0)),
-    }
 }
 
 struct Set {

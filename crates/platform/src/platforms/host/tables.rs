@@ -1,4 +1,4 @@
-//! The software device, compiled in.
+//! The tables of hip-host, compiled in.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::select::Extent;
 use crate::{ForeignHooks, ForeignKind, LibraryReport, LibraryState, Tables};
 
-pub(crate) fn tables(extent: Extent) -> (Tables, Vec<LibraryReport>) {
+pub(in crate::platforms) fn tables(extent: Extent) -> (Tables, Vec<LibraryReport>) {
     let hip = hip_host::hip_api();
     let rtc = hip_host::rtc_api();
     let rocblas = hip_host::rocblas_api();
