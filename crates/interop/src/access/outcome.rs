@@ -1,9 +1,13 @@
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::values::deadline;
 use crate::{Error, Result};
+
+/// How many hand-offs of the process have failed.
+static FAILURES: AtomicU64 = AtomicU64::new(0);
 
 /// How a hand-off went, once that is known. Plain data: a driver's thread may drop the last clone.
 #[derive(Default)]
@@ -30,7 +34,10 @@ impl Outcome {
         }
         *state = match result {
             Ok(()) => State::Done,
-            Err(error) => State::Failed(Some(error)),
+            Err(error) => {
+                FAILURES.fetch_add(1, Ordering::Release);
+                State::Failed(Some(error))
+            }
         };
         self.known.notify_all();
         true
@@ -38,7 +45,24 @@ impl Outcome {
 
     /// Replaces what was known: the waiting side could not be let go.
     pub(crate) fn spoil(&self, error: Error) {
-        *self.state.lock() = State::Failed(Some(error));
+        let mut state = self.state.lock();
+        FAILURES.fetch_add(1, Ordering::Release);
+        *state = State::Failed(Some(error));
+    }
+
+    /// Grows with each hand-off of the process that fails.
+    pub(crate) fn failures() -> u64 {
+        FAILURES.load(Ordering::Acquire)
+    }
+
+    /// Whether it is known, and nothing is left to report.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(*self.state.lock(), State::Done | State::Failed(None))
+    }
+
+    /// Whether it failed, and the failure was not reported yet.
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(*self.state.lock(), State::Failed(Some(_)))
     }
 
     pub(crate) fn is_known(&self) -> bool {

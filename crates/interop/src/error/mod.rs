@@ -384,6 +384,12 @@ pub enum Error {
         /// The failure.
         cause: Box<Error>,
     },
+    /// Work on another view of the same bytes is out of order. That view's users receive the error itself.
+    #[error("another view of these bytes: {reason}")]
+    AnotherView {
+        /// What happened.
+        reason: String,
+    },
     /// A stream did not wait for a kernel because an earlier hand-off of the kernel's queue took too long.
     #[error("an earlier hand-off of this queue was given up, and this one with it")]
     Ungated,

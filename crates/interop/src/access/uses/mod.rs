@@ -115,6 +115,10 @@ pub(crate) struct Uses<W: Worker> {
     behind: Behind<W>,
     /// Hand-offs whose outcome was unknown when last checked, oldest first.
     on_their_way: VecDeque<Arc<Outcome>>,
+    /// [`Outcome::failures`] when none of these had failed.
+    failures: u64,
+    /// Those that failed, which a user of another view met first: this view's users still have to learn of them.
+    unheard: Vec<Arc<Outcome>>,
     /// A hand-off failed: the order is unknown.
     disordered: bool,
     /// When each user's stretches are merged.
@@ -142,6 +146,8 @@ impl<W: Worker> Uses<W> {
             current: VecDeque::new(),
             behind: Behind::new(Sweep::every(users)),
             on_their_way: VecDeque::new(),
+            failures: 0,
+            unheard: Vec::new(),
             disordered: false,
             merge: Sweep::every(stretches),
             sweep: Sweep::every(users),
@@ -204,6 +210,14 @@ impl<W: Worker> Uses<W> {
                     place += 1;
                 }
             }
+        }
+        if !waited.is_empty() {
+            // A hand-off that was given up meanwhile has let go the user that was waited for.
+            self.check().inspect_err(|_| {
+                if !queued.is_empty() {
+                    self.behind.push(user.clone());
+                }
+            })?;
         }
         if access == Access::Write {
             // What touches these bytes after this user comes after these users too.
@@ -281,8 +295,11 @@ impl<W: Worker> Uses<W> {
     /// the users of another view of the same bytes.
     ///
     /// Guards of that view may be alive, so its users stay.
+    ///
+    /// # Errors
+    /// A wait failed, or a hand-off of that view did, before the wait or during it.
     pub(crate) fn wait_before(&mut self, order: &dyn Order<W>, user: &W, access: Access) -> Result<()> {
-        self.check()?;
+        self.heed()?;
         if self.disordered {
             self.wait_for_all(order)?;
             return Ok(());
@@ -296,17 +313,46 @@ impl<W: Worker> Uses<W> {
                 waited.push(other.user.clone());
             }
         }
-        Ok(())
+        // A hand-off that is given up lets go the user behind it, and so ends the wait for that user, while the work
+        // before it still runs.
+        self.heed()
+    }
+
+    /// The first hand-off failure known so far, for a user of another view: this view's users hear of it too.
+    fn heed(&mut self) -> Result<()> {
+        match self.take_failed() {
+            None => Ok(()),
+            Some(outcome) => {
+                let reason = outcome.failure().unwrap_or_default();
+                self.disordered = true;
+                self.unheard.push(outcome);
+                Err(Error::AnotherView { reason })
+            }
+        }
+    }
+
+    /// A hand-off that failed, whether older ones are still on their way or not.
+    fn take_failed(&mut self) -> Option<Arc<Outcome>> {
+        // Before the search: what fails during it is found by the next one.
+        let failures = Outcome::failures();
+        if failures != self.failures {
+            let failed = self.on_their_way.iter().position(|outcome| outcome.has_failed());
+            if let Some(place) = failed {
+                return self.on_their_way.remove(place);
+            }
+            self.failures = failures;
+        }
+        while self.on_their_way.pop_front_if(|outcome| outcome.is_over()).is_some() {}
+        None
     }
 
     /// The first hand-off failure known so far.
     pub(crate) fn check(&mut self) -> Result<()> {
-        while let Some(outcome) = self.on_their_way.front()
-            && outcome.is_known()
-        {
-            let error = outcome.take_error();
-            self.on_their_way.pop_front();
-            if let Some(error) = error {
+        if let Some(error) = self.unheard.pop().and_then(|outcome| outcome.take_error()) {
+            return Err(error);
+        }
+        while let Some(outcome) = self.take_failed() {
+            if let Some(error) = outcome.take_error() {
                 self.disordered = true;
                 return Err(error);
             }
@@ -365,7 +411,7 @@ impl<W: Worker> Uses<W> {
 
     /// The hand-offs whose outcome was unknown when last checked.
     pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
-        self.on_their_way.iter().cloned().collect()
+        self.unheard.iter().chain(&self.on_their_way).cloned().collect()
     }
 
     /// Waits on the host for every user, each within the time limit, and returns them. Afterwards the recorded
@@ -398,8 +444,9 @@ impl<W: Worker> Uses<W> {
 
     /// Hand-off failures that have not been reported.
     pub(crate) fn take_errors(&mut self) -> Vec<Error> {
-        let outcomes = std::mem::take(&mut self.on_their_way);
-        outcomes.iter().filter_map(|outcome| outcome.take_error()).collect()
+        let unheard = std::mem::take(&mut self.unheard);
+        let outcomes = unheard.into_iter().chain(std::mem::take(&mut self.on_their_way));
+        outcomes.filter_map(|outcome| outcome.take_error()).collect()
     }
 }
 

@@ -412,6 +412,77 @@ fn a_user_of_another_view_waits_for_every_user_after_a_failure() {
     uses.wait_before(&noting, &Stream(1), Access::Read)
         .expect("the order is known again");
     assert_eq!(noting.take(), []);
+    assert!(matches!(uses.check(), Err(Error::Empty)), "its own users hear of it");
+    uses.check().expect("once");
+}
+
+#[test]
+fn a_failure_behind_a_hand_off_that_is_still_on_its_way_is_found() {
+    let outcomes: [Arc<Outcome>; 2] = Default::default();
+    let mut uses = Uses::default();
+    for (outcome, place) in outcomes.iter().zip([0..4, 4..8]) {
+        let noting = Noting {
+            outcome: Some(Arc::clone(outcome)),
+            ..Noting::default()
+        };
+        admit(&mut uses, &noting, Queue(1), Access::Write, place.clone());
+        admit(&mut uses, &noting, Stream(1), Access::Write, place);
+    }
+    uses.check().expect("nothing is known");
+    outcomes[1].told(Err(Error::Empty));
+    assert!(matches!(uses.check(), Err(Error::Empty)));
+    assert!(matches!(&*uses.on_their_way(), [older] if Arc::ptr_eq(older, &outcomes[0])));
+    outcomes[0].told(Err(Error::NoSlots));
+    let refused = uses.wait_before(&Noting::default(), &Stream(2), Access::Read);
+    assert!(matches!(refused, Err(Error::AnotherView { .. })), "{refused:?}");
+    assert!(matches!(uses.check(), Err(Error::NoSlots)));
+}
+
+/// Gives a hand-off up while it is waited for, which ends the wait.
+struct GivingUp(Arc<Outcome>);
+
+impl Order<Number> for GivingUp {
+    fn put(&self, before: &Number, after: &Number) -> Result<Ordered> {
+        self.wait(before, Some(after))?;
+        Ok(Ordered::Waited)
+    }
+
+    fn wait(&self, _: &Number, _: Option<&Number>) -> Result<()> {
+        self.0.told(Err(Error::Empty));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_hand_off_that_is_given_up_during_a_wait_lets_in_no_user() {
+    let claim = Claim {
+        access: Access::Write,
+        range: &(0..8),
+        is_handed_whole: false,
+    };
+    for by_another_view in [true, false] {
+        let outcome = Arc::<Outcome>::default();
+        let noting = Noting {
+            outcome: Some(Arc::clone(&outcome)),
+            ..Noting::default()
+        };
+        let mut uses = Uses::default();
+        admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
+        admit(&mut uses, &noting, Stream(1), Access::Write, 0..8);
+        let giving_up = GivingUp(outcome);
+        if by_another_view {
+            let refused = uses.wait_before(&giving_up, &Stream(2), Access::Read);
+            assert!(matches!(refused, Err(Error::AnotherView { .. })), "{refused:?}");
+            assert!(matches!(&*uses.take_errors(), [Error::Empty]), "kept for its own users");
+        } else {
+            let refused = uses.admit(&giving_up, &Stream(2), claim).map(drop);
+            assert!(matches!(refused, Err(Error::Empty)), "{refused:?}");
+        }
+        // The order is unknown: the next user comes after the queue too, which the stream did not wait for.
+        uses.wait_before(&noting, &Stream(2), Access::Read).expect("waited");
+        let waited = noting.take();
+        assert!(waited.contains(&(Queue(1), None)), "{waited:?}");
+    }
 }
 
 #[test]
