@@ -88,7 +88,7 @@ fn in_one_process(bridge: &Bridge, memory: Shared<u32>, carrier: Carrier) -> Res
     let importer = bridge.clone();
     let importer = std::thread::spawn(move || {
         // SAFETY: the other side is `ours` below.
-        unsafe { importer.import::<u32>(Link::from_fd(theirs)?) }
+        unsafe { importer.import::<u32>(theirs.into_link()) }
     });
     let mut ours = memory.export_by(carrier, link).map_err(|not| not.error)?;
     let mut other: Joint<u32> = importer.join().map_err(|_| "the importer panicked")??;

@@ -189,9 +189,8 @@ fn memory_that_another_process_has_is_not_moved_when_its_route_fails() {
     let importer = std::thread::spawn({
         let bridge = bridge.clone();
         move || {
-            let link = Link::from_fd(theirs).expect("a link");
             // SAFETY: the other end is this test.
-            unsafe { bridge.import::<u32>(link) }
+            unsafe { bridge.import::<u32>(theirs.into_link()) }
         }
     });
     let data = bridge.alloc::<u32>(LEN).expect("memory");

@@ -390,7 +390,8 @@ fn a_process_on_one_gpu_gets_the_memory_of_a_process_on_the_other() {
     let name = "a_process_on_one_gpu_gets_the_memory_of_a_process_on_the_other";
     let [first, second] = open();
     if std::env::var_os(SECOND).is_some() {
-        let link = Link::from_stdin().expect("a link");
+        // SAFETY: nothing else here uses standard input.
+        let link = unsafe { Link::from_stdin() }.expect("a link");
         // SAFETY: the first process runs this program too.
         let mut joint = unsafe { first.import::<u32>(link) }.expect("an import");
         let peer = first.peer(&second).expect("peers");
@@ -432,9 +433,8 @@ fn memory_of_one_gpu_is_not_imported_by_the_bridge_of_another() {
     let [first, second] = open();
     let (link, theirs) = Link::pair().expect("a link");
     let importer = std::thread::spawn(move || {
-        let link = Link::from_fd(theirs).expect("a link");
         // SAFETY: refused.
-        unsafe { second.import::<u32>(link) }
+        unsafe { second.import::<u32>(theirs.into_link()) }
     });
     let not = first
         .alloc_exportable::<u32>(LEN)

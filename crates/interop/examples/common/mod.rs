@@ -77,7 +77,7 @@ pub fn start_second() -> Result<(Child, Link)> {
 /// The second process: its turns, until the first one ends.
 pub fn second(bridge: &Bridge) -> Result {
     let job = Job::new(bridge)?;
-    // SAFETY: the first process is this program.
+    // SAFETY: nothing else here uses standard input, and the first process is this program.
     let mut memory = unsafe { bridge.import::<u32>(Link::from_stdin()?) }?;
     println!(
         "  process {}: {} of process {}, by {}, on route {}",

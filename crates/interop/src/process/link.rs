@@ -1,6 +1,7 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,12 +35,48 @@ const MOST_FDS: usize = 8;
 ///
 /// let (link, childs) = interop::Link::pair()?;
 /// let child = Command::new("worker").stdin(Stdio::from(childs)).spawn()?;
-/// // In the worker: `let link = interop::Link::from_stdin()?;`
+/// // In the worker: `let link = unsafe { interop::Link::from_stdin() }?;`
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Code that could end the connection under a process that still works has to promise that it does not:
+///
+/// ```compile_fail,E0133
+/// let link = interop::Link::from_stdin()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Link {
     socket: Arc<Socket>,
     limit: Duration,
+}
+
+/// The other end of a [`Link::pair`], on its way to a child process, as its standard input, or to a thread.
+///
+/// It gives no access to the descriptor: code that shuts it down would end the link under the process that uses it.
+#[derive(Debug)]
+pub struct LinkEnd(OwnedFd);
+
+impl LinkEnd {
+    /// A link of this process, for a thread that shares memory with this one.
+    #[must_use]
+    pub fn into_link(self) -> Link {
+        Link::over(self.0)
+    }
+
+    /// The descriptor, to be passed to another process by other means than [`Stdio`].
+    ///
+    /// # Safety
+    /// As [`Link::from_fd`], for the process that makes a link of it.
+    #[must_use]
+    pub unsafe fn into_fd(self) -> OwnedFd {
+        self.0
+    }
+}
+
+impl From<LinkEnd> for Stdio {
+    fn from(end: LinkEnd) -> Self {
+        end.0.into()
+    }
 }
 
 /// The descriptor, hung up with its last owner.
@@ -55,18 +92,23 @@ impl Link {
     ///
     /// # Errors
     /// [`PeerError::Link`] if the system has no descriptors left.
-    pub fn pair() -> Result<(Self, OwnedFd)> {
+    pub fn pair() -> Result<(Self, LinkEnd)> {
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(|errno| failed("socketpair", Process::default(), errno))?;
-        Ok((Self::over(ours), theirs))
+        Ok((Self::over(ours), LinkEnd(theirs)))
     }
 
     /// An end received as a descriptor.
     ///
     /// # Errors
     /// [`PeerError::NotALink`] for anything else.
-    pub fn from_fd(fd: OwnedFd) -> Result<Self> {
+    ///
+    /// # Safety
+    /// While the link or a [`Joint`](crate::Joint) over it lives, nothing else reads, writes or shuts down this end of
+    /// the connection, by this descriptor or a copy of it. The other side takes a shutdown for the end of this process,
+    /// and its memory for its own.
+    pub unsafe fn from_fd(fd: OwnedFd) -> Result<Self> {
         let not = |reason: String| PeerError::NotALink { reason };
         let domain = rustix::net::sockopt::socket_domain(&fd).map_err(|_| not("it is no socket".into()))?;
         let kind =
@@ -81,7 +123,10 @@ impl Link {
     ///
     /// # Errors
     /// [`PeerError::NotALink`] if standard input is something else.
-    pub fn from_stdin() -> Result<Self> {
+    ///
+    /// # Safety
+    /// As [`from_fd`](Self::from_fd): nothing else in this process uses standard input, and this is called once.
+    pub unsafe fn from_stdin() -> Result<Self> {
         let fd = std::io::stdin()
             .as_fd()
             .try_clone_to_owned()
@@ -90,7 +135,8 @@ impl Link {
                 process: Process::default(),
                 cause,
             })?;
-        Self::from_fd(fd)
+        // SAFETY: the caller's promise.
+        unsafe { Self::from_fd(fd) }
     }
 
     /// A connection to the process that [listens](super::Listener) at `path`, which need not have accepted it when this
@@ -108,7 +154,7 @@ impl Link {
     /// As [`connect`](Self::connect).
     pub fn connect_within(path: impl AsRef<Path>, limit: Duration) -> Result<Self> {
         let socket = super::place::connect(path.as_ref(), limit)?;
-        Ok(Self::from_fd(socket)?.with_limit(limit))
+        Ok(Self::over(socket).with_limit(limit))
     }
 
     /// The same link with another limit for every wait on the other process; the default is 60 s. A call that waits
@@ -142,7 +188,7 @@ impl Link {
         &self.socket
     }
 
-    fn over(fd: OwnedFd) -> Self {
+    pub(super) fn over(fd: OwnedFd) -> Self {
         Self {
             socket: Arc::new(Socket {
                 fd,

@@ -65,7 +65,7 @@ impl Listener {
                     .into());
                 }
                 Ok(_) => match rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC) {
-                    Ok(fd) => return Link::from_fd(fd),
+                    Ok(fd) => return Ok(Link::over(fd)),
                     // It has given up in the meantime, or another thread has it.
                     Err(Errno::CONNABORTED | Errno::AGAIN | Errno::INTR) => {}
                     Err(errno) => return Err(failed("accept", errno).into()),

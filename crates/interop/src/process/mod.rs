@@ -28,7 +28,7 @@ mod place;
 
 pub use export::NotExported;
 pub use joint::Joint;
-pub use link::Link;
+pub use link::{Link, LinkEnd};
 pub use listener::Listener;
 
 use crate::error::{PeerError, Process};

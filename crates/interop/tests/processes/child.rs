@@ -13,7 +13,8 @@ fn the_second_process() {
     let Ok(role) = std::env::var(ROLE) else {
         return common::skipped("it runs only as a second process, which another test starts");
     };
-    let link = Link::from_stdin().expect("a link").with_limit(LIMIT);
+    // SAFETY: nothing else here uses standard input.
+    let link = unsafe { Link::from_stdin() }.expect("a link").with_limit(LIMIT);
     let (name, argument) = role.split_once(' ').unwrap_or((&role, ""));
     match name {
         "work" => work(&open(), link),

@@ -221,7 +221,7 @@ fn a_side_that_only_waits_is_an_error_after_the_limit_and_not_a_hang() {
     let (link, theirs) = Link::pair().expect("a link");
     let importer = std::thread::spawn({
         let bridge = bridge.clone();
-        move || import(&bridge, Link::from_fd(theirs).expect("a link"))
+        move || import(&bridge, theirs.into_link())
     });
     let mut ours = memory(&bridge, Carrier::HipFd).export(link).expect("an export");
     let mut other = importer.join().expect("no panic").expect("an import");

@@ -126,12 +126,11 @@ fn a_process_without_the_turn_gets_no_access() {
 fn the_process_itself_takes_descriptors_and_refuses_handles_as_rocm_does() {
     let _alone = alone();
     let bridge = open();
-    let import = |theirs: std::os::fd::OwnedFd| {
+    let import = |theirs: interop::LinkEnd| {
         let bridge = bridge.clone();
         std::thread::spawn(move || {
-            let link = Link::from_fd(theirs).expect("a link");
             // SAFETY: the other side is this very test.
-            unsafe { bridge.import::<u32>(link) }
+            unsafe { bridge.import::<u32>(theirs.into_link()) }
         })
     };
     for carrier in [Carrier::HipFd, Carrier::DmaBuf] {

@@ -4,7 +4,7 @@ use interop::{Carrier, Listener};
 
 use crate::child::{step, stepped};
 use crate::exchange::memory;
-use crate::wire::{ACCEPTED, message, receive, send};
+use crate::wire::{ACCEPTED, message, pair, receive, send};
 use crate::{LEN, LIMIT, Second, alone, open};
 
 /// How many this process has open.
@@ -67,7 +67,7 @@ fn a_hundred_importers_that_go_without_a_word_leave_nothing() {
     let mut before = None;
     for round in 0..100 {
         let carrier = Carrier::ALL[round % Carrier::ALL.len()];
-        let (link, theirs) = interop::Link::pair().expect("a link");
+        let (link, theirs) = pair();
         // An importer that has nothing but the socket, whose end is what a kill leaves.
         send(&theirs, &message(ACCEPTED), &[]);
         let mut joint = memory(&bridge, carrier).export_by(carrier, link).expect("an export");

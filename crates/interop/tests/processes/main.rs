@@ -34,6 +34,7 @@ pub fn open() -> Bridge {
 }
 
 /// A second process, killed at the latest when it is dropped.
+#[derive(Debug)]
 pub struct Second(Child);
 
 impl Second {

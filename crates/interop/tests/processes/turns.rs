@@ -10,12 +10,12 @@ use rustix::net::SendFlags;
 
 use crate::child::kernels;
 use crate::exchange::memory;
-use crate::wire::{ACCEPTED, FAILED_TURN, TURN, message, receive, send};
+use crate::wire::{ACCEPTED, FAILED_TURN, TURN, message, pair, receive, send};
 use crate::{LEN, LIMIT, alone, common, open};
 
 /// A joint whose other side is this test, byte by byte.
 fn exported(bridge: &Bridge, carrier: Carrier, limit: Duration) -> (Joint<u32>, OwnedFd) {
-    let (link, theirs) = Link::pair().expect("a link");
+    let (link, theirs) = pair();
     send(&theirs, &message(ACCEPTED), &[]);
     let joint = memory(bridge, carrier)
         .export_by(carrier, link.with_limit(limit))
@@ -30,9 +30,9 @@ fn both(exporter: &Bridge, importer: &Bridge) -> (Joint<u32>, Joint<u32>) {
     let importer = std::thread::spawn({
         let importer = importer.clone();
         move || {
-            let link = Link::from_fd(theirs).expect("a link");
+            let link = theirs.into_link().with_limit(LIMIT);
             // SAFETY: the other end is this test.
-            unsafe { importer.import::<u32>(link.with_limit(LIMIT)) }
+            unsafe { importer.import::<u32>(link) }
         }
     });
     let ours = memory(exporter, Carrier::HipFd)

@@ -91,7 +91,8 @@ fn the_second_process_of_the_table() {
         return common::skipped("it runs only as a second process, which another test starts");
     };
     let bridge = open_as(&platform);
-    let link = Link::from_stdin().expect("a link");
+    // SAFETY: nothing else here uses standard input.
+    let link = unsafe { Link::from_stdin() }.expect("a link");
     // SAFETY: the first process is `crosses`.
     let mut joint = match unsafe { bridge.import::<u32>(link) } {
         Ok(joint) => joint,
