@@ -2,6 +2,7 @@
 
 mod completion;
 mod host_function;
+mod kept;
 mod launched;
 mod order;
 mod recording;
@@ -19,6 +20,7 @@ use parking_lot::Mutex;
 pub(crate) use recording::{Recording, Used};
 pub(crate) use uses::Uses;
 
+use self::kept::Kept;
 use crate::call::{call, code};
 use crate::{Device, Error, Event, Result, report};
 
@@ -42,7 +44,7 @@ struct Core {
     /// Recorded here, waited for elsewhere, and recorded again: a wait keeps to the record it saw when it was queued.
     fence: Mutex<Option<Event>>,
     /// What queued work uses, until a wait has shown that it is done.
-    kept: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
+    kept: Mutex<Kept>,
     /// Whether its failure is among the deferred errors: HIP reports it at each call.
     deferred: AtomicBool,
 }
@@ -216,17 +218,28 @@ impl Stream {
     /// Keeping and queueing are one step with respect to concurrent waits for the stream: a wait that ends before the
     /// work is queued must not treat its resources as unused. They are kept even on an error, because HIP may have
     /// queued part of the work.
+    ///
+    /// A stream that is never waited for is asked now and then whether it is idle, so that what it keeps does not grow.
     pub(crate) fn queue_with<T: Any + Send + Sync>(
         &self,
         used: &Arc<T>,
         queue: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let mut kept = self.core.kept.lock();
-        let address = Arc::as_ptr(used).cast::<()>();
-        if !kept.iter().any(|other| Arc::as_ptr(other).cast::<()>() == address) {
-            kept.push(used.clone());
-        }
-        queue()
+        // A stream that is recorded is not asked: that would end the capture.
+        let done = match kept.is_due() && self.raw_for_work() == self.core.raw {
+            true => {
+                let is_idle = self.core.is_idle()?;
+                Some(kept.look(is_idle))
+            }
+            false => None,
+        };
+        kept.keep(used);
+        let queued = queue();
+        // To free it may call HIP.
+        drop(kept);
+        drop(done);
+        queued
     }
 
     /// Queues work by a call that this crate does not have. It is given the handle that takes this stream's work now:
@@ -367,7 +380,7 @@ impl Core {
     fn synchronize(&self) -> Result<()> {
         self.device.make_current()?;
         // Taken before: what another thread keeps meanwhile may not be done when this wait ends.
-        let mut done = std::mem::take(&mut *self.kept.lock());
+        let done = std::mem::take(&mut *self.kept.lock());
         // SAFETY: the handle is alive.
         let outcome = unsafe {
             call!(
@@ -379,7 +392,7 @@ impl Core {
         };
         match outcome {
             Ok(()) => self.deferred.store(false, Ordering::Relaxed),
-            Err(_) => self.kept.lock().append(&mut done),
+            Err(_) => self.kept.lock().append(done),
         }
         outcome
     }
@@ -481,6 +494,28 @@ mod tests {
         assert_eq!([&one, &other].map(Arc::strong_count), [2, 2]);
         stream.synchronize().unwrap();
         assert_eq!([&one, &other].map(Arc::strong_count), [1, 1]);
+    }
+
+    #[test]
+    fn what_a_stream_keeps_does_not_grow_without_a_wait() {
+        let stream = device(|_| ()).stream().unwrap();
+        for _ in 0..1000 {
+            stream.queue_with(&Arc::new(1), || Ok(())).unwrap();
+            assert!(stream.core.kept.lock().len() <= 64);
+        }
+    }
+
+    #[test]
+    fn what_a_stream_keeps_while_it_works_stays() {
+        unsafe extern "C" fn at_work(_: hipStream_t) -> hipError_t {
+            hipError_t::hipErrorNotReady
+        }
+        let stream = device(|hip| hip.hipStreamQuery = Some(at_work)).stream().unwrap();
+        let all: Vec<_> = (0..1000).map(Arc::new).collect();
+        for used in &all {
+            stream.queue_with(used, || Ok(())).unwrap();
+        }
+        assert!(all.iter().all(|used| Arc::strong_count(used) == 2));
     }
 
     #[test]
