@@ -1,6 +1,6 @@
 //! Fault injection and delayed completion, to test how callers cope.
 //!
-//! `HIP_HOST_FAIL=call:n[:code]` makes the `n`-th call of `call` (counted from one) fail with `code` (decimal; left
+//! `HIP_HOST_FAIL=call:n[:code]` makes the `n`-th call of `call` (counted from one) fail with `code` (decimal, not 0; left
 //! out, the API's "unknown error"). A star for `n` fails every call. `async/call:n[:code]` fails the command that
 //! `call` put into a stream instead, when the stream gets to it. Several rules are separated by commas.
 //! `HIP_HOST_DELAY=microseconds` is slept before each stream command, so that completion is visibly late. Both are read
@@ -34,7 +34,9 @@ static ENVIRONMENT: std::sync::Once = std::sync::Once::new();
 
 /// A fault rule that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("fault rule `{rule}` is not `call:n[:code]` with a count of at least 1 or `*`: correct HIP_HOST_FAIL")]
+#[error(
+    "fault rule `{rule}` is not `call:n[:code]` with a count of at least 1 or `*`, and an error's code: correct HIP_HOST_FAIL"
+)]
 pub struct BadRule {
     rule: String,
 }
@@ -51,7 +53,14 @@ fn parse(text: &str) -> Result<Vec<Rule>, BadRule> {
                 "*" => None,
                 count => Some(count.parse().ok().filter(|&n: &u64| n > 0).ok_or_else(bad)?),
             };
-            let code = parts.next().map(|code| code.parse().map_err(|_| bad())).transpose()?;
+            let code = parts
+                .next()
+                .map(|code| code.parse::<u32>().map_err(|_| bad()))
+                .transpose()?;
+            // A call that does nothing and reports success is no failure: safe code relies on what success means.
+            if code == Some(0) {
+                return Err(bad());
+            }
             if parts.next().is_some() {
                 return Err(bad());
             }
@@ -161,6 +170,7 @@ mod tests {
             ":1",
             "hipMalloc:1:two",
             "hipMalloc:1:2:3",
+            "hipMalloc:1:0",
         ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
