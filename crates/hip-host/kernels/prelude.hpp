@@ -875,6 +875,7 @@ template <class... A> struct __hipcl_packed {
 template <auto Kernel, class Index = int, class Product = unsigned int> struct __hipcl_kernel;
 
 template <class... A, void (*Kernel)(A...), class Index, class Product> struct __hipcl_kernel<Kernel, Index, Product> {
+    static constexpr void (*kernel)(A...) = Kernel;
     static constexpr __hipcl_packed<A...> packed{};
 
     template <unsigned long I, class T> static inline __attribute__((always_inline)) T argument(const unsigned char* from) {
@@ -977,9 +978,5 @@ template <class... A, void (*Kernel)(A...), class Index, class Product> struct _
                 for (thread[1] = 0; thread[1] < launch->block[1]; ++thread[1])
                     for (thread[0] = 0; thread[0] < launch->block[0]; ++thread[0]) run_thread(launch, here, block, thread);
         }
-    }
-
-    static __hipcl_entry entry(bool has_barrier) {
-        return __hipcl_entry{(const void*)Kernel, run_blocks, run_thread, packed.at, (unsigned int)sizeof...(A), has_barrier};
     }
 };

@@ -321,3 +321,28 @@ fn consecutive_threads_load_and_store_consecutively_and_without_masks() {
         }
     }
 }
+
+#[test]
+fn code_that_would_run_when_a_module_is_loaded_is_refused() {
+    const KERNEL: &str = "extern \"C\" __global__ void k(int *p) { *p = 42; }";
+    for refused in [
+        "extern \"C\" int getpid(); static int now = getpid(); __device__ int *keep() { return &now; }",
+        "struct Ends { ~Ends(); }; Ends::~Ends() {} static Ends ends;",
+        "static volatile int seen; __attribute__((constructor)) static void begin() { seen = 1; }",
+        "static volatile int seen; __attribute__((destructor)) static void end() { seen = 1; }",
+        "static void begin() {} __attribute__((section(\".init_array\"), used)) static void (*entry)() = begin;",
+        "extern \"C\" void _init() {}",
+        "static int one() { return 1; } extern \"C\" int (*choose())() { return one; } \
+         extern \"C\" int chosen() __attribute__((ifunc(\"choose\"))); __device__ int (*keep)() = chosen;",
+        "static int one() { return 1; } extern \"C\" { static int (*choose())() { return one; } \
+         static int chosen() __attribute__((ifunc(\"choose\"))); } __device__ int call() { return chosen(); }",
+    ] {
+        let (result, log, _) = compile_with(&format!("{refused}\n{KERNEL}"), &[], &[]);
+        assert_eq!(result, hiprtcResult::HIPRTC_ERROR_COMPILATION, "{refused}");
+        assert!(log.contains("error"), "{refused}: {log}");
+    }
+    let constant = "__device__ int table[3] = {1, 2, 3}; __constant__ float scale = 0.5f;";
+    let (result, log, code) = compile_with(&format!("{constant}\n{KERNEL}"), &[], &[]);
+    assert_eq!(result, hiprtcResult::HIPRTC_SUCCESS, "{log}");
+    runs(&code);
+}

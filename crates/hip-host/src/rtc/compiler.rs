@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use super::at_load;
+
 /// A working compiler.
 pub(crate) struct Compiler {
     pub(crate) command: Vec<String>,
@@ -17,6 +19,9 @@ pub(crate) struct Compiler {
 
 /// Each operation on halves rounds, as on a GPU. Without it GCC (13 and later) and Clang compute a whole expression in
 /// `float` where the processor has no arithmetic on halves; GCC 12 rounds either way.
+/// Links no code that prepares a library when it is loaded.
+pub(super) const NO_START_FILES: &str = "-nostartfiles";
+
 const ROUND_HALVES: &str = "-fexcess-precision=16";
 
 /// Why a compiler produced nothing.
@@ -287,6 +292,8 @@ impl Compiler {
                 "-x",
                 "none",
                 "-shared",
+                // Its parts run code when the library is loaded, for what no module has.
+                NO_START_FILES,
                 "-Wl,-Bsymbolic",
                 "-Wl,--as-needed",
                 "-Wl,-z,defs",
@@ -297,6 +304,11 @@ impl Compiler {
         );
         arguments.push(out.clone().into());
         let messages = self.run(folder, arguments)?;
-        Ok((std::fs::read(out)?, messages))
+        let library = std::fs::read(out)?;
+        // AddressSanitizer registers a library's variables when it is loaded.
+        if !checked && at_load::runs(&library) {
+            return Err(CompileError::Rejected(messages + at_load::REFUSED));
+        }
+        Ok((library, messages))
     }
 }

@@ -1,5 +1,6 @@
 //! HIPRTC: kernels compiled at run time by the machine's C++ compiler.
 
+mod at_load;
 mod cache;
 mod compiler;
 mod index;
@@ -231,6 +232,7 @@ fn build(
         .part(abi::VERSION.to_le_bytes())
         .part(PRELUDE)
         .part(HALF)
+        .part(compiler::NO_START_FILES)
         .part([u8::from(checked)])
         .part(&compiler.version)
         .list(&compiler.command)
@@ -344,17 +346,20 @@ fn table(scanned: &scan::Scan, expressions: &[String]) -> String {
         let name = expression.trim().trim_start_matches('&').trim();
         (name.to_owned(), scanned.traits_of_expression(name))
     });
-    let entries: Vec<String> = plain
-        .chain(named)
-        .map(|(name, traits)| {
-            let IndexTypes { index, product } = traits.index;
-            let may_wait = traits.may_wait;
-            format!("    __hipcl_kernel<(&{name}), {index}, {product}>::entry({may_wait}),\n")
-        })
-        .collect();
+    // Aggregates of addresses: what a function returned would be stored when the library is loaded.
+    let (mut types, mut entries) = (String::new(), Vec::new());
+    for (name, traits) in plain.chain(named) {
+        let IndexTypes { index, product } = traits.index;
+        let may_wait = traits.may_wait;
+        let of = format!("__hipcl_kernel_{}", entries.len());
+        types += &format!("typedef __hipcl_kernel<(&{name}), {index}, {product}> {of};\n");
+        entries.push(format!(
+            "    {{(const void*){of}::kernel, {of}::run_blocks, {of}::run_thread, {of}::packed.at, {of}::packed.count, {may_wait}}},\n"
+        ));
+    }
     format!(
         "# 1 \"hip-host kernels\"\n\
-         static const __hipcl_entry __hipcl_entries[] = {{\n{}    {{}}\n}};\n\
+         {types}static const __hipcl_entry __hipcl_entries[] = {{\n{}    {{}}\n}};\n\
          extern \"C\" __attribute__((visibility(\"default\"))) const __hipcl_table __hipcl_kernels = {{{}, {}, __hipcl_entries}};\n",
         entries.concat(),
         abi::VERSION,
