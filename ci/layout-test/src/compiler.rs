@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// A compiler that was found.
+#[derive(Debug)]
 pub struct Compiler {
     program: OsString,
     /// It tells errors apart by line only if each is reported where a macro is used, not where it is defined.

@@ -27,6 +27,7 @@ pub use forms::of_release;
 pub use probe::{Answer, ask};
 
 /// One `-sys` crate.
+#[derive(Debug)]
 pub struct Bindings {
     /// Its name.
     pub name: &'static str,

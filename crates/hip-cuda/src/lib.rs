@@ -64,6 +64,7 @@ pub use solver::rocsolver_api;
 pub use table::hip_api;
 
 /// The platform's tables, and where its libraries are.
+#[derive(Debug)]
 pub struct Opened {
     /// HIP.
     pub hip: hip_sys::Api,

@@ -2,6 +2,7 @@
 // From the headers of libamdhip64-dev 5.7.1-6+deb13u1, 6.4.3-5, 7.2.4-1~exp2 and the declarations of rocm-bindings-hip 10.0.0.0.1.2; their copyright notice is in NOTICE.
 
 #![allow(
+    missing_debug_implementations,
     missing_docs,
     non_camel_case_types,
     non_snake_case,

@@ -76,6 +76,7 @@ mod sealed {
         unsafe fn queue_write(stream: &Stream, word: *mut c_void, value: Self) -> Result<()>;
     }
 
+    #[derive(Debug)]
     pub struct Wait<W> {
         pub value: W,
         pub kind: c_uint,

@@ -2,6 +2,7 @@
 // From the headers of libhsa-runtime-dev 6.1.2-3, 6.4.3+dfsg-5, 7.2.4+dfsg-1~exp1; their copyright notice is in NOTICE.
 
 #![allow(
+    missing_debug_implementations,
     missing_docs,
     non_camel_case_types,
     non_snake_case,

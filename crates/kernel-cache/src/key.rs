@@ -14,7 +14,7 @@ impl fmt::Display for Key {
 
 /// Builds a [`Key`]. It includes each part's length, so that different lists of parts never
 /// collide.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct KeyBuilder(blake3::Hasher);
 
 impl KeyBuilder {

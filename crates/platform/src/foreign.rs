@@ -19,7 +19,7 @@ pub type ForeignKernel = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 ///
 /// On real hardware the HSA runtime sees OpenCL's allocations by itself, and HIP loads the code of
 /// OpenCL's kernels; a model that shares nothing with the OpenCL implementation needs these calls.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct ForeignHooks {
     /// Registers `bytes` bytes at the pointer as memory of the HIP device with this ordinal. The
     /// memory must stay valid until `release`.

@@ -37,7 +37,7 @@ pub use platforms::Platform;
 pub use select::{Selection, select, select_asked, select_named, select_runtime};
 
 /// One platform's function tables. An absent library is `None`; [`Selection::libraries`] says why.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Tables {
     /// HIP runtime.
     pub hip: Arc<hip_sys::Api>,

@@ -21,7 +21,7 @@ use crate::{Error, LibraryReport, Platform, Tables};
 /// selection.platform = platform::Platform::Amd;
 /// # Ok::<(), platform::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Selection {
     platform: Platform,
     tables: Tables,
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_refused_with_the_choices() {
-        let error = select_named(Some("cuda")).err().expect("`cuda` is not a platform");
+        let error = select_named(Some("cuda")).expect_err("`cuda` is not a platform");
         let text = error.to_string();
         assert!(
             text.contains("`cuda`") && text.contains("amd, nvidia or host"),
@@ -218,7 +218,7 @@ mod tests {
     #[cfg(not(feature = "nvidia"))]
     #[test]
     fn a_platform_that_is_not_built_is_refused_not_replaced() {
-        let error = select_named(Some("nvidia")).err().expect("nvidia is not built");
+        let error = select_named(Some("nvidia")).expect_err("nvidia is not built");
         assert!(
             matches!(
                 error,

@@ -181,7 +181,7 @@ fn a_library_of_another_release_of_rocm_10_is_refused_with_both_files() {
         let variables = [("ROCM_PATH", older.as_path()), ("HIPCL_ROCBLAS_LIBRARY", &blas)];
         return in_child_with(test, folder.path(), &variables);
     };
-    let error = platform::select_named(Some("amd")).err().expect("two releases");
+    let error = platform::select_named(Some("amd")).expect_err("two releases");
     let Error::MixedReleases { first, second, .. } = &error else {
         panic!("{error}")
     };
@@ -286,9 +286,7 @@ fn a_second_hsa_runtime_in_the_process_is_refused_with_both_files() {
     let wheel = folder.join("wheel/lib/libhsa-runtime64-5f1c.so.1");
     // SAFETY: a stand-in without initialisers.
     unsafe { hsa_sys::Api::load_from(&wheel) }.expect("one copy is no problem");
-    let error = platform::select_named(Some("amd"))
-        .err()
-        .expect("HIP brings a second copy");
+    let error = platform::select_named(Some("amd")).expect_err("HIP brings a second copy");
     assert!(matches!(error, Error::NoLibrary { .. }), "{error}");
     let text = error.to_string();
     for part in [

@@ -2,6 +2,7 @@
 // From the headers of librocblas-dev 5.5.1+dfsg-7, 6.4.4-4, 7.2.4-1~exp1; their copyright notice is in NOTICE.
 
 #![allow(
+    missing_debug_implementations,
     missing_docs,
     non_camel_case_types,
     non_snake_case,

@@ -2,6 +2,7 @@
 // From the headers of librocsolver-dev 5.5.1-7, 6.4.3-2+b1, 7.2.4-1~exp1+b1; their copyright notice is in NOTICE.
 
 #![allow(
+    missing_debug_implementations,
     missing_docs,
     non_camel_case_types,
     non_snake_case,

@@ -24,7 +24,7 @@ pub fn types(merged: &Merged, imports: &[&str]) -> Result<String> {
     let constants = &merged.constants;
     let types = merged.types.iter().map(one_type);
     let body = format(quote! {
-        #![allow(missing_docs, non_camel_case_types, non_snake_case, non_upper_case_globals, unused_imports)]
+        #![allow(missing_debug_implementations, missing_docs, non_camel_case_types, non_snake_case, non_upper_case_globals, unused_imports)]
         #![allow(unsafe_op_in_unsafe_fn, clippy::all, clippy::undocumented_unsafe_blocks)]
         #(use #imports::*;)*
         #(#helpers)*

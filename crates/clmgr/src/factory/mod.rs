@@ -228,6 +228,7 @@ impl<T> fmt::Debug for Buffer<T> {
 }
 
 /// A [`Buffer`] mapped for the host to read.
+#[derive(Debug)]
 pub enum MapGuard<'a, T: Pod> {
     /// Of a buffer object.
     Object(ClMap<'a, T>),
@@ -236,6 +237,7 @@ pub enum MapGuard<'a, T: Pod> {
 }
 
 /// A [`Buffer`] mapped for the host to read and write.
+#[derive(Debug)]
 pub enum MapGuardMut<'a, T: Pod> {
     /// Of a buffer object.
     Object(ClMapMut<'a, T>),

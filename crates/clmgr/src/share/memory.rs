@@ -294,6 +294,14 @@ pub struct AcquiredBuffer<'a, T: Pod> {
     buffer: &'a mut ImportedBuffer<T>,
 }
 
+impl<T: Pod> fmt::Debug for AcquiredBuffer<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcquiredBuffer")
+            .field("buffer", &self.buffer)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<T: Pod> AcquiredBuffer<'_, T> {
     /// Copies the whole buffer into `out`, which has its length, and waits.
     ///

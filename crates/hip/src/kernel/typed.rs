@@ -72,9 +72,11 @@ pub mod param {
     use std::marker::PhantomData;
 
     /// A `const T *` that the kernel only reads; its argument is a [`DeviceSlice`](crate::DeviceSlice).
+    #[derive(Debug)]
     pub struct In<T>(PhantomData<T>);
 
     /// A `T *`; its argument is a [`DeviceSliceMut`](crate::DeviceSliceMut).
+    #[derive(Debug)]
     pub struct InOut<T>(PhantomData<T>);
 }
 

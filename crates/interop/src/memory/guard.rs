@@ -76,6 +76,14 @@ pub struct ClRange<'g> {
     part: ClPart,
 }
 
+impl fmt::Debug for ClRange<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClRange")
+            .field("route", &self.backing.route())
+            .finish_non_exhaustive()
+    }
+}
+
 impl ClRange<'_> {
     /// The kernel argument; the kernel's index 0 is the first element of the range.
     #[must_use]

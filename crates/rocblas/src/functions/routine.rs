@@ -11,6 +11,7 @@ pub trait CType: Sized {
 }
 
 /// The two functions of a routine. The `_64` one came later, level by level.
+#[derive(Debug)]
 pub struct Routine<Narrow, Wide> {
     pub narrow: (&'static str, Option<Narrow>),
     pub wide: (&'static str, Option<Wide>),

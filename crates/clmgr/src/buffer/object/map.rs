@@ -1,5 +1,6 @@
 //! Maps of a buffer object and their guards.
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
@@ -157,6 +158,14 @@ macro_rules! guard {
                 // write meanwhile: earlier commands have ended, and `Kernel::launch` makes its
                 // caller promise it for later ones.
                 unsafe { std::slice::from_raw_parts(self.pointer.0.cast(), self.object.len()) }
+            }
+        }
+
+        impl<T: Pod> fmt::Debug for $guard<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($guard))
+                    .field("len", &self.len())
+                    .finish_non_exhaustive()
             }
         }
 

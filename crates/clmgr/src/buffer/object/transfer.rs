@@ -1,6 +1,7 @@
 //! Reads, writes, fills and copies of a buffer object.
 
 use std::ffi::c_void;
+use std::fmt;
 use std::ops::Range;
 
 use bytemuck::Pod;
@@ -18,6 +19,14 @@ use crate::queue::Queue;
 /// Made by `From` from a reference to any type over a buffer object.
 pub struct MemRef<'a, T>(pub(crate) &'a Object<T>);
 
+impl<T> fmt::Debug for MemRef<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemRef")
+            .field("len", &self.0.len())
+            .finish_non_exhaustive()
+    }
+}
+
 impl<T> Clone for MemRef<'_, T> {
     fn clone(&self) -> Self {
         *self
@@ -30,6 +39,14 @@ impl<T> Copy for MemRef<'_, T> {}
 ///
 /// Made by `From` from an exclusive reference to any type over a buffer object.
 pub struct MemMut<'a, T>(pub(crate) &'a mut Object<T>);
+
+impl<T> fmt::Debug for MemMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemMut")
+            .field("len", &self.0.len())
+            .finish_non_exhaustive()
+    }
+}
 
 /// Checks that OpenCL can fill memory with elements of this size.
 pub(in crate::buffer) fn pattern_size<T>() -> Result<usize> {

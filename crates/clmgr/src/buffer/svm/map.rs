@@ -1,5 +1,6 @@
 //! The guards of mapped shared virtual memory.
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
@@ -47,6 +48,14 @@ macro_rules! guard {
                 // mapped for as long as the guard lives; `T: Pod` takes any bytes. The device does not write meanwhile:
                 // earlier commands have ended, and `Kernel::launch` makes its caller promise it for later ones.
                 unsafe { std::slice::from_raw_parts(self.buffer.as_ptr(), self.buffer.len()) }
+            }
+        }
+
+        impl<T: Pod> fmt::Debug for $guard<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($guard))
+                    .field("len", &self.len())
+                    .finish_non_exhaustive()
             }
         }
 

@@ -42,6 +42,12 @@ struct PeakRecord {
     median: f32,
 }
 
+impl std::fmt::Debug for Search {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Search").finish_non_exhaustive()
+    }
+}
+
 /// A search with everything it needs allocated and compiled; one serves any number of signals.
 pub struct Search {
     geometry: Geometry,

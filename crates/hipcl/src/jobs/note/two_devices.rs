@@ -26,6 +26,7 @@ const CONTEXT_PLATFORM: isize = 0x1084;
 const TRUE: u32 = 1;
 
 /// The result.
+#[derive(Debug)]
 pub struct Run {
     /// Milliseconds of each iteration.
     pub times_ms: Vec<f64>,

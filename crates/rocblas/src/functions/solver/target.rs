@@ -4,7 +4,7 @@ use hip::Stream;
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_status};
 
 /// Where a routine is called: the same for all of its forms.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     pub(crate) api: &'a rocsolver_sys::Api,
     pub(crate) handle: rocblas_handle,
