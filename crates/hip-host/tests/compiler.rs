@@ -287,7 +287,7 @@ fn consecutive_threads_load_and_store_consecutively_and_without_masks() {
         let kernel = format!(
             "#undef __global__\n\
              extern \"C\" void axpy({bound}, float a, const float* x, float* y) {{ {guard} y[i] = a * x[i] + y[i]; }}\n\
-             __hipcl_entry entry = __hipcl_kernel<(&axpy), {types}>::entry(false);\n"
+             auto entry = __hipcl_kernel<(&axpy), {types}>::run_blocks;\n"
         );
         std::fs::write(&source, format!("{prelude}{kernel}")).unwrap();
         let output = std::process::Command::new("c++")
