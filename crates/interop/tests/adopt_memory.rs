@@ -10,7 +10,7 @@ use std::time::Duration;
 use clmgr::SvmGrain;
 use clmgr::opencl_sys::{self, cl_mem};
 use common::Foreign;
-use interop::{Bridge, Error, Link, Options, Policy, Route, Shared};
+use interop::{Bridge, Error, Grade, Link, Options, Policy, Route, Shared};
 
 const LEN: usize = 4096;
 
@@ -424,6 +424,53 @@ fn an_export_comes_after_the_users_of_other_views() {
     assert!(matches!(not.error, Error::HandoffTimeout { .. }), "{not}");
     assert!(not.buffer.is_some());
     held.complete().expect("an event");
+}
+
+/// The stream's work on one view waits for a queue that is held; the hand-off is given up while a user of another view
+/// waits for the stream.
+#[test]
+fn a_hand_off_given_up_under_another_views_wait_is_told_to_the_users_of_both() {
+    type Use = fn(&mut Shared<u32>, &hip::Stream) -> interop::Result<()>;
+    let uses: [Use; 3] = [
+        |view, _| view.download(&mut [0; LEN]),
+        |view, _| view.upload(&[3; LEN]),
+        |view, stream| view.hip_mut(stream).map(drop),
+    ];
+    for grade in [Grade::Callback, Grade::Device] {
+        for (kind, access) in uses.into_iter().enumerate() {
+            let options = Options {
+                grade: Some(grade),
+                handoff_limit: Some(Duration::from_millis(300)),
+                ..Options::default()
+            };
+            let bridge = Bridge::open(&common::host(), &options).expect("a bridge");
+            let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
+            let mut memory = bridge.hip_device().alloc_zeroed::<u32>(LEN).expect("memory");
+            let ptr = memory.on_mut(&stream).expect("access").as_mut_ptr();
+            let memory = Arc::new(memory);
+            // SAFETY: `memory` outlives both views; the guards below are taken one after the other.
+            let adopt = || unsafe { bridge.adopt_hip(ptr, LEN, memory.clone()) }.expect("adopted");
+            let (mut one, mut other) = (adopt(), adopt());
+            let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
+            queue.wait_for(held.event()).expect("a wait");
+            drop(one.cl_mut(&queue).expect("access"));
+            drop(one.hip_mut(&stream).expect("access"));
+            let astray = access(&mut other, &bridge.stream().expect("a stream"));
+            assert!(
+                matches!(astray, Err(Error::AnotherView { .. })),
+                "{grade} {kind}: {astray:?}"
+            );
+            held.complete().expect("an event");
+            queue.finish().expect("the queue is free");
+            let told = one.download(&mut [0; LEN]);
+            assert!(
+                matches!(told, Err(Error::HandoffTimeout { .. })),
+                "{grade} {kind}: {told:?}"
+            );
+            one.download(&mut [0; LEN]).expect("it was told once");
+            access(&mut other, &stream).expect("the order is known again");
+        }
+    }
 }
 
 /// As large as it is aligned: more than allocations are by themselves.

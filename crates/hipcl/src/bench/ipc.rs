@@ -116,8 +116,8 @@ fn bandwidth(bridge: &Bridge, carrier: Carrier, own: measure::Bandwidth, lines: 
         false => 1 << 30,
     };
     let (mut second, listener) = Second::start(Role::Bandwidth, carrier)?;
-    let send = || -> Result<Joint<[f32; 4]>> {
-        let memory = memory(bridge, carrier, bytes / size_of::<[f32; 4]>())?;
+    let send = || -> Result<Joint<measure::Float4>> {
+        let memory = memory(bridge, carrier, bytes / size_of::<measure::Float4>())?;
         let link = listener.accept(LIMIT)?;
         let mut joint = memory.export_by(carrier, link).map_err(interop::Error::from)?;
         joint.pass()?;

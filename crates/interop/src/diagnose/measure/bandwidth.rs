@@ -1,6 +1,7 @@
 use std::borrow::BorrowMut;
 use std::time::{Duration, Instant};
 
+use bytemuck::{Pod, Zeroable};
 use platform::Platform;
 
 use super::{median, pace};
@@ -18,7 +19,12 @@ const WHOLE: Duration = Duration::from_secs(4);
 pub(crate) const BRIEF: Duration = Duration::from_millis(500);
 const REPEATS: usize = 7;
 const BLOCK: u32 = 256;
-const ELEMENT: usize = size_of::<[f32; 4]>();
+const ELEMENT: usize = size_of::<Float4>();
+
+/// Four numbers, aligned as the `float4` of both APIs, which their copy kernels move at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C, align(16))]
+pub struct Float4(pub [f32; 4]);
 
 /// Memory bandwidth, counting bytes read and bytes written, in 10^9 bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,8 +69,8 @@ fn whole_bytes(platform: Platform) -> usize {
 
 fn over(bridge: &Bridge, bytes: usize, time: Duration) -> Result<Bandwidth> {
     let elements = bytes / ELEMENT;
-    let from = bridge.alloc::<[f32; 4]>(elements)?;
-    let to = bridge.alloc::<[f32; 4]>(elements)?;
+    let from = bridge.alloc::<Float4>(elements)?;
+    let to = bridge.alloc::<Float4>(elements)?;
     copies(bridge, time, from, to)
 }
 
@@ -72,15 +78,15 @@ fn over(bridge: &Bridge, bytes: usize, time: Duration) -> Result<Bandwidth> {
 ///
 /// # Errors
 /// If it is not this side's turn, the lengths differ or a launch fails.
-pub fn joint_bandwidth(bridge: &Bridge, from: &mut Joint<[f32; 4]>, to: &mut Joint<[f32; 4]>) -> Result<Bandwidth> {
+pub fn joint_bandwidth(bridge: &Bridge, from: &mut Joint<Float4>, to: &mut Joint<Float4>) -> Result<Bandwidth> {
     copies(bridge, WHOLE, from.granted_mut()?, to.granted_mut()?)
 }
 
 fn copies(
     bridge: &Bridge,
     time: Duration,
-    mut from: impl BorrowMut<Shared<[f32; 4]>>,
-    mut to: impl BorrowMut<Shared<[f32; 4]>>,
+    mut from: impl BorrowMut<Shared<Float4>>,
+    mut to: impl BorrowMut<Shared<Float4>>,
 ) -> Result<Bandwidth> {
     let (from, to) = (from.borrow_mut(), to.borrow_mut());
     let elements = from.len();
