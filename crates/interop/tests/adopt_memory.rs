@@ -426,8 +426,8 @@ fn an_export_comes_after_the_users_of_other_views() {
     held.complete().expect("an event");
 }
 
-/// The stream's work on one view waits for a queue that is held; the hand-off is given up while a user of another view
-/// waits for the stream.
+/// The stream's work on one view waits for a queue that is held; the hand-off is given up while a user of another view,
+/// who has more patience, waits for the stream.
 #[test]
 fn a_hand_off_given_up_under_another_views_wait_is_told_to_the_users_of_both() {
     type Use = fn(&mut Shared<u32>, &hip::Stream) -> interop::Result<()>;
@@ -436,12 +436,12 @@ fn a_hand_off_given_up_under_another_views_wait_is_told_to_the_users_of_both() {
         |view, _| view.upload(&[3; LEN]),
         |view, stream| view.hip_mut(stream).map(drop),
     ];
+    let patient = Bridge::open(&common::host(), &Options::default()).expect("a bridge");
     for grade in [Grade::Callback, Grade::Device] {
         for (kind, access) in uses.into_iter().enumerate() {
             let options = Options {
                 grade: Some(grade),
-                handoff_limit: Some(Duration::from_millis(300)),
-                ..Options::default()
+                ..soon()
             };
             let bridge = Bridge::open(&common::host(), &options).expect("a bridge");
             let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
@@ -449,13 +449,14 @@ fn a_hand_off_given_up_under_another_views_wait_is_told_to_the_users_of_both() {
             let ptr = memory.on_mut(&stream).expect("access").as_mut_ptr();
             let memory = Arc::new(memory);
             // SAFETY: `memory` outlives both views; the guards below are taken one after the other.
-            let adopt = || unsafe { bridge.adopt_hip(ptr, LEN, memory.clone()) }.expect("adopted");
-            let (mut one, mut other) = (adopt(), adopt());
+            let adopt = |bridge: &Bridge| unsafe { bridge.adopt_hip(ptr, LEN, memory.clone()) }.expect("adopted");
+            let (mut one, mut other) = (adopt(&bridge), adopt(&patient));
             let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
             queue.wait_for(held.event()).expect("a wait");
             drop(one.cl_mut(&queue).expect("access"));
             drop(one.hip_mut(&stream).expect("access"));
-            let astray = access(&mut other, &bridge.stream().expect("a stream"));
+            let own = patient.stream().expect("a stream");
+            let astray = access(&mut other, &own);
             assert!(
                 matches!(astray, Err(Error::AnotherView { .. })),
                 "{grade} {kind}: {astray:?}"
@@ -468,7 +469,7 @@ fn a_hand_off_given_up_under_another_views_wait_is_told_to_the_users_of_both() {
                 "{grade} {kind}: {told:?}"
             );
             one.download(&mut [0; LEN]).expect("it was told once");
-            access(&mut other, &stream).expect("the order is known again");
+            access(&mut other, &own).expect("the order is known again");
         }
     }
 }
