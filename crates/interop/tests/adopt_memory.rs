@@ -148,6 +148,43 @@ fn foreign_cl_mem_outlives_its_owners_reference() {
 }
 
 #[test]
+fn the_bytes_of_a_foreign_cl_mem_behind_the_last_whole_element_stay() {
+    let rig = Rig::open();
+    let raw = rig.foreign.buffer(0, LEN * 4 + 3);
+    // SAFETY: the buffer is alive; the guards of the two views are taken one after the other.
+    let mut bytes = unsafe { rig.bridge.adopt_cl_mem::<u8>(raw, None) }.expect("adopted");
+    bytes.upload(&[7; LEN * 4 + 3]).expect("an upload");
+    // SAFETY: as above.
+    let mut words = unsafe { adopt(&rig, raw) };
+    assert_eq!(words.len(), LEN);
+    words.upload(&[1; LEN]).expect("an upload");
+    let mut seen = [0; LEN];
+    words.download(&mut seen).expect("a download");
+    assert_eq!(seen, [1; LEN]);
+    let mut all = [0; LEN * 4 + 3];
+    bytes.download(&mut all).expect("a download");
+    assert_eq!(all[LEN * 4..], [7; 3]);
+    drop((bytes, words));
+    rig.foreign.release(raw);
+}
+
+#[test]
+fn numbers_that_lie_where_no_float2_does_are_not_transformed() {
+    let rig = Rig::open();
+    let mut memory = rig.bridge.hip_device().alloc_zeroed::<f32>(130).expect("memory");
+    let words = memory.on_mut(&rig.stream).expect("access").as_mut_ptr();
+    let numbers = words.wrapping_add(1).cast::<clmgr::C32>();
+    // SAFETY: 129 words follow, and no other code uses them.
+    let mut data = unsafe { rig.bridge.adopt_hip(numbers, 64, memory) }.expect("aligned for its type");
+    let plan = clmgr::fft::Plan::new(rig.bridge.cl_context(), rig.bridge.programs(), 64, 1).expect("a plan");
+    let fft = rig.bridge.stream_fft(&plan).expect("it runs on streams");
+    let mut guard = data.hip_mut(&rig.stream).expect("access");
+    let refused = fft.enqueue_in_place(&rig.stream, clmgr::fft::Direction::Forward, guard.slice_mut());
+    let text = refused.expect_err("its kernels load 8 bytes at once").to_string();
+    assert!(text.contains("a multiple of 8"), "{text}");
+}
+
+#[test]
 fn foreign_cl_mem_is_given_back_as_it_was() {
     let rig = Rig::open();
     let raw = rig.foreign.buffer(0, LEN * 4);

@@ -41,11 +41,11 @@ impl ClObject {
 
     /// Writes bytes from `begin` on; if they are not the whole, through a sub-buffer: other parts may be in use.
     pub(crate) fn write_part(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
-        if data.len() == self.bytes() {
-            return self.write(core, data);
-        }
+        let is_whole = data.len() == self.bytes();
         let range = begin..begin + data.len();
         match self {
+            Self::Own(buffer) if is_whole => buffer.write(&core.queue, data),
+            Self::Foreign(buffer) if is_whole => buffer.write(&core.queue, data),
             Self::Own(buffer) => buffer.part_mut(range)?.write(&core.queue, data),
             Self::Foreign(buffer) => buffer.part_mut(range)?.write(&core.queue, data),
         }?;
@@ -54,31 +54,25 @@ impl ClObject {
 
     /// Reads bytes from `begin` on, as [`write_part`](Self::write_part).
     pub(crate) fn read_part(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
-        if data.len() == self.bytes() {
-            return self.read(core, data);
-        }
+        let is_whole = data.len() == self.bytes();
         let range = begin..begin + data.len();
         match self {
+            Self::Own(buffer) if is_whole => buffer.read(&core.queue, data),
+            Self::Foreign(buffer) if is_whole => buffer.read(&core.queue, data),
             Self::Own(buffer) => buffer.part(range)?.read(&core.queue, data),
             Self::Foreign(buffer) => buffer.part(range)?.read(&core.queue, data),
         }?;
         Ok(())
     }
 
+    /// Writes all elements. An object of other code may have more bytes than they do, at its end.
     pub(crate) fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
-        match self {
-            Self::Own(buffer) => buffer.write(&core.queue, data),
-            Self::Foreign(buffer) => buffer.write(&core.queue, data),
-        }?;
-        Ok(())
+        self.write_part(core, 0, data)
     }
 
+    /// Reads all elements.
     pub(crate) fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
-        match self {
-            Self::Own(buffer) => buffer.read(&core.queue, data),
-            Self::Foreign(buffer) => buffer.read(&core.queue, data),
-        }?;
-        Ok(())
+        self.read_part(core, 0, data)
     }
 }
 
