@@ -93,8 +93,8 @@ impl StreamFft {
     /// Queues the transform of `data` into `out`.
     ///
     /// # Errors
-    /// [`clmgr::Error::Launch`] if one of them holds fewer than `len * batch` numbers, [`hip::Error::WrongStream`] if
-    /// one was granted to another stream, [`Error::NoStreamProgram`](crate::Error::NoStreamProgram), or HIP's error.
+    /// [`clmgr::Error::Launch`] if one of them holds fewer than `len * batch` numbers or does not begin at a multiple of 8
+    /// bytes, [`hip::Error::WrongStream`] if one was granted to another stream, [`Error::NoStreamProgram`](crate::Error::NoStreamProgram), or HIP's error.
     pub fn enqueue(
         &self,
         stream: &Stream,
@@ -102,8 +102,8 @@ impl StreamFft {
         data: DeviceSlice<'_, C32>,
         out: DeviceSliceMut<'_, C32>,
     ) -> Result<()> {
-        self.check(data.len())?;
-        self.check(out.len())?;
+        self.check(data)?;
+        self.check(out.as_slice())?;
         self.run(stream, direction, false, data.into(), out.into())
     }
 
@@ -112,7 +112,7 @@ impl StreamFft {
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
     pub fn enqueue_in_place(&self, stream: &Stream, direction: Direction, data: DeviceSliceMut<'_, C32>) -> Result<()> {
-        self.check(data.len())?;
+        self.check(data.as_slice())?;
         let data: StreamArg<'_> = data.into();
         self.run(stream, direction, true, data, data)
     }
@@ -123,13 +123,20 @@ impl StreamFft {
         &self.0.plan
     }
 
-    fn check(&self, len: usize) -> Result<()> {
+    fn check(&self, numbers: DeviceSlice<'_, C32>) -> Result<()> {
+        let (len, address) = (numbers.len(), numbers.as_ptr().addr());
         let needed = self.0.plan.len() * self.0.plan.batch();
-        if len >= needed {
+        let reason = if len < needed {
+            format!("{len} complex numbers given, it transforms {needed}")
+        } else if !address.is_multiple_of(size_of::<C32>()) {
+            format!(
+                "the numbers begin at {address:#x}, and its kernels need a multiple of {}",
+                size_of::<C32>()
+            )
+        } else {
             return Ok(());
-        }
+        };
         let kernel = "fft".to_owned();
-        let reason = format!("{len} complex numbers given, it transforms {needed}");
         Err(clmgr::Error::Launch { kernel, reason }.into())
     }
 
