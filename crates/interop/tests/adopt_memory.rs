@@ -473,8 +473,13 @@ fn a_hand_off_given_up_under_another_views_wait_is_told_to_the_users_of_both() {
         |view, _| view.upload(&[3; LEN]),
         |view, stream| view.hip_mut(stream).map(drop),
     ];
+    let grades = common::grades().iter().copied();
+    let queued: Vec<_> = grades.filter(|grade| *grade != Grade::Host).collect();
+    if queued.is_empty() {
+        return common::skipped("no hand-off is queued ahead on this OpenCL runtime");
+    }
     let patient = Bridge::open(&common::host(), &Options::default()).expect("a bridge");
-    for grade in [Grade::Callback, Grade::Device] {
+    for grade in queued {
         for (kind, access) in uses.into_iter().enumerate() {
             let options = Options {
                 grade: Some(grade),
