@@ -1,5 +1,7 @@
 //! The OpenCL libraries of this process and their devices.
 
+use std::any::Any;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -80,6 +82,9 @@ impl Manager {
     /// As [`load`](Self::load); `hook` may replace functions in each library's table before any of
     /// them is called, for instance to count them.
     ///
+    /// What `hook` returns lives for as long as any object made through these tables: the manager, its devices,
+    /// and their contexts, queues and memory.
+    ///
     /// # Errors
     ///
     /// As [`load`](Self::load).
@@ -94,7 +99,7 @@ impl Manager {
     /// A function that does not do what its slot promises would make every safe call unsound.
     /// let manager = clmgr::Manager::load_with(|api| api.clFinish = None);
     /// ```
-    pub unsafe fn load_with(hook: impl Fn(&mut Api)) -> Result<Self> {
+    pub unsafe fn load_with<K: Send + Sync + 'static>(hook: impl Fn(&mut Api) -> K) -> Result<Self> {
         // Drivers set themselves up on the first call, and not all can while two threads make it:
         // PoCL then answers that it has no device.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -109,18 +114,21 @@ impl Manager {
             }
             _ => false,
         };
+        let kept = RefCell::new(Vec::new());
         let (opened, mut tried) = loader::open_all(&|api| {
             if strict {
                 // SAFETY: the table was just filled from the library.
                 unsafe { StrictAmd::wrap(api) };
             }
-            hook(api);
+            kept.borrow_mut().push(hook(api));
         });
+        let kept: Arc<dyn Any + Send + Sync> = Arc::new(kept.into_inner());
         let mut libraries = Vec::new();
         let mut devices: Vec<Device> = Vec::new();
         for found in opened {
             let library = Arc::new(Library {
                 path: found.path.clone(),
+                _kept: Arc::clone(&kept),
             });
             let mut platforms = Vec::new();
             for (platform, api) in found.platforms {

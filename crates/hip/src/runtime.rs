@@ -1,7 +1,9 @@
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 use hip_sys::hipError_t;
+use parking_lot::Mutex;
 
 use crate::call::{call, code};
 use crate::deferred::Deferred;
@@ -21,6 +23,8 @@ struct Shared {
     /// Or why there is no compiler.
     rtc: Result<Arc<hip_sys::RtcApi>, String>,
     deferred: Deferred,
+    /// See [`Runtime::keep`].
+    kept: Mutex<Vec<Box<dyn Any + Send + Sync>>>,
 }
 
 /// The versions that the library and the driver report.
@@ -77,6 +81,7 @@ impl Runtime {
                 hip,
                 rtc,
                 deferred: Deferred::default(),
+                kept: Mutex::default(),
             }),
         };
         if runtime.api().hipInit.is_some() {
@@ -151,6 +156,12 @@ impl Runtime {
     /// For layers above, whose own destructors have the same duty.
     pub fn defer(&self, error: Error) {
         self.shared.deferred.push(error);
+    }
+
+    /// Keeps what the functions of its tables need: it is dropped after the last clone of this runtime, hence after
+    /// every stream, event and buffer that was made through it.
+    pub fn keep(&self, owner: impl Any + Send + Sync) {
+        self.shared.kept.lock().push(Box::new(owner));
     }
 
     pub(crate) fn same(&self, other: &Self) -> bool {

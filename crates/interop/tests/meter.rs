@@ -278,6 +278,31 @@ fn a_mapping_counts_what_it_reads_and_its_end_what_was_written() {
 }
 
 /// What a category could outlive: an early return, and a panic.
+/// A table of functions is counted by one meter as long as anything can call through it.
+#[test]
+fn what_outlives_its_bridge_is_not_counted_by_a_later_one() {
+    let first = bridge();
+    let (stream, queue) = (first.stream().expect("a stream"), first.queue().expect("a queue"));
+    let mut on_hip = first.hip_device().alloc_zeroed::<u8>(BYTES).expect("memory");
+    let mut on_cl = clmgr::RegularBuffer::<u8>::new(first.cl_context(), BYTES).expect("memory");
+    let meter = first.meter().clone();
+    drop(first);
+
+    let later = bridge();
+    let own = meter.snapshot();
+    let counted = during(&later, || {
+        on_hip.copy_from_slice(&stream, &[1; BYTES]).expect("a copy");
+        on_cl.write(&queue, &[1; BYTES]).expect("a copy");
+    });
+    assert_eq!(counted, Counts::default());
+    assert_eq!(
+        meter.snapshot().since(&own).data_set,
+        2 * ALL,
+        "its own meter counts it"
+    );
+    assert_eq!(during(&later, || free(&later, memory(&later))), Counts::default());
+}
+
 #[test]
 fn a_category_ends_with_its_work() {
     let bridge = bridge();

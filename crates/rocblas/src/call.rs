@@ -47,7 +47,8 @@ fn remedy(status: rocblas_status) -> &'static str {
             "; a HIP call inside failed: see earlier errors of this stream"
         }
         rocblas_status::rocblas_status_size_increased | rocblas_status::rocblas_status_size_unchanged => {
-            "; nothing was computed, because a size query is active on the raw handle: use `Handle::workspace_needed`"
+            "; nothing was computed, because a size query is open on the handle: end it if it was begun on the raw handle; \
+             if `Handle::workspace_needed` could not end its own, use a new handle"
         }
         rocblas_status::rocblas_status_not_implemented => "; this platform does not have it",
         rocblas_status::rocblas_status_arch_mismatch => "; this rocBLAS was not built for the device",

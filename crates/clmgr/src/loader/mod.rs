@@ -6,8 +6,10 @@
 
 mod icd;
 
+use std::any::Any;
 use std::ffi::{CStr, OsStr, c_void};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::api::Api;
 use crate::error::{Error, Tried};
@@ -22,6 +24,8 @@ const DRIVER_FOLDER: &str = "hipcl-opencl";
 /// An opened OpenCL library. It is never closed.
 pub(crate) struct Library {
     pub path: PathBuf,
+    /// What the hook returned that saw the library's table.
+    pub _kept: Arc<dyn Any + Send + Sync>,
 }
 
 /// How a library came to be used.

@@ -66,16 +66,19 @@ impl<'a> Libraries<'a> {
     /// As [`clmgr::Manager::load_with`].
     pub(crate) unsafe fn load_with(selection: &'a Selection, hook: impl Fn(&mut clmgr::Api)) -> Result<Self> {
         let tables = selection.tables();
-        let (meter, counted) = Meter::wrap_hip(&tables.hip)?;
+        let (meter, counted, lease) = Meter::wrap_hip(&tables.hip)?;
         // SAFETY: both tables are of the one platform that was selected; the copy calls are
         // replaced by functions of the same signatures that pass everything on.
         let hip = unsafe { hip::Runtime::from_tables(Arc::new(counted), tables.rtc.clone()) }?;
+        hip.keep(lease);
         let opencl_counted = AtomicBool::new(true);
         let count = |api: &mut clmgr::Api| {
             hook(api);
-            if !meter.wrap_cl(api) {
+            let lease = meter.wrap_cl(api);
+            if lease.is_none() {
                 opencl_counted.store(false, Ordering::Relaxed);
             }
+            lease
         };
         // SAFETY: the caller's promise about `hook`; the meter's functions pass everything on.
         let manager = unsafe { clmgr::Manager::load_with(count) }?;

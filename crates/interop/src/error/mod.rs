@@ -410,7 +410,9 @@ pub enum Error {
         reason: String,
     },
     /// Every counting slot is in use.
-    #[error("{limit} bridges are open in this process, which is the most that can be counted apart; drop one")]
+    #[error(
+        "the copies of {limit} bridges are counted in this process, which is the most; drop a bridge and what was made by it"
+    )]
     TooManyBridges {
         /// The number of slots.
         limit: usize,

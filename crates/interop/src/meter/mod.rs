@@ -20,6 +20,7 @@ use std::sync::Arc;
 use ledger::Ledger;
 pub(crate) use ledger::Scope;
 pub use ledger::{CallCount, Category, Counts};
+pub(crate) use slots::Lease;
 
 use crate::{Error, Result};
 
@@ -27,33 +28,22 @@ use crate::{Error, Result};
 #[derive(Clone)]
 pub struct Meter {
     ledger: Arc<Ledger>,
-    hip: Arc<slots::Lease>,
-    cl: Arc<parking_lot::Mutex<Vec<slots::Lease>>>,
 }
 
 impl Meter {
-    /// A fresh meter and `api` with its copy calls counted.
-    pub(crate) fn wrap_hip(api: &hip_sys::Api) -> Result<(Self, hip_sys::Api)> {
+    /// A fresh meter, and `api` with its copy calls counted. The lease belongs to the owner of the table: as long as
+    /// anything can call through it, no other bridge's copies are counted by the same functions.
+    pub(crate) fn wrap_hip(api: &hip_sys::Api) -> Result<(Self, hip_sys::Api, Lease)> {
         let ledger = Arc::new(Ledger::default());
         let mut counted = *api;
         let lease = hip::wrap(&mut counted, &ledger).ok_or(Error::TooManyBridges { limit: hip::SLOTS })?;
-        Ok((
-            Self {
-                ledger,
-                hip: Arc::new(lease),
-                cl: Arc::default(),
-            },
-            counted,
-        ))
+        Ok((Self { ledger }, counted, lease))
     }
 
-    /// Counts the copy calls of one OpenCL library's table. With every slot in use it leaves the table alone and
-    /// returns `false`.
-    pub(crate) fn wrap_cl(&self, api: &mut clmgr::Api) -> bool {
-        let lease = cl::wrap(api, &self.ledger);
-        let counted = lease.is_some();
-        self.cl.lock().extend(lease);
-        counted
+    /// Counts the copy calls of one OpenCL library's table, for as long as the lease lives. With every slot in use it
+    /// leaves the table alone.
+    pub(crate) fn wrap_cl(&self, api: &mut clmgr::Api) -> Option<Lease> {
+        cl::wrap(api, &self.ledger)
     }
 
     /// Runs `work` and counts this thread's copies in it under `category`, unless a nested call names another.
@@ -86,9 +76,6 @@ impl Meter {
 
 impl std::fmt::Debug for Meter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Meter")
-            .field("hip_slot", &self.hip.index())
-            .field("counts", &self.snapshot())
-            .finish()
+        f.debug_struct("Meter").field("counts", &self.snapshot()).finish()
     }
 }

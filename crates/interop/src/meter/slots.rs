@@ -1,8 +1,9 @@
 //! C function pointers carry no state, so each counted table needs its own functions.
 //!
-//! The counting functions are generic over a slot number; a slot holds the original functions and
-//! the ledger that counts. A slot keeps its originals for ever, because a table that was handed out may outlive its
-//! meter and must go on working; it is reused only for a table with the same originals.
+//! The counting functions are generic over a slot number; a slot holds the original functions and the ledger that
+//! counts. The owner of the table that was handed out keeps the [`Lease`]: while a stream or a queue that outlives its
+//! bridge can still call through that table, no other bridge gets the slot. A slot keeps its originals for ever, because
+//! code may have copied a function out of the table; it is reused only for a table with the same originals.
 
 use std::sync::{Arc, OnceLock};
 
@@ -36,7 +37,7 @@ impl<O> Slot<O> {
 }
 
 /// Holds a slot; dropping it stops the counting and lets the slot be taken again.
-pub(super) struct Lease {
+pub(crate) struct Lease {
     index: usize,
     release: fn(usize),
 }
