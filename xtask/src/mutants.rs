@@ -57,28 +57,28 @@ static GROUPS: [Group; 9] = [
     Group {
         package: "interop",
         files: &[
-            "crates/interop/src/access/uses/mod.rs",
-            "crates/interop/src/access/uses/behind.rs",
-            "crates/interop/src/access/uses/hold.rs",
-            "crates/interop/src/access/uses/record.rs",
+            "crates/interop/src/access/ledger/mod.rs",
+            "crates/interop/src/access/ledger/followed.rs",
+            "crates/interop/src/access/ledger/hold.rs",
+            "crates/interop/src/access/ledger/entry.rs",
             "crates/interop/src/access/alias/view.rs",
             "crates/interop/src/access/sides.rs",
         ],
         stages: &[
-            lib("interop", &["uses::", "alias::", "sides::"]),
+            lib("interop", &["access::ledger::", "alias::", "sides::"]),
             tests("interop", &["adopt_memory", "ledger", "parts"]),
         ],
     },
     Group {
         package: "interop",
         files: &[
-            "crates/interop/src/access/uses/user.rs",
+            "crates/interop/src/access/ledger/user.rs",
             "crates/interop/src/memory/guard.rs",
             "crates/interop/src/memory/part.rs",
             "crates/interop/src/memory/range.rs",
         ],
         stages: &[
-            lib("interop", &["uses::"]),
+            lib("interop", &["access::ledger::"]),
             tests("interop", &["ledger", "parts"]),
             tests("interop", &["shared", "handoff_failures"]),
         ],

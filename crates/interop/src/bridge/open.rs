@@ -9,7 +9,7 @@ use platform::{LibraryState, Selection};
 use super::first_call::{FirstCall, once};
 use super::probe::Probe;
 use super::{Bridge, Options, choose, grades};
-use crate::core::{Core, Hsa, Kept};
+use crate::core::{Core, Hsa, LentMemory};
 use crate::values::{BridgeReport, Pairing, RouteReport};
 use crate::{Grade, Meter, Result, Route};
 
@@ -127,7 +127,7 @@ impl<'a> Libraries<'a> {
             survives_exports: OnceLock::new(),
             deferred: Mutex::default(),
             failovers: Mutex::default(),
-            kept: Kept::default(),
+            kept: LentMemory::default(),
         });
         let blas = tables.rocblas.clone().map(|rocblas| {
             // SAFETY: the tables are of the one platform that was selected.

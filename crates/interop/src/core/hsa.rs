@@ -23,19 +23,19 @@ pub(crate) struct Located {
     pub(crate) bytes: usize,
     pub(crate) residency: Residency,
     /// Bus, device and function of the owner, and its domain where the runtime reports it.
-    pub(crate) owner: Option<Place>,
+    pub(crate) owner: Option<BusAddress>,
 }
 
 /// A place on the PCI bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BusAddress {
     domain: Option<u32>,
     bus: u32,
     device: u32,
     function: u32,
 }
 
-impl Place {
+impl BusAddress {
     /// Whether the two may be one place; a domain that is not known is any.
     pub(crate) fn is(&self, other: &hip::PciAddress) -> bool {
         (self.bus, self.device, self.function) == (other.bus, other.device, other.function)
@@ -43,7 +43,7 @@ impl Place {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for BusAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.domain {
             Some(domain) => write!(f, "{domain:04x}")?,
@@ -145,11 +145,11 @@ impl Hsa {
         }
     }
 
-    fn place(&self, agent: hsa_agent_t) -> Option<Place> {
+    fn place(&self, agent: hsa_agent_t) -> Option<BusAddress> {
         let ask = |what| self.ask(agent, hsa_agent_info_t(what), 0_u32);
         // Bus, then five bits of device and three of function (hsa_ext_amd.h).
         let bdf = ask(hsa_amd_agent_info_s::HSA_AMD_AGENT_INFO_BDFID.0)?;
-        Some(Place {
+        Some(BusAddress {
             domain: ask(hsa_amd_agent_info_s::HSA_AMD_AGENT_INFO_DOMAIN.0),
             bus: bdf >> 8,
             device: bdf >> 3 & 0x1F,

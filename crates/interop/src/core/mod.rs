@@ -2,14 +2,14 @@
 //! failures that a caller takes later.
 
 mod hsa;
-mod kept;
 mod known;
+mod lent;
 
 use std::sync::OnceLock;
 
 pub(crate) use hsa::Hsa;
-pub(crate) use kept::{Kept, Lent};
 pub(crate) use known::Known;
+pub(crate) use lent::{Lent, LentMemory};
 use parking_lot::Mutex;
 use platform::{ForeignHooks, Platform};
 
@@ -38,7 +38,7 @@ pub(crate) struct Core {
     pub(crate) deferred: Mutex<Vec<Error>>,
     pub(crate) failovers: Mutex<Vec<Failover>>,
     /// What other processes may still have open.
-    pub(crate) kept: Kept,
+    pub(crate) kept: LentMemory,
 }
 
 /// Of each list: a program that never takes them must not grow without end.

@@ -196,7 +196,7 @@ impl<T: Element> Shared<T> {
                 Access::Write
             }
         };
-        let place = self.place();
+        let place = self.allocation();
         place
             .grant_hip(stream, access, &place.bytes())?
             .map_err(|error| place.under_reader("loan of a tensor", error))?;

@@ -130,7 +130,7 @@ impl Bridge {
             adopted => adopted?,
         };
         let bytes = 0..len * size_of::<T>();
-        shared.place().grant_hip(ready, Access::Write, &bytes)??;
+        shared.allocation().grant_hip(ready, Access::Write, &bytes)??;
         if read_only {
             shared.forbid_writing();
         }

@@ -20,7 +20,7 @@ pub enum PeerError {
     },
     /// The system refused a call on the place where processes meet.
     #[error("{call} failed at `{}`: {cause}; {remedy}", .path.display())]
-    Place {
+    SocketPath {
         /// The call.
         call: &'static str,
         /// Where.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 
 use super::Shared;
-use super::place::Place;
+use super::allocation::SharedAllocation;
 use super::range::check_range;
 use crate::Result;
 use crate::access::Hold;
@@ -29,10 +29,10 @@ struct Cl<'a> {
 }
 
 impl<'a> Cl<'a> {
-    fn new<T: Pod>(place: &'a Place, range: Range<usize>, part: ClPart, hold: Hold) -> Self {
+    fn new<T: Pod>(allocation: &'a SharedAllocation, range: Range<usize>, part: ClPart, hold: Hold) -> Self {
         Self {
-            core: &place.core,
-            backing: place.backing(),
+            core: &allocation.core,
+            backing: allocation.backing(),
             range,
             element: size_of::<T>(),
             part,
@@ -96,9 +96,9 @@ impl ClRange<'_> {
 macro_rules! cl_guard {
     ($guard:ident, $rule:literal) => {
         impl<'a, T: Pod> $guard<'a, T> {
-            pub(crate) fn new(place: &'a Place, range: Range<usize>, part: ClPart, hold: Hold) -> Self {
+            pub(crate) fn new(allocation: &'a SharedAllocation, range: Range<usize>, part: ClPart, hold: Hold) -> Self {
                 Self {
-                    cl: Cl::new::<T>(place, range, part, hold),
+                    cl: Cl::new::<T>(allocation, range, part, hold),
                     buffer: PhantomData,
                 }
             }

@@ -5,16 +5,16 @@
 //! | [`shared`] | a buffer, which stays in the memory of its route or goes on in another |
 //! | [`part`] | parts of a buffer, each ordered separately |
 //! | [`guard`] | access for as long as a borrow lasts |
-//! | [`place`] | one memory of a buffer, and everyone who was given access to it |
+//! | [`allocation`] | one memory of a buffer, and everyone who was given access to it |
 
+mod allocation;
 mod guard;
 mod part;
-mod place;
 mod range;
 mod shared;
 
+pub(crate) use allocation::SharedAllocation;
 pub use guard::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut};
 pub use part::{Part, PartMut};
-pub(crate) use place::Place;
 pub use shared::Shared;
 pub(crate) use shared::bytes_of;

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
-use super::place::Place;
+use super::allocation::SharedAllocation;
 use super::range::{bytes, check_range};
 use super::{ClGuard, ClGuardMut, HipGuard, HipGuardMut, Shared};
 use crate::access::Hold;
@@ -120,8 +120,8 @@ impl<'a, T: Pod> PartMut<'a, T> {
     /// As [`cl`](Self::cl), or [`Error::ReadOnly`].
     pub fn cl_mut<'g>(&'g mut self, queue: &'g clmgr::Queue) -> Result<ClGuardMut<'g, T>> {
         self.whole.check_writable()?;
-        let (place, part, hold) = self.take_cl(queue, Access::Write)?;
-        Ok(ClGuardMut::new(place, self.range.clone(), part, hold))
+        let (allocation, part, hold) = self.take_cl(queue, Access::Write)?;
+        Ok(ClGuardMut::new(allocation, self.range.clone(), part, hold))
     }
 
     /// Read and write access for HIP work on `stream`, as [`Shared::hip_mut`].
@@ -130,8 +130,8 @@ impl<'a, T: Pod> PartMut<'a, T> {
     /// As [`hip`](Self::hip), or [`Error::ReadOnly`].
     pub fn hip_mut<'g>(&'g mut self, stream: &'g hip::Stream) -> Result<HipGuardMut<'g, T>> {
         self.whole.check_writable()?;
-        let place = self.take_hip(stream, Access::Write)?;
-        Ok(HipGuardMut::new(place.slice_mut(stream, self.range.clone())))
+        let allocation = self.take_hip(stream, Access::Write)?;
+        Ok(HipGuardMut::new(allocation.slice_mut(stream, self.range.clone())))
     }
 
     /// The elements before `middle`, counted from the part's first, and those from there on.
@@ -151,50 +151,50 @@ impl<'a, T: Pod> PartMut<'a, T> {
     }
 
     /// Others may write next to it, so the memory stays where it is.
-    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&Place, ClPart, Hold)> {
+    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&SharedAllocation, ClPart, Hold)> {
         let bytes = bytes::<T>(&self.range);
         self.whole.check_side(Side::Cl, access, &self.range)?;
-        let place = self.whole.place();
+        let allocation = self.whole.allocation();
         // Before anything is made to wait for a user that never comes.
-        let part = ClPart::of(&place.core, place.backing(), bytes.clone())?;
-        let hold = place
+        let part = ClPart::of(&allocation.core, allocation.backing(), bytes.clone())?;
+        let hold = allocation
             .grant_cl(queue, access, &bytes)?
-            .map_err(|error| place.under_reader("hand-over of a part to OpenCL", error))?;
-        Ok((place, part, hold))
+            .map_err(|error| allocation.under_reader("hand-over of a part to OpenCL", error))?;
+        Ok((allocation, part, hold))
     }
 
-    fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<&Place> {
+    fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<&SharedAllocation> {
         self.whole.check_side(Side::Hip, access, &self.range)?;
-        let place = self.whole.place();
-        place
+        let allocation = self.whole.allocation();
+        allocation
             .grant_hip(stream, access, &bytes::<T>(&self.range))?
-            .map_err(|error| place.under_reader("hand-over of a part to HIP", error))?;
-        Ok(place)
+            .map_err(|error| allocation.under_reader("hand-over of a part to HIP", error))?;
+        Ok(allocation)
     }
 }
 
 /// While one of these lives, others may only read, on either side.
 impl<T: Pod> Part<'_, T> {
-    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&Place, ClPart, Hold)> {
+    fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&SharedAllocation, ClPart, Hold)> {
         let bytes = bytes::<T>(&self.range);
         let during = "hand-over of a part to OpenCL";
-        let (place, (part, hold)) = self.whole.as_reader(during, |place| {
-            place.backing().check_part(&place.core, &bytes)?;
-            let part = ClPart::of(&place.core, place.backing(), bytes.clone())?;
-            let granted = place.grant_cl(queue, access, &bytes)?;
+        let (allocation, (part, hold)) = self.whole.as_reader(during, |allocation| {
+            allocation.backing().check_part(&allocation.core, &bytes)?;
+            let part = ClPart::of(&allocation.core, allocation.backing(), bytes.clone())?;
+            let granted = allocation.grant_cl(queue, access, &bytes)?;
             Ok(granted.map(|hold| (part, hold)))
         })?;
-        Ok((place, part, hold))
+        Ok((allocation, part, hold))
     }
 
-    fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<&Place> {
+    fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<&SharedAllocation> {
         let bytes = bytes::<T>(&self.range);
         let during = "hand-over of a part to HIP";
-        let (place, ()) = self.whole.as_reader(during, |place| {
-            place.backing().check_part(&place.core, &bytes)?;
-            place.grant_hip(stream, access, &bytes)
+        let (allocation, ()) = self.whole.as_reader(during, |allocation| {
+            allocation.backing().check_part(&allocation.core, &bytes)?;
+            allocation.grant_hip(stream, access, &bytes)
         })?;
-        Ok(place)
+        Ok(allocation)
     }
 }
 
@@ -222,8 +222,8 @@ macro_rules! part {
             /// As [`Shared::cl`], or [`Error::SubBufferStart`] on a route where OpenCL has a buffer
             /// object.
             pub fn cl<'g>(&'g self, queue: &'g clmgr::Queue) -> Result<ClGuard<'g, T>> {
-                let (place, part, hold) = self.take_cl(queue, Access::Read)?;
-                Ok(ClGuard::new(place, self.range.clone(), part, hold))
+                let (allocation, part, hold) = self.take_cl(queue, Access::Read)?;
+                Ok(ClGuard::new(allocation, self.range.clone(), part, hold))
             }
 
             /// Read access for HIP work on `stream`, as [`Shared::hip`].
@@ -231,8 +231,8 @@ macro_rules! part {
             /// # Errors
             /// As [`Shared::hip`].
             pub fn hip<'g>(&'g self, stream: &'g hip::Stream) -> Result<HipGuard<'g, T>> {
-                let place = self.take_hip(stream, Access::Read)?;
-                Ok(HipGuard::new(place.slice(stream, self.range.clone())))
+                let allocation = self.take_hip(stream, Access::Read)?;
+                Ok(HipGuard::new(allocation.slice(stream, self.range.clone())))
             }
         }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use parking_lot::Mutex;
 
-use super::place::Place;
+use super::allocation::SharedAllocation;
 use super::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
 use crate::access::Sides;
 use crate::backing::{self, Backing, ClPart};
@@ -54,7 +54,7 @@ const ALIGNMENT: usize = 128;
 /// [`Bridge::take_deferred_errors`](crate::Bridge::take_deferred_errors).
 pub struct Shared<T: Pod> {
     /// The memory, and what took over from it under readers.
-    place: Place,
+    allocation: SharedAllocation,
     len: usize,
     /// Whether the memory may be written: a foreign buffer can be read-only.
     writable: bool,
@@ -84,7 +84,7 @@ impl<T: Pod> Shared<T> {
             match Self::on_route(core, route, len) {
                 Ok(shared) => {
                     let mut shared = shared.handed_over_by(handoff);
-                    shared.place.give_way_to(&routes[index + 1..]);
+                    shared.allocation.give_way_to(&routes[index + 1..]);
                     if let Some((from, reason)) = tried.last() {
                         core.note_failover(Failover {
                             from: *from,
@@ -110,7 +110,7 @@ impl<T: Pod> Shared<T> {
             return Err(Error::Empty);
         }
         Ok(Self {
-            place: Place::new(core, backing, align_of::<T>())?,
+            allocation: SharedAllocation::new(core, backing, align_of::<T>())?,
             len: bytes / element,
             writable,
             sides: Mutex::default(),
@@ -120,13 +120,13 @@ impl<T: Pod> Shared<T> {
 
     /// Hands over this way from now on, if the host has no part in every change of side.
     pub(crate) fn handed_over_by(mut self, handoff: &Arc<dyn Handoff>) -> Self {
-        self.place.hand_over_by(handoff);
+        self.allocation.hand_over_by(handoff);
         self
     }
 
     /// No part is borrowed for writing any more: each side may have any.
     pub(crate) fn begin_parts(&mut self) {
-        self.place.collapse();
+        self.allocation.collapse();
         *self.sides.get_mut() = Sides::default();
     }
 
@@ -148,18 +148,18 @@ impl<T: Pod> Shared<T> {
     }
 
     /// The memory in use.
-    pub(crate) fn place(&self) -> &Place {
-        self.place.last()
+    pub(crate) fn allocation(&self) -> &SharedAllocation {
+        self.allocation.last()
     }
 
     /// What its bridge has in common for all buffers.
     pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.place.core
+        &self.allocation.core
     }
 
     /// How the memory is reached.
     pub(crate) fn backing(&self) -> &dyn Backing {
-        self.place().backing()
+        self.allocation().backing()
     }
 
     /// From now on it may only be read.
@@ -169,7 +169,7 @@ impl<T: Pod> Shared<T> {
 
     /// Stays in this memory, whatever fails: others know it by now.
     pub(crate) fn pinned_down(&mut self) {
-        self.place.collapse().give_way_to(&[]);
+        self.allocation.collapse().give_way_to(&[]);
     }
 
     /// Puts the bridge's own stream, which it returns, after every user that was granted access, also through other
@@ -182,17 +182,17 @@ impl<T: Pod> Shared<T> {
 
     /// Waits for every user that was granted access to the memory.
     pub(crate) fn settle(&mut self) -> Result<()> {
-        self.place.collapse().settle()
+        self.allocation.collapse().settle()
     }
 
     /// Whether the host makes changes of side, whatever the requested grade.
     pub(crate) fn needs_host(&self) -> bool {
-        self.place().needs_host()
+        self.allocation().needs_host()
     }
 
     /// Whether every hand-off that has ended so far succeeded.
     pub(crate) fn check_handoffs(&self) -> Result<()> {
-        self.place().check_handoffs()
+        self.allocation().check_handoffs()
     }
 
     /// Number of elements, at least one.
@@ -205,13 +205,13 @@ impl<T: Pod> Shared<T> {
     /// The route the memory was allocated on.
     #[must_use]
     pub fn route(&self) -> Route {
-        self.place().route()
+        self.allocation().route()
     }
 
     /// Where the bytes live.
     #[must_use]
     pub fn residency(&self) -> Residency {
-        self.place().residency
+        self.allocation().residency
     }
 
     /// Whether a change of side copies the data.
@@ -224,7 +224,7 @@ impl<T: Pod> Shared<T> {
     /// bridge's grade.
     #[must_use]
     pub fn grade(&self) -> Grade {
-        self.place().handoff().grade()
+        self.allocation().handoff().grade()
     }
 
     /// The address each API uses, OpenCL's first, where both are known; they are equal on a route that guarantees one
@@ -241,10 +241,10 @@ impl<T: Pod> Shared<T> {
     /// If the queue is of another context, or if waiting for HIP's writers fails;
     /// [`Error::UnderReader`] if the route does and no other is permitted.
     pub fn cl<'a>(&'a self, queue: &'a clmgr::Queue) -> Result<ClGuard<'a, T>> {
-        let (place, hold) = self.as_reader("hand-over to OpenCL", |place| {
-            place.grant_cl(queue, Access::Read, &place.bytes())
+        let (allocation, hold) = self.as_reader("hand-over to OpenCL", |allocation| {
+            allocation.grant_cl(queue, Access::Read, &allocation.bytes())
         })?;
-        Ok(ClGuard::new(place, 0..self.len, ClPart::Whole, hold))
+        Ok(ClGuard::new(allocation, 0..self.len, ClPart::Whole, hold))
     }
 
     /// Read and write access for kernels on `queue`.
@@ -254,15 +254,15 @@ impl<T: Pod> Shared<T> {
     /// other users fails.
     pub fn cl_mut<'a>(&'a mut self, queue: &'a clmgr::Queue) -> Result<ClGuardMut<'a, T>> {
         self.check_writable()?;
-        let place = self.place.collapse();
-        let hold = match place.grant_cl(queue, Access::Write, &place.bytes())? {
+        let allocation = self.allocation.collapse();
+        let hold = match allocation.grant_cl(queue, Access::Write, &allocation.bytes())? {
             Ok(hold) => hold,
             Err(error) => {
-                *place = place.failed_over("hand-over to OpenCL", error, None)?;
-                place.grant_cl(queue, Access::Write, &place.bytes())??
+                *allocation = allocation.failed_over("hand-over to OpenCL", error, None)?;
+                allocation.grant_cl(queue, Access::Write, &allocation.bytes())??
             }
         };
-        Ok(ClGuardMut::new(place, 0..self.len, ClPart::Whole, hold))
+        Ok(ClGuardMut::new(allocation, 0..self.len, ClPart::Whole, hold))
     }
 
     /// Read access for HIP work on `stream`.
@@ -271,10 +271,10 @@ impl<T: Pod> Shared<T> {
     /// If the stream is of another device, or if waiting for OpenCL's writers fails;
     /// [`Error::UnderReader`] if the route does and no other is permitted.
     pub fn hip<'a>(&'a self, stream: &'a hip::Stream) -> Result<HipGuard<'a, T>> {
-        let (place, ()) = self.as_reader("hand-over to HIP", |place| {
-            place.grant_hip(stream, Access::Read, &place.bytes())
+        let (allocation, ()) = self.as_reader("hand-over to HIP", |allocation| {
+            allocation.grant_hip(stream, Access::Read, &allocation.bytes())
         })?;
-        Ok(HipGuard::new(place.slice(stream, 0..self.len)))
+        Ok(HipGuard::new(allocation.slice(stream, 0..self.len)))
     }
 
     /// Read and write access for HIP work on `stream`.
@@ -284,12 +284,12 @@ impl<T: Pod> Shared<T> {
     /// other users fails.
     pub fn hip_mut<'a>(&'a mut self, stream: &'a hip::Stream) -> Result<HipGuardMut<'a, T>> {
         self.check_writable()?;
-        let place = self.place.collapse();
-        if let Err(error) = place.grant_hip(stream, Access::Write, &place.bytes())? {
-            *place = place.failed_over("hand-over to HIP", error, None)?;
-            place.grant_hip(stream, Access::Write, &place.bytes())??;
+        let allocation = self.allocation.collapse();
+        if let Err(error) = allocation.grant_hip(stream, Access::Write, &allocation.bytes())? {
+            *allocation = allocation.failed_over("hand-over to HIP", error, None)?;
+            allocation.grant_hip(stream, Access::Write, &allocation.bytes())??;
         }
-        Ok(HipGuardMut::new(place.slice_mut(stream, 0..self.len)))
+        Ok(HipGuardMut::new(allocation.slice_mut(stream, 0..self.len)))
     }
 
     /// Fills the buffer from host memory and returns when the bytes have arrived. Counted as
@@ -308,11 +308,11 @@ impl<T: Pod> Shared<T> {
     pub(crate) fn write_as(&mut self, category: Category, during: &'static str, data: &[T]) -> Result<()> {
         self.check_length(during, data.len())?;
         self.check_writable()?;
-        let place = self.place.collapse();
-        let _scope = place.core.meter.scope(category);
+        let allocation = self.allocation.collapse();
+        let _scope = allocation.core.meter.scope(category);
         let data = bytemuck::cast_slice(data);
-        if let Err(error) = place.write(data)? {
-            *place = place.failed_over(during, error, Some(data))?;
+        if let Err(error) = allocation.write(data)? {
+            *allocation = allocation.failed_over(during, error, Some(data))?;
         }
         Ok(())
     }
@@ -328,7 +328,7 @@ impl<T: Pod> Shared<T> {
         self.check_length("download", data.len())?;
         let _scope = self.core().meter.scope(Category::Result);
         let data = bytemuck::cast_slice_mut(data);
-        self.as_reader("download", |place| place.read(data))?;
+        self.as_reader("download", |allocation| allocation.read(data))?;
         Ok(())
     }
 
@@ -339,8 +339,8 @@ impl<T: Pod> Shared<T> {
     /// If the new memory cannot be allocated or a copy fails; the buffer is then unchanged.
     pub fn move_to(&mut self, route: Route) -> Result<()> {
         if route != self.route() {
-            let place = self.place.collapse();
-            *place = place.moved_to(route)?;
+            let allocation = self.allocation.collapse();
+            *allocation = allocation.moved_to(route)?;
         }
         Ok(())
     }
@@ -350,13 +350,13 @@ impl<T: Pod> Shared<T> {
     pub(crate) fn as_reader<R>(
         &self,
         during: &'static str,
-        mut grant: impl FnMut(&Place) -> Result<Result<R>>,
-    ) -> Result<(&Place, R)> {
-        let mut place = self.place();
+        mut grant: impl FnMut(&SharedAllocation) -> Result<Result<R>>,
+    ) -> Result<(&SharedAllocation, R)> {
+        let mut allocation = self.allocation();
         loop {
-            match grant(place)? {
-                Ok(granted) => return Ok((place, granted)),
-                Err(error) => place = place.succeeded(during, error)?,
+            match grant(allocation)? {
+                Ok(granted) => return Ok((allocation, granted)),
+                Err(error) => allocation = allocation.succeeded(during, error)?,
             }
         }
     }

@@ -5,7 +5,7 @@ use super::order::Across;
 use super::{Peer, PeerPath, no_peer};
 use crate::access::User;
 use crate::backing::PeerAccess;
-use crate::memory::Place;
+use crate::memory::SharedAllocation;
 use crate::values::Access;
 use crate::{Error, HipGuard, Result, Route, Shared};
 
@@ -42,8 +42,8 @@ impl Peer {
         destination.check_writable()?;
         self.check_owners(source, Some(destination), stream)?;
         // One place from here on: a reader elsewhere may put another in its stead.
-        let from = source.place();
-        let to = destination.place();
+        let from = source.allocation();
+        let to = destination.allocation();
         let by_hip = from.backing().is_known_to_hip() && to.backing().is_known_to_hip();
         if !by_hip && let Err(reason) = self.reach(from)? {
             return Err(self.no_copy(&reason, from, to));
@@ -70,13 +70,13 @@ impl Peer {
     /// [`Error::NoPeer`] if the memory cannot be reached; [`Error::OtherOwner`]; as [`Shared::hip`].
     pub fn hip<'a, T: Pod>(&self, source: &'a Shared<T>, stream: &'a hip::Stream) -> Result<HipGuard<'a, T>> {
         self.check_owners(source, None, stream)?;
-        let place = source.place();
-        if let Err(reason) = self.reach(place)? {
+        let allocation = source.allocation();
+        if let Err(reason) = self.reach(allocation)? {
             let reason = format!("{reason}; let Peer::copy bring it to the second device");
             return Err(no_peer(&self.from, &self.to, reason));
         }
-        self.admit(place, stream, Access::Read)?;
-        let pointer = place.backing().hip_ptr().cast::<T>();
+        self.admit(allocation, stream, Access::Read)?;
+        let pointer = allocation.backing().hip_ptr().cast::<T>();
         // SAFETY: as many elements are at the address, which the device reaches; the stream was admitted as a reader,
         // and the memory is freed only after it has been waited for. As foreign memory HIP's own copies do not take it.
         let slice = unsafe { hip::DeviceSlice::from_raw_parts(pointer, source.len(), stream) };
@@ -103,7 +103,7 @@ impl Peer {
     }
 
     /// Lets kernels of the second device use the memory, or returns why they do not reach it.
-    fn reach(&self, source: &Place) -> Result<std::result::Result<(), String>> {
+    fn reach(&self, source: &SharedAllocation) -> Result<std::result::Result<(), String>> {
         if self.report.path == PeerPath::Staged {
             return Ok(Err("kernels do not reach across".into()));
         }
@@ -124,11 +124,11 @@ impl Peer {
     }
 
     /// That no kernel copies, and neither does HIP, for a memory that is not its own: which, and where it could be.
-    fn no_copy(&self, reason: &str, from: &Place, to: &Place) -> Error {
+    fn no_copy(&self, reason: &str, from: &SharedAllocation, to: &SharedAllocation) -> Error {
         let not_hips: Vec<_> = [("source", from), ("destination", to)]
             .into_iter()
-            .filter(|(_, place)| !place.backing().is_known_to_hip())
-            .map(|(which, place)| format!("the {which} from {}", place.route()))
+            .filter(|(_, allocation)| !allocation.backing().is_known_to_hip())
+            .map(|(which, allocation)| format!("the {which} from {}", allocation.route()))
             .collect();
         let wanted = match self.to.report().platform.facts().one_address_space {
             true => Route::HipPointer,
@@ -141,9 +141,9 @@ impl Peer {
         no_peer(&self.from, &self.to, reason)
     }
 
-    fn admit(&self, place: &Place, stream: &hip::Stream, access: Access) -> Result<()> {
-        let across = Across::new(place.handoff().limit());
-        place.admit_across(&across, &User::of(stream), access)
+    fn admit(&self, allocation: &SharedAllocation, stream: &hip::Stream, access: Access) -> Result<()> {
+        let across = Across::new(allocation.handoff().limit());
+        allocation.admit_across(&across, &User::of(stream), access)
     }
 
     /// # Safety

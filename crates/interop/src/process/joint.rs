@@ -91,7 +91,7 @@ impl<T: Pod> Joint<T> {
         let (socket, passed) = (Arc::clone(self.link.socket()), self.passed);
         // Whatever lets a stream go notes first why. Not asked of the view, whose lock may be held by one who waits for
         // this stream.
-        let handed = self.shared().place().on_their_way();
+        let handed = self.shared().allocation().on_their_way();
         stream.on_complete(move |result| {
             let failure = match result {
                 Ok(()) => handed.iter().find_map(|outcome| outcome.failure()),

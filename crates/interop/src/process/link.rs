@@ -143,7 +143,7 @@ impl Link {
     /// returns. If that process has no room for one more, this waits up to 60 s.
     ///
     /// # Errors
-    /// [`PeerError::Place`] if no process listens there; [`PeerError::NotMet`] if it stays without room.
+    /// [`PeerError::SocketPath`] if no process listens there; [`PeerError::NotMet`] if it stays without room.
     pub fn connect(path: impl AsRef<Path>) -> Result<Self> {
         Self::connect_within(path, LIMIT)
     }
@@ -153,7 +153,7 @@ impl Link {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub fn connect_within(path: impl AsRef<Path>, limit: Duration) -> Result<Self> {
-        let socket = super::place::connect(path.as_ref(), limit)?;
+        let socket = super::socket_path::connect(path.as_ref(), limit)?;
         Ok(Self::over(socket).with_limit(limit))
     }
 

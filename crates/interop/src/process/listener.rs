@@ -6,7 +6,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 
-use super::place::{self, failed};
+use super::socket_path::{self, failed};
 use super::{Link, PeerError};
 use crate::Result;
 
@@ -27,12 +27,12 @@ impl Listener {
     /// Listens at `path`, where there is nothing yet.
     ///
     /// # Errors
-    /// [`PeerError::Place`]: something is there already, the folder cannot be written, or the path is too long (107 bytes).
+    /// [`PeerError::SocketPath`]: something is there already, the folder cannot be written, or the path is too long (107 bytes).
     pub fn bind(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        let address = place::address(&path)?;
+        let address = socket_path::address(&path)?;
         // Another thread may accept what this one was woken for, which must not make it wait for the next.
-        let socket = place::socket(&path, SocketFlags::NONBLOCK)?;
+        let socket = socket_path::socket(&path, SocketFlags::NONBLOCK)?;
         rustix::net::bind(&socket, &address).map_err(|errno| failed("bind", &path, errno))?;
         let listener = Self { socket, path };
         rustix::net::listen(&listener.socket, QUEUE).map_err(|errno| failed("listen", &listener.path, errno))?;

@@ -24,7 +24,7 @@ mod lent;
 mod link;
 mod listener;
 mod message;
-mod place;
+mod socket_path;
 
 pub use export::NotExported;
 pub use joint::Joint;

@@ -18,7 +18,7 @@ use std::os::unix::fs::MetadataExt;
 
 pub(crate) use view::{View, Views};
 
-use crate::access::uses::User;
+use crate::access::ledger::User;
 
 /// How bytes are identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::access::uses::{Claim, Order, Worker};
+    use crate::access::ledger::{Claim, Order, Worker};
     use crate::access::{Ordered, Outcome};
     use crate::values::Access;
     use crate::{Error, Result};

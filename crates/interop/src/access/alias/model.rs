@@ -34,7 +34,7 @@ use view::Views;
 use crate::Result;
 use crate::access::Ordered;
 use crate::access::alias::Span;
-use crate::access::uses::{Claim, Order, Worker};
+use crate::access::ledger::{Claim, Order, Worker};
 use crate::values::Access;
 
 const ORDERS: usize = 2000;

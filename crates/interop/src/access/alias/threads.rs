@@ -9,7 +9,7 @@ use std::thread;
 use super::{Span, View, Views, sync};
 use crate::Result;
 use crate::access::Ordered;
-use crate::access::uses::{Claim, Order, Worker};
+use crate::access::ledger::{Claim, Order, Worker};
 use crate::values::Access;
 
 const LANES: usize = 12;

@@ -3,7 +3,7 @@ use std::sync::{Arc, Weak};
 use super::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::access::Outcome;
 use crate::access::alias::Span;
-use crate::access::uses::{Claim, Hold, Order, Uses, Worker};
+use crate::access::ledger::{AccessLedger, Claim, Hold, Order, Worker};
 use crate::{Error, Result};
 
 /// The live views of some memory.
@@ -14,7 +14,7 @@ pub(crate) struct Views<W: Worker>(pub(super) Mutex<Vec<Weak<View<W>>>>);
 /// The users of some bytes, which may have several addresses.
 pub(crate) struct View<W: Worker> {
     spans: Vec<Span>,
-    uses: Mutex<Uses<W>>,
+    uses: Mutex<AccessLedger<W>>,
     /// Another view shows some of the same bytes.
     aliased: AtomicBool,
     /// No other view may show any of the bytes.
@@ -27,7 +27,7 @@ impl<W: Worker> Views<W> {
     pub(crate) fn enter(&self, spans: Vec<Span>, alone: bool) -> Option<Arc<View<W>>> {
         let view = Arc::new(View {
             spans,
-            uses: Mutex::new(Uses::default()),
+            uses: Mutex::new(AccessLedger::default()),
             aliased: AtomicBool::new(false),
             alone,
         });
@@ -77,7 +77,7 @@ impl<W: Worker> Views<W> {
             all.push(view);
             // Always in the same order, so that two grants cannot deadlock.
             all.sort_by_key(|view| std::ptr::from_ref(*view).addr());
-            let mut locked: Vec<(&View<W>, MutexGuard<'_, Uses<W>>)> =
+            let mut locked: Vec<(&View<W>, MutexGuard<'_, AccessLedger<W>>)> =
                 all.into_iter().map(|view| (view, view.uses.lock())).collect();
             // A view entered before the locks were taken may have a user by now; a later one finds the locks held.
             let is_known = |other: &Arc<View<W>>| others.iter().any(|known| Arc::ptr_eq(known, other));
@@ -112,7 +112,7 @@ impl<W: Worker> View<W> {
         self.uses.lock().check()
     }
 
-    /// See [`Uses::writers`].
+    /// See [`AccessLedger::writers`].
     pub(crate) fn writers(&self) -> Vec<W> {
         self.uses.lock().writers()
     }

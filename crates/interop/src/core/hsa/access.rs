@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use hsa_sys::{hsa_agent_t, hsa_amd_pointer_info_t, hsa_status_t};
 
-use super::{Hsa, Place, SUCCESS};
+use super::{BusAddress, Hsa, SUCCESS};
 use crate::Residency;
 
 impl Hsa {
@@ -72,7 +72,7 @@ impl Hsa {
             return None;
         }
         agents.into_iter().find(|&agent| {
-            self.kind(agent) == Residency::Vram && self.place(agent).is_some_and(|place: Place| place.is(wanted))
+            self.kind(agent) == Residency::Vram && self.place(agent).is_some_and(|place: BusAddress| place.is(wanted))
         })
     }
 }

@@ -11,9 +11,9 @@ pub(crate) trait Lent: Send {
 /// Each until the other process hangs up. They keep their bridge alive: if the other process never does, all of it
 /// stays until this one ends.
 #[derive(Default)]
-pub(crate) struct Kept(Mutex<Vec<Box<dyn Lent>>>);
+pub(crate) struct LentMemory(Mutex<Vec<Box<dyn Lent>>>);
 
-impl Kept {
+impl LentMemory {
     pub(crate) fn keep(&self, lent: Box<dyn Lent>) {
         self.0.lock().push(lent);
     }

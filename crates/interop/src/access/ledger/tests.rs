@@ -93,7 +93,13 @@ impl Order<Number> for Noting {
 }
 
 /// The users that were waited for before this one was admitted. Its guard is leaked.
-fn admit(uses: &mut Uses<Number>, noting: &Noting, user: Number, access: Access, range: Range<usize>) -> Vec<Number> {
+fn admit(
+    uses: &mut AccessLedger<Number>,
+    noting: &Noting,
+    user: Number,
+    access: Access,
+    range: Range<usize>,
+) -> Vec<Number> {
     let (waited, hold) = grant(uses, noting, user, access, range);
     std::mem::forget(hold);
     waited
@@ -101,7 +107,7 @@ fn admit(uses: &mut Uses<Number>, noting: &Noting, user: Number, access: Access,
 
 /// As [`admit`], with what the guard keeps.
 fn grant(
-    uses: &mut Uses<Number>,
+    uses: &mut AccessLedger<Number>,
     noting: &Noting,
     user: Number,
     access: Access,
@@ -118,27 +124,27 @@ fn grant(
 }
 
 /// A reader whose guard lives until the result is dropped.
-fn read(uses: &mut Uses<Number>, user: Number, range: Range<usize>) -> Hold {
+fn read(uses: &mut AccessLedger<Number>, user: Number, range: Range<usize>) -> Hold {
     let (_, hold) = grant(uses, &Noting::default(), user, Access::Read, range);
     hold
 }
 
 /// Checks which readers have ended; the first check of a reader marks its work.
-fn sweep(uses: &mut Uses<Number>) {
+fn sweep(uses: &mut AccessLedger<Number>) {
     let usual = std::mem::replace(&mut uses.sweep, Sweep::every(0));
     uses.sweep_readers().expect("no reader fails");
     uses.sweep = usual;
 }
 
 /// The users that a writer of these bytes waits for.
-fn before_a_writer(uses: &mut Uses<Number>, range: Range<usize>) -> Vec<Number> {
+fn before_a_writer(uses: &mut AccessLedger<Number>, range: Range<usize>) -> Vec<Number> {
     admit(uses, &Noting::default(), Stream(77), Access::Write, range)
 }
 
 #[test]
 fn a_reader_that_wrote_before_is_kept_when_another_reader_waits_for_its_write() {
     for noting in [Noting::waiting(), Noting::default()] {
-        let mut uses = Uses::default();
+        let mut uses = AccessLedger::default();
         admit(&mut uses, &noting, Stream(1), Access::Write, 0..8);
         // Its guard stays alive.
         admit(&mut uses, &noting, Stream(1), Access::Read, 0..8);
@@ -155,7 +161,7 @@ fn a_reader_that_wrote_before_is_kept_when_another_reader_waits_for_its_write() 
 
 #[test]
 fn a_writer_without_readers_of_its_own_is_waited_for_once() {
-    let (noting, mut uses) = (Noting::waiting(), Uses::default());
+    let (noting, mut uses) = (Noting::waiting(), AccessLedger::default());
     admit(&mut uses, &noting, Stream(1), Access::Write, 0..8);
     let waited = admit(&mut uses, &noting, Queue(1), Access::Read, 0..8);
     assert_eq!(waited, [Stream(1)]);
@@ -171,7 +177,7 @@ fn readers_are_kept_when_all_are_waited_for_after_a_failure() {
         outcome: Some(Arc::clone(&outcome)),
         ..Noting::default()
     };
-    let mut uses = Uses::default();
+    let mut uses = AccessLedger::default();
     admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
     // Its guard stays alive.
     admit(&mut uses, &noting, Stream(1), Access::Read, 0..8);
@@ -192,7 +198,7 @@ fn readers_are_kept_when_all_are_waited_for_after_a_failure() {
 
 #[test]
 fn a_user_that_was_put_after_another_is_waited_for_though_it_was_refused_then() {
-    let mut uses = Uses::default();
+    let mut uses = AccessLedger::default();
     let noting = Noting {
         refuses: Some(Stream(1)),
         ..Noting::default()
@@ -217,7 +223,7 @@ fn a_user_that_was_put_after_another_is_waited_for_though_it_was_refused_then() 
 
 #[test]
 fn a_reader_of_one_part_does_not_become_a_writer_of_it_when_it_writes_another() {
-    let (noting, mut uses) = (Noting::waiting(), Uses::default());
+    let (noting, mut uses) = (Noting::waiting(), AccessLedger::default());
     admit(&mut uses, &noting, Stream(1), Access::Read, 0..8);
     // A guard of 4..8 stays alive, from a part that was split off.
     admit(&mut uses, &noting, Stream(1), Access::Read, 4..8);
@@ -229,7 +235,7 @@ fn a_reader_of_one_part_does_not_become_a_writer_of_it_when_it_writes_another() 
 
 #[test]
 fn following_a_write_of_some_bytes_does_not_cover_merged_stretches() {
-    let (noting, mut uses) = (Noting::default(), Uses::default());
+    let (noting, mut uses) = (Noting::default(), AccessLedger::default());
     let (writer, reader, other) = (Queue(1), Stream(1), Queue(2));
     admit(&mut uses, &noting, writer, Access::Write, 0..4);
     admit(&mut uses, &noting, writer, Access::Write, 8..12);
@@ -249,7 +255,7 @@ fn following_a_write_of_some_bytes_does_not_cover_merged_stretches() {
 
 #[test]
 fn ended_users_without_later_users_are_dropped() {
-    let (noting, mut uses) = (Noting::default(), Uses::default());
+    let (noting, mut uses) = (Noting::default(), AccessLedger::default());
     for stream in 100..100 + MANY {
         admit(&mut uses, &noting, Stream(stream), Access::Write, 0..8);
     }
@@ -259,7 +265,7 @@ fn ended_users_without_later_users_are_dropped() {
 
 #[test]
 fn readers_without_a_holder_are_dropped_when_they_have_ended() {
-    let (noting, mut uses) = (Noting::default(), Uses::default());
+    let (noting, mut uses) = (Noting::default(), AccessLedger::default());
     admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
     admit(&mut uses, &noting, Stream(1), Access::Read, 0..8);
     for stream in GONE..GONE + MANY {
@@ -275,7 +281,7 @@ fn readers_without_a_holder_are_dropped_when_they_have_ended() {
 
 #[test]
 fn readers_without_a_guard_are_dropped_when_they_have_ended() {
-    let (noting, mut uses) = (Noting::default(), Uses::default());
+    let (noting, mut uses) = (Noting::default(), AccessLedger::default());
     admit(&mut uses, &noting, Stream(1), Access::Write, 0..8);
     let hold = read(&mut uses, Queue(1), 0..8);
     std::mem::forget(read(&mut uses, Queue(2), 0..8));
@@ -293,7 +299,7 @@ fn readers_without_a_guard_are_dropped_when_they_have_ended() {
 
 #[test]
 fn a_reader_is_asked_anew_once_it_was_given_more_work() {
-    let mut uses = Uses::default();
+    let mut uses = AccessLedger::default();
     drop(read(&mut uses, Queue(1), 0..8));
     sweep(&mut uses);
     // Its end is marked now, but more work follows.
@@ -304,7 +310,7 @@ fn a_reader_is_asked_anew_once_it_was_given_more_work() {
 
 #[test]
 fn a_reader_that_fails_is_reported_and_kept() {
-    let mut uses = Uses::keeping(1, STRETCHES);
+    let mut uses = AccessLedger::keeping(1, STRETCHES);
     drop(read(&mut uses, Queue(FAILED), 0..8));
     let noting = Noting::default();
     let claim = Claim {
@@ -321,7 +327,7 @@ fn a_reader_that_fails_is_reported_and_kept() {
 
 #[test]
 fn a_guard_counts_in_the_record_that_takes_over_its_bytes() {
-    let mut uses = Uses::default();
+    let mut uses = AccessLedger::default();
     let hold = read(&mut uses, Queue(1), 2..4);
     drop(read(&mut uses, Queue(1), 0..8));
     sweep(&mut uses);
@@ -336,15 +342,15 @@ fn a_guard_counts_in_the_record_that_takes_over_its_bytes() {
 
 #[test]
 fn a_guard_counts_in_what_is_left_of_its_record() {
-    let mut uses = Uses::default();
+    let mut uses = AccessLedger::default();
     drop(read(&mut uses, Queue(1), 0..8));
     let hold = read(&mut uses, Queue(1), 4..8);
     // The writer has the other half.
     assert_eq!(before_a_writer(&mut uses, 0..4), [Queue(1)]);
     sweep(&mut uses);
     sweep(&mut uses);
-    let reads = |uses: &Uses<Number>| {
-        let of_it = |known: &&Use<Number>| known.user.is_same(&Queue(1));
+    let reads = |uses: &AccessLedger<Number>| {
+        let of_it = |known: &&Entry<Number>| known.user.is_same(&Queue(1));
         uses.current.iter().filter(of_it).count()
     };
     assert_eq!(reads(&uses), 1);
@@ -356,7 +362,7 @@ fn a_guard_counts_in_what_is_left_of_its_record() {
 
 #[test]
 fn a_guard_counts_in_merged_stretches() {
-    let mut uses = Uses::keeping(USERS, 2);
+    let mut uses = AccessLedger::keeping(USERS, 2);
     drop(read(&mut uses, Queue(1), 0..2));
     let hold = read(&mut uses, Queue(1), 4..6);
     assert_eq!(uses.current.len(), 1);
@@ -371,7 +377,7 @@ fn a_guard_counts_in_merged_stretches() {
 
 #[test]
 fn a_failed_user_without_later_users_is_reported_and_waited_for() {
-    let (noting, mut uses) = (Noting::default(), Uses::default());
+    let (noting, mut uses) = (Noting::default(), AccessLedger::default());
     let mut stream = FAILED;
     let claim = Claim {
         access: Access::Write,
@@ -396,7 +402,7 @@ fn a_user_of_another_view_waits_for_every_user_after_a_failure() {
         outcome: Some(Arc::clone(&outcome)),
         ..Noting::default()
     };
-    let mut uses = Uses::default();
+    let mut uses = AccessLedger::default();
     admit(&mut uses, &noting, Queue(1), Access::Read, 0..8);
     admit(&mut uses, &noting, Stream(1), Access::Write, 0..8);
     outcome.told(Err(Error::Empty));
@@ -419,7 +425,7 @@ fn a_user_of_another_view_waits_for_every_user_after_a_failure() {
 #[test]
 fn a_failure_behind_a_hand_off_that_is_still_on_its_way_is_found() {
     let outcomes: [Arc<Outcome>; 2] = Default::default();
-    let mut uses = Uses::default();
+    let mut uses = AccessLedger::default();
     for (outcome, place) in outcomes.iter().zip([0..4, 4..8]) {
         let noting = Noting {
             outcome: Some(Arc::clone(outcome)),
@@ -466,7 +472,7 @@ fn a_hand_off_that_is_given_up_during_a_wait_lets_in_no_user() {
             outcome: Some(Arc::clone(&outcome)),
             ..Noting::default()
         };
-        let mut uses = Uses::default();
+        let mut uses = AccessLedger::default();
         admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
         admit(&mut uses, &noting, Stream(1), Access::Write, 0..8);
         let giving_up = GivingUp(outcome);
@@ -494,7 +500,7 @@ fn a_user_of_another_view_waits_for_users_that_conflict() {
         (Write, Read, true),
         (Write, Write, true),
     ] {
-        let (noting, mut uses) = (Noting::default(), Uses::default());
+        let (noting, mut uses) = (Noting::default(), AccessLedger::default());
         admit(&mut uses, &noting, Queue(1), theirs, 0..8);
         uses.wait_before(&noting, &Queue(2), own).expect("waited");
         let waited = noting.take().len();

@@ -3,11 +3,11 @@
 //! It does not depend on a driver: a [`Worker`] is a queue or a stream, and an [`Order`] orders one after
 //! another. The tests use numbers instead.
 
-mod behind;
+mod entry;
+mod followed;
 mod hold;
 #[cfg(test)]
 mod model;
-mod record;
 #[cfg(test)]
 mod tests;
 mod user;
@@ -16,11 +16,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use behind::Behind;
 use clmgr::Sweep;
+use entry::{Entry, covers};
+use followed::Followed;
 pub(crate) use hold::Hold;
 use hold::Holds;
-use record::{Use, covers};
 pub(crate) use user::User;
 
 use crate::access::Outcome;
@@ -89,7 +89,7 @@ pub(crate) struct Claim<'r> {
 
 impl Claim<'_> {
     /// The bytes of `other` that it must not be at work on.
-    fn against<W: Worker>(&self, other: &Use<W>, user: &W) -> Range<usize> {
+    fn against<W: Worker>(&self, other: &Entry<W>, user: &W) -> Range<usize> {
         match self.is_handed_whole && !other.user.shares_api(user) {
             true => other.range.clone(),
             false => self.range.clone(),
@@ -107,12 +107,12 @@ impl Claim<'_> {
 /// An order between two drivers can fail or be given up. So being followed by another user does not remove a user: the
 /// memory is freed only once the host has waited for each, and for each user that was put after another one but not
 /// admitted then.
-pub(crate) struct Uses<W: Worker> {
+pub(crate) struct AccessLedger<W: Worker> {
     /// The users that a conflicting user must come after.
-    current: VecDeque<Use<W>>,
+    current: VecDeque<Entry<W>>,
     /// Every user in `current` that matters to a later user comes after these, unless they were not admitted and have
     /// no work on the memory.
-    behind: Behind<W>,
+    behind: Followed<W>,
     /// Hand-offs whose outcome was unknown when last checked, oldest first.
     on_their_way: VecDeque<Arc<Outcome>>,
     /// [`Outcome::failures`] when none of these had failed.
@@ -133,18 +133,18 @@ const USERS: usize = 8;
 /// So many stretches are kept apart.
 const STRETCHES: usize = 64;
 
-impl<W: Worker> Default for Uses<W> {
+impl<W: Worker> Default for AccessLedger<W> {
     fn default() -> Self {
         Self::keeping(USERS, STRETCHES)
     }
 }
 
-impl<W: Worker> Uses<W> {
+impl<W: Worker> AccessLedger<W> {
     /// Keeps so many users that have ended, and so many stretches apart.
     fn keeping(users: usize, stretches: usize) -> Self {
         Self {
             current: VecDeque::new(),
-            behind: Behind::new(Sweep::every(users)),
+            behind: Followed::new(Sweep::every(users)),
             on_their_way: VecDeque::new(),
             failures: 0,
             unheard: Vec::new(),
@@ -155,7 +155,7 @@ impl<W: Worker> Uses<W> {
     }
 }
 
-impl<W: Worker> Uses<W> {
+impl<W: Worker> AccessLedger<W> {
     /// Puts `user` after every other user whose access to these bytes conflicts with its own, then
     /// enters it. The result is for the guard to keep.
     ///
@@ -236,7 +236,7 @@ impl<W: Worker> Uses<W> {
     /// Records that `user` may touch these bytes from now on.
     fn enter(&mut self, user: &W, access: Access, range: &Range<usize>) -> Hold {
         let stands_for_it =
-            |known: &Use<W>| known.access == access && known.user.is_same(user) && covers(&known.range, range);
+            |known: &Entry<W>| known.access == access && known.user.is_same(user) && covers(&known.range, range);
         let mut holds = Holds::default();
         // Its smaller uses are part of the new one; but a reader's claim is not a writer's claim.
         self.current.retain_mut(|known| {
@@ -251,7 +251,7 @@ impl<W: Worker> Uses<W> {
         let place = match self.current.iter().position(stands_for_it) {
             Some(place) => place,
             None => {
-                self.current.push_back(Use::new(user.clone(), access, range.clone()));
+                self.current.push_back(Entry::new(user.clone(), access, range.clone()));
                 self.current.len() - 1
             }
         };
@@ -277,7 +277,7 @@ impl<W: Worker> Uses<W> {
     fn coalesce(&mut self) {
         for known in std::mem::take(&mut self.current) {
             let mut merged = self.current.iter_mut();
-            let alike = |other: &&mut Use<W>| other.access == known.access && other.user.is_same(&known.user);
+            let alike = |other: &&mut Entry<W>| other.access == known.access && other.user.is_same(&known.user);
             match merged.find(alike) {
                 Some(other) => {
                     other.range.start = other.range.start.min(known.range.start);

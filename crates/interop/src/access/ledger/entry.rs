@@ -13,7 +13,7 @@ use crate::values::Access;
 /// is granted them, so that user has nothing more to write. A read record ends when a writer is granted its bytes,
 /// because until then a guard that reads them may be alive and its user may receive more work; or earlier, when none is
 /// alive and that work has ended. So one user's writes and reads of the same bytes are two records.
-pub(super) struct Use<W: Worker> {
+pub(super) struct Entry<W: Worker> {
     pub(super) user: W,
     pub(super) access: Access,
     /// The bytes it may touch.
@@ -26,7 +26,7 @@ pub(super) struct Use<W: Worker> {
     pub(super) mark: Option<W::Mark>,
 }
 
-impl<W: Worker> Use<W> {
+impl<W: Worker> Entry<W> {
     pub(super) fn new(user: W, access: Access, range: Range<usize>) -> Self {
         Self {
             user,

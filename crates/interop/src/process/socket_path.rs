@@ -12,7 +12,7 @@ use super::PeerError;
 use crate::Result;
 
 pub(super) fn failed(call: &'static str, path: &Path, errno: Errno) -> PeerError {
-    PeerError::Place {
+    PeerError::SocketPath {
         call,
         path: path.to_owned(),
         cause: errno.into(),

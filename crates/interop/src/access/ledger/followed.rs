@@ -5,13 +5,13 @@ use crate::Result;
 ///
 /// Nothing has to be ordered after them any more. They are kept until their work has ended,
 /// because the ordering may fail, and no longer, because a kept stream is a kept thread.
-pub(super) struct Behind<W: Worker> {
+pub(super) struct Followed<W: Worker> {
     users: Vec<(W, Option<W::Mark>)>,
     /// When to check which have ended.
     pub(super) sweep: clmgr::Sweep,
 }
 
-impl<W: Worker> Behind<W> {
+impl<W: Worker> Followed<W> {
     pub(super) fn new(sweep: clmgr::Sweep) -> Self {
         Self {
             users: Vec::new(),

@@ -14,7 +14,7 @@ use crate::values::{Access, Failover, Side};
 use crate::{Category, Error, Residency, Result, Route};
 
 /// Memory that both APIs use. Its drop waits for them, then frees it, or leaks it where waiting fails.
-pub(crate) struct Place {
+pub(crate) struct SharedAllocation {
     pub(crate) core: Arc<Core>,
     pub(crate) residency: Residency,
     backing: ManuallyDrop<Box<dyn Backing>>,
@@ -28,12 +28,12 @@ pub(crate) struct Place {
     next: Arc<[Route]>,
     /// Memory of another route with the same bytes, which took over while readers were alive. They
     /// keep this one: nothing writes while there are readers, so that both stay the same.
-    successor: OnceLock<Box<Place>>,
+    successor: OnceLock<Box<SharedAllocation>>,
     /// Held while a successor is made, so that there is one.
     succession: Mutex<()>,
 }
 
-impl Place {
+impl SharedAllocation {
     /// # Errors
     /// If the memory is less aligned than the elements have to be, or if another buffer has some of its bytes and one
     /// of the two keeps a copy of them, whose changes the other would not see.
@@ -112,11 +112,11 @@ impl Place {
 
     /// The memory that took over last.
     pub(crate) fn last(&self) -> &Self {
-        let mut place = self;
-        while let Some(successor) = place.successor.get() {
-            place = successor;
+        let mut allocation = self;
+        while let Some(successor) = allocation.successor.get() {
+            allocation = successor;
         }
-        place
+        allocation
     }
 
     /// Lets go of memory that another one has taken over from; no reader is alive any more.
@@ -389,7 +389,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SharedAllocation {
     fn drop(&mut self) {
         let drained = self.view.drain(&self.order());
         match drained {

@@ -1,7 +1,7 @@
 //! Checks the ledger against an oracle that knows the true order: random grants, guards that live across
 //! other grants, leaked guards, parts, failures and time-outs, without a device.
 //!
-//! `HIPCL_MODEL_OPERATIONS=1000000 cargo test -p interop --lib uses::model` sets the number of
+//! `HIPCL_MODEL_OPERATIONS=1000000 cargo test -p interop --lib ledger::model` sets the number of
 //! operations, and `HIPCL_MODEL_SEED` the seed.
 
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{Claim, Hold, Order, Uses, Worker};
+use super::{AccessLedger, Claim, Hold, Order, Worker};
 use crate::access::sides::Sides;
 use crate::access::{Ordered, Outcome};
 use crate::values::{Access, Side};
@@ -247,7 +247,7 @@ struct Guard {
 struct Model {
     world: Rc<RefCell<World>>,
     order: Ordering,
-    uses: Uses<Number>,
+    uses: AccessLedger<Number>,
     sides: Sides,
     guards: Vec<Guard>,
     granted: usize,
@@ -268,7 +268,7 @@ impl Model {
             ways,
         }));
         // Few, so that stretches are often merged and rechecked.
-        let uses = Uses::keeping(2, 8);
+        let uses = AccessLedger::keeping(2, 8);
         Self {
             order: Ordering(Rc::clone(&world)),
             world,
