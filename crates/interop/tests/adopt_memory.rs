@@ -516,6 +516,44 @@ fn a_hand_off_given_up_under_another_views_wait_is_told_to_the_users_of_both() {
     }
 }
 
+/// The stream was let go while the queue still works, and then nothing is left of the view but what its users do.
+#[test]
+fn users_of_a_view_that_was_dropped_after_a_failed_hand_off_are_waited_for() {
+    for grade in common::grades().iter().copied().filter(|grade| *grade != Grade::Host) {
+        let options = Options {
+            grade: Some(grade),
+            ..soon()
+        };
+        let bridge = Bridge::open(&common::host(), &options).expect("a bridge");
+        let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
+        let mut memory = bridge.hip_device().alloc_zeroed::<u32>(LEN).expect("memory");
+        let ptr = memory.on_mut(&stream).expect("access").as_mut_ptr();
+        let memory = Arc::new(memory);
+        // SAFETY: `memory` outlives both views; the guards below are taken one after the other.
+        let adopt = || unsafe { bridge.adopt_hip(ptr, LEN, memory.clone()) }.expect("adopted");
+        let (mut dropped, mut other) = (adopt(), adopt());
+        let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
+        queue.wait_for(held.event()).expect("a wait");
+        drop(dropped.cl_mut(&queue).expect("access"));
+        drop(dropped.hip_mut(&stream).expect("access"));
+        stream.synchronize().expect("it was let go");
+        drop(dropped);
+        assert!(!bridge.take_deferred_errors().is_empty());
+
+        let early = other.upload(&[9; LEN]);
+        assert!(
+            matches!(early, Err(Error::HandoffTimeout { .. })),
+            "{grade}: the queue is at work: {early:?}"
+        );
+        held.complete().expect("an event");
+        queue.finish().expect("the queue is free");
+        let told = other.upload(&[9; LEN]);
+        assert!(matches!(told, Err(Error::AnotherView { .. })), "{grade}: {told:?}");
+        other.upload(&[9; LEN]).expect("it was told");
+        assert_eq!(downloaded(&other), [9; LEN]);
+    }
+}
+
 /// As large as it is aligned: more than allocations are by themselves.
 #[derive(Clone, Copy)]
 #[repr(C, align(65536))]

@@ -55,14 +55,14 @@ impl Outcome {
         FAILURES.load(Ordering::Acquire)
     }
 
-    /// Whether it is known, and nothing is left to report.
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(*self.state.lock(), State::Done | State::Failed(None))
+    /// Whether it went well.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(*self.state.lock(), State::Done)
     }
 
-    /// Whether it failed, and the failure was not reported yet.
+    /// Whether it failed, and the failure was reported or not.
     pub(crate) fn has_failed(&self) -> bool {
-        matches!(*self.state.lock(), State::Failed(Some(_)))
+        matches!(*self.state.lock(), State::Failed(_))
     }
 
     pub(crate) fn is_known(&self) -> bool {

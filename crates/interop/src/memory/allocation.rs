@@ -392,13 +392,16 @@ impl SharedAllocation {
 impl Drop for SharedAllocation {
     fn drop(&mut self) {
         let drained = self.view.drain(&self.order());
+        let errors = self.view.take_errors();
+        // Before the view leaves: no user of another view comes between.
+        VIEWS.bequeath(&self.view, &errors);
         match drained {
             Ok(()) => VIEWS.leave(&self.view),
             // Its users may be at work yet, which other views of the bytes have to wait for. The address
             // reaches no other owner.
             Err(_) => std::mem::forget(Arc::clone(&self.view)),
         }
-        for error in self.view.take_errors() {
+        for error in errors {
             self.core.defer(error);
         }
         match drained {

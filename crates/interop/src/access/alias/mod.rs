@@ -225,4 +225,21 @@ mod tests {
             view.check().expect("it was told");
         }
     }
+
+    #[test]
+    fn views_that_remain_learn_of_the_failures_of_one_that_ends() {
+        let views = Views::<Number>(sync::Mutex::new(Vec::new()));
+        let enter = |at| views.enter(vec![Span::at(at, 8)], false).expect("a view");
+        let [ended, beside, other] = [0x10, 0x14, 0x18].map(enter);
+        views.bequeath(&ended, &[]);
+        beside.check().expect("nothing failed");
+        views.bequeath(&ended, &[Error::Empty]);
+        let told = beside.check();
+        assert!(
+            matches!(&told, Err(Error::AnotherView { reason }) if *reason == Error::Empty.to_string()),
+            "{told:?}"
+        );
+        beside.check().expect("it was told");
+        other.check().expect("it shows other bytes");
+    }
 }

@@ -97,6 +97,19 @@ impl<W: Worker> Views<W> {
         }
     }
 
+    /// A view that ends had these failures: users of the bytes that remain learn of them too.
+    pub(crate) fn bequeath(&self, view: &View<W>, failures: &[Error]) {
+        if failures.is_empty() || !view.is_aliased() {
+            return;
+        }
+        for other in self.others_of(view) {
+            let mut uses = other.uses.lock();
+            for failure in failures {
+                uses.inherit(failure.to_string());
+            }
+        }
+    }
+
     fn others_of(&self, view: &View<W>) -> Vec<Arc<View<W>>> {
         overlapping(&self.0.lock(), view)
     }

@@ -5,6 +5,7 @@
 
 mod entry;
 mod followed;
+mod handoffs;
 mod hold;
 #[cfg(test)]
 mod model;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use clmgr::Sweep;
 use entry::{Entry, covers};
 use followed::Followed;
+use handoffs::Handoffs;
 pub(crate) use hold::Hold;
 use hold::Holds;
 pub(crate) use user::User;
@@ -113,14 +115,7 @@ pub(crate) struct AccessLedger<W: Worker> {
     /// Every user in `current` that matters to a later user comes after these, unless they were not admitted and have
     /// no work on the memory.
     behind: Followed<W>,
-    /// Hand-offs whose outcome was unknown when last checked, oldest first.
-    on_their_way: VecDeque<Arc<Outcome>>,
-    /// [`Outcome::failures`] when none of these had failed.
-    failures: u64,
-    /// Those that failed, which a user of another view met first: this view's users still have to learn of them.
-    unheard: Vec<Arc<Outcome>>,
-    /// A hand-off failed: the order is unknown.
-    disordered: bool,
+    handoffs: Handoffs,
     /// When each user's stretches are merged.
     merge: Sweep,
     /// When to check which readers have ended.
@@ -145,10 +140,7 @@ impl<W: Worker> AccessLedger<W> {
         Self {
             current: VecDeque::new(),
             behind: Followed::new(Sweep::every(users)),
-            on_their_way: VecDeque::new(),
-            failures: 0,
-            unheard: Vec::new(),
-            disordered: false,
+            handoffs: Handoffs::default(),
             merge: Sweep::every(stretches),
             sweep: Sweep::every(users),
         }
@@ -170,7 +162,7 @@ impl<W: Worker> AccessLedger<W> {
         self.check()?;
         // A user that was waited for has nothing left on these bytes: guards that could give it more work are over,
         // except readers' guards, and only a writer waits for those.
-        let mut waited = match self.disordered {
+        let mut waited = match self.handoffs.is_disordered() {
             true => self.wait_for_all(order)?,
             false => Vec::new(),
         };
@@ -195,7 +187,7 @@ impl<W: Worker> AccessLedger<W> {
                 match put? {
                     Ordered::Waited => waited.push(other.user.clone()),
                     Ordered::Queued(outcome) => {
-                        self.on_their_way.extend(outcome);
+                        self.handoffs.push(outcome);
                         queued.push(other.user.clone());
                     }
                 }
@@ -299,71 +291,39 @@ impl<W: Worker> AccessLedger<W> {
     /// # Errors
     /// A wait failed, or a hand-off of that view did, before the wait or during it.
     pub(crate) fn wait_before(&mut self, order: &dyn Order<W>, user: &W, access: Access) -> Result<()> {
-        self.heed()?;
-        if self.disordered {
+        self.handoffs.check_from_another()?;
+        if self.handoffs.is_disordered() {
             self.wait_for_all(order)?;
-            return Ok(());
-        }
-        let mut waited = Vec::new();
-        for other in &self.current {
-            let in_order = user.orders_any_memory() && other.user.is_same(user);
-            let conflicts = access == Access::Write || other.access == Access::Write;
-            if conflicts && !in_order && !is_among(&waited, &other.user) {
-                order.wait(&other.user, Some(user))?;
-                waited.push(other.user.clone());
+        } else {
+            let mut waited = Vec::new();
+            for other in &self.current {
+                let in_order = user.orders_any_memory() && other.user.is_same(user);
+                let conflicts = access == Access::Write || other.access == Access::Write;
+                if conflicts && !in_order && !is_among(&waited, &other.user) {
+                    order.wait(&other.user, Some(user))?;
+                    waited.push(other.user.clone());
+                }
             }
         }
         // A hand-off that is given up lets go the user behind it, and so ends the wait for that user, while the work
         // before it still runs.
-        self.heed()
-    }
-
-    /// The first hand-off failure known so far, for a user of another view: this view's users hear of it too.
-    fn heed(&mut self) -> Result<()> {
-        match self.take_failed() {
-            None => Ok(()),
-            Some(outcome) => {
-                let reason = outcome.failure().unwrap_or_default();
-                self.disordered = true;
-                self.unheard.push(outcome);
-                Err(Error::AnotherView { reason })
-            }
-        }
-    }
-
-    /// A hand-off that failed, whether older ones are still on their way or not.
-    fn take_failed(&mut self) -> Option<Arc<Outcome>> {
-        // Before the search: what fails during it is found by the next one.
-        let failures = Outcome::failures();
-        if failures != self.failures {
-            let failed = self.on_their_way.iter().position(|outcome| outcome.has_failed());
-            if let Some(place) = failed {
-                return self.on_their_way.remove(place);
-            }
-            self.failures = failures;
-        }
-        while self.on_their_way.pop_front_if(|outcome| outcome.is_over()).is_some() {}
-        None
+        self.handoffs.check_from_another()
     }
 
     /// The first hand-off failure known so far.
     pub(crate) fn check(&mut self) -> Result<()> {
-        if let Some(error) = self.unheard.pop().and_then(|outcome| outcome.take_error()) {
-            return Err(error);
-        }
-        while let Some(outcome) = self.take_failed() {
-            if let Some(error) = outcome.take_error() {
-                self.disordered = true;
-                return Err(error);
-            }
-        }
-        Ok(())
+        self.handoffs.check()
+    }
+
+    /// See [`Handoffs::inherit`].
+    pub(crate) fn inherit(&mut self, reason: String) {
+        self.handoffs.inherit(reason);
     }
 
     /// Drops users whose work has ended and that no user has to come after.
     fn sweep(&mut self) -> Result<()> {
         let swept = self.behind.sweep().and_then(|()| self.sweep_readers());
-        swept.inspect_err(|_| self.disordered = true)
+        swept.inspect_err(|_| self.handoffs.disorder())
     }
 
     /// Drops readers that receive no more work and whose work has ended: bytes that are written once may have any
@@ -409,9 +369,9 @@ impl<W: Worker> AccessLedger<W> {
         writes.map(|known| known.user.clone()).collect()
     }
 
-    /// The hand-offs whose outcome was unknown when last checked.
+    /// The hand-offs that failed or may still fail.
     pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
-        self.unheard.iter().chain(&self.on_their_way).cloned().collect()
+        self.handoffs.unsettled()
     }
 
     /// Waits on the host for every user, each within the time limit, and returns them. Afterwards the recorded
@@ -430,23 +390,21 @@ impl<W: Worker> AccessLedger<W> {
             }
             self.behind.pop();
         }
-        self.disordered = false;
+        self.handoffs.restore();
         Ok(waited)
     }
 
     /// Waits on the host for every user, each within the time limit, and forgets them: no guard is alive. Users
-    /// that were not waited for stay.
+    /// that were not waited for stay, and a later user of the bytes waits for all of them.
     pub(crate) fn drain(&mut self, order: &dyn Order<W>) -> Result<()> {
-        self.wait_for_all(order)?;
+        self.wait_for_all(order).inspect_err(|_| self.handoffs.disorder())?;
         self.current.clear();
         Ok(())
     }
 
     /// Hand-off failures that have not been reported.
     pub(crate) fn take_errors(&mut self) -> Vec<Error> {
-        let unheard = std::mem::take(&mut self.unheard);
-        let outcomes = unheard.into_iter().chain(std::mem::take(&mut self.on_their_way));
-        outcomes.filter_map(|outcome| outcome.take_error()).collect()
+        self.handoffs.take_errors()
     }
 }
 

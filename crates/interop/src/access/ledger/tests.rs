@@ -491,6 +491,50 @@ fn a_hand_off_that_is_given_up_during_a_wait_lets_in_no_user() {
     }
 }
 
+/// The first queue does not end in time.
+struct Late;
+
+impl Order<Number> for Late {
+    fn put(&self, _: &Number, _: &Number) -> Result<Ordered> {
+        Err(Error::NoSlots)
+    }
+
+    fn wait(&self, before: &Number, _: Option<&Number>) -> Result<()> {
+        match before {
+            Queue(1) => Err(Error::NoSlots),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn a_failure_is_no_less_one_because_its_error_was_taken() {
+    for by_drain in [true, false] {
+        let outcome = Arc::<Outcome>::default();
+        let noting = Noting {
+            outcome: Some(Arc::clone(&outcome)),
+            ..Noting::default()
+        };
+        let mut uses = AccessLedger::default();
+        admit(&mut uses, &noting, Queue(1), Access::Write, 0..8);
+        admit(&mut uses, &noting, Stream(1), Access::Write, 0..8);
+        outcome.told(Err(Error::Empty));
+        if by_drain {
+            assert!(matches!(uses.drain(&Late), Err(Error::NoSlots)));
+            assert!(matches!(&*uses.take_errors(), [Error::Empty]));
+        } else {
+            outcome.take_error().expect("taken by whom it concerned too");
+            let refused = uses.wait_before(&noting, &Stream(2), Access::Read);
+            assert!(matches!(refused, Err(Error::AnotherView { .. })), "{refused:?}");
+        }
+        noting.take();
+        uses.wait_before(&noting, &Stream(2), Access::Read).expect("waited");
+        let waited = noting.take();
+        assert!(waited.contains(&(Queue(1), None)), "{waited:?}");
+        uses.check().expect("the error was taken");
+    }
+}
+
 #[test]
 fn a_user_of_another_view_waits_for_users_that_conflict() {
     use Access::{Read, Write};
