@@ -28,8 +28,9 @@ __kernel void probe_copy(__global const float4 *from, __global float4 *to)
     to[get_global_id(0)] = from[get_global_id(0)];
 }
 
-/* Tells a stream that this queue has come so far. `data` only puts it after what wrote that memory. */
-__kernel void probe_signal(__global ulong *word, ulong number, __global const uint *data)
+/* Tells a stream that this queue has come so far. `data` only puts it after what used that memory, readers included:
+   so it is not const, for AMD's runtime lets kernels that only read the same memory run side by side. */
+__kernel void probe_signal(__global ulong *word, ulong number, __global uint *data)
 {
     *(volatile __global ulong *)word = number;
 }

@@ -1,5 +1,7 @@
 //! Failed work is told across the border. Alone in its program: the failures are the process's.
 
+use std::time::Duration;
+
 use interop::{Bridge, Error, Grade, Options, Route, Shared};
 use parking_lot::Mutex;
 
@@ -107,5 +109,53 @@ fn a_failure_of_hip_work_reaches_the_next_user_of_the_buffer() {
         drop(shared);
         let kept = bridge.take_deferred_errors();
         assert!(!kept.is_empty(), "the stream does not tell whether it still works");
+    }
+}
+
+/// The download waits for its own hand-off under the buffer's lock; another thread waits for that lock, and takes the
+/// first failure that it finds.
+#[test]
+fn a_download_that_was_let_through_too_early_fails_whoever_else_is_told() {
+    let _alone = ALONE.lock();
+    for grade in proven_grades().into_iter().filter(|grade| *grade != Grade::Host) {
+        let selection = platform::select_named(Some("host")).expect("the host platform");
+        let options = Options {
+            grade: Some(grade),
+            route: Some(Route::HipPointer),
+            handoff_limit: Some(Duration::from_millis(500)),
+            ..Options::default()
+        };
+        let bridge = Bridge::open(&selection, &options).expect("a bridge");
+        let source = "kernel void fill(global uint *x) { x[get_global_id(0)] = 2; }";
+        let program = bridge.programs().get(source, "").expect("a program");
+        let fill = program.kernel("fill").expect("a kernel");
+        let (queue, second) = (bridge.queue().expect("a queue"), bridge.queue().expect("a queue"));
+        let mut shared = bridge.alloc::<u32>(64).expect("memory");
+        shared.upload(&[1; 64]).expect("an upload");
+        let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
+        queue.wait_for(held.event()).expect("a wait");
+        {
+            let guard = shared.cl_mut(&queue).expect("access");
+            // SAFETY: `fill` takes a buffer and writes one word per work-item.
+            unsafe { fill.launch(&queue, clmgr::NdRange::d1(64), &[guard.arg()]) }.expect("a launch");
+        }
+        let (shared, mut words) = (&shared, [0; 64]);
+        let (read, other) = std::thread::scope(|scope| {
+            let words = &mut words;
+            let read = scope.spawn(move || shared.download(words));
+            // Then the download has its hand-off queued, and holds the lock.
+            while bridge.main_stream().is_idle().expect("a stream") {
+                std::thread::yield_now();
+            }
+            let other = scope.spawn(|| shared.cl(&second).map(drop));
+            (read.join().expect("no panic"), other.join().expect("no panic"))
+        });
+        held.complete().expect("an event");
+        assert!(
+            matches!(read, Err(Error::HandoffTimeout { .. })),
+            "{grade}: {read:?} with {}; the other thread: {other:?}",
+            words[0]
+        );
+        queue.finish().expect("the queue is free");
     }
 }

@@ -17,6 +17,6 @@ mod sides;
 pub(crate) use alias::{Space, Span, VIEWS, View};
 #[cfg(any(test, feature = "vulkan"))]
 pub(crate) use ledger::Worker;
-pub(crate) use ledger::{Claim, Hold, Order, Ordered, User};
+pub(crate) use ledger::{AccessLedger, Claim, Hold, Order, Ordered, User};
 pub(crate) use outcome::Outcome;
 pub(crate) use sides::Sides;

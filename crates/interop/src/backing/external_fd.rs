@@ -271,8 +271,9 @@ impl Backing for ExternalFd {
         let side = &mut *self.cl.lock();
         match &side.held_by {
             None => {
-                if let Some(event) = side.handed_back.take() {
-                    queue.wait_for(&event)?;
+                if let Some(event) = &side.handed_back {
+                    queue.wait_for(event)?;
+                    side.handed_back = None;
                 }
                 side.import.take_over(queue)?;
                 side.held_by = Some(queue.clone());

@@ -104,10 +104,11 @@ impl Backing for Staging {
         None
     }
 
-    /// No other code knows the memory, unless it is that of a foreign object.
+    /// Both copies, as far as other code can know where they lie: a foreign object's, and HIP's, which a guard shows.
     fn spans(&self) -> Vec<Span> {
         let foreign = self.known_at.map(|address| Span::at(address, self.bytes));
-        foreign.into_iter().collect()
+        let hip = Span::at(self.hip_ptr().addr(), self.bytes);
+        foreign.into_iter().chain([hip]).collect()
     }
 
     fn needs_host(&self) -> bool {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use crate::access::{Claim, Hold, Outcome, User, VIEWS, View};
+use crate::access::{AccessLedger, Claim, Hold, Outcome, User, VIEWS, View};
 use crate::backing::{self, Backing};
 use crate::core::Core;
 use crate::handoff::{By, Handoff, Host};
@@ -137,6 +137,11 @@ impl SharedAllocation {
         self.view.check()
     }
 
+    /// Whether the two have bytes in common, at whatever addresses.
+    pub(crate) fn shows_bytes_of(&self, other: &Self) -> bool {
+        self.view.overlaps(&other.view)
+    }
+
     /// Hand-offs that may still fail.
     pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
         self.view.on_their_way()
@@ -177,7 +182,7 @@ impl SharedAllocation {
         user: &User,
         access: Access,
         range: &Range<usize>,
-        then: impl FnOnce() -> Result<R>,
+        then: impl FnOnce(&mut AccessLedger<User>) -> Result<R>,
     ) -> Result<(R, Hold)> {
         let claim = self.claim(access, range);
         VIEWS.admit(&self.view, &self.order(), user, claim, then)
@@ -188,7 +193,7 @@ impl SharedAllocation {
         let range = self.bytes();
         let claim = self.claim(access, &range);
         let order = By::new(handoff, self.subject());
-        let bring = || self.backing.bring_to_hip(&self.core, access, &range);
+        let bring = |_: &mut AccessLedger<User>| self.backing.bring_to_hip(&self.core, access, &range);
         let ((), _) = VIEWS.admit(&self.view, &order, user, claim, bring)?;
         Ok(())
     }
@@ -202,7 +207,7 @@ impl SharedAllocation {
                 owner: "context",
             });
         }
-        let (brought, hold) = self.admit(&User::Cl(queue.clone()), access, range, || {
+        let (brought, hold) = self.admit(&User::Cl(queue.clone()), access, range, |_| {
             Ok(self.backing.bring_to_cl(&self.core, queue, access, range))
         })?;
         Ok(brought.map(|()| hold))
@@ -221,7 +226,7 @@ impl SharedAllocation {
         if self.handoff.follows_queues() {
             self.backing.leave_cl(access)?;
         }
-        let (brought, _) = self.admit(&User::of(stream), access, range, || {
+        let (brought, _) = self.admit(&User::of(stream), access, range, |_| {
             Ok(self.backing.bring_to_hip(&self.core, access, range))
         })?;
         Ok(brought)
@@ -234,40 +239,45 @@ impl SharedAllocation {
         let claim = self.claim(Access::Write, &range);
         let order = By::new(&**self.handoff, self.subject());
         let (core, backing) = (&self.core, &mut self.backing);
-        let (written, _) = VIEWS.admit(&self.view, &order, &user, claim, || Ok(backing.write(core, data)))?;
-        if written.is_ok() {
-            // Some drivers run what waits for an event that failed.
-            self.view.check()?;
-        }
+        let (written, _) = VIEWS.admit(&self.view, &order, &user, claim, |uses| {
+            let written = backing.write(core, data);
+            if written.is_ok() {
+                // Some drivers run what waits for an event that failed.
+                uses.check()?;
+            }
+            Ok(written)
+        })?;
         Ok(written)
     }
 
     /// Reads all bytes, as [`write`](Self::write).
     pub(crate) fn read(&self, data: &mut [u8]) -> Result<Result<()>> {
-        let user = self.user_of(self.backing.transfers_by());
-        let (read, _) = self.admit(&user, Access::Read, &self.bytes(), || {
-            Ok(self.backing.read(&self.core, data))
-        })?;
-        if read.is_ok() {
-            self.check_writers()?;
-        }
-        Ok(read)
+        self.read_by(self.backing.transfers_by(), || self.backing.read(&self.core, data))
     }
 
     /// As [`read`](Self::read), by a kernel of the API that does not transfer.
     fn read_otherwise(&self, data: &mut [u8]) -> Result<()> {
         let side = backing::other(self.backing.transfers_by());
-        let user = self.user_of(side);
-        let ((), _) = self.admit(&user, Access::Read, &self.bytes(), || {
+        self.read_by(side, || {
             backing::read_by_kernel(&self.core, &**self.backing, side, data)
-        })?;
-        self.check_writers()
+        })?
     }
 
-    /// After a read: whether what it read was written.
-    fn check_writers(&self) -> Result<()> {
-        self.view.check()?;
-        self.view.writers().iter().try_for_each(User::check_succeeded)
+    /// What was read counts only if it was written: no hand-off before the read failed, which is checked before another
+    /// user can take the failure, and no writer did.
+    fn read_by(&self, side: Side, read: impl FnOnce() -> Result<()>) -> Result<Result<()>> {
+        let user = self.user_of(side);
+        let ((read, writers), _) = self.admit(&user, Access::Read, &self.bytes(), |uses| {
+            let read = read();
+            if read.is_ok() {
+                uses.check()?;
+            }
+            Ok((read, uses.writers()))
+        })?;
+        if read.is_ok() {
+            writers.iter().try_for_each(User::check_succeeded)?;
+        }
+        Ok(read)
     }
 
     /// Who moves bytes from and to the host.
@@ -392,9 +402,8 @@ impl SharedAllocation {
 impl Drop for SharedAllocation {
     fn drop(&mut self) {
         let drained = self.view.drain(&self.order());
-        let errors = self.view.take_errors();
-        // Before the view leaves: no user of another view comes between.
-        VIEWS.bequeath(&self.view, &errors);
+        // Before the view leaves, for other views have to learn of them.
+        let errors = VIEWS.take_errors(&self.view);
         match drained {
             Ok(()) => VIEWS.leave(&self.view),
             // Its users may be at work yet, which other views of the bytes have to wait for. The address

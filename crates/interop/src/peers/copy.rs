@@ -27,7 +27,8 @@ impl Peer {
     /// kernel's is not.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`], [`Error::ReadOnly`], [`Error::OtherOwner`] for a buffer or stream of another bridge;
+    /// [`Error::LengthMismatch`], [`Error::ReadOnly`], [`Error::OtherOwner`] for a buffer or stream of another bridge,
+    /// [`Error::OperandsOverlap`] if both buffers show some of the same bytes;
     /// [`Error::NoPeer`] where one of the two is OpenCL memory and no kernel reaches the source: it names the one to
     /// move; driver errors.
     #[track_caller]
@@ -44,6 +45,13 @@ impl Peer {
         // One place from here on: a reader elsewhere may put another in its stead.
         let from = source.allocation();
         let to = destination.allocation();
+        if from.shows_bytes_of(to) {
+            return Err(Error::OperandsOverlap {
+                call: "a copy to a peer",
+                output: "the destination",
+                input: "the source",
+            });
+        }
         let by_hip = from.backing().is_known_to_hip() && to.backing().is_known_to_hip();
         if !by_hip && let Err(reason) = self.reach(from)? {
             return Err(self.no_copy(&reason, from, to));

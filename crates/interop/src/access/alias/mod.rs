@@ -210,7 +210,7 @@ mod tests {
                     range: &(0..8),
                     is_handed_whole: false,
                 };
-                let granted = views.admit(&view, &order, &Number(user), claim, || Ok(()));
+                let granted = views.admit(&view, &order, &Number(user), claim, |_| Ok(()));
                 granted.map(drop).expect("granted");
             }
             assert!(matches!(&*view.on_their_way(), [known] if Arc::ptr_eq(known, &outcome)));
@@ -219,27 +219,98 @@ mod tests {
             if is_checked {
                 assert!(matches!(view.check(), Err(Error::Empty)));
             } else {
-                assert!(matches!(&*view.take_errors(), [Error::Empty]));
+                assert!(matches!(&*views.take_errors(&view), [Error::Empty]));
             }
-            assert!(view.on_their_way().is_empty() && view.take_errors().is_empty());
+            assert!(view.on_their_way().is_empty() && views.take_errors(&view).is_empty());
             view.check().expect("it was told");
         }
     }
 
+    /// Of three views of the same bytes, the first has a failed hand-off; another one shows other bytes.
     #[test]
-    fn views_that_remain_learn_of_the_failures_of_one_that_ends() {
+    fn every_other_view_of_the_bytes_hears_of_a_failure_once() {
+        for ends in [true, false] {
+            let views = Views::<Number>(sync::Mutex::new(Vec::new()));
+            let enter = |at| views.enter(vec![Span::at(at, 8)], false).expect("a view");
+            let [failing, beside, also, other] = [0x10, 0x14, 0x12, 0x1C].map(enter);
+            let outcome = Arc::<Outcome>::default();
+            let order = Queueing(Arc::clone(&outcome));
+            let claim = Claim {
+                access: Access::Write,
+                range: &(0..8),
+                is_handed_whole: false,
+            };
+            let admit = |view, user| views.admit(view, &order, &Number(user), claim, |_| Ok(())).map(drop);
+            admit(&failing, 1).expect("the first");
+            admit(&failing, 2).expect("queued behind it");
+            outcome.told(Err(Error::Empty));
+            if ends {
+                assert!(matches!(&*views.take_errors(&failing), [Error::Empty]));
+                views.leave(&failing);
+            } else {
+                assert!(
+                    matches!(failing.check(), Err(Error::Empty)),
+                    "its own users hear of it first"
+                );
+            }
+            for view in [&beside, &also] {
+                let told = admit(view, 3);
+                assert!(
+                    matches!(&told, Err(Error::AnotherView { reason }) if *reason == Error::Empty.to_string() || reason.contains("told already")),
+                    "{told:?}"
+                );
+                admit(view, 3).expect("it was told");
+            }
+            admit(&other, 4).expect("it shows other bytes");
+        }
+    }
+
+    /// Gives up the second hand-off when it is told to, while a user is waited for.
+    struct GivingUp {
+        outcomes: [Arc<Outcome>; 2],
+        gives_up: std::cell::Cell<bool>,
+    }
+
+    impl Order<Number> for GivingUp {
+        fn put(&self, before: &Number, _: &Number) -> Result<Ordered> {
+            let outcome = &self.outcomes[usize::from(before.0) / 2];
+            Ok(Ordered::Queued(Some(Arc::clone(outcome))))
+        }
+
+        fn wait(&self, _: &Number, _: Option<&Number>) -> Result<()> {
+            if self.gives_up.get() {
+                self.outcomes[1].told(Err(Error::Empty));
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_hand_off_given_up_while_all_are_waited_for_is_told_to_the_other_views_user() {
         let views = Views::<Number>(sync::Mutex::new(Vec::new()));
-        let enter = |at| views.enter(vec![Span::at(at, 8)], false).expect("a view");
-        let [ended, beside, other] = [0x10, 0x14, 0x18].map(enter);
-        views.bequeath(&ended, &[]);
-        beside.check().expect("nothing failed");
-        views.bequeath(&ended, &[Error::Empty]);
-        let told = beside.check();
-        assert!(
-            matches!(&told, Err(Error::AnotherView { reason }) if *reason == Error::Empty.to_string()),
-            "{told:?}"
-        );
-        beside.check().expect("it was told");
-        other.check().expect("it shows other bytes");
+        let enter = || views.enter(vec![Span::at(0x10, 8)], false).expect("a view");
+        let (one, other) = (enter(), enter());
+        let order = GivingUp {
+            outcomes: Default::default(),
+            gives_up: false.into(),
+        };
+        let admit = |view, user, range: &Range<usize>, access| {
+            let claim = Claim {
+                access,
+                range,
+                is_handed_whole: false,
+            };
+            views.admit(view, &order, &Number(user), claim, |_| Ok(())).map(drop)
+        };
+        for (user, range) in [(0, 0..4), (1, 0..4), (2, 4..8), (3, 4..8)] {
+            admit(&one, user, &range, Access::Write).expect("admitted");
+        }
+        order.outcomes[0].told(Err(Error::NoSlots));
+        let read = || admit(&other, 5, &(0..8), Access::Read);
+        assert!(matches!(read(), Err(Error::AnotherView { .. })), "the first");
+        order.gives_up.set(true);
+        assert!(matches!(read(), Err(Error::AnotherView { .. })), "the second");
+        order.gives_up.set(false);
+        read().expect("the host has waited for all");
     }
 }

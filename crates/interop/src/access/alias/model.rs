@@ -128,7 +128,7 @@ fn views_that_overlap() {
                     .enter(vec![Span::at(span.start, span.len())], false)
                     .expect("none is alone");
                 for _ in 0..2 {
-                    let granted = || {
+                    let granted = |_: &mut _| {
                         let mut work = world.work.lock().unwrap();
                         for (other, bytes) in spans.iter().enumerate() {
                             let overlaps = bytes.start < span.end && span.start < bytes.end;
@@ -198,7 +198,7 @@ fn views_that_do_not() {
     };
     let (first, second, far, beside) = (enter(0), enter(0), enter(100), enter(100));
     let admit = |view, order: &dyn Order<Number>, worker| {
-        let granted = views.admit(view, order, &Number(worker), write(&(0..4)), || Ok(()));
+        let granted = views.admit(view, order, &Number(worker), write(&(0..4)), |_| Ok(()));
         granted.map(drop)
     };
     admit(&first, &World::default(), 0).expect("there are no other users");
@@ -207,7 +207,7 @@ fn views_that_do_not() {
         move || {
             let claim = write(&(0..4));
             views
-                .admit(&second, &*gate, &Number(1), claim, || Ok(()))
+                .admit(&second, &*gate, &Number(1), claim, |_| Ok(()))
                 .map(drop)
                 .expect("the gate opens");
         }

@@ -207,7 +207,7 @@ impl World {
         };
         // Several views of the same bytes are ordered by what was given before a grant.
         let is_alone = self.shown.len() == 1;
-        let work = || {
+        let work = |_: &mut _| {
             if !is_alone {
                 self.give(lane, access);
             }

@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use super::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
@@ -15,6 +16,9 @@ pub(crate) struct Views<W: Worker>(pub(super) Mutex<Vec<Weak<View<W>>>>);
 pub(crate) struct View<W: Worker> {
     spans: Vec<Span>,
     uses: Mutex<AccessLedger<W>>,
+    /// Failures of hand-offs of other views, which this view's users still have to learn of. Its lock is held for
+    /// nothing else, so that it may be taken under any other.
+    heard: Mutex<VecDeque<String>>,
     /// Another view shows some of the same bytes.
     aliased: AtomicBool,
     /// No other view may show any of the bytes.
@@ -28,6 +32,7 @@ impl<W: Worker> Views<W> {
         let view = Arc::new(View {
             spans,
             uses: Mutex::new(AccessLedger::default()),
+            heard: Mutex::new(VecDeque::new()),
             aliased: AtomicBool::new(false),
             alone,
         });
@@ -63,12 +68,14 @@ impl<W: Worker> Views<W> {
         order: &dyn Order<W>,
         user: &W,
         claim: Claim<'_>,
-        then: impl FnOnce() -> Result<R>,
+        then: impl FnOnce(&mut AccessLedger<W>) -> Result<R>,
     ) -> Result<(R, Hold)> {
         let mut uses = view.uses.lock();
         if !view.is_aliased() {
+            // Nobody else has to hear of failures: this view's own users are told.
+            uses.take_news();
             let hold = uses.admit(order, user, claim)?;
-            return Ok((then()?, hold));
+            return Ok((then(&mut uses)?, hold));
         }
         drop(uses);
         loop {
@@ -84,29 +91,45 @@ impl<W: Worker> Views<W> {
             if !self.others_of(view).iter().all(is_known) {
                 continue;
             }
+            self.spread(&mut locked);
+            view.check_heard()?;
             for (other, uses) in &mut locked {
                 if !std::ptr::eq(*other, view) {
                     uses.wait_before(order, user, claim.access)?;
                 }
             }
+            self.spread(&mut locked);
+            view.check_heard()?;
             let mut own = locked.iter_mut();
             let own = own.find(|(own, _)| std::ptr::eq(*own, view));
             let (_, uses) = own.expect("it is locked with the others");
             let hold = uses.admit(order, user, claim)?;
-            return Ok((then()?, hold));
+            return Ok((then(uses)?, hold));
         }
     }
 
-    /// A view that ends had these failures: users of the bytes that remain learn of them too.
-    pub(crate) fn bequeath(&self, view: &View<W>, failures: &[Error]) {
-        if failures.is_empty() || !view.is_aliased() {
+    /// Ends a view whose users were waited for, or could not be: takes the failures of its hand-offs that no user was
+    /// told, after the other views have heard of them.
+    pub(crate) fn take_errors(&self, view: &View<W>) -> Vec<Error> {
+        let mut uses = view.uses.lock();
+        self.tell_others(view, &mut uses);
+        uses.take_errors()
+    }
+
+    fn spread(&self, locked: &mut [(&View<W>, MutexGuard<'_, AccessLedger<W>>)]) {
+        for (view, uses) in locked {
+            self.tell_others(view, uses);
+        }
+    }
+
+    /// Tells each other view of the bytes which hand-offs of this one have failed.
+    fn tell_others(&self, view: &View<W>, uses: &mut AccessLedger<W>) {
+        let news = uses.take_news();
+        if news.is_empty() {
             return;
         }
         for other in self.others_of(view) {
-            let mut uses = other.uses.lock();
-            for failure in failures {
-                uses.inherit(failure.to_string());
-            }
+            other.heard.lock().extend(news.iter().cloned());
         }
     }
 
@@ -120,14 +143,17 @@ impl<W: Worker> View<W> {
         self.aliased.load(Ordering::Acquire)
     }
 
-    /// The first hand-off failure known so far.
+    /// The first hand-off failure known so far, of this view or of another one.
     pub(crate) fn check(&self) -> Result<()> {
-        self.uses.lock().check()
+        self.uses.lock().check()?;
+        self.check_heard()
     }
 
-    /// See [`AccessLedger::writers`].
-    pub(crate) fn writers(&self) -> Vec<W> {
-        self.uses.lock().writers()
+    fn check_heard(&self) -> Result<()> {
+        match self.heard.lock().pop_front() {
+            Some(reason) => Err(Error::AnotherView { reason }),
+            None => Ok(()),
+        }
     }
 
     /// Hand-offs that may still fail.
@@ -140,12 +166,7 @@ impl<W: Worker> View<W> {
         self.uses.lock().drain(order)
     }
 
-    /// Hand-off failures that have not been reported.
-    pub(crate) fn take_errors(&self) -> Vec<Error> {
-        self.uses.lock().take_errors()
-    }
-
-    fn overlaps(&self, other: &Self) -> bool {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let shows = |span: &Span| other.spans.iter().any(|theirs| span.overlaps(theirs));
         self.spans.iter().any(shows)
     }

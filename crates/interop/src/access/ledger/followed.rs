@@ -27,6 +27,10 @@ impl<W: Worker> Followed<W> {
         }
     }
 
+    pub(super) fn users(&self) -> impl Iterator<Item = &W> {
+        self.users.iter().map(|(user, _)| user)
+    }
+
     pub(super) fn last(&self) -> Option<&W> {
         self.users.last().map(|(user, _)| user)
     }

@@ -284,40 +284,39 @@ impl<W: Worker> AccessLedger<W> {
     }
 
     /// Waits on the host for every user that `user` must come after, without entering it: these are
-    /// the users of another view of the same bytes.
+    /// the users of another view of the same bytes. A hand-off that is given up meanwhile lets go the user behind it, and
+    /// so ends the wait for that user while the work before it still runs: the caller looks for [news](Self::take_news)
+    /// before and after.
     ///
     /// Guards of that view may be alive, so its users stay.
     ///
     /// # Errors
-    /// A wait failed, or a hand-off of that view did, before the wait or during it.
+    /// A wait failed.
     pub(crate) fn wait_before(&mut self, order: &dyn Order<W>, user: &W, access: Access) -> Result<()> {
-        self.handoffs.check_from_another()?;
         if self.handoffs.is_disordered() {
             self.wait_for_all(order)?;
-        } else {
-            let mut waited = Vec::new();
-            for other in &self.current {
-                let in_order = user.orders_any_memory() && other.user.is_same(user);
-                let conflicts = access == Access::Write || other.access == Access::Write;
-                if conflicts && !in_order && !is_among(&waited, &other.user) {
-                    order.wait(&other.user, Some(user))?;
-                    waited.push(other.user.clone());
-                }
+            return Ok(());
+        }
+        let mut waited = Vec::new();
+        for other in &self.current {
+            let in_order = user.orders_any_memory() && other.user.is_same(user);
+            let conflicts = access == Access::Write || other.access == Access::Write;
+            if conflicts && !in_order && !is_among(&waited, &other.user) {
+                order.wait(&other.user, Some(user))?;
+                waited.push(other.user.clone());
             }
         }
-        // A hand-off that is given up lets go the user behind it, and so ends the wait for that user, while the work
-        // before it still runs.
-        self.handoffs.check_from_another()
+        Ok(())
     }
 
-    /// The first hand-off failure known so far.
+    /// The first hand-off failure known so far, for a user of this view.
     pub(crate) fn check(&mut self) -> Result<()> {
         self.handoffs.check()
     }
 
-    /// See [`Handoffs::inherit`].
-    pub(crate) fn inherit(&mut self, reason: String) {
-        self.handoffs.inherit(reason);
+    /// Why hand-offs failed, for the users of other views.
+    pub(crate) fn take_news(&mut self) -> Vec<String> {
+        self.handoffs.take_news()
     }
 
     /// Drops users whose work has ended and that no user has to come after.
@@ -363,10 +362,15 @@ impl<W: Worker> AccessLedger<W> {
         outcome
     }
 
-    /// Those whose writes a reader of all bytes comes after, unless the host has waited for them.
+    /// Those whose writes a reader of all bytes comes after, and those that these came after, unless the host has
+    /// waited for them: what is there may be made of what an earlier one wrote.
     pub(crate) fn writers(&self) -> Vec<W> {
         let writes = self.current.iter().filter(|it| it.access == Access::Write);
-        writes.map(|known| known.user.clone()).collect()
+        writes
+            .map(|known| &known.user)
+            .chain(self.behind.users())
+            .cloned()
+            .collect()
     }
 
     /// The hand-offs that failed or may still fail.

@@ -5,9 +5,13 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use hsa_sys::{hsa_agent_t, hsa_amd_pointer_info_t, hsa_status_t};
+use parking_lot::Mutex;
 
 use super::{BusAddress, Hsa, SUCCESS};
 use crate::Residency;
+
+/// The list of those with access is read, and written whole. It belongs to the runtime, which is the process's.
+static LISTS: Mutex<()> = Mutex::new(());
 
 impl Hsa {
     /// Lets kernels of the device at `peer` reach the allocation that `ptr` lies in, besides those that already may: a
@@ -19,10 +23,11 @@ impl Hsa {
         let Some(located) = self.locate(ptr) else {
             return Err(format!("the HSA runtime knows no memory at {ptr:p}"));
         };
-        let mut agents = self.accessible(ptr);
         let peer = self
             .gpu_at(peer)
             .ok_or_else(|| format!("the HSA runtime knows no GPU at {peer}"))?;
+        let _alone = LISTS.lock();
+        let mut agents = self.accessible(ptr)?;
         if !agents.iter().any(|agent| agent.handle == peer.handle) {
             agents.push(peer);
         }
@@ -40,9 +45,12 @@ impl Hsa {
     }
 
     /// Who may use the allocation already, its owner included.
-    fn accessible(&self, ptr: *const c_void) -> Vec<hsa_agent_t> {
+    ///
+    /// # Errors
+    /// The runtime does not say. A list without them would take their access away.
+    fn accessible(&self, ptr: *const c_void) -> Result<Vec<hsa_agent_t>, String> {
         let Some(pointer_info) = self.0.hsa_amd_pointer_info else {
-            return Vec::new();
+            return Err("hsa_amd_pointer_info is missing".into());
         };
         let mut info = hsa_amd_pointer_info_t {
             size: u32::try_from(size_of::<hsa_amd_pointer_info_t>()).unwrap_or(0),
@@ -53,13 +61,16 @@ impl Hsa {
         // for.
         let status = unsafe { pointer_info(ptr, &raw mut info, Some(allocate), &raw mut count, &raw mut list) };
         if status != SUCCESS || list.is_null() {
-            return Vec::new();
+            return Err(format!(
+                "hsa_amd_pointer_info({ptr:p}) answered {:#x} and does not say who has access",
+                status.0
+            ));
         }
         // SAFETY: the runtime wrote as many agents there, in memory of `allocate`, which is freed once, here.
         unsafe {
             let agents = std::slice::from_raw_parts(list, count as usize).to_vec();
             std::alloc::dealloc(list.cast::<u8>().sub(HEAD), layout_of(list));
-            agents
+            Ok(agents)
         }
     }
 
