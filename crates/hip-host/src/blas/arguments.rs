@@ -21,7 +21,7 @@ use crate::work::Task;
 use crate::{log, stream};
 
 /// The integer of an interface: `rocblas_int`, or `int64_t` in the `_64` forms.
-pub(crate) trait Int: Copy + Send + 'static {
+pub(crate) trait Int: Copy + Send + Sync + 'static {
     /// A size; `None` if it is negative.
     fn size(self) -> Option<usize>;
     /// An increment, which may be negative.

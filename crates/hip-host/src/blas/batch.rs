@@ -1,6 +1,6 @@
 //! A batch of equally shaped matrices, by either kind of place.
 
-use rocblas_sys::rocblas_status;
+use rocblas_sys::{rocblas_status, rocblas_stride};
 
 use super::aliasing::ensure_apart;
 use super::arguments::{Strided, check_batch, check_range, fail_in_stream};
@@ -32,7 +32,12 @@ unsafe impl<T: Sync> Sync for Place<T> {}
 impl<T> Place<T> {
     /// A matrix on its own.
     pub(crate) fn single(ptr: *const T) -> Self {
-        Self::Strided(ptr.cast_mut(), 0)
+        Self::strided(ptr, 0)
+    }
+
+    /// The first of several at this distance.
+    pub(crate) fn strided(ptr: *const T, stride: rocblas_stride) -> Self {
+        Self::Strided(ptr.cast_mut(), stride)
     }
 
     /// True if both name the same matrices (or the same array of them).

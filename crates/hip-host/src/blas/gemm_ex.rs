@@ -18,18 +18,17 @@ use std::ffi::c_void;
 
 use half::{bf16, f16};
 use num_complex::Complex;
-use rocblas_sys::{
-    rocblas_datatype, rocblas_gemm_algo, rocblas_handle, rocblas_int, rocblas_operation, rocblas_status, rocblas_stride,
-};
+use rocblas_sys::{rocblas_datatype, rocblas_gemm_algo, rocblas_handle, rocblas_operation, rocblas_status};
 
 use super::aliasing::ensure_elements_apart;
 use super::arguments::{Int, enqueue, ensure, operation, scalar, sizes};
 use super::batch::{Batch, Place};
+use super::family::families;
 use super::handle::{self, Handle};
 use super::mixed::{Narrow, Update};
 use super::product::Product;
 use super::scalar::Scalar;
-use super::status::{Outcome, entry};
+use super::status::Outcome;
 use super::view::Op;
 
 struct Arguments<I> {
@@ -226,155 +225,27 @@ impl Call {
     }
 }
 
-macro_rules! plain {
-    ($name:ident, $int:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            transA: rocblas_operation,
-            transB: rocblas_operation,
-            m: $int,
-            n: $int,
-            k: $int,
-            alpha: *const c_void,
-            a: *const c_void,
-            a_type: rocblas_datatype,
-            lda: $int,
-            b: *const c_void,
-            b_type: rocblas_datatype,
-            ldb: $int,
-            beta: *const c_void,
-            c: *const c_void,
-            c_type: rocblas_datatype,
-            ldc: $int,
-            d: *mut c_void,
-            d_type: rocblas_datatype,
-            ldd: $int,
-            compute_type: rocblas_datatype,
-            _algo: rocblas_gemm_algo,
-            _solution_index: i32,
-            _flags: u32,
-        ) -> rocblas_status {
-            let arguments = Arguments {
-                handle,
-                trans: [transA, transB],
-                sizes: [m, n, k, lda, ldb, ldc, ldd, 1],
-                alpha,
-                beta,
-                places: [a, b, c, d.cast_const()].map(Place::single),
-                types: [a_type, b_type, c_type, d_type],
-                compute: compute_type,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { gemm_ex(name, arguments) })
-        }
-    };
-}
-plain!(rocblas_gemm_ex, rocblas_int);
-plain!(rocblas_gemm_ex_64, i64);
+families! {
+    /// gemm_ex.
+    pub(super) fn slots(rocblas_sys::Api);
 
-macro_rules! batched {
-    ($name:ident, $int:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            transA: rocblas_operation,
-            transB: rocblas_operation,
-            m: $int,
-            n: $int,
-            k: $int,
-            alpha: *const c_void,
-            a: *const c_void,
-            a_type: rocblas_datatype,
-            lda: $int,
-            b: *const c_void,
-            b_type: rocblas_datatype,
-            ldb: $int,
-            beta: *const c_void,
-            c: *const c_void,
-            c_type: rocblas_datatype,
-            ldc: $int,
-            d: *mut c_void,
-            d_type: rocblas_datatype,
-            ldd: $int,
-            batch_count: $int,
-            compute_type: rocblas_datatype,
-            _algo: rocblas_gemm_algo,
-            _solution_index: i32,
-            _flags: u32,
-        ) -> rocblas_status {
+    rocblas_ [any] [gemm] [plain_ex batched_ex strided_batched_ex] [32 64]
+        (trans_a: rocblas_operation, trans_b: rocblas_operation, m: I, n: I, k: I, alpha: *const T,
+         a: *const untyped(a_type: rocblas_datatype, lda: I), b: *const untyped(b_type: rocblas_datatype, ldb: I),
+         beta: *const T,
+         c: *const untyped(c_type: rocblas_datatype, ldc: I), d: *mut untyped(d_type: rocblas_datatype, ldd: I),
+         batch_count: batch, compute: rocblas_datatype, _algo: rocblas_gemm_algo, _solution_index: i32, _flags: u32)
+        => |name, handle| {
             let arguments = Arguments {
                 handle,
-                trans: [transA, transB],
+                trans: [trans_a, trans_b],
                 sizes: [m, n, k, lda, ldb, ldc, ldd, batch_count],
                 alpha,
                 beta,
-                places: [a, b, c, d.cast_const()].map(|array| Place::Array(array.cast())),
+                places: [a, b, c, d],
                 types: [a_type, b_type, c_type, d_type],
-                compute: compute_type,
+                compute,
             };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { gemm_ex(name, arguments) })
-        }
-    };
+            gemm_ex(name, arguments)
+        };
 }
-batched!(rocblas_gemm_batched_ex, rocblas_int);
-batched!(rocblas_gemm_batched_ex_64, i64);
-
-macro_rules! strided {
-    ($name:ident, $int:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            transA: rocblas_operation,
-            transB: rocblas_operation,
-            m: $int,
-            n: $int,
-            k: $int,
-            alpha: *const c_void,
-            a: *const c_void,
-            a_type: rocblas_datatype,
-            lda: $int,
-            stride_a: rocblas_stride,
-            b: *const c_void,
-            b_type: rocblas_datatype,
-            ldb: $int,
-            stride_b: rocblas_stride,
-            beta: *const c_void,
-            c: *const c_void,
-            c_type: rocblas_datatype,
-            ldc: $int,
-            stride_c: rocblas_stride,
-            d: *mut c_void,
-            d_type: rocblas_datatype,
-            ldd: $int,
-            stride_d: rocblas_stride,
-            batch_count: $int,
-            compute_type: rocblas_datatype,
-            _algo: rocblas_gemm_algo,
-            _solution_index: i32,
-            _flags: u32,
-        ) -> rocblas_status {
-            let places = [
-                (a, stride_a),
-                (b, stride_b),
-                (c, stride_c),
-                (d.cast_const(), stride_d),
-            ];
-            let arguments = Arguments {
-                handle,
-                trans: [transA, transB],
-                sizes: [m, n, k, lda, ldb, ldc, ldd, batch_count],
-                alpha,
-                beta,
-                places: places.map(|(ptr, stride)| Place::Strided(ptr.cast_mut(), stride)),
-                types: [a_type, b_type, c_type, d_type],
-                compute: compute_type,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { gemm_ex(name, arguments) })
-        }
-    };
-}
-strided!(rocblas_gemm_strided_batched_ex, rocblas_int);
-strided!(rocblas_gemm_strided_batched_ex_64, i64);

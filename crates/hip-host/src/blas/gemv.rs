@@ -6,14 +6,14 @@
 use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status};
 
 use super::arguments::{Carried, Int, Strided, check_batch, ensure, operation, sizes};
-use super::entry_points::for_all_types;
+use super::family::families;
 use super::handle;
 use super::level1::Given;
 use super::pointer_mode::with_scalars;
 use super::product::{Operands, Product};
 use super::scalar::Scalar;
 use super::schedule::for_pieces;
-use super::status::{Outcome, entry};
+use super::status::Outcome;
 use super::vector::{Elements, Vector};
 use super::view::{Op, Source, Target};
 
@@ -136,43 +136,16 @@ unsafe fn compute<T: Scalar>(
     });
 }
 
-macro_rules! gemv {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            trans: rocblas_operation,
-            m: $int,
-            n: $int,
-            alpha: *const $c,
-            A: *const $c,
-            lda: $int,
-            x: *const $c,
-            incx: $int,
-            beta: *const $c,
-            y: *mut $c,
-            incy: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                trans,
-                sizes: [m, n, lda],
-                alpha: alpha.cast(),
-                a: A.cast(),
-                x: Given {
-                    ptr: x.cast(),
-                    inc: incx,
-                },
-                beta: beta.cast(),
-                y: Given {
-                    ptr: y.cast_const().cast(),
-                    inc: incy,
-                },
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { gemv(name, arguments) })
-        }
-    };
+families! {
+    /// gemv.
+    pub(super) fn slots(rocblas_sys::Api);
+
+    rocblas_ [s d c z] [gemv] [plain] [32 64]
+        (trans: rocblas_operation, m: I, n: I, alpha: *const T, a: *const T, lda: I, x: *const T, incx: I,
+         beta: *const T, y: *mut T, incy: I)
+        => |name, handle| {
+            let (x, y) = (Given::new(x, incx), Given::new(y, incy));
+            let (alpha, a, beta) = (alpha.cast(), a.cast(), beta.cast());
+            gemv::<E, I>(name, Arguments { handle, trans, sizes: [m, n, lda], alpha, a, x, beta, y })
+        };
 }
-for_all_types!(gemv: rocblas_sgemv rocblas_dgemv rocblas_cgemv rocblas_zgemv;
-    rocblas_sgemv_64 rocblas_dgemv_64 rocblas_cgemv_64 rocblas_zgemv_64);

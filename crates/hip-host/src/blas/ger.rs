@@ -6,11 +6,11 @@
 use rocblas_sys::{rocblas_handle, rocblas_status};
 
 use super::arguments::{Carried, Int, Strided, check_batch, ensure, sizes};
-use super::entry_points::{for_complex_types, for_real_types};
+use super::family::families;
 use super::level1::Given;
 use super::pointer_mode::with_scalars;
 use super::scalar::Scalar;
-use super::status::{Outcome, entry};
+use super::status::Outcome;
 use super::vector::Elements;
 use super::view::Target;
 use super::{handle, schedule};
@@ -86,52 +86,26 @@ unsafe fn ger<T: Scalar, I: Int>(name: &'static str, conjugate: bool, arguments:
     unsafe { with_scalars(&handle, name, [arguments.alpha], check, work) }
 }
 
-macro_rules! rank_one {
-    ($name:ident, $int:ty, $c:ty, $rust:ty, $conjugate:literal) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            m: $int,
-            n: $int,
-            alpha: *const $c,
-            x: *const $c,
-            incx: $int,
-            y: *const $c,
-            incy: $int,
-            A: *mut $c,
-            lda: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                sizes: [m, n, lda],
-                alpha: alpha.cast(),
-                x: Given {
-                    ptr: x.cast(),
-                    inc: incx,
-                },
-                y: Given {
-                    ptr: y.cast(),
-                    inc: incy,
-                },
-                a: A.cast(),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe {
-                ger(name, $conjugate, arguments)
-            })
-        }
-    };
+families! {
+    /// ger, geru and gerc.
+    pub(super) fn slots(rocblas_sys::Api);
+
+    rocblas_ [s d] [ger] [plain] [32 64]
+        (m: I, n: I, alpha: *const T, x: *const T, incx: I, y: *const T, incy: I, a: *mut T, lda: I)
+        => |name, handle| {
+            let (x, y) = (Given::new(x, incx), Given::new(y, incy));
+            ger::<E, I>(name, false, Arguments { handle, sizes: [m, n, lda], alpha: alpha.cast(), x, y, a: a.cast() })
+        };
+    rocblas_ [c z] [geru] [plain] [32 64]
+        (m: I, n: I, alpha: *const T, x: *const T, incx: I, y: *const T, incy: I, a: *mut T, lda: I)
+        => |name, handle| {
+            let (x, y) = (Given::new(x, incx), Given::new(y, incy));
+            ger::<E, I>(name, false, Arguments { handle, sizes: [m, n, lda], alpha: alpha.cast(), x, y, a: a.cast() })
+        };
+    rocblas_ [c z] [gerc] [plain] [32 64]
+        (m: I, n: I, alpha: *const T, x: *const T, incx: I, y: *const T, incy: I, a: *mut T, lda: I)
+        => |name, handle| {
+            let (x, y) = (Given::new(x, incx), Given::new(y, incy));
+            ger::<E, I>(name, true, Arguments { handle, sizes: [m, n, lda], alpha: alpha.cast(), x, y, a: a.cast() })
+        };
 }
-macro_rules! ger {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        rank_one!($name, $int, $c, $rust, false);
-    };
-}
-macro_rules! gerc {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        rank_one!($name, $int, $c, $rust, true);
-    };
-}
-for_real_types!(ger: rocblas_sger rocblas_dger; rocblas_sger_64 rocblas_dger_64);
-for_complex_types!(ger: rocblas_cgeru rocblas_zgeru; rocblas_cgeru_64 rocblas_zgeru_64);
-for_complex_types!(gerc: rocblas_cgerc rocblas_zgerc; rocblas_cgerc_64 rocblas_zgerc_64);

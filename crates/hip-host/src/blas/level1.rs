@@ -6,16 +6,15 @@
 
 use std::ops::Mul;
 
-use num_complex::Complex;
-use rocblas_sys::{rocblas_double_complex, rocblas_float_complex, rocblas_handle, rocblas_int, rocblas_status};
+use rocblas_sys::rocblas_handle;
 
 use super::arguments::{Int, enqueue};
-use super::entry_points::for_all_types;
+use super::family::{CType, families};
 use super::handle;
 use super::pointer_mode::with_scalars;
 use super::scalar::Scalar;
 use super::schedule::for_pieces;
-use super::status::{Outcome, entry};
+use super::status::Outcome;
 use super::vector::Vector;
 
 /// The length of a level-1 vector; `None` if there is nothing to do.
@@ -31,6 +30,11 @@ pub(super) struct Given<T, I> {
 }
 
 impl<T, I: Int> Given<T, I> {
+    /// A vector of C elements.
+    pub(super) fn new<C: CType<Element = T>>(ptr: *const C, inc: I) -> Self {
+        Self { ptr: ptr.cast(), inc }
+    }
+
     pub(super) fn of(self, n: usize) -> Vector<T> {
         Vector::new(self.ptr, n, self.inc.signed())
     }
@@ -176,117 +180,18 @@ unsafe fn swap_one<T: Scalar>(x: *mut T, y: *mut T) {
     unsafe { x.swap(y) };
 }
 
-macro_rules! axpy {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            n: $int,
-            alpha: *const $c,
-            x: *const $c,
-            incx: $int,
-            y: *mut $c,
-            incy: $int,
-        ) -> rocblas_status {
-            let x = Given::<$rust, _> {
-                ptr: x.cast(),
-                inc: incx,
-            };
-            let y = Given {
-                ptr: y.cast_const().cast(),
-                inc: incy,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe {
-                axpy(name, handle, n, alpha.cast(), x, y)
-            })
-        }
-    };
-}
-for_all_types!(axpy: rocblas_saxpy rocblas_daxpy rocblas_caxpy rocblas_zaxpy;
-    rocblas_saxpy_64 rocblas_daxpy_64 rocblas_caxpy_64 rocblas_zaxpy_64);
+families! {
+    /// axpy, scal, copy and swap.
+    pub(super) fn slots(rocblas_sys::Api);
 
-macro_rules! scal_by {
-    ($name:ident, $int:ty, $c:ty, $rust:ty, $scalar:ty, $scalar_rust:ty) => {
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            n: $int,
-            alpha: *const $scalar,
-            x: *mut $c,
-            incx: $int,
-        ) -> rocblas_status {
-            let x = Given::<$rust, _> {
-                ptr: x.cast_const().cast(),
-                inc: incx,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe {
-                scal(name, handle, n, alpha.cast::<$scalar_rust>(), x)
-            })
-        }
-    };
+    rocblas_ [s d c z] [axpy] [plain] [32 64] (n: I, alpha: *const T, x: *const T, incx: I, y: *mut T, incy: I)
+        => |name, handle| axpy::<E, I>(name, handle, n, alpha.cast(), Given::new(x, incx), Given::new(y, incy));
+    rocblas_ [s d c z] [scal] [plain] [32 64] (n: I, alpha: *const T, x: *mut T, incx: I)
+        => |name, handle| scal::<E, E, I>(name, handle, n, alpha.cast(), Given::new(x, incx));
+    rocblas_ [cs zd] [scal] [plain] [32 64] (n: I, alpha: *const R, x: *mut T, incx: I)
+        => |name, handle| scal::<E, R, I>(name, handle, n, alpha, Given::new(x, incx));
+    rocblas_ [s d c z] [copy] [plain] [32 64] (n: I, x: *const T, incx: I, y: *mut T, incy: I)
+        => |name, handle| pairwise(name, handle, n, (Given::new(x, incx), Given::new(y, incy), false), copy_one::<E>);
+    rocblas_ [s d c z] [swap] [plain] [32 64] (n: I, x: *mut T, incx: I, y: *mut T, incy: I)
+        => |name, handle| pairwise(name, handle, n, (Given::new(x, incx), Given::new(y, incy), true), swap_one::<E>);
 }
-macro_rules! scal {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        scal_by!($name, $int, $c, $rust, $c, $rust);
-    };
-}
-for_all_types!(scal: rocblas_sscal rocblas_dscal rocblas_cscal rocblas_zscal;
-    rocblas_sscal_64 rocblas_dscal_64 rocblas_cscal_64 rocblas_zscal_64);
-scal_by!(
-    rocblas_csscal,
-    rocblas_int,
-    rocblas_float_complex,
-    Complex<f32>,
-    f32,
-    f32
-);
-scal_by!(
-    rocblas_zdscal,
-    rocblas_int,
-    rocblas_double_complex,
-    Complex<f64>,
-    f64,
-    f64
-);
-scal_by!(rocblas_csscal_64, i64, rocblas_float_complex, Complex<f32>, f32, f32);
-scal_by!(rocblas_zdscal_64, i64, rocblas_double_complex, Complex<f64>, f64, f64);
-
-macro_rules! pairwise {
-    ($name:ident, $int:ty, $c:ty, $rust:ty, $x:ty, $both:literal, $step:ident) => {
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            n: $int,
-            x: $x,
-            incx: $int,
-            y: *mut $c,
-            incy: $int,
-        ) -> rocblas_status {
-            let x = Given::<$rust, _> {
-                ptr: x.cast(),
-                inc: incx,
-            };
-            let y = Given {
-                ptr: y.cast_const().cast(),
-                inc: incy,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe {
-                pairwise(name, handle, n, (x, y, $both), $step)
-            })
-        }
-    };
-}
-macro_rules! copy {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        pairwise!($name, $int, $c, $rust, *const $c, false, copy_one);
-    };
-}
-for_all_types!(copy: rocblas_scopy rocblas_dcopy rocblas_ccopy rocblas_zcopy;
-    rocblas_scopy_64 rocblas_dcopy_64 rocblas_ccopy_64 rocblas_zcopy_64);
-macro_rules! swap {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        pairwise!($name, $int, $c, $rust, *mut $c, true, swap_one);
-    };
-}
-for_all_types!(swap: rocblas_sswap rocblas_dswap rocblas_cswap rocblas_zswap;
-    rocblas_sswap_64 rocblas_dswap_64 rocblas_cswap_64 rocblas_zswap_64);

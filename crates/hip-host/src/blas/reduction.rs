@@ -12,13 +12,13 @@ use std::ops::Range;
 use rocblas_sys::{rocblas_handle, rocblas_status};
 
 use super::arguments::{Int, ensure};
-use super::entry_points::{for_all_types, for_complex_types, for_real_types};
+use super::family::families;
 use super::handle;
 use super::level1::{Given, length};
 use super::pointer_mode::deliver;
 use super::scalar::{Real, Scalar};
 use super::schedule::sum_pieces;
-use super::status::{Outcome, entry};
+use super::status::Outcome;
 use super::vector::Vector;
 
 /// Independent running sums, so that an addition need not wait for the one before.
@@ -154,91 +154,25 @@ unsafe fn iamin<T: Scalar, I: Int>(n: usize, x: Vector<T>) -> I {
     unsafe { extreme(n, x, |new, old| new < old) }
 }
 
-macro_rules! dot {
-    ($name:ident, $int:ty, $c:ty, $rust:ty, $conjugate:literal) => {
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            n: $int,
-            x: *const $c,
-            incx: $int,
-            y: *const $c,
-            incy: $int,
-            result: *mut $c,
-        ) -> rocblas_status {
-            let x = Given::<$rust, _> {
-                ptr: x.cast(),
-                inc: incx,
-            };
-            let y = Given {
-                ptr: y.cast(),
-                inc: incy,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe {
-                dot(name, handle, n, (x, y), result.cast(), $conjugate)
-            })
-        }
-    };
-}
-macro_rules! dotu {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        dot!($name, $int, $c, $rust, false);
-    };
-}
-macro_rules! dotc {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        dot!($name, $int, $c, $rust, true);
-    };
-}
-for_real_types!(dotu: rocblas_sdot rocblas_ddot; rocblas_sdot_64 rocblas_ddot_64);
-for_complex_types!(dotu: rocblas_cdotu rocblas_zdotu; rocblas_cdotu_64 rocblas_zdotu_64);
-for_complex_types!(dotc: rocblas_cdotc rocblas_zdotc; rocblas_cdotc_64 rocblas_zdotc_64);
+families! {
+    /// dot, nrm2, asum, iamax and iamin.
+    pub(super) fn slots(rocblas_sys::Api);
 
-macro_rules! reduction {
-    ($name:ident, $int:ty, $c:ty, $rust:ty, $result:ty, $value:ident) => {
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            n: $int,
-            x: *const $c,
-            incx: $int,
-            result: *mut $result,
-        ) -> rocblas_status {
-            let x = Given::<$rust, _> {
-                ptr: x.cast(),
-                inc: incx,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe {
-                reduce(name, handle, n, x, result, $value)
-            })
-        }
-    };
+    rocblas_ [s d] [dot] [plain] [32 64] (n: I, x: *const T, incx: I, y: *const T, incy: I, result: *mut T)
+        => |name, handle| dot::<E, I>(
+            name, handle, n, (Given::new(x, incx), Given::new(y, incy)), result.cast(), false);
+    rocblas_ [c z] [dotu] [plain] [32 64] (n: I, x: *const T, incx: I, y: *const T, incy: I, result: *mut T)
+        => |name, handle| dot::<E, I>(
+            name, handle, n, (Given::new(x, incx), Given::new(y, incy)), result.cast(), false);
+    rocblas_ [c z] [dotc] [plain] [32 64] (n: I, x: *const T, incx: I, y: *const T, incy: I, result: *mut T)
+        => |name, handle| dot::<E, I>(
+            name, handle, n, (Given::new(x, incx), Given::new(y, incy)), result.cast(), true);
+    rocblas_ [s d sc dz] [nrm2] [plain] [32 64] (n: I, x: *const T, incx: I, result: *mut R)
+        => |name, handle| reduce(name, handle, n, Given::new(x, incx), result, nrm2::<E>);
+    rocblas_ [s d sc dz] [asum] [plain] [32 64] (n: I, x: *const T, incx: I, result: *mut R)
+        => |name, handle| reduce(name, handle, n, Given::new(x, incx), result, asum::<E>);
+    rocblas_ [is id ic iz] [amax] [plain] [32 64] (n: I, x: *const T, incx: I, result: *mut I)
+        => |name, handle| reduce(name, handle, n, Given::new(x, incx), result, iamax::<E, I>);
+    rocblas_ [is id ic iz] [amin] [plain] [32 64] (n: I, x: *const T, incx: I, result: *mut I)
+        => |name, handle| reduce(name, handle, n, Given::new(x, incx), result, iamin::<E, I>);
 }
-macro_rules! nrm2 {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        reduction!($name, $int, $c, $rust, <$rust as Scalar>::Part, nrm2);
-    };
-}
-macro_rules! asum {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        reduction!($name, $int, $c, $rust, <$rust as Scalar>::Part, asum);
-    };
-}
-macro_rules! iamax {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        reduction!($name, $int, $c, $rust, $int, iamax);
-    };
-}
-macro_rules! iamin {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        reduction!($name, $int, $c, $rust, $int, iamin);
-    };
-}
-for_all_types!(nrm2: rocblas_snrm2 rocblas_dnrm2 rocblas_scnrm2 rocblas_dznrm2;
-    rocblas_snrm2_64 rocblas_dnrm2_64 rocblas_scnrm2_64 rocblas_dznrm2_64);
-for_all_types!(asum: rocblas_sasum rocblas_dasum rocblas_scasum rocblas_dzasum;
-    rocblas_sasum_64 rocblas_dasum_64 rocblas_scasum_64 rocblas_dzasum_64);
-for_all_types!(iamax: rocblas_isamax rocblas_idamax rocblas_icamax rocblas_izamax;
-    rocblas_isamax_64 rocblas_idamax_64 rocblas_icamax_64 rocblas_izamax_64);
-for_all_types!(iamin: rocblas_isamin rocblas_idamin rocblas_icamin rocblas_izamin;
-    rocblas_isamin_64 rocblas_idamin_64 rocblas_icamin_64 rocblas_izamin_64);

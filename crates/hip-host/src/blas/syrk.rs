@@ -1,17 +1,14 @@
 //! The entry points `rocblas_{c,z}herk`, `rocblas_{s,d,c,z}syrk` and their `_64` forms.
 
-use num_complex::Complex;
-use rocblas_sys::{
-    rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_status,
-};
+use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_operation, rocblas_status};
 
 use super::aliasing::ensure_not_in_place;
 use super::arguments::{Carried, Int, Strided, check_batch, enqueue, ensure, fill, operation, scalar, sizes};
+use super::family::families;
 use super::handle;
 use super::rank_k::RankK;
 use super::scalar::Scalar;
-use super::status::{Outcome, entry};
+use super::status::Outcome;
 use super::view::Op;
 
 /// The arguments of all forms. `S` is the type of the scalars: the element's own, or its real part
@@ -104,62 +101,24 @@ unsafe fn rank_k<T: Scalar, S: Copy + Send + 'static, I: Int>(
     })
 }
 
-/// A C function for one element type (`$c` in C, `$rust` here), the C type of its scalars and one
-/// integer type.
-macro_rules! entry_point {
-    ($name:ident($int:ty, $c:ty, $rust:ty, $scalar:ty, $scalar_rust:ty), $hermitian:literal, $widen:expr) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            uplo: rocblas_fill,
-            transA: rocblas_operation,
-            n: $int,
-            k: $int,
-            alpha: *const $scalar,
-            A: *const $c,
-            lda: $int,
-            beta: *const $scalar,
-            C: *mut $c,
-            ldc: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $scalar_rust, $int> {
-                handle,
-                uplo,
-                trans: transA,
-                sizes: [n, k, lda, ldc],
-                alpha: alpha.cast(),
-                a: A.cast(),
-                beta: beta.cast(),
-                c: C.cast(),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe {
-                rank_k(name, $hermitian, $widen, arguments)
-            })
-        }
-    };
-}
+families! {
+    /// herk and syrk.
+    pub(super) fn slots(rocblas_sys::Api);
 
-macro_rules! hermitian {
-    ($int:ty, $c:ty, $rust:ty, $real:ty: $name:ident) => {
-        entry_point!($name($int, $c, $rust, $real, $real), true, <$rust>::from_part);
-    };
+    rocblas_ [c z] [herk] [plain] [32 64]
+        (uplo: rocblas_fill, trans: rocblas_operation, n: I, k: I, alpha: *const R, a: *const T, lda: I,
+         beta: *const R, c: *mut T, ldc: I)
+        => |name, handle| {
+            let (a, c) = (a.cast(), c.cast());
+            let arguments = Arguments { handle, uplo, trans, sizes: [n, k, lda, ldc], alpha, a, beta, c };
+            rank_k(name, true, E::from_part, arguments)
+        };
+    rocblas_ [s d c z] [syrk] [plain] [32 64]
+        (uplo: rocblas_fill, trans: rocblas_operation, n: I, k: I, alpha: *const T, a: *const T, lda: I,
+         beta: *const T, c: *mut T, ldc: I)
+        => |name, handle| {
+            let (alpha, a, beta, c) = (alpha.cast(), a.cast(), beta.cast(), c.cast());
+            let arguments = Arguments { handle, uplo, trans, sizes: [n, k, lda, ldc], alpha, a, beta, c };
+            rank_k(name, false, |scalar: E| scalar, arguments)
+        };
 }
-macro_rules! symmetric {
-    ($int:ty, $c:ty, $rust:ty: $name:ident) => {
-        entry_point!($name($int, $c, $rust, $c, $rust), false, |scalar| scalar);
-    };
-}
-
-hermitian!(rocblas_int, rocblas_float_complex, Complex<f32>, f32: rocblas_cherk);
-hermitian!(rocblas_int, rocblas_double_complex, Complex<f64>, f64: rocblas_zherk);
-hermitian!(i64, rocblas_float_complex, Complex<f32>, f32: rocblas_cherk_64);
-hermitian!(i64, rocblas_double_complex, Complex<f64>, f64: rocblas_zherk_64);
-symmetric!(rocblas_int, f32, f32: rocblas_ssyrk);
-symmetric!(rocblas_int, f64, f64: rocblas_dsyrk);
-symmetric!(rocblas_int, rocblas_float_complex, Complex<f32>: rocblas_csyrk);
-symmetric!(rocblas_int, rocblas_double_complex, Complex<f64>: rocblas_zsyrk);
-symmetric!(i64, f32, f32: rocblas_ssyrk_64);
-symmetric!(i64, f64, f64: rocblas_dsyrk_64);
-symmetric!(i64, rocblas_float_complex, Complex<f32>: rocblas_csyrk_64);
-symmetric!(i64, rocblas_double_complex, Complex<f64>: rocblas_zsyrk_64);

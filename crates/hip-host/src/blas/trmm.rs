@@ -4,17 +4,15 @@
 //! Checks as in rocBLAS' library/src/blas3/rocblas_trmm.hpp. `alpha` in device memory is fetched before them, as there
 //! (`rocblas_trmm_imp.hpp`): such a call waits for its stream.
 
-use rocblas_sys::{
-    rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side, rocblas_status, rocblas_stride,
-};
+use rocblas_sys::{rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side, rocblas_status};
 
 use super::aliasing::ensure_not_in_place;
 use super::arguments::{Int, diagonal, enqueue, ensure, fill, operation, scalar, side, sizes};
 use super::batch::{Batch, Place};
-use super::entry_points::for_all_types;
+use super::family::families;
 use super::handle;
 use super::scalar::Scalar;
-use super::status::{Outcome, entry};
+use super::status::Outcome;
 use super::triangular::Triangle;
 use super::view::Op;
 
@@ -107,129 +105,16 @@ unsafe fn trmm<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>
     })
 }
 
-macro_rules! trmm {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            side: rocblas_side,
-            uplo: rocblas_fill,
-            transA: rocblas_operation,
-            diag: rocblas_diagonal,
-            m: $int,
-            n: $int,
-            alpha: *const $c,
-            A: *const $c,
-            lda: $int,
-            B: *const $c,
-            ldb: $int,
-            C: *mut $c,
-            ldc: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                side,
-                uplo,
-                trans: transA,
-                diag,
-                sizes: [m, n, lda, ldb, ldc, 1],
-                alpha: alpha.cast(),
-                a: Place::single(A.cast()),
-                b: Place::single(B.cast()),
-                c: Place::single(C.cast_const().cast()),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { trmm(name, arguments) })
-        }
-    };
-}
-for_all_types!(trmm: rocblas_strmm rocblas_dtrmm rocblas_ctrmm rocblas_ztrmm;
-    rocblas_strmm_64 rocblas_dtrmm_64 rocblas_ctrmm_64 rocblas_ztrmm_64);
+families! {
+    /// trmm.
+    pub(super) fn slots(rocblas_sys::Api);
 
-macro_rules! trmm_batched {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            side: rocblas_side,
-            uplo: rocblas_fill,
-            transA: rocblas_operation,
-            diag: rocblas_diagonal,
-            m: $int,
-            n: $int,
-            alpha: *const $c,
-            A: *const *const $c,
-            lda: $int,
-            B: *const *const $c,
-            ldb: $int,
-            C: *const *mut $c,
-            ldc: $int,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                side,
-                uplo,
-                trans: transA,
-                diag,
-                sizes: [m, n, lda, ldb, ldc, batch_count],
-                alpha: alpha.cast(),
-                a: Place::Array(A.cast()),
-                b: Place::Array(B.cast()),
-                c: Place::Array(C.cast()),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { trmm(name, arguments) })
-        }
-    };
+    rocblas_ [s d c z] [trmm] [plain batched strided_batched] [32 64]
+        (side: rocblas_side, uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, m: I, n: I,
+         alpha: *const T, a: *const operand(lda: I), b: *const operand(ldb: I), c: *mut operand(ldc: I),
+         batch_count: batch)
+        => |name, handle| {
+            let (sizes, alpha) = ([m, n, lda, ldb, ldc, batch_count], alpha.cast());
+            trmm(name, Arguments { handle, side, uplo, trans, diag, sizes, alpha, a, b, c })
+        };
 }
-for_all_types!(trmm_batched:
-    rocblas_strmm_batched rocblas_dtrmm_batched rocblas_ctrmm_batched rocblas_ztrmm_batched;
-    rocblas_strmm_batched_64 rocblas_dtrmm_batched_64
-    rocblas_ctrmm_batched_64 rocblas_ztrmm_batched_64);
-
-macro_rules! trmm_strided_batched {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            side: rocblas_side,
-            uplo: rocblas_fill,
-            transA: rocblas_operation,
-            diag: rocblas_diagonal,
-            m: $int,
-            n: $int,
-            alpha: *const $c,
-            A: *const $c,
-            lda: $int,
-            stride_A: rocblas_stride,
-            B: *const $c,
-            ldb: $int,
-            stride_B: rocblas_stride,
-            C: *mut $c,
-            ldc: $int,
-            stride_C: rocblas_stride,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                side,
-                uplo,
-                trans: transA,
-                diag,
-                sizes: [m, n, lda, ldb, ldc, batch_count],
-                alpha: alpha.cast(),
-                a: Place::Strided(A.cast_mut().cast(), stride_A),
-                b: Place::Strided(B.cast_mut().cast(), stride_B),
-                c: Place::Strided(C.cast(), stride_C),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { trmm(name, arguments) })
-        }
-    };
-}
-for_all_types!(trmm_strided_batched:
-    rocblas_strmm_strided_batched rocblas_dtrmm_strided_batched
-    rocblas_ctrmm_strided_batched rocblas_ztrmm_strided_batched;
-    rocblas_strmm_strided_batched_64 rocblas_dtrmm_strided_batched_64
-    rocblas_ctrmm_strided_batched_64 rocblas_ztrmm_strided_batched_64);

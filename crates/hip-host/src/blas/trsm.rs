@@ -3,18 +3,16 @@
 //!
 //! Checks as in rocBLAS' library/src/blas3/rocblas_trsm.hpp.
 
-use rocblas_sys::{
-    rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side, rocblas_status, rocblas_stride,
-};
+use rocblas_sys::{rocblas_diagonal, rocblas_fill, rocblas_handle, rocblas_operation, rocblas_side, rocblas_status};
 
 use super::aliasing::ensure_not_in_place;
 use super::arguments::{Int, diagonal, ensure, fill, operation, side, sizes};
 use super::batch::{Batch, Place};
-use super::entry_points::for_all_types;
+use super::family::families;
 use super::handle;
 use super::pointer_mode::with_scalars;
 use super::scalar::Scalar;
-use super::status::{Outcome, entry};
+use super::status::Outcome;
 use super::triangular::Triangle;
 use super::view::Op;
 
@@ -92,119 +90,15 @@ unsafe fn trsm<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>
     unsafe { with_scalars(&handle, name, [arguments.alpha], check, work) }
 }
 
-macro_rules! trsm {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            side: rocblas_side,
-            uplo: rocblas_fill,
-            transA: rocblas_operation,
-            diag: rocblas_diagonal,
-            m: $int,
-            n: $int,
-            alpha: *const $c,
-            A: *const $c,
-            lda: $int,
-            B: *mut $c,
-            ldb: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                side,
-                uplo,
-                trans: transA,
-                diag,
-                sizes: [m, n, lda, ldb, 1],
-                alpha: alpha.cast(),
-                a: Place::single(A.cast()),
-                b: Place::single(B.cast_const().cast()),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { trsm(name, arguments) })
-        }
-    };
-}
-for_all_types!(trsm: rocblas_strsm rocblas_dtrsm rocblas_ctrsm rocblas_ztrsm;
-    rocblas_strsm_64 rocblas_dtrsm_64 rocblas_ctrsm_64 rocblas_ztrsm_64);
+families! {
+    /// trsm.
+    pub(super) fn slots(rocblas_sys::Api);
 
-macro_rules! trsm_batched {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            side: rocblas_side,
-            uplo: rocblas_fill,
-            transA: rocblas_operation,
-            diag: rocblas_diagonal,
-            m: $int,
-            n: $int,
-            alpha: *const $c,
-            A: *const *const $c,
-            lda: $int,
-            B: *const *mut $c,
-            ldb: $int,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                side,
-                uplo,
-                trans: transA,
-                diag,
-                sizes: [m, n, lda, ldb, batch_count],
-                alpha: alpha.cast(),
-                a: Place::Array(A.cast()),
-                b: Place::Array(B.cast()),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { trsm(name, arguments) })
-        }
-    };
+    rocblas_ [s d c z] [trsm] [plain batched strided_batched] [32 64]
+        (side: rocblas_side, uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, m: I, n: I,
+         alpha: *const T, a: *const operand(lda: I), b: *mut operand(ldb: I), batch_count: batch)
+        => |name, handle| {
+            let (sizes, alpha) = ([m, n, lda, ldb, batch_count], alpha.cast());
+            trsm(name, Arguments { handle, side, uplo, trans, diag, sizes, alpha, a, b })
+        };
 }
-for_all_types!(trsm_batched:
-    rocblas_strsm_batched rocblas_dtrsm_batched rocblas_ctrsm_batched rocblas_ztrsm_batched;
-    rocblas_strsm_batched_64 rocblas_dtrsm_batched_64
-    rocblas_ctrsm_batched_64 rocblas_ztrsm_batched_64);
-
-macro_rules! trsm_strided_batched {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            side: rocblas_side,
-            uplo: rocblas_fill,
-            transA: rocblas_operation,
-            diag: rocblas_diagonal,
-            m: $int,
-            n: $int,
-            alpha: *const $c,
-            A: *const $c,
-            lda: $int,
-            stride_a: rocblas_stride,
-            B: *mut $c,
-            ldb: $int,
-            stride_b: rocblas_stride,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                side,
-                uplo,
-                trans: transA,
-                diag,
-                sizes: [m, n, lda, ldb, batch_count],
-                alpha: alpha.cast(),
-                a: Place::Strided(A.cast_mut().cast(), stride_a),
-                b: Place::Strided(B.cast(), stride_b),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { trsm(name, arguments) })
-        }
-    };
-}
-for_all_types!(trsm_strided_batched:
-    rocblas_strsm_strided_batched rocblas_dtrsm_strided_batched
-    rocblas_ctrsm_strided_batched rocblas_ztrsm_strided_batched;
-    rocblas_strsm_strided_batched_64 rocblas_dtrsm_strided_batched_64
-    rocblas_ctrsm_strided_batched_64 rocblas_ztrsm_strided_batched_64);

@@ -5,18 +5,18 @@
 //! right-hand sides nothing is factored. Checks as in rocSOLVER's
 //! library/src/lapack/roclapack_gesv.hpp.
 
-use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_status, rocblas_stride};
+use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_status};
 
 use super::info::Info;
 use super::lu;
-use super::pivots::{Given, Pivots};
+use super::pivots::Pivots;
 use crate::blas::aliasing::ensure_elements_apart;
 use crate::blas::arguments::{enqueue, ensure, sizes};
 use crate::blas::batch::{Batch, Place};
 use crate::blas::current_handle;
-use crate::blas::entry_points::for_element_types;
+use crate::blas::family::families;
 use crate::blas::scalar::Scalar;
-use crate::blas::status::{Outcome, entry};
+use crate::blas::status::Outcome;
 use crate::blas::view::Op;
 
 struct Arguments<T> {
@@ -24,7 +24,7 @@ struct Arguments<T> {
     /// `n`, `nrhs`, `lda`, `ldb`, `batch_count`
     sizes: [rocblas_int; 5],
     a: Place<T>,
-    ipiv: Given<rocblas_int>,
+    ipiv: Place<rocblas_int>,
     b: Place<T>,
     info: *mut rocblas_int,
 }
@@ -37,7 +37,7 @@ unsafe fn gesv<T: Scalar>(name: &'static str, arguments: Arguments<T>) -> Outcom
     let [n, nrhs, lda, ldb, count] = sizes(arguments.sizes)?;
     ensure(lda >= n && ldb >= n, rocblas_status::rocblas_status_invalid_size)?;
     let Arguments { a, ipiv, b, .. } = arguments;
-    let missing = n != 0 && (a.is_null() || ipiv.ptr.is_null() || (nrhs != 0 && b.is_null()));
+    let missing = n != 0 && (a.is_null() || ipiv.is_null() || (nrhs != 0 && b.is_null()));
     ensure(
         !missing && (count == 0 || !arguments.info.is_null()),
         rocblas_status::rocblas_status_invalid_pointer,
@@ -86,105 +86,15 @@ unsafe fn gesv<T: Scalar>(name: &'static str, arguments: Arguments<T>) -> Outcom
     })
 }
 
-macro_rules! gesv {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            n: $int,
-            nrhs: $int,
-            A: *mut $c,
-            lda: $int,
-            ipiv: *mut $int,
-            B: *mut $c,
-            ldb: $int,
-            info: *mut $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust> {
-                handle,
-                sizes: [n, nrhs, lda, ldb, 1],
-                a: Place::single(A.cast_const().cast()),
-                ipiv: Given { ptr: ipiv, stride: 0 },
-                b: Place::single(B.cast_const().cast()),
-                info,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { gesv(name, arguments) })
-        }
-    };
-}
-for_element_types!(gesv: rocsolver_sgesv rocsolver_dgesv rocsolver_cgesv rocsolver_zgesv);
+families! {
+    /// gesv.
+    pub(super) fn slots(rocsolver_sys::Api);
 
-macro_rules! batched {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            n: $int,
-            nrhs: $int,
-            A: *const *mut $c,
-            lda: $int,
-            ipiv: *mut $int,
-            strideP: rocblas_stride,
-            B: *const *mut $c,
-            ldb: $int,
-            info: *mut $int,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust> {
-                handle,
-                sizes: [n, nrhs, lda, ldb, batch_count],
-                a: Place::Array(A.cast()),
-                ipiv: Given {
-                    ptr: ipiv,
-                    stride: strideP,
-                },
-                b: Place::Array(B.cast()),
-                info,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { gesv(name, arguments) })
-        }
-    };
+    rocsolver_ [s d c z] [gesv] [plain batched strided_batched] [32]
+        (n: I, nrhs: I, a: *mut operand(lda: I), ipiv: *mut pivots, b: *mut operand(ldb: I), info: *mut I,
+         batch_count: batch)
+        => |name, handle| {
+            let sizes = [n, nrhs, lda, ldb, batch_count];
+            gesv(name, Arguments::<E> { handle, sizes, a, ipiv, b, info })
+        };
 }
-for_element_types!(batched:
-    rocsolver_sgesv_batched rocsolver_dgesv_batched
-    rocsolver_cgesv_batched rocsolver_zgesv_batched);
-
-macro_rules! strided {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            n: $int,
-            nrhs: $int,
-            A: *mut $c,
-            lda: $int,
-            strideA: rocblas_stride,
-            ipiv: *mut $int,
-            strideP: rocblas_stride,
-            B: *mut $c,
-            ldb: $int,
-            strideB: rocblas_stride,
-            info: *mut $int,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust> {
-                handle,
-                sizes: [n, nrhs, lda, ldb, batch_count],
-                a: Place::Strided(A.cast(), strideA),
-                ipiv: Given {
-                    ptr: ipiv,
-                    stride: strideP,
-                },
-                b: Place::Strided(B.cast(), strideB),
-                info,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { gesv(name, arguments) })
-        }
-    };
-}
-for_element_types!(strided:
-    rocsolver_sgesv_strided_batched rocsolver_dgesv_strided_batched
-    rocsolver_cgesv_strided_batched rocsolver_zgesv_strided_batched);

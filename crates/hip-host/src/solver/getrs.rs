@@ -4,16 +4,16 @@
 //! Checks as in rocSOLVER's library/src/lapack/roclapack_getrs.hpp. A zero on the diagonal is not
 //! checked for and yields infinities.
 
-use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status, rocblas_stride};
+use rocblas_sys::{rocblas_handle, rocblas_operation, rocblas_status};
 
 use super::lu;
-use super::pivots::{Given, Pivots};
+use super::pivots::Pivots;
 use crate::blas::aliasing::ensure_elements_apart;
 use crate::blas::arguments::{Int, enqueue, ensure, operation, sizes};
 use crate::blas::batch::{Batch, Place};
-use crate::blas::entry_points::for_all_types;
+use crate::blas::family::families;
 use crate::blas::scalar::Scalar;
-use crate::blas::status::{Outcome, entry};
+use crate::blas::status::Outcome;
 use crate::blas::view::Op;
 use crate::blas::{current_handle, schedule};
 
@@ -23,7 +23,7 @@ struct Arguments<T, I> {
     /// `n`, `nrhs`, `lda`, `ldb`, `batch_count`
     sizes: [I; 5],
     a: Place<T>,
-    ipiv: Given<I>,
+    ipiv: Place<I>,
     b: Place<T>,
 }
 
@@ -36,7 +36,7 @@ unsafe fn getrs<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I
     let [n, nrhs, lda, ldb, count] = sizes(arguments.sizes)?;
     ensure(lda >= n && ldb >= n, rocblas_status::rocblas_status_invalid_size)?;
     let Arguments { a, ipiv, b, .. } = arguments;
-    let missing = n != 0 && (a.is_null() || ipiv.ptr.is_null() || (nrhs != 0 && b.is_null()));
+    let missing = n != 0 && (a.is_null() || ipiv.is_null() || (nrhs != 0 && b.is_null()));
     ensure(!missing, rocblas_status::rocblas_status_invalid_pointer)?;
     if n == 0 || nrhs == 0 || count == 0 {
         return Ok(());
@@ -75,113 +75,15 @@ unsafe fn getrs<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I
     })
 }
 
-macro_rules! getrs {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            trans: rocblas_operation,
-            n: $int,
-            nrhs: $int,
-            A: *mut $c,
-            lda: $int,
-            ipiv: *const $int,
-            B: *mut $c,
-            ldb: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                trans,
-                sizes: [n, nrhs, lda, ldb, 1],
-                a: Place::single(A.cast_const().cast()),
-                ipiv: Given {
-                    ptr: ipiv.cast_mut(),
-                    stride: 0,
-                },
-                b: Place::single(B.cast_const().cast()),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { getrs(name, arguments) })
-        }
-    };
-}
-for_all_types!(getrs: rocsolver_sgetrs rocsolver_dgetrs rocsolver_cgetrs rocsolver_zgetrs;
-    rocsolver_sgetrs_64 rocsolver_dgetrs_64 rocsolver_cgetrs_64 rocsolver_zgetrs_64);
+families! {
+    /// getrs.
+    pub(super) fn slots(rocsolver_sys::Api);
 
-macro_rules! batched {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            trans: rocblas_operation,
-            n: $int,
-            nrhs: $int,
-            A: *const *mut $c,
-            lda: $int,
-            ipiv: *const $int,
-            strideP: rocblas_stride,
-            B: *const *mut $c,
-            ldb: $int,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                trans,
-                sizes: [n, nrhs, lda, ldb, batch_count],
-                a: Place::Array(A.cast()),
-                ipiv: Given {
-                    ptr: ipiv.cast_mut(),
-                    stride: strideP,
-                },
-                b: Place::Array(B.cast()),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { getrs(name, arguments) })
-        }
-    };
+    rocsolver_ [s d c z] [getrs] [plain batched strided_batched] [32 64]
+        (trans: rocblas_operation, n: I, nrhs: I, a: *mut operand(lda: I), ipiv: *const pivots,
+         b: *mut operand(ldb: I), batch_count: batch)
+        => |name, handle| {
+            let sizes = [n, nrhs, lda, ldb, batch_count];
+            getrs(name, Arguments::<E, I> { handle, trans, sizes, a, ipiv, b })
+        };
 }
-for_all_types!(batched:
-    rocsolver_sgetrs_batched rocsolver_dgetrs_batched
-    rocsolver_cgetrs_batched rocsolver_zgetrs_batched;
-    rocsolver_sgetrs_batched_64 rocsolver_dgetrs_batched_64
-    rocsolver_cgetrs_batched_64 rocsolver_zgetrs_batched_64);
-
-macro_rules! strided {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            trans: rocblas_operation,
-            n: $int,
-            nrhs: $int,
-            A: *mut $c,
-            lda: $int,
-            strideA: rocblas_stride,
-            ipiv: *const $int,
-            strideP: rocblas_stride,
-            B: *mut $c,
-            ldb: $int,
-            strideB: rocblas_stride,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                trans,
-                sizes: [n, nrhs, lda, ldb, batch_count],
-                a: Place::Strided(A.cast(), strideA),
-                ipiv: Given {
-                    ptr: ipiv.cast_mut(),
-                    stride: strideP,
-                },
-                b: Place::Strided(B.cast(), strideB),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { getrs(name, arguments) })
-        }
-    };
-}
-for_all_types!(strided:
-    rocsolver_sgetrs_strided_batched rocsolver_dgetrs_strided_batched
-    rocsolver_cgetrs_strided_batched rocsolver_zgetrs_strided_batched;
-    rocsolver_sgetrs_strided_batched_64 rocsolver_dgetrs_strided_batched_64
-    rocsolver_cgetrs_strided_batched_64 rocsolver_zgetrs_strided_batched_64);

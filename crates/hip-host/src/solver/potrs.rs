@@ -5,16 +5,16 @@
 //! the order of the minor that is not positive definite and `B` is left as it was. Checks as in
 //! rocSOLVER's library/src/lapack/roclapack_potrs.hpp and roclapack_posv.hpp.
 
-use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_status, rocblas_stride};
+use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_status};
 
 use super::cholesky;
 use super::info::Info;
 use crate::blas::aliasing::ensure_elements_apart;
 use crate::blas::arguments::{Int, enqueue, ensure, fill, sizes};
 use crate::blas::batch::{Batch, Place};
-use crate::blas::entry_points::{for_all_types, for_element_types};
+use crate::blas::family::families;
 use crate::blas::scalar::Scalar;
-use crate::blas::status::{Outcome, entry};
+use crate::blas::status::Outcome;
 use crate::blas::view::Op;
 use crate::blas::{current_handle, schedule};
 
@@ -98,194 +98,21 @@ unsafe fn run<T: Scalar, I: Int>(name: &'static str, arguments: Arguments<T, I>)
     })
 }
 
-macro_rules! potrs {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            uplo: rocblas_fill,
-            n: $int,
-            nrhs: $int,
-            A: *mut $c,
-            lda: $int,
-            B: *mut $c,
-            ldb: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                uplo,
-                sizes: [n, nrhs, lda, ldb, 1],
-                a: Place::single(A.cast_const().cast()),
-                b: Place::single(B.cast_const().cast()),
-                info: None,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { run(name, arguments) })
-        }
-    };
-}
-for_all_types!(potrs: rocsolver_spotrs rocsolver_dpotrs rocsolver_cpotrs rocsolver_zpotrs;
-    rocsolver_spotrs_64 rocsolver_dpotrs_64 rocsolver_cpotrs_64 rocsolver_zpotrs_64);
+families! {
+    /// potrs and posv.
+    pub(super) fn slots(rocsolver_sys::Api);
 
-macro_rules! potrs_batched {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            uplo: rocblas_fill,
-            n: $int,
-            nrhs: $int,
-            A: *const *mut $c,
-            lda: $int,
-            B: *const *mut $c,
-            ldb: $int,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                uplo,
-                sizes: [n, nrhs, lda, ldb, batch_count],
-                a: Place::Array(A.cast()),
-                b: Place::Array(B.cast()),
-                info: None,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { run(name, arguments) })
-        }
-    };
+    rocsolver_ [s d c z] [potrs] [plain batched strided_batched] [32 64]
+        (uplo: rocblas_fill, n: I, nrhs: I, a: *mut operand(lda: I), b: *mut operand(ldb: I), batch_count: batch)
+        => |name, handle| {
+            let sizes = [n, nrhs, lda, ldb, batch_count];
+            run(name, Arguments::<E, I> { handle, uplo, sizes, a, b, info: None })
+        };
+    rocsolver_ [s d c z] [posv] [plain batched strided_batched] [32]
+        (uplo: rocblas_fill, n: I, nrhs: I, a: *mut operand(lda: I), b: *mut operand(ldb: I), info: *mut I,
+         batch_count: batch)
+        => |name, handle| {
+            let (sizes, info) = ([n, nrhs, lda, ldb, batch_count], Some(info));
+            run(name, Arguments::<E, I> { handle, uplo, sizes, a, b, info })
+        };
 }
-for_all_types!(potrs_batched:
-    rocsolver_spotrs_batched rocsolver_dpotrs_batched
-    rocsolver_cpotrs_batched rocsolver_zpotrs_batched;
-    rocsolver_spotrs_batched_64 rocsolver_dpotrs_batched_64
-    rocsolver_cpotrs_batched_64 rocsolver_zpotrs_batched_64);
-
-macro_rules! potrs_strided {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            uplo: rocblas_fill,
-            n: $int,
-            nrhs: $int,
-            A: *mut $c,
-            lda: $int,
-            strideA: rocblas_stride,
-            B: *mut $c,
-            ldb: $int,
-            strideB: rocblas_stride,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                uplo,
-                sizes: [n, nrhs, lda, ldb, batch_count],
-                a: Place::Strided(A.cast(), strideA),
-                b: Place::Strided(B.cast(), strideB),
-                info: None,
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { run(name, arguments) })
-        }
-    };
-}
-for_all_types!(potrs_strided:
-    rocsolver_spotrs_strided_batched rocsolver_dpotrs_strided_batched
-    rocsolver_cpotrs_strided_batched rocsolver_zpotrs_strided_batched;
-    rocsolver_spotrs_strided_batched_64 rocsolver_dpotrs_strided_batched_64
-    rocsolver_cpotrs_strided_batched_64 rocsolver_zpotrs_strided_batched_64);
-
-macro_rules! posv {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            uplo: rocblas_fill,
-            n: $int,
-            nrhs: $int,
-            A: *mut $c,
-            lda: $int,
-            B: *mut $c,
-            ldb: $int,
-            info: *mut $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                uplo,
-                sizes: [n, nrhs, lda, ldb, 1],
-                a: Place::single(A.cast_const().cast()),
-                b: Place::single(B.cast_const().cast()),
-                info: Some(info),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { run(name, arguments) })
-        }
-    };
-}
-for_element_types!(posv: rocsolver_sposv rocsolver_dposv rocsolver_cposv rocsolver_zposv);
-
-macro_rules! posv_batched {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            uplo: rocblas_fill,
-            n: $int,
-            nrhs: $int,
-            A: *const *mut $c,
-            lda: $int,
-            B: *const *mut $c,
-            ldb: $int,
-            info: *mut $int,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                uplo,
-                sizes: [n, nrhs, lda, ldb, batch_count],
-                a: Place::Array(A.cast()),
-                b: Place::Array(B.cast()),
-                info: Some(info),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { run(name, arguments) })
-        }
-    };
-}
-for_element_types!(posv_batched:
-    rocsolver_sposv_batched rocsolver_dposv_batched
-    rocsolver_cposv_batched rocsolver_zposv_batched);
-
-macro_rules! posv_strided {
-    ($name:ident, $int:ty, $c:ty, $rust:ty) => {
-        #[allow(non_snake_case)]
-        pub(super) unsafe extern "C" fn $name(
-            handle: rocblas_handle,
-            uplo: rocblas_fill,
-            n: $int,
-            nrhs: $int,
-            A: *mut $c,
-            lda: $int,
-            strideA: rocblas_stride,
-            B: *mut $c,
-            ldb: $int,
-            strideB: rocblas_stride,
-            info: *mut $int,
-            batch_count: $int,
-        ) -> rocblas_status {
-            let arguments = Arguments::<$rust, $int> {
-                handle,
-                uplo,
-                sizes: [n, nrhs, lda, ldb, batch_count],
-                a: Place::Strided(A.cast(), strideA),
-                b: Place::Strided(B.cast(), strideB),
-                info: Some(info),
-            };
-            // SAFETY: the C caller's duties.
-            entry(stringify!($name), |name| unsafe { run(name, arguments) })
-        }
-    };
-}
-for_element_types!(posv_strided:
-    rocsolver_sposv_strided_batched rocsolver_dposv_strided_batched
-    rocsolver_cposv_strided_batched rocsolver_zposv_strided_batched);
