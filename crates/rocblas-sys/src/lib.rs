@@ -6,6 +6,7 @@
 //! | `names.rs` | `name()` of the enums (generated) |
 //! | `functions.rs` | the functions, each declared once in a macro that lists them (generated) |
 //! | `api.rs` | [`Api`], one slot for each function |
+//! | `family.rs` | for crates that define the functions: a family of them from one declaration; feature `families` |
 //! | `library.rs` | where the library is found; features `load` and `linked` |
 //! | `layout.rs` | sizes and offsets as the C compiler sees them (generated, tests only) |
 //!
@@ -18,11 +19,14 @@
 //! | feature | default | what |
 //! |---|---|---|
 //! | `load` | yes | `load`, `load_from`, `load_beside`; without it the crate needs `core` only |
+//! | `families` | no | `family!`, for crates that define the functions |
 //! | `linked` | no | `linked`: the program is linked with the library, which has to be there when it is built and when it starts |
 
 #![no_std]
 
 mod api;
+#[cfg(feature = "families")]
+mod family;
 mod functions;
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 #[rustfmt::skip]
@@ -35,6 +39,9 @@ mod names;
 mod types;
 
 pub use api::Api;
+#[cfg(feature = "families")]
+#[doc(hidden)]
+pub use pastey::paste;
 #[doc(hidden)]
 pub use rocm_loader::model_functions;
 #[cfg(feature = "load")]

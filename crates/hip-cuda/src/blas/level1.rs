@@ -1,91 +1,33 @@
 //! Vectors. cuBLAS also writes a reduction over nothing: 0 as the result.
 
-use rocblas_sys::{rocblas_double_complex, rocblas_float_complex, rocblas_int};
-
 use super::routines;
 
 routines! {
-    /// Vector routines, with sizes of 32 and of 64 bits.
+    /// Vector routines.
     pub(super) fn fill;
 
-    fn rocblas_saxpy = cublasSaxpy_v2(n: rocblas_int, alpha: *const f32, x: *const f32, incx: rocblas_int, y: *mut f32, incy: rocblas_int) nothing if n <= 0, needs alpha x y;
-    fn rocblas_scopy = cublasScopy_v2(n: rocblas_int, x: *const f32, incx: rocblas_int, y: *mut f32, incy: rocblas_int) nothing if n <= 0, needs x y;
-    fn rocblas_sswap = cublasSswap_v2(n: rocblas_int, x: *mut f32, incx: rocblas_int, y: *mut f32, incy: rocblas_int) nothing if n <= 0, needs x y;
-    fn rocblas_sscal = cublasSscal_v2(n: rocblas_int, alpha: *const f32, x: *mut f32, incx: rocblas_int) nothing if n <= 0 || incx <= 0, needs alpha x;
-    fn rocblas_sdot = cublasSdot_v2(n: rocblas_int, x: *const f32, incx: rocblas_int, y: *const f32, incy: rocblas_int, result: *mut f32) nothing if false, needs result;
-    fn rocblas_snrm2 = cublasSnrm2_v2(n: rocblas_int, x: *const f32, incx: rocblas_int, result: *mut f32) nothing if false, needs result;
-    fn rocblas_sasum = cublasSasum_v2(n: rocblas_int, x: *const f32, incx: rocblas_int, result: *mut f32) nothing if false, needs result;
-    fn rocblas_isamax = cublasIsamax_v2(n: rocblas_int, x: *const f32, incx: rocblas_int, result: *mut rocblas_int) nothing if false, needs result;
-    fn rocblas_isamin = cublasIsamin_v2(n: rocblas_int, x: *const f32, incx: rocblas_int, result: *mut rocblas_int) nothing if false, needs result;
-    fn rocblas_daxpy = cublasDaxpy_v2(n: rocblas_int, alpha: *const f64, x: *const f64, incx: rocblas_int, y: *mut f64, incy: rocblas_int) nothing if n <= 0, needs alpha x y;
-    fn rocblas_dcopy = cublasDcopy_v2(n: rocblas_int, x: *const f64, incx: rocblas_int, y: *mut f64, incy: rocblas_int) nothing if n <= 0, needs x y;
-    fn rocblas_dswap = cublasDswap_v2(n: rocblas_int, x: *mut f64, incx: rocblas_int, y: *mut f64, incy: rocblas_int) nothing if n <= 0, needs x y;
-    fn rocblas_dscal = cublasDscal_v2(n: rocblas_int, alpha: *const f64, x: *mut f64, incx: rocblas_int) nothing if n <= 0 || incx <= 0, needs alpha x;
-    fn rocblas_ddot = cublasDdot_v2(n: rocblas_int, x: *const f64, incx: rocblas_int, y: *const f64, incy: rocblas_int, result: *mut f64) nothing if false, needs result;
-    fn rocblas_dnrm2 = cublasDnrm2_v2(n: rocblas_int, x: *const f64, incx: rocblas_int, result: *mut f64) nothing if false, needs result;
-    fn rocblas_dasum = cublasDasum_v2(n: rocblas_int, x: *const f64, incx: rocblas_int, result: *mut f64) nothing if false, needs result;
-    fn rocblas_idamax = cublasIdamax_v2(n: rocblas_int, x: *const f64, incx: rocblas_int, result: *mut rocblas_int) nothing if false, needs result;
-    fn rocblas_idamin = cublasIdamin_v2(n: rocblas_int, x: *const f64, incx: rocblas_int, result: *mut rocblas_int) nothing if false, needs result;
-    fn rocblas_caxpy = cublasCaxpy_v2(n: rocblas_int, alpha: *const rocblas_float_complex, x: *const rocblas_float_complex, incx: rocblas_int, y: *mut rocblas_float_complex, incy: rocblas_int) nothing if n <= 0, needs alpha x y;
-    fn rocblas_ccopy = cublasCcopy_v2(n: rocblas_int, x: *const rocblas_float_complex, incx: rocblas_int, y: *mut rocblas_float_complex, incy: rocblas_int) nothing if n <= 0, needs x y;
-    fn rocblas_cswap = cublasCswap_v2(n: rocblas_int, x: *mut rocblas_float_complex, incx: rocblas_int, y: *mut rocblas_float_complex, incy: rocblas_int) nothing if n <= 0, needs x y;
-    fn rocblas_cscal = cublasCscal_v2(n: rocblas_int, alpha: *const rocblas_float_complex, x: *mut rocblas_float_complex, incx: rocblas_int) nothing if n <= 0 || incx <= 0, needs alpha x;
-    fn rocblas_cdotu = cublasCdotu_v2(n: rocblas_int, x: *const rocblas_float_complex, incx: rocblas_int, y: *const rocblas_float_complex, incy: rocblas_int, result: *mut rocblas_float_complex) nothing if false, needs result;
-    fn rocblas_cdotc = cublasCdotc_v2(n: rocblas_int, x: *const rocblas_float_complex, incx: rocblas_int, y: *const rocblas_float_complex, incy: rocblas_int, result: *mut rocblas_float_complex) nothing if false, needs result;
-    fn rocblas_scnrm2 = cublasScnrm2_v2(n: rocblas_int, x: *const rocblas_float_complex, incx: rocblas_int, result: *mut f32) nothing if false, needs result;
-    fn rocblas_scasum = cublasScasum_v2(n: rocblas_int, x: *const rocblas_float_complex, incx: rocblas_int, result: *mut f32) nothing if false, needs result;
-    fn rocblas_icamax = cublasIcamax_v2(n: rocblas_int, x: *const rocblas_float_complex, incx: rocblas_int, result: *mut rocblas_int) nothing if false, needs result;
-    fn rocblas_icamin = cublasIcamin_v2(n: rocblas_int, x: *const rocblas_float_complex, incx: rocblas_int, result: *mut rocblas_int) nothing if false, needs result;
-    fn rocblas_zaxpy = cublasZaxpy_v2(n: rocblas_int, alpha: *const rocblas_double_complex, x: *const rocblas_double_complex, incx: rocblas_int, y: *mut rocblas_double_complex, incy: rocblas_int) nothing if n <= 0, needs alpha x y;
-    fn rocblas_zcopy = cublasZcopy_v2(n: rocblas_int, x: *const rocblas_double_complex, incx: rocblas_int, y: *mut rocblas_double_complex, incy: rocblas_int) nothing if n <= 0, needs x y;
-    fn rocblas_zswap = cublasZswap_v2(n: rocblas_int, x: *mut rocblas_double_complex, incx: rocblas_int, y: *mut rocblas_double_complex, incy: rocblas_int) nothing if n <= 0, needs x y;
-    fn rocblas_zscal = cublasZscal_v2(n: rocblas_int, alpha: *const rocblas_double_complex, x: *mut rocblas_double_complex, incx: rocblas_int) nothing if n <= 0 || incx <= 0, needs alpha x;
-    fn rocblas_zdotu = cublasZdotu_v2(n: rocblas_int, x: *const rocblas_double_complex, incx: rocblas_int, y: *const rocblas_double_complex, incy: rocblas_int, result: *mut rocblas_double_complex) nothing if false, needs result;
-    fn rocblas_zdotc = cublasZdotc_v2(n: rocblas_int, x: *const rocblas_double_complex, incx: rocblas_int, y: *const rocblas_double_complex, incy: rocblas_int, result: *mut rocblas_double_complex) nothing if false, needs result;
-    fn rocblas_dznrm2 = cublasDznrm2_v2(n: rocblas_int, x: *const rocblas_double_complex, incx: rocblas_int, result: *mut f64) nothing if false, needs result;
-    fn rocblas_dzasum = cublasDzasum_v2(n: rocblas_int, x: *const rocblas_double_complex, incx: rocblas_int, result: *mut f64) nothing if false, needs result;
-    fn rocblas_izamax = cublasIzamax_v2(n: rocblas_int, x: *const rocblas_double_complex, incx: rocblas_int, result: *mut rocblas_int) nothing if false, needs result;
-    fn rocblas_izamin = cublasIzamin_v2(n: rocblas_int, x: *const rocblas_double_complex, incx: rocblas_int, result: *mut rocblas_int) nothing if false, needs result;
-    fn rocblas_csscal = cublasCsscal_v2(n: rocblas_int, alpha: *const f32, x: *mut rocblas_float_complex, incx: rocblas_int) nothing if n <= 0 || incx <= 0, needs alpha x;
-    fn rocblas_zdscal = cublasZdscal_v2(n: rocblas_int, alpha: *const f64, x: *mut rocblas_double_complex, incx: rocblas_int) nothing if n <= 0 || incx <= 0, needs alpha x;
-    fn rocblas_saxpy_64 = cublasSaxpy_v2_64(n: i64, alpha: *const f32, x: *const f32, incx: i64, y: *mut f32, incy: i64) nothing if n <= 0, needs alpha x y;
-    fn rocblas_scopy_64 = cublasScopy_v2_64(n: i64, x: *const f32, incx: i64, y: *mut f32, incy: i64) nothing if n <= 0, needs x y;
-    fn rocblas_sswap_64 = cublasSswap_v2_64(n: i64, x: *mut f32, incx: i64, y: *mut f32, incy: i64) nothing if n <= 0, needs x y;
-    fn rocblas_sscal_64 = cublasSscal_v2_64(n: i64, alpha: *const f32, x: *mut f32, incx: i64) nothing if n <= 0 || incx <= 0, needs alpha x;
-    fn rocblas_sdot_64 = cublasSdot_v2_64(n: i64, x: *const f32, incx: i64, y: *const f32, incy: i64, result: *mut f32) nothing if false, needs result;
-    fn rocblas_snrm2_64 = cublasSnrm2_v2_64(n: i64, x: *const f32, incx: i64, result: *mut f32) nothing if false, needs result;
-    fn rocblas_sasum_64 = cublasSasum_v2_64(n: i64, x: *const f32, incx: i64, result: *mut f32) nothing if false, needs result;
-    fn rocblas_isamax_64 = cublasIsamax_v2_64(n: i64, x: *const f32, incx: i64, result: *mut i64) nothing if false, needs result;
-    fn rocblas_isamin_64 = cublasIsamin_v2_64(n: i64, x: *const f32, incx: i64, result: *mut i64) nothing if false, needs result;
-    fn rocblas_daxpy_64 = cublasDaxpy_v2_64(n: i64, alpha: *const f64, x: *const f64, incx: i64, y: *mut f64, incy: i64) nothing if n <= 0, needs alpha x y;
-    fn rocblas_dcopy_64 = cublasDcopy_v2_64(n: i64, x: *const f64, incx: i64, y: *mut f64, incy: i64) nothing if n <= 0, needs x y;
-    fn rocblas_dswap_64 = cublasDswap_v2_64(n: i64, x: *mut f64, incx: i64, y: *mut f64, incy: i64) nothing if n <= 0, needs x y;
-    fn rocblas_dscal_64 = cublasDscal_v2_64(n: i64, alpha: *const f64, x: *mut f64, incx: i64) nothing if n <= 0 || incx <= 0, needs alpha x;
-    fn rocblas_ddot_64 = cublasDdot_v2_64(n: i64, x: *const f64, incx: i64, y: *const f64, incy: i64, result: *mut f64) nothing if false, needs result;
-    fn rocblas_dnrm2_64 = cublasDnrm2_v2_64(n: i64, x: *const f64, incx: i64, result: *mut f64) nothing if false, needs result;
-    fn rocblas_dasum_64 = cublasDasum_v2_64(n: i64, x: *const f64, incx: i64, result: *mut f64) nothing if false, needs result;
-    fn rocblas_idamax_64 = cublasIdamax_v2_64(n: i64, x: *const f64, incx: i64, result: *mut i64) nothing if false, needs result;
-    fn rocblas_idamin_64 = cublasIdamin_v2_64(n: i64, x: *const f64, incx: i64, result: *mut i64) nothing if false, needs result;
-    fn rocblas_caxpy_64 = cublasCaxpy_v2_64(n: i64, alpha: *const rocblas_float_complex, x: *const rocblas_float_complex, incx: i64, y: *mut rocblas_float_complex, incy: i64) nothing if n <= 0, needs alpha x y;
-    fn rocblas_ccopy_64 = cublasCcopy_v2_64(n: i64, x: *const rocblas_float_complex, incx: i64, y: *mut rocblas_float_complex, incy: i64) nothing if n <= 0, needs x y;
-    fn rocblas_cswap_64 = cublasCswap_v2_64(n: i64, x: *mut rocblas_float_complex, incx: i64, y: *mut rocblas_float_complex, incy: i64) nothing if n <= 0, needs x y;
-    fn rocblas_cscal_64 = cublasCscal_v2_64(n: i64, alpha: *const rocblas_float_complex, x: *mut rocblas_float_complex, incx: i64) nothing if n <= 0 || incx <= 0, needs alpha x;
-    fn rocblas_cdotu_64 = cublasCdotu_v2_64(n: i64, x: *const rocblas_float_complex, incx: i64, y: *const rocblas_float_complex, incy: i64, result: *mut rocblas_float_complex) nothing if false, needs result;
-    fn rocblas_cdotc_64 = cublasCdotc_v2_64(n: i64, x: *const rocblas_float_complex, incx: i64, y: *const rocblas_float_complex, incy: i64, result: *mut rocblas_float_complex) nothing if false, needs result;
-    fn rocblas_scnrm2_64 = cublasScnrm2_v2_64(n: i64, x: *const rocblas_float_complex, incx: i64, result: *mut f32) nothing if false, needs result;
-    fn rocblas_scasum_64 = cublasScasum_v2_64(n: i64, x: *const rocblas_float_complex, incx: i64, result: *mut f32) nothing if false, needs result;
-    fn rocblas_icamax_64 = cublasIcamax_v2_64(n: i64, x: *const rocblas_float_complex, incx: i64, result: *mut i64) nothing if false, needs result;
-    fn rocblas_icamin_64 = cublasIcamin_v2_64(n: i64, x: *const rocblas_float_complex, incx: i64, result: *mut i64) nothing if false, needs result;
-    fn rocblas_zaxpy_64 = cublasZaxpy_v2_64(n: i64, alpha: *const rocblas_double_complex, x: *const rocblas_double_complex, incx: i64, y: *mut rocblas_double_complex, incy: i64) nothing if n <= 0, needs alpha x y;
-    fn rocblas_zcopy_64 = cublasZcopy_v2_64(n: i64, x: *const rocblas_double_complex, incx: i64, y: *mut rocblas_double_complex, incy: i64) nothing if n <= 0, needs x y;
-    fn rocblas_zswap_64 = cublasZswap_v2_64(n: i64, x: *mut rocblas_double_complex, incx: i64, y: *mut rocblas_double_complex, incy: i64) nothing if n <= 0, needs x y;
-    fn rocblas_zscal_64 = cublasZscal_v2_64(n: i64, alpha: *const rocblas_double_complex, x: *mut rocblas_double_complex, incx: i64) nothing if n <= 0 || incx <= 0, needs alpha x;
-    fn rocblas_zdotu_64 = cublasZdotu_v2_64(n: i64, x: *const rocblas_double_complex, incx: i64, y: *const rocblas_double_complex, incy: i64, result: *mut rocblas_double_complex) nothing if false, needs result;
-    fn rocblas_zdotc_64 = cublasZdotc_v2_64(n: i64, x: *const rocblas_double_complex, incx: i64, y: *const rocblas_double_complex, incy: i64, result: *mut rocblas_double_complex) nothing if false, needs result;
-    fn rocblas_dznrm2_64 = cublasDznrm2_v2_64(n: i64, x: *const rocblas_double_complex, incx: i64, result: *mut f64) nothing if false, needs result;
-    fn rocblas_dzasum_64 = cublasDzasum_v2_64(n: i64, x: *const rocblas_double_complex, incx: i64, result: *mut f64) nothing if false, needs result;
-    fn rocblas_izamax_64 = cublasIzamax_v2_64(n: i64, x: *const rocblas_double_complex, incx: i64, result: *mut i64) nothing if false, needs result;
-    fn rocblas_izamin_64 = cublasIzamin_v2_64(n: i64, x: *const rocblas_double_complex, incx: i64, result: *mut i64) nothing if false, needs result;
-    fn rocblas_csscal_64 = cublasCsscal_v2_64(n: i64, alpha: *const f32, x: *mut rocblas_float_complex, incx: i64) nothing if n <= 0 || incx <= 0, needs alpha x;
-    fn rocblas_zdscal_64 = cublasZdscal_v2_64(n: i64, alpha: *const f64, x: *mut rocblas_double_complex, incx: i64) nothing if n <= 0 || incx <= 0, needs alpha x;
+    [s d c z] axpy [plain] = "axpy_v2" (n: I, alpha: *const T, x: *const T, incx: I, y: *mut T, incy: I)
+        nothing if n <= 0, needs alpha x y;
+    [s d c z] copy [plain] = "copy_v2" (n: I, x: *const T, incx: I, y: *mut T, incy: I)
+        nothing if n <= 0, needs x y;
+    [s d c z] swap [plain] = "swap_v2" (n: I, x: *mut T, incx: I, y: *mut T, incy: I)
+        nothing if n <= 0, needs x y;
+    [s d c z] scal [plain] = "scal_v2" (n: I, alpha: *const T, x: *mut T, incx: I)
+        nothing if n <= 0 || incx <= 0, needs alpha x;
+    [cs zd] scal [plain] = "scal_v2" (n: I, alpha: *const R, x: *mut T, incx: I)
+        nothing if n <= 0 || incx <= 0, needs alpha x;
+    [s d] dot [plain] = "dot_v2" (n: I, x: *const T, incx: I, y: *const T, incy: I, result: *mut T)
+        nothing if false, needs result;
+    [c z] dotu [plain] = "dotu_v2" (n: I, x: *const T, incx: I, y: *const T, incy: I, result: *mut T)
+        nothing if false, needs result;
+    [c z] dotc [plain] = "dotc_v2" (n: I, x: *const T, incx: I, y: *const T, incy: I, result: *mut T)
+        nothing if false, needs result;
+    [s d sc dz] nrm2 [plain] = "nrm2_v2" (n: I, x: *const T, incx: I, result: *mut R)
+        nothing if false, needs result;
+    [s d sc dz] asum [plain] = "asum_v2" (n: I, x: *const T, incx: I, result: *mut R)
+        nothing if false, needs result;
+    [is id ic iz] amax [plain] = "amax_v2" (n: I, x: *const T, incx: I, result: *mut I)
+        nothing if false, needs result;
+    [is id ic iz] amin [plain] = "amin_v2" (n: I, x: *const T, incx: I, result: *mut I)
+        nothing if false, needs result;
 }

@@ -1,58 +1,32 @@
 //! Matrices and vectors.
 
-use rocblas_sys::{
-    rocblas_diagonal, rocblas_double_complex, rocblas_fill, rocblas_float_complex, rocblas_int, rocblas_operation,
-    rocblas_stride,
-};
+use rocblas_sys::{rocblas_diagonal, rocblas_fill, rocblas_operation};
 
 use super::routines;
 
 routines! {
-    /// Matrix-vector routines, with sizes of 32 and of 64 bits.
+    /// Matrix-vector routines.
     pub(super) fn fill;
 
-    fn rocblas_sgemv = cublasSgemv_v2(trans: rocblas_operation, m: rocblas_int, n: rocblas_int, alpha: *const f32, a: *const f32, lda: rocblas_int, x: *const f32, incx: rocblas_int, beta: *const f32, y: *mut f32, incy: rocblas_int) nothing if m == 0 || n == 0, needs alpha a x beta y;
-    fn rocblas_sgemv_strided_batched = cublasSgemvStridedBatched(trans: rocblas_operation, m: rocblas_int, n: rocblas_int, alpha: *const f32, a: *const f32, lda: rocblas_int, stride_a: rocblas_stride, x: *const f32, incx: rocblas_int, stride_x: rocblas_stride, beta: *const f32, y: *mut f32, incy: rocblas_int, stride_y: rocblas_stride, batch: rocblas_int) nothing if m == 0 || n == 0 || batch == 0, needs alpha a x beta y;
-    fn rocblas_sger = cublasSger_v2(m: rocblas_int, n: rocblas_int, alpha: *const f32, x: *const f32, incx: rocblas_int, y: *const f32, incy: rocblas_int, a: *mut f32, lda: rocblas_int) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_strsv = cublasStrsv_v2(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: rocblas_int, a: *const f32, lda: rocblas_int, x: *mut f32, incx: rocblas_int) nothing if n == 0, needs a x;
-    fn rocblas_strmv = cublasStrmv_v2(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: rocblas_int, a: *const f32, lda: rocblas_int, x: *mut f32, incx: rocblas_int) nothing if n == 0, needs a x;
-    fn rocblas_dgemv = cublasDgemv_v2(trans: rocblas_operation, m: rocblas_int, n: rocblas_int, alpha: *const f64, a: *const f64, lda: rocblas_int, x: *const f64, incx: rocblas_int, beta: *const f64, y: *mut f64, incy: rocblas_int) nothing if m == 0 || n == 0, needs alpha a x beta y;
-    fn rocblas_dgemv_strided_batched = cublasDgemvStridedBatched(trans: rocblas_operation, m: rocblas_int, n: rocblas_int, alpha: *const f64, a: *const f64, lda: rocblas_int, stride_a: rocblas_stride, x: *const f64, incx: rocblas_int, stride_x: rocblas_stride, beta: *const f64, y: *mut f64, incy: rocblas_int, stride_y: rocblas_stride, batch: rocblas_int) nothing if m == 0 || n == 0 || batch == 0, needs alpha a x beta y;
-    fn rocblas_dger = cublasDger_v2(m: rocblas_int, n: rocblas_int, alpha: *const f64, x: *const f64, incx: rocblas_int, y: *const f64, incy: rocblas_int, a: *mut f64, lda: rocblas_int) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_dtrsv = cublasDtrsv_v2(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: rocblas_int, a: *const f64, lda: rocblas_int, x: *mut f64, incx: rocblas_int) nothing if n == 0, needs a x;
-    fn rocblas_dtrmv = cublasDtrmv_v2(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: rocblas_int, a: *const f64, lda: rocblas_int, x: *mut f64, incx: rocblas_int) nothing if n == 0, needs a x;
-    fn rocblas_cgemv = cublasCgemv_v2(trans: rocblas_operation, m: rocblas_int, n: rocblas_int, alpha: *const rocblas_float_complex, a: *const rocblas_float_complex, lda: rocblas_int, x: *const rocblas_float_complex, incx: rocblas_int, beta: *const rocblas_float_complex, y: *mut rocblas_float_complex, incy: rocblas_int) nothing if m == 0 || n == 0, needs alpha a x beta y;
-    fn rocblas_cgemv_strided_batched = cublasCgemvStridedBatched(trans: rocblas_operation, m: rocblas_int, n: rocblas_int, alpha: *const rocblas_float_complex, a: *const rocblas_float_complex, lda: rocblas_int, stride_a: rocblas_stride, x: *const rocblas_float_complex, incx: rocblas_int, stride_x: rocblas_stride, beta: *const rocblas_float_complex, y: *mut rocblas_float_complex, incy: rocblas_int, stride_y: rocblas_stride, batch: rocblas_int) nothing if m == 0 || n == 0 || batch == 0, needs alpha a x beta y;
-    fn rocblas_cgeru = cublasCgeru_v2(m: rocblas_int, n: rocblas_int, alpha: *const rocblas_float_complex, x: *const rocblas_float_complex, incx: rocblas_int, y: *const rocblas_float_complex, incy: rocblas_int, a: *mut rocblas_float_complex, lda: rocblas_int) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_cgerc = cublasCgerc_v2(m: rocblas_int, n: rocblas_int, alpha: *const rocblas_float_complex, x: *const rocblas_float_complex, incx: rocblas_int, y: *const rocblas_float_complex, incy: rocblas_int, a: *mut rocblas_float_complex, lda: rocblas_int) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_ctrsv = cublasCtrsv_v2(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: rocblas_int, a: *const rocblas_float_complex, lda: rocblas_int, x: *mut rocblas_float_complex, incx: rocblas_int) nothing if n == 0, needs a x;
-    fn rocblas_ctrmv = cublasCtrmv_v2(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: rocblas_int, a: *const rocblas_float_complex, lda: rocblas_int, x: *mut rocblas_float_complex, incx: rocblas_int) nothing if n == 0, needs a x;
-    fn rocblas_zgemv = cublasZgemv_v2(trans: rocblas_operation, m: rocblas_int, n: rocblas_int, alpha: *const rocblas_double_complex, a: *const rocblas_double_complex, lda: rocblas_int, x: *const rocblas_double_complex, incx: rocblas_int, beta: *const rocblas_double_complex, y: *mut rocblas_double_complex, incy: rocblas_int) nothing if m == 0 || n == 0, needs alpha a x beta y;
-    fn rocblas_zgemv_strided_batched = cublasZgemvStridedBatched(trans: rocblas_operation, m: rocblas_int, n: rocblas_int, alpha: *const rocblas_double_complex, a: *const rocblas_double_complex, lda: rocblas_int, stride_a: rocblas_stride, x: *const rocblas_double_complex, incx: rocblas_int, stride_x: rocblas_stride, beta: *const rocblas_double_complex, y: *mut rocblas_double_complex, incy: rocblas_int, stride_y: rocblas_stride, batch: rocblas_int) nothing if m == 0 || n == 0 || batch == 0, needs alpha a x beta y;
-    fn rocblas_zgeru = cublasZgeru_v2(m: rocblas_int, n: rocblas_int, alpha: *const rocblas_double_complex, x: *const rocblas_double_complex, incx: rocblas_int, y: *const rocblas_double_complex, incy: rocblas_int, a: *mut rocblas_double_complex, lda: rocblas_int) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_zgerc = cublasZgerc_v2(m: rocblas_int, n: rocblas_int, alpha: *const rocblas_double_complex, x: *const rocblas_double_complex, incx: rocblas_int, y: *const rocblas_double_complex, incy: rocblas_int, a: *mut rocblas_double_complex, lda: rocblas_int) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_ztrsv = cublasZtrsv_v2(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: rocblas_int, a: *const rocblas_double_complex, lda: rocblas_int, x: *mut rocblas_double_complex, incx: rocblas_int) nothing if n == 0, needs a x;
-    fn rocblas_ztrmv = cublasZtrmv_v2(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: rocblas_int, a: *const rocblas_double_complex, lda: rocblas_int, x: *mut rocblas_double_complex, incx: rocblas_int) nothing if n == 0, needs a x;
-    fn rocblas_sgemv_64 = cublasSgemv_v2_64(trans: rocblas_operation, m: i64, n: i64, alpha: *const f32, a: *const f32, lda: i64, x: *const f32, incx: i64, beta: *const f32, y: *mut f32, incy: i64) nothing if m == 0 || n == 0, needs alpha a x beta y;
-    fn rocblas_sgemv_strided_batched_64 = cublasSgemvStridedBatched_64(trans: rocblas_operation, m: i64, n: i64, alpha: *const f32, a: *const f32, lda: i64, stride_a: rocblas_stride, x: *const f32, incx: i64, stride_x: rocblas_stride, beta: *const f32, y: *mut f32, incy: i64, stride_y: rocblas_stride, batch: i64) nothing if m == 0 || n == 0 || batch == 0, needs alpha a x beta y;
-    fn rocblas_sger_64 = cublasSger_v2_64(m: i64, n: i64, alpha: *const f32, x: *const f32, incx: i64, y: *const f32, incy: i64, a: *mut f32, lda: i64) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_strsv_64 = cublasStrsv_v2_64(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: i64, a: *const f32, lda: i64, x: *mut f32, incx: i64) nothing if n == 0, needs a x;
-    fn rocblas_strmv_64 = cublasStrmv_v2_64(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: i64, a: *const f32, lda: i64, x: *mut f32, incx: i64) nothing if n == 0, needs a x;
-    fn rocblas_dgemv_64 = cublasDgemv_v2_64(trans: rocblas_operation, m: i64, n: i64, alpha: *const f64, a: *const f64, lda: i64, x: *const f64, incx: i64, beta: *const f64, y: *mut f64, incy: i64) nothing if m == 0 || n == 0, needs alpha a x beta y;
-    fn rocblas_dgemv_strided_batched_64 = cublasDgemvStridedBatched_64(trans: rocblas_operation, m: i64, n: i64, alpha: *const f64, a: *const f64, lda: i64, stride_a: rocblas_stride, x: *const f64, incx: i64, stride_x: rocblas_stride, beta: *const f64, y: *mut f64, incy: i64, stride_y: rocblas_stride, batch: i64) nothing if m == 0 || n == 0 || batch == 0, needs alpha a x beta y;
-    fn rocblas_dger_64 = cublasDger_v2_64(m: i64, n: i64, alpha: *const f64, x: *const f64, incx: i64, y: *const f64, incy: i64, a: *mut f64, lda: i64) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_dtrsv_64 = cublasDtrsv_v2_64(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: i64, a: *const f64, lda: i64, x: *mut f64, incx: i64) nothing if n == 0, needs a x;
-    fn rocblas_dtrmv_64 = cublasDtrmv_v2_64(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: i64, a: *const f64, lda: i64, x: *mut f64, incx: i64) nothing if n == 0, needs a x;
-    fn rocblas_cgemv_64 = cublasCgemv_v2_64(trans: rocblas_operation, m: i64, n: i64, alpha: *const rocblas_float_complex, a: *const rocblas_float_complex, lda: i64, x: *const rocblas_float_complex, incx: i64, beta: *const rocblas_float_complex, y: *mut rocblas_float_complex, incy: i64) nothing if m == 0 || n == 0, needs alpha a x beta y;
-    fn rocblas_cgemv_strided_batched_64 = cublasCgemvStridedBatched_64(trans: rocblas_operation, m: i64, n: i64, alpha: *const rocblas_float_complex, a: *const rocblas_float_complex, lda: i64, stride_a: rocblas_stride, x: *const rocblas_float_complex, incx: i64, stride_x: rocblas_stride, beta: *const rocblas_float_complex, y: *mut rocblas_float_complex, incy: i64, stride_y: rocblas_stride, batch: i64) nothing if m == 0 || n == 0 || batch == 0, needs alpha a x beta y;
-    fn rocblas_cgeru_64 = cublasCgeru_v2_64(m: i64, n: i64, alpha: *const rocblas_float_complex, x: *const rocblas_float_complex, incx: i64, y: *const rocblas_float_complex, incy: i64, a: *mut rocblas_float_complex, lda: i64) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_cgerc_64 = cublasCgerc_v2_64(m: i64, n: i64, alpha: *const rocblas_float_complex, x: *const rocblas_float_complex, incx: i64, y: *const rocblas_float_complex, incy: i64, a: *mut rocblas_float_complex, lda: i64) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_ctrsv_64 = cublasCtrsv_v2_64(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: i64, a: *const rocblas_float_complex, lda: i64, x: *mut rocblas_float_complex, incx: i64) nothing if n == 0, needs a x;
-    fn rocblas_ctrmv_64 = cublasCtrmv_v2_64(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: i64, a: *const rocblas_float_complex, lda: i64, x: *mut rocblas_float_complex, incx: i64) nothing if n == 0, needs a x;
-    fn rocblas_zgemv_64 = cublasZgemv_v2_64(trans: rocblas_operation, m: i64, n: i64, alpha: *const rocblas_double_complex, a: *const rocblas_double_complex, lda: i64, x: *const rocblas_double_complex, incx: i64, beta: *const rocblas_double_complex, y: *mut rocblas_double_complex, incy: i64) nothing if m == 0 || n == 0, needs alpha a x beta y;
-    fn rocblas_zgemv_strided_batched_64 = cublasZgemvStridedBatched_64(trans: rocblas_operation, m: i64, n: i64, alpha: *const rocblas_double_complex, a: *const rocblas_double_complex, lda: i64, stride_a: rocblas_stride, x: *const rocblas_double_complex, incx: i64, stride_x: rocblas_stride, beta: *const rocblas_double_complex, y: *mut rocblas_double_complex, incy: i64, stride_y: rocblas_stride, batch: i64) nothing if m == 0 || n == 0 || batch == 0, needs alpha a x beta y;
-    fn rocblas_zgeru_64 = cublasZgeru_v2_64(m: i64, n: i64, alpha: *const rocblas_double_complex, x: *const rocblas_double_complex, incx: i64, y: *const rocblas_double_complex, incy: i64, a: *mut rocblas_double_complex, lda: i64) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_zgerc_64 = cublasZgerc_v2_64(m: i64, n: i64, alpha: *const rocblas_double_complex, x: *const rocblas_double_complex, incx: i64, y: *const rocblas_double_complex, incy: i64, a: *mut rocblas_double_complex, lda: i64) nothing if m == 0 || n == 0, needs alpha x y a;
-    fn rocblas_ztrsv_64 = cublasZtrsv_v2_64(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: i64, a: *const rocblas_double_complex, lda: i64, x: *mut rocblas_double_complex, incx: i64) nothing if n == 0, needs a x;
-    fn rocblas_ztrmv_64 = cublasZtrmv_v2_64(uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: i64, a: *const rocblas_double_complex, lda: i64, x: *mut rocblas_double_complex, incx: i64) nothing if n == 0, needs a x;
+    [s d c z] gemv [plain strided_batched] = "gemv_v2" (
+        trans: rocblas_operation, m: I, n: I, alpha: *const T, a: *const operand(lda: I), x: *const operand(incx: I),
+        beta: *const T, y: *mut operand(incy: I), batch: batch)
+        nothing if m == 0 || n == 0 || batch == 0, needs alpha a x beta y;
+    [s d] ger [plain] = "ger_v2" (
+        m: I, n: I, alpha: *const T, x: *const T, incx: I, y: *const T, incy: I, a: *mut T, lda: I)
+        nothing if m == 0 || n == 0, needs alpha x y a;
+    [c z] geru [plain] = "geru_v2" (
+        m: I, n: I, alpha: *const T, x: *const T, incx: I, y: *const T, incy: I, a: *mut T, lda: I)
+        nothing if m == 0 || n == 0, needs alpha x y a;
+    [c z] gerc [plain] = "gerc_v2" (
+        m: I, n: I, alpha: *const T, x: *const T, incx: I, y: *const T, incy: I, a: *mut T, lda: I)
+        nothing if m == 0 || n == 0, needs alpha x y a;
+    [s d c z] trsv [plain] = "trsv_v2" (
+        uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: I, a: *const T, lda: I, x: *mut T,
+        incx: I)
+        nothing if n == 0, needs a x;
+    [s d c z] trmv [plain] = "trmv_v2" (
+        uplo: rocblas_fill, trans: rocblas_operation, diag: rocblas_diagonal, n: I, a: *const T, lda: I, x: *mut T,
+        incx: I)
+        nothing if n == 0, needs a x;
 }

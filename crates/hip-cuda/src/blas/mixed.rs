@@ -4,11 +4,10 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use cudarc::driver::sys::{CUDA_MEMCPY2D, CUmemorytype};
-use rocblas_sys::{
-    rocblas_datatype, rocblas_handle, rocblas_int, rocblas_operation, rocblas_status as Status, rocblas_stride,
-};
+use rocblas_sys::{rocblas_datatype, rocblas_int, rocblas_operation, rocblas_status as Status, rocblas_stride};
 
 use super::convert::{Argument, Room};
+use super::family::Place;
 use super::handle::{Handle, Raw};
 use super::{Result, check, from_hip, library};
 use crate::cuda::{Symbol, c_name};
@@ -42,16 +41,24 @@ fn compute_type(ty: rocblas_datatype) -> Result<c_uint> {
 
 /// A matrix, the first of a row of them, or a list of their addresses on the device.
 #[derive(Clone, Copy)]
-pub(super) struct Matrix<P> {
-    pub(super) at: P,
-    pub(super) ty: rocblas_datatype,
-    pub(super) ld: rocblas_int,
-    pub(super) stride: rocblas_stride,
+pub(super) struct Matrix {
+    at: *mut c_void,
+    ty: rocblas_datatype,
+    ld: rocblas_int,
+    stride: rocblas_stride,
 }
 
-impl<P> Matrix<P> {
-    pub(super) const fn without_stride(at: P, ty: rocblas_datatype, ld: rocblas_int) -> Self {
-        Self { at, ty, ld, stride: 0 }
+impl Matrix {
+    pub(super) fn new(place: Place<c_void>, ty: rocblas_datatype, ld: rocblas_int) -> Self {
+        let (at, stride) = match place {
+            Place::Strided(first, stride) => (first, stride),
+            Place::Listed(list) => (list.cast_mut().cast(), 0),
+        };
+        Self { at, ty, ld, stride }
+    }
+
+    fn one(at: u64, ty: rocblas_datatype, ld: rocblas_int) -> Self {
+        Self::new(Place::Strided(pointer(at), 0), ty, ld)
     }
 }
 
@@ -62,10 +69,10 @@ pub(super) struct Product {
     pub(super) k: rocblas_int,
     pub(super) alpha: *const c_void,
     pub(super) beta: *const c_void,
-    pub(super) a: Matrix<*const c_void>,
-    pub(super) b: Matrix<*const c_void>,
-    pub(super) c: Matrix<*const c_void>,
-    pub(super) d: Matrix<*mut c_void>,
+    pub(super) a: Matrix,
+    pub(super) b: Matrix,
+    pub(super) c: Matrix,
+    pub(super) d: Matrix,
     pub(super) batch: rocblas_int,
     /// Whether the matrices are lists, and strides mean nothing.
     pub(super) listed: bool,
@@ -147,9 +154,7 @@ static STRIDED: Symbol = Symbol::new(c_name("cublasGemmStridedBatchedEx\0"));
 impl Product {
     /// # Safety
     /// As `rocblas_gemm_strided_batched_ex`.
-    pub(super) unsafe fn run(&self, handle: rocblas_handle) -> Result {
-        // SAFETY: the C caller's promise.
-        let handle = unsafe { Handle::of(handle) }?;
+    pub(super) unsafe fn run(&self, handle: &Handle) -> Result {
         if self.m == 0 || self.n == 0 || self.batch == 0 {
             return Ok(());
         }
@@ -171,7 +176,7 @@ impl Product {
         let compute = compute_type(self.compute)?;
         let [trans_a, trans_b] = [self.trans[0].cuda()?, self.trans[1].cuda()?];
         handle.begin()?;
-        if self.d.at.cast_const() != self.c.at {
+        if self.d.at != self.c.at {
             // SAFETY: the C caller's promise for both matrices.
             unsafe { self.copy_c_to_d(handle) }?;
         } else if self.c.ld != self.d.ld || (self.batch > 1 && !self.listed && self.c.stride != self.d.stride) {
@@ -275,9 +280,9 @@ impl Product {
         let [a, b, d] = unsafe { self.all_places(handle) }?;
         for ((a, b), d) in a.into_iter().zip(b).zip(d) {
             let one = Self {
-                a: Matrix::without_stride(pointer(a), self.a.ty, self.a.ld),
-                b: Matrix::without_stride(pointer(b), self.b.ty, self.b.ld),
-                d: Matrix::without_stride(pointer(d), self.d.ty, self.d.ld),
+                a: Matrix::one(a, self.a.ty, self.a.ld),
+                b: Matrix::one(b, self.b.ty, self.b.ld),
+                d: Matrix::one(d, self.d.ty, self.d.ld),
                 batch: 1,
                 listed: false,
                 ..*self

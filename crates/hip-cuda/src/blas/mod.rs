@@ -4,6 +4,7 @@
 mod call;
 pub(crate) mod convert;
 pub(crate) mod cusolver;
+pub(crate) mod family;
 mod gemm_ex;
 pub(crate) mod handle;
 mod level1;

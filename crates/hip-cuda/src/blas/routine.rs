@@ -1,7 +1,10 @@
-//! How a cuBLAS routine becomes a rocBLAS routine.
+//! How the routines of cuBLAS become routines of rocBLAS.
 
-/// Defines rocBLAS C functions, each on a cuBLAS function with the same arguments, and a function that fills their
-/// slots.
+/// Defines families of rocBLAS' C functions, each on the cuBLAS function with the same arguments, and a function that
+/// fills their slots.
+///
+/// An entry names the letters, the routine, its forms and what cuBLAS calls the plain form after the letters; the
+/// arguments are those of [`rocblas_sys::family!`], without the handle. All families have sizes of 32 and of 64 bits.
 ///
 /// `nothing` says when there is nothing to do: then the function returns success without checking a pointer, as in
 /// rocBLAS. `needs` lists the pointers that must not be null otherwise: cuBLAS would pass them to a kernel.
@@ -9,20 +12,46 @@ macro_rules! routines {
     (
         $(#[$meta:meta])*
         $visibility:vis fn $fill:ident;
-        $(fn $roc:ident = $cu:ident($($argument:ident: $ty:ty),* $(,)?) nothing if $nothing:expr, needs $($needed:ident)*;)*
-    ) => {
         $(
-            #[allow(non_snake_case, unused_variables, clippy::too_many_arguments, clippy::unnecessary_cast, reason = "C functions")]
+            $letters:tt $routine:ident $forms:tt = $plain:literal $arguments:tt
+            nothing if $nothing:expr, needs $($needed:ident)*;
+        )*
+    ) => {
+        $(#[$meta])*
+        $visibility const fn $fill(api: &mut rocblas_sys::Api) {
+            use $crate::blas::routine::on_cublas;
+            $(rocblas_sys::family! { on_cublas (api $plain);
+                rocblas_ $letters [$routine] $forms [32 64] $arguments { ($nothing) $($needed)* }
+            })*
+        }
+    };
+}
+pub(crate) use routines;
+
+/// Defines one function and fills its slot.
+macro_rules! on_cublas {
+    (
+        ($api:ident $plain:literal) $roc:ident ($form:ident $letters:ident $routine:ident $size:tt) { $($types:tt)* }
+        ($($argument:ident: $ty:ty),* $(,)?) [$($binding:tt)*] { ($nothing:expr) $($needed:ident)* }
+    ) => {
+        $api.$roc = Some({
+            $($types)*
+            #[allow(unused_variables, clippy::too_many_arguments, reason = "a C function")]
             unsafe extern "C" fn $roc(
                 handle: rocblas_sys::rocblas_handle,
                 $($argument: $ty),*
             ) -> rocblas_sys::rocblas_status {
+                use $crate::blas::convert::{Argument, Room, is_scalar};
+                use $crate::blas::handle::{Handle, Raw};
+                use $crate::cuda::{Symbol, c_name};
+                $($crate::blas::routine::one_batch!($binding);)*
                 $crate::blas::entry(|| {
-                    use $crate::blas::convert::Argument;
-                    static CUDA: $crate::cuda::Symbol =
-                        $crate::cuda::Symbol::new($crate::cuda::c_name(concat!(stringify!($cu), "\0")));
+                    const NAME: &str = $crate::blas::routine::cublas_name!($size $letters $form $routine $plain);
+                    static CUDA: Symbol = Symbol::new(c_name(concat!(
+                        $crate::blas::routine::cublas_name!($size $letters $form $routine $plain), "\0"
+                    )));
                     // SAFETY: a live handle by the C caller's promise, or null, which is refused.
-                    let handle = unsafe { $crate::blas::handle::Handle::of(handle) }?;
+                    let handle = unsafe { Handle::of(handle) }?;
                     if $nothing {
                         return Ok(());
                     }
@@ -37,31 +66,72 @@ macro_rules! routines {
                     let function = unsafe {
                         std::mem::transmute::<
                             *mut std::ffi::c_void,
-                            unsafe extern "C" fn($crate::blas::handle::Raw, $(<$ty as Argument>::Cuda),*) -> std::ffi::c_uint,
+                            unsafe extern "C" fn(Raw, $(<$ty as Argument>::Cuda),*) -> std::ffi::c_uint,
                         >(found)
                     };
                     handle.begin()?;
                     let on_host = handle.scalars_on_host();
                     $(
                         // Each name stands for its own room until the call is over.
-                        let mut room = $crate::blas::convert::Room::default();
+                        let mut room = Room::default();
                         // SAFETY: the pointer mode says that scalars are the host's; the room lives to the end of this
                         // function.
                         let $argument = unsafe {
-                            $argument.staged(on_host && $crate::blas::convert::is_scalar(stringify!($argument)), &mut room)
+                            $argument.staged(on_host && is_scalar(stringify!($argument)), &mut room)
                         };
                     )*
                     // SAFETY: the C caller's promise to rocBLAS is what cuBLAS demands.
                     let code = unsafe { function(handle.raw(), $(<$ty as Argument>::cuda($argument)?),*) };
-                    $crate::blas::check(code, stringify!($cu))
+                    $crate::blas::check(code, NAME)
                 })
             }
-        )*
-
-        $(#[$meta])*
-        $visibility const fn $fill(api: &mut rocblas_sys::Api) {
-            $(api.$roc = Some($roc);)*
-        }
+            $roc
+        });
     };
 }
-pub(crate) use routines;
+pub(crate) use on_cublas;
+
+/// The name of a function in cuBLAS.
+macro_rules! cublas_name {
+    (64 $($rest:tt)*) => {
+        concat!($crate::blas::routine::cublas_name!(32 $($rest)*), "_64")
+    };
+    (32 $letters:ident $($rest:tt)*) => {
+        rocblas_sys::paste! {
+            concat!("cublas", stringify!([<$letters:camel>]), $crate::blas::routine::cublas_name!($($rest)*))
+        }
+    };
+    (plain $routine:ident $plain:literal) => {
+        $plain
+    };
+    (batched $routine:ident $plain:literal) => {
+        concat!(stringify!($routine), "Batched")
+    };
+    (strided $routine:ident $plain:literal) => {
+        concat!(stringify!($routine), "StridedBatched")
+    };
+}
+pub(crate) use cublas_name;
+
+/// Without a batch there is one matrix.
+macro_rules! one_batch {
+    ((batch one $batch:ident)) => {
+        let $batch: I = 1;
+    };
+    ($other:tt) => {};
+}
+pub(crate) use one_batch;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_function_of_cublas_is_named_after_its_letters_form_and_size() {
+        assert_eq!(cublas_name!(32 z plain gemm "gemm_v2"), "cublasZgemm_v2");
+        assert_eq!(cublas_name!(64 dz plain nrm2 "nrm2_v2"), "cublasDznrm2_v2_64");
+        assert_eq!(cublas_name!(32 s batched trsm "trsm_v2"), "cublasStrsmBatched");
+        assert_eq!(
+            cublas_name!(64 c strided gemv "gemv_v2"),
+            "cublasCgemvStridedBatched_64"
+        );
+    }
+}

@@ -2,16 +2,17 @@
 
 use std::ffi::{c_int, c_uint};
 
-use rocblas_sys::{rocblas_fill, rocblas_handle, rocblas_int, rocblas_status as Status, rocblas_stride};
+use rocblas_sys::{rocblas_fill, rocblas_int, rocblas_status as Status};
 
 use super::operand::{Operand, batch_size, check_sizes};
-use super::scalar::{Scalar, slots};
+use super::scalar::Scalar;
 use super::{blocked, diagonal};
+use crate::blas::Result;
 use crate::blas::convert::Argument;
 use crate::blas::cusolver::{check, library, solver, typed};
+use crate::blas::family::{Place, families};
 use crate::blas::handle::{Handle, Raw};
 use crate::blas::scratch::{Scratch, clear};
-use crate::blas::{Result, entry};
 use crate::cuda::Symbol;
 
 /// A batch of symmetric or Hermitian matrices, of which one triangle counts.
@@ -24,6 +25,21 @@ struct Triangles<T> {
 }
 
 impl<T: Scalar> Triangles<T> {
+    /// # Safety
+    /// As [`Operand::of`].
+    unsafe fn of(
+        handle: &Handle,
+        uplo: rocblas_fill,
+        n: rocblas_int,
+        (a, lda): (Place<T>, rocblas_int),
+        batch: rocblas_int,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let a = unsafe { Operand::of(handle, a, batch) }?;
+        let batch = batch_size(batch)?;
+        Ok(Self { uplo, n, a, lda, batch })
+    }
+
     /// The triangle in cuBLAS' numbers; `full` is no triangle.
     fn triangle(&self) -> Result<c_uint> {
         match self.uplo {
@@ -226,233 +242,27 @@ impl<T: Scalar> Triangles<T> {
     }
 }
 
-/// Defines the plain, strided and listed form of a routine that works in place and reports `info`.
-macro_rules! in_place {
-    ($($method:ident: $plain:ident $strided:ident $listed:ident;)*) => {
-        $(
-            unsafe extern "C" fn $plain<T: Scalar>(
-                handle: rocblas_handle, uplo: rocblas_fill, n: rocblas_int, a: *mut T, lda: rocblas_int, info: *mut rocblas_int,
-            ) -> Status {
-                entry(|| {
-                    let matrices = Triangles { uplo, n, a: Operand::one(a), lda, batch: 1 };
-                    // SAFETY: as the C caller promises.
-                    unsafe { matrices.$method(Handle::of(handle)?, info) }
-                })
-            }
+families! {
+    /// The slots of this file.
+    pub(super) fn fill(rocsolver_sys::Api);
 
-            #[allow(clippy::too_many_arguments, reason = "C function")]
-            unsafe extern "C" fn $strided<T: Scalar>(
-                handle: rocblas_handle, uplo: rocblas_fill, n: rocblas_int, a: *mut T, lda: rocblas_int,
-                stride: rocblas_stride, info: *mut rocblas_int, batch: rocblas_int,
-            ) -> Status {
-                entry(|| {
-                    let batch = batch_size(batch)?;
-                    let matrices = Triangles { uplo, n, a: Operand::Strided(a, stride), lda, batch };
-                    // SAFETY: as the C caller promises.
-                    unsafe { matrices.$method(Handle::of(handle)?, info) }
-                })
-            }
-
-            unsafe extern "C" fn $listed<T: Scalar>(
-                handle: rocblas_handle, uplo: rocblas_fill, n: rocblas_int, a: *const *mut T, lda: rocblas_int,
-                info: *mut rocblas_int, batch: rocblas_int,
-            ) -> Status {
-                entry(|| {
-                    // SAFETY: as the C caller promises.
-                    unsafe {
-                        let handle = Handle::of(handle)?;
-                        let a = Operand::listed(handle, a, batch)?;
-                        Triangles { uplo, n, a, lda, batch: batch_size(batch)? }.$method(handle, info)
-                    }
-                })
-            }
-        )*
-    };
-}
-
-in_place! {
-    factor: potrf potrf_strided potrf_listed;
-    invert: potri potri_strided potri_listed;
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn potrs<T: Scalar>(
-    handle: rocblas_handle,
-    uplo: rocblas_fill,
-    n: rocblas_int,
-    nrhs: rocblas_int,
-    a: *mut T,
-    lda: rocblas_int,
-    b: *mut T,
-    ldb: rocblas_int,
-) -> Status {
-    entry(|| {
-        let matrices = Triangles {
-            uplo,
-            n,
-            a: Operand::one(a),
-            lda,
-            batch: 1,
+    rocsolver_ [s d c z] [potrf] [plain batched strided_batched]
+        (uplo: rocblas_fill, n: I, a: *mut operand(lda: I), info: *mut I, batch: batch)
+        => |h| Triangles::of(h, uplo, n, (a, lda), batch)?.factor(h, info);
+    rocsolver_ [s d c z] [potri] [plain batched strided_batched]
+        (uplo: rocblas_fill, n: I, a: *mut operand(lda: I), info: *mut I, batch: batch)
+        => |h| Triangles::of(h, uplo, n, (a, lda), batch)?.invert(h, info);
+    rocsolver_ [s d c z] [potrs] [plain batched strided_batched]
+        (uplo: rocblas_fill, n: I, nrhs: I, a: *mut operand(lda: I), b: *mut operand(ldb: I), batch: batch)
+        => |h| {
+            let a = Triangles::of(h, uplo, n, (a, lda), batch)?;
+            a.solve(h, nrhs, &Operand::of(h, b, batch)?, ldb, |_| true)
         };
-        // SAFETY: as the C caller promises.
-        unsafe { matrices.solve(Handle::of(handle)?, nrhs, &Operand::one(b), ldb, |_| true) }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn potrs_strided<T: Scalar>(
-    handle: rocblas_handle,
-    uplo: rocblas_fill,
-    n: rocblas_int,
-    nrhs: rocblas_int,
-    a: *mut T,
-    lda: rocblas_int,
-    stride_a: rocblas_stride,
-    b: *mut T,
-    ldb: rocblas_int,
-    stride_b: rocblas_stride,
-    batch: rocblas_int,
-) -> Status {
-    entry(|| {
-        let matrices = Triangles {
-            uplo,
-            n,
-            a: Operand::Strided(a, stride_a),
-            lda,
-            batch: batch_size(batch)?,
+    rocsolver_ [s d c z] [posv] [plain batched strided_batched]
+        (uplo: rocblas_fill, n: I, nrhs: I, a: *mut operand(lda: I), b: *mut operand(ldb: I), info: *mut I,
+         batch: batch)
+        => |h| {
+            let a = Triangles::of(h, uplo, n, (a, lda), batch)?;
+            a.factor_and_solve(h, nrhs, &Operand::of(h, b, batch)?, ldb, info)
         };
-        // SAFETY: as the C caller promises.
-        unsafe { matrices.solve(Handle::of(handle)?, nrhs, &Operand::Strided(b, stride_b), ldb, |_| true) }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn potrs_listed<T: Scalar>(
-    handle: rocblas_handle,
-    uplo: rocblas_fill,
-    n: rocblas_int,
-    nrhs: rocblas_int,
-    a: *const *mut T,
-    lda: rocblas_int,
-    b: *const *mut T,
-    ldb: rocblas_int,
-    batch: rocblas_int,
-) -> Status {
-    entry(|| {
-        // SAFETY: as the C caller promises.
-        unsafe {
-            let handle = Handle::of(handle)?;
-            let (a, b) = (Operand::listed(handle, a, batch)?, Operand::listed(handle, b, batch)?);
-            Triangles {
-                uplo,
-                n,
-                a,
-                lda,
-                batch: batch_size(batch)?,
-            }
-            .solve(handle, nrhs, &b, ldb, |_| true)
-        }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn posv<T: Scalar>(
-    handle: rocblas_handle,
-    uplo: rocblas_fill,
-    n: rocblas_int,
-    nrhs: rocblas_int,
-    a: *mut T,
-    lda: rocblas_int,
-    b: *mut T,
-    ldb: rocblas_int,
-    info: *mut rocblas_int,
-) -> Status {
-    entry(|| {
-        let matrices = Triangles {
-            uplo,
-            n,
-            a: Operand::one(a),
-            lda,
-            batch: 1,
-        };
-        // SAFETY: as the C caller promises.
-        unsafe { matrices.factor_and_solve(Handle::of(handle)?, nrhs, &Operand::one(b), ldb, info) }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn posv_strided<T: Scalar>(
-    handle: rocblas_handle,
-    uplo: rocblas_fill,
-    n: rocblas_int,
-    nrhs: rocblas_int,
-    a: *mut T,
-    lda: rocblas_int,
-    stride_a: rocblas_stride,
-    b: *mut T,
-    ldb: rocblas_int,
-    stride_b: rocblas_stride,
-    info: *mut rocblas_int,
-    batch: rocblas_int,
-) -> Status {
-    entry(|| {
-        let matrices = Triangles {
-            uplo,
-            n,
-            a: Operand::Strided(a, stride_a),
-            lda,
-            batch: batch_size(batch)?,
-        };
-        let b = Operand::Strided(b, stride_b);
-        // SAFETY: as the C caller promises.
-        unsafe { matrices.factor_and_solve(Handle::of(handle)?, nrhs, &b, ldb, info) }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn posv_listed<T: Scalar>(
-    handle: rocblas_handle,
-    uplo: rocblas_fill,
-    n: rocblas_int,
-    nrhs: rocblas_int,
-    a: *const *mut T,
-    lda: rocblas_int,
-    b: *const *mut T,
-    ldb: rocblas_int,
-    info: *mut rocblas_int,
-    batch: rocblas_int,
-) -> Status {
-    entry(|| {
-        // SAFETY: as the C caller promises.
-        unsafe {
-            let handle = Handle::of(handle)?;
-            let (a, b) = (Operand::listed(handle, a, batch)?, Operand::listed(handle, b, batch)?);
-            Triangles {
-                uplo,
-                n,
-                a,
-                lda,
-                batch: batch_size(batch)?,
-            }
-            .factor_and_solve(handle, nrhs, &b, ldb, info)
-        }
-    })
-}
-
-/// The slots of this file.
-pub(super) const fn fill(api: &mut rocsolver_sys::Api) {
-    slots! { api:
-        rocsolver_spotrf rocsolver_dpotrf rocsolver_cpotrf rocsolver_zpotrf = potrf;
-        rocsolver_spotrf_strided_batched rocsolver_dpotrf_strided_batched rocsolver_cpotrf_strided_batched rocsolver_zpotrf_strided_batched = potrf_strided;
-        rocsolver_spotrf_batched rocsolver_dpotrf_batched rocsolver_cpotrf_batched rocsolver_zpotrf_batched = potrf_listed;
-        rocsolver_spotri rocsolver_dpotri rocsolver_cpotri rocsolver_zpotri = potri;
-        rocsolver_spotri_strided_batched rocsolver_dpotri_strided_batched rocsolver_cpotri_strided_batched rocsolver_zpotri_strided_batched = potri_strided;
-        rocsolver_spotri_batched rocsolver_dpotri_batched rocsolver_cpotri_batched rocsolver_zpotri_batched = potri_listed;
-        rocsolver_spotrs rocsolver_dpotrs rocsolver_cpotrs rocsolver_zpotrs = potrs;
-        rocsolver_spotrs_strided_batched rocsolver_dpotrs_strided_batched rocsolver_cpotrs_strided_batched rocsolver_zpotrs_strided_batched = potrs_strided;
-        rocsolver_spotrs_batched rocsolver_dpotrs_batched rocsolver_cpotrs_batched rocsolver_zpotrs_batched = potrs_listed;
-        rocsolver_sposv rocsolver_dposv rocsolver_cposv rocsolver_zposv = posv;
-        rocsolver_sposv_strided_batched rocsolver_dposv_strided_batched rocsolver_cposv_strided_batched rocsolver_zposv_strided_batched = posv_strided;
-        rocsolver_sposv_batched rocsolver_dposv_batched rocsolver_cposv_batched rocsolver_zposv_batched = posv_listed;
-    }
 }

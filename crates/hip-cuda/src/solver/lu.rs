@@ -3,15 +3,16 @@
 use std::ffi::{c_int, c_uint};
 
 use cudarc::driver::sys::{CUDA_MEMCPY2D, CUmemorytype};
-use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_status as Status, rocblas_stride};
+use rocblas_sys::{rocblas_int, rocblas_operation, rocblas_status as Status};
 
 use super::operand::{Operand, batch_size, check_sizes};
-use super::scalar::{Scalar, slots};
+use super::scalar::Scalar;
 use crate::blas::convert::Argument;
 use crate::blas::cusolver::{check, library, solver, typed};
+use crate::blas::family::{Place, families};
 use crate::blas::handle::{Handle, Raw};
 use crate::blas::scratch::{Scratch, clear};
-use crate::blas::{Result, entry, from_hip};
+use crate::blas::{Result, from_hip};
 use crate::memory::address;
 
 /// A batch of general matrices.
@@ -26,6 +27,31 @@ struct General<T> {
 }
 
 impl<T: Scalar> General<T> {
+    /// # Safety
+    /// As [`Operand::of`].
+    unsafe fn of(
+        handle: &Handle,
+        (m, n): (rocblas_int, rocblas_int),
+        (a, lda): (Place<T>, rocblas_int),
+        pivots: Option<Place<rocblas_int>>,
+        batch: rocblas_int,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let (a, pivots) = unsafe {
+            let pivots = pivots.map(|pivots| Operand::of(handle, pivots, batch));
+            (Operand::of(handle, a, batch)?, pivots.transpose()?)
+        };
+        let batch = batch_size(batch)?;
+        Ok(Self {
+            m,
+            n,
+            a,
+            lda,
+            pivots,
+            batch,
+        })
+    }
+
     fn pivots_at(&self, index: usize) -> *mut rocblas_int {
         // Null tells cuSOLVER and cuBLAS that there are none.
         self.pivots
@@ -277,520 +303,36 @@ unsafe fn copy_square<T>(handle: &Handle, n: usize, from: (*mut T, usize), to: (
     unsafe { handle.begin()?.cuMemcpy2DAsync_v2(&copy, handle.stream()) }.map_err(from_hip)
 }
 
-type Int = rocblas_int;
-type Stride = rocblas_stride;
+families! {
+    /// The slots of this file.
+    pub(super) fn fill(rocsolver_sys::Api);
 
-unsafe extern "C" fn getrf<T: Scalar>(
-    h: rocblas_handle,
-    m: Int,
-    n: Int,
-    a: *mut T,
-    lda: Int,
-    ipiv: *mut Int,
-    info: *mut Int,
-) -> Status {
-    let all = General {
-        m,
-        n,
-        a: Operand::one(a),
-        lda,
-        pivots: Some(Operand::one(ipiv)),
-        batch: 1,
-    };
-    // SAFETY: as the C caller promises.
-    entry(|| unsafe { all.factor(Handle::of(h)?, info) })
-}
-
-unsafe extern "C" fn getrf_npvt<T: Scalar>(
-    h: rocblas_handle,
-    m: Int,
-    n: Int,
-    a: *mut T,
-    lda: Int,
-    info: *mut Int,
-) -> Status {
-    let all = General {
-        m,
-        n,
-        a: Operand::one(a),
-        lda,
-        pivots: None,
-        batch: 1,
-    };
-    // SAFETY: as the C caller promises.
-    entry(|| unsafe { all.factor(Handle::of(h)?, info) })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn getrf_strided<T: Scalar>(
-    h: rocblas_handle,
-    m: Int,
-    n: Int,
-    a: *mut T,
-    lda: Int,
-    stride: Stride,
-    ipiv: *mut Int,
-    stride_p: Stride,
-    info: *mut Int,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        let pivots = Some(Operand::Strided(ipiv, stride_p));
-        let all = General {
-            m,
-            n,
-            a: Operand::Strided(a, stride),
-            lda,
-            pivots,
-            batch: batch_size(batch)?,
+    rocsolver_ [s d c z] [getrf] [plain batched strided_batched]
+        (m: I, n: I, a: *mut operand(lda: I), ipiv: *mut pivots, info: *mut I, batch: batch)
+        => |h| General::of(h, (m, n), (a, lda), Some(ipiv), batch)?.factor(h, info);
+    rocsolver_ [s d c z] [getrf_npvt] [plain batched strided_batched]
+        (m: I, n: I, a: *mut operand(lda: I), info: *mut I, batch: batch)
+        => |h| General::of(h, (m, n), (a, lda), None, batch)?.factor(h, info);
+    rocsolver_ [s d c z] [getrs] [plain batched strided_batched]
+        (trans: rocblas_operation, n: I, nrhs: I, a: *mut operand(lda: I), ipiv: *const pivots,
+         b: *mut operand(ldb: I), batch: batch)
+        => |h| {
+            let a = General::of(h, (n, n), (a, lda), Some(ipiv), batch)?;
+            a.solve(h, trans, nrhs, &Operand::of(h, b, batch)?, ldb, |_| true)
         };
-        // SAFETY: as the C caller promises.
-        unsafe { all.factor(Handle::of(h)?, info) }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn getrf_npvt_strided<T: Scalar>(
-    h: rocblas_handle,
-    m: Int,
-    n: Int,
-    a: *mut T,
-    lda: Int,
-    stride: Stride,
-    info: *mut Int,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        let all = General {
-            m,
-            n,
-            a: Operand::Strided(a, stride),
-            lda,
-            pivots: None,
-            batch: batch_size(batch)?,
+    rocsolver_ [s d c z] [gesv] [plain batched strided_batched]
+        (n: I, nrhs: I, a: *mut operand(lda: I), ipiv: *mut pivots, b: *mut operand(ldb: I), info: *mut I, batch: batch)
+        => |h| {
+            let a = General::of(h, (n, n), (a, lda), Some(ipiv), batch)?;
+            a.factor_and_solve(h, nrhs, &Operand::of(h, b, batch)?, ldb, info)
         };
-        // SAFETY: as the C caller promises.
-        unsafe { all.factor(Handle::of(h)?, info) }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn getrf_listed<T: Scalar>(
-    h: rocblas_handle,
-    m: Int,
-    n: Int,
-    a: *const *mut T,
-    lda: Int,
-    ipiv: *mut Int,
-    stride_p: Stride,
-    info: *mut Int,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        // SAFETY: as the C caller promises.
-        unsafe {
-            let h = Handle::of(h)?;
-            let pivots = Some(Operand::Strided(ipiv, stride_p));
-            General {
-                m,
-                n,
-                a: Operand::listed(h, a, batch)?,
-                lda,
-                pivots,
-                batch: batch_size(batch)?,
-            }
-            .factor(h, info)
-        }
-    })
-}
-
-unsafe extern "C" fn getrf_npvt_listed<T: Scalar>(
-    h: rocblas_handle,
-    m: Int,
-    n: Int,
-    a: *const *mut T,
-    lda: Int,
-    info: *mut Int,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        // SAFETY: as the C caller promises.
-        unsafe {
-            let h = Handle::of(h)?;
-            General {
-                m,
-                n,
-                a: Operand::listed(h, a, batch)?,
-                lda,
-                pivots: None,
-                batch: batch_size(batch)?,
-            }
-            .factor(h, info)
-        }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn getrs<T: Scalar>(
-    h: rocblas_handle,
-    trans: rocblas_operation,
-    n: Int,
-    nrhs: Int,
-    a: *mut T,
-    lda: Int,
-    ipiv: *const Int,
-    b: *mut T,
-    ldb: Int,
-) -> Status {
-    let all = General {
-        m: n,
-        n,
-        a: Operand::one(a),
-        lda,
-        pivots: Some(Operand::one(ipiv.cast_mut())),
-        batch: 1,
-    };
-    // SAFETY: as the C caller promises.
-    entry(|| unsafe { all.solve(Handle::of(h)?, trans, nrhs, &Operand::one(b), ldb, |_| true) })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn getrs_strided<T: Scalar>(
-    h: rocblas_handle,
-    trans: rocblas_operation,
-    n: Int,
-    nrhs: Int,
-    a: *mut T,
-    lda: Int,
-    stride: Stride,
-    ipiv: *const Int,
-    stride_p: Stride,
-    b: *mut T,
-    ldb: Int,
-    stride_b: Stride,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        let pivots = Some(Operand::Strided(ipiv.cast_mut(), stride_p));
-        let all = General {
-            m: n,
-            n,
-            a: Operand::Strided(a, stride),
-            lda,
-            pivots,
-            batch: batch_size(batch)?,
+    rocsolver_ [s d c z] [getri] [plain batched strided_batched]
+        (n: I, a: *mut operand(lda: I), ipiv: *mut pivots, info: *mut I, batch: batch)
+        => |h| General::of(h, (n, n), (a, lda), Some(ipiv), batch)?.invert(h, None, info);
+    rocsolver_ [s d c z] [getri_outofplace] [plain batched strided_batched]
+        (n: I, a: *mut operand(lda: I), ipiv: *mut pivots, c: *mut operand(ldc: I), info: *mut I, batch: batch)
+        => |h| {
+            let a = General::of(h, (n, n), (a, lda), Some(ipiv), batch)?;
+            a.invert(h, Some((&Operand::of(h, c, batch)?, ldc)), info)
         };
-        // SAFETY: as the C caller promises.
-        unsafe {
-            all.solve(Handle::of(h)?, trans, nrhs, &Operand::Strided(b, stride_b), ldb, |_| {
-                true
-            })
-        }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn getrs_listed<T: Scalar>(
-    h: rocblas_handle,
-    trans: rocblas_operation,
-    n: Int,
-    nrhs: Int,
-    a: *const *mut T,
-    lda: Int,
-    ipiv: *const Int,
-    stride_p: Stride,
-    b: *const *mut T,
-    ldb: Int,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        // SAFETY: as the C caller promises.
-        unsafe {
-            let h = Handle::of(h)?;
-            let pivots = Some(Operand::Strided(ipiv.cast_mut(), stride_p));
-            let (a, b) = (Operand::listed(h, a, batch)?, Operand::listed(h, b, batch)?);
-            General {
-                m: n,
-                n,
-                a,
-                lda,
-                pivots,
-                batch: batch_size(batch)?,
-            }
-            .solve(h, trans, nrhs, &b, ldb, |_| true)
-        }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn gesv<T: Scalar>(
-    h: rocblas_handle,
-    n: Int,
-    nrhs: Int,
-    a: *mut T,
-    lda: Int,
-    ipiv: *mut Int,
-    b: *mut T,
-    ldb: Int,
-    info: *mut Int,
-) -> Status {
-    let all = General {
-        m: n,
-        n,
-        a: Operand::one(a),
-        lda,
-        pivots: Some(Operand::one(ipiv)),
-        batch: 1,
-    };
-    // SAFETY: as the C caller promises.
-    entry(|| unsafe { all.factor_and_solve(Handle::of(h)?, nrhs, &Operand::one(b), ldb, info) })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn gesv_strided<T: Scalar>(
-    h: rocblas_handle,
-    n: Int,
-    nrhs: Int,
-    a: *mut T,
-    lda: Int,
-    stride: Stride,
-    ipiv: *mut Int,
-    stride_p: Stride,
-    b: *mut T,
-    ldb: Int,
-    stride_b: Stride,
-    info: *mut Int,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        let pivots = Some(Operand::Strided(ipiv, stride_p));
-        let all = General {
-            m: n,
-            n,
-            a: Operand::Strided(a, stride),
-            lda,
-            pivots,
-            batch: batch_size(batch)?,
-        };
-        // SAFETY: as the C caller promises.
-        unsafe { all.factor_and_solve(Handle::of(h)?, nrhs, &Operand::Strided(b, stride_b), ldb, info) }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn gesv_listed<T: Scalar>(
-    h: rocblas_handle,
-    n: Int,
-    nrhs: Int,
-    a: *const *mut T,
-    lda: Int,
-    ipiv: *mut Int,
-    stride_p: Stride,
-    b: *const *mut T,
-    ldb: Int,
-    info: *mut Int,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        // SAFETY: as the C caller promises.
-        unsafe {
-            let h = Handle::of(h)?;
-            let pivots = Some(Operand::Strided(ipiv, stride_p));
-            let (a, b) = (Operand::listed(h, a, batch)?, Operand::listed(h, b, batch)?);
-            General {
-                m: n,
-                n,
-                a,
-                lda,
-                pivots,
-                batch: batch_size(batch)?,
-            }
-            .factor_and_solve(h, nrhs, &b, ldb, info)
-        }
-    })
-}
-
-unsafe extern "C" fn getri<T: Scalar>(
-    h: rocblas_handle,
-    n: Int,
-    a: *mut T,
-    lda: Int,
-    ipiv: *mut Int,
-    info: *mut Int,
-) -> Status {
-    let all = General {
-        m: n,
-        n,
-        a: Operand::one(a),
-        lda,
-        pivots: Some(Operand::one(ipiv)),
-        batch: 1,
-    };
-    // SAFETY: as the C caller promises.
-    entry(|| unsafe { all.invert(Handle::of(h)?, None, info) })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn getri_strided<T: Scalar>(
-    h: rocblas_handle,
-    n: Int,
-    a: *mut T,
-    lda: Int,
-    stride: Stride,
-    ipiv: *mut Int,
-    stride_p: Stride,
-    info: *mut Int,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        let pivots = Some(Operand::Strided(ipiv, stride_p));
-        let all = General {
-            m: n,
-            n,
-            a: Operand::Strided(a, stride),
-            lda,
-            pivots,
-            batch: batch_size(batch)?,
-        };
-        // SAFETY: as the C caller promises.
-        unsafe { all.invert(Handle::of(h)?, None, info) }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn getri_listed<T: Scalar>(
-    h: rocblas_handle,
-    n: Int,
-    a: *const *mut T,
-    lda: Int,
-    ipiv: *mut Int,
-    stride_p: Stride,
-    info: *mut Int,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        // SAFETY: as the C caller promises.
-        unsafe {
-            let h = Handle::of(h)?;
-            let pivots = Some(Operand::Strided(ipiv, stride_p));
-            General {
-                m: n,
-                n,
-                a: Operand::listed(h, a, batch)?,
-                lda,
-                pivots,
-                batch: batch_size(batch)?,
-            }
-            .invert(h, None, info)
-        }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn getri_outofplace<T: Scalar>(
-    h: rocblas_handle,
-    n: Int,
-    a: *mut T,
-    lda: Int,
-    ipiv: *mut Int,
-    c: *mut T,
-    ldc: Int,
-    info: *mut Int,
-) -> Status {
-    let all = General {
-        m: n,
-        n,
-        a: Operand::one(a),
-        lda,
-        pivots: Some(Operand::one(ipiv)),
-        batch: 1,
-    };
-    // SAFETY: as the C caller promises.
-    entry(|| unsafe { all.invert(Handle::of(h)?, Some((&Operand::one(c), ldc)), info) })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn getri_outofplace_strided<T: Scalar>(
-    h: rocblas_handle,
-    n: Int,
-    a: *mut T,
-    lda: Int,
-    stride: Stride,
-    ipiv: *mut Int,
-    stride_p: Stride,
-    c: *mut T,
-    ldc: Int,
-    stride_c: Stride,
-    info: *mut Int,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        let pivots = Some(Operand::Strided(ipiv, stride_p));
-        let all = General {
-            m: n,
-            n,
-            a: Operand::Strided(a, stride),
-            lda,
-            pivots,
-            batch: batch_size(batch)?,
-        };
-        // SAFETY: as the C caller promises.
-        unsafe { all.invert(Handle::of(h)?, Some((&Operand::Strided(c, stride_c), ldc)), info) }
-    })
-}
-
-#[allow(clippy::too_many_arguments, reason = "C function")]
-unsafe extern "C" fn getri_outofplace_listed<T: Scalar>(
-    h: rocblas_handle,
-    n: Int,
-    a: *const *mut T,
-    lda: Int,
-    ipiv: *mut Int,
-    stride_p: Stride,
-    c: *const *mut T,
-    ldc: Int,
-    info: *mut Int,
-    batch: Int,
-) -> Status {
-    entry(|| {
-        // SAFETY: as the C caller promises.
-        unsafe {
-            let h = Handle::of(h)?;
-            let pivots = Some(Operand::Strided(ipiv, stride_p));
-            let (a, c) = (Operand::listed(h, a, batch)?, Operand::listed(h, c, batch)?);
-            General {
-                m: n,
-                n,
-                a,
-                lda,
-                pivots,
-                batch: batch_size(batch)?,
-            }
-            .invert(h, Some((&c, ldc)), info)
-        }
-    })
-}
-
-/// The slots of this file.
-pub(super) const fn fill(api: &mut rocsolver_sys::Api) {
-    slots! { api:
-        rocsolver_sgetrf rocsolver_dgetrf rocsolver_cgetrf rocsolver_zgetrf = getrf;
-        rocsolver_sgetrf_npvt rocsolver_dgetrf_npvt rocsolver_cgetrf_npvt rocsolver_zgetrf_npvt = getrf_npvt;
-        rocsolver_sgetrf_strided_batched rocsolver_dgetrf_strided_batched rocsolver_cgetrf_strided_batched rocsolver_zgetrf_strided_batched = getrf_strided;
-        rocsolver_sgetrf_npvt_strided_batched rocsolver_dgetrf_npvt_strided_batched rocsolver_cgetrf_npvt_strided_batched rocsolver_zgetrf_npvt_strided_batched = getrf_npvt_strided;
-        rocsolver_sgetrf_batched rocsolver_dgetrf_batched rocsolver_cgetrf_batched rocsolver_zgetrf_batched = getrf_listed;
-        rocsolver_sgetrf_npvt_batched rocsolver_dgetrf_npvt_batched rocsolver_cgetrf_npvt_batched rocsolver_zgetrf_npvt_batched = getrf_npvt_listed;
-        rocsolver_sgetrs rocsolver_dgetrs rocsolver_cgetrs rocsolver_zgetrs = getrs;
-        rocsolver_sgetrs_strided_batched rocsolver_dgetrs_strided_batched rocsolver_cgetrs_strided_batched rocsolver_zgetrs_strided_batched = getrs_strided;
-        rocsolver_sgetrs_batched rocsolver_dgetrs_batched rocsolver_cgetrs_batched rocsolver_zgetrs_batched = getrs_listed;
-        rocsolver_sgesv rocsolver_dgesv rocsolver_cgesv rocsolver_zgesv = gesv;
-        rocsolver_sgesv_strided_batched rocsolver_dgesv_strided_batched rocsolver_cgesv_strided_batched rocsolver_zgesv_strided_batched = gesv_strided;
-        rocsolver_sgesv_batched rocsolver_dgesv_batched rocsolver_cgesv_batched rocsolver_zgesv_batched = gesv_listed;
-        rocsolver_sgetri rocsolver_dgetri rocsolver_cgetri rocsolver_zgetri = getri;
-        rocsolver_sgetri_strided_batched rocsolver_dgetri_strided_batched rocsolver_cgetri_strided_batched rocsolver_zgetri_strided_batched = getri_strided;
-        rocsolver_sgetri_batched rocsolver_dgetri_batched rocsolver_cgetri_batched rocsolver_zgetri_batched = getri_listed;
-        rocsolver_sgetri_outofplace rocsolver_dgetri_outofplace rocsolver_cgetri_outofplace rocsolver_zgetri_outofplace = getri_outofplace;
-        rocsolver_sgetri_outofplace_strided_batched rocsolver_dgetri_outofplace_strided_batched rocsolver_cgetri_outofplace_strided_batched rocsolver_zgetri_outofplace_strided_batched = getri_outofplace_strided;
-        rocsolver_sgetri_outofplace_batched rocsolver_dgetri_outofplace_batched rocsolver_cgetri_outofplace_batched rocsolver_zgetri_outofplace_batched = getri_outofplace_listed;
-    }
 }

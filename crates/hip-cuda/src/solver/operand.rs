@@ -3,6 +3,7 @@
 use rocblas_sys::{rocblas_int, rocblas_status as Status, rocblas_stride};
 
 use crate::blas::Result;
+use crate::blas::family::Place;
 use crate::blas::handle::Handle;
 
 /// Matrices (or vectors) of one batch.
@@ -14,15 +15,21 @@ pub(super) enum Operand<T> {
 }
 
 impl<T> Operand<T> {
-    pub(super) fn one(at: *mut T) -> Self {
-        Self::Strided(at, 0)
+    /// # Safety
+    /// A list is null (refused unless the batch is empty) or a device array of `batch` addresses.
+    pub(super) unsafe fn of(handle: &Handle, place: Place<T>, batch: rocblas_int) -> Result<Self> {
+        match place {
+            Place::Strided(first, stride) => Ok(Self::Strided(first, stride)),
+            // SAFETY: the caller's promise.
+            Place::Listed(list) => unsafe { Self::listed(handle, list, batch) },
+        }
     }
 
     /// Reads a device array of addresses.
     ///
     /// # Safety
-    /// `list` is null (refused unless the batch is empty) or a device array of `batch` addresses.
-    pub(super) unsafe fn listed(handle: &Handle, list: *const *mut T, batch: rocblas_int) -> Result<Self> {
+    /// As [`Operand::of`].
+    unsafe fn listed(handle: &Handle, list: *const *mut T, batch: rocblas_int) -> Result<Self> {
         let batch = usize::try_from(batch).map_err(|_| Status::rocblas_status_invalid_size)?;
         if batch == 0 {
             return Ok(Self::Listed(Vec::new(), list));

@@ -70,16 +70,3 @@ scalar!(f32, "S", false, value => value.into());
 scalar!(f64, "D", true, value => value.into());
 scalar!(C32, "C", false, value => C32 { x: value.into(), y: 0.0 });
 scalar!(C64, "Z", true, value => C64 { x: value.into(), y: 0.0 });
-
-/// The four element types, for the macros that fill slots.
-macro_rules! slots {
-    ($api:ident: $($s:ident $d:ident $c:ident $z:ident = $function:ident;)*) => {
-        $(
-            $api.$s = Some($function::<f32>);
-            $api.$d = Some($function::<f64>);
-            $api.$c = Some($function::<$crate::solver::scalar::C32>);
-            $api.$z = Some($function::<$crate::solver::scalar::C64>);
-        )*
-    };
-}
-pub(super) use slots;
