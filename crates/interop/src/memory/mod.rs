@@ -5,9 +5,11 @@
 //! | [`shared`] | a buffer, which stays in the memory of its route or goes on in another |
 //! | [`part`] | parts of a buffer, each ordered separately |
 //! | [`guard`] | access for as long as a borrow lasts |
+//! | [`operand`] | both of them as operands of rocBLAS and rocSOLVER |
 //! | [`place`] | one memory of a buffer, and everyone who was given access to it |
 
 mod guard;
+mod operand;
 mod part;
 mod place;
 mod range;
