@@ -184,6 +184,11 @@ pub enum Error {
         call: &'static str,
     },
 
+    /// The owner of memory refused access: an error of the layer that it belongs to, see
+    /// [`DeviceMemory`](crate::DeviceMemory).
+    #[error(transparent)]
+    Memory(Box<dyn std::error::Error + Send + Sync>),
+
     /// A launch that no device of this kind can run.
     #[error("launch of `{function}` refused: {reason}")]
     Launch {

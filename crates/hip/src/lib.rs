@@ -12,6 +12,7 @@
 //! | [`ManagedBuffer`] | one address for host and device | `hipMallocManaged`, `hipMemPrefetchAsync` |
 //! | [`ExternalMemory`], [`VirtualMemory`], [`IpcMemory`], [`IpcEvent`] | memory and events shared with others | `hipImportExternalMemory`, `hipMem*`, `hipIpc*` |
 //! | [`DeviceSlice`], [`DeviceSliceMut`] | permission to use memory on *one* stream | pointers |
+//! | [`DeviceMemory`], [`DeviceMemoryMut`] | what a call can use as memory: any of these | |
 //! | [`PinnedBuffer`], [`Registered`] | host memory that the device can reach | `hipHostMalloc`, `hipHostRegister` |
 //! | [`rtc`] | source text to [`Module`] | `hiprtc*` |
 //! | [`Module`], [`Function`], [`Kernel`] | loaded code, kernel launch, the same with types | `hipModule*` |
@@ -86,6 +87,7 @@
 
 // A call of the library, and how it fails.
 mod call;
+mod control;
 mod deferred;
 mod error;
 mod layout;
@@ -106,6 +108,7 @@ mod stream;
 // The memory that work uses.
 mod buffer;
 mod host;
+mod memory;
 mod shared;
 mod slice;
 
@@ -115,6 +118,7 @@ mod kernel;
 pub mod rtc;
 
 pub use buffer::{DeviceBuffer, MemPool, PoolUsage};
+pub use control::{control, is_control};
 pub use device::{Device, MemoryInfo, PciAddress, Uuid};
 pub use error::{Error, Result};
 pub use event::Event;
@@ -123,6 +127,7 @@ pub use graph::{Graph, GraphExec};
 pub use host::{Advice, Location, ManagedBuffer, PinnedBuffer, Registered, with_registered};
 pub use kernel::{BlockSuggestion, ByValue, Function, Kernel, KernelArg, Module, Param, Params, param};
 pub use launch::LaunchConfig;
+pub use memory::{DeviceMemory, DeviceMemoryMut};
 pub use pointer::{MemoryKind, PointerInfo};
 pub use rect::Rect;
 pub use runtime::{Runtime, Versions};

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{device, runtime, watched_device};
-use hip::{DeviceSlice, DeviceSliceMut, Error};
+use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice, DeviceSliceMut, Error};
 use num_complex::Complex;
 use proptest::prelude::*;
 
@@ -371,4 +371,52 @@ fn zeroed_memory_is_made_without_the_default_stream() {
         buffer.copy_to_slice(&stream, &mut seen).unwrap();
         assert_eq!(seen, [0; 1000]);
     }
+}
+
+/// Writes the values to the memory on the stream, and reads them back.
+fn taken<M>(memory: M, values: &[u32], stream: &hip::Stream) -> hip::Result<Vec<u32>>
+where
+    M: DeviceMemoryMut<Element = u32>,
+{
+    assert_eq!((memory.len(), memory.is_empty()), (values.len(), false));
+    let mut slice = memory.write_on(stream)?;
+    assert_eq!((slice.len(), slice.stream()), (values.len(), stream));
+    slice.copy_from_slice(values)?;
+    let mut seen = vec![0; values.len()];
+    slice.read_on(stream)?.copy_to_slice(&mut seen)?;
+    Ok(seen)
+}
+
+#[test]
+fn memory_is_taken_on_the_stream_that_asks_and_a_slice_only_on_its_own() {
+    let device = device();
+    let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+    let values = [3, 1, 4, 1, 5];
+    let mut buffer = device.alloc::<u32>(5).unwrap();
+    let mut pinned = device.alloc_pinned(5).unwrap();
+    let mut managed = device.alloc_managed(5).unwrap();
+    let mut host = [0; 5];
+    for stream in [&stream, &other] {
+        assert_eq!(taken(&mut buffer, &values, stream).unwrap(), values);
+        assert_eq!(taken(&mut pinned, &values, stream).unwrap(), values);
+        assert_eq!(taken(&mut managed, &values, stream).unwrap(), values);
+        let registered = hip::with_registered(&device, &mut host, |memory| taken(memory, &values, stream));
+        assert_eq!(registered.unwrap().unwrap(), values);
+    }
+    assert_eq!(host, values);
+    let mut slice = buffer.on_mut(&stream).unwrap();
+    assert_eq!(taken(&mut slice, &values, &stream).unwrap(), values);
+    assert_eq!((&slice).read_on(&stream).unwrap().len(), 5);
+    assert!(matches!((&slice).read_on(&other), Err(Error::WrongStream { .. })));
+    assert!(matches!(
+        slice.as_slice().read_on(&other),
+        Err(Error::WrongStream { .. })
+    ));
+    assert!(matches!(
+        taken(&mut slice, &values, &other),
+        Err(Error::WrongStream { .. })
+    ));
+    assert!(matches!(slice.write_on(&other), Err(Error::WrongStream { .. })));
+    let foreign = common::device().stream().unwrap();
+    assert!(matches!((&buffer).read_on(&foreign), Err(Error::WrongDevice { .. })));
 }

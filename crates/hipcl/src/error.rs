@@ -23,7 +23,7 @@ pub enum Error {
     Hip(#[from] hip::Error),
     /// A rocBLAS or rocSOLVER call.
     #[error(transparent)]
-    Rocblas(#[from] rocblas::Error),
+    Rocblas(rocblas::Error),
     /// An OpenCL call.
     #[error(transparent)]
     Cl(#[from] clmgr::Error),
@@ -42,6 +42,16 @@ pub enum Error {
     /// The picture could not be drawn.
     #[error("can't draw the picture: {0}")]
     Plot(String),
+}
+
+/// The bridge's own error, if a call could not take shared memory.
+impl From<rocblas::Error> for Error {
+    fn from(error: rocblas::Error) -> Self {
+        match interop::Error::from(error) {
+            interop::Error::Blas(error) => Self::Rocblas(error),
+            error => Self::Interop(error),
+        }
+    }
 }
 
 impl Error {

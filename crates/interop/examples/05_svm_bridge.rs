@@ -10,10 +10,9 @@ use std::error::Error;
 use std::f64::consts::TAU;
 
 use clmgr::fft::{Direction, Plan};
-use interop::blas::{self, Matrix};
 use interop::{Bridge, Options, Route};
 use num_complex::Complex;
-use rocblas::{Handle, Op};
+use rocblas::{Handle, Matrix, Op};
 
 type C32 = Complex<f32>;
 type C64 = Complex<f64>;
@@ -68,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let output = Matrix::new(&mut covariance, ANTENNAS, ANTENNAS, ANTENNAS);
     let scale = C32::new(1.0 / SAMPLES as f32, 0.0);
     let (adjoint, zero) = (Op::ConjTranspose, C32::default());
-    blas::gemm(&handle, adjoint, Op::None, scale, spectra, spectra, zero, output)?;
+    handle.gemm(adjoint, Op::None, scale, spectra, spectra, zero, output)?;
 
     let mut found = vec![zero; ANTENNAS * ANTENNAS];
     covariance.download(&mut found)?;

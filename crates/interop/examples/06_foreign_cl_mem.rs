@@ -5,10 +5,9 @@
 
 use std::error::Error;
 
-use interop::blas::{self, Matrix};
 use interop::{Bridge, ForeignObjects, Options, Shared};
 use num_complex::Complex;
-use rocblas::{Fill, Handle, Op};
+use rocblas::{Fill, Handle, Matrix, Op};
 
 type C32 = Complex<f32>;
 type C64 = Complex<f64>;
@@ -194,7 +193,7 @@ fn work(bridge: &Bridge, sampler: &legacy::Sampler) -> Result<(), Box<dyn Error>
         let input = Matrix::new(&samples, ANTENNAS, SNAPSHOTS, ANTENNAS);
         let output = Matrix::new(&mut covariance, ANTENNAS, ANTENNAS, ANTENNAS);
         let scale = 1.0 / SNAPSHOTS as f32;
-        blas::herk(&handle, Fill::Lower, Op::None, scale, input, 0.0, output)?;
+        handle.herk(Fill::Lower, Op::None, scale, input, 0.0, output)?;
 
         let mut found = vec![C32::default(); ANTENNAS * ANTENNAS];
         bridge.meter().count_as(interop::Category::Result, || {

@@ -8,7 +8,7 @@ use std::error::Error;
 use clmgr::fft::{Direction, Plan};
 use clmgr::{C32, NdRange};
 use interop::{Bridge, Options, StreamArg};
-use rocblas::{Handle, Matrix, MatrixMut, Op};
+use rocblas::{Handle, Matrix, Op};
 
 const CHANNELS: usize = 8;
 const SNAPSHOTS: usize = 256;
@@ -31,8 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The spectrum of each channel, a column of X.
     fft.enqueue_in_place(&stream, Direction::Forward, x.on_mut(&stream)?)?;
     // R = X^H X.
-    let columns = Matrix::new(x.on(&stream)?, SNAPSHOTS, CHANNELS, SNAPSHOTS)?;
-    let result = MatrixMut::new(r.on_mut(&stream)?, CHANNELS, CHANNELS, CHANNELS)?;
+    let columns = Matrix::new(&x, SNAPSHOTS, CHANNELS, SNAPSHOTS);
+    let result = Matrix::new(&mut r, CHANNELS, CHANNELS, CHANNELS);
     let (one, zero) = (C32::new(1.0, 0.0), C32::new(0.0, 0.0));
     blas.gemm(Op::ConjTranspose, Op::None, one, columns, columns, zero, result)?;
     // R / N^2, the covariance of the channels.

@@ -14,9 +14,10 @@
 //! side, so that it is ordered without the caller's help, by the proven hand-off [`Grade`]. The [`Meter`] counts every
 //! copy at the function tables of both APIs, which is how "no copy" becomes a measurement.
 //!
-//! [`blas`] and [`solver`] are rocBLAS and rocSOLVER on shared buffers: one call covers guards, checks and the product
-//! or inverse. A buffer can be used in [parts](Shared::parts_mut), OpenCL on one while HIP is on another. [`dlpack`]
-//! lends buffers to tensor libraries and takes their tensors.
+//! Every function of the crate `rocblas` takes shared buffers as they are: a buffer by reference is a
+//! [`hip::DeviceMemory`], of which the call takes the guard itself (see [below](#rocblas-and-rocsolver)). A buffer can be
+//! used in [parts](Shared::parts_mut), OpenCL on one while HIP is on another. [`dlpack`] lends buffers to tensor libraries
+//! and takes their tensors.
 //!
 //! [`Bridge::open`] creates its own OpenCL objects, [`Bridge::adopt`] works on those of other code, and
 //! [`Bridge::adopt_cl_mem`] and its like make shared buffers of existing memory.
@@ -56,6 +57,38 @@
 //! assert_eq!(bridge.meter().snapshot().since(&before).data_set, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # rocBLAS and rocSOLVER
+//!
+//! The memory of a [`rocblas::Matrix`] and its like can be `&Shared`, `&Part` or `&PartMut` to be read, `&mut Shared` or
+//! `&mut PartMut` to be written. The call takes the guards that it needs on the handle's stream, checks, and queues the
+//! library's call. It does not wait except where the hand-off does, later users of the buffers on either API come after
+//! it, and in the steady state it allocates nothing. If a guard is refused, the error holds this crate's own, which `?`
+//! gives back: a [`rocblas::Error`] converts into an [`Error`].
+//!
+//! One buffer may be several inputs, which makes `A * A^H` of one buffer. An output never shares a byte with another
+//! operand: a shared buffer is borrowed exclusively for it, and memory that was adopted twice is detected by its
+//! addresses ([`rocblas::Error::OperandsOverlap`]). The words and addresses that the libraries need are counted as
+//! [`Category::Control`].
+//!
+//! ```
+//! # use interop::{Bridge, Options};
+//! use num_complex::Complex;
+//! use rocblas::{Handle, Matrix, Op};
+//!
+//! # let bridge = Bridge::open(&platform::select()?, &Options::default())?;
+//! let one = Complex::new(1.0_f32, 0.0);
+//! let blas = Handle::new(&bridge.blas()?, &bridge.stream()?)?;
+//! let (mut a, mut c) = (bridge.alloc::<Complex<f32>>(6)?, bridge.alloc::<Complex<f32>>(4)?);
+//! a.upload(&[one; 6])?;
+//! // C = A * A^H of a 2 x 3 matrix.
+//! let input = Matrix::new(&a, 2, 3, 2);
+//! blas.gemm(Op::None, Op::ConjTranspose, one, input, input, 0.0 * one, Matrix::new(&mut c, 2, 2, 2))?;
+//! let mut product = [one; 4];
+//! c.download(&mut product)?;
+//! assert_eq!(product, [Complex::new(3.0, 0.0); 4]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 // The README's example is compiled and run like any other.
 #[cfg(doctest)]
@@ -76,12 +109,11 @@ struct Readme;
 // | `memory` | `Shared` buffers, their parts and guards |
 // | `bridge` | pairs devices, proves routes and grades, makes and adopts buffers |
 // | `stream_program` | OpenCL kernels on HIP streams |
-// | `blas`, `solver`, `pipeline`, `peers`, `process`, `dlpack`, `vulkan` | what is built on a bridge and its buffers |
+// | `pipeline`, `peers`, `process`, `dlpack`, `vulkan` | what is built on a bridge and its buffers |
 // | `diagnose` | trials and measurements of all that |
 
 mod access;
 mod backing;
-pub mod blas;
 mod bridge;
 mod core;
 mod diagnose;
@@ -93,7 +125,6 @@ mod meter;
 mod peers;
 pub mod pipeline;
 mod process;
-pub mod solver;
 mod stream_program;
 mod values;
 #[cfg(feature = "vulkan")]

@@ -6,9 +6,8 @@ mod counting;
 use std::sync::Arc;
 
 use counting::allocations_of;
-use interop::blas::{self, Batch, Matrix, Offsets};
 use interop::{Bridge, Options};
-use rocblas::{Handle, Op};
+use rocblas::{Handle, Matrix, Op, PointerArray};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_status, rocblas_stride};
 
 const GOOD: rocblas_status = rocblas_status::rocblas_status_success;
@@ -99,21 +98,23 @@ fn products_on_shared_memory_allocate_nothing() {
     let mut a = bridge.alloc::<f32>(64).expect("memory");
     a.upload(&[1.0; 64]).expect("an upload");
     let mut c = bridge.alloc::<f32>(64).expect("memory");
-    let mut at_a = Offsets::new([0, 16], 4, 4, 4);
-    let mut at_b = Offsets::new([16, 32], 4, 4, 4);
-    let mut at_c = Offsets::new([0, 48], 4, 4, 4);
+    let at_a = PointerArray::at_offsets([0, 16], 4, 4, 4);
+    let at_b = PointerArray::at_offsets([16, 32], 4, 4, 4);
+    let at_c = PointerArray::at_offsets([0, 48], 4, 4, 4);
     let none = Op::None;
     let mut round = || {
         let (x, y) = (Matrix::new(&a, 8, 8, 8), Matrix::new(&mut c, 8, 8, 8));
-        blas::gemm(&handle, none, none, 1.0, x, x, 0.0, y).expect("a product");
-        let x = Batch::new(&a, 4, 4, 4, 16, 4);
-        let y = Batch::new(&mut c, 4, 4, 4, 16, 4);
-        blas::gemm_strided_batched(&handle, none, none, 1.0, x, x, 0.0, y).expect("products");
+        handle.gemm(none, none, 1.0, x, x, 0.0, y).expect("a product");
+        let x = Matrix::new(&a, 4, 4, 4).batch(16, 4);
+        let y = Matrix::new(&mut c, 4, 4, 4).batch(16, 4);
+        handle
+            .gemm_strided_batched(none, none, 1.0, x, x, 0.0, y)
+            .expect("products");
         let (x, y, z) = (at_a.of(&a), at_b.of(&a), at_c.of(&mut c));
-        blas::gemm_batched(&handle, none, none, 1.0, x, y, 0.0, z).expect("products");
+        handle.gemm_batched(none, none, 1.0, x, y, 0.0, z).expect("products");
         let (left, mut right) = c.split_at_mut(32).expect("two parts");
         let (x, y) = (Matrix::new(&left, 4, 4, 4), Matrix::new(&mut right, 4, 4, 4));
-        blas::gemm(&handle, none, none, 1.0, x, x, 0.0, y).expect("a product");
+        handle.gemm(none, none, 1.0, x, x, 0.0, y).expect("a product");
     };
     // The first rounds note who uses the memory, and send addresses.
     assert!(allocations_of(&mut round) > 0, "the counter counts");

@@ -2,11 +2,10 @@
 
 mod common;
 
-use interop::blas::{Batch, Matrix, Offsets};
-use interop::solver::{self, Mirror};
-use interop::{Bridge, Error, Options, Shared};
+use interop::{Bridge, Options, Shared};
 use num_complex::Complex;
-use rocblas::{Fill, Handle};
+use rocblas::solver::{self, Mirror};
+use rocblas::{Error, Fill, Handle, Matrix, PointerArray};
 
 type C32 = Complex<f32>;
 type C64 = Complex<f64>;
@@ -101,7 +100,7 @@ fn a_batch_of_341_x_341_is_inverted_in_place_and_tells_of_each_matrix_alone() {
     data[BAD * N * N + 7 * (N + 1)] = C32::new(-1.0, 0.0);
     let mut a = rig.filled(&data);
     let before = rig.bridge.meter().snapshot();
-    let batch = Batch::new(&mut a, N, N, N, N * N, COUNT);
+    let batch = Matrix::new(&mut a, N, N, N).batch(N * N, COUNT);
     let found = solver::hermitian_inverse(&rig.handle, &mirror, Fill::Lower, batch).expect("queued");
     let failures = found.failures().expect("an answer");
     let counts = rig.bridge.meter().snapshot().since(&before);
@@ -138,7 +137,7 @@ fn a_hermitian_inverse_never_looks_at_the_triangle_that_is_not_named() {
             }
             let mut a = rig.filled(&given);
             let count = count as usize;
-            let batch = Batch::new(&mut a, n, n, n, n * n, count);
+            let batch = Matrix::new(&mut a, n, n, n).batch(n * n, count);
             let found = solver::hermitian_inverse(&rig.handle, &mirror, fill, batch);
             found.expect("queued").check().expect("inverses");
             let inverse = downloaded(&a);
@@ -178,7 +177,7 @@ fn every_form_of_a_general_inverse_is_right() {
     is_inverse(0, &dense);
 
     let mut strided = rig.filled(&data);
-    let batch = Batch::new(&mut strided, n, n, n, size, 3);
+    let batch = Matrix::new(&mut strided, n, n, n).batch(size, 3);
     let found = solver::inverse(&rig.handle, batch).expect("queued");
     found.check().expect("regular");
     let inverses = downloaded(&strided);
@@ -186,7 +185,7 @@ fn every_form_of_a_general_inverse_is_right() {
 
     // Only the last and the first, and the one between them stays.
     let mut anywhere = rig.filled(&data);
-    let mut offsets = Offsets::new([2 * size, 0], n, n, n);
+    let offsets = PointerArray::at_offsets([2 * size, 0], n, n, n);
     for round in 0..2 {
         let found = solver::inverse(&rig.handle, offsets.of(&mut anywhere)).expect("queued");
         found.check().expect("regular");
@@ -210,7 +209,7 @@ fn systems_are_solved_and_a_singular_one_is_told() {
     let (a, b) = (general(n, 4), numbers(n * nrhs, 6));
     let (mut factors, mut x) = (rig.filled(&a), rig.filled(&b));
     let to = Matrix::new(&mut x, n, nrhs, n);
-    let found = solver::solve(&rig.handle, Matrix::new(&mut factors, n, n, n), to).expect("queued");
+    let found = solver::gesv(&rig.handle, Matrix::new(&mut factors, n, n, n), to).expect("queued");
     found.check().expect("regular");
     let off = residual(&a, &downloaded(&x), |i, j| wide(b[i + j * n]), n);
     assert!(off < 1e-4, "off by {off}");
@@ -218,7 +217,7 @@ fn systems_are_solved_and_a_singular_one_is_told() {
     let a = hermitian(n, 5);
     let (mut factor, mut x) = (rig.filled(&a), rig.filled(&b));
     let (from, to) = (Matrix::new(&mut factor, n, n, n), Matrix::new(&mut x, n, nrhs, n));
-    let found = solver::hermitian_solve(&rig.handle, Fill::Upper, from, to).expect("queued");
+    let found = solver::posv(&rig.handle, Fill::Upper, from, to).expect("queued");
     found.check().expect("positive definite");
     let off = residual(&a, &downloaded(&x), |i, j| wide(b[i + j * n]), n);
     assert!(off < 1e-4, "off by {off}");
@@ -226,10 +225,7 @@ fn systems_are_solved_and_a_singular_one_is_told() {
     let mut zero = rig.filled(&vec![C32::default(); n * n]);
     let found = solver::inverse(&rig.handle, Matrix::new(&mut zero, n, n, n)).expect("queued");
     let error = found.check().expect_err("zero has no inverse");
-    assert!(
-        matches!(error, Error::Blas(rocblas::Error::Singular { pivot: 1 })),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Singular { pivot: 1 }), "{error}");
     rig.stream.synchronize().expect("no fault");
 }
 
@@ -257,7 +253,7 @@ fn the_solution_does_not_lie_where_the_factors_do() {
         let mut b = adopt(offset, n * n);
         b.upload(&numbers(n * n, 8)).expect("an upload");
         a.upload(&hermitian(n, 7)).expect("an upload");
-        let check = |name: &str, result: interop::Result<solver::Findings>| match result {
+        let check = |name: &str, result: rocblas::Result<solver::Info>| match result {
             Err(error) => {
                 assert!(meets, "{error}");
                 assert_eq!(
@@ -273,12 +269,13 @@ fn the_solution_does_not_lie_where_the_factors_do() {
             }
         };
         let (from, to) = (Matrix::new(&mut a, n, n, n), Matrix::new(&mut b, n, n, n));
-        check("solve", solver::solve(&rig.handle, from, to));
+        check("gesv", solver::gesv(&rig.handle, from, to).map(solver::Lu::into_info));
         a.upload(&hermitian(n, 7)).expect("an upload");
         let (from, to) = (Matrix::new(&mut a, n, n, n), Matrix::new(&mut b, n, n, n));
         check(
-            "hermitian_solve",
-            solver::hermitian_solve(&rig.handle, Fill::Upper, from, to),
+            "posv",
+            solver::posv(&rig.handle, Fill::Upper, from, to)
+                .map(|factor| factor.into_info().expect("it was made here")),
         );
     }
 }
@@ -291,12 +288,10 @@ fn what_is_not_square_or_does_not_go_together_is_refused() {
     let text = error.to_string();
     assert!(text.contains("3 x 4") && !text.contains('\n'), "{text}");
     let (from, to) = (Matrix::new(&mut a, 3, 3, 3), Matrix::new(&mut b, 4, 1, 4));
-    let error = solver::solve(&rig.handle, from, to)
-        .expect_err("other rows")
-        .to_string();
+    let error = solver::gesv(&rig.handle, from, to).expect_err("other rows").to_string();
     assert!(error.contains("4 x 1"), "{error}");
     let error = solver::inverse(&rig.handle, Matrix::new(&mut a, 4, 4, 4)).expect_err("too large");
-    assert!(error.to_string().starts_with("inverse: a: "), "{error}");
+    assert!(error.to_string().starts_with("getrf: a: "), "{error}");
 }
 
 #[test]

@@ -4,11 +4,10 @@ mod common;
 
 use std::sync::OnceLock;
 
-use interop::blas::{self, Batch, Matrix, Offsets};
-use interop::{Bridge, Error, Options, Route, Shared};
+use interop::{Bridge, Options, Route, Shared};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{Fill, Handle, Op};
+use rocblas::{Error, Fill, Handle, Matrix, Op, PointerArray};
 
 type C32 = Complex<f32>;
 type C64 = Complex<f64>;
@@ -161,9 +160,7 @@ proptest! {
         let untouched = numbers(offsets[2] + ldc * n, 3);
         let mut c = rig.filled(route, &untouched);
         let before = rig.bridge.meter().snapshot();
-        blas::gemm(
-            &rig.handle(),
-            ops.0,
+        rig.handle().gemm(ops.0,
             ops.1,
             ONE,
             Matrix::new(&a, a_shape.0, a_shape.1, lda).at(offsets[0]),
@@ -200,12 +197,11 @@ proptest! {
         let (a, a_now) = rig.turned(route, &numbers(size * count, seed));
         let (b, b_now) = rig.turned(route, &numbers(size, seed ^ 9));
         let mut c = rig.filled(route, &vec![ZERO; size * count]);
-        blas::gemm_strided_batched(
-            &rig.handle(), Op::None, Op::ConjTranspose, ONE,
-            Batch::new(&a, n, n, n, size, count),
-            Batch::new(&b, n, n, n, 0, count),
+        rig.handle().gemm_strided_batched(Op::None, Op::ConjTranspose, ONE,
+            Matrix::new(&a, n, n, n).batch(size, count),
+            Matrix::new(&b, n, n, n).batch(0, count),
             ZERO,
-            Batch::new(&mut c, n, n, n, size, count),
+            Matrix::new(&mut c, n, n, n).batch(size, count),
         ).expect("products");
         let of = |i: usize| product(
             (Op::None, &a_now[i * size..], n), (Op::ConjTranspose, &b_now, n), [n; 3],
@@ -216,11 +212,10 @@ proptest! {
         // The same by pointers, the results in another order.
         let first = order.index(count);
         let place = |i: usize| (i + first) % count * size;
-        let mut at_a = Offsets::new((0..count).map(|i| i * size).collect::<Vec<_>>(), n, n, n);
-        let mut at_b = Offsets::new(vec![0; count], n, n, n);
-        let mut at_c = Offsets::new((0..count).map(place).collect::<Vec<_>>(), n, n, n);
-        blas::gemm_batched(
-            &rig.handle(), Op::None, Op::ConjTranspose, ONE,
+        let at_a = PointerArray::at_offsets((0..count).map(|i| i * size).collect::<Vec<_>>(), n, n, n);
+        let at_b = PointerArray::at_offsets(vec![0; count], n, n, n);
+        let at_c = PointerArray::at_offsets((0..count).map(place).collect::<Vec<_>>(), n, n, n);
+        rig.handle().gemm_batched(Op::None, Op::ConjTranspose, ONE,
             at_a.of(&a), at_b.of(&b), ZERO, at_c.of(&mut c),
         ).expect("products");
         let found = downloaded(&c);
@@ -248,9 +243,11 @@ fn a_covariance_needs_one_input_buffer_and_copies_nothing() {
     let samples = Matrix::new(&a, n, k, n);
     let (none, adjoint) = (Op::None, Op::ConjTranspose);
     let c = Matrix::new(&mut whole, n, n, n);
-    blas::gemm(&handle, none, adjoint, ONE, samples, samples, ZERO, c).expect("a product");
+    handle
+        .gemm(none, adjoint, ONE, samples, samples, ZERO, c)
+        .expect("a product");
     let c = Matrix::new(&mut lower, n, n, n);
-    blas::herk(&handle, Fill::Lower, none, 1.0, samples, 0.0, c).expect("a product");
+    handle.herk(Fill::Lower, none, 1.0, samples, 0.0, c).expect("a product");
     stream.synchronize().expect("no fault");
     let counts = bridge.meter().snapshot().since(&before);
     assert_eq!((counts.data_set, counts.control), (0, 0), "{counts:?}");
@@ -275,7 +272,9 @@ fn elements_that_are_narrower_than_the_sum_are_taken_by_gemm_ex() {
     let input = Matrix::new(&a, 2, 3, 2);
     let output = Matrix::new(&mut c, 2, 2, 2);
     let (none, transpose) = (Op::None, Op::Transpose);
-    blas::gemm_ex(&rig.handle(), none, transpose, 1.0, input, input, 0.0, output).expect("a product");
+    rig.handle()
+        .gemm_ex(none, transpose, 1.0, input, input, 0.0, output)
+        .expect("a product");
     let mut found = [0.0; 4];
     c.download(&mut found).expect("a download");
     // The last one is more than a narrow number holds.
@@ -293,14 +292,14 @@ fn addresses_are_sent_once_for_as_long_as_the_memory_stays() {
     let mut a = bridge.alloc::<C32>(8).expect("memory");
     a.upload(&[ONE; 8]).expect("an upload");
     let mut c = bridge.alloc::<C32>(8).expect("memory");
-    let mut at_a = Offsets::new([4, 0], 2, 2, 2);
-    let mut at_b = Offsets::new([0, 0], 2, 2, 2);
-    let mut at_c = Offsets::new([0, 4], 2, 2, 2);
+    let at_a = PointerArray::at_offsets([4, 0], 2, 2, 2);
+    let at_b = PointerArray::at_offsets([0, 0], 2, 2, 2);
+    let at_c = PointerArray::at_offsets([0, 4], 2, 2, 2);
     let mut sent = |a: &Shared<C32>| {
         let before = bridge.meter().snapshot();
         let (a, b) = (at_a.of(a), at_b.of(a));
         let (none, c) = (Op::None, at_c.of(&mut c));
-        blas::gemm_batched(&handle, none, none, ONE, a, b, ZERO, c).expect("products");
+        handle.gemm_batched(none, none, ONE, a, b, ZERO, c).expect("products");
         stream.synchronize().expect("no fault");
         let counts = bridge.meter().snapshot().since(&before);
         assert_eq!(counts.data_set, 0);
@@ -322,7 +321,7 @@ fn what_does_not_fit_is_refused_by_name_before_the_library_is_called() {
     let (none, adjoint) = (Op::None, Op::ConjTranspose);
     let mut gemm = |a: Matrix<&Shared<C32>>, b: Matrix<&Shared<C32>>, [m, n, ldc, at]: [usize; 4]| {
         let c = Matrix::new(&mut c, m, n, ldc).at(at);
-        let error = blas::gemm(&handle, none, adjoint, ONE, a, b, ZERO, c).expect_err("refused");
+        let error = handle.gemm(none, adjoint, ONE, a, b, ZERO, c).expect_err("refused");
         let text = error.to_string();
         assert!(!text.contains('\n'), "{text}");
         text
@@ -330,7 +329,7 @@ fn what_does_not_fit_is_refused_by_name_before_the_library_is_called() {
     let good = Matrix::new(&a, 2, 3, 2);
     assert_eq!(
         gemm(good.at(1), good, [2, 2, 2, 0]),
-        "gemm: a: a 2 x 3 matrix with leading dimension 2 needs 6 elements; the slice has 5"
+        "gemm: a: a 2 x 3 matrix with leading dimension 2 from element 1 on needs 7 elements; the memory has 6"
     );
     assert_eq!(
         gemm(good, Matrix::new(&a, 2, 3, 1), [2, 2, 2, 0]),
@@ -339,15 +338,18 @@ fn what_does_not_fit_is_refused_by_name_before_the_library_is_called() {
     let text = gemm(good, good, [2, 2, 2, 5]);
     assert!(text.starts_with("gemm: c: ") && text.contains('5'), "{text}");
     assert_eq!(gemm(good, good, [2, 1, 2, 0]), "gemm: c is 2 x 1, but 2 x 2 is needed");
-    let batch = Batch::new(&a, 1, 1, 1, 1, 4);
-    let output = Batch::new(&mut c, 1, 1, 1, 0, 4);
-    let error = blas::gemm_strided_batched(&handle, none, none, ONE, batch, batch, ZERO, output);
+    let batch = Matrix::new(&a, 1, 1, 1).batch(1, 4);
+    let output = Matrix::new(&mut c, 1, 1, 1).batch(0, 4);
+    let error = handle.gemm_strided_batched(none, none, ONE, batch, batch, ZERO, output);
     let text = error.expect_err("four results in one place").to_string();
     assert!(text.starts_with("gemm_strided_batched: c: matrices 0 and 1"), "{text}");
-    let mut same = Offsets::new([1, 1], 1, 1, 1);
-    let (mut at_a, mut at_b) = (Offsets::new([0, 1], 1, 1, 1), Offsets::new([0, 1], 1, 1, 1));
+    let same = PointerArray::at_offsets([1, 1], 1, 1, 1);
+    let (at_a, at_b) = (
+        PointerArray::at_offsets([0, 1], 1, 1, 1),
+        PointerArray::at_offsets([0, 1], 1, 1, 1),
+    );
     let (a, b, c) = (at_a.of(&a), at_b.of(&a), same.of(&mut c));
-    let error = blas::gemm_batched(&handle, none, none, ONE, a, b, ZERO, c);
+    let error = handle.gemm_batched(none, none, ONE, a, b, ZERO, c);
     let text = error.expect_err("two results in one place").to_string();
     assert!(text.starts_with("gemm_batched: c: matrices 0 and 1"), "{text}");
 }
@@ -379,11 +381,11 @@ fn an_output_over_an_input_is_refused_though_both_were_adopted() {
         let output = Matrix::new(&mut first, n, n, n);
         let (one, zero) = (ONE, ZERO);
         match name {
-            "herk" => blas::herk(&handle, Fill::Upper, none, 1.0, input, 0.0, output),
-            "gemm a" => blas::gemm(&handle, none, none, one, input, elsewhere, zero, output),
-            "gemm b" => blas::gemm(&handle, none, none, one, elsewhere, input, zero, output),
-            "gemm_ex a" => blas::gemm_ex(&handle, none, none, one, input, elsewhere, zero, output),
-            "gemm_ex b" => blas::gemm_ex(&handle, none, none, one, elsewhere, input, zero, output),
+            "herk" => handle.herk(Fill::Upper, none, 1.0, input, 0.0, output),
+            "gemm a" => handle.gemm(none, none, one, input, elsewhere, zero, output),
+            "gemm b" => handle.gemm(none, none, one, elsewhere, input, zero, output),
+            "gemm_ex a" => handle.gemm_ex(none, none, one, input, elsewhere, zero, output),
+            "gemm_ex b" => handle.gemm_ex(none, none, one, elsewhere, input, zero, output),
             _ => unreachable!("{name}"),
         }
     };
@@ -399,16 +401,43 @@ fn an_output_over_an_input_is_refused_though_both_were_adopted() {
         );
         call(name, apart).expect("neighbours share nothing");
     }
-    let batch = |a: usize| Batch::new(&all, n, n, n, n * n, 1).at(a);
+    let batch = |a: usize| Matrix::new(&all, n, n, n).at(a).batch(n * n, 1);
     for a in [meets, apart] {
-        let output = Batch::new(&mut first, n, n, n, n * n, 1);
-        let done = blas::gemm_strided_batched(&handle, none, none, ONE, batch(a), batch(apart), ZERO, output);
+        let output = Matrix::new(&mut first, n, n, n).batch(n * n, 1);
+        let done = handle.gemm_strided_batched(none, none, ONE, batch(a), batch(apart), ZERO, output);
         assert_eq!(done.is_err(), a == meets, "{done:?}");
-        let [mut of_a, mut of_b, mut of_c] = [a, apart, 0].map(|at| Offsets::new([at], n, n, n));
+        let [of_a, of_b, of_c] = [a, apart, 0].map(|at| PointerArray::at_offsets([at], n, n, n));
         let (left, right) = (of_a.of(&all), of_b.of(&all));
-        let done = blas::gemm_batched(&handle, none, none, ONE, left, right, ZERO, of_c.of(&mut first));
+        let done = handle.gemm_batched(none, none, ONE, left, right, ZERO, of_c.of(&mut first));
         assert_eq!(done.is_err(), a == meets, "{done:?}");
     }
+}
+
+#[test]
+fn a_refused_operand_is_this_crates_own_error_and_costs_the_others_nothing() {
+    let rig = Rig::common();
+    let elsewhere = Bridge::open(&common::selection(), &Options::default()).expect("another bridge");
+    let (handle, none) = (rig.handle(), Op::None);
+    let (mut a, _) = rig.turned(rig.bridge.route(), &numbers(4, 6));
+    let mut c = elsewhere.alloc::<C32>(4).expect("memory");
+    let input = Matrix::new(&a, 2, 2, 2);
+    let output = Matrix::new(&mut c, 2, 2, 2);
+    let error = handle.gemm(none, none, ONE, input, input, ZERO, output);
+    let error = error.expect_err("the handle's stream is of another bridge");
+    let text = error.to_string();
+    let error = interop::Error::from(error);
+    assert!(
+        matches!(error, interop::Error::OtherOwner { what: "stream", .. }),
+        "{error}"
+    );
+    assert_eq!(error.to_string(), text);
+    // The inputs were taken for nothing, and are used by the other API as before.
+    let guard = a.cl_mut(&rig.queue).expect("access for OpenCL");
+    let args = [guard.arg(), clmgr::Arg::scalar(&4_u32)];
+    // SAFETY: `turn` takes a buffer of as many numbers as work-items, and a uint.
+    unsafe { rig.turn.launch(&rig.queue, clmgr::NdRange::d1(4), &args) }.expect("a launch");
+    let input: Vec<C64> = numbers(4, 6).into_iter().map(|v| wide(v) * C64::I).collect();
+    check(&downloaded(&a), &input, 0).expect("as it was");
 }
 
 #[test]
@@ -420,7 +449,9 @@ fn parts_of_one_buffer_are_operands_of_one_call() {
     let (a, mut c) = all.split_at_mut(size).expect("two parts");
     let matrix = Matrix::new(&a, n, n, n);
     let (none, output) = (Op::None, Matrix::new(&mut c, n, n, n));
-    blas::gemm(&rig.handle(), none, none, ONE, matrix, matrix, ZERO, output).expect("a product");
+    rig.handle()
+        .gemm(none, none, ONE, matrix, matrix, ZERO, output)
+        .expect("a product");
     let wide: Vec<C64> = input.iter().map(|v| wide(*v)).collect();
     let expected = product((none, &wide, n), (none, &wide, n), [n; 3]);
     let found = downloaded(&all);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hip_sys::hipError_t;
-use rocblas::{Handle, Library, Matrix, MatrixMut, Op};
+use rocblas::{Handle, Library, Matrix, Op};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_pointer_mode, rocblas_status};
 
 const GOOD: rocblas_status = rocblas_status::rocblas_status_success;
@@ -128,15 +128,15 @@ fn main() {
         blas.axpy(alpha, x.into(), y.into()).unwrap();
     });
     let safe_gemm = measure(|| {
-        let a = Matrix::new(x.on(&stream).unwrap(), 8, 8, 8).unwrap();
-        let c = MatrixMut::new(y.on_mut(&stream).unwrap(), 8, 8, 8).unwrap();
+        let a = Matrix::new(x.on(&stream).unwrap(), 8, 8, 8);
+        let c = Matrix::new(y.on_mut(&stream).unwrap(), 8, 8, 8);
         blas.gemm(Op::None, Op::None, black_box(1.0), a, a, black_box(0.0), c)
             .unwrap();
     });
     let (slice, mut output) = (x.on(&stream).unwrap(), y.on_mut(&stream).unwrap());
     let kept_slices = measure(|| {
-        let a = Matrix::new(slice, 8, 8, 8).unwrap();
-        let c = MatrixMut::new(output.reborrow(), 8, 8, 8).unwrap();
+        let a = Matrix::new(slice, 8, 8, 8);
+        let c = Matrix::new(output.reborrow(), 8, 8, 8);
         blas.gemm(Op::None, Op::None, black_box(1.0), a, a, black_box(0.0), c)
             .unwrap();
     });

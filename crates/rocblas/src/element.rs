@@ -22,8 +22,9 @@ pub trait Element: Pod + Send + Sync + sealed::DataType {}
 /// not compile:
 ///
 /// ```compile_fail,E0277
-/// # use rocblas::{Handle, Matrix, MatrixMut, Op, Result};
-/// fn no_such_sum(blas: &Handle, a: Matrix<'_, i8>, c: MatrixMut<'_, f32>) -> Result<()> {
+/// # use hip::DeviceBuffer;
+/// # use rocblas::{Handle, Matrix, Op, Result};
+/// fn no_such_sum(blas: &Handle, a: Matrix<&DeviceBuffer<i8>>, c: Matrix<&mut DeviceBuffer<f32>>) -> Result<()> {
 ///     blas.gemm_ex(Op::None, Op::None, 1.0_f32, a, a, 0.0_f32, c)
 /// }
 /// ```

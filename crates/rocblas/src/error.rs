@@ -49,14 +49,36 @@ pub enum Error {
     #[error("a vector cannot have increment 0; use 1, or a negative one to run backwards")]
     Increment,
 
-    /// The slice is too short for the matrix or the batch.
-    #[error("{what} needs {needed} elements; the slice has {len}")]
+    /// An operand does not fit its memory.
+    #[error("{call}: {argument}: {cause}")]
+    Operand {
+        /// The call that refused it.
+        call: &'static str,
+        /// The argument.
+        argument: &'static str,
+        /// What does not fit.
+        cause: Box<Error>,
+    },
+
+    /// The output of a call lies where another operand does.
+    #[error("{call}: {output} shares memory with {input}; give the result a buffer of its own, the inputs may be one")]
+    OperandsOverlap {
+        /// The call that refused it.
+        call: &'static str,
+        /// What is written.
+        output: &'static str,
+        /// What is read, or written too.
+        input: &'static str,
+    },
+
+    /// The memory is too short for the operand.
+    #[error("{what} needs {needed} elements; the memory has {len}")]
     TooShort {
         /// The matrix or batch, with its sizes.
         what: String,
-        /// Elements from the first to the last that is used.
+        /// Elements from the memory's first to the last that is used.
         needed: usize,
-        /// Elements in the slice.
+        /// Elements of the memory.
         len: usize,
     },
 
@@ -116,7 +138,7 @@ pub enum Error {
         first: usize,
         /// The higher index.
         second: usize,
-        /// Where the two begin.
+        /// Where the two begin, in elements from the beginning of the lowest matrix on.
         offsets: (usize, usize),
         /// Rows of a matrix.
         rows: usize,
@@ -124,21 +146,6 @@ pub enum Error {
         cols: usize,
         /// Leading dimension of a matrix.
         ld: usize,
-    },
-
-    /// An array of addresses was used with other memory than it was made for.
-    #[error(
-        "the array of addresses was made for {len} elements at {base:#x}, not for {found_len} at {found:#x}; make one for this memory"
-    )]
-    OtherMemory {
-        /// Elements that the addresses were checked against.
-        len: usize,
-        /// Where they begin.
-        base: usize,
-        /// Elements of the slice.
-        found_len: usize,
-        /// Where it begins.
-        found: usize,
     },
 
     /// An argument has the wrong shape.
@@ -183,8 +190,10 @@ pub enum Error {
         expected: &'static str,
     },
 
-    /// A matrix was taken for another stream than the handle's.
-    #[error("{call}: {argument} was taken for another stream; take it with `on` or `on_mut` of the handle's stream")]
+    /// A slice was taken for another stream than the handle's.
+    #[error(
+        "{call}: {argument} was taken for another stream; give the call the memory itself, or a slice for the handle's stream"
+    )]
     WrongStream {
         /// The call that refused it.
         call: &'static str,
@@ -255,7 +264,7 @@ pub enum Error {
         answer: i64,
     },
 
-    /// A HIP call failed.
+    /// A HIP call failed, or the owner of an operand's memory refused access ([`hip::Error::Memory`]).
     #[error(transparent)]
     Hip(#[from] hip::Error),
 }

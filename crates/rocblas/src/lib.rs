@@ -4,11 +4,10 @@
 //! |---|---|---|
 //! | [`Library`] | the function tables of rocBLAS and rocSOLVER | |
 //! | [`Handle`] | calls on one [`hip::Stream`] | `rocblas_handle` |
-//! | [`Vector`], [`VectorMut`] | a vector in device memory | pointer, length, increment |
-//! | [`Matrix`], [`MatrixMut`] | a column-major matrix in device memory | pointer, rows, columns, leading dimension |
-//! | [`Batch`], [`BatchMut`] | equal matrices at a stride | `*_strided_batched` |
-//! | [`PointerBatch`], [`PointerBatchMut`] | equal matrices anywhere | `*_batched` |
-//! | [`PointerArray`] | the addresses of a batch, kept from call to call | |
+//! | [`Vector`] | a vector in some memory | pointer, length, increment |
+//! | [`Matrix`] | a column-major matrix in some memory | pointer, rows, columns, leading dimension |
+//! | [`Batch`] | equal matrices at a stride | `*_strided_batched` |
+//! | [`PointerArray`], [`Pointers`] | equal matrices anywhere | `*_batched` |
 //! | [`Factor`] | `alpha` and `beta`: a host value or a number in device memory | pointer mode |
 //! | [`Handle::axpy`], [`scal`](Handle::scal), [`copy`](Handle::copy), [`swap`](Handle::swap) | level 1 | `rocblas_?axpy` and so on |
 //! | [`Handle::dot`], [`dotc`](Handle::dotc), [`nrm2`](Handle::nrm2), [`asum`](Handle::asum), and each with `_into` | reductions, to the host or to device memory | `rocblas_?dot?`, `rocblas_*nrm2` |
@@ -31,13 +30,28 @@
 //! - `f32`, `f64`, `Complex<f32>` and `Complex<f64>` are the [`Scalar`]s: the letters s, d, c and z of the C names.
 //! - `alpha` and `beta` are host values, read before a call returns, or device memory: see [`Factor`]. With `beta` zero
 //!   the output is not read and may hold anything.
-//! - Calls are asynchronous on the handle's stream, except for reductions whose result goes to the host. What is in
-//!   device memory has to be taken for that stream ([`hip::DeviceBuffer::on`]); another one is [`Error::WrongStream`].
-//! - Every shape is checked before the library is called. The output cannot overlap an input: it is borrowed
-//!   exclusively.
+//! - Calls are asynchronous on the handle's stream, except for reductions whose result goes to the host.
+//! - Every shape is checked before the library is called.
 //! - Sizes are 64-bit. Where one is above 2^31 - 1 the library's `_64` function is called, which came with ROCm 6.1
 //!   (level 1), 6.2 (level 2 and `trsm`) and 6.3 (level 3); without it that call is [`Error::No64Bit`].
 //! - Atomics are not allowed, so equal calls yield equal bits, unless [`Handle::allow_atomics`] allows them.
+//!
+//! # Memory is taken by the call
+//!
+//! A [`Matrix`], [`Batch`], [`Vector`] or [`Pointers`] says where elements lie in some memory. The memory is whatever is a
+//! [`hip::DeviceMemory`], or [`hip::DeviceMemoryMut`] for an output:
+//!
+//! | memory | given as |
+//! |---|---|
+//! | a buffer of HIP: device memory, page-locked, managed | `&buffer`, `&mut buffer` |
+//! | a slice that was taken for the handle's stream; one for another stream is [`Error::WrongStream`] | by value, or `&mut slice` |
+//! | memory that OpenCL shares, with the crate `interop` | `&shared`, `&mut shared`, a part of it by reference |
+//!
+//! Each call first checks that the shapes fit each other. Then it takes its operands' memory on the handle's stream, in
+//! the order of the arguments, and checks that each operand fits its memory and that no output shares a byte with another
+//! operand ([`Error::OperandsOverlap`]; two inputs may be one buffer). Only then it queues the library's call. If the
+//! memory of a later operand is refused, that of the earlier ones was taken for nothing, which does no harm. In the steady
+//! state a call allocates nothing.
 //!
 //! # What it does not do
 //!
@@ -65,15 +79,15 @@
 //! let b = device.alloc_from(&stream, &[1.0, 10.0, 100.0_f32])?;
 //! let mut c = device.alloc::<f32>(2)?;
 //!
-//! use rocblas::{Matrix, MatrixMut, Op};
+//! use rocblas::{Matrix, Op};
 //! blas.gemm(
 //!     Op::None,
 //!     Op::None,
 //!     1.0,
-//!     Matrix::new(a.on(&stream)?, 2, 3, 2)?,
-//!     Matrix::new(b.on(&stream)?, 3, 1, 3)?,
+//!     Matrix::new(&a, 2, 3, 2),
+//!     Matrix::new(&b, 3, 1, 3),
 //!     0.0,
-//!     MatrixMut::new(c.on_mut(&stream)?, 2, 1, 2)?,
+//!     Matrix::new(&mut c, 2, 1, 2),
 //! )?;
 //!
 //! let mut product = [0.0; 2];
@@ -115,12 +129,10 @@ pub mod ndarray;
 pub use element::{Element, GemmInput};
 pub use error::{Error, Result};
 pub use handle::Handle;
+pub use hip;
 pub use library::Library;
 #[cfg(feature = "ndarray")]
 pub use ndarray::DeviceMatrix;
-pub use operands::{
-    Batch, BatchMut, Diag, Factor, Matrix, MatrixMut, PointerArray, PointerBatch, PointerBatchMut, Side, Triangle,
-    Vector, VectorMut,
-};
+pub use operands::{Batch, Diag, Factor, Matrix, PointerArray, Pointers, Side, Triangle, Vector};
 pub use option::{Fill, Op};
 pub use scalar::{ComplexScalar, Scalar};

@@ -4,8 +4,8 @@
 //!
 //! | | arrays | what it costs |
 //! |---|---|---|
-//! | [`MatrixMut::copy_from_array`], [`Matrix::copy_to_array`] | column-major without gaps, others are refused | one copy between host and device |
-//! | [`MatrixMut::gather_from_array`], [`Matrix::scatter_to_array`] | any | a second pass through host memory, element by element |
+//! | [`Matrix::copy_from_array`], [`Matrix::copy_to_array`] | column-major without gaps, others are refused | one copy between host and device |
+//! | [`Matrix::gather_from_array`], [`Matrix::scatter_to_array`] | any | a second pass through host memory, element by element |
 //!
 //! A row-major array needs no second pass either if its *transpose* will do: `array.t()` is column-major, and
 //! [`Op::Transpose`](crate::Op::Transpose) turns it back in a product or a solve.
@@ -15,25 +15,24 @@ mod owned;
 
 use ::ndarray::{Array2, ArrayView2, ArrayViewMut2, ShapeBuilder};
 use bytemuck::Pod;
-use hip::Rect;
+use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice, DeviceSliceMut, Rect, Stream};
 pub use owned::DeviceMatrix;
 
+use crate::operands::{Call, Taken};
 use crate::size::Layout;
-use crate::{Error, Matrix, MatrixMut, Result};
+use crate::{Error, Matrix, Result};
 
-impl<T: Pod> Matrix<'_, T> {
+impl<T: Pod, M: DeviceMemory<Element = T>> Matrix<M> {
     /// Copies the matrix to an array of the same shape that is column-major without gaps. Complete when it returns.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`], [`Error::ArrayLayout`] for another order of the elements, memory that HIP may not copy, or
-    /// earlier work of the stream failed.
-    pub fn copy_to_array(&self, array: ArrayViewMut2<'_, T>) -> Result<()> {
+    /// [`Error::Shape`], [`Error::ArrayLayout`] for another order of the elements, a matrix that does not fit its memory,
+    /// memory that the stream can't use or HIP may not copy, or earlier work of the stream failed.
+    pub fn copy_to_array(self, stream: &Stream, array: ArrayViewMut2<'_, T>) -> Result<()> {
         const CALL: &str = "copy_to_array";
         same_shape(CALL, self.layout, array.dim())?;
-        let refused = wrong_order(CALL, &array.view(), "scatter_to_array");
-        let elements = array.reversed_axes().into_slice().ok_or(refused)?;
-        self.copy_packed(elements)
+        Call::new(stream, CALL).read("matrix", self)?.copy_to_array(array)
     }
 
     /// Copies the matrix to an array of the same shape with any strides: to host memory first, and from there element
@@ -42,26 +41,56 @@ impl<T: Pod> Matrix<'_, T> {
     /// # Errors
     ///
     /// As [`Matrix::copy_to_array`], but for the order of the elements.
-    pub fn scatter_to_array(&self, mut array: ArrayViewMut2<'_, T>) -> Result<()> {
-        same_shape("scatter_to_array", self.layout, array.dim())?;
-        array.assign(&self.to_array()?);
-        Ok(())
+    pub fn scatter_to_array(self, stream: &Stream, array: ArrayViewMut2<'_, T>) -> Result<()> {
+        const CALL: &str = "scatter_to_array";
+        same_shape(CALL, self.layout, array.dim())?;
+        Call::new(stream, CALL).read("matrix", self)?.scatter_to_array(array)
     }
 
     /// A new column-major array with the matrix. Complete when it returns.
     ///
     /// # Errors
     ///
-    /// Memory that HIP may not copy, or earlier work of the stream failed.
-    pub fn to_array(&self) -> Result<Array2<T>> {
-        let Layout { rows, cols, .. } = self.layout;
-        let mut array = Array2::from_elem((rows, cols).f(), T::zeroed());
-        self.copy_to_array(array.view_mut())?;
+    /// As [`Matrix::copy_to_array`], but for array and shape.
+    pub fn to_array(self, stream: &Stream) -> Result<Array2<T>> {
+        let matrix = Call::new(stream, "to_array").read("matrix", self)?;
+        let mut array = column_major(matrix.shape);
+        matrix.copy_to_array(array.view_mut())?;
         Ok(array)
     }
+}
 
-    fn copy_packed(&self, elements: &mut [T]) -> Result<()> {
-        let Layout { rows, cols, ld } = self.layout;
+impl<T: Pod, M: DeviceMemoryMut<Element = T>> Matrix<M> {
+    /// Copies an array of the same shape that is column-major without gaps. Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::copy_to_array`].
+    pub fn copy_from_array(self, stream: &Stream, array: ArrayView2<'_, T>) -> Result<()> {
+        const CALL: &str = "copy_from_array";
+        same_shape(CALL, self.layout, array.dim())?;
+        Call::new(stream, CALL).write("matrix", self)?.copy_from_array(array)
+    }
+
+    /// Copies an array of the same shape with any strides: element by element to host memory, and from there to the
+    /// device. Complete when it returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::copy_from_array`], but for the order of the elements.
+    pub fn gather_from_array(self, stream: &Stream, array: ArrayView2<'_, T>) -> Result<()> {
+        const CALL: &str = "gather_from_array";
+        same_shape(CALL, self.layout, array.dim())?;
+        Call::new(stream, CALL).write("matrix", self)?.gather_from_array(array)
+    }
+}
+
+/// Of arrays of the same shape.
+impl<T: Pod> Taken<DeviceSlice<'_, T>, Layout> {
+    fn copy_to_array(&self, array: ArrayViewMut2<'_, T>) -> Result<()> {
+        let refused = wrong_order("copy_to_array", &array.view(), "scatter_to_array");
+        let elements = array.reversed_axes().into_slice().ok_or(refused)?;
+        let Layout { rows, cols, ld } = self.shape;
         let rect = Rect {
             width: rows,
             height: cols,
@@ -70,38 +99,31 @@ impl<T: Pod> Matrix<'_, T> {
         };
         Ok(self.data.copy_rect_to_slice(elements, rect)?)
     }
+
+    fn scatter_to_array(&self, mut array: ArrayViewMut2<'_, T>) -> Result<()> {
+        let mut packed = column_major(self.shape);
+        self.copy_to_array(packed.view_mut())?;
+        array.assign(&packed);
+        Ok(())
+    }
 }
 
-impl<T: Pod> MatrixMut<'_, T> {
-    /// Copies an array of the same shape that is column-major without gaps. Complete when it returns.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Shape`], [`Error::ArrayLayout`] for another order of the elements, memory that HIP may not copy, or
-    /// earlier work of the stream failed.
-    pub fn copy_from_array(&mut self, array: ArrayView2<'_, T>) -> Result<()> {
-        const CALL: &str = "copy_from_array";
-        same_shape(CALL, self.layout, array.dim())?;
+/// Of arrays of the same shape.
+impl<T: Pod> Taken<DeviceSliceMut<'_, T>, Layout> {
+    fn copy_from_array(&mut self, array: ArrayView2<'_, T>) -> Result<()> {
         match array.t().to_slice() {
             Some(elements) => self.copy_packed(elements),
-            None => Err(wrong_order(CALL, &array, "gather_from_array")),
+            None => Err(wrong_order("copy_from_array", &array, "gather_from_array")),
         }
     }
 
-    /// Copies an array of the same shape with any strides: element by element to host memory, and from there to the
-    /// device. Complete when it returns.
-    ///
-    /// # Errors
-    ///
-    /// As [`MatrixMut::copy_from_array`], but for the order of the elements.
-    pub fn gather_from_array(&mut self, array: ArrayView2<'_, T>) -> Result<()> {
-        same_shape("gather_from_array", self.layout, array.dim())?;
+    fn gather_from_array(&mut self, array: ArrayView2<'_, T>) -> Result<()> {
         let packed: Vec<T> = array.t().iter().copied().collect();
         self.copy_packed(&packed)
     }
 
     fn copy_packed(&mut self, elements: &[T]) -> Result<()> {
-        let Layout { rows, cols, ld } = self.layout;
+        let Layout { rows, cols, ld } = self.shape;
         let rect = Rect {
             width: rows,
             height: cols,
@@ -110,6 +132,10 @@ impl<T: Pod> MatrixMut<'_, T> {
         };
         Ok(self.data.copy_rect_from_slice(elements, rect)?)
     }
+}
+
+fn column_major<T: Pod>(Layout { rows, cols, .. }: Layout) -> Array2<T> {
+    Array2::from_elem((rows, cols).f(), T::zeroed())
 }
 
 fn same_shape(call: &'static str, layout: Layout, array: (usize, usize)) -> Result<()> {

@@ -34,9 +34,9 @@ pub(crate) fn size(what: &'static str, value: usize) -> Result<()> {
     }
 }
 
-/// Sizes of a matrix that were checked: all fit 64 bits, and `ld` is at least `rows` and 1.
+/// Sizes of a matrix; public in name only. Checked, all fit 64 bits, and `ld` is at least `rows` and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
     pub(crate) rows: usize,
     pub(crate) cols: usize,
     pub(crate) ld: usize,
@@ -44,14 +44,14 @@ pub(crate) struct Layout {
 
 impl Layout {
     #[inline]
-    pub(crate) fn new(rows: usize, cols: usize, ld: usize) -> Result<Self> {
+    pub(crate) fn check(self) -> Result<()> {
+        let Self { rows, cols, ld } = self;
         if ld < rows.max(1) {
             return Err(Error::LeadingDimension { rows, ld });
         }
         size("rows", rows)?;
         size("columns", cols)?;
-        size("leading dimension", ld)?;
-        Ok(Self { rows, cols, ld })
+        size("leading dimension", ld)
     }
 
     /// Elements from the first to the last; `usize::MAX`, which no slice has, if there are more than an address space
@@ -158,6 +158,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::Layout;
+
+    impl Layout {
+        fn new(rows: usize, cols: usize, ld: usize) -> crate::Result<Self> {
+            let layout = Self { rows, cols, ld };
+            layout.check().map(|()| layout)
+        }
+    }
 
     fn elements(layout: Layout, start: usize) -> impl Iterator<Item = usize> {
         (0..layout.cols).flat_map(move |col| (0..layout.rows).map(move |row| start + col * layout.ld + row))

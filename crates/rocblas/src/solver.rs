@@ -8,11 +8,12 @@
 //! | [`gesv`] | factorises and solves | `rocsolver_?gesv` |
 //! | [`potrf`] | the Cholesky factor of a positive-definite matrix | `rocsolver_?potrf` |
 //! | [`potrs`], [`potri`], [`posv`] | solves, inverts, factorises and solves with it | `rocsolver_?potrs`, `?potri`, `?posv` |
-//! | [`Mirror`], [`hermitian_inverse`] | the triangle that potri does not write; all of the inverse | a kernel of this crate |
+//! | [`inverse`] | the inverse of a general matrix, in its place | `rocsolver_?getrf`, `?getri` |
+//! | [`Mirror`], [`hermitian_inverse`] | the triangle that potri does not write; all of the inverse | `rocsolver_?potrf`, `?potri`, a kernel of this crate |
 //!
-//! Each takes one matrix ([`MatrixMut`](crate::MatrixMut)), a batch at a stride ([`BatchMut`](crate::BatchMut)) or a
-//! batch of pointers ([`PointerBatchMut`](crate::PointerBatchMut)), for every [`Scalar`](crate::Scalar): the type of
-//! the argument chooses the C function ([`Matrices`]).
+//! Each takes one matrix ([`Matrix`](crate::Matrix)), a batch at a stride ([`Batch`](crate::Batch)) or a batch of
+//! pointers ([`Pointers`](crate::Pointers)), for every [`Scalar`](crate::Scalar): the type of the argument chooses the C
+//! function ([`Matrices`]). All work in place, in memory that the call takes for writing on the handle's stream.
 //!
 //! # Failures are known later
 //!
@@ -24,7 +25,8 @@
 //! # Factors are values
 //!
 //! Solvers that use factors take an [`Lu`] or a [`Cholesky`], which only a factorisation of the same memory returns. So
-//! an unfactorised matrix is no argument for [`getrs`], and its pivots cannot be those of another matrix.
+//! an unfactorised matrix is no argument for [`getrs`], and its pivots cannot be those of another matrix. Factors hold
+//! the memory that they are in: it stays borrowed, on the stream of the handle, for as long as they live.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -40,15 +42,15 @@
 //! # };
 //! # let device = runtime.device(0)?;
 //! # let stream = device.stream()?;
-//! use rocblas::{Fill, MatrixMut, Op, solver};
+//! use rocblas::{Fill, Matrix, Op, solver};
 //!
 //! let blas = rocblas::Handle::new(&library, &stream)?;
 //! // 0 2
 //! // 4 2
 //! let mut a = device.alloc_from(&stream, &[0.0, 4.0, 2.0, 2.0_f32])?;
 //! let mut b = device.alloc_from(&stream, &[2.0, 6.0_f32])?;
-//! let lu = solver::getrf(&blas, MatrixMut::new(a.on_mut(&stream)?, 2, 2, 2)?)?;
-//! solver::getrs(&blas, Op::None, &lu, MatrixMut::new(b.on_mut(&stream)?, 2, 1, 2)?)?;
+//! let lu = solver::getrf(&blas, Matrix::new(&mut a, 2, 2, 2))?;
+//! solver::getrs(&blas, Op::None, &lu, Matrix::new(&mut b, 2, 1, 2))?;
 //! // Both are queued; only now the host waits.
 //! lu.check()?;
 //! let mut x = [0.0; 2];
@@ -58,7 +60,7 @@
 //! // 4 2
 //! // 2 2
 //! let mut a = device.alloc_from(&stream, &[4.0, 2.0, 2.0, 2.0_f32])?;
-//! let factor = solver::potrf(&blas, Fill::Lower, MatrixMut::new(a.on_mut(&stream)?, 2, 2, 2)?)?;
+//! let factor = solver::potrf(&blas, Fill::Lower, Matrix::new(&mut a, 2, 2, 2))?;
 //! solver::potri(&blas, factor)?.check()?;
 //! let mut inverse = [0.0; 4];
 //! a.copy_to_slice(&stream, &mut inverse)?;
@@ -70,6 +72,7 @@
 
 mod call;
 mod cholesky;
+mod held;
 mod info;
 mod inverse;
 mod lu;
@@ -78,7 +81,7 @@ mod pivots;
 
 pub use cholesky::{Cholesky, posv, potrf, potri, potrs};
 pub use info::{Failure, Info};
-pub use inverse::{Mirror, hermitian_inverse};
+pub use inverse::{Mirror, hermitian_inverse, inverse};
 pub use lu::{Lu, gesv, getrf, getrf_npvt, getri, getri_outofplace, getrs};
-pub use matrices::{Matrices, Pointers, Single, Strided};
+pub use matrices::{Batched, Matrices, Single, Strided};
 pub use pivots::Pivots;

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use rocblas::{Batch, BatchMut, Handle, Library, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut};
+use rocblas::{Handle, Library, Matrix, Op, PointerArray};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_status, rocblas_stride};
 
 struct Counting;
@@ -137,8 +137,10 @@ fn calls_allocate_nothing() {
     let mut y = device.alloc::<f32>(64).unwrap();
     let number = device.alloc::<f32>(1).unwrap();
     let mut z = device.alloc::<f32>(64).unwrap();
-    let pointers = PointerBatch::at_offsets(x.on(&stream).unwrap(), &[0, 16], 4, 4, 4).unwrap();
-    let mut results = PointerBatchMut::at_offsets(z.on_mut(&stream).unwrap(), &[0, 16], 4, 4, 4).unwrap();
+    let (pointers, results) = (
+        PointerArray::at_offsets([0, 16], 4, 4, 4),
+        PointerArray::at_offsets([0, 16], 4, 4, 4),
+    );
     let (none, on) = (Op::None, &stream);
     let mut round = || {
         let slice = x.on(on).unwrap();
@@ -146,13 +148,14 @@ fn calls_allocate_nothing() {
         let number = number.on(on).unwrap();
         blas.axpy(number, slice.into(), y.on_mut(on).unwrap().into()).unwrap();
         blas.dot(slice.into(), slice.into()).unwrap();
-        let a = Matrix::new(slice, 8, 8, 8).unwrap();
-        let c = MatrixMut::new(y.on_mut(on).unwrap(), 8, 8, 8).unwrap();
+        let a = Matrix::new(slice, 8, 8, 8);
+        let c = Matrix::new(y.on_mut(on).unwrap(), 8, 8, 8);
         blas.gemm(none, none, 1.0, a, a, 0.0, c).unwrap();
-        let a = Batch::new(slice, 4, 4, 4, 16, 4).unwrap();
-        let c = BatchMut::new(y.on_mut(on).unwrap(), 4, 4, 4, 16, 4).unwrap();
+        let a = Matrix::new(slice, 4, 4, 4).batch(16, 4);
+        let c = Matrix::new(y.on_mut(on).unwrap(), 4, 4, 4).batch(16, 4);
         blas.gemm_strided_batched(none, none, 1.0, a, a, 0.0, c).unwrap();
-        blas.gemm_batched(none, none, 1.0, &pointers, &pointers, 0.0, &mut results)
+        let a = pointers.of(&x);
+        blas.gemm_batched(none, none, 1.0, a, a, 0.0, results.of(&mut z))
             .unwrap();
     };
     // The first rounds note which streams use the memory.

@@ -5,7 +5,7 @@ mod common;
 use common::{C64, Number, Setup, close, element, expected, numbers, op, setup, stored};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{Error, Op, PointerArray, PointerBatch, PointerBatchMut};
+use rocblas::{Error, Op, PointerArray, Result, solver};
 
 #[derive(Debug, Clone)]
 struct Case {
@@ -69,20 +69,17 @@ fn gemm_batched_is_right<T: Number>(setup: &Setup, case: &Case) {
     let buffers_a: Vec<_> = a.iter().map(|a| setup.upload(a)).collect();
     let buffer_b = setup.upload(&b);
     let mut buffers_c: Vec<_> = before.iter().map(|c| setup.upload(c)).collect();
-    let stream = &setup.stream;
     let at_b = |i: usize| (MADE - 1 - i) * size_b;
 
-    let slices = case.choice.iter().map(|&(i, _)| buffers_a[i].on(stream).unwrap());
-    let batch_a = PointerBatch::new(stream, slices, a_shape.0, a_shape.1, lda).unwrap();
+    let batch_a = PointerArray::new(a_shape.0, a_shape.1, lda);
     let offsets: Vec<_> = case.choice.iter().map(|&(_, i)| at_b(i)).collect();
-    let slice = buffer_b.on(stream).unwrap();
-    let batch_b = PointerBatch::at_offsets(slice, &offsets, b_shape.0, b_shape.1, ldb).unwrap();
-    let slices = buffers_c.iter_mut().map(|c| c.on_mut(stream).unwrap());
-    let mut batch_c = PointerBatchMut::new(stream, slices, m, n, ldc).unwrap();
-    setup
-        .blas
-        .gemm_batched(op_a, op_b, alpha, &batch_a, &batch_b, beta, &mut batch_c)
-        .unwrap();
+    let batch_b = PointerArray::at_offsets(offsets, b_shape.0, b_shape.1, ldb);
+    let batch_c = PointerArray::new(m, n, ldc);
+    {
+        let a = batch_a.of_each(case.choice.iter().map(|&(i, _)| &buffers_a[i]));
+        let (b, c) = (batch_b.of(&buffer_b), batch_c.of_each(&mut buffers_c));
+        setup.blas.gemm_batched(op_a, op_b, alpha, a, b, beta, c).unwrap();
+    }
     // The arrays are given back while the call may still run.
     drop((batch_a, batch_b, batch_c));
 
@@ -120,25 +117,34 @@ proptest! {
 }
 
 #[test]
-fn a_slice_of_a_batch_has_to_hold_its_matrix() {
+fn a_memory_of_a_batch_has_to_hold_its_matrices() {
     let setup = setup();
-    let stream = &setup.stream;
     let (long, short) = (setup.upload(&[0.0_f32; 6]), setup.upload(&[0.0_f32; 5]));
-    let slices = || [long.on(stream).unwrap(), short.on(stream).unwrap()];
-    PointerBatch::new(stream, slices(), 2, 2, 3).unwrap();
+    let both = |rows, cols, ld| {
+        PointerArray::new(rows, cols, ld)
+            .of_each([&long, &short])
+            .send(&setup.blas)
+    };
+    both(2, 2, 3).unwrap();
     assert_eq!(
-        PointerBatch::new(stream, slices(), 2, 3, 2).unwrap_err().to_string(),
-        "matrix 1 of the batch, 2 x 3 with leading dimension 2, needs 6 elements; the slice has 5"
+        both(2, 3, 2).unwrap_err().to_string(),
+        "send: the matrices: matrix 1 of the batch, 2 x 3 with leading dimension 2 from element 0 on, needs 6 elements; \
+         the memory has 5"
     );
     assert!(matches!(
-        PointerBatch::new(stream, slices(), 3, 1, 2),
-        Err(Error::LeadingDimension { rows: 3, ld: 2 })
+        both(3, 1, 2),
+        Err(Error::Operand { cause, .. }) if matches!(*cause, Error::LeadingDimension { rows: 3, ld: 2 })
     ));
-    let at = |offset| PointerBatch::at_offsets(long.on(stream).unwrap(), &[0, offset], 2, 2, 2);
+    let at = |offset| {
+        PointerArray::at_offsets([0, offset], 2, 2, 2)
+            .of(&long)
+            .send(&setup.blas)
+    };
     at(2).unwrap();
     assert_eq!(
         at(3).unwrap_err().to_string(),
-        "matrix 1 of the batch, 2 x 2 with leading dimension 2, needs 4 elements; the slice has 3"
+        "send: the matrices: matrix 1 of the batch, 2 x 2 with leading dimension 2 from element 3 on, needs 7 elements; \
+         the memory has 6"
     );
     assert!(at(usize::MAX).is_err());
 }
@@ -148,62 +154,115 @@ fn a_batch_is_of_one_stream() {
     let setup = setup();
     let other = setup.device.stream().unwrap();
     let (x, y) = (setup.upload(&[0.0_f32; 4]), setup.upload(&[0.0_f32; 4]));
+    let mut c = setup.upload(&[0.0_f32; 8]);
+    let (inputs, output) = (PointerArray::new(2, 2, 2), PointerArray::at_offsets([0, 4], 2, 2, 2));
     let slices = [x.on(&setup.stream).unwrap(), y.on(&other).unwrap()];
-    assert!(matches!(
-        PointerBatch::new(&setup.stream, slices, 2, 2, 2),
-        Err(Error::WrongStream { .. })
-    ));
-    let a = PointerBatch::new(&other, [x.on(&other).unwrap()], 2, 2, 2).unwrap();
-    let mut c = setup.upload(&[0.0_f32; 4]);
-    let mut c = PointerBatchMut::new(&setup.stream, [c.on_mut(&setup.stream).unwrap()], 2, 2, 2).unwrap();
+    let a = inputs.of_each(slices);
     let error = setup
         .blas
-        .gemm_batched(Op::None, Op::None, 1.0, &a, &a, 0.0, &mut c)
+        .gemm_batched(Op::None, Op::None, 1.0, a, a, 0.0, output.of(&mut c))
         .unwrap_err();
     assert!(matches!(error, Error::WrongStream { argument: "a", .. }), "{error}");
+}
+
+/// Sends the array of addresses of an output, and says whether the output is one.
+fn written<M>(setup: &Setup, array: &PointerArray<f32>, memory: M) -> Result<()>
+where
+    M: hip::DeviceMemoryMut<Element = f32>,
+{
+    solver::getrf(&setup.blas, array.of(memory)).map(|lu| lu.into_info().check().unwrap_or(()))
 }
 
 #[test]
 fn outputs_at_offsets_may_be_interleaved_but_not_overlap() {
     let setup = setup();
     let mut buffer = setup.upload(&[0.0_f32; 24]);
-    let mut at = |offsets: &[usize]| {
-        let slice = buffer.on_mut(&setup.stream).unwrap();
-        PointerBatchMut::at_offsets(slice, offsets, 2, 3, 6).map(|batch| batch.count())
-    };
-    assert_eq!(at(&[4, 0, 2]).unwrap(), 3);
+    let mut at = |offsets: &[usize]| written(&setup, &PointerArray::at_offsets(offsets, 2, 3, 6), &mut buffer);
+    at(&[4, 0, 2]).unwrap();
     let error = at(&[4, 0, 3]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "matrices 0 and 2 of the output batch share elements: offsets 4 and 3, 2 x 3 with leading dimension 6"
+        "getrf: a: matrices 0 and 2 of the output batch share elements: offsets 4 and 3, 2 x 3 with leading dimension 6"
     );
     assert!(at(&[1, 1]).is_err());
-    assert_eq!(at(&[]).unwrap(), 0);
+    at(&[]).unwrap();
 }
 
 #[test]
-fn a_kept_array_is_for_the_memory_that_it_was_made_for_and_no_less() {
+fn outputs_in_several_memories_do_not_overlap_either() {
     let setup = setup();
-    let stream = &setup.stream;
-    let mut buffer = setup.upload(&[0.0_f32; 12]);
-    let array = PointerArray::at_offsets(buffer.on(stream).unwrap(), &[4, 0], 2, 2, 2).unwrap();
-    let read = |slice| PointerBatch::from_array(&array, slice).map(|batch| batch.count());
-    let all = buffer.on(stream).unwrap();
-    assert_eq!(read(all).unwrap(), 2);
-    for range in [0..11, 1..12] {
-        let other = all.slice(range.clone()).unwrap();
-        let error = read(other).unwrap_err();
-        assert!(
-            matches!(error, Error::OtherMemory { len: 12, .. }),
-            "{range:?}: {error}"
+    let mut buffer = setup.upload(&[0.0_f32; 8]);
+    let mut slice = buffer.on_mut(&setup.stream).unwrap();
+    let (begin, stream) = (slice.as_mut_ptr(), slice.stream());
+    // SAFETY: inside the buffer, which is only used in the order of one stream, by a call that refuses two of them that
+    // overlap.
+    let twice = |first| unsafe { hip::DeviceSliceMut::from_hip_raw_parts(begin.add(first), 4, stream) };
+    let array = PointerArray::new(2, 2, 2);
+    for (first, meets) in [(0, true), (3, true), (4, false)] {
+        let call = solver::getrf(&setup.blas, array.of_each([twice(0), twice(first)]));
+        assert_eq!(call.is_err(), meets, "{first}");
+        if let Ok(lu) = call {
+            assert!(lu.check().is_err(), "zeros have no inverse");
+        }
+    }
+}
+
+#[test]
+fn an_output_shares_nothing_with_an_input_that_lies_between_its_matrices() {
+    let setup = setup();
+    let mut buffer = setup.upload(&[1.0_f32; 12]);
+    let mut slice = buffer.on_mut(&setup.stream).unwrap();
+    let (begin, stream) = (slice.as_mut_ptr(), slice.stream());
+    // SAFETY: as above.
+    let all = || unsafe { hip::DeviceSlice::from_hip_raw_parts(begin.cast_const(), 12, stream) };
+    // SAFETY: as above.
+    let written = || unsafe { hip::DeviceSliceMut::from_hip_raw_parts(begin, 12, stream) };
+    let output = PointerArray::at_offsets([8, 0], 2, 2, 2);
+    for (between, fits) in [(4, true), (3, false), (5, false)] {
+        let input = PointerArray::at_offsets([between, between], 2, 2, 2);
+        let a = input.of(all());
+        let done = setup
+            .blas
+            .gemm_batched(Op::None, Op::None, 1.0, a, a, 0.0, output.of(written()));
+        let refused = matches!(
+            done,
+            Err(Error::OperandsOverlap {
+                output: "c",
+                input: "a",
+                ..
+            })
         );
+        assert_eq!((done.is_ok(), refused), (fits, !fits), "{done:?}");
     }
-    for (range, fits) in [(0..12, true), (0..11, false), (1..12, false)] {
-        let mut all = buffer.on_mut(stream).unwrap();
-        let written = PointerBatchMut::from_array(&array, all.slice_mut(range.clone()).unwrap());
-        let refused = matches!(written, Err(Error::OtherMemory { .. }));
-        assert_eq!((written.is_ok(), refused), (fits, !fits), "{range:?}");
+}
+
+#[test]
+fn a_kept_array_is_made_anew_for_memory_elsewhere() {
+    let setup = setup();
+    let array = PointerArray::new(2, 2, 2);
+    let (one, two) = (setup.upload(&[1.0_f32; 4]), setup.upload(&[2.0_f32; 4]));
+    let mut c = setup.upload(&[0.0_f32; 8]);
+    let to = PointerArray::at_offsets([0, 4], 2, 2, 2);
+    for [first, second] in [[1.0_f32, 1.0], [1.0, 2.0], [2.0, 2.0], [2.0, 1.0], [1.0, 1.0]] {
+        let of = |value: f32| if value == 1.0 { &one } else { &two };
+        let a = array.of_each([of(first), of(second)]);
+        setup
+            .blas
+            .gemm_batched(Op::None, Op::None, 1.0, a, a, 0.0, to.of(&mut c))
+            .unwrap();
+        let products = [[2.0 * first * first; 4], [2.0 * second * second; 4]];
+        assert_eq!(setup.download(&c), products.concat());
     }
+    // Fewer of the same.
+    let (a, to) = (array.of(&one), PointerArray::new(2, 2, 2));
+    setup
+        .blas
+        .gemm_batched(Op::None, Op::None, 1.0, a, a, 0.0, to.of(&mut c))
+        .unwrap();
+    assert_eq!(setup.download(&c)[..4], [2.0; 4]);
+    // Short memory where a longer one was.
+    let slice = one.on(&setup.stream).unwrap();
+    assert!(array.of(slice.slice(..3).unwrap()).send(&setup.blas).is_err());
 }
 
 #[test]
@@ -216,8 +275,8 @@ fn many_interleaved_matrices_are_told_apart_in_the_time_of_looking_at_each() {
     let mut offsets: Vec<usize> = (0..count).map(|matrix| matrix * rows).collect();
     let start = std::time::Instant::now();
     let make = |offsets: &[usize]| {
-        let slice = buffer.on(&setup.stream).unwrap();
-        PointerArray::at_offsets(slice, offsets, rows, cols, ld).unwrap()
+        let array = PointerArray::at_offsets(offsets, rows, cols, ld);
+        array.of(&buffer).send(&setup.blas).unwrap();
     };
     make(&offsets);
     offsets[count - 1] -= 1;
@@ -230,14 +289,14 @@ fn many_interleaved_matrices_are_told_apart_in_the_time_of_looking_at_each() {
 #[test]
 fn batches_of_different_counts_or_shapes_are_refused() {
     let setup = setup();
-    let stream = &setup.stream;
     let (x, mut y) = (setup.upload(&[1.0_f32; 12]), setup.upload(&[0.0_f32; 12]));
     let mut run = |a: &[usize], b: &[usize], c: &[usize], columns| {
-        let of = |offsets| PointerBatch::at_offsets(x.on(stream)?, offsets, 2, 2, 2);
-        let mut c = PointerBatchMut::at_offsets(y.on_mut(stream)?, c, 2, columns, 2)?;
+        let [a, b] = [a, b].map(|offsets| PointerArray::at_offsets(offsets, 2, 2, 2));
+        let c = PointerArray::at_offsets(c, 2, columns, 2);
+        let c = c.of(&mut y);
         setup
             .blas
-            .gemm_batched(Op::None, Op::None, 1.0, &of(a)?, &of(b)?, 0.0, &mut c)
+            .gemm_batched(Op::None, Op::None, 1.0, a.of(&x), b.of(&x), 0.0, c)
     };
     run(&[0, 0], &[4, 0], &[0, 4], 2).unwrap();
     run(&[], &[], &[], 2).unwrap();

@@ -5,18 +5,16 @@ mod common;
 
 use common::{Setup, setup};
 use hip::DeviceBuffer;
-use rocblas::{
-    Error, Fill, Handle, Matrix, MatrixMut, Op, PointerArray, PointerBatch, PointerBatchMut, Result, Vector, solver,
-};
+use rocblas::{Error, Fill, Handle, Matrix, Op, PointerArray, Result, Vector, solver};
 
 const A: [f32; 4] = [4.0, 1.0, 1.0, 3.0];
 
-fn square<'a>(setup: &'a Setup, a: &'a mut DeviceBuffer<f32>) -> Result<MatrixMut<'a, f32>> {
-    MatrixMut::new(a.on_mut(&setup.stream)?, 2, 2, 2)
+fn square(a: &mut DeviceBuffer<f32>) -> Matrix<&mut DeviceBuffer<f32>> {
+    Matrix::new(a, 2, 2, 2)
 }
 
-fn column<'a>(setup: &'a Setup, b: &'a mut DeviceBuffer<f32>) -> Result<MatrixMut<'a, f32>> {
-    MatrixMut::new(b.on_mut(&setup.stream)?, 2, 1, 2)
+fn column(b: &mut DeviceBuffer<f32>) -> Matrix<&mut DeviceBuffer<f32>> {
+    Matrix::new(b, 2, 1, 2)
 }
 
 fn refused<T>(outcome: Result<T>) {
@@ -36,20 +34,18 @@ fn a_graph_keeps_the_arrays_of_addresses_that_its_calls_read() {
     let mut c = setup.upload(&[0.0_f32; COUNT]);
     let offsets: Vec<usize> = (0..COUNT).collect();
     for is_kept_by_its_user in [false, true] {
-        let captured = {
-            let kept = PointerArray::at_offsets(a.on(stream).unwrap(), &offsets, 1, 1, 1).unwrap();
-            let from = a.on(stream).unwrap();
-            let from = match is_kept_by_its_user {
-                true => PointerBatch::from_array(&kept, from),
-                false => PointerBatch::at_offsets(from, &offsets, 1, 1, 1),
-            };
-            let from = from.unwrap();
-            let to = c.on_mut(stream).unwrap();
-            let mut to = PointerBatchMut::at_offsets(to, &offsets, 1, 1, 1).unwrap();
-            setup
-                .blas
-                .capture(|blas| blas.gemm_batched(Op::None, Op::None, 1.0, &from, &from, 1.0, &mut to))
-        };
+        let array = || PointerArray::at_offsets(offsets.clone(), 1, 1, 1);
+        let (from, to) = (array(), array());
+        // A copy from memory that is not page-locked is not captured.
+        from.of(&a).send(&setup.blas).unwrap();
+        to.of(&c).send(&setup.blas).unwrap();
+        let captured = setup.blas.capture(|blas| {
+            let from = from.of(&a);
+            blas.gemm_batched(Op::None, Op::None, 1.0, from, from, 1.0, to.of(&mut c))
+        });
+        if !is_kept_by_its_user {
+            drop((from, to));
+        }
         let graph = captured.unwrap().instantiate().unwrap();
         // Where the arrays were, had they been freed.
         let others: Vec<_> = (0..32).map(|_| setup.upload(&[0.0_f32; 2 * COUNT])).collect();
@@ -70,13 +66,13 @@ fn each_run_computes_a_captured_product() {
     let mut y = setup.upload(&[1.0_f32]);
     // cuBLAS loads a product's code on its first use, which a capture does not allow.
     let mut z = setup.upload(&[0.0_f32]);
-    let by = Matrix::new(x.on(stream).unwrap(), 1, 1, 1).unwrap();
-    let to = MatrixMut::new(z.on_mut(stream).unwrap(), 1, 1, 1).unwrap();
+    let by = Matrix::new(x.on(stream).unwrap(), 1, 1, 1);
+    let to = Matrix::new(z.on_mut(stream).unwrap(), 1, 1, 1);
     let product = setup.blas.gemm(Op::None, Op::None, 1.0, by, by, 1.0, to);
     product.unwrap();
     let captured = setup.blas.capture(|blas| {
-        let x = Matrix::new(x.on(stream)?, 1, 1, 1)?;
-        let y = MatrixMut::new(y.on_mut(stream)?, 1, 1, 1)?;
+        let x = Matrix::new(x.on(stream)?, 1, 1, 1);
+        let y = Matrix::new(y.on_mut(stream)?, 1, 1, 1);
         blas.gemm(Op::None, Op::None, 1.0, x, x, 1.0, y)
     });
     let graph = captured.unwrap().instantiate().unwrap();
@@ -113,7 +109,7 @@ fn calls_that_a_capture_would_miss_are_refused() {
     let other = Handle::new(setup.blas.library(), stream).unwrap();
     let mut x = setup.upload(&[3.0_f32]);
     let mut a = setup.upload(&A);
-    let factor = solver::potrf(&other, Fill::Lower, square(&setup, &mut a).unwrap()).unwrap();
+    let factor = solver::potrf(&other, Fill::Lower, square(&mut a)).unwrap();
     let graph = stream.capture(|stream| {
         refused(setup.blas.scal(2.0, x.on_mut(stream)?.into()));
         Ok(())
@@ -121,16 +117,14 @@ fn calls_that_a_capture_would_miss_are_refused() {
     assert_eq!(graph.unwrap().node_count().unwrap(), 0);
     let mut b = setup.upload(&[1.0_f32; 2]);
     // As above.
-    solver::potrs(&setup.blas, &factor, column(&setup, &mut b).unwrap()).unwrap();
+    solver::potrs(&setup.blas, &factor, column(&mut b)).unwrap();
     let mut b = setup.upload(&[1.0_f32; 2]);
-    let alone = setup
-        .blas
-        .capture(|blas| solver::potrs(blas, &factor, column(&setup, &mut b)?));
+    let alone = setup.blas.capture(|blas| solver::potrs(blas, &factor, column(&mut b)));
     let nodes = alone.unwrap().node_count().unwrap();
     assert!(nodes > 0, "the solution is recorded");
     let graph = setup.blas.capture(|blas| {
-        refused(solver::potrs(&other, &factor, column(&setup, &mut b)?));
-        solver::potrs(blas, &factor, column(&setup, &mut b)?)
+        refused(solver::potrs(&other, &factor, column(&mut b)));
+        solver::potrs(blas, &factor, column(&mut b))
     });
     assert_eq!(graph.unwrap().node_count().unwrap(), nodes);
     assert_eq!(setup.download(&x), [3.0]);
@@ -152,18 +146,18 @@ impl Room {
         }
     }
 
-    fn refuses(mut self, setup: &Setup, blas: &Handle) -> Result<()> {
-        let stream = &setup.stream;
-        let x: Vector<'_, f32> = self.a.on(stream)?.into();
+    fn refuses(mut self, blas: &Handle) -> Result<()> {
+        let stream = blas.stream();
+        let x = Vector::from(self.a.on(stream)?);
         refused(blas.dot(x, x));
         refused(blas.nrm2(x));
         let (a, b) = (&mut self.a, &mut self.b);
-        refused(solver::getrf(blas, square(setup, a)?));
-        refused(solver::getrf_npvt(blas, square(setup, a)?));
-        refused(solver::gesv(blas, square(setup, a)?, column(setup, b)?));
-        refused(solver::potrf(blas, Fill::Lower, square(setup, a)?));
-        refused(solver::posv(blas, Fill::Lower, square(setup, a)?, column(setup, b)?));
-        let factor = solver::Cholesky::from_factor(Fill::Lower, square(setup, a)?)?;
+        refused(solver::getrf(blas, square(a)));
+        refused(solver::getrf_npvt(blas, square(a)));
+        refused(solver::gesv(blas, square(a), column(b)));
+        refused(solver::potrf(blas, Fill::Lower, square(a)));
+        refused(solver::posv(blas, Fill::Lower, square(a), column(b)));
+        let factor = solver::Cholesky::from_factor(blas, Fill::Lower, square(a))?;
         refused(solver::potri(blas, factor));
         Ok(())
     }
@@ -174,13 +168,13 @@ fn results_that_only_a_run_computes_are_refused() {
     let setup = setup();
     let mut a = setup.upload(&A);
     let mut c = setup.upload(&A);
-    let lu = solver::getrf(&setup.blas, square(&setup, &mut a).unwrap()).unwrap();
+    let lu = solver::getrf(&setup.blas, square(&mut a)).unwrap();
     // Uploads would not be recorded either, so they come first.
     let room = Room::new(&setup);
     let graph = setup.blas.capture(|blas| {
-        refused(solver::getri_outofplace(blas, &lu, square(&setup, &mut c)?));
+        refused(solver::getri_outofplace(blas, &lu, square(&mut c)));
         refused(solver::getri(blas, lu));
-        room.refuses(&setup, blas)
+        room.refuses(blas)
     });
     assert_eq!(graph.unwrap().node_count().unwrap(), 0);
     let api = setup.device.runtime().api();
@@ -190,7 +184,7 @@ fn results_that_only_a_run_computes_are_refused() {
     // SAFETY: the stream is alive, and this thread ends what it begins.
     let begun = unsafe { api.hipStreamBeginCapture.unwrap()(raw, mode) };
     assert_eq!(begun, hip_sys::hipError_t::hipSuccess);
-    let outcome = room.refuses(&setup, &setup.blas);
+    let outcome = room.refuses(&setup.blas);
     let mut graph = std::ptr::null_mut();
     // Memory that was dropped meanwhile waited for the stream, which spoils a capture by its handle, so there may be no
     // graph. SAFETY: as above; writes one handle, which is given back.

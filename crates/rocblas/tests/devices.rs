@@ -3,7 +3,7 @@
 mod common;
 
 use common::library;
-use rocblas::{Handle, Matrix, MatrixMut, Op};
+use rocblas::{Handle, Matrix, Op};
 
 #[test]
 fn a_handle_stays_on_its_device() {
@@ -20,8 +20,8 @@ fn a_handle_stays_on_its_device() {
     let blas = Handle::new(&library(), &stream).unwrap();
     let a = second.alloc_from(&stream, &[3.0_f32]).unwrap();
     let mut c = second.alloc_zeroed::<f32>(1).unwrap();
-    let x = Matrix::new(a.on(&stream).unwrap(), 1, 1, 1).unwrap();
-    let out = MatrixMut::new(c.on_mut(&stream).unwrap(), 1, 1, 1).unwrap();
+    let x = Matrix::new(a.on(&stream).unwrap(), 1, 1, 1);
+    let out = Matrix::new(c.on_mut(&stream).unwrap(), 1, 1, 1);
     first.make_current().unwrap();
     blas.gemm(Op::None, Op::None, 1.0, x, x, 0.0, out).unwrap();
     first.make_current().unwrap();

@@ -7,10 +7,8 @@ mod streams;
 use std::sync::Arc;
 
 use common::{AT_FIRST_OPEN, C64, Setup, setup};
-use rocblas::{
-    Diag, Error, Factor, Fill, Handle, Library, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut, Result, Side,
-    Triangle, Vector, VectorMut,
-};
+use hip::DeviceBuffer;
+use rocblas::{Diag, Error, Factor, Fill, Handle, Library, Matrix, Op, PointerArray, Result, Side, Triangle, Vector};
 use rocblas_sys::{rocblas_pointer_mode, rocblas_status};
 use streams::Gate;
 
@@ -26,14 +24,14 @@ const HOST: rocblas_pointer_mode = rocblas_pointer_mode::rocblas_pointer_mode_ho
 
 /// What every routine that has factors leaves behind, called with these on small operands.
 fn outcomes(setup: &Setup, alpha: Factor<'_, C64>, beta: Factor<'_, C64>) -> Vec<(&'static str, Vec<C64>)> {
-    type Call<'c> = Box<dyn Fn(MatrixMut<'_, C64>) -> Result<()> + 'c>;
-    type VectorCall<'c> = Box<dyn Fn(VectorMut<'_, C64>) -> Result<()> + 'c>;
+    type Call<'c> = Box<dyn Fn(Matrix<&mut DeviceBuffer<C64>>) -> Result<()> + 'c>;
+    type VectorCall<'c> = Box<dyn Fn(Vector<&mut DeviceBuffer<C64>>) -> Result<()> + 'c>;
     let (stream, blas) = (&setup.stream, &setup.blas);
     let number = |i| C64::new(1.0 + f64::from(i), 2.0 - f64::from(i));
     let values: Vec<_> = (0..16).map(number).collect();
     let input = setup.upload(&values);
-    let a = Matrix::new(input.on(stream).unwrap(), 4, 4, 4).unwrap();
-    let x = Vector::new(input.on(stream).unwrap(), 4, 2).unwrap();
+    let a = Matrix::new(input.on(stream).unwrap(), 4, 4, 4);
+    let x = Vector::new(input.on(stream).unwrap(), 4, 2);
     let none = Op::None;
     let triangle = Triangle {
         side: Side::Left,
@@ -41,8 +39,8 @@ fn outcomes(setup: &Setup, alpha: Factor<'_, C64>, beta: Factor<'_, C64>) -> Vec
         op: none,
         diag: Diag::NonUnit,
     };
-    let batch = PointerBatch::new(stream, [input.on(stream).unwrap()], 4, 4, 4).unwrap();
-    let batch = &batch;
+    let (inputs, outputs) = (PointerArray::new(4, 4, 4), PointerArray::new(4, 4, 4));
+    let batch = inputs.of(&input);
     let mut outcomes = Vec::new();
     let calls: Vec<(&'static str, Call<'_>)> = vec![
         ("gemm", Box::new(|c| blas.gemm(none, none, alpha, a, a, beta, c))),
@@ -59,7 +57,7 @@ fn outcomes(setup: &Setup, alpha: Factor<'_, C64>, beta: Factor<'_, C64>) -> Vec
     ];
     for (name, call) in calls {
         let mut output = setup.upload(&values);
-        let c = MatrixMut::new(output.on_mut(stream).unwrap(), 4, 4, 4).unwrap();
+        let c = Matrix::new(&mut output, 4, 4, 4);
         call(c).unwrap();
         assert_eq!(pointer_mode(blas), HOST, "after {name}");
         outcomes.push((name, setup.download(&output)));
@@ -71,16 +69,13 @@ fn outcomes(setup: &Setup, alpha: Factor<'_, C64>, beta: Factor<'_, C64>) -> Vec
     ];
     for (name, call) in calls {
         let mut output = setup.upload(&values);
-        call(VectorMut::new(output.on_mut(stream).unwrap(), 4, -3).unwrap()).unwrap();
+        call(Vector::new(&mut output, 4, -3)).unwrap();
         assert_eq!(pointer_mode(blas), HOST, "after {name}");
         outcomes.push((name, setup.download(&output)));
     }
     let mut output = setup.upload(&values);
-    let slices = [output.on_mut(stream).unwrap()];
-    let mut c = PointerBatchMut::new(stream, slices, 4, 4, 4).unwrap();
-    blas.gemm_batched(none, none, alpha, batch, batch, beta, &mut c)
+    blas.gemm_batched(none, none, alpha, batch, batch, beta, outputs.of(&mut output))
         .unwrap();
-    drop(c);
     outcomes.push(("gemm_batched", setup.download(&output)));
     outcomes
 }
@@ -135,7 +130,7 @@ fn a_result_on_the_device_can_be_the_next_factor() {
         let mut y = setup.upload(&[0.0_f64; 3]);
         let mut norm = setup.upload(&[0.0_f64]);
         let gate = closed.then(|| Gate::close(stream));
-        let v: Vector<'_, f64> = x.on(stream).unwrap().into();
+        let v = Vector::from(&x);
         setup.blas.nrm2_into(v, norm.on_mut(stream).unwrap()).unwrap();
         let out = y.on_mut(stream).unwrap();
         setup.blas.axpy(norm.on(stream).unwrap(), v, out.into()).unwrap();
@@ -155,10 +150,10 @@ fn factors_of_one_call_are_of_one_kind_and_one_element() {
     let other = setup.device.stream().unwrap();
     let mut c = setup.upload(&[1.0_f32; 4]);
     let slice = numbers.on(stream).unwrap();
-    let a = Matrix::new(slice, 2, 2, 2).unwrap();
+    let a = Matrix::new(slice, 2, 2, 2);
     let one = slice.slice(..1).unwrap();
     let mut run = |alpha: Factor<'_, f32>, beta: Factor<'_, f32>| {
-        let c = MatrixMut::new(c.on_mut(stream).unwrap(), 2, 2, 2).unwrap();
+        let c = Matrix::new(c.on_mut(stream).unwrap(), 2, 2, 2);
         setup
             .blas
             .gemm(Op::None, Op::None, alpha, a, a, beta, c)
@@ -175,7 +170,7 @@ fn factors_of_one_call_are_of_one_kind_and_one_element() {
     );
     assert_eq!(
         run(one.into(), slice.into()),
-        "gemm: beta is a slice of 4 elements, but one element is needed"
+        "gemm: beta is memory of 4 elements, but one element is needed"
     );
     let elsewhere = numbers.on(&other).unwrap().slice(..1).unwrap();
     assert!(run(elsewhere.into(), one.into()).starts_with("gemm: alpha was taken for another stream"));
@@ -191,8 +186,8 @@ fn level_3_refuses_numbers_in_memory_of_another_runtime() {
     let pointer = numbers.on(stream).unwrap().as_ptr();
     // SAFETY: one readable number, in use on this stream only, for as long as `numbers` lives.
     let foreign = unsafe { hip::DeviceSlice::from_raw_parts(pointer, 1, stream) };
-    let a = Matrix::new(numbers.on(stream).unwrap(), 2, 2, 2).unwrap();
-    let out = MatrixMut::new(c.on_mut(stream).unwrap(), 2, 2, 2).unwrap();
+    let a = Matrix::new(numbers.on(stream).unwrap(), 2, 2, 2);
+    let out = Matrix::new(c.on_mut(stream).unwrap(), 2, 2, 2);
     let error = setup
         .blas
         .gemm(Op::None, Op::None, foreign, a, a, foreign, out)

@@ -7,10 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{C64, Setup, device, library, setup};
 use num_complex::Complex;
-use rocblas::{
-    Batch, BatchMut, Diag, Error, Fill, Handle, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut, Result, Scalar,
-    Side, Triangle, Vector, VectorMut,
-};
+use rocblas::{Batch, Diag, Error, Fill, Handle, Matrix, Op, PointerArray, Result, Scalar, Side, Triangle, Vector};
 
 /// Rules of failure hold for the whole process: one test at a time.
 struct Failures(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
@@ -67,33 +64,30 @@ impl Operands<'_> {
 struct In<'a, T>(hip::DeviceSlice<'a, T>);
 struct Out<'a, T>(hip::DeviceSliceMut<'a, T>);
 
+/// Where the matrices of batches of pointers are.
+const OFFSETS: [usize; 3] = [0, 4, 8];
+
 impl<'a, T> In<'a, T> {
-    fn matrix(&self) -> Matrix<'a, T> {
-        Matrix::new(self.0, N, N, N).unwrap()
+    fn matrix(&self) -> Matrix<hip::DeviceSlice<'a, T>> {
+        Matrix::new(self.0, N, N, N)
     }
-    fn batch(&self) -> Batch<'a, T> {
-        Batch::new(self.0, 2, 2, 2, 4, 3).unwrap()
+    fn batch(&self) -> Batch<hip::DeviceSlice<'a, T>> {
+        Matrix::new(self.0, 2, 2, 2).batch(4, 3)
     }
-    fn pointers(&self) -> Result<PointerBatch<'a, T>> {
-        PointerBatch::at_offsets(self.0, &[0, 4, 8], 2, 2, 2)
-    }
-    fn vector(&self) -> Vector<'a, T> {
-        Vector::new(self.0, N, 1).unwrap()
+    fn vector(&self) -> Vector<hip::DeviceSlice<'a, T>> {
+        Vector::new(self.0, N, 1)
     }
 }
 
 impl<'a, T> Out<'a, T> {
-    fn matrix(self) -> MatrixMut<'a, T> {
-        MatrixMut::new(self.0, N, N, N).unwrap()
+    fn matrix(self) -> Matrix<hip::DeviceSliceMut<'a, T>> {
+        Matrix::new(self.0, N, N, N)
     }
-    fn batch(self) -> BatchMut<'a, T> {
-        BatchMut::new(self.0, 2, 2, 2, 4, 3).unwrap()
+    fn batch(self) -> Batch<hip::DeviceSliceMut<'a, T>> {
+        Matrix::new(self.0, 2, 2, 2).batch(4, 3)
     }
-    fn pointers(self) -> Result<PointerBatchMut<'a, T>> {
-        PointerBatchMut::at_offsets(self.0, &[0, 4, 8], 2, 2, 2)
-    }
-    fn vector(self) -> VectorMut<'a, T> {
-        VectorMut::new(self.0, N, 1).unwrap()
+    fn vector(self) -> Vector<hip::DeviceSliceMut<'a, T>> {
+        Vector::new(self.0, N, 1)
     }
     fn element(self) -> hip::DeviceSliceMut<'a, T> {
         self.0.split_at_mut(1).unwrap().0
@@ -127,8 +121,9 @@ macro_rules! in_every_scalar {
                 blas.gemm_strided_batched(Op::None, Op::None, <$scalar>::ONE, x.batch(), x.batch(), <$scalar>::ONE, y.batch())
             }),
             ($batched, |blas, x, y| {
-                let (x, mut y) = (x.pointers()?, y.pointers()?);
-                blas.gemm_batched(Op::None, Op::None, <$scalar>::ONE, &x, &x, <$scalar>::ONE, &mut y)
+                let (from, to) = (PointerArray::at_offsets(OFFSETS, 2, 2, 2), PointerArray::at_offsets(OFFSETS, 2, 2, 2));
+                let x = from.of(x.0);
+                blas.gemm_batched(Op::None, Op::None, <$scalar>::ONE, x, x, <$scalar>::ONE, to.of(y.0))
             }),
             ($syrk, |blas, x, y| blas.syrk(Fill::Lower, Op::None, <$scalar>::ONE, x.matrix(), <$scalar>::ONE, y.matrix())),
             ($trsm, |blas, x, y| blas.trsm(TRIANGLE, <$scalar>::ONE, x.matrix(), y.matrix())),
@@ -167,8 +162,9 @@ fn calls() -> Vec<Call> {
             blas.gemm_strided_batched_ex(Op::None, Op::None, 1.0, x.batch(), x.batch(), 1.0, y.batch())
         }),
         ("rocblas_gemm_batched_ex", |blas, x, y| {
-            let (x, mut y) = (x.pointers()?, y.pointers()?);
-            blas.gemm_batched_ex(Op::None, Op::None, 1.0, &x, &x, 1.0, &mut y)
+            let (from, to) = (PointerArray::at_offsets(OFFSETS, 2, 2, 2), PointerArray::at_offsets(OFFSETS, 2, 2, 2));
+            let x = from.of(x.0);
+            blas.gemm_batched_ex(Op::None, Op::None, 1.0, x, x, 1.0, to.of(y.0))
         }),
     );
     routines!(calls, f64:
@@ -278,7 +274,7 @@ fn a_batch_of_pointers_that_cannot_be_made_leaves_nothing_allocated() {
     let before = free();
     let make = |rule: &str| {
         let outcome = failures.during(rule, || {
-            PointerBatch::at_offsets(x.on(&setup.stream)?, &[0, 4], 2, 2, 2).map(drop)
+            PointerArray::at_offsets([0, 4], 2, 2, 2).of(&x).send(&setup.blas)
         });
         assert!(matches!(outcome, Err(Error::Hip(_))), "{rule}: {outcome:?}");
     };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use common::{AT_FIRST_OPEN, device, library, setup};
 use num_complex::Complex;
-use rocblas::{Error, Fill, Handle, Library, Matrix, MatrixMut, Op, solver};
+use rocblas::{Error, Fill, Handle, Library, Matrix, Op, solver};
 use streams::{Gate, heard, unwatch, watch, watched_device};
 
 type C32 = Complex<f32>;
@@ -26,20 +26,20 @@ fn calls_return_before_they_run_and_run_in_order() {
     for closed in AT_FIRST_OPEN {
         let mut c = setup.upload(&[C32::ZERO]);
         let gate = closed.then(|| Gate::close(stream));
-        let one = |slice| Matrix::new(slice, 1, 1, 1).unwrap();
+        let one = |slice| Matrix::new(slice, 1, 1, 1);
         {
             // Both factors are gone when the products run.
             let (alpha, beta) = (C32::new(3.0, 0.0), C32::ZERO);
-            let out = MatrixMut::new(c.on_mut(stream).unwrap(), 1, 1, 1).unwrap();
+            let out = Matrix::new(c.on_mut(stream).unwrap(), 1, 1, 1);
             let x = one(a.on(stream).unwrap());
             setup.blas.gemm(Op::None, Op::None, alpha, x, x, beta, out).unwrap();
-            let out = MatrixMut::new(c.on_mut(stream).unwrap(), 1, 1, 1).unwrap();
+            let out = Matrix::new(c.on_mut(stream).unwrap(), 1, 1, 1);
             setup.blas.herk(Fill::Lower, Op::None, 1.0, x, 1.0, out).unwrap();
         }
         let info = solver::potrf(
             &setup.blas,
             Fill::Lower,
-            MatrixMut::new(c.on_mut(stream).unwrap(), 1, 1, 1).unwrap(),
+            Matrix::new(c.on_mut(stream).unwrap(), 1, 1, 1),
         )
         .unwrap();
         if let Some(gate) = gate {
@@ -60,8 +60,8 @@ fn a_product_waits_for_another_stream_that_makes_its_input() {
         let mut c = setup.upload(&[1.0_f32]);
         let gate = closed.then(|| Gate::close(&producer));
         a.on_mut(&producer).unwrap().fill_zero().unwrap();
-        let x = Matrix::new(a.on(&setup.stream).unwrap(), 1, 1, 1).unwrap();
-        let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
+        let x = Matrix::new(a.on(&setup.stream).unwrap(), 1, 1, 1);
+        let out = Matrix::new(c.on_mut(&setup.stream).unwrap(), 1, 1, 1);
         setup.blas.gemm(Op::None, Op::None, 1.0, x, x, 0.0, out).unwrap();
         if let Some(gate) = gate {
             assert!(!setup.stream.is_idle().unwrap());
@@ -77,8 +77,8 @@ fn a_handle_moves_to_another_thread() {
     let value = std::thread::spawn(move || {
         let a = setup.upload(&[3.0_f64]);
         let mut c = setup.upload(&[0.0_f64]);
-        let x = Matrix::new(a.on(&setup.stream).unwrap(), 1, 1, 1).unwrap();
-        let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
+        let x = Matrix::new(a.on(&setup.stream).unwrap(), 1, 1, 1);
+        let out = Matrix::new(c.on_mut(&setup.stream).unwrap(), 1, 1, 1);
         setup.blas.gemm(Op::None, Op::None, 1.0, x, x, 0.0, out).unwrap();
         setup.download(&c)
     });
@@ -90,8 +90,8 @@ fn a_handle_can_go_while_its_calls_run() {
     let setup = setup();
     let a = setup.upload(&vec![1.0_f32; 64 * 64]);
     let mut c = setup.device.alloc::<f32>(64 * 64).unwrap();
-    let x = Matrix::new(a.on(&setup.stream).unwrap(), 64, 64, 64).unwrap();
-    let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), 64, 64, 64).unwrap();
+    let x = Matrix::new(a.on(&setup.stream).unwrap(), 64, 64, 64);
+    let out = Matrix::new(c.on_mut(&setup.stream).unwrap(), 64, 64, 64);
     setup.blas.gemm(Op::None, Op::None, 1.0, x, x, 0.0, out).unwrap();
     drop(setup.blas);
     let mut seen = vec![0.0; 64 * 64];
@@ -129,10 +129,17 @@ fn a_missing_function_is_named_with_its_library() {
     let blas = Handle::new(&library, &stream).unwrap();
     let a = device.alloc_zeroed::<C32>(1).unwrap();
     let mut c = device.alloc_zeroed::<C32>(1).unwrap();
-    let x = Matrix::new(a.on(&stream).unwrap(), 1, 1, 1).unwrap();
-    let mut out = MatrixMut::new(c.on_mut(&stream).unwrap(), 1, 1, 1).unwrap();
+    let x = Matrix::new(a.on(&stream).unwrap(), 1, 1, 1);
     let error = blas
-        .gemm(Op::None, Op::None, C32::ONE, x, x, C32::ZERO, out.reborrow())
+        .gemm(
+            Op::None,
+            Op::None,
+            C32::ONE,
+            x,
+            x,
+            C32::ZERO,
+            Matrix::new(&mut c, 1, 1, 1),
+        )
         .unwrap_err();
     assert!(
         error
@@ -140,7 +147,7 @@ fn a_missing_function_is_named_with_its_library() {
             .starts_with("`rocblas_cgemm` is missing from the loaded rocBLAS"),
         "{error}"
     );
-    let error = solver::potrf(&blas, Fill::Lower, out).unwrap_err();
+    let error = solver::potrf(&blas, Fill::Lower, Matrix::new(&mut c, 1, 1, 1)).unwrap_err();
     assert!(
         error
             .to_string()
@@ -190,8 +197,8 @@ fn a_failing_library_is_quoted_with_the_sizes() {
     let blas = Handle::new(&unsafe { Library::from_tables(Arc::new(api), None) }, &stream).unwrap();
     let a = device.alloc_zeroed::<f32>(6).unwrap();
     let mut c = device.alloc_zeroed::<f32>(9).unwrap();
-    let x = Matrix::new(a.on(&stream).unwrap(), 3, 2, 3).unwrap();
-    let out = MatrixMut::new(c.on_mut(&stream).unwrap(), 3, 3, 3).unwrap();
+    let x = Matrix::new(a.on(&stream).unwrap(), 3, 2, 3);
+    let out = Matrix::new(c.on_mut(&stream).unwrap(), 3, 3, 3);
     let error = blas.gemm(Op::None, Op::Transpose, 1.0, x, x, 0.0, out).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -297,7 +304,7 @@ fn device_memory_for_infos_is_asked_for_once() {
         _ => {}
     });
     for _ in 0..5 {
-        let matrix = MatrixMut::new(a.on_mut(&stream).unwrap(), 1, 1, 1).unwrap();
+        let matrix = Matrix::new(a.on_mut(&stream).unwrap(), 1, 1, 1);
         solver::potrf(&blas, Fill::Lower, matrix).unwrap().check().unwrap();
     }
     unwatch();

@@ -6,7 +6,7 @@ use common::{C64, Number, Setup, element, numbers, op, setup, stored};
 use half::{bf16, f16};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{Batch, BatchMut, Element, GemmInput, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut};
+use rocblas::{Element, GemmInput, Matrix, Op, PointerArray};
 
 /// An element that the reference can compute with.
 trait Wide: Element + PartialEq + std::fmt::Debug {
@@ -122,15 +122,15 @@ where
     let (buffer_a, buffer_b) = (upload_in(&a), upload_in(&b));
     let (mut buffer_c, mut buffer_d) = (upload(&c), upload(&d));
     let stream = &setup.stream;
-    let matrix_a = Matrix::new(buffer_a.on(stream).unwrap(), a_shape.0, a_shape.1, lda).unwrap();
-    let matrix_b = Matrix::new(buffer_b.on(stream).unwrap(), b_shape.0, b_shape.1, ldb).unwrap();
+    let matrix_a = Matrix::new(buffer_a.on(stream).unwrap(), a_shape.0, a_shape.1, lda);
+    let matrix_b = Matrix::new(buffer_b.on(stream).unwrap(), b_shape.0, b_shape.1, ldb);
     let blas = &setup.blas;
     if in_place {
-        let c = MatrixMut::new(buffer_c.on_mut(stream).unwrap(), m, n, ldc).unwrap();
+        let c = Matrix::new(buffer_c.on_mut(stream).unwrap(), m, n, ldc);
         blas.gemm_ex(op_a, op_b, alpha, matrix_a, matrix_b, beta, c)
     } else {
-        let c = Matrix::new(buffer_c.on(stream).unwrap(), m, n, ldc).unwrap();
-        let d = MatrixMut::new(buffer_d.on_mut(stream).unwrap(), m, n, ldd).unwrap();
+        let c = Matrix::new(buffer_c.on(stream).unwrap(), m, n, ldc);
+        let d = Matrix::new(buffer_d.on_mut(stream).unwrap(), m, n, ldd);
         blas.gemm_ex_into(op_a, op_b, alpha, matrix_a, matrix_b, beta, c, d)
     }
     .unwrap();
@@ -222,17 +222,17 @@ where
     let (mut one_c, mut one_d) = (upload(&c), upload(&d));
     for i in 0..count {
         let at = strides.map(|stride| i * stride);
-        let a = Matrix::new(on_a().slice(at[0]..).unwrap(), a_shape.0, a_shape.1, lda).unwrap();
-        let b = Matrix::new(on_b().slice(at[1]..).unwrap(), b_shape.0, b_shape.1, ldb).unwrap();
+        let a = Matrix::new(on_a().slice(at[0]..).unwrap(), a_shape.0, a_shape.1, lda);
+        let b = Matrix::new(on_b().slice(at[1]..).unwrap(), b_shape.0, b_shape.1, ldb);
         if in_place {
             let (_, c) = one_c.on_mut(stream).unwrap().split_at_mut(at[2]).unwrap();
-            let c = MatrixMut::new(c, m, n, ldc).unwrap();
+            let c = Matrix::new(c, m, n, ldc);
             blas.gemm_ex(op_a, op_b, alpha, a, b, beta, c).unwrap();
         } else {
             let c = one_c.on(stream).unwrap().slice(at[2]..).unwrap();
-            let c = Matrix::new(c, m, n, ldc).unwrap();
+            let c = Matrix::new(c, m, n, ldc);
             let (_, d) = one_d.on_mut(stream).unwrap().split_at_mut(at[3]).unwrap();
-            let d = MatrixMut::new(d, m, n, ldd).unwrap();
+            let d = Matrix::new(d, m, n, ldd);
             blas.gemm_ex_into(op_a, op_b, alpha, a, b, beta, c, d).unwrap();
         }
     }
@@ -240,33 +240,32 @@ where
     let (mut all_c, mut all_d) = (upload(&c), upload(&d));
     match told {
         Told::Stride => {
-            let a = Batch::new(on_a(), a_shape.0, a_shape.1, lda, strides[0], count).unwrap();
-            let b = Batch::new(on_b(), b_shape.0, b_shape.1, ldb, strides[1], count).unwrap();
+            let a = Matrix::new(on_a(), a_shape.0, a_shape.1, lda).batch(strides[0], count);
+            let b = Matrix::new(on_b(), b_shape.0, b_shape.1, ldb).batch(strides[1], count);
             if in_place {
                 let c = all_c.on_mut(stream).unwrap();
-                let c = BatchMut::new(c, m, n, ldc, strides[2], count).unwrap();
+                let c = Matrix::new(c, m, n, ldc).batch(strides[2], count);
                 blas.gemm_strided_batched_ex(op_a, op_b, alpha, a, b, beta, c)
             } else {
-                let c = Batch::new(all_c.on(stream).unwrap(), m, n, ldc, strides[2], count).unwrap();
+                let c = Matrix::new(all_c.on(stream).unwrap(), m, n, ldc).batch(strides[2], count);
                 let d = all_d.on_mut(stream).unwrap();
-                let d = BatchMut::new(d, m, n, ldd, strides[3], count).unwrap();
+                let d = Matrix::new(d, m, n, ldd).batch(strides[3], count);
                 blas.gemm_strided_batched_ex_into(op_a, op_b, alpha, a, b, beta, c, d)
             }
         }
         Told::Pointers => {
             let offsets = strides.map(|stride| (0..count).map(|i| i * stride).collect::<Vec<_>>());
-            let a = PointerBatch::at_offsets(on_a(), &offsets[0], a_shape.0, a_shape.1, lda).unwrap();
-            let b = PointerBatch::at_offsets(on_b(), &offsets[1], b_shape.0, b_shape.1, ldb).unwrap();
+            let [at_a, at_b, at_c, at_d] = offsets;
+            let a = PointerArray::at_offsets(at_a, a_shape.0, a_shape.1, lda);
+            let b = PointerArray::at_offsets(at_b, b_shape.0, b_shape.1, ldb);
+            let c = PointerArray::at_offsets(at_c, m, n, ldc);
+            let d = PointerArray::at_offsets(at_d, m, n, ldd);
+            let (a, b) = (a.of(&buffer_a), b.of(&buffer_b));
             if in_place {
-                let c = all_c.on_mut(stream).unwrap();
-                let mut c = PointerBatchMut::at_offsets(c, &offsets[2], m, n, ldc).unwrap();
-                blas.gemm_batched_ex(op_a, op_b, alpha, &a, &b, beta, &mut c)
+                blas.gemm_batched_ex(op_a, op_b, alpha, a, b, beta, c.of(&mut all_c))
             } else {
-                let c = all_c.on(stream).unwrap();
-                let c = PointerBatch::at_offsets(c, &offsets[2], m, n, ldc).unwrap();
-                let d = all_d.on_mut(stream).unwrap();
-                let mut d = PointerBatchMut::at_offsets(d, &offsets[3], m, n, ldd).unwrap();
-                blas.gemm_batched_ex_into(op_a, op_b, alpha, &a, &b, beta, &c, &mut d)
+                let (c, d) = (c.of(&all_c), d.of(&mut all_d));
+                blas.gemm_batched_ex_into(op_a, op_b, alpha, a, b, beta, c, d)
             }
         }
     }
@@ -327,8 +326,8 @@ fn a_combination_that_the_library_lacks_is_its_own_answer() {
     let stream = &setup.stream;
     let a = setup.device.alloc_from(stream, &[2_i8; 16]).unwrap();
     let mut product = setup.device.alloc_from(stream, &[0_i32; 16]).unwrap();
-    let a = Matrix::new(a.on(stream).unwrap(), 4, 4, 4).unwrap();
-    let c = MatrixMut::new(product.on_mut(stream).unwrap(), 4, 4, 4).unwrap();
+    let a = Matrix::new(a.on(stream).unwrap(), 4, 4, 4);
+    let c = Matrix::new(product.on_mut(stream).unwrap(), 4, 4, 4);
     let outcome = setup.blas.gemm_ex(Op::None, Op::None, 1, a, a, 0, c);
     // The host platform has no integer products; cards have.
     let Err(error) = outcome else {
@@ -350,8 +349,8 @@ fn addend_and_sum_have_one_shape() {
     let setup = setup();
     let stream = &setup.stream;
     let (x, mut y) = (setup.upload(&[0.0_f32; 16]), setup.upload(&[0.0_f32; 16]));
-    let square = Matrix::new(x.on(stream).unwrap(), 2, 2, 2).unwrap();
-    let d = MatrixMut::new(y.on_mut(stream).unwrap(), 2, 3, 2).unwrap();
+    let square = Matrix::new(x.on(stream).unwrap(), 2, 2, 2);
+    let d = Matrix::new(y.on_mut(stream).unwrap(), 2, 3, 2);
     let outcome = setup
         .blas
         .gemm_ex_into(Op::None, Op::None, 1.0, square, square, 0.0, square, d);

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::setup;
-use rocblas::{Error, Handle, Library, Matrix, MatrixMut, Op};
+use rocblas::{Error, Handle, Library, Matrix, Op};
 use rocblas_sys::{rocblas_handle, rocblas_status};
 
 #[test]
@@ -79,9 +79,9 @@ fn asking_for_sizes_computes_nothing_and_ends_in_any_case() {
     let stream = &setup.stream;
     let a = setup.upload(&[2.0_f32]);
     let mut c = setup.upload(&[7.0_f32]);
-    let x = Matrix::new(a.on(stream).unwrap(), 1, 1, 1).unwrap();
+    let x = Matrix::new(a.on(stream).unwrap(), 1, 1, 1);
     let mut product = |blas: &Handle| {
-        let c = MatrixMut::new(c.on_mut(stream)?, 1, 1, 1)?;
+        let c = Matrix::new(c.on_mut(stream)?, 1, 1, 1);
         blas.gemm(Op::None, Op::None, 1.0, x, x, 0.0, c)
     };
     // The host platform computes without device memory of its own.

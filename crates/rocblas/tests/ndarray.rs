@@ -9,7 +9,7 @@ use common::{numbers, setup};
 use ndarray::{Array2, Array3, Axis, ShapeBuilder, s};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{BatchMut, DeviceMatrix, Error, MatrixMut};
+use rocblas::{Batch, DeviceMatrix, Error, Matrix};
 
 type C32 = Complex<f32>;
 
@@ -40,9 +40,10 @@ proptest! {
 
         let ld = rows + gap + 1;
         let mut buffer = setup.upload(&vec![GAP; ld * cols]);
-        let mut matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), rows, cols, ld).unwrap();
-        matrix.gather_from_array(part).unwrap();
-        prop_assert_eq!(&matrix.as_matrix().to_array().unwrap(), &part);
+        let stream = &setup.stream;
+        Matrix::new(&mut buffer, rows, cols, ld).gather_from_array(stream, part).unwrap();
+        let matrix = Matrix::new(&buffer, rows, cols, ld);
+        prop_assert_eq!(&matrix.to_array(stream).unwrap(), &part);
         let mut scattered = large.clone();
         scattered.fill(GAP);
         let mut target = scattered.slice_mut(s![..;step, ..width]);
@@ -50,7 +51,7 @@ proptest! {
         if transposed {
             target = target.reversed_axes();
         }
-        matrix.as_matrix().scatter_to_array(target.view_mut()).unwrap();
+        matrix.scatter_to_array(stream, target.view_mut()).unwrap();
         prop_assert_eq!(&target, &part);
         prop_assert_eq!(scattered.iter().filter(|&&value| value == GAP).count(), large.len() - rows * cols);
         // On the device, element (i, j) is at i + j * ld, and the gaps are untouched.
@@ -68,15 +69,19 @@ proptest! {
         let array = Array3::from_shape_vec((count, rows, cols), numbers::<C32>(count * rows * cols, seed)).unwrap();
         let (ld, stride) = (rows + 1, (rows + 1) * cols + gap);
         let mut buffer = setup.upload(&vec![GAP; stride * count]);
-        let slice = buffer.on_mut(&setup.stream).unwrap();
-        let mut batch = BatchMut::new(slice, rows, cols, ld, stride, count).unwrap();
-        batch.gather_from_array(array.view()).unwrap();
-        let back = batch.as_batch().to_array().unwrap();
+        let stream = &setup.stream;
+        macro_rules! batch {
+            ($buffer:expr) => {
+                Matrix::new($buffer, rows, cols, ld).batch(stride, count)
+            };
+        }
+        batch!(&mut buffer).gather_from_array(stream, array.view()).unwrap();
+        let back = batch!(&buffer).to_array(stream).unwrap();
         prop_assert_eq!(&back, &array);
         // What `to_array` made is as the strict copies want it.
-        batch.copy_from_array(back.view()).unwrap();
+        batch!(&mut buffer).copy_from_array(stream, back.view()).unwrap();
         let mut scattered = Array3::from_elem((count, rows, cols), GAP);
-        batch.as_batch().scatter_to_array(scattered.view_mut()).unwrap();
+        batch!(&buffer).scatter_to_array(stream, scattered.view_mut()).unwrap();
         prop_assert_eq!(&scattered, &array);
         let gaps = setup.download(&buffer).into_iter().filter(|&value| value == GAP).count();
         prop_assert_eq!(gaps, stride * count - count * rows * cols);
@@ -114,9 +119,11 @@ fn another_order_of_elements_is_refused_with_what_to_do() {
     ));
 
     let matrix = DeviceMatrix::<f32>::zeros(&setup.device, 3, 4).unwrap();
-    let matrix = matrix.on(&setup.stream).unwrap();
     let mut target = Array2::from_elem((3, 4), 1.0);
-    let error = matrix.copy_to_array(target.view_mut()).unwrap_err();
+    let error = matrix
+        .as_matrix()
+        .copy_to_array(&setup.stream, target.view_mut())
+        .unwrap_err();
     assert!(error.to_string().contains("; use scatter_to_array, "), "{error}");
     assert_eq!(target, Array2::from_elem((3, 4), 1.0), "nothing was written");
 }
@@ -125,20 +132,20 @@ fn another_order_of_elements_is_refused_with_what_to_do() {
 fn another_shape_is_refused_by_name() {
     let setup = setup();
     let mut matrix = DeviceMatrix::<f32>::zeros(&setup.device, 3, 4).unwrap();
-    let mut matrix = matrix.on_mut(&setup.stream).unwrap();
-    let mut array = Array2::zeros((4, 3));
+    let (mut array, stream) = (Array2::zeros((4, 3)), &setup.stream);
     let expected = "array is 4 x 3, but 3 x 4, as the matrix, is needed";
     for outcome in [
-        matrix.copy_from_array(array.view()),
-        matrix.gather_from_array(array.view()),
-        matrix.as_matrix().copy_to_array(array.view_mut()),
-        matrix.as_matrix().scatter_to_array(array.view_mut()),
+        matrix.as_matrix_mut().copy_from_array(stream, array.view()),
+        matrix.as_matrix_mut().gather_from_array(stream, array.view()),
+        matrix.as_matrix().copy_to_array(stream, array.view_mut()),
+        matrix.as_matrix().scatter_to_array(stream, array.view_mut()),
     ] {
         let text = outcome.unwrap_err().to_string();
         assert!(text.ends_with(expected), "{text}");
     }
-    let mut batch = BatchMut::from(matrix);
-    let error = batch.gather_from_array(Array3::zeros((2, 3, 4)).view()).unwrap_err();
+    let batch = Batch::from(matrix.as_matrix_mut());
+    let array = Array3::zeros((2, 3, 4));
+    let error = batch.gather_from_array(stream, array.view()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "gather_from_array: array is 2 x 3 x 4, but 1 x 3 x 4, as the batch, is needed"

@@ -5,7 +5,7 @@ mod common;
 use common::{C64, Number, Setup, close, element, expected, numbers, op, setup, stored};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{Batch, BatchMut, ComplexScalar, Fill, Matrix, MatrixMut, Op, Scalar};
+use rocblas::{ComplexScalar, Fill, Matrix, Op, Scalar};
 
 #[derive(Debug, Clone)]
 struct Shape {
@@ -83,23 +83,20 @@ fn gemm_is_right<T: Number>(setup: &Setup, shape: &Shape) {
                 a_rows,
                 a_cols,
                 lda,
-            )
-            .unwrap(),
+            ),
             Matrix::new(
                 buffer_b.on(stream).unwrap().slice(offsets[1]..).unwrap(),
                 b_rows,
                 b_cols,
                 ldb,
-            )
-            .unwrap(),
+            ),
             beta,
-            MatrixMut::new(
+            Matrix::new(
                 buffer_c.on_mut(stream).unwrap().slice_mut(offsets[2]..).unwrap(),
                 m,
                 n,
                 ldc,
-            )
-            .unwrap(),
+            ),
         )
         .unwrap();
 
@@ -176,10 +173,10 @@ fn gemm_strided_batched_is_right<T: Number>(setup: &Setup, shape: &Shape, placem
             op_a,
             op_b,
             alpha,
-            Batch::new(buffer_a.on(stream).unwrap(), a_rows, a_cols, lda, stride_a, count).unwrap(),
-            Batch::new(buffer_b.on(stream).unwrap(), b_rows, b_cols, ldb, stride_b, count).unwrap(),
+            Matrix::new(buffer_a.on(stream).unwrap(), a_rows, a_cols, lda).batch(stride_a, count),
+            Matrix::new(buffer_b.on(stream).unwrap(), b_rows, b_cols, ldb).batch(stride_b, count),
             beta,
-            BatchMut::new(buffer_c.on_mut(stream).unwrap(), m, n, ldc, stride_c, count).unwrap(),
+            Matrix::new(buffer_c.on_mut(stream).unwrap(), m, n, ldc).batch(stride_c, count),
         )
         .unwrap();
 
@@ -225,9 +222,9 @@ where
             fill,
             op,
             alpha,
-            Matrix::new(buffer_a.on(&setup.stream).unwrap(), rows, cols, lda).unwrap(),
+            Matrix::new(buffer_a.on(&setup.stream).unwrap(), rows, cols, lda),
             beta,
-            MatrixMut::new(buffer_c.on_mut(&setup.stream).unwrap(), n, n, ldc).unwrap(),
+            Matrix::new(buffer_c.on_mut(&setup.stream).unwrap(), n, n, ldc),
         )
         .unwrap();
 
@@ -318,12 +315,12 @@ fn an_output_that_is_not_read_may_hold_anything() {
     let (a, b) = (setup.upload(&[2.0_f32]), setup.upload(&[3.0_f32]));
     for rubbish in [f32::NAN, f32::INFINITY] {
         let mut c = setup.upload(&[rubbish]);
-        let matrix = |buffer| Matrix::new(buffer, 1, 1, 1).unwrap();
+        let matrix = |buffer| Matrix::new(buffer, 1, 1, 1);
         let (x, y) = (
             matrix(a.on(&setup.stream).unwrap()),
             matrix(b.on(&setup.stream).unwrap()),
         );
-        let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
+        let out = Matrix::new(c.on_mut(&setup.stream).unwrap(), 1, 1, 1);
         setup.blas.gemm(Op::None, Op::None, 1.0, x, y, 0.0, out).unwrap();
         assert_eq!(setup.download(&c), [6.0]);
     }
@@ -338,9 +335,9 @@ fn equal_calls_give_equal_bits() {
     let run = || {
         let mut c = setup.device.alloc::<Complex<f32>>(m * n).unwrap();
         let (alpha, beta) = (Complex::ONE, Complex::ZERO);
-        let x = Matrix::new(a.on(&setup.stream).unwrap(), m, k, m).unwrap();
-        let y = Matrix::new(b.on(&setup.stream).unwrap(), k, n, k).unwrap();
-        let out = MatrixMut::new(c.on_mut(&setup.stream).unwrap(), m, n, m).unwrap();
+        let x = Matrix::new(a.on(&setup.stream).unwrap(), m, k, m);
+        let y = Matrix::new(b.on(&setup.stream).unwrap(), k, n, k);
+        let out = Matrix::new(c.on_mut(&setup.stream).unwrap(), m, n, m);
         setup.blas.gemm(Op::None, Op::None, alpha, x, y, beta, out).unwrap();
         setup.download(&c)
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::device;
 use hip::{Device, DeviceSlice, DeviceSliceMut, Stream};
-use rocblas::{Error, Handle, Library, Matrix, MatrixMut, Op, Vector, VectorMut};
+use rocblas::{Error, Handle, Library, Matrix, Op, Vector};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_status};
 
 thread_local! {
@@ -108,7 +108,7 @@ fn endless(stream: &Stream) -> DeviceSlice<'_, f32> {
 
 fn endless_mut(stream: &Stream) -> DeviceSliceMut<'_, f32> {
     // SAFETY: the functions that are given it do nothing.
-    unsafe { DeviceSliceMut::from_raw_parts(std::ptr::dangling_mut(), usize::MAX >> 3, stream) }
+    unsafe { DeviceSliceMut::from_raw_parts(std::ptr::without_provenance_mut(1 << 63), usize::MAX >> 3, stream) }
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn one_size_above_32_bits_makes_all_of_them_64_bits_wide() {
     let blas = handle(&device(), api());
     let stream = blas.stream();
     let add = |n, incx, incy| {
-        let x = Vector::new(endless(stream), n, incx).unwrap();
-        let y = VectorMut::new(endless_mut(stream), n, incy).unwrap();
+        let x = Vector::new(endless(stream), n, incx);
+        let y = Vector::new(endless_mut(stream), n, incy);
         blas.axpy(1.0, x, y).unwrap();
         CALLS.take().remove(0)
     };
@@ -129,8 +129,8 @@ fn one_size_above_32_bits_makes_all_of_them_64_bits_wide() {
     assert_eq!(add(5, 1, -(1 << 31) - 1), ("axpy_64", vec![5, 1, -(1 << 31) - 1]));
 
     let multiply = |m, n, k, ld| {
-        let of = |rows, cols| Matrix::new(endless(stream), rows, cols, ld).unwrap();
-        let c = MatrixMut::new(endless_mut(stream), m, n, ld).unwrap();
+        let of = |rows, cols| Matrix::new(endless(stream), rows, cols, ld);
+        let c = Matrix::new(endless_mut(stream), m, n, ld);
         blas.gemm(Op::None, Op::None, 1.0, of(m, k), of(k, n), 0.0, c).unwrap();
         CALLS.take().remove(0)
     };
@@ -152,15 +152,15 @@ fn a_missing_64_bit_function_is_named_with_its_release_and_the_size() {
     };
     let blas = handle(&device(), api);
     let stream = blas.stream();
-    let x = Vector::new(endless(stream), 1 << 32, 1).unwrap();
-    let y = VectorMut::new(endless_mut(stream), 1 << 32, 1).unwrap();
+    let x = Vector::new(endless(stream), 1 << 32, 1);
+    let y = Vector::new(endless_mut(stream), 1 << 32, 1);
     assert_eq!(
         blas.axpy(1.0, x, y).unwrap_err().to_string(),
         "n = 4294967296 does not fit 32 bits, and `rocblas_saxpy_64` is missing from the loaded rocBLAS; install ROCm 6.1 or \
          later, or split the problem"
     );
-    let a = Matrix::new(endless(stream), 2, 2, 1 << 31).unwrap();
-    let c = MatrixMut::new(endless_mut(stream), 2, 2, 2).unwrap();
+    let a = Matrix::new(endless(stream), 2, 2, 1 << 31);
+    let c = Matrix::new(endless_mut(stream), 2, 2, 2);
     let error = blas.gemm(Op::None, Op::None, 1.0, a, a, 0.0, c).unwrap_err();
     assert!(
         matches!(

@@ -5,7 +5,7 @@ mod common;
 use common::{C64, Number, Setup, numbers, setup};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{BatchMut, Error, Fill, MatrixMut, solver};
+use rocblas::{Error, Fill, Matrix, solver};
 
 type C32 = Complex<f32>;
 
@@ -74,14 +74,14 @@ fn cholesky_is_right<T: Number>(setup: &Setup, n: usize, gap: usize, fill: Fill,
     let ld = n + gap;
     let a = positive::<T>(n, ld, seed);
     let mut buffer = setup.upload(&a);
-    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld).unwrap();
+    let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld);
     solver::potrf(&setup.blas, fill, matrix).unwrap().check().unwrap();
     let factor = setup.download(&buffer);
     untouched_outside(n, ld, fill, &a, &factor);
     factor_is_right(n, ld, fill, &a, &factor);
 
-    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld).unwrap();
-    let factor = solver::Cholesky::from_factor(fill, matrix).unwrap();
+    let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld);
+    let factor = solver::Cholesky::from_factor(&setup.blas, fill, matrix).unwrap();
     solver::potri(&setup.blas, factor).unwrap().check().unwrap();
     let inverse = setup.download(&buffer);
     untouched_outside(n, ld, fill, &a, &inverse);
@@ -126,7 +126,7 @@ proptest! {
         a[at + at * n] = if negative { -C32::ONE } else { C32::ZERO };
         a[n * n - 1] = if at == n - 1 { a[n * n - 1] } else { -C32::ONE };
         let mut buffer = setup.upload(&a);
-        let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n).unwrap();
+        let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n);
         let error = solver::potrf(&setup.blas, fill, matrix).unwrap().check().unwrap_err();
         prop_assert!(matches!(error, Error::NotPositiveDefinite { minor } if minor == at + 1), "{}", error);
     }
@@ -141,8 +141,8 @@ proptest! {
         }
         factor[at + at * n] = C32::ZERO;
         let mut buffer = setup.upload(&factor);
-        let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n).unwrap();
-        let factor = solver::Cholesky::from_factor(fill, matrix).unwrap();
+        let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n);
+        let factor = solver::Cholesky::from_factor(&setup.blas, fill, matrix).unwrap();
         let error = solver::potri(&setup.blas, factor).unwrap().check().unwrap_err();
         prop_assert!(matches!(error, Error::Singular { pivot } if pivot == at + 1), "{}", error);
     }
@@ -159,7 +159,7 @@ fn a_large_matrix_is_factorised() {
 fn a_matrix_with_nan_is_not_positive_definite() {
     let setup = setup();
     let mut buffer = setup.upload(&[1.0, 0.0, 0.0, f32::NAN]);
-    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2).unwrap();
+    let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2);
     let error = solver::potrf(&setup.blas, Fill::Lower, matrix)
         .unwrap()
         .check()
@@ -177,7 +177,7 @@ fn infos_in_flight_do_not_mix() {
         let infos: Vec<_> = buffers
             .iter_mut()
             .map(|buffer| {
-                let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
+                let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), 1, 1, 1);
                 solver::potrf(&setup.blas, Fill::Lower, matrix).unwrap()
             })
             .collect();
@@ -196,7 +196,7 @@ fn infos_in_flight_do_not_mix() {
 fn an_empty_matrix_has_a_factor() {
     let setup = setup();
     let mut buffer = setup.device.alloc::<C32>(0).unwrap();
-    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 0, 0, 1).unwrap();
+    let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), 0, 0, 1);
     solver::potrf(&setup.blas, Fill::Lower, matrix)
         .unwrap()
         .check()
@@ -207,13 +207,13 @@ fn an_empty_matrix_has_a_factor() {
 fn what_cannot_be_factorised_is_refused() {
     let setup = setup();
     let mut buffer = setup.device.alloc_zeroed::<C32>(6).unwrap();
-    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 3, 2).unwrap();
+    let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), 2, 3, 2);
     let error = solver::potrf(&setup.blas, Fill::Lower, matrix).unwrap_err();
     assert_eq!(error.to_string(), "potrf: a is 2 x 3, but 2 x 2 is needed");
 
     let other = setup.device.stream().unwrap();
-    let matrix = MatrixMut::new(buffer.on_mut(&other).unwrap(), 2, 2, 2).unwrap();
-    let factor = solver::Cholesky::from_factor(Fill::Lower, matrix).unwrap();
+    let elsewhere = rocblas::Handle::new(setup.blas.library(), &other).unwrap();
+    let factor = solver::Cholesky::from_factor(&elsewhere, Fill::Lower, Matrix::new(&mut buffer, 2, 2, 2)).unwrap();
     let error = solver::potri(&setup.blas, factor).unwrap_err();
     assert!(
         matches!(
@@ -229,7 +229,7 @@ fn what_cannot_be_factorised_is_refused() {
     // SAFETY: all functions are the host platform's.
     let without = unsafe { rocblas::Library::from_tables(std::sync::Arc::new(common::rocblas_api()), None) };
     let blas = rocblas::Handle::new(&without, &setup.stream).unwrap();
-    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2).unwrap();
+    let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2);
     let error = solver::potrf(&blas, Fill::Lower, matrix).unwrap_err();
     assert!(
         error.to_string().starts_with("potrf: no rocSOLVER library is loaded"),
@@ -249,8 +249,8 @@ fn each_matrix_of_a_batch_has_its_own_info() {
         setup: &'a Setup,
         n: usize,
         buffer: &'a mut hip::DeviceBuffer<C32>,
-    ) -> solver::Cholesky<BatchMut<'a, C32>> {
-        let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n, n * n, 4).unwrap();
+    ) -> solver::Cholesky<'a, C32, solver::Strided> {
+        let a = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n).batch(n * n, 4);
         solver::potrf(&setup.blas, Fill::Lower, a).unwrap()
     }
     let failures = run(&setup, n, &mut buffer).failures().unwrap();
@@ -281,8 +281,8 @@ fn each_matrix_of_a_batch_is_inverted() {
     let zero = C32::ZERO;
     let factors = [two, zero, zero, two, one, zero, zero, zero, one, zero, zero, one];
     let mut buffer = setup.upload(&factors);
-    let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n, 4, 3).unwrap();
-    let factors = solver::Cholesky::from_factor(Fill::Upper, a).unwrap();
+    let a = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n).batch(4, 3);
+    let factors = solver::Cholesky::from_factor(&setup.blas, Fill::Upper, a).unwrap();
     let failures = solver::potri(&setup.blas, factors).unwrap().failures().unwrap();
     let [failure] = failures.as_slice() else {
         panic!("{failures:?}")
@@ -318,11 +318,11 @@ fn solution_is_right<T: Number>(setup: &Setup, n: usize, nrhs: usize, gap: usize
     let mut factor = setup.upload(&a);
     let mut first = setup.upload(&b);
     let mut second = setup.upload(&b);
-    let matrix = MatrixMut::new(factor.on_mut(stream).unwrap(), n, n, ld).unwrap();
-    let rhs = MatrixMut::new(first.on_mut(stream).unwrap(), n, nrhs, n).unwrap();
+    let matrix = Matrix::new(factor.on_mut(stream).unwrap(), n, n, ld);
+    let rhs = Matrix::new(first.on_mut(stream).unwrap(), n, nrhs, n);
     let cholesky = solver::posv(&setup.blas, fill, matrix, rhs).unwrap();
     // The factor that solving left serves again.
-    let rhs = MatrixMut::new(second.on_mut(stream).unwrap(), n, nrhs, n).unwrap();
+    let rhs = Matrix::new(second.on_mut(stream).unwrap(), n, nrhs, n);
     solver::potrs(&setup.blas, &cholesky, rhs).unwrap();
     cholesky.check().unwrap();
     drop(cholesky);
@@ -357,8 +357,8 @@ fn a_batch_is_solved_matrix_by_matrix() {
     let mut a = setup.upload(&systems.concat());
     let mut x = setup.upload(&b);
     let stream = &setup.stream;
-    let matrices = BatchMut::new(a.on_mut(stream).unwrap(), n, n, n, n * n, count as usize).unwrap();
-    let rhs = BatchMut::new(x.on_mut(stream).unwrap(), n, 2, n, n * 2, count as usize).unwrap();
+    let matrices = Matrix::new(a.on_mut(stream).unwrap(), n, n, n).batch(n * n, count as usize);
+    let rhs = Matrix::new(x.on_mut(stream).unwrap(), n, 2, n).batch(n * 2, count as usize);
     solver::posv(&setup.blas, Fill::Upper, matrices, rhs)
         .unwrap()
         .check()
@@ -375,7 +375,7 @@ fn a_factorisation_that_stopped_is_what_its_inverse_reports() {
     let setup = setup();
     // Leading minor 2 is -1, but no diagonal element of what is left is zero.
     let mut buffer = setup.upload(&[1.0_f64, 0.0, 0.0, -1.0]);
-    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2).unwrap();
+    let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), 2, 2, 2);
     let factor = solver::potrf(&setup.blas, Fill::Lower, matrix).unwrap();
     let error = solver::potri(&setup.blas, factor).unwrap().check().unwrap_err();
     assert!(matches!(error, Error::NotPositiveDefinite { minor: 2 }), "{error}");
@@ -398,7 +398,7 @@ fn a_whole_inverse_has_both_triangles() {
         let mirror = solver::Mirror::new(&setup.device).unwrap();
         let mut buffer = setup.upload(&all);
         let slice = buffer.on_mut(&setup.stream).unwrap();
-        let batch = BatchMut::new(slice, n, n, ld, stride, count).unwrap();
+        let batch = Matrix::new(slice, n, n, ld).batch(stride, count);
         solver::hermitian_inverse(&setup.blas, &mirror, fill, batch)
             .unwrap()
             .check()
@@ -492,8 +492,8 @@ fn a_batch_leaves_the_other_triangle_to_the_bit_and_names_the_matrix_that_fails(
         let stride = ld * n + 3;
         let all = patterned(n, ld, stride, count, fill, BAD);
         let mut buffer = setup.upload(&all);
-        let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld, stride, count);
-        let factor = solver::potrf(&setup.blas, fill, a.unwrap()).unwrap();
+        let a = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld).batch(stride, count);
+        let factor = solver::potrf(&setup.blas, fill, a).unwrap();
         let failures = factor.failures().unwrap();
         let failed: Vec<_> = failures.iter().map(|failure| failure.matrix).collect();
         let expected = if n > 1 { vec![BAD] } else { Vec::new() };
@@ -521,8 +521,8 @@ fn a_batch_leaves_the_other_triangle_to_the_bit_and_names_the_matrix_that_fails(
             some_columns_are_the_identitys(n, ld, fill, &all[part.clone()], &inverses[part]);
         }
         let mut buffer = setup.upload(&all);
-        let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld, stride, count);
-        let factor = solver::potrf(&setup.blas, fill, a.unwrap()).unwrap();
+        let a = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), n, n, ld).batch(stride, count);
+        let factor = solver::potrf(&setup.blas, fill, a).unwrap();
         assert_eq!(factor.failures().unwrap().len(), expected.len());
         drop(factor);
         untouched(&setup.download(&buffer));

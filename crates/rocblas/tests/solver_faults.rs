@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{C64, Number, device, library, numbers};
 use num_complex::Complex;
-use rocblas::{BatchMut, Error, Fill, Handle, Library, MatrixMut, Op, PointerBatchMut, Result, solver};
+use rocblas::{Error, Fill, Handle, Library, Matrix, Op, PointerArray, Result, solver};
 
 const N: usize = 3;
 const COUNT: usize = 2;
@@ -72,20 +72,16 @@ fn run<T: Number>(library: &Library, device: &hip::Device, routine: &str, form: 
     let mut a = device.alloc_from(&stream, &values)?;
     let mut b = device.alloc_from(&stream, &values)?;
     let (a, b) = (a.on_mut(&stream)?, b.on_mut(&stream)?);
+    let [at_a, at_b] = [(); 2].map(|()| PointerArray::at_offsets([0, N * N], N, N, N));
     match form {
-        "" => call!(routine, blas, MatrixMut::new(a, N, N, N)?, MatrixMut::new(b, N, N, N)?),
+        "" => call!(routine, blas, Matrix::new(a, N, N, N), Matrix::new(b, N, N, N)),
         "_strided_batched" => call!(
             routine,
             blas,
-            BatchMut::new(a, N, N, N, N * N, COUNT)?,
-            BatchMut::new(b, N, N, N, N * N, COUNT)?
+            Matrix::new(a, N, N, N).batch(N * N, COUNT),
+            Matrix::new(b, N, N, N).batch(N * N, COUNT)
         ),
-        _ => call!(
-            routine,
-            blas,
-            PointerBatchMut::at_offsets(a, &[0, N * N], N, N, N)?,
-            PointerBatchMut::at_offsets(b, &[0, N * N], N, N, N)?
-        ),
+        _ => call!(routine, blas, at_a.of(a), at_b.of(b)),
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 use common::{C64, Number, Setup, element, numbers, op, setup};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{BatchMut, Error, MatrixMut, Op, solver};
+use rocblas::{Error, Matrix, Op, solver};
 
 type C32 = Complex<f32>;
 
@@ -94,7 +94,7 @@ fn factorisation_is_right<T: Number>(setup: &Setup, m: usize, n: usize, gap: usi
     let ld = m + gap;
     let a = numbers::<T>(ld * n, seed);
     let mut buffer = setup.upload(&a);
-    let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), m, n, ld).unwrap();
+    let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), m, n, ld);
     let lu = solver::getrf(&setup.blas, matrix).unwrap();
     lu.check().unwrap();
     let pivots = lu.pivots().unwrap().to_vec().unwrap();
@@ -128,16 +128,16 @@ fn everything_is_right<T: Number>(
     let b = numbers::<T>(ldb * nrhs, seed ^ 9);
     let c = numbers::<T>(ldc * n, seed ^ 10);
     let (mut factors, mut x, mut inverse) = (setup.upload(&a), setup.upload(&b), setup.upload(&c));
-    let matrix = MatrixMut::new(factors.on_mut(stream).unwrap(), n, n, lda).unwrap();
+    let matrix = Matrix::new(factors.on_mut(stream).unwrap(), n, n, lda);
     let lu = if exchange {
         solver::getrf(&setup.blas, matrix).unwrap()
     } else {
         solver::getrf_npvt(&setup.blas, matrix).unwrap()
     };
     assert_eq!(lu.pivots().is_some(), exchange);
-    let rhs = MatrixMut::new(x.on_mut(stream).unwrap(), n, nrhs, ldb).unwrap();
+    let rhs = Matrix::new(x.on_mut(stream).unwrap(), n, nrhs, ldb);
     solver::getrs(&setup.blas, op, &lu, rhs).unwrap();
-    let elsewhere = MatrixMut::new(inverse.on_mut(stream).unwrap(), n, n, ldc).unwrap();
+    let elsewhere = Matrix::new(inverse.on_mut(stream).unwrap(), n, n, ldc);
     solver::getri_outofplace(&setup.blas, &lu, elsewhere)
         .unwrap()
         .check()
@@ -191,8 +191,8 @@ proptest! {
         a[at + at * n] = C64::ZERO;
         a[n * n - 1] = C64::ZERO;
         let (mut buffer, mut other) = (setup.upload(&a), setup.upload(&a));
-        let matrix = MatrixMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n).unwrap();
-        let second = MatrixMut::new(other.on_mut(&setup.stream).unwrap(), n, n, n).unwrap();
+        let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n);
+        let second = Matrix::new(other.on_mut(&setup.stream).unwrap(), n, n, n);
         let blas = &setup.blas;
         let found = match call {
             0 => solver::getrf(blas, matrix).unwrap().check(),
@@ -219,8 +219,8 @@ proptest! {
         let a = numbers::<C32>(stride_a * count, seed);
         let b = numbers::<C32>(stride_b * count, seed ^ 3);
         let (mut batch_a, mut batch_b) = (setup.upload(&a), setup.upload(&b));
-        let matrices = BatchMut::new(batch_a.on_mut(stream).unwrap(), n, n, ld, stride_a, count).unwrap();
-        let rhs = BatchMut::new(batch_b.on_mut(stream).unwrap(), n, nrhs, ld, stride_b, count).unwrap();
+        let matrices = Matrix::new(batch_a.on_mut(stream).unwrap(), n, n, ld).batch(stride_a, count);
+        let rhs = Matrix::new(batch_b.on_mut(stream).unwrap(), n, nrhs, ld).batch(stride_b, count);
         let lu = solver::getrf(&setup.blas, matrices).unwrap();
         solver::getrs(&setup.blas, op, &lu, rhs).unwrap();
         lu.check().unwrap();
@@ -234,8 +234,8 @@ proptest! {
             let (from_a, from_b) = (i * stride_a, i * stride_b);
             let (a, b) = (&a[from_a..][..ld * n], &b[from_b..][..ld * nrhs]);
             let (mut one_a, mut one_b) = (setup.upload(a), setup.upload(b));
-            let matrix = MatrixMut::new(one_a.on_mut(stream).unwrap(), n, n, ld).unwrap();
-            let rhs = MatrixMut::new(one_b.on_mut(stream).unwrap(), n, nrhs, ld).unwrap();
+            let matrix = Matrix::new(one_a.on_mut(stream).unwrap(), n, n, ld);
+            let rhs = Matrix::new(one_b.on_mut(stream).unwrap(), n, nrhs, ld);
             let lu = solver::getrf(&setup.blas, matrix).unwrap();
             solver::getrs(&setup.blas, op, &lu, rhs).unwrap();
             prop_assert_eq!(lu.pivots().unwrap().to_vec().unwrap(), &pivots[i * n..][..n]);
@@ -254,9 +254,9 @@ fn solving_leaves_factors_that_solve_again() {
         let b = numbers::<T>(n * nrhs, 5);
         let (mut factors, mut x, mut y) = (setup.upload(&a), setup.upload(&b), setup.upload(&b));
         let stream = &setup.stream;
-        let matrix = MatrixMut::new(factors.on_mut(stream).unwrap(), n, n, n).unwrap();
-        let first = MatrixMut::new(x.on_mut(stream).unwrap(), n, nrhs, n).unwrap();
-        let second = MatrixMut::new(y.on_mut(stream).unwrap(), n, nrhs, n).unwrap();
+        let matrix = Matrix::new(factors.on_mut(stream).unwrap(), n, n, n);
+        let first = Matrix::new(x.on_mut(stream).unwrap(), n, nrhs, n);
+        let second = Matrix::new(y.on_mut(stream).unwrap(), n, nrhs, n);
         let lu = solver::gesv(&setup.blas, matrix, first).unwrap();
         solver::getrs(&setup.blas, Op::ConjTranspose, &lu, second).unwrap();
         lu.check().unwrap();
@@ -280,7 +280,7 @@ fn a_singular_matrix_of_a_batch_is_named_and_the_others_are_inverted() {
     // Its second row is a multiple of its first.
     let singular = [1.0, 2.0, 2.0, 4.0];
     let mut buffer = setup.upload(&[regular, singular, regular, singular].concat());
-    let a = BatchMut::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n, 4, 4).unwrap();
+    let a = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n).batch(4, 4);
     let lu = solver::getrf(&setup.blas, a).unwrap();
     let error = lu.check().unwrap_err();
     assert_eq!(
@@ -304,8 +304,8 @@ fn empty_systems_are_solved() {
         setup.device.alloc::<C32>(0).unwrap(),
         setup.device.alloc::<C32>(0).unwrap(),
     );
-    let a = MatrixMut::new(nothing.on_mut(stream).unwrap(), 0, 0, 1).unwrap();
-    let b = MatrixMut::new(other.on_mut(stream).unwrap(), 0, 3, 1).unwrap();
+    let a = Matrix::new(nothing.on_mut(stream).unwrap(), 0, 0, 1);
+    let b = Matrix::new(other.on_mut(stream).unwrap(), 0, 3, 1);
     let lu = solver::gesv(&setup.blas, a, b).unwrap();
     lu.check().unwrap();
     assert!(lu.pivots().unwrap().is_empty());
@@ -315,8 +315,8 @@ fn empty_systems_are_solved() {
     // No right-hand side: there are factors all the same.
     let mut a = setup.upload(&[0.0_f32, 4.0, 2.0, 2.0]);
     let mut none = setup.device.alloc::<f32>(0).unwrap();
-    let matrix = MatrixMut::new(a.on_mut(stream).unwrap(), 2, 2, 2).unwrap();
-    let rhs = MatrixMut::new(none.on_mut(stream).unwrap(), 2, 0, 2).unwrap();
+    let matrix = Matrix::new(a.on_mut(stream).unwrap(), 2, 2, 2);
+    let rhs = Matrix::new(none.on_mut(stream).unwrap(), 2, 0, 2);
     let lu = solver::gesv(&setup.blas, matrix, rhs).unwrap();
     lu.check().unwrap();
     assert_eq!(lu.pivots().unwrap().to_vec().unwrap(), [2, 2]);
@@ -333,20 +333,12 @@ fn what_does_not_fit_is_refused_by_name() {
     let mut b = setup.device.alloc_zeroed::<f32>(64).unwrap();
     macro_rules! matrix {
         ($buffer:ident, $rows:expr, $cols:expr) => {
-            MatrixMut::new($buffer.on_mut(stream).unwrap(), $rows, $cols, $rows).unwrap()
+            Matrix::new($buffer.on_mut(stream).unwrap(), $rows, $cols, $rows)
         };
     }
     macro_rules! batch {
         ($buffer:ident, $rows:expr, $cols:expr, $count:expr) => {
-            BatchMut::new(
-                $buffer.on_mut(stream).unwrap(),
-                $rows,
-                $cols,
-                $rows,
-                $rows * $cols,
-                $count,
-            )
-            .unwrap()
+            Matrix::new($buffer.on_mut(stream).unwrap(), $rows, $cols, $rows).batch($rows * $cols, $count)
         };
     }
     let blas = &setup.blas;
@@ -378,7 +370,7 @@ fn what_does_not_fit_is_refused_by_name() {
         text(solver::getri_outofplace(blas, &lu, matrix!(b, 3, 4)).unwrap_err()),
         "getri_outofplace: c is 3 x 4, but 3 x 3 is needed"
     );
-    let elsewhere = MatrixMut::new(b.on_mut(&other).unwrap(), 3, 1, 3).unwrap();
+    let elsewhere = Matrix::new(b.on_mut(&other).unwrap(), 3, 1, 3);
     let error = solver::getrs(blas, Op::None, &lu, elsewhere).unwrap_err();
     assert!(
         matches!(
@@ -400,14 +392,15 @@ fn factors_of_one_handle_serve_another_of_its_stream() {
     let second = rocblas::Handle::new(setup.blas.library(), &setup.stream).unwrap();
     let mut a = setup.upload(&[2.0_f32]);
     let mut b = setup.upload(&[6.0_f32]);
-    let matrix = MatrixMut::new(a.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
+    let matrix = Matrix::new(a.on_mut(&setup.stream).unwrap(), 1, 1, 1);
     let lu = solver::getrf(&setup.blas, matrix).unwrap();
-    let rhs = MatrixMut::new(b.on_mut(&setup.stream).unwrap(), 1, 1, 1).unwrap();
+    let rhs = Matrix::new(b.on_mut(&setup.stream).unwrap(), 1, 1, 1);
     solver::getrs(&second, Op::None, &lu, rhs).unwrap();
-    // The pool that the pivots go back to outlives its handle.
+    let info = lu.into_info();
+    // The pool that its integers go back to outlives the handle.
     drop(setup.blas);
-    lu.check().unwrap();
-    drop(lu);
+    info.check().unwrap();
+    drop(info);
     let mut seen = [0.0];
     b.copy_to_slice(&setup.stream, &mut seen).unwrap();
     assert_eq!(seen, [3.0]);

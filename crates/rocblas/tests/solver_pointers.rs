@@ -5,7 +5,7 @@ mod common;
 use common::{C64, Number, Setup, numbers, setup};
 use num_complex::Complex;
 use rocblas::solver::{self, Mirror};
-use rocblas::{BatchMut, Error, Fill, Op, PointerBatchMut};
+use rocblas::{Error, Fill, Matrix, Op, PointerArray};
 
 const N: usize = 5;
 const NRHS: usize = 2;
@@ -44,12 +44,13 @@ macro_rules! same_bits {
             {
                 let (a, b) = (a.on_mut(stream).unwrap(), b.on_mut(stream).unwrap());
                 if by_pointers {
-                    let $a = PointerBatchMut::at_offsets(a, &offsets(STRIDE), N, N, LD).unwrap();
-                    let $b = PointerBatchMut::at_offsets(b, &offsets(STRIDE_B), N, NRHS, LD).unwrap();
+                    let at_a = PointerArray::<$scalar>::at_offsets(offsets(STRIDE), N, N, LD);
+                    let at_b = PointerArray::<$scalar>::at_offsets(offsets(STRIDE_B), N, NRHS, LD);
+                    let ($a, $b) = (at_a.of(a), at_b.of(b));
                     $routine
                 } else {
-                    let $a = BatchMut::new(a, N, N, LD, STRIDE, COUNT).unwrap();
-                    let $b = BatchMut::new(b, N, NRHS, LD, STRIDE_B, COUNT).unwrap();
+                    let $a = Matrix::new(a, N, N, LD).batch(STRIDE, COUNT);
+                    let $b = Matrix::new(b, N, NRHS, LD).batch(STRIDE_B, COUNT);
                     $routine
                 }
             }
@@ -110,16 +111,14 @@ fn an_inverse_elsewhere_is_the_inverse_in_place() {
     let a = systems::<Complex<f32>>();
     let (mut factors, mut inverse) = (setup.upload(&a), setup.upload(&a));
     let (at, elsewhere) = (factors.on_mut(stream).unwrap(), inverse.on_mut(stream).unwrap());
-    let mut at = PointerBatchMut::at_offsets(at, &offsets(STRIDE), N, N, LD).unwrap();
-    let elsewhere = PointerBatchMut::at_offsets(elsewhere, &offsets(STRIDE), N, N, LD).unwrap();
-    // By reference: the array of addresses stays for the next call.
-    let lu = solver::getrf(&setup.blas, &mut at).unwrap();
-    solver::getri_outofplace(&setup.blas, &lu, elsewhere)
+    let array = || PointerArray::at_offsets(offsets(STRIDE), N, N, LD);
+    let (of_at, of_elsewhere) = (array(), array());
+    let lu = solver::getrf(&setup.blas, of_at.of(at)).unwrap();
+    solver::getri_outofplace(&setup.blas, &lu, of_elsewhere.of(elsewhere))
         .unwrap()
         .check()
         .unwrap();
     solver::getri(&setup.blas, lu).unwrap().check().unwrap();
-    drop(at);
     let (in_place, elsewhere) = (setup.download(&factors), setup.download(&inverse));
     for (index, (one, other)) in in_place.iter().zip(&elsewhere).enumerate() {
         assert!((one - other).norm() < 1e-5, "element {index}: {one}, {other}");
@@ -134,8 +133,11 @@ fn a_failure_is_named_by_its_place_among_the_pointers() {
     a[..LD * N].fill(0.0);
     let mut buffer = setup.upload(&a);
     let slice = buffer.on_mut(&setup.stream).unwrap();
-    let batch = PointerBatchMut::at_offsets(slice, &offsets(STRIDE), N, N, LD).unwrap();
-    let error = solver::getrf(&setup.blas, batch).unwrap().check().unwrap_err();
+    let array = PointerArray::at_offsets(offsets(STRIDE), N, N, LD);
+    let error = solver::getrf(&setup.blas, array.of(slice))
+        .unwrap()
+        .check()
+        .unwrap_err();
     let Error::InBatch {
         matrix: 2,
         count: COUNT,

@@ -5,7 +5,7 @@ mod common;
 use common::{library, numbers};
 use hip::DeviceBuffer;
 use proptest::prelude::*;
-use rocblas::{Handle, Matrix, MatrixMut, Op, PointerBatch, PointerBatchMut};
+use rocblas::{Handle, Matrix, Op, PointerArray};
 
 const BUFFERS: usize = 4;
 const STREAMS: usize = 3;
@@ -103,13 +103,11 @@ fn run(
             let out = c_buffer.on_mut(stream)?;
             let none = Op::None;
             if by_pointer {
-                let a = PointerBatch::new(stream, [a], N, N, N)?;
-                let b = PointerBatch::new(stream, [b], N, N, N)?;
-                let mut out = PointerBatchMut::new(stream, [out], N, N, N)?;
-                blas.gemm_batched(none, none, 0.25, &a, &b, -0.5, &mut out)?;
+                let [at_a, at_b, at_out] = [(); 3].map(|()| PointerArray::new(N, N, N));
+                blas.gemm_batched(none, none, 0.25, at_a.of(a), at_b.of(b), -0.5, at_out.of(out))?;
             } else {
-                let (a, b) = (Matrix::new(a, N, N, N)?, Matrix::new(b, N, N, N)?);
-                blas.gemm(none, none, 0.25, a, b, -0.5, MatrixMut::new(out, N, N, N)?)?;
+                let (a, b) = (Matrix::new(a, N, N, N), Matrix::new(b, N, N, N));
+                blas.gemm(none, none, 0.25, a, b, -0.5, Matrix::new(out, N, N, N))?;
             }
             buffers[c] = c_buffer;
         }

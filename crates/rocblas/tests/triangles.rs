@@ -5,7 +5,7 @@ mod common;
 use common::{C64, Number, Setup, close, element, expected, numbers, op, setup, stored};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{Diag, Error, Fill, Matrix, MatrixMut, Op, Side, Triangle};
+use rocblas::{Diag, Error, Fill, Matrix, Op, Side, Triangle};
 
 fn fill() -> impl Strategy<Value = Fill> {
     prop_oneof![Just(Fill::Upper), Just(Fill::Lower)]
@@ -133,14 +133,14 @@ fn trmm_is_right<T: Number>(setup: &Setup, case: &Case, in_place: bool) {
     let buffer_a = setup.upload(&a);
     let (mut buffer_b, mut buffer_c) = (setup.upload(&b), setup.upload(&c));
     let stream = &setup.stream;
-    let matrix_a = Matrix::new(buffer_a.on(stream).unwrap(), case.order(), case.order(), lda).unwrap();
+    let matrix_a = Matrix::new(buffer_a.on(stream).unwrap(), case.order(), case.order(), lda);
     let (found, ld) = if in_place {
-        let b = MatrixMut::new(buffer_b.on_mut(stream).unwrap(), m, n, ldb).unwrap();
+        let b = Matrix::new(buffer_b.on_mut(stream).unwrap(), m, n, ldb);
         setup.blas.trmm_in_place(triangle, alpha, matrix_a, b).unwrap();
         (setup.download(&buffer_b), ldb)
     } else {
-        let b = Matrix::new(buffer_b.on(stream).unwrap(), m, n, ldb).unwrap();
-        let c = MatrixMut::new(buffer_c.on_mut(stream).unwrap(), m, n, ldc).unwrap();
+        let b = Matrix::new(buffer_b.on(stream).unwrap(), m, n, ldb);
+        let c = Matrix::new(buffer_c.on_mut(stream).unwrap(), m, n, ldc);
         setup.blas.trmm(triangle, alpha, matrix_a, b, c).unwrap();
         (setup.download(&buffer_c), ldc)
     };
@@ -169,8 +169,8 @@ fn trsm_is_right<T: Number>(setup: &Setup, case: &Case) {
     let buffer_a = setup.upload(&a);
     let mut buffer_b = setup.upload(&b);
     let stream = &setup.stream;
-    let matrix_a = Matrix::new(buffer_a.on(stream).unwrap(), case.order(), case.order(), lda).unwrap();
-    let matrix_b = MatrixMut::new(buffer_b.on_mut(stream).unwrap(), m, n, ldb).unwrap();
+    let matrix_a = Matrix::new(buffer_a.on(stream).unwrap(), case.order(), case.order(), lda);
+    let matrix_b = Matrix::new(buffer_b.on_mut(stream).unwrap(), m, n, ldb);
     setup.blas.trsm(triangle, alpha, matrix_a, matrix_b).unwrap();
     let x = setup.download(&buffer_b);
     for index in 0..x.len() {
@@ -206,8 +206,8 @@ fn syrk_is_right<T: Number>(setup: &Setup, fill: Fill, op: Op, case: &Case, beta
     let a = numbers::<T>(lda * cols, seed);
     let before = numbers::<T>(ldc * n, seed ^ 2);
     let (buffer_a, mut buffer_c) = (setup.upload(&a), setup.upload(&before));
-    let matrix_a = Matrix::new(buffer_a.on(&setup.stream).unwrap(), rows, cols, lda).unwrap();
-    let matrix_c = MatrixMut::new(buffer_c.on_mut(&setup.stream).unwrap(), n, n, ldc).unwrap();
+    let matrix_a = Matrix::new(buffer_a.on(&setup.stream).unwrap(), rows, cols, lda);
+    let matrix_c = Matrix::new(buffer_c.on_mut(&setup.stream).unwrap(), n, n, ldc);
     setup.blas.syrk(fill, op, alpha, matrix_a, beta, matrix_c).unwrap();
     for (index, found) in setup.download(&buffer_c).into_iter().enumerate() {
         let (i, j) = (index % ldc, index / ldc);
@@ -269,13 +269,14 @@ fn a_triangle_is_as_large_as_its_side() {
     let stream = &setup.stream;
     let a = setup.upload(&[1.0_f32; 16]);
     let (x, mut y) = (setup.upload(&[1.0_f32; 12]), setup.upload(&[1.0_f32; 12]));
-    let b = Matrix::new(x.on(stream).unwrap(), 3, 4, 3).unwrap();
+    let b = Matrix::new(x.on(stream).unwrap(), 3, 4, 3);
     let mut run = |side, order, rows| {
-        let a = Matrix::new(a.on(stream)?, order, order, order)?;
+        let a = Matrix::new(a.on(stream)?, order, order, order);
         let triangle = Triangle { side, ..PLAIN };
-        let mut c = MatrixMut::new(y.on_mut(stream)?, rows, 4, rows)?;
-        setup.blas.trmm(triangle, 1.0, a, b, c.reborrow())?;
-        setup.blas.trsm(triangle, 1.0, a, c)
+        setup
+            .blas
+            .trmm(triangle, 1.0, a, b, Matrix::new(&mut y, rows, 4, rows))?;
+        setup.blas.trsm(triangle, 1.0, a, Matrix::new(&mut y, rows, 4, rows))
     };
     run(Side::Left, 3, 3).unwrap();
     run(Side::Right, 4, 3).unwrap();
@@ -286,8 +287,8 @@ fn a_triangle_is_as_large_as_its_side() {
     ] {
         assert_eq!(run(side, order, rows).unwrap_err().to_string(), text);
     }
-    let a = Matrix::new(a.on(stream).unwrap(), 3, 4, 3).unwrap();
-    let b = MatrixMut::new(y.on_mut(stream).unwrap(), 3, 4, 3).unwrap();
+    let a = Matrix::new(a.on(stream).unwrap(), 3, 4, 3);
+    let b = Matrix::new(y.on_mut(stream).unwrap(), 3, 4, 3);
     assert_eq!(
         setup.blas.trsm(PLAIN, 1.0, a, b).unwrap_err().to_string(),
         "trsm: a is 3 x 4, but 3 x 3 is needed"
@@ -299,8 +300,8 @@ fn a_complex_syrk_has_no_conjugate() {
     let setup = setup();
     let stream = &setup.stream;
     let (a, mut c) = (setup.upload(&[C64::ONE; 4]), setup.upload(&[C64::ONE; 4]));
-    let a = Matrix::new(a.on(stream).unwrap(), 2, 2, 2).unwrap();
-    let c = MatrixMut::new(c.on_mut(stream).unwrap(), 2, 2, 2).unwrap();
+    let a = Matrix::new(a.on(stream).unwrap(), 2, 2, 2);
+    let c = Matrix::new(c.on_mut(stream).unwrap(), 2, 2, 2);
     let outcome = setup
         .blas
         .syrk(Fill::Upper, Op::ConjTranspose, C64::ONE, a, C64::ZERO, c);
@@ -325,8 +326,8 @@ fn the_old_form_of_trmm_is_never_called() {
     let blas = rocblas::Handle::new(&library, &stream).unwrap();
     let a = device.alloc_from(&stream, &[2.0_f32]).unwrap();
     let mut b = device.alloc_from(&stream, &[3.0_f32]).unwrap();
-    let matrix = Matrix::new(a.on(&stream).unwrap(), 1, 1, 1).unwrap();
-    let product = MatrixMut::new(b.on_mut(&stream).unwrap(), 1, 1, 1).unwrap();
+    let matrix = Matrix::new(a.on(&stream).unwrap(), 1, 1, 1);
+    let product = Matrix::new(b.on_mut(&stream).unwrap(), 1, 1, 1);
     blas.trmm_in_place(PLAIN, 1.0, matrix, product).unwrap();
     let mut seen = [0.0];
     b.copy_to_slice(&stream, &mut seen).unwrap();

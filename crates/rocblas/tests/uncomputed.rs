@@ -7,14 +7,14 @@ use std::cell::RefCell;
 use common::{Setup, setup};
 use hip::DeviceBuffer;
 use rocblas::solver::{self, Lu, Mirror};
-use rocblas::{Error, Fill, Handle, MatrixMut, Op, Result, Vector};
+use rocblas::{Error, Fill, Handle, Matrix, Op, Result, Vector};
 
 const N: usize = 3;
 /// Symmetric, with off-diagonal pivots in the first step, so that rows are exchanged.
 const A: [f32; N * N] = [1.0, 4.0, 2.0, 4.0, 1.0, 3.0, 2.0, 3.0, 9.0];
 
-fn square<'a>(setup: &'a Setup, a: &'a mut DeviceBuffer<f32>) -> MatrixMut<'a, f32> {
-    MatrixMut::new(a.on_mut(&setup.stream).unwrap(), N, N, N).unwrap()
+fn square(a: &mut DeviceBuffer<f32>) -> Matrix<&mut DeviceBuffer<f32>> {
+    Matrix::new(a, N, N, N)
 }
 
 fn missing<T>(outcome: Result<T>) {
@@ -26,7 +26,7 @@ fn missing<T>(outcome: Result<T>) {
 }
 
 /// The result of `call` during a size query.
-fn asked<R>(setup: &Setup, call: impl FnOnce(&Handle) -> Result<R>) -> R {
+fn asked<'a, R>(setup: &'a Setup, call: impl FnOnce(&'a Handle) -> Result<R>) -> R {
     let made = RefCell::new(None);
     let asked = setup.blas.workspace_needed(|blas| {
         *made.borrow_mut() = Some(call(blas)?);
@@ -39,34 +39,34 @@ fn asked<R>(setup: &Setup, call: impl FnOnce(&Handle) -> Result<R>) -> R {
 /// Leaves another matrix's pivots in the handle's pool of integers, and an `info` that reports success.
 fn another_matrix(setup: &Setup) {
     let mut other = setup.upload(&A);
-    let lu = solver::getrf(&setup.blas, square(setup, &mut other)).unwrap();
+    let lu = solver::getrf(&setup.blas, square(&mut other)).unwrap();
     lu.check().unwrap();
 }
 
 fn nothing_of<'a>(
     setup: &'a Setup,
-    make: impl Fn(&Handle, MatrixMut<'a, f32>) -> Result<Lu<MatrixMut<'a, f32>>>,
+    make: impl Fn(&'a Handle, Matrix<&'a mut DeviceBuffer<f32>>) -> Result<Lu<'a, f32>>,
     room: &'a mut [DeviceBuffer<f32>; 2],
 ) {
     let mut b = setup.upload(&[1.0_f32; N]);
     let [first, second] = room;
     another_matrix(setup);
-    let lu = asked(setup, |blas| make(blas, square(setup, first)));
+    let lu = asked(setup, |blas| make(blas, square(first)));
     missing(lu.check());
     missing(lu.failures());
     if let Some(pivots) = lu.pivots() {
         missing(pivots.to_vec());
         missing(pivots.slice());
     }
-    let right = MatrixMut::new(b.on_mut(&setup.stream).unwrap(), N, 1, N).unwrap();
+    let right = Matrix::new(b.on_mut(&setup.stream).unwrap(), N, 1, N);
     missing(solver::getrs(&setup.blas, Op::None, &lu, right));
     let mut c = setup.upload(&[0.0_f32; N * N]);
-    missing(solver::getri_outofplace(&setup.blas, &lu, square(setup, &mut c)));
+    missing(solver::getri_outofplace(&setup.blas, &lu, square(&mut c)));
     // Further queries are fine: they compute nothing either.
-    let info = asked(setup, |blas| solver::getri_outofplace(blas, &lu, square(setup, &mut c)));
+    let info = asked(setup, |blas| solver::getri_outofplace(blas, &lu, square(&mut c)));
     missing(info.check());
     missing(solver::getri(&setup.blas, lu));
-    let lu = asked(setup, |blas| make(blas, square(setup, second)));
+    let lu = asked(setup, |blas| make(blas, square(second)));
     missing(lu.into_info().check());
     assert_eq!(setup.download(&b), [1.0; N]);
     assert_eq!(setup.download(&c), [0.0; N * N]);
@@ -85,8 +85,7 @@ fn factors_from_a_size_query_are_refused() {
         &setup,
         |blas, a| {
             let mut right = right.borrow_mut();
-            let right = MatrixMut::new(right.on_mut(&setup.stream)?, N, 1, N)?;
-            solver::gesv(blas, a, right)
+            solver::gesv(blas, a, Matrix::new(&mut *right, N, 1, N))
         },
         solved,
     );
@@ -107,25 +106,25 @@ fn a_cholesky_factor_from_a_size_query_is_refused() {
         let [a, again, solved, inverse, chain] = &mut room[..] else {
             unreachable!()
         };
-        let factor = asked(&setup, |blas| solver::potrf(blas, fill, square(&setup, a)));
+        let factor = asked(&setup, |blas| solver::potrf(blas, fill, square(a)));
         missing(factor.check());
         missing(factor.failures());
-        let right = MatrixMut::new(b.on_mut(&setup.stream).unwrap(), N, 1, N).unwrap();
+        let right = Matrix::new(b.on_mut(&setup.stream).unwrap(), N, 1, N);
         missing(solver::potrs(&setup.blas, &factor, right));
         missing(solver::potri(&setup.blas, factor));
-        let factor = asked(&setup, |blas| solver::potrf(blas, fill, square(&setup, again)));
+        let factor = asked(&setup, |blas| solver::potrf(blas, fill, square(again)));
         missing(factor.into_info().unwrap().check());
         let factor = asked(&setup, |blas| {
-            let right = MatrixMut::new(b.on_mut(&setup.stream)?, N, 1, N)?;
-            solver::posv(blas, fill, square(&setup, solved), right)
+            let right = Matrix::new(b.on_mut(&setup.stream)?, N, 1, N);
+            solver::posv(blas, fill, square(solved), right)
         });
         missing(factor.check());
         let info = asked(&setup, |blas| {
-            solver::hermitian_inverse(blas, &mirror, fill, square(&setup, inverse))
+            solver::hermitian_inverse(blas, &mirror, fill, square(inverse))
         });
         missing(info.check());
         let info = asked(&setup, |blas| {
-            solver::potri(blas, solver::potrf(blas, fill, square(&setup, chain))?)
+            solver::potri(blas, solver::potrf(blas, fill, square(chain))?)
         });
         missing(info.failures());
     }
@@ -143,7 +142,7 @@ fn a_size_query_does_not_mirror_the_matrix() {
     let skewed = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
     let mut a = setup.upload(&skewed);
     drop(asked(&setup, |blas| {
-        solver::hermitian_inverse(blas, &mirror, Fill::Lower, square(&setup, &mut a))
+        solver::hermitian_inverse(blas, &mirror, Fill::Lower, square(&mut a))
     }));
     assert_eq!(setup.download(&a), skewed);
 }
@@ -155,13 +154,12 @@ fn a_size_query_does_not_write_an_empty_sum() {
     let x = setup.upload(&[1.0_f32; 0]);
     let mut sum = setup.upload(&[7.0_f32]);
     asked(&setup, |blas| {
-        let x = || -> Result<Vector<'_, f32>> { Ok(x.on(stream)?.into()) };
-        blas.dot_into(x()?, x()?, sum.on_mut(stream)?)
+        let x = Vector::from(&x);
+        blas.dot_into(x, x, sum.on_mut(stream)?)
     });
     assert_eq!(setup.download(&sum), [7.0]);
-    let x = || -> Result<Vector<'_, f32>> { Ok(x.on(stream)?.into()) };
-    let result = sum.on_mut(stream).unwrap();
-    setup.blas.dot_into(x().unwrap(), x().unwrap(), result).unwrap();
+    let (x, result) = (Vector::from(&x), sum.on_mut(stream).unwrap());
+    setup.blas.dot_into(x, x, result).unwrap();
     assert_eq!(setup.download(&sum), [0.0]);
 }
 
@@ -176,7 +174,7 @@ fn a_size_query_status_outside_a_query_is_an_error() {
     let begun = unsafe { api.rocblas_start_device_memory_size_query.unwrap()(setup.blas.raw()) };
     assert_eq!(begun, rocblas_sys::rocblas_status::rocblas_status_success);
     let scaled = setup.blas.scal(2.0, x.on_mut(stream).unwrap().into());
-    let factorised = solver::getrf(&setup.blas, square(&setup, &mut a)).map(drop);
+    let factorised = solver::getrf(&setup.blas, square(&mut a)).map(drop);
     for outcome in [scaled, factorised] {
         let name = "rocblas_status_size_unchanged";
         assert!(

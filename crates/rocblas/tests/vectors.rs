@@ -6,7 +6,7 @@ use common::{C64, Number, Setup, element, numbers, op, setup};
 use hip::DeviceBuffer;
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{Error, Matrix, MatrixMut, Op, Scalar, Vector, VectorMut};
+use rocblas::{Error, Matrix, Op, Scalar, Vector};
 
 /// A vector of the tests: where it lies in its buffer.
 #[derive(Debug, Clone, Copy)]
@@ -31,14 +31,12 @@ impl Place {
         (0..self.n).map(|i| data[self.at(i)].wide()).collect()
     }
 
-    fn vector<'a, T>(self, buffer: &'a DeviceBuffer<T>, setup: &'a Setup) -> Vector<'a, T> {
-        let slice = buffer.on(&setup.stream).unwrap().slice(self.offset..).unwrap();
-        Vector::new(slice, self.n, self.inc).unwrap()
+    fn vector<T>(self, buffer: &DeviceBuffer<T>) -> Vector<&DeviceBuffer<T>> {
+        Vector::new(buffer, self.n, self.inc).at(self.offset)
     }
 
-    fn vector_mut<'a, T>(self, buffer: &'a mut DeviceBuffer<T>, setup: &'a Setup) -> VectorMut<'a, T> {
-        let (_, slice) = buffer.on_mut(&setup.stream).unwrap().split_at_mut(self.offset).unwrap();
-        VectorMut::new(slice, self.n, self.inc).unwrap()
+    fn vector_mut<T>(self, buffer: &mut DeviceBuffer<T>) -> Vector<&mut DeviceBuffer<T>> {
+        Vector::new(buffer, self.n, self.inc).at(self.offset)
     }
 
     /// The elements are as `expected` says, within its bounds, and nothing else was changed.
@@ -101,7 +99,7 @@ where
         let size = products.clone().map(|product| product.norm()).sum();
         (products.sum(), bound::<T>(x.n, size))
     };
-    let (vx, vy) = (x.vector(&buffer_x, setup), y.vector(&buffer_y, setup));
+    let (vx, vy) = (x.vector(&buffer_x), y.vector(&buffer_y));
     for (found, expected) in [
         (blas.dot(vx, vy).unwrap(), sum(false)),
         (blas.dotc(vx, vy).unwrap(), sum(true)),
@@ -133,7 +131,7 @@ where
     let on_host = [blas.nrm2(vx).unwrap(), blas.asum(vx).unwrap()];
     assert_eq!(setup.download(&norms), on_host);
 
-    let (vx, vy) = (x.vector(&buffer_x, setup), y.vector_mut(&mut buffer_y, setup));
+    let (vx, vy) = (x.vector(&buffer_x), y.vector_mut(&mut buffer_y));
     blas.axpy(alpha, vx, vy).unwrap();
     let expected: Vec<_> = xs
         .iter()
@@ -145,18 +143,17 @@ where
         .collect();
     y.holds(&setup.download(&buffer_y), &data_y, &expected);
 
-    blas.copy(x.vector(&buffer_x, setup), y.vector_mut(&mut buffer_y, setup))
-        .unwrap();
+    blas.copy(x.vector(&buffer_x), y.vector_mut(&mut buffer_y)).unwrap();
     let exact = |values: &[C64]| values.iter().map(|&value| (value, 0.0)).collect::<Vec<_>>();
     y.holds(&setup.download(&buffer_y), &data_y, &exact(&xs));
 
     let mut buffer_y = setup.upload(&data_y);
-    let (vx, vy) = (x.vector_mut(&mut buffer_x, setup), y.vector_mut(&mut buffer_y, setup));
+    let (vx, vy) = (x.vector_mut(&mut buffer_x), y.vector_mut(&mut buffer_y));
     blas.swap(vx, vy).unwrap();
     x.holds(&setup.download(&buffer_x), &data_x, &exact(&ys));
     y.holds(&setup.download(&buffer_y), &data_y, &exact(&xs));
 
-    blas.scal(alpha, y.vector_mut(&mut buffer_y, setup)).unwrap();
+    blas.scal(alpha, y.vector_mut(&mut buffer_y)).unwrap();
     let expected: Vec<_> = xs
         .iter()
         .map(|x| (alpha.wide() * x, bound::<T>(1, (alpha.wide() * x).norm())))
@@ -208,8 +205,8 @@ fn gemv_is_right<T: Number>(setup: &Setup, case: &Product) {
     let data_y = numbers::<T>(y.buffer_len(), seed ^ 2);
     let (buffer_a, buffer_x) = (setup.upload(&a), setup.upload(&data_x));
     let mut buffer_y = setup.upload(&data_y);
-    let matrix = Matrix::new(buffer_a.on(&setup.stream).unwrap(), rows, cols, ld).unwrap();
-    let (vx, vy) = (x.vector(&buffer_x, setup), y.vector_mut(&mut buffer_y, setup));
+    let matrix = Matrix::new(buffer_a.on(&setup.stream).unwrap(), rows, cols, ld);
+    let (vx, vy) = (x.vector(&buffer_x), y.vector_mut(&mut buffer_y));
     setup.blas.gemv(op, alpha, matrix, vx, beta, vy).unwrap();
 
     let (xs, ys) = (x.values(&data_x), y.values(&data_y));
@@ -233,8 +230,8 @@ fn ger_is_right<T: Number>(setup: &Setup, case: &Product, conjugate: bool) {
     let data_y = numbers::<T>(y.buffer_len(), seed ^ 2);
     let mut buffer_a = setup.upload(&before);
     let (buffer_x, buffer_y) = (setup.upload(&data_x), setup.upload(&data_y));
-    let matrix = MatrixMut::new(buffer_a.on_mut(&setup.stream).unwrap(), rows, cols, ld).unwrap();
-    let (vx, vy) = (x.vector(&buffer_x, setup), y.vector(&buffer_y, setup));
+    let matrix = Matrix::new(buffer_a.on_mut(&setup.stream).unwrap(), rows, cols, ld);
+    let (vx, vy) = (x.vector(&buffer_x), y.vector(&buffer_y));
     if conjugate {
         setup.blas.gerc(alpha, vx, vy, matrix)
     } else {
@@ -297,32 +294,40 @@ proptest! {
 fn a_complex_vector_is_scaled_by_a_real_number() {
     let setup = setup();
     let mut x = setup.upload(&[Complex::new(1.0_f32, -2.0), Complex::new(3.0, 4.0)]);
-    let backwards = VectorMut::new(x.on_mut(&setup.stream).unwrap(), 2, -1).unwrap();
+    let backwards = Vector::new(x.on_mut(&setup.stream).unwrap(), 2, -1);
     setup.blas.scal_real(0.5, backwards).unwrap();
     assert_eq!(setup.download(&x), [Complex::new(0.5, -1.0), Complex::new(1.5, 2.0)]);
 }
 
 #[test]
-fn a_vector_has_to_fit_its_slice() {
+fn a_vector_has_to_fit_its_memory() {
     let setup = setup();
     let buffer = setup.upload(&[0.0_f32; 10]);
-    let of = |n, inc| Vector::new(buffer.on(&setup.stream).unwrap(), n, inc).map(drop);
+    let of = |n, inc| setup.blas.asum(Vector::new(&buffer, n, inc)).map(drop);
+    let misfit = |n, inc| match of(n, inc) {
+        Err(Error::Operand {
+            call: "asum",
+            argument: "x",
+            cause,
+        }) => *cause,
+        other => panic!("{other:?}"),
+    };
     of(10, 1).unwrap();
     of(4, 3).unwrap();
     of(4, -3).unwrap();
     of(0, isize::MIN).unwrap();
     of(1, isize::MAX).unwrap();
     assert_eq!(
-        of(5, -3).unwrap_err().to_string(),
-        "a vector of 5 elements with increment -3 needs 13 elements; the slice has 10"
+        misfit(5, -3).to_string(),
+        "a vector of 5 elements with increment -3 needs 13 elements; the memory has 10"
     );
     assert!(matches!(
-        of(usize::MAX / 2, isize::MIN),
-        Err(Error::TooShort { needed: usize::MAX, .. })
+        misfit(usize::MAX / 2, isize::MIN),
+        Error::TooShort { needed: usize::MAX, .. }
     ));
-    assert!(matches!(of(usize::MAX, 1), Err(Error::TooLarge { .. })));
+    assert!(matches!(misfit(usize::MAX, 1), Error::TooLarge { .. }));
     assert_eq!(
-        of(2, 0).unwrap_err().to_string(),
+        misfit(2, 0).to_string(),
         "a vector cannot have increment 0; use 1, or a negative one to run backwards"
     );
 }
@@ -333,19 +338,19 @@ fn vectors_of_the_wrong_length_are_refused_by_name() {
     let stream = &setup.stream;
     let (x, a) = (setup.upload(&[0.0_f32; 3]), setup.upload(&[0.0_f32; 6]));
     let (mut y, mut b) = (setup.upload(&[0.0_f32; 2]), setup.upload(&[0.0_f32; 6]));
-    let vx: Vector<'_, f32> = x.on(stream).unwrap().into();
-    let a = Matrix::new(a.on(stream).unwrap(), 3, 2, 3).unwrap();
+    let vx = Vector::from(&x);
+    let a = Matrix::new(a.on(stream).unwrap(), 3, 2, 3);
     let mut run = |which: usize| {
-        let vy: VectorMut<'_, f32> = y.on_mut(stream).unwrap().into();
+        let vy = Vector::from(&mut y);
         match which {
             0 => setup.blas.axpy(1.0, vx, vy),
             1 => setup.blas.copy(vx, vy),
-            2 => setup.blas.dot(vx, vy.as_vector()).map(drop),
+            2 => setup.blas.dot(vx, vy).map(drop),
             3 => setup.blas.gemv(Op::None, 1.0, a, vx, 0.0, vy),
             4 => setup.blas.gemv(Op::Transpose, 1.0, a, vx, 0.0, vy),
             5 => {
-                let b = MatrixMut::new(b.on_mut(stream).unwrap(), 2, 3, 2).unwrap();
-                setup.blas.ger(1.0, vx, vy.as_vector(), b)
+                let b = Matrix::new(b.on_mut(stream).unwrap(), 2, 3, 2);
+                setup.blas.ger(1.0, vx, vy, b)
             }
             _ => unreachable!(),
         }
@@ -367,7 +372,7 @@ fn a_sum_over_nothing_is_zero() {
     let setup = setup();
     let nothing = setup.device.alloc::<f64>(0).unwrap();
     let mut result = setup.upload(&[7.0_f64, 7.0]);
-    let x: Vector<'_, f64> = nothing.on(&setup.stream).unwrap().into();
+    let x = Vector::from(&nothing);
     assert_eq!(setup.blas.dot(x, x).unwrap(), 0.0);
     assert_eq!(setup.blas.nrm2(x).unwrap(), 0.0);
     let (dot, norm) = result.on_mut(&setup.stream).unwrap().split_at_mut(1).unwrap();
@@ -382,14 +387,14 @@ fn a_result_is_one_element_of_the_handles_stream() {
     let other = setup.device.stream().unwrap();
     let x = setup.upload(&[1.0_f32; 2]);
     let mut result = setup.upload(&[0.0_f32; 2]);
-    let v: Vector<'_, f32> = x.on(&setup.stream).unwrap().into();
+    let v = Vector::from(&x);
     assert_eq!(
         setup
             .blas
             .nrm2_into(v, result.on_mut(&setup.stream).unwrap())
             .unwrap_err()
             .to_string(),
-        "nrm2_into: result is a slice of 2 elements, but one element is needed"
+        "nrm2_into: result is memory of 2 elements, but one element is needed"
     );
     let (one, _) = result.on_mut(&other).unwrap().split_at_mut(1).unwrap();
     assert!(matches!(
@@ -404,10 +409,10 @@ fn one_element_may_have_any_increment() {
     let mut x = setup.upload(&[3.0_f32]);
     for inc in [isize::MIN, -1, 1] {
         let slice = x.on(&setup.stream).unwrap();
-        let one = Vector::new(slice, 1, inc).unwrap();
+        let one = Vector::new(slice, 1, inc);
         assert_eq!(setup.blas.asum(one).unwrap(), 3.0, "{inc}");
         let slice = x.on_mut(&setup.stream).unwrap();
-        let one = VectorMut::new(slice, 1, inc).unwrap();
+        let one = Vector::new(slice, 1, inc);
         setup.blas.scal(1.0, one).unwrap();
     }
     assert_eq!(setup.download(&x), [3.0]);

@@ -244,6 +244,12 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         DeviceSlice::with_origin(self.pointer, self.len, self.stream, self.origin)
     }
 
+    /// The same memory to read from now on.
+    #[must_use]
+    pub fn into_slice(self) -> DeviceSlice<'a, T> {
+        DeviceSlice::with_origin(self.pointer, self.len, self.stream, self.origin)
+    }
+
     /// The same slice for a shorter time, to pass on without losing this one.
     #[must_use]
     pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {

@@ -1,6 +1,6 @@
 //! Complex products of rocBLAS on shared memory, in turns with the same product called raw from another library.
 
-use rocblas::{Batch, BatchMut, Handle, Matrix, MatrixMut, Op};
+use rocblas::{Handle, Matrix, Op};
 
 use super::line::{Better, Line};
 use super::peer::{self, Product};
@@ -82,20 +82,20 @@ fn products(
                 Op::None,
                 Op::None,
                 one,
-                Matrix::new(a.slice(), size, size, size)?,
-                Matrix::new(b.slice(), size, size, size)?,
+                Matrix::new(a.slice(), size, size, size),
+                Matrix::new(b.slice(), size, size, size),
                 zero,
-                MatrixMut::new(c.slice_mut(), size, size, size)?,
+                Matrix::new(c.slice_mut(), size, size, size),
             )?;
         } else {
             handle.gemm_strided_batched(
                 Op::None,
                 Op::None,
                 one,
-                Batch::new(a.slice(), size, size, size, each, count)?,
-                Batch::new(b.slice(), size, size, size, each, count)?,
+                Matrix::new(a.slice(), size, size, size).batch(each, count),
+                Matrix::new(b.slice(), size, size, size).batch(each, count),
                 zero,
-                BatchMut::new(c.slice_mut(), size, size, size, each, count)?,
+                Matrix::new(c.slice_mut(), size, size, size).batch(each, count),
             )?;
         }
         Ok(stream.synchronize()?)

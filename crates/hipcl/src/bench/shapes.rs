@@ -1,7 +1,7 @@
 //! The products of the jobs in each shape that they can have, which is what their jobs choose from.
 
 use hip::DeviceBuffer;
-use rocblas::{Batch, BatchMut, Fill, Handle, Matrix, MatrixMut, Op};
+use rocblas::{Fill, Handle, Matrix, Op};
 
 use super::line::{Better, Line};
 use super::{Found, Setup, seconds};
@@ -70,10 +70,10 @@ impl Bench<'_> {
                     Op::None,
                     Op::None,
                     one,
-                    Batch::new(a.on(stream)?, DELAYS, columns, DELAYS, each, count)?,
-                    Batch::new(b.on(stream)?, columns, columns, columns, 0, count)?,
+                    Matrix::new(&a, DELAYS, columns, DELAYS).batch(each, count),
+                    Matrix::new(&b, columns, columns, columns).batch(0, count),
                     zero,
-                    BatchMut::new(c.on_mut(stream)?, DELAYS, columns, DELAYS, each, count)?,
+                    Matrix::new(&mut c, DELAYS, columns, DELAYS).batch(each, count),
                 )?;
                 Ok(stream.synchronize()?)
             })?;
@@ -97,9 +97,9 @@ impl Bench<'_> {
                 Fill::Lower,
                 Op::None,
                 1.0,
-                Matrix::new(z.on(stream)?, n, segments, n)?,
+                Matrix::new(&z, n, segments, n),
                 0.0,
-                MatrixMut::new(r.on_mut(stream)?, n, n, n)?,
+                Matrix::new(&mut r, n, n, n),
             )?;
             Ok(stream.synchronize()?)
         })?;
@@ -110,15 +110,15 @@ impl Bench<'_> {
             let mut parts = self.memory(each * count)?;
             let (one, zero) = (C32::new(1.0, 0.0), C32::default());
             let times = seconds(SAMPLES, || {
-                let part = || Ok::<_, crate::Error>(Batch::new(z.on(stream)?, n, columns, n, n * columns, count)?);
+                let part = || Matrix::new(&z, n, columns, n).batch(n * columns, count);
                 handle.gemm_strided_batched(
                     Op::None,
                     Op::ConjTranspose,
                     one,
-                    part()?,
-                    part()?,
+                    part(),
+                    part(),
                     zero,
-                    BatchMut::new(parts.on_mut(stream)?, n, n, n, each, count)?,
+                    Matrix::new(&mut parts, n, n, n).batch(each, count),
                 )?;
                 Ok(stream.synchronize()?)
             })?;

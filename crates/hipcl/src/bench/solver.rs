@@ -1,8 +1,7 @@
 //! Hermitian inverses of rocSOLVER on shared memory, one and many at once, beside products of the same size.
 
-use interop::blas::{self, Batch};
-use interop::solver::{self, Mirror};
-use rocblas::{Fill, Handle, Op};
+use rocblas::solver::{self, Mirror};
+use rocblas::{Fill, Handle, Matrix, Op};
 
 use super::line::{Better, Line};
 use super::{Found, Setup, seconds};
@@ -46,7 +45,7 @@ fn inverses(setup: &Setup, count: usize) -> Result<Line> {
         drop(a.hip_mut(&stream)?);
         stream.synchronize()?;
         let start = Instant::now();
-        let batch = Batch::new(&mut a, SIZE, SIZE, SIZE, each, count);
+        let batch = Matrix::new(&mut a, SIZE, SIZE, SIZE).batch(each, count);
         let answer = solver::hermitian_inverse(&handle, &mirror, Fill::Lower, batch)?;
         stream.synchronize()?;
         // the first call loads what the library needs
@@ -68,10 +67,10 @@ fn inverses(setup: &Setup, count: usize) -> Result<Line> {
     }
     let mut product = bridge.alloc::<C32>(each * count)?;
     let products = seconds(SAMPLES, || {
-        let factor = Batch::new(&a, SIZE, SIZE, SIZE, each, count);
-        let product = Batch::new(&mut product, SIZE, SIZE, SIZE, each, count);
+        let factor = Matrix::new(&a, SIZE, SIZE, SIZE).batch(each, count);
+        let product = Matrix::new(&mut product, SIZE, SIZE, SIZE).batch(each, count);
         let (one, zero) = (C32::new(1.0, 0.0), C32::default());
-        blas::gemm_strided_batched(&handle, Op::None, Op::None, one, factor, factor, zero, product)?;
+        handle.gemm_strided_batched(Op::None, Op::None, one, factor, factor, zero, product)?;
         Ok(stream.synchronize()?)
     })?;
     // factor n^3 / 3 and inverse 2 n^3 / 3 multiply-adds of halves of a matrix: half of a product's n^3

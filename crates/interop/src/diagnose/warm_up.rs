@@ -70,10 +70,10 @@ impl Bridge {
                 rocblas::Op::None,
                 rocblas::Op::None,
                 one,
-                rocblas::Matrix::new(a.on(&stream)?, SIZE, SIZE, SIZE)?,
-                rocblas::Matrix::new(a.on(&stream)?, SIZE, SIZE, SIZE)?,
+                rocblas::Matrix::new(&a, SIZE, SIZE, SIZE),
+                rocblas::Matrix::new(&a, SIZE, SIZE, SIZE),
                 one,
-                rocblas::MatrixMut::new(c.on_mut(&stream)?, SIZE, SIZE, SIZE)?,
+                rocblas::Matrix::new(&mut c, SIZE, SIZE, SIZE),
             )?;
             Ok(stream.synchronize()?)
         })?;

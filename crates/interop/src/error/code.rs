@@ -61,4 +61,22 @@ mod tests {
         assert_eq!(Error::from(status).code(), Some(Code::Blas(rocblas_status(5))));
         assert_eq!(Error::NoSlots.code(), None);
     }
+
+    #[test]
+    fn an_error_comes_back_from_the_layers_below_as_it_was() {
+        let timeout = || {
+            Error::from(clmgr::Error::Call {
+                call: "clFlush".into(),
+                code: -5,
+            })
+        };
+        let below = || rocblas::Error::from(hip::Error::from(timeout()));
+        assert_eq!(below().to_string(), timeout().to_string());
+        for back in [Error::from(below()), Error::from(hip::Error::from(timeout()))] {
+            assert!(matches!(back, Error::Cl(_)), "{back:?}");
+            assert_eq!(back.code(), Some(Code::Cl(-5)));
+        }
+        let other = hip::Error::Memory("of someone else".into());
+        assert!(matches!(Error::from(other), Error::Hip(hip::Error::Memory(_))));
+    }
 }

@@ -23,30 +23,10 @@ pub enum Error {
     Cl(#[from] clmgr::Error),
     /// HIP refused a call.
     #[error(transparent)]
-    Hip(#[from] hip::Error),
+    Hip(hip::Error),
     /// rocBLAS or rocSOLVER refused a call.
     #[error(transparent)]
-    Blas(#[from] rocblas::Error),
-    /// An argument of a BLAS or solver call does not fit its memory.
-    #[error("{call}: {argument}: {cause}")]
-    Operand {
-        /// The call.
-        call: &'static str,
-        /// Its argument.
-        argument: &'static str,
-        /// What does not fit.
-        cause: Box<rocblas::Error>,
-    },
-    /// The output of a call lies where an input does.
-    #[error("{call}: {output} shares memory with {input}; give the result a buffer of its own, the inputs may be one")]
-    OperandsOverlap {
-        /// The call.
-        call: &'static str,
-        /// What is written.
-        output: &'static str,
-        /// What is read, or written too.
-        input: &'static str,
-    },
+    Blas(rocblas::Error),
     /// OpenCL code that HIP cannot load.
     #[error(
         "HIP cannot load this OpenCL program: {reason}; launch its kernels on an OpenCL queue, with `Shared::cl` and `Shared::cl_mut`"
@@ -453,6 +433,39 @@ impl Error {
                     | Self::OtherDevice { .. }
                     | Self::Foreign { .. }
             )
+    }
+}
+
+/// For layers below that take shared memory: they hand the error on as it is.
+impl From<Error> for hip::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Hip(error) => error,
+            error => Self::Memory(Box::new(error)),
+        }
+    }
+}
+
+/// Gives the error back that a layer below handed on.
+impl From<hip::Error> for Error {
+    fn from(error: hip::Error) -> Self {
+        let hip::Error::Memory(source) = error else {
+            return Self::Hip(error);
+        };
+        match source.downcast::<Self>() {
+            Ok(own) => *own,
+            Err(other) => Self::Hip(hip::Error::Memory(other)),
+        }
+    }
+}
+
+/// Gives the error back that a layer below handed on.
+impl From<rocblas::Error> for Error {
+    fn from(error: rocblas::Error) -> Self {
+        match error {
+            rocblas::Error::Hip(error @ hip::Error::Memory(_)) => error.into(),
+            error => Self::Blas(error),
+        }
     }
 }
 

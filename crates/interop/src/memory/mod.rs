@@ -5,10 +5,12 @@
 //! | [`shared`] | a buffer, which stays in the memory of its route or goes on in another |
 //! | [`part`] | parts of a buffer, each ordered separately |
 //! | [`guard`] | access for as long as a borrow lasts |
+//! | [`operand`] | both of them as operands of rocBLAS and rocSOLVER |
 //! | [`allocation`] | one memory of a buffer, and everyone who was given access to it |
 
 mod allocation;
 mod guard;
+mod operand;
 mod part;
 mod range;
 mod shared;

@@ -162,11 +162,12 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// In the category of the current scope.
+    /// In the category of the current scope. What a layer below marks as control data is that, whatever the scope.
     pub(super) fn now(function: &'static str, bytes: usize) -> Self {
         let innermost = SCOPES.try_with(|scopes| scopes.borrow().last().copied()).ok().flatten();
         let (category, caller) =
             innermost.map_or((Category::DataSet, None), |(category, caller)| (category, Some(caller)));
+        let category = if hip::is_control() { Category::Control } else { category };
         let place = caller.map(|caller| (caller.file(), caller.line()));
         let kind = Kind {
             function,
@@ -238,6 +239,17 @@ mod tests {
         ledger.record("hipMemcpy", 10_000);
         let counts = ledger.counts();
         assert_eq!((counts.data_set, counts.input, counts.control), (10_001, 1010, 100));
+    }
+
+    #[test]
+    fn control_data_of_a_layer_below_is_that_in_any_scope() {
+        let ledger = Ledger::default();
+        hip::control(|| ledger.record("hipMemcpy", 1));
+        let _result = Scope::enter(Category::Result);
+        hip::control(|| ledger.record("hipMemcpy", 10));
+        ledger.record("hipMemcpy", 100);
+        let counts = ledger.counts();
+        assert_eq!((counts.data_set, counts.result, counts.control), (0, 100, 11));
     }
 
     #[test]

@@ -1,8 +1,10 @@
+use hip::{DeviceMemory, DeviceMemoryMut};
+
 use super::{product, same_count};
-use crate::operands::{Factor, Fetch, check_pair};
+use crate::operands::{Call, Factor, Fetch};
 use crate::routine::call;
 use crate::size::long;
-use crate::{Handle, Op, PointerBatch, PointerBatchMut, Result, Scalar};
+use crate::{Handle, Op, Pointers, Result, Scalar};
 
 impl Handle {
     /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for matrices that lie anywhere, with equal counts.
@@ -24,33 +26,35 @@ impl Handle {
         op_a: Op,
         op_b: Op,
         alpha: impl Into<Factor<'s, T>>,
-        a: &PointerBatch<'_, T>,
-        b: &PointerBatch<'_, T>,
+        a: Pointers<'_, T, impl IntoIterator<Item: DeviceMemory<Element = T>>>,
+        b: Pointers<'_, T, impl IntoIterator<Item: DeviceMemory<Element = T>>>,
         beta: impl Into<Factor<'s, T>>,
-        c: &mut PointerBatchMut<'_, T>,
+        c: Pointers<'_, T, impl IntoIterator<Item: DeviceMemoryMut<Element = T>>>,
     ) -> Result<()> {
         const CALL: &str = "gemm_batched";
         let (alpha, beta) = (alpha.into(), beta.into());
-        let mode = check_pair(self, CALL, &alpha, &beta, Fetch::Perhaps)?;
-        self.check_stream(CALL, "a", a.stream())?;
-        self.check_stream(CALL, "b", b.stream())?;
-        self.check_stream(CALL, "c", c.stream())?;
-        let [m, n, k] = product(CALL, op_a, a.layout(), op_b, b.layout(), ("c", c.layout()))?;
+        let layouts = [a.layout(), b.layout(), c.layout()];
+        let sizes = product(CALL, op_a, layouts[0], op_b, layouts[1], ("c", layouts[2]))?;
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let a = a.read(&mut call, "a")?;
+        let b = b.read(&mut call, "b")?;
+        let c = c.write(&mut call, "c")?;
         same_count(CALL, "a", a.count(), ("c", c.count()))?;
         same_count(CALL, "b", b.count(), ("c", c.count()))?;
-        let count = long(c.count());
+        let ([m, n, k], count) = (sizes.map(long), long(c.count()));
         if m == 0 || n == 0 || count == 0 {
             return Ok(());
         }
-        let [lda, ldb, ldc] = [a.layout(), b.layout(), c.layout()].map(|layout| long(layout.ld));
-        let (a, b, c) = (a.addresses()?, b.addresses()?, c.addresses()?);
+        let [lda, ldb, ldc] = layouts.map(|layout| long(layout.ld));
+        let (a_array, b_array, c_array) = (a.array()?, b.array()?, c.array()?);
         call!(
             self,
             mode,
             T::gemm_batched,
             (m, n, k, lda, ldb, ldc, count),
             // SAFETY: as in `gemm`; the arrays hold `count` addresses each, of matrices of these layouts that may be
-            // used on the handle's stream. No two of `c` share an element, and they are exclusive.
+            // used on the handle's stream, and live until it is past the call. No two of `c` share an element, and they are exclusive.
             |gemm| unsafe {
                 gemm(
                     self.raw(),
@@ -60,12 +64,12 @@ impl Handle {
                     n,
                     k,
                     alpha.as_ptr().cast(),
-                    a.cast(),
+                    a_array.cast(),
                     lda,
-                    b.cast(),
+                    b_array.cast(),
                     ldb,
                     beta.as_ptr().cast(),
-                    c.cast(),
+                    c_array.cast(),
                     ldc,
                     count,
                 )

@@ -1,17 +1,18 @@
 use std::ffi::c_void;
 
+use hip::{DeviceMemory, DeviceMemoryMut};
 use rocblas_sys::{
     Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_status,
+    rocblas_pointer_mode, rocblas_status,
 };
 
 use super::{product, same_count};
 use crate::element::{Element, GemmInput};
 use crate::functions::Routine;
-use crate::operands::{Factor, Fetch, check_pair};
+use crate::operands::{Call, Factor, Fetch, TakenPointers};
 use crate::routine::call;
 use crate::size::{Layout, long, shape};
-use crate::{Handle, Op, PointerBatch, PointerBatchMut, Result};
+use crate::{Handle, Op, Pointers, Result};
 
 type Signature<I> = unsafe extern "C" fn(
     rocblas_handle,
@@ -60,32 +61,25 @@ impl Handle {
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_batched_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_batched_ex<'s, In, Out, Compute>(
+    pub fn gemm_batched_ex<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
         alpha: impl Into<Factor<'s, Compute>>,
-        a: &PointerBatch<'_, In>,
-        b: &PointerBatch<'_, In>,
+        a: Pointers<'_, In, impl IntoIterator<Item: DeviceMemory<Element = In>>>,
+        b: Pointers<'_, In, impl IntoIterator<Item: DeviceMemory<Element = In>>>,
         beta: impl Into<Factor<'s, Compute>>,
-        c: &mut PointerBatchMut<'_, Out>,
-    ) -> Result<()>
-    where
-        In: GemmInput<Out, Compute>,
-        Out: Element,
-        Compute: Element,
-    {
+        c: Pointers<'_, Out, impl IntoIterator<Item: DeviceMemoryMut<Element = Out>>>,
+    ) -> Result<()> {
         const CALL: &str = "gemm_batched_ex";
-        self.check_stream(CALL, "c", c.stream())?;
-        let sums = c.addresses()?;
-        let output = Sums {
-            addends: sums.cast(),
-            sums,
-            layouts: [c.layout(); 2],
-            count: c.count(),
-        };
-        let scalars = (alpha.into(), beta.into());
-        self.mixed_pointers(CALL, (op_a, op_b), scalars, (a, b), output)
+        let (alpha, beta) = (alpha.into(), beta.into());
+        let sizes = product(CALL, op_a, a.layout(), op_b, b.layout(), ("c", c.layout()))?;
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let a = a.read(&mut call, "a")?;
+        let b = b.read(&mut call, "b")?;
+        let c = c.write(&mut call, "c")?;
+        self.mixed_pointers(&call, mode, (op_a, op_b), sizes, (&alpha, &beta), [&a, &b], [&c, &c])
     }
 
     /// `d[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]`: [`Handle::gemm_batched_ex`] with the sums in other
@@ -96,65 +90,57 @@ impl Handle {
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_batched_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_batched_ex_into<'s, In, Out, Compute>(
+    pub fn gemm_batched_ex_into<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
         alpha: impl Into<Factor<'s, Compute>>,
-        a: &PointerBatch<'_, In>,
-        b: &PointerBatch<'_, In>,
+        a: Pointers<'_, In, impl IntoIterator<Item: DeviceMemory<Element = In>>>,
+        b: Pointers<'_, In, impl IntoIterator<Item: DeviceMemory<Element = In>>>,
         beta: impl Into<Factor<'s, Compute>>,
-        c: &PointerBatch<'_, Out>,
-        d: &mut PointerBatchMut<'_, Out>,
-    ) -> Result<()>
-    where
-        In: GemmInput<Out, Compute>,
-        Out: Element,
-        Compute: Element,
-    {
+        c: Pointers<'_, Out, impl IntoIterator<Item: DeviceMemory<Element = Out>>>,
+        d: Pointers<'_, Out, impl IntoIterator<Item: DeviceMemoryMut<Element = Out>>>,
+    ) -> Result<()> {
         const CALL: &str = "gemm_batched_ex_into";
-        self.check_stream(CALL, "c", c.stream())?;
-        self.check_stream(CALL, "d", d.stream())?;
+        let (alpha, beta) = (alpha.into(), beta.into());
+        let sizes = product(CALL, op_a, a.layout(), op_b, b.layout(), ("c", c.layout()))?;
+        let (Layout { rows, cols, .. }, found) = (c.layout(), d.layout());
+        if (found.rows, found.cols) != (rows, cols) {
+            return Err(shape(CALL, "d", found, rows, cols));
+        }
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let a = a.read(&mut call, "a")?;
+        let b = b.read(&mut call, "b")?;
+        let c = c.read(&mut call, "c")?;
+        let d = d.write(&mut call, "d")?;
         same_count(CALL, "c", c.count(), ("d", d.count()))?;
-        let output = Sums {
-            addends: c.addresses()?,
-            sums: d.addresses()?,
-            layouts: [c.layout(), d.layout()],
-            count: d.count(),
-        };
-        let scalars = (alpha.into(), beta.into());
-        self.mixed_pointers(CALL, (op_a, op_b), scalars, (a, b), output)
+        self.mixed_pointers(&call, mode, (op_a, op_b), sizes, (&alpha, &beta), [&a, &b], [&c, &d])
     }
 
-    fn mixed_pointers<In, Out, Compute>(
+    /// The sums go to the last matrices, which may be those that are added.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "those of the call, and what was found out about them"
+    )]
+    fn mixed_pointers<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
-        call: &'static str,
+        call: &Call<'_>,
+        mode: rocblas_pointer_mode,
         (op_a, op_b): (Op, Op),
-        (alpha, beta): (Factor<'_, Compute>, Factor<'_, Compute>),
-        (a, b): (&PointerBatch<'_, In>, &PointerBatch<'_, In>),
-        output: Sums<Out>,
-    ) -> Result<()>
-    where
-        In: GemmInput<Out, Compute>,
-        Out: Element,
-        Compute: Element,
-    {
-        let mode = check_pair(self, call, &alpha, &beta, Fetch::Perhaps)?;
-        self.check_stream(call, "a", a.stream())?;
-        self.check_stream(call, "b", b.stream())?;
-        let [layout_c, layout_d] = output.layouts;
-        let [m, n, k] = product(call, op_a, a.layout(), op_b, b.layout(), ("c", layout_c))?;
-        if (layout_d.rows, layout_d.cols) != (layout_c.rows, layout_c.cols) {
-            return Err(shape(call, "d", layout_d, layout_c.rows, layout_c.cols));
-        }
-        same_count(call, "a", a.count(), ("c", output.count))?;
-        same_count(call, "b", b.count(), ("c", output.count))?;
-        let count = long(output.count);
+        sizes: [usize; 3],
+        (alpha, beta): (&Factor<'_, Compute>, &Factor<'_, Compute>),
+        [a, b]: [&TakenPointers<'_, In>; 2],
+        [c, d]: [&TakenPointers<'_, Out>; 2],
+    ) -> Result<()> {
+        same_count(call.name(), "a", a.count(), ("c", c.count()))?;
+        same_count(call.name(), "b", b.count(), ("c", c.count()))?;
+        let ([m, n, k], count) = (sizes.map(long), long(c.count()));
         if m == 0 || n == 0 || count == 0 {
             return Ok(());
         }
-        let [lda, ldb, ldc, ldd] = [a.layout(), b.layout(), layout_c, layout_d].map(|layout| long(layout.ld));
-        let (a, b) = (a.addresses()?, b.addresses()?);
+        let [lda, ldb, ldc, ldd] = [a.layout(), b.layout(), c.layout(), d.layout()].map(|layout| long(layout.ld));
+        let (a, b, addends, sums) = (a.array()?, b.array()?, c.array()?, d.array()?);
         let [input, result, compute] = [In::DATATYPE, Out::DATATYPE, Compute::DATATYPE];
         call!(
             self,
@@ -162,7 +148,7 @@ impl Handle {
             gemm_batched_ex,
             (m, n, k, lda, ldb, ldc, ldd, count),
             // SAFETY: as in `gemm_ex`; the arrays hold `count` addresses each, of matrices of these layouts that may be
-            // used on the handle's stream. No two of the sums share an element, and they are exclusive: other matrices
+            // used on the handle's stream, and live until it is past the call. No two of the sums share an element, and they are exclusive: other matrices
             // than those of `c`, or `c` itself, by the same array. The array of the sums is not written, though its
             // type does not say so.
             |gemm| unsafe {
@@ -181,10 +167,10 @@ impl Handle {
                     input,
                     ldb,
                     beta.as_ptr().cast(),
-                    output.addends.cast(),
+                    addends.cast(),
                     result,
                     ldc,
-                    output.sums.cast_mut().cast(),
+                    sums.cast_mut().cast(),
                     result,
                     ldd,
                     count,
@@ -198,12 +184,4 @@ impl Handle {
              count {count}, {input:?} to {result:?} in {compute:?}"
         )
     }
-}
-
-/// What is added to the products, and where the sums go: arrays of addresses.
-struct Sums<T> {
-    addends: *const *const T,
-    sums: *const *mut T,
-    layouts: [Layout; 2],
-    count: usize,
 }

@@ -1,17 +1,18 @@
 use std::ffi::c_void;
 
+use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice};
 use rocblas_sys::{
     Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_status,
+    rocblas_pointer_mode, rocblas_status,
 };
 
 use super::product;
 use crate::element::{Element, GemmInput};
 use crate::functions::Routine;
-use crate::operands::{Factor, Fetch, check_pair};
+use crate::operands::{Call, Factor, Fetch, Taken};
 use crate::routine::call;
 use crate::size::{Layout, long, shape};
-use crate::{Handle, Matrix, MatrixMut, Op, Result};
+use crate::{Handle, Matrix, Op, Result};
 
 type Signature<I> = unsafe extern "C" fn(
     rocblas_handle,
@@ -60,23 +61,30 @@ impl Handle {
     /// As [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_ex<'s, In, Out, Compute>(
+    pub fn gemm_ex<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
         alpha: impl Into<Factor<'s, Compute>>,
-        a: Matrix<'_, In>,
-        b: Matrix<'_, In>,
+        a: Matrix<impl DeviceMemory<Element = In>>,
+        b: Matrix<impl DeviceMemory<Element = In>>,
         beta: impl Into<Factor<'s, Compute>>,
-        mut c: MatrixMut<'_, Out>,
-    ) -> Result<()>
-    where
-        In: GemmInput<Out, Compute>,
-        Out: Element,
-        Compute: Element,
-    {
-        let (scalars, output) = ((alpha.into(), beta.into()), Sum::in_place(&mut c));
-        self.mixed("gemm_ex", (op_a, op_b), scalars, (a, b), output)
+        c: Matrix<impl DeviceMemoryMut<Element = Out>>,
+    ) -> Result<()> {
+        const CALL: &str = "gemm_ex";
+        let (alpha, beta) = (alpha.into(), beta.into());
+        let sizes = product(CALL, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let a = call.read("a", a)?;
+        let b = call.read("b", b)?;
+        let mut c = call.write("c", c)?;
+        let output = Sum {
+            sum: c.data.as_mut_ptr(),
+            ld: c.shape.ld,
+            addend: c.as_read(),
+        };
+        self.mixed(mode, (op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
     }
 
     /// `d = alpha * op_a(a) * op_b(b) + beta * c`: [`Handle::gemm_ex`] with the sum in another matrix. `c` and `d` have
@@ -87,59 +95,52 @@ impl Handle {
     /// As [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_ex_into<'s, In, Out, Compute>(
+    pub fn gemm_ex_into<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
         alpha: impl Into<Factor<'s, Compute>>,
-        a: Matrix<'_, In>,
-        b: Matrix<'_, In>,
+        a: Matrix<impl DeviceMemory<Element = In>>,
+        b: Matrix<impl DeviceMemory<Element = In>>,
         beta: impl Into<Factor<'s, Compute>>,
-        c: Matrix<'_, Out>,
-        mut d: MatrixMut<'_, Out>,
-    ) -> Result<()>
-    where
-        In: GemmInput<Out, Compute>,
-        Out: Element,
-        Compute: Element,
-    {
+        c: Matrix<impl DeviceMemory<Element = Out>>,
+        d: Matrix<impl DeviceMemoryMut<Element = Out>>,
+    ) -> Result<()> {
         const CALL: &str = "gemm_ex_into";
-        self.check_stream(CALL, "d", d.data.stream())?;
+        let (alpha, beta) = (alpha.into(), beta.into());
+        let sizes = product(CALL, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
         let (Layout { rows, cols, .. }, found) = (c.layout, d.layout);
         if (found.rows, found.cols) != (rows, cols) {
             return Err(shape(CALL, "d", found, rows, cols));
         }
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let a = call.read("a", a)?;
+        let b = call.read("b", b)?;
+        let c = call.read("c", c)?;
+        let mut d = call.write("d", d)?;
         let output = Sum {
             addend: c,
             sum: d.data.as_mut_ptr(),
-            ld: d.layout.ld,
+            ld: d.shape.ld,
         };
-        let scalars = (alpha.into(), beta.into());
-        self.mixed(CALL, (op_a, op_b), scalars, (a, b), output)
+        self.mixed(mode, (op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
     }
 
-    fn mixed<In, Out, Compute>(
+    fn mixed<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
-        call: &'static str,
+        mode: rocblas_pointer_mode,
         (op_a, op_b): (Op, Op),
-        (alpha, beta): (Factor<'_, Compute>, Factor<'_, Compute>),
-        (a, b): (Matrix<'_, In>, Matrix<'_, In>),
+        sizes: [usize; 3],
+        (alpha, beta): (&Factor<'_, Compute>, &Factor<'_, Compute>),
+        (a, b): (Input<'_, In>, Input<'_, In>),
         Sum { addend: c, sum, ld }: Sum<'_, Out>,
-    ) -> Result<()>
-    where
-        In: GemmInput<Out, Compute>,
-        Out: Element,
-        Compute: Element,
-    {
-        let mode = check_pair(self, call, &alpha, &beta, Fetch::Perhaps)?;
-        self.check_stream(call, "a", a.data.stream())?;
-        self.check_stream(call, "b", b.data.stream())?;
-        self.check_stream(call, "c", c.data.stream())?;
-        let [m, n, k] = product(call, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
+    ) -> Result<()> {
+        let [m, n, k] = sizes.map(long);
         if m == 0 || n == 0 {
             return Ok(());
         }
-        let [lda, ldb, ldc] = [a.layout, b.layout, c.layout].map(|layout| long(layout.ld));
+        let [lda, ldb, ldc] = [a.shape, b.shape, c.shape].map(|layout| long(layout.ld));
         let ldd = long(ld);
         let [input, output, compute] = [In::DATATYPE, Out::DATATYPE, Compute::DATATYPE];
         call!(
@@ -149,8 +150,8 @@ impl Handle {
             (m, n, k, lda, ldb, ldc, ldd),
             // SAFETY: the handle is alive. The scalars are of the type that is computed in: host values, read before
             // the call returns, or device memory to be read on the handle's stream, as the pointer mode says. The
-            // matrices are of the types told, as large as sizes and leading dimensions say, checked when they were
-            // made; they may be used on the handle's stream. `sum` is exclusive: another matrix than `c`, or `c` itself
+            // matrices are of the types told, as large as sizes and leading dimensions say and may be used on the
+            // handle's stream, as the call that took them checked. `sum` is exclusive: another matrix than `c`, or `c` itself
             // with the same layout.
             |gemm| unsafe {
                 gemm(
@@ -188,18 +189,10 @@ impl Handle {
 
 /// What is added to a product, and where the sum goes.
 struct Sum<'a, T> {
-    addend: Matrix<'a, T>,
+    addend: Input<'a, T>,
     sum: *mut T,
     ld: usize,
 }
 
-impl<'a, T> Sum<'a, T> {
-    fn in_place(matrix: &'a mut MatrixMut<'_, T>) -> Self {
-        let sum = matrix.data.as_mut_ptr();
-        Self {
-            ld: matrix.layout.ld,
-            addend: matrix.as_matrix(),
-            sum,
-        }
-    }
-}
+/// A matrix that is read.
+type Input<'a, T> = Taken<DeviceSlice<'a, T>, Layout>;

@@ -6,10 +6,12 @@ mod ex;
 mod strided_batched;
 mod strided_batched_ex;
 
-use crate::operands::{Factor, Fetch, check_pair};
+use hip::{DeviceMemory, DeviceMemoryMut};
+
+use crate::operands::{BatchShape, Call, Factor, Fetch};
 use crate::routine::call;
 use crate::size::{Layout, long, shape};
-use crate::{Error, Handle, Matrix, MatrixMut, Op, Result, Scalar};
+use crate::{Error, Handle, Matrix, Op, Result, Scalar};
 
 impl Handle {
     /// `c = alpha * op_a(a) * op_b(b) + beta * c`.
@@ -19,8 +21,14 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// A shape does not fit, a matrix or scalar was taken for another stream, `alpha` and `beta` are not of one kind, a
-    /// size needs the `_64` function, which the library lacks, or rocBLAS refused the call.
+    /// Nothing is queued then:
+    ///
+    /// - An operand does not fit its memory ([`Error::Operand`]) or another operand ([`Error::Shape`]).
+    /// - `c` shares memory with another operand: [`Error::OperandsOverlap`].
+    /// - The memory can't be used on the handle's stream: an error of its owner, or [`Error::WrongStream`] for a slice
+    ///   that was taken for another one.
+    /// - `alpha` and `beta` are not of one kind.
+    /// - A size needs the `_64` function, which the library lacks, or rocBLAS refused the call.
     #[doc(alias("rocblas_sgemm", "rocblas_dgemm", "rocblas_cgemm", "rocblas_zgemm"))]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
     pub fn gemm<'s, T: Scalar>(
@@ -28,22 +36,24 @@ impl Handle {
         op_a: Op,
         op_b: Op,
         alpha: impl Into<Factor<'s, T>>,
-        a: Matrix<'_, T>,
-        b: Matrix<'_, T>,
+        a: Matrix<impl DeviceMemory<Element = T>>,
+        b: Matrix<impl DeviceMemory<Element = T>>,
         beta: impl Into<Factor<'s, T>>,
-        mut c: MatrixMut<'_, T>,
+        c: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "gemm";
         let (alpha, beta) = (alpha.into(), beta.into());
-        let mode = check_pair(self, CALL, &alpha, &beta, Fetch::Perhaps)?;
-        self.check_stream(CALL, "a", a.data.stream())?;
-        self.check_stream(CALL, "b", b.data.stream())?;
-        self.check_stream(CALL, "c", c.data.stream())?;
-        let [m, n, k] = product(CALL, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
+        let sizes = product(CALL, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let a = call.read("a", a)?;
+        let b = call.read("b", b)?;
+        let mut c = call.write("c", c)?;
+        let [m, n, k] = sizes.map(long);
         if m == 0 || n == 0 {
             return Ok(());
         }
-        let [lda, ldb, ldc] = [a.layout, b.layout, c.layout].map(|layout| long(layout.ld));
+        let [lda, ldb, ldc] = [a.shape, b.shape, c.shape].map(|layout| long(layout.ld));
         call!(
             self,
             mode,
@@ -51,7 +61,7 @@ impl Handle {
             (m, n, k, lda, ldb, ldc),
             // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory
             // to be read on the handle's stream, as the pointer mode says. The matrices are as large as sizes and
-            // leading dimensions say, checked when they were made; they may be used on the handle's stream, and `c` is
+            // leading dimensions say and may be used on the handle's stream, as the call that took them checked; `c` is
             // exclusive.
             |gemm| unsafe {
                 gemm(
@@ -76,7 +86,7 @@ impl Handle {
     }
 }
 
-/// m, n and k of a product, if the shapes fit.
+/// m, n and k of a product, if the shapes fit each other. Each is checked on its own when its matrix is taken.
 #[inline]
 pub(crate) fn product(
     call: &'static str,
@@ -85,7 +95,7 @@ pub(crate) fn product(
     op_b: Op,
     b: Layout,
     (name, c): (&'static str, Layout),
-) -> Result<[i64; 3]> {
+) -> Result<[usize; 3]> {
     let (m, k) = op_a.shape(a.rows, a.cols);
     let (inner, n) = op_b.shape(b.rows, b.cols);
     if inner != k {
@@ -95,7 +105,15 @@ pub(crate) fn product(
     if (c.rows, c.cols) != (m, n) {
         return Err(shape(call, name, c, m, n));
     }
-    Ok([m, n, k].map(long))
+    Ok([m, n, k])
+}
+
+/// m, n, k and the number of products of batches, if the shapes fit each other.
+pub(crate) fn products(call: &'static str, (op_a, op_b): (Op, Op), [a, b, c]: [BatchShape; 3]) -> Result<[usize; 4]> {
+    let [m, n, k] = product(call, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
+    same_count(call, "a", a.count, ("c", c.count))?;
+    same_count(call, "b", b.count, ("c", c.count))?;
+    Ok([m, n, k, c.count])
 }
 
 /// Refuses an argument whose number of matrices differs from the output's.

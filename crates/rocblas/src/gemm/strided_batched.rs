@@ -1,8 +1,10 @@
-use super::{product, same_count};
-use crate::operands::{Factor, Fetch, check_pair};
+use hip::{DeviceMemory, DeviceMemoryMut};
+
+use super::products;
+use crate::operands::{Call, Factor, Fetch};
 use crate::routine::call;
 use crate::size::long;
-use crate::{Batch, BatchMut, Handle, Op, Result, Scalar};
+use crate::{Batch, Handle, Op, Result, Scalar};
 
 impl Handle {
     /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for every matrix of the batches, which have equal counts.
@@ -24,33 +26,32 @@ impl Handle {
         op_a: Op,
         op_b: Op,
         alpha: impl Into<Factor<'s, T>>,
-        a: Batch<'_, T>,
-        b: Batch<'_, T>,
+        a: Batch<impl DeviceMemory<Element = T>>,
+        b: Batch<impl DeviceMemory<Element = T>>,
         beta: impl Into<Factor<'s, T>>,
-        mut c: BatchMut<'_, T>,
+        c: Batch<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "gemm_strided_batched";
         let (alpha, beta) = (alpha.into(), beta.into());
-        let mode = check_pair(self, CALL, &alpha, &beta, Fetch::Perhaps)?;
-        self.check_stream(CALL, "a", a.data.stream())?;
-        self.check_stream(CALL, "b", b.data.stream())?;
-        self.check_stream(CALL, "c", c.data.stream())?;
-        let [m, n, k] = product(CALL, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
-        same_count(CALL, "a", a.count, ("c", c.count))?;
-        same_count(CALL, "b", b.count, ("c", c.count))?;
-        let count = long(c.count);
+        let shapes = [a.shape(), b.shape(), c.shape()];
+        let sizes = products(CALL, (op_a, op_b), shapes)?;
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let a = call.read("a", a)?;
+        let b = call.read("b", b)?;
+        let mut c = call.write("c", c)?;
+        let [m, n, k, count] = sizes.map(long);
         if m == 0 || n == 0 || count == 0 {
             return Ok(());
         }
-        let [lda, ldb, ldc] = [a.layout, b.layout, c.layout].map(|layout| long(layout.ld));
-        let [stride_a, stride_b, stride_c] = [a.stride, b.stride, c.stride].map(long);
+        let [lda, ldb, ldc] = shapes.map(|shape| long(shape.layout.ld));
+        let [stride_a, stride_b, stride_c] = shapes.map(|shape| long(shape.stride));
         call!(
             self,
             mode,
             T::gemm_strided_batched,
             (m, n, k, lda, ldb, ldc, count),
-            // SAFETY: as in `gemm`; strides and counts were checked against the slices when the batches were made, and
-            // no two matrices of `c` share an element.
+            // SAFETY: as in `gemm`; no two matrices of `c` share an element.
             |gemm| unsafe {
                 gemm(
                     self.raw(),

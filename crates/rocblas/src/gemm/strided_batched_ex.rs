@@ -1,17 +1,18 @@
 use std::ffi::c_void;
 
+use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice};
 use rocblas_sys::{
     Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_status, rocblas_stride,
+    rocblas_pointer_mode, rocblas_status, rocblas_stride,
 };
 
-use super::{product, same_count};
+use super::{products, same_count};
 use crate::element::{Element, GemmInput};
 use crate::functions::Routine;
-use crate::operands::{Factor, Fetch, check_pair};
+use crate::operands::{BatchShape, Call, Factor, Fetch, Taken};
 use crate::routine::call;
-use crate::size::{Layout, long, shape};
-use crate::{Batch, BatchMut, Handle, Op, Result};
+use crate::size::{long, shape};
+use crate::{Batch, Handle, Op, Result};
 
 type Signature<I> = unsafe extern "C" fn(
     rocblas_handle,
@@ -67,31 +68,30 @@ impl Handle {
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_strided_batched_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_strided_batched_ex<'s, In, Out, Compute>(
+    pub fn gemm_strided_batched_ex<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
         alpha: impl Into<Factor<'s, Compute>>,
-        a: Batch<'_, In>,
-        b: Batch<'_, In>,
+        a: Batch<impl DeviceMemory<Element = In>>,
+        b: Batch<impl DeviceMemory<Element = In>>,
         beta: impl Into<Factor<'s, Compute>>,
-        mut c: BatchMut<'_, Out>,
-    ) -> Result<()>
-    where
-        In: GemmInput<Out, Compute>,
-        Out: Element,
-        Compute: Element,
-    {
+        c: Batch<impl DeviceMemoryMut<Element = Out>>,
+    ) -> Result<()> {
         const CALL: &str = "gemm_strided_batched_ex";
-        let sums = c.data.as_mut_ptr();
+        let (alpha, beta) = (alpha.into(), beta.into());
+        let sizes = products(CALL, (op_a, op_b), [a.shape(), b.shape(), c.shape()])?;
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let a = call.read("a", a)?;
+        let b = call.read("b", b)?;
+        let mut c = call.write("c", c)?;
         let output = Sums {
-            sums,
-            layout: c.layout,
-            stride: c.stride,
-            addends: c.as_batch(),
+            sums: c.data.as_mut_ptr(),
+            shape: c.shape,
+            addends: c.as_read(),
         };
-        let scalars = (alpha.into(), beta.into());
-        self.mixed_strided(CALL, (op_a, op_b), scalars, (a, b), output)
+        self.mixed_strided(mode, (op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
     }
 
     /// `d[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]`: [`Handle::gemm_strided_batched_ex`] with the sums in
@@ -102,75 +102,65 @@ impl Handle {
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_strided_batched_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_strided_batched_ex_into<'s, In, Out, Compute>(
+    pub fn gemm_strided_batched_ex_into<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
         alpha: impl Into<Factor<'s, Compute>>,
-        a: Batch<'_, In>,
-        b: Batch<'_, In>,
+        a: Batch<impl DeviceMemory<Element = In>>,
+        b: Batch<impl DeviceMemory<Element = In>>,
         beta: impl Into<Factor<'s, Compute>>,
-        c: Batch<'_, Out>,
-        mut d: BatchMut<'_, Out>,
-    ) -> Result<()>
-    where
-        In: GemmInput<Out, Compute>,
-        Out: Element,
-        Compute: Element,
-    {
+        c: Batch<impl DeviceMemory<Element = Out>>,
+        d: Batch<impl DeviceMemoryMut<Element = Out>>,
+    ) -> Result<()> {
         const CALL: &str = "gemm_strided_batched_ex_into";
-        self.check_stream(CALL, "d", d.data.stream())?;
-        same_count(CALL, "c", c.count, ("d", d.count))?;
+        let (alpha, beta) = (alpha.into(), beta.into());
+        let sizes = products(CALL, (op_a, op_b), [a.shape(), b.shape(), c.shape()])?;
+        let (addends, sums) = (c.shape(), d.shape());
+        let (rows, cols) = (addends.layout.rows, addends.layout.cols);
+        if (sums.layout.rows, sums.layout.cols) != (rows, cols) {
+            return Err(shape(CALL, "d", sums.layout, rows, cols));
+        }
+        same_count(CALL, "c", addends.count, ("d", sums.count))?;
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let a = call.read("a", a)?;
+        let b = call.read("b", b)?;
+        let c = call.read("c", c)?;
+        let mut d = call.write("d", d)?;
         let output = Sums {
             sums: d.data.as_mut_ptr(),
-            layout: d.layout,
-            stride: d.stride,
+            shape: d.shape,
             addends: c,
         };
-        let scalars = (alpha.into(), beta.into());
-        self.mixed_strided(CALL, (op_a, op_b), scalars, (a, b), output)
+        self.mixed_strided(mode, (op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
     }
 
-    fn mixed_strided<In, Out, Compute>(
+    fn mixed_strided<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
-        call: &'static str,
+        mode: rocblas_pointer_mode,
         (op_a, op_b): (Op, Op),
-        (alpha, beta): (Factor<'_, Compute>, Factor<'_, Compute>),
-        (a, b): (Batch<'_, In>, Batch<'_, In>),
+        sizes: [usize; 4],
+        (alpha, beta): (&Factor<'_, Compute>, &Factor<'_, Compute>),
+        (a, b): (Inputs<'_, In>, Inputs<'_, In>),
         output: Sums<'_, Out>,
-    ) -> Result<()>
-    where
-        In: GemmInput<Out, Compute>,
-        Out: Element,
-        Compute: Element,
-    {
+    ) -> Result<()> {
         let c = &output.addends;
-        let mode = check_pair(self, call, &alpha, &beta, Fetch::Perhaps)?;
-        self.check_stream(call, "a", a.data.stream())?;
-        self.check_stream(call, "b", b.data.stream())?;
-        self.check_stream(call, "c", c.data.stream())?;
-        let [m, n, k] = product(call, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
-        let Layout { rows, cols, ld } = output.layout;
-        if (rows, cols) != (c.layout.rows, c.layout.cols) {
-            return Err(shape(call, "d", output.layout, c.layout.rows, c.layout.cols));
-        }
-        same_count(call, "a", a.count, ("c", c.count))?;
-        same_count(call, "b", b.count, ("c", c.count))?;
-        let count = long(c.count);
+        let [m, n, k, count] = sizes.map(long);
         if m == 0 || n == 0 || count == 0 {
             return Ok(());
         }
-        let [lda, ldb, ldc, ldd] = [a.layout.ld, b.layout.ld, c.layout.ld, ld].map(long);
-        let [stride_a, stride_b, stride_c, stride_d] = [a.stride, b.stride, c.stride, output.stride].map(long);
+        let shapes = [a.shape, b.shape, c.shape, output.shape];
+        let [lda, ldb, ldc, ldd] = shapes.map(|shape| long(shape.layout.ld));
+        let [stride_a, stride_b, stride_c, stride_d] = shapes.map(|shape| long(shape.stride));
         let [input, result, compute] = [In::DATATYPE, Out::DATATYPE, Compute::DATATYPE];
         call!(
             self,
             mode,
             gemm_strided_batched_ex,
             (m, n, k, lda, ldb, ldc, ldd, count),
-            // SAFETY: as in `gemm_ex`; strides and counts were checked against the slices when the batches were made.
-            // No two of the sums share an element, and they are exclusive: other matrices than those of `c`, or `c`
-            // itself with the same layout.
+            // SAFETY: as in `gemm_ex`; no two of the sums share an element, and they are exclusive: other matrices than
+            // those of `c`, or `c` itself with the same layout.
             |gemm| unsafe {
                 gemm(
                     self.raw(),
@@ -212,8 +202,10 @@ impl Handle {
 
 /// What is added to the products, and where the sums go.
 struct Sums<'a, T> {
-    addends: Batch<'a, T>,
+    addends: Inputs<'a, T>,
     sums: *mut T,
-    layout: Layout,
-    stride: usize,
+    shape: BatchShape,
 }
+
+/// Matrices that are read.
+type Inputs<'a, T> = Taken<DeviceSlice<'a, T>, BatchShape>;

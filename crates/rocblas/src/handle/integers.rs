@@ -74,7 +74,8 @@ impl Integers {
     /// Waits for the stream and copies them.
     pub(crate) fn to_vec(&self) -> Result<Vec<i32>> {
         let mut found = vec![0; self.len];
-        self.slice()?.copy_to_slice(&mut found)?;
+        let values = self.slice()?;
+        hip::control(|| values.copy_to_slice(&mut found))?;
         Ok(found)
     }
 
@@ -83,7 +84,8 @@ impl Integers {
         let len = self.len;
         let values = self.values.as_mut().expect("only `drop` takes them");
         let mut slice = values.on_mut(&self.stream)?;
-        Ok(slice.slice_mut(..len)?.copy_from_slice(source)?)
+        let mut slice = slice.slice_mut(..len)?;
+        Ok(hip::control(|| slice.copy_from_slice(source))?)
     }
 }
 

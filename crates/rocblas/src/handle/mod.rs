@@ -145,7 +145,7 @@ impl Handle {
     /// remain usable. [`Error::NotComputed`] inside [`workspace_needed`](Self::workspace_needed), where no call makes a
     /// node.
     #[doc(alias("hipStreamBeginCapture", "rocblas_set_stream"))]
-    pub fn capture(&self, work: impl FnOnce(&Self) -> Result<()>) -> Result<hip::Graph> {
+    pub fn capture<'h>(&'h self, work: impl FnOnce(&'h Self) -> Result<()>) -> Result<hip::Graph> {
         if self.is_asking() {
             return Err(crate::Error::NotComputed {
                 call: "capture",
@@ -231,16 +231,6 @@ impl Handle {
     #[inline]
     pub fn raw(&self) -> rocblas_handle {
         self.raw
-    }
-
-    /// Refuses an argument that was taken for another stream.
-    #[inline]
-    pub(crate) fn check_stream(&self, call: &'static str, argument: &'static str, stream: &Stream) -> Result<()> {
-        if *stream == self.stream {
-            Ok(())
-        } else {
-            Err(Error::WrongStream { call, argument })
-        }
     }
 
     /// Calls into the library: with the stream's device current, in this pointer mode, which is *host* again after it.

@@ -76,7 +76,7 @@ impl Handle {
     ///
     /// rocBLAS refused, or `calls` returned an error. Nested queries are refused by rocBLAS.
     #[doc(alias("rocblas_start_device_memory_size_query", "rocblas_stop_device_memory_size_query"))]
-    pub fn workspace_needed(&self, calls: impl FnOnce(&Self) -> Result<()>) -> Result<usize> {
+    pub fn workspace_needed<'h>(&'h self, calls: impl FnOnce(&'h Self) -> Result<()>) -> Result<usize> {
         let api = self.library().api();
         let start = slot(
             api.rocblas_start_device_memory_size_query,

@@ -1,28 +1,29 @@
-use crate::operands::{Factor, Fetch, check_alpha};
+use hip::{DeviceMemory, DeviceMemoryMut};
+
+use crate::operands::{Call, Factor, Fetch};
 use crate::routine::call;
-use crate::{Handle, Result, Scalar, Vector, VectorMut};
+use crate::{Handle, Result, Scalar, Vector};
 
 impl Handle {
     /// `y = alpha * x + y`, for vectors of equal length.
     ///
     /// # Errors
     ///
-    /// The lengths differ, a vector or `alpha` was taken for another stream, a size needs the `_64` function, which the
-    /// library lacks, or rocBLAS refused the call.
+    /// The lengths differ, or as [`Handle::gemm`].
     #[doc(alias("rocblas_saxpy", "rocblas_daxpy", "rocblas_caxpy", "rocblas_zaxpy"))]
     pub fn axpy<'s, T: Scalar>(
         &self,
         alpha: impl Into<Factor<'s, T>>,
-        x: Vector<'_, T>,
-        mut y: VectorMut<'_, T>,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        y: Vector<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
-        const CALL: &str = "axpy";
         let alpha = alpha.into();
-        let mode = check_alpha(self, CALL, &alpha, Fetch::Never)?;
-        self.check_stream(CALL, "x", x.stream())?;
-        self.check_stream(CALL, "y", y.stream())?;
-        y.check_len(CALL, "y", x.len())?;
-        let ([n, incx], [_, incy]) = (x.shape(), y.shape());
+        let mut call = Call::new(self.stream(), "axpy");
+        let mode = call.alpha(&alpha, Fetch::Never)?;
+        let x = call.read("x", x)?;
+        let mut y = call.write("y", y)?;
+        let ([n, incx], [_, incy]) = (x.sizes(), y.sizes());
+        y.check_len(&call, "y", n)?;
         if n == 0 {
             return Ok(());
         }
@@ -33,7 +34,7 @@ impl Handle {
             (n, incx, incy),
             // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to
             // be read on the handle's stream, as the pointer mode says. The vectors are as long as length and increment
-            // say, checked when they were made; they may be used on the handle's stream, and `y` is exclusive.
+            // say and may be used on the handle's stream, as the call that took them checked; `y` is exclusive.
             |axpy| unsafe {
                 axpy(
                     self.raw(),

@@ -1,7 +1,9 @@
+use hip::{DeviceMemory, DeviceMemoryMut};
 use rocblas_sys::rocblas_pointer_mode;
 
+use crate::operands::Call;
 use crate::routine::call;
-use crate::{Handle, Result, Scalar, Vector, VectorMut};
+use crate::{Handle, Result, Scalar, Vector};
 
 const HOST: rocblas_pointer_mode = rocblas_pointer_mode::rocblas_pointer_mode_host;
 
@@ -12,12 +14,16 @@ impl Handle {
     ///
     /// As [`Handle::axpy`].
     #[doc(alias("rocblas_scopy", "rocblas_dcopy", "rocblas_ccopy", "rocblas_zcopy"))]
-    pub fn copy<T: Scalar>(&self, x: Vector<'_, T>, mut y: VectorMut<'_, T>) -> Result<()> {
-        const CALL: &str = "copy";
-        self.check_stream(CALL, "x", x.stream())?;
-        self.check_stream(CALL, "y", y.stream())?;
-        y.check_len(CALL, "y", x.len())?;
-        let ([n, incx], [_, incy]) = (x.shape(), y.shape());
+    pub fn copy<T: Scalar>(
+        &self,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        y: Vector<impl DeviceMemoryMut<Element = T>>,
+    ) -> Result<()> {
+        let mut call = Call::new(self.stream(), "copy");
+        let x = call.read("x", x)?;
+        let mut y = call.write("y", y)?;
+        let ([n, incx], [_, incy]) = (x.sizes(), y.sizes());
+        y.check_len(&call, "y", n)?;
         if n == 0 {
             return Ok(());
         }
@@ -26,8 +32,8 @@ impl Handle {
             HOST,
             T::copy,
             (n, incx, incy),
-            // SAFETY: the handle is alive. The vectors are as long as length and increment say, checked when they were
-            // made; they may be used on the handle's stream, and `y` is exclusive.
+            // SAFETY: the handle is alive. The vectors are as long as length and increment say and may be used on the
+            // handle's stream, as the call that took them checked; `y` is exclusive.
             |copy| unsafe {
                 copy(
                     self.raw(),
@@ -48,12 +54,16 @@ impl Handle {
     ///
     /// As [`Handle::axpy`].
     #[doc(alias("rocblas_sswap", "rocblas_dswap", "rocblas_cswap", "rocblas_zswap"))]
-    pub fn swap<T: Scalar>(&self, mut x: VectorMut<'_, T>, mut y: VectorMut<'_, T>) -> Result<()> {
-        const CALL: &str = "swap";
-        self.check_stream(CALL, "x", x.stream())?;
-        self.check_stream(CALL, "y", y.stream())?;
-        y.check_len(CALL, "y", x.len())?;
-        let ([n, incx], [_, incy]) = (x.shape(), y.shape());
+    pub fn swap<T: Scalar>(
+        &self,
+        x: Vector<impl DeviceMemoryMut<Element = T>>,
+        y: Vector<impl DeviceMemoryMut<Element = T>>,
+    ) -> Result<()> {
+        let mut call = Call::new(self.stream(), "swap");
+        let mut x = call.write("x", x)?;
+        let mut y = call.write("y", y)?;
+        let ([n, incx], [_, incy]) = (x.sizes(), y.sizes());
+        y.check_len(&call, "y", n)?;
         if n == 0 {
             return Ok(());
         }

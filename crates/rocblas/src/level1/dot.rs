@@ -1,9 +1,10 @@
-use hip::DeviceSliceMut;
+use hip::{DeviceMemory, DeviceMemoryMut};
 use rocblas_sys::{Api, rocblas_int};
 
 use super::reduction::Target;
 use crate::functions::Routine;
 use crate::functions::level1::DotSignature;
+use crate::operands::Call;
 use crate::routine::call;
 use crate::{Handle, Result, Scalar, Vector};
 
@@ -17,9 +18,13 @@ impl Handle {
     ///
     /// As [`Handle::axpy`], or earlier work of the stream failed.
     #[doc(alias("rocblas_sdot", "rocblas_ddot", "rocblas_cdotu", "rocblas_zdotu", "dotu"))]
-    pub fn dot<T: Scalar>(&self, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T> {
+    pub fn dot<T: Scalar>(
+        &self,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        y: Vector<impl DeviceMemory<Element = T>>,
+    ) -> Result<T> {
         let mut result = T::ZERO;
-        self.sum_of_products("dot", T::dot, x, y, Target::Host(&mut result))?;
+        self.sum_of_products("dot", T::dot, x, y, Target::host(&mut result))?;
         Ok(result)
     }
 
@@ -29,7 +34,12 @@ impl Handle {
     ///
     /// As [`Handle::axpy`], or `result` has not exactly one element.
     #[doc(alias("rocblas_sdot", "rocblas_ddot", "rocblas_cdotu", "rocblas_zdotu"))]
-    pub fn dot_into<T: Scalar>(&self, x: Vector<'_, T>, y: Vector<'_, T>, result: DeviceSliceMut<'_, T>) -> Result<()> {
+    pub fn dot_into<T: Scalar>(
+        &self,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        y: Vector<impl DeviceMemory<Element = T>>,
+        result: impl DeviceMemoryMut<Element = T>,
+    ) -> Result<()> {
         self.sum_of_products("dot_into", T::dot, x, y, Target::Device(result))
     }
 
@@ -39,9 +49,13 @@ impl Handle {
     ///
     /// As [`Handle::dot`].
     #[doc(alias("rocblas_cdotc", "rocblas_zdotc"))]
-    pub fn dotc<T: Scalar>(&self, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T> {
+    pub fn dotc<T: Scalar>(
+        &self,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        y: Vector<impl DeviceMemory<Element = T>>,
+    ) -> Result<T> {
         let mut result = T::ZERO;
-        self.sum_of_products("dotc", T::dotc, x, y, Target::Host(&mut result))?;
+        self.sum_of_products("dotc", T::dotc, x, y, Target::host(&mut result))?;
         Ok(result)
     }
 
@@ -53,26 +67,27 @@ impl Handle {
     #[doc(alias("rocblas_cdotc", "rocblas_zdotc"))]
     pub fn dotc_into<T: Scalar>(
         &self,
-        x: Vector<'_, T>,
-        y: Vector<'_, T>,
-        result: DeviceSliceMut<'_, T>,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        y: Vector<impl DeviceMemory<Element = T>>,
+        result: impl DeviceMemoryMut<Element = T>,
     ) -> Result<()> {
         self.sum_of_products("dotc_into", T::dotc, x, y, Target::Device(result))
     }
 
     fn sum_of_products<T: Scalar>(
         &self,
-        call: &'static str,
+        name: &'static str,
         functions: Functions<T>,
-        x: Vector<'_, T>,
-        y: Vector<'_, T>,
-        mut result: Target<'_, T>,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        y: Vector<impl DeviceMemory<Element = T>>,
+        result: Target<'_, T, impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
-        let mode = result.check(self, call)?;
-        self.check_stream(call, "x", x.stream())?;
-        self.check_stream(call, "y", y.stream())?;
-        y.check_len(call, "y", x.len())?;
-        let ([n, incx], [_, incy]) = (x.shape(), y.shape());
+        let mut call = Call::new(self.stream(), name);
+        let x = call.read("x", x)?;
+        let y = call.read("y", y)?;
+        let (mode, mut result) = result.take(&mut call)?;
+        let ([n, incx], [_, incy]) = (x.sizes(), y.sizes());
+        y.check_len(&call, "y", n)?;
         if n == 0 {
             return result.write_zero(self);
         }
@@ -81,8 +96,8 @@ impl Handle {
             mode,
             functions,
             (n, incx, incy),
-            // SAFETY: the handle is alive. The vectors are as long as length and increment say, checked when they were
-            // made, and may be used on the handle's stream. The result is an exclusive host value that is written
+            // SAFETY: the handle is alive. The vectors are as long as length and increment say and may be used on the
+            // handle's stream, as the call that took them checked. The result is an exclusive host value that is written
             // before the call returns, or exclusive device memory to be written on that stream, as the pointer mode
             // says.
             |dot| unsafe {

@@ -1,9 +1,10 @@
-use hip::DeviceSliceMut;
+use hip::{DeviceMemory, DeviceMemoryMut};
 use rocblas_sys::{Api, rocblas_int};
 
 use super::reduction::Target;
 use crate::functions::Routine;
 use crate::functions::level1::NormSignature;
+use crate::operands::Call;
 use crate::routine::call;
 use crate::{Handle, Result, Scalar, Vector};
 
@@ -18,9 +19,9 @@ impl Handle {
     ///
     /// As [`Handle::dot`].
     #[doc(alias("rocblas_snrm2", "rocblas_dnrm2", "rocblas_scnrm2", "rocblas_dznrm2"))]
-    pub fn nrm2<T: Scalar>(&self, x: Vector<'_, T>) -> Result<T::Real> {
+    pub fn nrm2<T: Scalar>(&self, x: Vector<impl DeviceMemory<Element = T>>) -> Result<T::Real> {
         let mut result = T::Real::ZERO;
-        self.norm("nrm2", T::nrm2, x, Target::Host(&mut result))?;
+        self.norm("nrm2", T::nrm2, x, Target::host(&mut result))?;
         Ok(result)
     }
 
@@ -30,7 +31,11 @@ impl Handle {
     ///
     /// As [`Handle::dot_into`].
     #[doc(alias("rocblas_snrm2", "rocblas_dnrm2", "rocblas_scnrm2", "rocblas_dznrm2"))]
-    pub fn nrm2_into<T: Scalar>(&self, x: Vector<'_, T>, result: DeviceSliceMut<'_, T::Real>) -> Result<()> {
+    pub fn nrm2_into<T: Scalar>(
+        &self,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        result: impl DeviceMemoryMut<Element = T::Real>,
+    ) -> Result<()> {
         self.norm("nrm2_into", T::nrm2, x, Target::Device(result))
     }
 
@@ -40,9 +45,9 @@ impl Handle {
     ///
     /// As [`Handle::dot`].
     #[doc(alias("rocblas_sasum", "rocblas_dasum", "rocblas_scasum", "rocblas_dzasum"))]
-    pub fn asum<T: Scalar>(&self, x: Vector<'_, T>) -> Result<T::Real> {
+    pub fn asum<T: Scalar>(&self, x: Vector<impl DeviceMemory<Element = T>>) -> Result<T::Real> {
         let mut result = T::Real::ZERO;
-        self.norm("asum", T::asum, x, Target::Host(&mut result))?;
+        self.norm("asum", T::asum, x, Target::host(&mut result))?;
         Ok(result)
     }
 
@@ -52,20 +57,25 @@ impl Handle {
     ///
     /// As [`Handle::dot_into`].
     #[doc(alias("rocblas_sasum", "rocblas_dasum", "rocblas_scasum", "rocblas_dzasum"))]
-    pub fn asum_into<T: Scalar>(&self, x: Vector<'_, T>, result: DeviceSliceMut<'_, T::Real>) -> Result<()> {
+    pub fn asum_into<T: Scalar>(
+        &self,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        result: impl DeviceMemoryMut<Element = T::Real>,
+    ) -> Result<()> {
         self.norm("asum_into", T::asum, x, Target::Device(result))
     }
 
     fn norm<T: Scalar>(
         &self,
-        call: &'static str,
+        name: &'static str,
         functions: Functions<T>,
-        x: Vector<'_, T>,
-        mut result: Target<'_, T::Real>,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        result: Target<'_, T::Real, impl DeviceMemoryMut<Element = T::Real>>,
     ) -> Result<()> {
-        let mode = result.check(self, call)?;
-        self.check_stream(call, "x", x.stream())?;
-        let [n, incx] = x.shape_in_any_order();
+        let mut call = Call::new(self.stream(), name);
+        let x = call.read("x", x)?;
+        let (mode, mut result) = result.take(&mut call)?;
+        let [n, incx] = x.sizes_in_any_order();
         if n == 0 {
             return result.write_zero(self);
         }
@@ -74,8 +84,8 @@ impl Handle {
             mode,
             functions,
             (n, incx),
-            // SAFETY: the handle is alive. The vector is as long as length and increment say, checked when it was made,
-            // and may be used on the handle's stream. The result is an exclusive host value that is written before the
+            // SAFETY: the handle is alive. The vector is as long as length and increment say and may be used on the
+            // handle's stream, as the call that took it checked. The result is an exclusive host value that is written before the
             // call returns, or exclusive device memory to be written on that stream, as the pointer mode says.
             |norm| unsafe { norm(self.raw(), n, x.data.as_ptr().cast(), incx, result.as_mut_ptr().cast(),) },
             "n {n}, incx {incx}"

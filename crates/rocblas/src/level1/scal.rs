@@ -1,8 +1,8 @@
-use rocblas_sys::rocblas_pointer_mode;
+use hip::DeviceMemoryMut;
 
-use crate::operands::{Factor, Fetch, check_alpha};
+use crate::operands::{Call, Factor, Fetch};
 use crate::routine::call;
-use crate::{ComplexScalar, Handle, Result, Scalar, VectorMut};
+use crate::{ComplexScalar, Handle, Result, Scalar, Vector};
 
 impl Handle {
     /// `x = alpha * x`. The order of the elements does not matter, so a negative increment works like a positive one.
@@ -12,9 +12,16 @@ impl Handle {
     ///
     /// As [`Handle::axpy`].
     #[doc(alias("rocblas_sscal", "rocblas_dscal", "rocblas_cscal", "rocblas_zscal"))]
-    pub fn scal<'s, T: Scalar>(&self, alpha: impl Into<Factor<'s, T>>, mut x: VectorMut<'_, T>) -> Result<()> {
+    pub fn scal<'s, T: Scalar>(
+        &self,
+        alpha: impl Into<Factor<'s, T>>,
+        x: Vector<impl DeviceMemoryMut<Element = T>>,
+    ) -> Result<()> {
         let alpha = alpha.into();
-        let (mode, [n, incx]) = self.check_scal("scal", &alpha, &x)?;
+        let mut call = Call::new(self.stream(), "scal");
+        let mode = call.alpha(&alpha, Fetch::Never)?;
+        let mut x = call.write("x", x)?;
+        let [n, incx] = x.sizes_in_any_order();
         if n == 0 {
             return Ok(());
         }
@@ -25,7 +32,7 @@ impl Handle {
             (n, incx),
             // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to
             // be read on the handle's stream, as the pointer mode says. The vector is as long as length and increment
-            // say, checked when it was made, may be used on the handle's stream, and is exclusive.
+            // say and may be used on the handle's stream, as the call that took it checked; it is exclusive.
             |scal| unsafe { scal(self.raw(), n, alpha.as_ptr().cast(), x.data.as_mut_ptr().cast(), incx,) },
             "n {n}, incx {incx}"
         )
@@ -40,10 +47,13 @@ impl Handle {
     pub fn scal_real<'s, T: ComplexScalar>(
         &self,
         alpha: impl Into<Factor<'s, T::Real>>,
-        mut x: VectorMut<'_, T>,
+        x: Vector<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         let alpha = alpha.into();
-        let (mode, [n, incx]) = self.check_scal("scal_real", &alpha, &x)?;
+        let mut call = Call::new(self.stream(), "scal_real");
+        let mode = call.alpha(&alpha, Fetch::Never)?;
+        let mut x = call.write("x", x)?;
+        let [n, incx] = x.sizes_in_any_order();
         if n == 0 {
             return Ok(());
         }
@@ -56,16 +66,5 @@ impl Handle {
             |scal| unsafe { scal(self.raw(), n, alpha.as_ptr().cast(), x.data.as_mut_ptr().cast(), incx,) },
             "n {n}, incx {incx}"
         )
-    }
-
-    fn check_scal<S, T>(
-        &self,
-        call: &'static str,
-        alpha: &Factor<'_, S>,
-        x: &VectorMut<'_, T>,
-    ) -> Result<(rocblas_pointer_mode, [i64; 2])> {
-        let mode = check_alpha(self, call, alpha, Fetch::Never)?;
-        self.check_stream(call, "x", x.stream())?;
-        Ok((mode, x.shape_in_any_order()))
     }
 }

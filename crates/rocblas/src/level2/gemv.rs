@@ -1,7 +1,9 @@
-use crate::operands::{Factor, Fetch, check_pair};
+use hip::{DeviceMemory, DeviceMemoryMut};
+
+use crate::operands::{Call, Factor, Fetch};
 use crate::routine::call;
 use crate::size::long;
-use crate::{Handle, Matrix, Op, Result, Scalar, Vector, VectorMut};
+use crate::{Handle, Matrix, Op, Result, Scalar, Vector};
 
 impl Handle {
     /// `y = alpha * op(a) * x + beta * y`.
@@ -17,22 +19,22 @@ impl Handle {
         &self,
         op: Op,
         alpha: impl Into<Factor<'s, T>>,
-        a: Matrix<'_, T>,
-        x: Vector<'_, T>,
+        a: Matrix<impl DeviceMemory<Element = T>>,
+        x: Vector<impl DeviceMemory<Element = T>>,
         beta: impl Into<Factor<'s, T>>,
-        mut y: VectorMut<'_, T>,
+        y: Vector<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
-        const CALL: &str = "gemv";
         let (alpha, beta) = (alpha.into(), beta.into());
-        let mode = check_pair(self, CALL, &alpha, &beta, Fetch::Never)?;
-        self.check_stream(CALL, "a", a.data.stream())?;
-        self.check_stream(CALL, "x", x.stream())?;
-        self.check_stream(CALL, "y", y.stream())?;
-        let (rows, cols) = op.shape(a.layout.rows, a.layout.cols);
-        x.check_len(CALL, "x", cols)?;
-        y.check_len(CALL, "y", rows)?;
-        let [m, n, lda] = [a.layout.rows, a.layout.cols, a.layout.ld].map(long);
-        let ([_, incx], [_, incy]) = (x.shape(), y.shape());
+        let mut call = Call::new(self.stream(), "gemv");
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Never)?;
+        let a = call.read("a", a)?;
+        let x = call.read("x", x)?;
+        let mut y = call.write("y", y)?;
+        let (rows, cols) = op.shape(a.shape.rows, a.shape.cols);
+        x.check_len(&call, "x", long(cols))?;
+        y.check_len(&call, "y", long(rows))?;
+        let [m, n, lda] = [a.shape.rows, a.shape.cols, a.shape.ld].map(long);
+        let ([_, incx], [_, incy]) = (x.sizes(), y.sizes());
         if m == 0 || n == 0 {
             return Ok(());
         }
@@ -43,8 +45,8 @@ impl Handle {
             (m, n, lda, incx, incy),
             // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory
             // to be read on the handle's stream, as the pointer mode says. Matrix and vectors are as large as sizes,
-            // leading dimension and increments say, checked when they were made; they may be used on the handle's
-            // stream, and `y` is exclusive.
+            // leading dimension and increments say and may be used on the handle's stream, as the call that took them
+            // checked; `y` is exclusive.
             |gemv| unsafe {
                 gemv(
                     self.raw(),

@@ -1,11 +1,12 @@
+use hip::{DeviceMemory, DeviceMemoryMut};
 use rocblas_sys::{Api, rocblas_int};
 
 use crate::functions::Routine;
 use crate::functions::level2::GerSignature;
-use crate::operands::{Factor, Fetch, check_alpha};
+use crate::operands::{Call, Factor, Fetch};
 use crate::routine::call;
 use crate::size::long;
-use crate::{Handle, MatrixMut, Result, Scalar, Vector};
+use crate::{Handle, Matrix, Result, Scalar, Vector};
 
 /// The functions of one of the two products.
 type Functions<T> = fn(&Api) -> Routine<GerSignature<T, rocblas_int>, GerSignature<T, i64>>;
@@ -22,9 +23,9 @@ impl Handle {
     pub fn ger<'s, T: Scalar>(
         &self,
         alpha: impl Into<Factor<'s, T>>,
-        x: Vector<'_, T>,
-        y: Vector<'_, T>,
-        a: MatrixMut<'_, T>,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        y: Vector<impl DeviceMemory<Element = T>>,
+        a: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         self.outer_product("ger", T::ger, alpha.into(), x, y, a)
     }
@@ -38,30 +39,31 @@ impl Handle {
     pub fn gerc<'s, T: Scalar>(
         &self,
         alpha: impl Into<Factor<'s, T>>,
-        x: Vector<'_, T>,
-        y: Vector<'_, T>,
-        a: MatrixMut<'_, T>,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        y: Vector<impl DeviceMemory<Element = T>>,
+        a: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         self.outer_product("gerc", T::gerc, alpha.into(), x, y, a)
     }
 
     fn outer_product<T: Scalar>(
         &self,
-        call: &'static str,
+        name: &'static str,
         functions: Functions<T>,
         alpha: Factor<'_, T>,
-        x: Vector<'_, T>,
-        y: Vector<'_, T>,
-        mut a: MatrixMut<'_, T>,
+        x: Vector<impl DeviceMemory<Element = T>>,
+        y: Vector<impl DeviceMemory<Element = T>>,
+        a: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
-        let mode = check_alpha(self, call, &alpha, Fetch::Never)?;
-        self.check_stream(call, "x", x.stream())?;
-        self.check_stream(call, "y", y.stream())?;
-        self.check_stream(call, "a", a.data.stream())?;
-        x.check_len(call, "x", a.layout.rows)?;
-        y.check_len(call, "y", a.layout.cols)?;
-        let [m, n, lda] = [a.layout.rows, a.layout.cols, a.layout.ld].map(long);
-        let ([_, incx], [_, incy]) = (x.shape(), y.shape());
+        let mut call = Call::new(self.stream(), name);
+        let mode = call.alpha(&alpha, Fetch::Never)?;
+        let x = call.read("x", x)?;
+        let y = call.read("y", y)?;
+        let mut a = call.write("a", a)?;
+        let [m, n, lda] = [a.shape.rows, a.shape.cols, a.shape.ld].map(long);
+        x.check_len(&call, "x", m)?;
+        y.check_len(&call, "y", n)?;
+        let ([_, incx], [_, incy]) = (x.sizes(), y.sizes());
         if m == 0 || n == 0 {
             return Ok(());
         }
@@ -72,8 +74,8 @@ impl Handle {
             (m, n, incx, incy, lda),
             // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to
             // be read on the handle's stream, as the pointer mode says. Matrix and vectors are as large as sizes,
-            // leading dimension and increments say, checked when they were made; they may be used on the handle's
-            // stream, and `a` is exclusive.
+            // leading dimension and increments say and may be used on the handle's stream, as the call that took them
+            // checked; `a` is exclusive.
             |ger| unsafe {
                 ger(
                     self.raw(),

@@ -1,7 +1,9 @@
-use crate::operands::{Factor, Fetch, check_pair};
+use hip::{DeviceMemory, DeviceMemoryMut};
+
+use crate::operands::{Call, Factor, Fetch};
 use crate::routine::call;
 use crate::size::{long, shape};
-use crate::{ComplexScalar, Error, Fill, Handle, Matrix, MatrixMut, Op, Result};
+use crate::{ComplexScalar, Error, Fill, Handle, Matrix, Op, Result};
 
 impl Handle {
     /// `c = alpha * op(a) * op(a)^H + beta * c` for a Hermitian `c`, of which only the triangle `fill` is read and
@@ -18,15 +20,12 @@ impl Handle {
         fill: Fill,
         op: Op,
         alpha: impl Into<Factor<'s, T::Real>>,
-        a: Matrix<'_, T>,
+        a: Matrix<impl DeviceMemory<Element = T>>,
         beta: impl Into<Factor<'s, T::Real>>,
-        mut c: MatrixMut<'_, T>,
+        c: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "herk";
         let (alpha, beta) = (alpha.into(), beta.into());
-        let mode = check_pair(self, CALL, &alpha, &beta, Fetch::Perhaps)?;
-        self.check_stream(CALL, "a", a.data.stream())?;
-        self.check_stream(CALL, "c", c.data.stream())?;
         if op == Op::Transpose {
             return Err(Error::Unsupported {
                 call: CALL,
@@ -39,10 +38,14 @@ impl Handle {
         if (c.layout.rows, c.layout.cols) != (n, n) {
             return Err(shape(CALL, "c", c.layout, n, n));
         }
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let a = call.read("a", a)?;
+        let mut c = call.write("c", c)?;
         if n == 0 {
             return Ok(());
         }
-        let [n, k, lda, ldc] = [n, k, a.layout.ld, c.layout.ld].map(long);
+        let [n, k, lda, ldc] = [n, k, a.shape.ld, c.shape.ld].map(long);
         call!(
             self,
             mode,
@@ -50,7 +53,7 @@ impl Handle {
             (n, k, lda, ldc),
             // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory
             // to be read on the handle's stream, as the pointer mode says. The matrices are as large as sizes and
-            // leading dimensions say, checked when they were made; they may be used on the handle's stream, and `c` is
+            // leading dimensions say and may be used on the handle's stream, as the call that took them checked; `c` is
             // exclusive.
             |herk| unsafe {
                 herk(

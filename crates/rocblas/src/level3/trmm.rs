@@ -1,7 +1,10 @@
-use crate::operands::{Factor, Fetch, check_alpha};
+use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice};
+use rocblas_sys::rocblas_pointer_mode;
+
+use crate::operands::{Call, Factor, Fetch, Taken};
 use crate::routine::call;
 use crate::size::{Layout, long, shape};
-use crate::{Handle, Matrix, MatrixMut, Result, Scalar, Triangle};
+use crate::{Handle, Matrix, Result, Scalar, Triangle};
 
 impl Handle {
     /// `c = alpha * op(a) * b` ([`Side::Left`](crate::Side::Left)) or `c = alpha * b * op(a)`
@@ -18,18 +21,24 @@ impl Handle {
         &self,
         triangle: Triangle,
         alpha: impl Into<Factor<'s, T>>,
-        a: Matrix<'_, T>,
-        b: Matrix<'_, T>,
-        mut c: MatrixMut<'_, T>,
+        a: Matrix<impl DeviceMemory<Element = T>>,
+        b: Matrix<impl DeviceMemory<Element = T>>,
+        c: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "trmm";
-        self.check_stream(CALL, "c", c.data.stream())?;
+        let alpha = alpha.into();
+        triangle.check(CALL, a.layout, b.layout)?;
         let (Layout { rows, cols, .. }, found) = (b.layout, c.layout);
         if (found.rows, found.cols) != (rows, cols) {
             return Err(shape(CALL, "c", found, rows, cols));
         }
-        let output = (c.data.as_mut_ptr(), c.layout.ld);
-        self.triangular_product(CALL, triangle, alpha.into(), a, b, output)
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha(&alpha, Fetch::Perhaps)?;
+        let a = call.read("a", a)?;
+        let b = call.read("b", b)?;
+        let mut c = call.write("c", c)?;
+        let product = (c.data.as_mut_ptr(), c.shape.ld);
+        self.triangular_product(mode, triangle, &alpha, a, b, product)
     }
 
     /// `b = alpha * op(a) * b` or `b = alpha * b * op(a)`: [`Handle::trmm`] with the product in the place of `b`.
@@ -42,27 +51,30 @@ impl Handle {
         &self,
         triangle: Triangle,
         alpha: impl Into<Factor<'s, T>>,
-        a: Matrix<'_, T>,
-        mut b: MatrixMut<'_, T>,
+        a: Matrix<impl DeviceMemory<Element = T>>,
+        b: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
-        let output = (b.data.as_mut_ptr(), b.layout.ld);
-        self.triangular_product("trmm_in_place", triangle, alpha.into(), a, b.as_matrix(), output)
+        const CALL: &str = "trmm_in_place";
+        let alpha = alpha.into();
+        triangle.check(CALL, a.layout, b.layout)?;
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha(&alpha, Fetch::Perhaps)?;
+        let a = call.read("a", a)?;
+        let mut b = call.write("b", b)?;
+        let product = (b.data.as_mut_ptr(), b.shape.ld);
+        self.triangular_product(mode, triangle, &alpha, a, b.as_read(), product)
     }
 
     fn triangular_product<T: Scalar>(
         &self,
-        call: &'static str,
+        mode: rocblas_pointer_mode,
         triangle: Triangle,
-        alpha: Factor<'_, T>,
-        a: Matrix<'_, T>,
-        b: Matrix<'_, T>,
+        alpha: &Factor<'_, T>,
+        a: Taken<DeviceSlice<'_, T>, Layout>,
+        b: Taken<DeviceSlice<'_, T>, Layout>,
         (c, ldc): (*mut T, usize),
     ) -> Result<()> {
-        let mode = check_alpha(self, call, &alpha, Fetch::Perhaps)?;
-        self.check_stream(call, "a", a.data.stream())?;
-        self.check_stream(call, "b", b.data.stream())?;
-        triangle.check(call, a.layout, b.layout)?;
-        let [m, n, lda, ldb, ldc] = [b.layout.rows, b.layout.cols, a.layout.ld, b.layout.ld, ldc].map(long);
+        let [m, n, lda, ldb, ldc] = [b.shape.rows, b.shape.cols, a.shape.ld, b.shape.ld, ldc].map(long);
         if m == 0 || n == 0 {
             return Ok(());
         }
@@ -74,7 +86,7 @@ impl Handle {
             (m, n, lda, ldb, ldc),
             // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to
             // be read on the handle's stream, as the pointer mode says. The matrices are as large as sizes and leading
-            // dimensions say, checked when they were made; they may be used on the handle's stream. `c` is exclusive:
+            // dimensions say and may be used on the handle's stream, as the call that took them checked. `c` is exclusive:
             // another matrix than `b`, or `b` itself with the same leading dimension, which is how the library is told
             // to work in place.
             |trmm| unsafe {

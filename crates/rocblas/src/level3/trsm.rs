@@ -1,7 +1,9 @@
-use crate::operands::{Factor, Fetch, check_alpha};
+use hip::{DeviceMemory, DeviceMemoryMut};
+
+use crate::operands::{Call, Factor, Fetch};
 use crate::routine::call;
 use crate::size::long;
-use crate::{Handle, Matrix, MatrixMut, Result, Scalar, Triangle};
+use crate::{Handle, Matrix, Result, Scalar, Triangle};
 
 impl Handle {
     /// Solves `op(a) * x = alpha * b` ([`Side::Left`](crate::Side::Left)) or `x * op(a) = alpha * b`
@@ -18,16 +20,17 @@ impl Handle {
         &self,
         triangle: Triangle,
         alpha: impl Into<Factor<'s, T>>,
-        a: Matrix<'_, T>,
-        mut b: MatrixMut<'_, T>,
+        a: Matrix<impl DeviceMemory<Element = T>>,
+        b: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "trsm";
         let alpha = alpha.into();
-        let mode = check_alpha(self, CALL, &alpha, Fetch::Perhaps)?;
-        self.check_stream(CALL, "a", a.data.stream())?;
-        self.check_stream(CALL, "b", b.data.stream())?;
         triangle.check(CALL, a.layout, b.layout)?;
-        let [m, n, lda, ldb] = [b.layout.rows, b.layout.cols, a.layout.ld, b.layout.ld].map(long);
+        let mut call = Call::new(self.stream(), CALL);
+        let mode = call.alpha(&alpha, Fetch::Perhaps)?;
+        let a = call.read("a", a)?;
+        let mut b = call.write("b", b)?;
+        let [m, n, lda, ldb] = [b.shape.rows, b.shape.cols, a.shape.ld, b.shape.ld].map(long);
         if m == 0 || n == 0 {
             return Ok(());
         }
@@ -39,7 +42,7 @@ impl Handle {
             (m, n, lda, ldb),
             // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to
             // be read on the handle's stream, as the pointer mode says. The matrices are as large as sizes and leading
-            // dimensions say, checked when they were made; they may be used on the handle's stream, and `b` is
+            // dimensions say and may be used on the handle's stream, as the call that took them checked; `b` is
             // exclusive.
             |trsm| unsafe {
                 trsm(

@@ -1,20 +1,24 @@
 //! Batches and arrays of three dimensions: matrices, rows, columns.
 
-use ::ndarray::{Array3, ArrayView3, ArrayViewMut3, Axis};
+use ::ndarray::{Array3, ArrayView2, ArrayView3, ArrayViewMut2, ArrayViewMut3, Axis};
 use bytemuck::Pod;
+use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice, DeviceSliceMut, Stream};
 
+use crate::operands::{BatchShape, Call, Taken};
 use crate::size::Layout;
-use crate::{Batch, BatchMut, Error, Matrix, MatrixMut, Result};
+use crate::{Batch, Error, Result};
 
-impl<T: Pod> Batch<'_, T> {
+impl<T: Pod, M: DeviceMemory<Element = T>> Batch<M> {
     /// Copies the batch to an array of shape (matrices, rows, columns) of which each matrix is column-major without
     /// gaps, one copy for each matrix. Complete when it returns.
     ///
     /// # Errors
     ///
-    /// As [`Matrix::copy_to_array`].
-    pub fn copy_to_array(&self, array: ArrayViewMut3<'_, T>) -> Result<()> {
-        self.each("copy_to_array", array, |matrix, part| matrix.copy_to_array(part))
+    /// As [`Matrix::copy_to_array`](crate::Matrix::copy_to_array).
+    pub fn copy_to_array(self, stream: &Stream, array: ArrayViewMut3<'_, T>) -> Result<()> {
+        self.read_each("copy_to_array", stream, array, |matrix, part| {
+            matrix.copy_to_array(part)
+        })
     }
 
     /// Copies the batch to an array of shape (matrices, rows, columns) with any strides, by way of host memory.
@@ -22,9 +26,11 @@ impl<T: Pod> Batch<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`Matrix::scatter_to_array`].
-    pub fn scatter_to_array(&self, array: ArrayViewMut3<'_, T>) -> Result<()> {
-        self.each("scatter_to_array", array, |matrix, part| matrix.scatter_to_array(part))
+    /// As [`Matrix::scatter_to_array`](crate::Matrix::scatter_to_array).
+    pub fn scatter_to_array(self, stream: &Stream, array: ArrayViewMut3<'_, T>) -> Result<()> {
+        self.read_each("scatter_to_array", stream, array, |matrix, part| {
+            matrix.scatter_to_array(part)
+        })
     }
 
     /// A new array of shape (matrices, rows, columns) with the batch, one column-major matrix after the other. Complete
@@ -32,43 +38,47 @@ impl<T: Pod> Batch<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`Matrix::to_array`].
-    pub fn to_array(&self) -> Result<Array3<T>> {
-        let Layout { rows, cols, .. } = self.layout;
-        let rows_last = Array3::from_elem((self.count, cols, rows), T::zeroed());
+    /// As [`Matrix::to_array`](crate::Matrix::to_array).
+    pub fn to_array(self, stream: &Stream) -> Result<Array3<T>> {
+        let BatchShape { layout, count, .. } = self.shape();
+        let rows_last = Array3::from_elem((count, layout.cols, layout.rows), T::zeroed());
         let mut array = rows_last.permuted_axes([0, 2, 1]);
-        self.copy_to_array(array.view_mut())?;
+        self.copy_to_array(stream, array.view_mut())?;
         Ok(array)
     }
 
-    fn each(
-        &self,
+    fn read_each(
+        self,
         call: &'static str,
+        stream: &Stream,
         mut array: ArrayViewMut3<'_, T>,
-        mut copy: impl FnMut(Matrix<'_, T>, ::ndarray::ArrayViewMut2<'_, T>) -> Result<()>,
+        copy: impl Fn(Taken<DeviceSlice<'_, T>, Layout>, ArrayViewMut2<'_, T>) -> Result<()>,
     ) -> Result<()> {
-        same_shape(call, self.count, self.layout, array.dim())?;
-        if self.layout.span() == 0 {
+        same_shape(call, self.shape(), array.dim())?;
+        let Taken { data, shape } = Call::new(stream, call).read("batch", self)?;
+        if shape.layout.span() == 0 {
             return Ok(());
         }
         for (index, part) in array.axis_iter_mut(Axis(0)).enumerate() {
-            let Layout { rows, cols, ld } = self.layout;
-            let data = self.data.slice(index * self.stride..)?;
-            copy(Matrix::new(data, rows, cols, ld)?, part)?;
+            let matrix = Taken {
+                data: data.slice(index * shape.stride..)?,
+                shape: shape.layout,
+            };
+            copy(matrix, part)?;
         }
         Ok(())
     }
 }
 
-impl<T: Pod> BatchMut<'_, T> {
+impl<T: Pod, M: DeviceMemoryMut<Element = T>> Batch<M> {
     /// Copies an array of shape (matrices, rows, columns) of which each matrix is column-major without gaps, one copy
     /// for each matrix. Complete when it returns.
     ///
     /// # Errors
     ///
-    /// As [`MatrixMut::copy_from_array`].
-    pub fn copy_from_array(&mut self, array: ArrayView3<'_, T>) -> Result<()> {
-        self.each("copy_from_array", array, |mut matrix, part| {
+    /// As [`Matrix::copy_from_array`](crate::Matrix::copy_from_array).
+    pub fn copy_from_array(self, stream: &Stream, array: ArrayView3<'_, T>) -> Result<()> {
+        self.write_each("copy_from_array", stream, array, |mut matrix, part| {
             matrix.copy_from_array(part)
         })
     }
@@ -78,33 +88,38 @@ impl<T: Pod> BatchMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`MatrixMut::gather_from_array`].
-    pub fn gather_from_array(&mut self, array: ArrayView3<'_, T>) -> Result<()> {
-        self.each("gather_from_array", array, |mut matrix, part| {
+    /// As [`Matrix::gather_from_array`](crate::Matrix::gather_from_array).
+    pub fn gather_from_array(self, stream: &Stream, array: ArrayView3<'_, T>) -> Result<()> {
+        self.write_each("gather_from_array", stream, array, |mut matrix, part| {
             matrix.gather_from_array(part)
         })
     }
 
-    fn each(
-        &mut self,
+    fn write_each(
+        self,
         call: &'static str,
+        stream: &Stream,
         array: ArrayView3<'_, T>,
-        mut copy: impl FnMut(MatrixMut<'_, T>, ::ndarray::ArrayView2<'_, T>) -> Result<()>,
+        copy: impl Fn(Taken<DeviceSliceMut<'_, T>, Layout>, ArrayView2<'_, T>) -> Result<()>,
     ) -> Result<()> {
-        same_shape(call, self.count, self.layout, array.dim())?;
-        if self.layout.span() == 0 {
+        same_shape(call, self.shape(), array.dim())?;
+        let Taken { mut data, shape } = Call::new(stream, call).write("batch", self)?;
+        if shape.layout.span() == 0 {
             return Ok(());
         }
         for (index, part) in array.axis_iter(Axis(0)).enumerate() {
-            let Layout { rows, cols, ld } = self.layout;
-            let data = self.data.slice_mut(index * self.stride..)?;
-            copy(MatrixMut::new(data, rows, cols, ld)?, part)?;
+            let matrix = Taken {
+                data: data.slice_mut(index * shape.stride..)?,
+                shape: shape.layout,
+            };
+            copy(matrix, part)?;
         }
         Ok(())
     }
 }
 
-fn same_shape(call: &'static str, count: usize, layout: Layout, array: (usize, usize, usize)) -> Result<()> {
+fn same_shape(call: &'static str, batch: BatchShape, array: (usize, usize, usize)) -> Result<()> {
+    let BatchShape { layout, count, .. } = batch;
     let Layout { rows, cols, .. } = layout;
     if array == (count, rows, cols) {
         return Ok(());

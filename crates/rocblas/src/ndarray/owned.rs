@@ -4,7 +4,7 @@ use ::ndarray::{Array2, ArrayView2};
 use bytemuck::Pod;
 use hip::{Device, DeviceBuffer, Stream};
 
-use crate::{Matrix, MatrixMut, Result};
+use crate::{Matrix, Result};
 
 /// A column-major matrix that owns its device memory, without gaps between its columns.
 ///
@@ -32,10 +32,10 @@ use crate::{Matrix, MatrixMut, Result};
 ///     Op::None,
 ///     Op::Transpose,
 ///     1.0,
-///     left.on(&stream)?,
-///     right.on(&stream)?,
+///     left.as_matrix(),
+///     right.as_matrix(),
 ///     0.0,
-///     product.on_mut(&stream)?,
+///     product.as_matrix_mut(),
 /// )?;
 /// assert_eq!(product.to_array(&stream)?, a.dot(&b));
 /// # Ok::<(), rocblas::Error>(())
@@ -64,7 +64,7 @@ impl<T: Pod> DeviceMatrix<T> {
     /// [`Error::ArrayLayout`](crate::Error::ArrayLayout) for another order of the elements, or HIP failed.
     pub fn from_array(stream: &Stream, array: ArrayView2<'_, T>) -> Result<Self> {
         let mut matrix = Self::for_array(stream, &array)?;
-        matrix.on_mut(stream)?.copy_from_array(array)?;
+        matrix.as_matrix_mut().copy_from_array(stream, array)?;
         Ok(matrix)
     }
 
@@ -75,7 +75,7 @@ impl<T: Pod> DeviceMatrix<T> {
     /// HIP failed.
     pub fn gathered(stream: &Stream, array: ArrayView2<'_, T>) -> Result<Self> {
         let mut matrix = Self::for_array(stream, &array)?;
-        matrix.on_mut(stream)?.gather_from_array(array)?;
+        matrix.as_matrix_mut().gather_from_array(stream, array)?;
         Ok(matrix)
     }
 
@@ -91,7 +91,7 @@ impl<T: Pod> DeviceMatrix<T> {
     ///
     /// A stream of another device, or earlier work failed.
     pub fn to_array(&self, stream: &Stream) -> Result<Array2<T>> {
-        self.on(stream)?.to_array()
+        self.as_matrix().to_array(stream)
     }
 }
 
@@ -108,24 +108,16 @@ impl<T> DeviceMatrix<T> {
         self.cols
     }
 
-    /// The matrix to read on `stream`, which waits for the last write.
-    ///
-    /// # Errors
-    ///
-    /// The stream is of another device, or HIP refused the wait.
-    pub fn on<'a>(&'a self, stream: &'a Stream) -> Result<Matrix<'a, T>> {
-        let (rows, cols) = (self.rows, self.cols);
-        Matrix::new(self.buffer.on(stream)?, rows, cols, rows.max(1))
+    /// The matrix, for a call that reads it.
+    #[must_use]
+    pub fn as_matrix(&self) -> Matrix<&DeviceBuffer<T>> {
+        Matrix::new(&self.buffer, self.rows, self.cols, self.rows.max(1))
     }
 
-    /// The matrix to write on `stream`, which waits for all use by other streams.
-    ///
-    /// # Errors
-    ///
-    /// The stream is of another device, or HIP refused the wait.
-    pub fn on_mut<'a>(&'a mut self, stream: &'a Stream) -> Result<MatrixMut<'a, T>> {
-        let (rows, cols) = (self.rows, self.cols);
-        MatrixMut::new(self.buffer.on_mut(stream)?, rows, cols, rows.max(1))
+    /// The matrix, for a call that writes it.
+    #[must_use]
+    pub fn as_matrix_mut(&mut self) -> Matrix<&mut DeviceBuffer<T>> {
+        Matrix::new(&mut self.buffer, self.rows, self.cols, self.rows.max(1))
     }
 
     /// The memory: `rows() * cols()` elements, column after column.

@@ -1,7 +1,8 @@
 use hip::DeviceSlice;
 use rocblas_sys::rocblas_pointer_mode;
 
-use crate::{Error, Handle, Result};
+use super::call::Call;
+use crate::{Error, Result};
 
 /// `alpha` or `beta` of a call: a number of the host, or one in device memory.
 ///
@@ -17,11 +18,11 @@ use crate::{Error, Handle, Result};
 /// A number in device memory is borrowed until the call is made:
 ///
 /// ```compile_fail,E0505
-/// # use rocblas::{Handle, Result, VectorMut};
-/// fn early(blas: &Handle, number: hip::DeviceBuffer<f32>, x: VectorMut<'_, f32>) -> Result<()> {
+/// # use rocblas::{Handle, Result};
+/// fn early(blas: &Handle, number: hip::DeviceBuffer<f32>, x: &mut hip::DeviceBuffer<f32>) -> Result<()> {
 ///     let alpha = number.on(blas.stream())?;
 ///     drop(number);
-///     blas.scal(alpha, x)
+///     blas.scal(alpha, x.into())
 /// }
 /// ```
 #[derive(Debug, Clone, Copy)]
@@ -69,65 +70,53 @@ impl<T> Factor<'_, T> {
             Self::Device(slice) => slice.as_ptr(),
         }
     }
+}
 
-    fn check(&self, handle: &Handle, call: &'static str, argument: &'static str, fetch: Fetch) -> Result<()> {
-        let Self::Device(slice) = self else {
+impl Call<'_> {
+    /// Notes the one scalar of the call and returns the pointer mode it needs.
+    pub(crate) fn alpha<T>(&mut self, alpha: &Factor<'_, T>, fetch: Fetch) -> Result<rocblas_pointer_mode> {
+        self.scalar("alpha", alpha, fetch)?;
+        Ok(alpha.mode())
+    }
+
+    /// Notes the two scalars of the call and returns the pointer mode they need.
+    pub(crate) fn alpha_and_beta<T>(
+        &mut self,
+        alpha: &Factor<'_, T>,
+        beta: &Factor<'_, T>,
+        fetch: Fetch,
+    ) -> Result<rocblas_pointer_mode> {
+        self.scalar("alpha", alpha, fetch)?;
+        self.scalar("beta", beta, fetch)?;
+        let (found, expected) = match (alpha, beta) {
+            (Factor::Host(_), Factor::Device(_)) => ("in device memory", "a host value, as alpha is"),
+            (Factor::Device(_), Factor::Host(_)) => ("a host value", "device memory, as alpha does"),
+            _ => return Ok(alpha.mode()),
+        };
+        Err(self.unsupported("beta", found, expected))
+    }
+
+    fn scalar<T>(&mut self, argument: &'static str, factor: &Factor<'_, T>, fetch: Fetch) -> Result<()> {
+        let Factor::Device(slice) = factor else {
             return Ok(());
         };
-        handle.check_stream(call, argument, slice.stream())?;
-        if slice.len() != 1 {
-            return Err(Error::Shape {
-                call,
-                argument,
-                found: format!("a slice of {} elements", slice.len()),
-                expected: "one element".to_owned(),
-            });
-        }
+        self.read_element(argument, slice)?;
         if fetch == Fetch::Perhaps && slice.is_foreign() {
-            return Err(Error::Unsupported {
-                call,
+            return Err(self.unsupported(
                 argument,
-                found: "in memory that another runtime owns".to_owned(),
-                expected: "a host value, or memory of HIP",
-            });
+                "in memory that another runtime owns",
+                "a host value, or memory of HIP",
+            ));
         }
         Ok(())
     }
-}
 
-/// Checks the one scalar of a call and returns the pointer mode it needs.
-pub(crate) fn check_alpha<T>(
-    handle: &Handle,
-    call: &'static str,
-    alpha: &Factor<'_, T>,
-    fetch: Fetch,
-) -> Result<rocblas_pointer_mode> {
-    alpha.check(handle, call, "alpha", fetch)?;
-    Ok(alpha.mode())
-}
-
-/// Checks the two scalars of a call and returns the pointer mode they need.
-pub(crate) fn check_pair<T>(
-    handle: &Handle,
-    call: &'static str,
-    alpha: &Factor<'_, T>,
-    beta: &Factor<'_, T>,
-    fetch: Fetch,
-) -> Result<rocblas_pointer_mode> {
-    alpha.check(handle, call, "alpha", fetch)?;
-    beta.check(handle, call, "beta", fetch)?;
-    match (alpha, beta) {
-        (Factor::Host(_), Factor::Device(_)) => Err(mixed(call, "in device memory", "a host value, as alpha is")),
-        (Factor::Device(_), Factor::Host(_)) => Err(mixed(call, "a host value", "device memory, as alpha does")),
-        _ => Ok(alpha.mode()),
-    }
-}
-
-fn mixed(call: &'static str, found: &str, expected: &'static str) -> Error {
-    Error::Unsupported {
-        call,
-        argument: "beta",
-        found: found.to_owned(),
-        expected,
+    fn unsupported(&self, argument: &'static str, found: &str, expected: &'static str) -> Error {
+        Error::Unsupported {
+            call: self.name(),
+            argument,
+            found: found.to_owned(),
+            expected,
+        }
     }
 }

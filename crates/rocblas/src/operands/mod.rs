@@ -1,18 +1,21 @@
-//! What the calls work on: vectors, matrices and batches in device memory, and the scalars beside them.
+//! What the calls work on: vectors, matrices and batches in some memory, and the scalars beside them.
 
+mod addresses;
 mod batch;
+mod call;
 mod factor;
 mod matrix;
-mod pointer_array;
-mod pointer_batch;
+mod pointers;
 mod triangular;
 mod vector;
 
-pub use batch::{Batch, BatchMut};
+pub use batch::Batch;
+pub(crate) use batch::BatchShape;
+pub(crate) use call::{Call, Place, Taken};
 pub use factor::Factor;
-pub(crate) use factor::{Fetch, check_alpha, check_pair};
-pub use matrix::{Matrix, MatrixMut};
-pub use pointer_array::PointerArray;
-pub use pointer_batch::{PointerBatch, PointerBatchMut};
+pub(crate) use factor::Fetch;
+pub use matrix::Matrix;
+pub(crate) use pointers::TakenPointers;
+pub use pointers::{PointerArray, Pointers};
 pub use triangular::{Diag, Side, Triangle};
-pub use vector::{Vector, VectorMut};
+pub use vector::Vector;

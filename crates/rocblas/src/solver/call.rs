@@ -1,65 +1,110 @@
 use hip::Stream;
 
+use super::held::Held;
 use super::info::{Info, Meaning};
 use super::matrices::Matrices;
 use super::pivots::Pivots;
 use crate::call::Accepted;
-use crate::functions::solver::{Called, Form, Target};
-use crate::size::int;
+use crate::functions::solver::{Called, Target};
+use crate::operands;
+use crate::size::{Layout, int};
 use crate::{Error, Handle, Result};
 
 /// One call of a solver routine: its checks, and what it has besides its matrices.
-pub(super) struct Call<'a> {
+pub(super) struct Call<'h> {
     name: &'static str,
-    handle: &'a Handle,
-    api: &'a rocsolver_sys::Api,
+    handle: &'h Handle,
+    api: &'h rocsolver_sys::Api,
+    memory: operands::Call<'h>,
+    /// Of the first matrix or batch.
     count: usize,
     batched: bool,
 }
 
-impl<'a> Call<'a> {
-    /// A call whose first matrix or batch is `a`.
-    pub(super) fn new<A: Matrices>(
-        handle: &'a Handle,
+impl<'h> Call<'h> {
+    /// A call that takes its first matrix or batch `a`.
+    pub(super) fn new<'a, A>(
+        handle: &'h Handle,
         name: &'static str,
         argument: &'static str,
-        a: &A,
+        a: A,
+    ) -> Result<(Self, Held<'a, A::Scalar>)>
+    where
+        'h: 'a,
+        A: Matrices + 'a,
+    {
+        let mut call = Self::begin(handle, name)?;
+        let held = a.take(&mut call.memory, argument)?;
+        call.goes_by(&held);
+        Ok((call, held))
+    }
+
+    /// A call that takes square matrices `a` and `b` with as many rows.
+    pub(super) fn pair<'a, 'b, A, B>(
+        handle: &'h Handle,
+        name: &'static str,
+        a: A,
+        b: B,
+    ) -> Result<(Self, Held<'a, A::Scalar>, Held<'b, B::Scalar>)>
+    where
+        'h: 'a + 'b,
+        A: Matrices + 'a,
+        B: Matrices + 'b,
+    {
+        let n = square(name, "a", a.layout())?;
+        rows(name, "b", b.layout(), n)?;
+        let (mut call, a) = Self::new(handle, name, "a", a)?;
+        let b = call.beside("b", b, n)?;
+        Ok((call, a, b))
+    }
+
+    /// A call on a matrix or batch that an earlier one took, and that this one writes or only reads.
+    pub(super) fn on<T>(
+        handle: &'h Handle,
+        name: &'static str,
+        argument: &'static str,
+        held: &Held<'_, T>,
+        is_written: bool,
     ) -> Result<Self> {
-        let api = handle.library().solver_api().ok_or(Error::NoSolver { call: name })?;
-        handle.check_stream(name, argument, a.stream())?;
+        let mut call = Self::begin(handle, name)?;
+        call.memory.check_stream(argument, held.stream())?;
+        call.memory.note(argument, is_written, held.place())?;
+        call.goes_by(held);
+        Ok(call)
+    }
+
+    fn begin(handle: &'h Handle, name: &'static str) -> Result<Self> {
         Ok(Self {
             name,
             handle,
-            api,
-            count: a.count(),
-            batched: A::FORM != Form::Single,
+            api: handle.library().solver_api().ok_or(Error::NoSolver { call: name })?,
+            memory: operands::Call::new(handle.stream(), name),
+            count: 0,
+            batched: false,
         })
     }
 
-    /// The order of the square matrices `a`.
-    pub(super) fn square<A: Matrices>(&self, argument: &'static str, a: &A) -> Result<usize> {
-        square(self.name, argument, a.shape())
+    fn goes_by<T>(&mut self, first: &Held<'_, T>) {
+        self.count = first.count();
+        self.batched = first.is_batch();
     }
 
-    /// Checks another argument, which has `n` rows and as many matrices. Returns its columns.
-    pub(super) fn beside<B: Matrices>(&self, argument: &'static str, b: &B, n: usize) -> Result<usize> {
-        self.handle.check_stream(self.name, argument, b.stream())?;
-        let (rows, cols) = b.shape();
-        let (found, expected) = if rows != n {
-            (format!("{rows} x {cols}"), format!("{n} x {cols}"))
-        } else if b.count() != self.count {
-            (
-                format!("a batch of {}", b.count()),
-                format!("one of {}, as the factors,", self.count),
-            )
-        } else {
-            return Ok(cols);
-        };
+    /// Takes another argument, which has `n` rows and as many matrices as the first.
+    pub(super) fn beside<'b, B>(&mut self, argument: &'static str, b: B, n: usize) -> Result<Held<'b, B::Scalar>>
+    where
+        'h: 'b,
+        B: Matrices + 'b,
+    {
+        rows(self.name, argument, b.layout(), n)?;
+        let b = b.take(&mut self.memory, argument)?;
+        if b.count() == self.count {
+            return Ok(b);
+        }
         Err(Error::Shape {
             call: self.name,
             argument,
-            found,
-            expected,
+            found: format!("a batch of {}", b.count()),
+            expected: format!("one of {}, as the factors,", self.count),
         })
     }
 
@@ -107,7 +152,7 @@ impl<'a> Call<'a> {
     }
 
     /// Where to call the routine. Its handle is alive and of its stream.
-    pub(super) fn target(&self) -> Result<Target<'a>> {
+    pub(super) fn target(&self) -> Result<Target<'h>> {
         self.handle.follows()?;
         Ok(Target {
             api: self.api,
@@ -129,13 +174,13 @@ impl<'a> Call<'a> {
         })
     }
 
-    fn stream(&self) -> &'a Stream {
+    fn stream(&self) -> &'h Stream {
         self.handle.stream()
     }
 }
 
 /// The order of square matrices; refuses others.
-pub(super) fn square(call: &'static str, argument: &'static str, (rows, cols): (usize, usize)) -> Result<usize> {
+pub(super) fn square(call: &'static str, argument: &'static str, Layout { rows, cols, .. }: Layout) -> Result<usize> {
     if rows == cols {
         return Ok(rows);
     }
@@ -144,5 +189,18 @@ pub(super) fn square(call: &'static str, argument: &'static str, (rows, cols): (
         argument,
         found: format!("{rows} x {cols}"),
         expected: format!("{rows} x {rows}"),
+    })
+}
+
+/// Refuses matrices that do not have `n` rows.
+fn rows(call: &'static str, argument: &'static str, Layout { rows, cols, .. }: Layout, n: usize) -> Result<()> {
+    if rows == n {
+        return Ok(());
+    }
+    Err(Error::Shape {
+        call,
+        argument,
+        found: format!("{rows} x {cols}"),
+        expected: format!("{n} x {cols}"),
     })
 }

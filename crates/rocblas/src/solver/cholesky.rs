@@ -1,36 +1,53 @@
 use std::fmt;
+use std::marker::PhantomData;
 
-use super::call::Call;
+use hip::DeviceSlice;
+
+use super::call::{Call, square};
+use super::held::Held;
 use super::info::{Failure, Info, Meaning};
-use super::matrices::Matrices;
+use super::matrices::{Matrices, Single};
 use crate::functions::solver::CholeskyRoutines;
+use crate::operands;
 use crate::size::int;
-use crate::{Fill, Handle, Result};
+use crate::{Fill, Handle, Result, Scalar};
 
 /// The Cholesky factor of a Hermitian positive-definite matrix, or of each matrix of a batch, from [`potrf`] or
 /// [`posv`]: `U` with `U^H * U = A` for [`Fill::Upper`], `L` with `L * L^H = A` for [`Fill::Lower`]. It is in the place
 /// of that triangle of `A`.
 #[must_use = "a matrix that is not positive definite is reported only through `Cholesky::check`"]
-pub struct Cholesky<A: Matrices> {
-    factor: A,
+pub struct Cholesky<'h, T, F = Single> {
+    factor: Held<'h, T>,
+    form: PhantomData<fn() -> F>,
     fill: Fill,
     /// `None` if the factor was made elsewhere.
     info: Option<Info>,
 }
 
-impl<A: Matrices> Cholesky<A> {
-    /// A factor that was made elsewhere, in the triangle `fill` of `factor`. Its other triangle is not read.
+impl<'h, T, F> Cholesky<'h, T, F> {
+    /// A factor that was made elsewhere, in the triangle `fill` of `factor`, for calls of this handle. Its other triangle
+    /// is not read.
     ///
     /// # Errors
     ///
-    /// `factor` is not square.
-    pub fn from_factor(fill: Fill, factor: A) -> Result<Self> {
-        super::call::square("Cholesky::from_factor", "factor", factor.shape())?;
-        Ok(Self {
+    /// `factor` is not square, does not fit its memory, or can't be used on the handle's stream.
+    pub fn from_factor<A>(handle: &'h Handle, fill: Fill, factor: A) -> Result<Self>
+    where
+        A: Matrices<Scalar = T, Form = F> + 'h,
+    {
+        const CALL: &str = "Cholesky::from_factor";
+        square(CALL, "factor", factor.layout())?;
+        let mut call = operands::Call::new(handle.stream(), CALL);
+        Ok(Self::new(factor.take(&mut call, "factor")?, fill, None))
+    }
+
+    fn new(factor: Held<'h, T>, fill: Fill, info: Option<Info>) -> Self {
+        Self {
             factor,
+            form: PhantomData,
             fill,
-            info: None,
-        })
+            info,
+        }
     }
 
     /// Waits for the factorisation and returns whether each matrix is positive definite. May be called again.
@@ -60,25 +77,27 @@ impl<A: Matrices> Cholesky<A> {
         self.info
     }
 
-    /// The memory with the factor in one triangle.
-    pub fn factor(&self) -> &A {
-        &self.factor
-    }
-
     /// Which triangle.
     pub fn fill(&self) -> Fill {
         self.fill
     }
 
-    pub(super) fn into_parts(self) -> (A, Option<Info>) {
+    pub(super) fn into_parts(self) -> (Held<'h, T>, Option<Info>) {
         (self.factor, self.info)
     }
 }
 
-impl<A: Matrices> fmt::Debug for Cholesky<A> {
+impl<T> Cholesky<'_, T> {
+    /// The memory with the factor in one triangle, from the matrix's first element to its last.
+    pub fn factor(&self) -> DeviceSlice<'_, T> {
+        self.factor.elements()
+    }
+}
+
+impl<T, F> fmt::Debug for Cholesky<'_, T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cholesky")
-            .field("shape", &self.factor.shape())
+            .field("layout", &self.factor.layout())
             .field("fill", &self.fill)
             .field("info", &self.info)
             .finish_non_exhaustive()
@@ -90,7 +109,8 @@ impl<A: Matrices> fmt::Debug for Cholesky<A> {
 ///
 /// # Errors
 ///
-/// `a` is not square or was taken for another stream, there is no rocSOLVER, or it refused the call.
+/// `a` is not square, does not fit its memory or can't be used on the handle's stream, there is no rocSOLVER, or it
+/// refused the call.
 /// [`Cholesky::check`] reports a matrix that is not positive definite.
 #[doc(alias(
     "rocsolver_spotrf",
@@ -100,24 +120,30 @@ impl<A: Matrices> fmt::Debug for Cholesky<A> {
     "rocsolver_cpotrf_strided_batched",
     "rocsolver_zpotrf_strided_batched"
 ))]
-pub fn potrf<A: Matrices>(handle: &Handle, fill: Fill, a: A) -> Result<Cholesky<A>> {
-    let call = Call::new(handle, "potrf", "a", &a)?;
-    let n = call.square("a", &a)?;
+pub fn potrf<'h, A>(handle: &'h Handle, fill: Fill, a: A) -> Result<Cholesky<'h, A::Scalar, A::Form>>
+where
+    A: Matrices + 'h,
+{
+    const CALL: &str = "potrf";
+    square(CALL, "a", a.layout())?;
+    let (call, a) = Call::new(handle, CALL, "a", a)?;
+    factorised(&call, fill, a)
+}
+
+/// [`potrf`] of what its call has taken.
+fn factorised<'h, T: Scalar, F>(call: &Call<'_>, fill: Fill, a: Held<'h, T>) -> Result<Cholesky<'h, T, F>> {
+    let n = a.layout().rows;
     let mut info = call.info(Meaning::NotPositiveDefinite, n)?;
     if !call.is_empty(n) {
         let n = int("n", n)?;
         let operand = a.operand()?;
-        // SAFETY: `a` is n x n, was checked when it was made and against the handle's stream, and is exclusive; `info`
-        // has an integer for each matrix, which lives until the stream is past this call.
-        let called = unsafe { A::Scalar::potrf(call.target()?, fill.raw(), n, operand, info.address_mut()?)? };
+        // SAFETY: `a` is n x n and may be used on the handle's stream, as the call that took it checked; it is exclusive.
+        // `info` has an integer for each matrix, which lives until the stream is past this call.
+        let called = unsafe { T::potrf(call.target()?, fill.raw(), n, operand, info.address_mut()?)? };
         let accepted = call.done(called, || format!("{fill:?}, n {n}, {}", operand.distances("a")))?;
         info = info.of(accepted);
     }
-    Ok(Cholesky {
-        factor: a,
-        fill,
-        info: Some(info),
-    })
+    Ok(Cholesky::new(a, fill, Some(info)))
 }
 
 /// Solves `A * X = B` with the factor of an n x n `A`. `b` is n x (number of right-hand sides), and becomes `X`.
@@ -130,24 +156,25 @@ pub fn potrf<A: Matrices>(handle: &Handle, fill: Fill, a: A) -> Result<Cholesky<
 /// `b` has another number of rows or another count than the factor, one of them is of another stream, there is no
 /// rocSOLVER, or it refused the call.
 #[doc(alias("rocsolver_spotrs", "rocsolver_dpotrs", "rocsolver_cpotrs", "rocsolver_zpotrs"))]
-pub fn potrs<A, B>(handle: &Handle, cholesky: &Cholesky<A>, b: B) -> Result<()>
+pub fn potrs<T, F, B>(handle: &Handle, cholesky: &Cholesky<'_, T, F>, b: B) -> Result<()>
 where
-    A: Matrices,
-    B: Matrices<Scalar = A::Scalar, Form = A::Form>,
+    T: Scalar,
+    B: Matrices<Scalar = T, Form = F>,
 {
-    let call = Call::new(handle, "potrs", "cholesky", &cholesky.factor)?;
-    let n = call.square("cholesky", &cholesky.factor)?;
+    let n = cholesky.factor.layout().rows;
+    let mut call = Call::on(handle, "potrs", "cholesky", &cholesky.factor, false)?;
     call.computed("the factor of `cholesky`", is_computed(&cholesky.info))?;
-    let nrhs = call.beside("b", &b, n)?;
+    let b = call.beside("b", b, n)?;
+    let nrhs = b.layout().cols;
     if call.is_empty(n.min(nrhs)) {
         return Ok(());
     }
     let (n, nrhs) = (int("n", n)?, int("right-hand sides", nrhs)?);
     let (from, to) = (cholesky.factor.operand()?, b.operand()?);
     let fill = cholesky.fill;
-    // SAFETY: the factor is n x n and `b` is n x nrhs, as often; both were checked when they were made and against the
-    // handle's stream, and `b` is exclusive.
-    let called = unsafe { A::Scalar::potrs(call.target()?, fill.raw(), n, nrhs, from, to)? };
+    // SAFETY: the factor is n x n and `b` is n x nrhs, as often and of one form; both may be used on the handle's stream,
+    // as the calls that took them checked, and `b` is exclusive.
+    let called = unsafe { T::potrs(call.target()?, fill.raw(), n, nrhs, from, to)? };
     call.done(called, || {
         let (a, b) = (from.distances("a"), to.distances("b"));
         format!("{fill:?}, n {n}, nrhs {nrhs}, {a}, {b}")
@@ -170,7 +197,7 @@ where
     "rocsolver_cpotri_strided_batched",
     "rocsolver_zpotri_strided_batched"
 ))]
-pub fn potri<A: Matrices>(handle: &Handle, cholesky: Cholesky<A>) -> Result<Info> {
+pub fn potri<T: Scalar, F>(handle: &Handle, cholesky: Cholesky<'_, T, F>) -> Result<Info> {
     let fill = cholesky.fill;
     let (factor, factorised) = cholesky.into_parts();
     invert(handle, fill, &factor, factorised)
@@ -182,16 +209,21 @@ fn is_computed(info: &Option<Info>) -> bool {
 }
 
 /// [`potri`] of a factor that no later solve uses.
-pub(super) fn invert<A: Matrices>(handle: &Handle, fill: Fill, factor: &A, factorised: Option<Info>) -> Result<Info> {
-    let call = Call::new(handle, "potri", "cholesky", factor)?;
-    let n = call.square("cholesky", factor)?;
+pub(super) fn invert<T: Scalar>(
+    handle: &Handle,
+    fill: Fill,
+    factor: &Held<'_, T>,
+    factorised: Option<Info>,
+) -> Result<Info> {
+    let n = factor.layout().rows;
+    let call = Call::on(handle, "potri", "cholesky", factor, true)?;
     call.computed("the factor of `cholesky`", is_computed(&factorised))?;
     let mut info = call.info(Meaning::Singular, n)?;
     if !call.is_empty(n) {
         let n = int("n", n)?;
         let operand = factor.operand()?;
         // SAFETY: as in `potrf`.
-        let called = unsafe { A::Scalar::potri(call.target()?, fill.raw(), n, operand, info.address_mut()?)? };
+        let called = unsafe { T::potri(call.target()?, fill.raw(), n, operand, info.address_mut()?)? };
         let accepted = call.done(called, || format!("{fill:?}, n {n}, {}", operand.distances("a")))?;
         info = info.of(accepted);
     }
@@ -211,24 +243,23 @@ pub(super) fn invert<A: Matrices>(handle: &Handle, fill: Fill, factor: &A, facto
 /// rocSOLVER, or it refused the call. [`Cholesky::check`] reports a matrix that is not positive definite; there is no
 /// solution then.
 #[doc(alias("rocsolver_sposv", "rocsolver_dposv", "rocsolver_cposv", "rocsolver_zposv"))]
-pub fn posv<A, B>(handle: &Handle, fill: Fill, a: A, b: B) -> Result<Cholesky<A>>
+pub fn posv<'h, A, B>(handle: &'h Handle, fill: Fill, a: A, b: B) -> Result<Cholesky<'h, A::Scalar, A::Form>>
 where
-    A: Matrices,
+    A: Matrices + 'h,
     B: Matrices<Scalar = A::Scalar, Form = A::Form>,
 {
-    let call = Call::new(handle, "posv", "a", &a)?;
-    let n = call.square("a", &a)?;
-    let nrhs = call.beside("b", &b, n)?;
+    let (call, a, b) = Call::pair(handle, "posv", a, b)?;
+    let (n, nrhs) = (a.layout().rows, b.layout().cols);
     if nrhs == 0 {
         // rocSOLVER would do nothing; the factor is wanted all the same.
-        return potrf(handle, fill, a);
+        return factorised(&call, fill, a);
     }
     let mut info = call.info(Meaning::NotPositiveDefinite, n)?;
     if !call.is_empty(n) {
         let (n, nrhs) = (int("n", n)?, int("right-hand sides", nrhs)?);
         let (from, to) = (a.operand()?, b.operand()?);
-        // SAFETY: `a` is n x n and `b` is n x nrhs, as often; both were checked when they were made and against the
-        // handle's stream, and are exclusive. `info` has an integer for each matrix.
+        // SAFETY: `a` is n x n and `b` is n x nrhs, as often and of one form; both may be used on the handle's stream, as
+        // the call that took them checked, and are exclusive. `info` has an integer for each matrix.
         let called = unsafe {
             let info = info.address_mut()?;
             A::Scalar::posv(call.target()?, fill.raw(), n, nrhs, from, to, info)?
@@ -239,9 +270,5 @@ where
         })?;
         info = info.of(accepted);
     }
-    Ok(Cholesky {
-        factor: a,
-        fill,
-        info: Some(info),
-    })
+    Ok(Cholesky::new(a, fill, Some(info)))
 }

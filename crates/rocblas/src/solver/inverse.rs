@@ -3,10 +3,14 @@ use std::marker::PhantomData;
 
 use hip::{Device, Function, LaunchConfig};
 
+use super::call::square;
 use super::cholesky::{invert, potrf};
+use super::held::Held;
 use super::info::Info;
+use super::lu::{getrf, getri};
 use super::matrices::Matrices;
 use crate::functions::solver::Form;
+use crate::operands::Call;
 use crate::size::int;
 use crate::{Fill, Handle, Result, Scalar};
 
@@ -45,18 +49,23 @@ impl<T: Scalar> Mirror<T> {
         })
     }
 
-    /// Copies the triangle `fill` of `a` (n x n), conjugated, into the other one, in stream order. The diagonal stays.
+    /// Copies the triangle `fill` of `a` (n x n), conjugated, into the other one, in order of the handle's stream. The
+    /// diagonal stays.
     ///
     /// # Errors
     ///
-    /// `a` is not square or of another device than the kernel, or HIP refused the launch.
-    pub fn complete<A: Matrices<Scalar = T>>(&self, fill: Fill, a: A) -> Result<()> {
-        self.complete_of("Mirror::complete", fill, &a)
+    /// `a` is not square, does not fit its memory or can't be used on the handle's stream, the kernel is for another
+    /// device, or HIP refused the launch.
+    pub fn complete<A: Matrices<Scalar = T>>(&self, handle: &Handle, fill: Fill, a: A) -> Result<()> {
+        const CALL: &str = "Mirror::complete";
+        square(CALL, "a", a.layout())?;
+        let a = a.take(&mut Call::new(handle.stream(), CALL), "a")?;
+        self.complete_held(fill, &a)
     }
 
-    fn complete_of<A: Matrices<Scalar = T>>(&self, call: &'static str, fill: Fill, a: &A) -> Result<()> {
-        let n = super::call::square(call, "a", a.shape())?;
-        let count = a.count();
+    /// Of square matrices.
+    fn complete_held(&self, fill: Fill, a: &Held<'_, T>) -> Result<()> {
+        let (n, count) = (a.layout().rows, a.count());
         if n < 2 || count == 0 {
             return Ok(());
         }
@@ -80,7 +89,7 @@ impl<T: Scalar> Mirror<T> {
                     self.at_stride
                         .launch(a.stream(), config, &[&address, &n, &ld, &stride, &count, &from_upper])?
                 }
-                Form::Pointers => {
+                Form::Batched => {
                     self.at_pointers
                         .launch(a.stream(), config, &[&address, &n, &ld, &count, &from_upper])?
                 }
@@ -113,7 +122,18 @@ pub fn hermitian_inverse<A: Matrices>(handle: &Handle, mirror: &Mirror<A::Scalar
     let info = invert(handle, fill, &factor, factorised)?;
     // The kernel is not part of the library, so it does not take part in size queries.
     if info.is_computed() {
-        mirror.complete_of("hermitian_inverse", fill, &factor)?;
+        mirror.complete_held(fill, &factor)?;
     }
     Ok(info)
+}
+
+/// The inverse of the general n x n matrix in `a`, in its place: [`getrf`] and [`getri`], one after the other without a
+/// wait between.
+///
+/// # Errors
+///
+/// As for those. [`Info::check`] reports a singular matrix; there is no inverse then.
+pub fn inverse<A: Matrices>(handle: &Handle, a: A) -> Result<Info> {
+    square("inverse", "a", a.layout())?;
+    getri(handle, getrf(handle, a)?)
 }

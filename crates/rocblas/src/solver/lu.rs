@@ -1,13 +1,17 @@
 use std::cell::OnceCell;
 use std::fmt;
+use std::marker::PhantomData;
 
-use super::call::Call;
+use hip::DeviceSlice;
+
+use super::call::{Call, square};
+use super::held::Held;
 use super::info::{Failure, Info, Meaning};
-use super::matrices::Matrices;
+use super::matrices::{Matrices, Single};
 use super::pivots::Pivots;
 use crate::functions::solver::LuRoutines;
 use crate::size::int;
-use crate::{Handle, Op, Result};
+use crate::{Handle, Op, Result, Scalar};
 
 /// The factors `A = P * L * U` of a matrix, or of each matrix of a batch, from [`getrf`], [`getrf_npvt`] or [`gesv`].
 ///
@@ -16,24 +20,44 @@ use crate::{Handle, Op, Result};
 /// for others.
 ///
 /// ```compile_fail,E0382
-/// # use rocblas::{Handle, MatrixMut, Op, Result, solver};
-/// fn overwritten(blas: &Handle, a: &mut hip::DeviceBuffer<f32>, b: MatrixMut<'_, f32>) -> Result<()> {
-///     let stream = blas.stream();
-///     let lu = solver::getrf(blas, MatrixMut::new(a.on_mut(stream)?, 2, 2, 2)?)?;
+/// # use rocblas::{Handle, Matrix, Op, Result, solver};
+/// # type Buffer = hip::DeviceBuffer<f32>;
+/// fn overwritten(blas: &Handle, a: &mut Buffer, b: &mut Buffer) -> Result<()> {
+///     let lu = solver::getrf(blas, Matrix::new(a, 2, 2, 2))?;
 ///     solver::getri(blas, lu)?.check()?;
 ///     // The factors are gone: their inverse is in their place.
-///     solver::getrs(blas, Op::None, &lu, b)
+///     solver::getrs(blas, Op::None, &lu, Matrix::new(b, 2, 1, 2))
+/// }
+/// ```
+///
+/// ```compile_fail,E0502
+/// # use rocblas::{Handle, Matrix, Op, Result, solver};
+/// # type Buffer = hip::DeviceBuffer<f32>;
+/// fn read_meanwhile(blas: &Handle, a: &mut Buffer, b: &mut Buffer) -> Result<()> {
+///     let lu = solver::getrf(blas, Matrix::new(&mut *a, 2, 2, 2))?;
+///     a.copy_to_slice(blas.stream(), &mut [0.0; 4])?;
+///     solver::getrs(blas, Op::None, &lu, Matrix::new(b, 2, 1, 2))
 /// }
 /// ```
 #[must_use = "a singular matrix is reported only through `Lu::check`"]
-pub struct Lu<A: Matrices> {
-    factors: A,
+pub struct Lu<'h, T, F = Single> {
+    factors: Held<'h, T>,
+    form: PhantomData<fn() -> F>,
     /// Filled at once, or at the first need if nothing was exchanged.
     pivots: OnceCell<Pivots>,
     info: Info,
 }
 
-impl<A: Matrices> Lu<A> {
+impl<'h, T, F> Lu<'h, T, F> {
+    fn new(factors: Held<'h, T>, pivots: OnceCell<Pivots>, info: Info) -> Self {
+        Self {
+            factors,
+            form: PhantomData,
+            pivots,
+            info,
+        }
+    }
+
     /// Waits for the factorisation and returns whether each `U` has an inverse. May be called again.
     ///
     /// Work that uses the factors can be queued before; with a singular matrix its results are infinite or not numbers.
@@ -60,11 +84,6 @@ impl<A: Matrices> Lu<A> {
         self.info.failures()
     }
 
-    /// The memory with both factors.
-    pub fn factors(&self) -> &A {
-        &self.factors
-    }
-
     /// The exchanged rows; `None` for factors of [`getrf_npvt`], which exchanges none (unless a solve needed them spelt
     /// out).
     pub fn pivots(&self) -> Option<&Pivots> {
@@ -81,10 +100,17 @@ impl<A: Matrices> Lu<A> {
     }
 }
 
-impl<A: Matrices> fmt::Debug for Lu<A> {
+impl<T> Lu<'_, T> {
+    /// The memory with both factors, from the matrix's first element to its last.
+    pub fn factors(&self) -> DeviceSlice<'_, T> {
+        self.factors.elements()
+    }
+}
+
+impl<T, F> fmt::Debug for Lu<'_, T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lu")
-            .field("shape", &self.factors.shape())
+            .field("layout", &self.factors.layout())
             .field("pivots", &self.pivots.get())
             .field("info", &self.info)
             .finish_non_exhaustive()
@@ -95,7 +121,7 @@ impl<A: Matrices> fmt::Debug for Lu<A> {
 ///
 /// # Errors
 ///
-/// `a` was taken for another stream, there is no rocSOLVER, or it refused the call. [`Lu::check`] reports a singular
+/// `a` does not fit its memory or can't be used on the handle's stream, there is no rocSOLVER, or it refused the call. [`Lu::check`] reports a singular
 /// matrix.
 #[doc(alias(
     "rocsolver_sgetrf",
@@ -105,29 +131,33 @@ impl<A: Matrices> fmt::Debug for Lu<A> {
     "rocsolver_cgetrf_strided_batched",
     "rocsolver_zgetrf_strided_batched"
 ))]
-pub fn getrf<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
-    let call = Call::new(handle, "getrf", "a", &a)?;
-    let (rows, cols) = a.shape();
+pub fn getrf<'h, A>(handle: &'h Handle, a: A) -> Result<Lu<'h, A::Scalar, A::Form>>
+where
+    A: Matrices + 'h,
+{
+    let (call, a) = Call::new(handle, "getrf", "a", a)?;
+    factorised(&call, a)
+}
+
+/// [`getrf`] of what its call has taken.
+fn factorised<'h, T: Scalar, F>(call: &Call<'_>, a: Held<'h, T>) -> Result<Lu<'h, T, F>> {
+    let (rows, cols) = (a.layout().rows, a.layout().cols);
     let least = rows.min(cols);
     let mut pivots = call.pivots(least)?;
     let mut info = call.info(Meaning::Singular, least)?;
     if !call.is_empty(least) {
         let (m, n) = (int("m", rows)?, int("n", cols)?);
         let operand = a.operand()?;
-        // SAFETY: `a` is m x n, was checked when it was made and against the handle's stream, and is exclusive. There
+        // SAFETY: `a` is m x n and may be used on the handle's stream, as the call that took it checked; it is exclusive. There
         // are min(m, n) pivots and an integer of `info` for each matrix; their memory outlives the call on the stream.
         let called = unsafe {
             let (pivots, info) = (pivots.raw_mut()?, info.address_mut()?);
-            A::Scalar::getrf(call.target()?, m, n, operand, pivots, info)?
+            T::getrf(call.target()?, m, n, operand, pivots, info)?
         };
         let accepted = call.done(called, || format!("m {m}, n {n}, {}", operand.distances("a")))?;
         (pivots, info) = (pivots.of(accepted), info.of(accepted));
     }
-    Ok(Lu {
-        factors: a,
-        pivots: OnceCell::from(pivots),
-        info,
-    })
+    Ok(Lu::new(a, OnceCell::from(pivots), info))
 }
 
 /// The factors of `a` (m x n), in its place, without exchanging rows.
@@ -147,9 +177,12 @@ pub fn getrf<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
     "rocsolver_cgetrf_npvt",
     "rocsolver_zgetrf_npvt"
 ))]
-pub fn getrf_npvt<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
-    let call = Call::new(handle, "getrf_npvt", "a", &a)?;
-    let (rows, cols) = a.shape();
+pub fn getrf_npvt<'h, A>(handle: &'h Handle, a: A) -> Result<Lu<'h, A::Scalar, A::Form>>
+where
+    A: Matrices + 'h,
+{
+    let (call, a) = Call::new(handle, "getrf_npvt", "a", a)?;
+    let (rows, cols) = (a.layout().rows, a.layout().cols);
     let least = rows.min(cols);
     let mut info = call.info(Meaning::Singular, least)?;
     if !call.is_empty(least) {
@@ -160,11 +193,7 @@ pub fn getrf_npvt<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
         let accepted = call.done(called, || format!("m {m}, n {n}, {}", operand.distances("a")))?;
         info = info.of(accepted);
     }
-    Ok(Lu {
-        factors: a,
-        pivots: OnceCell::new(),
-        info,
-    })
+    Ok(Lu::new(a, OnceCell::new(), info))
 }
 
 /// Solves `op(A) * X = B` with the factors of an n x n `A`. `b` is n x (number of right-hand sides), and becomes `X`.
@@ -177,25 +206,27 @@ pub fn getrf_npvt<A: Matrices>(handle: &Handle, a: A) -> Result<Lu<A>> {
 /// The factors are not square, `b` has another number of rows or another count, one of them is of another stream, there
 /// is no rocSOLVER, or it refused the call.
 #[doc(alias("rocsolver_sgetrs", "rocsolver_dgetrs", "rocsolver_cgetrs", "rocsolver_zgetrs"))]
-pub fn getrs<A, B>(handle: &Handle, op: Op, lu: &Lu<A>, b: B) -> Result<()>
+pub fn getrs<T, F, B>(handle: &Handle, op: Op, lu: &Lu<'_, T, F>, b: B) -> Result<()>
 where
-    A: Matrices,
-    B: Matrices<Scalar = A::Scalar, Form = A::Form>,
+    T: Scalar,
+    B: Matrices<Scalar = T, Form = F>,
 {
-    let call = Call::new(handle, "getrs", "lu", &lu.factors)?;
-    let n = call.square("lu", &lu.factors)?;
+    const CALL: &str = "getrs";
+    let n = square(CALL, "lu", lu.factors.layout())?;
+    let mut call = Call::on(handle, CALL, "lu", &lu.factors, false)?;
     call.computed("the factors of `lu`", lu.info.is_computed())?;
-    let nrhs = call.beside("b", &b, n)?;
+    let b = call.beside("b", b, n)?;
+    let nrhs = b.layout().cols;
     if call.is_empty(n.min(nrhs)) {
         return Ok(());
     }
     let pivots = lu.spelt_out(&call, n)?;
     let (n, nrhs) = (int("n", n)?, int("right-hand sides", nrhs)?);
     let (from, to) = (lu.factors.operand()?, b.operand()?);
-    // SAFETY: the factors are n x n and `b` is n x nrhs, as often; both were checked when they were made and against
-    // the handle's stream, and `b` is exclusive. rocSOLVER wrote the pivots in earnest (or they name each row itself,
+    // SAFETY: the factors are n x n and `b` is n x nrhs, as often and of one form; both may be used on the handle's
+    // stream, as the calls that took them checked, and `b` is exclusive. rocSOLVER wrote the pivots in earnest (or they name each row itself,
     // or it computes nothing) and only reads them.
-    let called = unsafe { A::Scalar::getrs(call.target()?, op.raw(), n, nrhs, from, pivots.raw()?, to)? };
+    let called = unsafe { T::getrs(call.target()?, op.raw(), n, nrhs, from, pivots.raw()?, to)? };
     call.done(called, || {
         let (a, b) = (from.distances("a"), to.distances("b"));
         format!("{op:?}, n {n}, nrhs {nrhs}, {a}, {b}")
@@ -210,19 +241,19 @@ where
 /// The factors are not square or of another stream, there is no rocSOLVER, or it refused the call. [`Info::check`]
 /// reports a singular matrix; there is no inverse then.
 #[doc(alias("rocsolver_sgetri", "rocsolver_dgetri", "rocsolver_cgetri", "rocsolver_zgetri"))]
-pub fn getri<A: Matrices>(handle: &Handle, lu: Lu<A>) -> Result<Info> {
-    let call = Call::new(handle, "getri", "lu", &lu.factors)?;
-    let n = call.square("lu", &lu.factors)?;
+pub fn getri<T: Scalar, F>(handle: &Handle, lu: Lu<'_, T, F>) -> Result<Info> {
+    const CALL: &str = "getri";
+    let n = square(CALL, "lu", lu.factors.layout())?;
+    let call = Call::on(handle, CALL, "lu", &lu.factors, true)?;
     call.computed("the factors of `lu`", lu.info.is_computed())?;
     let mut info = call.info(Meaning::Singular, n)?;
     if !call.is_empty(n) {
         let pivots = lu.spelt_out(&call, n)?.raw()?;
         let n = int("n", n)?;
         let operand = lu.factors.operand()?;
-        // SAFETY: the factors are n x n, were checked when they were made and against the handle's stream, and are
-        // exclusive. rocSOLVER wrote the pivots in earnest (or they name each row itself, or it computes nothing) and
+        // SAFETY: the factors are n x n and may be used on the handle's stream, as the calls checked; they are exclusive. rocSOLVER wrote the pivots in earnest (or they name each row itself, or it computes nothing) and
         // only reads them; `info` has an integer for each matrix.
-        let called = unsafe { A::Scalar::getri(call.target()?, n, operand, pivots, info.address_mut()?)? };
+        let called = unsafe { T::getri(call.target()?, n, operand, pivots, info.address_mut()?)? };
         info = info.of(call.done(called, || format!("n {n}, {}", operand.distances("a")))?);
     }
     // The same zero on the diagonal of `U` is what this call reports.
@@ -242,25 +273,26 @@ pub fn getri<A: Matrices>(handle: &Handle, lu: Lu<A>) -> Result<Info> {
     "rocsolver_cgetri_outofplace",
     "rocsolver_zgetri_outofplace"
 ))]
-pub fn getri_outofplace<A, C>(handle: &Handle, lu: &Lu<A>, c: C) -> Result<Info>
+pub fn getri_outofplace<T, F, C>(handle: &Handle, lu: &Lu<'_, T, F>, c: C) -> Result<Info>
 where
-    A: Matrices,
-    C: Matrices<Scalar = A::Scalar, Form = A::Form>,
+    T: Scalar,
+    C: Matrices<Scalar = T, Form = F>,
 {
-    let call = Call::new(handle, "getri_outofplace", "lu", &lu.factors)?;
-    let n = call.square("lu", &lu.factors)?;
+    const CALL: &str = "getri_outofplace";
+    let n = square(CALL, "lu", lu.factors.layout())?;
+    square(CALL, "c", c.layout())?;
+    let mut call = Call::on(handle, CALL, "lu", &lu.factors, false)?;
     call.computed("the factors of `lu`", lu.info.is_computed())?;
-    call.square("c", &c)?;
-    call.beside("c", &c, n)?;
+    let c = call.beside("c", c, n)?;
     let mut info = call.info(Meaning::Singular, n)?;
     if !call.is_empty(n) {
         let pivots = lu.spelt_out(&call, n)?.raw()?;
         let n = int("n", n)?;
         let (from, to) = (lu.factors.operand()?, c.operand()?);
-        // SAFETY: as in `getri`; `c` is as large, was checked likewise, and is exclusive.
+        // SAFETY: as in `getri`; `c` is as large, of the same form, was checked likewise, and is exclusive.
         let called = unsafe {
             let info = info.address_mut()?;
-            A::Scalar::getri_outofplace(call.target()?, n, from, pivots, to, info)?
+            T::getri_outofplace(call.target()?, n, from, pivots, to, info)?
         };
         let accepted = call.done(called, || {
             format!("n {n}, {}, {}", from.distances("a"), to.distances("c"))
@@ -278,25 +310,24 @@ where
 /// `a` is not square, `b` has another number of rows or another count, one of them is of another stream, there is no
 /// rocSOLVER, or it refused the call. [`Lu::check`] reports a singular matrix; there is no solution then.
 #[doc(alias("rocsolver_sgesv", "rocsolver_dgesv", "rocsolver_cgesv", "rocsolver_zgesv"))]
-pub fn gesv<A, B>(handle: &Handle, a: A, b: B) -> Result<Lu<A>>
+pub fn gesv<'h, A, B>(handle: &'h Handle, a: A, b: B) -> Result<Lu<'h, A::Scalar, A::Form>>
 where
-    A: Matrices,
+    A: Matrices + 'h,
     B: Matrices<Scalar = A::Scalar, Form = A::Form>,
 {
-    let call = Call::new(handle, "gesv", "a", &a)?;
-    let n = call.square("a", &a)?;
-    let nrhs = call.beside("b", &b, n)?;
+    let (call, a, b) = Call::pair(handle, "gesv", a, b)?;
+    let (n, nrhs) = (a.layout().rows, b.layout().cols);
     if nrhs == 0 {
         // rocSOLVER would do nothing; the factors are wanted all the same.
-        return getrf(handle, a);
+        return factorised(&call, a);
     }
     let mut pivots = call.pivots(n)?;
     let mut info = call.info(Meaning::Singular, n)?;
     if !call.is_empty(n) {
         let (n, nrhs) = (int("n", n)?, int("right-hand sides", nrhs)?);
         let (from, to) = (a.operand()?, b.operand()?);
-        // SAFETY: `a` is n x n and `b` is n x nrhs, as often; both were checked when they were made and against the
-        // handle's stream, and are exclusive. There are n pivots and an integer of `info` for each matrix.
+        // SAFETY: `a` is n x n and `b` is n x nrhs, as often and of one form; both may be used on the handle's stream, as
+        // the call that took them checked, and are exclusive. There are n pivots and an integer of `info` for each matrix.
         let called = unsafe {
             let (pivots, info) = (pivots.raw_mut()?, info.address_mut()?);
             A::Scalar::gesv(call.target()?, n, nrhs, from, pivots, to, info)?
@@ -307,9 +338,5 @@ where
         })?;
         (pivots, info) = (pivots.of(accepted), info.of(accepted));
     }
-    Ok(Lu {
-        factors: a,
-        pivots: OnceCell::from(pivots),
-        info,
-    })
+    Ok(Lu::new(a, OnceCell::from(pivots), info))
 }

@@ -1,160 +1,80 @@
-use hip::Stream;
+use hip::DeviceMemoryMut;
 
-use crate::functions::solver::{Form, Operand};
-use crate::size::{int, stride};
-use crate::{BatchMut, MatrixMut, PointerBatchMut, Result, Scalar};
+use super::held::Held;
+use crate::operands::Call;
+use crate::size::Layout;
+use crate::{Batch, Matrix, Pointers, Result, Scalar};
 
-/// The in-place operand of a solver call: one matrix ([`MatrixMut`]), equal ones at a stride ([`BatchMut`]), or equal
-/// ones anywhere ([`PointerBatchMut`]).
+/// The in-place operand of a solver call, in memory that can be written: one [`Matrix`], equal ones at a stride
+/// ([`Batch`]), or equal ones anywhere ([`Pointers`]).
 ///
 /// The type chooses among the C functions of a routine: `rocsolver_?getrf`, `rocsolver_?getrf_strided_batched` or
 /// `rocsolver_?getrf_batched`.
-pub trait Matrices: sealed::Operands {
+pub trait Matrices: sealed::Take<<Self as Matrices>::Scalar> {
     /// The type of the elements.
     type Scalar: Scalar;
     /// Equal for types that go together in one call, as factors and right-hand sides do.
     type Form;
 }
 
-/// The form of [`MatrixMut`].
+/// The form of a [`Matrix`].
 #[derive(Debug)]
 pub enum Single {}
 
-/// The form of [`BatchMut`].
+/// The form of a [`Batch`].
 #[derive(Debug)]
 pub enum Strided {}
 
-/// The form of [`PointerBatchMut`].
+/// The form of [`Pointers`].
 #[derive(Debug)]
-pub enum Pointers {}
-
-impl<T: Scalar> Matrices for MatrixMut<'_, T> {
-    type Scalar = T;
-    type Form = Single;
-}
-
-impl<T: Scalar> Matrices for BatchMut<'_, T> {
-    type Scalar = T;
-    type Form = Strided;
-}
-
-impl<T: Scalar> Matrices for PointerBatchMut<'_, T> {
-    type Scalar = T;
-    type Form = Pointers;
-}
-
-/// For batches that are reused: making the array of addresses, and dropping it, waits for the device.
-impl<T: Scalar> Matrices for &mut PointerBatchMut<'_, T> {
-    type Scalar = T;
-    type Form = Pointers;
-}
+pub enum Batched {}
 
 pub(crate) mod sealed {
-    use super::{Form, Operand, Result, Stream};
+    use super::{Call, Held, Layout, Result};
 
-    /// What the calls need to know about their operands. Public in name only: the crate does not export this module.
-    pub trait Operands {
-        const FORM: Form;
+    /// Public in name only: the crate does not export this module.
+    pub trait Take<T> {
+        /// Sizes of each matrix.
+        fn layout(&self) -> Layout;
 
-        /// Rows and columns of each matrix.
-        fn shape(&self) -> (usize, usize);
-        fn count(&self) -> usize;
-        fn stream(&self) -> &Stream;
-        fn operand(&self) -> Result<Operand>;
+        /// Takes the memory.
+        fn take<'h, 's>(self, call: &mut Call<'h>, argument: &'static str) -> Result<Held<'s, T>>
+        where
+            'h: 's,
+            Self: 's;
     }
 }
 
-impl<T> sealed::Operands for MatrixMut<'_, T> {
-    const FORM: Form = Form::Single;
+macro_rules! matrices {
+    ($(<$($life:lifetime,)? $memory:ident: $bound:path> $matrices:ty: $form:ident,
+        |$operand:ident| $layout:expr, |$call:ident, $argument:ident| $take:expr;)+) => {$(
+        impl<$($life,)? T: Scalar, $memory: $bound> Matrices for $matrices {
+            type Scalar = T;
+            type Form = $form;
+        }
 
-    fn shape(&self) -> (usize, usize) {
-        (self.layout.rows, self.layout.cols)
-    }
+        impl<$($life,)? T: Scalar, $memory: $bound> sealed::Take<T> for $matrices {
+            fn layout(&self) -> Layout {
+                let $operand = self;
+                $layout
+            }
 
-    fn count(&self) -> usize {
-        1
-    }
-
-    fn stream(&self) -> &Stream {
-        self.data.stream()
-    }
-
-    fn operand(&self) -> Result<Operand> {
-        Ok(Operand {
-            form: Self::FORM,
-            address: self.data.as_slice().as_ptr().cast_mut().cast(),
-            ld: int("leading dimension", self.layout.ld)?,
-            stride: 0,
-        })
-    }
+            fn take<'h, 's>(self, $call: &mut Call<'h>, $argument: &'static str) -> Result<Held<'s, T>>
+            where
+                'h: 's,
+                Self: 's,
+            {
+                let $operand = self;
+                $take
+            }
+        }
+    )+};
 }
-
-impl<T> sealed::Operands for BatchMut<'_, T> {
-    const FORM: Form = Form::Strided;
-
-    fn shape(&self) -> (usize, usize) {
-        (self.layout.rows, self.layout.cols)
-    }
-
-    fn count(&self) -> usize {
-        self.count
-    }
-
-    fn stream(&self) -> &Stream {
-        self.data.stream()
-    }
-
-    fn operand(&self) -> Result<Operand> {
-        Ok(Operand {
-            form: Self::FORM,
-            address: self.data.as_slice().as_ptr().cast_mut().cast(),
-            ld: int("leading dimension", self.layout.ld)?,
-            stride: stride(self.stride)?,
-        })
-    }
-}
-
-impl<T> sealed::Operands for PointerBatchMut<'_, T> {
-    const FORM: Form = Form::Pointers;
-
-    fn shape(&self) -> (usize, usize) {
-        (self.rows(), self.cols())
-    }
-
-    fn count(&self) -> usize {
-        PointerBatchMut::count(self)
-    }
-
-    fn stream(&self) -> &Stream {
-        PointerBatchMut::stream(self)
-    }
-
-    fn operand(&self) -> Result<Operand> {
-        Ok(Operand {
-            form: Self::FORM,
-            address: self.array_address()?.cast_mut().cast(),
-            ld: int("leading dimension", self.ld())?,
-            stride: 0,
-        })
-    }
-}
-
-impl<T> sealed::Operands for &mut PointerBatchMut<'_, T> {
-    const FORM: Form = Form::Pointers;
-
-    fn shape(&self) -> (usize, usize) {
-        sealed::Operands::shape(&**self)
-    }
-
-    fn count(&self) -> usize {
-        sealed::Operands::count(&**self)
-    }
-
-    fn stream(&self) -> &Stream {
-        sealed::Operands::stream(&**self)
-    }
-
-    fn operand(&self) -> Result<Operand> {
-        sealed::Operands::operand(&**self)
-    }
+matrices! {
+    <M: DeviceMemoryMut<Element = T>> Matrix<M>: Single,
+        |matrix| matrix.layout, |call, argument| call.write(argument, matrix).map(Held::matrix);
+    <M: DeviceMemoryMut<Element = T>> Batch<M>: Strided,
+        |batch| batch.shape().layout, |call, argument| call.write(argument, batch).map(Held::batch);
+    <'p, S: IntoIterator<Item: DeviceMemoryMut<Element = T>>> Pointers<'p, T, S>: Batched,
+        |matrices| matrices.layout(), |call, argument| matrices.write(call, argument).map(Held::pointers);
 }

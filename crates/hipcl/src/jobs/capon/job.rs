@@ -6,9 +6,9 @@ use std::time::Instant;
 use clmgr::NdRange;
 use clmgr::fft::Direction;
 use hip::{DeviceBuffer, LaunchConfig, PinnedBuffer};
-use interop::{Bridge, Category, Meter, Shared, blas};
+use interop::{Bridge, Category, Meter, Shared};
 use platform::Platform;
-use rocblas::{Fill, Handle, Matrix, MatrixMut, Op, solver};
+use rocblas::{Fill, Handle, Matrix, Op, solver};
 
 use super::scene::Shape;
 use super::{Options, detect, singular};
@@ -359,17 +359,17 @@ impl<'a> Job<'a> {
             || {
                 let scale = 1.0 / segments as f32;
                 if parts.is_empty() {
-                    let z = blas::Matrix::new(&self.snapshots, elements, segments, elements);
-                    let r = blas::Matrix::new(&mut *matrix, elements, elements, elements);
-                    blas::herk(handle, Fill::Lower, Op::None, scale, z, 0.0, r)?;
+                    let z = Matrix::new(&self.snapshots, elements, segments, elements);
+                    let r = Matrix::new(&mut *matrix, elements, elements, elements);
+                    handle.herk(Fill::Lower, Op::None, scale, z, 0.0, r)?;
                 } else {
                     let each = elements * elements;
                     let count = parts.len() / each;
                     let (columns, stride) = (segments / count, elements * segments / count);
-                    let z = blas::Batch::new(&self.snapshots, elements, columns, elements, stride, count);
-                    let p = blas::Batch::new(&mut *parts, elements, elements, elements, each, count);
+                    let z = Matrix::new(&self.snapshots, elements, columns, elements).batch(stride, count);
+                    let p = Matrix::new(&mut *parts, elements, elements, elements).batch(each, count);
                     let (one, zero) = (C32::new(1.0, 0.0), C32::new(0.0, 0.0));
-                    blas::gemm_strided_batched(handle, Op::None, Op::ConjTranspose, one, z, z, zero, p)?;
+                    handle.gemm_strided_batched(Op::None, Op::ConjTranspose, one, z, z, zero, p)?;
                     let args: [&dyn hip::KernelArg; 5] = [
                         &parts.on(stream)?,
                         &matrix.on_mut(stream)?,
@@ -538,16 +538,14 @@ impl HipSide {
             let order = n as i32;
             let mut matrix = matrix.on_mut(stream)?;
             let mut kept = kept.on_mut(stream)?;
-            let covariance = MatrixMut::new(matrix.reborrow(), n, n, n)?;
+            let covariance = Matrix::new(&mut matrix, n, n, n);
             let factor = solver::potrf(blas, Fill::Lower, covariance)?;
             let diagonal = LaunchConfig::linear(n, BLOCK)?;
             // SAFETY: as for the covariance stage's kernels.
             unsafe {
-                kernels.pivots.launch(
-                    stream,
-                    diagonal,
-                    &[&factor.factor().as_matrix().data(), &kept.reborrow(), &order],
-                )
+                kernels
+                    .pivots
+                    .launch(stream, diagonal, &[&factor.factor(), &kept.reborrow(), &order])
             }?;
             left.on_mut(stream)?.copy_from(kept.as_slice())?;
             let info = solver::potri(blas, factor)?;
@@ -593,10 +591,10 @@ impl HipSide {
             Which::Fine => fine,
         };
         let len = directions * n;
-        let responses = Matrix::new(search.responses.on(stream)?.slice(..len)?, directions, n, directions)?;
-        let inverse = Matrix::new(matrix.on(stream)?, n, n, n)?;
+        let responses = Matrix::new(search.responses.on(stream)?.slice(..len)?, directions, n, directions);
+        let inverse = Matrix::new(&*matrix, n, n, n);
         let mut steered = search.steered.on_mut(stream)?;
-        let steered = MatrixMut::new(steered.slice_mut(..len)?, directions, n, directions)?;
+        let steered = Matrix::new(steered.slice_mut(..len)?, directions, n, directions);
         let (one, zero) = (C32::new(1.0, 0.0), C32::new(0.0, 0.0));
         // rows of `responses` are the responses themselves, so that R^-1 stands transposed on the right
         blas.gemm(Op::None, Op::Transpose, one, responses, inverse, zero, steered)?;

@@ -6,10 +6,9 @@ use bytemuck::{Pod, Zeroable};
 use clmgr::NdRange;
 use clmgr::fft::Direction;
 use hip::{DeviceBuffer, LaunchConfig};
-use interop::blas::{self, Batch};
 use interop::{Bridge, Category, Residency, Route, Shared};
 use platform::Platform;
-use rocblas::Op;
+use rocblas::{Matrix, Op};
 
 use super::ca_code::{self, PRNS};
 use super::detect::Peak;
@@ -375,15 +374,14 @@ impl Search {
                 operations: 8 * correlations.len() as u64 * geometry.fine_hz().len() as u64,
             },
             || {
-                blas::gemm_strided_batched(
-                    handle,
+                handle.gemm_strided_batched(
                     Op::None,
                     Op::None,
                     C32::ONE,
-                    Batch::new(&*correlations, delays, sub, delays, delays * sub, batches),
-                    Batch::new(&hip.steering, sub, bins, sub, 0, batches),
+                    Matrix::new(&*correlations, delays, sub, delays).batch(delays * sub, batches),
+                    Matrix::new(&hip.steering, sub, bins, sub).batch(0, batches),
                     C32::ZERO,
-                    Batch::new(&mut hip.fine, delays, bins, delays, delays * bins, batches),
+                    Matrix::new(&mut hip.fine, delays, bins, delays).batch(delays * bins, batches),
                 )?;
                 Ok(())
             },

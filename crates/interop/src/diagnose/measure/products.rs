@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use num_complex::Complex;
-use rocblas::{Handle, Matrix, MatrixMut, Op};
+use rocblas::{Handle, Matrix, Op};
 
 use super::{median, pace};
 use crate::{Bridge, Result};
@@ -39,10 +39,10 @@ pub fn arithmetic(bridge: &Bridge) -> Result<f64> {
             Op::None,
             Op::None,
             one,
-            Matrix::new(a.on(&stream)?, size, size, size)?,
-            Matrix::new(a.on(&stream)?, size, size, size)?,
+            Matrix::new(&a, size, size, size),
+            Matrix::new(&a, size, size, size),
             zero,
-            MatrixMut::new(c.on_mut(&stream)?, size, size, size)?,
+            Matrix::new(&mut c, size, size, size),
         )?;
         Ok(stream.synchronize()?)
     };

@@ -73,7 +73,7 @@ macro_rules! routines {
                         at,
                         $potrf_strided(fill, n, a.elements(), a.ld, a.stride, info, at.count,)
                     ),
-                    Form::Pointers => call!(at, $potrf_batched(fill, n, a.pointers(), a.ld, info, at.count)),
+                    Form::Batched => call!(at, $potrf_batched(fill, n, a.pointers(), a.ld, info, at.count)),
                 }
             }
 
@@ -102,7 +102,7 @@ macro_rules! routines {
                             at.count,
                         )
                     ),
-                    Form::Pointers => call!(
+                    Form::Batched => call!(
                         at,
                         $potrs_batched(fill, n, nrhs, a.pointers(), a.ld, b.pointers(), b.ld, at.count)
                     ),
@@ -122,7 +122,7 @@ macro_rules! routines {
                         at,
                         $potri_strided(fill, n, a.elements(), a.ld, a.stride, info, at.count,)
                     ),
-                    Form::Pointers => call!(at, $potri_batched(fill, n, a.pointers(), a.ld, info, at.count)),
+                    Form::Batched => call!(at, $potri_batched(fill, n, a.pointers(), a.ld, info, at.count)),
                 }
             }
 
@@ -156,7 +156,7 @@ macro_rules! routines {
                             at.count,
                         )
                     ),
-                    Form::Pointers => call!(
+                    Form::Batched => call!(
                         at,
                         $posv_batched(
                             fill,

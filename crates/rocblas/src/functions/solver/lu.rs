@@ -102,7 +102,7 @@ macro_rules! routines {
                             at.count,
                         )
                     ),
-                    Form::Pointers => call!(
+                    Form::Batched => call!(
                         at,
                         $getrf_batched(m, n, a.pointers(), a.ld, p.address, p.stride, info, at.count)
                     ),
@@ -122,7 +122,7 @@ macro_rules! routines {
                         at,
                         $getrf_npvt_strided(m, n, a.elements(), a.ld, a.stride, info, at.count,)
                     ),
-                    Form::Pointers => call!(at, $getrf_npvt_batched(m, n, a.pointers(), a.ld, info, at.count)),
+                    Form::Batched => call!(at, $getrf_npvt_batched(m, n, a.pointers(), a.ld, info, at.count)),
                 }
             }
 
@@ -157,7 +157,7 @@ macro_rules! routines {
                             at.count,
                         )
                     ),
-                    Form::Pointers => call!(
+                    Form::Batched => call!(
                         at,
                         $getrs_batched(
                             op,
@@ -197,7 +197,7 @@ macro_rules! routines {
                             at.count,
                         )
                     ),
-                    Form::Pointers => call!(
+                    Form::Batched => call!(
                         at,
                         $getri_batched(n, a.pointers(), a.ld, p.address, p.stride, info, at.count)
                     ),
@@ -233,7 +233,7 @@ macro_rules! routines {
                             at.count,
                         )
                     ),
-                    Form::Pointers => call!(
+                    Form::Batched => call!(
                         at,
                         $getri_outofplace_batched(
                             n,
@@ -281,7 +281,7 @@ macro_rules! routines {
                             at.count,
                         )
                     ),
-                    Form::Pointers => call!(
+                    Form::Batched => call!(
                         at,
                         $gesv_batched(
                             n,

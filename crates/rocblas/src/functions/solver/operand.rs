@@ -12,7 +12,7 @@ pub enum Form {
     /// `rocsolver_?getrf_strided_batched`.
     Strided,
     /// `rocsolver_?getrf_batched`.
-    Pointers,
+    Batched,
 }
 
 /// A matrix or a batch as the C functions take it.
@@ -30,7 +30,7 @@ impl Operand {
         self.address.cast()
     }
 
-    /// The array of addresses, for [`Form::Pointers`].
+    /// The array of addresses, for [`Form::Batched`].
     pub(crate) fn pointers<R>(self) -> *const *mut R {
         self.address.cast_const().cast()
     }
@@ -39,7 +39,7 @@ impl Operand {
     pub(crate) fn distances(self, name: &str) -> String {
         let ld = format!("ld{name} {}", self.ld);
         match self.form {
-            Form::Single | Form::Pointers => ld,
+            Form::Single | Form::Batched => ld,
             Form::Strided => format!("{ld}, stride {}", self.stride),
         }
     }
