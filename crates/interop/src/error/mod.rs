@@ -276,6 +276,12 @@ pub enum Error {
         /// Bytes of one element.
         element: usize,
     },
+    /// A copy within the same bytes.
+    #[error("{what}: source and destination show some of the same bytes; copy to other memory")]
+    SameBytes {
+        /// What copies.
+        what: &'static str,
+    },
     /// A transfer's host slice and the buffer differ in length.
     #[error("{what}: the host slice has {given} elements, the shared buffer {expected}")]
     LengthMismatch {

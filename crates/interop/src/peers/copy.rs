@@ -28,7 +28,7 @@ impl Peer {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::ReadOnly`], [`Error::OtherOwner`] for a buffer or stream of another bridge,
-    /// [`Error::OperandsOverlap`] if both buffers show some of the same bytes;
+    /// [`Error::SameBytes`] if both buffers show some of the same bytes;
     /// [`Error::NoPeer`] where one of the two is OpenCL memory and no kernel reaches the source: it names the one to
     /// move; driver errors.
     #[track_caller]
@@ -46,10 +46,8 @@ impl Peer {
         let from = source.allocation();
         let to = destination.allocation();
         if from.shows_bytes_of(to) {
-            return Err(Error::OperandsOverlap {
-                call: "a copy to a peer",
-                output: "the destination",
-                input: "the source",
+            return Err(Error::SameBytes {
+                what: "a copy to a peer",
             });
         }
         let by_hip = from.backing().is_known_to_hip() && to.backing().is_known_to_hip();
