@@ -31,7 +31,12 @@ const ALIGNMENT: usize = 128;
 /// # When the other side fails
 /// The work after it was enqueued already, and runs on what there is. The buffer's next guard, upload or download
 /// returns the failure ([`Error::HandoffFailed`], [`Error::HandoffTimeout`]); if there is none, it is a deferred error.
-/// The access after that waits on the host for all users.
+/// The access after that waits on the host for all users. Each buffer that shows the same bytes returns the failure
+/// once ([`Error::AnotherView`]).
+///
+/// The failure is the bytes', not the queue's or the stream's that ran too early: what it computed from them *into
+/// another buffer* is wrong too, and that buffer does not know. Before you take the result of a product, a transform or
+/// a copy as good, access its inputs: `download` of the output alone cannot tell.
 ///
 /// # When the route fails
 /// The buffer goes on in memory of the next permitted route, with the data, and the bridge records it
