@@ -71,6 +71,15 @@ pub enum Error {
         input: &'static str,
     },
 
+    /// The elements lie less aligned than they are large.
+    #[error("elements of {needed} bytes cannot begin at {address:#x}; begin at a multiple of their size")]
+    Alignment {
+        /// Where the memory begins.
+        address: usize,
+        /// The size of an element in bytes.
+        needed: usize,
+    },
+
     /// The memory is too short for the operand.
     #[error("{what} needs {needed} elements; the memory has {len}")]
     TooShort {

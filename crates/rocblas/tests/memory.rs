@@ -4,6 +4,7 @@ mod common;
 
 use common::{Setup, setup};
 use hip::{DeviceBuffer, DeviceMemory, DeviceMemoryMut, DeviceSlice, DeviceSliceMut, Stream};
+use num_complex::Complex;
 use rocblas::{Diag, Error, Fill, Matrix, Op, PointerArray, Result, Side, Triangle, Vector, solver};
 
 /// Memory that says of itself what it likes.
@@ -221,4 +222,27 @@ fn an_output_shares_no_byte_with_a_scalar_or_another_output() {
     // Only what the operands span counts.
     let every_other = |first| Vector::new(part(first, 8 - first), 2, 2);
     setup.blas.swap(every_other(0), every_other(3)).unwrap();
+}
+
+#[test]
+fn complex_numbers_begin_at_multiples_of_their_size() {
+    let setup = setup();
+    let mut words = setup.upload(&[1.0_f32; 16]);
+    let mut slice = words.on_mut(&setup.stream).unwrap();
+    let (begin, stream) = (slice.as_mut_ptr(), slice.stream());
+    // SAFETY: inside the buffer, with the alignment of the type, which is that of a float; one stream uses it.
+    let numbers = |first: usize| unsafe {
+        DeviceSliceMut::from_hip_raw_parts(begin.add(first).cast::<Complex<f32>>(), 4, stream)
+    };
+    let factor = Complex::new(2.0_f32, 0.0);
+    let error = setup.blas.scal(factor, numbers(1).into()).unwrap_err();
+    let Error::Operand {
+        argument: "x", cause, ..
+    } = &error
+    else {
+        panic!("{error}");
+    };
+    assert!(matches!(**cause, Error::Alignment { needed: 8, .. }), "{error}");
+    setup.blas.scal(factor, numbers(2).into()).unwrap();
+    assert_eq!(setup.download(&words)[1..4], [1.0, 2.0, 2.0]);
 }
