@@ -307,6 +307,28 @@ fn sum_by_hip(stream: &hip::Stream, words: hip::DeviceSlice<'_, u32>) -> u32 {
     total.host().expect("the counter")[0]
 }
 
+/// Two buffers over the same bytes would part ways.
+#[test]
+fn memory_that_another_buffer_shows_is_not_moved_when_its_route_fails() {
+    let faults = Faults::alone();
+    let bridge = bridge(Policy::DirectOnly);
+    let (shared, words) = filled(&bridge);
+    let (shared, route) = (std::sync::Arc::new(shared), shared.route());
+    let (_, address) = shared.addresses().expect("addresses");
+    let address = std::ptr::with_exposed_provenance_mut(address);
+    // SAFETY: the owner keeps the memory; guards of the two are not alive together.
+    let other = unsafe { bridge.adopt_hip::<u32>(address, words.len(), shared.clone()) }.expect("adopted");
+    faults.set(NO_COPIES);
+    let mut read = vec![0; words.len()];
+    let refused = shared.download(&mut read);
+    assert!(matches!(refused, Err(Error::UnderReader { .. })), "{refused:?}");
+    faults.set("");
+    assert_eq!(shared.route(), route);
+    drop(other);
+    shared.download(&mut read).expect("the route works again");
+    assert_eq!(read, words);
+}
+
 #[test]
 fn a_failed_download_is_made_from_the_next_route_and_other_readers_keep_their_memory() {
     let faults = Faults::alone();

@@ -309,8 +309,10 @@ impl SharedAllocation {
     }
 
     /// Memory of the next permitted route, with the data as it was, or as it was to be.
+    ///
+    /// Memory that another buffer shows too stays where it is: the two would part ways.
     pub(crate) fn failed_over(&self, during: &'static str, error: Error, data: Option<&[u8]>) -> Result<Self> {
-        if self.next.is_empty() {
+        if self.next.is_empty() || VIEWS.has_others(&self.view) {
             return Err(error);
         }
         let from = self.route();
@@ -353,7 +355,7 @@ impl SharedAllocation {
         if let Some(successor) = self.successor.get() {
             return Ok(successor);
         }
-        if self.next.is_empty() {
+        if self.next.is_empty() || VIEWS.has_others(&self.view) {
             return Err(self.under_reader(during, error));
         }
         let new = Box::new(self.failed_over(during, error, None)?);

@@ -47,7 +47,7 @@ const ALIGNMENT: usize = 128;
 /// have yet to launch. Nothing writes while there are readers, so that they see the same data in the old memory as
 /// later readers in the new; [`route`](Self::route), [`addresses`](Self::addresses) and the like report the new.
 ///
-/// Where no other route is permitted, the error is [`Error::UnderReader`], and so it is for a guard of a
+/// Where no other route is permitted, or another buffer shows some of the bytes, the error is [`Error::UnderReader`], and so it is for a guard of a
 /// [`PartMut`](crate::PartMut), next to which others may write. No data is lost: once the borrows are over,
 /// [`move_to`](Self::move_to) takes the data along, and reads it by a kernel of the other API where the route's own
 /// transfers fail.

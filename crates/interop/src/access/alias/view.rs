@@ -133,6 +133,11 @@ impl<W: Worker> Views<W> {
         }
     }
 
+    /// Whether another view shows some of the bytes now.
+    pub(crate) fn has_others(&self, view: &View<W>) -> bool {
+        view.is_aliased() && !self.others_of(view).is_empty()
+    }
+
     fn others_of(&self, view: &View<W>) -> Vec<Arc<View<W>>> {
         overlapping(&self.0.lock(), view)
     }
