@@ -76,27 +76,14 @@ fn products(
         c: c.hip_mut(stream)?.slice_mut().as_mut_ptr(),
     };
     let mut ours = || {
-        let (a, b, mut c) = (a.hip(stream)?, b.hip(stream)?, c.hip_mut(stream)?);
+        let [a, b] = [&a, &b].map(|memory| Matrix::new(memory, size, size, size));
+        let c = Matrix::new(&mut c, size, size, size);
+        let none = Op::None;
         if count == 1 {
-            handle.gemm(
-                Op::None,
-                Op::None,
-                one,
-                Matrix::new(a.slice(), size, size, size),
-                Matrix::new(b.slice(), size, size, size),
-                zero,
-                Matrix::new(c.slice_mut(), size, size, size),
-            )?;
+            handle.gemm(none, none, one, a, b, zero, c)?;
         } else {
-            handle.gemm_strided_batched(
-                Op::None,
-                Op::None,
-                one,
-                Matrix::new(a.slice(), size, size, size).batch(each, count),
-                Matrix::new(b.slice(), size, size, size).batch(each, count),
-                zero,
-                Matrix::new(c.slice_mut(), size, size, size).batch(each, count),
-            )?;
+            let [a, b] = [a, b].map(|matrix| matrix.batch(each, count));
+            handle.gemm_strided_batched(none, none, one, a, b, zero, c.batch(each, count))?;
         }
         Ok(stream.synchronize()?)
     };

@@ -40,16 +40,16 @@ impl<'h> Call<'h> {
     }
 
     /// A call that takes square matrices `a` and `b` with as many rows.
-    pub(super) fn pair<'a, 'b, A, B>(
+    pub(super) fn pair<'a, 'b, T, A, B>(
         handle: &'h Handle,
         name: &'static str,
         a: A,
         b: B,
-    ) -> Result<(Self, Held<'a, A::Scalar>, Held<'b, B::Scalar>)>
+    ) -> Result<(Self, Held<'a, T>, Held<'b, T>)>
     where
         'h: 'a + 'b,
-        A: Matrices + 'a,
-        B: Matrices + 'b,
+        A: Matrices<Scalar = T> + 'a,
+        B: Matrices<Scalar = T> + 'b,
     {
         let n = square(name, "a", a.layout())?;
         rows(name, "b", b.layout(), n)?;

@@ -579,7 +579,6 @@ impl HipSide {
     fn steer(&mut self, which: Which, directions: usize) -> Result<()> {
         let n = self.elements();
         let Self {
-            stream,
             blas,
             matrix,
             coarse,
@@ -590,11 +589,9 @@ impl HipSide {
             Which::Coarse => coarse,
             Which::Fine => fine,
         };
-        let len = directions * n;
-        let responses = Matrix::new(search.responses.on(stream)?.slice(..len)?, directions, n, directions);
+        let responses = Matrix::new(&search.responses, directions, n, directions);
         let inverse = Matrix::new(&*matrix, n, n, n);
-        let mut steered = search.steered.on_mut(stream)?;
-        let steered = Matrix::new(steered.slice_mut(..len)?, directions, n, directions);
+        let steered = Matrix::new(&mut search.steered, directions, n, directions);
         let (one, zero) = (C32::new(1.0, 0.0), C32::new(0.0, 0.0));
         // rows of `responses` are the responses themselves, so that R^-1 stands transposed on the right
         blas.gemm(Op::None, Op::Transpose, one, responses, inverse, zero, steered)?;
