@@ -151,7 +151,7 @@ unsafe fn copy(
                 source,
                 from.index(),
                 bytes,
-                stream.raw_for_work()
+                stream.raw_for_work()?
             ),
             "hipMemcpyPeerAsync({bytes} bytes, device {} to {})",
             from.ordinal(),

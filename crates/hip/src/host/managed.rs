@@ -191,7 +191,7 @@ impl<T> ManagedBuffer<T> {
         unsafe {
             call!(
                 self.device().runtime(),
-                hipMemPrefetchAsync(slice.as_ptr().cast::<c_void>(), bytes, number, stream.raw_for_work()),
+                hipMemPrefetchAsync(slice.as_ptr().cast::<c_void>(), bytes, number, stream.raw_uncaptured()?),
                 "hipMemPrefetchAsync({bytes} bytes to {number})"
             )
         }

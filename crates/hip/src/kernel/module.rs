@@ -249,7 +249,7 @@ impl Function {
                     block.1,
                     block.2,
                     shared_bytes,
-                    stream.raw_for_work(),
+                    stream.raw_for_work()?,
                     params.as_mut_ptr(),
                     ptr::null_mut()
                 ),

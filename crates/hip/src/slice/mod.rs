@@ -349,7 +349,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         unsafe {
             call!(
                 self.stream.device().runtime(),
-                hipMemsetAsync(self.pointer.cast::<c_void>(), 0, bytes, self.stream.raw_for_work()),
+                hipMemsetAsync(self.pointer.cast::<c_void>(), 0, bytes, self.stream.raw_for_work()?),
                 "hipMemsetAsync({:?}, 0, {bytes} bytes)",
                 self.pointer
             )
@@ -445,7 +445,7 @@ unsafe fn copy<T>(
                 source.cast::<c_void>(),
                 bytes,
                 kind,
-                stream.raw_for_work()
+                stream.raw_for_work()?
             ),
             "hipMemcpyAsync({destination:?}, {source:?}, {bytes} bytes, {kind:?})"
         )

@@ -126,7 +126,7 @@ unsafe fn copy<T>(
                 rect.width * size,
                 rect.height,
                 kind,
-                stream.raw_for_work()
+                stream.raw_for_work()?
             ),
             "hipMemcpy2DAsync({destination:?}, {source:?}, {rect:?} of {size} bytes, {kind:?})"
         )

@@ -131,18 +131,25 @@ impl Stream {
         }
     }
 
-    /// A stream that other code created and keeps: null is the device's default stream. The last owner waits for its
-    /// work and leaves it alone.
+    /// A stream that other code created and keeps: null, or `hipStreamLegacy`, is the device's default stream. The last
+    /// owner waits for its work and leaves it alone.
+    ///
+    /// A call that queues work on a foreign stream first asks HIP whether its owner captures it, and is
+    /// [`Error::NotSupported`] if so: the work would become a part of the owner's graph instead of running. A call that
+    /// orders another stream after it, or waits for it, is refused, too. Destructors wait all the same, which spoils the
+    /// capture, as it does for any caller of HIP; memory whose end they cannot see is leaked.
     ///
     /// # Safety
     ///
     /// * `raw` is null or a stream of this runtime's HIP library. HIP counts no references to a stream, so its owner
     ///   destroys it only after the last clone of the result is gone.
+    /// * Its owner does not begin a capture of it on one thread while another thread makes a call with the result.
     /// * If the library cannot tell whose it is (no `hipStreamGetDevice`), it is a stream of `device`.
     ///
     /// # Errors
     ///
-    /// [`Error::WrongDevice`](crate::Error::WrongDevice) for a stream of another device, or HIP does not know it.
+    /// [`Error::NotSupported`] for `hipStreamPerThread`, [`Error::WrongDevice`] for a stream of another device, or HIP
+    /// does not know it.
     #[doc(alias = "hipStreamGetDevice")]
     pub unsafe fn from_raw(device: &Device, raw: hipStream_t) -> Result<Self> {
         device.make_current()?;
@@ -178,7 +185,9 @@ impl Stream {
     /// The handle, valid for as long as a clone of this stream lives.
     ///
     /// Work queued through the handle is ordered with this stream's work, but buffers do not track it, and
-    /// [`capture`](Self::capture) does not record it.
+    /// [`capture`](Self::capture) does not record it. Code that begins a capture through the handle answers for it: while
+    /// that capture lasts, no call of this crate queues work on the stream or orders another one after it, unless the
+    /// stream [is foreign](Self::is_foreign). Only then do calls ask, because asking has its price.
     #[must_use]
     pub fn raw(&self) -> hipStream_t {
         self.core.raw
@@ -227,7 +236,7 @@ impl Stream {
     ) -> Result<()> {
         let mut kept = self.core.kept.lock();
         // A stream that is recorded is not asked: that would end the capture.
-        let done = match kept.is_due() && self.raw_for_work() == self.core.raw {
+        let done = match kept.is_due() && self.raw_for_work()? == self.core.raw {
             true => {
                 let is_idle = self.core.is_idle()?;
                 Some(kept.look(is_idle))
@@ -247,7 +256,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The code that `queue` returned, told as one of `call`.
+    /// The code that `queue` returned, told as one of `call`. [`Error::NotSupported`] for a foreign stream that its
+    /// owner captures; `queue` is not called then.
     ///
     /// # Safety
     ///
@@ -259,7 +269,7 @@ impl Stream {
         queue: impl FnOnce(hipStream_t) -> hipError_t,
     ) -> Result<()> {
         self.device().make_current()?;
-        match queue(self.raw_for_work()) {
+        match queue(self.raw_for_work()?) {
             hipError_t::hipSuccess => Ok(()),
             code => Err(self.device().runtime().failure(code, call.to_owned())),
         }

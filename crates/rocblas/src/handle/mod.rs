@@ -199,10 +199,12 @@ impl Handle {
         Ok(())
     }
 
-    /// Refuses calls that a capture of their stream would miss, because the library does not know about it.
+    /// Refuses calls that a capture of their stream would miss, because the library does not know about it, and calls
+    /// on a stream whose owner captures it.
     #[inline]
     pub(crate) fn follows(&self) -> Result<()> {
         self.on_own_stream()?;
+        self.stream.check_uncaptured()?;
         if self.stream.is_recording() && !self.recording.get() {
             return Err(Error::Captured {
                 call: "a call of this rocBLAS handle",
