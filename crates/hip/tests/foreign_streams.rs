@@ -104,3 +104,33 @@ fn a_capture_of_a_foreign_stream_by_its_owner_takes_in_no_work_of_safe_code() {
     assert_eq!(seen, [1; 16]);
     assert!(device.runtime().take_deferred_errors().is_empty());
 }
+
+#[test]
+fn a_stream_is_the_same_one_on_every_thread() {
+    let device = device();
+    // SAFETY: HIP's own handle, which is never destroyed.
+    let error = unsafe { Stream::from_raw(&device, hip_sys::hipStreamPerThread) }.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("hipStreamPerThread") && text.contains("hipStreamCreate"),
+        "{text}"
+    );
+    assert!(!text.contains('\n'));
+}
+
+#[test]
+fn the_default_stream_has_one_handle() {
+    let device = device();
+    let named = |raw| {
+        // SAFETY: HIP's own handles of the default stream.
+        let stream = unsafe { Stream::from_raw(&device, raw) }.unwrap();
+        stream.raw()
+    };
+    assert_eq!(named(hip_sys::hipStreamLegacy), named(ptr::null_mut()));
+    // SAFETY: as above.
+    let default = unsafe { Stream::from_raw(&device, hip_sys::hipStreamLegacy) }.unwrap();
+    let gate = Gate::close(&default);
+    assert!(!default.is_idle().unwrap());
+    gate.open();
+    default.synchronize().unwrap();
+}

@@ -152,6 +152,18 @@ impl Stream {
     /// does not know it.
     #[doc(alias = "hipStreamGetDevice")]
     pub unsafe fn from_raw(device: &Device, raw: hipStream_t) -> Result<Self> {
+        if raw == hip_sys::hipStreamPerThread {
+            return Err(Error::NotSupported {
+                what: "`hipStreamPerThread`",
+                reason: "it names another stream on each thread; pass null or a stream of `hipStreamCreate`",
+            });
+        }
+        // One stream has one handle, which is what other layers tell streams apart by.
+        let raw = if raw == hip_sys::hipStreamLegacy {
+            ptr::null_mut()
+        } else {
+            raw
+        };
         device.make_current()?;
         // The default stream is that of the current device.
         if !raw.is_null() && device.runtime().api().hipStreamGetDevice.is_some() {
