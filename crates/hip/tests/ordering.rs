@@ -375,3 +375,16 @@ fn time_between_events_is_the_time_the_device_took() {
     let error = start.elapsed_since(&end).unwrap_err().to_string();
     assert!(error.contains("was recorded later"), "{error}");
 }
+
+#[test]
+fn a_refused_copy_from_a_peer_leaves_the_source_as_it_was() {
+    // Two runtimes.
+    let (here, there) = (device(), device());
+    let (stream, foreign) = (here.stream().unwrap(), there.stream().unwrap());
+    let mut source = here.alloc_zeroed::<u32>(4).unwrap();
+    let mut target = here.alloc_zeroed::<u32>(4).unwrap();
+    let error = target.copy_from_peer(&foreign, &source).unwrap_err();
+    assert!(matches!(error, hip::Error::WrongDevice { .. }), "{error}");
+    source.on_mut(&stream).unwrap().fill_zero().unwrap();
+    stream.synchronize().unwrap();
+}
