@@ -166,8 +166,9 @@ impl<'a, T> DeviceSlice<'a, T> {
         // SAFETY: `self` can be read for its length, `destination` written for the same, both by their types; neither
         // moves before the stream is waited for, and the host memory cannot overlap what a slice of the device may
         // read.
-        unsafe { copy(destination.as_mut_ptr(), self.pointer, self.len, kind, self.stream)? };
-        self.stream.wait_out()
+        let queued = unsafe { copy(destination.as_mut_ptr(), self.pointer, self.len, kind, self.stream) };
+        // HIP may have queued a part of what failed.
+        queued.and(self.stream.wait_out())
     }
 }
 
@@ -295,8 +296,9 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         let kind = kind(CALL, self.origin, hipMemcpyKind::hipMemcpyHostToDevice)?;
         // SAFETY: `source` can be read for its length, `self` written for the same, both by their types; neither moves
         // before the stream is waited for, and the host memory cannot overlap what a slice of the device may write.
-        unsafe { copy(self.pointer, source.as_ptr(), self.len, kind, self.stream)? };
-        self.stream.wait_out()
+        let queued = unsafe { copy(self.pointer, source.as_ptr(), self.len, kind, self.stream) };
+        // HIP may have queued a part of what failed.
+        queued.and(self.stream.wait_out())
     }
 
     /// Copies the elements of another slice of the same stream, in stream order. The host does not wait.
