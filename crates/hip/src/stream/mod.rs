@@ -349,8 +349,10 @@ impl Stream {
     }
 
     /// Waits as [`Stream::synchronize`], and also if that fails before the work has ended: for work on memory that
-    /// cannot be kept from its owner. If HIP does not even tell whether the stream is idle, the device is lost and runs
-    /// nothing.
+    /// cannot be kept from its owner.
+    ///
+    /// It ends where HIP does not even tell whether the stream is idle. ROCm answers so on every device of the process
+    /// once one of them has failed (hipamd/src/hip_internal.hpp, `HIP_INIT_API`), and the others may go on.
     pub(crate) fn wait_out(&self) -> Result<()> {
         let outcome = self.core.synchronize();
         if outcome.is_err() {
