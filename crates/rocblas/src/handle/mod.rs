@@ -214,6 +214,27 @@ impl Handle {
         Ok(())
     }
 
+    /// Before the library copies a number from device memory to the host itself.
+    ///
+    /// Before rocBLAS 4.1 (ROCm 6.1) it does so by a plain `hipMemcpy`, on the null stream, which does not wait for
+    /// non-blocking streams (library/src/blas3/Tensile/gemm.hpp at the tag rocm-6.0.0), so the work that makes the
+    /// number has to be done by then. The `_64` functions of level 1 came with the release that mended this.
+    ///
+    /// A captured call is refused: the copy would become a node of the graph that writes to the library's stack, which
+    /// is gone when the graph runs (library/src/blas3/rocblas_gemm.hpp).
+    pub(crate) fn before_fetch(&self, call: &'static str) -> Result<()> {
+        if self.stream.is_capturing() {
+            return Err(Error::Captured {
+                call,
+                reason: "rocBLAS fetches a factor in device memory while it is called; pass it from the host",
+            });
+        }
+        if self.library.api().rocblas_sdot_64.is_none() {
+            self.stream.synchronize()?;
+        }
+        Ok(())
+    }
+
     /// The stream its calls run on.
     #[must_use]
     #[inline]

@@ -1,5 +1,5 @@
 use hip::DeviceSliceMut;
-use rocblas_sys::{Api, rocblas_int};
+use rocblas_sys::{Api, rocblas_int, rocblas_pointer_mode};
 
 use super::reduction::Target;
 use crate::functions::Routine;
@@ -66,9 +66,9 @@ impl Handle {
         functions: Functions<T>,
         x: Vector<'_, T>,
         y: Vector<'_, T>,
-        mut result: Target<'_, T>,
+        result: Target<'_, T>,
     ) -> Result<()> {
-        let mode = result.check(self, call)?;
+        result.check(self, call)?;
         self.check_stream(call, "x", x.stream())?;
         self.check_stream(call, "y", y.stream())?;
         y.check_len(call, "y", x.len())?;
@@ -76,27 +76,28 @@ impl Handle {
         if n == 0 {
             return result.write_zero(self);
         }
-        call!(
-            self,
-            mode,
-            functions,
-            (n, incx, incy),
-            // SAFETY: the handle is alive. The vectors are as long as length and increment say, checked when they were
-            // made, and may be used on the handle's stream. The result is an exclusive host value that is written
-            // before the call returns, or exclusive device memory to be written on that stream, as the pointer mode
-            // says.
-            |dot| unsafe {
-                dot(
-                    self.raw(),
-                    n,
-                    x.data.as_ptr().cast(),
-                    incx,
-                    y.data.as_ptr().cast(),
-                    incy,
-                    result.as_mut_ptr().cast(),
-                )
-            },
-            "n {n}, incx {incx}, incy {incy}"
-        )
+        result.fill_by(self, |result| {
+            call!(
+                self,
+                rocblas_pointer_mode::rocblas_pointer_mode_device,
+                functions,
+                (n, incx, incy),
+                // SAFETY: the handle is alive. The vectors are as long as length and increment say, checked when they
+                // were made, and may be used on the handle's stream. The result is exclusive device memory to be
+                // written on that stream, as the pointer mode says.
+                |dot| unsafe {
+                    dot(
+                        self.raw(),
+                        n,
+                        x.data.as_ptr().cast(),
+                        incx,
+                        y.data.as_ptr().cast(),
+                        incy,
+                        result.cast(),
+                    )
+                },
+                "n {n}, incx {incx}, incy {incy}"
+            )
+        })
     }
 }

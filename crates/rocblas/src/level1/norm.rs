@@ -1,5 +1,5 @@
 use hip::DeviceSliceMut;
-use rocblas_sys::{Api, rocblas_int};
+use rocblas_sys::{Api, rocblas_int, rocblas_pointer_mode};
 
 use super::reduction::Target;
 use crate::functions::Routine;
@@ -61,24 +61,26 @@ impl Handle {
         call: &'static str,
         functions: Functions<T>,
         x: Vector<'_, T>,
-        mut result: Target<'_, T::Real>,
+        result: Target<'_, T::Real>,
     ) -> Result<()> {
-        let mode = result.check(self, call)?;
+        result.check(self, call)?;
         self.check_stream(call, "x", x.stream())?;
         let [n, incx] = x.shape_in_any_order();
         if n == 0 {
             return result.write_zero(self);
         }
-        call!(
-            self,
-            mode,
-            functions,
-            (n, incx),
-            // SAFETY: the handle is alive. The vector is as long as length and increment say, checked when it was made,
-            // and may be used on the handle's stream. The result is an exclusive host value that is written before the
-            // call returns, or exclusive device memory to be written on that stream, as the pointer mode says.
-            |norm| unsafe { norm(self.raw(), n, x.data.as_ptr().cast(), incx, result.as_mut_ptr().cast(),) },
-            "n {n}, incx {incx}"
-        )
+        result.fill_by(self, |result| {
+            call!(
+                self,
+                rocblas_pointer_mode::rocblas_pointer_mode_device,
+                functions,
+                (n, incx),
+                // SAFETY: the handle is alive. The vector is as long as length and increment say, checked when it was
+                // made, and may be used on the handle's stream. The result is exclusive device memory to be written on
+                // that stream, as the pointer mode says.
+                |norm| unsafe { norm(self.raw(), n, x.data.as_ptr().cast(), incx, result.cast()) },
+                "n {n}, incx {incx}"
+            )
+        })
     }
 }

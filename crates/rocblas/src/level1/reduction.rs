@@ -1,21 +1,24 @@
 //! Where the result of a reduction goes: to the host, which waits for it, or to device memory.
-
-use hip::DeviceSliceMut;
-use rocblas_sys::rocblas_pointer_mode;
+//!
+//! The library always writes device memory. Before rocBLAS 4.1 (ROCm 6.1) its host pointer mode reads the result by a
+//! plain `hipMemcpy`, on the null stream, which does not wait for non-blocking streams
+//! (library/src/blas1/rocblas_reduction_kernels.cpp and rocblas_dot_kernels.cpp at the tag rocm-6.0.0): the host would
+//! get what was there before the work. A copy in order of the handle's stream is right for every release.
 
 use crate::{Error, Handle, Result};
+use hip::DeviceSliceMut;
 
 /// The one element that a reduction writes.
 pub(crate) enum Target<'a, T> {
-    /// Written before the call returns: rocBLAS waits for its stream.
+    /// Written before the call returns, which waits for the stream.
     Host(&'a mut T),
     /// Written in stream order.
     Device(DeviceSliceMut<'a, T>),
 }
 
 impl<T> Target<'_, T> {
-    /// Checks the target and returns the pointer mode it needs.
-    pub(crate) fn check(&self, handle: &Handle, call: &'static str) -> Result<rocblas_pointer_mode> {
+    /// Checks the target.
+    pub(crate) fn check(&self, handle: &Handle, call: &'static str) -> Result<()> {
         let Self::Device(slice) = self else {
             if handle.stream().is_capturing() {
                 return Err(Error::Captured {
@@ -23,7 +26,7 @@ impl<T> Target<'_, T> {
                     reason: "its result goes to the host, which cannot wait for it; use the form that ends in `_into`",
                 });
             }
-            return Ok(rocblas_pointer_mode::rocblas_pointer_mode_host);
+            return Ok(());
         };
         handle.check_stream(call, "result", slice.stream())?;
         if slice.len() != 1 {
@@ -34,18 +37,30 @@ impl<T> Target<'_, T> {
                 expected: "one element".to_owned(),
             });
         }
-        Ok(rocblas_pointer_mode::rocblas_pointer_mode_device)
-    }
-
-    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
-        match self {
-            Self::Host(value) => *value,
-            Self::Device(slice) => slice.as_mut_ptr(),
-        }
+        Ok(())
     }
 }
 
 impl<T: bytemuck::Pod> Target<'_, T> {
+    /// Lets `reduce` write the element, in device pointer mode, at an address that is exclusive to it on the handle's
+    /// stream.
+    pub(crate) fn fill_by(self, handle: &Handle, reduce: impl FnOnce(*mut T) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Device(mut slice) => reduce(slice.as_mut_ptr()),
+            Self::Host(value) => {
+                // HIP aligns an allocation for any scalar.
+                let words = size_of::<T>().div_ceil(size_of::<i32>());
+                let mut element = handle.infos.lease(handle.stream(), words)?;
+                reduce(element.address_mut()?.cast())?;
+                if handle.is_asking() {
+                    return Ok(());
+                }
+                let element = element.slice()?.cast::<T>()?;
+                Ok(element.copy_to_slice(std::slice::from_mut(value))?)
+            }
+        }
+    }
+
     /// Writes the sum over nothing. Not left to rocBLAS, which would fill device memory through HIP whatever its owner.
     pub(crate) fn write_zero(self, handle: &Handle) -> Result<()> {
         match self {

@@ -83,13 +83,16 @@ impl<T> Factor<'_, T> {
                 expected: "one element".to_owned(),
             });
         }
-        if fetch == Fetch::Perhaps && slice.is_foreign() {
-            return Err(Error::Unsupported {
-                call,
-                argument,
-                found: "in memory that another runtime owns".to_owned(),
-                expected: "a host value, or memory of HIP",
-            });
+        if fetch == Fetch::Perhaps {
+            if slice.is_foreign() {
+                return Err(Error::Unsupported {
+                    call,
+                    argument,
+                    found: "in memory that another runtime owns".to_owned(),
+                    expected: "a host value, or memory of HIP",
+                });
+            }
+            handle.before_fetch(call)?;
         }
         Ok(())
     }
