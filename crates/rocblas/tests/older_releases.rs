@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hip::{Device, Stream};
 use hip_sys::{hipError_t, hipMemcpyKind, hipStream_t};
-use rocblas::{Error, Handle, Library, Matrix, MatrixMut, Op};
+use rocblas::{Error, Fill, Handle, Library, Matrix, MatrixMut, Op, PointerBatchMut, solver};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_pointer_mode, rocblas_status};
 
 const HOST: rocblas_pointer_mode = rocblas_pointer_mode::rocblas_pointer_mode_host;
@@ -158,7 +158,7 @@ fn older() -> (Handle, Stream, Device) {
         ..common::rocblas_api()
     };
     // SAFETY: as above.
-    let library = unsafe { Library::from_tables(Arc::new(api), None) };
+    let library = unsafe { Library::from_tables(Arc::new(api), common::tables().rocsolver.clone()) };
     (Handle::new(&library, &stream).unwrap(), stream, device)
 }
 
@@ -231,4 +231,22 @@ fn a_product_with_a_factor_on_the_device_is_not_captured() {
         Ok(())
     });
     assert_eq!(graph.unwrap().node_count().unwrap(), 0);
+}
+
+#[test]
+fn triangles_of_a_batch_by_pointers_are_not_inverted_out_of_order() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !common::has_solver() {
+        return;
+    }
+    let (blas, stream, device) = older();
+    let mut a = device.alloc_from(&stream, &[4.0_f32, 9.0]).unwrap();
+    let matrices = PointerBatchMut::at_offsets(a.on_mut(&stream).unwrap(), &[0, 1], 1, 1, 1).unwrap();
+    let factors = solver::potrf(&blas, Fill::Lower, matrices).unwrap();
+    let error = solver::potri(&blas, factors).map(drop).unwrap_err();
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    let matrices = PointerBatchMut::at_offsets(a.on_mut(&stream).unwrap(), &[0, 1], 1, 1, 1).unwrap();
+    let factors = solver::getrf(&blas, matrices).unwrap();
+    let error = solver::getri(&blas, factors).map(drop).unwrap_err();
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
 }

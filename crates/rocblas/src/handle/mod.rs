@@ -214,11 +214,16 @@ impl Handle {
         Ok(())
     }
 
+    /// Whether the library copies to the host on the null stream, which does not wait for non-blocking streams. rocBLAS
+    /// does so before 4.1 (ROCm 6.1), the release that also brought the `_64` functions of level 1.
+    pub(crate) fn copies_out_of_order(&self) -> bool {
+        self.library.api().rocblas_sdot_64.is_none()
+    }
+
     /// Before the library copies a number from device memory to the host itself.
     ///
-    /// Before rocBLAS 4.1 (ROCm 6.1) it does so by a plain `hipMemcpy`, on the null stream, which does not wait for
-    /// non-blocking streams (library/src/blas3/Tensile/gemm.hpp at the tag rocm-6.0.0), so the work that makes the
-    /// number has to be done by then. The `_64` functions of level 1 came with the release that mended this.
+    /// If it does so [out of order](Self::copies_out_of_order) (library/src/blas3/Tensile/gemm.hpp at the tag
+    /// rocm-6.0.0), the work that makes the number has to be done by then.
     ///
     /// A captured call is refused: the copy would become a node of the graph that writes to the library's stack, which
     /// is gone when the graph runs (library/src/blas3/rocblas_gemm.hpp).
@@ -229,7 +234,7 @@ impl Handle {
                 reason: "rocBLAS fetches a factor in device memory while it is called; pass it from the host",
             });
         }
-        if self.library.api().rocblas_sdot_64.is_none() {
+        if self.copies_out_of_order() {
             self.stream.synchronize()?;
         }
         Ok(())

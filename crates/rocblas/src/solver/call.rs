@@ -36,6 +36,21 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// Refuses a batch by pointers whose triangles the routine lets rocBLAS invert, if that copies [out of
+    /// order](Handle::copies_out_of_order): it reads addresses on the host that the same call makes on the stream
+    /// (library/src/blas3/rocblas_trtri.hpp at the tag rocm-6.0.0).
+    pub(super) fn inverts_triangles<A: Matrices>(&self, argument: &'static str) -> Result<()> {
+        if A::FORM != Form::Pointers || !self.handle.copies_out_of_order() {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            call: self.name,
+            argument,
+            found: "of a batch by pointers, which rocBLAS before 4.1 inverts out of the stream's order".to_owned(),
+            expected: "one matrix, a batch at a stride, or ROCm 6.1",
+        })
+    }
+
     /// The order of the square matrices `a`.
     pub(super) fn square<A: Matrices>(&self, argument: &'static str, a: &A) -> Result<usize> {
         square(self.name, argument, a.shape())

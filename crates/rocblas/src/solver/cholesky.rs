@@ -160,8 +160,9 @@ where
 ///
 /// # Errors
 ///
-/// The factor is of another stream, there is no rocSOLVER, or it refused the call. [`Info::check`] reports a matrix
-/// that was not positive definite or is singular; there is no inverse then.
+/// The factor is of another stream, there is no rocSOLVER, or it refused the call.
+/// [`Error::Unsupported`](crate::Error::Unsupported) for a batch by pointers before ROCm 6.1. [`Info::check`] reports a
+/// matrix that was not positive definite or is singular; there is no inverse then.
 #[doc(alias(
     "rocsolver_spotri",
     "rocsolver_dpotri",
@@ -184,6 +185,7 @@ fn is_computed(info: &Option<Info>) -> bool {
 /// [`potri`] of a factor that no later solve uses.
 pub(super) fn invert<A: Matrices>(handle: &Handle, fill: Fill, factor: &A, factorised: Option<Info>) -> Result<Info> {
     let call = Call::new(handle, "potri", "cholesky", factor)?;
+    call.inverts_triangles::<A>("cholesky")?;
     let n = call.square("cholesky", factor)?;
     call.computed("the factor of `cholesky`", is_computed(&factorised))?;
     let mut info = call.info(Meaning::Singular, n)?;

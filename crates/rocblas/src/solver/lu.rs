@@ -207,11 +207,13 @@ where
 ///
 /// # Errors
 ///
-/// The factors are not square or of another stream, there is no rocSOLVER, or it refused the call. [`Info::check`]
-/// reports a singular matrix; there is no inverse then.
+/// The factors are not square or of another stream, there is no rocSOLVER, or it refused the call.
+/// [`Error::Unsupported`](crate::Error::Unsupported) for a batch by pointers before ROCm 6.1. [`Info::check`] reports a
+/// singular matrix; there is no inverse then.
 #[doc(alias("rocsolver_sgetri", "rocsolver_dgetri", "rocsolver_cgetri", "rocsolver_zgetri"))]
 pub fn getri<A: Matrices>(handle: &Handle, lu: Lu<A>) -> Result<Info> {
     let call = Call::new(handle, "getri", "lu", &lu.factors)?;
+    call.inverts_triangles::<A>("lu")?;
     let n = call.square("lu", &lu.factors)?;
     call.computed("the factors of `lu`", lu.info.is_computed())?;
     let mut info = call.info(Meaning::Singular, n)?;
