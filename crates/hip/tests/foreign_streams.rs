@@ -3,6 +3,8 @@
 mod common;
 
 use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Gate, device};
 use hip::{Device, Error, Flag, Result, Stream};
@@ -49,7 +51,7 @@ fn a_capture_of_a_foreign_stream_by_its_owner_takes_in_no_work_of_safe_code() {
     let device = device();
     let raw = made_elsewhere(&device);
     // SAFETY: a live stream of this device, which is never destroyed.
-    let foreign = unsafe { Stream::from_raw(&device, raw) }.unwrap();
+    let foreign = unsafe { Stream::from_raw(&device, raw, ()) }.unwrap();
     let own = device.stream().unwrap();
     let ones = device.alloc_from(&own, &[1_u32; 16]).unwrap();
     let pinned = device.alloc_pinned::<u32>(16).unwrap();
@@ -109,7 +111,7 @@ fn a_capture_of_a_foreign_stream_by_its_owner_takes_in_no_work_of_safe_code() {
 fn a_stream_is_the_same_one_on_every_thread() {
     let device = device();
     // SAFETY: HIP's own handle, which is never destroyed.
-    let error = unsafe { Stream::from_raw(&device, hip_sys::hipStreamPerThread) }.unwrap_err();
+    let error = unsafe { Stream::from_raw(&device, hip_sys::hipStreamPerThread, ()) }.unwrap_err();
     let text = error.to_string();
     assert!(
         text.contains("hipStreamPerThread") && text.contains("hipStreamCreate"),
@@ -123,14 +125,53 @@ fn the_default_stream_has_one_handle() {
     let device = device();
     let named = |raw| {
         // SAFETY: HIP's own handles of the default stream.
-        let stream = unsafe { Stream::from_raw(&device, raw) }.unwrap();
+        let stream = unsafe { Stream::from_raw(&device, raw, ()) }.unwrap();
         stream.raw()
     };
     assert_eq!(named(hip_sys::hipStreamLegacy), named(ptr::null_mut()));
     // SAFETY: as above.
-    let default = unsafe { Stream::from_raw(&device, hip_sys::hipStreamLegacy) }.unwrap();
+    let default = unsafe { Stream::from_raw(&device, hip_sys::hipStreamLegacy, ()) }.unwrap();
     let gate = Gate::close(&default);
     assert!(!default.is_idle().unwrap());
     gate.open();
     default.synchronize().unwrap();
+}
+
+/// Destroys the stream of other code as its last owner does.
+struct Owner {
+    device: Device,
+    raw: usize,
+    is_gone: Arc<AtomicBool>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let destroy = self.device.runtime().api().hipStreamDestroy.unwrap();
+        // SAFETY: the last use of the stream.
+        let code = unsafe { destroy(ptr::without_provenance_mut(self.raw)) };
+        assert_eq!(code, hipError_t::hipSuccess);
+        self.is_gone.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_foreign_stream_lives_as_long_as_anything_remembers_it() {
+    let device = device();
+    let raw = made_elsewhere(&device);
+    let is_gone = Arc::new(AtomicBool::new(false));
+    let owner = Owner {
+        device: device.clone(),
+        raw: raw.addr(),
+        is_gone: is_gone.clone(),
+    };
+    // SAFETY: a live stream of this device, which its owner destroys.
+    let stream = unsafe { Stream::from_raw(&device, raw, owner) }.unwrap();
+    let mut buffer = device.alloc::<u32>(64).unwrap();
+    buffer.on_mut(&stream).unwrap().fill_zero().unwrap();
+    stream.synchronize().unwrap();
+    drop(stream);
+    assert!(!is_gone.load(Ordering::Relaxed), "the buffer's record names it");
+    drop(buffer);
+    assert!(is_gone.load(Ordering::Relaxed));
+    assert!(device.runtime().take_deferred_errors().is_empty());
 }

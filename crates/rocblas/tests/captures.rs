@@ -212,7 +212,7 @@ fn a_capture_of_a_foreign_stream_by_its_owner_takes_in_no_call() {
     let made = unsafe { api.hipStreamCreateWithFlags.unwrap()(&mut raw, hip_sys::hipStreamNonBlocking) };
     assert_eq!(made, hip_sys::hipError_t::hipSuccess);
     // SAFETY: a live stream of this device, which is never destroyed.
-    let stream = unsafe { hip::Stream::from_raw(&setup.device, raw) }.unwrap();
+    let stream = unsafe { hip::Stream::from_raw(&setup.device, raw, ()) }.unwrap();
     let blas = Handle::new(setup.blas.library(), &stream).unwrap();
     let mut x = setup.device.alloc_from(&stream, &[3.0_f32]).unwrap();
     let mut a = setup.device.alloc_from(&stream, &A).unwrap();

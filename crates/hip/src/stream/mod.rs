@@ -47,6 +47,8 @@ struct Core {
     kept: Mutex<Kept>,
     /// Whether its failure is among the deferred errors: HIP reports it at each call.
     deferred: AtomicBool,
+    /// What keeps someone else's stream alive. The last field: dropping it may destroy the stream.
+    _owner: Box<dyn Any + Send + Sync>,
 }
 
 // SAFETY: the handle may be used from any thread: HIP says of `hipSetDevice`, which fixes a thread's device, "may be
@@ -82,7 +84,7 @@ impl Stream {
                 device.ordinal()
             )?;
         }
-        Ok(Self::with(device, raw, true))
+        Ok(Self::with(device, raw, true, ()))
     }
 
     /// A stream of the greatest priority.
@@ -113,10 +115,10 @@ impl Stream {
                 device.ordinal()
             )?;
         }
-        Ok(Self::with(device, raw, true))
+        Ok(Self::with(device, raw, true, ()))
     }
 
-    fn with(device: &Device, raw: hipStream_t, owned: bool) -> Self {
+    fn with(device: &Device, raw: hipStream_t, owned: bool, owner: impl Any + Send + Sync) -> Self {
         Self {
             core: Arc::new(Core {
                 device: device.clone(),
@@ -126,13 +128,18 @@ impl Stream {
                 fence: Mutex::new(None),
                 kept: Mutex::default(),
                 deferred: AtomicBool::new(false),
+                _owner: Box::new(owner),
             }),
             holds: true,
         }
     }
 
-    /// A stream that other code created and keeps: null, or `hipStreamLegacy`, is the device's default stream. The last
-    /// owner waits for its work and leaves it alone.
+    /// A stream that other code created: null, or `hipStreamLegacy`, is the device's default stream. The last clone of the
+    /// result waits for the stream's work and then drops `owner`, which keeps the stream alive: a value whose drop
+    /// destroys it, a counted reference to one, or `()` for a stream that lasts as long as the process.
+    ///
+    /// The records of what was used on the stream, in buffers, modules and executable graphs, hold clones, too: the
+    /// last one can go long after those of the program.
     ///
     /// A call that queues work on a foreign stream first asks HIP whether its owner captures it, and is
     /// [`Error::NotSupported`] if so: the work would become a part of the owner's graph instead of running. A call that
@@ -141,9 +148,9 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// * `raw` is null or a stream of this runtime's HIP library. HIP counts no references to a stream, so its owner
-    ///   destroys it only after the last clone of the result is gone.
-    /// * Its owner does not begin a capture of it on one thread while another thread makes a call with the result.
+    /// * `raw` is null or a stream of this runtime's HIP library, and stays one until `owner` is dropped: HIP counts no
+    ///   references to a stream. On an error that is at once.
+    /// * Other code does not begin a capture of it on one thread while another thread makes a call with the result.
     /// * If the library cannot tell whose it is (no `hipStreamGetDevice`), it is a stream of `device`.
     ///
     /// # Errors
@@ -151,7 +158,7 @@ impl Stream {
     /// [`Error::NotSupported`] for `hipStreamPerThread`, [`Error::WrongDevice`] for a stream of another device, or HIP
     /// does not know it.
     #[doc(alias = "hipStreamGetDevice")]
-    pub unsafe fn from_raw(device: &Device, raw: hipStream_t) -> Result<Self> {
+    pub unsafe fn from_raw(device: &Device, raw: hipStream_t, owner: impl Any + Send + Sync) -> Result<Self> {
         if raw == hip_sys::hipStreamPerThread {
             return Err(Error::NotSupported {
                 what: "`hipStreamPerThread`",
@@ -185,7 +192,7 @@ impl Stream {
                 });
             }
         }
-        Ok(Self::with(device, raw, false))
+        Ok(Self::with(device, raw, false, owner))
     }
 
     /// The device that runs the work.
@@ -501,7 +508,7 @@ mod tests {
         let device = device(|_| ());
         assert!(!device.stream().unwrap().is_foreign());
         // SAFETY: the default stream is never destroyed.
-        let default = unsafe { Stream::from_raw(&device, ptr::null_mut()) };
+        let default = unsafe { Stream::from_raw(&device, ptr::null_mut(), ()) };
         assert!(default.unwrap().is_foreign());
     }
 
