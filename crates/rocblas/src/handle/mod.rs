@@ -304,9 +304,15 @@ impl Handle {
             }
             status => check(status, call).map(|()| Accepted::Queued),
         }
+            // Less workspace than wished for; the result is right.
+            rocblas_status::rocblas_status_perf_degraded => {
+                report::degraded(&call());
+                Ok(Accepted::Queued)
+            }
     }
     #[inline]
     fn set_pointer_mode(&self, mode: rocblas_pointer_mode) -> Result<()> {
+
         if self.pointer_mode.get() == mode {
             return Ok(());
         }
