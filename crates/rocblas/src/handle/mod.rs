@@ -137,7 +137,9 @@ impl Handle {
     /// Which calls rocBLAS can capture depends on its release.
     ///
     /// The graph uses the handle's workspace, and captured solvers use the pivots of their factors: keep the handle and
-    /// the factors alive during a run, and order the handle's other calls with it.
+    /// the factors alive during a run, and order the handle's other calls with it. rocBLAS replaces a workspace of its
+    /// own as soon as a call needs a larger one, and frees what the graph would use. So set one before the capture
+    /// ([`set_workspace`](Self::set_workspace)), large enough for all calls, and keep it for as long as the graph.
     ///
     /// # Errors
     ///
@@ -302,17 +304,17 @@ impl Handle {
                 report::accepted(call);
                 Ok(Accepted::Sized)
             }
-            status => check(status, call).map(|()| Accepted::Queued),
-        }
             // Less workspace than wished for; the result is right.
             rocblas_status::rocblas_status_perf_degraded => {
                 report::degraded(&call());
                 Ok(Accepted::Queued)
             }
+            status => check(status, call).map(|()| Accepted::Queued),
+        }
     }
+
     #[inline]
     fn set_pointer_mode(&self, mode: rocblas_pointer_mode) -> Result<()> {
-
         if self.pointer_mode.get() == mode {
             return Ok(());
         }
