@@ -104,7 +104,7 @@ mod sealed {
                     unsafe {
                         call!(
                             stream.device().runtime(),
-                            $wait(stream.raw(), word, value, kind, mask),
+                            $wait(stream.raw_uncaptured()?, word, value, kind, mask),
                             "{}({word:?}, {value:#x}, kind {kind}, mask {mask:#x})",
                             stringify!($wait)
                         )
@@ -116,7 +116,7 @@ mod sealed {
                     unsafe {
                         call!(
                             stream.device().runtime(),
-                            $write(stream.raw(), word, value, 0),
+                            $write(stream.raw_uncaptured()?, word, value, 0),
                             "{}({word:?}, {value:#x})",
                             stringify!($write)
                         )

@@ -31,7 +31,8 @@
 //!
 //! # What it does
 //!
-//! - Every safe function either completes before it returns, or borrows or owns what the device still uses.
+//! - Every safe function either completes before it returns, or borrows or owns what the device still uses. (The next
+//!   section names the exception.)
 //! - Each call that depends on HIP's current device makes its device current on the calling thread first. The thread's
 //!   earlier choice is not restored.
 //! - Streams are made non-blocking and the null stream is never used for work that returns early, so nothing is ordered
@@ -42,6 +43,10 @@
 //!
 //! # What it does not do
 //!
+//! - On ROCm one failed device ends all answers of HIP in the process, while the other devices go on. A copy to or from a
+//!   host slice that waits at that moment returns the error, and if the slice is page-locked, the device may use it
+//!   after that. Memory that this crate owns is leaked then; a borrowed slice cannot be. A program that goes on
+//!   after such an error must not free page-locked memory that it passed as a slice.
 //! - It cannot check a kernel: [`Function::launch`] and [`Kernel::launch`] are `unsafe`. So is what depends on another
 //!   process or API: importing and opening memory, and running a graph.
 //! - It has no textures, no arrays of them and no OpenGL.

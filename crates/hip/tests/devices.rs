@@ -139,10 +139,10 @@ fn a_foreign_stream_is_used_on_its_device_alone_and_left_to_its_owner() {
     let code = unsafe { api.hipStreamCreate.unwrap()(&raw mut raw) };
     assert_eq!(code, hip_sys::hipError_t::hipSuccess);
     // SAFETY: the stream is alive until the end of this test.
-    let stream = unsafe { hip::Stream::from_raw(&device, raw) }.unwrap();
+    let stream = unsafe { hip::Stream::from_raw(&device, raw, ()) }.unwrap();
     assert_eq!(stream.raw(), raw);
     // SAFETY: as above.
-    let wrong = unsafe { hip::Stream::from_raw(&other, raw) };
+    let wrong = unsafe { hip::Stream::from_raw(&other, raw, ()) };
     assert!(matches!(wrong, Err(Error::WrongDevice { .. })), "{wrong:?}");
     let buffer = device.alloc_from(&stream, &[5_u32; 100]).unwrap();
     let mut back = [0; 100];
@@ -157,10 +157,10 @@ fn a_foreign_stream_is_used_on_its_device_alone_and_left_to_its_owner() {
     // CUDA follows any handle.
     if !common::on_cuda() {
         // SAFETY: HIP recognises a handle that was destroyed, and so does the host platform.
-        assert!(unsafe { hip::Stream::from_raw(&device, raw) }.is_err());
+        assert!(unsafe { hip::Stream::from_raw(&device, raw, ()) }.is_err());
     }
     // SAFETY: null is the default stream.
-    let default = unsafe { hip::Stream::from_raw(&device, std::ptr::null_mut()) }.unwrap();
+    let default = unsafe { hip::Stream::from_raw(&device, std::ptr::null_mut(), ()) }.unwrap();
     assert!(default.is_idle().unwrap());
 }
 

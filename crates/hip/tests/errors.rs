@@ -360,3 +360,27 @@ fn the_error_of_a_stream_that_only_records_keep_is_deferred() {
         assert_eq!(deferred.len(), 1, "{rule}: {deferred:?}");
     }
 }
+
+#[test]
+fn registered_memory_that_the_device_may_still_write_is_kept_from_its_owner() {
+    let failures = failures("");
+    let device = device();
+    let stream = device.stream().unwrap();
+    let mut memory = vec![7_u32; 1024];
+    let address = memory.as_ptr();
+    let gate = common::Gate::close(&stream);
+    let outcome = hip::with_registered(&device, &mut memory, |registered| {
+        registered.on_mut(&stream).unwrap().fill_zero().unwrap();
+        // From now on HIP answers nothing, as ROCm does once any device of the process has failed.
+        failures.now("hipStreamSynchronize:*, hipStreamQuery:*, hipHostUnregister:*");
+    });
+    failures.now("");
+    assert!(outcome.is_err());
+    assert!(
+        memory.is_empty() && memory.as_ptr() != address,
+        "the fill is still to come"
+    );
+    assert!(!device.runtime().take_deferred_errors().is_empty());
+    gate.open();
+    stream.synchronize().unwrap();
+}

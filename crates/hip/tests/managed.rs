@@ -92,3 +92,17 @@ fn nothing_and_too_much_are_fine_and_refused() {
     assert!(memory.prefetch(&stream, Location::Device(&elsewhere)).is_err());
     memory.close().unwrap();
 }
+
+#[test]
+fn a_prefetch_cannot_be_recorded_and_the_capture_survives() {
+    let device = device();
+    let stream = device.stream().unwrap();
+    let memory = device.alloc_managed::<u8>(1 << 12).unwrap();
+    let mut x = device.alloc_zeroed::<u8>(8).unwrap();
+    let graph = stream.capture(|stream| {
+        let error = memory.prefetch(stream, hip::Location::Host).unwrap_err();
+        assert!(matches!(error, hip::Error::NotSupported { .. }), "{error}");
+        x.on_mut(stream)?.fill_zero()
+    });
+    assert_eq!(graph.unwrap().node_count().unwrap(), 1);
+}

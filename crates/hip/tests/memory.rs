@@ -275,7 +275,7 @@ fn registered_memory_can_be_registered_again_afterwards() {
         });
         assert_eq!(sum.unwrap(), 3 * 4999 + u32::from(round));
     }
-    let mut nothing: [u16; 0] = [];
+    let mut nothing: Vec<u16> = Vec::new();
     assert_eq!(
         hip::with_registered(&device, &mut nothing, |registered| registered.len()).unwrap(),
         0

@@ -375,3 +375,86 @@ fn time_between_events_is_the_time_the_device_took() {
     let error = start.elapsed_since(&end).unwrap_err().to_string();
     assert!(error.contains("was recorded later"), "{error}");
 }
+
+#[test]
+fn a_refused_copy_from_a_peer_leaves_the_source_as_it_was() {
+    // Two runtimes.
+    let (here, there) = (device(), device());
+    let (stream, foreign) = (here.stream().unwrap(), there.stream().unwrap());
+    let mut source = here.alloc_zeroed::<u32>(4).unwrap();
+    let mut target = here.alloc_zeroed::<u32>(4).unwrap();
+    let error = target.copy_from_peer(&foreign, &source).unwrap_err();
+    assert!(matches!(error, hip::Error::WrongDevice { .. }), "{error}");
+    source.on_mut(&stream).unwrap().fill_zero().unwrap();
+    stream.synchronize().unwrap();
+}
+
+#[test]
+fn a_copy_for_the_host_that_fails_after_it_was_queued_is_waited_for() {
+    use std::ffi::c_void;
+
+    use hip_sys::{hipError_t, hipMemcpyKind, hipStream_t};
+
+    unsafe extern "C" fn linear(
+        to: *mut c_void,
+        from: *const c_void,
+        bytes: usize,
+        kind: hipMemcpyKind,
+        stream: hipStream_t,
+    ) -> hipError_t {
+        // SAFETY: the caller's arguments.
+        let queued = unsafe { common::hip_api().hipMemcpyAsync.unwrap()(to, from, bytes, kind, stream) };
+        assert_eq!(queued, hipError_t::hipSuccess);
+        hipError_t::hipErrorUnknown
+    }
+    unsafe extern "C" fn rectangle(
+        to: *mut c_void,
+        to_pitch: usize,
+        from: *const c_void,
+        from_pitch: usize,
+        width: usize,
+        height: usize,
+        kind: hipMemcpyKind,
+        stream: hipStream_t,
+    ) -> hipError_t {
+        let copy = common::hip_api().hipMemcpy2DAsync.unwrap();
+        // SAFETY: the caller's arguments.
+        let queued = unsafe { copy(to, to_pitch, from, from_pitch, width, height, kind, stream) };
+        assert_eq!(queued, hipError_t::hipSuccess);
+        hipError_t::hipErrorUnknown
+    }
+    let api = hip_sys::Api {
+        hipMemcpyAsync: Some(linear),
+        hipMemcpy2DAsync: Some(rectangle),
+        ..*watched_device().runtime().api()
+    };
+    let device = common::runtime(api).device(0).unwrap();
+    let stream = device.stream().unwrap();
+    let mut x = device.alloc_zeroed::<u32>(LEN).unwrap();
+    let mut pinned = device.alloc_pinned::<u32>(LEN).unwrap();
+    let rect = hip::Rect {
+        width: 2,
+        height: 2,
+        source_pitch: 4,
+        destination_pitch: 4,
+    };
+    for which in 0..4 {
+        let gate = Gate::close(&stream);
+        watch(move |name| {
+            if name == "hipStreamSynchronize" {
+                gate.open();
+            }
+        });
+        let host = pinned.host_mut().unwrap();
+        let outcome = match which {
+            0 => x.on(&stream).unwrap().copy_to_slice(host),
+            1 => x.on_mut(&stream).unwrap().copy_from_slice(host),
+            2 => x.on(&stream).unwrap().copy_rect_to_slice(host, rect),
+            _ => x.on_mut(&stream).unwrap().copy_rect_from_slice(host, rect),
+        };
+        assert!(outcome.is_err(), "{which}");
+        let is_idle = stream.is_idle().unwrap();
+        unwatch();
+        assert!(is_idle, "{which}");
+    }
+}

@@ -568,7 +568,7 @@ fn two_values_for_one_foreign_stream_are_one_reader() {
     let mut data = bridge.alloc::<u32>(64).expect("memory");
     data.upload(&[1; 64]).expect("an upload");
     // SAFETY: the default stream is there for ever.
-    let default = || unsafe { hip::Stream::from_raw(bridge.hip_device(), std::ptr::null_mut()) };
+    let default = || unsafe { hip::Stream::from_raw(bridge.hip_device(), std::ptr::null_mut(), ()) };
     let (first, second) = (default().expect("a stream"), default().expect("a stream"));
     drop(data.hip(&first).expect("access"));
     let guard = data.hip(&second).expect("access");

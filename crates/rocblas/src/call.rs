@@ -21,11 +21,6 @@ pub(crate) fn check(status: rocblas_status, call: impl FnOnce() -> String) -> Re
             report::accepted(call);
             Ok(())
         }
-        // Less workspace than wished for; the result is right.
-        rocblas_status::rocblas_status_perf_degraded => {
-            report::degraded(&call());
-            Ok(())
-        }
         status => Err(Error::Status {
             call: call(),
             name: status.name().unwrap_or("rocblas_status of a newer release"),

@@ -195,3 +195,33 @@ fn results_that_only_a_run_computes_are_refused() {
     }
     outcome.unwrap();
 }
+
+#[test]
+fn a_capture_of_a_foreign_stream_by_its_owner_takes_in_no_call() {
+    let setup = setup();
+    let api = *setup.device.runtime().api();
+    let mut raw = std::ptr::null_mut();
+    setup.device.make_current().unwrap();
+    // SAFETY: a place for one handle, and a flag of HIP.
+    let made = unsafe { api.hipStreamCreateWithFlags.unwrap()(&mut raw, hip_sys::hipStreamNonBlocking) };
+    assert_eq!(made, hip_sys::hipError_t::hipSuccess);
+    // SAFETY: a live stream of this device, which is never destroyed.
+    let stream = unsafe { hip::Stream::from_raw(&setup.device, raw, ()) }.unwrap();
+    let blas = Handle::new(setup.blas.library(), &stream).unwrap();
+    let mut x = setup.device.alloc_from(&stream, &[3.0_f32]).unwrap();
+    let mut a = setup.device.alloc_from(&stream, &A).unwrap();
+    let mode = hip_sys::hipStreamCaptureMode::hipStreamCaptureModeRelaxed;
+    // SAFETY: a live stream.
+    let begun = unsafe { api.hipStreamBeginCapture.unwrap()(raw, mode) };
+    assert_eq!(begun, hip_sys::hipError_t::hipSuccess);
+    let error = blas.scal(2.0, x.on_mut(&stream).unwrap().into()).unwrap_err();
+    assert!(matches!(error, Error::Hip(hip::Error::NotSupported { .. })), "{error}");
+    let square = MatrixMut::new(a.on_mut(&stream).unwrap(), 2, 2, 2).unwrap();
+    assert!(solver::potrf(&blas, Fill::Lower, square).is_err());
+    let mut graph = std::ptr::null_mut();
+    // SAFETY: the stream captures; a place for one handle.
+    let ended = unsafe { api.hipStreamEndCapture.unwrap()(raw, &mut graph) };
+    assert_eq!(ended, hip_sys::hipError_t::hipSuccess);
+    blas.scal(5.0, x.on_mut(&stream).unwrap().into()).unwrap();
+    assert_eq!(setup.download(&x), [15.0]);
+}

@@ -352,3 +352,20 @@ fn a_handle_finds_its_own_stream_again_after_a_capture_that_could_not_tell_it() 
     lose();
     drop(setup);
 }
+
+#[test]
+fn a_handle_whose_stream_was_not_set_is_none() {
+    let failures = Failures::new();
+    let setup = setup();
+    for rule in [
+        "rocblas_set_stream:1:7",
+        "rocblas_set_pointer_mode:1:7",
+        "rocblas_set_atomics_mode:1:7",
+    ] {
+        let made = failures.during(rule, || Handle::new(setup.blas.library(), &setup.stream).map(drop));
+        let Err(Error::Status { name, code: 7, .. }) = &made else {
+            panic!("{rule}: {made:?}");
+        };
+        assert_eq!(*name, "rocblas_status_perf_degraded");
+    }
+}

@@ -81,6 +81,8 @@ impl<T: Pod> DeviceBuffer<T> {
         if !self.device().runtime().same(source.device().runtime()) {
             self.device().check_same(source.device(), CALL, "source")?;
         }
+        // A stream that is refused must not become a reader of the source.
+        self.device().check_same(stream.device(), CALL, "stream")?;
         let bytes = self.len() * size_of::<T>();
         source.uses.read_on(stream)?;
         let to = self.on_mut(stream)?.as_mut_ptr();
@@ -151,7 +153,7 @@ unsafe fn copy(
                 source,
                 from.index(),
                 bytes,
-                stream.raw_for_work()
+                stream.raw_for_work()?
             ),
             "hipMemcpyPeerAsync({bytes} bytes, device {} to {})",
             from.ordinal(),

@@ -177,8 +177,10 @@ impl<T> ManagedBuffer<T> {
     /// # Errors
     ///
     /// A stream of another device, or HIP refused it, for example because the device cannot fault.
+    /// [`Error::NotSupported`](crate::Error::NotSupported) inside [`Stream::capture`].
     #[doc(alias = "hipMemPrefetchAsync")]
     pub fn prefetch(&self, stream: &Stream, to: Location<'_>) -> Result<()> {
+        stream.not_recording("a prefetch")?;
         // A reader, as far as order goes.
         let slice = self.memory.on(stream)?;
         let bytes = self.memory.bytes();
@@ -191,7 +193,7 @@ impl<T> ManagedBuffer<T> {
         unsafe {
             call!(
                 self.device().runtime(),
-                hipMemPrefetchAsync(slice.as_ptr().cast::<c_void>(), bytes, number, stream.raw_for_work()),
+                hipMemPrefetchAsync(slice.as_ptr().cast::<c_void>(), bytes, number, stream.raw_uncaptured()?),
                 "hipMemPrefetchAsync({bytes} bytes to {number})"
             )
         }

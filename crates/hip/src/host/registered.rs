@@ -1,19 +1,21 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use bytemuck::Pod;
 
 use super::memory::HostMemory;
 use crate::call::call;
-use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
+use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
 /// Host memory of the caller, page-locked so that the device can reach it. [`with_registered`] is the safe way to one.
 ///
 /// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the
 /// device; the device through [`on`](Self::on) and [`on_mut`](Self::on_mut). Dropping it waits for the streams that
-/// used it.
+/// used it. If HIP cannot tell whether they have ended, the pages stay registered, and the error is deferred
+/// ([`Runtime::take_deferred_errors`](crate::Runtime::take_deferred_errors)).
 #[doc(alias = "hipHostRegister")]
 pub struct Registered<'a, T> {
     memory: HostMemory<T>,
@@ -26,6 +28,10 @@ unsafe impl<T: Send> Send for Registered<'_, T> {}
 unsafe impl<T: Sync> Sync for Registered<'_, T> {}
 
 /// Page-locks `memory` while `work` runs. Afterwards the device has finished with it.
+///
+/// If HIP cannot tell whether it has (ROCm answers no call any more once a device of the process has failed, while the
+/// others go on), the device may still write the memory. Then it is leaked, `memory` is empty afterwards, and the error
+/// is returned, or deferred if `work` panics.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -42,7 +48,7 @@ unsafe impl<T: Sync> Sync for Registered<'_, T> {}
 /// Nothing of it can be kept:
 ///
 /// ```compile_fail,E0521
-/// fn keep<'a>(device: &hip::Device, memory: &mut [f32], stream: &'a hip::Stream) {
+/// fn keep<'a>(device: &hip::Device, memory: &mut Vec<f32>, stream: &'a hip::Stream) {
 ///     let mut kept = None;
 ///     let _ = hip::with_registered(device, memory, |registered| kept = registered.on_mut(stream).ok());
 /// }
@@ -54,14 +60,37 @@ unsafe impl<T: Sync> Sync for Registered<'_, T> {}
 #[doc(alias("hipHostRegister", "hipHostUnregister"))]
 pub fn with_registered<T: Pod, R>(
     device: &Device,
-    memory: &mut [T],
+    memory: &mut Vec<T>,
     work: impl FnOnce(&mut Registered<'_, T>) -> R,
 ) -> Result<R> {
-    // SAFETY: `work` only gets a reference, so the value is dropped here, on unwinding too.
-    let mut registered = unsafe { Registered::new(device, memory)? };
-    let result = work(&mut registered);
-    registered.memory.uses.wait_for_all()?;
+    // SAFETY: the elements of a vector, which stay where they are until `Lent` gives them back.
+    let elements = unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr(), memory.len()) };
+    // SAFETY: `work` only gets a reference, so `Lent` ends the registration, on unwinding too, before the vector is the
+    // caller's again.
+    let registered = unsafe { Registered::new(device, elements)? };
+    let mut lent = Lent {
+        registered: ManuallyDrop::new(registered),
+        owner: memory,
+    };
+    let result = work(&mut lent.registered);
+    lent.registered.memory.uses.wait_for_all()?;
     Ok(result)
+}
+
+/// A vector whose elements are registered. On drop it is its owner's again, or empty if the device may still use them.
+struct Lent<'a, T> {
+    registered: ManuallyDrop<Registered<'a, T>>,
+    owner: &'a mut Vec<T>,
+}
+
+impl<T> Drop for Lent<'_, T> {
+    fn drop(&mut self) {
+        if !self.registered.end() {
+            std::mem::forget(std::mem::take(self.owner));
+        }
+        // SAFETY: dropped once, here; what has ended is not ended again.
+        unsafe { ManuallyDrop::drop(&mut self.registered) };
+    }
 }
 
 impl<'a, T: Pod> Registered<'a, T> {
@@ -71,6 +100,9 @@ impl<'a, T: Pod> Registered<'a, T> {
     ///
     /// The result has to be dropped before the memory is used again after `'a`. (`std::mem::forget` would end the
     /// borrow while the device may still write, so this cannot be left to the borrow checker.)
+    ///
+    /// If HIP gives no answer then, the device may use the memory even after the drop. Memory that is freed or reused
+    /// after `'a` therefore goes by the answer of [`close`](Self::close).
     ///
     /// # Errors
     ///
@@ -187,6 +219,20 @@ impl<T> Registered<'_, T> {
         Ok(())
     }
 
+    /// Ends the registration, and tells whether it is certain that neither device nor HIP uses the memory any more.
+    /// Errors are deferred.
+    fn end(&mut self) -> bool {
+        if !self.memory.uses.settle() {
+            report::leaked("registered memory", self.memory.bytes());
+            // What the device may write stays mapped for it.
+            self.memory.clear();
+            return false;
+        }
+        let ended = self.unregister();
+        self.memory.clear();
+        ended.map_err(|error| self.memory.device.runtime().defer(error)).is_ok()
+    }
+
     fn unregister(&self) -> Result<()> {
         if self.memory.bytes() == 0 {
             return Ok(());
@@ -203,12 +249,7 @@ fn unregister(device: &Device, host: *mut c_void) -> Result<()> {
 
 impl<T> Drop for Registered<'_, T> {
     fn drop(&mut self) {
-        // The memory is the caller's and cannot be kept from him, so unlike elsewhere a stream that does not settle
-        // changes nothing here: taking the pages away from the device is the best that can be done.
-        self.memory.uses.settle();
-        if let Err(error) = self.unregister() {
-            self.memory.device.runtime().defer(error);
-        }
+        self.end();
     }
 }
 

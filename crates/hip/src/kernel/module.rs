@@ -249,7 +249,7 @@ impl Function {
                     block.1,
                     block.2,
                     shared_bytes,
-                    stream.raw_for_work(),
+                    stream.raw_for_work()?,
                     params.as_mut_ptr(),
                     ptr::null_mut()
                 ),
@@ -289,6 +289,8 @@ impl Drop for Code {
             std::mem::forget(std::mem::take(&mut self._image));
             report::leaked("module", 0);
         } else if let Err(error) = self.unload() {
+            // It is still loaded.
+            std::mem::forget(std::mem::take(&mut self._image));
             self.device.runtime().defer(error);
         }
     }

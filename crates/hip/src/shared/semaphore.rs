@@ -97,7 +97,7 @@ impl ExternalSemaphore {
             unsafe {
                 call!(
                     self.core.device.runtime(),
-                    hipSignalExternalSemaphoresAsync(&self.core.raw, &params, count, stream.raw()),
+                    hipSignalExternalSemaphoresAsync(&self.core.raw, &params, count, stream.raw_uncaptured()?),
                     "hipSignalExternalSemaphoresAsync({value})"
                 )
             }
@@ -120,7 +120,7 @@ impl ExternalSemaphore {
             unsafe {
                 call!(
                     self.core.device.runtime(),
-                    hipWaitExternalSemaphoresAsync(&self.core.raw, &params, count, stream.raw()),
+                    hipWaitExternalSemaphoresAsync(&self.core.raw, &params, count, stream.raw_uncaptured()?),
                     "hipWaitExternalSemaphoresAsync({value})"
                 )
             }

@@ -166,8 +166,9 @@ impl<'a, T> DeviceSlice<'a, T> {
         // SAFETY: `self` can be read for its length, `destination` written for the same, both by their types; neither
         // moves before the stream is waited for, and the host memory cannot overlap what a slice of the device may
         // read.
-        unsafe { copy(destination.as_mut_ptr(), self.pointer, self.len, kind, self.stream)? };
-        self.stream.wait_out()
+        let queued = unsafe { copy(destination.as_mut_ptr(), self.pointer, self.len, kind, self.stream) };
+        // HIP may have queued a part of what failed.
+        queued.and(self.stream.wait_out())
     }
 }
 
@@ -301,8 +302,9 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         let kind = kind(CALL, self.origin, hipMemcpyKind::hipMemcpyHostToDevice)?;
         // SAFETY: `source` can be read for its length, `self` written for the same, both by their types; neither moves
         // before the stream is waited for, and the host memory cannot overlap what a slice of the device may write.
-        unsafe { copy(self.pointer, source.as_ptr(), self.len, kind, self.stream)? };
-        self.stream.wait_out()
+        let queued = unsafe { copy(self.pointer, source.as_ptr(), self.len, kind, self.stream) };
+        // HIP may have queued a part of what failed.
+        queued.and(self.stream.wait_out())
     }
 
     /// Copies the elements of another slice of the same stream, in stream order. The host does not wait.
@@ -355,7 +357,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         unsafe {
             call!(
                 self.stream.device().runtime(),
-                hipMemsetAsync(self.pointer.cast::<c_void>(), 0, bytes, self.stream.raw_for_work()),
+                hipMemsetAsync(self.pointer.cast::<c_void>(), 0, bytes, self.stream.raw_for_work()?),
                 "hipMemsetAsync({:?}, 0, {bytes} bytes)",
                 self.pointer
             )
@@ -451,7 +453,7 @@ unsafe fn copy<T>(
                 source.cast::<c_void>(),
                 bytes,
                 kind,
-                stream.raw_for_work()
+                stream.raw_for_work()?
             ),
             "hipMemcpyAsync({destination:?}, {source:?}, {bytes} bytes, {kind:?})"
         )

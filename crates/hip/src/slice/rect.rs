@@ -24,10 +24,9 @@ impl<T: Pod> DeviceSlice<'_, T> {
         let kind = kind(CALL, self.origin(), hipMemcpyKind::hipMemcpyDeviceToHost)?;
         // SAFETY: checked to lie in both, which are plain data and apart; neither moves before the stream is waited
         // for.
-        unsafe {
-            copy(destination.as_mut_ptr(), self.as_ptr(), rect, kind, self.stream())?;
-        }
-        self.stream().wait_out()
+        let queued = unsafe { copy(destination.as_mut_ptr(), self.as_ptr(), rect, kind, self.stream()) };
+        // HIP may have queued a part of what failed.
+        queued.and(self.stream().wait_out())
     }
 }
 
@@ -46,10 +45,9 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
         let kind = kind(CALL, self.origin(), hipMemcpyKind::hipMemcpyHostToDevice)?;
         // SAFETY: checked to lie in both, which are plain data and apart; neither moves before the stream is waited
         // for.
-        unsafe {
-            copy(self.as_mut_ptr(), source.as_ptr(), rect, kind, self.stream())?;
-        }
-        self.stream().wait_out()
+        let queued = unsafe { copy(self.as_mut_ptr(), source.as_ptr(), rect, kind, self.stream()) };
+        // HIP may have queued a part of what failed.
+        queued.and(self.stream().wait_out())
     }
 
     /// Copies a rectangle of another slice of the same stream, in stream order. The host does not wait.
@@ -126,7 +124,7 @@ unsafe fn copy<T>(
                 rect.width * size,
                 rect.height,
                 kind,
-                stream.raw_for_work()
+                stream.raw_for_work()?
             ),
             "hipMemcpy2DAsync({destination:?}, {source:?}, {rect:?} of {size} bytes, {kind:?})"
         )

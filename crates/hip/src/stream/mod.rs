@@ -47,6 +47,8 @@ struct Core {
     kept: Mutex<Kept>,
     /// Whether its failure is among the deferred errors: HIP reports it at each call.
     deferred: AtomicBool,
+    /// What keeps someone else's stream alive. The last field: dropping it may destroy the stream.
+    _owner: Box<dyn Any + Send + Sync>,
 }
 
 // SAFETY: the handle may be used from any thread: HIP says of `hipSetDevice`, which fixes a thread's device, "may be
@@ -82,7 +84,7 @@ impl Stream {
                 device.ordinal()
             )?;
         }
-        Ok(Self::with(device, raw, true))
+        Ok(Self::with(device, raw, true, ()))
     }
 
     /// A stream of the greatest priority.
@@ -113,10 +115,10 @@ impl Stream {
                 device.ordinal()
             )?;
         }
-        Ok(Self::with(device, raw, true))
+        Ok(Self::with(device, raw, true, ()))
     }
 
-    fn with(device: &Device, raw: hipStream_t, owned: bool) -> Self {
+    fn with(device: &Device, raw: hipStream_t, owned: bool, owner: impl Any + Send + Sync) -> Self {
         Self {
             core: Arc::new(Core {
                 device: device.clone(),
@@ -126,25 +128,49 @@ impl Stream {
                 fence: Mutex::new(None),
                 kept: Mutex::default(),
                 deferred: AtomicBool::new(false),
+                _owner: Box::new(owner),
             }),
             holds: true,
         }
     }
 
-    /// A stream that other code created and keeps: null is the device's default stream. The last owner waits for its
-    /// work and leaves it alone.
+    /// A stream that other code created: null, or `hipStreamLegacy`, is the device's default stream. The last clone of the
+    /// result waits for the stream's work and then drops `owner`, which keeps the stream alive: a value whose drop
+    /// destroys it, a counted reference to one, or `()` for a stream that lasts as long as the process.
+    ///
+    /// The records of what was used on the stream, in buffers, modules and executable graphs, hold clones, too: the
+    /// last one can go long after those of the program.
+    ///
+    /// A call that queues work on a foreign stream first asks HIP whether its owner captures it, and is
+    /// [`Error::NotSupported`] if so: the work would become a part of the owner's graph instead of running. A call that
+    /// orders another stream after it, or waits for it, is refused, too. Destructors wait all the same, which spoils the
+    /// capture, as it does for any caller of HIP; memory whose end they cannot see is leaked.
     ///
     /// # Safety
     ///
-    /// * `raw` is null or a stream of this runtime's HIP library. HIP counts no references to a stream, so its owner
-    ///   destroys it only after the last clone of the result is gone.
+    /// * `raw` is null or a stream of this runtime's HIP library, and stays one until `owner` is dropped: HIP counts no
+    ///   references to a stream. On an error that is at once.
+    /// * Other code does not begin a capture of it on one thread while another thread makes a call with the result.
     /// * If the library cannot tell whose it is (no `hipStreamGetDevice`), it is a stream of `device`.
     ///
     /// # Errors
     ///
-    /// [`Error::WrongDevice`](crate::Error::WrongDevice) for a stream of another device, or HIP does not know it.
+    /// [`Error::NotSupported`] for `hipStreamPerThread`, [`Error::WrongDevice`] for a stream of another device, or HIP
+    /// does not know it.
     #[doc(alias = "hipStreamGetDevice")]
-    pub unsafe fn from_raw(device: &Device, raw: hipStream_t) -> Result<Self> {
+    pub unsafe fn from_raw(device: &Device, raw: hipStream_t, owner: impl Any + Send + Sync) -> Result<Self> {
+        if raw == hip_sys::hipStreamPerThread {
+            return Err(Error::NotSupported {
+                what: "`hipStreamPerThread`",
+                reason: "it names another stream on each thread; pass null or a stream of `hipStreamCreate`",
+            });
+        }
+        // One stream has one handle, which is what other layers tell streams apart by.
+        let raw = if raw == hip_sys::hipStreamLegacy {
+            ptr::null_mut()
+        } else {
+            raw
+        };
         device.make_current()?;
         // The default stream is that of the current device.
         if !raw.is_null() && device.runtime().api().hipStreamGetDevice.is_some() {
@@ -166,7 +192,7 @@ impl Stream {
                 });
             }
         }
-        Ok(Self::with(device, raw, false))
+        Ok(Self::with(device, raw, false, owner))
     }
 
     /// The device that runs the work.
@@ -178,7 +204,9 @@ impl Stream {
     /// The handle, valid for as long as a clone of this stream lives.
     ///
     /// Work queued through the handle is ordered with this stream's work, but buffers do not track it, and
-    /// [`capture`](Self::capture) does not record it.
+    /// [`capture`](Self::capture) does not record it. Code that begins a capture through the handle answers for it: while
+    /// that capture lasts, no call of this crate queues work on the stream or orders another one after it, unless the
+    /// stream [is foreign](Self::is_foreign). Only then do calls ask, because asking has its price.
     #[must_use]
     pub fn raw(&self) -> hipStream_t {
         self.core.raw
@@ -227,7 +255,7 @@ impl Stream {
     ) -> Result<()> {
         let mut kept = self.core.kept.lock();
         // A stream that is recorded is not asked: that would end the capture.
-        let done = match kept.is_due() && self.raw_for_work() == self.core.raw {
+        let done = match kept.is_due() && self.raw_for_work()? == self.core.raw {
             true => {
                 let is_idle = self.core.is_idle()?;
                 Some(kept.look(is_idle))
@@ -247,7 +275,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The code that `queue` returned, told as one of `call`.
+    /// The code that `queue` returned, told as one of `call`. [`Error::NotSupported`] for a foreign stream that its
+    /// owner captures; `queue` is not called then.
     ///
     /// # Safety
     ///
@@ -259,7 +288,7 @@ impl Stream {
         queue: impl FnOnce(hipStream_t) -> hipError_t,
     ) -> Result<()> {
         self.device().make_current()?;
-        match queue(self.raw_for_work()) {
+        match queue(self.raw_for_work()?) {
             hipError_t::hipSuccess => Ok(()),
             code => Err(self.device().runtime().failure(code, call.to_owned())),
         }
@@ -327,8 +356,10 @@ impl Stream {
     }
 
     /// Waits as [`Stream::synchronize`], and also if that fails before the work has ended: for work on memory that
-    /// cannot be kept from its owner. If HIP does not even tell whether the stream is idle, the device is lost and runs
-    /// nothing.
+    /// cannot be kept from its owner.
+    ///
+    /// It ends where HIP does not even tell whether the stream is idle. ROCm answers so on every device of the process
+    /// once one of them has failed (hipamd/src/hip_internal.hpp, `HIP_INIT_API`), and the others may go on.
     pub(crate) fn wait_out(&self) -> Result<()> {
         let outcome = self.core.synchronize();
         if outcome.is_err() {
@@ -477,7 +508,7 @@ mod tests {
         let device = device(|_| ());
         assert!(!device.stream().unwrap().is_foreign());
         // SAFETY: the default stream is never destroyed.
-        let default = unsafe { Stream::from_raw(&device, ptr::null_mut()) };
+        let default = unsafe { Stream::from_raw(&device, ptr::null_mut(), ()) };
         assert!(default.unwrap().is_foreign());
     }
 

@@ -26,7 +26,7 @@ impl Event {
         unsafe {
             call!(
                 self.device().runtime(),
-                hipEventRecord(self.raw(), stream.raw()),
+                hipEventRecord(self.raw(), stream.raw_uncaptured()?),
                 "hipEventRecord({:?})",
                 stream.raw()
             )
@@ -71,7 +71,7 @@ impl Stream {
         unsafe {
             call!(
                 self.device().runtime(),
-                hipStreamWaitEvent(self.raw(), event.raw(), 0),
+                hipStreamWaitEvent(self.raw_uncaptured()?, event.raw(), 0),
                 "hipStreamWaitEvent()"
             )
         }

@@ -86,6 +86,10 @@ impl Stream {
 
     /// Whether other code is capturing the stream.
     pub(crate) fn is_captured_by_handle(&self) -> bool {
+        // HIP can capture no default stream.
+        if self.raw().is_null() {
+            return false;
+        }
         let mut status = hipStreamCaptureStatus::hipStreamCaptureStatusNone;
         // SAFETY: writes one number to the address given; the stream is alive.
         let asked = unsafe { code!(self.device().runtime(), hipStreamIsCapturing(self.raw(), &mut status)) };
@@ -93,8 +97,35 @@ impl Stream {
     }
 
     /// The handle that receives work: this stream's own, or that of this thread's recording stream.
-    pub(crate) fn raw_for_work(&self) -> hipStream_t {
-        self.recorder().unwrap_or_else(|| self.raw())
+    pub(crate) fn raw_for_work(&self) -> Result<hipStream_t> {
+        match self.recorder() {
+            Some(recorder) => Ok(recorder),
+            None => self.raw_uncaptured(),
+        }
+    }
+
+    /// The stream's own handle, for what is not recorded.
+    pub(crate) fn raw_uncaptured(&self) -> Result<hipStream_t> {
+        self.check_uncaptured()?;
+        Ok(self.raw())
+    }
+
+    /// For code that queues work by a handle it was given earlier: refuses a [foreign](Self::is_foreign) stream that
+    /// its owner captures. For other streams it makes no call.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSupported`]: the work would not run, but become a part of the owner's graph.
+    #[inline]
+    pub fn check_uncaptured(&self) -> Result<()> {
+        if self.is_foreign() && self.is_captured_by_handle() {
+            return Err(Error::NotSupported {
+                what: "work on a foreign stream during its owner's capture",
+                reason: "the work would become a part of the owner's graph instead of running; make the call before or \
+                         after the capture, or on another stream",
+            });
+        }
+        Ok(())
     }
 
     /// Refuses what cannot be part of a graph.
@@ -105,12 +136,12 @@ impl Stream {
         Ok(())
     }
 
-    /// Refuses what [`Stream::capture`] cannot record. HIP itself refuses it if other code captures the stream.
+    /// Refuses what [`Stream::capture`] cannot record, and what would spoil the capture of a foreign stream by its owner.
     pub(crate) fn not_recording(&self, what: &'static str) -> Result<()> {
         if self.is_recording() {
             return Err(refusal(what));
         }
-        Ok(())
+        self.check_uncaptured()
     }
 
     /// Lets the graph keep what its work uses, if [`Stream::capture`] records what this thread queues here; nothing if

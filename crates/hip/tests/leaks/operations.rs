@@ -74,7 +74,7 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
         a.host_function(|| ())?;
         a.on_complete(drop)?;
         // SAFETY: `a` outlives the second handle of its stream.
-        drop(unsafe { hip::Stream::from_raw(device, a.raw()) }?);
+        drop(unsafe { hip::Stream::from_raw(device, a.raw(), ()) }?);
         drop(a.completion()?);
         let (wide, narrow) = (device.flag::<u64>()?, device.flag::<u32>()?);
         a.write_flag(&wide, 5)?;

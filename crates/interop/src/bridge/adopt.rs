@@ -37,7 +37,11 @@ impl Bridge {
     /// # Safety
     /// * Context, device and queue are alive and belong to an OpenCL library of this process.
     /// * The stream is null or a living one of the selected platform's HIP library, and its owner
-    ///   destroys it only after the bridge, its clones and all its buffers are gone.
+    ///   destroys it only after the bridge, its clones and all that was used on the stream are gone:
+    ///   buffers, modules and executable graphs. It is not `hipStreamPerThread`, which is refused.
+    /// * Its owner does not begin a capture of it while another thread makes a call with the bridge
+    ///   or what belongs to it. Calls during a capture are refused
+    ///   ([`hip::Stream::from_raw`](hip::Stream::from_raw)).
     pub unsafe fn adopt(selection: &Selection, objects: ForeignObjects, options: &Options) -> Result<Self> {
         let libraries = Libraries::load(selection)?;
         let devices = libraries.manager.devices();
@@ -64,7 +68,7 @@ impl Bridge {
         let hip_device = libraries.hip.device(options.hip_device.unwrap_or(0))?;
         let paired_by = pairing::of(libraries.platform(), &hip_device, device)?;
         // SAFETY: the caller's promise about the stream.
-        let stream = unsafe { hip::Stream::from_raw(&hip_device, objects.stream) }?;
+        let stream = unsafe { hip::Stream::from_raw(&hip_device, objects.stream, ()) }?;
         let queue = clmgr::Queue::clone(&queue);
         libraries.join(
             Pair {

@@ -36,7 +36,7 @@ impl Handle {
         let layouts = [a.layout(), b.layout(), c.layout()];
         let sizes = product(CALL, op_a, layouts[0], op_b, layouts[1], ("c", layouts[2]))?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
         let a = a.read(&mut call, "a")?;
         let b = b.read(&mut call, "b")?;
         let c = c.write(&mut call, "c")?;

@@ -75,7 +75,7 @@ impl Handle {
         let (alpha, beta) = (alpha.into(), beta.into());
         let sizes = product(CALL, op_a, a.layout(), op_b, b.layout(), ("c", c.layout()))?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
         let a = a.read(&mut call, "a")?;
         let b = b.read(&mut call, "b")?;
         let c = c.write(&mut call, "c")?;
@@ -109,7 +109,7 @@ impl Handle {
             return Err(shape(CALL, "d", found, rows, cols));
         }
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
         let a = a.read(&mut call, "a")?;
         let b = b.read(&mut call, "b")?;
         let c = c.read(&mut call, "c")?;

@@ -45,7 +45,7 @@ impl Handle {
         let (alpha, beta) = (alpha.into(), beta.into());
         let sizes = product(CALL, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let mut c = call.write("c", c)?;

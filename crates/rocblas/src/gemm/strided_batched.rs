@@ -36,7 +36,7 @@ impl Handle {
         let shapes = [a.shape(), b.shape(), c.shape()];
         let sizes = products(CALL, (op_a, op_b), shapes)?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let mut c = call.write("c", c)?;

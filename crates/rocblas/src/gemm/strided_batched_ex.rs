@@ -82,7 +82,7 @@ impl Handle {
         let (alpha, beta) = (alpha.into(), beta.into());
         let sizes = products(CALL, (op_a, op_b), [a.shape(), b.shape(), c.shape()])?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let mut c = call.write("c", c)?;
@@ -123,7 +123,7 @@ impl Handle {
         }
         same_count(CALL, "c", addends.count, ("d", sums.count))?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let c = call.read("c", c)?;

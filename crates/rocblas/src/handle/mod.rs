@@ -137,7 +137,9 @@ impl Handle {
     /// Which calls rocBLAS can capture depends on its release.
     ///
     /// The graph uses the handle's workspace, and captured solvers use the pivots of their factors: keep the handle and
-    /// the factors alive during a run, and order the handle's other calls with it.
+    /// the factors alive during a run, and order the handle's other calls with it. rocBLAS replaces a workspace of its
+    /// own as soon as a call needs a larger one, and frees what the graph would use. So set one before the capture
+    /// ([`set_workspace`](Self::set_workspace)), large enough for all calls, and keep it for as long as the graph.
     ///
     /// # Errors
     ///
@@ -199,15 +201,43 @@ impl Handle {
         Ok(())
     }
 
-    /// Refuses calls that a capture of their stream would miss, because the library does not know about it.
+    /// Refuses calls that a capture of their stream would miss, because the library does not know about it, and calls
+    /// on a stream whose owner captures it.
     #[inline]
     pub(crate) fn follows(&self) -> Result<()> {
         self.on_own_stream()?;
+        self.stream.check_uncaptured()?;
         if self.stream.is_recording() && !self.recording.get() {
             return Err(Error::Captured {
                 call: "a call of this rocBLAS handle",
                 reason: "the library does not follow `Stream::capture`; use `Handle::capture`",
             });
+        }
+        Ok(())
+    }
+
+    /// Whether the library copies to the host on the null stream, which does not wait for non-blocking streams. rocBLAS
+    /// does so before 4.1 (ROCm 6.1), the release that also brought the `_64` functions of level 1.
+    pub(crate) fn copies_out_of_order(&self) -> bool {
+        self.library.api().rocblas_sdot_64.is_none()
+    }
+
+    /// Before the library copies a number from device memory to the host itself.
+    ///
+    /// If it does so [out of order](Self::copies_out_of_order) (library/src/blas3/Tensile/gemm.hpp at the tag
+    /// rocm-6.0.0), the work that makes the number has to be done by then.
+    ///
+    /// A captured call is refused: the copy would become a node of the graph that writes to the library's stack, which
+    /// is gone when the graph runs (library/src/blas3/rocblas_gemm.hpp).
+    pub(crate) fn before_fetch(&self, call: &'static str) -> Result<()> {
+        if self.stream.is_capturing() {
+            return Err(Error::Captured {
+                call,
+                reason: "rocBLAS fetches a factor in device memory while it is called; pass it from the host",
+            });
+        }
+        if self.copies_out_of_order() {
+            self.stream.synchronize()?;
         }
         Ok(())
     }
@@ -264,9 +294,15 @@ impl Handle {
                 report::accepted(call);
                 Ok(Accepted::Sized)
             }
+            // Less workspace than wished for; the result is right.
+            rocblas_status::rocblas_status_perf_degraded => {
+                report::degraded(&call());
+                Ok(Accepted::Queued)
+            }
             status => check(status, call).map(|()| Accepted::Queued),
         }
     }
+
     #[inline]
     fn set_pointer_mode(&self, mode: rocblas_pointer_mode) -> Result<()> {
         if self.pointer_mode.get() == mode {

@@ -9,7 +9,8 @@ use crate::{Error, Result};
 /// The memory that rocBLAS needs for intermediate results. The library manages it unless the caller sets some.
 impl Handle {
     /// Makes rocBLAS use only this memory for its intermediate results. Calls for which it is too small fail with
-    /// `rocblas_status_memory_error`, or run slower and log that.
+    /// `rocblas_status_memory_error`, or run slower and log that. It begins at a multiple of 256 bytes, as memory that
+    /// HIP allocates does.
     ///
     /// Returns the previous memory, which calls may still be using: it waits for them when dropped.
     ///

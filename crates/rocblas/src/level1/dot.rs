@@ -1,5 +1,5 @@
 use hip::{DeviceMemory, DeviceMemoryMut};
-use rocblas_sys::{Api, rocblas_int};
+use rocblas_sys::{Api, rocblas_int, rocblas_pointer_mode};
 
 use super::reduction::Target;
 use crate::functions::Routine;
@@ -85,33 +85,34 @@ impl Handle {
         let mut call = Call::new(self.stream(), name);
         let x = call.read("x", x)?;
         let y = call.read("y", y)?;
-        let (mode, mut result) = result.take(&mut call)?;
+        let result = result.take(&mut call)?;
         let ([n, incx], [_, incy]) = (x.sizes(), y.sizes());
         y.check_len(&call, "y", n)?;
         if n == 0 {
             return result.write_zero(self);
         }
-        call!(
-            self,
-            mode,
-            functions,
-            (n, incx, incy),
-            // SAFETY: the handle is alive. The vectors are as long as length and increment say and may be used on the
-            // handle's stream, as the call that took them checked. The result is an exclusive host value that is written
-            // before the call returns, or exclusive device memory to be written on that stream, as the pointer mode
-            // says.
-            |dot| unsafe {
-                dot(
-                    self.raw(),
-                    n,
-                    x.data.as_ptr().cast(),
-                    incx,
-                    y.data.as_ptr().cast(),
-                    incy,
-                    result.as_mut_ptr().cast(),
-                )
-            },
-            "n {n}, incx {incx}, incy {incy}"
-        )
+        result.fill_by(self, |result| {
+            call!(
+                self,
+                rocblas_pointer_mode::rocblas_pointer_mode_device,
+                functions,
+                (n, incx, incy),
+                // SAFETY: the handle is alive. The vectors are as long as length and increment say and may be used on
+                // the handle's stream, as the call that took them checked. The result is exclusive device memory to be
+                // written on that stream, as the pointer mode says.
+                |dot| unsafe {
+                    dot(
+                        self.raw(),
+                        n,
+                        x.data.as_ptr().cast(),
+                        incx,
+                        y.data.as_ptr().cast(),
+                        incy,
+                        result.cast(),
+                    )
+                },
+                "n {n}, incx {incx}, incy {incy}"
+            )
+        })
     }
 }

@@ -1,5 +1,5 @@
 use hip::{DeviceMemory, DeviceMemoryMut};
-use rocblas_sys::{Api, rocblas_int};
+use rocblas_sys::{Api, rocblas_int, rocblas_pointer_mode};
 
 use super::reduction::Target;
 use crate::functions::Routine;
@@ -74,21 +74,23 @@ impl Handle {
     ) -> Result<()> {
         let mut call = Call::new(self.stream(), name);
         let x = call.read("x", x)?;
-        let (mode, mut result) = result.take(&mut call)?;
+        let result = result.take(&mut call)?;
         let [n, incx] = x.sizes_in_any_order();
         if n == 0 {
             return result.write_zero(self);
         }
-        call!(
-            self,
-            mode,
-            functions,
-            (n, incx),
-            // SAFETY: the handle is alive. The vector is as long as length and increment say and may be used on the
-            // handle's stream, as the call that took it checked. The result is an exclusive host value that is written before the
-            // call returns, or exclusive device memory to be written on that stream, as the pointer mode says.
-            |norm| unsafe { norm(self.raw(), n, x.data.as_ptr().cast(), incx, result.as_mut_ptr().cast(),) },
-            "n {n}, incx {incx}"
-        )
+        result.fill_by(self, |result| {
+            call!(
+                self,
+                rocblas_pointer_mode::rocblas_pointer_mode_device,
+                functions,
+                (n, incx),
+                // SAFETY: the handle is alive. The vector is as long as length and increment say and may be used on the
+                // handle's stream, as the call that took it checked. The result is exclusive device memory to be
+                // written on that stream, as the pointer mode says.
+                |norm| unsafe { norm(self.raw(), n, x.data.as_ptr().cast(), incx, result.cast()) },
+                "n {n}, incx {incx}"
+            )
+        })
     }
 }

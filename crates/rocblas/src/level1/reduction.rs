@@ -1,14 +1,18 @@
 //! Where the result of a reduction goes: to the host, which waits for it, or to device memory.
+//!
+//! The library always writes device memory. Before rocBLAS 4.1 (ROCm 6.1) its host pointer mode reads the result by a
+//! plain `hipMemcpy`, on the null stream, which does not wait for non-blocking streams
+//! (library/src/blas1/rocblas_reduction_kernels.cpp and rocblas_dot_kernels.cpp at the tag rocm-6.0.0): the host would
+//! get what was there before the work. A copy in order of the handle's stream is right for every release.
 
 use hip::{DeviceMemoryMut, DeviceSliceMut};
-use rocblas_sys::rocblas_pointer_mode;
 
 use crate::operands::Call;
 use crate::{Error, Handle, Result};
 
 /// The one element that a reduction writes.
 pub(crate) enum Target<'a, T, R> {
-    /// Written before the call returns: rocBLAS waits for its stream.
+    /// Written before the call returns, which waits for the stream.
     Host(&'a mut T),
     /// Written in stream order.
     Device(R),
@@ -21,11 +25,8 @@ impl<'a, T> Target<'a, T, DeviceSliceMut<'a, T>> {
 }
 
 impl<'a, T, R: DeviceMemoryMut<Element = T>> Target<'a, T, R> {
-    /// Takes the memory; also returns the pointer mode that the target needs.
-    pub(crate) fn take<'h>(
-        self,
-        call: &mut Call<'h>,
-    ) -> Result<(rocblas_pointer_mode, Target<'a, T, DeviceSliceMut<'h, T>>)>
+    /// Takes the memory.
+    pub(crate) fn take<'h>(self, call: &mut Call<'h>) -> Result<Target<'a, T, DeviceSliceMut<'h, T>>>
     where
         R: 'h,
     {
@@ -34,20 +35,29 @@ impl<'a, T, R: DeviceMemoryMut<Element = T>> Target<'a, T, R> {
                 call: call.name(),
                 reason: "its result goes to the host, which cannot wait for it; use the form that ends in `_into`",
             }),
-            Self::Host(value) => Ok((rocblas_pointer_mode::rocblas_pointer_mode_host, Target::Host(value))),
-            Self::Device(result) => {
-                let slice = call.write_element("result", result)?;
-                Ok((rocblas_pointer_mode::rocblas_pointer_mode_device, Target::Device(slice)))
-            }
+            Self::Host(value) => Ok(Target::Host(value)),
+            Self::Device(result) => Ok(Target::Device(call.write_element("result", result)?)),
         }
     }
 }
 
 impl<T: bytemuck::Pod> Target<'_, T, DeviceSliceMut<'_, T>> {
-    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
+    /// Lets `reduce` write the element, in device pointer mode, at an address that is exclusive to it on the handle's
+    /// stream.
+    pub(crate) fn fill_by(self, handle: &Handle, reduce: impl FnOnce(*mut T) -> Result<()>) -> Result<()> {
         match self {
-            Self::Host(value) => *value,
-            Self::Device(slice) => slice.as_mut_ptr(),
+            Self::Device(mut slice) => reduce(slice.as_mut_ptr()),
+            Self::Host(value) => {
+                // HIP aligns an allocation for any scalar.
+                let words = size_of::<T>().div_ceil(size_of::<i32>());
+                let mut element = handle.infos.lease(handle.stream(), words)?;
+                reduce(element.address_mut()?.cast())?;
+                if handle.is_asking() {
+                    return Ok(());
+                }
+                let element = element.slice()?.cast::<T>()?;
+                Ok(hip::control(|| element.copy_to_slice(std::slice::from_mut(value)))?)
+            }
         }
     }
 

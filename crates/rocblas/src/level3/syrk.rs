@@ -41,7 +41,7 @@ impl Handle {
             return Err(shape(CALL, "c", c.layout, n, n));
         }
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps)?;
+        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let mut c = call.write("c", c)?;
         if n == 0 {

@@ -33,7 +33,7 @@ impl Handle {
             return Err(shape(CALL, "c", found, rows, cols));
         }
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha(&alpha, Fetch::Perhaps)?;
+        let mode = call.alpha(&alpha, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let mut c = call.write("c", c)?;
@@ -58,7 +58,7 @@ impl Handle {
         let alpha = alpha.into();
         triangle.check(CALL, a.layout, b.layout)?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha(&alpha, Fetch::Perhaps)?;
+        let mode = call.alpha(&alpha, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let mut b = call.write("b", b)?;
         let product = (b.data.as_mut_ptr(), b.shape.ld);

@@ -27,7 +27,7 @@ impl Handle {
         let alpha = alpha.into();
         triangle.check(CALL, a.layout, b.layout)?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha(&alpha, Fetch::Perhaps)?;
+        let mode = call.alpha(&alpha, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let mut b = call.write("b", b)?;
         let [m, n, lda, ldb] = [b.shape.rows, b.shape.cols, a.shape.ld, b.shape.ld].map(long);

@@ -2,7 +2,7 @@ use hip::DeviceSlice;
 use rocblas_sys::rocblas_pointer_mode;
 
 use super::call::Call;
-use crate::{Error, Result};
+use crate::{Error, Handle, Result};
 
 /// `alpha` or `beta` of a call: a number of the host, or one in device memory.
 ///
@@ -47,12 +47,12 @@ impl<'a, T> From<DeviceSlice<'a, T>> for Factor<'a, T> {
 }
 
 /// Whether rocBLAS may have to copy a scalar to the host itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fetch {
+#[derive(Clone, Copy)]
+pub(crate) enum Fetch<'h> {
     /// Kernels read it: levels 1 and 2.
     Never,
-    /// Level 3.
-    Perhaps,
+    /// Level 3, of this handle.
+    Perhaps(&'h Handle),
 }
 
 impl<T> Factor<'_, T> {
@@ -74,7 +74,7 @@ impl<T> Factor<'_, T> {
 
 impl Call<'_> {
     /// Notes the one scalar of the call and returns the pointer mode it needs.
-    pub(crate) fn alpha<T>(&mut self, alpha: &Factor<'_, T>, fetch: Fetch) -> Result<rocblas_pointer_mode> {
+    pub(crate) fn alpha<T>(&mut self, alpha: &Factor<'_, T>, fetch: Fetch<'_>) -> Result<rocblas_pointer_mode> {
         self.scalar("alpha", alpha, fetch)?;
         Ok(alpha.mode())
     }
@@ -84,7 +84,7 @@ impl Call<'_> {
         &mut self,
         alpha: &Factor<'_, T>,
         beta: &Factor<'_, T>,
-        fetch: Fetch,
+        fetch: Fetch<'_>,
     ) -> Result<rocblas_pointer_mode> {
         self.scalar("alpha", alpha, fetch)?;
         self.scalar("beta", beta, fetch)?;
@@ -96,19 +96,22 @@ impl Call<'_> {
         Err(self.unsupported("beta", found, expected))
     }
 
-    fn scalar<T>(&mut self, argument: &'static str, factor: &Factor<'_, T>, fetch: Fetch) -> Result<()> {
+    fn scalar<T>(&mut self, argument: &'static str, factor: &Factor<'_, T>, fetch: Fetch<'_>) -> Result<()> {
         let Factor::Device(slice) = factor else {
             return Ok(());
         };
         self.read_element(argument, slice)?;
-        if fetch == Fetch::Perhaps && slice.is_foreign() {
+        let Fetch::Perhaps(handle) = fetch else {
+            return Ok(());
+        };
+        if slice.is_foreign() {
             return Err(self.unsupported(
                 argument,
                 "in memory that another runtime owns",
                 "a host value, or memory of HIP",
             ));
         }
-        Ok(())
+        handle.before_fetch(self.name())
     }
 
     fn unsupported(&self, argument: &'static str, found: &str, expected: &'static str) -> Error {

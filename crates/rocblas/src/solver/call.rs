@@ -84,6 +84,21 @@ impl<'h> Call<'h> {
         })
     }
 
+    /// Refuses a batch by pointers whose triangles the routine lets rocBLAS invert, if that copies [out of
+    /// order](Handle::copies_out_of_order): it reads addresses on the host that the same call makes on the stream
+    /// (library/src/blas3/rocblas_trtri.hpp at the tag rocm-6.0.0).
+    pub(super) fn inverts_triangles<T>(&self, argument: &'static str, held: &Held<'_, T>) -> Result<()> {
+        if !held.is_by_pointers() || !self.handle.copies_out_of_order() {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            call: self.name,
+            argument,
+            found: "of a batch by pointers, which rocBLAS before 4.1 inverts out of the stream's order".to_owned(),
+            expected: "one matrix, a batch at a stride, or ROCm 6.1",
+        })
+    }
+
     fn goes_by<T>(&mut self, first: &Held<'_, T>) {
         self.count = first.count();
         self.batched = first.is_batch();

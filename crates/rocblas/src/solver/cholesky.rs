@@ -187,8 +187,9 @@ where
 ///
 /// # Errors
 ///
-/// The factor is of another stream, there is no rocSOLVER, or it refused the call. [`Info::check`] reports a matrix
-/// that was not positive definite or is singular; there is no inverse then.
+/// The factor is of another stream, there is no rocSOLVER, or it refused the call.
+/// [`Error::Unsupported`](crate::Error::Unsupported) for a batch by pointers before ROCm 6.1. [`Info::check`] reports a
+/// matrix that was not positive definite or is singular; there is no inverse then.
 #[doc(alias(
     "rocsolver_spotri",
     "rocsolver_dpotri",
@@ -217,6 +218,7 @@ pub(super) fn invert<T: Scalar>(
 ) -> Result<Info> {
     let n = factor.layout().rows;
     let call = Call::on(handle, "potri", "cholesky", factor, true)?;
+    call.inverts_triangles("cholesky", factor)?;
     call.computed("the factor of `cholesky`", is_computed(&factorised))?;
     let mut info = call.info(Meaning::Singular, n)?;
     if !call.is_empty(n) {

@@ -65,6 +65,10 @@ impl<'h, T> Held<'h, T> {
         self.form != Form::Single
     }
 
+    pub(super) fn is_by_pointers(&self) -> bool {
+        self.form == Form::Batched
+    }
+
     pub(super) fn stream(&self) -> &'h Stream {
         match &self.memory {
             Memory::Elements(elements) => elements.stream(),

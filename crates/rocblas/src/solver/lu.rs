@@ -238,13 +238,15 @@ where
 ///
 /// # Errors
 ///
-/// The factors are not square or of another stream, there is no rocSOLVER, or it refused the call. [`Info::check`]
-/// reports a singular matrix; there is no inverse then.
+/// The factors are not square or of another stream, there is no rocSOLVER, or it refused the call.
+/// [`Error::Unsupported`](crate::Error::Unsupported) for a batch by pointers before ROCm 6.1. [`Info::check`] reports a
+/// singular matrix; there is no inverse then.
 #[doc(alias("rocsolver_sgetri", "rocsolver_dgetri", "rocsolver_cgetri", "rocsolver_zgetri"))]
 pub fn getri<T: Scalar, F>(handle: &Handle, lu: Lu<'_, T, F>) -> Result<Info> {
     const CALL: &str = "getri";
     let n = square(CALL, "lu", lu.factors.layout())?;
     let call = Call::on(handle, CALL, "lu", &lu.factors, true)?;
+    call.inverts_triangles("lu", &lu.factors)?;
     call.computed("the factors of `lu`", lu.info.is_computed())?;
     let mut info = call.info(Meaning::Singular, n)?;
     if !call.is_empty(n) {

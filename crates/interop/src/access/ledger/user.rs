@@ -157,7 +157,7 @@ mod tests {
         drop(stream);
         assert!(!user.may_read_more(true));
         // SAFETY: the default stream is never destroyed.
-        let foreign = unsafe { hip::Stream::from_raw(bridge.hip_device(), std::ptr::null_mut()) };
+        let foreign = unsafe { hip::Stream::from_raw(bridge.hip_device(), std::ptr::null_mut(), ()) };
         let user = User::of(&foreign.expect("the default stream"));
         assert!(user.may_read_more(false), "it has another value for it");
     }
