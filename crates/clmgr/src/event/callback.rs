@@ -28,8 +28,8 @@ impl Event {
     /// Calls `callback` on a driver thread with the event's result, as of [`wait`](Self::wait); a driver may call it at once,
     /// on this thread, if the command has already ended.
     ///
-    /// The callback must not wait for the device, must not enqueue a blocking command, and aborts
-    /// the process if it panics. The command is submitted to the device, so that it ends without a
+    /// The callback must not wait for the device, must not enqueue a blocking command, must not own or drop a buffer,
+    /// whose drop may wait, and aborts the process if it panics. The command is submitted to the device, so that it ends without a
     /// wait.
     ///
     /// # Errors
