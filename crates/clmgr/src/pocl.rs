@@ -1,16 +1,9 @@
-//! Where PoCL deviates from the specification, by release.
+//! Where PoCL deviates from the specification.
 
 use std::ffi::OsString;
 
 /// The name of PoCL's platform.
 pub(crate) const PLATFORM: &str = "Portable Computing Language";
-
-/// Whether a driver with this platform and version releases a failed command's event and then locks it, which ends the
-/// process unless the program holds that event (pocl: lib/CL/pocl_util.c, `pocl_update_event_failed`; 7.0 does not).
-pub(crate) fn ends_process_on_failed_event(platform: &str, driver_version: &str) -> bool {
-    let major = driver_version.split('.').next().unwrap_or_default();
-    platform == PLATFORM && major.parse::<u32>().is_ok_and(|major| major < 7)
-}
 
 /// Why the platform with that name has no device, and what to do about it, if known.
 pub(crate) fn without_device(platform: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<String> {
@@ -36,20 +29,6 @@ pub(crate) fn without_device(platform: &str, variable: impl Fn(&str) -> Option<O
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn releases_before_7_do_not_survive_a_failed_event() {
-        for (version, ends) in [
-            ("3.1+debian", true),
-            ("6.0", true),
-            ("7.0", false),
-            ("10.1", false),
-            ("", false),
-        ] {
-            assert_eq!(ends_process_on_failed_event(PLATFORM, version), ends, "{version}");
-            assert!(!ends_process_on_failed_event("Another OpenCL", version));
-        }
-    }
 
     #[test]
     fn a_missing_cache_folder_is_reported_with_its_variable() {

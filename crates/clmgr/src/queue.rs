@@ -5,14 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use opencl_sys::cl_command_queue;
-use parking_lot::Mutex;
 
 use crate::api::slot;
 use crate::context::Context;
 use crate::deferred::Deferred;
 use crate::error::{Error, Result, check};
 use crate::handle::{Handle, Live};
-use crate::sweep::Sweep;
 
 /// An in-order command queue. Clones name the same queue.
 ///
@@ -33,27 +31,7 @@ struct Inner {
     ended: AtomicU64,
     /// The errors of the holders without a lease.
     deferred: Arc<Deferred>,
-    held: Mutex<Held>,
 }
-
-/// The events of barriers that wait for user events, until they have ended.
-struct Held {
-    events: Vec<Handle>,
-    /// When to let those go that have ended: a queue may never be finished.
-    sweep: Sweep,
-}
-
-impl Default for Held {
-    fn default() -> Self {
-        Self {
-            events: Vec::new(),
-            sweep: Sweep::every(FEW),
-        }
-    }
-}
-
-/// The fewest events worth a query.
-const FEW: usize = 64;
 
 static LIVE: Live<Inner> = Live::new();
 
@@ -119,7 +97,6 @@ impl Queue {
             enqueued: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             deferred: Deferred::with_heir(context.deferred()),
-            held: Mutex::default(),
         });
         Self::of(LIVE.enter(raw, value))
     }
@@ -167,11 +144,8 @@ impl Queue {
     pub(crate) fn drain(&self) -> Result<()> {
         let finish = slot!(self.inner.context.api(), clFinish)?;
         let before = self.enqueued();
-        let held = std::mem::take(&mut *self.inner.held.lock()).events;
         // SAFETY: the queue is alive.
-        let finished = check(unsafe { finish(self.raw()) }, || "clFinish".to_owned());
-        self.inner.release(held);
-        finished?;
+        check(unsafe { finish(self.raw()) }, || "clFinish".to_owned())?;
         self.mark_ended(before);
         Ok(())
     }
@@ -206,11 +180,6 @@ impl Queue {
     #[must_use]
     pub fn is_profiling(&self) -> bool {
         self.inner.profiling
-    }
-
-    /// Keeps an event of this queue, which nothing else holds, until it has ended.
-    pub(crate) fn hold(&self, event: Handle) {
-        self.inner.hold(event);
     }
 
     /// The number of the last command that is certainly enqueued.
@@ -279,57 +248,8 @@ impl fmt::Debug for WeakQueue {
     }
 }
 
-impl Inner {
-    /// Keeps an event until it has ended. A check costs a call for each, so it happens when as many have come as were
-    /// left.
-    fn hold(&self, event: Handle) {
-        let ended: Vec<Handle> = {
-            let mut held = self.held.lock();
-            held.events.push(event);
-            if !held.sweep.is_due(held.events.len()) {
-                return;
-            }
-            let (ended, rest): (Vec<_>, Vec<_>) = held.events.drain(..).partition(|&event| self.is_over(event));
-            held.sweep.done(rest.len(), rest.len());
-            held.events = rest;
-            ended
-        };
-        self.release(ended);
-    }
-
-    /// Whether the event's command has ended, well or not; not if the driver can't tell.
-    fn is_over(&self, event: Handle) -> bool {
-        let Some(get) = self.context.api().clGetEventInfo else {
-            return false;
-        };
-        let mut status = opencl_sys::CL_QUEUED;
-        // SAFETY: the event is alive, since this queue holds it; the place has the answer's size.
-        let code = unsafe {
-            get(
-                event.0,
-                opencl_sys::CL_EVENT_COMMAND_EXECUTION_STATUS,
-                size_of_val(&status),
-                (&raw mut status).cast(),
-                std::ptr::null_mut(),
-            )
-        };
-        code == opencl_sys::CL_SUCCESS && status <= opencl_sys::CL_COMPLETE
-    }
-
-    fn release(&self, events: Vec<Handle>) {
-        if let Some(release) = self.context.api().clReleaseEvent {
-            for event in events {
-                // SAFETY: these are the references that the enqueues gave.
-                unsafe { release(event.0) };
-            }
-        }
-    }
-}
-
 impl Drop for Inner {
     fn drop(&mut self) {
-        let held = std::mem::take(self.held.get_mut()).events;
-        self.release(held);
         LIVE.leave(self.raw, self);
         if let Some(release) = self.context.api().clReleaseCommandQueue {
             // SAFETY: this is the one reference that the creation or the retain gave. OpenCL keeps the queue

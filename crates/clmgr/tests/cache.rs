@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clmgr::{Arg, Context, NdRange, Program, ProgramCache, RegularBuffer};
@@ -356,4 +358,33 @@ fn a_program_that_does_not_build_is_not_kept() {
     assert!(cache.get(SOURCE, "-DVALUE=nowhere").is_err());
     assert_eq!(cache.stats().compiled, 0);
     assert_eq!(get(&cache, 1), 1);
+}
+
+/// A header that includes `inner`, whose value changes, in a folder with these other headers: programs follow it.
+fn assert_followed(outer: &[u8], inner: &OsStr, others: &[(&str, &str)]) {
+    let context = common::context();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("outer.h"), outer).unwrap();
+    for (name, text) in others {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let source = format!("#include \"outer.h\"\n{SOURCE}");
+    let options = format!("-I {}", folder.path().display());
+    let cache = ProgramCache::in_memory(&context);
+    for value in [1, 2] {
+        fs::write(folder.path().join(inner), format!("#define VALUE {value}\n")).unwrap();
+        let program = cache.get(&source, &options).unwrap();
+        assert_eq!(value_of(&context, &program), value);
+    }
+}
+
+#[test]
+fn an_include_behind_a_nul_counts() {
+    assert_followed(b"#\0include \"inner.h\"\n", OsStr::new("inner.h"), &[]);
+}
+
+#[test]
+fn an_include_whose_name_is_not_utf_8_counts() {
+    let inner = OsStr::from_bytes(b"\xff.h");
+    assert_followed(b"#include \"\xff.h\"\n", inner, &[("\u{FFFD}.h", "#define VALUE 0\n")]);
 }

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::task::{Context as Task, Poll, Wake, Waker};
 
-use clmgr::{Event, UserEvent};
+use clmgr::{Error, Event, UserEvent};
 
 /// Runs a future on this thread, asleep between wakes.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -86,22 +86,55 @@ fn an_event_can_be_awaited() {
 }
 
 #[test]
-fn a_dropped_or_failed_user_event_ends_with_an_error_and_releases_what_waits() {
+fn a_failed_user_event_is_an_error_for_all_who_look_at_it() {
     let context = common::context();
-    for fail in [true, false] {
-        let queue = context.queue().unwrap();
+    for is_dropped in [true, false] {
         let gate = UserEvent::new(&context).unwrap();
         let event = gate.event().clone();
-        queue.wait_for(&event).unwrap();
-        queue.flush().unwrap();
-        if fail {
-            gate.fail().unwrap();
-        } else {
-            drop(gate);
+        let (send, told) = mpsc::channel();
+        let tell = |event: &Event| {
+            let send = send.clone();
+            event.on_complete(move |end| send.send(end).unwrap()).unwrap();
+        };
+        tell(&event);
+        assert!(!event.is_complete().unwrap());
+        match is_dropped {
+            true => drop(gate),
+            false => gate.fail().unwrap(),
         }
-        let error = event.is_complete().unwrap_err();
-        assert!(matches!(error, clmgr::Error::Command { .. }), "{error}");
-        // What the commands behind it end with is the driver's choice; that they end is not.
-        let _ = queue.finish();
+        tell(&event);
+        let ends = [
+            event.wait(),
+            event.is_complete().map(drop),
+            told.recv().unwrap(),
+            told.recv().unwrap(),
+            block_on(async { event.await }),
+        ];
+        for end in ends {
+            let error = end.unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    Error::Command {
+                        call: "clCreateUserEvent",
+                        ..
+                    }
+                ),
+                "{error}"
+            );
+        }
     }
+}
+
+#[test]
+fn a_completed_user_event_is_no_error() {
+    let gate = UserEvent::new(&common::context()).unwrap();
+    let event = gate.event().clone();
+    let (send, told) = mpsc::channel();
+    event.on_complete(move |end| send.send(end).unwrap()).unwrap();
+    gate.complete().unwrap();
+    event.wait().unwrap();
+    assert!(event.is_complete().unwrap());
+    told.recv().unwrap().unwrap();
+    block_on(async { event.await }).unwrap();
 }

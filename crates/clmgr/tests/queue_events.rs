@@ -1,44 +1,17 @@
-//! The events that a queue holds for barriers that wait for user events: a thin driver counts them.
+//! What a driver is told of the events that queues wait for: a thin driver notes it.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
-use clmgr::opencl_sys::{cl_command_queue, cl_event, cl_int, cl_uint};
+use clmgr::opencl_sys::{CL_COMPLETE, cl_command_queue, cl_event, cl_int};
 use clmgr::{Api, Context, Manager, UserEvent};
 
 static REAL: OnceLock<Api> = OnceLock::new();
-static EVENTS: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
-/// Events are counted for the whole process.
-static ALONE: Mutex<()> = Mutex::new(());
 
+// Each test's own.
 thread_local! {
     static FLUSHED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-}
-
-unsafe extern "C" fn barrier(
-    queue: cl_command_queue,
-    waits: cl_uint,
-    list: *const cl_event,
-    event: *mut cl_event,
-) -> cl_int {
-    let real = REAL.get().unwrap().clEnqueueBarrierWithWaitList.unwrap();
-    // SAFETY: the caller's arguments.
-    let code = unsafe { real(queue, waits, list, event) };
-    if code == 0 && !event.is_null() {
-        // SAFETY: the driver wrote it.
-        let event = unsafe { *event };
-        EVENTS.lock().unwrap().get_or_insert_default().insert(event.addr());
-    }
-    code
-}
-
-unsafe extern "C" fn release(event: cl_event) -> cl_int {
-    if let Some(events) = EVENTS.lock().unwrap().as_mut() {
-        events.remove(&event.addr());
-    }
-    // SAFETY: the caller's reference.
-    unsafe { REAL.get().unwrap().clReleaseEvent.unwrap()(event) }
+    static STATUSES: RefCell<Vec<cl_int>> = const { RefCell::new(Vec::new()) };
 }
 
 unsafe extern "C" fn flush(queue: cl_command_queue) -> cl_int {
@@ -47,22 +20,27 @@ unsafe extern "C" fn flush(queue: cl_command_queue) -> cl_int {
     unsafe { REAL.get().unwrap().clFlush.unwrap()(queue) }
 }
 
-/// A driver that counts.
-fn manager() -> Manager {
-    let count = |api: &mut Api| {
+unsafe extern "C" fn set_status(event: cl_event, status: cl_int) -> cl_int {
+    STATUSES.with_borrow_mut(|statuses| statuses.push(status));
+    // SAFETY: the caller's event and status.
+    unsafe { REAL.get().unwrap().clSetUserEventStatus.unwrap()(event, status) }
+}
+
+/// The first device by a driver that takes notes.
+fn context() -> Context {
+    let note = |api: &mut Api| {
         let _ = REAL.set(*api);
-        api.clEnqueueBarrierWithWaitList = Some(barrier);
-        api.clReleaseEvent = Some(release);
         api.clFlush = Some(flush);
+        api.clSetUserEventStatus = Some(set_status);
     };
     // SAFETY: the functions pass everything on.
-    unsafe { Manager::load_with(count) }.unwrap_or_else(|error| panic!("{error}"))
+    let manager = unsafe { Manager::load_with(note) }.unwrap_or_else(|error| panic!("{error}"));
+    Context::new(&manager.devices()[0]).unwrap()
 }
 
 #[test]
 fn waiting_for_an_event_flushes_the_other_queue_that_it_is_of() {
-    let _alone = ALONE.lock().unwrap();
-    let context = Context::new(&manager().devices()[0]).unwrap();
+    let context = context();
     let (one, other) = (context.queue().unwrap(), context.queue().unwrap());
     let event = one.record().unwrap();
     FLUSHED.take();
@@ -74,41 +52,19 @@ fn waiting_for_an_event_flushes_the_other_queue_that_it_is_of() {
     other.finish().unwrap();
 }
 
-fn held() -> usize {
-    EVENTS.lock().unwrap().as_ref().map_or(0, HashSet::len)
-}
-
 #[test]
-fn a_queue_that_is_never_finished_keeps_no_more_events_than_wait() {
-    let _alone = ALONE.lock().unwrap();
-    let context = Context::new(&manager().devices()[0]).unwrap();
-    let queue = context.queue().unwrap();
-    let mut most = 0;
-    for _ in 0..2000 {
-        let gate = UserEvent::new(&context).unwrap();
-        queue.wait_for(gate.event()).unwrap();
-        let behind = queue.record().unwrap();
-        queue.flush().unwrap();
-        gate.complete().unwrap();
-        behind.wait().unwrap();
-        most = most.max(held());
-    }
-    assert!(most > 1, "the driver gives no event for a barrier");
-    assert!(most < 200, "{most} events");
-    // Those that still wait are kept, however many.
-    let other = context.queue().unwrap();
-    let gates: Vec<UserEvent> = (0..500)
-        .map(|_| {
-            let gate = UserEvent::new(&context).unwrap();
-            other.wait_for(gate.event()).unwrap();
-            gate
-        })
-        .collect();
-    assert!(held() >= 500, "{}", held());
-    for gate in gates {
-        gate.complete().unwrap();
-    }
-    other.finish().unwrap();
-    drop((other, queue));
-    assert_eq!(held(), 0);
+fn no_driver_is_told_that_a_user_event_failed() {
+    let (here, elsewhere) = (context(), context());
+    let queue = here.queue().unwrap();
+    UserEvent::new(&here).unwrap().complete().unwrap();
+    UserEvent::new(&here).unwrap().fail().unwrap();
+    drop(UserEvent::new(&here).unwrap());
+    assert_eq!(STATUSES.take(), [CL_COMPLETE; 3]);
+    // Between contexts one more user event fails with it, perhaps on another thread.
+    let gate = UserEvent::new(&elsewhere).unwrap();
+    queue.wait_for_any(gate.event()).unwrap();
+    gate.fail().unwrap();
+    queue.finish().unwrap();
+    let statuses = STATUSES.take();
+    assert!(statuses.iter().all(|status| *status == CL_COMPLETE), "{statuses:?}");
 }

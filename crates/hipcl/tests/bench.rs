@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Prepared, Run, ready, ready_on_host, survives_failed_events};
+use common::{Prepared, Run, ready, ready_on_host};
 use interop::Route;
 
 fn measured(what: &str) -> Option<serde_json::Value> {
@@ -128,16 +128,14 @@ fn a_hand_off_is_measured_by_grade_on_idle_and_on_busy_queues() {
         .iter()
         .filter_map(|line| line["name"].as_str())
         .collect();
-    let mut expected = vec!["host, idle queues"];
-    if survives_failed_events() {
-        expected.extend([
-            "callback, idle queues",
-            "callback, busy queues",
-            "device, idle queues",
-            "device, busy queues",
-        ]);
-    }
-    expected.push("one stream");
+    let expected = [
+        "host, idle queues",
+        "callback, idle queues",
+        "callback, busy queues",
+        "device, idle queues",
+        "device, busy queues",
+        "one stream",
+    ];
     assert_eq!(names, expected);
 }
 

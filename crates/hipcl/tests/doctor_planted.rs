@@ -6,7 +6,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Run, ready_on_host, skip, survives_failed_events};
+use common::{Run, ready_on_host};
 use serde_json::Value;
 
 /// Compiles the planted library in front of the OpenCL library that the tests run on.
@@ -129,12 +129,6 @@ fn row<'a>(findings: &'a Value, table: &str, key: &str, name: &str) -> &'a Value
 
 #[test]
 fn a_hand_off_that_deadlocks_is_a_finding_and_costs_no_other_row_its_figures() {
-    if !survives_failed_events() {
-        return skip(
-            "a_hand_off_that_deadlocks_is_a_finding_and_costs_no_other_row_its_figures",
-            "the callback grade does not work on this OpenCL",
-        );
-    }
     let Some((run, findings)) = doctor("deadlock-in-callback", &["--limit", "15"]) else {
         return;
     };
@@ -159,12 +153,6 @@ fn a_hand_off_that_deadlocks_is_a_finding_and_costs_no_other_row_its_figures() {
 
 #[test]
 fn a_hand_off_whose_callback_never_comes_says_so() {
-    if !survives_failed_events() {
-        return skip(
-            "a_hand_off_whose_callback_never_comes_says_so",
-            "the callback grade does not work on this OpenCL",
-        );
-    }
     let Some((_, findings)) = doctor("no-callback", &[]) else {
         return;
     };

@@ -44,7 +44,7 @@ const ALONE: [&str; 10] = [
 ];
 
 /// Prefixes of `-f` options that read files or change the meaning of a text.
-const READING: [&str; 7] = [
+const READING: [&str; 8] = [
     "-fplugin",
     "-fmodule",
     "-fprofile",
@@ -52,6 +52,7 @@ const READING: [&str; 7] = [
     "-fbranch-prob",
     "-fpch",
     "-finput",
+    "-fms-",
 ];
 
 /// Splits an option string into words; quoted blanks do not split.
@@ -186,6 +187,8 @@ mod tests {
             "-fmodule-map-file=a",
             "-finput-charset=UTF-7",
             "-fauto-profile=a",
+            "-fms-extensions",
+            "-fms-compatibility",
             "-Xclang",
             "--config=a",
             "-DASK=__has_include",

@@ -143,6 +143,7 @@ impl Scan {
                 }
                 Token::Paste => self.pastes = true,
                 Token::Word(word) => self.word(&word)?,
+                Token::Quoted(text) if text.contains(ALIAS) => return refused(RENAMED),
                 Token::Quoted(text) if may_direct(&text) => {
                     self.directs(&format!("the text \"{text}\""));
                 }
@@ -165,11 +166,8 @@ impl Scan {
                     None => refused(format!("`#{name} {}` names no file", lexer.line())),
                 }
             }
-            // A line marker, with the name of a file.
-            "" => {
-                lexer.skip_line();
-                Ok(None)
-            }
+            "" if lexer.line().is_empty() => Ok(None),
+            "" => refused(format!("`#{}` is no directive", lexer.line())),
             name if !OF_TOKENS.contains(&name) && lexer.line().contains("/*") => {
                 refused(format!("`/*` after `#{name}` begins a comment for some compilers only"))
             }
@@ -188,6 +186,9 @@ impl Scan {
         if reads {
             return refused(format!("`{word}` may test for files"));
         }
+        if word == ALIAS {
+            return refused(RENAMED);
+        }
         if matches!(word, "__DATE__" | "__TIME__" | "__TIMESTAMP__") {
             return refused(format!("`{word}` differs each time"));
         }
@@ -198,6 +199,10 @@ impl Scan {
         self.directs.get_or_insert_with(|| what.to_owned());
     }
 }
+
+/// The pragma by which an include directive names another file.
+const ALIAS: &str = "include_alias";
+const RENAMED: &str = "`include_alias` may give a file another name";
 
 const STRINGIZED: &str = "a text that a macro makes of its argument";
 
@@ -236,6 +241,9 @@ fn refused<T>(reason: impl Into<String>) -> Result<T> {
 fn joined(text: &str) -> Result<String> {
     if text.contains("??/") || text.contains("??=") {
         return refused("a trigraph, which only some compilers replace");
+    }
+    if text.contains('\0') {
+        return refused("a NUL, which some compilers ignore");
     }
     let text = text.replace("\r\n", "\n");
     if text.contains('\r') {
@@ -480,6 +488,11 @@ mod tests {
             "#if __has_\\\ninclude(<a.h>)",
             "#define CAT(a, b) a##b\n#if CAT(__has_inc, lude)(<a.h>)",
             "#define CAT(a, b) a%:%:b\n#if CAT(__has_inc, lude)(<a.h>)",
+            "#\0include \"a.h\"",
+            "int x; // \0\n",
+            "#@include \"a.h\"",
+            "#pragma include_alias(\"a.h\", \"b.h\")\n#include \"a.h\"",
+            "_Pragma(\"include_alias(<a.h>, <b.h>)\")\n#include <a.h>",
             "import a;",
             "??=include \"a.h\"",
             "int x; ??/\n",

@@ -30,33 +30,25 @@ impl Maps {
         self.0.lock().push(map);
     }
 
-    /// Forgets the map of a guard that undoes it. Its address does not identify it: a buffer and a part of it may be
-    /// mapped at one.
-    pub fn remove(&self, map: &Mapped) {
+    /// Undoes the map of a guard. Its address does not identify it: a buffer and a part of it may be mapped at one.
+    pub fn end(&self, map: Mapped, unmap: impl FnOnce(&Mapped) -> Result<()>) -> Result<()> {
         let mut maps = self.0.lock();
-        if let Some(position) = maps.iter().position(|known| known == map) {
+        if let Some(position) = maps.iter().position(|known| *known == map) {
             maps.swap_remove(position);
         }
+        drop(maps);
+        self.undo(map, unmap)
     }
 
-    /// Takes the maps whose guards must have been leaked, given that the caller has the buffer
-    /// exclusively or shares it.
-    pub fn take_leaked(&self, exclusive: bool) -> Vec<Mapped> {
-        self.take(|map| exclusive || map.writes)
-    }
-
-    /// Takes the maps of `object`, which is about to be released.
-    pub fn take_of(&self, object: Handle) -> Vec<Mapped> {
-        self.take(|map| map.object == object)
-    }
-
-    /// Undoes every one of `maps`. It returns the first error and leaves the others with their queues.
-    pub fn undo(maps: Vec<Mapped>, unmap: impl Fn(&Mapped) -> Result<()>) -> Result<()> {
+    /// Undoes the maps whose guards must have been leaked, given that the caller has the buffer exclusively or shares
+    /// it. It returns the first error and leaves the others with their queues.
+    pub fn undo_leaked(&self, exclusive: bool, unmap: impl Fn(&Mapped) -> Result<()>) -> Result<()> {
         let mut first = Ok(());
-        for map in maps {
-            match unmap(&map) {
+        for map in self.take(|map| exclusive || map.writes) {
+            let queue = map.queue.clone();
+            match self.undo(map, &unmap) {
                 Err(error) if first.is_ok() => first = Err(error),
-                Err(error) => map.queue.defer(error),
+                Err(error) => queue.defer(error),
                 Ok(()) => {}
             }
         }
@@ -66,14 +58,33 @@ impl Maps {
     /// Undoes every map for a drop, which leaves errors with their queues. Returns whether none is
     /// left.
     pub fn undo_in_drop(&self, unmap: impl Fn(&Mapped) -> Result<()>) -> bool {
+        self.undo_all(self.take(|_| true), unmap)
+    }
+
+    /// As [`undo_in_drop`](Self::undo_in_drop), for the maps of `object`, which is about to be released.
+    pub fn undo_of_in_drop(&self, object: Handle, unmap: impl Fn(&Mapped) -> Result<()>) -> bool {
+        self.undo_all(self.take(|map| map.object == object), unmap)
+    }
+
+    fn undo_all(&self, maps: Vec<Mapped>, unmap: impl Fn(&Mapped) -> Result<()>) -> bool {
         let mut all = true;
-        for map in self.take_leaked(true) {
-            if let Err(error) = unmap(&map) {
-                map.queue.defer(error);
+        for map in maps {
+            let queue = map.queue.clone();
+            if let Err(error) = self.undo(map, &unmap) {
+                queue.defer(error);
                 all = false;
             }
         }
         all
+    }
+
+    /// Undoes a map that was taken out. If that fails, it is back: the memory counts as mapped.
+    fn undo(&self, map: Mapped, unmap: impl FnOnce(&Mapped) -> Result<()>) -> Result<()> {
+        let ended = unmap(&map);
+        if ended.is_err() {
+            self.add(map);
+        }
+        ended
     }
 
     fn take(&self, which: impl Fn(&Mapped) -> bool) -> Vec<Mapped> {

@@ -25,7 +25,7 @@ pub(super) type Includes = BTreeMap<PathBuf, Option<Vec<u8>>>;
 /// # Errors
 ///
 /// What can't be resolved: a directive that names its file through a macro, a test whether a file
-/// exists, a file that can't be found, or an option that may include one. Directives in skipped parts
+/// exists, a file that can't be found or is not UTF-8, or an option that may include one. Directives in skipped parts
 /// count too.
 pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood> {
     kernel_cache::unset(&kernel_cache::INCLUDE_VARIABLES)?;
@@ -37,6 +37,11 @@ pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood>
     }
     let options = kernel_cache::words(options);
     let (folders, others) = include_folders(&options);
+    // Clang reads such a file as a map from the names of headers to other files.
+    let is_file = |folder: &&&str| Path::new(folder).metadata().is_ok_and(|it| !it.is_dir());
+    if let Some(file) = folders.iter().find(is_file) {
+        return Err(NotUnderstood::new(format!("the include folder `{file}` is a file")));
+    }
     let mut scan = Scan::default();
     scan.options(others)?;
     let mut includes = Includes::new();
@@ -56,7 +61,9 @@ pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood>
                 if let Some(content) = &content {
                     exists = true;
                     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-                    open.push((folder, String::from_utf8_lossy(content).into_owned()));
+                    let text = String::from_utf8(content.clone())
+                        .map_err(|_| NotUnderstood::new(format!("the include `{name}` is not UTF-8")))?;
+                    open.push((folder, text));
                 }
                 includes.insert(path, content);
             }
@@ -120,5 +127,31 @@ mod tests {
                 .contains("`d.h`")
         );
         assert!(of("kernel void f() {}", &options).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_as_a_compiler_reads_it_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = format!("-I {}", folder.path().display());
+        for (content, why) in [
+            (&b"#include \"\xff.h\"\n"[..], "UTF-8"),
+            (b"#\0include \"b.h\"\n", "NUL"),
+        ] {
+            fs::write(folder.path().join("a.h"), content).unwrap();
+            let error = of("#include \"a.h\"\n", &options).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_include_folder_that_is_a_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let map = folder.path().join("names.hmap");
+        fs::write(folder.path().join("a.h"), "").unwrap();
+        let options = format!("-I {} -I {}", map.display(), folder.path().display());
+        of("#include \"a.h\"\n", &options).unwrap();
+        fs::write(&map, "").unwrap();
+        let error = of("#include \"a.h\"\n", &options).unwrap_err().to_string();
+        assert!(error.contains("names.hmap"), "{error}");
     }
 }

@@ -35,7 +35,7 @@ use crate::api::Api;
 use crate::error::Result;
 use crate::handle::Handle;
 use crate::loader::Library;
-use crate::{platform, pocl};
+use crate::platform;
 
 /// An OpenCL device.
 ///
@@ -132,14 +132,6 @@ impl Device {
     #[must_use]
     pub fn version(&self) -> &str {
         &self.0.version
-    }
-
-    /// Whether the process survives the failure of a user event that commands wait for.
-    ///
-    /// PoCL before 7.0 may end it.
-    #[must_use]
-    pub fn survives_failed_events(&self) -> bool {
-        !pocl::ends_process_on_failed_event(&self.0.platform_name, &self.0.driver_version)
     }
 
     /// The driver's version string.

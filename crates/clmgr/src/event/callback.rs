@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::{Event, UserEvent};
 use crate::api::slot;
-use crate::error::{Error, Result, check};
+use crate::error::{Result, check};
 
 /// A callback; it receives OpenCL's status, which is negative if the command failed.
 type Callback = Box<dyn FnOnce(cl_int) + Send>;
@@ -25,11 +25,11 @@ unsafe extern "C" fn call(_event: cl_event, status: cl_int, data: *mut c_void) {
 }
 
 impl Event {
-    /// Calls `callback` on a driver thread with the command's result; a driver may call it at once,
+    /// Calls `callback` on a driver thread with the event's result, as of [`wait`](Self::wait); a driver may call it at once,
     /// on this thread, if the command has already ended.
     ///
-    /// The callback must not wait for the device, must not enqueue a blocking command, and aborts
-    /// the process if it panics. The command is submitted to the device, so that it ends without a
+    /// The callback must not wait for the device, must not enqueue a blocking command, must not own or drop a buffer,
+    /// whose drop may wait, and aborts the process if it panics. The command is submitted to the device, so that it ends without a
     /// wait.
     ///
     /// # Errors
@@ -37,15 +37,16 @@ impl Event {
     /// An error from `clSetEventCallback` or `clFlush`.
     #[doc(alias = "clSetEventCallback")]
     pub fn on_complete(&self, callback: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
-        let call = self.call();
-        self.notify(Box::new(move |status| callback(outcome(call, status))))?;
+        let end = self.0.end.clone();
+        self.notify(Box::new(move |status| callback(end.judge(status))))?;
         self.flush()
     }
 
     /// Ends `bridge` as this event ends.
     pub(crate) fn end_with(&self, bridge: UserEvent) -> Result<()> {
         let trigger = bridge.into_trigger()?;
-        self.notify(Box::new(move |status| trigger.pull(status >= 0)))
+        let end = self.0.end.clone();
+        self.notify(Box::new(move |status| trigger.pull(end.judge(status).is_ok())))
     }
 
     fn notify(&self, callback: Callback) -> Result<()> {
@@ -59,13 +60,6 @@ impl Event {
             drop(unsafe { Box::from_raw(data) });
         })
     }
-}
-
-fn outcome(call: &'static str, status: cl_int) -> Result<()> {
-    if status < 0 {
-        return Err(Error::Command { call, code: status });
-    }
-    Ok(())
 }
 
 /// The end of an event as a future: `event.await`.
@@ -118,7 +112,7 @@ impl Future for Completion {
         };
         let mut shared = shared.lock();
         match shared.status {
-            Some(status) => Poll::Ready(outcome(self.event.call(), status)),
+            Some(status) => Poll::Ready(self.event.0.end.judge(status)),
             None => {
                 shared.waker = Some(task.waker().clone());
                 Poll::Pending

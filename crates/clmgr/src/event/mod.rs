@@ -1,6 +1,7 @@
 //! The completion of one command.
 
 mod callback;
+mod end;
 mod order;
 mod user;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use callback::Completion;
+use end::End;
 use opencl_sys::cl_event;
 pub use user::UserEvent;
 
@@ -25,7 +27,7 @@ pub struct Event(Arc<Inner>);
 struct Inner {
     raw: Handle,
     source: Source,
-    call: &'static str,
+    end: End,
 }
 
 /// What ends the event.
@@ -65,24 +67,24 @@ impl Event {
                 queue: queue.clone(),
                 after,
             },
-            call,
+            end: End::of_command(call),
         }))
     }
 
     /// The event `raw` of `context`; the caller gives up its one reference.
-    pub(crate) fn of_user(raw: cl_event, context: &Context) -> Self {
+    pub(crate) fn of_user(raw: cl_event, context: &Context, end: End) -> Self {
         Self(Arc::new(Inner {
             raw: Handle(raw),
             source: Source::User(context.clone()),
-            call: "clCreateUserEvent",
+            end,
         }))
     }
 
-    /// Waits until the command has ended.
+    /// Waits until the command, or the [`UserEvent`], has ended.
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] if the command ended with an error; an error from `clWaitForEvents`.
+    /// [`Error::Command`] if it ended with an error; an error from `clWaitForEvents`.
     #[doc(alias = "clWaitForEvents")]
     pub fn wait(&self) -> Result<()> {
         let wait = slot!(self.context().api(), clWaitForEvents)?;
@@ -93,6 +95,7 @@ impl Event {
             self.status()?;
         }
         check(code, || "clWaitForEvents(1 event)".to_owned())?;
+        self.0.end.judge(opencl_sys::CL_COMPLETE)?;
         if let Source::Command { queue, after } = &self.0.source {
             queue.mark_ended(*after);
         }
@@ -145,7 +148,8 @@ impl Event {
         })
     }
 
-    /// The event's handle, valid for as long as a clone of this value lives.
+    /// The event's handle, valid for as long as a clone of this value lives. OpenCL does not know of a [`UserEvent`]'s
+    /// failure.
     #[must_use]
     pub fn raw(&self) -> cl_event {
         self.0.raw.0
@@ -158,11 +162,6 @@ impl Event {
             Source::Command { queue, .. } => queue.context(),
             Source::User(context) => context,
         }
-    }
-
-    /// The function that the event's command was enqueued by.
-    pub(crate) fn call(&self) -> &'static str {
-        self.0.call
     }
 
     /// Submits the command to the device, so that it ends without a wait.
@@ -185,7 +184,7 @@ impl Event {
         }
     }
 
-    /// The command's status; a negative one is an error.
+    /// The event's status; a failure is an error.
     fn status(&self) -> Result<i32> {
         let get = slot!(self.context().api(), clGetEventInfo)?;
         let mut status = 0i32;
@@ -201,12 +200,7 @@ impl Event {
             )
         };
         check(code, || "clGetEventInfo(status)".to_owned())?;
-        if status < 0 {
-            return Err(Error::Command {
-                call: self.0.call,
-                code: status,
-            });
-        }
+        self.0.end.judge(status)?;
         Ok(status)
     }
 }
@@ -214,7 +208,7 @@ impl Event {
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Event")
-            .field("of", &self.0.call)
+            .field("of", &self.0.end.call())
             .finish_non_exhaustive()
     }
 }

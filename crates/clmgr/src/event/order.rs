@@ -5,7 +5,6 @@ use opencl_sys::cl_event;
 use super::{Event, UserEvent};
 use crate::api::slot;
 use crate::error::{Error, Result, check};
-use crate::handle::Handle;
 use crate::queue::Queue;
 
 impl Queue {
@@ -26,19 +25,9 @@ impl Queue {
         }
         let barrier = slot!(self.context().api(), clEnqueueBarrierWithWaitList)?;
         let list = [event.raw()];
-        let mut own: cl_event = std::ptr::null_mut();
-        // PoCL 3.1 aborts the process if a barrier fails whose event has no holder, and a user event
-        // may make it fail.
-        let place = match event.queue() {
-            None => &raw mut own,
-            Some(_) => std::ptr::null_mut(),
-        };
-        // SAFETY: queue and event are alive and of one context; `place` is a valid place or null.
-        let code = unsafe { barrier(self.raw(), 1, list.as_ptr(), place) };
+        // SAFETY: queue and event are alive and of one context; the barrier's own event is not asked for.
+        let code = unsafe { barrier(self.raw(), 1, list.as_ptr(), std::ptr::null_mut()) };
         check(code, || "clEnqueueBarrierWithWaitList(1 event)".to_owned())?;
-        if !own.is_null() {
-            self.hold(Handle(own));
-        }
         self.note_enqueued();
         Ok(())
     }
@@ -47,8 +36,8 @@ impl Queue {
     ///
     /// OpenCL takes events only within one context. Between two, the end of the event calls back,
     /// and the callback ends a user event of this queue's context: the host's threads take part, but
-    /// none waits. If the event's command fails, the user event fails too; the driver decides what waiting commands do
-    /// then.
+    /// none waits. If the event fails, the commands that wait run all the same; whoever looks at the event learns of
+    /// it.
     ///
     /// # Errors
     ///

@@ -6,13 +6,19 @@ use crate::api::{Api, slot};
 use crate::context::Context;
 use crate::error::{Result, check};
 use crate::event::Event;
+use crate::event::end::{End, Failed};
 use crate::handle::Handle;
 
 /// An event that the host ends, for commands to wait for.
 ///
-/// If dropped before that, it fails, so that nothing waits for it forever.
+/// If dropped before that, it [fails](Self::fail), so that nothing waits for it forever.
+///
+/// OpenCL leaves open what happens if a buffer, a queue or any other object but an event is released while a command
+/// waits for a user event (`clSetUserEventStatus`). Intel's CPU runtime and PoCL keep what enqueued commands use. With
+/// another driver, end the event before you drop any of these.
 pub struct UserEvent {
     event: Event,
+    failed: Failed,
     ended: bool,
 }
 
@@ -31,8 +37,10 @@ impl UserEvent {
         // SAFETY: the context is alive; `code` is a valid place.
         let raw = unsafe { create(context.raw(), &raw mut code) };
         check(code, || "clCreateUserEvent".to_owned())?;
+        let failed = Failed::default();
         Ok(Self {
-            event: Event::of_user(raw, context),
+            event: Event::of_user(raw, context, End::of_user(&failed)),
+            failed,
             ended: false,
         })
     }
@@ -50,25 +58,30 @@ impl UserEvent {
     /// An error from `clSetUserEventStatus`.
     #[doc(alias = "clSetUserEventStatus")]
     pub fn complete(mut self) -> Result<()> {
-        self.set(opencl_sys::CL_COMPLETE)
+        self.end()
     }
 
-    /// Ends the event with an error. The effect on waiting commands differs: PoCL and Mesa fail
-    /// them, Intel's CPU runtime runs them.
+    /// Ends the event with an error. [`Event::wait`], [`Event::is_complete`], [`Event::on_complete`] and `.await`
+    /// report it.
+    ///
+    /// Commands that wait for the event run, as after [`complete`](Self::complete): the driver only learns that the
+    /// event has ended. If it learnt of the failure, the waiting queue could lose its order, on which the release of
+    /// memory relies: PoCL then runs later commands of the queue beside earlier ones.
     ///
     /// # Errors
     ///
     /// An error from `clSetUserEventStatus`.
     pub fn fail(mut self) -> Result<()> {
-        self.set(FAILED)
+        self.failed.note();
+        self.end()
     }
 
-    fn set(&mut self, status: i32) -> Result<()> {
+    fn end(&mut self) -> Result<()> {
         self.ended = true;
         let set = slot!(self.event.context().api(), clSetUserEventStatus)?;
         // SAFETY: the event is a live user event whose status was not set before.
-        check(unsafe { set(self.event.raw(), status) }, || {
-            format!("clSetUserEventStatus({status})")
+        check(unsafe { set(self.event.raw(), opencl_sys::CL_COMPLETE) }, || {
+            "clSetUserEventStatus(CL_COMPLETE)".to_owned()
         })
     }
 
@@ -81,13 +94,12 @@ impl UserEvent {
         self.ended = true;
         Ok(Trigger {
             raw: Handle(self.event.raw()),
+            failed: self.failed.clone(),
+            well: false,
             api,
         })
     }
 }
-
-/// The status of a user event that the host could not end well.
-const FAILED: i32 = opencl_sys::CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 
 impl fmt::Debug for UserEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,8 +110,9 @@ impl fmt::Debug for UserEvent {
 impl Drop for UserEvent {
     fn drop(&mut self) {
         if !self.ended {
+            self.failed.note();
             // Its one error is that the event has ended already.
-            let _ = self.set(FAILED);
+            let _ = self.end();
         }
     }
 }
@@ -108,31 +121,31 @@ impl Drop for UserEvent {
 /// context or a queue must not be released inside a driver's callback.
 pub(super) struct Trigger {
     raw: Handle,
+    failed: Failed,
+    well: bool,
     api: Api,
 }
 
 impl Trigger {
     /// Ends the event, well or not.
-    pub fn pull(self, well: bool) {
-        self.set(if well { opencl_sys::CL_COMPLETE } else { FAILED });
-        std::mem::forget(self);
+    pub fn pull(mut self, well: bool) {
+        self.well = well;
     }
+}
 
-    fn set(&self, status: i32) {
+impl Drop for Trigger {
+    fn drop(&mut self) {
+        if !self.well {
+            self.failed.note();
+        }
         let (Some(set), Some(release)) = (self.api.clSetUserEventStatus, self.api.clReleaseEvent) else {
             return;
         };
         // SAFETY: the event is a live user event whose status was not set before, and this
         // reference is released once.
         unsafe {
-            set(self.raw.0, status);
+            set(self.raw.0, opencl_sys::CL_COMPLETE);
             release(self.raw.0);
         }
-    }
-}
-
-impl Drop for Trigger {
-    fn drop(&mut self) {
-        self.set(FAILED);
     }
 }

@@ -15,8 +15,9 @@ use crate::usage::Usage;
 ///
 /// It has its own OpenCL kernel object, so that other launches of the kernel do not change its arguments.
 pub struct BoundKernel {
-    kernel: Kernel,
+    // Before the kernel, as there.
     object: Object,
+    kernel: Kernel,
     range: NdRange,
     used: Vec<Arc<Usage>>,
     /// Whether the platform orders such launches only by waiting.

@@ -37,10 +37,11 @@ use crate::usage::Usage;
 pub struct Kernel(Arc<Inner>);
 
 struct Inner {
+    // Before the program, which keeps what the functions that release an object rest on.
+    objects: Mutex<Objects>,
     program: Program,
     name: String,
     parameters: Vec<Parameter>,
-    objects: Mutex<Objects>,
 }
 
 #[derive(Default)]

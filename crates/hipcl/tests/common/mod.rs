@@ -124,12 +124,6 @@ pub fn open(route: Option<Route>) -> Result<Bridge, String> {
     .map_err(|error| error.to_string())
 }
 
-/// Whether this OpenCL survives the failure of an event that commands wait for; if not, only the host's grade works.
-pub fn survives_failed_events() -> bool {
-    let devices = clmgr::Manager::load().expect("OpenCL").devices();
-    devices.iter().all(clmgr::Device::survives_failed_events)
-}
-
 /// As [`ready`], for what is planted in the host platform's way.
 pub fn ready_on_host(test: &str) -> bool {
     match open(None) {

@@ -8,7 +8,9 @@
 //! ```
 //!
 //! Whatever waits on a driver's side is released when the time limit passes ([`watchdog`]), so that a
-//! side that never ends costs an error and not a hung process.
+//! side that never ends costs an error and not a hung process. It is released if the other side fails, too. Its
+//! commands then run, over whatever the other side left or still does: the driver is not told of a failure, since it
+//! could give up the order of a queue with it. The next access to the memory reports the failure.
 
 mod callback;
 mod device;

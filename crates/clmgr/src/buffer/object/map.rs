@@ -16,7 +16,7 @@ impl<T> Object<T> {
     pub(super) fn unmap(&self, map: &Mapped) -> Result<()> {
         let unmap = slot!(self.context().api(), clEnqueueUnmapMemObject)?;
         // SAFETY: the pointer is one that a map of this object gave and that was not undone yet; the
-        // object is this one or a part of it whose owner was leaked, else it had taken its maps.
+        // object is this one or a part of it that was not released, since a part undoes its maps before.
         let code = unsafe {
             unmap(
                 map.queue.raw(),
@@ -91,15 +91,15 @@ impl<T> Object<T> {
             pointer,
             writes,
         };
+        self.maps().add(mapped.clone());
         if pointer.0.is_null() || !pointer.0.cast::<T>().is_aligned() {
-            self.unmap(&mapped)?;
+            self.maps().end(mapped, |map| self.unmap(map))?;
             return Err(Error::NotSupported {
                 what: "mapping a buffer".to_owned(),
                 device: self.context().device().name().to_owned(),
                 reason: format!("the map is at {:p}, which does not suit its elements", pointer.0),
             });
         }
-        self.maps().add(mapped);
         Ok(pointer)
     }
 
@@ -111,8 +111,7 @@ impl<T> Object<T> {
             pointer,
             writes,
         };
-        self.maps().remove(&map);
-        self.unmap(&map)
+        self.maps().end(map, |map| self.unmap(map))
     }
 }
 

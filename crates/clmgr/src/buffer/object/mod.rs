@@ -142,7 +142,7 @@ impl<T> Object<T> {
         if queue.context() != &self.context {
             return Err(Error::ContextMismatch { what: "the queue" });
         }
-        Maps::undo(self.maps.take_leaked(exclusive), |map| self.unmap(map))?;
+        self.maps.undo_leaked(exclusive, |map| self.unmap(map))?;
         self.usage.wait_except(queue)
     }
 
@@ -230,10 +230,9 @@ impl<T> Object<T> {
 
 impl<T> Drop for Object<T> {
     fn drop(&mut self) {
-        for map in self.maps.take_of(self.raw) {
-            if let Err(error) = self.unmap(&map) {
-                map.queue.defer(error);
-            }
+        if !self.maps.undo_of_in_drop(self.raw, |map| self.unmap(map)) {
+            // It stays mapped, so that it is never released.
+            return;
         }
         self.context.registry().remove_object(self.raw);
         if let Some(release) = self.context.api().clReleaseMemObject {

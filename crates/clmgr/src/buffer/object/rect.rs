@@ -234,7 +234,8 @@ impl<T: Pod> Object<T> {
             )
         };
         check(code, || format!("clEnqueueWriteBufferRect({region:?})"))?;
-        // A blocking write need only have read `data` when it returns.
+        // A blocking write need only have read `data` when it returns, and the wait may fail.
+        self.note_use(queue);
         queue.drain()
     }
 

@@ -172,7 +172,8 @@ impl<T: Pod> Object<T> {
         check(code, || {
             format!("clEnqueueWriteBuffer({} bytes at {})", range.len(), range.start)
         })?;
-        // A blocking write need only have read `data` when it returns.
+        // A blocking write need only have read `data` when it returns, and the wait may fail.
+        self.note_use(queue);
         queue.drain()
     }
 

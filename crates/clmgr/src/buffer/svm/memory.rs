@@ -116,7 +116,7 @@ impl Allocation {
 
     /// Undoes leaked maps, each by its own queue.
     pub fn undo_leaked(&self, exclusive: bool) -> Result<()> {
-        Maps::undo(self.maps.take_leaked(exclusive), |map| self.unmap(&map.queue))
+        self.maps.undo_leaked(exclusive, |map| self.unmap(&map.queue))
     }
 
     pub fn map(&self, queue: &Queue, flags: u64, writes: bool) -> Result<()> {
@@ -151,8 +151,7 @@ impl Allocation {
         if self.grain != SvmGrain::Coarse {
             return Ok(());
         }
-        self.maps.remove(&self.mapped(queue, writes));
-        self.unmap(queue)
+        self.maps.end(self.mapped(queue, writes), |map| self.unmap(&map.queue))
     }
 
     fn mapped(&self, queue: &Queue, writes: bool) -> Mapped {
