@@ -112,6 +112,14 @@ fn limit(len: usize) -> f64 {
 }
 
 fn check(bench: &Bench, len: usize, batch: usize, way: Option<Way>, runs: &[(Direction, bool)]) {
+    if let Some(way) = way
+        && let Err(Error::NotSupported { reason, .. }) =
+            Plan::with_way(&bench.context, &bench.programs, len, batch, way)
+        && (reason.contains("and the device takes") || reason.contains("and the device has"))
+    {
+        // A device may be too small for some lengths: ROCm's OpenCL has work-groups of 256.
+        return common::skipped(&format!("{len} x {batch} by {way}: {reason}"));
+    }
     check_plan(bench, &bench.plan(len, batch, way), runs);
 }
 

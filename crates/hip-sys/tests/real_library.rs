@@ -39,9 +39,11 @@ fn real_hip_counts_devices_or_says_why_not() {
         count > 0,
         "{status:?}, {count} devices"
     );
-    // Without AMD's kernel driver there is no device, and that has to come as a value.
-    if !std::path::Path::new("/dev/kfd").exists() {
-        assert_eq!(status, hipError_t::hipErrorNoDevice);
+    // An emulator may provide a device without the file of AMD's kernel driver.
+    if status != hipError_t::hipSuccess {
+        if !std::path::Path::new("/dev/kfd").exists() {
+            assert_eq!(status, hipError_t::hipErrorNoDevice);
+        }
         let mut memory = std::ptr::null_mut();
         let allocate = api.hipMalloc.expect("every release has it");
         // SAFETY: `memory` is valid for writing one pointer.

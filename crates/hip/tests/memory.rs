@@ -8,7 +8,7 @@ use num_complex::Complex;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(common::cases(40))]
 
     #[test]
     fn what_goes_in_comes_out(values in prop::collection::vec(any::<u64>(), 0..3000)) {

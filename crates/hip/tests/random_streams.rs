@@ -144,7 +144,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, max_shrink_time: 10_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_time: 10_000, ..common::cases(60) })]
 
     #[test]
     fn streams_are_in_order_wherever_memory_connects_them(steps in prop::collection::vec(step(), 1..40)) {

@@ -28,7 +28,7 @@ fn by_rows(source: &[u16], destination: &mut [u16], rect: Rect) -> Option<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(common::cases(128))]
 
     #[test]
     fn all_three_ways_copy_what_row_by_row_copies(

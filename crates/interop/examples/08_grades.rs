@@ -51,11 +51,7 @@ impl Job {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let selection = platform::select()?;
-    let options = Options {
-        handoff_limit: Some(Duration::from_secs(5)),
-        ..Options::default()
-    };
-    let bridge = Bridge::open(&selection, &options)?;
+    let bridge = Bridge::open(&selection, &Options::default())?;
     println!("{} on {}", bridge.route(), bridge.report().hip_device);
     let job = Job::new(&bridge)?;
     for report in bridge.grades() {
@@ -69,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         hand_over_and_back(&bridge.with_grade(report.grade)?, &job)?;
     }
     let short = Options {
-        handoff_limit: Some(Duration::from_millis(200)),
+        handoff_limit: Some(Duration::from_secs(1)),
         ..Options::default()
     };
     let bridge = Bridge::open(&selection, &short)?;

@@ -367,7 +367,7 @@ fn threads_that_share_a_queue_do_not_mix_up_their_hand_offs() {
                     let stream = rig.bridge.stream().expect("a stream");
                     let mut shared = rig.ones();
                     let mut expected = 1_u32;
-                    for k in 0..60 {
+                    for k in 0..common::rounds(60) {
                         rig.add(&mut shared, k).expect("access for OpenCL");
                         let mut guard = shared.hip_mut(&stream).expect("access for HIP");
                         let config = hip::LaunchConfig::linear(LEN, 256).expect("a grid");

@@ -233,7 +233,7 @@ fn divisible() -> Vec<Route> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(common::cases(100))]
 
     #[test]
     fn parts_on_both_apis_at_once_leave_what_the_sequential_program_would(

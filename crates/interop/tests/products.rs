@@ -141,7 +141,7 @@ fn any_op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(common::cases(60))]
 
     #[test]
     fn a_product_after_opencl_is_that_of_what_opencl_wrote(

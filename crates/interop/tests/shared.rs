@@ -220,7 +220,7 @@ fn any_grade() -> impl Strategy<Value = Grade> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(common::cases(120))]
 
     /// Two queues, two streams, leaked guards: whatever the interleaving, the bytes are what a
     /// strictly sequential program would have left.
@@ -561,10 +561,10 @@ fn the_other_memory_model_agrees() {
 #[test]
 fn two_values_for_one_foreign_stream_are_one_reader() {
     let options = Options {
-        handoff_limit: Some(Duration::from_millis(100)),
+        handoff_limit: Some(common::patiently(Duration::from_millis(100))),
         ..Options::default()
     };
-    let bridge = Bridge::open(&common::host(), &options).expect("a bridge");
+    let bridge = Bridge::open(&common::selection(), &options).expect("a bridge");
     let mut data = bridge.alloc::<u32>(64).expect("memory");
     data.upload(&[1; 64]).expect("an upload");
     // SAFETY: the default stream is there for ever.

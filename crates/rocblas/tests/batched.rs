@@ -104,7 +104,7 @@ fn gemm_batched_is_right<T: Number>(setup: &Setup, case: &Case) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(common::cases(60))]
 
     #[test]
     fn gemm_batched_is_the_product_of_each(case in case()) {

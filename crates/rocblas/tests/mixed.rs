@@ -288,7 +288,7 @@ where
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(common::cases(40))]
 
     #[test]
     fn batches_are_the_products_of_each(
@@ -303,7 +303,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(80))]
+    #![proptest_config(common::cases(80))]
 
     #[test]
     fn gemm_ex_is_the_product_in_every_combination_of_types(case in case()) {

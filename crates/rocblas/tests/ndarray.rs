@@ -17,7 +17,7 @@ type C32 = Complex<f32>;
 const GAP: C32 = C32::new(77.0, -77.0);
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(common::cases(60))]
 
     #[test]
     fn an_array_of_any_strides_comes_back(

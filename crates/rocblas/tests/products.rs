@@ -258,7 +258,7 @@ where
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(common::cases(150))]
 
     #[test]
     fn gemm_is_the_product(shape in shape()) {

@@ -103,7 +103,7 @@ fn cholesky_is_right<T: Number>(setup: &Setup, n: usize, gap: usize, fill: Fill,
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(common::cases(60))]
 
     #[test]
     fn factor_and_inverse_give_the_matrix_back(n in 1_usize..24, gap in 0_usize..4, fill in fill(), seed in any::<u64>()) {
@@ -334,7 +334,7 @@ fn solution_is_right<T: Number>(setup: &Setup, n: usize, nrhs: usize, gap: usize
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(common::cases(40))]
 
     #[test]
     fn solutions_satisfy_their_equations(

@@ -155,7 +155,7 @@ fn everything_is_right<T: Number>(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(common::cases(40))]
 
     #[test]
     fn factors_multiply_to_the_matrix_with_rows_exchanged(

@@ -139,7 +139,7 @@ fn possible(step: &Step) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, max_shrink_time: 10_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_time: 10_000, ..common::cases(60) })]
 
     #[test]
     fn streams_are_in_order_wherever_operands_connect_them(steps in prop::collection::vec((step(), 0..STREAMS), 1..24)) {

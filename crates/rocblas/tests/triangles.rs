@@ -222,7 +222,7 @@ fn syrk_is_right<T: Number>(setup: &Setup, fill: Fill, op: Op, case: &Case, beta
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(80))]
+    #![proptest_config(common::cases(80))]
 
     #[test]
     fn trmm_is_the_product_in_place_and_elsewhere(case in case()) {

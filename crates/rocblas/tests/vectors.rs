@@ -256,7 +256,7 @@ fn ger_is_right<T: Number>(setup: &Setup, case: &Product, conjugate: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(common::cases(60))]
 
     #[test]
     fn level_1_is_what_its_formulas_say(

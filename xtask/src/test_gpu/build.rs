@@ -28,6 +28,8 @@ pub struct Suite {
     pub command: PathBuf,
     /// Whether the jobs are left out.
     pub no_jobs: bool,
+    /// The packages that were asked for by name.
+    pub named: Vec<String>,
 }
 
 impl Suite {
@@ -36,6 +38,7 @@ impl Suite {
         if !packages.is_empty() {
             self.programs.retain(|it| packages.contains(&it.package));
             self.no_jobs = !packages.iter().any(|it| it == "hipcl");
+            self.named = packages.to_vec();
         }
         self
     }

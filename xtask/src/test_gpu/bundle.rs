@@ -111,11 +111,8 @@ fn write_executable(path: &Path, bytes: &[u8]) -> Result<()> {
 /// The programs of an unpacked bundle.
 pub fn unpacked(folder: &Path) -> Result<Suite> {
     let bin = absolute(&folder.join("bin"))?;
-    let entries = fs::read_dir(&bin).map_err(|error| Error::io(bin.display(), error))?;
     let mut programs = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(|error| Error::io(bin.display(), error))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for (name, path) in files(&bin)? {
         if let Some((package, name)) = name.split_once(SEPARATOR) {
             programs.push(Program {
                 package: package.to_owned(),
@@ -133,10 +130,23 @@ pub fn unpacked(folder: &Path) -> Result<Suite> {
     }
     Ok(Suite {
         programs,
-        examples: Vec::new(),
+        examples: files(&absolute(&folder.join("examples"))?)?,
         command: bin.join(COMMAND),
         no_jobs: false,
+        named: Vec::new(),
     })
+}
+
+/// The files of a folder, each with its name.
+fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let entries = fs::read_dir(folder).map_err(|error| Error::io(folder.display(), error))?;
+    entries
+        .map(|entry| {
+            let path = entry.map_err(|error| Error::io(folder.display(), error))?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Ok((name, path))
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -151,7 +161,11 @@ mod tests {
         for name in ["hip--memory", "clmgr--memory_pool", "hipcl", "runner"] {
             fs::write(bin.join(name), "").unwrap();
         }
+        let examples = folder.path().join("examples");
+        fs::create_dir(&examples).unwrap();
+        fs::write(examples.join("08_grades"), "").unwrap();
         let suite = unpacked(folder.path()).unwrap();
+        assert_eq!(suite.examples, [("08_grades".to_owned(), examples.join("08_grades"))]);
         let names: Vec<_> = suite
             .programs
             .iter()

@@ -12,8 +12,8 @@ use std::time::Duration;
 use super::plan::Able;
 use crate::error::{Error, Result};
 
-/// The default time limit of a program: an emulated GPU is thousands of times slower than a card.
-pub const LIMIT: Duration = Duration::from_secs(900);
+/// The default limit: an emulated GPU is thousands of times slower than a card.
+pub const LIMIT: Duration = Duration::from_secs(400);
 
 /// The GPU that is emulated unless another is named: an MI100 of 8 compute units, which starts faster than one of 120.
 const GPU: &str = "gfx908s";
@@ -21,12 +21,19 @@ const GPU: &str = "gfx908s";
 /// The divisor for the lengths of tests with long kernels.
 const SLOWER: &str = "100";
 
+/// How many cases each random test has.
+const CASES: &str = "8";
+
 /// Where the suite lies inside: programs in `bin`, and in `examples` those that tests start.
 pub const INSIDE: &str = "/opt/hipcl-suite";
 
+#[derive(Clone)]
 pub struct Emulator {
     root: PathBuf,
     gpu: String,
+    /// Whether a process of its own plays the GPU, so that several processes use the same one. Otherwise each plays its
+    /// own, which starts faster.
+    is_shared: bool,
 }
 
 impl Emulator {
@@ -62,13 +69,21 @@ impl Emulator {
         Ok(Self {
             root,
             gpu: gpu.to_owned(),
+            is_shared: false,
         })
+    }
+
+    /// The same GPU for programs that start other processes to use it.
+    pub fn shared(&self) -> Self {
+        Self {
+            is_shared: true,
+            ..self.clone()
+        }
     }
 
     /// What the emulated GPU is good for.
     pub fn able(&self) -> Able {
         Able {
-            multiplies: self.multiplies(),
             has_peer: self.gpu.ends_with("x2"),
         }
     }
@@ -76,12 +91,6 @@ impl Emulator {
     /// Where a path of the system inside lies.
     pub fn outside(&self, inside: &Path) -> PathBuf {
         self.root.join(inside.strip_prefix("/").unwrap_or(inside))
-    }
-
-    /// Whether rocBLAS' own products are right there. On emulated gfx9 `cgemm` is wrong for some operands, in a plain C
-    /// program too.
-    fn multiplies(&self) -> bool {
-        !self.gpu.starts_with("gfx9")
     }
 
     /// What runs `command` inside: a copy of its program, with its arguments and variables.
@@ -105,6 +114,7 @@ impl Emulator {
         // Of this run, beside which others may be on their way.
         within.arg(format!("ROCJITSU_RUNTIME_DIR=/tmp/hipcl-suite-{}", process::id()));
         within.arg(format!("HIPCL_SLOW_DEVICE={SLOWER}"));
+        within.arg(format!("PROPTEST_CASES={CASES}"));
         for (name, value) in command.get_envs() {
             let Some(value) = value else { continue };
             // The logs lie outside.
@@ -118,7 +128,9 @@ impl Emulator {
             within.arg(pair);
         }
         within
-            .args(["/usr/local/rj/bin/rocjitsu", "--config"])
+            .arg("/usr/local/rj/bin/rocjitsu")
+            .args(self.is_shared.then_some("--daemon"))
+            .arg("--config")
             .arg(format!("/cfg/{}.json", self.gpu))
             .arg("--")
             .arg(&inside)
@@ -210,6 +222,7 @@ mod tests {
         let emulator = Emulator {
             root: folder.path().join("root"),
             gpu: "gfx1100".into(),
+            is_shared: false,
         };
         fs::create_dir_all(emulator.root.join("opt/hipcl-suite/bin")).unwrap();
         let program = folder.path().join("program");
@@ -221,12 +234,22 @@ mod tests {
             .env("HIPCL_SKIP_LOG", "elsewhere");
         let within = emulator.command(&command).unwrap();
         let args: Vec<_> = within.get_args().map(|arg| arg.to_str().unwrap()).collect();
-        for part in ["HIPCL_PLATFORM=amd", "HIPCL_SLOW_DEVICE=100", "/cfg/gfx1100.json"] {
+        for part in [
+            "HIPCL_PLATFORM=amd",
+            "HIPCL_SLOW_DEVICE=100",
+            "PROPTEST_CASES=8",
+            "/cfg/gfx1100.json",
+        ] {
             assert!(args.contains(&part), "{args:?}");
         }
         let skips = format!("HIPCL_SKIP_LOG=/opt/hipcl-suite/{}", super::skips());
         assert!(args.contains(&skips.as_str()), "{args:?}");
         assert!(args.ends_with(&["--", "/opt/hipcl-suite/bin/program", "--test-threads", "1"]));
+        let daemon = |emulator: &Emulator| {
+            let within = emulator.command(&command).unwrap();
+            within.get_args().any(|arg| arg == "--daemon")
+        };
+        assert!(!daemon(&emulator) && daemon(&emulator.shared()));
         let copy = emulator.root.join("opt/hipcl-suite/bin/program");
         assert_eq!(fs::read_to_string(copy).unwrap(), "one");
 
@@ -237,7 +260,6 @@ mod tests {
         emulator.take_examples(&[("01_one".into(), example)]).unwrap();
         let copy = emulator.root.join("opt/hipcl-suite/examples/01_one");
         assert_eq!(fs::read_to_string(copy).unwrap(), "two");
-        assert!(emulator.multiplies());
 
         assert_eq!(emulator.take_skips(), "a: b\n");
         assert_eq!(emulator.take_skips(), "");

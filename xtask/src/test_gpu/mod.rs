@@ -66,7 +66,7 @@ pub struct Options {
     /// Write report.json and report.txt there
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// The longest time of a program
+    /// End a program that has said nothing for so long: the longest time of a test
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Run on AMD's emulator, set up in this folder: see docs/src/testing.md

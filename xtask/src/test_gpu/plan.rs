@@ -3,7 +3,7 @@
 use super::{Platform, c_programs};
 
 /// The packages whose tests run on any platform.
-pub const PACKAGES: &[&str] = &["hip", "rocblas", "hip-cuda", "clmgr", "interop"];
+pub const PACKAGES: &[&str] = &["hip-sys", "hip", "rocblas", "hip-cuda", "clmgr", "interop"];
 
 /// A test program that does not test a device.
 struct Left {
@@ -84,6 +84,8 @@ pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'st
     match (platform, package) {
         (Platform::Host, _) => return None,
         (Platform::Amd, "hip-cuda") => return Some("is about CUDA"),
+        (Platform::Nvidia, "hip-sys") => return Some("is about AMD's library"),
+        (_, "hip-sys") if program != "real_library" => return Some("works on made-up tables, without a device"),
         (Platform::Amd, "clmgr") if program == "share_cuda" => return Some("is about CUDA"),
         (Platform::Nvidia, "interop") if program == "meter" => {
             return Some("CUDA's graphs do not tell their nodes here, so that captured copies count once");
@@ -225,65 +227,13 @@ impl Beyond {
     }
 }
 
-/// Kernels of large FFT ways keep values there.
-const PRIVATE: &str =
-    "emulated: private memory of kernels holds zeros on gfx908 and ends the process on gfx1100, in plain OpenCL too";
-
 /// Raw C programs fail in the same way for each of these.
 pub const BEYOND_EMULATOR: &[Beyond] = &[
-    Beyond {
-        package: "clmgr",
-        program: "launch",
-        test: "one_kernel_serves_many_threads_without_mixing_their_arguments",
-        why: "emulated gfx908: kernels of several queues and transfers of SVM at once give stale data in plain OpenCL too",
-    },
     Beyond {
         package: "clmgr",
         program: "bridge",
         test: "offsets_above_4_gib_are_kept",
         why: "emulated: copies more than 4 GiB, at a megabyte a second",
-    },
-    Beyond {
-        package: "clmgr",
-        program: "fft",
-        test: "every_way_agrees_with_double_precision",
-        why: PRIVATE,
-    },
-    Beyond {
-        package: "clmgr",
-        program: "fft",
-        test: "rows_in_registers_agree_with_double_precision",
-        why: PRIVATE,
-    },
-    Beyond {
-        package: "clmgr",
-        program: "kernels",
-        test: "columns_stay_in_their_memory",
-        why: PRIVATE,
-    },
-    Beyond {
-        package: "clmgr",
-        program: "kernels",
-        test: "rows_stay_in_their_memory",
-        why: PRIVATE,
-    },
-    Beyond {
-        package: "clmgr",
-        program: "kernels",
-        test: "splits_stay_in_their_memory",
-        why: PRIVATE,
-    },
-    Beyond {
-        package: "clmgr",
-        program: "transfer",
-        test: "boxes_land_where_their_layout_says",
-        why: "emulated: `clEnqueueReadBufferRect` never ends, in plain OpenCL too",
-    },
-    Beyond {
-        package: "clmgr",
-        program: "transfer",
-        test: "the_host_is_refused_what_the_flags_forbid",
-        why: "emulated: `clEnqueueReadBufferRect` never ends, in plain OpenCL too",
     },
     Beyond {
         package: "interop",
@@ -297,57 +247,27 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
         test: "a_queued_ahead_hand_off_is_measured_where_there_is_one",
         why: "emulated: measures times, over thousands of launches",
     },
-    Beyond {
-        package: "hip",
-        program: "alignment",
-        test: "memory_is_aligned_for_its_elements",
-        why: "emulated: no hardware queue can be made after `hipMemCreate`, and ROCr 7.2 aborts then (pull request 2850)",
-    },
-    Beyond {
-        package: "hip",
-        program: "peers",
-        test: "what_no_peer_may_see_is_refused",
-        why: "emulated: no hardware queue can be made after `hipMemCreate`, and ROCr 7.2 aborts then (pull request 2850)",
-    },
-    Beyond {
-        package: "hip",
-        program: "launch",
-        test: "a_kernel_gets_its_arguments_in_order_and_as_they_are",
-        why: "emulated gfx908: a kernel of 16 arguments of all types writes nothing; right on gfx1100",
-    },
-    Beyond {
-        package: "clmgr",
-        program: "fft",
-        test: "one_plan_serves_several_threads_on_their_own_and_on_one_queue",
-        why: "emulated gfx908: kernels of several queues at once give stale data in plain OpenCL too",
-    },
 ];
 
 /// What an emulated GPU is good for.
 #[derive(Clone, Copy, Debug)]
 pub struct Able {
-    /// Whether rocBLAS' own products are right there.
-    pub multiplies: bool,
     /// Whether there is another one beside it.
     pub has_peer: bool,
 }
 
-/// Why a program is left out on an emulated GPU that runs on a card.
-pub fn left_out_emulated(package: &str, program: &str, able: Able) -> Option<&'static str> {
+/// Why a program is left out on an emulated GPU that runs on a card. `is_named`: its package was asked for.
+pub fn left_out_emulated(package: &str, program: &str, able: Able, is_named: bool) -> Option<&'static str> {
     if package == c_programs::PACKAGE {
         return c_program_left_out(program, able);
     }
     match (package, program) {
-        ("rocblas", _) | ("interop", "products" | "inverses") if !able.multiplies => {
-            Some("rocBLAS' own products are wrong there, in plain C too: run it with `--gpu gfx1100`")
-        }
         ("clmgr", "faults") => {
             Some("repeats its work for each driver call that may fail, which takes an emulated GPU too long")
         }
+        ("rocblas", _) if !is_named => Some("takes hours there: run it with `--package rocblas`"),
         ("interop", "large") => Some("allocates more than an emulated GPU has"),
-        ("hip", "pools") => Some("no hardware queue can be made there after `hipMemCreate`, which pools call"),
-        ("hip", "rects") => Some("copies of rectangles never end there"),
-        ("hip", "random_streams" | "random_lives") => Some("takes longer than an emulated GPU is given"),
+        ("hip", "random_lives") => Some("takes longer than an emulated GPU is given"),
         _ => None,
     }
 }
@@ -358,20 +278,14 @@ fn c_program_left_out(program: &str, able: Able) -> Option<&'static str> {
         "external" => Some("imports a file of memory, which the software device alone takes for a GPU's"),
         "cooperative" => Some("emulated: `ds_gws_init`, which cooperative launches begin with, is not implemented"),
         "ipc" => Some("emulated: an assertion of ROCr ends the export of memory that is not aligned to 2 MiB"),
-        "pool" => Some("no hardware queue can be made there after `hipMemCreate`, which pools call"),
-        "queued" => Some("copies of rectangles never end there"),
         "levels" => Some("takes longer than an emulated GPU is given"),
         "virtual" => Some("emulated: pages without access can be used"),
         "device" | "peer" | "hsa" if !able.has_peer => Some("needs two devices: run it with `--gpu gfx908x2`"),
-        "blas" | "solver" if !able.multiplies => {
-            Some("rocBLAS' own products are wrong there: run it with `--gpu gfx1100`")
-        }
         _ => None,
     }
 }
 
-/// The jobs with as little data as they take. Not `gps`, whose medians need atomic operations on shared memory: the
-/// emulator does them for one lane of each wave only, in a plain HIP program too.
+/// The jobs with as little data as they take.
 pub const EMULATED_JOBS: &[&str] = &[
     "doctor",
     "pipeline note --samples 4096 --iterations 2 --route svm-coarse",
@@ -379,6 +293,60 @@ pub const EMULATED_JOBS: &[&str] = &[
     "pipeline note --samples 4096 --iterations 2 --graph --route dma-buf",
     "pipeline capon --elements 16 --segments 40 --channels 16 --step 1 --iterations 1",
     "pipeline capon --elements 16 --segments 40 --channels 16 --step 1 --iterations 1 --kernels queue",
+    "pipeline gps --generate --blocks 2 --sub 1 --doppler-max 1000 --iterations 1",
+];
+
+/// An example of `interop`, which checks itself: exit status 0 is a pass.
+#[derive(Debug)]
+pub struct Example {
+    pub name: &'static str,
+    pub args: &'static [&'static str],
+    /// Whether it starts a second process that uses the same GPU.
+    pub shares_the_gpu: bool,
+    /// Whether it shows something on two GPUs only.
+    pub needs_peer: bool,
+    /// Why an emulated GPU cannot run it, if so.
+    pub beyond_emulator: Option<&'static str>,
+}
+
+impl Example {
+    const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            args: &[],
+            shares_the_gpu: false,
+            needs_peer: false,
+            beyond_emulator: None,
+        }
+    }
+}
+
+/// The examples that run on AMD's cards. Those of `hip` are started by its tests.
+pub const EXAMPLES: &[Example] = &[
+    Example::new("05_svm_bridge"),
+    Example::new("06_foreign_cl_mem"),
+    Example {
+        shares_the_gpu: true,
+        ..Example::new("07_dma_buf")
+    },
+    Example::new("08_grades"),
+    Example::new("09_double_buffer"),
+    Example {
+        args: &["dma-buf", "ipc-handle"],
+        shares_the_gpu: true,
+        ..Example::new("10_ipc")
+    },
+    Example {
+        args: &["hip-fd"],
+        shares_the_gpu: true,
+        ..Example::new("10_ipc")
+    },
+    Example {
+        needs_peer: true,
+        ..Example::new("11_multi_gpu")
+    },
+    Example::new("13_one_stream"),
+    Example::new("14_graph"),
 ];
 
 /// Commands that prove themselves: exit status 0 is a pass.
@@ -408,27 +376,19 @@ mod tests {
     }
 
     #[test]
-    fn products_are_judged_where_the_emulated_gpu_multiplies_right() {
-        let able = |multiplies, has_peer| Able { multiplies, has_peer };
-        let programs = [
-            ("rocblas", "batched"),
-            ("interop", "products"),
-            (c_programs::PACKAGE, "blas"),
-        ];
-        for (package, program) in programs {
-            let why = left_out_emulated(package, program, able(false, true)).expect("wrong numbers");
-            assert!(why.contains("--gpu gfx1100"), "{why}");
-            assert!(left_out_emulated(package, program, able(true, false)).is_none());
-        }
-        for package in ["hip", c_programs::PACKAGE] {
-            assert!(left_out_emulated(package, "memory", able(false, false)).is_none());
-        }
-        for program in ["pools", "rects"] {
-            assert!(left_out_emulated("hip", program, able(true, true)).is_some());
-        }
+    fn an_emulated_gpu_alone_is_not_asked_for_its_peer() {
         for has_peer in [false, true] {
-            let left_out = left_out_emulated(c_programs::PACKAGE, "peer", able(true, has_peer));
+            let able = Able { has_peer };
+            let left_out = left_out_emulated(c_programs::PACKAGE, "peer", able, false);
             assert_eq!(left_out.is_none(), has_peer);
+            for package in ["hip", c_programs::PACKAGE] {
+                assert!(left_out_emulated(package, "memory", able, false).is_none());
+            }
+            assert!(left_out_emulated("hip", "random_lives", able, true).is_some());
+            for is_named in [false, true] {
+                let left_out = left_out_emulated("rocblas", "products", able, is_named);
+                assert_eq!(left_out.is_none(), is_named);
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 //! A sequence is compared up to its first difference in what a call did: from there on the two are in different states.
 //! A difference in what a question was told changes nothing, so the comparison goes on behind it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -56,29 +57,55 @@ pub fn recording(log: &Log) -> String {
 
 /// Differences that are known: call, our answer, the real one and why, with ` | ` between them. A `*` stands for any
 /// text at the end of the first and for any answer.
-pub struct Known(Vec<[String; 4]>);
+pub struct Known(Vec<Entry>);
+
+struct Entry {
+    line: String,
+    /// Call, our answer, the real one.
+    patterns: [String; 3],
+    /// How often it has explained a difference.
+    met: Cell<usize>,
+}
 
 impl Known {
     pub fn read(text: &str) -> Self {
-        let line = |line: &str| {
+        let entry = |line: &str| {
             let mut parts = line.splitn(4, " | ").map(|part| part.trim().to_owned());
             let mut part = || parts.next().unwrap_or_default();
-            [part(), part(), part(), part()]
+            let patterns = [part(), part(), part()];
+            assert!(!part().is_empty(), "a known difference without a reason: {line}");
+            Entry {
+                line: line.to_owned(),
+                patterns,
+                met: Cell::new(0),
+            }
         };
         let lines = text.lines().map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let known: Vec<_> = lines.map(line).collect();
-        for entry in &known {
-            assert!(!entry[3].is_empty(), "a known difference without a reason: {entry:?}");
-        }
-        Self(known)
+        Self(lines.map(entry).collect())
     }
 
     fn has(&self, call: &str, ours: &str, real: &str) -> bool {
-        let matches = |pattern: &str, text: &str| glob(pattern, text);
-        self.0
-            .iter()
-            .any(|[c, o, r, _]| matches(c, call) && matches(o, ours) && matches(r, real))
+        let found = self.0.iter().find(|entry| {
+            let [c, o, r] = &entry.patterns;
+            glob(c, call) && glob(o, ours) && glob(r, real)
+        });
+        if let Some(entry) = found {
+            entry.met.set(entry.met.get() + 1);
+        }
+        found.is_some()
+    }
+}
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (met, unmet): (Vec<_>, Vec<_>) = self.0.iter().partition(|entry| entry.met.get() > 0);
+        writeln!(f, "{} known lines explained something:", met.len())?;
+        for entry in met {
+            writeln!(f, "{:5} {}", entry.met.get(), entry.line)?;
+        }
+        writeln!(f, "{} known lines explained nothing:", unmet.len())?;
+        unmet.into_iter().try_for_each(|entry| writeln!(f, "      {}", entry.line))
     }
 }
 

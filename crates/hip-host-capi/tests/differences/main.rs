@@ -126,5 +126,5 @@ fn with_real_rocm() {
     for (number, lines) in &real {
         differences.compare(*number, &ours[number], lines, &known);
     }
-    println!("{differences}");
+    println!("{differences}\n{known}");
 }

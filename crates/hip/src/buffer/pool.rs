@@ -60,7 +60,7 @@ pub struct PoolUsage {
     pub reserved: u64,
     /// The most it held.
     pub most_reserved: u64,
-    /// In use by allocations.
+    /// In use by allocations whose release is not queued.
     pub used: u64,
     /// The most that was in use.
     pub most_used: u64,

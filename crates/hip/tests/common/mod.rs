@@ -8,6 +8,7 @@ use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use hip::{Device, Runtime, Stream};
+use proptest::test_runner::Config as ProptestConfig;
 
 /// The platform that `HIPCL_PLATFORM` names, the software device if it names none. A platform that is named and cannot
 /// be used fails the test.
@@ -45,6 +46,16 @@ pub fn two_devices() -> Option<(Device, Device)> {
         return None;
     }
     Some((runtime.device(0).unwrap(), runtime.device(1).unwrap()))
+}
+
+/// A random test of so many cases, or of fewer if proptest's own variable `PROPTEST_CASES` asks for fewer, as on an
+/// emulated GPU.
+pub fn cases(most: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig {
+        cases: u32::min(most, default.cases),
+        ..default
+    }
 }
 
 /// Says that the running test can't do its work here, also in the file that `HIPCL_SKIP_LOG` names.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clmgr::opencl_sys::{self, cl_command_queue, cl_context, cl_device_id, cl_mem, cl_mem_flags};
 use interop::{Bridge, ForeignObjects, Grade, Options};
 use platform::{Platform, Selection};
+use proptest::test_runner::Config as ProptestConfig;
 
 /// The software device, for what is told of it or planted in it.
 pub fn host() -> Selection {
@@ -27,9 +28,29 @@ pub fn selection() -> Selection {
 /// A limit that no work of a test exceeds unless it never ends: longer on a device that the variable
 /// `HIPCL_SLOW_DEVICE` calls slower.
 pub fn patiently(limit: Duration) -> Duration {
-    let slower =
-        std::env::var("HIPCL_SLOW_DEVICE").map_or(1, |times| times.parse().expect("HIPCL_SLOW_DEVICE is a number"));
-    limit * u32::min(slower, 30)
+    limit * slower()
+}
+
+/// Rounds of a loop, of which the whole has a limit.
+pub fn rounds(usual: u32) -> u32 {
+    usual / slower()
+}
+
+/// How many times slower the variable `HIPCL_SLOW_DEVICE` calls the device, as far as limits and loops follow.
+fn slower() -> u32 {
+    let times = std::env::var("HIPCL_SLOW_DEVICE").map(|times| times.parse().expect("HIPCL_SLOW_DEVICE is a number"));
+    u32::min(times.unwrap_or(1), 10)
+}
+
+/// A random test of so many cases, or of fewer if proptest's own variable `PROPTEST_CASES` asks for fewer, as on an
+/// emulated GPU.
+pub fn cases(most: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig {
+        cases: u32::min(most, default.cases),
+        failure_persistence: None,
+        ..default
+    }
 }
 
 pub fn on_host() -> bool {

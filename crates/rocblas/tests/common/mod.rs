@@ -37,6 +37,16 @@ pub fn tables() -> &'static platform::Tables {
     })
 }
 
+/// A random test of so many cases, or of fewer if proptest's own variable `PROPTEST_CASES` asks for fewer, as on an
+/// emulated GPU.
+pub fn cases(most: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig {
+        cases: u32::min(most, default.cases),
+        ..default
+    }
+}
+
 /// Says that the running test can't do its work here, also in the file that `HIPCL_SKIP_LOG` names.
 pub fn skipped(reason: &str) {
     let thread = std::thread::current();

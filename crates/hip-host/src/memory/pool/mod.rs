@@ -1,15 +1,15 @@
 //! Memory pools: allocation and release in stream order.
 //!
-//! A pool here only keeps accounts, and reserves no memory: freed memory goes back when the stream reaches the release,
-//! so a pool never reserves more than is used, and trimming has nothing to do. An allocation that does not fit waits
-//! for the releases that are queued.
+//! A pool here only keeps accounts: freed memory goes back when the stream reaches the release, so that nothing stays
+//! reserved behind it, and trimming has nothing to do. An allocation that does not fit waits for the releases that are
+//! queued.
 
 mod settings;
 mod share;
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hip_sys::{
@@ -34,8 +34,8 @@ static POOLS: Handles<Pool> = Handles::new();
 /// A pool; its memory keeps it alive.
 pub(crate) struct Pool {
     device: &'static Device,
-    used: AtomicUsize,
-    most_used: AtomicUsize,
+    used: Account,
+    reserved: Account,
     /// The handle type by which the pool may go to other processes.
     handle: hipMemAllocationHandleType,
     /// Another process's pool, of which this process may only open memory.
@@ -51,19 +51,51 @@ struct Settings {
     access: HashMap<usize, hipMemAccessFlags>,
 }
 
+/// Bytes now, and the most since the program last set it.
+#[derive(Default)]
+struct Account {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Account {
+    fn add(&self, bytes: usize) {
+        let now = self.now.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        self.most.fetch_max(now, Ordering::AcqRel);
+    }
+
+    fn subtract(&self, bytes: usize) {
+        self.now.fetch_sub(bytes, Ordering::AcqRel);
+    }
+
+    fn forget_the_most(&self) {
+        self.most.store(self.now.load(Ordering::Acquire), Ordering::Release);
+    }
+}
+
 /// One allocation's share of its pool.
 struct Share {
     pool: Arc<Pool>,
     bytes: usize,
+    is_used: AtomicBool,
 }
 
 impl Share {
     fn new(pool: &Arc<Pool>, bytes: usize) -> Self {
-        let used = pool.used.fetch_add(bytes, Ordering::AcqRel) + bytes;
-        pool.most_used.fetch_max(used, Ordering::AcqRel);
+        pool.used.add(bytes);
+        pool.reserved.add(bytes);
         Self {
             pool: pool.clone(),
             bytes,
+            is_used: AtomicBool::new(true),
+        }
+    }
+
+    /// ROCm and CUDA take memory off the account of what is used when its release is queued, not when the stream gets
+    /// there.
+    fn is_released(&self) {
+        if self.is_used.swap(false, Ordering::AcqRel) {
+            self.pool.used.subtract(self.bytes);
         }
     }
 }
@@ -77,7 +109,8 @@ pub(crate) fn grants(allocation: &Allocation, device: &Device) -> bool {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.pool.used.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.is_released();
+        self.pool.reserved.subtract(self.bytes);
     }
 }
 
@@ -87,8 +120,8 @@ impl Pool {
             device,
             handle,
             is_imported,
-            used: AtomicUsize::new(0),
-            most_used: AtomicUsize::new(0),
+            used: Account::default(),
+            reserved: Account::default(),
             settings: Mutex::new(Settings {
                 reuse: [1; 3],
                 release_threshold: 0,
@@ -264,17 +297,20 @@ pub(crate) unsafe extern "C" fn free_async(ptr: *mut c_void, stream: hipStream_t
             return Err(invalid);
         };
         queued.push(base);
+        let released = allocation.clone();
         let work = Box::new(move || {
             QUEUED.lock().retain(|&other| other != base);
             // Freed by `hipFree` in the meantime, the address may be another's.
-            if registry::find(base).is_some_and(|there| Arc::ptr_eq(&there, &allocation)) {
+            if registry::find(base).is_some_and(|there| Arc::ptr_eq(&there, &released)) {
                 registry::remove(base);
             }
             Ok(())
         });
         let submitted = stream.submit(CALL, Vec::new(), work);
-        if submitted.is_err() {
-            queued.retain(|&other| other != base);
+        match (&submitted, allocation.kept::<Share>()) {
+            (Err(_), _) => queued.retain(|&other| other != base),
+            (Ok(_), Some(share)) => share.is_released(),
+            (Ok(_), None) => {}
         }
         submitted.map(|_| ())
     })

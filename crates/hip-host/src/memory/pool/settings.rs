@@ -26,12 +26,10 @@ pub(crate) unsafe extern "C" fn mem_pool_get_attribute(
                 return unsafe { store(value.cast(), reuse) };
             }
             Attribute::hipMemPoolAttrReleaseThreshold => pool.settings.lock().release_threshold,
-            Attribute::hipMemPoolAttrReservedMemCurrent | Attribute::hipMemPoolAttrUsedMemCurrent => {
-                pool.used.load(Ordering::Acquire) as u64
-            }
-            Attribute::hipMemPoolAttrReservedMemHigh | Attribute::hipMemPoolAttrUsedMemHigh => {
-                pool.most_used.load(Ordering::Acquire) as u64
-            }
+            Attribute::hipMemPoolAttrReservedMemCurrent => pool.reserved.now.load(Ordering::Acquire) as u64,
+            Attribute::hipMemPoolAttrReservedMemHigh => pool.reserved.most.load(Ordering::Acquire) as u64,
+            Attribute::hipMemPoolAttrUsedMemCurrent => pool.used.now.load(Ordering::Acquire) as u64,
+            Attribute::hipMemPoolAttrUsedMemHigh => pool.used.most.load(Ordering::Acquire) as u64,
             _ => return Err(hipError_t::hipErrorInvalidValue),
         };
         // SAFETY: null is refused by `store`; otherwise room for a 64-bit number by the C caller's promise.
@@ -67,8 +65,10 @@ pub(crate) unsafe extern "C" fn mem_pool_set_attribute(
                 if unsafe { value.cast::<u64>().read_unaligned() } != 0 {
                     return Err(hipError_t::hipErrorInvalidValue);
                 }
-                let used = pool.used.load(Ordering::Acquire);
-                pool.most_used.store(used, Ordering::Release);
+                match attribute {
+                    Attribute::hipMemPoolAttrReservedMemHigh => pool.reserved.forget_the_most(),
+                    _ => pool.used.forget_the_most(),
+                }
             }
             _ => return Err(hipError_t::hipErrorInvalidValue),
         }
