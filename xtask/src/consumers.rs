@@ -150,6 +150,7 @@ mod tests {
             "platform",
             "interop",
             "hip-host",
+            "hip-host-blas",
         ] {
             assert!(names.contains(&name.to_owned()), "{name}");
             assert!(list(name).contains(name), "{name} does not use {name}");

@@ -3,7 +3,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `hip`, `rtc`, `rocblas`, `rocsolver` | one C function for each slot of a table of the crate `hip-host` |
+//! | `hip`, `rtc`, `rocblas`, `rocsolver` | one C function for each slot of a table of `hip-host` and `hip-host-blas` |
 //! | `hsa` | the functions of HSA that are built |
 //! | `binary` | what `hipcc` makes a program call for its device code |
 //! | `unlisted` | rocBLAS' functions with a variable number of arguments: none is built |

@@ -6,6 +6,6 @@ use rocblas_sys::*;
 
 use crate::export;
 
-static TABLE: Api = model::rocblas_api();
+static TABLE: Api = hip_host_blas::rocblas_api();
 
 rocblas_sys::for_each_function!(export);

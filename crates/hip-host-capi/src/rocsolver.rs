@@ -7,6 +7,6 @@ use rocsolver_sys::*;
 
 use crate::export;
 
-static TABLE: rocsolver_sys::Api = model::rocsolver_api();
+static TABLE: rocsolver_sys::Api = hip_host_blas::rocsolver_api();
 
 rocsolver_sys::for_each_function!(export);

@@ -119,8 +119,6 @@ type Slots = &'static [(&'static str, &'static str)];
 
 const HIP: Slots = hip_sys::for_each_function!(slots);
 const RTC: Slots = hip_sys::for_each_rtc_function!(slots);
-const ROCBLAS: Slots = rocblas_sys::for_each_function!(slots);
-const ROCSOLVER: Slots = rocsolver_sys::for_each_function!(slots);
 
 fn coverage(name: &str, is_built: bool) -> Coverage {
     let partial = PARTIAL.iter().find(|(partial, _)| *partial == name);
@@ -159,16 +157,4 @@ pub fn hsa() -> Vec<(&'static str, Coverage)> {
     symbols
         .map(|name| (*name, coverage(name, present.contains(name))))
         .collect()
-}
-
-/// rocBLAS' functions.
-#[must_use]
-pub fn rocblas() -> Vec<(&'static str, Coverage)> {
-    of(ROCBLAS, crate::rocblas_api().present().collect())
-}
-
-/// rocSOLVER's functions.
-#[must_use]
-pub fn rocsolver() -> Vec<(&'static str, Coverage)> {
-    of(ROCSOLVER, crate::rocsolver_api().present().collect())
 }

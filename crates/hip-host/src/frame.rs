@@ -5,13 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hip_sys::{hipError_t, hiprtcResult};
 use hsa_sys::hsa_status_t;
-use rocblas_sys::rocblas_status;
 
 use crate::faults::{self, Injected};
 use crate::log;
 
 /// A status code of one of the libraries.
-pub(crate) trait Code: Copy + Debug {
+pub trait Code: Copy + Debug {
+    /// The library's code for success.
     const SUCCESS: Self;
     /// The library's code for an internal failure.
     const FAILURE: Self;
@@ -36,14 +36,13 @@ macro_rules! codes {
 codes! {
     hipError_t: hipSuccess, hipErrorUnknown;
     hiprtcResult: HIPRTC_SUCCESS, HIPRTC_ERROR_INTERNAL_ERROR;
-    rocblas_status: rocblas_status_success, rocblas_status_internal_error;
     hsa_status_t: HSA_STATUS_SUCCESS, HSA_STATUS_ERROR;
 }
 
 /// Runs the body of `call`, unless a fault is injected.
 ///
 /// What a body shares with later calls lies behind locks that do not poison, so a caught panic leaves nothing unusable.
-pub(crate) fn run<C: Code>(call: &'static str, body: impl FnOnce() -> Result<(), C>) -> C {
+pub fn run<C: Code>(call: &'static str, body: impl FnOnce() -> Result<(), C>) -> C {
     let code = match faults::injected(call) {
         Some(Injected::Unknown) => C::FAILURE,
         Some(Injected::Code(number)) => C::numbered(number),

@@ -1,4 +1,4 @@
-//! HIP, HIPRTC, rocBLAS, rocSOLVER and the used part of HSA as a strict software device.
+//! HIP, HIPRTC and the used part of HSA as a strict software device. rocBLAS and rocSOLVER on it are `hip-host-blas`.
 //!
 //! Each function table holds real C functions with ROCm's error codes. A slot whose function is not built is empty; no
 //! function pretends. The library exports no C symbol, so nothing here can stand in front of a real `hipMalloc`.
@@ -12,7 +12,7 @@
 //! | `graph` | work as a graph: made by hand, or captured from streams |
 //! | `kernel`, `workers` | kernels: their code, run over a pool of threads |
 //! | `rtc`, `module`, `launch` | the calls that compile kernels by the machine's C++ compiler, load and launch them |
-//! | `blas`, `solver` | rocBLAS and rocSOLVER |
+//! | [`library`] | what a library needs that computes on streams |
 //! | [`registered`], `lookup` | what a program's own binary would register; functions by name |
 //! | [`absent`], [`coverage`] | what is not built, and what is |
 //! | `hsa`, [`foreign`] | who owns an address; OpenCL's memory made known |
@@ -87,10 +87,9 @@ mod primary_context;
 mod rtc;
 
 // The other libraries.
-mod blas;
 pub mod foreign;
 mod hsa;
-mod solver;
+pub mod library;
 
 // The table of HIP, and what is asked of it.
 pub mod absent;
@@ -100,8 +99,6 @@ mod lookup;
 pub mod registered;
 mod table;
 
-pub use blas::rocblas_api;
-pub use solver::rocsolver_api;
 pub use table::hip_api;
 
 /// The HIPRTC function table.

@@ -28,7 +28,7 @@ pub(crate) fn called(call: &str, code: &dyn Debug) {
 }
 
 /// Why a call was refused.
-pub(crate) fn refused(call: &str, reason: std::fmt::Arguments<'_>) {
+pub fn refused(call: &str, reason: std::fmt::Arguments<'_>) {
     if level() >= Level::Refusals {
         eprintln!("hip-host: {call}: {reason}");
     }

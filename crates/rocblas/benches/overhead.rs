@@ -83,7 +83,7 @@ fn main() {
         rocblas_saxpy: Some(axpy),
         rocblas_sgemm: Some(gemm),
         rocblas_set_pointer_mode: Some(mode),
-        ..hip_host::rocblas_api()
+        ..hip_host_blas::rocblas_api()
     };
     // SAFETY: the host platform's functions; those replaced do nothing.
     let (runtime, library) = unsafe {

@@ -33,8 +33,8 @@
 //! #     (
 //! #         hip::Runtime::from_tables(Arc::new(hip_host::hip_api()), None)?,
 //! #         rocblas::Library::from_tables(
-//! #             Arc::new(hip_host::rocblas_api()),
-//! #             Some(Arc::new(hip_host::rocsolver_api())),
+//! #             Arc::new(hip_host_blas::rocblas_api()),
+//! #             Some(Arc::new(hip_host_blas::rocsolver_api())),
 //! #         ),
 //! #     )
 //! # };

@@ -95,7 +95,7 @@ fn each_is_told<T: Number>(letter: char) {
     // SAFETY: all functions are the host platform's, and none is a solver's.
     let without = unsafe {
         Library::from_tables(
-            Arc::new(hip_host::rocblas_api()),
+            Arc::new(hip_host_blas::rocblas_api()),
             Some(Arc::new(rocsolver_sys::Api::EMPTY)),
         )
     };

@@ -12,14 +12,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("rocblas-sys", &["rocm-loader", "hip-sys"]),
     ("rocsolver-sys", &["rocm-loader", "hip-sys", "rocblas-sys"]),
     ("hsa-sys", &["rocm-loader"]),
+    ("hip-host", &["kernel-cache", "hip-sys", "hsa-sys"]),
     (
-        "hip-host",
-        &["kernel-cache", "hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"],
+        "hip-host-blas",
+        &["hip-host", "hip-sys", "rocblas-sys", "rocsolver-sys"],
     ),
     ("hip-cuda", &["rocm-loader", "hip-sys", "rocblas-sys", "rocsolver-sys"]),
     (
         "hip-host-capi",
-        &["hip-host", "hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"],
+        &[
+            "hip-host",
+            "hip-host-blas",
+            "hip-sys",
+            "rocblas-sys",
+            "rocsolver-sys",
+            "hsa-sys",
+        ],
     ),
     (
         "platform",
@@ -30,6 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rocsolver-sys",
             "hsa-sys",
             "hip-host",
+            "hip-host-blas",
             "hip-cuda",
         ],
     ),
@@ -65,7 +74,14 @@ const FOR_TESTS: &[(&str, &[&str])] = &[
     (
         "rocblas",
         // Itself: that is how its tests ask for its features.
-        &["platform", "hip-host", "rocblas-sys", "rocsolver-sys", "rocblas"],
+        &[
+            "platform",
+            "hip-host",
+            "hip-host-blas",
+            "rocblas-sys",
+            "rocsolver-sys",
+            "rocblas",
+        ],
     ),
     ("interop", &["hip-host"]),
     ("hipcl", &["hip-host", "hip-sys"]),

@@ -402,7 +402,7 @@ pub(crate) fn enqueue(stream: hipStream_t, call: &'static str, work: Box<dyn FnO
 }
 
 /// Whether `stream` names a stream that exists (null and `hipStreamPerThread` included).
-pub(crate) fn is_valid(stream: hipStream_t) -> bool {
+pub fn is_valid(stream: hipStream_t) -> bool {
     find(stream).is_ok()
 }
 

@@ -14,7 +14,7 @@ use crate::{Matrix, MatrixMut, Result};
 /// # let (runtime, library) = unsafe {
 /// #     (
 /// #         hip::Runtime::from_tables(Arc::new(hip_host::hip_api()), None)?,
-/// #         rocblas::Library::from_tables(Arc::new(hip_host::rocblas_api()), None),
+/// #         rocblas::Library::from_tables(Arc::new(hip_host_blas::rocblas_api()), None),
 /// #     )
 /// # };
 /// # let device = runtime.device(0)?;

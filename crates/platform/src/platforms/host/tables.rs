@@ -9,8 +9,8 @@ use crate::{ForeignHooks, ForeignKind, LibraryReport, LibraryState, Tables};
 pub(in crate::platforms) fn tables(extent: Extent) -> (Tables, Vec<LibraryReport>) {
     let hip = hip_host::hip_api();
     let rtc = hip_host::rtc_api();
-    let rocblas = hip_host::rocblas_api();
-    let rocsolver = hip_host::rocsolver_api();
+    let rocblas = hip_host_blas::rocblas_api();
+    let rocsolver = hip_host_blas::rocsolver_api();
     let hsa = hip_host::hsa_api();
     let math = |functions| match extent.left_out() {
         Some(reason) => (LibraryState::Missing(reason), 0),

@@ -7,14 +7,10 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::workers;
+use hip_host::library;
 
 /// Below this many floating point operations a hand-over to the pool costs more than it gains.
 const WORTH_SHARING: usize = 1 << 19;
-
-/// Chunks per thread: enough to even out a core that is slowed down, few enough for their cost not
-/// to show.
-const CHUNKS_PER_THREAD: usize = 8;
 
 /// Calls `work` once for every index below `count`, on as many threads as the total of `flops`
 /// deserves.
@@ -23,12 +19,7 @@ pub(crate) fn for_each(count: usize, flops: usize, work: impl Fn(usize) + Sync) 
         (0..count).for_each(work);
         return;
     }
-    let grain = count.div_ceil(CHUNKS_PER_THREAD * workers::width());
-    workers::for_each(count as u64, grain as u64, &|range| {
-        for index in range {
-            work(index as usize);
-        }
-    });
+    library::spread(count, work);
 }
 
 /// Elements of a vector that one thread works on at a time. A fixed number, for the reason above.

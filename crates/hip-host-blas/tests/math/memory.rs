@@ -9,8 +9,8 @@ use rocblas_sys::{rocblas_handle, rocblas_pointer_mode, rocblas_status};
 use crate::number::Plain;
 
 pub static HIP: LazyLock<hip_sys::Api> = LazyLock::new(hip_host::hip_api);
-pub static SOLVER: LazyLock<rocsolver_sys::Api> = LazyLock::new(hip_host::rocsolver_api);
-pub static BLAS: LazyLock<rocblas_sys::Api> = LazyLock::new(hip_host::rocblas_api);
+pub static SOLVER: LazyLock<rocsolver_sys::Api> = LazyLock::new(hip_host_blas::rocsolver_api);
+pub static BLAS: LazyLock<rocblas_sys::Api> = LazyLock::new(hip_host_blas::rocblas_api);
 
 pub const SUCCESS: rocblas_status = rocblas_status::rocblas_status_success;
 

@@ -1,18 +1,37 @@
 //! Status codes: how a Rust outcome becomes one, and their names.
 
 use std::ffi::c_char;
+use std::fmt;
 
+use hip_host::library;
 use hip_sys::hipError_t;
 use rocblas_sys::rocblas_status;
-
-use crate::frame;
 
 /// `Err` holds the status to return; a quick return is `Ok`.
 pub(crate) type Outcome<T = ()> = Result<T, rocblas_status>;
 
 /// Runs the body of the entry point `name`, which receives its name.
 pub(crate) fn entry(name: &'static str, body: impl FnOnce(&'static str) -> Outcome) -> rocblas_status {
-    frame::run(name, || body(name))
+    library::entry(name, || body(name).map_err(Code)).0
+}
+
+/// A status as the model's frame sees it.
+#[derive(Clone, Copy)]
+struct Code(rocblas_status);
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl library::Code for Code {
+    const SUCCESS: Self = Self(rocblas_status::rocblas_status_success);
+    const FAILURE: Self = Self(rocblas_status::rocblas_status_internal_error);
+
+    fn numbered(number: u32) -> Self {
+        Self(rocblas_status(number))
+    }
 }
 
 /// rocBLAS' translation of HIP errors.

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use hip_host::library;
 use rocblas_sys::rocblas_status;
 
 use super::arguments::{Strided, extent};
 use super::batch::Batch;
 use super::status::Outcome;
-use crate::log;
 
 /// True if two matrices of the same leading dimension share an element; the second one begins
 /// `distance` elements after the first. Matrices may lie interleaved (as blocks of a larger one), so
@@ -42,7 +42,7 @@ pub(crate) fn ensure_apart<P>(call: &str, batch: Strided<P>, (rows, cols): (usiz
     if !overlaps(rows, cols, ld, stride, count) {
         return Ok(());
     }
-    log::refused(
+    library::refused(
         call,
         format_args!("{count} results of {rows} x {cols} with ld {ld} overlap at a stride of {stride}"),
     );
@@ -80,7 +80,7 @@ pub(crate) fn ensure_not_in_place<T>(
     if !shared {
         return Ok(());
     }
-    log::refused(call, format_args!("{argument} shares memory with the result"));
+    library::refused(call, format_args!("{argument} shares memory with the result"));
     Err(rocblas_status::rocblas_status_invalid_pointer)
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn ensure_elements_apart<T, R>(
     if extents.is_some_and(|(a, b)| a.end <= b.start || b.end <= a.start) {
         return Ok(());
     }
-    log::refused(call, format_args!("{argument} shares memory with the result"));
+    library::refused(call, format_args!("{argument} shares memory with the result"));
     Err(rocblas_status::rocblas_status_invalid_pointer)
 }
 

@@ -19,7 +19,7 @@
 //! - A handle that is not alive is `rocblas_status_invalid_handle`, also if it is not null.
 //! - Memory that the device cannot reach, over exactly the bytes that the call touches, is
 //!   `rocblas_status_invalid_pointer` (a memory fault on a real device), another device's without
-//!   peer access included (`memory::reach`). For the `_batched` forms,
+//!   peer access included. For the `_batched` forms,
 //!   whose pointers are known only in stream order, it is an asynchronous error of the stream.
 //! - A result that shares memory with an operand is `rocblas_status_invalid_pointer` (undefined on
 //!   the real library), as far as it can be seen; `HIP_HOST_LOG=1` says why.
@@ -37,7 +37,6 @@ mod mixed;
 mod pointer_mode;
 pub(crate) mod product;
 mod rank_k;
-mod reach;
 mod reduction;
 pub(crate) mod schedule;
 mod syrk;

@@ -2,23 +2,18 @@
 
 use std::ffi::c_void;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use hip_sys::hipError_t;
+use hip_host::library;
 use rocblas_sys::{
     rocblas_diagonal, rocblas_fill, rocblas_operation, rocblas_pointer_mode, rocblas_side, rocblas_status,
 };
 
 use super::handle::Handle;
-use super::reach;
 use super::scalar::Scalar;
 use super::status::{Outcome, from_hip};
 use super::triangular::Side;
 use super::view::{Fill, Op, Source, Target, span};
-use crate::graph::{Operation, Routine};
-use crate::work::Task;
-use crate::{log, stream};
 
 /// The integer of an interface: `rocblas_int`, or `int64_t` in the `_64` forms.
 pub(crate) trait Int: Copy + Send + Sync + 'static {
@@ -97,10 +92,10 @@ pub(crate) fn diagonal(diag: rocblas_diagonal) -> Outcome<bool> {
 /// The model's own check: the bytes a call will touch must be memory that the device can reach. The
 /// real library finds out by a memory fault in the kernel, which ends the process.
 pub(crate) fn check_range(call: &str, argument: &str, ptr: *const c_void, bytes: usize) -> Outcome {
-    if bytes == 0 || reach::check(ptr, bytes).is_ok() {
+    if bytes == 0 || library::check(ptr, bytes).is_ok() {
         return Ok(());
     }
-    log::refused(
+    library::refused(
         call,
         format_args!("{argument}: not all of {bytes} bytes at {ptr:?} is memory that the device can reach"),
     );
@@ -113,7 +108,7 @@ pub(crate) fn check_aligned<T>(call: &str, argument: &str, ptr: *const T) -> Out
     if ptr.is_aligned() {
         return Ok(());
     }
-    log::refused(
+    library::refused(
         call,
         format_args!("{argument}: {ptr:?} is not aligned for its element type"),
     );
@@ -242,20 +237,10 @@ pub(crate) fn fail_in_stream(reason: String) -> ! {
 /// Runs `work` in the order of the handle's stream and returns at once. A stream that captures records it instead, as a
 /// kernel, to be run by each launch of the graph.
 pub(crate) fn enqueue(handle: &Handle, call: &'static str, work: impl Fn() + Send + Sync + 'static) -> Outcome {
-    let touched = reach::touched();
-    let issued = stream::find(handle.stream()).and_then(|stream| {
-        let device = stream.device();
-        let task: Task = Arc::new(move || {
-            reach::on_device(device, &work);
-            Ok(())
-        });
-        let routine = Routine::new(call, task, touched);
-        stream.issue(call, Operation::Routine(routine))
-    });
-    from_hip(issued.err().unwrap_or(hipError_t::hipSuccess))
+    from_hip(library::issue(handle.stream(), call, work))
 }
 
 /// As [`enqueue`], for work that the calling thread waits for. No graph can hold that: it ends a capture.
 pub(super) fn enqueue_awaited(handle: &Handle, call: &'static str, work: impl FnOnce() + Send + 'static) -> Outcome {
-    from_hip(stream::enqueue(handle.stream(), call, Box::new(work)))
+    from_hip(library::issue_awaited(handle.stream(), call, work))
 }

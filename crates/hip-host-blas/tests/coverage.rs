@@ -7,12 +7,13 @@ use std::fmt::Write;
 use std::path::Path;
 
 use hip_host::coverage::{self, Coverage};
+use hip_host_blas::coverage as blas;
 
 /// Set to anything, the page is written anew instead of compared.
 const WRITE: &str = "HIP_HOST_WRITE_COVERAGE";
 
 /// Everything behind this line is made from the tables.
-const MARK: &str = "<!-- made from the code: see crates/hip-host/tests/coverage.rs -->\n";
+const MARK: &str = "<!-- made from the code: see crates/hip-host-blas/tests/coverage.rs -->\n";
 
 type Table = Vec<(&'static str, Coverage)>;
 
@@ -89,15 +90,15 @@ fn tables() -> String {
             "Not built, so empty slots in the Rust table and no names in the C library",
             &coverage::hsa(),
         ),
-        families("rocBLAS", not_implemented, &coverage::rocblas()),
-        families("rocSOLVER", not_implemented, &coverage::rocsolver()),
+        families("rocBLAS", not_implemented, &blas::rocblas()),
+        families("rocSOLVER", not_implemented, &blas::rocsolver()),
     ]
     .concat()
 }
 
 #[test]
 fn the_families_name_every_function_once() {
-    for table in [coverage::rocblas(), coverage::rocsolver()] {
+    for table in [blas::rocblas(), blas::rocsolver()] {
         let states: Vec<_> = table
             .iter()
             .map(|(name, coverage)| (*name, state(coverage, "")))
@@ -131,6 +132,6 @@ fn the_book_lists_what_is_built() {
     }
     assert!(
         written == tables,
-        "docs/src/host-platform.md is stale: run `{WRITE}=1 cargo test -p hip-host --test coverage` and commit it"
+        "docs/src/host-platform.md is stale: run `{WRITE}=1 cargo test -p hip-host-blas --test coverage` and commit it"
     );
 }

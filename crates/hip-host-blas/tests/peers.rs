@@ -1,5 +1,6 @@
 //! Two devices: whose memory a call may use.
 
+#[path = "../../hip-host/tests/common/mod.rs"]
 mod common;
 
 use std::ffi::c_void;
@@ -17,7 +18,7 @@ const REFUSED: rocblas_status = rocblas_status::rocblas_status_invalid_pointer;
 macro_rules! blas {
     ($function:ident($($argument:expr),* $(,)?)) => {
         // SAFETY: the test passes arguments the function's contract allows, or ones it promises to refuse.
-        unsafe { (hip_host::rocblas_api().$function.expect(stringify!($function)))($($argument),*) }
+        unsafe { (hip_host_blas::rocblas_api().$function.expect(stringify!($function)))($($argument),*) }
     };
 }
 

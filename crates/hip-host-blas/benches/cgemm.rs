@@ -105,7 +105,7 @@ const BYTES: usize = SIZE * SIZE * size_of::<C32>();
 
 impl Ours {
     fn new(a: &[C32], b: &[C32]) -> Self {
-        let (hip, blas) = (hip_host::hip_api(), hip_host::rocblas_api());
+        let (hip, blas) = (hip_host::hip_api(), hip_host_blas::rocblas_api());
         let mut handle = null_mut();
         let mut matrices = [null_mut(); 3];
         // SAFETY: valid places for the results, and copies of as many bytes as were allocated.

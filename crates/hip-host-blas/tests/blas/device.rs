@@ -106,7 +106,7 @@ impl Handle {
     pub fn new() -> Self {
         let mut handle = null_mut();
         // SAFETY: valid for a write.
-        let status = unsafe { slot!(hip_host::rocblas_api(), rocblas_create_handle)(&mut handle) };
+        let status = unsafe { slot!(hip_host_blas::rocblas_api(), rocblas_create_handle)(&mut handle) };
         assert_eq!(status, SUCCESS);
         Self(handle)
     }
@@ -115,7 +115,7 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         // SAFETY: created in `new`; a handle that the test destroyed itself is refused.
-        let _ = unsafe { slot!(hip_host::rocblas_api(), rocblas_destroy_handle)(self.0) };
+        let _ = unsafe { slot!(hip_host_blas::rocblas_api(), rocblas_destroy_handle)(self.0) };
     }
 }
 

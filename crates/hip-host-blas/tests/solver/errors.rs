@@ -15,7 +15,7 @@ const INVALID_POINTER: rocblas_status = rocblas_status::rocblas_status_invalid_p
 
 #[test]
 fn potrf_and_potri_check_in_rocsolver_order() {
-    let api = hip_host::rocsolver_api();
+    let api = hip_host_blas::rocsolver_api();
     let handle = Handle::new();
     let identity: Vec<_> = (0..9).map(|i| Complex::new(f32::from(i % 4 == 0), 0.0)).collect();
     let (a, info) = (Buffer::new(&identity), Buffer::new(&[-1i32]));
@@ -51,8 +51,9 @@ fn info_is_set_for_an_empty_matrix_too() {
     let handle = Handle::new();
     let info = Buffer::new(&[-1i32]);
     // SAFETY: no matrix is needed for n == 0.
-    let status =
-        unsafe { slot!(hip_host::rocsolver_api(), rocsolver_cpotrf)(handle.0, LOWER, 0, null_mut(), 1, info.ptr()) };
+    let status = unsafe {
+        slot!(hip_host_blas::rocsolver_api(), rocsolver_cpotrf)(handle.0, LOWER, 0, null_mut(), 1, info.ptr())
+    };
     assert_eq!(status, SUCCESS);
     assert_eq!(info.read(), [0]);
 }
@@ -60,7 +61,7 @@ fn info_is_set_for_an_empty_matrix_too() {
 /// Matrices without elements are nowhere: no array of them, or no address, is needed.
 #[test]
 fn no_function_reads_the_place_of_an_empty_matrix() {
-    let api = hip_host::rocsolver_api();
+    let api = hip_host_blas::rocsolver_api();
     let handle = Handle::new();
     let (h, count) = (handle.0, 2);
     let none = null_mut::<*mut rocblas_float_complex>();

@@ -11,7 +11,8 @@ use rocblas_sys::{rocblas_int, rocblas_status};
 
 use super::arguments::ensure;
 use super::status::{Outcome, entry, from_hip};
-use crate::memory::copy;
+
+const HIP: hip_sys::Api = hip_host::hip_api();
 
 /// Columns of bytes on both sides.
 struct Columns {
@@ -66,7 +67,7 @@ impl Call {
         };
         // SAFETY: the caller's promise. All numbers are positive.
         from_hip(unsafe {
-            copy::memcpy_2d(
+            (HIP.hipMemcpy2D.expect("built"))(
                 self.to.0,
                 pitches.1 as usize,
                 self.from.0,
@@ -86,7 +87,7 @@ impl Call {
         };
         // SAFETY: the caller's promise. All numbers are positive.
         from_hip(unsafe {
-            copy::memcpy_2d_async(
+            (HIP.hipMemcpy2DAsync.expect("built"))(
                 self.to.0,
                 pitches.1 as usize,
                 self.from.0,

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::LazyLock;
 
+use hip_host::library;
 use hip_sys::hipStream_t;
 use parking_lot::Mutex;
 use rocblas_sys::{
@@ -16,9 +17,7 @@ use rocblas_sys::{
 };
 
 use super::arguments::check_range;
-use super::reach;
 use super::status::{Outcome, entry};
-use crate::{device, stream};
 
 /// What the real library reserves for a handle on the cards that the model stands for.
 const MANAGED_WORKSPACE: usize = 32 << 20;
@@ -105,21 +104,8 @@ pub(crate) fn current(handle: rocblas_handle) -> Outcome<Handle> {
         }
     })?;
     // A stream that is gone is refused when the work is put into it.
-    let device = stream::find(handle.stream()).map(|stream| stream.device());
-    if let Ok(device) = device.or_else(|_| device::current()) {
-        reach::begin(device);
-    }
+    let _ = library::begin(handle.stream());
     Ok(handle)
-}
-
-/// Waits for all work on the handle's stream. Errors stay there for the next synchronisation.
-fn drain(stream: hipStream_t) {
-    let mark = stream::find(stream)
-        .and_then(|stream| stream.submit("rocblas_destroy_handle", Vec::new(), Box::new(|| Ok(()))));
-    // A stream that is gone has nothing left to wait for.
-    if let Ok(mark) = mark {
-        mark.wait();
-    }
 }
 
 /// # Safety
@@ -163,7 +149,7 @@ pub(super) unsafe extern "C" fn rocblas_destroy_handle(handle: rocblas_handle) -
     entry("rocblas_destroy_handle", |_| {
         let removed = REGISTRY.lock().live.remove(&handle.addr());
         let removed = removed.ok_or(rocblas_status::rocblas_status_invalid_handle)?;
-        drain(removed.stream());
+        library::drain(removed.stream(), "rocblas_destroy_handle");
         Ok(())
     })
 }
@@ -173,7 +159,7 @@ pub(super) unsafe extern "C" fn rocblas_set_stream(handle: rocblas_handle, strea
         with(handle, |handle| {
             // An invalid stream is an invalid value here, not an invalid handle: that word is kept
             // for the rocBLAS handle.
-            if !stream::is_valid(stream.cast()) {
+            if !library::is_stream(stream) {
                 return Err(rocblas_status::rocblas_status_invalid_value);
             }
             handle.stream = stream.addr();
@@ -231,8 +217,7 @@ pub(super) unsafe extern "C" fn rocblas_set_workspace(
             handle.workspace = if addr.is_null() || size == 0 {
                 Workspace::Managed(MANAGED_WORKSPACE)
             } else {
-                let device = stream::find(handle.stream()).map(|stream| stream.device());
-                reach::begin(device.map_err(|_| rocblas_status::rocblas_status_invalid_handle)?);
+                library::begin(handle.stream()).map_err(|_| rocblas_status::rocblas_status_invalid_handle)?;
                 check_range("rocblas_set_workspace", "addr", addr, size)?;
                 Workspace::User(size)
             };

@@ -1,5 +1,6 @@
 //! Calls of rocBLAS and rocSOLVER in a capture, where they are kernels like others.
 
+#[path = "../../hip-host/tests/common/mod.rs"]
 mod common;
 
 use std::ffi::c_void;
@@ -15,7 +16,7 @@ const DONE: rocblas_status = rocblas_status::rocblas_status_success;
 macro_rules! blas {
     ($function:ident($($argument:expr),* $(,)?)) => {
         // SAFETY: the test passes arguments the function's contract allows, or ones it promises to refuse.
-        unsafe { (hip_host::rocblas_api().$function.expect(stringify!($function)))($($argument),*) }
+        unsafe { (hip_host_blas::rocblas_api().$function.expect(stringify!($function)))($($argument),*) }
     };
 }
 
@@ -107,7 +108,7 @@ fn a_factorisation_and_a_solution_are_captured_in_their_order() {
     let kind = hip_sys::hipMemcpyKind::hipMemcpyDeviceToDevice;
     ok!(hipMemcpyAsync(x, b, 8, kind, stream));
     let lower = rocblas_sys::rocblas_fill::rocblas_fill_lower;
-    let solver = hip_host::rocsolver_api();
+    let solver = hip_host_blas::rocsolver_api();
     // SAFETY: device memory of the sizes that are told.
     unsafe {
         let potrf = solver.rocsolver_spotrf.unwrap();

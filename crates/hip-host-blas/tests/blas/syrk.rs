@@ -157,7 +157,7 @@ impl Case {
 
     fn symmetric<T: Syrk>(&self) -> Result<(), TestCaseError> {
         let (alpha, beta): (T, T) = (T::narrow(self.alpha), T::narrow(self.beta));
-        let (api, handle) = (hip_host::rocblas_api(), Handle::new());
+        let (api, handle) = (hip_host_blas::rocblas_api(), Handle::new());
         self.check::<T>(false, alpha.wide(), beta.wide(), |trans, [n, k, lda, ldc], a, c| {
             let (alpha, beta) = ((&raw const alpha).cast(), (&raw const beta).cast());
             let (a, c) = (a.cast(), c.cast());
@@ -179,7 +179,7 @@ impl Case {
     fn hermitian<T: Herk>(&self) -> Result<(), TestCaseError> {
         let alpha: T::Real = Element::narrow(self.alpha);
         let beta: T::Real = Element::narrow(self.beta);
-        let (api, handle) = (hip_host::rocblas_api(), Handle::new());
+        let (api, handle) = (hip_host_blas::rocblas_api(), Handle::new());
         self.check::<T>(true, alpha.wide(), beta.wide(), |trans, [n, k, lda, ldc], a, c| {
             let (a, c) = (a.cast(), c.cast());
             // SAFETY: the buffers have these shapes.

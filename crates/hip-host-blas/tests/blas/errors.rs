@@ -86,7 +86,7 @@ impl Bench {
     fn with(&self, spoil: impl FnOnce(&mut Gemm)) -> rocblas_status {
         let mut call = self.good();
         spoil(&mut call);
-        let gemm = slot!(hip_host::rocblas_api(), rocblas_cgemm_strided_batched);
+        let gemm = slot!(hip_host_blas::rocblas_api(), rocblas_cgemm_strided_batched);
         // SAFETY: whatever is wrong with the arguments must be found before it is used.
         unsafe {
             gemm(
@@ -298,7 +298,7 @@ fn herk_checks_in_rocblas_order() {
     let (a, c) = (zeros(12), zeros(16));
     let lower = rocblas_fill::rocblas_fill_lower;
     let call = |handle, uplo, trans, [n, k, lda, ldc]: [i32; 4], alpha, a: Option<_>, beta, c: Option<_>| {
-        let herk = slot!(hip_host::rocblas_api(), rocblas_cherk);
+        let herk = slot!(hip_host_blas::rocblas_api(), rocblas_cherk);
         let (a, c): (*mut Complex<f32>, *mut Complex<f32>) = (a.unwrap_or(null_mut()), c.unwrap_or(null_mut()));
         // SAFETY: whatever is wrong with the arguments must be found before it is used.
         unsafe { herk(handle, uplo, trans, n, k, alpha, a.cast(), lda, beta, c.cast(), ldc) }
@@ -342,7 +342,7 @@ fn in_device_pointer_mode_the_factors_come_from_device_memory() {
     let bench = Bench::new();
     // SAFETY: a live handle.
     let status = unsafe {
-        slot!(hip_host::rocblas_api(), rocblas_set_pointer_mode)(
+        slot!(hip_host_blas::rocblas_api(), rocblas_set_pointer_mode)(
             bench.handle.0,
             rocblas_pointer_mode::rocblas_pointer_mode_device,
         )
@@ -370,7 +370,7 @@ fn a_bad_pointer_in_a_device_array_fails_the_stream_and_not_the_process() {
     let b = pointers(bench.b.ptr(), bench.b.ptr());
     let good = pointers(bench.c.ptr(), bench.c.ptr().wrapping_add(8));
     let bad = pointers(bench.c.ptr(), local.as_mut_ptr());
-    let api = hip_host::rocblas_api();
+    let api = hip_host_blas::rocblas_api();
     let call = |c: &Buffer<*mut Complex<f32>>| {
         // SAFETY: the arrays hold two pointers each; the bad one must be found before it is used.
         unsafe {

@@ -234,7 +234,7 @@ impl Case {
     }
 
     fn call<T: Gemm>(&self, a: &Buffer<T>, b: &Buffer<T>, c: &Buffer<T>, alpha: T, beta: T) -> rocblas_status {
-        let api = hip_host::rocblas_api();
+        let api = hip_host_blas::rocblas_api();
         let handle = Handle::new();
         let [la, lb, lc] = self.layouts();
         let Case { m, n, k, count, .. } = *self;

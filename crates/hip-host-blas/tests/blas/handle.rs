@@ -19,7 +19,7 @@ fn double(handle: rocblas_handle, c: &Buffer<f32>) -> rocblas_status {
     let two = 2.0f32;
     // SAFETY: with k == 0 neither alpha, nor A, nor B is looked at.
     unsafe {
-        slot!(hip_host::rocblas_api(), rocblas_sgemm)(
+        slot!(hip_host_blas::rocblas_api(), rocblas_sgemm)(
             handle,
             none,
             none,
@@ -40,7 +40,7 @@ fn double(handle: rocblas_handle, c: &Buffer<f32>) -> rocblas_status {
 
 #[test]
 fn a_destroyed_handle_is_refused_everywhere() {
-    let api = hip_host::rocblas_api();
+    let api = hip_host_blas::rocblas_api();
     let handle = Handle::new();
     let c = Buffer::new(&[1.0f32]);
     assert_eq!(double(handle.0, &c), SUCCESS);
@@ -63,7 +63,7 @@ fn destroying_a_handle_waits_for_its_work() {
     let handle = Handle::new();
     let stream = Stream::new();
     let c = Buffer::new(&[1.0f32]);
-    let api = hip_host::rocblas_api();
+    let api = hip_host_blas::rocblas_api();
     // SAFETY: live objects.
     unsafe {
         assert_eq!(slot!(api, rocblas_set_stream)(handle.0, stream.0), SUCCESS);
@@ -79,7 +79,7 @@ fn destroying_a_handle_waits_for_its_work() {
 
 #[test]
 fn stream_and_modes_are_what_was_set() {
-    let api = hip_host::rocblas_api();
+    let api = hip_host_blas::rocblas_api();
     let handle = Handle::new();
     let stream = Stream::new();
     // SAFETY: live objects and valid places to write to, except where a check must find otherwise.
@@ -121,7 +121,7 @@ fn a_call_runs_after_what_its_stream_was_given_before() {
     let (from, to) = (Buffer::new(&values), Buffer::new(&vec![0.0f32; values.len()]));
     // SAFETY: live objects, buffers of that size.
     unsafe {
-        let status = slot!(hip_host::rocblas_api(), rocblas_set_stream)(handle.0, stream.0);
+        let status = slot!(hip_host_blas::rocblas_api(), rocblas_set_stream)(handle.0, stream.0);
         assert_eq!(status, SUCCESS);
         let kind = hip_sys::hipMemcpyKind::hipMemcpyDeviceToDevice;
         let bytes = values.len() * 4;
@@ -139,7 +139,7 @@ fn a_call_runs_after_what_its_stream_was_given_before() {
 
 #[test]
 fn a_size_query_computes_nothing() {
-    let api = hip_host::rocblas_api();
+    let api = hip_host_blas::rocblas_api();
     let handle = Handle::new();
     let c = Buffer::new(&[1.0f32]);
     let mismatch = rocblas_status::rocblas_status_size_query_mismatch;
@@ -162,7 +162,7 @@ fn a_size_query_computes_nothing() {
 
 #[test]
 fn a_workspace_must_be_device_memory() {
-    let api = hip_host::rocblas_api();
+    let api = hip_host_blas::rocblas_api();
     let handle = Handle::new();
     let memory = Buffer::new(&[0u8; 1024]);
     let mut on_host = [0u8; 1024];
@@ -185,7 +185,7 @@ fn a_workspace_must_be_device_memory() {
 
 #[test]
 fn the_version_fits_its_announced_size_and_nothing_smaller() {
-    let api = hip_host::rocblas_api();
+    let api = hip_host_blas::rocblas_api();
     let mut size = 0;
     // SAFETY: valid places to write to, of the given length.
     unsafe {
@@ -207,7 +207,7 @@ fn every_status_has_its_own_name() {
     let name = |status| {
         // SAFETY: the function returns a constant string.
         unsafe {
-            let text = slot!(hip_host::rocblas_api(), rocblas_status_to_string)(status);
+            let text = slot!(hip_host_blas::rocblas_api(), rocblas_status_to_string)(status);
             CStr::from_ptr(text).to_str().unwrap()
         }
     };

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use hip_host::library;
 use rocblas_sys::rocblas_status;
 
 use super::arguments::{check_aligned, check_range};
 use super::status::Outcome;
-use crate::log;
 
 /// `n` elements, `inc` apart. With a negative increment the first element is the one with the
 /// highest address, as in BLAS: `ptr` is the lowest address in both cases.
@@ -79,7 +79,7 @@ impl<T> Vector<T> {
     /// device.
     pub(crate) fn check_result(&self, call: &str, argument: &str) -> Outcome {
         if self.inc == 0 && self.n > 1 {
-            log::refused(
+            library::refused(
                 call,
                 format_args!("{argument}: {} results at an increment of 0", self.n),
             );
@@ -113,7 +113,7 @@ impl<T> Vector<T> {
         if apart || !(0..self.n).any(|i| other.hold(self.at(i).addr())) {
             return Ok(());
         }
-        log::refused(call, format_args!("{argument} shares memory with the result"));
+        library::refused(call, format_args!("{argument} shares memory with the result"));
         Err(rocblas_status::rocblas_status_invalid_pointer)
     }
 }

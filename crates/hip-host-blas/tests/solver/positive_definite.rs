@@ -173,7 +173,7 @@ fn run<T: Solve>(call: Plain<T::C, i32>, matrix: &Hermitian<T>, stored: &[T]) ->
 }
 
 fn check<T: Solve>(n: usize, extra: usize, uplo: rocblas_fill, seed: u64) {
-    let api = hip_host::rocsolver_api();
+    let api = hip_host_blas::rocsolver_api();
     let matrix = Hermitian::<T>::new(n, n.max(1) + extra, uplo, seed);
     let bound = 20.0 * (n + 1) as f64 * T::EPSILON;
     let (factored, info) = run(T::factor(&api), &matrix, &matrix.stored);
@@ -225,7 +225,7 @@ proptest! {
             3 => matrix.set(at, at / 2, if at == 0 { -3.0 } else { 3.0 }),
             _ => matrix.set(at, at / 2, f64::NAN),
         }
-        let call = Complex::<f32>::factor(&hip_host::rocsolver_api());
+        let call = Complex::<f32>::factor(&hip_host_blas::rocsolver_api());
         let (after, info) = run(call, &matrix, &matrix.stored);
         prop_assert_eq!(info, at as i32 + 1);
         prop_assert!(matrix.same_outside(&after));
@@ -272,7 +272,7 @@ fn a_large_matrix_is_factored_and_inverted() {
 #[test]
 fn imaginary_parts_on_the_diagonal_are_taken_as_zero() {
     let mut matrix = Hermitian::<Complex<f64>>::new(4, 4, LOWER, 1);
-    let call = Complex::<f64>::factor(&hip_host::rocsolver_api());
+    let call = Complex::<f64>::factor(&hip_host_blas::rocsolver_api());
     let (expected, _) = run(call, &matrix, &matrix.stored);
     for i in 0..4 {
         matrix.stored[i * 5].im = 0.5;
@@ -293,7 +293,7 @@ fn a_singular_factor_is_reported_and_left_alone() {
         let mut matrix = Hermitian::<Complex<f32>>::new(9, 11, uplo, 2);
         matrix.set(6, 6, 0.0);
         matrix.set(8, 8, 0.0);
-        let call = Complex::<f32>::invert(&hip_host::rocsolver_api());
+        let call = Complex::<f32>::invert(&hip_host_blas::rocsolver_api());
         let (after, info) = run(call, &matrix, &matrix.stored);
         assert_eq!(info, 7);
         assert!(same(&after, &matrix.stored));
@@ -302,7 +302,7 @@ fn a_singular_factor_is_reported_and_left_alone() {
 
 #[test]
 fn every_matrix_of_a_batch_has_its_own_info() {
-    let api = hip_host::rocsolver_api();
+    let api = hip_host_blas::rocsolver_api();
     let handle = Handle::new();
     let (n, ld, count) = (20, 21, 7);
     let mut matrices: Vec<_> = (0..count)
@@ -341,7 +341,7 @@ fn the_64_bit_form_stores_a_64_bit_info() {
     matrix.set(1, 1, -1.0);
     let (a, info) = (Buffer::new(&matrix.stored), Buffer::new(&[-1i64, -1]));
     // SAFETY: the buffers have the described shapes.
-    let status = unsafe { f64::factor_64(&hip_host::rocsolver_api())(handle.0, UPPER, 3, a.ptr(), 3, info.ptr()) };
+    let status = unsafe { f64::factor_64(&hip_host_blas::rocsolver_api())(handle.0, UPPER, 3, a.ptr(), 3, info.ptr()) };
     assert_eq!(status, SUCCESS);
     assert_eq!(info.read(), [2, -1]);
 }
